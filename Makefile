@@ -1,0 +1,40 @@
+# What a developer runs. `make help` lists it.
+
+export CGO_ENABLED ?= 0
+go = $(if $(shell command -v go 2>/dev/null),go,$(error Go is missing: install Go 1.26 or newer, see https://go.dev/doc/install))
+staticcheck = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: help run build test check lint golden soak postgresql compiler
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+
+run: postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:9000' for flags of socle serve
+	@exec bin/socle serve $(ARGS)
+
+build: ## build bin/socle
+	@$(go) build -o bin/socle ./cmd/socle
+
+test: postgresql compiler ## run all tests, with the race detector, on a PostgreSQL of their own
+	CGO_ENABLED=1 $(go) test -race -parallel 4 ./...
+
+check: lint test ## what a change must pass: lint, and all tests, the laws of the tree among them
+
+lint: ## formatting, vet, staticcheck, go.mod
+	@unformatted=$$(gofmt -l $$($(go) list -f '{{.Dir}}' ./...)); test -z "$$unformatted" || { echo "gofmt -w: $$unformatted"; exit 1; }
+	$(go) vet ./...
+	$(go) run $(staticcheck) ./...
+	$(go) mod tidy -diff
+
+golden: postgresql ## write the generated files anew: docs/openapi.json, the schema dumps
+	$(go) test ./internal/laws -run Current -update
+
+soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each, under writers; SOAK=n for another number
+	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v
+
+postgresql:
+	@scripts/install-postgres.sh
+
+# The race detector needs one.
+compiler:
+	@scripts/install-compiler.sh
