@@ -1,0 +1,135 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+const (
+	prefix     = "SOCLE_"
+	fileSuffix = "_FILE"
+)
+
+// Load reads the settings from flags, by the flags' names, and from an environment as [os.Environ] returns it.
+// A flag wins over the environment, which wins over the default; an empty value is as good as none.
+// Whatever is wrong is reported in one error of one line for each mistake, which names the variable.
+func Load(environ []string, flags map[string]string) (Config, error) {
+	env := map[string]string{}
+	for _, entry := range environ {
+		if name, value, _ := strings.Cut(entry, "="); strings.HasPrefix(name, prefix) {
+			env[name] = value
+		}
+	}
+	errs := unknown(env, flags)
+	var c Config
+	for _, s := range settings {
+		text, err := s.text(env, flags)
+		if err == nil {
+			err = s.set(&c, text)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.Name, err))
+		}
+	}
+	if len(errs) > 0 {
+		return Config{}, errors.Join(errs...)
+	}
+	return c, nil
+}
+
+// text returns what the setting was given, or its default.
+func (s Setting) text(env, flags map[string]string) (string, error) {
+	given, file := flags[s.Flag], ""
+	if s.Secret {
+		given, file = "", given
+	}
+	if given == "" && file == "" {
+		given = env[s.Name]
+		if s.Secret {
+			file = env[s.Name+fileSuffix]
+		}
+	}
+	switch {
+	case given != "" && file != "":
+		return "", fmt.Errorf("%s%s is set too, and only one can be", s.Name, fileSuffix)
+	case file != "":
+		return readSecret(file)
+	case given != "":
+		return given, nil
+	}
+	return s.Default, nil
+}
+
+// readSecret returns the content of a file without the line break at its end.
+func readSecret(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	const max = 64 << 10
+	content, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err != nil {
+		return "", err
+	}
+	content = bytes.TrimRight(content, "\r\n")
+	if len(content) == 0 || len(content) > max {
+		return "", fmt.Errorf("%s is empty or far too long", name)
+	}
+	return string(content), nil
+}
+
+// unknown returns an error for each name that is no setting's, with the nearest one that is.
+func unknown(env, flags map[string]string) []error {
+	var names, flagNames []string
+	for _, s := range settings {
+		names = append(names, s.Name)
+		flagNames = append(flagNames, s.Flag)
+		if s.Secret {
+			names = append(names, s.Name+fileSuffix)
+		}
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if !slices.Contains(names, name) {
+			errs = append(errs, fmt.Errorf("%s: there is no such setting; the nearest is %s", name, nearest(name, names)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		if !slices.Contains(flagNames, name) {
+			errs = append(errs, fmt.Errorf("--%s: there is no such flag; the nearest is --%s", name, nearest(name, flagNames)))
+		}
+	}
+	return errs
+}
+
+func nearest(name string, names []string) string {
+	return slices.MinFunc(names, func(a, b string) int { return distance(name, a) - distance(name, b) })
+}
+
+// distance returns how many bytes must be inserted, removed or replaced to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,123 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The functions here read one setting's text, which is not empty. Their errors say
+// what is taken; those of secrets never repeat the text or anything made from it.
+
+func same(text string) string { return text }
+
+func oneOf(words ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", fmt.Errorf("%q is none of %s", text, strings.Join(words, ", "))
+		}
+		return text, nil
+	}
+}
+
+func either(yes, no string) func(string) (bool, error) {
+	return func(text string) (bool, error) {
+		text, err := oneOf(yes, no)(text)
+		return text == yes, err
+	}
+}
+
+func word(yes, no string) func(bool) string {
+	return func(b bool) string {
+		if b {
+			return yes
+		}
+		return no
+	}
+}
+
+func address(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil || strings.ContainsAny(host, "/ ") {
+		return "", fmt.Errorf("%q is not host:port with a port from 0 to 65535", text)
+	}
+	return text, nil
+}
+
+func databaseURL(text string) (Secret, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return "", errors.New("is not of the form postgres://user:password@host:port/database, with special characters percent-encoded")
+	}
+	return Secret(text), nil
+}
+
+func publicURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
+		u.User != nil || strings.ContainsAny(text, "?#") {
+		return "", errors.New("is not of the form https://host or https://host:port/path, without user, query or fragment")
+	}
+	return strings.TrimRight(text, "/"), nil
+}
+
+func storageURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "file" || u.Host != "" || u.Opaque != "" || strings.ContainsAny(text, "?#") ||
+		!path.IsAbs(u.Path) || path.Clean(u.Path) == "/" || strings.Contains(u.Path, "\x00") {
+		return "", errors.New("only file:///absolute/path is taken, or nothing for the data folder")
+	}
+	return text, nil
+}
+
+func passwordMin(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 8 || n > 256 {
+		return 0, fmt.Errorf("%q is not a number from 8 to 256", text)
+	}
+	return n, nil
+}
+
+func proxies(text string) ([]netip.Prefix, error) {
+	var all []netip.Prefix
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		p, err := netip.ParsePrefix(part)
+		if addr, notPrefix := netip.ParseAddr(part); notPrefix == nil && addr.Zone() == "" {
+			addr = addr.Unmap()
+			p, err = addr.Prefix(addr.BitLen())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8", part)
+		}
+		all = append(all, p.Masked())
+	}
+	return all, nil
+}
+
+func showProxies(all []netip.Prefix) string {
+	texts := make([]string, len(all))
+	for i, p := range all {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, ",")
+}
+
+func logLevel(text string) (slog.Level, error) {
+	var level slog.Level
+	text, err := oneOf("debug", "info", "warn", "error")(text)
+	if err != nil {
+		return level, err
+	}
+	return level, level.UnmarshalText([]byte(text))
+}

@@ -1,0 +1,144 @@
+package config
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+const minKey = 32 // bytes
+
+// LoadSecretKey returns the key that protects all that Socle encrypts or derives: SecretKey decoded,
+// or without one the key in the file secret.key of the data folder. That file is made, with the folder, when
+// there is none, and of two servers that start at once both get the same. A file that is
+// garbled, or that another account owns or can read, is an error and never replaced.
+func (c Config) LoadSecretKey() ([]byte, error) {
+	if c.SecretKey != "" {
+		key, err := decodeKey(string(c.SecretKey))
+		if err != nil {
+			return nil, fmt.Errorf("SOCLE_SECRET_KEY: %w", err)
+		}
+		return key, nil
+	}
+	name := filepath.Join(c.DataDir, "secret.key")
+	key, err := readKey(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeKey(name); err != nil {
+			return nil, fmt.Errorf("make the secret key: %w", err)
+		}
+		key, err = readKey(name)
+	}
+	return key, err
+}
+
+// makeKey writes a new key, whole and durable, unless someone else was quicker.
+func makeKey(name string) error {
+	dir := filepath.Dir(name)
+	// PostgreSQL runs as another account when Socle is root, and must get through to its own folder.
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".secret.key-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	key := make([]byte, minKey)
+	rand.Read(key) // never fails
+	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(key))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// readKey returns the key in a file that only this account can read.
+func readKey(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("read the secret key: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read the secret key: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	case int(stat.Uid) != os.Geteuid():
+		return nil, fmt.Errorf("%s belongs to account %d, but Socle runs as %d", name, stat.Uid, os.Geteuid())
+	case info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("%s can be read or written by others (mode %04o); run: chmod 600 %[1]s", name, info.Mode().Perm())
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 4<<10))
+	if err != nil {
+		return nil, fmt.Errorf("read the secret key: %w", err)
+	}
+	key, err := decodeKey(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: the secret key %w; put it back from a copy", name, err)
+	}
+	return key, nil
+}
+
+func secretKey(text string) (Secret, error) {
+	_, err := decodeKey(text)
+	return Secret(text), err
+}
+
+// decodeKey returns the bytes of a key written as hex or in any spelling of base64.
+// Its errors do not repeat the text.
+func decodeKey(text string) ([]byte, error) {
+	key, err := hex.DecodeString(text)
+	if err != nil {
+		standard := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
+		key, err = base64.RawStdEncoding.DecodeString(standard)
+	}
+	if err != nil {
+		return nil, errors.New("is neither base64 nor hex; make one with: openssl rand -base64 32")
+	}
+	if len(key) < minKey {
+		return nil, fmt.Errorf("has %d bytes, fewer than %d; make one with: openssl rand -base64 32", len(key), minKey)
+	}
+	if placeholder(text) || placeholder(string(key)) || distinct(key) < minKey/2 {
+		return nil, errors.New("is not random; make one with: openssl rand -base64 32")
+	}
+	return key, nil
+}
+
+// placeholder reports whether text has a word in it that people write where a key ought to be.
+func placeholder(text string) bool {
+	text = strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(text))
+	for _, word := range []string{"changeme", "changethis", "replaceme", "secret", "password", "example", "placeholder", "default", "insecure"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// distinct returns how many different bytes key has: about 30 of 32 if it is random.
+func distinct(key []byte) int {
+	seen := map[byte]bool{}
+	for _, b := range key {
+		seen[b] = true
+	}
+	return len(seen)
+}

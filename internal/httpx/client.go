@@ -1,0 +1,45 @@
+package httpx
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// between are the headers by which a proxy says that it stands between, or a browser that a page asks through
+// it, which may be anyone's.
+var between = []string{"Origin", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Forwarded", "Via"}
+
+// client returns the address of who asks, and whether they do so without a proxy between. Of
+// X-Forwarded-For, read from its end, each address is believed while the one that reported it is trusted.
+func client(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	addr := peer.Addr().Unmap()
+	direct := !slices.ContainsFunc(between, func(h string) bool { return len(r.Header.Values(h)) > 0 })
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		if !slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+			break
+		}
+		forwarded, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil {
+			break
+		}
+		addr = forwarded.Unmap()
+	}
+	return addr.WithZone(""), direct
+}
+
+// Network returns what an address is counted under: itself, or its /64, which is what one customer has in IPv6.
+func Network(a netip.Addr) string {
+	if a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return a.String()
+}

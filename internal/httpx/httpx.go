@@ -1,0 +1,158 @@
+// Package httpx is what every request goes through before an interface sees it, and after: a
+// request id, the client's address, recovery from panics, and one log record.
+// It knows no route and no answer's form.
+package httpx
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Request is what is known of a request, for the log. The interface that serves the request fills in
+// what it learns.
+type Request struct {
+	ID      string
+	Client  netip.Addr // who asks, as far as trusted proxies tell
+	Direct  bool       // nobody stands between: neither a proxy nor the page of a browser named itself in the headers
+	Route   string     // the route's pattern, never the path, which may hold secrets
+	User    uuid.UUID
+	Project uuid.UUID
+	Err     error // why it failed
+	Probe   bool  // asked by a machine every few seconds: worth a log record only if it fails
+}
+
+type requestKey struct{}
+
+// From returns what is known of the request that ctx belongs to.
+// Outside of a request it returns an empty Request.
+func From(ctx context.Context) *Request {
+	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
+		return r
+	}
+	return &Request{}
+}
+
+// Config says how requests are taken.
+type Config struct {
+	Log            *slog.Logger
+	TrustedProxies []netip.Prefix                               // whose X-Forwarded-For is believed
+	Panicked       func(w http.ResponseWriter, r *http.Request) // answers for a handler that panicked before it wrote
+}
+
+// Wrap returns next with all that this package does around it.
+func Wrap(next http.Handler, c Config) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		known := &Request{ID: newID()}
+		known.Client, known.Direct = client(r, c.TrustedProxies)
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, known))
+		rec := &recorder{ResponseWriter: w}
+		rec.Header().Set("X-Request-Id", known.ID)
+		rec.Header().Set("X-Content-Type-Options", "nosniff")
+		if len(r.TransferEncoding) > 0 {
+			// net/http hides a Content-Length that came beside the chunks. Where a proxy may have gone by that, what
+			// follows on the connection can't be trusted to be a request (RFC 9112, section 6.1).
+			rec.Header().Set("Connection", "close")
+		}
+		defer func() {
+			if p := recover(); p != nil {
+				if p == http.ErrAbortHandler { // a handler that gives up an answer it has begun
+					logRequest(c.Log, r, known, rec, start)
+					panic(p)
+				}
+				c.Log.Error("panic", "requestId", known.ID, "panic", p, "stack", string(debug.Stack()))
+				if rec.status == 0 {
+					c.Panicked(rec, r)
+				} else {
+					defer panic(http.ErrAbortHandler) // what was begun can't be mended: cut it off
+				}
+			}
+			logRequest(c.Log, r, known, rec, start)
+		}()
+		next.ServeHTTP(rec, r)
+	})
+}
+
+func newID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "unknown" // no randomness: the request fails soon enough, and says so
+	}
+	return id.String()
+}
+
+func logRequest(log *slog.Logger, r *http.Request, known *Request, rec *recorder, start time.Time) {
+	level := slog.LevelInfo
+	attrs := []slog.Attr{
+		slog.String("method", r.Method), slog.String("route", known.Route), slog.Int("status", rec.status),
+		slog.Duration("duration", time.Since(start)), slog.Int64("bytes", rec.bytes),
+		slog.String("client", known.Client.String()), slog.String("requestId", known.ID),
+	}
+	if known.User != uuid.Nil {
+		attrs = append(attrs, slog.String("user", known.User.String()))
+	}
+	if known.Project != uuid.Nil {
+		attrs = append(attrs, slog.String("project", known.Project.String()))
+	}
+	if known.Err != nil {
+		attrs = append(attrs, slog.String("error", known.Err.Error()))
+	}
+	switch {
+	case rec.status >= 500:
+		level = slog.LevelError
+	case known.Probe:
+		level = slog.LevelDebug
+	}
+	log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// recorder notes what is answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// ReadFrom lets a file go to the connection without passing through this process.
+func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := io.Copy(w.ResponseWriter, r)
+	w.bytes += n
+	return n, err
+}
+
+// Status returns the status that was answered through w, the ResponseWriter that [Wrap] gave to its handler; 0 if none was.
+func Status(w http.ResponseWriter) int {
+	if rec, ok := w.(*recorder); ok {
+		return rec.status
+	}
+	return 0
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

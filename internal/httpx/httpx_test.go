@@ -1,0 +1,120 @@
+package httpx_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"socle/internal/httpx"
+)
+
+// serve sends one request through Wrap, and returns the answer and what was logged.
+func serve(t *testing.T, h http.HandlerFunc, r *http.Request, trusted ...netip.Prefix) (*httptest.ResponseRecorder, []map[string]any) {
+	t.Helper()
+	var log bytes.Buffer
+	w := httptest.NewRecorder()
+	httpx.Wrap(h, httpx.Config{Log: slog.New(slog.NewJSONHandler(&log, nil)), TrustedProxies: trusted,
+		Panicked: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }}).ServeHTTP(w, r)
+	var records []map[string]any
+	for line := range strings.Lines(log.String()) {
+		var record map[string]any
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			t.Fatalf("log line %q: %v", line, err)
+		}
+		records = append(records, record)
+	}
+	return w, records
+}
+
+func TestOneRecordForEachRequest(t *testing.T) {
+	t.Parallel()
+	w, records := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		known := httpx.From(r.Context())
+		known.Route, known.Err = "GET /x", errors.New("line one\nlevel=ERROR msg=forged")
+		w.WriteHeader(http.StatusTeapot)
+	}, httptest.NewRequest("GET", "/x?token=secret", nil))
+	if len(records) != 1 {
+		t.Fatalf("got %d records, want 1: %v", len(records), records)
+	}
+	r := records[0]
+	if r["status"] != 418.0 || r["route"] != "GET /x" || r["requestId"] != w.Header().Get("X-Request-Id") || r["error"] != "line one\nlevel=ERROR msg=forged" {
+		t.Errorf("got record %v", r)
+	}
+	if text, _ := json.Marshal(r); bytes.Contains(text, []byte("secret")) {
+		t.Errorf("the record shows the query: %s", text)
+	}
+}
+
+func TestPanicIsAnswered(t *testing.T) {
+	t.Parallel()
+	w, records := serve(t, func(http.ResponseWriter, *http.Request) { panic("boom") }, httptest.NewRequest("GET", "/", nil))
+	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "boom") {
+		t.Errorf("got %d %q", w.Code, w.Body)
+	}
+	if len(records) != 2 || records[0]["panic"] != "boom" || !strings.Contains(records[0]["stack"].(string), "httpx_test.go") {
+		t.Errorf("got records %v, want the panic with its stack, and the request", records)
+	}
+}
+
+// TestPanicCutsOffAnAnswerThatHasBegun: the client must not take half an answer for a whole one.
+func TestPanicCutsOffAnAnswerThatHasBegun(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler {
+			t.Errorf("got panic %v, want http.ErrAbortHandler", p)
+		}
+	}()
+	serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("half"))
+		panic("boom")
+	}, httptest.NewRequest("GET", "/", nil))
+}
+
+func TestClient(t *testing.T) {
+	t.Parallel()
+	proxy := netip.MustParsePrefix("10.0.0.0/8")
+	for _, tt := range []struct {
+		peer, forwarded string
+		trusted         []netip.Prefix
+		want            string
+		direct          bool
+	}{
+		{"192.0.2.7:1", "", nil, "192.0.2.7", true},
+		{"192.0.2.7:1", "198.51.100.1", nil, "192.0.2.7", false},
+		{"127.0.0.1:1", "198.51.100.1", nil, "127.0.0.1", false},
+		{"10.0.0.1:1", "198.51.100.1", []netip.Prefix{proxy}, "198.51.100.1", false},
+		{"10.0.0.1:1", "203.0.113.9, 198.51.100.1", []netip.Prefix{proxy}, "198.51.100.1", false},
+		{"10.0.0.1:1", "198.51.100.1, 10.0.0.2", []netip.Prefix{proxy}, "198.51.100.1", false},
+		{"10.0.0.1:1", "forged", []netip.Prefix{proxy}, "10.0.0.1", false},
+		{"192.0.2.7:1", "198.51.100.1", []netip.Prefix{proxy}, "192.0.2.7", false},
+		{"[::ffff:192.0.2.7]:1", "", nil, "192.0.2.7", true},
+		{"[2001:db8::1%eth0]:1", "", nil, "2001:db8::1", true},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = tt.peer
+		if tt.forwarded != "" {
+			r.Header.Set("X-Forwarded-For", tt.forwarded)
+		}
+		serve(t, func(_ http.ResponseWriter, r *http.Request) {
+			known := httpx.From(r.Context())
+			if known.Client.String() != tt.want || known.Direct != tt.direct {
+				t.Errorf("%s forwarding %q: got %v, direct %v, want %s, %v", tt.peer, tt.forwarded, known.Client, known.Direct, tt.want, tt.direct)
+			}
+		}, r, tt.trusted...)
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]string{"192.0.2.7": "192.0.2.7", "2001:db8::1": "2001:db8::/64", "2001:db8::ffff:1": "2001:db8::/64"} {
+		if got := httpx.Network(netip.MustParseAddr(addr)); got != want {
+			t.Errorf("Network(%s) = %s, want %s", addr, got, want)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package password
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"socle/internal/fault"
+)
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	h := New(8)
+	for _, tt := range []struct{ password, email, username, code string }{
+		{"correct horse", "jo@example.com", "jo", ""},
+		{"1234567", "", "", "too_short"},
+		{"", "", "", "too_short"},
+		{"ééééééé", "", "", "too_short"},
+		{"éèêëàâäç", "", "", ""},
+		{"a\x00b\x00c\x00d\x00", "", "", ""},
+		{"cheese  ", "", "", ""},
+		{strings.Repeat("long", 256), "", "", ""},
+		{strings.Repeat("long", 256) + "x", "", "", "too_long"},
+		{"password1", "", "", "too_common"},
+		{"PassWord1", "", "", "too_common"},
+		{"ｐａｓｓｗｏｒｄ１", "", "", "too_common"},
+		{"baseball", "", "", "too_common"},
+		{"johanna@example.com", "johanna@example.com", "", "too_obvious"},
+		{"Johanna@Example.com", " johanna@example.COM ", "", "too_obvious"},
+		{"JOHANNA-LEE", "johanna-lee@example.com", "", "too_obvious"},
+		{"Johanna_Lee", "", "johanna_lee", "too_obvious"},
+		{"johanna_lee2", "johanna_lee@example.com", "johanna_lee", ""},
+	} {
+		err := h.Check(tt.password, tt.email, tt.username)
+		if tt.code == "" {
+			if err != nil {
+				t.Errorf("Check(%q, %q, %q) = %v, want nil", tt.password, tt.email, tt.username, err)
+			}
+			continue
+		}
+		f := fault.Of(err)
+		if f == nil || f.Kind != fault.Unprocessable || f.Code != tt.code || len(f.Fields) != 1 || f.Fields[0].Name != "password" {
+			t.Errorf("Check(%q, %q, %q) = %+v, want code %s on field password", tt.password, tt.email, tt.username, f, tt.code)
+		}
+	}
+	if err := New(12).Check("elevenchars", "", ""); !fault.Is(err, fault.Unprocessable) {
+		t.Errorf("New(12).Check of 11 characters = %v, want Unprocessable", err)
+	}
+}
+
+func TestCommon(t *testing.T) {
+	t.Parallel()
+	words := common()
+	if got, want := len(words), 3395; got != want {
+		t.Errorf("got %d common passwords, want %d", got, want)
+	}
+	for word := range words {
+		if word == "" || fold(word) != word {
+			t.Errorf("common password %q is not in its folded form, so it is never found", word)
+		}
+	}
+}
+
+func TestHash(t *testing.T) {
+	t.Parallel()
+	ctx, h := t.Context(), New(8)
+	long := strings.Repeat("x", 72)
+	for _, tt := range []struct{ right, wrong string }{
+		{"correct horse", "correct horsf"},
+		{long + "12345678", long + "12345679"},
+		{"nul\x00 counts", "nul"},
+		{"trailing space ", "trailing space"},
+	} {
+		hash, err := h.Hash(ctx, tt.right)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
+			t.Errorf("hash = %q, want argon2id of 19 MiB, 2 passes and 1 lane", hash)
+		}
+		if ok, err := h.Verify(ctx, hash, tt.right); !ok || err != nil {
+			t.Errorf("Verify(%q) = %v, %v, want true", tt.right, ok, err)
+		}
+		if ok, err := h.Verify(ctx, hash, tt.wrong); ok || err != nil {
+			t.Errorf("Verify(%q) against the hash of %q = %v, %v, want false", tt.wrong, tt.right, ok, err)
+		}
+	}
+	one, err1 := h.Hash(ctx, "correct horse")
+	two, err2 := h.Hash(ctx, "correct horse")
+	if one == two || err1 != nil || err2 != nil {
+		t.Errorf("two hashes of one password are %q and %q (%v, %v), want distinct ones", one, two, err1, err2)
+	}
+}
+
+// Stored hashes of other parameters, of which this one was made by the reference implementation
+// (echo -n password | argon2 somesalt -id -t 2 -k 256 -p 1 -l 32).
+func TestVerifyOtherParameters(t *testing.T) {
+	t.Parallel()
+	const hash = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
+	for password, want := range map[string]bool{"password": true, "differentpassword": false} {
+		if got, err := New(8).Verify(t.Context(), hash, password); got != want || err != nil {
+			t.Errorf("Verify(%q) = %v, %v, want %v", password, got, err, want)
+		}
+	}
+}
+
+func TestVerifyUnknownAccount(t *testing.T) {
+	t.Parallel()
+	h := New(8)
+	if ok, err := h.Verify(t.Context(), "", "correct horse"); ok || err != nil {
+		t.Errorf("Verify for no account = %v, %v, want false", ok, err)
+	}
+	// That it takes its turn like any other shows that it is computed and not guessed.
+	h.fill()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.Verify(ctx, "", "correct horse"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Verify for no account while all slots are taken = %v, want it to wait", err)
+	}
+}
+
+func TestVerifyMalformedHash(t *testing.T) {
+	t.Parallel()
+	h := New(8)
+	good, err := h.Hash(t.Context(), "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hash := range []string{
+		"plain", "$", "$$$$$", good + "x", good[:len(good)-3], strings.Replace(good, "t=2", "t=0", 1),
+		strings.Replace(good, "p=1", "p=0", 1), strings.Replace(good, "p=1", "p=999", 1),
+		strings.Replace(good, "m=19456", "m=4294967295", 1), strings.Replace(good, "t=2", "t=4294967295", 1),
+		strings.Replace(good, "argon2id", "argon2i", 1), strings.Replace(good, "v=19", "v=16", 1),
+	} {
+		if ok, err := h.Verify(t.Context(), hash, "correct horse"); ok || !fault.Is(err, fault.Internal) {
+			t.Errorf("Verify against %q = %v, %v, want an internal error", hash, ok, err)
+		}
+	}
+}
+
+// A password that is too long is refused without a hash, even when none could be computed.
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	h := New(8)
+	h.fill()
+	long := strings.Repeat("x", 1<<20)
+	if _, err := h.Hash(t.Context(), long); !fault.Is(err, fault.Unprocessable) {
+		t.Errorf("Hash of 1 MiB = %v, want Unprocessable", err)
+	}
+	for _, hash := range []string{"", unknown.String()} {
+		if ok, err := h.Verify(t.Context(), hash, long); ok || err != nil {
+			t.Errorf("Verify(%q) of 1 MiB = %v, %v, want false", hash, ok, err)
+		}
+	}
+}
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	h := New(8)
+	h.fill()
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	errs := make(chan error, maxWaiting+1)
+	for range maxWaiting + 1 {
+		group.Go(func() {
+			_, err := h.Hash(ctx, "correct horse")
+			errs <- err
+		})
+	}
+	first := fault.Of(<-errs) // none but the one too many can have an answer
+	if first.Kind != fault.TooMany || first.RetryAfter <= 0 {
+		t.Errorf("Hash with %d waiting = %+v, want TooMany with a time to retry after", maxWaiting, first)
+	}
+	cancel()
+	group.Wait()
+	close(errs)
+	for err := range errs {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Hash that waited = %v, want it to end with its context", err)
+		}
+	}
+
+	<-h.slots
+	if _, err := h.Hash(t.Context(), "correct horse"); err != nil {
+		t.Errorf("Hash after the line is gone = %v", err)
+	}
+	if got, want := len(h.slots), cap(h.slots)-1; got != want {
+		t.Errorf("%d slots are taken, want %d: Hash gives its own back", got, want)
+	}
+}
+
+// fill takes all slots, as hashes that never end would.
+func (h *Hasher) fill() {
+	for range cap(h.slots) {
+		h.slots <- struct{}{}
+	}
+}

@@ -1,0 +1,93 @@
+package token
+
+import (
+	"crypto"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/lestrrat-go/jwx/v3/jwa"
+	"github.com/lestrrat-go/jwx/v3/jwk"
+)
+
+// Key is a private key that signs access tokens (ES256).
+type Key struct {
+	ID      string // names the key in tokens and in the key set: the public key's thumbprint (RFC 7638)
+	private *ecdsa.PrivateKey
+}
+
+// NewKey returns a new random key.
+func NewKey() (Key, error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Key{}, fmt.Errorf("make a signing key: %w", err)
+	}
+	public, err := jwk.Import(&private.PublicKey)
+	if err != nil {
+		return Key{}, fmt.Errorf("make a signing key: %w", err)
+	}
+	thumbprint, err := public.Thumbprint(crypto.SHA256)
+	if err != nil {
+		return Key{}, fmt.Errorf("make a signing key: %w", err)
+	}
+	return Key{base64.RawURLEncoding.EncodeToString(thumbprint), private}, nil
+}
+
+// Seal returns the key encrypted under the instance's secret (AES-256-GCM), bound to its ID.
+func (k Key) Seal(secret []byte) ([]byte, error) {
+	plain, err := k.private.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("seal signing key %s: %w", k.ID, err)
+	}
+	box, err := sealing(secret)
+	if err != nil {
+		return nil, fmt.Errorf("seal signing key %s: %w", k.ID, err)
+	}
+	return box.Seal(nil, nil, plain, []byte(k.ID)), nil
+}
+
+// ErrSecret is the cause when a key does not open: the instance's secret is not the one
+// that sealed it, or the sealed bytes or their ID were changed.
+var ErrSecret = errors.New("the instance's secret key is not the one that sealed it")
+
+// OpenKey returns the key that [Key.Seal] sealed. It fails with [ErrSecret] if the secret is another.
+func OpenKey(id string, sealed, secret []byte) (Key, error) {
+	box, err := sealing(secret)
+	if err != nil {
+		return Key{}, fmt.Errorf("open signing key %s: %w", id, err)
+	}
+	plain, err := box.Open(nil, nil, sealed, []byte(id))
+	if err != nil {
+		return Key{}, fmt.Errorf("open signing key %s: %w", id, ErrSecret)
+	}
+	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), plain)
+	if err != nil {
+		return Key{}, fmt.Errorf("open signing key %s: %w", id, err)
+	}
+	return Key{id, private}, nil
+}
+
+func sealing(secret []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(Derive(secret, "signing keys"))
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// public returns the key's public half, described for others.
+func (k Key) public() (jwk.Key, error) {
+	public, err := jwk.Import(&k.private.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	return public, errors.Join(
+		public.Set(jwk.KeyIDKey, k.ID),
+		public.Set(jwk.AlgorithmKey, jwa.ES256()),
+		public.Set(jwk.KeyUsageKey, "sig"))
+}

@@ -1,0 +1,198 @@
+package token
+
+import (
+	"crypto/ecdsa"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/lestrrat-go/jwx/v3/jwa"
+	"github.com/lestrrat-go/jwx/v3/jwk"
+	"github.com/lestrrat-go/jwx/v3/jws"
+
+	"socle/internal/fault"
+)
+
+const (
+	lifetime = time.Hour
+	leeway   = 30 * time.Second // by which the clocks of two replicas may differ
+	maxSize  = 8 << 10          // bytes of a token, ours have about 500
+	kind     = "at+jwt"         // tokens for another purpose carry another type (RFC 9068)
+	issuer   = "socle"
+	audience = "socle-platform"
+)
+
+// Keyring signs access tokens with one key and verifies those of several. It never changes.
+type Keyring struct {
+	active Key
+	keys   map[string]*ecdsa.PublicKey
+	jwks   []byte
+}
+
+// Claims is what an access token says.
+type Claims struct {
+	User, Session       uuid.UUID
+	IssuedAt, ExpiresAt time.Time // UTC, whole seconds
+}
+
+// NewKeyring returns a keyring that signs with active. Tokens of the older keys verify as well.
+func NewKeyring(active Key, older ...Key) *Keyring {
+	r := &Keyring{active: active, keys: map[string]*ecdsa.PublicKey{}}
+	set := jwk.NewSet()
+	for _, k := range append([]Key{active}, older...) {
+		public, err := k.public()
+		if err == nil {
+			err = set.AddKey(public)
+		}
+		if err != nil { // a zero Key, or one given twice
+			panic("token: keyring: " + err.Error())
+		}
+		r.keys[k.ID] = &k.private.PublicKey
+	}
+	jwks, err := json.Marshal(set)
+	if err != nil {
+		panic("token: keyring: " + err.Error())
+	}
+	r.jwks = jwks
+	return r
+}
+
+// JWKS returns the public keys as a JSON Web Key Set. The caller must not change it.
+func (r *Keyring) JWKS() []byte { return r.jwks }
+
+// payload is the body of an access token. Pointers tell an absent time from the year 1970.
+type payload struct {
+	Issuer    string `json:"iss"`
+	Audience  string `json:"aud"`
+	Subject   string `json:"sub"`
+	Session   string `json:"sid"`
+	ID        string `json:"jti"`
+	IssuedAt  *int64 `json:"iat"`
+	NotBefore *int64 `json:"nbf"`
+	ExpiresAt *int64 `json:"exp"`
+}
+
+// Sign returns a token for a session of a user that is valid from now for one hour, and what it says.
+func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, error) {
+	issued, expires := now.Unix(), now.Add(lifetime).Unix()
+	body, err := json.Marshal(payload{
+		Issuer: issuer, Audience: audience, Subject: user.String(), Session: session.String(), ID: rand.Text(),
+		IssuedAt: &issued, NotBefore: &issued, ExpiresAt: &expires,
+	})
+	if err != nil {
+		return "", Claims{}, fmt.Errorf("sign an access token: %w", err)
+	}
+	header := jws.NewHeaders()
+	if err := errors.Join(header.Set(jws.KeyIDKey, r.active.ID), header.Set(jws.TypeKey, kind)); err != nil {
+		return "", Claims{}, fmt.Errorf("sign an access token: %w", err)
+	}
+	token, err := jws.Sign(body, jws.WithKey(jwa.ES256(), r.active.private, jws.WithProtectedHeaders(header)))
+	if err != nil {
+		return "", Claims{}, fmt.Errorf("sign an access token: %w", err)
+	}
+	return string(token), Claims{user, session, time.Unix(issued, 0).UTC(), time.Unix(expires, 0).UTC()}, nil
+}
+
+// Verify returns what the token says if one of the keys signed it as an access token and it is valid
+// at now. Otherwise it fails with Unauthenticated and the code token_expired or invalid_token.
+func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
+	claims, err := r.verify(token, now)
+	if err != nil {
+		return Claims{}, fault.New(fault.Unauthenticated, "the access token is not valid").WithCode("invalid_token").Because(err)
+	}
+	// Without leeway: to be judged early by a clock that is ahead costs a client one refresh.
+	if !now.Before(claims.ExpiresAt) {
+		return Claims{}, fault.New(fault.Unauthenticated, "the access token has expired").WithCode("token_expired")
+	}
+	return claims, nil
+}
+
+// verify checks everything but the expiry.
+func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
+	if len(token) > maxSize {
+		return Claims{}, fmt.Errorf("token of %d bytes", len(token))
+	}
+	key, err := r.signer(token)
+	if err != nil {
+		return Claims{}, err
+	}
+	body, err := jws.Verify([]byte(token), jws.WithKey(jwa.ES256(), key), jws.WithCompact())
+	if err != nil {
+		return Claims{}, err
+	}
+	var p payload
+	if err := json.Unmarshal(body, &p); err != nil {
+		return Claims{}, err
+	}
+	return p.claims(now)
+}
+
+// signer returns the key that the token's header names. It reads nothing else that could name a key.
+func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
+	if strings.Count(token, ".") != 2 {
+		return nil, errors.New("not three segments")
+	}
+	segments := strings.Split(token, ".")
+	for _, s := range segments {
+		// Decoders pass over line breaks and spare bits; with them one signature has many spellings.
+		if plain, err := base64.RawURLEncoding.DecodeString(s); err != nil || base64.RawURLEncoding.EncodeToString(plain) != s {
+			return nil, errors.New("a segment is not base64url")
+		}
+	}
+	var header struct {
+		Algorithm string   `json:"alg"`
+		Type      string   `json:"typ"`
+		KeyID     string   `json:"kid"`
+		Critical  []string `json:"crit"`
+	}
+	plain, err := base64.RawURLEncoding.DecodeString(segments[0])
+	if err == nil {
+		err = json.Unmarshal(plain, &header)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	key := r.keys[header.KeyID]
+	if header.Algorithm != jwa.ES256().String() || header.Type != kind || header.Critical != nil || key == nil {
+		return nil, errors.New("header names another algorithm, type, extension or key")
+	}
+	return key, nil
+}
+
+func (p payload) claims(now time.Time) (Claims, error) {
+	if p.Issuer != issuer || p.Audience != audience || p.ID == "" {
+		return Claims{}, errors.New("issuer, audience or id is missing or another's")
+	}
+	if p.IssuedAt == nil || p.NotBefore == nil || p.ExpiresAt == nil {
+		return Claims{}, errors.New("a time is missing")
+	}
+	user, err := canonical(p.Subject)
+	if err != nil {
+		return Claims{}, fmt.Errorf("sub: %w", err)
+	}
+	session, err := canonical(p.Session)
+	if err != nil {
+		return Claims{}, fmt.Errorf("sid: %w", err)
+	}
+	if latest := now.Add(leeway).Unix(); *p.NotBefore > latest || *p.IssuedAt > latest {
+		return Claims{}, errors.New("made in the future")
+	}
+	if *p.ExpiresAt > now.Add(lifetime+leeway).Unix() {
+		return Claims{}, errors.New("lives longer than any token of ours")
+	}
+	return Claims{user, session, time.Unix(*p.IssuedAt, 0).UTC(), time.Unix(*p.ExpiresAt, 0).UTC()}, nil
+}
+
+// canonical parses a UUID in the one spelling that we write.
+func canonical(s string) (uuid.UUID, error) {
+	id, err := uuid.Parse(s)
+	if err == nil && (id.String() != s || id == uuid.Nil) {
+		err = errors.New("not in the usual form")
+	}
+	return id, err
+}
