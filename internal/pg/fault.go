@@ -1,0 +1,79 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"socle/internal/fault"
+)
+
+// Fault gives an error of PostgreSQL or pgx its kind, for statements that we wrote: what such a
+// statement can't fail by without a bug of ours stays Internal. Other errors pass unchanged.
+// The server's text is kept as the cause only.
+func Fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, done := errors.AsType[*fault.Error](err); done {
+		return err
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fault.New(fault.NotFound, "there is no such thing").Because(err)
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return sqlstate(e, err)
+	}
+	if disconnected(err) {
+		return &fault.Error{Kind: fault.Unavailable, Detail: "the database does not answer", RetryAfter: time.Second, Err: err}
+	}
+	return err
+}
+
+func sqlstate(e *pgconn.PgError, err error) error {
+	switch e.Code {
+	case "23505", "23P01": // unique_violation, exclusion_violation
+		return fault.New(fault.Conflict, "there is already such a thing").Because(err)
+	case "23503": // foreign_key_violation
+		return fault.New(fault.Conflict, "another thing refers to it, or it refers to one that is gone").WithCode("reference").Because(err)
+	case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
+		return fault.New(fault.Conflict, "another change was in the way; try again").WithCode("busy").Because(err)
+	case "25006", "57014", "3D000", "28P01", "28000": // read only, cancelled, no such database, refused login
+		return &fault.Error{Kind: fault.Unavailable, Detail: "the database does not answer", RetryAfter: time.Second, Err: err}
+	}
+	switch e.Code[:2] {
+	case "08", "53", "57": // connection, resources, operator intervention
+		return &fault.Error{Kind: fault.Unavailable, Detail: "the database does not answer", RetryAfter: time.Second, Err: err}
+	}
+	return err
+}
+
+// disconnected reports whether err means that the connection was lost, refused or too slow.
+func disconnected(err error) bool {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, net.ErrClosed) ||
+		pgconn.Timeout(err) || pgconn.SafeToRetry(err)
+}
+
+// Violates reports whether err is the violation of the named constraint or unique index.
+func Violates(err error, constraint string) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.ConstraintName == constraint
+}
+
+// State returns the SQLSTATE in err's chain, or "".
+func State(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}

@@ -1,0 +1,46 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+// Migrate brings the database that c connects to up to the newest of the migrations in fsys, one
+// transaction each, and notes them in schema's table migrations. The caller holds a lock that keeps others
+// from doing the same at the same time. It refuses a database that is ahead of these migrations by
+// leaving it alone: a newer release made it, and what that release added must not disturb this one.
+func Migrate(ctx context.Context, c *pgx.ConnConfig, schema string, fsys fs.FS) error {
+	db := stdlib.OpenDB(*c)
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, "create schema if not exists "+Quote(schema)); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	p, err := goose.NewProvider(goose.DialectPostgres, db, fsys,
+		goose.WithTableName(schema+".migrations"), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+// Locked runs f while it holds the advisory lock of that key, waiting for whoever holds it now.
+// f gets the connection that holds the lock.
+func Locked(ctx context.Context, c *pgx.ConnConfig, key int64, f func(*pgx.Conn) error) error {
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return Fault(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) // ends the session, and the lock with it
+	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", key); err != nil {
+		return Fault(err)
+	}
+	return f(conn)
+}

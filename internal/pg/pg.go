@@ -1,0 +1,213 @@
+// Package pg is how Socle talks to PostgreSQL: pools, transactions, rows,
+// quoting, and SQLSTATEs as faults. It knows no table.
+package pg
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+)
+
+// Querier is what statements run on: a pool, a connection or a transaction.
+type Querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Beginner starts transactions: a pool, a connection, or a transaction (a savepoint).
+type Beginner interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+}
+
+// Pool settings that every pool of Socle shares.
+const (
+	acquireTimeout = 8 * time.Second // a request that gets no connection in this time fails as Unavailable
+	connectTimeout = 5 * time.Second
+	idleTime       = 30 * time.Second
+)
+
+// PoolConfig parses a connection string and sets what holds for every connection of
+// Socle: times in UTC, a search path that nobody can put objects in, and no wait without end.
+// max is the most connections the pool opens.
+func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("the database address can't be read: " + redactURL(err))
+	}
+	c.MaxConns, c.MinConns = max, 0
+	c.MaxConnIdleTime = idleTime
+	c.HealthCheckPeriod = 10 * time.Second
+	c.ConnConfig.ConnectTimeout = connectTimeout
+	c.ConnConfig.RuntimeParams["application_name"] = "socle"
+	c.ConnConfig.RuntimeParams["search_path"] = "pg_catalog, pg_temp"
+	c.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
+			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		return nil
+	}
+	return c, nil
+}
+
+// redactURL keeps the reason of a parse error and drops the address, which may hold a password.
+func redactURL(err error) string {
+	text := err.Error()
+	if i := strings.LastIndex(text, "`: "); i >= 0 {
+		return text[i+3:]
+	}
+	return "not a PostgreSQL URL"
+}
+
+// One runs a statement that returns one row, and reads it into a T by column name.
+// It fails with NotFound if there is none.
+func One[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
+	rows, err := query(ctx, q, sql, args)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+	return v, Fault(err)
+}
+
+// All runs a statement and reads its rows into Ts by column name. The slice is never nil.
+func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
+	rows, err := query(ctx, q, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	v, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	return v, Fault(err)
+}
+
+// Value runs a statement that returns one row of one column. It fails with NotFound if there is none.
+func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
+	rows, err := query(ctx, q, sql, args)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
+	return v, Fault(err)
+}
+
+// Values runs a statement that returns rows of one column. The slice is never nil.
+func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
+	rows, err := query(ctx, q, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	v, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	return v, Fault(err)
+}
+
+// Exec runs a statement and returns the number of rows that it changed.
+func Exec(ctx context.Context, q Querier, sql string, args ...any) (int64, error) {
+	ctx, cancel := bounded(ctx, q)
+	defer cancel()
+	tag, err := q.Exec(ctx, sql, args...)
+	return tag.RowsAffected(), Fault(err)
+}
+
+// query starts a statement. On a pool it waits for a connection for a bounded time.
+func query(ctx context.Context, q Querier, sql string, args []any) (pgx.Rows, error) {
+	pool, ok := q.(*pgxpool.Pool)
+	if !ok {
+		rows, err := q.Query(ctx, sql, args...)
+		return rows, Fault(err)
+	}
+	conn, err := Acquire(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := conn.Query(ctx, sql, args...)
+	if err != nil {
+		conn.Release()
+		return nil, Fault(err)
+	}
+	return &pooledRows{Rows: rows, conn: conn}, nil
+}
+
+// pooledRows gives its connection back when the rows are closed.
+type pooledRows struct {
+	pgx.Rows
+	conn *pgxpool.Conn
+}
+
+func (r *pooledRows) Close() {
+	r.Rows.Close()
+	if r.conn != nil {
+		r.conn.Release()
+		r.conn = nil
+	}
+}
+
+func (r *pooledRows) Next() bool {
+	if r.Rows.Next() {
+		return true
+	}
+	r.Close()
+	return false
+}
+
+// bounded gives a statement on a pool the time to get a connection and to run.
+func bounded(ctx context.Context, q Querier) (context.Context, context.CancelFunc) {
+	if _, ok := q.(*pgxpool.Pool); ok {
+		return context.WithTimeout(ctx, acquireTimeout+connectTimeout)
+	}
+	return ctx, func() {}
+}
+
+// Acquire takes a connection from a pool, waiting for a bounded time.
+// It fails with Unavailable if there is none by then.
+func Acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
+	wait, cancel := context.WithTimeout(ctx, acquireTimeout)
+	defer cancel()
+	conn, err := pool.Acquire(wait)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fault.New(fault.Unavailable, "the database does not answer").Because(err)
+	}
+	return conn, nil
+}
+
+// InTx runs f in a transaction: committed if f returns nil, else rolled back.
+// After a deadlock or a serialization failure it runs f again, up to three times in all,
+// so f must do nothing that a rollback does not undo.
+func InTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
+	var err error
+	for range 3 {
+		if err = inTx(ctx, b, f); !retryable(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func inTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
+	if pool, ok := b.(*pgxpool.Pool); ok {
+		conn, err := Acquire(ctx, pool)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		b = conn
+	}
+	return Fault(pgx.BeginFunc(ctx, b, f))
+}
+
+func retryable(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (e.Code == "40001" || e.Code == "40P01")
+}

@@ -1,0 +1,147 @@
+package pgserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// oldest is the first major version of PostgreSQL that Socle runs on.
+const oldest = 15
+
+// programs are the binaries that Socle runs; a folder without one of them is of no use.
+var programs = []string{"postgres", "initdb", "pg_dump", "pg_restore"}
+
+// places are the folders where packages put the binaries of each major version.
+var places = []string{
+	"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
+	"/usr/pgsql-*/bin",                   // PostgreSQL's own RPMs
+	"/opt/homebrew/opt/postgresql@*/bin", // Homebrew on Apple silicon
+	"/usr/local/opt/postgresql@*/bin",    // Homebrew on Intel
+	"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin",
+}
+
+// Binaries are the programs of one installed PostgreSQL.
+type Binaries struct {
+	Dir     string
+	Version int // as the server counts: 150018 for 15.18
+}
+
+// Path returns the full path of a program such as pg_dump.
+func (b Binaries) Path(name string) string { return filepath.Join(b.Dir, name) }
+
+// Find returns the PostgreSQL in dir or, if dir is "", the first one of: what pg_config
+// names, the newest in the places where packages put it, PATH.
+// The error says what to install.
+func Find(dir string) (Binaries, error) {
+	if dir != "" {
+		b, err := inspect(dir)
+		if err != nil {
+			return Binaries{}, fmt.Errorf("no PostgreSQL of use in %s: %w", dir, err)
+		}
+		return b, nil
+	}
+	var reasons []string
+	for _, dir := range candidates() {
+		b, err := inspect(dir)
+		if err == nil {
+			return b, nil
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			reasons = append(reasons, dir+": "+err.Error())
+		}
+	}
+	found := "there is none"
+	if len(reasons) > 0 {
+		found = "found only " + strings.Join(reasons, "; ")
+	}
+	return Binaries{}, fmt.Errorf("the server binaries of PostgreSQL %d or newer are needed, and %s: install them "+
+		"(Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql@17) "+
+		"or name their folder in SOCLE_POSTGRES_BIN", oldest, found)
+}
+
+// candidates returns the folders to look into, best first.
+func candidates() []string {
+	var dirs []string
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
+		dirs = append(dirs, strings.TrimSpace(string(out)))
+	}
+	var packaged []string
+	for _, place := range places {
+		matches, _ := filepath.Glob(place) // fails on a bad pattern only
+		packaged = append(packaged, matches...)
+	}
+	slices.SortStableFunc(packaged, func(a, b string) int { return cmp.Compare(major(b), major(a)) })
+	dirs = append(dirs, packaged...)
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+	}
+	return dirs
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// major reads the version from a folder's name; a wrong guess costs only the order.
+func major(dir string) int {
+	n, _ := strconv.Atoi(digits.FindString(dir))
+	return n
+}
+
+// inspect returns the PostgreSQL in dir, or why it is of no use: os.ErrNotExist if a program is missing.
+func inspect(dir string) (Binaries, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Binaries{}, err
+	}
+	b := Binaries{Dir: dir}
+	for _, name := range programs {
+		if _, err := os.Stat(b.Path(name)); err != nil {
+			return Binaries{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, b.Path("postgres"), "--version").Output()
+	if err != nil {
+		return Binaries{}, fmt.Errorf("run postgres --version: %w", err)
+	}
+	if b.Version, err = parseVersion(string(out)); err != nil {
+		return Binaries{}, err
+	}
+	if b.Version/10000 < oldest {
+		return Binaries{}, fmt.Errorf("PostgreSQL %d is older than %d", b.Version/10000, oldest)
+	}
+	return b, nil
+}
+
+var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)(?:\.(\d+))?`)
+
+// parseVersion reads "postgres (PostgreSQL) 15.18 (Debian …)" as 150018; a beta (17beta1) is the major's .0.
+func parseVersion(text string) (int, error) {
+	m := versionText.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("unknown version %q", strings.TrimSpace(text))
+	}
+	major, err := strconv.Atoi(m[1])
+	if err != nil {
+		return 0, fmt.Errorf("unknown version %q", strings.TrimSpace(text))
+	}
+	minor, _ := strconv.Atoi(m[2]) // absent in betas
+	if major < 10 {
+		return major * 10000, nil // 9.6.24: all that matters is that it is too old
+	}
+	return major*10000 + minor, nil
+}

@@ -1,0 +1,85 @@
+package pgserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	logName  = "postgresql.log"
+	logLimit = 8 << 20 // bytes
+)
+
+// openLog opens PostgreSQL's log for a start.
+func (c *cluster) openLog() (*os.File, error) {
+	if err := boundLog(c.config.Dir); err != nil {
+		return nil, err
+	}
+	f, err := c.root.OpenFile(logName, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err := errors.Join(err, c.give(f)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	c.logged = info.Size()
+	return f, nil
+}
+
+// boundLog moves the text of a log that has grown large into postgresql.log.1. PostgreSQL keeps
+// the file open, so it is copied and emptied, not renamed. PostgreSQL's own collector can't do this: it bounds
+// a log by time alone, and a tenant can write to the log (RAISE LOG).
+func boundLog(dir string) error {
+	info, err := os.Lstat(filepath.Join(dir, logName))
+	if err != nil || info.Size() < logLimit {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	log, err := root.OpenFile(logName, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if err := root.RemoveAll(logName + ".1"); err != nil {
+		return err
+	}
+	old, err := root.OpenFile(logName+".1", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(old, io.NewSectionReader(log, max(0, info.Size()-logLimit), logLimit))
+	return errors.Join(err, old.Close(), log.Truncate(0))
+}
+
+// epitaph says why a PostgreSQL that we tried to start has ended.
+func (c *cluster) epitaph() error {
+	path := filepath.Join(c.config.Dir, logName)
+	f, err := c.root.Open(logName)
+	if err != nil {
+		return fmt.Errorf("it ended before it was ready, and its log can't be read: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.NewSectionReader(f, c.logged, 64<<10))
+	if err != nil {
+		return fmt.Errorf("it ended before it was ready, and its log can't be read: %w", err)
+	}
+	var why []string
+	for line := range strings.Lines(string(text)) {
+		_, message, ok := strings.Cut(strings.TrimSpace(line), "] ") // after the time and the process
+		if ok {
+			why = append(why, strings.Join(strings.Fields(message), " "))
+		}
+	}
+	why = why[max(0, len(why)-3):] // the reason comes last
+	return fmt.Errorf("it ended before it was ready: %s (see %s)", strings.Join(why, "; "), path)
+}

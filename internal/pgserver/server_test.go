@@ -1,0 +1,287 @@
+package pgserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const patience = time.Minute
+
+// config returns what a test starts: a new cluster, and no syncing, which only a power cut would tell.
+func config(t *testing.T) Config {
+	t.Helper()
+	binaries, err := Find(os.Getenv("SOCLE_POSTGRES_BIN"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{Dir: filepath.Join(t.TempDir(), "pg"), Binaries: binaries, Password: `a secret: /?#'"\`,
+		Settings: map[string]string{"fsync": "off", "shared_buffers": "16MB"}, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+}
+
+// start starts a server that is stopped when the test ends.
+func start(t *testing.T, c Config) *Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := Start(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, s) })
+	return s
+}
+
+func stop(t *testing.T, s *Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// watched runs a server's Run until the test ends.
+func watched(t *testing.T, s *Server) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func connect(t *testing.T, s *Server) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+func execute(t *testing.T, s *Server, sql string) {
+	t.Helper()
+	if _, err := connect(t, s).Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// value returns the one text that a statement returns.
+func value(t *testing.T, s *Server, sql string) string {
+	t.Helper()
+	var v string
+	if err := connect(t, s).QueryRow(t.Context(), sql).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for !holds() {
+		if !sleep(ctx, pause) {
+			t.Fatalf("still not: %s", what)
+		}
+	}
+}
+
+func (s *Server) pid() int { return s.current().pid }
+
+func pidFile(t *testing.T, c Config) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.Dir, dataName, "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(text), "\n")
+}
+
+func TestStartAgain(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	s := start(t, c)
+	execute(t, s, "create table kept as select 'here' as v")
+	stop(t, s)
+	stop(t, s)
+	if s.current().alive() {
+		t.Fatal("PostgreSQL runs after Stop")
+	}
+
+	s = start(t, c)
+	if got, want := value(t, s, "select v from kept"), "here"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestStartAdopts(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	first := start(t, c)
+	second := start(t, c)
+	if first.pid() != second.pid() {
+		t.Fatalf("a second PostgreSQL was started: %d beside %d", second.pid(), first.pid())
+	}
+	execute(t, second, "create table kept as select 'here' as v")
+
+	watched(t, second)
+	kill(t, second.pid())
+	eventually(t, "the adopted PostgreSQL is back", func() bool { return second.pid() != first.pid() })
+	if got, want := value(t, second, "select v from kept"), "here"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+
+	third := start(t, c)
+	stop(t, third)
+	if third.current().alive() {
+		t.Error("the adopted PostgreSQL runs after Stop")
+	}
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRunRevives(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	s := start(t, c)
+	watched(t, s)
+	execute(t, s, "create table kept as select 'here' as v")
+
+	// A backend that computes does not notice that the postmaster is gone, and PostgreSQL does not start beside it.
+	busy := connect(t, s)
+	backend := int(busy.PgConn().PID())
+	computing := make(chan error, 1)
+	go func() {
+		_, err := busy.Exec(context.Background(), "do $$ begin loop end loop; end $$")
+		computing <- err
+	}()
+	eventually(t, "the backend computes", func() bool {
+		return value(t, s, "select state from pg_stat_activity where pid = "+strconv.Itoa(backend)) == "active"
+	})
+	before := s.pid()
+	kill(t, before)
+	eventually(t, "PostgreSQL is back", func() bool { return s.pid() != before })
+
+	if err := <-computing; err == nil {
+		t.Error("the endless statement ended well")
+	}
+	if got, want := value(t, s, "select v from kept"), "here"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestRunMakesNoCluster(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	var log buffer
+	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s := start(t, c)
+	watched(t, s)
+	if err := os.Rename(filepath.Join(c.Dir, dataName), filepath.Join(c.Dir, "away")); err != nil {
+		t.Fatal(err)
+	}
+	kill(t, s.pid())
+	eventually(t, "the loss is told", func() bool { return strings.Contains(log.String(), "the cluster is gone") })
+	if _, err := os.Stat(filepath.Join(c.Dir, dataName)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a new cluster was made: %v", err)
+	}
+
+	if err := os.Rename(filepath.Join(c.Dir, "away"), filepath.Join(c.Dir, dataName)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "PostgreSQL is back", func() bool { return s.current().alive() })
+	execute(t, s, "select")
+}
+
+// buffer is a log that one goroutine writes while another one reads.
+type buffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func TestStopEndsRun(t *testing.T) {
+	t.Parallel()
+	s := start(t, config(t))
+	done := make(chan error, 1)
+	go func() { done <- s.Run(context.Background()) }()
+	stop(t, s)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if s.current().alive() {
+		t.Error("PostgreSQL runs after Stop")
+	}
+}
+
+func TestStopWhenTimeIsUp(t *testing.T) {
+	t.Parallel()
+	s := start(t, config(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+	if s.current().alive() {
+		t.Error("PostgreSQL runs after Stop")
+	}
+}
+
+func TestStartsAtOnce(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	servers := make([]*Server, 3)
+	var wg sync.WaitGroup
+	for i := range servers {
+		wg.Go(func() {
+			var err error
+			if servers[i], err = Start(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, s := range servers {
+		if s == nil {
+			continue
+		}
+		defer stop(t, s)
+		if got, want := s.pid(), servers[0].pid(); got != want {
+			t.Errorf("more than one PostgreSQL: %d beside %d", got, want)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package pgserver
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// own returns the settings of every cluster.
+func own() map[string]string {
+	return map[string]string{
+		// One way in: the socket, in the cluster's folder. The path is relative to the data
+		// directory, so it is short wherever the folder is.
+		"listen_addresses":        "",
+		"port":                    strconv.Itoa(port),
+		"unix_socket_directories": "..",
+		"unix_socket_permissions": "0700",
+		"password_encryption":     "scram-sha-256",
+
+		"max_connections": "200",
+		"shared_buffers":  strconv.Itoa(sharedBuffers(memory())) + "MB",
+		"wal_level":       "logical",
+		// The machine is shared with Socle, and requests are short: compiling a statement costs more than it saves.
+		"jit": "off",
+		// Nobody subscribes here to another server; without workers for that there is no launcher process.
+		"max_logical_replication_workers": "0",
+
+		"timezone":                   "UTC",
+		"log_timezone":               "UTC",
+		"datestyle":                  "iso, mdy",
+		"lc_messages":                "C",
+		"default_text_search_config": "pg_catalog.english",
+
+		"log_line_prefix": "%m [%p] %q%u@%d ",
+		// What a statement did wrong is told to whoever ran it. Its text and its values, which may be secrets, stay out of the log.
+		"log_min_messages":        "log",
+		"log_min_error_statement": "panic",
+		"log_error_verbosity":     "terse",
+		"log_checkpoints":         "off",
+	}
+}
+
+// settings returns the text of postgresql.conf: our own settings, and further ones that are stronger.
+func settings(further map[string]string) string {
+	all := own()
+	maps.Copy(all, further)
+	var b strings.Builder
+	b.WriteString("# Socle writes this file at every start. ALTER SYSTEM is stronger than what stands here.\n")
+	escape := strings.NewReplacer(`\`, `\\`, `'`, `''`)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&b, "%s = '%s'\n", name, escape.Replace(all[name]))
+	}
+	return b.String()
+}
+
+// sharedBuffers returns how many MB of a machine's memory PostgreSQL takes for its own cache: a little, since
+// it reads through the system's cache anyway.
+func sharedBuffers(memory int) int { return max(16, min(128, memory/16)) }
+
+// memory returns the MB that this machine, or the container we are in, has: a usual size if it can't be told.
+func memory() int {
+	size := 4096
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		var kilobytes int
+		if _, err := fmt.Sscanf(string(text), "MemTotal: %d kB", &kilobytes); err == nil {
+			size = kilobytes >> 10
+		}
+	}
+	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
+		if limit, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil { // or "max"
+			size = min(size, limit>>20)
+		}
+	}
+	return size
+}
