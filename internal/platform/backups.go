@@ -1,0 +1,89 @@
+package platform
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Backup is a backup of a project.
+type Backup struct {
+	UUID        uuid.UUID  `json:"uuid"`
+	ProjectUUID uuid.UUID  `json:"projectUuid"`
+	Status      string     `json:"status" enum:"pending,running,completed,failed,deleting"`
+	StartedAt   *time.Time `json:"startedAt" nullable:"true"`
+	CompletedAt *time.Time `json:"completedAt" nullable:"true" doc:"When it was completed or failed."`
+	Error       string     `json:"error" doc:"Why it failed; empty unless it did."`
+}
+
+const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error `
+
+// CreateBackup notes a backup that is to be made. It fails with Conflict if the project has one under way.
+func (s *Store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Backup, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Backup{}, err
+	}
+	b, err := pg.One[Backup](ctx, s.q, `
+		insert into platform.backups (uuid, project_uuid, created_by) values (@id, @project, @user)
+		returning`+backupColumns, pgx.StrictNamedArgs{"id": id, "project": project, "user": user})
+	if pg.Violates(err, "backups_one_at_a_time") {
+		return b, fault.New(fault.Conflict, "another backup of the project is under way").WithCode("backup_under_way").Because(err)
+	}
+	return b, err
+}
+
+// GetBackup returns a backup of a project. It fails with NotFound if there is none.
+func (s *Store) GetBackup(ctx context.Context, project, id uuid.UUID) (Backup, error) {
+	return pg.One[Backup](ctx, s.q, `select`+backupColumns+`from platform.backups where uuid = @id and project_uuid = @project`,
+		pgx.StrictNamedArgs{"id": id, "project": project})
+}
+
+// StartBackup takes a pending backup for the worker that calls. It fails with NotFound if it is not pending.
+func (s *Store) StartBackup(ctx context.Context, id uuid.UUID) (Backup, error) {
+	return pg.One[Backup](ctx, s.q, `
+		update platform.backups set status = 'running', started_at = now(), heartbeat_at = now()
+		where uuid = @id and status = 'pending'
+		returning`+backupColumns, pgx.StrictNamedArgs{"id": id})
+}
+
+// BeatBackup says that a backup is still being made. It fails with NotFound if someone has given it up.
+func (s *Store) BeatBackup(ctx context.Context, id uuid.UUID) error {
+	_, err := pg.Value[uuid.UUID](ctx, s.q, `
+		update platform.backups set heartbeat_at = now() where uuid = @id and status = 'running' returning uuid`,
+		pgx.StrictNamedArgs{"id": id})
+	return err
+}
+
+// CompleteBackup says that a backup is whole and where it should be: size bytes with that sum.
+// It fails with NotFound if someone has given the backup up.
+func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, sum []byte) error {
+	_, err := pg.Value[uuid.UUID](ctx, s.q, `
+		update platform.backups set status = 'completed', completed_at = now(), size = @size, sha256 = @sum
+		where uuid = @id and status = 'running' returning uuid`,
+		pgx.StrictNamedArgs{"id": id, "size": size, "sum": sum})
+	return err
+}
+
+// FailBackup says that a backup came to nothing, and why, in words for the user.
+func (s *Store) FailBackup(ctx context.Context, id uuid.UUID, reason string) error {
+	_, err := pg.Exec(ctx, s.q, `
+		update platform.backups set status = 'failed', completed_at = now(), error = @reason
+		where uuid = @id and status in ('pending', 'running')`,
+		pgx.StrictNamedArgs{"id": id, "reason": reason})
+	return err
+}
+
+// FailAbandonedBackups fails the running backups whose worker has been silent for a time,
+// and returns them.
+func (s *Store) FailAbandonedBackups(ctx context.Context, silence time.Duration) ([]Backup, error) {
+	return pg.All[Backup](ctx, s.q, `
+		update platform.backups set status = 'failed', completed_at = now(), error = 'the server that made it stopped'
+		where status = 'running' and heartbeat_at < now() - @silence::interval
+		returning`+backupColumns, pgx.StrictNamedArgs{"silence": silence})
+}

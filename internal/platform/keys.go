@@ -1,0 +1,37 @@
+package platform
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+)
+
+// SigningKey is a sealed private key that signs, or once signed, access tokens.
+type SigningKey struct {
+	ID        string
+	Sealed    []byte
+	RetiredAt *time.Time
+}
+
+// SigningKeys returns the active key, first, and those retired less than keep ago.
+func (s *Store) SigningKeys(ctx context.Context, keep time.Duration) ([]SigningKey, error) {
+	return pg.All[SigningKey](ctx, s.q, `
+		select id, sealed, retired_at from platform.signing_keys
+		where retired_at is null or retired_at > now() - @keep::interval
+		order by retired_at desc nulls first`, pgx.StrictNamedArgs{"keep": keep})
+}
+
+// RotateSigningKey makes a key the active one and retires the one before.
+func (s *Store) RotateSigningKey(ctx context.Context, id string, sealed []byte) error {
+	return s.InTx(ctx, func(tx *Store) error {
+		if _, err := pg.Exec(ctx, tx.q, `update platform.signing_keys set retired_at = now() where retired_at is null`); err != nil {
+			return err
+		}
+		_, err := pg.Exec(ctx, tx.q, `insert into platform.signing_keys (id, sealed) values (@id, @sealed)`,
+			pgx.StrictNamedArgs{"id": id, "sealed": sealed})
+		return err
+	})
+}

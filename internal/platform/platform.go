@@ -1,0 +1,66 @@
+// Package platform is the platform database: who may do what, and where projects live.
+// It holds users, sessions, organizations and their members, projects, the registry of
+// backups, and the index of forms. One file per entity, its SQL in place.
+package platform
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"socle/internal/pg"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Schema is the schema of the platform's tables.
+const Schema = "platform"
+
+// Migrate brings the platform database up to date. The caller holds the migration lock.
+func Migrate(ctx context.Context, c *pgx.ConnConfig) error {
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	return pg.Migrate(ctx, c, Schema, dir)
+}
+
+// Store is the platform database, or a transaction in it.
+type Store struct {
+	q  pg.Querier
+	b  pg.Beginner
+	tx pgx.Tx
+}
+
+// New returns the store of the database that pool connects to.
+func New(pool *pgxpool.Pool) *Store { return &Store{q: pool, b: pool} }
+
+// InTx runs f in a transaction, see [pg.InTx].
+func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
+	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error { return f(&Store{q: tx, b: tx, tx: tx}) })
+}
+
+// Tx returns the transaction that the store is in, for jobs that are enqueued in it; nil outside of one.
+func (s *Store) Tx() pgx.Tx { return s.tx }
+
+// Ping reports whether the database answers and holds the platform's tables.
+func (s *Store) Ping(ctx context.Context) error {
+	if _, err := pg.Value[bool](ctx, s.q, `select one from platform.instance`); err != nil {
+		return fmt.Errorf("platform database: %w", err)
+	}
+	return nil
+}
+
+// fold returns the form of a name or address in which two that people take for
+// the same are the same: trimmed, compatibility-composed, case-folded.
+func fold(s string) string {
+	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(strings.TrimSpace(s))))
+}

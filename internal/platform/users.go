@@ -1,0 +1,223 @@
+package platform
+
+import (
+	"context"
+	"net/mail"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/text/unicode/norm"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// User is a person with an account. The password's hash never leaves this package.
+type User struct {
+	UUID             uuid.UUID `json:"uuid"`
+	Username         string    `json:"username"`
+	Email            string    `json:"email"`
+	Bio              string    `json:"bio"`
+	Status           string    `json:"status" enum:"active,suspended"`
+	RoleID           Role      `json:"roleId" minimum:"1" maximum:"5" doc:"Role in the organization: 1 administrator of the instance, 2 owner, 3 admin, 4 developer, 5 viewer."`
+	OrganizationUUID uuid.UUID `json:"organizationUuid" doc:"The organization made with the user."`
+	CreatedAt        time.Time `json:"createdAt"`
+	UpdatedAt        time.Time `json:"updatedAt"`
+}
+
+const userColumns = `
+	u.uuid, u.username, u.email, u.bio, u.status, u.organization_uuid, u.created_at, u.updated_at,
+	case when u.is_administrator then 1 else coalesce((select m.role from platform.members m
+		where m.organization_uuid = u.organization_uuid and m.user_uuid = u.uuid), 5) end as role_id`
+
+// NewUser is what an account is made of. The password comes hashed.
+type NewUser struct {
+	Username, Email, Bio string
+	PasswordHash         string
+	Claim                bool // becomes the administrator if the instance has none yet
+}
+
+// UserUpdate changes what is not nil. The password comes hashed.
+type UserUpdate struct {
+	Username, Email, Bio *string
+	PasswordHash         *string
+}
+
+// Limits of an address, in bytes, as mail servers have them.
+const (
+	maxEmail = 254
+	maxLocal = 64
+)
+
+var usernamePattern = regexp.MustCompile(`^[\p{L}\p{N}_-]{3,100}$`)
+
+// CleanUsername returns a user name as it is kept. It fails with Unprocessable on the field username.
+func CleanUsername(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	if !usernamePattern.MatchString(s) {
+		return "", fault.OnField(fault.Unprocessable, "username", "invalid_format", "must be 3 to 100 letters, digits, _ or -")
+	}
+	return s, nil
+}
+
+// CleanEmail returns an address as it is kept. It fails with Unprocessable on the field email.
+func CleanEmail(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	plain := norm.NFKC.String(s) // what others may take it for has to be an address as well
+	local, domain, _ := strings.Cut(plain, "@")
+	a, err := mail.ParseAddress(plain)
+	if err != nil || a.Address != plain || len(plain) > maxEmail || len(local) > maxLocal || strings.Contains(domain, "@") ||
+		strings.HasPrefix(domain, "-") || strings.ContainsFunc(plain, notInEmail) {
+		return "", fault.OnField(fault.Unprocessable, "email", "invalid_format", "must be an e-mail address of at most %d characters", maxEmail)
+	}
+	return s, nil
+}
+
+// notInEmail reports whether no address that people can read has the character: what does not show makes twins.
+func notInEmail(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune(` "<>()[]`, r) }
+
+// CreateUser makes an account and an organization of its own, which it owns.
+// It fails with Conflict on username or email if one is taken.
+func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return User{}, err
+	}
+	organization, err := uuid.NewV7()
+	if err != nil {
+		return User{}, err
+	}
+	var user User
+	err = s.InTx(ctx, func(tx *Store) error {
+		administrator, err := tx.claim(ctx, id, n.Claim)
+		if err != nil {
+			return err
+		}
+		if err := tx.createOrganization(ctx, organization, n.Username); err != nil {
+			return err
+		}
+		if _, err := pg.Exec(ctx, tx.q, `
+			insert into platform.users (uuid, username, username_folded, email, email_folded, bio, password_hash,
+				organization_uuid, is_administrator)
+			values (@id, @username, @username_folded, @email, @email_folded, @bio, @hash, @organization, @administrator)`,
+			pgx.StrictNamedArgs{"id": id, "username": n.Username, "username_folded": fold(n.Username),
+				"email": n.Email, "email_folded": fold(n.Email), "bio": n.Bio, "hash": n.PasswordHash,
+				"organization": organization, "administrator": administrator}); err != nil {
+			return taken(err)
+		}
+		if err := tx.addMember(ctx, organization, id, Owner); err != nil {
+			return err
+		}
+		user, err = tx.GetUser(ctx, id)
+		return err
+	})
+	return user, err
+}
+
+// claim makes user the administrator if wanted and nobody is: the row's lock lets exactly one of many win.
+func (s *Store) claim(ctx context.Context, user uuid.UUID, wanted bool) (bool, error) {
+	if !wanted {
+		return false, nil
+	}
+	n, err := pg.Exec(ctx, s.q, `
+		update platform.instance set administrator_uuid = @user where administrator_uuid is null`,
+		pgx.StrictNamedArgs{"user": user})
+	return n == 1, err
+}
+
+// Claimed reports whether the instance has its administrator.
+func (s *Store) Claimed(ctx context.Context) (bool, error) {
+	return pg.Value[bool](ctx, s.q, `select administrator_uuid is not null from platform.instance`)
+}
+
+// CreateAdministrator makes an account that administrates the whole instance, whoever else does.
+func (s *Store) CreateAdministrator(ctx context.Context, n NewUser) (User, error) {
+	n.Claim = true
+	var user User
+	err := s.InTx(ctx, func(tx *Store) error {
+		created, err := tx.CreateUser(ctx, n)
+		if err != nil {
+			return err
+		}
+		if _, err := pg.Exec(ctx, tx.q, `update platform.users set is_administrator = true where uuid = @id`,
+			pgx.StrictNamedArgs{"id": created.UUID}); err != nil {
+			return err
+		}
+		user, err = tx.GetUser(ctx, created.UUID)
+		return err
+	})
+	return user, err
+}
+
+// GetUser returns a user. It fails with NotFound if there is none.
+func (s *Store) GetUser(ctx context.Context, id uuid.UUID) (User, error) {
+	return pg.One[User](ctx, s.q, `select `+userColumns+` from platform.users u where u.uuid = @id`,
+		pgx.StrictNamedArgs{"id": id})
+}
+
+// UpdateUser changes a user. A new password ends every session of theirs but keep.
+// It fails with Conflict on username or email if one is taken.
+func (s *Store) UpdateUser(ctx context.Context, id, keep uuid.UUID, u UserUpdate) (User, error) {
+	var user User
+	err := s.InTx(ctx, func(tx *Store) error {
+		n, err := pg.Exec(ctx, tx.q, `
+			update platform.users
+			set username = coalesce(@username, username), username_folded = coalesce(@username_folded, username_folded),
+			    email = coalesce(@email, email), email_folded = coalesce(@email_folded, email_folded),
+			    bio = coalesce(@bio, bio), password_hash = coalesce(@hash, password_hash), updated_at = now()
+			where uuid = @id`,
+			pgx.StrictNamedArgs{"id": id, "username": u.Username, "username_folded": foldOptional(u.Username),
+				"email": u.Email, "email_folded": foldOptional(u.Email), "bio": u.Bio, "hash": u.PasswordHash})
+		if err != nil {
+			return taken(err)
+		}
+		if n == 0 {
+			return fault.New(fault.NotFound, "there is no such user")
+		}
+		if u.PasswordHash != nil {
+			if err := tx.endSessions(ctx, id, keep); err != nil {
+				return err
+			}
+		}
+		user, err = tx.GetUser(ctx, id)
+		return err
+	})
+	return user, err
+}
+
+// Credentials returns the user of an address and their password's hash.
+// It fails with NotFound if nobody has the address.
+func (s *Store) Credentials(ctx context.Context, email string) (User, string, error) {
+	found, err := pg.One[struct {
+		User
+		PasswordHash string
+	}](ctx, s.q, `select u.password_hash, `+userColumns+` from platform.users u where u.email_folded = @email`,
+		pgx.StrictNamedArgs{"email": fold(email)})
+	return found.User, found.PasswordHash, err
+}
+
+// EmailKey returns what stands for an address wherever it is counted: one word for all its spellings.
+func EmailKey(email string) string { return fold(email) }
+
+func foldOptional(s *string) *string {
+	if s == nil {
+		return nil
+	}
+	folded := fold(*s)
+	return &folded
+}
+
+// taken names the field that another user already has.
+func taken(err error) error {
+	switch {
+	case pg.Violates(err, "users_username_key"):
+		return fault.OnField(fault.Conflict, "username", "already_exists", "is taken").Because(err)
+	case pg.Violates(err, "users_email_key"):
+		return fault.OnField(fault.Conflict, "email", "already_exists", "is taken").Because(err)
+	}
+	return err
+}

@@ -1,0 +1,254 @@
+package schema
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// maxColumns is the most columns that a table of PostgreSQL has.
+const maxColumns = 1600
+
+// NewTable is what a table is made of. An empty schema is public. Several primary columns are one key.
+type NewTable struct {
+	Name    string
+	Schema  string
+	Columns []NewColumn
+}
+
+// NewColumn is what a column is made of. The type serial and its kin make an integer that counts by itself. A
+// column is foreign if Foreign says so or a reference is given; then both parts of it are needed.
+type NewColumn struct {
+	Name            string `json:"name" doc:"1 to 63 letters, digits or _, not starting with a digit."`
+	Type            string `json:"type" doc:"A type of the database with modifiers and array brackets: varchar(80), numeric(10,2), text[], serial, an enum. A schema is public if none is named." example:"varchar(80)"`
+	NotNull         bool   `json:"notNull,omitempty" doc:"On a table with rows this needs a default."`
+	Unique          bool   `json:"unique,omitempty"`
+	Primary         bool   `json:"primary,omitempty" doc:"Implies notNull. Several primary columns of one request are one key."`
+	Foreign         bool   `json:"foreign,omitempty" doc:"Needs referenceTable and referenceColumn, which imply it."`
+	DefaultValue    string `json:"defaultValue,omitempty" nullable:"true" doc:"A value, a literal in SQL's single quotes, or one of now(), current_timestamp, localtimestamp, current_date, current_time, localtime, clock_timestamp(), statement_timestamp(), transaction_timestamp(), gen_random_uuid(). For text types a value with other signs than letters, digits, spaces and _-.:/@+#%&!?=~*^ needs quotes. Empty and null are no default."`
+	ReferenceTable  string `json:"referenceTable,omitempty" nullable:"true" doc:"schema.table, or table for public.table."`
+	ReferenceColumn string `json:"referenceColumn,omitempty" nullable:"true" doc:"A unique or primary column of that table."`
+}
+
+// newColumn is a column of a request with its place in it, and what became of its parts.
+type newColumn struct {
+	NewColumn
+	prefix string // of the names of its fields
+	clause string // SQL text of its definition: name, type, default, not null
+}
+
+func (c *newColumn) fault(kind fault.Kind, field, code, message string) *fault.Error {
+	return fault.OnField(kind, c.prefix+field, code, "%s", message)
+}
+
+func (c *newColumn) foreign() bool {
+	return c.Foreign || c.ReferenceTable != "" || c.ReferenceColumn != ""
+}
+
+// CreateTable makes a table with row level security switched on, all or nothing. It fails with Invalid on
+// schema if that is the platform's, with Conflict on name if it is taken, and with Unprocessable on the field
+// at fault.
+func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, error) {
+	if n.Schema == "" {
+		n.Schema = public
+	}
+	if err := checkSchema(fault.Unprocessable, n.Schema); err != nil {
+		return Table{}, err
+	}
+	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
+		return Table{}, err
+	}
+	columns, err := checkColumns(n.Columns)
+	if err != nil {
+		return Table{}, err
+	}
+	var made Table
+	err = change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		if err := define(ctx, tx, columns); err != nil {
+			return err
+		}
+		sql := "create table " + pg.Quote(n.Schema, n.Name) + " ("
+		for i, c := range columns {
+			if i > 0 {
+				sql += ", "
+			}
+			sql += c.clause
+		}
+		if err := execute(ctx, tx, sql+")"); err != nil {
+			return refused(err, explainTable)
+		}
+		if made, err = tableByName(ctx, tx, n.Schema, n.Name); err != nil {
+			return err
+		}
+		if err := constrain(ctx, tx, made, columns); err != nil {
+			return err
+		}
+		if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
+			return err
+		}
+		made, err = tableByID(ctx, tx, made.ID) // with what the constraints added to its size
+		return err
+	})
+	return made, err
+}
+
+func explainTable(state string) *fault.Error {
+	switch state {
+	case "3F000": // invalid_schema_name
+		return fault.OnField(fault.Unprocessable, "schema", "not_found", "is not a schema of the project")
+	case "42501": // insufficient_privilege
+		return fault.OnField(fault.Unprocessable, "schema", "not_owned", "is not one that the project may make tables in, or a column's type not one it may use")
+	case "42P16", "42804": // invalid_table_definition, datatype_mismatch
+		return fault.OnField(fault.Unprocessable, "columns", "invalid_value", "can't be a table's in this combination")
+	}
+	return nameTaken(state)
+}
+
+// CreateColumns adds columns to the table that a full name or an id leads to, all or none, and returns them in
+// the order of the request. It fails as [GetTable] does, with Conflict on a column's name or primary if the
+// table has such a column or a primary key, with Conflict, code busy, if others hold the table, and with
+// Unprocessable on the field at fault.
+func CreateColumns(ctx context.Context, owner *pgxpool.Pool, ref string, columns []NewColumn) ([]Column, error) {
+	var made []Column
+	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		t, err := findTable(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		checked, err := checkColumns(columns)
+		if err != nil {
+			return err
+		}
+		if err := define(ctx, tx, checked); err != nil { // before the lock: code of the user's may run in it
+			return err
+		}
+		if err := lock(ctx, tx, t); err != nil {
+			return err
+		}
+		for _, c := range checked {
+			if err := execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" add column "+c.clause); err != nil {
+				return refused(err, c.explain)
+			}
+		}
+		if err := constrain(ctx, tx, t, checked); err != nil {
+			return err
+		}
+		made, err = createdOf(ctx, tx, t, checked)
+		return err
+	})
+	return made, err
+}
+
+// createdOf reads the created columns: they are the last ones of the table, in the order of the request.
+func createdOf(ctx context.Context, tx pgx.Tx, t Table, created []*newColumn) ([]Column, error) {
+	all, err := columnsOf(ctx, tx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	return all[len(all)-len(created):], nil
+}
+
+// explain says what the server has against adding the column.
+func (c *newColumn) explain(state string) *fault.Error {
+	switch state {
+	case "42701": // duplicate_column
+		return c.fault(fault.Conflict, "name", "already_exists", "is the name of another column of the table")
+	case "23502": // not_null_violation
+		field := "type" // a domain's own not null
+		if c.NotNull {
+			field = "notNull"
+		} else if c.Primary {
+			field = "primary"
+		}
+		return c.fault(fault.Unprocessable, field, "no_default", "needs a default, for the table has rows")
+	case "54011": // too_many_columns
+		return fault.OnField(fault.Unprocessable, "columns", "too_many", "would be more than %d with those of the table", maxColumns)
+	case "42P16", "54000": // invalid_table_definition, program_limit_exceeded
+		return c.fault(fault.Unprocessable, "type", "invalid_type", "can't be the type of a column of this table")
+	}
+	if state[:2] == "22" || state == "23514" || state == "42804" { // data exceptions, check_violation, datatype_mismatch
+		return c.fault(fault.Unprocessable, "defaultValue", "invalid_default", "is not a value of the column's type")
+	}
+	return nil
+}
+
+// checkColumns checks what needs no database.
+func checkColumns(columns []NewColumn) ([]*newColumn, error) {
+	if len(columns) == 0 {
+		return nil, fault.OnField(fault.Unprocessable, "columns", "required", "must not be empty")
+	}
+	if len(columns) > maxColumns {
+		return nil, fault.OnField(fault.Unprocessable, "columns", "too_many", "must be at most %d", maxColumns)
+	}
+	checked := make([]*newColumn, len(columns))
+	seen := make(map[string]bool, len(columns))
+	for i, column := range columns {
+		c := &newColumn{NewColumn: column, prefix: "columns." + strconv.Itoa(i) + "."}
+		if err := checkName(fault.Unprocessable, c.prefix+"name", c.Name); err != nil {
+			return nil, err
+		}
+		if slices.Contains(systemColumns, c.Name) {
+			return nil, c.fault(fault.Unprocessable, "name", "reserved", "is a name that the database keeps for itself")
+		}
+		if seen[c.Name] {
+			return nil, c.fault(fault.Unprocessable, "name", "duplicate", "is the name of an earlier column of the request")
+		}
+		seen[c.Name] = true
+		if err := c.checkReference(); err != nil {
+			return nil, err
+		}
+		checked[i] = c
+	}
+	return checked, nil
+}
+
+// checkReference checks that a foreign column has a reference that can be one.
+func (c *newColumn) checkReference() error {
+	if !c.foreign() {
+		return nil
+	}
+	if c.ReferenceTable == "" {
+		return c.fault(fault.Unprocessable, "referenceTable", "required", "must name the table that the column refers to")
+	}
+	if c.ReferenceColumn == "" {
+		return c.fault(fault.Unprocessable, "referenceColumn", "required", "must name the column that the column refers to")
+	}
+	if _, _, ok := splitName(c.ReferenceTable); !ok {
+		return c.fault(fault.Unprocessable, "referenceTable", "invalid_value", "must be the name of one of the project's tables")
+	}
+	return checkName(fault.Unprocessable, c.prefix+"referenceColumn", c.ReferenceColumn)
+}
+
+// define resolves the columns' types, checks their defaults, and writes their clauses.
+func define(ctx context.Context, tx pgx.Tx, columns []*newColumn) error {
+	types := typesOf(tx)
+	for _, c := range columns {
+		t, err := types.get(ctx, c.prefix+"type", c.Type)
+		if err != nil {
+			return err
+		}
+		value, err := types.checkDefault(ctx, c.prefix+"defaultValue", c.DefaultValue, t)
+		if err != nil {
+			return err
+		}
+		c.clause = pg.Quote(c.Name) + " " + t.SQL
+		switch {
+		case t.identity && value != "":
+			return c.fault(fault.Unprocessable, "defaultValue", "not_applicable", "must be empty for a column that counts by itself")
+		case t.identity:
+			c.clause += " generated by default as identity"
+		case value != "":
+			c.clause += " default " + value
+		}
+		if c.NotNull || c.Primary || t.identity {
+			c.clause += " not null"
+		}
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// declaration is a function whose types are resolved.
+type declaration struct {
+	NewFunction
+	parameters []dataType
+	returns    string // SQL text
+	returned   string // what clients read
+}
+
+// declare resolves the types of parameters and result.
+func (n NewFunction) declare(ctx context.Context, types *types) (*declaration, error) {
+	d := &declaration{NewFunction: n}
+	seen := map[string]bool{}
+	for i, p := range n.Parameters {
+		prefix := "parameters." + strconv.Itoa(i) + "."
+		if err := checkName(fault.Unprocessable, prefix+"name", p.Name); err != nil {
+			return nil, err
+		}
+		if seen[p.Name] {
+			return nil, fault.OnField(fault.Unprocessable, prefix+"name", "duplicate", "is the name of an earlier parameter")
+		}
+		seen[p.Name] = true
+		t, err := types.plain(ctx, prefix+"type", p.Type)
+		if err != nil {
+			return nil, err
+		}
+		d.parameters = append(d.parameters, t)
+	}
+	var err error
+	d.returns, d.returned, err = n.result(ctx, types, seen)
+	return d, err
+}
+
+const resultField = "return_type"
+
+// result resolves the return type: its SQL text, and what clients read. taken are the names of the parameters,
+// which those of a returned table's columns must not repeat.
+func (n NewFunction) result(ctx context.Context, types *types, taken map[string]bool) (sql, shown string, err error) {
+	text := strings.TrimSpace(n.ReturnType)
+	p, err := newTypeParser(text)
+	if err != nil {
+		return "", "", badType(resultField, err.Error())
+	}
+	switch {
+	case len(p.tokens) == 1 && p.accept("void"):
+		return "void", "void", nil
+	case len(p.tokens) == 1 && p.accept("trigger"):
+		if len(n.Parameters) > 0 {
+			return "", "", fault.OnField(fault.Unprocessable, "parameters", "not_applicable", "must be empty for a trigger's function")
+		}
+		if n.Language == "sql" {
+			return "", "", badType(resultField, "can't be trigger for a function in sql: write it in plpgsql")
+		}
+		return "trigger", "trigger", nil
+	case p.accept("table", "("):
+		return types.tableResult(ctx, p, taken)
+	}
+	many := ""
+	if p.accept("setof") {
+		many = "setof "
+		text = strings.TrimSpace(text[len("setof"):])
+	}
+	t, err := types.plain(ctx, resultField, text)
+	return many + t.SQL, many + t.Name, err
+}
+
+// tableResult resolves a returned table, after its opening parenthesis.
+func (t *types) tableResult(ctx context.Context, p *typeParser, taken map[string]bool) (sql, shown string, err error) {
+	var columns, names []string
+	for {
+		token, ok := p.name()
+		if !ok {
+			return "", "", badType(resultField, "must name each column of the table and its type: table(id integer, title text)")
+		}
+		name := unquoted(token)
+		if err := checkName(fault.Unprocessable, resultField, name); err != nil {
+			return "", "", err
+		}
+		if taken[name] {
+			return "", "", fault.OnField(fault.Unprocessable, resultField, "duplicate", "has a column with the name of a parameter or of an earlier column")
+		}
+		taken[name] = true
+		spec, err := p.parse()
+		if err != nil {
+			return "", "", badType(resultField, err.Error())
+		}
+		if spec.identity {
+			return "", "", badType(resultField, "can't be serial here: use integer")
+		}
+		d, err := t.resolve(ctx, resultField, spec)
+		if err != nil {
+			return "", "", err
+		}
+		columns, names = append(columns, pg.Quote(name)+" "+d.SQL), append(names, token+" "+d.Name)
+		if p.accept(",") {
+			continue
+		}
+		if !p.accept(")") || !p.done() || len(names) > maxColumns {
+			return "", "", badType(resultField, errType.Error())
+		}
+		return "table (" + strings.Join(columns, ", ") + ")", "table(" + strings.Join(names, ", ") + ")", nil
+	}
+}
+
+// signature returns the SQL text that names the function.
+func (d *declaration) signature() string {
+	arguments := make([]string, len(d.parameters))
+	for i, t := range d.parameters {
+		arguments[i] = t.SQL
+	}
+	return pg.Quote(d.Schema, d.Name) + "(" + strings.Join(arguments, ", ") + ")"
+}
+
+// create runs the statement. The function's search path is its own: names in its body mean the same whoever
+// calls it, and when a backup is restored.
+func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
+	parameters := make([]string, len(d.parameters))
+	for i, t := range d.parameters {
+		parameters[i] = pg.Quote(d.Parameters[i].Name) + " " + t.SQL
+	}
+	path := pg.Quote(d.Schema)
+	if d.Schema != public {
+		path += ", " + public
+	}
+	head := "create function " + pg.Quote(d.Schema, d.Name) + "(" + strings.Join(parameters, ", ") + ") returns " + d.returns +
+		" language " + d.Language + " security invoker set search_path = " + path + ", pg_temp as "
+	err := execute(ctx, tx, head+pg.Literal(d.Definition))
+	return refused(err, func(state string) *fault.Error {
+		switch state {
+		case "42723", "23505": // duplicate_function, unique_violation in the catalogue
+			return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of a function with the same argument types")
+		case "42501": // insufficient_privilege
+			return fault.OnField(fault.Unprocessable, "schema", "not_owned", "is not one that the project may make functions in, or a type not one it may use")
+		}
+		if !ofUser(state) {
+			return nil
+		}
+		return badDefinition(state, where(err, head, pg.Literal(d.Definition)))
+	})
+}
+
+// badDefinition says in our words what the server has against a body, at a place in it.
+func badDefinition(state, place string) *fault.Error {
+	code, message := "invalid_definition", "does not fit the language, the parameters or the return type"
+	switch state {
+	case "42601": // syntax_error
+		code, message = "syntax_error", "has a syntax error"
+	case "42P01", "42703", "42883", "42704", "3F000", "42P02": // undefined table, column, function, object, schema, parameter
+		code, message = "unknown_name", "uses the name of something that does not exist, or not with these types"
+	case "42P13": // invalid_function_definition
+		code, message = "result_mismatch", "does not return what return_type says"
+	}
+	return fault.OnField(fault.Unprocessable, "definition", code, "%s", message+place)
+}
+
+var nearText = regexp.MustCompile(`^\S{1,40}`)
+
+// where says at which line of the body, and near which of its words, the server stopped reading; "" if it did
+// not say. The server counts in characters: of the body, or of the whole statement, which is head and literal.
+func where(err error, head, literal string) string {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return ""
+	}
+	text, position := []rune(literal), int(e.Position)-utf8.RuneCountInString(head)
+	if e.InternalPosition > 0 {
+		text, position = []rune(e.InternalQuery), int(e.InternalPosition)
+	}
+	if position < 1 || position > len(text) {
+		return ""
+	}
+	before, after := string(text[:position-1]), strings.TrimSuffix(string(text[position-1:]), "'")
+	line := fmt.Sprintf(", at line %d", 1+strings.Count(before, "\n"))
+	near := nearText.FindString(after)
+	if near == "" {
+		return line
+	}
+	return line + " near " + strings.ReplaceAll(near, "''", "'")
+}
+
+// describe returns the function as clients read it.
+func (d *declaration) describe() Function {
+	f := Function{Schema: d.Schema, Name: d.Name, Parameters: make([]Parameter, len(d.parameters)), ReturnType: d.returned,
+		Language: d.Language, Definition: d.Definition}
+	arguments := make([]string, len(d.parameters))
+	for i, t := range d.parameters {
+		f.Parameters[i] = Parameter{Name: d.Parameters[i].Name, Type: t.Name}
+		arguments[i] = t.Name
+	}
+	f.Arguments = strings.Join(arguments, ", ")
+	return f
+}

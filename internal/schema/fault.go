@@ -1,0 +1,47 @@
+package schema
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"socle/internal/fault"
+)
+
+// refused translates the server's refusal of a user-shaped statement. explain knows the SQLSTATEs that the
+// statement can fail by through what the user asked for; it returns nil for all others, of which a few mean the
+// same wherever they come from. The rest passes unchanged: pg.Fault knows locks, connections and resources, and
+// anything else is ours.
+func refused(err error, explain func(state string) *fault.Error) error {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return err
+	}
+	if explain != nil {
+		if f := explain(e.Code); f != nil {
+			return f.Because(err)
+		}
+	}
+	switch e.Code {
+	case "42501": // insufficient_privilege
+		return fault.New(fault.Unprocessable, "this belongs to the platform or to an extension").WithCode("not_owned").Because(err)
+	case "2BP01": // dependent_objects_still_exist
+		return fault.New(fault.Conflict, "other objects depend on it").WithCode("in_use").Because(err)
+	case "0A000", "42809", "55000", "55006": // feature_not_supported, wrong_object_type, not in prerequisite state, object_in_use
+		return fault.New(fault.Unprocessable, "the database can't do this to an object of this kind").WithCode("not_supported").Because(err)
+	case "54001", "54011", "54023": // too complex, too many columns, too many arguments
+		return fault.New(fault.Unprocessable, "this is more than the database takes").WithCode("too_many").Because(err)
+	}
+	return err
+}
+
+// ofUser reports whether a SQLSTATE is of the classes by which a value or code of the user's fails: bad data,
+// broken constraints, missing privileges or names, limits, an error raised by a function. Locks, deadlocks,
+// cancellation, lost connections and exhausted resources are none of them.
+func ofUser(state string) bool {
+	switch state[:2] {
+	case "0A", "21", "22", "23", "2F", "38", "39", "42", "44", "54", "P0":
+		return true
+	}
+	return false
+}

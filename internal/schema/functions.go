@@ -1,0 +1,219 @@
+package schema
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// maxParameters is the most parameters that a function of PostgreSQL has.
+const maxParameters = 100
+
+// Parameter is a parameter of a function.
+type Parameter struct {
+	Name string `json:"name" doc:"1 to 63 letters, digits or _, not starting with a digit."`
+	Type string `json:"type" doc:"A type of the database; modifiers mean nothing here." example:"integer"`
+}
+
+// Function is a function of the user's.
+type Function struct {
+	Schema     string      `json:"schema"`
+	Name       string      `json:"name"`
+	Arguments  string      `json:"arguments" doc:"Types of the parameters, which tell functions of one name apart." example:"integer, text"`
+	Parameters []Parameter `json:"parameters"`
+	ReturnType string      `json:"returnType"`
+	Language   string      `json:"language" enum:"sql,plpgsql"`
+	Definition string      `json:"definition"`
+}
+
+// NewFunction is what a function is made of. Definition is the body in the language. ReturnType is a type,
+// void, trigger, setof and a type, or table and a list of names and types in parentheses.
+type NewFunction struct {
+	Schema     string
+	Name       string
+	Parameters []Parameter
+	Definition string
+	Language   string
+	ReturnType string
+}
+
+// CreateFunction makes a function that belongs to the project's owner, runs with the rights of its caller, and
+// may be executed by no one to whom that was not granted. Names in its body that have no schema mean the
+// function's own schema, then public, whoever calls it. An existing function is never replaced: the same name
+// with the same argument types is a Conflict on name. It fails with Invalid on schema if that is no schema for
+// users, with NotFound if there is no such schema, and with Unprocessable on the field at fault.
+func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Function, error) {
+	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
+		return Function{}, err
+	}
+	var made Function
+	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		if err := schemaExists(ctx, tx, n.Schema); err != nil {
+			return err
+		}
+		if err := n.check(); err != nil {
+			return err
+		}
+		d, err := n.declare(ctx, typesOf(tx))
+		if err != nil {
+			return err
+		}
+		if err := d.create(ctx, tx); err != nil {
+			return err
+		}
+		if err := execute(ctx, tx, "revoke execute on function "+d.signature()+" from public"); err != nil {
+			return err
+		}
+		made = d.describe()
+		return nil
+	})
+	return made, err
+}
+
+func schemaExists(ctx context.Context, q pg.Querier, schema string) error {
+	found, err := pg.Value[bool](ctx, q, `select exists (select from pg_catalog.pg_namespace where nspname = @schema)`,
+		pgx.StrictNamedArgs{"schema": schema})
+	if err == nil && !found {
+		return fault.New(fault.NotFound, "there is no such schema")
+	}
+	return err
+}
+
+// check checks what needs no database.
+func (n NewFunction) check() error {
+	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
+		return err
+	}
+	if len(n.Parameters) > maxParameters {
+		return fault.OnField(fault.Unprocessable, "parameters", "too_many", "must be at most %d", maxParameters)
+	}
+	if !slices.Contains([]string{"sql", "plpgsql"}, n.Language) {
+		return fault.OnField(fault.Unprocessable, "language", "not_supported", "must be sql or plpgsql")
+	}
+	if strings.TrimSpace(n.Definition) == "" {
+		return fault.OnField(fault.Unprocessable, "definition", "required", "must not be empty")
+	}
+	if !storable(n.Definition) {
+		return fault.OnField(fault.Unprocessable, "definition", "invalid_value", "must be text without a NUL")
+	}
+	return nil
+}
+
+// DeleteFunction drops a function or a procedure. arguments are the types of its arguments, separated by
+// commas, and tell which one of several of the name is meant; nil is enough where there is only one. It fails
+// with Invalid on schema, functionName or arguments if that can't be one, with Invalid, code ambiguous and the
+// member signatures, if several have the name, with NotFound if there is none, and with Conflict, code in_use,
+// if others depend on it.
+func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name string, arguments *string) error {
+	if err := checkSchema(fault.Invalid, schema); err != nil {
+		return err
+	}
+	if err := checkName(fault.Invalid, "functionName", name); err != nil {
+		return err
+	}
+	return changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		f, err := findFunction(ctx, tx, schema, name, arguments)
+		if err != nil {
+			return err
+		}
+		err = execute(ctx, tx, "drop "+f.Kind+" "+pg.Quote(schema, name)+"("+f.Arguments+") restrict")
+		switch pg.State(err) {
+		// undefined function, schema or type; or, when another drops it between the server's first look at
+		// the function and its lock, an internal error for which the server has no other word
+		case "42883", "3F000", "42704", "XX000":
+			return errMoved
+		}
+		return refused(err, nil)
+	})
+}
+
+func noFunction() *fault.Error { return fault.New(fault.NotFound, "there is no such function") }
+
+// storedFunction is a function as the catalogue has it.
+type storedFunction struct {
+	Kind      string   // the SQL word for it
+	Arguments string   // the types of its arguments as SQL text, which the server quoted
+	OIDs      []uint32 // of these types
+	Types     []string // their names as clients read them
+}
+
+// findFunction returns the function that is meant. It fails as [DeleteFunction] does.
+func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments *string) (storedFunction, error) {
+	all, err := pg.All[storedFunction](ctx, tx, `
+		select case p.prokind when 'p' then 'procedure' else 'function' end as kind,
+			p.proargtypes::oid[] as oids, a.arguments, a.types
+		from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+		cross join lateral (
+			select coalesce(pg_catalog.string_agg(printed.full_name, ', ' order by t.n), '') as arguments,
+				coalesce(pg_catalog.array_agg(`+shownType+` order by t.n), '{}') as types
+			from pg_catalog.unnest(p.proargtypes) with ordinality t(type, n)
+			cross join lateral (select pg_catalog.format_type(t.type, null) as full_name) printed
+		) a
+		where n.nspname = @schema and p.proname = @name and p.prokind in ('f', 'p', 'w') and `+userSchema+`
+		order by p.oid`,
+		pgx.StrictNamedArgs{"schema": schema, "name": name})
+	if err != nil {
+		return storedFunction{}, err
+	}
+	if arguments != nil {
+		return pick(ctx, tx, all, *arguments)
+	}
+	switch len(all) {
+	case 0:
+		return storedFunction{}, noFunction()
+	case 1:
+		return all[0], nil
+	}
+	signatures := make([]string, len(all))
+	for i, f := range all {
+		for j, t := range f.Types {
+			f.Types[j] = shortType(t)
+		}
+		signatures[i] = strings.Join(f.Types, ",")
+	}
+	ambiguous := fault.OnField(fault.Invalid, "arguments", "ambiguous", "must say which one of %d functions is meant", len(all))
+	ambiguous.Extra = map[string]any{"signatures": signatures}
+	return storedFunction{}, ambiguous
+}
+
+// pick returns the function whose arguments have the types that a client wrote.
+func pick(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string) (storedFunction, error) {
+	specs, err := parseTypes(arguments)
+	if err != nil {
+		return storedFunction{}, fault.OnField(fault.Invalid, "arguments", "invalid_type", "must be types separated by commas")
+	}
+	oids := make([]uint32, len(specs))
+	for i, s := range specs {
+		if oids[i], err = oidOf(ctx, tx, s); err != nil {
+			return storedFunction{}, err
+		}
+	}
+	for _, f := range all {
+		if slices.Equal(f.OIDs, oids) {
+			return f, nil
+		}
+	}
+	return storedFunction{}, noFunction()
+}
+
+// oidOf returns a type's number, whatever type it is, or 0 if there is none.
+func oidOf(ctx context.Context, tx pgx.Tx, s typeSpec) (uint32, error) {
+	oid, err := pg.Value[uint32](ctx, tx, `
+		select coalesce(pg_catalog.to_regtype(@sql), case when @fallback <> '' then pg_catalog.to_regtype(@fallback) end, 0)::oid`,
+		pgx.StrictNamedArgs{"sql": s.sql, "fallback": s.fallback})
+	if err == nil {
+		return oid, nil
+	}
+	return 0, refused(err, func(state string) *fault.Error {
+		if ofUser(state) {
+			return fault.OnField(fault.Invalid, "arguments", "invalid_type", "must be types separated by commas")
+		}
+		return nil
+	})
+}

@@ -1,0 +1,51 @@
+package schema
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// builtType is all that the parser may write: quoted names or the words of an interval, integers, brackets.
+var builtType = regexp.MustCompile(`^(?s)(?:"(?:[^"\x00]|"")+"\."(?:[^"\x00]|"")+"|interval(?: (?:year|month|day|hour|minute|second|to))*)(?:\(-?[0-9]+(?:,-?[0-9]+)*\))?(?:\[\]){0,2}$`)
+
+func FuzzParseTypes(f *testing.F) {
+	for _, seed := range []string{"integer", "varchar(80)[]", "numeric(10,-2)", `app."Odd ""Type"""`, "timestamp(3) with time zone", "interval day to second(3)", "bit varying", "float(24)", "serial",
+		"integer,text", "", ",", `"`, `"a".`, "a.b.c", "int)", "int; drop table x", "int\x00", "\xff", "-", "(", "[[", "double", "time with", "setof int"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		types, err := parseTypes(text)
+		if err != nil && types != nil {
+			t.Errorf("%q: types and an error", text)
+		}
+		for _, parsed := range types {
+			if !builtType.MatchString(parsed.sql) || parsed.fallback != "" && !builtType.MatchString(parsed.fallback) {
+				t.Errorf("%q is written as %q, or else %q", text, parsed.sql, parsed.fallback)
+			}
+		}
+		if one, err := parseType(text); (err == nil) != (len(types) == 1) || err == nil && one != types[0] {
+			t.Errorf("%q: %+v as one type (%v), %+v as many", text, one, err, types)
+		}
+	})
+}
+
+// FuzzShownDefault checks that what is shown for a text's default is read as the same text.
+func FuzzShownDefault(f *testing.F) {
+	for _, seed := range []string{"draft", "", " a ", "it's", "'", "''", "now()", "NULL", "current_date", "a -- b", "x\ny", "1 references t", "current_user", "Ünï", "\\", "a::text", "'a'::text"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		if !storable(value) {
+			return
+		}
+		printed := "'" + strings.ReplaceAll(value, "'", "''") + "'::text"
+		for _, textual := range []bool{true, false} {
+			shown := shownDefault(printed, []string{"text"}, textual)
+			d, err := parseDefault(shown)
+			if err != nil || d.call != "" || d.value != value || d.bare == d.literal || d.cast != "" {
+				t.Errorf("%q is shown as %q, which is read as %+v (%v)", value, shown, d, err)
+			}
+		}
+	})
+}

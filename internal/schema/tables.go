@@ -1,0 +1,203 @@
+package schema
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Table is a table of the user's: an ordinary or a partitioned one, or a partition. The rows and the size of a
+// partitioned table are those of its partitions, so its own are 0.
+type Table struct {
+	ID            uint32 `json:"id" doc:"The table's number in the database; it stays when the table is renamed."`
+	Name          string `json:"name"`
+	Schema        string `json:"schema"`
+	EstimatedRows int64  `json:"estimatedRows" minimum:"0" doc:"The planner's estimate; 0 until the table was first analyzed."`
+	TotalSize     string `json:"totalSize" doc:"With indexes and large values, for people." example:"16 kB"`
+}
+
+// FullName returns schema.table.
+func (t Table) FullName() string { return t.Schema + "." + t.Name }
+
+// TableUUID returns the UUID of a project's table: version 5, of the decimal number in the namespace of the
+// project's UUID. It is as lasting as the number, and nothing has to be stored.
+func TableUUID(project uuid.UUID, id uint32) uuid.UUID {
+	return uuid.NewSHA1(project, strconv.AppendUint(nil, uint64(id), 10))
+}
+
+// The size of a table that someone locks, or waits to lock, against all others can't be measured without
+// waiting for them. Such a table gets the size that the last vacuum or analyze noted.
+const (
+	selectTables = `
+	with busy as materialized (
+		select l.relation from pg_catalog.pg_locks l
+		where l.mode = 'AccessExclusiveLock' and l.relation is not null and l.pid <> pg_catalog.pg_backend_pid()
+	)
+	select c.id, c.name, c.schema, c.estimated_rows, c.total,
+		pg_catalog.pg_size_pretty(case when exists (
+			select from busy b where b.relation in (c.id, c.reltoastrelid)
+				or b.relation in (select i.indexrelid from pg_catalog.pg_index i where i.indrelid in (c.id, c.reltoastrelid)))
+		then (
+			select sum(p.relpages)::bigint * pg_catalog.current_setting('block_size')::bigint from pg_catalog.pg_class p
+			where p.oid in (c.id, c.reltoastrelid)
+				or p.oid in (select i.indexrelid from pg_catalog.pg_index i where i.indrelid in (c.id, c.reltoastrelid)))
+		else coalesce(pg_catalog.pg_total_relation_size(c.id), 0) end) as total_size
+	from (
+		select c.oid as id, c.relname as name, n.nspname as schema, greatest(c.reltuples, 0)::bigint as estimated_rows,
+			c.reltoastrelid, count(*) over () as total ` + userTables
+
+	// userTables is where selectTables looks; a condition and the page follow, and then a closing parenthesis and c.
+	userTables = `
+		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+		where c.relkind in ('r', 'p') and c.relpersistence <> 't' and ` + userSchema
+
+	selectTableByID   = selectTables + ` and c.oid = @id) c`
+	selectTableByName = selectTables + ` and n.nspname = @schema and c.relname = @name) c`
+)
+
+// tableRow is a table with the number of all that were found.
+type tableRow struct {
+	Table
+	Total int64
+}
+
+var tableSorts = map[string]string{"name": "name", "schema": "schema", "id": "id", "estimatedRows": "estimated_rows"}
+
+// ListTables returns a page of the tables, never nil, and how many there are in all. The page is sorted by
+// name, schema, id or estimatedRows; ties are broken by id.
+func ListTables(ctx context.Context, q pg.Querier, page pg.Page) ([]Table, int64, error) {
+	first := page // only the page's tables are measured, and then put in order again
+	first.Number = 1
+	rows, err := pg.All[tableRow](ctx, q, selectTables+page.Clause(tableSorts, "id")+") c"+first.Clause(tableSorts, "id"))
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(rows) == 0 && page.Number > 1 { // past the end, where no row tells the total
+		total, err := pg.Value[int64](ctx, q, "select count(*)"+userTables)
+		return []Table{}, total, err
+	}
+	tables := make([]Table, len(rows))
+	var total int64
+	for i, r := range rows {
+		tables[i], total = r.Table, r.Total
+	}
+	return tables, total, nil
+}
+
+var (
+	numberRef = regexp.MustCompile(`^[0-9]+$`)
+	uuidRef   = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+)
+
+// GetTable returns the table that ref leads to: its full name (schema.table, or table for public.table), its
+// id, or its UUID. It fails with Invalid on the field table if ref is none of these or leads into a schema of
+// the platform's, and with NotFound if there is no such table. A UUID can't be turned back into a number, so it
+// costs a look at the numbers of all tables.
+func GetTable(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) (Table, error) {
+	if !uuidRef.MatchString(ref) {
+		return findTable(ctx, q, ref)
+	}
+	id, err := idOf(ctx, q, project, uuid.MustParse(ref))
+	if err != nil {
+		return Table{}, err
+	}
+	return tableByID(ctx, q, id)
+}
+
+// findTable returns the table of a full name or an id, which is the only way to one whose name, made by SQL, is
+// no identifier of ours. It fails as [GetTable] does.
+func findTable(ctx context.Context, q pg.Querier, ref string) (Table, error) {
+	if numberRef.MatchString(ref) {
+		id, err := strconv.ParseUint(ref, 10, 32)
+		if err != nil {
+			return Table{}, badRef()
+		}
+		return tableByID(ctx, q, uint32(id))
+	}
+	schema, name, ok := splitName(ref)
+	if !ok {
+		return Table{}, badRef()
+	}
+	return tableByName(ctx, q, schema, name)
+}
+
+func tableByName(ctx context.Context, q pg.Querier, schema, name string) (Table, error) {
+	return oneTable(ctx, q, selectTableByName, pgx.StrictNamedArgs{"schema": schema, "name": name})
+}
+
+func tableByID(ctx context.Context, q pg.Querier, id uint32) (Table, error) {
+	return oneTable(ctx, q, selectTableByID, pgx.StrictNamedArgs{"id": id})
+}
+
+func oneTable(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArgs) (Table, error) {
+	row, err := pg.One[tableRow](ctx, q, sql, args)
+	if fault.Is(err, fault.NotFound) {
+		return Table{}, noTable().Because(err)
+	}
+	return row.Table, err
+}
+
+func idOf(ctx context.Context, q pg.Querier, project, table uuid.UUID) (uint32, error) {
+	ids, err := pg.Values[uint32](ctx, q, "select c.oid"+userTables)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if TableUUID(project, id) == table {
+			return id, nil
+		}
+	}
+	return 0, noTable()
+}
+
+func badRef() error {
+	return fault.OnField(fault.Invalid, "table", "invalid_value", "must be the name, id or UUID of one of the project's tables")
+}
+
+func noTable() *fault.Error { return fault.New(fault.NotFound, "there is no such table") }
+
+// RenameTable gives the table that ref leads to another name in its schema; the name it has already is fine. It
+// fails as [GetTable] does, with Unprocessable on name if that is no name, with Conflict on name if it is
+// taken, and with Conflict, code busy, if others hold the table.
+func RenameTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Table, error) {
+	var renamed Table
+	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		t, err := GetTable(ctx, tx, project, ref)
+		if err != nil {
+			return err
+		}
+		if err := checkName(fault.Unprocessable, "name", name); err != nil {
+			return err
+		}
+		if err := lock(ctx, tx, t); err != nil {
+			return err
+		}
+		if t.Name != name {
+			err := execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" rename to "+pg.Quote(name))
+			if err != nil {
+				return refused(err, nameTaken)
+			}
+		}
+		renamed = t
+		renamed.Name = name
+		return nil
+	})
+	return renamed, err
+}
+
+// nameTaken explains that a relation's name is in use: by a relation, by a type (a table has one of its name),
+// or by one that is made at the same moment.
+func nameTaken(state string) *fault.Error {
+	switch state {
+	case "42P07", "42710", "23505": // duplicate_table, duplicate_object, unique_violation in the catalogue
+		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another table, view or type of the schema")
+	}
+	return nil
+}

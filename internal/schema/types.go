@@ -1,0 +1,140 @@
+package schema
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// dataType is a type that the server knows and that a column or a function may have.
+type dataType struct {
+	SQL       string // text for statements, with modifiers and brackets
+	OID       uint32
+	Base      uint32 // the type under a domain, else OID
+	Name      string // what clients read, without modifiers
+	Textual   bool   // a string type, or a domain over one
+	Moment    bool   // a type of date or time, or a domain over one
+	Composite bool   // a row, or a domain over one
+	identity  bool
+	modified  bool
+}
+
+// types asks the server about types, each only once. It is good for one transaction.
+type types struct {
+	tx    pgx.Tx
+	known map[typeSpec]dataType
+}
+
+func typesOf(tx pgx.Tx) *types { return &types{tx: tx, known: map[typeSpec]dataType{}} }
+
+// get returns the type that a client wrote. It fails with Unprocessable on the field if it is none, or none for
+// a column: a pseudo-type, one of the platform's, one of the catalogue's own.
+func (t *types) get(ctx context.Context, field, text string) (dataType, error) {
+	if strings.TrimSpace(text) == "" {
+		return dataType{}, fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
+	}
+	spec, err := parseType(text)
+	if err != nil {
+		return dataType{}, badType(field, err.Error())
+	}
+	return t.resolve(ctx, field, spec)
+}
+
+func badType(field, message string) *fault.Error {
+	return fault.OnField(fault.Unprocessable, field, "invalid_type", "%s", message)
+}
+
+// plain is get for where a counting type has no meaning.
+func (t *types) plain(ctx context.Context, field, text string) (dataType, error) {
+	d, err := t.get(ctx, field, text)
+	if err == nil && d.identity {
+		err = badType(field, "can't be serial here: use integer")
+	}
+	return d, err
+}
+
+// resolve is get for a type that is parsed.
+func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataType, error) {
+	if d, ok := t.known[spec]; ok {
+		return d, nil
+	}
+	type row struct {
+		dataType
+		Usable bool
+	}
+	r, err := pg.One[row](ctx, t.tx, `
+		with recursive named as (
+			select case when pg_catalog.to_regtype(@sql) is not null or @fallback = '' then @sql else @fallback end as sql
+		), found as (
+			select d.sql, t.oid, t.typtype, t.typcategory, t.typbasetype, coalesce(e.oid, t.oid) as element
+			from named d
+			join pg_catalog.pg_type t on t.oid = pg_catalog.to_regtype(d.sql)
+			left join pg_catalog.pg_type e on e.oid = t.typelem and t.typcategory = 'A'
+		), base as (
+			select f.oid, f.typtype, f.typbasetype from found f
+			union all
+			select t.oid, t.typtype, t.typbasetype from base b join pg_catalog.pg_type t on t.oid = b.typbasetype
+		)
+		select f.sql, f.oid, b.oid as base, shown.name,
+			f.typcategory = 'S' as textual, f.typcategory = 'D' as moment, b.typtype = 'c' as composite,
+			e.typtype <> 'p' and case when n.nspname = 'pg_catalog'
+				then e.typtype <> 'c' and (e.typname not like 'pg\_%' or e.typname in ('pg_lsn', 'pg_snapshot'))
+				else `+userSchema+` end as usable
+		from found f
+		join base b on b.typtype <> 'd'
+		join pg_catalog.pg_type e on e.oid = f.element
+		join pg_catalog.pg_namespace n on n.oid = e.typnamespace
+		cross join lateral (select pg_catalog.format_type(f.oid, null) as full_name) printed
+		cross join lateral (select `+shownType+` as name) shown`,
+		pgx.StrictNamedArgs{"sql": spec.sql, "fallback": spec.fallback})
+	switch {
+	case fault.Is(err, fault.NotFound) || err == nil && !r.Usable:
+		return dataType{}, badType(field, "is not a type that this database has for columns and functions")
+	case err != nil:
+		return dataType{}, refused(err, func(state string) *fault.Error {
+			switch state {
+			case "42501": // insufficient_privilege, on the schema
+				return badType(field, "is not a type that this database has for columns and functions")
+			case "22023", "42601", "22003": // invalid_parameter_value, syntax_error, numeric_value_out_of_range
+				return badType(field, errModifier.Error())
+			}
+			return nil
+		})
+	}
+	d := r.dataType
+	d.Name, d.identity, d.modified = shortType(d.Name), spec.identity, spec.modified
+	t.known[spec] = d
+	return d, nil
+}
+
+// shownType is the SQL expression of a type's name as clients read it, from printed.full_name, what format_type
+// prints: types of public without their schema, unless pg_catalog has one of that name. [shortType] does the
+// rest.
+const shownType = `case
+	when printed.full_name like 'public.%' and pg_catalog.to_regtype(pg_catalog.substr(printed.full_name, 8)) is null
+	then pg_catalog.substr(printed.full_name, 8) else printed.full_name end`
+
+var longType = regexp.MustCompile(`^(character varying|character|timestamp|time)(\([0-9]+\))?( with time zone| without time zone)?((?:\[\])*)$`)
+
+// shortType replaces SQL's long spellings by the names that people write.
+func shortType(name string) string {
+	m := longType.FindStringSubmatch(name)
+	if m == nil {
+		return name
+	}
+	word := m[1]
+	switch {
+	case word == "character varying":
+		word = "varchar"
+	case word == "character":
+		word = "char"
+	case m[3] == " with time zone":
+		word += "tz"
+	}
+	return word + m[2] + m[4]
+}

@@ -1,0 +1,341 @@
+package schema
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"socle/internal/pg"
+)
+
+// typeSpec is a type as a client wrote it, parsed, and written anew as SQL text of our own making.
+type typeSpec struct {
+	sql      string // the type, or where an unqualified name may mean two, the one of pg_catalog
+	fallback string // the one of public then, or ""
+	identity bool   // serial and its kin: an integer that counts by itself
+	modified bool   // modifiers were given
+}
+
+const (
+	maxTypeText   = 10_000 // bytes, for several types too
+	maxDimensions = 2
+	maxPrecision  = 6 // of a second's fraction; the server would cut a larger one in silence
+)
+
+// spellings are the words of SQL that name a type otherwise than the catalogue does. What is neither here nor
+// in parseBase is a name.
+var spellings = map[string]string{
+	"int": "int4", "integer": "int4", "smallint": "int2", "bigint": "int8", "real": "float4", "boolean": "bool",
+	"dec": "numeric", "decimal": "numeric", "numeric": "numeric", "varchar": "varchar", "varbit": "varbit",
+}
+
+var serials = map[string]string{
+	"serial": "int4", "serial4": "int4", "bigserial": "int8", "serial8": "int8", "smallserial": "int2", "serial2": "int2",
+}
+
+var (
+	errType      = errors.New("must be a type such as integer, varchar(80), numeric(10,2), text[] or app.mood")
+	errModifier  = errors.New("has a modifier that this type does not take")
+	errDimension = errors.New("has more than " + strconv.Itoa(maxDimensions) + " array dimensions")
+)
+
+// parseType parses the whole text as one type. Its errors are written for the client.
+func parseType(text string) (typeSpec, error) {
+	p, err := newTypeParser(text)
+	if err != nil {
+		return typeSpec{}, err
+	}
+	t, err := p.parse()
+	if err == nil && !p.done() {
+		err = errType
+	}
+	return t, err
+}
+
+// parseTypes parses types separated by commas, none for a blank text.
+func parseTypes(text string) ([]typeSpec, error) {
+	p, err := newTypeParser(text)
+	if err != nil || p.done() {
+		return nil, err
+	}
+	return p.list()
+}
+
+// typeParser reads a type's tokens: words in lower case, quoted names with their quotes, unsigned numbers, and
+// single signs.
+type typeParser struct {
+	tokens []string
+}
+
+var typeToken = regexp.MustCompile(`^(?:[A-Za-z_][A-Za-z0-9_]*|"(?:[^"\x00]|"")+"|[0-9]{1,9}|[][(),.-])`)
+
+func newTypeParser(text string) (*typeParser, error) {
+	if len(text) > maxTypeText || !storable(text) {
+		return nil, errType
+	}
+	p := &typeParser{}
+	for {
+		text = strings.TrimLeft(text, " \t\r\n")
+		if text == "" {
+			return p, nil
+		}
+		token := typeToken.FindString(text)
+		if token == "" {
+			return nil, errType
+		}
+		text = text[len(token):]
+		if token[0] != '"' {
+			token = strings.ToLower(token)
+		}
+		p.tokens = append(p.tokens, token)
+	}
+}
+
+func (p *typeParser) done() bool { return len(p.tokens) == 0 }
+
+func (p *typeParser) peek() string {
+	if p.done() {
+		return ""
+	}
+	return p.tokens[0]
+}
+
+func (p *typeParser) next() string {
+	token := p.peek()
+	if token != "" {
+		p.tokens = p.tokens[1:]
+	}
+	return token
+}
+
+// accept takes the tokens if they are next.
+func (p *typeParser) accept(tokens ...string) bool {
+	if len(p.tokens) < len(tokens) || !slices.Equal(p.tokens[:len(tokens)], tokens) {
+		return false
+	}
+	p.tokens = p.tokens[len(tokens):]
+	return true
+}
+
+// list parses types separated by commas, to the end.
+func (p *typeParser) list() ([]typeSpec, error) {
+	var types []typeSpec
+	for {
+		t, err := p.parse()
+		if err != nil {
+			return nil, err
+		}
+		types = append(types, t)
+		if p.done() {
+			return types, nil
+		}
+		if !p.accept(",") {
+			return nil, errType
+		}
+	}
+}
+
+// parse parses one type with its array brackets, and leaves what follows.
+func (p *typeParser) parse() (typeSpec, error) {
+	t, err := p.parseBase()
+	if err != nil {
+		return t, err
+	}
+	var brackets string
+	for n := 1; p.accept("["); n++ {
+		if n > maxDimensions {
+			return t, errDimension
+		}
+		if isNumber(p.peek()) {
+			p.next() // a size means nothing to the server
+		}
+		if !p.accept("]") || t.identity {
+			return t, errType
+		}
+		brackets += "[]"
+	}
+	t.sql += brackets
+	if t.fallback != "" {
+		t.fallback += brackets
+	}
+	return t, nil
+}
+
+func (p *typeParser) parseBase() (typeSpec, error) {
+	word, ok := p.name()
+	if !ok {
+		return typeSpec{}, errType
+	}
+	if p.accept(".") {
+		schema := word
+		if word, ok = p.name(); !ok {
+			return typeSpec{}, errType
+		}
+		return p.modified(pg.Quote(unquoted(schema), unquoted(word)), "")
+	}
+	if base, ok := serials[word]; ok {
+		return typeSpec{sql: builtin(base), identity: true}, nil
+	}
+	if base, ok := spellings[word]; ok {
+		return p.modified(builtin(base), "")
+	}
+	switch word {
+	case "double":
+		if !p.accept("precision") {
+			return typeSpec{}, errType
+		}
+		return typeSpec{sql: builtin("float8")}, nil
+	case "float":
+		return p.float()
+	case "character", "char":
+		if p.accept("varying") {
+			return p.modified(builtin("varchar"), "")
+		}
+		return p.modifiedOr(builtin("bpchar"), "(1)")
+	case "bit":
+		if p.accept("varying") {
+			return p.modified(builtin("varbit"), "")
+		}
+		return p.modifiedOr(builtin("bit"), "(1)")
+	case "time", "timestamp", "timetz", "timestamptz":
+		return p.clock(word)
+	case "interval":
+		return p.interval()
+	}
+	return p.modified(builtin(unquoted(word)), pg.Quote(public, unquoted(word)))
+}
+
+// float parses what follows float: a precision in bits that chooses the type.
+func (p *typeParser) float() (typeSpec, error) {
+	mods, err := p.modifiers()
+	if err != nil || mods == nil {
+		return typeSpec{sql: builtin("float8")}, err
+	}
+	switch bits := mods[0]; {
+	case len(mods) > 1 || bits < 1 || bits > 53:
+		return typeSpec{}, errModifier
+	case bits < 25:
+		return typeSpec{sql: builtin("float4")}, nil
+	}
+	return typeSpec{sql: builtin("float8")}, nil
+}
+
+// clock parses what follows time or timestamp: a precision, and whether there is a time zone.
+func (p *typeParser) clock(word string) (typeSpec, error) {
+	precision, err := p.precision()
+	if err != nil {
+		return typeSpec{}, err
+	}
+	if !strings.HasSuffix(word, "tz") && !p.accept("without", "time", "zone") && p.accept("with", "time", "zone") {
+		word += "tz"
+	}
+	return typeSpec{sql: builtin(word) + precision, modified: precision != ""}, nil
+}
+
+// intervalFields are the fields that an interval may be cut down to.
+var intervalFields = [][]string{
+	{"year", "to", "month"}, {"day", "to", "hour"}, {"day", "to", "minute"}, {"day", "to", "second"}, {"hour", "to", "minute"},
+	{"hour", "to", "second"}, {"minute", "to", "second"}, {"year"}, {"month"}, {"day"}, {"hour"}, {"minute"}, {"second"},
+}
+
+// interval parses what follows interval. Only the grammar of SQL takes its fields, so it stays a word of SQL.
+func (p *typeParser) interval() (typeSpec, error) {
+	sql := "interval"
+	for _, fields := range intervalFields {
+		if p.accept(fields...) {
+			sql += " " + strings.Join(fields, " ")
+			break
+		}
+	}
+	if sql != "interval" && !strings.HasSuffix(sql, "second") {
+		return typeSpec{sql: sql, modified: true}, nil
+	}
+	precision, err := p.precision()
+	return typeSpec{sql: sql + precision, modified: sql+precision != "interval"}, err
+}
+
+// precision parses an optional precision of seconds.
+func (p *typeParser) precision() (string, error) {
+	mods, err := p.modifiers()
+	if err != nil || mods == nil {
+		return "", err
+	}
+	if len(mods) > 1 || mods[0] < 0 || mods[0] > maxPrecision {
+		return "", errModifier
+	}
+	return "(" + strconv.Itoa(mods[0]) + ")", nil
+}
+
+// modified parses optional modifiers behind a type.
+func (p *typeParser) modified(sql, fallback string) (typeSpec, error) {
+	mods, err := p.modifiers()
+	if err != nil || mods == nil {
+		return typeSpec{sql: sql, fallback: fallback}, err
+	}
+	texts := make([]string, len(mods))
+	for i, m := range mods {
+		texts[i] = strconv.Itoa(m)
+	}
+	list := "(" + strings.Join(texts, ",") + ")"
+	t := typeSpec{sql: sql + list, modified: true}
+	if fallback != "" {
+		t.fallback = fallback + list
+	}
+	return t, nil
+}
+
+// modifiedOr is modified for a type that without modifiers means the given ones.
+func (p *typeParser) modifiedOr(sql, otherwise string) (typeSpec, error) {
+	t, err := p.modified(sql, "")
+	if err == nil && !t.modified {
+		t.sql += otherwise
+	}
+	return t, err
+}
+
+// modifiers parses an optional list of integers in parentheses. It returns nil if there is none.
+func (p *typeParser) modifiers() ([]int, error) {
+	if !p.accept("(") {
+		return nil, nil
+	}
+	var mods []int
+	for {
+		sign := 1
+		if p.accept("-") {
+			sign = -1
+		}
+		n, err := strconv.Atoi(p.next())
+		if err != nil {
+			return nil, errModifier
+		}
+		mods = append(mods, sign*n)
+		if p.accept(")") {
+			return mods, nil
+		}
+		if !p.accept(",") {
+			return nil, errModifier
+		}
+	}
+}
+
+// name takes the next token if it is a word or a quoted name.
+func (p *typeParser) name() (string, bool) {
+	token := p.peek()
+	if token == "" || !(token[0] == '"' || token[0] == '_' || token[0] >= 'a' && token[0] <= 'z') || len(unquoted(token)) > 63 {
+		return "", false
+	}
+	return p.next(), true
+}
+
+func isNumber(token string) bool { return token != "" && token[0] >= '0' && token[0] <= '9' }
+
+func unquoted(token string) string {
+	if strings.HasPrefix(token, `"`) {
+		return strings.ReplaceAll(token[1:len(token)-1], `""`, `"`)
+	}
+	return token
+}
+
+func builtin(name string) string { return pg.Quote("pg_catalog", name) }

@@ -1,0 +1,151 @@
+package tenant
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/blob"
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/platform"
+)
+
+// undoTime is how long the undoing of what failed may take, after the request that failed.
+const undoTime = 30 * time.Second
+
+// Lifecycle makes and removes projects: a row of the platform database, roles, a database, and bytes, which no
+// transaction spans. The row says what is under way; every step can be taken again; so what was interrupted anywhere
+// is finished by [Lifecycle.Finish].
+type Lifecycle struct {
+	Store    *platform.Store
+	Registry *Registry
+	Blobs    *blob.Store
+}
+
+// Create makes a project. When it returns, the project can be used; when it fails, nothing is left of it.
+// It fails as [platform.Store.CreateProject] does.
+func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewProject) (platform.Project, error) {
+	p, err := l.Store.CreateProject(ctx, user, n)
+	if err != nil {
+		return p, err
+	}
+	err = l.locked(ctx, p.UUID, waiting, func() error {
+		made, err := l.provision(ctx, p.UUID)
+		if err == nil {
+			p = made
+			return nil
+		}
+		return errors.Join(err, l.undo(ctx, p.UUID, user))
+	})
+	return p, err
+}
+
+// undo removes a project whose creation has failed: maybe in its last step, of which only the answer was lost,
+// so that it is taken out of use first.
+func (l Lifecycle) undo(ctx context.Context, id, user uuid.UUID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	if _, err := l.Store.DeletingProject(ctx, id, user); err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return l.remove(ctx, id)
+}
+
+// Delete removes a project and all that belongs to it. It fails with NotFound if there is none.
+func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
+	p, err := l.Store.DeletingProject(ctx, id, user)
+	if err != nil {
+		return p, err
+	}
+	return p, l.locked(ctx, id, waiting, func() error { return l.remove(ctx, id) })
+}
+
+// Finish finishes what was interrupted: projects that were being created or deleted, and databases
+// that are older than the newest migration. One project's failure does not keep it from the others.
+func (l Lifecycle) Finish(ctx context.Context) error {
+	unfinished, err := l.Store.UnfinishedProjects(ctx, Version())
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, u := range unfinished {
+		err := l.locked(ctx, u.UUID, leaving, func() error { return l.finish(ctx, u.UUID) })
+		if err != nil && !errors.Is(err, errLocked) {
+			errs = append(errs, fmt.Errorf("project %s: %w", u.UUID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// finish looks at the project again, now that nobody else is at it.
+func (l Lifecycle) finish(ctx context.Context, id uuid.UUID) error {
+	status, err := l.Store.ProjectStatus(ctx, id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil
+	case err != nil:
+		return err
+	case status == "deleting":
+		return l.remove(ctx, id)
+	}
+	_, err = l.provision(ctx, id)
+	return err
+}
+
+func (l Lifecycle) provision(ctx context.Context, id uuid.UUID) (platform.Project, error) {
+	version, err := l.Registry.Provision(ctx, id)
+	if err != nil {
+		return platform.Project{}, err
+	}
+	return l.Store.ActivateProject(ctx, id, version)
+}
+
+func (l Lifecycle) remove(ctx context.Context, id uuid.UUID) error {
+	if err := l.Registry.Destroy(ctx, id); err != nil {
+		return err
+	}
+	if err := l.Blobs.DeleteAll(ctx, "projects/"+id.String()); err != nil {
+		return err
+	}
+	return l.Store.ForgetProject(ctx, id)
+}
+
+// errLocked says that somebody is at work on the project.
+var errLocked = errors.New("the project is being worked on")
+
+// The statements that take a project's lock: one waits for whoever holds it, the other
+// leaves the work to them.
+const (
+	waiting = `select pg_advisory_lock($1) is not null`
+	leaving = `select pg_try_advisory_lock($1)`
+)
+
+// locked runs f while it holds the project's lock, which ends with this process at the latest.
+func (l Lifecycle) locked(ctx context.Context, id uuid.UUID, lock string, f func() error) error {
+	select {
+	case l.Registry.making <- struct{}{}:
+		defer func() { <-l.Registry.making }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	conn, err := pgx.ConnectConfig(ctx, l.Registry.base.ConnConfig)
+	if err != nil {
+		return pg.Fault(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	key := int64(binary.BigEndian.Uint64(id[8:])) // the random half
+	mine, err := pg.Value[bool](ctx, conn, lock, key)
+	if err != nil {
+		return err
+	}
+	if !mine {
+		return errLocked
+	}
+	return f()
+}

@@ -1,0 +1,92 @@
+package tenant
+
+import (
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Project is an open project: the way to its database. Its pools are opened at first use, closed when
+// nobody used them for a while, and opened again, so a Project stays good for as long as its database is there.
+type Project struct {
+	UUID uuid.UUID
+
+	registry *Registry
+	mu       sync.Mutex
+	pools    map[login]*pgxpool.Pool
+	used     time.Time
+	gone     bool // deleted: whoever still holds the project gets no connection any more
+}
+
+// Trusted returns the pool of the platform's login in the project's database.
+// Only statements that Socle wrote run on it, and only on the platform's own schemas and the catalogue.
+func (p *Project) Trusted() *pgxpool.Pool { return p.pool(trusted) }
+
+// Owner returns the pool of the project's owner: DDL, and whatever else a user shaped, runs on it.
+// A connection is cleaned of what such a statement left in its session before the next one gets it.
+func (p *Project) Owner() *pgxpool.Pool { return p.pool(owner) }
+
+func (p *Project) pool(l login) *pgxpool.Pool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used = time.Now()
+	if p.pools == nil {
+		p.pools = map[login]*pgxpool.Pool{}
+	}
+	if p.pools[l] == nil {
+		p.pools[l] = p.registry.newPool(p.UUID, l)
+		if p.gone {
+			p.pools[l].Close()
+		}
+	}
+	return p.pools[l]
+}
+
+// close closes the pools if nobody has asked for one since a time. It waits for
+// those who still use a connection.
+func (p *Project) close(unusedSince time.Time) {
+	p.mu.Lock()
+	if p.used.After(unusedSince) {
+		p.mu.Unlock()
+		return
+	}
+	pools := p.pools
+	p.pools = nil
+	p.mu.Unlock()
+	for _, pool := range pools {
+		pool.Close()
+	}
+}
+
+// leave closes the pools for good. It waits like close.
+func (p *Project) leave() {
+	p.mu.Lock()
+	pools := p.pools
+	p.pools, p.gone = nil, true
+	p.mu.Unlock()
+	for _, pool := range pools {
+		pool.Close()
+	}
+}
+
+// release closes the connections that nobody uses at the moment, and reports whether there is one.
+func (p *Project) release() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	idle := false
+	for _, pool := range p.pools {
+		if pool.Stat().IdleConns() > 0 {
+			pool.Reset()
+			idle = true
+		}
+	}
+	return idle
+}
+
+func (p *Project) lastUsed() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
+}

@@ -1,0 +1,314 @@
+package tenant
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+)
+
+// prepareLock is the advisory lock under which a server is prepared: an arbitrary constant of this package.
+const prepareLock = 0x50c1e_7e4a47
+
+// Version returns the newest migration of project databases.
+func Version() int64 {
+	files, err := fs.Glob(migrations, "*.sql")
+	if err != nil {
+		panic(err)
+	}
+	return int64(len(files)) // numbered from 1 without a gap, which a test checks
+}
+
+// template returns the name of the database that projects are cloned from. It
+// follows from the migrations, so releases side by side have one each.
+func template() string {
+	sum := sha256.New()
+	files, err := fs.Glob(migrations, "*.sql")
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range files {
+		text, err := fs.ReadFile(migrations, name)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
+	}
+	return "socle_template_" + hex.EncodeToString(sum.Sum(nil)[:6])
+}
+
+// Prepare makes what all projects of a server share, where it is missing: the three roles of the
+// rows API, and the template. It closes the databases that PostgreSQL itself leaves open to every login, where the platform's
+// login may. Any number of servers may do so at once.
+func (r *Registry) Prepare(ctx context.Context) error {
+	return r.alone(ctx, func(conn *pgx.Conn) error {
+		for _, role := range []string{"anon nologin noinherit", "authenticated nologin noinherit", "service_role nologin noinherit bypassrls"} {
+			if err := ignoring(conn, ctx, "create role "+role, "42710"); err != nil {
+				return fmt.Errorf("role %s: %w", role, err)
+			}
+		}
+		if err := closeDatabases(ctx, conn); err != nil {
+			return err
+		}
+		if err := r.makeTemplate(ctx, conn); err != nil {
+			return fmt.Errorf("template: %w", err)
+		}
+		return nil
+	})
+}
+
+// alone runs f while nobody else prepares the server. An advisory lock is a database's own, and several platforms
+// may share the server, so the lock is taken in the database that every server has; or in the platform's, where
+// someone has removed that one.
+func (r *Registry) alone(ctx context.Context, f func(*pgx.Conn) error) error {
+	c := r.base.ConnConfig.Copy()
+	c.Database = "postgres"
+	err := pg.Locked(ctx, c, prepareLock, f)
+	if pg.State(err) == "3D000" { // invalid_catalog_name
+		return pg.Locked(ctx, r.base.ConnConfig, prepareLock, f)
+	}
+	return err
+}
+
+// closeDatabases closes the databases that initdb made to the logins of projects. On a server that is not
+// ours we may not be allowed to; socle doctor says so.
+func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
+	open, err := pg.Values[string](ctx, conn, `
+		select datname from pg_database where datname in ('postgres', 'template1') and has_database_privilege('public', oid, 'connect')`)
+	if err != nil {
+		return err
+	}
+	for _, name := range open {
+		if err := ignoring(conn, ctx, "revoke all on database "+pg.Quote(name)+" from public", "42501"); err != nil {
+			return fmt.Errorf("close database %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// makeTemplate makes the template unless it is there. A template that allows no connections is
+// whole: that is set last. Anything else of its name was left by someone who was interrupted.
+func (r *Registry) makeTemplate(ctx context.Context, conn *pgx.Conn) error {
+	name := template()
+	whole, err := pg.Value[bool](ctx, conn, `
+		select exists (select from pg_database where datname = @name and datistemplate and not datallowconn)`,
+		pgx.StrictNamedArgs{"name": name})
+	if err != nil || whole {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
+		return err
+	}
+	// A database is open to everyone when it is made, so it takes no connections until that is revoked.
+	if err := execAll(ctx, conn, []string{
+		"create database " + pg.Quote(name) + " template template0 encoding 'UTF8' allow_connections false",
+		"revoke all on database " + pg.Quote(name) + " from public",
+		"alter database " + pg.Quote(name) + " allow_connections true",
+	}); err != nil {
+		return err
+	}
+	c := r.base.ConnConfig.Copy()
+	c.Database = name
+	if err := pg.Migrate(ctx, c, Schema, migrations); err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "alter database "+pg.Quote(name)+" is_template true allow_connections false")
+	return err
+}
+
+// Provision makes a project's roles and database, or finishes making them: every step is one that is already
+// taken or can be taken again. It returns the migration that the database has reached.
+func (r *Registry) Provision(ctx context.Context, project uuid.UUID) (int64, error) {
+	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
+	if err != nil {
+		return 0, pg.Fault(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for _, step := range r.steps() {
+		if err := step(ctx, conn, project); err != nil {
+			return 0, fmt.Errorf("provision %s: %w", project, pg.Fault(err))
+		}
+	}
+	return Version(), nil
+}
+
+// steps are those of making a project, each on a connection to the platform database.
+func (r *Registry) steps() []func(context.Context, *pgx.Conn, uuid.UUID) error {
+	return []func(context.Context, *pgx.Conn, uuid.UUID) error{r.makeRoles, r.makeDatabase, r.grantDatabase, r.furnish}
+}
+
+// makeRoles makes the project's logins.
+func (r *Registry) makeRoles(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	member := map[login][]string{request: {"anon", "authenticated"}, service: {"service_role"}, dump: {"pg_read_all_data"}}
+	for _, l := range projectLogins {
+		name := pg.Quote(l.role(project))
+		if err := ignoring(conn, ctx, "create role "+name, "42710"); err != nil {
+			return err
+		}
+		for _, group := range member[l] {
+			if _, err := conn.Exec(ctx, "grant "+pg.Quote(group)+" to "+name); err != nil {
+				return err
+			}
+		}
+	}
+	return r.setRoles(ctx, conn, project)
+}
+
+// setRoles gives the project's logins their attributes, closed against all that a tenant should not have.
+func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	attributes := map[login]string{owner: "noinherit connection limit 20", request: "noinherit connection limit 50",
+		service: "noinherit connection limit 50", dump: "inherit bypassrls connection limit 4"}
+	var statements []string
+	for _, l := range projectLogins {
+		role := "alter role " + pg.Quote(l.role(project))
+		statements = append(statements, role+" reset all", role+" login nosuperuser nocreatedb nocreaterole noreplication "+
+			attributes[l]+" password "+pg.Literal(r.password(l.role(project))))
+	}
+	return execAll(ctx, conn, append(statements, "alter role "+pg.Quote(dump.role(project))+" set default_transaction_read_only = on"))
+}
+
+// restoreRoles undoes what a tenant's code did to the project's logins. It fails if they are gone.
+func (r *Registry) restoreRoles(ctx context.Context, project uuid.UUID) error {
+	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return r.setRoles(ctx, conn, project)
+}
+
+// makeDatabase clones the template into a database that takes no connections yet. Another server may be cloning it at this
+// moment, or a cluster may not have noticed yet that a client of the template is gone: then it tries again.
+func (r *Registry) makeDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	for {
+		err := ignoring(conn, ctx, "create database "+pg.Quote(database(project))+" template "+pg.Quote(template())+" allow_connections false", "42P04")
+		if pg.State(err) != "55006" { // object_in_use
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// grantDatabase opens the database, to the project's own logins alone.
+func (r *Registry) grantDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	name := pg.Quote(database(project))
+	statements := []string{"revoke all on database " + name + " from public",
+		"grant create, temporary on database " + name + " to " + pg.Quote(owner.role(project))}
+	for _, l := range projectLogins {
+		statements = append(statements, "grant connect on database "+name+" to "+pg.Quote(l.role(project)))
+	}
+	return execAll(ctx, conn, append(statements, "alter database "+name+" allow_connections true"))
+}
+
+// furnish brings a project's database up to date and gives the owner what is the owner's: once, since
+// what the owner makes of it is theirs. That schema public has an owner of its own says that it is done.
+func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) error {
+	c := r.config(project, trusted)
+	if err := pg.Migrate(ctx, c, Schema, migrations); err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	fresh, err := pg.Value[bool](ctx, conn, `
+		select exists (select from pg_namespace where nspname = 'public' and nspowner = 'pg_database_owner'::regrole)`)
+	if err != nil || !fresh {
+		return err
+	}
+	name := pg.Quote(owner.role(project))
+	return execAll(ctx, conn, []string{
+		// What the owner makes is closed to everyone but the service role, which answers for the whole project.
+		"alter default privileges for role " + name + " revoke execute on functions from public",
+		"alter default privileges for role " + name + " revoke usage on types from public",
+		"alter default privileges for role " + name + " grant all on tables to service_role",
+		"alter default privileges for role " + name + " grant all on sequences to service_role",
+		"alter default privileges for role " + name + " grant all on functions to service_role",
+		"alter default privileges for role " + name + " grant usage on types to anon, authenticated, service_role",
+		"alter schema public owner to " + name,
+	})
+}
+
+// Destroy removes a project's database and roles, or what is left of them.
+func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) error {
+	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
+	if err != nil {
+		return pg.Fault(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(database(project))+" with (force)"); err != nil {
+		return fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
+	}
+	r.forget(project) // after its sessions were ended: it waits for those who use one
+	for _, l := range projectLogins {
+		if err := r.dropRole(ctx, conn, l.role(project)); err != nil {
+			return fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
+		}
+	}
+	return nil
+}
+
+// dropRole drops a role, if it is there, with what the owners of other projects granted to it in their databases: they
+// can name any role of the server, and a role that something refers to can't be dropped.
+func (r *Registry) dropRole(ctx context.Context, conn *pgx.Conn, role string) error {
+	databases, err := pg.Values[string](ctx, conn, `
+		select distinct d.datname
+		from pg_shdepend s
+		join pg_database d on d.oid = s.dbid
+		join pg_roles r on r.oid = s.refobjid
+		where s.refclassid = 'pg_authid'::regclass and r.rolname = @role and d.datallowconn`, pgx.StrictNamedArgs{"role": role})
+	if err != nil {
+		return err
+	}
+	for _, name := range databases {
+		c := r.base.ConnConfig.Copy()
+		c.Database = name
+		if err := once(ctx, c, "drop owned by "+pg.Quote(role)); err != nil {
+			return err
+		}
+	}
+	_, err = conn.Exec(ctx, "drop role if exists "+pg.Quote(role))
+	return err
+}
+
+// once runs a statement on a connection of its own.
+func once(ctx context.Context, c *pgx.ConnConfig, sql string) error {
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, sql)
+	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+}
+
+// ignoring runs a statement and takes the given SQLSTATE for success. What two servers do at the same
+// moment shows as a unique violation in the catalogue.
+func ignoring(conn *pgx.Conn, ctx context.Context, sql, state string) error {
+	_, err := conn.Exec(ctx, sql)
+	if s := pg.State(err); s == state || s == "23505" {
+		return nil
+	}
+	return err
+}
+
+func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
+	for _, sql := range statements {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return errors.Join(fmt.Errorf("%s", sql), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package tenant
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/pg"
+)
+
+const (
+	poolSize   = 4                // connections of one login to one project
+	makersMost = 4                // projects that are made or removed at a time: that takes connections beside the pools
+	unusedTime = 10 * time.Minute // after which a project's pools are closed
+	cleanTime  = 5 * time.Second  // for a session to be cleaned
+)
+
+// Registry opens projects.
+type Registry struct {
+	base   *pgxpool.Config // the platform's login
+	tls    url.Values      // what the address says of it
+	secret []byte
+	budget *budget
+	making chan struct{} // a slot for each project that is being made or removed
+	log    *slog.Logger
+
+	mu       sync.Mutex
+	projects map[uuid.UUID]*Project
+}
+
+// NewRegistry returns a registry of the projects on the server that address names, with the
+// platform's login. secret is the secret of the instance; connections bounds how many
+// connections to project databases are open at a time.
+func NewRegistry(address string, secret []byte, connections int, log *slog.Logger) (*Registry, error) {
+	base, err := pg.PoolConfig(address, poolSize)
+	if err != nil {
+		return nil, err
+	}
+	tls := url.Values{}
+	if u, err := url.Parse(address); err == nil {
+		tls = u.Query()
+		maps.DeleteFunc(tls, func(name string, _ []string) bool { return !strings.HasPrefix(name, "ssl") })
+	}
+	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost), log: log, projects: map[uuid.UUID]*Project{}}
+	r.budget = newBudget(connections, r.reclaim)
+	return r, nil
+}
+
+// Open returns a project. It connects to nothing and asks nobody: whether the project
+// exists, and whether the caller may use it, is decided before.
+func (r *Registry) Open(id uuid.UUID) *Project {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.projects[id]
+	if p == nil {
+		p = &Project{UUID: id, registry: r}
+		r.projects[id] = p
+	}
+	return p
+}
+
+// Run closes the pools that nobody uses, until ctx ends; then all of them.
+func (r *Registry) Run(ctx context.Context) error {
+	tick := time.NewTicker(unusedTime / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			r.closeAll()
+			return nil
+		case now := <-tick.C:
+			r.closeUnused(now.Add(-unusedTime))
+		}
+	}
+}
+
+// DumpURL returns how pg_dump connects to a project's database, and the password that goes
+// with it, which belongs in a file rather than among a command's arguments.
+func (r *Registry) DumpURL(project uuid.UUID) (address, password string) {
+	c := r.config(project, dump)
+	q := url.Values{"host": {c.Host}, "port": {strconv.Itoa(int(c.Port))}, "user": {c.User}, "dbname": {c.Database},
+		"options": {"-c lock_timeout=30s"}}
+	maps.Copy(q, r.tls)
+	return "postgresql:///?" + strings.ReplaceAll(q.Encode(), "+", "%20"), c.Password // libpq takes a plus for a plus
+}
+
+func (r *Registry) newPool(project uuid.UUID, l login) *pgxpool.Pool {
+	c := r.base.Copy()
+	c.ConnConfig = r.config(project, l)
+	c.BeforeConnect = r.budget.beforeConnect
+	if l != trusted {
+		r.guard(c, project)
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), c) // opens nothing yet, so it fails only on a bad config
+	if err != nil {
+		panic("tenant: pool: " + err.Error())
+	}
+	return pool
+}
+
+// guard protects a pool of a tenant's login from what the tenant's code can do: to the session, and to the login itself,
+// which PostgreSQL lets change its own password and settings.
+func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
+	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // a statement prepared by name could be replaced
+	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{          // stronger than a login's own settings
+		"client_encoding": "UTF8", "standard_conforming_strings": "on", "default_transaction_read_only": "off",
+		"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0",
+	})
+	c.AfterRelease = func(conn *pgx.Conn) bool {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
+		defer cancel()
+		_, err := conn.PgConn().Exec(ctx, "discard all").ReadAll()
+		return err == nil
+	}
+	var refused atomic.Bool
+	report := c.ConnConfig.OnPgError
+	c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+		if err.Code == "28P01" { // invalid_password
+			refused.Store(true)
+		}
+		return report(conn, err)
+	}
+	connect := c.BeforeConnect
+	c.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
+		if refused.CompareAndSwap(true, false) {
+			r.log.Warn("a login of the project is refused; its password is set again", "project", project)
+			if err := r.restoreRoles(ctx, project); err != nil {
+				return err
+			}
+		}
+		return connect(ctx, conn)
+	}
+}
+
+// open returns the projects, the one unused for longest first.
+func (r *Registry) open() []*Project {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]*Project, 0, len(r.projects))
+	for _, p := range r.projects {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b *Project) int { return cmp.Compare(a.lastUsed().UnixNano(), b.lastUsed().UnixNano()) })
+	return all
+}
+
+func (r *Registry) closeUnused(since time.Time) {
+	for _, p := range r.open() {
+		p.close(since)
+	}
+}
+
+func (r *Registry) closeAll() { r.closeUnused(time.Now().Add(time.Hour)) }
+
+// reclaim closes the idle connections of the project that has some and was unused for longest.
+func (r *Registry) reclaim() {
+	for _, p := range r.open() {
+		if p.release() {
+			return
+		}
+	}
+}
+
+// forget closes a project's pools and drops it.
+func (r *Registry) forget(id uuid.UUID) {
+	r.mu.Lock()
+	p := r.projects[id]
+	delete(r.projects, id)
+	r.mu.Unlock()
+	if p != nil {
+		p.leave()
+	}
+}
