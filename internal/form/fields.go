@@ -1,0 +1,149 @@
+package form
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// Field is a question of a form.
+type Field struct {
+	UUID     uuid.UUID `json:"uuid" format:"uuid"`
+	FormUUID uuid.UUID `json:"formUuid" format:"uuid"`
+	Definition
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+const fieldColumns = `
+	uuid, form_uuid, label, type, description, is_required, default_value, options::text as options, pattern,
+	min_length, max_length, min_value, max_value, date_format, start_date, end_date, created_at, updated_at`
+
+const (
+	maxFields = 500 // of one form
+	maxBatch  = 100 // of one request
+)
+
+// CreateFields adds fields to a form of project p, all or none, behind those that it has and in the order
+// given. It fails with NotFound if there is no such form, and with Unprocessable on every member that breaks a
+// rule, such as fields.0.label.
+func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields []FieldInput) ([]Field, error) {
+	definitions, broken := define(fields)
+	var created []Field
+	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+		// The form's lock keeps the positions apart of fields that are added at the same moment.
+		if _, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from forms.forms where uuid = @form for no key update`,
+			pgx.StrictNamedArgs{"form": form}); err != nil {
+			return err
+		}
+		if broken != nil { // it comes second: whether there is such a form is answered first
+			return broken
+		}
+		last, err := pg.One[struct{ Count, Position int }](ctx, tx, `
+			select count(*), coalesce(max(position), 0) as position from forms.fields where form_uuid = @form`,
+			pgx.StrictNamedArgs{"form": form})
+		if err != nil {
+			return err
+		}
+		if last.Count+len(fields) > maxFields {
+			return fault.OnField(fault.Unprocessable, "fields", "invalid_length", "must not be more than %d in a form", maxFields)
+		}
+		created = make([]Field, 0, len(fields)) // InTx may run this again
+		for i, d := range definitions {
+			f, err := insertField(ctx, tx, form, last.Position+i+1, d)
+			if err != nil {
+				return err
+			}
+			created = append(created, f)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return created, nil
+}
+
+// define judges new fields.
+func define(fields []FieldInput) ([]Definition, error) {
+	if len(fields) == 0 || len(fields) > maxBatch {
+		return nil, fault.OnField(fault.Unprocessable, "fields", "invalid_length", "must be 1 to %d fields", maxBatch)
+	}
+	definitions := make([]Definition, len(fields))
+	var all problems
+	for i, in := range fields {
+		d, found := Definition{}.apply(in)
+		for _, f := range found {
+			f.Name = fmt.Sprintf("fields.%d.%s", i, f.Name)
+			all = append(all, f)
+		}
+		definitions[i] = d
+	}
+	return definitions, all.err()
+}
+
+func insertField(ctx context.Context, tx pgx.Tx, form uuid.UUID, position int, d Definition) (Field, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Field{}, err
+	}
+	args := d.args()
+	args["id"], args["form"], args["position"] = id, form, position
+	return pg.One[Field](ctx, tx, `
+		insert into forms.fields (uuid, form_uuid, position, label, type, description, is_required, default_value,
+			options, pattern, min_length, max_length, min_value, max_value, date_format, start_date, end_date)
+		values (@id, @form, @position, @label, @type, @description, @required, @default,
+			@options::text::json, @pattern, @min_length, @max_length, @min_value, @max_value, @date_format, @start_date, @end_date)
+		returning `+fieldColumns, args)
+}
+
+// GetField returns a field of a form of project p. It fails with NotFound if there is none, another form's field included.
+func GetField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Field, error) {
+	return pg.One[Field](ctx, p.Trusted(), `
+		select `+fieldColumns+` from forms.fields where uuid = @field and form_uuid = @form`,
+		pgx.StrictNamedArgs{"field": field, "form": form})
+}
+
+// UpdateField changes a field of a form of project p; what people have answered stays as it is. It fails with
+// NotFound if there is no such field in this form, and with Unprocessable on every member that breaks a rule.
+func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
+	var updated Field
+	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+		found, err := pg.One[Field](ctx, tx, `
+			select `+fieldColumns+` from forms.fields where uuid = @field and form_uuid = @form for no key update`,
+			pgx.StrictNamedArgs{"field": field, "form": form})
+		if err != nil {
+			return err
+		}
+		d, broken := found.Definition.apply(in)
+		if err := broken.err(); err != nil {
+			return err
+		}
+		args := d.args()
+		args["field"] = field
+		updated, err = pg.One[Field](ctx, tx, `
+			update forms.fields
+			set label = @label, type = @type, description = @description, is_required = @required,
+			    default_value = @default, options = @options::text::json, pattern = @pattern,
+			    min_length = @min_length, max_length = @max_length, min_value = @min_value, max_value = @max_value,
+			    date_format = @date_format, start_date = @start_date, end_date = @end_date, updated_at = now()
+			where uuid = @field
+			returning `+fieldColumns, args)
+		return err
+	})
+	return updated, err
+}
+
+func (d Definition) args() pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{"label": d.Label, "type": d.Type, "description": d.Description, "required": d.IsRequired,
+		"default": d.DefaultValue, "options": d.Options, "pattern": d.Pattern,
+		"min_length": d.MinLength, "max_length": d.MaxLength, "min_value": d.MinValue, "max_value": d.MaxValue,
+		"date_format": d.DateFormat, "start_date": d.StartDate, "end_date": d.EndDate}
+}

@@ -1,0 +1,194 @@
+package form
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	maxLabel      = 100  // characters
+	maxDefault    = 1000 // characters
+	maxPattern    = 1000 // characters
+	maxProgram    = 2500 // instructions of a compiled pattern: matching takes that many steps a character at worst
+	maxOptions    = 1000
+	maxOptionSize = 255 // characters
+)
+
+// crossed is the code of a minimum above its maximum.
+const crossed = "out_of_range"
+
+// rules are a definition's rules made ready to judge values by.
+// One that is absent, or wrong itself, judges nothing.
+type rules struct {
+	pattern          *regexp.Regexp
+	options          []string
+	earliest, latest *time.Time
+}
+
+// check returns the rules of fields that the definition breaks. It writes options and lists as JSON
+// arrays and dates in ISO 8601; what it has written it takes again unchanged.
+func (d *Definition) check() problems {
+	var p problems
+	p.checkLine("label", d.Label, maxLabel)
+	if d.Description != nil {
+		p.checkText("description", *d.Description, maxDescription)
+	}
+	var r rules
+	switch {
+	case slices.Contains(textTypes, d.Type):
+		d.checkLengths(&p)
+		r.pattern = d.checkPattern(&p)
+	case slices.Contains(numberTypes, d.Type):
+		p.checkOrder("min_value", d.MinValue, "max_value", d.MaxValue)
+	case slices.Contains(choiceTypes, d.Type):
+		r.options = d.checkOptions(&p)
+	case slices.Contains(dateTypes, d.Type):
+		r.earliest, r.latest = d.checkDates(&p)
+	case d.Type == "":
+		p.add("type", "required", "is required")
+	case !slices.Contains(Types, d.Type):
+		p.add("type", "invalid_value", "must be one of "+strings.Join(Types, ", "))
+		return p
+	}
+	d.checkDefault(&p, r)
+	return p
+}
+
+func (d *Definition) checkDefault(p *problems, r rules) {
+	if d.DefaultValue == nil || !p.checkText("default_value", *d.DefaultValue, maxDefault) {
+		return
+	}
+	value, err := d.judge(*d.DefaultValue, r)
+	if err != nil {
+		p.add("default_value", "invalid_value", err.Error())
+		return
+	}
+	d.DefaultValue = &value
+}
+
+func (d *Definition) checkLengths(p *problems) {
+	if d.MinLength != nil && *d.MinLength < 0 {
+		p.add("min_length", "invalid_value", "must not be negative")
+	}
+	if d.MaxLength != nil && *d.MaxLength < 0 {
+		p.add("max_length", "invalid_value", "must not be negative")
+	}
+	p.checkOrder("min_length", d.MinLength, "max_length", d.MaxLength)
+}
+
+func (p *problems) checkOrder(lower string, least *int64, upper string, most *int64) {
+	if least != nil && most != nil && *least > *most {
+		p.add(lower, crossed, "must not be above "+upper)
+	}
+}
+
+// checkPattern compiles the pattern so that it has to match a whole value.
+func (d *Definition) checkPattern(p *problems) *regexp.Regexp {
+	if d.Pattern == nil || !p.checkText("pattern", *d.Pattern, maxPattern) {
+		return nil
+	}
+	parsed, err := syntax.Parse(*d.Pattern, syntax.Perl)
+	if err != nil {
+		p.add("pattern", "invalid_format", "is not an RE2 expression: "+reason(err))
+		return nil
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil || len(program.Inst) > maxProgram {
+		p.add("pattern", "invalid_value", "is too complex")
+		return nil
+	}
+	whole, err := regexp.Compile(`\A(?:` + *d.Pattern + `)\z`)
+	if err != nil { // perhaps it ends in a quotation that \Q opened
+		whole, err = regexp.Compile(`\A(?:` + *d.Pattern + `\E)\z`)
+	}
+	if err != nil { // the group around it was one too many
+		p.add("pattern", "invalid_value", "is too complex")
+		return nil
+	}
+	return whole
+}
+
+// reason returns what is wrong with an expression, without repeating it.
+func reason(err error) string {
+	if e, ok := errors.AsType[*syntax.Error](err); ok {
+		return e.Code.String()
+	}
+	return "it can't be read"
+}
+
+func (d *Definition) checkOptions(p *problems) []string {
+	if d.Options == nil {
+		p.add("options", "required", "is required for a field of type "+d.Type)
+		return nil
+	}
+	options, err := parseList(*d.Options)
+	if err != nil {
+		p.add("options", "invalid_format", err.Error())
+		return nil
+	}
+	if len(options) == 0 || len(options) > maxOptions {
+		p.add("options", "invalid_length", fmt.Sprintf("must be 1 to %d options", maxOptions))
+		return nil
+	}
+	seen := make(map[string]bool, len(options))
+	for i, option := range options {
+		if strings.TrimSpace(option) == "" || !oneLine(option) || utf8.RuneCountInString(option) > maxOptionSize {
+			p.add("options", "invalid_value", fmt.Sprintf("must be lines of 1 to %d characters; number %d is not", maxOptionSize, i+1))
+			return nil
+		}
+		if seen[option] {
+			p.add("options", "duplicate", fmt.Sprintf("must not repeat; number %d does", i+1))
+			return nil
+		}
+		seen[option] = true
+	}
+	text, err := formatList(options)
+	if err != nil {
+		p.add("options", "invalid_format", err.Error())
+		return nil
+	}
+	d.Options = &text
+	return options
+}
+
+// parseList reads a JSON array of strings or, if s does not start like one, a comma-separated list.
+func parseList(s string) ([]string, error) {
+	if !strings.HasPrefix(strings.TrimSpace(s), "[") {
+		items := strings.Split(s, ",")
+		for i, item := range items {
+			items[i] = strings.TrimSpace(item)
+		}
+		return items, nil
+	}
+	var items []string
+	if err := json.Unmarshal([]byte(s), &items); err != nil {
+		return nil, errors.New("must be a JSON array of strings or a comma-separated list")
+	}
+	return items, nil
+}
+
+// formatList writes a list as a JSON array.
+func formatList(items []string) (string, error) {
+	text, err := json.Marshal(items)
+	if err != nil {
+		return "", errors.New("must be a list of texts")
+	}
+	return string(text), nil
+}
+
+// count returns a number of things in words: "1 option", "2 options".
+func count[T int | int64](n T, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + thing + "s"
+}

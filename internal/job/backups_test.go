@@ -1,0 +1,292 @@
+package job_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/api/apitest"
+	"socle/internal/backup"
+	"socle/internal/blob"
+	"socle/internal/config"
+	"socle/internal/pgserver"
+	"socle/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// await waits until a backup has a status, and returns it.
+func await(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest.Reply {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		r := a.Get("/backups/" + id).Want(200)
+		for _, s := range statuses {
+			if r.Get("status") == s {
+				return r
+			}
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("the backup is not %v but %s", statuses, r.Body)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func back(t *testing.T, a *apitest.API) string {
+	t.Helper()
+	return a.Post("/backups", `{}`).Want(201).Content("status", "pending").Get("uuid").(string)
+}
+
+// dump returns the path of a copy of a backup's dump, or "" if none is kept.
+func dump(t *testing.T, a *apitest.API, id string) string {
+	t.Helper()
+	blobs, err := blob.Open(a.Config.StorageDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blobs.Close()
+	stored, _, err := blobs.Open(t.Context(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(id)))
+	if err != nil {
+		return ""
+	}
+	defer stored.Close()
+	f, err := os.Create(filepath.Join(t.TempDir(), "dump"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.ReadFrom(stored); err != nil {
+		t.Fatal(err)
+	}
+	return f.Name()
+}
+
+// awkward is what a tenant may have in a database, and a careless dump trips over.
+const awkward = `
+	create table public."-rf" (id int);
+	create table public."dbname=x" (id int);
+	create table public."two
+lines" ("a""b" int, "$(id)" text);
+	insert into public."two
+lines" select n, 'it''s ' || n from generate_series(1, 10) n;
+	create table public.forced (id int);
+	insert into public.forced values (1), (2);
+	alter table public.forced enable row level security;
+	alter table public.forced force row level security;
+	create schema "odd;schema";
+	create table "odd;schema".t as select 1 as n;
+	do 'begin for n in 1..1000 loop execute format(''create table public.t%s (id int)'', n); end loop; end'`
+
+// TestBackup makes a backup of a database full of traps, and restores it into an empty one.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	owner := a.ProjectDatabase()
+	if _, err := owner.PgConn().Exec(t.Context(), awkward).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	a.Create("/forms", `{"name": "contact"}`)
+	id := back(t, a)
+	r := await(t, a, id, "completed", "failed").Content("status", "completed").Content("error", "")
+	if r.Get("startedAt") == nil || r.Get("completedAt") == nil {
+		t.Errorf("a completed backup has no times: %s", r.Body)
+	}
+
+	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := pgtest.URL(t)
+	out, err := exec.CommandContext(t.Context(), binaries.Path("pg_restore"), "--no-owner", "--no-privileges", "--exit-on-error",
+		"--dbname="+url, dump(t, a, id)).CombinedOutput()
+	if err != nil {
+		t.Fatalf("restore: %v: %s", err, out)
+	}
+	restored, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { restored.Close(context.Background()) })
+	for _, sql := range []string{
+		`select count(*)::text from pg_class c join pg_namespace n on n.oid = relnamespace where nspname in ('public', 'odd;schema', 'storage', 'forms') and relkind = 'r'`,
+		"select string_agg(\"$(id)\", ',' order by \"a\"\"b\") from public.\"two\nlines\"",
+		`select count(*)::text from public.forced`,
+		`select string_agg(uuid::text, ',') from forms.forms`,
+	} {
+		var want, got string
+		if err := owner.QueryRow(t.Context(), sql).Scan(&want); err != nil {
+			t.Fatal(err)
+		}
+		if err := restored.QueryRow(t.Context(), sql).Scan(&got); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", sql, got, err, want)
+		}
+	}
+}
+
+// programs returns a folder with PostgreSQL's programs, of which pg_dump is a script; $real stands for the real one.
+func programs(t *testing.T, script string) string {
+	t.Helper()
+	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"postgres", "initdb", "pg_restore"} {
+		if err := os.Symlink(binaries.Path(name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script = "#!/bin/sh\n" + strings.ReplaceAll(script, "$real", binaries.Path("pg_dump")) + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "pg_dump"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestBackupFails makes backups with a pg_dump that fails in one way or another.
+func TestBackupFails(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"at once":             `echo "canary" >&2; exit 1`,
+		"in the middle":       `"$real" "$@" | head -c 5000; echo "canary" >&2; exit 1`,
+		"killed":              `kill -9 $$`,
+		"with nothing":        `exit 0`,
+		"with something else": `echo "canary"`,
+		"cut off":             `"$real" "$@" | head -c 50`,
+		"missing":             ``,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := programs(t, script)
+			a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
+			if name == "missing" {
+				if err := os.Remove(filepath.Join(dir, "pg_dump")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			id := back(t, a)
+			r := await(t, a, id, "completed", "failed").Content("status", "failed")
+			if reason := fmt.Sprint(r.Get("error")); !strings.HasPrefix(reason, "the dump ") || strings.Contains(reason, "canary") {
+				t.Errorf("the reason is %q", reason)
+			}
+			if r.Get("completedAt") == nil {
+				t.Error("a failed backup has no end")
+			}
+			if dump(t, a, id) != "" {
+				t.Error("a part of the dump is kept")
+			}
+			await(t, a, back(t, a), "failed") // it is not in the way of the next one
+		})
+	}
+}
+
+// TestBackupKeepsThePassword looks at what pg_dump was called with.
+func TestBackupKeepsThePassword(t *testing.T) {
+	t.Parallel()
+	seen := t.TempDir()
+	dir := programs(t, fmt.Sprintf(`cat "$PGPASSFILE" >%[1]s/password; tr '\0' '\n' </proc/$$/cmdline >%[1]s/called; env >>%[1]s/called
+		ls -l "$PGPASSFILE" >%[1]s/mode; exec "$real" "$@"`, seen))
+	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
+	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
+	read := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(seen, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(text))
+	}
+	password := read("password")[strings.LastIndex(read("password"), ":")+1:]
+	if len(password) < 32 {
+		t.Errorf("the password has %d characters", len(password))
+	}
+	if called := read("called"); strings.Contains(called, password) || !strings.Contains(called, "--format=custom") {
+		t.Errorf("called with %s", called)
+	}
+	if mode := read("mode"); !strings.HasPrefix(mode, "-rw-------") {
+		t.Errorf("the password's file: %s", mode)
+	}
+	if strings.Contains(a.Log.String(), password) {
+		t.Error("the log has the password")
+	}
+	if name := strings.Fields(read("mode")); fileExists(name[len(name)-1]) {
+		t.Error("the password's file is left")
+	}
+}
+
+func fileExists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// TestAbandonedBackups finds backups that nobody makes any more: one whose server went away, and one that has no job.
+func TestAbandonedBackups(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	other := a.In(a.CreateProject("other"))
+	running, pending := uuid.Must(uuid.NewV7()).String(), uuid.Must(uuid.NewV7()).String()
+	blobs, err := blob.Open(a.Config.StorageDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blobs.Close()
+	if _, err := blobs.Put(t.Context(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(running)), strings.NewReader("a part"), 100); err != nil {
+		t.Fatal(err)
+	}
+	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, status, started_at, heartbeat_at)
+		values ($1, $2, $3, 'running', now() - interval '1 hour', now() - interval '1 minute')`, running, a.Project, a.User)
+	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) values ($1, $2, $3, now() - interval '1 minute')`,
+		pending, other.Project, a.User)
+
+	await(t, a, running, "failed").Content("error", "the server that made it stopped")
+	await(t, other, pending, "failed").Content("error", "the server that was to make it stopped")
+	if dump(t, a, running) != "" {
+		t.Error("a part of the dump is kept")
+	}
+	await(t, a, back(t, a), "completed")
+}
+
+// TestBackupOfAStoppedServer stops the server while pg_dump waits for a lock.
+func TestBackupOfAStoppedServer(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + t.TempDir(), "SOCLE_DATABASE_URL=" + url, "SOCLE_RATE_LIMIT=off"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("serving", func(serving *testing.T) {
+		a := apitest.Start(serving, c)
+		a = a.SignUp("ada")
+		a.Project = a.CreateProject("shop")
+		a.CreateTable("orders")
+		conn := a.With(t).ProjectDatabase() // which outlives the server
+		if _, err := conn.Exec(t.Context(), "begin; lock table public.orders in access exclusive mode"); err != nil {
+			serving.Fatal(err)
+		}
+		id := back(serving, a)
+		await(serving, a, id, "running")
+		a.Post("/backups", `{}`).Want(409).Code("backup_under_way")
+	})
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	var status, reason string
+	if err := conn.QueryRow(t.Context(), "select status, error from platform.backups").Scan(&status, &reason); err != nil {
+		t.Fatal(err)
+	}
+	if status != "failed" || reason != "the server was stopped" {
+		t.Errorf("got %s, %q", status, reason)
+	}
+}

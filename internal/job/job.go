@@ -1,0 +1,203 @@
+// Package job is the work that goes on beside the requests: the queue, which River keeps in the
+// platform database, its workers, and the rounds that tidy up.
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"socle/internal/backup"
+	"socle/internal/object"
+	"socle/internal/pg"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+const (
+	schema        = "river"
+	backupsAtOnce = 2 // on one server
+	tidyEvery     = 10 * time.Second
+	sweepEvery    = 6 * time.Hour
+	uploadTime    = 24 * time.Hour // after which nobody is finishing an upload any more
+)
+
+// Migrate brings the queue's tables up to date. The caller holds the migration lock.
+func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
+	if _, err := pool.Exec(ctx, "create schema if not exists "+schema); err != nil {
+		return fmt.Errorf("migrate the queue: %w", err)
+	}
+	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return fmt.Errorf("migrate the queue: %w", err)
+	}
+	if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return fmt.Errorf("migrate the queue: %w", err)
+	}
+	return nil
+}
+
+// Config is what the jobs work with.
+type Config struct {
+	Pool      *pgxpool.Pool // of the platform database
+	Store     *platform.Store
+	Lifecycle tenant.Lifecycle
+	Maker     *backup.Maker
+	Log       *slog.Logger
+}
+
+// Queue takes jobs, and works on them while it runs.
+type Queue struct {
+	Config
+	client *river.Client[pgx.Tx]
+}
+
+// New returns a queue. It works on nothing until [Queue.Run].
+func New(c Config) (*Queue, error) {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &backupWorker{maker: c.Maker})
+	client, err := river.NewClient(riverpgxv5.New(c.Pool), &river.Config{
+		Schema: schema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
+		Queues:     map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}},
+		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
+	})
+	if err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	return &Queue{Config: c, client: client}, nil
+}
+
+// Run works on jobs until ctx ends, and returns when those that it had begun have stopped.
+func (q *Queue) Run(ctx context.Context) error {
+	if err := q.client.Start(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	q.tidy(ctx)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	return q.client.StopAndCancel(stopping)
+}
+
+// tidy goes round until ctx ends.
+func (q *Queue) tidy(ctx context.Context) {
+	tick := time.NewTicker(tidyEvery)
+	defer tick.Stop()
+	swept := time.Now()
+	for {
+		if err := q.Tidy(ctx); err != nil && ctx.Err() == nil {
+			q.Log.Error("tidy", "error", err)
+		}
+		if time.Since(swept) > sweepEvery {
+			swept = time.Now()
+			if err := q.Sweep(ctx); err != nil && ctx.Err() == nil {
+				q.Log.Error("sweep", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Tidy ends what others left in the middle: backups whose server is gone, projects half made or half deleted.
+func (q *Queue) Tidy(ctx context.Context) error {
+	return errors.Join(q.failAbandonedBackups(ctx), q.Lifecycle.Finish(ctx))
+}
+
+// Sweep removes what nobody needs any more: the bytes of uploads that were cut off, and counts of attempts.
+func (q *Queue) Sweep(ctx context.Context) error {
+	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
+	errs := []error{err, q.Store.ForgetAttempts(ctx)}
+	projects, err := q.Store.ActiveProjects(ctx)
+	errs = append(errs, err)
+	for _, id := range projects {
+		if _, err := object.Sweep(ctx, q.Lifecycle.Registry.Open(id), q.Lifecycle.Blobs, uploadTime); err != nil {
+			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (q *Queue) failAbandonedBackups(ctx context.Context) error {
+	abandoned, err := q.Store.FailAbandonedBackups(ctx, backup.Silence)
+	if err != nil {
+		return err
+	}
+	for _, b := range abandoned {
+		if err := q.Maker.Blobs.Delete(ctx, backup.Key(b.ProjectUUID, b.UUID)); err != nil {
+			return err
+		}
+	}
+	// A backup whose job was taken, or is over, and that never began, will not begin any more.
+	_, err = pg.Exec(ctx, q.Pool, `
+		update platform.backups b
+		set status = 'failed', completed_at = now(), error = 'the server that was to make it stopped'
+		where b.status = 'pending' and b.created_at < now() - @silence::interval and not exists (
+			select from river.river_job j
+			where j.kind = @kind and j.args ->> 'backup' = b.uuid::text and (
+				j.state in ('available', 'pending', 'retryable', 'scheduled') or
+				j.state = 'running' and j.attempted_at > now() - @silence::interval))`,
+		pgx.StrictNamedArgs{"silence": backup.Silence, "kind": backupArgs{}.Kind()})
+	return err
+}
+
+// quiet hands on what River says from warnings upward; its routine is nobody's concern.
+type quiet struct{ slog.Handler }
+
+// Enabled reports whether a record of the level is handed on.
+func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
+}
+
+const backupQueue = "backups"
+
+// backupArgs names the backup to make.
+type backupArgs struct {
+	Backup uuid.UUID `json:"backup"`
+}
+
+// Kind names the job.
+func (backupArgs) Kind() string { return "backup" }
+
+// InsertOpts says that a backup is tried once: the next try is a new backup, with a status of its own.
+func (backupArgs) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: backupQueue, MaxAttempts: 1}
+}
+
+type backupWorker struct {
+	river.WorkerDefaults[backupArgs]
+	maker *backup.Maker
+}
+
+func (w *backupWorker) Work(ctx context.Context, job *river.Job[backupArgs]) error {
+	err := w.maker.Make(ctx, job.Args.Backup)
+	if err != nil {
+		w.maker.Log.Error("backup", "error", err) // River keeps it with the job, and logs it nowhere
+	}
+	return err
+}
+
+// CreateBackup notes a backup and has it made. It fails with Conflict if the project has one under way.
+func (q *Queue) CreateBackup(ctx context.Context, project, user uuid.UUID) (platform.Backup, error) {
+	var b platform.Backup
+	err := q.Store.InTx(ctx, func(tx *platform.Store) error {
+		var err error
+		if b, err = tx.CreateBackup(ctx, project, user); err != nil {
+			return err
+		}
+		_, err = q.client.InsertTx(ctx, tx.Tx(), backupArgs{Backup: b.UUID}, nil)
+		return pg.Fault(err)
+	})
+	return b, err
+}

@@ -1,0 +1,154 @@
+// Package object knows a project's containers and files: what they are called, how
+// large they may be, who made them. The bytes of a file are a blob of their own, under a key
+// that says nothing of the file; which blob belongs to which file stands in the
+// project's database.
+package object
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// Container holds files.
+type Container struct {
+	UUID        uuid.UUID `json:"uuid" format:"uuid"`
+	ProjectUUID uuid.UUID `json:"projectUuid" format:"uuid"`
+	Name        string    `json:"name"`
+	Description string    `json:"description"`
+	IsPublic    bool      `json:"isPublic" doc:"Whether its files are readable without a token."`
+	MaxFileSize int64     `json:"maxFileSize" doc:"Bytes."`
+	TotalFiles  int64     `json:"totalFiles"`
+	URL         string    `json:"url" db:"-" doc:"Base address of its files."` // set by whoever knows the server's address
+	CreatedAt   time.Time `json:"createdAt"`
+	CreatedBy   uuid.UUID `json:"createdBy" format:"uuid"`
+	UpdatedAt   time.Time `json:"updatedAt"`
+	UpdatedBy   uuid.UUID `json:"updatedBy" format:"uuid"`
+}
+
+const containerColumns = `
+	uuid, @project::uuid as project_uuid, name, description, is_public, max_file_size,
+	(select count(*) from storage.files f where f.container_uuid = containers.uuid) as total_files,
+	created_at, created_by, updated_at, updated_by`
+
+// NewContainer is what a container is made of.
+type NewContainer struct {
+	Name        string // 3 to 63 of letters, digits, _ and -
+	Description string // up to 500 characters
+	IsPublic    bool
+	MaxFileSize *int64 // bytes, 1 to MaxFileSize; nil means DefaultFileSize
+}
+
+// ContainerUpdate changes what is not nil. The rules are those of [NewContainer].
+type ContainerUpdate struct {
+	Name        *string
+	Description *string
+	IsPublic    *bool
+	MaxFileSize *int64
+}
+
+// Sizes of files in bytes.
+const (
+	MaxFileSize     int64 = 5 << 30  // the most that a container can allow
+	DefaultFileSize int64 = 50 << 20 // what a container allows unless it says otherwise
+)
+
+const maxDescription = 500 // characters
+
+var containerName = regexp.MustCompile(`^[A-Za-z0-9_-]{3,63}$`)
+
+// CreateContainer makes a container in project p on behalf of user. It fails with Unprocessable
+// on every field that breaks a rule, and with Conflict on name if it is taken.
+func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n NewContainer) (Container, error) {
+	size := DefaultFileSize
+	if n.MaxFileSize != nil {
+		size = *n.MaxFileSize
+	}
+	if err := checkContainer(&n.Name, &n.Description, &size); err != nil {
+		return Container{}, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Container{}, err
+	}
+	c, err := pg.One[Container](ctx, p.Trusted(), `
+		insert into storage.containers (uuid, name, description, is_public, max_file_size, created_by, updated_by)
+		values (@id, @name, @description, @public, @max, @user, @user)
+		returning `+containerColumns,
+		pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description,
+			"public": n.IsPublic, "max": size, "user": user})
+	return c, containerTaken(err)
+}
+
+// UpdateContainer changes a container of project p on behalf of user. It fails with NotFound if there is
+// none, with Unprocessable on every field that breaks a rule or if u names nothing, and with Conflict on name
+// if it is taken. Files that are there stay, whatever the new limit of their size.
+func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u ContainerUpdate) (Container, error) {
+	if broken := u.check(); broken != nil {
+		if _, err := GetContainer(ctx, p, id); err != nil { // whether there is one is answered first
+			return Container{}, err
+		}
+		return Container{}, broken
+	}
+	c, err := pg.One[Container](ctx, p.Trusted(), `
+		update storage.containers
+		set name = coalesce(@name, name), description = coalesce(@description, description),
+		    is_public = coalesce(@public, is_public), max_file_size = coalesce(@max, max_file_size),
+		    updated_by = @user, updated_at = now()
+		where uuid = @id
+		returning `+containerColumns,
+		pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": u.Name, "description": u.Description,
+			"public": u.IsPublic, "max": u.MaxFileSize, "user": user})
+	return c, containerTaken(err)
+}
+
+// GetContainer returns a container of project p. It fails with NotFound if there is none.
+func GetContainer(ctx context.Context, p *tenant.Project, id uuid.UUID) (Container, error) {
+	return pg.One[Container](ctx, p.Trusted(), `select `+containerColumns+` from storage.containers where uuid = @id`,
+		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
+}
+
+func (u ContainerUpdate) check() error {
+	if u == (ContainerUpdate{}) {
+		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
+	}
+	return checkContainer(u.Name, u.Description, u.MaxFileSize)
+}
+
+// checkContainer reports every rule that a value breaks; nil is no value.
+func checkContainer(name, description *string, size *int64) error {
+	var broken []fault.Field
+	if name != nil && !containerName.MatchString(*name) {
+		broken = append(broken, fault.Field{Name: "name", Code: "invalid_format", Message: "must be 3 to 63 letters, digits, _ or -"})
+	}
+	if description != nil && (!utf8.ValidString(*description) || strings.ContainsRune(*description, 0)) {
+		broken = append(broken, fault.Field{Name: "description", Code: "invalid_format", Message: "must be text without NUL"})
+	}
+	if description != nil && utf8.RuneCountInString(*description) > maxDescription {
+		broken = append(broken, fault.Field{Name: "description", Code: "too_long", Message: fmt.Sprintf("must be at most %d characters", maxDescription)})
+	}
+	if size != nil && (*size < 1 || *size > MaxFileSize) {
+		broken = append(broken, fault.Field{Name: "max_file_size", Code: "out_of_range", Message: fmt.Sprintf("must be 1 to %d bytes", MaxFileSize)})
+	}
+	if len(broken) == 0 {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Unprocessable, Detail: broken[0].Name + " " + broken[0].Message, Fields: broken}
+}
+
+func containerTaken(err error) error {
+	if pg.Violates(err, "containers_name_key") {
+		return fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another container").Because(err)
+	}
+	return err
+}

@@ -1,0 +1,216 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/blob"
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// NewFile is what a file is made of.
+type NewFile struct {
+	FullFileName string    // up to 1024 bytes; slashes separate the folders it is in; never "..", "." or an empty part
+	MimeType     string    // what the client says it is; if that is no media type, the content decides
+	Content      io.Reader // read once, to its end
+}
+
+// settleTime bounds the cleaning up after an upload that failed, which goes on when its client is gone.
+const settleTime = 10 * time.Second
+
+// CreateFile stores a file in a container of project p on behalf of user. While the bytes arrive it holds
+// no connection. When it returns a file, both bytes and row are durable; when it fails, neither is left.
+//
+// It fails with NotFound if there is no such container, Unprocessable or Conflict on full_file_name if
+// the name breaks a rule or is taken, TooLarge on file beyond the container's limit, and with the
+// error of the content, wrapped.
+func CreateFile(ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile) (File, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return File{}, err
+	}
+	blobUUID, err := uuid.NewRandom()
+	if err != nil {
+		return File{}, err
+	}
+	u := upload{project: p, store: store, user: user, blob: blobUUID,
+		file: File{UUID: id, ContainerUUID: container, FullFileName: n.FullFileName}}
+	limit, err := u.begin(ctx)
+	if err != nil {
+		return File{}, err
+	}
+	if err := u.receive(ctx, n, limit); err != nil {
+		return u.settle(ctx, err)
+	}
+	file, err := u.commit(ctx)
+	if err != nil {
+		return u.settle(ctx, err)
+	}
+	return file, nil
+}
+
+// Sweep deletes the bytes of uploads to project p that began more than olderThan ago and were cut off by the
+// death of the server. An upload that takes longer than that fails. It returns how many there were.
+func Sweep(ctx context.Context, p *tenant.Project, store *blob.Store, olderThan time.Duration) (int, error) {
+	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
+		select blob_uuid from storage.uploads where started_at < now() - @age::interval`,
+		pgx.StrictNamedArgs{"age": olderThan})
+	if err != nil {
+		return 0, err
+	}
+	for i, b := range blobs {
+		if _, err := discard(ctx, p, store, b); err != nil {
+			return i, fmt.Errorf("sweep blob %s: %w", b, err)
+		}
+	}
+	return len(blobs), nil
+}
+
+// upload is a file on its way in. Its blob stands in storage.uploads from before the first byte until the
+// transaction that makes the file: whatever dies in between, somebody knows what to delete.
+type upload struct {
+	project *tenant.Project
+	store   *blob.Store
+	user    uuid.UUID
+	blob    uuid.UUID
+	file    File // what is known of it so far
+	sha256  []byte
+	made    bool // the file's row was inserted, and its commit perhaps sent
+}
+
+// begin refuses what can be refused before the bytes arrive, notes the upload, and returns the most bytes to take.
+func (u *upload) begin(ctx context.Context) (limit int64, err error) {
+	if broken := checkFileName(u.file.FullFileName); broken != nil {
+		if _, err := GetContainer(ctx, u.project, u.file.ContainerUUID); err != nil { // whether there is one is answered first
+			return 0, err
+		}
+		return 0, broken
+	}
+	container, err := pg.One[struct {
+		MaxFileSize int64
+		Taken       bool
+	}](ctx, u.project.Trusted(), `
+		with container as (
+			select c.max_file_size, exists (select from storage.files f
+				where f.container_uuid = c.uuid and f.full_file_name = @name) as taken
+			from storage.containers c where c.uuid = @container
+		), noted as (
+			insert into storage.uploads (blob_uuid) select @blob::uuid from container where not taken
+		)
+		select max_file_size, taken from container`,
+		pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName, "blob": u.blob})
+	if err != nil {
+		return 0, err
+	}
+	if container.Taken {
+		return 0, nameTaken()
+	}
+	return container.MaxFileSize, nil
+}
+
+// receive stores the bytes.
+func (u *upload) receive(ctx context.Context, n NewFile, limit int64) error {
+	content, mimeType, err := mediaType(n.MimeType, n.Content)
+	if err != nil {
+		return fmt.Errorf("receive file %s: %w", u.file.UUID, err)
+	}
+	stored, err := u.store.Put(ctx, blobKey(u.project.UUID, u.blob), content, limit)
+	if fault.Is(err, fault.TooLarge) {
+		return tooLarge(limit).Because(err)
+	}
+	if err != nil {
+		return fmt.Errorf("receive file %s: %w", u.file.UUID, err)
+	}
+	u.file.MimeType, u.file.Size, u.sha256 = mimeType, stored.Size, stored.SHA256
+	return nil
+}
+
+// commit makes the file, if the container is still there and still takes it.
+func (u *upload) commit(ctx context.Context) (File, error) {
+	var file File
+	err := pg.InTx(ctx, u.project.Trusted(), func(tx pgx.Tx) error {
+		noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+			pgx.StrictNamedArgs{"blob": u.blob})
+		if err != nil {
+			return err
+		}
+		if noted == 0 {
+			return fault.New(fault.Conflict, "the upload took too long").WithCode("expired")
+		}
+		limit, err := pg.Value[int64](ctx, tx, `select max_file_size from storage.containers where uuid = @container for key share`,
+			pgx.StrictNamedArgs{"container": u.file.ContainerUUID})
+		if err != nil {
+			return err
+		}
+		if u.file.Size > limit {
+			return tooLarge(limit)
+		}
+		file, err = pg.One[File](ctx, tx, `
+			insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
+			values (@id, @container, @name, @type, @size, @sha256, @blob, @user, @user)
+			returning `+fileColumns,
+			pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID, "name": u.file.FullFileName,
+				"type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user})
+		u.made = err == nil
+		return err
+	})
+	if pg.Violates(err, "files_full_file_name_key") {
+		return File{}, nameTaken().Because(err)
+	}
+	return file, err
+}
+
+// settle ends an upload that failed, so that nothing is left of it. It returns the file if there is one
+// after all: a commit can arrive and its answer be lost.
+func (u *upload) settle(ctx context.Context, failure error) (File, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	if !u.made { // nobody has to be asked, and there may be nobody any more: the project can be deleted by now
+		if err := u.store.Delete(ctx, blobKey(u.project.UUID, u.blob)); err != nil {
+			return File{}, errors.Join(failure, fmt.Errorf("discard blob %s: %w", u.blob, err))
+		}
+	}
+	kept, err := discard(ctx, u.project, u.store, u.blob)
+	if err != nil {
+		return File{}, errors.Join(failure, fmt.Errorf("discard blob %s: %w", u.blob, err))
+	}
+	if !kept {
+		return File{}, failure
+	}
+	return pg.One[File](ctx, u.project.Trusted(), `select `+fileColumns+` from storage.files where uuid = @id`,
+		pgx.StrictNamedArgs{"id": u.file.UUID})
+}
+
+// discard deletes a blob unless it holds the bytes of a file, which it reports.
+func discard(ctx context.Context, p *tenant.Project, store *blob.Store, b uuid.UUID) (kept bool, err error) {
+	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+		// This waits for a commit of the upload that may still be under way, so that the next statement sees its file.
+		if _, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+			pgx.StrictNamedArgs{"blob": b}); err != nil {
+			return err
+		}
+		kept, err = pg.Value[bool](ctx, tx, `select exists (select from storage.files where blob_uuid = @blob)`,
+			pgx.StrictNamedArgs{"blob": b})
+		if err != nil || kept {
+			return err
+		}
+		return store.Delete(ctx, blobKey(p.UUID, b))
+	})
+	return kept, err
+}
+
+func nameTaken() *fault.Error {
+	return fault.OnField(fault.Conflict, "full_file_name", "already_exists", "is taken by another file of the container")
+}
+
+func tooLarge(limit int64) *fault.Error {
+	return fault.OnField(fault.TooLarge, "file", "too_large", "must be at most the %d bytes that the container allows", limit)
+}
