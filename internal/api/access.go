@@ -1,0 +1,183 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/httpx"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+// Access says who may call an operation. There is no way to a project but through it.
+type Access struct {
+	by   source
+	role platform.Role // the least role, where a project is named
+}
+
+type source int
+
+const (
+	byNobody  source = iota // anyone may call, and nobody is asked who they are
+	byWhoever               // anyone may call, and whoever says who they are is known
+	byToken                 // whoever is signed in
+	byHeader                // X-Project names the project
+	byPath                  // the path names the project
+	byForm                  // the path names a form of the project
+	byAddress               // the path names the project, and strangers are let in to what is public
+)
+
+var (
+	anyone   = Access{by: byNobody}
+	whoever  = Access{by: byWhoever}
+	signedIn = Access{by: byToken}
+)
+
+// project is for members, of that role or a higher one, of the organization of the project that X-Project names.
+func project(least platform.Role) Access { return Access{byHeader, least} }
+
+// projectInPath is project with the project named by the path's projectUUID.
+func projectInPath(least platform.Role) Access { return Access{byPath, least} }
+
+// projectOfForm is project with the project named by a form of its own: the path's formUUID.
+func projectOfForm(least platform.Role) Access { return Access{byForm, least} }
+
+// publicProject is projectInPath for an operation that has something for strangers too: it runs for anyone, and looks
+// at the caller's role itself.
+func publicProject(least platform.Role) Access { return Access{byAddress, least} }
+
+// projectHeader is what an operation with byHeader takes beside its own input.
+type projectHeader struct {
+	Project uuid.UUID `header:"X-Project" required:"true" format:"uuid" doc:"The project that the request acts in."`
+}
+
+// params returns the parameters that the access itself takes.
+func (a Access) params(registry huma.Registry) []param {
+	if a.by != byHeader {
+		return nil
+	}
+	params := paramsOf(registry, reflect.TypeFor[projectHeader]())
+	for i := range params {
+		params[i].index = nil // read by authenticate; here it is only judged
+	}
+	return params
+}
+
+type callerKey struct{}
+
+// caller returns who makes the request. An operation that anyone may call has nobody.
+func caller(ctx context.Context) platform.Caller {
+	c, _ := ctx.Value(callerKey{}).(platform.Caller)
+	return c
+}
+
+// authenticate finds out who asks, as the database has it now, and returns a context that knows. Nobody and
+// a token that does not hold cost no connection.
+func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (context.Context, error) {
+	c, err := a.caller(ctx, s, r)
+	if err != nil {
+		return nil, err
+	}
+	known := httpx.From(ctx)
+	known.User, known.Project = c.User, c.Project.UUID
+	return context.WithValue(ctx, callerKey{}, c), nil
+}
+
+// caller returns who asks, the zero Caller for nobody.
+func (a Access) caller(ctx context.Context, s *Server, r *http.Request) (platform.Caller, error) {
+	nameless := len(r.Header.Values("Authorization")) == 0
+	switch {
+	case a.by == byNobody, a.by == byWhoever && nameless:
+		return platform.Caller{}, nil
+	case a.by == byWhoever:
+		c, err := s.authenticate(ctx, r, platform.Scope{})
+		if fault.Is(err, fault.Unauthenticated) { // a token that does not hold is no token
+			return platform.Caller{}, nil
+		}
+		return c, err
+	case a.by == byAddress && nameless:
+		return s.admit(ctx, r, platform.Caller{})
+	}
+	c, err := s.authenticate(ctx, r, a.scope(r))
+	if err != nil || a.by != byAddress || c.Project.Valid {
+		return c, err
+	}
+	return s.admit(ctx, r, c)
+}
+
+// admit lets a stranger into the project of the path, if it is there, without a role.
+func (s *Server) admit(ctx context.Context, r *http.Request, stranger platform.Caller) (platform.Caller, error) {
+	id := optionalUUID(r.PathValue("projectUUID"))
+	if !id.Valid {
+		return stranger, nil
+	}
+	_, err := s.platform.GetProject(ctx, id.UUID)
+	if fault.Is(err, fault.NotFound) {
+		return stranger, nil
+	}
+	stranger.Project = id
+	return stranger, err
+}
+
+// scope returns the project that a request names, if what names it can be read; what can't is
+// told apart later, when the parameters are judged.
+func (a Access) scope(r *http.Request) platform.Scope {
+	switch a.by {
+	case byHeader:
+		if len(r.Header.Values("X-Project")) == 1 {
+			return platform.Scope{Project: optionalUUID(r.Header.Get("X-Project"))}
+		}
+	case byPath, byAddress:
+		return platform.Scope{Project: optionalUUID(r.PathValue("projectUUID"))}
+	case byForm:
+		return platform.Scope{Form: optionalUUID(r.PathValue("formUUID"))}
+	}
+	return platform.Scope{}
+}
+
+func optionalUUID(text string) uuid.NullUUID {
+	if !isUUID(text) {
+		return uuid.NullUUID{}
+	}
+	return uuid.NullUUID{UUID: uuid.MustParse(text), Valid: true}
+}
+
+// enter lets the caller into the project, if the operation acts in one.
+func (a Access) enter(ctx context.Context, s *Server) (*tenant.Project, error) {
+	c := caller(ctx)
+	switch {
+	case a.by == byNobody || a.by == byWhoever || a.by == byToken:
+		return nil, nil
+	case !c.Project.Valid && a.by == byHeader:
+		return nil, fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project", "names no project of yours")
+	case !c.Project.Valid:
+		return nil, fault.New(fault.NotFound, "there is no such thing")
+	case !c.Role.AtLeast(a.role) && a.by != byAddress:
+		return nil, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", a.role, c.Role)
+	}
+	return s.projects.Open(c.Project.UUID), nil
+}
+
+// authenticate returns who sends a request by its bearer token.
+func (s *Server) authenticate(ctx context.Context, r *http.Request, scope platform.Scope) (platform.Caller, error) {
+	values := r.Header.Values("Authorization")
+	if len(values) != 1 {
+		return platform.Caller{}, fault.New(fault.Unauthenticated, "one Authorization header with a bearer token is needed").WithCode("invalid_token")
+	}
+	scheme, token, ok := strings.Cut(values[0], " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return platform.Caller{}, fault.New(fault.Unauthenticated, "a bearer token is needed").WithCode("invalid_token")
+	}
+	claims, err := s.keys().Verify(token, time.Now())
+	if err != nil {
+		return platform.Caller{}, err
+	}
+	return s.platform.Authenticate(ctx, claims.User, claims.Session, scope)
+}

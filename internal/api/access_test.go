@@ -1,0 +1,266 @@
+package api_test
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"socle/internal/api/apitest"
+)
+
+// right is what an operation asks of its caller, and a body with which it succeeds.
+type right struct {
+	least int // role in the project's organization; the numbers are those of roleId
+	body  string
+}
+
+const (
+	anyone   = 0
+	signedIn = 9
+)
+
+// rights are those of all operations. In a body {n} stands for a number that no other request has.
+var rights = map[string]right{
+	"createUser":      {anyone, `{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
+	"login":           {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
+	"updateUser":      {signedIn, `{"bio": "changed"}`},
+	"createProject":   {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
+	"listProjects":    {signedIn, ""},
+	"getProject":      {5, ""},
+	"deleteProject":   {2, ""},
+	"createTable":     {4, `{"name": "t{n}", "columns": [{"name": "id", "type": "integer"}]}`},
+	"listTables":      {5, ""},
+	"getTable":        {5, ""},
+	"renameTable":     {4, `{"name": "r{n}"}`},
+	"listColumns":     {5, ""},
+	"createColumn":    {4, `{"name": "c{n}", "type": "integer"}`},
+	"createFunction":  {4, `{"name": "f{n}", "language": "sql", "definition": "select 1", "return_type": "integer"}`},
+	"deleteFunction":  {4, ""},
+	"createForm":      {4, `{"name": "form {n}"}`},
+	"createField":     {4, `{"label": "field {n}", "type": "text"}`},
+	"updateField":     {4, `{"label": "field {n}", "type": "text"}`},
+	"createContainer": {4, `{"name": "container-{n}"}`},
+	"updateContainer": {4, `{"description": "changed"}`},
+	"listFiles":       {5, ""},
+	"createFile":      {4, multipartOf("{n}.txt", "hello")},
+	"downloadFile":    {5, ""},
+	"readFile":        {5, ""},
+	"createBackup":    {4, `{}`},
+	"getBackup":       {5, ""},
+}
+
+// operation is an operation as the OpenAPI document describes it.
+type operation struct {
+	id, method, path string
+	declared         []int
+	bearer           bool // there is no way without a token
+	header           bool // X-Project names the project
+	thing            bool // the path names something in the project
+}
+
+var placeholder = regexp.MustCompile(`\{(\w+)\}`)
+
+// operations returns those of the document that the server hands out.
+func operations(t *testing.T, a *apitest.API) []operation {
+	t.Helper()
+	var document struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			Parameters  []struct{ Name string }
+			Responses   map[string]any
+			Security    []map[string]any
+		}
+	}
+	if err := json.Unmarshal(a.Get("/openapi.json").Want(200).Body, &document); err != nil {
+		t.Fatal(err)
+	}
+	var all []operation
+	for path, methods := range document.Paths {
+		for method, d := range methods {
+			o := operation{id: d.OperationID, method: strings.ToUpper(method), path: path}
+			for status := range d.Responses {
+				n, err := strconv.Atoi(status)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.declared = append(o.declared, n)
+			}
+			o.bearer = len(d.Security) > 0 && !slices.ContainsFunc(d.Security, func(s map[string]any) bool { return len(s) == 0 })
+			for _, p := range d.Parameters {
+				o.header = o.header || p.Name == "X-Project"
+			}
+			for _, p := range placeholder.FindAllStringSubmatch(path, -1) {
+				o.thing = o.thing || !slices.Contains([]string{"schema", "projectUUID", "formUUID", "userUUID"}, p[1])
+			}
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.id, b.id) })
+	return all
+}
+
+// first returns the first of the statuses that the operation declares.
+func (o operation) first(statuses ...int) int {
+	for _, s := range statuses {
+		if slices.Contains(o.declared, s) {
+			return s
+		}
+	}
+	return 0
+}
+
+// send asks for the operation with the names put where their placeholders are.
+func (o operation) send(who *apitest.API, names map[string]string, body string) *apitest.Reply {
+	fill := func(text string) string {
+		return placeholder.ReplaceAllStringFunc(text, func(p string) string {
+			if name, ok := names[strings.Trim(p, "{}")]; ok {
+				return name
+			}
+			return p
+		})
+	}
+	if o.id == "createFile" {
+		return who.Send(o.method, fill(o.path), fill(body), "Content-Type: multipart/form-data; boundary="+boundary)
+	}
+	return who.Send(o.method, fill(o.path), fill(body))
+}
+
+// namesOf returns the names by which the things of a furnished project are reached.
+func namesOf(f things, table string) map[string]string {
+	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "containerUUID": f.container,
+		"fileUUID": f.file, "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
+		"schema": "public", "userUUID": f.User, "organization": f.Organization, "email": f.Email}
+}
+
+// visitor is a caller with their roles in the two projects of the matrix; 0 is none.
+type visitor struct {
+	name        string
+	api         *apitest.API
+	own, theirs int
+}
+
+// target is what a request is aimed at: the project that X-Project names, and the names in path and body.
+type target struct {
+	name, project string
+	names         map[string]string
+}
+
+// TestRights asks for each operation as each kind of caller, for a thing of the callers' own organization, of another one,
+// of another one by way of a project of one's own, and for one that there is not.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	administrator := a.SignUp("first")
+	owner, stranger := a.SignUp("owner"), a.SignUp("stranger")
+	owner.Project, stranger.Project = owner.CreateProject("own"), stranger.CreateProject("theirs")
+	own, theirs := namesOf(furnish(t, owner), "kept"), namesOf(furnish(t, stranger), "secret")
+	owner.CreateTable("kept")
+	stranger.CreateTable("secret")
+	// A backup is always under way, so that to be allowed to make one means to be told of it.
+	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by) select gen_random_uuid(), uuid, created_by from platform.projects`)
+	mixed, absent := maps.Clone(theirs), map[string]string{}
+	mixed["projectUUID"], mixed["formUUID"] = owner.Project, own["formUUID"]
+	for name := range own {
+		absent[name] = apitest.Missing
+	}
+	absent["fullTableName"], absent["schema"], absent["email"] = "absent", "public", owner.Email
+
+	visitors := []visitor{{"nobody", a.Nobody(), 0, 0}, {"stranger", stranger, 0, 2}, {"viewer", owner.Member(5), 5, 0},
+		{"developer", owner.Member(4), 4, 0}, {"admin", owner.Member(3), 3, 0}, {"owner", owner, 2, 0}, {"administrator", administrator, 1, 1}}
+	targets := []target{{"own", owner.Project, own}, {"theirs", stranger.Project, theirs}, {"mixed", owner.Project, mixed}, {"absent", owner.Project, absent}}
+
+	n := 0
+	for _, o := range operations(t, a) {
+		r, ok := rights[o.id]
+		if !ok {
+			t.Errorf("%s: nobody has said who may call it", o.id)
+			continue
+		}
+		for _, v := range visitors {
+			replies := map[string]*apitest.Reply{}
+			for _, at := range targets {
+				if at.name == "mixed" && !o.thing {
+					continue
+				}
+				if at.name == "absent" && o.header && !o.thing {
+					at.project = apitest.Missing
+				}
+				n++
+				names := maps.Clone(at.names)
+				names["n"], names["functionName"] = strconv.Itoa(n), "f"+strconv.Itoa(n)
+				want := o.want(r, v, at)
+				switch landlord := map[string]*apitest.API{"own": owner, "theirs": stranger, "mixed": stranger}[at.name]; {
+				case landlord == nil:
+				case o.id == "deleteFunction":
+					landlord.Post("/functions/public", strings.ReplaceAll(rights["createFunction"].body, "{n}", names["n"])).Want(201)
+				case o.id == "deleteProject" && want == 200:
+					names["projectUUID"] = landlord.CreateProject("gone")
+				}
+				replies[at.name] = o.send(v.api.In(at.project), names, r.body)
+				if got := replies[at.name].Status; got != want {
+					t.Errorf("%s by %s, target %s: got %d, want %d\n%s", o.id, v.name, at.name, got, want, replies[at.name].Body)
+				}
+			}
+			if o.thing {
+				alike(t, o, v, replies["mixed"], replies["absent"])
+			}
+			if !o.header && v.theirs == 0 {
+				alike(t, o, v, replies["theirs"], replies["absent"])
+			}
+		}
+	}
+}
+
+// want returns the status that the operation has to answer with.
+func (o operation) want(r right, v visitor, at target) int {
+	role := v.own
+	switch {
+	case at.name == "theirs":
+		role = v.theirs
+	case at.name == "absent" && !(o.header && o.thing): // the project itself
+		role = 0
+	}
+	done := o.first(200, 201)
+	if o.id == "createBackup" {
+		done = 409
+	}
+	switch {
+	case r.least == anyone:
+		return done
+	case v.name == "nobody" && o.bearer:
+		return 401
+	case o.id == "updateUser":
+		if at.name == "absent" || v.api.User != at.names["userUUID"] && v.name != "administrator" {
+			return 401
+		}
+		return done
+	case r.least == signedIn:
+		return done
+	case role == 0 && o.id == "createProject":
+		return 422
+	case role == 0 && o.header:
+		return 401
+	case role == 0:
+		return o.first(404, 400)
+	case role > r.least:
+		return o.first(403, 401)
+	case at.name == "mixed" || at.name == "absent":
+		return o.first(404, 400)
+	}
+	return done
+}
+
+var identifier = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\bf[0-9]+\b|\b(absent|secret)\b`)
+
+// alike fails the test if two refusals of one status, of what is another's and of what is not there, differ but for the ids.
+func alike(t *testing.T, o operation, v visitor, another, absent *apitest.Reply) {
+	t.Helper()
+	got, want := string(identifier.ReplaceAll(another.Body, nil)), string(identifier.ReplaceAll(absent.Body, nil))
+	if another.Status >= 400 && another.Status == absent.Status && got != want {
+		t.Errorf("%s by %s: another's thing is answered with\n%s, an absent one with\n%s", o.id, v.name, another.Body, absent.Body)
+	}
+}

@@ -1,0 +1,313 @@
+// Package apitest runs the whole of Socle for a test, on a database of its own, and talks to it as a client
+// does: over HTTP. It checks every reply against the OpenAPI document that the server itself hands out.
+package apitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/config"
+	"socle/internal/pgtest"
+	"socle/internal/server"
+)
+
+// Password is the password of every user that a test makes.
+const Password = "correct horse battery"
+
+// Missing is a UUID that nothing has.
+const Missing = "01890000-0000-7000-8000-000000000000"
+
+// API is a running Socle, seen by one user.
+type API struct {
+	t       testing.TB
+	Server  *server.Server
+	URL     string
+	Config  config.Config
+	Log     *Log
+	doc     *document
+	counter *int
+
+	Token        string // of the user; "" for nobody
+	User         string // UUID
+	Email        string
+	Organization string
+	Project      string // UUID; sent as X-Project with each request, unless ""
+}
+
+// Option changes the configuration of a test's server.
+type Option func(*config.Config)
+
+// New starts a server, and signs a user up who has a project. The user is no administrator: another
+// one was there before.
+func New(t testing.TB, options ...Option) *API {
+	t.Helper()
+	a := Empty(t, options...)
+	a.SignUp("first") // the administrator
+	a = a.As(a.SignUp("user"))
+	a.Project = a.CreateProject("project")
+	return a
+}
+
+// Empty starts a server that has no user yet. The API returned is nobody's.
+func Empty(t testing.TB, options ...Option) *API {
+	t.Helper()
+	url := pgtest.Clone(t, "platform", func(ctx context.Context, url string) error {
+		return server.Migrate(ctx, settings(t, url), slog.New(slog.DiscardHandler))
+	})
+	c := settings(t, url)
+	for _, o := range options {
+		o(&c)
+	}
+	return Start(t, c)
+}
+
+// settings are those of a server for tests: limits off, so that tests don't meet by their address.
+func settings(t testing.TB, url string) config.Config {
+	t.Helper()
+	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + t.TempDir(), "SOCLE_DATABASE_URL=" + url, "SOCLE_RATE_LIMIT=off"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Start starts a server with this configuration. It stops when the test ends.
+func Start(t testing.TB, c config.Config) *API {
+	t.Helper()
+	log := &Log{}
+	s, err := server.Start(t.Context(), c, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Run(ctx) }()
+	a := &API{t: t, Server: s, URL: s.URL, Config: c, Log: log, counter: new(int)}
+	t.Cleanup(func() {
+		stop()
+		if err := <-stopped; err != nil && !t.Failed() {
+			t.Errorf("stop: %v", err)
+		}
+		a.dropProjects()
+		if t.Failed() {
+			t.Logf("the server's log:\n%s", log.String())
+		}
+	})
+	a.doc = readDocument(t, a.URL)
+	return a
+}
+
+// dropProjects removes the databases that the test's server has made, which live on the cluster of all tests.
+func (a *API) dropProjects() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, string(a.Config.DatabaseURL))
+	if err != nil {
+		return // the test has taken the database away itself
+	}
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, `select 'socle_' || replace(uuid::text, '-', '') from platform.projects`)
+	if err != nil {
+		return
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if _, err := conn.Exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)"); err != nil {
+			a.t.Logf("drop %s: %v", name, err)
+		}
+	}
+}
+
+// As is the API as another user sees it.
+func (a *API) As(user *API) *API { return user }
+
+// Nobody is a client without a token.
+func (a *API) Nobody() *API {
+	nobody := *a
+	nobody.Token, nobody.User, nobody.Email, nobody.Organization = "", "", "", ""
+	return &nobody
+}
+
+// In is the same user with another project in X-Project; "" sends no such header.
+func (a *API) In(project string) *API {
+	other := *a
+	other.Project = project
+	return &other
+}
+
+// With is the same client for another test: a subtest of the one that made it.
+func (a *API) With(t testing.TB) *API {
+	other := *a
+	other.t = t
+	return &other
+}
+
+// SignUp makes a user.
+func (a *API) SignUp(name string) *API {
+	a.t.Helper()
+	*a.counter++
+	name = fmt.Sprintf("%s-%d", name, *a.counter)
+	user := a.Nobody()
+	user.Project, user.Email = "", name+"@example.com"
+	r := user.Post("/users", fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, user.Email, Password)).Want(201)
+	user.Token, user.User = r.Metadata("token").(string), r.Get("uuid").(string)
+	user.Organization = r.Get("organizationUuid").(string)
+	return user
+}
+
+// Stranger is a new user who has a project of their own, and asks about this API's project.
+func (a *API) Stranger() *API {
+	a.t.Helper()
+	s := a.SignUp("stranger")
+	s.CreateProject("theirs")
+	s.Project = a.Project
+	return s
+}
+
+// Member is a new user with a role in the organization of this API's user: 2 owner, 3 admin, 4 developer, 5 viewer.
+func (a *API) Member(role int) *API {
+	a.t.Helper()
+	m := a.SignUp("member")
+	a.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, $3)`, a.Organization, m.User, role)
+	m.Project = a.Project
+	return m
+}
+
+// Exec runs a statement on the platform database, behind the server's back.
+func (a *API) Exec(sql string, args ...any) {
+	a.t.Helper()
+	conn, err := pgx.Connect(a.t.Context(), string(a.Config.DatabaseURL))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(a.t.Context()))
+	if _, err := conn.Exec(a.t.Context(), sql, args...); err != nil {
+		a.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// ProjectDatabase connects to the database of this API's project, as the cluster's superuser. The
+// connection is closed when the test ends.
+func (a *API) ProjectDatabase() *pgx.Conn {
+	a.t.Helper()
+	c, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	c.Database = "socle_" + strings.ReplaceAll(a.Project, "-", "")
+	conn, err := pgx.ConnectConfig(a.t.Context(), c)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+// CreateProject makes a project and returns its UUID.
+func (a *API) CreateProject(name string) string {
+	a.t.Helper()
+	*a.counter++
+	return a.Post("/projects", fmt.Sprintf(`{"name": "%s %d"}`, name, *a.counter)).Want(201).Get("uuid").(string)
+}
+
+// CreateTable makes a table of an integer column id and the given columns, each a name and a type.
+func (a *API) CreateTable(name string, columns ...string) *Reply {
+	a.t.Helper()
+	all := []string{`{"name": "id", "type": "integer", "primary": true}`}
+	for _, c := range columns {
+		n, typ, _ := strings.Cut(c, " ")
+		all = append(all, fmt.Sprintf(`{"name": %q, "type": %q}`, n, typ))
+	}
+	return a.Post("/tables", fmt.Sprintf(`{"name": %q, "columns": [%s]}`, name, strings.Join(all, ", "))).Want(201)
+}
+
+// Create posts a body and returns the UUID of what it made.
+func (a *API) Create(path, body string) string {
+	a.t.Helper()
+	return a.Post(path, body).Want(201).Get("uuid").(string)
+}
+
+// Get, Post, Put and Delete send a request. A body is JSON as it stands, well-formed or not.
+func (a *API) Get(path string) *Reply { a.t.Helper(); return a.Send("GET", path, "") }
+
+// Post sends a POST request.
+func (a *API) Post(path, body string) *Reply { a.t.Helper(); return a.Send("POST", path, body) }
+
+// Put sends a PUT request.
+func (a *API) Put(path, body string) *Reply { a.t.Helper(); return a.Send("PUT", path, body) }
+
+// Delete sends a DELETE request.
+func (a *API) Delete(path string) *Reply { a.t.Helper(); return a.Send("DELETE", path, "") }
+
+// Send sends a request with further headers, each "Name: value", and reads the reply.
+func (a *API) Send(method, path, body string, headers ...string) *Reply {
+	a.t.Helper()
+	return a.Do(a.Request(method, path, strings.NewReader(body), headers...))
+}
+
+// Request makes a request without sending it.
+func (a *API) Request(method, path string, body io.Reader, headers ...string) *http.Request {
+	a.t.Helper()
+	r, err := http.NewRequestWithContext(a.t.Context(), method, a.URL+path, body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if a.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+a.Token)
+	}
+	if a.Project != "" {
+		r.Header.Set("X-Project", a.Project)
+	}
+	if method == "POST" || method == "PUT" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ":")
+		r.Header.Set(name, strings.TrimSpace(value))
+	}
+	return r
+}
+
+// client follows no redirect: the API has none.
+var client = &http.Client{
+	Timeout:       time.Minute,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Transport:     &http.Transport{MaxIdleConnsPerHost: 32},
+}
+
+// Do sends a request and reads the reply, which must be as the OpenAPI document says.
+func (a *API) Do(r *http.Request) *Reply {
+	a.t.Helper()
+	res, err := client.Do(r)
+	if err != nil {
+		a.t.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		a.t.Fatalf("%s %s: read the reply: %v", r.Method, r.URL.Path, err)
+	}
+	reply := &Reply{t: a.t, request: r.Method + " " + r.URL.RequestURI(), Status: res.StatusCode, Header: res.Header, Body: body}
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		d := json.NewDecoder(bytes.NewReader(body))
+		d.UseNumber()
+		if err := d.Decode(&reply.json); err != nil {
+			a.t.Fatalf("%s: the reply is not JSON: %v\n%s", reply.request, err, body)
+		}
+	}
+	a.doc.check(a.t, r, reply)
+	return reply
+}

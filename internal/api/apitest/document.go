@@ -1,0 +1,197 @@
+package apitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// document is the OpenAPI document of a server, ready to judge replies by.
+type document struct {
+	operations map[string][]operation // by method
+	compiler   *jsonschema.Compiler
+	mu         sync.Mutex
+}
+
+type operation struct {
+	id, path  string
+	segments  []string
+	responses map[string]any
+}
+
+const documentURL = "https://example.com/openapi.json" // a name for the schemas; nobody fetches it
+
+// documents are those read so far, by their text: all servers of a test binary hand out the same.
+var documents sync.Map
+
+func readDocument(t testing.TB, url string) *document {
+	t.Helper()
+	res, err := client.Get(url + "/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var text json.RawMessage
+	if err := json.NewDecoder(res.Body).Decode(&text); err != nil {
+		t.Fatal(err)
+	}
+	if known, ok := documents.Load(string(text)); ok {
+		return known.(*document)
+	}
+	d, err := parseDocument(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents.Store(string(text), d)
+	return d
+}
+
+func parseDocument(text []byte) (*document, error) {
+	root, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+	if err != nil {
+		return nil, err
+	}
+	d := &document{operations: map[string][]operation{}, compiler: jsonschema.NewCompiler()}
+	d.compiler.DefaultDraft(jsonschema.Draft2020)
+	d.compiler.AssertFormat()
+	object := root.(map[string]any)
+	closeSchemas(object["paths"])
+	closeSchemas(object["components"])
+	for path, item := range object["paths"].(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			o := op.(map[string]any)
+			d.operations[strings.ToUpper(method)] = append(d.operations[strings.ToUpper(method)], operation{
+				id: o["operationId"].(string), path: path, segments: strings.Split(path, "/"), responses: o["responses"].(map[string]any)})
+		}
+	}
+	return d, d.compiler.AddResource(documentURL, root)
+}
+
+// closeSchemas makes every object schema refuse members that it does not name: replies say what the document says and no
+// more. Failures may have members of their own in their metadata.
+func closeSchemas(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			closeSchemas(item)
+		}
+	case map[string]any:
+		properties, ok := v["properties"].(map[string]any)
+		if _, failure := properties["requestId"]; ok && !failure {
+			if _, declared := v["additionalProperties"]; !declared || v["additionalProperties"] == true {
+				v["additionalProperties"] = false
+			}
+		}
+		for _, item := range v {
+			closeSchemas(item)
+		}
+	}
+}
+
+// find returns the operation that a request is for.
+func (d *document) find(method, path string) (operation, bool) {
+	segments := strings.Split(path, "/")
+	best, score := operation{}, -1
+	for _, o := range d.operations[method] {
+		if s, ok := o.matches(segments); ok && s > score {
+			best, score = o, s
+		}
+	}
+	return best, score >= 0
+}
+
+// matches reports whether the operation's path takes these segments, and how many of them literally.
+func (o operation) matches(segments []string) (literal int, ok bool) {
+	rest := o.id == "readFile" // its last parameter takes what is left
+	if len(segments) != len(o.segments) && !(rest && len(segments) > len(o.segments)) {
+		return 0, false
+	}
+	for i, s := range o.segments {
+		switch {
+		case strings.HasPrefix(s, "{"):
+		case s == segments[i]:
+			literal++
+		default:
+			return 0, false
+		}
+	}
+	return literal, true
+}
+
+// check fails the test unless the reply is one that the document declares for the request.
+func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
+	t.Helper()
+	if reply.Header.Get("X-Request-Id") == "" {
+		t.Errorf("%s: the reply has no X-Request-Id", reply.request)
+	}
+	o, ok := d.find(r.Method, r.URL.EscapedPath())
+	if !ok {
+		return // no operation's: the test itself says what it wants
+	}
+	status := fmt.Sprint(reply.Status)
+	response, declared := o.responses[status].(map[string]any)
+	if !declared {
+		t.Fatalf("%s: %s does not declare status %s\n%s", reply.request, o.id, status, reply.Body)
+	}
+	note(o.id, reply.Status)
+	content, _ := response["content"].(map[string]any)
+	if _, isJSON := content["application/json"]; !isJSON {
+		return
+	}
+	pointer := fmt.Sprintf("#/paths/%s/%s/responses/%s/content/application~1json/schema",
+		strings.ReplaceAll(o.path, "/", "~1"), strings.ToLower(r.Method), status)
+	d.mu.Lock()
+	schema, err := d.compiler.Compile(documentURL + pointer)
+	d.mu.Unlock()
+	if err != nil {
+		t.Fatalf("%s: the document's schema: %v", o.id, err)
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(reply.Body)))
+	if err != nil {
+		t.Fatalf("%s: %v", reply.request, err)
+	}
+	if err := schema.Validate(value); err != nil {
+		t.Fatalf("%s: the reply is not as the document says: %v\n%s", reply.request, err, reply.Body)
+	}
+}
+
+var (
+	seenMu sync.Mutex
+	seen   = map[string]bool{}
+)
+
+// note keeps in mind that an operation has answered with a status.
+func note(id string, status int) {
+	seenMu.Lock()
+	defer seenMu.Unlock()
+	seen[fmt.Sprintf("%s %d", id, status)] = true
+}
+
+// Unprovoked returns the answers, each an operation and a status, that the document text declares and that no
+// reply has shown in this test binary.
+func Unprovoked(text []byte) ([]string, error) {
+	d, err := parseDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	seenMu.Lock()
+	defer seenMu.Unlock()
+	var missing []string
+	for _, operations := range d.operations {
+		for _, o := range operations {
+			for status := range o.responses {
+				if key := o.id + " " + status; !seen[key] {
+					missing = append(missing, key)
+				}
+			}
+		}
+	}
+	slices.Sort(missing)
+	return missing, nil
+}

@@ -1,0 +1,127 @@
+package apitest
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Reply is what the server answered.
+type Reply struct {
+	t       testing.TB
+	request string
+	Status  int
+	Header  http.Header
+	Body    []byte
+	json    any
+}
+
+// Want fails the test unless the reply has this status.
+func (r *Reply) Want(status int) *Reply {
+	r.t.Helper()
+	if r.Status != status {
+		r.t.Fatalf("%s: got status %d, want %d\n%s", r.request, r.Status, status, r.Body)
+	}
+	return r
+}
+
+// Content fails the test unless a member of the content has this value: a string, bool, nil, or an int. The
+// member's name may have dots, with numbers for array items.
+func (r *Reply) Content(member string, want any) *Reply {
+	r.t.Helper()
+	r.equal("content."+member, r.Get(member), want)
+	return r
+}
+
+// Code fails the test unless the failure has this code.
+func (r *Reply) Code(want string) *Reply {
+	r.t.Helper()
+	r.equal("metadata.code", r.Metadata("code"), want)
+	return r
+}
+
+// Field fails the test unless the failure blames this field, and in the order given these others.
+func (r *Reply) Field(want ...string) *Reply {
+	r.t.Helper()
+	var got []string
+	fields, _ := r.Metadata("fields").([]any)
+	for _, f := range fields {
+		got = append(got, fmt.Sprint(f.(map[string]any)["field"]))
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		r.t.Fatalf("%s: got fields %q at fault, want %q\n%s", r.request, got, want, r.Body)
+	}
+	return r
+}
+
+// Get returns a member of the content; "" names the content itself.
+func (r *Reply) Get(member string) any {
+	r.t.Helper()
+	return r.find("content", member)
+}
+
+// Metadata returns a member of the metadata.
+func (r *Reply) Metadata(member string) any {
+	r.t.Helper()
+	return r.find("metadata", member)
+}
+
+func (r *Reply) find(part, member string) any {
+	r.t.Helper()
+	v := r.json
+	if array, ok := v.([]any); ok && len(array) == 1 { // the list of files
+		v = array[0]
+	}
+	path := []string{part}
+	if member != "" {
+		path = append(path, strings.Split(member, ".")...)
+	}
+	for _, name := range path {
+		switch value := v.(type) {
+		case map[string]any:
+			found, ok := value[name]
+			if !ok {
+				r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
+			}
+			v = found
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(name, &i); err != nil || i >= len(value) {
+				r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
+			}
+			v = value[i]
+		default:
+			r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
+		}
+	}
+	return v
+}
+
+func (r *Reply) equal(what string, got, want any) {
+	r.t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		r.t.Fatalf("%s: got %s %v, want %v\n%s", r.request, what, got, want, r.Body)
+	}
+}
+
+// Log keeps what a server logs.
+type Log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write adds to the log.
+func (l *Log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// String returns what was logged so far.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

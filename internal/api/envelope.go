@@ -1,0 +1,137 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"socle/internal/fault"
+	"socle/internal/httpx"
+)
+
+// envelope is the form of every JSON answer of the platform API.
+type envelope struct {
+	Content  any      `json:"content"`
+	Errors   []string `json:"errors"`
+	Metadata any      `json:"metadata"`
+	Success  bool     `json:"success"`
+}
+
+// failure is the metadata of a failed answer.
+type failure struct {
+	Code      string        `json:"code" doc:"Stable snake_case word."`
+	Detail    string        `json:"detail" doc:"One sentence for a person."`
+	Fields    []fault.Field `json:"fields" nullable:"false" doc:"The fields at fault."`
+	RequestID string        `json:"requestId"`
+}
+
+// messages are the fixed texts of the failure statuses.
+var messages = map[int]string{
+	400: "Invalid input parameter",
+	401: "Unauthorized access",
+	403: "Forbidden",
+	404: "Not found",
+	405: "Method not allowed",
+	409: "Conflict",
+	413: "Payload too large",
+	416: "Range not satisfiable",
+	422: "Validation failed",
+	429: "Too many requests",
+	500: "Internal server error",
+}
+
+// statuses are those that a kind of failure may be written with, the natural one first. The first that the operation
+// declares is written; 500 if it declares none of them.
+var statuses = map[fault.Kind][]int{
+	fault.Internal:        {500},
+	fault.Invalid:         {400},
+	fault.Unprocessable:   {422, 400},
+	fault.Unauthenticated: {401},
+	fault.Forbidden:       {403, 401},
+	fault.NotFound:        {404, 400},
+	fault.Conflict:        {409, 422, 400},
+	fault.TooLarge:        {413, 400},
+	fault.TooMany:         {429},
+	fault.Unavailable:     {500},
+}
+
+// statusOf returns the status that an operation with these declared failures answers a kind with.
+func statusOf(kind fault.Kind, declared []int) int {
+	for _, status := range statuses[kind] {
+		for _, d := range declared {
+			if d == status {
+				return status
+			}
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// encoding writes times in UTC with microseconds, whatever their value, and nil slices as [].
+var encoding = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
+	return e.WriteToken(jsontext.String(t.UTC().Format("2006-01-02T15:04:05.000000Z")))
+}))
+
+// write answers with an envelope.
+func write(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v, encoding, json.Deterministic(true))
+	if err != nil {
+		panic("api: answer: " + err.Error()) // a type of ours that JSON can't hold
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(body)+1))
+	w.WriteHeader(status)
+	if _, err := w.Write(append(body, '\n')); err != nil {
+		slog.Debug("answer not taken", "error", err) // the client is gone
+	}
+}
+
+// writeFailure answers with a failure, in the words and with the status of the operation's declaration.
+func writeFailure(w http.ResponseWriter, r *http.Request, err error, declared []int) {
+	e := fault.Of(err)
+	status := statusOf(e.Kind, declared)
+	known := httpx.From(r.Context())
+	known.Err = err
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	f := failure{Code: e.CodeWord(), Detail: sentence(e.Detail), Fields: e.Fields, RequestID: known.ID}
+	if e.Kind == fault.Internal {
+		f.Detail, f.Fields = "Something went wrong on the server; its log says what, under the request id.", nil
+	}
+	var metadata any = f
+	if len(e.Extra) > 0 {
+		extended := map[string]any{"code": f.Code, "detail": f.Detail, "fields": f.Fields, "requestId": f.RequestID}
+		for name, v := range e.Extra {
+			extended[name] = v
+		}
+		metadata = extended
+	}
+	write(w, status, envelope{Content: "null", Errors: []string{messages[status]}, Metadata: metadata})
+}
+
+// sentence makes a clause into a sentence.
+func sentence(clause string) string {
+	first, size := utf8.DecodeRuneInString(clause)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + clause[size:] + "."
+}
+
+// Fail answers a request that no operation takes with an envelope.
+func Fail(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
+	httpx.From(r.Context()).Err = fault.New(fault.NotFound, "%s", detail)
+	write(w, status, envelope{Content: "null", Errors: []string{messages[status]},
+		Metadata: failure{Code: code, Detail: sentence(detail), Fields: []fault.Field{}, RequestID: httpx.From(r.Context()).ID}})
+}

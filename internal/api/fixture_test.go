@@ -1,0 +1,251 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/api/apitest"
+)
+
+// things is a project that has one of everything.
+type things struct {
+	*apitest.API
+	tableUUID, form, field, container, file, backup string
+}
+
+func furnish(t *testing.T, a *apitest.API) things {
+	t.Helper()
+	f := things{API: a}
+	f.tableUUID = a.CreateTable("orders", "note text").Metadata("uuid").(string)
+	a.Post("/functions/public", `{"name": "one", "language": "sql", "definition": "select 1", "return_type": "integer"}`).Want(201)
+	f.form = a.Create("/forms", `{"name": "Survey"}`)
+	f.field = a.Create("/forms/"+f.form+"/fields", `{"label": "Name", "type": "text"}`)
+	f.container = a.Create("/containers", `{"name": "reports"}`)
+	f.file = upload(a, f.container, "a.txt", "hello").Want(201).Get("uuid").(string)
+	f.backup = a.Create("/backups", `{}`)
+	backedUp(t, a, f.backup).Content("status", "completed")
+	return f
+}
+
+// call is a request that succeeds in a furnished project.
+type call struct {
+	id, method, path, body string
+	least                  int // the role that it needs
+}
+
+// calls are all operations that act in the project that X-Project names.
+func (f things) calls() []call {
+	return []call{
+		{"createTable", "POST", "/tables", `{"name": "more", "columns": [{"name": "id", "type": "integer"}]}`, 4},
+		{"listTables", "GET", "/tables", "", 5},
+		{"getTable", "GET", "/tables/orders", "", 5},
+		{"renameTable", "PUT", "/tables/" + f.tableUUID + "/rename", `{"name": "orders"}`, 4},
+		{"listColumns", "GET", "/tables/orders/columns", "", 5},
+		{"createColumn", "POST", "/tables/orders/columns", `{"name": "more", "type": "text"}`, 4},
+		{"createFunction", "POST", "/functions/public", `{"name": "two", "language": "sql", "definition": "select 2", "return_type": "integer"}`, 4},
+		{"deleteFunction", "DELETE", "/functions/public/one", "", 4},
+		{"createForm", "POST", "/forms", `{"name": "More"}`, 4},
+		{"createContainer", "POST", "/containers", `{"name": "more"}`, 4},
+		{"updateContainer", "PUT", "/containers/" + f.container, `{"description": "more"}`, 4},
+		{"listFiles", "GET", "/containers/" + f.container + "/files", "", 5},
+		{"createFile", "POST", "/containers/" + f.container + "/files", multipartOf("b.txt", "more"), 4},
+		{"downloadFile", "GET", "/containers/" + f.container + "/files/" + f.file + "/download", "", 5},
+		{"createBackup", "POST", "/backups", `{}`, 4},
+		{"getBackup", "GET", "/backups/" + f.backup, "", 5},
+	}
+}
+
+// formCalls are the operations that a form leads to.
+func (f things) formCalls() []call {
+	return []call{
+		{"createField", "POST", "/forms/" + f.form + "/fields", `{"label": "More", "type": "text"}`, 4},
+		{"updateField", "PUT", "/forms/" + f.form + "/fields/" + f.field, `{"label": "Other", "type": "text"}`, 4},
+	}
+}
+
+// send sends the call as it stands.
+func (c call) send(a *apitest.API, headers ...string) *apitest.Reply {
+	if c.id == "createFile" {
+		headers = append(headers, "Content-Type: multipart/form-data; boundary="+boundary)
+	}
+	return a.Send(c.method, c.path, c.body, headers...)
+}
+
+// state is all that the project's database holds, as text.
+func state(t *testing.T, a *apitest.API) string {
+	t.Helper()
+	return query[string](t, a, `
+		select jsonb_pretty(jsonb_build_object(
+			'containers', (select jsonb_agg(c order by uuid) from storage.containers c),
+			'files', (select jsonb_agg(f order by uuid) from storage.files f),
+			'uploads', (select jsonb_agg(u order by blob_uuid) from storage.uploads u),
+			'forms', (select jsonb_agg(f order by uuid) from forms.forms f),
+			'fields', (select jsonb_agg(f order by uuid) from forms.fields f),
+			'functions', (select jsonb_agg(p.oid::regprocedure::text order by p.oid) from pg_proc p
+				where p.pronamespace = 'public'::regnamespace),
+			'columns', (select jsonb_agg(c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) order by c.oid, a.attnum)
+				from pg_attribute a join pg_class c on c.oid = a.attrelid
+				where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attnum > 0)))`)
+}
+
+// query runs a statement in the project's database, behind the server's back.
+func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
+	t.Helper()
+	rows, err := a.ProjectDatabase().Query(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+// execute runs a statement in the project's database, behind the server's back.
+func execute(t *testing.T, a *apitest.API, sql string) {
+	t.Helper()
+	if _, err := a.ProjectDatabase().Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// asOwner runs a statement in the project's database as its owner does.
+func asOwner(t *testing.T, a *apitest.API, sql string) {
+	t.Helper()
+	execute(t, a, "set role "+pgx.Identifier{"socle_" + strings.ReplaceAll(a.Project, "-", "") + "_owner"}.Sanitize()+"; "+sql)
+}
+
+// same fails the test unless two replies say the same.
+func same(t *testing.T, got, want *apitest.Reply) {
+	t.Helper()
+	if diff := cmp.Diff(anonymous(want), anonymous(got)); diff != "" {
+		t.Errorf("the replies differ (-want +got):\n%s", diff)
+	}
+}
+
+var requestID = regexp.MustCompile(`"requestId":"[^"]*"`)
+
+func anonymous(r *apitest.Reply) string {
+	return fmt.Sprint(r.Status, " ", string(requestID.ReplaceAll(r.Body, nil)))
+}
+
+// atOnce sends n requests at the same moment, and returns how many answers there were of each status.
+func atOnce(n int, send func(i int) *apitest.Reply) map[int]int {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	counts := map[int]int{}
+	start := make(chan struct{})
+	for i := range n {
+		wg.Go(func() {
+			<-start
+			r := send(i)
+			mu.Lock()
+			defer mu.Unlock()
+			counts[r.Status]++
+		})
+	}
+	close(start)
+	wg.Wait()
+	return counts
+}
+
+// wantCounts fails the test unless there were as many answers of each status.
+func wantCounts(t *testing.T, got, want map[int]int) {
+	t.Helper()
+	if !maps.Equal(got, want) {
+		t.Errorf("got answers %v, want %v", got, want)
+	}
+}
+
+// until waits for something to be so.
+func until(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("still not: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// blobs returns the files in the server's storage, those that are unfinished included.
+func blobs(t *testing.T, a *apitest.API) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(a.Config.StorageDir(), func(name string, d fs.DirEntry, err error) error {
+		if os.IsNotExist(err) { // while we walk, an upload ends
+			return nil
+		}
+		if err == nil && !d.IsDir() {
+			found = append(found, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// values returns a member of each item of the content, as text.
+func values(r *apitest.Reply, member string) []string {
+	var all []string
+	for _, item := range r.Get("").([]any) {
+		all = append(all, fmt.Sprint(item.(map[string]any)[member]))
+	}
+	return all
+}
+
+// quoted returns text as JSON.
+func quoted(text string) string {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// subset fails the test if there was an answer of another status.
+func subset(t *testing.T, got map[int]int, allowed ...int) {
+	t.Helper()
+	for status, n := range got {
+		if !slices.Contains(allowed, status) {
+			t.Errorf("got %d answers of status %d, want none but of %v", n, status, allowed)
+		}
+	}
+}
+
+// platformQuery runs a statement in the platform database, behind the server's back.
+func platformQuery[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	var v T
+	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}

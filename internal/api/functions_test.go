@@ -1,0 +1,179 @@
+package api_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"socle/internal/api/apitest"
+)
+
+// function is the body that makes a function of SQL.
+func function(name, parameters, definition, returns string) string {
+	return fmt.Sprintf(`{"name": %q, "parameters": [%s], "language": "sql", "definition": %q, "return_type": %q}`, name, parameters, definition, returns)
+}
+
+func TestDeleteFunction(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.Post("/functions/public", function("one", "", "select 1", "integer")).Want(201)
+	r := a.Delete("/functions/public/one").Want(200).Content("schema", "public").Content("name", "one")
+	if got := len(r.Get("").(map[string]any)); got != 2 {
+		t.Errorf("the content has %d members, want 2\n%s", got, r.Body)
+	}
+	a.Delete("/functions/public/one").Want(400).Code("not_found")
+	a.Post("/functions/public", function("one", "", "select 1", "integer")).Want(201)
+	a.Member(4).Delete("/functions/public/one").Want(200)
+
+	asOwner(t, a, "create schema app; create function app.two() returns int language sql as 'select 2'; create procedure app.work() language sql as 'select 2'")
+	a.Delete("/functions/app/two").Want(200)
+	a.Delete("/functions/app/work").Want(200)
+}
+
+func TestDeleteFunctionOverloaded(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	const n, s, many = `{"name": "n", "type": "integer"}`, `{"name": "s", "type": "varchar"}`, `{"name": "m", "type": "timestamptz[]"}`
+	for _, parameters := range []string{"", n, n + "," + s, many} {
+		a.Post("/functions/public", function("f", parameters, "select 1", "integer")).Want(201)
+	}
+	r := a.Delete("/functions/public/f").Want(400).Code("ambiguous").Field("arguments")
+	var signatures []string
+	for _, signature := range r.Metadata("signatures").([]any) {
+		signatures = append(signatures, signature.(string))
+	}
+	if want := []string{"", "integer", "integer,varchar", "timestamptz[]"}; !slices.Equal(signatures, want) {
+		t.Fatalf("got signatures %q, want %q", signatures, want)
+	}
+	before := state(t, a)
+	for _, arguments := range []string{"text", "integer,integer", "integer,", ",", "nope", "integer);drop table x", "integer)", "'", `"`, "--", "integer cascade", "void\x00", "\xff",
+		strings.Repeat("integer,", 500)} {
+		if r := a.Delete("/functions/public/f?arguments=" + url.QueryEscape(arguments)); r.Status != 400 {
+			t.Errorf("arguments %.40q: got %d, want 400\n%s", arguments, r.Status, r.Body)
+		}
+	}
+	a.Delete("/functions/public/f?arguments=&arguments=integer").Want(400).Field("arguments")
+	a.Delete("/functions/public/f?cascade=true").Want(400).Field("cascade")
+	if after := state(t, a); after != before {
+		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
+	}
+	for i, signature := range slices.Backward(signatures) {
+		path := "/functions/public/f?arguments=" + url.QueryEscape(signature)
+		if i == 0 {
+			path = "/functions/public/f" // the last one needs no choice
+		}
+		a.Delete(path).Want(200).Content("name", "f")
+		if i > 0 {
+			a.Delete(path).Want(400).Code("not_found")
+		}
+	}
+}
+
+func TestDeleteFunctionRefuses(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders")
+	a.Post("/functions/public", function("used", `{"name": "n", "type": "integer"}`, "select n > 0", "boolean")).Want(201)
+	asOwner(t, a, "alter table public.orders add check (public.used(id)); create view public.v as select 1; create aggregate public.total(int) (sfunc = int4pl, stype = int)")
+	before := state(t, a)
+
+	a.Delete("/functions/public/used").Want(400).Code("in_use")
+	for _, path := range []string{"public/missing", "missing/used", "public/total", "public/v", "public/orders"} {
+		if r := a.Delete("/functions/" + path); r.Status != 400 {
+			t.Errorf("%s: got %d, want 400\n%s", path, r.Status, r.Body)
+		}
+	}
+	for _, schema := range []string{"pg_catalog", "auth", "storage", "forms", "realtime", "socle", "information_schema", "pg_temp"} {
+		a.Delete("/functions/" + schema + "/now").Want(400).Code("reserved").Field("schema")
+	}
+	for _, name := range []string{"%22used%22", "used'", "used;", "used()", "used(integer)", "a%2Fb", "a%00b", "%FF", "us%20ed", "a.b", strings.Repeat("a", 64), strings.Repeat("a", 10_000), "%D0%BE"} {
+		if r := a.Delete("/functions/public/" + name); r.Status != 400 {
+			t.Errorf("%.40s: got %d, want 400\n%s", name, r.Status, r.Body)
+		}
+		if r := a.Delete("/functions/" + name + "/used"); r.Status != 400 {
+			t.Errorf("schema %.40s: got %d, want 400\n%s", name, r.Status, r.Body)
+		}
+	}
+	for _, path := range []string{"/functions/public/..", "/functions/../used", "/functions/public/%2e%2e", "/functions//used"} {
+		if r := a.Delete(path); r.Status != 400 && r.Status != 404 && r.Status != 405 {
+			t.Errorf("%s: got %d\n%s", path, r.Status, r.Body)
+		}
+	}
+	a.Nobody().Delete("/functions/pg_catalog/now").Want(401)
+	if after := state(t, a); after != before {
+		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
+	}
+	if !query[bool](t, a, "select public.used(1)") {
+		t.Error("the function does not answer any more")
+	}
+}
+
+func TestDeleteFunctionAtOnce(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.Post("/functions/public", function("one", "", "select 1", "integer")).Want(201)
+	wantCounts(t, atOnce(20, func(int) *apitest.Reply { return a.Delete("/functions/public/one") }), map[int]int{200: 1, 400: 19})
+}
+
+func TestCreateFunction(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders", "total integer")
+	a.Post("/functions/public", `{"name": "add", "parameters": [{"name": "a", "type": "int"}, {"name": "b", "type": "integer"}],
+		"language": "sql", "definition": "select a + b", "return_type": "int"}`).Want(201).
+		Content("schema", "public").Content("name", "add").Content("arguments", "integer, integer").Content("returnType", "integer").
+		Content("language", "sql").Content("definition", "select a + b").Content("parameters.1.name", "b")
+	if got := query[int](t, a, "select public.add(3, 4)"); got != 7 {
+		t.Errorf("add(3, 4) is %d", got)
+	}
+	a.Post("/functions/public", `{"name": "sum_all", "language": "plpgsql", "return_type": "bigint",
+		"definition": "begin return (select sum(total) from orders); end"}`).Want(201)
+	a.Post("/functions/public", function("nothing", "", "delete from orders", "void")).Want(201)
+	a.Post("/functions/public", function("all_orders", "", "select * from orders", "setof orders")).Want(201)
+	a.Post("/functions/public", function("pairs", "", "select 1, 'a'", "table(n integer, s text)")).Want(201)
+	a.Post("/functions/public", `{"name": "stamp", "language": "plpgsql", "return_type": "trigger", "definition": "begin return new; end"}`).Want(201)
+	closed := query[bool](t, a, `select prosecdef = false and proowner::regrole::text like '%_owner' and not has_function_privilege('anon', oid, 'execute')
+		and not has_function_privilege('authenticated', oid, 'execute') from pg_proc where proname = 'add'`)
+	if !closed {
+		t.Error("the function is open, a definer's or somebody else's")
+	}
+}
+
+func TestCreateFunctionRefuses(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.Post("/functions/public", function("taken", "", "select 1", "integer")).Want(201)
+	before := state(t, a)
+	a.Post("/functions/public", function("taken", "", "select 2", "text")).Want(409).Code("already_exists").Field("name")
+	a.Post("/functions/missing", function("f", "", "select 1", "integer")).Want(404).Code("not_found")
+	a.Post("/functions/pg_catalog", function("f", "", "select 1", "integer")).Want(400).Field("schema")
+	a.Post("/functions/public", `{`).Want(400).Code("malformed_json")
+	const rest = `, "language": "sql", "definition": "select 1", "return_type": "integer"}`
+	for body, fields := range map[string]string{
+		`{}`:                                    "name definition language return_type",
+		`{"name": "a b"` + rest:                 "name",
+		`{"name": ""` + rest:                    "name",
+		`{"name": "f", "parameters": {}` + rest: "parameters",
+		`{"name": "f", "parameters": [{"name": "n"}]` + rest:                                                    "parameters.0.type",
+		`{"name": "f", "parameters": [{"name": "n;", "type": "int"}]` + rest:                                    "parameters.0.name",
+		`{"name": "f", "parameters": [{"name": "n", "type": "nope"}]` + rest:                                    "parameters.0.type",
+		`{"name": "f", "parameters": [{"name": "n", "type": "int default 1"}]` + rest:                           "parameters.0.type",
+		`{"name": "f", "parameters": [{"name": "n", "type": "int"}, {"name": "n", "type": "int"}]` + rest:       "parameters.1.name",
+		`{"name": "f", "language": "c", "definition": "x", "return_type": "integer"}`:                           "language",
+		`{"name": "f", "language": "sql", "definition": "", "return_type": "integer"}`:                          "definition",
+		`{"name": "f", "language": "sql", "definition": "selec 1", "return_type": "integer"}`:                   "definition",
+		`{"name": "f", "language": "sql", "definition": "select 'a'::text", "return_type": "integer"}`:          "definition",
+		`{"name": "f", "language": "sql", "definition": "select * from nowhere", "return_type": "integer"}`:     "definition",
+		`{"name": "f", "language": "sql", "definition": "select 1", "return_type": "integer language c"}`:       "return_type",
+		`{"name": "f", "language": "sql", "definition": "select 1", "return_type": "integer security definer"}`: "return_type",
+		`{"name": "f", "language": "sql", "definition": "select 1", "return_type": 7}`:                          "return_type",
+		`{"name": "f", "language": "sql", "definition": "$$; drop table x; $$", "return_type": "integer"}`:      "definition",
+	} {
+		a.Post("/functions/public", body).Want(422).Field(strings.Fields(fields)...)
+	}
+	if after := state(t, a); after != before {
+		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
+	}
+}

@@ -1,0 +1,213 @@
+package api_test
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"socle/internal/api/apitest"
+	"socle/internal/config"
+)
+
+// trusted makes the tests' own address that of a proxy, so that X-Forwarded-For says who asks.
+var trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+func limited(c *config.Config) { c.RateLimit = true }
+
+// logIn is the body of a log-in.
+func logIn(email, password string) string {
+	return `{"email": ` + quoted(email) + `, "password": ` + quoted(password) + `}`
+}
+
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t).Nobody().In("")
+	created := a.Post("/users", person("ada", map[string]any{"bio": "first", "email": "Ada.Straße@example.com"})).Want(201)
+	for _, email := range []string{"Ada.Straße@example.com", "ada.straße@EXAMPLE.com", "ADA.STRASSE@example.com", " ada.straße@example.com\n", "ａda.straße@example.com"} {
+		r := a.Post("/users/login", logIn(email, apitest.Password)).Want(200)
+		if diff := cmp.Diff(created.Get(""), r.Get("")); diff != "" {
+			t.Errorf("logged in as %q (-want +got):\n%s", email, diff)
+		}
+		if r.Header.Get("Authorization") != "Bearer "+r.Metadata("token").(string) || r.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("headers of a log-in: %v", r.Header)
+		}
+		if r.Metadata("token") == created.Metadata("token") || r.Metadata("refreshToken") == created.Metadata("refreshToken") {
+			t.Error("two sessions share a token")
+		}
+		a.Send("GET", "/projects", "", "Authorization: "+r.Header.Get("Authorization")).Want(200)
+	}
+}
+
+// TestLoginRefuses: nobody learns whether there is an account.
+func TestLoginRefuses(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	before := accounts(t, a)
+	nobody := a.Nobody().In("")
+	wrong := nobody.Post("/users/login", logIn(a.Email, "not the password")).Want(401).Code("invalid_credentials")
+	for name, body := range map[string]string{
+		"unknown":        logIn("nobody@example.com", apitest.Password),
+		"no address":     logIn("nobody", apitest.Password),
+		"empty address":  logIn("", apitest.Password),
+		"empty password": logIn(a.Email, ""),
+		"other case":     logIn(a.Email, strings.ToUpper(apitest.Password)),
+		"space behind":   logIn(a.Email, apitest.Password+" "),
+		"shorter":        logIn(a.Email, apitest.Password[1:]),
+		"long password":  logIn(a.Email, strings.Repeat("x", 500_000)),
+		"long address":   logIn(strings.Repeat("x", 500_000), apitest.Password),
+		"SQL":            logIn("' or 1=1 --", "' or 1=1 --"),
+		"pattern":        logIn("%", apitest.Password),
+	} {
+		r := nobody.Post("/users/login", body)
+		if got, want := anonymous(r), anonymous(wrong); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+		for _, header := range []string{"X-Request-Id", "Date"} {
+			r.Header.Del(header)
+			wrong.Header.Del(header)
+		}
+		if diff := cmp.Diff(wrong.Header, r.Header); diff != "" {
+			t.Errorf("%s: headers (-want +got):\n%s", name, diff)
+		}
+	}
+	for _, field := range []string{"email", "password"} {
+		for _, value := range []string{`{"$ne": null}`, `["` + a.Email + `"]`, "1", "1e400", "true", "null", "{}", `"a\u0000b"`} {
+			other := map[string]string{"email": `"password": "x"`, "password": `"email": "x"`}[field]
+			nobody.Post("/users/login", `{"`+field+`": `+value+`, `+other+`}`).Want(400).Field(field)
+		}
+	}
+	nobody.Post("/users/login", `{}`).Want(400).Field("email", "password")
+	unchanged(t, a, before)
+}
+
+// TestSecretsStay: what is secret is neither logged nor told.
+func TestSecretsStay(t *testing.T) {
+	t.Parallel()
+	const canary, wrong = "canary in the mine", "wrong canary bird"
+	a := apitest.New(t)
+	nobody := a.Nobody().In("")
+	r := nobody.Post("/users", person("canary", map[string]any{"password": canary})).Want(201)
+	replies := []*apitest.Reply{r,
+		nobody.Post("/users", person("canary", map[string]any{"password": canary})).Want(400),
+		nobody.Post("/users", person("bird", map[string]any{"email": canary, "password": canary})).Want(400),
+		nobody.Post("/users/login", logIn("canary@example.com", wrong)).Want(401),
+		nobody.Post("/users/login", logIn("canary@example.com", canary)).Want(200),
+		nobody.Send("PUT", "/users/"+r.Get("uuid").(string), `{"password": "`+wrong+`"}`, "Authorization: "+r.Header.Get("Authorization")).Want(200),
+		nobody.Send("GET", "/projects?"+wrong[:5]+"="+wrong[6:12], "", "Authorization: "+r.Header.Get("Authorization")).Want(400),
+		nobody.Send("GET", "/projects", "", "Authorization: Bearer "+wrong).Want(401),
+	}
+	for _, reply := range replies {
+		until(t, "the request is logged", func() bool { return strings.Contains(a.Log.String(), reply.Header.Get("X-Request-Id")) })
+		for _, secret := range []string{canary, "wrong canary", "$argon2id$", "password_hash", "platform.", "SQLSTATE"} {
+			if strings.Contains(string(reply.Body), secret) {
+				t.Errorf("an answer tells %q:\n%s", secret, reply.Body)
+			}
+		}
+	}
+	log := a.Log.String()
+	for _, secret := range []string{canary, wrong, "$argon2id$", r.Metadata("token").(string), r.Metadata("refreshToken").(string),
+		strings.Split(r.Metadata("token").(string), ".")[2]} {
+		if strings.Contains(log, secret) {
+			t.Errorf("the log holds %q", secret)
+		}
+	}
+}
+
+// failures sends wrong passwords until one is refused for their number, and returns how many were not.
+func failures(t *testing.T, try func(i int) *apitest.Reply) int {
+	t.Helper()
+	for i := range 21 {
+		r := try(i)
+		if r.Status == 401 {
+			continue
+		}
+		seconds, err := strconv.Atoi(r.Want(429).Code("rate_limited").Header.Get("Retry-After"))
+		if err != nil || seconds < 1 || seconds > 3600 {
+			t.Errorf("Retry-After is %q", r.Header.Get("Retry-After"))
+		}
+		return i
+	}
+	t.Fatal("21 guesses and no end")
+	return 0
+}
+
+// TestGuessingAnAccount: an account's failures count together, wherever they come from and however its address is spelt.
+func TestGuessingAnAccount(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t, limited, func(c *config.Config) {
+		c.TrustedProxies = trusted
+		c.SecretKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	})
+	login := func(a *apitest.API, client, email, password string) *apitest.Reply {
+		return a.Nobody().Send("POST", "/users/login", logIn(email, password), "X-Forwarded-For: "+client)
+	}
+	other := a.SignUp("other")
+	for range 21 { // what succeeds does not count
+		login(a, "203.0.113.1", a.Email, apitest.Password).Want(200)
+	}
+	spellings := []string{a.Email, strings.ToUpper(a.Email), " " + a.Email, "ｕ" + a.Email[1:]}
+	if n := failures(t, func(i int) *apitest.Reply {
+		return login(a, "203.0.113."+strconv.Itoa(i+1), spellings[i%len(spellings)], "wrong")
+	}); n != 10 {
+		t.Errorf("got %d guesses at an account, want 10", n)
+	}
+	login(a, "203.0.113.99", a.Email, apitest.Password).Want(429) // not even the right one tells
+	login(a, "203.0.113.99", other.Email, apitest.Password).Want(200)
+	login(a, "203.0.113.1", other.Email, "wrong").Want(401)
+
+	c := a.Config // another server on the same database, and so any that starts later
+	c.DataDir = t.TempDir()
+	replica := apitest.Start(t, c)
+	login(replica, "203.0.113.99", a.Email, apitest.Password).Want(429)
+	login(replica, "203.0.113.99", other.Email, apitest.Password).Want(200)
+
+	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second'`)
+	login(replica, "203.0.113.99", a.Email, apitest.Password).Want(200)
+	login(a, "203.0.113.99", a.Email, "wrong").Want(401)
+	login(a, "203.0.113.99", a.Email, apitest.Password).Want(200)
+}
+
+// TestGuessingFromAnAddress: an address's failures count together, and who is no proxy can't claim another one.
+func TestGuessingFromAnAddress(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t, limited)
+	if n := failures(t, func(i int) *apitest.Reply {
+		return a.Nobody().Send("POST", "/users/login", logIn("user"+strconv.Itoa(i)+"@example.com", "wrong"), "X-Forwarded-For: 203.0.113."+strconv.Itoa(i),
+			"X-Real-Ip: 203.0.113."+strconv.Itoa(i), "Forwarded: for=203.0.113."+strconv.Itoa(i))
+	}); n != 20 {
+		t.Errorf("got %d guesses from an address, want 20", n)
+	}
+	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second'`)
+	a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
+}
+
+// TestGuessingAtOnce: guesses that are sent before one was counted are no more than the others.
+func TestGuessingAtOnce(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t, limited)
+	got := atOnce(30, func(int) *apitest.Reply { return a.Nobody().Post("/users/login", logIn(a.Email, "wrong")) })
+	if got[401] != 10 || got[429] != 20 {
+		t.Errorf("got answers %v, want 10 of 401 and 20 of 429", got)
+	}
+}
+
+// TestSignUpsAreLimited: one address, and one account, can't be signed up without end.
+func TestSignUpsAreLimited(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t, limited, func(c *config.Config) { c.TrustedProxies = trusted }).Nobody().In("")
+	refused := person("", map[string]any{"email": "one@example.com"}) // for its name
+	for i := range 30 {
+		a.Send("POST", "/users", refused, "X-Forwarded-For: 203.0.113."+strconv.Itoa(i)).Want(400)
+	}
+	a.Send("POST", "/users", refused, "X-Forwarded-For: 203.0.113.77").Want(429)
+	for i := range 60 {
+		a.Send("POST", "/users", person("", map[string]any{"email": strconv.Itoa(i) + "@example.com"}), "X-Forwarded-For: 198.51.100.7").Want(400)
+	}
+	if r := a.Send("POST", "/users", person("late", nil), "X-Forwarded-For: 198.51.100.7").Want(429); r.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	a.Send("POST", "/users", person("late", nil), "X-Forwarded-For: 198.51.100.8").Want(201)
+}

@@ -1,0 +1,323 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/httpx"
+	"socle/internal/tenant"
+)
+
+// Operation declares an operation once. Its route, its place in the OpenAPI document, who may call it,
+// how its input is judged and with which statuses it fails follow from here.
+type Operation struct {
+	ID      string // camelCase verb and noun, the handler's name
+	Method  string
+	Path    string
+	Summary string
+	Notes   string // what a user has to know beyond the summary, in Markdown
+	Access  Access
+	Errors  []int         // the failure statuses, closed: a failure is written with one of these
+	Wrapped bool          // the answer is an array that holds the envelope, as the specification has it for the list of files
+	Timeout time.Duration // 0 means usual
+}
+
+// The failure statuses that operations share. The specification's ten closed lists are reads, writes and
+// their likes without 422; all other operations answer by their nature.
+var (
+	specified         = []int{400, 401, 500}
+	specifiedWithBody = []int{400, 401, 422, 500}
+	reading           = []int{400, 401, 403, 404, 500}
+	creating          = []int{400, 401, 403, 409, 422, 500}
+)
+
+const (
+	usual   = 10 * time.Second // what an operation may take
+	lasting = 30 * time.Second // what one that changes a database's structure may take
+	maxBody = 1 << 20          // bytes of a JSON body
+	bodyLag = 30 * time.Second // what a client may take to send a JSON body
+)
+
+// Answer is the result of an operation that says more than its content. An operation with nothing to
+// add returns the content itself.
+type Answer[C, M any] struct {
+	Content  C
+	Metadata M
+	Header   http.Header
+}
+
+func (a Answer[C, M]) parts() (content, metadata any, header http.Header) {
+	return a.Content, a.Metadata, a.Header
+}
+
+func (Answer[C, M]) types() (content, metadata reflect.Type) {
+	return reflect.TypeFor[C](), reflect.TypeFor[M]()
+}
+
+type answer interface {
+	parts() (content, metadata any, header http.Header)
+	types() (content, metadata reflect.Type)
+}
+
+// ProjectInBody is embedded in a body that may name the project once more.
+type ProjectInBody struct {
+	ProjectUUID *uuid.UUID `json:"projectUUID,omitempty" format:"uuid" doc:"If given, the project that the request acts in."`
+}
+
+func (b ProjectInBody) project() *uuid.UUID { return b.ProjectUUID }
+
+// uploading is an input that embeds [Upload].
+type uploading interface {
+	begin(w http.ResponseWriter, r *http.Request) error
+}
+
+// normalizer is a body that takes more than one form. normalize brings a value into the form that the schema describes;
+// prefix is what that adds in front of the client's field names.
+type normalizer interface {
+	normalize(v any) (normal any, prefix string)
+}
+
+// route is an operation with all that was derived from it.
+type route struct {
+	*Server
+	op       Operation
+	status   int
+	input    reflect.Type
+	params   []param
+	body     *huma.Schema // nil: no JSON body
+	bodyAt   []int
+	upload   bool
+	run      func(ctx context.Context, p *tenant.Project, input any) (any, error)
+	existing func(ctx context.Context, p *tenant.Project, input any) error // nil: nothing to look for
+}
+
+// open registers an operation that needs no project.
+func open[I, O any](s *Server, op Operation, handler func(context.Context, *I) (O, error)) {
+	register[I, O](s, op, func(ctx context.Context, _ *tenant.Project, input any) (any, error) {
+		return handler(ctx, input.(*I))
+	}, nil)
+}
+
+// openChecked is open for an operation whose target must be looked at before the rules of its fields.
+func openChecked[I, O any](s *Server, op Operation, handler func(context.Context, *I) (O, error), existing func(context.Context, *I) error) {
+	register[I, O](s, op, func(ctx context.Context, _ *tenant.Project, input any) (any, error) {
+		return handler(ctx, input.(*I))
+	}, func(ctx context.Context, _ *tenant.Project, input any) error { return existing(ctx, input.(*I)) })
+}
+
+// within registers an operation that acts in a project: op.Access says how the request names it and
+// what role the caller needs there. existing fails if what the operation acts on is not there; it is asked only when
+// a rule of the body is broken, since that a thing is missing comes before what is wrong with the fields. It may be nil.
+func within[I, O any](s *Server, op Operation, handler func(context.Context, *tenant.Project, *I) (O, error), existing func(context.Context, *tenant.Project, *I) error) {
+	var look func(context.Context, *tenant.Project, any) error
+	if existing != nil {
+		look = func(ctx context.Context, p *tenant.Project, input any) error { return existing(ctx, p, input.(*I)) }
+	}
+	register[I, O](s, op, func(ctx context.Context, p *tenant.Project, input any) (any, error) {
+		return handler(ctx, p, input.(*I))
+	}, look)
+}
+
+func register[I, O any](s *Server, op Operation, run func(context.Context, *tenant.Project, any) (any, error), existing func(context.Context, *tenant.Project, any) error) {
+	rt := &route{Server: s, op: op, status: http.StatusOK, input: reflect.TypeFor[I](), run: run, existing: existing}
+	if op.Method == http.MethodPost && op.ID != "login" {
+		rt.status = http.StatusCreated
+	}
+	if op.Timeout == 0 {
+		rt.op.Timeout = usual
+	}
+	rt.params = paramsOf(s.registry, rt.input)
+	rt.params = append(rt.params, op.Access.params(s.registry)...)
+	if f, ok := rt.input.FieldByName("Body"); ok {
+		rt.body, rt.bodyAt = s.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
+	}
+	_, rt.upload = reflect.New(rt.input).Interface().(uploading)
+	rt.describe(reflect.TypeFor[O]())
+	s.routes = append(s.routes, rt)
+	s.mux.Handle(op.Method+" "+op.Path, rt)
+}
+
+// ServeHTTP takes a request through its stations: who asks, what is sent, where it acts, whether
+// it keeps the rules, and what it does.
+func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	httpx.From(r.Context()).Route = rt.op.Method + " " + rt.op.Path
+	ctx, cancel := r.Context(), context.CancelFunc(func() {})
+	if !rt.upload && rt.op.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, rt.op.Timeout)
+	}
+	defer cancel()
+	result, err := rt.serve(ctx, w, r)
+	if err != nil {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			err = fault.New(fault.Unavailable, "the request took too long").Because(err)
+		}
+		writeFailure(w, r, err, rt.op.Errors)
+		return
+	}
+	rt.write(w, r, result)
+}
+
+func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) (any, error) {
+	ctx, err := rt.op.Access.authenticate(ctx, rt.Server, r)
+	if err != nil {
+		return nil, err
+	}
+	input := reflect.New(rt.input)
+	if faults := bind(rt.params, r, input.Elem()); len(faults) > 0 {
+		return nil, &fault.Error{Kind: fault.Invalid, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
+	}
+	body, err := rt.read(w, r, input)
+	if err != nil {
+		return nil, err
+	}
+	project, err := rt.op.Access.enter(ctx, rt.Server)
+	if err != nil {
+		return nil, err
+	}
+	prefix, err := rt.fill(input, body, project)
+	if err != nil {
+		if rt.existing != nil {
+			if missing := rt.existing(ctx, project, input.Interface()); missing != nil {
+				return nil, missing
+			}
+		}
+		return nil, named(err, prefix)
+	}
+	result, err := rt.run(ctx, project, input.Interface())
+	return result, named(err, prefix)
+}
+
+// named gives the fields at fault the names that the client knows them by, without what a normalizer added.
+func named(err error, prefix string) error {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok || prefix == "" {
+		return err
+	}
+	renamed := *e
+	renamed.Detail = strings.ReplaceAll(e.Detail, prefix, "")
+	renamed.Fields = slices.Clone(e.Fields)
+	for i, f := range renamed.Fields {
+		renamed.Fields[i].Name = strings.TrimPrefix(f.Name, prefix)
+	}
+	return &renamed
+}
+
+// read reads the body as far as its form goes: JSON, or the beginning of a multipart body.
+func (rt *route) read(w http.ResponseWriter, r *http.Request, input reflect.Value) (any, error) {
+	if rt.body == nil && !rt.upload {
+		return nil, nil
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		return nil, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not taken")
+	}
+	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if rt.upload {
+		if err != nil || media != "multipart/form-data" || len(params["boundary"]) > 70 {
+			return nil, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data")
+		}
+		return nil, input.Interface().(uploading).begin(w, r)
+	}
+	// What curl says when it is told nothing is taken for JSON, if it is JSON.
+	if err != nil || media != "application/json" && media != "application/x-www-form-urlencoded" {
+		return nil, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/json")
+	}
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return nil, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be in UTF-8")
+	}
+	return readJSON(w, r)
+}
+
+func readJSON(w http.ResponseWriter, r *http.Request) (any, error) {
+	tooLarge := fault.New(fault.TooLarge, "the body is larger than %d bytes", maxBody)
+	if r.ContentLength > maxBody {
+		return nil, tooLarge
+	}
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(bodyLag)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, tooLarge.Because(err)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
+	}
+	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, err
+	}
+	v, err := parseJSON(body)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the body is not JSON").WithCode("malformed_json").Because(err)
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return nil, fault.New(fault.Invalid, "the body must be a JSON object").WithCode("malformed_json")
+	}
+	return v, nil
+}
+
+// fill judges a body by its schema and reads it into the input. It returns what was put in front of the client's field names.
+func (rt *route) fill(input reflect.Value, body any, project *tenant.Project) (prefix string, err error) {
+	if rt.body == nil {
+		return "", nil
+	}
+	field := input.Elem().FieldByIndex(rt.bodyAt)
+	if n, ok := field.Addr().Interface().(normalizer); ok {
+		body, prefix = n.normalize(body)
+	}
+	check := rules{registry: rt.registry}
+	check.check("", rt.body, body)
+	if len(check.faults) > 0 {
+		return prefix, unprocessable(check.faults)
+	}
+	text, err := json.Marshal(body, numbers)
+	if err != nil {
+		return prefix, err
+	}
+	if err := json.Unmarshal(text, field.Addr().Interface()); err != nil {
+		return prefix, err // what keeps the rules fits the type, or the rules are wrong
+	}
+	b, ok := field.Interface().(interface{ project() *uuid.UUID })
+	if ok && b.project() != nil && project != nil && *b.project() != project.UUID {
+		return prefix, fault.OnField(fault.Unprocessable, "projectUUID", "mismatch", "must be the project that the request acts in")
+	}
+	return prefix, nil
+}
+
+// unprocessable returns the failure of the fields of a body.
+func unprocessable(faults []fault.Field) error {
+	return &fault.Error{Kind: fault.Unprocessable, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
+}
+
+// write answers with a result.
+func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
+	if h, ok := result.(http.Handler); ok { // a file
+		h.ServeHTTP(w, r)
+		return
+	}
+	e := envelope{Content: result, Errors: []string{}, Metadata: struct{}{}, Success: true}
+	if a, ok := result.(answer); ok {
+		var header http.Header
+		e.Content, e.Metadata, header = a.parts()
+		for name, values := range header {
+			w.Header()[name] = values
+		}
+	}
+	if rt.op.Wrapped {
+		write(w, rt.status, []envelope{e})
+		return
+	}
+	write(w, rt.status, e)
+}

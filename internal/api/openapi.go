@@ -1,0 +1,157 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+)
+
+// Slices of ours are never null in JSON; huma keeps this choice in a variable of its package.
+func init() { huma.DefaultArrayNullable = false }
+
+const introduction = `Users, organizations, projects, and all that belongs to a project: tables, functions, forms, files, backups.
+
+Every JSON answer is an envelope of ` + "`content`, `errors`, `metadata` and `success`" + `. A failure has the text ` + "`\"null\"`" + ` as its content, one
+message by its status in ` + "`errors`, and in `metadata` a stable `code`, a `detail` for people, the `fields` at fault and the `requestId`" + `.`
+
+// newOpenAPI returns an empty document, and the registry of its schemas.
+func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
+	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
+	registry.RegisterTypeAlias(reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuidSchema]())
+	config := huma.Config{OpenAPI: &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info:    &huma.Info{Title: "Socle", Version: "1.0", Description: introduction, License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}},
+		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
+			"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
+		}},
+	}}
+	config.AllowAdditionalPropertiesByDefault = true // unknown members of a body are ignored
+	huma.NewAPI(config, nil)                         // hands the registry its configuration
+	failed := registry.Schema(reflect.TypeFor[failure](), true, "")
+	registry.Map()["Failed"] = envelopeSchema(&huma.Schema{Type: huma.TypeString, Enum: []any{"null"}}, failed, false)
+	return config.OpenAPI, registry
+}
+
+// schemaName names a type as users know the thing; only names that two packages share need the package.
+func schemaName(t reflect.Type, hint string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.String() {
+	case "form.Field":
+		return "FormField"
+	case "fault.Field":
+		return "FieldAtFault"
+	}
+	name := huma.DefaultSchemaNamer(t, hint)
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// uuidSchema stands for a UUID in schemas.
+type uuidSchema struct{}
+
+// Schema returns the schema of a UUID.
+func (uuidSchema) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
+}
+
+func envelopeSchema(content, metadata *huma.Schema, success bool) *huma.Schema {
+	errors := &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}}
+	count := 1
+	if success {
+		count = 0
+	}
+	errors.MinItems, errors.MaxItems = &count, &count
+	return &huma.Schema{Type: huma.TypeObject, Required: []string{"content", "errors", "metadata", "success"},
+		Properties: map[string]*huma.Schema{"content": content, "errors": errors, "metadata": metadata,
+			"success": {Type: huma.TypeBoolean, Enum: []any{success}}}}
+}
+
+// describe adds the operation to the document.
+func (rt *route) describe(output reflect.Type) {
+	op := &huma.Operation{OperationID: rt.op.ID, Method: rt.op.Method, Path: strings.TrimSuffix(rt.op.Path, "...}"), Summary: rt.op.Summary,
+		Description: rt.op.describeAccess(), Tags: []string{strings.Split(rt.op.Path, "/")[1]}, Responses: map[string]*huma.Response{}}
+	if op.Path != rt.op.Path {
+		op.Path += "}"
+	}
+	document(op, rt.params)
+	switch bearer := map[string][]string{"bearer": {}}; rt.op.Access.by {
+	case byNobody:
+	case byWhoever, byAddress:
+		op.Security = []map[string][]string{{}, bearer}
+	default:
+		op.Security = []map[string][]string{bearer}
+	}
+	if rt.body != nil {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.body}}}
+	}
+	if rt.upload {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: uploadSchema}}}
+	}
+	op.Responses[strconv.Itoa(rt.status)] = rt.describeSuccess(output)
+	failures := rt.op.Errors
+	if output.Implements(reflect.TypeFor[http.Handler]()) { // what net/http answers to Range and If-None-Match
+		op.Responses["206"] = rt.describeSuccess(output)
+		op.Responses["206"].Description = "A range of the bytes"
+		op.Responses["304"] = &huma.Response{Description: "The bytes are those that the client has"}
+		failures = append(slices.Clone(failures), http.StatusRequestedRangeNotSatisfiable)
+	}
+	for _, status := range failures {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: messages[status], Content: map[string]*huma.MediaType{
+			"application/json": {Schema: &huma.Schema{Ref: "#/components/schemas/Failed"}}}}
+	}
+	rt.openapi.AddOperation(op)
+}
+
+func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
+	if output.Implements(reflect.TypeFor[http.Handler]()) {
+		return &huma.Response{Description: "The bytes", Content: map[string]*huma.MediaType{
+			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}
+	}
+	content, metadata := output, reflect.TypeFor[struct{}]()
+	if a, ok := reflect.Zero(output).Interface().(answer); ok {
+		content, metadata = a.types()
+	}
+	meta := &huma.Schema{Type: huma.TypeObject}
+	if metadata != reflect.TypeFor[struct{}]() {
+		meta = rt.registry.Schema(metadata, true, rt.op.ID+"Metadata")
+	}
+	s := envelopeSchema(rt.registry.Schema(content, true, rt.op.ID+"Content"), meta, true)
+	if rt.op.Wrapped {
+		one := 1
+		s = &huma.Schema{Type: huma.TypeArray, Items: s, MinItems: &one, MaxItems: &one}
+	}
+	return &huma.Response{Description: http.StatusText(rt.status), Content: map[string]*huma.MediaType{"application/json": {Schema: s}}}
+}
+
+// describeAccess says who may call, after what else there is to say.
+func (op Operation) describeAccess() string {
+	var who string
+	switch op.Access.by {
+	case byNobody, byWhoever:
+		who = "Anyone may call this."
+	case byToken:
+		who = "Whoever is signed in may call this."
+	default:
+		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the project's organization."
+	}
+	return strings.TrimSpace(op.Notes + "\n\n" + who)
+}
+
+// OpenAPI returns the OpenAPI 3.1 document of the platform API, indented.
+func (s *Server) OpenAPI() []byte {
+	text, err := json.MarshalIndent(s.openapi, "", "  ")
+	if err != nil {
+		panic("api: document: " + err.Error())
+	}
+	return append(text, '\n')
+}
+
+// Document returns the OpenAPI document without a server behind it.
+func Document() []byte { return New(Config{}).OpenAPI() }

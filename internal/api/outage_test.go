@@ -1,0 +1,101 @@
+package api_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/api/apitest"
+	"socle/internal/pgtest"
+)
+
+// shut ends all sessions in a database and lets nobody in until the returned function is called.
+func shut(t *testing.T, a *apitest.API, database string) (open func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), pgtest.Server().URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	run := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	name := pgx.Identifier{database}.Sanitize()
+	run("alter database " + name + " allow_connections false")
+	run("select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1", database)
+	return func() {
+		t.Helper()
+		run("alter database " + name + " allow_connections true")
+	}
+}
+
+// want500 fails the test unless a reply is a failure of ours that says nothing of it.
+func want500(t *testing.T, id string, r *apitest.Reply) {
+	t.Helper()
+	text := strings.ToLower(string(r.Body))
+	if r.Status != 500 || strings.Contains(text, "socle_") || strings.Contains(text, "sqlstate") || strings.Contains(text, "/") {
+		t.Errorf("%s: got %d %s", id, r.Status, r.Body)
+	}
+}
+
+// TestProjectDatabaseGone: one project's database does not answer; the platform and other projects do.
+func TestProjectDatabaseGone(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	f := furnish(t, a)
+	other := a.In(a.CreateProject("other"))
+	open := shut(t, a, "socle_"+strings.ReplaceAll(a.Project, "-", ""))
+	for _, c := range append(f.calls(), f.formCalls()...) {
+		if c.id != "getBackup" && c.id != "createBackup" { // the platform database knows of them
+			want500(t, c.id, c.send(a))
+		}
+	}
+	want500(t, "readFile", a.Nobody().Get(address(a, f.container, "a.txt")))
+	a.Get("/projects/" + a.Project).Want(200)
+	a.Get("/projects").Want(200)
+	a.Get("/readyz").Want(200)
+	other.CreateTable("unharmed")
+	open()
+	until(t, "the project answers again", func() bool { return a.Get("/tables").Status == 200 })
+	a.Get("/tables/orders").Want(200)
+	if got := query[int](t, a, "select count(*) from storage.files"); got != 1 {
+		t.Errorf("there are %d files, want 1", got)
+	}
+}
+
+// TestPlatformDatabaseGone: nothing can be asked; every operation says so, and works again afterwards.
+func TestPlatformDatabaseGone(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	f := furnish(t, a)
+	url, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := shut(t, a, url.Database)
+	calls := append(f.calls(), f.formCalls()...)
+	calls = append(calls,
+		call{id: "createUser", method: "POST", path: "/users", body: `{"username": "late", "email": "late@example.com", "password": "` + apitest.Password + `"}`},
+		call{id: "login", method: "POST", path: "/users/login", body: `{"email": "` + a.Email + `", "password": "` + apitest.Password + `"}`},
+		call{id: "updateUser", method: "PUT", path: "/users/" + a.User, body: `{"bio": "late"}`},
+		call{id: "createProject", method: "POST", path: "/projects", body: `{"name": "Late"}`},
+		call{id: "listProjects", method: "GET", path: "/projects"},
+		call{id: "getProject", method: "GET", path: "/projects/" + a.Project},
+		call{id: "deleteProject", method: "DELETE", path: "/projects/" + a.Project},
+		call{id: "readFile", method: "GET", path: address(a, f.container, "a.txt")})
+	for _, c := range calls {
+		want500(t, c.id, c.send(a))
+	}
+	a.Get("/readyz").Want(503)
+	a.Get("/healthz").Want(200)
+	a.Nobody().Get("/tables").Want(401) // needs no database
+	open()
+	until(t, "the platform answers again", func() bool { return a.Get("/readyz").Status == 200 && a.Get("/projects").Status == 200 })
+	a.Get("/projects/" + a.Project).Want(200)
+	a.Post("/users/login", `{"email": "`+a.Email+`", "password": "`+apitest.Password+`"}`).Want(200)
+}

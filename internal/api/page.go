@@ -1,0 +1,38 @@
+package api
+
+import "socle/internal/pg"
+
+// PageQuery is embedded in the input of a list. The list adds its own member Sort.
+type PageQuery struct {
+	Page  int    `query:"page" minimum:"1" maximum:"100000000" default:"1"`
+	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
+	Order string `query:"order" enum:"asc,desc" default:"asc"`
+}
+
+func (q PageQuery) by(sort string) pg.Page {
+	return pg.Page{Number: q.Page, Limit: q.Limit, Sort: sort, Descending: q.Order == "desc"}
+}
+
+// PageMetadata is the metadata of a list. Exported, since huma skips what else is embedded.
+type PageMetadata struct {
+	Page       int    `json:"page"`
+	Limit      int    `json:"limit"`
+	Total      int64  `json:"total"`
+	TotalPages int64  `json:"totalPages"`
+	Sort       string `json:"sort"`
+	Order      string `json:"order" enum:"asc,desc"`
+}
+
+func metadataOf(p pg.Page, total int64) PageMetadata {
+	order := "asc"
+	if p.Descending {
+		order = "desc"
+	}
+	limit := int64(p.Limit)
+	return PageMetadata{Page: p.Number, Limit: p.Limit, Total: total, TotalPages: (total + limit - 1) / limit, Sort: p.Sort, Order: order}
+}
+
+// listOf answers with a page of a list.
+func listOf[T any](items []T, page pg.Page, total int64) Answer[[]T, PageMetadata] {
+	return Answer[[]T, PageMetadata]{Content: items, Metadata: metadataOf(page, total)}
+}

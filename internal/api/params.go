@@ -1,0 +1,151 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+)
+
+// param is a path, query or header parameter of an operation: a field of its input with the tag
+// path, query or header, of type string, int, *string or uuid.UUID.
+type param struct {
+	in, name string
+	index    []int // nil: judged here, read elsewhere
+	required bool
+	schema   *huma.Schema
+}
+
+// paramsOf returns the parameters of an input type, those of embedded structs included.
+func paramsOf(registry huma.Registry, input reflect.Type) []param {
+	var params []param
+	for _, f := range reflect.VisibleFields(input) {
+		for _, in := range []string{"path", "query", "header"} {
+			name := f.Tag.Get(in)
+			if name == "" || f.Anonymous {
+				continue
+			}
+			s := huma.SchemaFromField(registry, f, "")
+			s.Nullable = false
+			required := in == "path" || f.Tag.Get("required") == "true"
+			params = append(params, param{in: in, name: name, index: f.Index, required: required, schema: s})
+		}
+	}
+	return params
+}
+
+// bind reads the parameters of a request into the input, and returns those at fault. Each may be given
+// once; what an operation with query parameters does not know is at fault too.
+func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
+	check := rules{}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		check.fail("query", "invalid_format", "can't be read")
+		return check.faults
+	}
+	known := map[string]bool{}
+	for _, p := range params {
+		var values []string
+		switch p.in {
+		case "path":
+			values = []string{r.PathValue(p.name)}
+		case "query":
+			values, known[p.name] = query[p.name], true
+		case "header":
+			values = r.Header.Values(p.name)
+		}
+		field := reflect.Value{}
+		if p.index != nil {
+			field = input.FieldByIndex(p.index)
+		}
+		p.bind(&check, values, field)
+	}
+	if len(known) > 0 {
+		for _, name := range sortedKeys(query) {
+			if !known[name] {
+				check.fail(clip(name), "unknown", "is no parameter of this operation")
+			}
+		}
+	}
+	return check.faults
+}
+
+func (p param) bind(check *rules, values []string, field reflect.Value) {
+	switch {
+	case len(values) == 0 && p.required:
+		check.fail(p.name, "required", "is required")
+		return
+	case len(values) == 0:
+		if p.schema.Default != nil {
+			set(field, reflect.ValueOf(p.schema.Default))
+		}
+		return
+	case len(values) > 1:
+		check.fail(p.name, "repeated", "must be given once")
+		return
+	}
+	text := values[0]
+	before := len(check.faults)
+	switch {
+	case !utf8.ValidString(text):
+		check.fail(p.name, "invalid_format", "must be valid UTF-8")
+	case p.schema.Type == huma.TypeInteger:
+		check.checkInteger(p.name, p.schema, text)
+	default:
+		check.checkString(p.name, p.schema, text)
+	}
+	if len(check.faults) > before || !field.IsValid() {
+		return
+	}
+	switch field.Interface().(type) {
+	case uuid.UUID:
+		field.Set(reflect.ValueOf(uuid.MustParse(text)))
+	case int:
+		n, _ := strconv.Atoi(text) // checked above
+		field.SetInt(int64(n))
+	default:
+		set(field, reflect.ValueOf(text))
+	}
+}
+
+// set sets a field, or what it points to, to a value of its kind.
+func set(field, value reflect.Value) {
+	if field.Kind() == reflect.Pointer {
+		field.Set(reflect.New(field.Type().Elem()))
+		field = field.Elem()
+	}
+	field.Set(value.Convert(field.Type()))
+}
+
+// document adds the parameters to an operation's description.
+func document(op *huma.Operation, params []param) {
+	for _, p := range params {
+		op.Parameters = append(op.Parameters, &huma.Param{Name: p.name, In: p.in, Required: p.required,
+			Description: p.schema.Description, Schema: p.schema})
+	}
+}
+
+// clip shortens what a client sent before it is sent back.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,238 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+)
+
+// number is a JSON number as the client wrote it: nothing is rounded before a rule has looked at it.
+type number string
+
+// parseJSON reads one JSON value: nil, bool, string, number, []any or map[string]any. It refuses what two
+// readers could read in two ways: duplicate members, invalid UTF-8, lone surrogates, trailing bytes.
+func parseJSON(body []byte) (any, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(body))
+	v, err := parseValue(d)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.ReadToken(); err != io.EOF {
+		return nil, fmt.Errorf("bytes after the value")
+	}
+	return v, nil
+}
+
+// numbers writes a parsed value's numbers as they came.
+var numbers = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, n number) error {
+	return e.WriteValue(jsontext.Value(n))
+}))
+
+func parseValue(d *jsontext.Decoder) (any, error) {
+	t, err := d.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch t.Kind() {
+	case 'n':
+		return nil, nil
+	case 't', 'f':
+		return t.Bool(), nil
+	case '"':
+		return t.String(), nil
+	case '0':
+		return number(t.String()), nil
+	case '[':
+		array := []any{}
+		for d.PeekKind() != ']' {
+			v, err := parseValue(d)
+			if err != nil {
+				return nil, err
+			}
+			array = append(array, v)
+		}
+		_, err := d.ReadToken()
+		return array, err
+	}
+	object := map[string]any{}
+	for d.PeekKind() != '}' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		key := name.String()
+		if object[key], err = parseValue(d); err != nil {
+			return nil, err
+		}
+	}
+	_, err = d.ReadToken()
+	return object, err
+}
+
+// rules judges values by the schema that the OpenAPI document shows, and collects the fields at fault.
+type rules struct {
+	registry huma.Registry
+	faults   []fault.Field
+}
+
+// mostFaults bounds what an answer reports; the rest is no less at fault.
+const mostFaults = 100
+
+func (r *rules) fail(path, code, format string, args ...any) {
+	if len(r.faults) < mostFaults {
+		r.faults = append(r.faults, fault.Field{Name: path, Code: code, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (r *rules) check(path string, s *huma.Schema, v any) {
+	for s.Ref != "" {
+		s = r.registry.SchemaFromRef(s.Ref)
+	}
+	if v == nil {
+		if !s.Nullable {
+			r.fail(path, "invalid_type", "must be %s, not null", article(s.Type))
+		}
+		return
+	}
+	switch s.Type {
+	case huma.TypeBoolean:
+		if _, ok := v.(bool); !ok {
+			r.wrongType(path, s)
+		}
+	case huma.TypeInteger:
+		n, ok := v.(number)
+		if !ok {
+			r.wrongType(path, s)
+			return
+		}
+		r.checkInteger(path, s, string(n))
+	case huma.TypeString:
+		text, ok := v.(string)
+		if !ok {
+			r.wrongType(path, s)
+			return
+		}
+		r.checkString(path, s, text)
+	case huma.TypeArray:
+		array, ok := v.([]any)
+		if !ok {
+			r.wrongType(path, s)
+			return
+		}
+		r.checkArray(path, s, array)
+	case huma.TypeObject:
+		object, ok := v.(map[string]any)
+		if !ok {
+			r.wrongType(path, s)
+			return
+		}
+		r.checkObject(path, s, object)
+	}
+}
+
+func (r *rules) wrongType(path string, s *huma.Schema) {
+	r.fail(path, "invalid_type", "must be %s", article(s.Type))
+}
+
+func article(kind string) string {
+	if strings.ContainsRune("aeiou", rune(kind[0])) {
+		return "an " + kind
+	}
+	return "a " + kind
+}
+
+var integerPattern = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
+
+func (r *rules) checkInteger(path string, s *huma.Schema, text string) {
+	if !integerPattern.MatchString(text) {
+		r.fail(path, "invalid_type", "must be an integer, written without fraction or exponent")
+		return
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
+		r.fail(path, "out_of_range", "must be an integer of at most 64 bits")
+	case s.Minimum != nil && n < int64(*s.Minimum):
+		r.fail(path, "out_of_range", "must be at least %d", int64(*s.Minimum))
+	case s.Maximum != nil && n > int64(*s.Maximum):
+		r.fail(path, "out_of_range", "must be at most %d", int64(*s.Maximum))
+	}
+}
+
+func (r *rules) checkString(path string, s *huma.Schema, text string) {
+	length := utf8.RuneCountInString(text)
+	switch {
+	case strings.ContainsRune(text, 0):
+		r.fail(path, "invalid_format", "must not contain the character NUL")
+	case s.MinLength != nil && length < *s.MinLength:
+		r.fail(path, "too_short", "must be at least %d characters", *s.MinLength)
+	case s.MaxLength != nil && length > *s.MaxLength:
+		r.fail(path, "too_long", "must be at most %d characters", *s.MaxLength)
+	case s.Format == "uuid" && !isUUID(text):
+		r.fail(path, "invalid_format", "must be a UUID")
+	case len(s.Enum) > 0 && !slices.Contains(s.Enum, any(text)):
+		r.fail(path, "not_allowed", "must be one of %s", list(s.Enum))
+	}
+}
+
+func (r *rules) checkArray(path string, s *huma.Schema, array []any) {
+	switch {
+	case s.MinItems != nil && len(array) < *s.MinItems:
+		r.fail(path, "too_short", "must have at least %d items", *s.MinItems)
+		return
+	case s.MaxItems != nil && len(array) > *s.MaxItems:
+		r.fail(path, "too_long", "must have at most %d items", *s.MaxItems)
+		return
+	}
+	for i, item := range array {
+		r.check(join(path, strconv.Itoa(i)), s.Items, item)
+	}
+}
+
+func (r *rules) checkObject(path string, s *huma.Schema, object map[string]any) {
+	for _, name := range s.Required {
+		if _, ok := object[name]; !ok {
+			r.fail(join(path, name), "required", "is required")
+		}
+	}
+	for _, name := range sortedKeys(s.Properties) {
+		if v, ok := object[name]; ok {
+			r.check(join(path, name), s.Properties[name], v)
+		}
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func list(values []any) string {
+	var b strings.Builder
+	for i, v := range values {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, v)
+	}
+	return b.String()
+}
+
+// isUUID reports whether text is a UUID in its usual spelling, and in no other that parsers take.
+func isUUID(text string) bool {
+	return len(text) == 36 && uuid.Validate(text) == nil
+}

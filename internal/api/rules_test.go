@@ -1,0 +1,156 @@
+package api
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseJSON(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", " ", "{", "}", "nul", "'a'", `{"a":1}x`, `{"a":1}{}`, `{"a":1,"a":2}`, `{"a":{"b":1,"b":1}}`, `{"a":1,"\u0061":2}`,
+		"{\"a\":\"\xff\"}", `{"a":"\ud800"}`, `{"a":"\udc00\ud800"}`, "\ufeff{}", "{\"a\":\"\x00\"}", `{"a":01}`, `{"a":+1}`, `{"a":.5}`,
+		`{"a":NaN}`, `{"a":Infinity}`, `{/**/}`, `{"a":1,}`, `[1,]`, "{\x00}", strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001),
+		strings.Repeat("[", 500_000), `{"a":` + strings.Repeat("[", 500_000),
+	} {
+		if v, err := parseJSON([]byte(text)); err == nil {
+			t.Errorf("parseJSON(%.40q) = %v, want an error", text, v)
+		}
+	}
+	got, err := parseJSON([]byte(` {"n": null, "b": [true, false], "s": "\u0000é😀", "i": 9223372036854775808, "f": 1e400, "o": {"A": "a", "a": "b"}} `))
+	want := map[string]any{"n": nil, "b": []any{true, false}, "s": "\x00é😀", "i": number("9223372036854775808"), "f": number("1e400"),
+		"o": map[string]any{"A": "a", "a": "b"}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// FuzzParseJSON checks that what is read is what the text says: written out and read again it is the same.
+func FuzzParseJSON(f *testing.F) {
+	for _, text := range []string{`{}`, `{"a":[1,-0,1.5e300,"\ud83d\ude00",null,true]}`, `[[[]]]`, `"\u0000"`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		v, err := parseJSON(text)
+		if err != nil {
+			return
+		}
+		written, err := json.Marshal(v, numbers)
+		if err != nil {
+			t.Fatalf("%q was read as %v, which can't be written: %v", text, v, err)
+		}
+		again, err := parseJSON(written)
+		if err != nil || !reflect.DeepEqual(v, again) {
+			t.Errorf("%q was read as %v, and after writing as %v, %v", text, v, again, err)
+		}
+	})
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	type item struct {
+		ID string `json:"id" format:"uuid"`
+	}
+	type body struct {
+		Name  string  `json:"name" minLength:"2" maxLength:"4"`
+		Kind  string  `json:"kind,omitempty" enum:"a,b"`
+		Count *int64  `json:"count,omitempty" minimum:"-1" maximum:"10"`
+		Big   int64   `json:"big,omitempty"`
+		Note  *string `json:"note,omitempty" nullable:"true"`
+		Yes   bool    `json:"yes,omitempty"`
+		Items []item  `json:"items,omitempty" maxItems:"2"`
+	}
+	_, registry := newOpenAPI()
+	schema := registry.Schema(reflect.TypeFor[body](), true, "")
+	for text, want := range map[string]string{
+		`{"name":"abcd"}`:                                         "",
+		`{"name":"ééée","unknown":[1e400]}`:                       "",
+		`{"name":"ab","note":null,"count":-1}`:                    "",
+		`{}`:                                                      "name required",
+		`{"Name":"ab"}`:                                           "name required",
+		`{"name":null}`:                                           "name invalid_type",
+		`{"name":"a"}`:                                            "name too_short",
+		`{"name":"abcde"}`:                                        "name too_long",
+		`{"name":"a\u0000b"}`:                                     "name invalid_format",
+		`{"name":1}`:                                              "name invalid_type",
+		`{"name":"ab","kind":"c"}`:                                "kind not_allowed",
+		`{"name":"ab","count":11}`:                                "count out_of_range",
+		`{"name":"ab","count":-2}`:                                "count out_of_range",
+		`{"name":"ab","count":1.0}`:                               "count invalid_type",
+		`{"name":"ab","count":1e1}`:                               "count invalid_type",
+		`{"name":"ab","count":"5"}`:                               "count invalid_type",
+		`{"name":"ab","count":null}`:                              "count invalid_type",
+		`{"name":"ab","big":9223372036854775807}`:                 "",
+		`{"name":"ab","big":9223372036854775808}`:                 "big out_of_range",
+		`{"name":"ab","big":-9223372036854775809}`:                "big out_of_range",
+		`{"name":"ab","big":` + strings.Repeat("9", 400) + `}`:    "big out_of_range",
+		`{"name":"ab","yes":"true"}`:                              "yes invalid_type",
+		`{"name":"ab","items":{}}`:                                "items invalid_type",
+		`{"name":"ab","items":[{"id":"x"},{}]}`:                   "items.0.id invalid_format items.1.id required",
+		`{"name":"ab","items":[1,2,3]}`:                           "items too_long",
+		`{"name":"ab","items":[[]]}`:                              "items.0 invalid_type",
+		`{"name":"a","kind":1}`:                                   "kind invalid_type name too_short",
+		`{"name":"ab","items":[{"id":"urn:uuid:` + zeros + `"}]}`: "items.0.id invalid_format",
+		`{"name":"ab","items":[{"id":"` + zeros + `"}]}`:          "",
+	} {
+		v, err := parseJSON([]byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		check := rules{registry: registry}
+		check.check("", schema, v)
+		var got []string
+		for _, f := range check.faults {
+			got = append(got, f.Name+" "+f.Code)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%.80s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+const zeros = "00000000-0000-0000-0000-000000000000"
+
+// TestEveryRuleIsKnown fails if a schema of the document asks for something that the rules do not judge.
+func TestEveryRuleIsKnown(t *testing.T) {
+	t.Parallel()
+	s := New(Config{})
+	seen := map[*huma.Schema]bool{}
+	var look func(where string, schema *huma.Schema)
+	look = func(where string, schema *huma.Schema) {
+		for schema.Ref != "" {
+			schema = s.registry.SchemaFromRef(schema.Ref)
+		}
+		if seen[schema] {
+			return
+		}
+		seen[schema] = true
+		if schema.Pattern != "" || schema.ExclusiveMinimum != nil || schema.ExclusiveMaximum != nil || schema.MultipleOf != nil || schema.UniqueItems ||
+			schema.OneOf != nil || schema.AnyOf != nil || schema.AllOf != nil || schema.Not != nil || schema.MinProperties != nil || schema.MaxProperties != nil ||
+			schema.Type == huma.TypeNumber || len(schema.DependentRequired) > 0 {
+			t.Errorf("%s has a rule that is not judged", where)
+		}
+		if schema.Format != "" && schema.Format != "uuid" && schema.Format != "int32" && schema.Format != "int64" {
+			t.Errorf("%s has the format %s, which is not judged", where, schema.Format)
+		}
+		for name, p := range schema.Properties {
+			look(where+"."+name, p)
+		}
+		if schema.Items != nil {
+			look(where+"[]", schema.Items)
+		}
+	}
+	for _, rt := range s.routes {
+		if rt.body != nil {
+			look(rt.op.ID, rt.body)
+		}
+		for _, p := range rt.params {
+			look(rt.op.ID+" "+p.name, p.schema)
+		}
+	}
+}

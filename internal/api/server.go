@@ -1,0 +1,137 @@
+// Package api is the platform API: the operations on users, projects, and what belongs to a project.
+//
+// An operation is declared once, in the file of its entity, see [Operation]. A request goes through
+// op.go (who asks, what is sent, where it acts, which rules it keeps) into the operation's handler, which calls
+// the package that knows the entity. envelope.go writes the answer. No other package imports huma.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"path"
+	"strings"
+	"sync/atomic"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"socle/internal/blob"
+	"socle/internal/httpx"
+	"socle/internal/job"
+	"socle/internal/password"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+	"socle/internal/token"
+)
+
+// Config is what the API works with.
+type Config struct {
+	Platform   *platform.Store
+	Projects   *tenant.Registry
+	Blobs      *blob.Store
+	Passwords  *password.Hasher
+	Keyring    *token.Keyring
+	Lifecycle  tenant.Lifecycle
+	Jobs       *job.Queue
+	PublicURL  string // without a slash at its end
+	SetupToken string // what makes the first user the administrator, from anywhere
+	SignUp     bool   // whether strangers may create a user
+	RateLimit  bool
+	Log        *slog.Logger
+}
+
+// Server is the platform API.
+type Server struct {
+	platform   *platform.Store
+	projects   *tenant.Registry
+	blobs      *blob.Store
+	passwords  *password.Hasher
+	keyring    atomic.Pointer[token.Keyring]
+	lifecycle  tenant.Lifecycle
+	jobs       *job.Queue
+	publicURL  string
+	setupToken string
+	signUp     bool
+	rateLimit  bool
+	log        *slog.Logger
+
+	mux      *http.ServeMux
+	openapi  *huma.OpenAPI
+	registry huma.Registry
+	routes   []*route
+}
+
+// New returns the API with all its operations.
+func New(c Config) *Server {
+	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords, lifecycle: c.Lifecycle, jobs: c.Jobs,
+		publicURL: c.PublicURL, setupToken: c.SetupToken, signUp: c.SignUp, rateLimit: c.RateLimit, log: c.Log, mux: http.NewServeMux()}
+	s.SetKeyring(c.Keyring)
+	s.openapi, s.registry = newOpenAPI()
+	s.registerUsers()
+	s.registerProjects()
+	s.registerTables()
+	s.registerFunctions()
+	s.registerForms()
+	s.registerContainers()
+	s.registerFiles()
+	s.registerBackups()
+	return s
+}
+
+// SetKeyring replaces the keys that access tokens are signed and verified with.
+func (s *Server) SetKeyring(k *token.Keyring) { s.keyring.Store(k) }
+
+// JWKS returns the public keys of access tokens.
+func (s *Server) JWKS() []byte { return s.keys().JWKS() }
+
+func (s *Server) keys() *token.Keyring { return s.keyring.Load() }
+
+// ServeHTTP answers any request: an operation's, or with an envelope that says that there is none.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A path with empty or dotted parts names nothing; ServeMux would answer with a redirect.
+	if p := r.URL.Path; p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/") || strings.ContainsRune(p, '\\') {
+		Fail(w, r, http.StatusBadRequest, "invalid_path", "the path has an empty or a dotted part")
+		return
+	}
+	handler, pattern := s.mux.Handler(r)
+	if pattern != "" {
+		s.mux.ServeHTTP(w, r)
+		return
+	}
+	if allow := allowed(handler, r); allow != "" {
+		w.Header().Set("Allow", allow)
+		Fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path takes "+allow)
+		return
+	}
+	Fail(w, r, http.StatusNotFound, "unknown_route", "there is no such route")
+}
+
+// allowed returns the methods that ServeMux would name in a 405; "" if it would answer 404.
+func allowed(handler http.Handler, r *http.Request) string {
+	probe := &header{http.Header{}}
+	handler.ServeHTTP(probe, r)
+	return probe.Header().Get("Allow")
+}
+
+// header is a ResponseWriter that keeps the headers alone.
+type header struct{ h http.Header }
+
+func (w *header) Header() http.Header         { return w.h }
+func (w *header) Write(b []byte) (int, error) { return len(b), nil }
+func (w *header) WriteHeader(int)             {}
+
+// Panicked answers for an operation that panicked.
+func (s *Server) Panicked(w http.ResponseWriter, r *http.Request) {
+	writeFailure(w, r, errPanic, []int{http.StatusInternalServerError})
+}
+
+// count counts an attempt of the kind that a limit names, by the client's network and by an account.
+func (s *Server) count(ctx context.Context, byAddress, byAccount platform.Limit, account string) error {
+	if !s.rateLimit {
+		return nil
+	}
+	if err := s.platform.Attempt(ctx, byAddress, httpx.Network(httpx.From(ctx).Client)); err != nil {
+		return err
+	}
+	return s.platform.Attempt(ctx, byAccount, account)
+}

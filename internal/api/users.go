@@ -1,0 +1,282 @@
+package api
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/httpx"
+	"socle/internal/platform"
+	"socle/internal/token"
+)
+
+var errPanic = errors.New("panic")
+
+// Limits of sign-up and log-in. Successful log-ins don't count, so that nobody is locked out of what they know
+// the password of by their own use; failures of others lock an account for one window at most.
+var (
+	signUpsByAddress = platform.Limit{Name: "sign-up address", Most: 60, Window: time.Minute}
+	signUpsByAccount = platform.Limit{Name: "sign-up account", Most: 30, Window: 10 * time.Minute}
+	logInsByAddress  = platform.Limit{Name: "log-in address", Most: 20, Window: 5 * time.Minute}
+	logInsByAccount  = platform.Limit{Name: "log-in account", Most: 10, Window: 5 * time.Minute}
+)
+
+const refreshLife = 30 * 24 * time.Hour
+
+// tokens is what a session is used with.
+type tokens struct {
+	Token            string    `json:"token" doc:"A JWT for the Authorization header."`
+	TokenType        string    `json:"tokenType" enum:"Bearer"`
+	ExpiresAt        time.Time `json:"expiresAt"`
+	RefreshToken     string    `json:"refreshToken"`
+	RefreshExpiresAt time.Time `json:"refreshExpiresAt"`
+}
+
+type signedInUser = Answer[platform.User, tokens]
+
+func (s *Server) registerUsers() {
+	open(s, createUser, s.createUser)
+	open(s, login, s.login)
+	openChecked(s, updateUser, s.updateUser, s.mayUpdateUser)
+}
+
+var createUser = Operation{
+	ID: "createUser", Method: "POST", Path: "/users", Summary: "Create a user", Access: whoever, Errors: []int{400, 429, 500},
+	Notes: "The user gets an organization of their own, and is signed in. The first user of an instance becomes its administrator if the request comes straight from the " +
+		"machine that it runs on, or carries the set-up token that the server printed. " +
+		"Where sign-up is closed, only that user and those whom an administrator makes, with a bearer token, are taken.",
+}
+
+type createUserInput struct {
+	Body struct {
+		Username   string `json:"username" doc:"3 to 100 letters, digits, _ or -."`
+		Email      string `json:"email" maxLength:"254"`
+		Password   string `json:"password"`
+		Bio        string `json:"bio,omitempty" maxLength:"500"`
+		SetupToken string `json:"setup_token,omitempty" maxLength:"100"`
+	}
+}
+
+func (s *Server) createUser(ctx context.Context, in *createUserInput) (signedInUser, error) {
+	claim := s.mayClaim(ctx, in.Body.SetupToken)
+	if err := s.maySignUp(ctx, claim); err != nil {
+		return signedInUser{}, err
+	}
+	if err := s.count(ctx, signUpsByAddress, signUpsByAccount, platform.EmailKey(in.Body.Email)); err != nil {
+		return signedInUser{}, err
+	}
+	username, usernameErr := platform.CleanUsername(in.Body.Username)
+	email, emailErr := platform.CleanEmail(in.Body.Email)
+	if err := joined(usernameErr, emailErr, s.passwords.Check(in.Body.Password, email, username)); err != nil {
+		return signedInUser{}, err
+	}
+	hash, err := s.passwords.Hash(ctx, in.Body.Password)
+	if err != nil {
+		return signedInUser{}, err
+	}
+	var answer signedInUser
+	err = s.platform.InTx(ctx, func(tx *platform.Store) error {
+		user, err := tx.CreateUser(ctx, platform.NewUser{Username: username, Email: email, Bio: in.Body.Bio,
+			PasswordHash: hash, Claim: claim})
+		if err != nil {
+			return err
+		}
+		answer, err = s.signIn(ctx, tx, user, hash)
+		return err
+	})
+	return answer, err
+}
+
+// maySignUp fails with Invalid, since the operation knows no other refusal, if sign-up is closed to the caller.
+func (s *Server) maySignUp(ctx context.Context, claim bool) error {
+	if s.signUp || caller(ctx).Administrator {
+		return nil
+	}
+	closed := fault.New(fault.Invalid, "this server takes no sign-ups").WithCode("sign_up_closed")
+	if !claim {
+		return closed
+	}
+	claimed, err := s.platform.Claimed(ctx)
+	if err == nil && claimed {
+		return closed
+	}
+	return err
+}
+
+// mayClaim reports whether a request may make its user the administrator of an instance that has none.
+func (s *Server) mayClaim(ctx context.Context, setupToken string) bool {
+	request := httpx.From(ctx)
+	return request.Direct && request.Client.IsLoopback() ||
+		subtle.ConstantTimeCompare([]byte(setupToken), []byte(s.setupToken)) == 1
+}
+
+var login = Operation{
+	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: anyone, Errors: []int{400, 401, 429, 500},
+	Notes: "The token is in the metadata and in the answer's Authorization header.",
+}
+
+type loginInput struct {
+	Body struct {
+		Email    string `json:"email"`
+		Password string `json:"password"`
+	}
+}
+
+func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error) {
+	account, address := platform.EmailKey(in.Body.Email), httpx.Network(httpx.From(ctx).Client)
+	if err := s.mayLogIn(ctx, address, account); err != nil {
+		return signedInUser{}, err
+	}
+	user, hash, err := s.platform.Credentials(ctx, in.Body.Email)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return signedInUser{}, err
+	}
+	// An unknown address has no hash, and is judged in the same time.
+	ok, err := s.passwords.Verify(ctx, hash, in.Body.Password)
+	if err != nil {
+		return signedInUser{}, err
+	}
+	if !ok || user.Status != "active" {
+		if err := s.count(ctx, logInsByAddress, logInsByAccount, account); err != nil {
+			return signedInUser{}, err
+		}
+		return signedInUser{}, fault.New(fault.Unauthenticated, "the e-mail address or the password is wrong").WithCode("invalid_credentials")
+	}
+	// Asked again, for guesses that were all sent before one was counted: no more of them than the limit get an answer.
+	if err := s.mayLogIn(ctx, address, account); err != nil {
+		return signedInUser{}, err
+	}
+	return s.signIn(ctx, s.platform, user, hash)
+}
+
+// mayLogIn fails with TooMany if the address or the account has had all the failures that it may have.
+func (s *Server) mayLogIn(ctx context.Context, address, account string) error {
+	if !s.rateLimit {
+		return nil
+	}
+	if err := s.platform.Attempts(ctx, logInsByAddress, address); err != nil {
+		return err
+	}
+	return s.platform.Attempts(ctx, logInsByAccount, account)
+}
+
+// signIn opens a session of a user whose password has this hash.
+func (s *Server) signIn(ctx context.Context, store *platform.Store, user platform.User, hash string) (signedInUser, error) {
+	now := time.Now()
+	refresh, refreshExpires := token.NewSecret(), now.Add(refreshLife)
+	session, err := store.CreateSession(ctx, user.UUID, hash, token.Hash(refresh), refreshExpires)
+	if err != nil {
+		return signedInUser{}, err
+	}
+	access, claims, err := s.keys().Sign(user.UUID, session, now)
+	if err != nil {
+		return signedInUser{}, err
+	}
+	return signedInUser{
+		Content: user,
+		Metadata: tokens{Token: access, TokenType: "Bearer", ExpiresAt: claims.ExpiresAt,
+			RefreshToken: refresh, RefreshExpiresAt: refreshExpires},
+		Header: http.Header{"Authorization": {"Bearer " + access}, "Cache-Control": {"no-store"}},
+	}, nil
+}
+
+var updateUser = Operation{
+	ID: "updateUser", Method: "PUT", Path: "/users/{userUUID}", Summary: "Change a user", Access: signedIn, Errors: specifiedWithBody,
+	Notes: "Users change themselves, an administrator anyone. What the body does not name stays as it is. A new password ends every other session of the user.",
+}
+
+type updateUserInput struct {
+	UUID uuid.UUID `path:"userUUID" format:"uuid"`
+	Body struct {
+		Username *string `json:"username,omitempty" doc:"3 to 100 letters, digits, _ or -."`
+		Email    *string `json:"email,omitempty" maxLength:"254"`
+		Password *string `json:"password,omitempty"`
+		Bio      *string `json:"bio,omitempty" maxLength:"500"`
+	}
+}
+
+// mayUpdateUser answers alike for another user and for nobody.
+func (s *Server) mayUpdateUser(ctx context.Context, in *updateUserInput) error {
+	c := caller(ctx)
+	if c.User == in.UUID {
+		return nil
+	}
+	other := fault.New(fault.Unauthenticated, "this is not you").WithCode("not_yourself")
+	if !c.Administrator {
+		return other
+	}
+	_, err := s.platform.GetUser(ctx, in.UUID)
+	if fault.Is(err, fault.NotFound) {
+		return other
+	}
+	return err
+}
+
+func (s *Server) updateUser(ctx context.Context, in *updateUserInput) (platform.User, error) {
+	if err := s.mayUpdateUser(ctx, in); err != nil {
+		return platform.User{}, err
+	}
+	b := in.Body
+	if b.Username == nil && b.Email == nil && b.Password == nil && b.Bio == nil {
+		return platform.User{}, fault.New(fault.Unprocessable, "the body names nothing that can be changed").WithCode("nothing_to_change")
+	}
+	before, err := s.platform.GetUser(ctx, in.UUID)
+	if err != nil {
+		return platform.User{}, err
+	}
+	update := platform.UserUpdate{Bio: b.Bio}
+	var errs []error
+	if b.Username != nil {
+		name, err := platform.CleanUsername(*b.Username)
+		update.Username, errs = &name, append(errs, err)
+		before.Username = name
+	}
+	if b.Email != nil {
+		email, err := platform.CleanEmail(*b.Email)
+		update.Email, errs = &email, append(errs, err)
+		before.Email = email
+	}
+	if b.Password != nil {
+		errs = append(errs, s.passwords.Check(*b.Password, before.Email, before.Username))
+	}
+	if err := joined(errs...); err != nil {
+		return platform.User{}, err
+	}
+	if b.Password != nil {
+		hash, err := s.passwords.Hash(ctx, *b.Password)
+		if err != nil {
+			return platform.User{}, err
+		}
+		update.PasswordHash = &hash
+	}
+	return s.platform.UpdateUser(ctx, in.UUID, caller(ctx).Session, update)
+}
+
+// joined makes one failure of several that blame a field each. Anything else among them comes first.
+func joined(errs ...error) error {
+	var all *fault.Error
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		e := fault.Of(err)
+		if e.Kind != fault.Unprocessable {
+			return err
+		}
+		if all == nil {
+			copied := *e
+			all = &copied
+			continue
+		}
+		all.Fields = append(all.Fields, e.Fields...)
+	}
+	if all == nil {
+		return nil
+	}
+	return all
+}
