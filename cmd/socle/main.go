@@ -1,0 +1,19 @@
+// Command socle turns PostgreSQL into a backend platform.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"socle/internal/cli"
+)
+
+func main() {
+	// The signals stay caught until the end: a second one does not cut the stopping short.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}

@@ -1,0 +1,195 @@
+// Package cli is the command line: socle serve, and the commands beside it. Results go to stdout, everything else to
+// stderr; the exit status is 0, 1 for a failure, 2 for a command that was used wrongly.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"socle/internal/api"
+	"socle/internal/config"
+	"socle/internal/server"
+)
+
+// errUsage marks an error of whoever typed the command.
+var errUsage = errors.New("usage")
+
+// Run runs the command that args name, and returns the exit status.
+func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	root := &cobra.Command{
+		Use: "socle", Short: "One binary that turns PostgreSQL into a backend",
+		SilenceErrors: true, SilenceUsage: true,
+		Args: noCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
+	env := environment{environ: environ}
+	root.AddCommand(serve(env), migrate(env), admin(env), doctor(env), openapi(), version())
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "socle:", oneLine(err.Error()))
+	if errors.Is(err, errUsage) {
+		return 2
+	}
+	return 1
+}
+
+// oneLine puts the lines of an error into one.
+func oneLine(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		switch said := b.String(); {
+		case said == "":
+		case strings.HasSuffix(said, ":"):
+			b.WriteByte(' ')
+		default:
+			b.WriteString("; ")
+		}
+		b.WriteString(strings.TrimSpace(line))
+	}
+	return b.String()
+}
+
+// environment reads the configuration of a command.
+type environment struct{ environ []string }
+
+// flags gives a command a flag for each setting.
+func (e environment) flags(cmd *cobra.Command) {
+	for _, s := range config.Settings() {
+		cmd.Flags().String(s.Flag, s.Default, s.Meaning)
+	}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\n%s", cmd.Short, cmd.UseLine(), config.Help())
+	})
+}
+
+// config returns the configuration, and the log that it asks for.
+func (e environment) config(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
+	given := map[string]string{}
+	for _, s := range config.Settings() {
+		if f := cmd.Flags().Lookup(s.Flag); f != nil && f.Changed {
+			given[s.Flag] = f.Value.String()
+		}
+	}
+	c, err := config.Load(e.environ, given)
+	if err != nil {
+		return c, nil, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	options := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == "json" {
+		return c, slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), options)), nil
+	}
+	return c, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), options)), nil
+}
+
+func serve(e environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve [flags]", Short: "Serve the platform API", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, log, err := e.config(cmd)
+			if err != nil {
+				return err
+			}
+			s, err := server.Start(cmd.Context(), c, log)
+			if err != nil {
+				return err
+			}
+			welcome(cmd.OutOrStdout(), s)
+			return s.Run(cmd.Context())
+		},
+	}
+	e.flags(cmd)
+	return cmd
+}
+
+// welcome says where the server is, and what to do next.
+func welcome(w io.Writer, s *server.Server) {
+	fmt.Fprintf(w, "Socle is ready at %s\nAPI reference: %s/docs\n", s.URL, s.URL)
+	if s.SetupToken != "" {
+		fmt.Fprintf(w, "\nNobody administrates this instance yet. The first user who signs up from this machine will:\n\n"+
+			"  curl -X POST %s/users -d '{\"username\": \"ada\", \"email\": \"ada@example.com\", \"password\": \"correct horse battery\"}'\n\n"+
+			"From elsewhere, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
+	}
+}
+
+func migrate(e environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "migrate [flags]", Short: "Bring the databases up to date, and serve nothing", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, log, err := e.config(cmd)
+			if err != nil {
+				return err
+			}
+			if err := server.Migrate(cmd.Context(), c, log); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "All databases are up to date.")
+			return nil
+		},
+	}
+	e.flags(cmd)
+	return cmd
+}
+
+func openapi() *cobra.Command {
+	return &cobra.Command{
+		Use: "openapi", Short: "Print the OpenAPI document", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(api.Document())
+			return err
+		},
+	}
+}
+
+func version() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "socle", Version())
+			return err
+		},
+	}
+}
+
+// Version returns the version of the module that the binary was built from, or its revision.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "devel " + s.Value
+		}
+	}
+	return "devel"
+}
+
+// noCommand is for a command that only has commands under it: what is left over was meant to be one.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%w: there is no command %q; see %s --help", errUsage, args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%w: %s takes no argument, and got %q", errUsage, cmd.Name(), args[0])
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"socle/internal/config"
+	"socle/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// run runs a command in a data folder of its own.
+func run(t *testing.T, environ []string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	var out, log bytes.Buffer
+	status = Run(t.Context(), args, append([]string{"SOCLE_DATA_DIR=" + t.TempDir()}, environ...), &out, &log)
+	return out.String(), log.String(), status
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args    []string
+		environ []string
+		status  int
+		says    string
+	}{
+		{args: []string{"sreve"}, status: 2, says: "sreve"},
+		{args: []string{"serve", "now"}, status: 2, says: `"now"`},
+		{args: []string{"serve", "--adr", "x"}, status: 2, says: "--adr"},
+		{args: []string{"serve", "--addr", "nowhere"}, status: 2, says: "nowhere"},
+		{args: []string{"serve"}, environ: []string{"SOCLE_PASWORD_MIN=9"}, status: 2, says: "SOCLE_PASSWORD_MIN"},
+		{args: []string{"admin", "make"}, status: 2, says: "make"},
+		{args: []string{"migrate"}, environ: []string{"SOCLE_POSTGRES_BIN=/nowhere"}, status: 1, says: "/nowhere"},
+	} {
+		out, log, status := run(t, test.environ, test.args...)
+		if status != test.status || out != "" || !strings.HasPrefix(log, "socle: ") || strings.Count(log, "\n") != 1 || !strings.Contains(log, test.says) {
+			t.Errorf("socle %v: got status %d, %q, %q, want status %d and one line with %q", test.args, status, out, log, test.status, test.says)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"serve", "--help"}, {"migrate", "--help"}, {"doctor", "--help"}} {
+		out, log, status := run(t, nil, args...)
+		if status != 0 || log != "" {
+			t.Errorf("socle %v: got status %d, %q", args, status, log)
+		}
+		for _, s := range config.Settings() {
+			if !strings.Contains(out, s.Name) || !strings.Contains(out, "--"+s.Flag) || !strings.Contains(out, s.Meaning) {
+				t.Errorf("socle %v does not explain %s:\n%s", args, s.Name, out)
+			}
+		}
+	}
+}
+
+func TestPrints(t *testing.T) {
+	t.Parallel()
+	out, _, status := run(t, nil, "version")
+	if status != 0 || !strings.HasPrefix(out, "socle ") {
+		t.Errorf("version: got status %d, %q", status, out)
+	}
+	out, _, status = run(t, nil, "openapi")
+	if status != 0 || !json.Valid([]byte(out)) {
+		t.Errorf("openapi: got status %d, %q", status, out)
+	}
+	out, _, status = run(t, nil)
+	if status != 0 || !strings.Contains(out, "serve") {
+		t.Errorf("without a command: got status %d, %q", status, out)
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	database := "SOCLE_DATABASE_URL=" + pgtest.URL(t)
+	for _, test := range []struct {
+		environ []string
+		status  int
+		says    []string
+	}{
+		{environ: []string{database}, status: 0, says: []string{"ok    storage", "ok    database", "ok    clock", "warn  access"}},
+		{environ: []string{database, "SOCLE_POSTGRES_BIN=/nowhere"}, status: 1, says: []string{"FAIL  programs", "ok    storage"}},
+		{environ: []string{database, "SOCLE_STORAGE_URL=file:///dev/null/x"}, status: 1, says: []string{"FAIL  storage", "ok    database"}},
+		{environ: []string{"SOCLE_DATABASE_URL=postgres://socle:canary1@127.0.0.1:1/x"}, status: 1, says: []string{"FAIL  database", "ok    storage"}},
+	} {
+		out, log, status := run(t, test.environ, "doctor")
+		if status != test.status {
+			t.Errorf("doctor with %v: got status %d, %q, want %d\n%s", test.environ, status, log, test.status, out)
+		}
+		for _, s := range test.says {
+			if !strings.Contains(out, s) {
+				t.Errorf("doctor with %v does not say %q:\n%s", test.environ, s, out)
+			}
+		}
+		if strings.Contains(out+log, "canary1") {
+			t.Errorf("doctor shows a password:\n%s%s", out, log)
+		}
+	}
+}
+
+// TestCreateAdministrator reads the password from where the command's own standard input is.
+func TestCreateAdministrator(t *testing.T) {
+	database := "SOCLE_DATABASE_URL=" + pgtest.URL(t)
+	create := func(password string, args ...string) (stdout, stderr string, status int) {
+		t.Helper()
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if _, err := w.WriteString(password + "\n"); err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		before := os.Stdin
+		os.Stdin = r
+		defer func() { os.Stdin = before }()
+		return run(t, []string{database}, append([]string{"admin", "create"}, args...)...)
+	}
+	for _, test := range []struct {
+		password, username, email string
+		says                      string // "" if it succeeds
+	}{
+		{"short", "ada", "ada@example.com", "password"},
+		{"correct horse battery", "a", "ada@example.com", "username"},
+		{"correct horse battery", "ada", "nobody", "email"},
+		{"correct horse battery", "ada", "ada@example.com", ""},
+		{"correct horse battery", "ada", "other@example.com", "taken"},
+	} {
+		out, log, status := create(test.password, "--username", test.username, "--email", test.email)
+		if test.says == "" && (status != 0 || !strings.Contains(out, test.username)) {
+			t.Errorf("%v: got status %d, %q, %q", test, status, out, log)
+		}
+		if test.says != "" && (status != 1 || !strings.Contains(log, test.says) || strings.Contains(log, test.password)) {
+			t.Errorf("%v: got status %d, %q", test, status, log)
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"one":                         "one",
+		"one:\n\ttwo\n\tthree\n":      "one: two; three",
+		"failed to connect:\n a: b\n": "failed to connect: a: b",
+	} {
+		if got := oneLine(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"socle/internal/blob"
+	"socle/internal/config"
+	"socle/internal/pg"
+	"socle/internal/pgserver"
+	"socle/internal/server"
+)
+
+// patched are the releases of PostgreSQL from which on no known hole concerns Socle, by major version.
+var patched = map[int]int{15: 150019, 16: 160015, 17: 170011, 18: 180006}
+
+// finding is what doctor says of one thing that it looked at.
+type finding struct {
+	what   string
+	detail string
+	err    error
+	warn   bool
+}
+
+func doctor(e environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "doctor [flags]", Short: "Look for what is wrong: programs, database, storage, clock", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, _, err := e.config(cmd)
+			if err != nil {
+				return err
+			}
+			sick := 0
+			for _, f := range examine(cmd.Context(), c) {
+				mark := "ok  "
+				if f.warn {
+					mark = "warn"
+				}
+				if f.err != nil {
+					mark, f.detail = "FAIL", f.err.Error()
+					sick++
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", mark, f.what, f.detail)
+			}
+			if sick > 0 {
+				return fmt.Errorf("%d of the checks failed", sick)
+			}
+			return nil
+		},
+	}
+	e.flags(cmd)
+	return cmd
+}
+
+func examine(ctx context.Context, c config.Config) []finding {
+	return append([]finding{examineBinaries(c), examineStorage(ctx, c)}, examineDatabase(ctx, c)...)
+}
+
+func examineBinaries(c config.Config) finding {
+	b, err := pgserver.Find(c.PostgresBin)
+	if err != nil {
+		return finding{what: "programs", err: err}
+	}
+	for _, name := range []string{"pg_dump", "pg_restore"} {
+		if _, err := os.Stat(b.Path(name)); err != nil {
+			return finding{what: "programs", err: fmt.Errorf("%s is missing from %s", name, b.Dir)}
+		}
+	}
+	f := finding{what: "programs", detail: fmt.Sprintf("PostgreSQL %s in %s", release(b.Version), b.Dir)}
+	if least, ok := patched[b.Version/10000]; ok && b.Version < least {
+		f.warn = true
+		f.detail += ": install " + release(least) + " or newer, which closes known holes"
+	}
+	return f
+}
+
+func release(version int) string { return fmt.Sprintf("%d.%d", version/10000, version%10000) }
+
+func examineStorage(ctx context.Context, c config.Config) finding {
+	f := finding{what: "storage", detail: c.StorageDir()}
+	blobs, err := blob.Open(c.StorageDir())
+	if err != nil {
+		f.err = err
+		return f
+	}
+	f.err = errors.Join(blobs.Check(ctx), blobs.Close())
+	return f
+}
+
+func examineDatabase(ctx context.Context, c config.Config) []finding {
+	d, _, err := server.Attach(ctx, c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return []finding{{what: "database", err: err}}
+	}
+	defer d.Close(context.WithoutCancel(ctx))
+	before := time.Now()
+	seen, err := pg.One[struct {
+		Version  string
+		Now      time.Time
+		Projects int
+	}](ctx, d.Pool, `
+		select current_setting('server_version') as version, clock_timestamp() as now,
+		       (select count(*) from platform.projects)::int as projects`)
+	if err != nil {
+		return []finding{{what: "database", err: err}}
+	}
+	database := finding{what: "database", detail: fmt.Sprintf("PostgreSQL %s, up to date, %d projects", seen.Version, seen.Projects)}
+	clock := finding{what: "clock", detail: "agrees with the database's"}
+	if gap := seen.Now.Sub(before).Abs(); gap > 5*time.Second {
+		clock.err = fmt.Errorf("it is %s away from the database's: tokens expire too early or too late", gap.Round(time.Second))
+	}
+	return append([]finding{database, clock}, examineAccess(ctx, d)...)
+}
+
+// examineAccess looks for databases that the logins of all projects can connect to. Socle closes its own and, where it may,
+// those of initdb; on a server that others use too there may be more.
+func examineAccess(ctx context.Context, d *server.Database) []finding {
+	open, err := pg.Values[string](ctx, d.Pool, `
+		select datname::text from pg_database
+		where datallowconn and has_database_privilege('public', oid, 'connect')
+		order by datname`)
+	if err != nil {
+		return []finding{{what: "access", err: err}}
+	}
+	if len(open) == 0 {
+		return []finding{{what: "access", detail: "projects reach their own databases alone"}}
+	}
+	f := finding{what: "access", warn: true, detail: "the logins of projects can connect to: " + strings.Join(open, ", ")}
+	f.detail += "; close a database with: revoke connect on database " + pg.Quote(open[0]) + " from public"
+	return []finding{f}
+}

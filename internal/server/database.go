@@ -1,0 +1,258 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/blob"
+	"socle/internal/config"
+	"socle/internal/job"
+	"socle/internal/pg"
+	"socle/internal/pgserver"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+	"socle/internal/token"
+)
+
+const (
+	migrationLock    = 0x50c1e_0001 // an arbitrary constant: whoever migrates the platform database holds it
+	platformPool     = 16           // connections
+	platformDatabase = "socle"
+	startTime        = 60 * time.Second // for PostgreSQL, a recovery included
+	keyKept          = 2 * time.Hour    // longer than a token lives
+)
+
+// Database is the PostgreSQL that the platform runs on: its own, or one that was there.
+type Database struct {
+	URL      string
+	Pool     *pgxpool.Pool
+	Store    *platform.Store
+	Binaries pgserver.Binaries
+	own      *pgserver.Server // nil: not a private one
+	lock     *os.File         // of the data folder, if this database was opened for a command
+	attached bool             // another process started PostgreSQL, and will stop it
+}
+
+// Attach opens the database for a command, which may run beside a server or without one.
+func Attach(ctx context.Context, c config.Config, log *slog.Logger) (d *Database, secret []byte, err error) {
+	lock, err := lockFolder(c.DataDir)
+	busy := errors.Is(err, errBusy)
+	if err != nil && !busy {
+		return nil, nil, err
+	}
+	if secret, err = c.LoadSecretKey(); err == nil {
+		d, err = OpenDatabase(ctx, c, secret, log)
+	}
+	if err != nil {
+		if lock != nil {
+			err = errors.Join(err, lock.Close())
+		}
+		return nil, nil, err
+	}
+	d.lock, d.attached = lock, busy
+	return d, secret, nil
+}
+
+// Migrate brings the platform database and those of all projects up to date.
+func Migrate(ctx context.Context, c config.Config, log *slog.Logger) error {
+	d, secret, err := Attach(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.migrateProjects(ctx, c, secret, log), d.Close(context.WithoutCancel(ctx)))
+}
+
+func (d *Database) migrateProjects(ctx context.Context, c config.Config, secret []byte, log *slog.Logger) error {
+	registry, err := d.Registry(ctx, secret, log)
+	if err != nil {
+		return err
+	}
+	blobs, err := blob.Open(c.StorageDir())
+	if err != nil {
+		return err
+	}
+	defer blobs.Close()
+	return tenant.Lifecycle{Store: d.Store, Registry: registry, Blobs: blobs}.Finish(ctx)
+}
+
+// OpenDatabase starts the private PostgreSQL if the configuration names no other, and brings the platform's
+// tables up to date. Any number of servers may do so at once.
+func OpenDatabase(ctx context.Context, c config.Config, secret []byte, log *slog.Logger) (*Database, error) {
+	binaries, err := pgserver.Find(c.PostgresBin)
+	if err != nil {
+		return nil, err
+	}
+	d := &Database{URL: string(c.DatabaseURL), Binaries: binaries}
+	if d.URL == "" {
+		if err := d.startOwn(ctx, c, secret, log); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.prepare(ctx); err != nil {
+		return nil, errors.Join(err, d.Close(context.WithoutCancel(ctx)))
+	}
+	return d, nil
+}
+
+func (d *Database) startOwn(ctx context.Context, c config.Config, secret []byte, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	own, err := pgserver.Start(ctx, pgserver.Config{
+		Dir: filepath.Join(c.DataDir, "postgres"), Binaries: d.Binaries, Log: log,
+		Password: hex.EncodeToString(token.Derive(secret, "database superuser")),
+	})
+	if err != nil {
+		return err
+	}
+	d.own, d.URL = own, own.URL(platformDatabase)
+	if err := furnish(ctx, own.URL("postgres")); err != nil {
+		return errors.Join(fmt.Errorf("private PostgreSQL: %w", err), own.Stop(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// furnish makes the platform database of a private PostgreSQL.
+func furnish(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	there, err := pg.Value[bool](ctx, conn, `select exists (select from pg_database where datname = $1)`, platformDatabase)
+	if err != nil {
+		return err
+	}
+	if there {
+		return nil
+	}
+	_, err = conn.Exec(ctx, "create database "+pg.Quote(platformDatabase))
+	return err
+}
+
+// prepare opens the pool and migrates.
+func (d *Database) prepare(ctx context.Context) error {
+	pool, err := pg.PoolConfig(d.URL, platformPool)
+	if err != nil {
+		return err
+	}
+	if d.Pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
+		return fmt.Errorf("platform database: %w", err)
+	}
+	d.Store = platform.New(d.Pool)
+	return pg.Locked(ctx, pool.ConnConfig, migrationLock, func(conn *pgx.Conn) error {
+		readOnly, err := pg.Value[bool](ctx, conn, `select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean`)
+		if err != nil {
+			return err
+		}
+		if readOnly {
+			return errors.New("the platform database is read-only: a standby can't be used")
+		}
+		if _, err := conn.Exec(ctx, "revoke all on database "+pg.Quote(conn.Config().Database)+" from public"); err != nil {
+			return fmt.Errorf("platform database: %w", err)
+		}
+		if err := platform.Migrate(ctx, pool.ConnConfig); err != nil {
+			return err
+		}
+		return job.Migrate(ctx, d.Pool)
+	})
+}
+
+// Registry opens the registry of the projects on this database's server.
+func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger) (*tenant.Registry, error) {
+	most, err := pg.Value[int](ctx, d.Pool, `
+		select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int`)
+	if err != nil {
+		return nil, err
+	}
+	connections := most - platformPool - spare
+	if d.own == nil {
+		connections /= 2 // others use the server too
+	}
+	r, err := tenant.NewRegistry(d.URL, secret, max(connections, 4), log)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.Prepare(ctx)
+}
+
+// spare is how many connections are left for what no pool counts: locks, migrations, dumps, people.
+const spare = 20
+
+// Keyring returns the keys of access tokens. The first server makes the first one. A key that the secret of the
+// instance does not open is an error: a new one in its place would end every session.
+func (d *Database) Keyring(ctx context.Context, secret []byte) (*token.Keyring, error) {
+	var ring *token.Keyring
+	err := pg.Locked(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
+		stored, err := d.Store.SigningKeys(ctx, keyKept)
+		if err != nil {
+			return err
+		}
+		if len(stored) == 0 {
+			key, err := d.newSigningKey(ctx, secret)
+			ring = token.NewKeyring(key)
+			return err
+		}
+		keys := make([]token.Key, len(stored))
+		for i, k := range stored {
+			if keys[i], err = token.OpenKey(k.ID, k.Sealed, secret); err != nil {
+				return fmt.Errorf("the secret key is not the one that this instance was made with (SOCLE_SECRET_KEY, or secret.key in the data folder): %w", err)
+			}
+		}
+		ring = token.NewKeyring(keys[0], keys[1:]...)
+		return nil
+	})
+	return ring, err
+}
+
+// RotateKey makes a new key sign access tokens. Those signed before stay good until they expire.
+func (d *Database) RotateKey(ctx context.Context, secret []byte) error {
+	return pg.Locked(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
+		_, err := d.newSigningKey(ctx, secret)
+		return err
+	})
+}
+
+func (d *Database) newSigningKey(ctx context.Context, secret []byte) (token.Key, error) {
+	key, err := token.NewKey()
+	if err != nil {
+		return key, err
+	}
+	sealed, err := key.Seal(secret)
+	if err != nil {
+		return key, err
+	}
+	return key, d.Store.RotateSigningKey(ctx, key.ID, sealed)
+}
+
+// Run watches the private PostgreSQL until ctx ends.
+func (d *Database) Run(ctx context.Context) error {
+	if d.own == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return d.own.Run(ctx)
+}
+
+// Close closes the pool, and stops the private PostgreSQL.
+func (d *Database) Close(ctx context.Context) error {
+	if d.Pool != nil {
+		d.Pool.Close()
+	}
+	var err error
+	if d.own != nil && !d.attached {
+		err = d.own.Stop(ctx)
+	}
+	if d.lock != nil {
+		err = errors.Join(err, d.lock.Close())
+	}
+	return err
+}

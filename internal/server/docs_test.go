@@ -1,0 +1,48 @@
+package server_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"regexp"
+	"strings"
+	"testing"
+
+	"socle/internal/api/apitest"
+)
+
+// TestDocsPage keeps the API reference alive under its own policy, and without any other host.
+func TestDocsPage(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	r := a.Get("/docs").Want(200)
+	if got, want := r.Header.Get("Content-Type"), "text/html; charset=utf-8"; got != want {
+		t.Errorf("got Content-Type %q, want %q", got, want)
+	}
+	page := string(r.Body)
+	policy := r.Header.Get("Content-Security-Policy")
+	for _, directive := range []string{"default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"} {
+		if !strings.Contains(policy, directive) {
+			t.Errorf("the policy %q lacks %q", policy, directive)
+		}
+	}
+	for _, tag := range []string{"script", "style"} {
+		elements := regexp.MustCompile(`(?s)<`+tag+`[^>]*>(.*?)</`+tag+`>`).FindAllStringSubmatch(page, -1)
+		if len(elements) != 1 {
+			t.Fatalf("got %d elements %s, want 1", len(elements), tag)
+		}
+		sum := sha256.Sum256([]byte(elements[0][1]))
+		if want := tag + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) {
+			t.Errorf("the policy %q lacks %q", policy, want)
+		}
+	}
+	// What the policy would stop is not there: addresses elsewhere, styles and handlers in attributes, text made into code.
+	for _, forbidden := range []string{`//[a-z]`, `\sstyle=`, `\son[a-z]+=`, `innerHTML`, `@import`} {
+		if found := regexp.MustCompile(forbidden).FindString(withoutComments(page)); found != "" {
+			t.Errorf("the page contains %q", found)
+		}
+	}
+}
+
+func withoutComments(page string) string {
+	return regexp.MustCompile(`(?m)^\s*//.*$`).ReplaceAllString(page, "")
+}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"socle/internal/httpx"
+)
+
+// metrics counts and times requests, and shows it on an address of its own. Without an address it does nothing.
+type metrics struct {
+	listener net.Listener
+	http     *http.Server
+	requests *prometheus.HistogramVec
+}
+
+func newMetrics(addr string) (*metrics, error) {
+	if addr == "" {
+		return &metrics{}, nil
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for metrics: %w", err)
+	}
+	registry := prometheus.NewRegistry()
+	m := &metrics{listener: listener, requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "socle_http_request_duration_seconds", Help: "Duration of requests, by route and status.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+	}, []string{"route", "status"})}
+	registry.MustRegister(m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	m.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	return m, nil
+}
+
+// run serves the metrics until ctx ends.
+func (m *metrics) run(ctx context.Context) error {
+	if m.listener == nil {
+		return nil
+	}
+	stop := context.AfterFunc(ctx, func() { _ = m.http.Close() })
+	defer stop()
+	if err := m.http.Serve(m.listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// measure wraps what answers requests.
+func (m *metrics) measure(next http.Handler) http.Handler {
+	if m.listener == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		next.ServeHTTP(w, r)
+		m.requests.WithLabelValues(httpx.From(r.Context()).Route, strconv.Itoa(httpx.Status(w))).Observe(time.Since(start).Seconds())
+	})
+}

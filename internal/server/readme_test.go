@@ -1,0 +1,128 @@
+package server_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"socle/internal/api/apitest"
+)
+
+// example is what the README has a reader type, and what it says that this prints.
+type example struct{ commands, kind, prints string }
+
+var (
+	fenced  = regexp.MustCompile("(?ms)^```(sh|json|text)\n(.*?)^```$")
+	chapter = regexp.MustCompile(`(?ms)^## First five minutes$.*?^## `)
+)
+
+const readmeServer = "S=http://127.0.0.1:8080\n"
+
+// TestREADME runs the README's first five minutes, all in one shell, and compares what they print.
+func TestREADME(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := examplesOf(t, chapter.FindString(string(text)))
+	const boundary = "\n--- end of an example ---\n"
+	var script strings.Builder
+	for _, e := range examples {
+		script.WriteString(e.commands + "printf '" + strings.ReplaceAll(boundary, "\n", `\n`) + "'\n")
+	}
+	a := apitest.Empty(t)
+	if strings.Count(script.String(), readmeServer) != 1 {
+		t.Fatalf("the README does not say %q once", readmeServer)
+	}
+	bash := exec.CommandContext(t.Context(), "bash", "-c", strings.Replace(script.String(), readmeServer, "S="+a.URL+"\n", 1))
+	bash.Dir = t.TempDir()
+	out, err := bash.CombinedOutput()
+	if err != nil {
+		t.Fatalf("bash: %v\n%s", err, out)
+	}
+	printed := strings.Split(string(out), boundary)
+	if len(printed) != len(examples)+1 {
+		t.Fatalf("got the output of %d examples, want %d:\n%s", len(printed)-1, len(examples), out)
+	}
+	for i, e := range examples {
+		if diff := e.compare(t, printed[i]); diff != "" {
+			t.Errorf("after\n%s\nthe README differs from what is printed (-README +printed):\n%s", e.commands, diff)
+		}
+	}
+}
+
+// examplesOf returns the examples of a text: each block of commands with the block of output behind it, if there is one.
+func examplesOf(t *testing.T, text string) []example {
+	t.Helper()
+	var all []example
+	for _, m := range fenced.FindAllStringSubmatch(text, -1) {
+		switch {
+		case m[1] == "sh":
+			all = append(all, example{commands: m[2]})
+		case len(all) == 0 || all[len(all)-1].kind != "":
+			t.Fatalf("no commands print this:\n%s", m[2])
+		default:
+			all[len(all)-1].kind, all[len(all)-1].prints = m[1], m[2]
+		}
+	}
+	if len(all) == 0 {
+		t.Fatal("the README has no examples")
+	}
+	return all
+}
+
+func (e example) compare(t *testing.T, printed string) string {
+	t.Helper()
+	if e.kind != "json" {
+		return cmp.Diff(e.prints, printed)
+	}
+	want := values(t, e.prints)
+	return cmp.Diff(want, masked(want, any(values(t, printed))))
+}
+
+// values reads the JSON values of a text.
+func values(t *testing.T, text string) []any {
+	t.Helper()
+	all := []any{}
+	for d := json.NewDecoder(strings.NewReader(text)); ; {
+		var v any
+		switch err := d.Decode(&v); {
+		case errors.Is(err, io.EOF):
+			return all
+		case err != nil:
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		all = append(all, v)
+	}
+}
+
+// masked returns what was printed with … in place of every value that has it in the README.
+func masked(want, printed any) any {
+	switch want := want.(type) {
+	case string:
+		if want == "…" && printed != nil && printed != "" {
+			return want
+		}
+	case []any:
+		if items, ok := printed.([]any); ok && len(items) == len(want) {
+			for i := range items {
+				items[i] = masked(want[i], items[i])
+			}
+		}
+	case map[string]any:
+		if members, ok := printed.(map[string]any); ok {
+			for name, v := range members {
+				members[name] = masked(want[name], v)
+			}
+		}
+	}
+	return printed
+}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"socle/internal/api"
+	"socle/internal/httpx"
+)
+
+//go:embed docs.html
+var docsPage []byte
+
+const probeTime = 3 * time.Second // for each look at a part of the server
+
+// routes returns the handler of everything: the server's own few paths, and the platform API for the rest.
+func (s *Server) routes() http.Handler {
+	openapi, keys := s.api.OpenAPI(), s.api.JWKS
+	own := map[string]http.HandlerFunc{
+		"/healthz": func(w http.ResponseWriter, _ *http.Request) {
+			writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})
+		},
+		"/readyz": s.ready,
+		"/openapi.json": func(w http.ResponseWriter, _ *http.Request) {
+			writeBytes(w, "application/json; charset=utf-8", openapi)
+		},
+		"/.well-known/jwks.json": func(w http.ResponseWriter, _ *http.Request) { writeBytes(w, "application/json; charset=utf-8", keys()) },
+		"/docs":                  docs,
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, ok := own[r.URL.Path]
+		if !ok {
+			s.api.ServeHTTP(w, r)
+			return
+		}
+		known := httpx.From(r.Context())
+		known.Route, known.Probe = "GET "+r.URL.Path, strings.HasSuffix(r.URL.Path, "z")
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			api.Fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path takes GET, HEAD")
+			return
+		}
+		h(w, r)
+	})
+}
+
+// ready says whether requests can be served, part by part; the reasons are in the log.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+	defer cancel()
+	parts, status := map[string]string{}, http.StatusOK
+	for name, probe := range map[string]func(context.Context) error{"database": s.database.Store.Ping, "storage": s.blobs.Check} {
+		parts[name] = "ok"
+		if err := probe(ctx); err != nil {
+			s.log.Warn("not ready", "part", name, "error", err)
+			parts[name], status = "failing", http.StatusServiceUnavailable
+		}
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	writeJSON(w, status, parts)
+}
+
+// docs is the API reference: one page that reads /openapi.json and nothing from elsewhere.
+func docs(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Security-Policy", docsPolicy)
+	writeBytes(w, "text/html; charset=utf-8", docsPage)
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic("server: " + err.Error())
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // a client that is gone misses nothing
+}
+
+func writeBytes(w http.ResponseWriter, contentType string, body []byte) {
+	w.Header().Set("Content-Type", contentType)
+	_, _ = w.Write(body)
+}

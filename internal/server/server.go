@@ -1,0 +1,240 @@
+// Package server builds Socle from its configuration: it starts and stops everything in order, and mounts
+// what answers requests.
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"socle/internal/api"
+	"socle/internal/backup"
+	"socle/internal/blob"
+	"socle/internal/config"
+	"socle/internal/httpx"
+	"socle/internal/job"
+	"socle/internal/password"
+	"socle/internal/tenant"
+	"socle/internal/token"
+)
+
+const (
+	drainTime = 30 * time.Second // for requests in flight when the server is told to stop
+	stopTime  = 30 * time.Second // for PostgreSQL to stop
+	keysEvery = 15 * time.Second // how soon a server notices a rotated key
+)
+
+// Server is a running Socle.
+type Server struct {
+	URL        string // under which clients reach it
+	SetupToken string // makes the first user the administrator; "" once there is one
+
+	log      *slog.Logger
+	secret   []byte
+	lock     *os.File
+	database *Database
+	blobs    *blob.Store
+	registry *tenant.Registry
+	queue    *job.Queue
+	api      *api.Server
+	http     *http.Server
+	listener net.Listener
+	metrics  *metrics
+}
+
+// Start builds a server and makes it ready to serve; it answers from [Server.Run] on. Whatever fails, what was
+// started before is stopped again.
+func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, error) {
+	s := &Server{log: log}
+	if err := s.start(ctx, c); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context, c config.Config) error {
+	var err error
+	if s.lock, err = lockFolder(c.DataDir); err != nil {
+		return err
+	}
+	if s.secret, err = c.LoadSecretKey(); err != nil {
+		return err
+	}
+	if s.listener, err = net.Listen("tcp", c.Addr); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	if s.metrics, err = newMetrics(c.MetricsAddr); err != nil {
+		return err
+	}
+	s.URL = c.BaseURL(s.listener.Addr())
+	if s.blobs, err = openBlobs(ctx, c); err != nil {
+		return err
+	}
+	if s.database, err = OpenDatabase(ctx, c, s.secret, s.log); err != nil {
+		return err
+	}
+	if s.registry, err = s.database.Registry(ctx, s.secret, s.log); err != nil {
+		return err
+	}
+	return s.assemble(ctx, c)
+}
+
+// openBlobs opens where bytes live. In a folder of our own nobody else is in the middle of anything.
+func openBlobs(ctx context.Context, c config.Config) (*blob.Store, error) {
+	blobs, err := blob.Open(c.StorageDir())
+	if err != nil {
+		return nil, err
+	}
+	if c.StorageURL == "" {
+		if _, err := blobs.Sweep(ctx, 0); err != nil {
+			return blobs, err
+		}
+	}
+	return blobs, nil
+}
+
+// assemble puts together what answers requests and what works beside them.
+func (s *Server) assemble(ctx context.Context, c config.Config) error {
+	d := s.database
+	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs}
+	maker := &backup.Maker{Store: d.Store, Projects: s.registry, Blobs: s.blobs, Binaries: d.Binaries, Log: s.log}
+	var err error
+	if s.queue, err = job.New(job.Config{Pool: d.Pool, Store: d.Store, Lifecycle: lifecycle, Maker: maker, Log: s.log}); err != nil {
+		return err
+	}
+	keyring, err := d.Keyring(ctx, s.secret)
+	if err != nil {
+		return err
+	}
+	setup := hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16])
+	s.api = api.New(api.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
+		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
+		SignUp: c.SignUp, RateLimit: c.RateLimit, Log: s.log})
+	if err := lifecycle.Finish(ctx); err != nil {
+		s.log.Error("finish what was interrupted", "error", err) // tried again every few seconds; the other projects work
+	}
+	claimed, err := d.Store.Claimed(ctx)
+	if err != nil {
+		return err
+	}
+	if !claimed {
+		s.SetupToken = setup
+	}
+	handler := httpx.Wrap(s.metrics.measure(s.routes()), httpx.Config{Log: s.log, TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked})
+	s.http = newHTTPServer(handler, s.log)
+	return nil
+}
+
+func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       60 * time.Second, // uploads extend it as they arrive
+		WriteTimeout:      60 * time.Second, // downloads extend it by their size
+		IdleTimeout:       120 * time.Second,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// Handler returns what answers requests.
+func (s *Server) Handler() http.Handler { return s.http.Handler }
+
+// Run serves until ctx ends; then it lets the requests in flight finish, and stops everything else in the
+// order in which one needs the other. It returns when all is stopped.
+func (s *Server) Run(ctx context.Context) error {
+	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	var wg sync.WaitGroup
+	failed := make(chan error, 8)
+	begin := func(what string, f func(context.Context) error) {
+		wg.Go(func() {
+			if err := f(working); err != nil && working.Err() == nil {
+				failed <- fmt.Errorf("%s: %w", what, err)
+			}
+		})
+	}
+	begin("queue", s.queue.Run)
+	begin("projects", s.registry.Run)
+	begin("keys", s.renewKeys)
+	begin("metrics", s.metrics.run)
+	begin("http", func(context.Context) error {
+		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWatching()
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if err := s.database.Run(watching); err != nil && watching.Err() == nil {
+			failed <- fmt.Errorf("PostgreSQL: %w", err)
+		}
+	})
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	s.log.Info("stopping")
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if s.http.Shutdown(draining) != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	stopWork()
+	wg.Wait()
+	stopWatching()
+	watch.Wait()
+	return errors.Join(err, s.close())
+}
+
+// renewKeys takes over what keys another server has rotated.
+func (s *Server) renewKeys(ctx context.Context) error {
+	tick := time.NewTicker(keysEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		keyring, err := s.database.Keyring(ctx, s.secret)
+		if err != nil {
+			s.log.Warn("signing keys", "error", err) // the ones at hand stay good
+			continue
+		}
+		s.api.SetKeyring(keyring)
+	}
+}
+
+// close gives back what Start took, as far as it came.
+func (s *Server) close() error {
+	var errs []error
+	if s.listener != nil {
+		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if s.database != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+		defer cancel()
+		errs = append(errs, s.database.Close(ctx))
+	}
+	if s.blobs != nil {
+		errs = append(errs, s.blobs.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
