@@ -1,0 +1,159 @@
+package laws
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// levels are the packages from the lowest level up. A package imports those of lower levels only.
+var levels = [][]string{
+	{"internal/fault", "internal/config"},
+	{"internal/token", "internal/password", "internal/pg", "internal/blob", "internal/httpx", "internal/pgserver"},
+	{"internal/schema", "internal/platform"},
+	{"internal/tenant"},
+	{"internal/form", "internal/object", "internal/backup"},
+	{"internal/job"},
+	{"internal/api"},
+	{"internal/server"},
+	{"internal/cli"},
+	{"cmd/socle"},
+}
+
+// forTests are the packages that only tests import, whatever their level.
+var forTests = []string{"internal/pgtest", "internal/api/apitest", "internal/laws"}
+
+// onlyImporter are imports that one package has to itself.
+var onlyImporter = map[string]string{
+	"github.com/danielgtaylor/huma/v2": "internal/api",
+	"github.com/riverqueue/river":      "internal/job",
+	"github.com/spf13/cobra":           "internal/cli",
+	"github.com/pressly/goose/v3":      "internal/pg",
+}
+
+// mostLines is how long a file may be. A longer one is about two subjects.
+const mostLines = 500
+
+type listed struct {
+	ImportPath, Dir, Doc string
+	GoFiles, Imports     []string
+	TestGoFiles          []string
+}
+
+// tree lists the packages of the module, by their path in it.
+func tree(t *testing.T) map[string]listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles", "./...")
+	cmd.Dir = root(t)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	packages := map[string]listed{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); err == io.EOF {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages[strings.TrimPrefix(p.ImportPath, "socle/")] = p
+	}
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestImportsGoDown(t *testing.T) {
+	t.Parallel()
+	level := map[string]int{}
+	for i, names := range levels {
+		for _, name := range names {
+			level[name] = i
+		}
+	}
+	for name, p := range tree(t) {
+		if slices.Contains(forTests, name) || strings.HasPrefix(name, "bench/") {
+			continue
+		}
+		mine, ok := level[name]
+		if !ok {
+			t.Errorf("%s stands in no level: give it one here and in docs/architecture.md", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if owner, ok := onlyImporter[imported]; ok && owner != name {
+				t.Errorf("%s imports %s, which only %s does", name, imported, owner)
+			}
+			other, ours := strings.CutPrefix(imported, "socle/")
+			if !ours {
+				continue
+			}
+			if theirs, ok := level[other]; !ok || theirs >= mine {
+				t.Errorf("%s (level %d) imports %s (level %d)", name, mine, other, theirs)
+			}
+		}
+	}
+}
+
+func TestPackagesAreDocumented(t *testing.T) {
+	t.Parallel()
+	for name, p := range tree(t) {
+		if p.Doc == "" {
+			t.Errorf("%s has no package comment", name)
+		}
+	}
+}
+
+func TestFilesHaveOneSubject(t *testing.T) {
+	t.Parallel()
+	for name, p := range tree(t) {
+		for _, file := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := bytes.Count(text, []byte("\n")); n > mostLines {
+				t.Errorf("%s/%s has %d lines, more than %d", name, file, n, mostLines)
+			}
+		}
+	}
+}
+
+// TestNoSkippedTests looks for what would let a test pass without testing.
+func TestNoSkippedTests(t *testing.T) {
+	t.Parallel()
+	err := filepath.WalkDir(root(t), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, word := range []string{".Skip" + "(", ".SkipNow" + "(", ".Skipf" + "(", "time." + "Sleep("} {
+			if bytes.Contains(text, []byte(word)) {
+				t.Errorf("%s contains %s", path, word)
+			}
+		}
+		_, err = parser.ParseFile(token.NewFileSet(), path, text, parser.PackageClauseOnly)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
