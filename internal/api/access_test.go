@@ -32,6 +32,10 @@ var rights = map[string]right{
 	"listProjects":    {signedIn, ""},
 	"getProject":      {5, ""},
 	"deleteProject":   {2, ""},
+	"createKey":       {3, `{"name": "key {n}", "kind": "secret"}`},
+	"listKeys":        {3, ""},
+	"deleteKey":       {3, ""},
+	"getJWTSecret":    {3, ""},
 	"createTable":     {4, `{"name": "t{n}", "columns": [{"name": "id", "type": "integer"}]}`},
 	"listTables":      {5, ""},
 	"getTable":        {5, ""},
@@ -132,7 +136,7 @@ func (o operation) send(who *apitest.API, names map[string]string, body string) 
 // namesOf returns the names by which the things of a furnished project are reached.
 func namesOf(f things, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "containerUUID": f.container,
-		"fileUUID": f.file, "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
+		"fileUUID": f.file, "keyUUID": apitest.Missing, "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
 		"schema": "public", "userUUID": f.User, "organization": f.Organization, "email": f.Email}
 }
 
@@ -197,6 +201,8 @@ func TestRights(t *testing.T) {
 				case landlord == nil:
 				case o.id == "deleteFunction":
 					landlord.Post("/functions/public", strings.ReplaceAll(rights["createFunction"].body, "{n}", names["n"])).Want(201)
+				case o.id == "deleteKey":
+					names["keyUUID"] = landlord.Create("/projects/"+landlord.Project+"/keys", `{"name": "to go `+names["n"]+`", "kind": "secret"}`)
 				case o.id == "deleteProject" && want == 200:
 					names["projectUUID"] = landlord.CreateProject("gone")
 				}

@@ -87,6 +87,10 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "listProjects", method: "GET", path: "/projects"},
 		call{id: "getProject", method: "GET", path: "/projects/" + a.Project},
 		call{id: "deleteProject", method: "DELETE", path: "/projects/" + a.Project},
+		call{id: "createKey", method: "POST", path: "/projects/" + a.Project + "/keys", body: `{"name": "late", "kind": "secret"}`},
+		call{id: "listKeys", method: "GET", path: "/projects/" + a.Project + "/keys"},
+		call{id: "deleteKey", method: "DELETE", path: "/projects/" + a.Project + "/keys/" + apitest.Missing},
+		call{id: "getJWTSecret", method: "GET", path: "/projects/" + a.Project + "/jwt-secret"},
 		call{id: "readFile", method: "GET", path: address(a, f.container, "a.txt")})
 	for _, c := range calls {
 		want500(t, c.id, c.send(a))

@@ -69,6 +69,7 @@ func New(c Config) *Server {
 	s.openapi, s.registry = newOpenAPI()
 	s.registerUsers()
 	s.registerProjects()
+	s.registerKeys()
 	s.registerTables()
 	s.registerFunctions()
 	s.registerForms()

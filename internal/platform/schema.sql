@@ -74,6 +74,22 @@ CREATE TABLE platform.organizations (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE platform.project_keys (
+    uuid uuid NOT NULL,
+    project_uuid uuid NOT NULL,
+    name text NOT NULL,
+    kind text NOT NULL,
+    hint text NOT NULL,
+    hash bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by uuid NOT NULL,
+    CONSTRAINT project_keys_kind CHECK ((kind = ANY (ARRAY['publishable'::text, 'secret'::text])))
+);
+
+COMMENT ON COLUMN platform.project_keys.hint IS 'the beginning of the key, by which people tell it from others';
+
+COMMENT ON COLUMN platform.project_keys.hash IS 'SHA-256 of the key, which itself is kept nowhere';
+
 CREATE TABLE platform.projects (
     uuid uuid NOT NULL,
     organization_uuid uuid NOT NULL,
@@ -148,6 +164,12 @@ ALTER TABLE ONLY platform.migrations
 ALTER TABLE ONLY platform.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY platform.project_keys
+    ADD CONSTRAINT project_keys_hash_key UNIQUE (hash);
+
+ALTER TABLE ONLY platform.project_keys
+    ADD CONSTRAINT project_keys_pkey PRIMARY KEY (uuid);
+
 ALTER TABLE ONLY platform.projects
     ADD CONSTRAINT projects_pkey PRIMARY KEY (uuid);
 
@@ -179,6 +201,8 @@ CREATE INDEX forms_project ON platform.forms USING btree (project_uuid);
 
 CREATE INDEX members_user ON platform.members USING btree (user_uuid);
 
+CREATE UNIQUE INDEX project_keys_name_key ON platform.project_keys USING btree (project_uuid, lower(name));
+
 CREATE UNIQUE INDEX projects_name_key ON platform.projects USING btree (organization_uuid, lower(name));
 
 CREATE INDEX sessions_expires ON platform.sessions USING btree (expires_at);
@@ -198,6 +222,9 @@ ALTER TABLE ONLY platform.members
 
 ALTER TABLE ONLY platform.members
     ADD CONSTRAINT members_user FOREIGN KEY (user_uuid) REFERENCES platform.users(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.project_keys
+    ADD CONSTRAINT project_keys_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.projects
     ADD CONSTRAINT projects_organization FOREIGN KEY (organization_uuid) REFERENCES platform.organizations(uuid);

@@ -58,6 +58,12 @@ func (r *Registry) password(role string) string {
 	return hex.EncodeToString(token.Derive(r.secret, "database role "+role))
 }
 
+// JWTSecret returns the text that tokens of a project's own users are signed with. It follows from the secret of
+// the instance, as passwords do.
+func (r *Registry) JWTSecret(project uuid.UUID) string {
+	return hex.EncodeToString(token.Derive(r.secret, "JWT secret of project "+project.String()))
+}
+
 // config returns how to connect to a project's database under a login.
 func (r *Registry) config(project uuid.UUID, l login) *pgx.ConnConfig {
 	c := r.base.ConnConfig.Copy()

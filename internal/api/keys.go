@@ -1,0 +1,92 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerKeys() {
+	within(s, createKey, s.createKey, nil)
+	within(s, listKeys, s.listKeys, nil)
+	within(s, deleteKey, s.deleteKey, nil)
+	within(s, getJWTSecret, s.getJWTSecret, nil)
+}
+
+// keyMetadata shows a new key, once.
+type keyMetadata struct {
+	Key string `json:"key" doc:"The key itself, which is shown now and never again."`
+}
+
+var createKey = Operation{
+	ID: "createKey", Method: "POST", Path: "/projects/{projectUUID}/keys", Summary: "Create a key for an application",
+	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Notes: "A publishable key acts as `anon`: it opens what policies and grants open to everyone. A secret key acts as `service_role`, and belongs on servers only.",
+}
+
+type createKeyInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	Body    struct {
+		Name string `json:"name" minLength:"1" maxLength:"100"`
+		Kind string `json:"kind" enum:"publishable,secret"`
+	}
+}
+
+func (s *Server) createKey(ctx context.Context, p *tenant.Project, in *createKeyInput) (Answer[platform.ProjectKey, keyMetadata], error) {
+	made, key, err := s.platform.CreateProjectKey(ctx, p.UUID, caller(ctx).User, in.Body.Name, in.Body.Kind)
+	return Answer[platform.ProjectKey, keyMetadata]{Content: made, Metadata: keyMetadata{key},
+		Header: http.Header{"Cache-Control": {"no-store"}}}, err
+}
+
+var listKeys = Operation{
+	ID: "listKeys", Method: "GET", Path: "/projects/{projectUUID}/keys", Summary: "List a project's keys",
+	Access: projectInPath(platform.Admin), Errors: reading,
+}
+
+type listKeysInput struct {
+	PageQuery
+	Sort    string    `query:"sort" enum:"name,kind,createdAt" default:"createdAt"`
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+}
+
+func (s *Server) listKeys(ctx context.Context, p *tenant.Project, in *listKeysInput) (Answer[[]platform.ProjectKey, PageMetadata], error) {
+	page := in.by(in.Sort)
+	keys, total, err := s.platform.ListProjectKeys(ctx, p.UUID, page)
+	return listOf(keys, page, total), err
+}
+
+var deleteKey = Operation{
+	ID: "deleteKey", Method: "DELETE", Path: "/projects/{projectUUID}/keys/{keyUUID}", Summary: "Revoke a key",
+	Access: projectInPath(platform.Admin), Errors: reading,
+	Notes: "Within seconds nothing takes it any more.",
+}
+
+type deleteKeyInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	UUID    uuid.UUID `path:"keyUUID" format:"uuid"`
+}
+
+func (s *Server) deleteKey(ctx context.Context, p *tenant.Project, in *deleteKeyInput) (platform.ProjectKey, error) {
+	return s.platform.DeleteProjectKey(ctx, p.UUID, in.UUID)
+}
+
+var getJWTSecret = Operation{
+	ID: "getJWTSecret", Method: "GET", Path: "/projects/{projectUUID}/jwt-secret", Summary: "Get the secret for a project's tokens",
+	Access: projectInPath(platform.Admin), Errors: reading,
+	Notes: "A server of yours that knows it can sign tokens (HS256) by which the rows API knows your users: `role` is `anon`, `authenticated` or `service_role`, and policies see all claims.",
+}
+
+// jwtSecret is what a project's tokens are signed with.
+type jwtSecret struct {
+	Secret    string `json:"secret" doc:"Its characters as they stand are the bytes of the key."`
+	Algorithm string `json:"algorithm" enum:"HS256"`
+}
+
+func (s *Server) getJWTSecret(_ context.Context, p *tenant.Project, _ *projectInput) (Answer[jwtSecret, struct{}], error) {
+	return Answer[jwtSecret, struct{}]{Content: jwtSecret{s.projects.JWTSecret(p.UUID), "HS256"},
+		Header: http.Header{"Cache-Control": {"no-store"}}}, nil
+}

@@ -1,0 +1,89 @@
+package platform
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/token"
+)
+
+// ProjectKey is a key by which applications reach a project's rows. The key itself is shown once, when it is made.
+type ProjectKey struct {
+	UUID        uuid.UUID `json:"uuid"`
+	ProjectUUID uuid.UUID `json:"projectUuid"`
+	Name        string    `json:"name"`
+	Kind        string    `json:"kind" enum:"publishable,secret" doc:"A publishable key acts as anon, and may be in every browser; a secret one as service_role, which no policy holds."`
+	Hint        string    `json:"hint" doc:"How the key begins."`
+	CreatedAt   time.Time `json:"createdAt"`
+	CreatedBy   uuid.UUID `json:"createdBy"`
+}
+
+const (
+	projectKeyColumns = ` uuid, project_uuid, name, kind, hint, created_at, created_by `
+	hintRandom        = 4 // characters of a key's random part in its hint
+	maxKeys           = 100
+)
+
+// CreateProjectKey makes a key of a kind, publishable or secret, and returns it beside its row. It fails with
+// Conflict if the project has a key of that name, and with Unprocessable if it has all that it may have.
+func (s *Store) CreateProjectKey(ctx context.Context, project, user uuid.UUID, name, kind string) (ProjectKey, string, error) {
+	if name = strings.TrimSpace(name); name == "" {
+		return ProjectKey{}, "", fault.OnField(fault.Unprocessable, "name", "required", "must not be blank")
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return ProjectKey{}, "", err
+	}
+	prefix := token.PublishablePrefix
+	if kind == "secret" {
+		prefix = token.SecretPrefix
+	}
+	key := token.NewAPIKey(prefix)
+	made, err := pg.One[ProjectKey](ctx, s.q, `
+		insert into platform.project_keys (uuid, project_uuid, name, kind, hint, hash, created_by)
+		select @id, @project, @name, @kind, @hint, @hash, @user
+		where (select count(*) from platform.project_keys where project_uuid = @project) < @max::bigint
+		returning`+projectKeyColumns,
+		pgx.StrictNamedArgs{"id": id, "project": project, "name": name, "kind": kind,
+			"hint": key[:len(prefix)+hintRandom], "hash": token.Hash(key), "user": user, "max": maxKeys})
+	switch {
+	case pg.Violates(err, "project_keys_name_key"):
+		return made, "", fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another key of the project").Because(err)
+	case fault.Is(err, fault.NotFound):
+		return made, "", fault.New(fault.Unprocessable, "the project has %d keys, and may not have more", maxKeys).WithCode("quota")
+	}
+	return made, key, err
+}
+
+// ListProjectKeys returns a page of a project's keys, and how many there are in all.
+func (s *Store) ListProjectKeys(ctx context.Context, project uuid.UUID, page pg.Page) ([]ProjectKey, int64, error) {
+	args := pgx.StrictNamedArgs{"project": project}
+	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.project_keys where project_uuid = @project`, args)
+	if err != nil {
+		return nil, 0, err
+	}
+	keys, err := pg.All[ProjectKey](ctx, s.q, `select`+projectKeyColumns+`from platform.project_keys where project_uuid = @project`+
+		page.Clause(map[string]string{"name": "name", "kind": "kind", "createdAt": "created_at"}, "uuid"), args)
+	return keys, total, err
+}
+
+// DeleteProjectKey revokes a key: within seconds no server takes it any more. It fails with NotFound if there is none.
+func (s *Store) DeleteProjectKey(ctx context.Context, project, id uuid.UUID) (ProjectKey, error) {
+	return pg.One[ProjectKey](ctx, s.q, `
+		delete from platform.project_keys where uuid = @id and project_uuid = @project
+		returning`+projectKeyColumns, pgx.StrictNamedArgs{"id": id, "project": project})
+}
+
+// ProjectKeyKind returns the kind of a key of a project that can be used. It fails with NotFound if it is none.
+func (s *Store) ProjectKeyKind(ctx context.Context, project uuid.UUID, key string) (string, error) {
+	return pg.Value[string](ctx, s.q, `
+		select k.kind from platform.project_keys k join platform.projects p on p.uuid = k.project_uuid
+		where k.hash = @hash and k.project_uuid = @project and p.status = 'active'`,
+		pgx.StrictNamedArgs{"hash": token.Hash(key), "project": project})
+}

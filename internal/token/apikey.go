@@ -1,0 +1,49 @@
+package token
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
+	"hash/crc32"
+	"strings"
+)
+
+// Prefixes of API keys: whoever finds one, a person or a scanner of leaked secrets, sees what it is.
+const (
+	PublishablePrefix = "socle_publishable_"
+	SecretPrefix      = "socle_secret_"
+)
+
+var keyText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+const (
+	keyRandom = 20 // bytes; 32 characters
+	keySum    = 4  // bytes; 7 characters
+)
+
+// NewAPIKey returns a new key with a prefix: 160 random bits and a checksum.
+func NewAPIKey(prefix string) string {
+	random := make([]byte, keyRandom)
+	_, _ = rand.Read(random) // never fails
+	return prefix + keyText.EncodeToString(random) + checksum(prefix, random)
+}
+
+// IsAPIKey reports whether text has the form of an API key of one of the prefixes, its checksum included: what
+// is mistyped or invented needs no look-up.
+func IsAPIKey(text string) bool {
+	for _, prefix := range []string{PublishablePrefix, SecretPrefix} {
+		rest, ok := strings.CutPrefix(text, prefix)
+		if !ok || len(rest) != keyText.EncodedLen(keyRandom)+keyText.EncodedLen(keySum) {
+			continue
+		}
+		body, sum := rest[:keyText.EncodedLen(keyRandom)], rest[keyText.EncodedLen(keyRandom):]
+		random, err := keyText.DecodeString(body)
+		return err == nil && checksum(prefix, random) == sum
+	}
+	return false
+}
+
+func checksum(prefix string, random []byte) string {
+	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(append([]byte(prefix), random...)))
+	return keyText.EncodeToString(sum)
+}
