@@ -18,9 +18,9 @@ import (
 var levels = [][]string{
 	{"internal/fault", "internal/config"},
 	{"internal/token", "internal/password", "internal/pg", "internal/blob", "internal/httpx", "internal/pgserver"},
-	{"internal/schema", "internal/platform"},
-	{"internal/tenant"},
-	{"internal/form", "internal/object", "internal/backup"},
+	{"internal/schema", "internal/platform", "internal/rest/query", "internal/rest/catalog"},
+	{"internal/tenant", "internal/rest/plan"},
+	{"internal/form", "internal/object", "internal/backup", "internal/rest"},
 	{"internal/job"},
 	{"internal/api"},
 	{"internal/server"},

@@ -17,7 +17,8 @@ var docsPage []byte
 
 const probeTime = 3 * time.Second // for each look at a part of the server
 
-// routes returns the handler of everything: the server's own few paths, and the platform API for the rest.
+// routes returns the handler of everything: the rows of projects, the server's own few paths, and the platform
+// API for the rest.
 func (s *Server) routes() http.Handler {
 	openapi, keys := s.api.OpenAPI(), s.api.JWKS
 	own := map[string]http.HandlerFunc{
@@ -32,6 +33,10 @@ func (s *Server) routes() http.Handler {
 		"/docs":                  docs,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if project, rest, ok := splitRows(r.URL.EscapedPath()); ok {
+			s.rows.serve(w, r, project, rest)
+			return
+		}
 		h, ok := own[r.URL.Path]
 		if !ok {
 			s.api.ServeHTTP(w, r)

@@ -44,6 +44,7 @@ type Server struct {
 	registry *tenant.Registry
 	queue    *job.Queue
 	api      *api.Server
+	rows     *rows
 	http     *http.Server
 	listener net.Listener
 	metrics  *metrics
@@ -127,6 +128,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	if !claimed {
 		s.SetupToken = setup
 	}
+	s.rows = newRows(d.Store, s.registry, s.log)
 	handler := httpx.Wrap(s.metrics.measure(s.routes()), httpx.Config{Log: s.log, TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked})
 	s.http = newHTTPServer(handler, s.log)
 	return nil
@@ -146,6 +148,9 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 
 // Handler returns what answers requests.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
+
+// Projects returns the registry of the projects, for programs that measure.
+func (s *Server) Projects() *tenant.Registry { return s.registry }
 
 // Run serves until ctx ends; then it lets the requests in flight finish, and stops everything else in the
 // order in which one needs the other. It returns when all is stopped.
@@ -191,6 +196,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.http.Shutdown(draining) != nil {
 		err = errors.Join(err, s.http.Close())
 	}
+	s.rows.close()
 	stopWork()
 	wg.Wait()
 	stopWatching()

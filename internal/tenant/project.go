@@ -28,6 +28,12 @@ func (p *Project) Trusted() *pgxpool.Pool { return p.pool(trusted) }
 // A connection is cleaned of what such a statement left in its session before the next one gets it.
 func (p *Project) Owner() *pgxpool.Pool { return p.pool(owner) }
 
+// Request returns the pool of the login that may become anon or authenticated, for the rows API.
+func (p *Project) Request() *pgxpool.Pool { return p.pool(request) }
+
+// Service returns the pool of the login that may become service_role, for the rows API.
+func (p *Project) Service() *pgxpool.Pool { return p.pool(service) }
+
 func (p *Project) pool(l login) *pgxpool.Pool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

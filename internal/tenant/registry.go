@@ -22,10 +22,11 @@ import (
 )
 
 const (
-	poolSize   = 4                // connections of one login to one project
-	makersMost = 4                // projects that are made or removed at a time: that takes connections beside the pools
-	unusedTime = 10 * time.Minute // after which a project's pools are closed
-	cleanTime  = 5 * time.Second  // for a session to be cleaned
+	poolSize     = 4                // connections of one login to one project
+	rowsPoolSize = 10               // of a login of the rows API
+	makersMost   = 4                // projects that are made or removed at a time: that takes connections beside the pools
+	unusedTime   = 10 * time.Minute // after which a project's pools are closed
+	cleanTime    = 5 * time.Second  // for a session to be cleaned
 )
 
 // Registry opens projects.
@@ -103,6 +104,10 @@ func (r *Registry) newPool(project uuid.UUID, l login) *pgxpool.Pool {
 	c.BeforeConnect = r.budget.beforeConnect
 	if l != trusted {
 		r.guard(c, project)
+	}
+	if l == request || l == service {
+		c.MaxConns = rowsPoolSize
+		c.AfterRelease = nil // package rest cleans the session in the round trip of the request itself
 	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), c) // opens nothing yet, so it fails only on a bad config
 	if err != nil {

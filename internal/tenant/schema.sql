@@ -35,6 +35,14 @@ begin
 	end if;
 end $$;
 
+CREATE FUNCTION socle.tell_of_change() RETURNS event_trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	perform pg_notify('pgrst', 'reload schema');
+end $$;
+
 CREATE TABLE forms.fields (
     uuid uuid NOT NULL,
     form_uuid uuid NOT NULL,

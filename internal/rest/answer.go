@@ -1,0 +1,340 @@
+package rest
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/plan"
+	"socle/internal/rest/query"
+)
+
+func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
+
+// answer writes the answer to a request that was executed, or fails before it has.
+func (c *call) answer(p *planned, got *result) error {
+	body := got.body
+	h := c.w.Header()
+	status, whole := http.StatusOK, true // whole: the body is sent
+	switch {
+	case c.media.explain != "":
+		c.contentType(h)
+	case c.route.function || c.r.Method == http.MethodGet || c.r.Method == http.MethodHead:
+		if c.media.single() && !(c.route.function && p.function.Returns.Void) {
+			if err := checkSingle(got); err != nil {
+				return err
+			}
+		}
+		var failed error
+		status, failed = c.rows(h, p, got)
+		if failed != nil {
+			return failed
+		}
+		if c.route.function && p.function.Returns.Void {
+			status, whole = http.StatusNoContent, false
+		} else {
+			c.contentType(h)
+		}
+		if !c.route.function {
+			h["Content-Location"] = []string{contentLocation(c.path, c.r.URL.RawQuery)}
+		}
+	default:
+		status = c.changed(h, p, got)
+		whole = c.prefer.Return == "representation"
+		if whole {
+			c.contentType(h)
+		}
+	}
+	if len(c.server.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil || c.r.Header["Content-Profile"] != nil {
+		h["Content-Profile"] = []string{c.schema}
+	}
+	if applied := c.applied(got.inserted >= 0); applied != "" {
+		h["Preference-Applied"] = []string{applied}
+	}
+	if c.media.handler != nil && c.media.handler.Binary && len(body) > 0 || c.media.format == plan.Binary {
+		plain := make([]byte, hex.DecodedLen(len(body)))
+		if _, err := hex.Decode(plain, body); err != nil {
+			return err
+		}
+		body = plain
+	}
+	status, err := override(h, status, got)
+	if err != nil {
+		return err
+	}
+	return c.write(status, whole, body)
+}
+
+func (c *call) contentType(h http.Header) { h["Content-Type"] = []string{c.media.kind} }
+
+// write sends status, headers and body.
+func (c *call) write(status int, whole bool, body []byte) error {
+	h := c.w.Header()
+	if c.server.ServerTiming {
+		c.times.mark(&c.times.response)
+		h["Server-Timing"] = []string{c.times.String()}
+	}
+	if !whole {
+		body = nil
+	}
+	head := c.r.Method == http.MethodHead
+	if !head && status != http.StatusNoContent {
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	c.w.WriteHeader(status)
+	if !head && len(body) > 0 && status != http.StatusNoContent {
+		_, _ = c.w.Write(body)
+	}
+	return nil
+}
+
+// rows sets the headers that say which rows an answer holds, and returns its status.
+func (c *call) rows(h http.Header, p *planned, got *result) (int, error) {
+	total := got.total
+	switch p.count {
+	case plan.Planned:
+		total = got.planned
+	case plan.Estimated:
+		most := c.server.MaxRows
+		if most == nil || total > *most {
+			total = max(total, got.planned)
+		}
+	}
+	offset := c.window.Offset
+	h["Content-Range"] = []string{contentRange(offset, got.page, total)}
+	if total < 0 {
+		return http.StatusOK, nil
+	}
+	if offset > total {
+		return 0, outOfRange("An offset of " + formatInt(offset) + " was requested, but there are only " + formatInt(total) + " rows.")
+	}
+	if got.page < total {
+		return http.StatusPartialContent, nil
+	}
+	return http.StatusOK, nil
+}
+
+// contentRange names rows from an offset on. A total below 0 is unknown.
+func contentRange(offset, rows, total int64) string {
+	var room [64]byte
+	b := room[:0]
+	if rows == 0 || total == 0 {
+		b = append(b, '*')
+	} else {
+		b = strconv.AppendInt(b, offset, 10)
+		b = append(b, '-')
+		b = strconv.AppendInt(b, offset+rows-1, 10)
+	}
+	b = append(b, '/')
+	if total < 0 {
+		b = append(b, '*')
+	} else {
+		b = strconv.AppendInt(b, total, 10)
+	}
+	return string(b)
+}
+
+// changed sets the headers of a write, and returns its status.
+func (c *call) changed(h http.Header, p *planned, got *result) int {
+	total := int64(-1)
+	if p.count == plan.Exact || p.count == plan.Estimated {
+		total = got.page
+	}
+	represented := c.prefer.Return == "representation"
+	switch c.r.Method {
+	case http.MethodPost:
+		h["Content-Range"] = []string{contentRange(0, 0, total)}
+		if c.prefer.Return == "headers-only" && len(got.location) > 0 {
+			h["Location"] = []string{"/" + strings.TrimPrefix(c.path, "/") + "?" + p.Location(string(got.location))}
+		}
+		if got.inserted == 0 && c.prefer.Resolution == "merge-duplicates" {
+			return http.StatusOK
+		}
+		return http.StatusCreated
+	case http.MethodPut:
+		switch {
+		case !represented:
+			return http.StatusNoContent
+		case got.inserted > 0:
+			return http.StatusCreated
+		}
+		return http.StatusOK
+	case http.MethodDelete:
+		h["Content-Range"] = []string{contentRange(0, 0, total)}
+	default:
+		h["Content-Range"] = []string{contentRange(0, got.page, total)}
+	}
+	if represented {
+		return http.StatusOK
+	}
+	return http.StatusNoContent
+}
+
+// applied returns the preferences that took effect.
+func (c *call) applied(upsert bool) string {
+	if c.r.Header["Prefer"] == nil {
+		return ""
+	}
+	a := c.prefer
+	method := c.r.Method
+	table := !c.route.function
+	if !table || method != http.MethodPost || !upsert {
+		a.Resolution = ""
+	}
+	if !table || method == http.MethodGet || method == http.MethodHead {
+		a.Return = ""
+	}
+	if !table || method != http.MethodPost && method != http.MethodPatch {
+		a.Missing = ""
+	}
+	if !c.server.TxOverride {
+		a.Tx = ""
+	}
+	if method == http.MethodPut {
+		a.Count = ""
+	}
+	if a.Handling != "strict" || table && method != http.MethodPatch && method != http.MethodDelete {
+		a.MaxAffected = nil
+	}
+	return a.Applied()
+}
+
+// contentLocation returns the path of what was read, its parameters in the order of their names.
+func contentLocation(path, raw string) string {
+	if raw == "" {
+		return path
+	}
+	if strings.IndexByte(raw, '&') >= 0 {
+		parts := strings.Split(raw, "&")
+		slices.SortStableFunc(parts, func(a, b string) int {
+			a, _, _ = strings.Cut(a, "=")
+			b, _, _ = strings.Cut(b, "=")
+			return strings.Compare(a, b)
+		})
+		raw = strings.Join(parts, "&")
+	}
+	return path + "?" + raw
+}
+
+// override applies what the statement left in response.headers and response.status.
+func override(h http.Header, status int, got *result) (int, error) {
+	if len(got.headers) > 0 {
+		var all []map[string]string
+		if json.Unmarshal(got.headers, &all) != nil {
+			return 0, badHeaders()
+		}
+		seen := map[string]bool{}
+		for _, one := range all {
+			if len(one) != 1 {
+				return 0, badHeaders()
+			}
+			for name, value := range one {
+				name = http.CanonicalHeaderKey(name)
+				if seen[name] {
+					h.Add(name, value)
+				} else {
+					h.Set(name, value)
+				}
+				seen[name] = true
+			}
+		}
+	}
+	if len(got.status) > 0 {
+		n, err := strconv.Atoi(string(got.status))
+		if err != nil || n < 200 || n > 599 {
+			return 0, fail(http.StatusInternalServerError, "PGRST112", "response.status guc must be a valid status code")
+		}
+		status = n
+	}
+	return status, nil
+}
+
+func badHeaders() error {
+	return fail(http.StatusInternalServerError, "PGRST111", "response.headers guc must be a JSON array composed of objects with a single key and a string value")
+}
+
+// options answers what may be done with a thing.
+var noQuery query.Query
+
+func (c *call) options() error {
+	allow := "OPTIONS,GET,HEAD"
+	name := catalog.Name{Schema: c.schema, Name: c.route.name}
+	switch {
+	case c.route.name == "":
+	case c.route.function:
+		all := c.catalog.Functions[name]
+		if len(all) == 0 {
+			_, err := plan.Choose(c.catalog, name, nil, "", true)
+			return err
+		}
+		allow = "OPTIONS,POST"
+		for _, f := range all {
+			if f.Volatility != 'v' {
+				allow = "OPTIONS,GET,HEAD,POST"
+			}
+		}
+	default:
+		t := c.catalog.Relations[name]
+		if t == nil {
+			_, err := plan.Read(c.catalog, &plan.Request{Target: name, Query: &noQuery})
+			return err
+		}
+		if t.Insertable {
+			allow += ",POST"
+		}
+		if t.Insertable && t.Updatable && len(t.PrimaryKey) > 0 {
+			allow += ",PUT"
+		}
+		if t.Updatable {
+			allow += ",PATCH"
+		}
+		if t.Deletable {
+			allow += ",DELETE"
+		}
+	}
+	h := c.w.Header()
+	h.Set("Allow", allow)
+	if h.Get("Access-Control-Allow-Origin") == "" && len(c.server.Origins) == 0 {
+		h.Set("Access-Control-Allow-Origin", "*")
+	}
+	h.Set("Content-Length", "0")
+	c.w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// times are how long the parts of a request took.
+type times struct {
+	last                                    time.Time
+	jwt, parse, plan, transaction, response time.Duration
+}
+
+// mark ends a part, if the time is taken at all.
+func (t *times) mark(part *time.Duration) {
+	if t.last.IsZero() {
+		return
+	}
+	now := time.Now()
+	*part += now.Sub(t.last)
+	t.last = now
+}
+
+// String returns the times as in the header Server-Timing, in milliseconds.
+func (t *times) String() string {
+	var b []byte
+	for i, part := range [...]struct {
+		name string
+		took time.Duration
+	}{{"jwt", t.jwt}, {"parse", t.parse}, {"plan", t.plan}, {"transaction", t.transaction}, {"response", t.response}} {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = append(append(b, part.name...), ";dur="...)
+		b = strconv.AppendFloat(b, float64(part.took.Microseconds())/1000, 'f', 1, 64)
+	}
+	return string(b)
+}

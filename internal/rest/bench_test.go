@@ -1,0 +1,66 @@
+package rest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// nowhere takes an answer.
+type nowhere struct{ h http.Header }
+
+func (n *nowhere) Header() http.Header         { return n.h }
+func (n *nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (n *nowhere) WriteHeader(int)             {}
+
+func BenchmarkReadOne(b *testing.B) {
+	a := newAPI(b, "")
+	b.ReportAllocs()
+	b.RunParallel(func(p *testing.PB) {
+		w := &nowhere{http.Header{}}
+		for p.Next() {
+			r := httptest.NewRequest("GET", "/clients?select=id,name&id=eq.2", nil)
+			r.Header.Set("Authorization", "Bearer authenticated:ann")
+			clear(w.h)
+			a.server.ServeHTTP(w, r)
+		}
+	})
+}
+
+// BenchmarkLimit is the same round trip by pgx alone.
+func BenchmarkLimit(b *testing.B) {
+	a := newAPI(b, "")
+	role, _ := a.server.Role("authenticated")
+	b.ReportAllocs()
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			limit(b, role.Pool)
+		}
+	})
+}
+
+func limit(b *testing.B, pool *pgxpool.Pool) {
+	conn, err := pool.Acquire(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Release()
+	pc := conn.Conn().PgConn()
+	if _, err := conn.Conn().Prepare(b.Context(), "settings", "select set_config('search_path', $1, true), set_config('role', $2, true), set_config('request.jwt.claims', $3, true)"); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := conn.Conn().Prepare(b.Context(), "one", "select coalesce(json_agg(t), '[]')::text from (select id, name from public.clients where id = $1) t"); err != nil {
+		b.Fatal(err)
+	}
+	p := pc.StartPipeline(b.Context())
+	p.SendQueryPrepared("settings", [][]byte{[]byte("public"), []byte("authenticated"), []byte(`{"role":"authenticated","sub":"ann"}`)}, nil, nil)
+	p.SendQueryPrepared("one", [][]byte{[]byte("2")}, nil, nil)
+	if err := p.Sync(); err != nil {
+		b.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		b.Fatal(err)
+	}
+}

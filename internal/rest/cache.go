@@ -1,0 +1,261 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/rest/catalog"
+)
+
+// Times of a Cache.
+const (
+	unheardMost  = 5 * time.Second  // age at which a catalogue is read again while nobody listens
+	unheardLeast = time.Second      // the same for a request that misses something in it
+	readMost     = 60 * time.Second // for reading the catalogue
+	retryAfter   = time.Second      // until a cache that can't listen tries again, doubled up to retryMost
+	retryMost    = 30 * time.Second
+)
+
+// Cache keeps the catalogue of a database. The first request reads it; after that one connection listens on the channel
+// pgrst, and whenever a notification says that the schema has changed the catalogue is read again, while the
+// old one serves on. A cache that nobody asks for a while lets its connection go and costs nothing but memory; so it
+// does where no connection is to be had, and then a catalogue is at most a few seconds old.
+type Cache struct {
+	pool    func() *pgxpool.Pool // its login can read the catalogue
+	options catalog.Options
+	log     *slog.Logger
+	idle    time.Duration // without a request, after which it stops to listen
+
+	current atomic.Pointer[loaded]
+	used    atomic.Int64 // Unix seconds
+	heard   atomic.Bool  // a connection listens, and has from before current was read
+
+	mu        sync.Mutex
+	loading   *load // nil if the catalogue is not being read
+	listening bool
+	closed    bool
+	ctx       context.Context // of what the cache does by itself
+	cancel    context.CancelFunc
+	running   sync.WaitGroup
+}
+
+type loaded struct {
+	*catalog.Catalog
+	at time.Time
+}
+
+// load is a reading of the catalogue under way.
+type load struct {
+	done  chan struct{}
+	again bool // the schema has changed since it began
+	got   *catalog.Catalog
+	err   error
+}
+
+// NewCache returns a cache that reads over a pool, which is asked for anew each time.
+func NewCache(pool func() *pgxpool.Pool, o catalog.Options, log *slog.Logger) *Cache {
+	c := &Cache{pool: pool, options: o, log: log, idle: time.Minute}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// Get returns the catalogue, and waits only for the very first one.
+func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
+	now := time.Now()
+	if unix := now.Unix(); c.used.Load() != unix {
+		c.used.Store(unix)
+		c.listen()
+	}
+	if l := c.current.Load(); l != nil {
+		if !c.heard.Load() && now.Sub(l.at) > unheardMost {
+			c.start(false)
+		}
+		return l.Catalog, nil
+	}
+	return c.wait(ctx, c.start(false))
+}
+
+// Newer returns a catalogue that is newer than old, for a request that did not find what it wants in old: if one is there or is being
+// read, or if nobody would have told that there is one. Otherwise it returns nil.
+func (c *Cache) Newer(ctx context.Context, old *catalog.Catalog) *catalog.Catalog {
+	c.mu.Lock()
+	l := c.loading
+	c.mu.Unlock()
+	if now := c.current.Load(); l == nil && !c.heard.Load() && now != nil && time.Since(now.at) > unheardLeast {
+		l = c.start(false)
+	}
+	if l != nil {
+		if _, err := c.wait(ctx, l); err != nil {
+			return nil
+		}
+	}
+	if now := c.current.Load(); now != nil && now.Catalog != old {
+		return now.Catalog
+	}
+	return nil
+}
+
+// Reload has the catalogue read again, for someone who knows that it has changed. It does not wait.
+func (c *Cache) Reload() {
+	if c.current.Load() != nil {
+		c.start(true)
+	}
+}
+
+// Close ends what the cache does by itself, and waits until it has ended. The cache still serves what it has.
+func (c *Cache) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel()
+	c.running.Wait()
+}
+
+func (c *Cache) wait(ctx context.Context, l *load) (*catalog.Catalog, error) {
+	select {
+	case <-l.done:
+		return l.got, l.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// start begins to read the catalogue, unless that is under way. changed says that it is known to be
+// another one now: what is being read may be the one before, so it is read once more.
+func (c *Cache) start(changed bool) *load {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.loading != nil {
+		c.loading.again = c.loading.again || changed
+		return c.loading
+	}
+	l := &load{done: make(chan struct{})}
+	if c.closed {
+		l.err = errClosed
+		close(l.done)
+		return l
+	}
+	c.loading = l
+	c.running.Go(func() { c.read(l) })
+	return l
+}
+
+var errClosed = errors.New("the catalogue's cache is closed")
+
+func (c *Cache) read(l *load) {
+	for {
+		ctx, cancel := context.WithTimeout(c.ctx, readMost)
+		at := time.Now()
+		l.got, l.err = catalog.Read(ctx, c.pool(), c.options)
+		cancel()
+		c.mu.Lock()
+		if l.err != nil {
+			c.log.Warn("the catalogue can't be read; the one before serves on", "error", l.err)
+		} else {
+			first := c.current.Swap(&loaded{l.got, at}) == nil
+			if l.again && !first {
+				l.again = false
+				c.mu.Unlock()
+				continue
+			}
+			if l.again { // nobody waits for the first one longer than they must
+				close(l.done)
+				l = &load{done: make(chan struct{})}
+				c.loading = l
+				c.mu.Unlock()
+				continue
+			}
+		}
+		c.loading = nil
+		close(l.done)
+		c.mu.Unlock()
+		return
+	}
+}
+
+// listen makes sure that a connection listens.
+func (c *Cache) listen() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.listening || c.closed {
+		return
+	}
+	c.listening = true
+	c.running.Go(func() {
+		c.listenWhileUsed()
+		c.heard.Store(false)
+		c.mu.Lock()
+		c.listening = false
+		c.mu.Unlock()
+	})
+}
+
+func (c *Cache) listenWhileUsed() {
+	for delay := retryAfter; !c.unused(); delay = min(2*delay, retryMost) {
+		began := time.Now()
+		err := c.listenOnce()
+		c.heard.Store(false)
+		if c.ctx.Err() != nil || err == nil {
+			return
+		}
+		if time.Since(began) > retryMost {
+			delay = retryAfter
+		}
+		c.log.Warn("nobody listens for changes of the schema", "error", err, "again", delay)
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-time.After(delay):
+		}
+	}
+}
+
+func (c *Cache) unused() bool {
+	return time.Since(time.Unix(c.used.Load(), 0)) > c.idle
+}
+
+// listenOnce listens until nobody uses the cache any more, which is no error.
+func (c *Cache) listenOnce() error {
+	pooled, err := acquire(c.ctx, c.pool())
+	if err != nil {
+		return err
+	}
+	conn := pooled.Hijack() // a pool that is closed does not wait for it
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), time.Second)
+		defer cancel()
+		_ = conn.Close(ctx)
+	}()
+	if _, err := conn.Exec(c.ctx, "listen pgrst"); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	begun := c.loading != nil
+	c.mu.Unlock()
+	if begun || c.current.Load() != nil {
+		c.start(true) // what happened before is not told
+	}
+	c.heard.Store(true)
+	for !c.unused() {
+		ctx, cancel := context.WithTimeout(c.ctx, c.idle)
+		n, err := conn.WaitForNotification(ctx)
+		ended := ctx.Err() != nil
+		cancel()
+		if err == nil && (n.Payload == "" || n.Payload == "reload schema") {
+			c.start(true)
+		}
+		if err != nil && !ended {
+			return err
+		}
+		if c.ctx.Err() != nil {
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package rest
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/rest/catalog"
+)
+
+func (a *api) listeners() (n int) {
+	a.Helper()
+	if err := a.admin.QueryRow(a.Context(), `select count(*) from pg_stat_activity where datname = current_database() and query = 'listen pgrst'`).Scan(&n); err != nil {
+		a.Fatal(err)
+	}
+	return n
+}
+
+func TestIdleCacheListensNoMore(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	a.server.Catalog.idle = 10 * time.Millisecond
+	if got := a.do("GET", "/clients", ""); got.status != http.StatusOK {
+		t.Fatal(got)
+	}
+	a.await(func() bool { return !a.server.Catalog.isListening() && a.listeners() == 0 })
+
+	a.exec("create table public.meanwhile (id int); grant all on public.meanwhile to authenticated")
+	a.await(func() bool { return a.do("GET", "/meanwhile", "").status == http.StatusOK })
+}
+
+func (c *Cache) isListening() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.listening
+}
+
+func TestFirstCatalogIsReadOnce(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	got := make([]*catalog.Catalog, 8)
+	var all sync.WaitGroup
+	for i := range got {
+		all.Go(func() { got[i], _ = a.server.Catalog.Get(t.Context()) })
+	}
+	all.Wait()
+	for _, c := range got {
+		if c == nil {
+			t.Fatal("a request got no catalogue")
+		}
+	}
+	a.server.Catalog.Close()
+	a.server.Catalog.Close()
+	if got := a.do("GET", "/clients", ""); got.status != http.StatusOK {
+		t.Errorf("after the cache was closed: %+v", got)
+	}
+}
+
+func TestNoCatalog(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	config := a.admin.Config()
+	config.ConnConfig.User, config.ConnConfig.Password = "request", "wrong"
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	a.server.Catalog = NewCache(func() *pgxpool.Pool { return pool }, catalog.Options{Schemas: []string{"public"}}, slog.New(slog.DiscardHandler))
+	defer a.server.Catalog.Close()
+	if got := a.do("GET", "/clients", ""); got.status != 503 || !strings.Contains(got.body, "PGRST002") || got.header.Get("Retry-After") == "" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,122 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+
+	"socle/internal/pg"
+)
+
+// constraint is a primary key, unique or foreign key constraint of any relation.
+type constraint struct {
+	ID            uint32
+	Name          string
+	Kind          byte // p, u, f
+	RelationID    uint32
+	Columns       []int16
+	TargetID      uint32 // of a foreign key
+	TargetColumns []int16
+}
+
+// readConstraints makes primary keys and links of the constraints of all tables, since an exposed view may show a
+// hidden table. The foreign keys of partitions say nothing that those of their whole tables do not. Tables of
+// PostgreSQL's own have numbers below 16384.
+func (r *reader) readConstraints(ctx context.Context) error {
+	list, err := pg.All[constraint](ctx, r.q, `
+		select k.oid as id, k.conname as name, k.contype as kind, k.conrelid as relation_id, k.conkey as columns,
+			k.confrelid as target_id, coalesce(k.confkey, '{}') as target_columns
+		from pg_catalog.pg_constraint k
+		join pg_catalog.pg_class c on c.oid = k.conrelid
+		left join pg_catalog.pg_class target on target.oid = k.confrelid
+		where k.conrelid >= 16384 and (k.contype in ('p', 'u')
+			or k.contype = 'f' and not c.relispartition and not target.relispartition)
+		order by k.oid`)
+	if err != nil {
+		return err
+	}
+	faces := r.faces(list)
+	setPrimaryKeys(list, faces)
+	r.catalog.link(list, faces)
+	return nil
+}
+
+// face is what an exposed relation shows of a table: itself, or that of a view.
+type face struct {
+	relation *Relation
+	columns  map[int16][]string // by their number in the table; a view can show a column several times
+}
+
+// faces returns the faces of each table, by its number, with the columns that constraints are about.
+func (r *reader) faces(list []constraint) map[uint32][]*face {
+	wanted := map[attribute]bool{}
+	for _, k := range list {
+		for _, number := range k.Columns {
+			wanted[attribute{k.RelationID, number}] = true
+		}
+		for _, number := range k.TargetColumns {
+			wanted[attribute{k.TargetID, number}] = true
+		}
+	}
+	faces := map[uint32][]*face{}
+	for _, c := range r.columns {
+		origin := r.origin(c.attribute)
+		if !wanted[origin] {
+			continue
+		}
+		relation, of := r.relations[c.relation], faces[origin.relation]
+		if len(of) == 0 || of[len(of)-1].relation != relation {
+			of = append(of, &face{relation, map[int16][]string{}})
+			faces[origin.relation] = of
+		}
+		f := of[len(of)-1]
+		f.columns[origin.number] = append(f.columns[origin.number], c.name)
+	}
+	return faces
+}
+
+// choices returns the ways in which a face shows columns, none if one is missing. Where a view shows a table
+// twice, it shows its columns in pairs most likely: the first ones together, and the second ones.
+func (f *face) choices(numbers []int16) [][]string {
+	most := 0
+	for _, n := range numbers {
+		shown := len(f.columns[n])
+		if shown == 0 {
+			return nil
+		}
+		most = max(most, shown)
+	}
+	choices := make([][]string, most)
+	for i := range choices {
+		for _, n := range numbers {
+			names := f.columns[n]
+			choices[i] = append(choices[i], names[min(i, len(names)-1)])
+		}
+	}
+	return choices
+}
+
+// setPrimaryKeys gives the relations their keys. A view of several tables has the keys of all that it shows whole:
+// together they tell its rows apart.
+func setPrimaryKeys(list []constraint, faces map[uint32][]*face) {
+	for _, k := range list {
+		if k.Kind != 'p' {
+			continue
+		}
+		for _, f := range faces[k.RelationID] {
+			if choices := f.choices(k.Columns); len(choices) > 0 {
+				f.relation.PrimaryKey = append(f.relation.PrimaryKey, choices[0]...)
+			}
+		}
+	}
+}
+
+// unique tells, for each relation, the sets of columns that have no value twice.
+func unique(list []constraint) map[uint32][][]int16 {
+	sets := map[uint32][][]int16{}
+	for _, k := range list {
+		if k.Kind != 'f' {
+			sets[k.RelationID] = append(sets[k.RelationID], slices.Sorted(slices.Values(k.Columns)))
+		}
+	}
+	return sets
+}

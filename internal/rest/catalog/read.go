@@ -1,0 +1,151 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+)
+
+// Options say what of a database is exposed.
+type Options struct {
+	Schemas    []string // exposed, the default one first
+	SearchPath []string // further schemas that are searched, for the aggregates of media types
+}
+
+// Read reads the catalogue of the database that q leads to. q's search path is the one of [pg.PoolConfig], by which
+// types and functions of other schemas than pg_catalog are told by their full names. A transaction of one snapshot
+// (repeatable read) sees one state of the catalogue; without it, DDL meanwhile can leave out what it touches.
+// Nothing is locked but views, each for the moment in which PostgreSQL finds out whether it can be written.
+func Read(ctx context.Context, q pg.Querier, o Options) (*Catalog, error) {
+	r := reader{
+		q: q, options: o,
+		catalog: &Catalog{
+			Schemas: o.Schemas, Relations: map[Name]*Relation{}, Comments: map[string]string{},
+			Links: map[Name][]*Link{}, Functions: map[Name][]*Function{}, TimeZones: map[string]bool{},
+		},
+		relations: map[uint32]*Relation{}, views: map[uint32][]attribute{},
+	}
+	for _, step := range []struct {
+		what string
+		read func(context.Context) error
+	}{
+		{"schemas", r.readComments}, {"relations", r.readRelations}, {"columns", r.readColumns}, {"views", r.readViews},
+		{"constraints", r.readConstraints}, {"functions", r.readFunctions}, {"media types", r.readHandlers},
+		{"geometries", r.readGeoJSON}, {"time zones", r.readTimeZones},
+	} {
+		if err := step.read(ctx); err != nil {
+			return nil, fmt.Errorf("read the catalogue's %s: %w", step.what, err)
+		}
+	}
+	r.catalog.sortLinks()
+	return r.catalog, nil
+}
+
+// reader builds a catalogue, and keeps the numbers that PostgreSQL knows things by until it is built.
+type reader struct {
+	q       pg.Querier
+	options Options
+	catalog *Catalog
+
+	relations map[uint32]*Relation   // exposed
+	columns   []column               // of the exposed relations, one relation after the other
+	views     map[uint32][]attribute // where the columns of views come from, in their order
+}
+
+// column is a column of an exposed relation.
+type column struct {
+	attribute
+	name string
+}
+
+// attribute is a column of any relation of the database.
+type attribute struct {
+	relation uint32
+	number   int16 // from 1; 0 is no column
+}
+
+// selected are the relations that the catalogue has.
+const selected = `c.relkind in ('r', 'v', 'm', 'f', 'p') and not c.relispartition and n.nspname = any (@schemas)`
+
+func (r *reader) schemas() pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{"schemas": r.options.Schemas}
+}
+
+func (r *reader) readComments(ctx context.Context) error {
+	type row struct{ Schema, Comment string }
+	rows, err := pg.All[row](ctx, r.q, `
+		select n.nspname as schema, d.description as comment
+		from pg_catalog.pg_namespace n
+		join pg_catalog.pg_description d on d.objoid = n.oid and d.objsubid = 0
+			and d.classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
+		where n.nspname = any (@schemas)`, r.schemas())
+	for _, row := range rows {
+		r.catalog.Comments[row.Schema] = row.Comment
+	}
+	return err
+}
+
+// What pg_relation_is_updatable tells by bits.
+const (
+	updatable  = 1 << 2
+	insertable = 1 << 3
+	deletable  = 1 << 4
+)
+
+func (r *reader) readRelations(ctx context.Context) error {
+	type row struct {
+		ID                        uint32
+		Schema, Name, Description string
+		Kind                      byte
+		Writes                    int32
+	}
+	// 28 is all that can be written. Only views are asked, and foreign tables, except those without a handler: asking
+	// for one of them fails for all.
+	rows, err := pg.All[row](ctx, r.q, `
+		select c.oid as id, n.nspname as schema, c.relname as name, c.relkind as kind,
+			coalesce(d.description, '') as description,
+			case when c.relkind in ('r', 'p') then 28
+				when c.relkind = 'v' or w.fdwhandler <> 0 then pg_catalog.pg_relation_is_updatable(c.oid, true)
+				else 0 end as writes
+		from pg_catalog.pg_class c
+		join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+		left join pg_catalog.pg_description d on d.objoid = c.oid and d.objsubid = 0
+			and d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
+		left join pg_catalog.pg_foreign_table f on f.ftrelid = c.oid
+		left join pg_catalog.pg_foreign_server s on s.oid = f.ftserver
+		left join pg_catalog.pg_foreign_data_wrapper w on w.oid = s.srvfdw
+		where `+selected, r.schemas())
+	for _, row := range rows {
+		relation := &Relation{
+			Name: Name{row.Schema, row.Name}, Description: row.Description, Kind: row.Kind, ByName: map[string]*Column{},
+			Insertable: row.Writes&insertable != 0, Updatable: row.Writes&updatable != 0, Deletable: row.Writes&deletable != 0,
+		}
+		r.relations[row.ID] = relation
+		r.catalog.Relations[relation.Name] = relation
+	}
+	return err
+}
+
+func (r *reader) readTimeZones(ctx context.Context) error {
+	names, err := pg.Values[string](ctx, r.q, "select name from pg_catalog.pg_timezone_names")
+	for _, name := range names {
+		r.catalog.TimeZones[name] = true
+	}
+	return err
+}
+
+func (r *reader) readGeoJSON(ctx context.Context) error {
+	names, err := pg.All[Name](ctx, r.q, `
+		select n.nspname as schema, p.proname as name
+		from pg_catalog.pg_proc p
+		join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+		where p.proname = 'st_asgeojson' and p.proargtypes[0] = 'pg_catalog.record'::pg_catalog.regtype
+		order by n.nspname`)
+	if len(names) > 0 {
+		r.catalog.GeoJSON = names[0]
+	}
+	return err
+}

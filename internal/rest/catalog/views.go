@@ -1,0 +1,160 @@
+package catalog
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"socle/internal/pg"
+)
+
+// readViews finds out where the columns of the exposed views come from, and those of the views that they stand on.
+// The catalogue keeps that in the tree of the view's query alone.
+func (r *reader) readViews(ctx context.Context) error {
+	type row struct {
+		ID   uint32
+		Tree string
+	}
+	rows, err := pg.All[row](ctx, r.q, `
+		with recursive views (id) as (
+			select c.oid
+			from pg_catalog.pg_class c
+			join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+			where c.relkind in ('v', 'm') and n.nspname = any (@schemas)
+			union
+			select c.oid
+			from views v
+			join pg_catalog.pg_rewrite w on w.ev_class = v.id and w.rulename = '_RETURN'
+			join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass and d.objid = w.oid
+				and d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+			join pg_catalog.pg_class c on c.oid = d.refobjid and c.relkind in ('v', 'm')
+		)
+		select v.id, w.ev_action::text as tree
+		from views v
+		join pg_catalog.pg_rewrite w on w.ev_class = v.id and w.rulename = '_RETURN'`, r.schemas())
+	for _, row := range rows {
+		r.views[row.ID] = origins(row.Tree)
+	}
+	return err
+}
+
+// origin returns the column of a table that a column is, through any number of views, or the zero attribute.
+func (r *reader) origin(a attribute) attribute {
+	// CREATE OR REPLACE can make views of each other, which nobody can read.
+	for range len(r.views) + 1 {
+		columns, isView := r.views[a.relation]
+		if !isView {
+			return a
+		}
+		if a.number < 1 || int(a.number) > len(columns) {
+			break
+		}
+		a = columns[a.number-1]
+	}
+	return attribute{}
+}
+
+// origins returns which columns the target list of a stored query takes from relations as they are. What is
+// computed is zero.
+func origins(tree string) []attribute {
+	s := scanner{text: tree}
+	depth := 0
+	for token := s.next(); token != ""; token = s.next() {
+		switch token {
+		case "{":
+			depth++
+		case "}":
+			depth--
+		case ":targetList":
+			if depth == 1 { // of the query itself, not of one in it
+				return s.targets()
+			}
+		}
+	}
+	return nil
+}
+
+// scanner reads the text that PostgreSQL prints trees of nodes as: {TYPE :field value …}, lists in parentheses.
+type scanner struct {
+	text string
+	at   int
+}
+
+// next returns the next brace, parenthesis or word, "" at the end. A backslash takes the meaning from the character behind it.
+func (s *scanner) next() string {
+	for s.at < len(s.text) && strings.IndexByte(" \n\t", s.text[s.at]) >= 0 {
+		s.at++
+	}
+	start := s.at
+	for s.at < len(s.text) {
+		switch s.text[s.at] {
+		case '{', '}', '(', ')':
+			if s.at == start {
+				s.at++
+			}
+			return s.text[start:s.at]
+		case ' ', '\n', '\t':
+			return s.text[start:s.at]
+		case '\\':
+			s.at++
+		}
+		s.at++
+	}
+	s.at = min(s.at, len(s.text))
+	return s.text[start:s.at]
+}
+
+// targets reads a target list.
+func (s *scanner) targets() []attribute {
+	var list []attribute
+	depth := 0
+	var number int
+	var origin attribute
+	for token := s.next(); token != ""; token = s.next() {
+		switch token {
+		case "{":
+			if depth == 0 {
+				number, origin = 0, attribute{}
+			}
+			depth++
+			continue
+		case "}":
+			depth--
+			if depth == 0 && number == len(list)+1 { // what a query sorts by and does not show comes last
+				if origin.number < 1 {
+					origin = attribute{}
+				}
+				list = append(list, origin)
+			}
+			continue
+		case ")":
+			if depth == 0 {
+				return list
+			}
+		}
+		if depth != 1 {
+			continue
+		}
+		switch token {
+		case ":resname":
+			s.next() // a name may look like a field
+		case ":resno":
+			number = s.number()
+		case ":resorigtbl":
+			origin.relation = uint32(s.number())
+		case ":resorigcol":
+			origin.number = int16(s.number())
+		case ":resjunk":
+			if s.next() == "true" {
+				number = 0
+			}
+		}
+	}
+	return list
+}
+
+// number reads a number, 0 if there is none.
+func (s *scanner) number() int {
+	n, _ := strconv.Atoi(s.next())
+	return n
+}

@@ -1,0 +1,47 @@
+package rest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// exposed are the headers of an answer that a page may read.
+const exposed = "Content-Encoding, Content-Location, Content-Range, Content-Type, Date, Location, Server, Transfer-Encoding, Range-Unit"
+
+// cors lets pages of other origins read the answer, and answers a browser that asks before it sends a request.
+// It reports whether that was all.
+func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	h := w.Header()
+	switch {
+	case len(s.Origins) == 0:
+		h.Set("Access-Control-Allow-Origin", "*")
+	case slices.Contains(s.Origins, origin):
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Allow-Credentials", "true")
+		h.Add("Vary", "Origin")
+	default:
+		h.Add("Vary", "Origin")
+		return false
+	}
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		h.Set("Access-Control-Expose-Headers", exposed)
+		return false
+	}
+	allowed := []string{"Authorization"}
+	for _, name := range strings.Split(strings.Join(r.Header.Values("Access-Control-Request-Headers"), ","), ",") {
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(allowed, name) {
+			allowed = append(allowed, name)
+		}
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD")
+	h.Set("Access-Control-Allow-Headers", strings.Join(append(allowed, "Accept", "Accept-Language", "Content-Language"), ", "))
+	h.Set("Access-Control-Max-Age", "86400")
+	h.Set("Content-Length", "0")
+	w.WriteHeader(http.StatusOK)
+	return true
+}

@@ -1,0 +1,250 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"socle/internal/fault"
+	"socle/internal/httpx"
+	"socle/internal/rest/query"
+)
+
+// failure is an error on its way to the client.
+type failure struct {
+	query.Error
+	header     http.Header
+	retryAfter string // seconds, or ""
+}
+
+// body is what the client reads, in the order of the contract.
+type body struct {
+	Code    string `json:"code"`
+	Details any    `json:"details"`
+	Hint    any    `json:"hint"`
+	Message string `json:"message"`
+}
+
+// statusGone is for the log: the client closed the request.
+const statusGone = 499
+
+func fail(status int, code, message string) *query.Error {
+	return &query.Error{Status: status, Code: code, Message: message}
+}
+
+// fail answers with err.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err error) {
+	httpx.From(r.Context()).Err = err
+	if r.Context().Err() != nil {
+		w.WriteHeader(statusGone) // nobody is there to read more
+		return
+	}
+	f := s.failure(role, err)
+	h := w.Header()
+	for name, values := range f.header {
+		h[name] = values
+	}
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	h.Set("Proxy-Status", "PostgREST; error="+proxyToken(f.Code))
+	if f.retryAfter != "" {
+		h.Set("Retry-After", f.retryAfter)
+	}
+	if f.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", challenge(&f.Error))
+	}
+	text, err := json.Marshal(body{f.Code, f.Details, f.Hint, f.Message})
+	if err != nil {
+		panic("rest: " + err.Error()) // details are texts and maps of texts
+	}
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(f.Status)
+	_, _ = w.Write(text)
+}
+
+// proxyToken keeps what may stand in the header: codes are tokens but for what a function raised.
+func proxyToken(code string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c == '-' {
+			return c
+		}
+		return -1
+	}, code)
+}
+
+// challenge says how the client may be known.
+func challenge(e *query.Error) string {
+	if e.Code == "PGRST301" || e.Code == "PGRST303" {
+		return `Bearer error="invalid_token", error_description="` + strings.ReplaceAll(e.Message, `"`, `'`) + `"`
+	}
+	return "Bearer"
+}
+
+// failure says how err is told to a client who asked in a role. What nobody knows is ours: no word of it leaves.
+func (s *Server) failure(role string, err error) failure {
+	if e, ok := errors.AsType[*query.Error](err); ok {
+		return failure{Error: *e}
+	}
+	if _, ok := errors.AsType[*catalogError](err); ok {
+		return unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return unavailable("PGRST001", "Database client error. Retrying the connection.")
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return s.postgres(role, e)
+	}
+	switch {
+	case errors.Is(err, errNoConnection):
+		return failure{Error: *fail(http.StatusGatewayTimeout, "PGRST003", "Timed out acquiring connection from connection pool.")}
+	case errors.Is(err, context.DeadlineExceeded):
+		return failure{Error: *fail(http.StatusInternalServerError, "57014", "canceling statement due to statement timeout")}
+	case fault.Is(err, fault.Unavailable), pgconn.SafeToRetry(err):
+		return unavailable("PGRST001", "Database client error. Retrying the connection.")
+	}
+	if e, ok := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); ok {
+		return failure{Error: query.Error{Status: http.StatusInternalServerError, Code: "54000", Message: "the answer is too large",
+			Details: "An answer has at most " + strconv.Itoa(e.MaxExpectedBodyLen) + " bytes.", Hint: "Ask for fewer rows with limit, or for fewer columns with select."}}
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Internal {
+		return kinds(f)
+	}
+	return failure{Error: *fail(http.StatusInternalServerError, "PGRSTX00", "Internal error")}
+}
+
+// kinds tells a failure in the words of the domain, such as one of the injected functions.
+func kinds(f *fault.Error) failure {
+	status := map[fault.Kind]int{
+		fault.Invalid: 400, fault.Unprocessable: 422, fault.Unauthenticated: 401, fault.Forbidden: 403,
+		fault.NotFound: 404, fault.Conflict: 409, fault.TooLarge: 413, fault.TooMany: 429,
+	}[f.Kind]
+	out := failure{Error: *fail(status, f.CodeWord(), f.Detail)}
+	if f.RetryAfter > 0 {
+		out.retryAfter = strconv.Itoa(int(f.RetryAfter.Seconds()) + 1)
+	}
+	return out
+}
+
+// unavailable says that the database does not answer, and not why: the cause may name hosts.
+func unavailable(code, message string) failure {
+	return failure{Error: *fail(http.StatusServiceUnavailable, code, message), retryAfter: "1"}
+}
+
+// postgres tells an error of PostgreSQL.
+func (s *Server) postgres(role string, e *pgconn.PgError) failure {
+	if e.Code == "PGRST" {
+		return raised(e)
+	}
+	f := failure{Error: query.Error{Status: s.status(role, e), Code: e.Code, Message: e.Message, Details: text(e.Detail), Hint: text(e.Hint)}}
+	if f.Status == http.StatusServiceUnavailable {
+		f.retryAfter = "1"
+	}
+	return f
+}
+
+// text returns a text, or nil for none.
+func text(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// status returns the HTTP status of an SQLSTATE.
+func (s *Server) status(role string, e *pgconn.PgError) int {
+	switch e.Code {
+	case "21000":
+		if strings.HasSuffix(e.Message, "requires a WHERE clause") {
+			return 400
+		}
+		return 500
+	case "22023":
+		if strings.HasPrefix(e.Message, `role "`) && strings.HasSuffix(e.Message, `" does not exist`) {
+			return 401
+		}
+		return 400
+	case "23503", "23505":
+		return 409
+	case "25006":
+		return 405
+	case "42501":
+		if role == s.Anonymous {
+			return 401
+		}
+		return 403
+	case "42883":
+		if strings.HasPrefix(e.Message, "function xmlagg(") {
+			return 406
+		}
+		return 404
+	case "42P01":
+		return 404
+	case "42P17", "53400":
+		return 500
+	case "57P01":
+		return 503
+	case "P0001":
+		return 400
+	}
+	if len(e.Code) != 5 {
+		return 500
+	}
+	switch e.Code[:2] {
+	case "08", "53":
+		return 503
+	case "0L", "0P", "28":
+		return 403
+	case "09", "25", "2D", "38", "39", "3B", "40", "54", "55", "57", "58", "F0", "HV", "P0", "XX":
+		return 500
+	case "PT":
+		if n, err := strconv.Atoi(e.Code[2:]); err == nil && n >= 200 && n <= 599 {
+			return n
+		}
+		return 500
+	}
+	return 400
+}
+
+// raised tells an error that a function raised with the SQLSTATE PGRST: body, status and headers are its own.
+func raised(e *pgconn.PgError) failure {
+	var said struct {
+		Code, Message *string
+		Details, Hint *string
+	}
+	if err := json.Unmarshal([]byte(e.Message), &said); err != nil || said.Code == nil || said.Message == nil {
+		return badRaise("Invalid JSON value for MESSAGE: '"+e.Message+"'",
+			"MESSAGE must be a JSON object with obligatory keys: 'code', 'message' and optional keys: 'details', 'hint'.")
+	}
+	const wants = "DETAIL must be a JSON object with obligatory keys: 'status', 'headers' and optional key: 'status_text'."
+	if e.Detail == "" {
+		return badRaise("DETAIL is missing in the RAISE statement", wants)
+	}
+	var how struct {
+		Status  *int
+		Headers map[string]string
+	}
+	if err := json.Unmarshal([]byte(e.Detail), &how); err != nil || how.Status == nil || how.Headers == nil || *how.Status < 200 || *how.Status > 599 {
+		return badRaise("Invalid JSON value for DETAIL: '"+e.Detail+"'", wants)
+	}
+	f := failure{header: http.Header{}}
+	f.Error = query.Error{Status: *how.Status, Code: *said.Code, Message: *said.Message}
+	if said.Details != nil {
+		f.Details = *said.Details
+	}
+	if said.Hint != nil {
+		f.Hint = *said.Hint
+	}
+	for name, value := range how.Headers {
+		f.header.Add(name, value)
+	}
+	return f
+}
+
+func badRaise(details, hint string) failure {
+	return failure{Error: query.Error{Status: 500, Code: "PGRST121", Message: `Could not parse JSON in the "RAISE SQLSTATE 'PGRST'" error`, Details: details, Hint: hint}}
+}

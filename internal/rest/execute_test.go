@@ -1,0 +1,252 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// alone gives the request roles a pool of one connection, so that one request follows another on it.
+func alone(a *api) *pgxpool.Pool {
+	role, _ := a.server.Role("authenticated")
+	config := role.Pool.Config()
+	config.MaxConns = 1
+	pool, err := pgxpool.NewWithConfig(a.Context(), config)
+	if err != nil {
+		a.Fatal(err)
+	}
+	a.Cleanup(pool.Close)
+	a.server.Role = func(string) (Role, bool) { return Role{Pool: pool}, true }
+	return pool
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "create function leave_and_fail() returns void language plpgsql as $$ begin perform leave(); raise 'no'; end $$;")
+	pool := alone(a)
+	want := `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
+	for _, step := range []struct {
+		path, prefer string
+		status       int
+	}{
+		{"/rpc/residue", "", 200}, {"/rpc/leave", "", 204}, {"/rpc/leave_and_fail", "", 400},
+		{"/rpc/leave", "handling=lenient", 204}, {"/rpc/leave", "tx=rollback", 204},
+	} {
+		if got := a.do("POST", step.path, "", "Prefer", step.prefer); got.status != step.status {
+			t.Fatalf("%s: %+v", step.path, got)
+		}
+		if got := a.do("POST", "/rpc/residue", ""); strings.ReplaceAll(got.body, `"setting" : ""`, `"setting" : null`) != want {
+			t.Errorf("after %s: %s, want %s", step.path, got.body, want)
+		}
+	}
+	if n := pool.Stat().NewConnsCount(); n != 1 {
+		t.Errorf("%d connections were opened, want 1", n)
+	}
+}
+
+func TestStatementTimeout(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "", func(c *Config) { c.Timeout = 50 * time.Millisecond })
+	if _, err := a.server.Catalog.Get(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := a.do("POST", "/rpc/sleep", "")
+	if got.status != http.StatusInternalServerError || !strings.Contains(got.body, `"code":"57014"`) {
+		t.Errorf("a statement beyond the timeout: %+v", got)
+	}
+	a.quiet()
+}
+
+func TestTerminated(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	got := make(chan reply)
+	go func() { got <- a.do("POST", "/rpc/sleep", "") }()
+	a.await(func() bool { return a.sleepers() == 1 })
+	a.exec("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'")
+	if got := <-got; got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "57P01") {
+		t.Errorf("%+v", got)
+	}
+	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
+		t.Errorf("after it: %+v", got)
+	}
+}
+
+func TestClientGoesAway(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	ctx, leave := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, "POST", "/rpc/sleep", nil)
+	r.Header.Set("Authorization", "Bearer authenticated:ann")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.server.ServeHTTP(httptest.NewRecorder(), r)
+	}()
+	a.await(func() bool { return a.sleepers() == 1 })
+	leave()
+	<-done
+	a.quiet()
+}
+
+func (a *api) sleepers() (n int) {
+	a.Helper()
+	if err := a.admin.QueryRow(a.Context(), `select count(*) from pg_stat_activity
+		where datname = current_database() and usename = 'request' and wait_event = 'PgSleep'`).Scan(&n); err != nil {
+		a.Fatal(err)
+	}
+	return n
+}
+
+// quiet waits until no statement sleeps any more.
+func (a *api) quiet() {
+	a.Helper()
+	a.await(func() bool { return a.sleepers() == 0 })
+}
+
+func (a *api) await(done func() bool) {
+	a.Helper()
+	deadline, tick := time.After(20*time.Second), time.NewTicker(5*time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-deadline:
+			a.Fatal("it never came about")
+		case <-tick.C:
+		}
+	}
+}
+
+func TestChangedSchema(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
+		t.Fatal(got)
+	}
+	a.await(func() bool { return a.server.Catalog.heard.Load() })
+	// Without a word to anyone: prepared statements notice by themselves.
+	a.exec("alter table public.projects drop column client_id; alter table public.clients alter column id type text")
+	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":"1"}]` {
+		t.Errorf("after the column's type changed: %+v", got)
+	}
+	a.exec("create table public.later (id int); grant all on public.later to authenticated; notify pgrst, 'reload schema'")
+	a.await(func() bool { return a.do("GET", "/later", "").status == http.StatusOK })
+	a.exec("create table public.latest (id int); grant all on public.latest to authenticated")
+	a.server.Catalog.Reload()
+	if got := a.do("GET", "/latest", ""); got.status != http.StatusOK {
+		t.Errorf("a table that is younger than the catalogue, which is being read: %+v", got)
+	}
+	a.exec("drop table public.latest")
+	if got := a.do("GET", "/latest", ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "42P01") {
+		t.Errorf("a table that is gone: %+v", got)
+	}
+}
+
+func (a *api) exec(sql string) {
+	a.Helper()
+	if _, err := a.admin.Exec(a.Context(), sql); err != nil {
+		a.Fatal(err)
+	}
+}
+
+func TestDeallocated(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "create function forget() returns void language plpgsql as $$ begin execute 'deallocate all'; end $$;")
+	alone(a)
+	for range 2 {
+		for _, request := range [][2]string{{"POST", "/rpc/forget"}, {"GET", "/clients?id=eq.1"}, {"GET", "/clients?id=eq.1"}} {
+			if got := a.do(request[0], request[1], ""); got.status >= 300 {
+				t.Errorf("%v: %+v", request, got)
+			}
+		}
+	}
+}
+
+func TestManyStatements(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	alone(a)
+	for i := range statementsMost + 50 {
+		path := fmt.Sprintf("/clients?select=a%d:id&id=eq.1", i)
+		if got, want := a.do("GET", path, "").body, fmt.Sprintf(`[{"a%d":1}]`, i); got != want {
+			t.Fatalf("%s: %s, want %s", path, got, want)
+		}
+	}
+	if got := a.do("GET", "/rpc/setting?name=role", ""); got.body != `"authenticated"` {
+		t.Error(got)
+	}
+}
+
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			who := []string{"ann", "ben"}[i%2]
+			want := map[string]string{"ann": `[{"body":"hers"}]`, "ben": `[{"body":"his"}]`}[who]
+			for range 25 {
+				if got := a.do("GET", "/notes?select=body", "", "Authorization", "Bearer authenticated:"+who); got.body != want {
+					t.Errorf("%s reads %s", who, got.body)
+				}
+				if got := a.do("GET", "/notes", "", "Authorization", ""); got.status != 401 {
+					t.Errorf("anon: %+v", got)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestTooLargeAnswer(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "create function long(n int) returns text language sql stable as 'select repeat(''x'', n)'", func(c *Config) { c.MaxAnswer = 1 << 16 })
+	got := a.do("GET", "/rpc/long?n=100000", "")
+	if got.status != 500 || !strings.Contains(got.body, "the answer is too large") {
+		t.Errorf("%.300v", got)
+	}
+	if got := a.do("GET", "/rpc/long?n=3", ""); got.body != `"xxx"` {
+		t.Errorf("after it: %+v", got)
+	}
+}
+
+func TestNoDatabase(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	if _, err := a.server.Catalog.Get(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pool := alone(a)
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errNoConnection)
+	defer cancel()
+	_, err = acquire(ctx, pool)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("acquire: %v", err)
+	}
+	config := pool.Config()
+	config.ConnConfig.Password = "wrong"
+	closed, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed.Close()
+	a.server.Role = func(string) (Role, bool) { return Role{Pool: closed}, true }
+	got := a.do("GET", "/clients", "")
+	if diff := cmp.Diff(`{"code":"PGRST001","details":null,"hint":null,"message":"Database client error. Retrying the connection."}`, got.body); got.status != 503 || diff != "" {
+		t.Errorf("status %d: %s", got.status, diff)
+	}
+}

@@ -1,0 +1,140 @@
+package rest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lestrrat-go/jwx/v3/jwa"
+	"github.com/lestrrat-go/jwx/v3/jwk"
+	"github.com/lestrrat-go/jwx/v3/jws"
+
+	"socle/internal/rest/query"
+)
+
+var jwtSecret = []byte("a secret of more than thirty-two bytes")
+
+func hs256(t *testing.T, payload string) string {
+	t.Helper()
+	token, err := jws.Sign([]byte(payload), jws.WithKey(jwa.HS256(), jwtSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(token)
+}
+
+func TestJWT(t *testing.T) {
+	t.Parallel()
+	v, err := NewJWT(JWTConfig{Secret: jwtSecret, Audience: "us"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().Unix()
+	good := hs256(t, `{"role":"authenticated","sub":"ann"}`)
+	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"role":"service_role"}`)) + "."
+	other, _ := jws.Sign([]byte(`{"role":"authenticated"}`), jws.WithKey(jwa.HS256(), []byte("another secret of more than thirty-two bytes")))
+	strong, _ := jws.Sign([]byte(`{"role":"authenticated"}`), jws.WithKey(jwa.HS512(), jwtSecret))
+	for _, test := range []struct{ token, role, code, message string }{
+		{good, "authenticated", "", ""},
+		{good, "authenticated", "", ""}, // from memory
+		{hs256(t, `{"sub":"ann"}`), "", "", ""},
+		{hs256(t, fmt.Sprintf(`{"role":"a","exp":%d,"nbf":%d,"iat":%d,"aud":["them","us"]}`, now-20, now+20, now+20)), "a", "", ""},
+		{hs256(t, fmt.Sprintf(`{"exp":%d}`, now-31)), "", "PGRST303", "JWT expired"},
+		{hs256(t, fmt.Sprintf(`{"exp":%d}`, now-31)), "", "PGRST303", "JWT expired"},
+		{hs256(t, fmt.Sprintf(`{"exp":%d.5,"aud":"them"}`, now-60)), "", "PGRST303", "JWT expired"},
+		{hs256(t, fmt.Sprintf(`{"nbf":%d}`, now+60)), "", "PGRST303", "JWT not yet valid"},
+		{hs256(t, fmt.Sprintf(`{"iat":%d}`, now+60)), "", "PGRST303", "JWT issued at future"},
+		{hs256(t, `{"aud":"them"}`), "", "PGRST303", "JWT not in audience"},
+		{hs256(t, `{"aud":[],"exp":null}`), "", "", ""},
+		{hs256(t, `{"aud":7}`), "", "PGRST303", "The JWT 'aud' claim must be a string or an array of strings"},
+		{hs256(t, `{"exp":"soon"}`), "", "PGRST303", "The JWT 'exp' claim must be a number"},
+		{hs256(t, `[]`), "", "PGRST303", "Parsing claims failed"},
+		{"a.b", "", "PGRST301", "Expected 3 parts in JWT; got 2"},
+		{strings.Repeat(".", 100_000), "", "PGRST301", "Expected 3 parts in JWT; got 100001"},
+		{"a.b.c", "", "PGRST301", "JWT cryptographic operation failed"},
+		{none, "", "PGRST301", "Wrong or unsupported encoding algorithm"},
+		{string(other), "", "PGRST301", "JWT cryptographic operation failed"},
+		{string(strong), "", "PGRST301", "No suitable key or wrong key type"},
+		{good[:len(good)-2], "", "PGRST301", "JWT cryptographic operation failed"},
+	} {
+		c, err := v.Verify(t.Context(), test.token)
+		e := &query.Error{}
+		errors.As(err, &e)
+		if c.Role != test.role || e.Code != test.code || e.Message != test.message || test.code != "" && e.Status != 401 {
+			t.Errorf("%.60s: role %q, error %v; want %q, %s %s", test.token, c.Role, err, test.role, test.code, test.message)
+		}
+	}
+}
+
+func TestJWTByKeySet(t *testing.T) {
+	t.Parallel()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := jwk.Import(&private.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(key.Set(jwk.KeyIDKey, "one"), key.Set(jwk.AlgorithmKey, jwa.ES256())); err != nil {
+		t.Fatal(err)
+	}
+	set := jwk.NewSet()
+	if err := set.AddKey(key); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := json.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := NewJWT(JWTConfig{Keys: keys, RoleClaim: `."https://a.b".roles[1]`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{"one": "", "two": "PGRST301", "": ""} {
+		header := jws.NewHeaders()
+		if id != "" {
+			if err := header.Set(jws.KeyIDKey, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		token, err := jws.Sign([]byte(`{"https://a.b":{"roles":["x","authenticated"]},"role":"postgres"}`),
+			jws.WithKey(jwa.ES256(), private, jws.WithProtectedHeaders(header)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := v.Verify(t.Context(), string(token))
+		e := &query.Error{}
+		errors.As(err, &e)
+		if e.Code != want {
+			t.Errorf("key %q: %v, want %q", id, err, want)
+		}
+		if want == "" && (c.Role != "authenticated" || !strings.Contains(string(c.Claims), `"role":"authenticated"`)) {
+			t.Errorf("key %q: %s %s", id, c.Role, c.Claims)
+		}
+	}
+	// The public key's text is no secret of HS256.
+	forged, _ := jws.Sign([]byte(`{"role":"service_role"}`), jws.WithKey(jwa.HS256(), keys))
+	if _, err := v.Verify(t.Context(), string(forged)); err == nil {
+		t.Error("a token that the public key signed is believed")
+	}
+}
+
+func TestJWTConfig(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []JWTConfig{
+		{Secret: []byte("short")}, {Keys: []byte("{")}, {RoleClaim: "role"}, {RoleClaim: ".a[x]"}, {RoleClaim: `."a`},
+		{RoleClaim: ".a[1"}, {RoleClaim: "."}, {RoleClaim: ".a..b"},
+	} {
+		if _, err := NewJWT(bad); err == nil {
+			t.Errorf("NewJWT(%s %s) fails not", bad.Secret, bad.RoleClaim)
+		}
+	}
+}

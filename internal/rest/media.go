@@ -1,0 +1,221 @@
+package rest
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/plan"
+	"socle/internal/rest/query"
+)
+
+// media is the form of an answer.
+type media struct {
+	kind    string // Content-Type
+	format  plan.Format
+	handler *catalog.Handler // of plan.Custom
+	explain string           // what stands before the statement if its plan is the answer, or ""
+}
+
+const jsonType = "application/json; charset=utf-8"
+
+var jsonMedia = media{kind: jsonType, format: plan.JSON}
+
+// single reports whether the answer is one object.
+func (m *media) single() bool { return m.format == plan.Object || m.format == plan.StrippedObject }
+
+// wanted is a part of an Accept header.
+type wanted struct {
+	name       string // lower case
+	parameters string
+	quality    float64
+}
+
+// accepted returns what an Accept header asks for, the best first.
+func accepted(header []string) []wanted {
+	var all []wanted
+	for _, line := range header {
+		for _, part := range splitQuoted(line, ',') {
+			pieces := splitQuoted(part, ';')
+			w := wanted{name: strings.ToLower(strings.TrimSpace(pieces[0])), quality: 1}
+			if w.name == "" {
+				continue
+			}
+			var kept []string
+			for _, p := range pieces[1:] {
+				p = strings.TrimSpace(p)
+				if q, ok := strings.CutPrefix(p, "q="); ok {
+					if n, err := strconv.ParseFloat(q, 64); err == nil {
+						w.quality = n
+					}
+				} else if p != "" {
+					kept = append(kept, p)
+				}
+			}
+			w.parameters = strings.Join(kept, ";")
+			all = append(all, w)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b wanted) int {
+		return cmp.Or(cmp.Compare(b.quality, a.quality), cmp.Compare(wildness(a.name), wildness(b.name)))
+	})
+	return all
+}
+
+func wildness(name string) int { return strings.Count(name, "*") }
+
+// splitQuoted splits at a separator that does not stand between quotes.
+func splitQuoted(s string, separator byte) []string {
+	var parts []string
+	start, quoted := 0, false
+	for i := range len(s) {
+		switch {
+		case s[i] == '"':
+			quoted = !quoted
+		case s[i] == separator && !quoted:
+			parts = append(parts, s[start:i])
+			start = i + 1
+		}
+	}
+	return append(parts, s[start:])
+}
+
+// parameter returns a parameter's value without its quotes.
+func (w *wanted) parameter(name string) string {
+	for _, p := range splitQuoted(w.parameters, ';') {
+		if value, ok := strings.CutPrefix(p, name+"="); ok {
+			return strings.Trim(value, `"`)
+		}
+	}
+	return ""
+}
+
+// negotiate chooses the form of an answer about a target: the relation whose rows they are, or a function.
+func (s *Server) negotiate(r *http.Request, c *catalog.Catalog, target catalog.Name, q *query.Query) (media, error) {
+	header := r.Header["Accept"]
+	plain := len(c.Handlers) == 0
+	if plain && (len(header) == 0 || len(header) == 1 && (header[0] == "*/*" || header[0] == "application/json")) {
+		return jsonMedia, nil // nearly always
+	}
+	all := accepted(header)
+	if len(all) == 0 {
+		all = []wanted{{name: "*/*"}}
+	}
+	whole := wantsAll(q)
+	for i := range all {
+		if m, ok := s.offer(c, target, whole, &all[i]); ok {
+			return m, nil
+		}
+	}
+	return media{}, fail(http.StatusNotAcceptable, "PGRST107", "None of these media types are available: "+strings.Join(header, ", "))
+}
+
+// wantsAll reports whether the select is the default one.
+func wantsAll(q *query.Query) bool {
+	for _, item := range q.Select {
+		if item.Kind != query.Star {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Server) offer(c *catalog.Catalog, target catalog.Name, whole bool, w *wanted) (media, bool) {
+	if h := handler(c, target, whole, w.name); h != nil {
+		return media{kind: handlerType(h, w.name), format: plan.Custom, handler: h}, true
+	}
+	stripped := w.parameter("nulls") == "stripped"
+	switch w.name {
+	case "*/*", "application/json":
+		return jsonMedia, true
+	case "application/vnd.pgrst.array", "application/vnd.pgrst.array+json":
+		if stripped {
+			return media{kind: "application/vnd.pgrst.array+json;nulls=stripped; charset=utf-8", format: plan.StrippedJSON}, true
+		}
+		return jsonMedia, true
+	case "application/vnd.pgrst.object", "application/vnd.pgrst.object+json":
+		if stripped {
+			return media{kind: "application/vnd.pgrst.object+json;nulls=stripped; charset=utf-8", format: plan.StrippedObject}, true
+		}
+		return media{kind: "application/vnd.pgrst.object+json; charset=utf-8", format: plan.Object}, true
+	case "text/csv":
+		return media{kind: "text/csv; charset=utf-8", format: plan.CSV}, true
+	case "application/geo+json":
+		return media{kind: "application/geo+json; charset=utf-8", format: plan.GeoJSON}, c.GeoJSON != catalog.Name{}
+	case "application/vnd.pgrst.plan", "application/vnd.pgrst.plan+text", "application/vnd.pgrst.plan+json":
+		return s.offerPlan(c, target, whole, w)
+	}
+	return media{}, false
+}
+
+// handler returns the handler of a media type for a target, or nil. One for a relation itself takes whole rows only.
+func handler(c *catalog.Catalog, target catalog.Name, whole bool, name string) *catalog.Handler {
+	var found *catalog.Handler
+	rank := 0
+	for i := range c.Handlers {
+		h := &c.Handlers[i]
+		n := 0
+		switch {
+		case h.For == target && whole && h.MediaType == "*/*":
+			n = 3
+		case h.For == target && whole && h.MediaType == name:
+			n = 2
+		case h.For == catalog.Name{} && h.MediaType == name:
+			n = 1
+		}
+		if n > rank {
+			found, rank = h, n
+		}
+	}
+	return found
+}
+
+func handlerType(h *catalog.Handler, asked string) string {
+	switch h.MediaType {
+	case "*/*":
+		return "application/octet-stream"
+	case "text/plain", "text/xml", "text/csv", "application/json", "application/geo+json":
+		return h.MediaType + "; charset=utf-8"
+	}
+	return asked
+}
+
+// planOptions are the options of EXPLAIN that a client may ask for.
+var planOptions = []string{"analyze", "verbose", "settings", "buffers", "wal"}
+
+func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, whole bool, w *wanted) (media, bool) {
+	if !s.Plan {
+		return media{}, false
+	}
+	of := w.parameter("for")
+	if of == "" {
+		of = "application/json"
+	}
+	m, ok := s.offer(c, target, whole, &wanted{name: strings.ToLower(of)})
+	if !ok || m.explain != "" {
+		return media{}, false
+	}
+	form := "text"
+	if strings.HasSuffix(w.name, "+json") {
+		form = "json"
+	}
+	asked := strings.Split(w.parameter("options"), "|")
+	var options []string
+	explain := "explain (format " + form
+	for _, o := range planOptions {
+		if slices.Contains(asked, o) {
+			options = append(options, o)
+			explain += ", " + o
+		}
+	}
+	m.explain = explain + ") "
+	m.kind = "application/vnd.pgrst.plan+" + form + `; for="` + of + `"`
+	if options != nil {
+		m.kind += "; options=" + strings.Join(options, "|")
+	}
+	m.kind += "; charset=utf-8"
+	return m, true
+}

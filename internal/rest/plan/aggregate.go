@@ -1,0 +1,78 @@
+package plan
+
+// aggregate writes an output with its aggregate, if it has one.
+func (b *builder) aggregate(n *node, o *output) {
+	if o.aggregate == "" {
+		b.value(n, o)
+		return
+	}
+	if o.result != "" {
+		b.text("cast(")
+	}
+	switch o.aggregate {
+	case "avg", "count", "max", "min", "sum":
+		b.text(o.aggregate)
+	default:
+		b.fail(noAggregates())
+	}
+	b.text("(")
+	if o.child == nil && o.field.Name == "" {
+		b.text("*")
+	} else {
+		b.value(n, o)
+	}
+	b.text(")")
+	if o.result != "" {
+		b.text(" as ")
+		b.cast(o.result)
+		b.text(")")
+	}
+}
+
+// group writes the grouping of a node's rows by all its outputs that are no aggregates. A spread node leaves it to its
+// parent.
+func (b *builder) group(n *node) {
+	if !n.grouped || n.spread() {
+		return
+	}
+	first := true
+	for i := range n.outputs {
+		o := &n.outputs[i]
+		if o.aggregate != "" {
+			continue
+		}
+		if first {
+			b.text(" group by ")
+		} else {
+			b.text(", ")
+		}
+		first = false
+		switch {
+		case o.star:
+			b.row(n.alias)
+		case o.json() && !(o.sub < 0 && o.child.toOne()): // JSON has no equality, its text has
+			b.part(o)
+			b.text("::text")
+		case o.child != nil && o.sub < 0:
+			b.row(o.child.alias)
+		default:
+			b.value(n, o)
+		}
+	}
+}
+
+// json says whether an output is JSON made of embedded rows.
+func (o *output) json() bool {
+	return o.child != nil && (o.sub < 0 || !o.child.toOne() || o.child.outputs[o.sub].json())
+}
+
+// part writes what the join of an embedded relation has for an output.
+func (b *builder) part(o *output) {
+	b.quote(o.child.alias)
+	b.text(".")
+	if o.sub < 0 {
+		b.text("j")
+		return
+	}
+	b.number(o.sub)
+}

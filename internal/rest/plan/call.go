@@ -1,0 +1,215 @@
+package plan
+
+import (
+	"encoding/hex"
+	"slices"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+)
+
+// called is the part of a statement that calls a function, for its rows.
+const called = "called"
+
+// Call plans the call of a function: its arguments are the body's if there is one, else the query's.
+func Call(c *catalog.Catalog, r *Request, f *catalog.Function) (*Plan, error) {
+	b := newBuilder(c, r)
+	a, err := b.arguments(f)
+	if err != nil {
+		return nil, err
+	}
+	if !f.Returns.Composite {
+		return b.scalar(f, a)
+	}
+	root := &node{name: f.Returns.Relation, rel: c.Relations[f.Returns.Relation], cte: called}
+	if root.name.Name == "" {
+		root.name = f.Name
+	}
+	if err := b.resolve(root, true); err != nil {
+		return nil, err
+	}
+	b.text("with called as (select ")
+	b.row(result)
+	b.text(" from ")
+	b.call(f, a)
+	b.text(" as ")
+	b.quote(result)
+	b.text(") ")
+	b.answer(root)
+	return b.plan(root)
+}
+
+// result is the alias of what a function returns.
+const result = "_f"
+
+// argument is an argument of a call.
+type argument struct {
+	param *catalog.Parameter
+	value any
+}
+
+// arguments are those of a call, in the order of the function's parameters.
+type arguments struct {
+	list []argument
+	json bool // they are members of the body
+	one  bool // the body is the only one, which has no name
+	many bool // the body is an array
+}
+
+func (b *builder) arguments(f *catalog.Function) (*arguments, error) {
+	a := &arguments{}
+	if b.r.Body == nil {
+		for i := range f.Params {
+			if v, ok := given(b.r.Query.Params, &f.Params[i]); ok {
+				a.list = append(a.list, argument{&f.Params[i], v})
+			}
+		}
+		return a, nil
+	}
+	if len(f.Params) == 1 && f.Params[0].Name == "" {
+		a.one = true
+		a.list = []argument{{&f.Params[0], raw(b.r.Body, f.Params[0].Type)}}
+		return a, nil
+	}
+	names, many, _, err := read(b.r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if b.r.Query.Columns != nil {
+		names = b.r.Query.Columns
+	}
+	a.json, a.many = true, many
+	for i := range f.Params {
+		if slices.Contains(names, f.Params[i].Name) {
+			a.list = append(a.list, argument{param: &f.Params[i]})
+		}
+	}
+	return a, nil
+}
+
+// raw is a body as the text of an argument.
+func raw(body []byte, typ string) any {
+	if typ == "bytea" {
+		return `\x` + hex.EncodeToString(body)
+	}
+	return body
+}
+
+// given returns the value that the query has for a parameter: of several the last one, but all of them for a variadic
+// one.
+func given(params []query.Param, p *catalog.Parameter) (string, bool) {
+	var values []string
+	for i := range params {
+		if params[i].Name == p.Name {
+			values = append(values, params[i].Value)
+		}
+	}
+	switch {
+	case values == nil:
+		return "", false
+	case p.Variadic:
+		return array(values), true
+	}
+	return values[len(values)-1], true
+}
+
+// call writes a call where a relation stands.
+func (b *builder) call(f *catalog.Function, a *arguments) {
+	if a.json && len(a.list) > 0 {
+		b.text("json_to_record(")
+		b.arg(b.r.Body)
+		if a.many {
+			b.text("::json->0")
+		}
+		b.text(") as ")
+		b.quote(row)
+		b.text("(")
+		for i := range a.list {
+			b.comma(i)
+			b.quote(a.list[i].param.Name)
+			b.text(" ")
+			b.text(a.list[i].param.Type)
+		}
+		b.text("), lateral ")
+	}
+	b.name(f.Name)
+	b.text("(")
+	for i := range a.list {
+		p := a.list[i].param
+		b.comma(i)
+		if p.Variadic {
+			b.text("variadic ")
+		}
+		if !a.one {
+			b.quote(p.Name)
+			b.text(" => ")
+		}
+		if a.json {
+			b.column(row, p.Name)
+			continue
+		}
+		b.arg(a.list[i].value)
+		b.text("::")
+		b.text(p.Type)
+	}
+	b.text(")")
+}
+
+// scalar plans the call of a function that returns values, or nothing.
+func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
+	r := b.r
+	b.text("with called as (select ")
+	b.quote(result)
+	b.text(".v from ")
+	b.call(f, a)
+	b.text(" as ")
+	b.quote(result)
+	b.text("(v)) select ")
+	page := query.Limit{}
+	if f.Returns.Set {
+		page = r.Range
+		if m := r.MaxRows; m != nil && (page.Limit == nil || *m < *page.Limit) {
+			page.Limit = m
+		}
+	}
+	switch {
+	case r.Count != Exact && r.Count != Estimated:
+		b.text("null::bigint")
+	default:
+		b.text("(select count(*) from called)")
+	}
+	b.text(", count(*), ")
+	b.values(f)
+	b.text(", null::text")
+	b.settings()
+	b.text(" from (select v from called")
+	b.limit(page)
+	b.text(") as ")
+	b.quote(row)
+	return b.plan(nil)
+}
+
+// values writes what values become in the answer's media type.
+func (b *builder) values(f *catalog.Function) {
+	const value = `"_".v`
+	set := f.Returns.Set
+	switch {
+	case f.Returns.Void || b.r.Head:
+		b.text("null::text")
+	case b.r.Format == Binary, b.r.Format == Custom && b.r.Handler.Binary:
+		b.text("encode(string_agg(" + value + "::bytea, ''), 'hex')")
+	case b.r.Format == Text, b.r.Format == Custom:
+		b.text("string_agg(" + value + "::text, '')")
+	case b.r.Format == CSV:
+		b.literal(f.Name.Name + "\n")
+		b.text(" || coalesce(string_agg(coalesce(substring(row(" + value + ")::text, 2, length(row(" + value + ")::text) - 2), ''), E'\\n'), '')")
+	case set && (b.r.Format == StrippedJSON || b.r.Format == StrippedObject):
+		b.text("json_strip_nulls(coalesce(json_agg(" + value + "), '[]'))::text")
+	case set && b.r.Format != Object:
+		b.text("coalesce(json_agg(" + value + "), '[]')::text")
+	case b.r.Format == StrippedJSON || b.r.Format == StrippedObject:
+		b.text("coalesce(string_agg(json_strip_nulls(to_json(" + value + "))::text, ''), 'null')")
+	default:
+		b.text("coalesce(string_agg(to_json(" + value + ")::text, ''), 'null')")
+	}
+}

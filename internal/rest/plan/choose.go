@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+)
+
+// Choose finds the function that takes the arguments given. raw is the type of a body that may be one argument without
+// a name: json, text, xml or bytea, or "" if it may not. get says that the call comes without a body.
+func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string, get bool) (*catalog.Function, error) {
+	var found []*catalog.Function
+	whole := raw != "" && raw != "json" // the body has no names
+	for _, f := range c.Functions[name] {
+		if !f.Procedure && !whole && takes(f, names) {
+			found = append(found, f)
+		}
+	}
+	if len(found) == 0 && raw != "" {
+		for _, f := range c.Functions[name] {
+			if !f.Procedure && takesBody(f, raw) {
+				found = append(found, f)
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, noFunction(c, name, names, raw, get)
+	case 1:
+		return found[0], nil
+	}
+	return nil, manyFunctions(found)
+}
+
+// ChooseJSON is [Choose] for a JSON body, whose members are the arguments unless columns are given. A body that has no
+// members of its own is fine for a function that takes all of it.
+func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []byte) (*catalog.Function, error) {
+	if columns != nil {
+		return Choose(c, name, columns, "json", false)
+	}
+	names, err := Keys(body)
+	switch {
+	case err == nil:
+		return Choose(c, name, names, "json", false)
+	case err != errKeys:
+		return nil, err
+	}
+	for _, f := range c.Functions[name] {
+		if !f.Procedure && takesBody(f, "json") {
+			return f, nil
+		}
+	}
+	return nil, err
+}
+
+// takes says whether a function can be called with arguments of these names.
+func takes(f *catalog.Function, names []string) bool {
+	for i := range f.Params {
+		p := &f.Params[i]
+		if p.Name == "" || p.Required && !slices.Contains(names, p.Name) {
+			return false
+		}
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(f.Params, func(p catalog.Parameter) bool { return p.Name == n }) {
+			return false
+		}
+	}
+	return true
+}
+
+// takesBody says whether a function's only parameter is one without a name of the body's type.
+func takesBody(f *catalog.Function, raw string) bool {
+	if len(f.Params) != 1 || f.Params[0].Name != "" {
+		return false
+	}
+	return f.Params[0].Type == raw || raw == "json" && f.Params[0].Type == "jsonb"
+}
+
+func manyFunctions(found []*catalog.Function) error {
+	texts := make([]string, len(found))
+	for i, f := range found {
+		params := make([]string, len(f.Params))
+		for j, p := range f.Params {
+			params[j] = p.Name + " => " + p.Type
+		}
+		texts[i] = f.Schema + "." + f.Name.Name + "(" + strings.Join(params, ", ") + ")"
+	}
+	slices.Sort(texts)
+	return &query.Error{Status: 300, Code: "PGRST203",
+		Message: "Could not choose the best candidate function between: " + strings.Join(texts, ", "),
+		Hint:    "Try renaming the parameters or the function itself in the database so function overloading can be resolved"}
+}
+
+func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw string, get bool) error {
+	function := name.Schema + "." + name.Name
+	sorted := slices.Sorted(slices.Values(names))
+	message, details := "Could not find the function "+function, "Searched for the function "+function
+	whole := raw != "" && raw != "json"
+	switch {
+	case whole:
+		details += " with a single unnamed " + raw + " parameter"
+	case len(names) == 0:
+		message += " without parameters"
+		details += " without parameters"
+	case len(names) == 1:
+		message += "(" + sorted[0] + ")"
+		details += " with parameter " + sorted[0]
+	default:
+		message += "(" + strings.Join(sorted, ", ") + ")"
+		details += " with parameters " + strings.Join(sorted, ", ")
+	}
+	if !get && !whole {
+		details += " or with a single unnamed json/jsonb parameter"
+	}
+	return &query.Error{Status: 404, Code: "PGRST202", Message: message + " in the schema cache",
+		Details: details + ", but no matches were found in the schema cache.", Hint: callHint(c, name, sorted)}
+}
+
+// callHint names a function that is spelled much like one that isn't there, or an overload whose parameters are.
+func callHint(c *catalog.Catalog, name catalog.Name, names []string) any {
+	const alike, parametersAlike = 0.75, 0.33
+	if overloads := c.Functions[name]; len(overloads) > 0 {
+		var lists []string
+		for _, f := range overloads {
+			lists = append(lists, parameters(f))
+		}
+		if like := likeliest(lists, strings.Join(names, ", "), parametersAlike); like != "" {
+			return "Perhaps you meant to call the function " + name.Schema + "." + name.Name + "(" + like + ")"
+		}
+		return nil
+	}
+	var others []string
+	for n := range c.Functions {
+		if n.Schema == name.Schema {
+			others = append(others, n.Name)
+		}
+	}
+	like := likeliest(others, name.Name, alike)
+	if like == "" {
+		return nil
+	}
+	call := "Perhaps you meant to call the function " + name.Schema + "." + like
+	if list := parameters(c.Functions[catalog.Name{Schema: name.Schema, Name: like}][0]); list != "" {
+		call += "(" + list + ")"
+	}
+	return call
+}
+
+func parameters(f *catalog.Function) string {
+	names := make([]string, len(f.Params))
+	for i, p := range f.Params {
+		names[i] = p.Name
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}

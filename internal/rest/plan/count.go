@@ -1,0 +1,60 @@
+package plan
+
+import "socle/internal/rest/query"
+
+// total writes the number of all rows, if it is wanted from the statement. It counts those outside the page only if the
+// page does not tell: a subquery in a case runs when it is asked for.
+func (b *builder) total(root *node, page query.Limit) {
+	if b.r.Count != Exact && b.r.Count != Estimated {
+		b.text("null::bigint")
+		return
+	}
+	if page.Limit == nil && page.Offset == 0 {
+		b.text("count(*)")
+		return
+	}
+	b.text("case when ")
+	if page.Limit != nil {
+		b.text("count(*) < ")
+		b.intArg(*page.Limit)
+		b.text("::bigint")
+	}
+	if page.Offset > 0 {
+		if page.Limit != nil {
+			b.text(" and ")
+		}
+		b.text("count(*) > 0")
+	}
+	b.text(" then count(*) + ")
+	b.intArg(page.Offset)
+	b.text("::bigint else (select count(*) from (")
+	b.matching(root)
+	if m := b.r.MaxRows; m != nil && b.r.Count == Estimated && root.cte == "" {
+		b.limit(query.Limit{Limit: bound(*m)})
+	}
+	b.text(") as ")
+	b.quote(row)
+	b.text(") end")
+}
+
+// bound is how far rows are counted for an estimate.
+func bound(most int64) *int64 { most++; return &most }
+
+// matching writes a select of all rows of the root, without what they show and without a page.
+func (b *builder) matching(root *node) {
+	if root.grouped {
+		b.text("select ")
+		b.outputs(root)
+		b.text(" from ")
+		b.source(root)
+		for _, c := range root.children {
+			b.join(c)
+		}
+		b.filter(root, true)
+		b.group(root)
+		return
+	}
+	b.text("select 1 from ")
+	b.source(root)
+	b.filter(root, false)
+}

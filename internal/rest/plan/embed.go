@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"slices"
+
+	"socle/internal/rest/query"
+)
+
+// spreadValue writes a column of a spread relation.
+func (b *builder) spreadValue(n *node, o *output) {
+	switch {
+	case !o.json():
+		b.part(o)
+	case n.grouped: // by the text
+		b.orEmpty(o, "::text")
+		b.text("::json")
+	case o.child.toOne():
+		b.part(o)
+	default:
+		b.orEmpty(o, "")
+	}
+}
+
+// orEmpty writes an array of an embedded relation's rows, which is null if there are none.
+func (b *builder) orEmpty(o *output, as string) {
+	if o.child.toOne() {
+		b.part(o)
+		b.text(as)
+		return
+	}
+	b.text("coalesce(")
+	b.part(o)
+	b.text(as)
+	b.text(", '[]')")
+}
+
+// embedded writes the rows of an embedded relation as JSON.
+func (b *builder) embedded(o *output) {
+	c := o.child
+	switch {
+	case c.joined() && c.toOne():
+		b.text("row_to_json(")
+		b.row(c.alias)
+		b.text(")")
+		return
+	case c.joined():
+		b.orEmpty(o, "::text")
+		b.text("::json")
+		return
+	}
+	// A value is made after the rows are sorted and limited, a join before.
+	if c.toOne() {
+		b.wrap("(select row_to_json(", ") from (")
+		b.rows(c, query.Limit{Limit: c.limit, Offset: c.offset})
+	} else {
+		b.wrap("(select coalesce(json_agg(", "), '[]') from (")
+		b.rows(c, b.many(c))
+	}
+	b.text(") as ")
+	b.quote(row)
+	b.text(")")
+}
+
+// joined says whether the rows of an embedded relation are joined to its parent's, rather than a value in them: for
+// what needs several of their columns or decides which rows there are, and for rows of many parents.
+func (c *node) joined() bool {
+	switch {
+	case c.inner() && c.toOne():
+		return true
+	case c.silent():
+		return false
+	case c.spread() || c.parent.grouped:
+		return true
+	}
+	return c.toOne() && (c.ordering || !c.parent.few)
+}
+
+// join writes the join of an embedded relation.
+func (b *builder) join(c *node) {
+	if !c.joined() {
+		return
+	}
+	if c.inner() {
+		b.text(" join lateral (")
+	} else {
+		b.text(" left join lateral (")
+	}
+	switch {
+	case c.toOne():
+		b.rows(c, query.Limit{Limit: c.limit, Offset: c.offset})
+	case c.spread():
+		b.text("select ")
+		for i := range c.outputs {
+			b.comma(i)
+			b.text("json_agg(")
+			b.quote(row)
+			b.text(".")
+			b.number(i)
+			b.text(") as ")
+			b.number(i)
+		}
+		b.from(c)
+	default:
+		b.text("select json_agg(")
+		b.row(row)
+		b.text(") as j")
+		b.from(c)
+	}
+	b.text(") as ")
+	b.quote(c.alias)
+	b.text(" on true")
+}
+
+// from writes where the aggregates of an embedded relation come from.
+func (b *builder) from(c *node) {
+	b.text(" from (")
+	b.rows(c, b.many(c))
+	b.text(") as ")
+	b.quote(row)
+	if c.inner() {
+		b.text(" having count(*) > 0")
+	}
+}
+
+// many is the page of an embedded relation that may have many rows.
+func (b *builder) many(c *node) query.Limit {
+	p := query.Limit{Limit: c.limit, Offset: c.offset}
+	if m := b.r.MaxRows; m != nil && (p.Limit == nil || *m < *p.Limit) {
+		p.Limit = m
+	}
+	return p
+}
+
+// related writes a field of an embedded relation for the order of its parent's rows: what the join has, if it has it.
+func (b *builder) related(c *node, f *query.Field) {
+	for i := range c.outputs {
+		o := &c.outputs[i]
+		switch {
+		case !c.joined():
+		case o.star && len(f.Path) == 0 && c.column(f.Name) != nil:
+			b.column(c.alias, f.Name)
+			return
+		case o.shows(f) && c.spread():
+			b.quote(c.alias)
+			b.text(".")
+			b.number(i)
+			return
+		case o.shows(f):
+			b.column(c.alias, o.name)
+			return
+		}
+	}
+	b.text("(select ")
+	b.field(c, f)
+	b.text(" from ")
+	b.source(c)
+	b.filter(c, false)
+	b.text(" limit 1)")
+}
+
+// shows says whether an output is a field as it is.
+func (o *output) shows(f *query.Field) bool {
+	return !o.star && o.child == nil && o.cast == "" && o.aggregate == "" && (o.column == nil || o.column.ToJSON.Name == "") &&
+		o.field.Name == f.Name && slices.Equal(o.field.Path, f.Path)
+}

@@ -1,0 +1,255 @@
+package plan
+
+import (
+	"strconv"
+	"strings"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+)
+
+// field writes a column, or what a JSON path finds in it. The names of a path are part of the statement's text, so
+// that an index on the expression is used and the expression can be grouped.
+func (b *builder) field(n *node, f *query.Field) {
+	if len(f.Path) == 0 {
+		b.column(n.alias, f.Name)
+		return
+	}
+	b.text("(")
+	if c := n.column(f.Name); c != nil && (c.BaseType == "json" || c.BaseType == "jsonb") {
+		b.column(n.alias, f.Name)
+	} else {
+		b.text("to_jsonb(")
+		b.column(n.alias, f.Name)
+		b.text(")")
+	}
+	for _, s := range f.Path {
+		if s.Text {
+			b.text("->>")
+		} else {
+			b.text("->")
+		}
+		if s.IsKey {
+			b.literal(s.Key)
+		} else {
+			b.text("(")
+			b.sql = strconv.AppendInt(b.sql, int64(s.Index), 10)
+			b.text(")")
+		}
+	}
+	b.text(")")
+}
+
+// filter writes the where of a node's rows. joins says whether those embedded relations that must have a match are
+// joined too: if not, all of them are conditions.
+func (b *builder) filter(n *node, joins bool) {
+	start := len(b.sql)
+	b.text(" where ")
+	first := len(b.sql)
+	and := func() {
+		if len(b.sql) > first {
+			b.text(" and ")
+		}
+	}
+	b.linked(n)
+	for _, c := range n.where {
+		and()
+		b.condition(n, c)
+	}
+	for _, c := range n.children {
+		if c.inner() && !(joins && c.joined()) {
+			and()
+			b.exists(c)
+		}
+	}
+	if len(b.sql) == first {
+		b.sql = b.sql[:start]
+	}
+}
+
+// exists writes whether an embedded relation has rows for one of its parent's.
+func (b *builder) exists(c *node) {
+	b.text("exists(select 1 from ")
+	b.source(c)
+	b.filter(c, false)
+	b.limit(query.Limit{Limit: c.limit, Offset: c.offset})
+	b.text(")")
+}
+
+func (b *builder) condition(n *node, c query.Condition) {
+	switch c := c.(type) {
+	case *query.Group:
+		b.conditions(n, c)
+	case *query.Comparison:
+		if c.Not {
+			b.text("not (")
+			b.comparison(n, c)
+			b.text(")")
+			return
+		}
+		b.comparison(n, c)
+	}
+}
+
+func (b *builder) conditions(n *node, g *query.Group) {
+	if g.Not {
+		b.text("not ")
+	}
+	b.text("(")
+	for i, c := range g.Conditions {
+		switch {
+		case i == 0:
+		case g.Or:
+			b.text(" or ")
+		default:
+			b.text(" and ")
+		}
+		b.condition(n, c)
+	}
+	b.text(")")
+}
+
+// operators are those that stand between a field and a value.
+var operators = map[string]string{
+	"eq": " = ", "neq": " <> ", "gt": " > ", "gte": " >= ", "lt": " < ", "lte": " <= ",
+	"like": " like ", "ilike": " ilike ", "match": " ~ ", "imatch": " ~* ", "isdistinct": " is distinct from ",
+	"cs": " @> ", "cd": " <@ ", "ov": " && ", "sl": " << ", "sr": " >> ", "nxr": " &< ", "nxl": " &> ", "adj": " -|- ",
+}
+
+var states = map[string]string{
+	"null": " is null", "not_null": " is not null", "true": " is true", "false": " is false", "unknown": " is unknown",
+}
+
+var searches = map[string]string{
+	"fts": "to_tsquery(", "plfts": "plainto_tsquery(", "phfts": "phraseto_tsquery(", "wfts": "websearch_to_tsquery(",
+}
+
+func (b *builder) comparison(n *node, c *query.Comparison) {
+	switch c.Operator {
+	case "is":
+		if child := n.tested(c); child != nil {
+			b.text("not ")
+			b.exists(child)
+			return
+		}
+		b.field(n, &c.Field)
+		if states[c.Value] == "" {
+			b.fail(noOperator(c))
+		}
+		b.text(states[c.Value])
+	case "in":
+		b.in(n, c)
+	case "fts", "plfts", "phfts", "wfts":
+		b.search(n, c)
+	default:
+		op := operators[c.Operator]
+		if op == "" {
+			b.fail(noOperator(c))
+		}
+		b.field(n, &c.Field)
+		b.text(op)
+		b.operand(n, c)
+	}
+}
+
+// noOperator is the failure of a comparison that the grammar does not have.
+func noOperator(c *query.Comparison) error {
+	return &query.Error{Status: 400, Code: "PGRST100", Message: `"failed to parse filter (` + c.Operator + "." + c.Value + `)" (line 1, column 1)`}
+}
+
+// tested is the embedded relation whose rows a comparison asks for, nil if it is about a column.
+func (n *node) tested(c *query.Comparison) *node {
+	if c.Value != "null" || len(c.Field.Path) > 0 || n.cte == changed && n.link == nil {
+		return nil
+	}
+	return n.child(c.Field.Name)
+}
+
+// operand writes the value that a field is compared with. Its type is the field's: the server infers it, so that
+// indexes are used and a value that isn't one of the type is refused.
+func (b *builder) operand(n *node, c *query.Comparison) {
+	value := c.Value
+	if c.Quantifier != "" && c.List != nil {
+		value = array(c.List)
+	}
+	if c.Operator == "like" || c.Operator == "ilike" {
+		value = strings.ReplaceAll(value, "*", "%")
+	}
+	from, mapped := n.fromText(&c.Field)
+	switch c.Operator {
+	case "eq", "neq", "gt", "gte", "lt", "lte", "isdistinct":
+	default:
+		mapped = false
+	}
+	switch {
+	case c.Quantifier != "":
+		b.text(c.Quantifier + "(")
+		if mapped {
+			b.mappedArray(from, value)
+		} else {
+			b.arg(value)
+		}
+		b.text(")")
+	case mapped:
+		b.name(from)
+		b.text("(")
+		b.arg(value)
+		b.text(")")
+	default:
+		b.arg(value)
+	}
+}
+
+// in writes a comparison with a list. One argument has all of it.
+func (b *builder) in(n *node, c *query.Comparison) {
+	b.field(n, &c.Field)
+	b.text(" = any(")
+	if from, ok := n.fromText(&c.Field); ok {
+		b.mappedArray(from, array(c.List))
+	} else {
+		b.arg(array(c.List))
+	}
+	b.text(")")
+}
+
+// fromText is the function that reads the values of a field's domain.
+func (n *node) fromText(f *query.Field) (catalog.Name, bool) {
+	c := n.column(f.Name)
+	if c == nil || len(f.Path) > 0 || c.FromText.Name == "" {
+		return catalog.Name{}, false
+	}
+	return c.FromText, true
+}
+
+func (b *builder) mappedArray(from catalog.Name, value string) {
+	b.text("array(select ")
+	b.name(from)
+	b.text("(v) from unnest(")
+	b.arg(value)
+	b.text("::text[]) as v)")
+}
+
+// search writes a full-text search.
+func (b *builder) search(n *node, c *query.Comparison) {
+	if col := n.column(c.Field.Name); len(c.Field.Path) > 0 || col != nil && col.BaseType != "tsvector" {
+		b.text("to_tsvector(")
+		b.config(c)
+		b.field(n, &c.Field)
+		b.text(")")
+	} else {
+		b.field(n, &c.Field)
+	}
+	b.text(" @@ ")
+	b.text(searches[c.Operator])
+	b.config(c)
+	b.arg(c.Value)
+	b.text(")")
+}
+
+// config writes the configuration of a search: as text, since an index on the expression has it so.
+func (b *builder) config(c *query.Comparison) {
+	if c.Config != "" {
+		b.literal(c.Config)
+		b.text("::regconfig, ")
+	}
+}

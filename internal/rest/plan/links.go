@@ -1,0 +1,147 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+)
+
+// link finds the way from a node to the relation that an item embeds.
+func (b *builder) link(n *node, item *query.Item) (*catalog.Link, error) {
+	var found []*catalog.Link
+	computed := false
+	for _, l := range b.c.Links[n.name] {
+		if l.To.Schema != b.r.Target.Schema || !leads(l, item.Relation, item.Hint) {
+			continue
+		}
+		if l.Kind == catalog.Computed && !computed {
+			computed, found = true, nil
+		}
+		if computed == (l.Kind == catalog.Computed) {
+			found = append(found, l)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, b.noLink(n, item)
+	case 1:
+		return found[0], nil
+	}
+	return nil, manyLinks(n.name.Name, item.Relation, found)
+}
+
+// leads says whether a link is what a name and a hint mean.
+func leads(l *catalog.Link, name, hint string) bool {
+	if l.Kind == catalog.Computed {
+		return l.Function.Name.Name == name
+	}
+	if l.From == l.To {
+		return leadsBack(l, name, hint)
+	}
+	if hint != "" {
+		return name == l.To.Name && hinted(l, hint)
+	}
+	if name == l.To.Name {
+		return true
+	}
+	return l.Kind != catalog.ManyToMany && name == l.Constraint || refers(l) && single(l) && name == l.Pairs[0].From
+}
+
+// leadsBack is leads of a link from a relation to itself: the relation's name means those that refer to the row, the
+// referring column's name the row that it refers to.
+func leadsBack(l *catalog.Link, name, hint string) bool {
+	if l.Kind == catalog.ManyToMany {
+		return false
+	}
+	if refers(l) {
+		return hint == "" && single(l) && name == l.Pairs[0].From
+	}
+	return name == l.To.Name && (hint == "" || single(l) && hint == l.Pairs[0].To || hint == l.Constraint)
+}
+
+func hinted(l *catalog.Link, hint string) bool {
+	if l.Kind == catalog.ManyToMany {
+		return hint == l.Through.Name
+	}
+	return hint == l.Constraint || single(l) && (hint == l.Pairs[0].From || hint == l.Pairs[0].To)
+}
+
+// refers says whether the foreign key is on the link's near side.
+func refers(l *catalog.Link) bool {
+	return l.Kind == catalog.ManyToOne || l.Kind == catalog.OneToOne && l.Forward
+}
+
+func single(l *catalog.Link) bool { return len(l.Pairs) == 1 }
+
+// manyLinks is the failure to choose between links, with what the client may choose from.
+func manyLinks(from, to string, links []*catalog.Link) error {
+	slices.SortStableFunc(links, func(a, b *catalog.Link) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(constraint(a), constraint(b)))
+	})
+	details := make([]map[string]any, len(links))
+	hints := make([]string, len(links))
+	for i, l := range links {
+		details[i] = map[string]any{
+			"cardinality":  cardinality(l),
+			"embedding":    l.From.Name + " with " + l.To.Name,
+			"relationship": relationship(l),
+		}
+		hints[i] = "'" + l.To.Name + "!" + constraint(l) + "'"
+	}
+	return &query.Error{Status: 300, Code: "PGRST201",
+		Message: "Could not embed because more than one relationship was found for '" + from + "' and '" + to + "'",
+		Details: details,
+		Hint: "Try changing '" + to + "' to one of the following: " + strings.Join(hints, ", ") +
+			". Find the desired relationship in the 'details' key."}
+}
+
+func rank(l *catalog.Link) int {
+	return slices.Index([]catalog.LinkKind{catalog.OneToMany, catalog.ManyToOne, catalog.OneToOne, catalog.ManyToMany}, l.Kind)
+}
+
+func cardinality(l *catalog.Link) string {
+	switch l.Kind {
+	case catalog.ManyToOne:
+		return "many-to-one"
+	case catalog.OneToMany:
+		return "one-to-many"
+	case catalog.OneToOne:
+		return "one-to-one"
+	}
+	return "many-to-many"
+}
+
+// constraint is the hint that means a link.
+func constraint(l *catalog.Link) string {
+	switch l.Kind {
+	case catalog.ManyToMany:
+		return l.Through.Name
+	case catalog.Computed:
+		return l.Function.Name.Name
+	}
+	return l.Constraint
+}
+
+// relationship describes a link.
+func relationship(l *catalog.Link) string {
+	near, far := sides(l.Pairs)
+	switch l.Kind {
+	case catalog.ManyToMany:
+		through, _ := sides(l.ThroughPairs)
+		return l.Through.Name + " using " + l.Constraint + far + " and " + l.ThroughConstraint + through
+	case catalog.Computed:
+		return l.Function.Name.Name
+	}
+	return l.Constraint + " using " + l.From.Name + near + " and " + l.To.Name + far
+}
+
+func sides(pairs []catalog.Pair) (from, to string) {
+	near, far := make([]string, len(pairs)), make([]string, len(pairs))
+	for i, p := range pairs {
+		near[i], far[i] = p.From, p.To
+	}
+	return "(" + strings.Join(near, ", ") + ")", "(" + strings.Join(far, ", ") + ")"
+}

@@ -1,0 +1,86 @@
+// Package plan turns what a client asks (package query) of a database (package catalog) into one SQL statement.
+// It decides which relations and functions are meant, and fails with the contract's own errors; it runs nothing.
+package plan
+
+import (
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+)
+
+// Plan is a statement that answers a request. It returns one row of these columns:
+//
+//	total    bigint  rows in all, by the wanted count; null if none is wanted
+//	page     bigint  rows in this answer, or changed by it
+//	body     text    the answer in its media type; null if none is wanted
+//	location text    the key of the one inserted row, for [Plan.Location]; null if there is none
+//	headers  text    setting response.headers after the statement; null or empty if it was not set
+//	status   text    setting response.status, likewise
+//	inserted bigint  rows that were not there before an upsert; null of any other statement
+type Plan struct {
+	SQL  string
+	Args []any // string, []byte or nil: text parameters, whose types the server infers
+	// CountSQL is the statement without its page, for EXPLAIN, if a planned or estimated count is wanted; else "".
+	CountSQL  string
+	CountArgs []any
+	Key       []string // columns whose values location has
+}
+
+// Request is what a statement is planned for, beside the query string.
+type Request struct {
+	Target     catalog.Name
+	Query      *query.Query
+	Format     Format
+	Handler    *catalog.Handler // of Custom
+	Count      Count
+	Range      query.Limit // from the Range header, already merged with limit and offset of the top level; Limit nil: no limit
+	MaxRows    *int64      // for the relation and each embedded one; nil: no limit
+	Body       []byte      // of a write or call by POST: JSON, or what a function's unnamed parameter takes; nil if there is none
+	Return     Return
+	Head       bool // no body is wanted of a read or a call
+	Missing    bool // missing=default: absent members take the column's default, else null
+	Resolve    Resolution
+	Aggregates bool // whether aggregates are allowed
+}
+
+// Format is how rows become the body.
+type Format uint8
+
+const (
+	JSON   Format = iota // an array of objects
+	Object               // one object; the caller fails if page is not 1
+	CSV
+	GeoJSON
+	Text         // the one column's or scalar's text
+	Binary       // its bytes, as hexadecimal text without prefix
+	StrippedJSON // JSON without null members
+	StrippedObject
+	Custom // by a handler of the catalogue
+)
+
+// Count is the wanted count of all rows.
+type Count uint8
+
+const (
+	NoCount Count = iota
+	Exact
+	Planned
+	Estimated
+)
+
+// Return is what a write answers with.
+type Return uint8
+
+const (
+	Minimal Return = iota
+	HeadersOnly
+	Representation
+)
+
+// Resolution is what an insert does with rows that are there already.
+type Resolution uint8
+
+const (
+	NoResolution Resolution = iota
+	MergeDuplicates
+	IgnoreDuplicates
+)

@@ -1,0 +1,246 @@
+package plan
+
+import (
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+)
+
+// Read plans the reading of a relation's rows.
+func Read(c *catalog.Catalog, r *Request) (*Plan, error) {
+	rel := c.Relations[r.Target]
+	if rel == nil {
+		return nil, noRelation(c, r.Target)
+	}
+	b := newBuilder(c, r)
+	root := &node{name: rel.Name, rel: rel}
+	if err := b.resolve(root, true); err != nil {
+		return nil, err
+	}
+	b.answer(root)
+	return b.plan(root)
+}
+
+// plan makes the plan of what is written.
+func (b *builder) plan(root *node) (*Plan, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	p := &Plan{SQL: string(b.sql), Args: b.args}
+	if root != nil && (b.r.Count == Planned || b.r.Count == Estimated) && root.cte == "" {
+		b.sql, b.args = b.sql[:0], nil
+		b.matching(root)
+		p.CountSQL, p.CountArgs = string(b.sql), b.args
+	}
+	return p, nil
+}
+
+// answer writes the outermost part of a statement whose rows are the root's.
+func (b *builder) answer(root *node) {
+	page := b.page(root)
+	if b.r.Format == CSV { // looks at the first row before the others
+		b.text(b.with(root))
+		b.text("page as materialized (")
+		b.rows(root, page)
+		b.text(") ")
+	}
+	b.text("select ")
+	b.total(root, page)
+	b.text(", count(*), ")
+	b.body(root)
+	b.text(", null::text")
+	b.settings()
+	if b.r.Format == CSV {
+		b.text(" from page as ")
+		b.quote(row)
+		return
+	}
+	b.text(" from (")
+	b.rows(root, page)
+	b.text(") as ")
+	b.quote(row)
+}
+
+// with is how another part of the statement begins.
+func (b *builder) with(root *node) string {
+	if root.cte == "" {
+		return "with "
+	}
+	return ", "
+}
+
+// settings writes the last columns of a statement.
+func (b *builder) settings() {
+	b.text(", current_setting('response.headers', true), current_setting('response.status', true), null::bigint")
+}
+
+// page is the part of the rows that is asked for, within the most that may be.
+func (b *builder) page(root *node) query.Limit {
+	p := b.r.Range
+	if root.cte == changed {
+		return query.Limit{}
+	}
+	if m := b.r.MaxRows; m != nil && (p.Limit == nil || *m < *p.Limit) {
+		p.Limit = m
+	}
+	return p
+}
+
+// rows writes the select of a node's rows.
+func (b *builder) rows(n *node, page query.Limit) {
+	b.text("select ")
+	b.outputs(n)
+	b.text(" from ")
+	b.source(n)
+	for _, c := range n.children {
+		b.join(c)
+	}
+	b.filter(n, true)
+	b.group(n)
+	b.order(n)
+	b.limit(page)
+}
+
+func (b *builder) limit(page query.Limit) {
+	if page.Limit != nil {
+		b.text(" limit ")
+		b.intArg(*page.Limit)
+	}
+	if page.Offset != 0 {
+		b.text(" offset ")
+		b.intArg(page.Offset)
+	}
+}
+
+// outputs writes the columns of a node's rows. Those of a spread one have numbers for names, since they may be
+// anything in the parent's rows.
+func (b *builder) outputs(n *node) {
+	for i := range n.outputs {
+		o := &n.outputs[i]
+		b.comma(i)
+		switch {
+		case o.star:
+			b.row(n.alias)
+		case n.spread():
+			b.value(n, o)
+			b.text(" as ")
+			b.number(i)
+		default:
+			b.aggregate(n, o)
+			b.text(" as ")
+			b.quote(o.name)
+		}
+	}
+}
+
+// number writes the name of an output of a spread node.
+func (b *builder) number(i int) {
+	b.text("c")
+	b.int(int64(i + 1))
+}
+
+// value writes an output without its aggregate.
+func (b *builder) value(n *node, o *output) {
+	switch {
+	case o.child != nil && o.sub >= 0:
+		b.spreadValue(n, o)
+	case o.child != nil:
+		b.embedded(o)
+	case o.cast != "":
+		b.text("cast(")
+		b.field(n, &o.field)
+		b.text(" as ")
+		b.cast(o.cast)
+		b.text(")")
+	case o.column != nil && o.column.ToJSON.Name != "" && o.aggregate == "":
+		b.name(o.column.ToJSON)
+		b.text("(")
+		b.column(n.alias, o.field.Name)
+		b.text(")")
+	case o.field.Name == "": // of count()
+		b.text("1")
+	default:
+		b.field(n, &o.field)
+	}
+}
+
+// source writes the relation of a node's rows.
+func (b *builder) source(n *node) {
+	switch {
+	case n.cte != "":
+		b.text(n.cte)
+	case n.link == nil || n.link.Kind != catalog.Computed:
+		b.name(n.name)
+	default:
+		b.name(n.link.Function.Name)
+		b.text("(cast(")
+		b.row(n.parent.alias)
+		b.text(" as ")
+		b.name(n.link.From)
+		b.text("))")
+	}
+	b.text(" as ")
+	b.quote(n.alias)
+	if n.link == nil || n.link.Kind != catalog.ManyToMany {
+		return
+	}
+	b.text(" join ")
+	b.name(n.link.Through)
+	b.text(" as ")
+	b.quote(n.through())
+	b.text(" on ")
+	for i, p := range n.link.ThroughPairs {
+		b.equal(i, n.through(), p.From, n.alias, p.To)
+	}
+}
+
+// through is the alias of the join table between a node and its parent. No other has it: those that the builder
+// makes end in a digit, and so does a root's if it looks like one of these.
+func (n *node) through() string { return n.alias + "j" }
+
+// linked writes the conditions of the link between a node and its parent, and says how many there are.
+func (b *builder) linked(n *node) int {
+	if n.link == nil || n.link.Kind == catalog.Computed {
+		return 0
+	}
+	far := n.alias
+	if n.link.Kind == catalog.ManyToMany {
+		far = n.through()
+	}
+	for i, p := range n.link.Pairs {
+		b.equal(i, far, p.To, n.parent.alias, p.From)
+	}
+	return len(n.link.Pairs)
+}
+
+func (b *builder) equal(i int, near, column, far, other string) {
+	if i > 0 {
+		b.text(" and ")
+	}
+	b.column(near, column)
+	b.text(" = ")
+	b.column(far, other)
+}
+
+// order writes the order of a node's rows.
+func (b *builder) order(n *node) {
+	for i := range n.order {
+		t := &n.order[i]
+		if i == 0 {
+			b.text(" order by ")
+		}
+		b.comma(i)
+		if t.Relation != "" {
+			b.related(n.child(t.Relation), &t.Field)
+		} else {
+			b.field(n, &t.Field)
+		}
+		if t.Descending {
+			b.text(" desc")
+		}
+		if t.Nulls == "first" {
+			b.text(" nulls first")
+		} else if t.Nulls == "last" {
+			b.text(" nulls last")
+		}
+	}
+}

@@ -1,0 +1,307 @@
+package plan
+
+import (
+	"slices"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+)
+
+// node is a relation of the answer: the root, which the URL names, or one that is embedded in it.
+type node struct {
+	parent   *node
+	item     *query.Item // of an embedded one
+	name     catalog.Name
+	rel      *catalog.Relation // nil if the columns aren't known
+	cte      string            // of a root whose rows come from a part of the statement
+	alias    string
+	link     *catalog.Link // from parent
+	children []*node       // in the order of the items
+	where    []query.Condition
+	order    []query.Term
+	limit    *int64
+	offset   int64
+	items    []query.Item
+	outputs  []output
+	grouped  bool // some outputs are aggregates
+	few      bool // rows are looked up one by one for the parent's, or a short page is wanted
+	ordering bool // the parent's rows are ordered by it
+}
+
+// output is a column of a node's rows.
+type output struct {
+	name      string
+	star      bool            // every column, with their own names
+	field     query.Field     // unless child
+	column    *catalog.Column // of field, if it is known and there is no path
+	cast      string          // of the field
+	child     *node           // the rows of an embedded relation as JSON, or if it is spread
+	sub       int             // its output of this number
+	aggregate string          // applied to all that
+	result    string          // cast of the aggregate
+}
+
+func (n *node) spread() bool { return n.item != nil && n.item.Kind == query.Spread }
+
+// toOne says whether there is one row at most for a row of the parent.
+func (n *node) toOne() bool { return toOne(n.link) }
+
+func toOne(l *catalog.Link) bool {
+	switch l.Kind {
+	case catalog.ManyToOne, catalog.OneToOne:
+		return true
+	case catalog.Computed:
+		return l.Single
+	}
+	return false
+}
+
+// inner says whether the parent's rows need a match.
+func (n *node) inner() bool { return n.item.Join == query.Inner }
+
+// silent says whether nothing of an embedded relation is shown.
+func (n *node) silent() bool {
+	return len(n.outputs) == 0
+}
+
+// key is the name of an embedded relation in the answer.
+func (n *node) key() string {
+	if n.item.Alias != "" {
+		return n.item.Alias
+	}
+	return n.item.Relation
+}
+
+// child finds an embedded relation by its key, or by its relation's name: an alias need not be used.
+func (n *node) child(name string) *node {
+	for _, c := range n.children {
+		if c.key() == name {
+			return c
+		}
+	}
+	for _, c := range n.children {
+		if c.item.Relation == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// column returns what is known of a column.
+func (n *node) column(name string) *catalog.Column {
+	if n.rel == nil {
+		return nil
+	}
+	return n.rel.ByName[name]
+}
+
+// resolve makes the tree of what the query asks of a relation. The root's filters are the caller's: filter says
+// whether they are the rows' own.
+func (b *builder) resolve(root *node, filter bool) error {
+	q := b.r.Query
+	root.items = q.Select
+	root.alias = b.alias(root.name.Name)
+	embed(root)
+	if err := attach(root, q, filter); err != nil {
+		return err
+	}
+	page := b.page(root)
+	root.few = root.cte == changed || page.Limit != nil && *page.Limit <= fewest
+	if err := b.connect(root); err != nil {
+		return err
+	}
+	if err := related(root); err != nil {
+		return err
+	}
+	return b.output(root)
+}
+
+// fewest is the longest page whose related rows are looked up one by one. For some twenty rows that takes less than half
+// the time of a join, which may read all of the other relation; for ten thousand, half as much again.
+const fewest = 200
+
+// embed adds the embedded relations to a node.
+func embed(n *node) {
+	for i := range n.items {
+		item := &n.items[i]
+		if item.Kind != query.Embed && item.Kind != query.Spread {
+			continue
+		}
+		c := &node{parent: n, item: item, items: item.Items}
+		n.children = append(n.children, c)
+		embed(c)
+	}
+}
+
+// attach gives filters, orders and limits to the nodes that their paths name.
+func attach(root *node, q *query.Query, filter bool) error {
+	for i := range q.Filters {
+		f := &q.Filters[i]
+		n, err := root.find(f.Path)
+		if err != nil {
+			return err
+		}
+		if n != root || filter {
+			n.where = append(n.where, f.Condition)
+		}
+	}
+	for i := range q.Order {
+		n, err := root.find(q.Order[i].Path)
+		if err != nil {
+			return err
+		}
+		n.order = q.Order[i].Terms
+	}
+	for i := range q.Limits {
+		n, err := root.find(q.Limits[i].Path)
+		if err != nil {
+			return err
+		}
+		if n != root {
+			n.limit, n.offset = q.Limits[i].Limit, q.Limits[i].Offset
+		}
+	}
+	return nil
+}
+
+func (n *node) find(path []string) (*node, error) {
+	for _, name := range path {
+		c := n.child(name)
+		if c == nil {
+			return nil, notEmbedded(name)
+		}
+		n = c
+	}
+	return n, nil
+}
+
+// connect finds the links to the embedded relations.
+func (b *builder) connect(n *node) error {
+	for _, c := range n.children {
+		l, err := b.link(n, c.item)
+		if err != nil {
+			return err
+		}
+		c.link, c.name, c.rel = l, l.To, b.c.Relations[l.To]
+		c.alias = b.alias(l.To.Name)
+		c.few = n.few || !toOne(l)
+		if err := b.connect(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// related checks the orders by columns of embedded relations.
+func related(n *node) error {
+	for _, t := range n.order {
+		if t.Relation == "" {
+			continue
+		}
+		c := n.child(t.Relation)
+		if c == nil {
+			return notEmbedded(t.Relation)
+		}
+		if !c.toOne() {
+			return notToOne(n, t.Relation)
+		}
+		c.ordering = true
+	}
+	for _, c := range n.children {
+		if err := related(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// output lists the columns of a node's rows: its own ones first, then those of embedded relations.
+func (b *builder) output(n *node) error {
+	n.outputs = make([]output, 0, len(n.items)+1)
+	if len(n.items) == 0 && (n.item == nil || !n.item.Empty) {
+		n.outputs = append(n.outputs, output{star: true})
+	}
+	for i := range n.items {
+		item := &n.items[i]
+		switch item.Kind {
+		case query.Star:
+			n.outputs = append(n.outputs, output{star: true})
+		case query.Column:
+			if item.Aggregate != "" && !b.r.Aggregates {
+				return noAggregates()
+			}
+			n.add(item)
+		}
+	}
+	for _, c := range n.children {
+		if err := b.output(c); err != nil {
+			return err
+		}
+		switch {
+		case c.silent():
+		case c.spread():
+			if !c.toOne() && c.grouped {
+				return noSpreadAggregates()
+			}
+			for i := range c.outputs {
+				o := &c.outputs[i]
+				n.outputs = append(n.outputs, output{name: o.name, child: c, sub: i, aggregate: o.aggregate, result: o.result})
+				n.grouped = n.grouped || o.aggregate != ""
+			}
+		default:
+			n.outputs = append(n.outputs, output{name: c.key(), child: c, sub: -1})
+		}
+	}
+	n.expand()
+	return nil
+}
+
+// add adds a column or an aggregate to the outputs.
+func (n *node) add(item *query.Item) {
+	o := output{name: item.Alias, field: item.Field, cast: item.Cast, aggregate: item.Aggregate, result: item.AggregateCast}
+	if len(o.field.Path) == 0 {
+		o.column = n.column(o.field.Name)
+	}
+	switch {
+	case o.name != "":
+	case o.aggregate != "":
+		o.name = o.aggregate
+	default:
+		o.name = label(o.field)
+	}
+	n.grouped = n.grouped || o.aggregate != ""
+	n.outputs = append(n.outputs, o)
+}
+
+// label is the name of a field that has no alias: the last key of its path.
+func label(f query.Field) string {
+	for _, s := range slices.Backward(f.Path) {
+		if s.IsKey {
+			return s.Key
+		}
+	}
+	return f.Name
+}
+
+// expand writes every column out where a star would not do: where columns are shown in a way of their own, grouped,
+// spread, or stand beside others of a part of the statement that has more than the relation.
+func (n *node) expand() {
+	if n.rel == nil || !slices.ContainsFunc(n.outputs, func(o output) bool { return o.star }) {
+		return
+	}
+	shown := slices.ContainsFunc(n.rel.Columns, func(c *catalog.Column) bool { return c.ToJSON.Name != "" })
+	if !shown && !n.grouped && !n.spread() && n.cte == "" {
+		return
+	}
+	outputs := make([]output, 0, len(n.outputs)+len(n.rel.Columns))
+	for _, o := range n.outputs {
+		if !o.star {
+			outputs = append(outputs, o)
+			continue
+		}
+		for _, c := range n.rel.Columns {
+			outputs = append(outputs, output{name: c.Name, field: query.Field{Name: c.Name}, column: c})
+		}
+	}
+	n.outputs = outputs
+}

@@ -1,0 +1,379 @@
+package plan
+
+import (
+	"slices"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+)
+
+// changed is the part of a statement that changes rows, and returns them.
+const changed = "changed"
+
+// updated is the setting that counts, within the transaction, the rows that an upsert found there.
+const updated = "socle.updated"
+
+// Insert plans the insertion of the body's rows, or their merging into those that are there.
+func Insert(c *catalog.Catalog, r *Request) (*Plan, error) {
+	b, root, err := change(c, r)
+	if err != nil {
+		return nil, err
+	}
+	p, err := b.payload(root.rel)
+	if err != nil {
+		return nil, err
+	}
+	b.insert(root, p, nil)
+	var target []string
+	if r.Resolve != NoResolution {
+		target = root.rel.PrimaryKey
+		if r.Query.OnConflict != nil {
+			target = r.Query.OnConflict
+		}
+	}
+	merge := r.Resolve == MergeDuplicates && len(target) > 0
+	if len(target) > 0 {
+		if !merge {
+			p.columns = nil
+		}
+		b.onConflict(root, p, target)
+	}
+	return b.changes(root, " returning ", merge)
+}
+
+// Put plans the insertion of the one row that the query names by its key, or its replacement.
+func Put(c *catalog.Catalog, r *Request) (*Plan, error) {
+	b, root, err := change(c, r)
+	if err != nil {
+		return nil, err
+	}
+	key := root.rel.PrimaryKey
+	filters, ok := keyFilters(r.Query, key)
+	if !ok {
+		return nil, &query.Error{Status: 405, Code: "PGRST105",
+			Message: "Filters must include all and only primary key columns with 'eq' operators"}
+	}
+	p, err := b.payload(root.rel)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range key {
+		if !slices.ContainsFunc(p.columns, func(c *catalog.Column) bool { return c.Name == k }) {
+			return nil, &query.Error{Status: 400, Code: "PGRST115",
+				Message: "Payload values do not match URL in primary key column(s)"}
+		}
+	}
+	b.insert(root, p, filters)
+	b.onConflict(root, p, key)
+	return b.changes(root, " returning ", true)
+}
+
+// keyFilters returns the filters by which a query names a row: all columns of the key, each once, and nothing else.
+func keyFilters(q *query.Query, key []string) ([]*query.Comparison, bool) {
+	if len(key) == 0 || len(q.Filters) != len(key) {
+		return nil, false
+	}
+	filters := make([]*query.Comparison, len(key))
+	for i := range q.Filters {
+		c, ok := q.Filters[i].Condition.(*query.Comparison)
+		if !ok || len(q.Filters[i].Path) > 0 || c.Not || c.Operator != "eq" || c.Quantifier != "" || len(c.Field.Path) > 0 {
+			return nil, false
+		}
+		k := slices.Index(key, c.Field.Name)
+		if k < 0 || filters[k] != nil {
+			return nil, false
+		}
+		filters[k] = c
+	}
+	return filters, true
+}
+
+// Update plans the change of the rows that the query's filters find.
+func Update(c *catalog.Catalog, r *Request) (*Plan, error) {
+	b, root, err := change(c, r)
+	if err != nil {
+		return nil, err
+	}
+	p, err := b.payload(root.rel)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.columns) == 0 || p.rows == 0 {
+		b.nothing(root)
+		return b.changes(root, "", false)
+	}
+	b.text("with changed as (update ")
+	b.target(root)
+	b.text(" set ")
+	for i, c := range p.columns {
+		b.comma(i)
+		b.quote(c.Name)
+		b.text(" = ")
+		b.given(c)
+	}
+	b.text(" from ")
+	b.record(p, true)
+	b.conditionsOf(root)
+	return b.changes(root, " returning ", false)
+}
+
+// Delete plans the deletion of the rows that the query's filters find.
+func Delete(c *catalog.Catalog, r *Request) (*Plan, error) {
+	b, root, err := change(c, r)
+	if err != nil {
+		return nil, err
+	}
+	b.text("with changed as (delete from ")
+	b.target(root)
+	b.conditionsOf(root)
+	return b.changes(root, " returning ", false)
+}
+
+// change begins the plan of a write.
+func change(c *catalog.Catalog, r *Request) (*builder, *node, error) {
+	rel := c.Relations[r.Target]
+	if rel == nil {
+		return nil, nil, noRelation(c, r.Target)
+	}
+	b := newBuilder(c, r)
+	root := &node{name: rel.Name, rel: rel, cte: changed}
+	if err := b.resolve(root, false); err != nil {
+		return nil, nil, err
+	}
+	return b, root, nil
+}
+
+func (b *builder) target(root *node) {
+	b.name(root.name)
+	b.text(" as ")
+	b.quote(root.alias)
+}
+
+// conditionsOf writes the where of an update or delete: the root's filters, which are not those of the changed rows
+// that the answer shows.
+func (b *builder) conditionsOf(root *node) {
+	first := true
+	for i := range b.r.Query.Filters {
+		f := &b.r.Query.Filters[i]
+		if len(f.Path) > 0 {
+			continue
+		}
+		if first {
+			b.text(" where ")
+		} else {
+			b.text(" and ")
+		}
+		first = false
+		b.condition(root, f.Condition)
+	}
+}
+
+// insert writes an insert of the body's rows, those that the filters let through.
+func (b *builder) insert(root *node, p *payload, filters []*query.Comparison) {
+	b.text("with changed as (insert into ")
+	b.target(root)
+	if len(p.columns) > 0 {
+		b.text(" (")
+		for i, c := range p.columns {
+			b.comma(i)
+			b.quote(c.Name)
+		}
+		b.text(")")
+	}
+	if len(p.columns) == 0 && p.rows == 1 {
+		b.text(" default values")
+		return
+	}
+	if p.rows == 0 {
+		b.text(" select where false")
+		return
+	}
+	b.text(" select ")
+	for i, c := range p.columns {
+		b.comma(i)
+		b.given(c)
+	}
+	b.text(" from ")
+	b.record(p, false)
+	if len(filters) == 0 {
+		return
+	}
+	b.text(" where ")
+	for i, c := range filters {
+		if i > 0 {
+			b.text(" and ")
+		}
+		b.given(root.column(c.Field.Name))
+		b.text(" = ")
+		b.operand(root, c)
+	}
+}
+
+// onConflict writes what becomes of rows whose target is there already: their columns of the body are replaced.
+func (b *builder) onConflict(root *node, p *payload, target []string) {
+	b.text(" on conflict (")
+	b.list(target)
+	b.text(") do ")
+	if len(p.columns) == 0 {
+		b.text("nothing")
+		return
+	}
+	b.text("update set ")
+	for i, c := range p.columns {
+		b.comma(i)
+		b.quote(c.Name)
+		b.text(" = excluded.")
+		b.quote(c.Name)
+	}
+	// A row's system columns would tell as well, but not to one who may not read them all, and not of a view.
+	b.text(" where set_config('" + updated + "', (")
+	b.updates()
+	b.text(" + 1)::text, true) is not null")
+}
+
+func (b *builder) updates() {
+	b.text("coalesce(nullif(current_setting('" + updated + "', true), ''), '0')::bigint")
+}
+
+// nothing writes a change of no rows.
+func (b *builder) nothing(root *node) {
+	b.text("with changed as (select ")
+	b.returned(root)
+	if b.r.Return != Minimal {
+		b.text(" from ")
+		b.target(root)
+	}
+	b.text(" where false")
+}
+
+// changes ends a statement that changes rows: what it returns of them, and the answer.
+func (b *builder) changes(root *node, returning string, upsert bool) (*Plan, error) {
+	if returning != "" {
+		b.text(returning)
+		b.returned(root)
+	}
+	b.text(")")
+	var key []string
+	if b.r.Return == HeadersOnly {
+		key = root.rel.PrimaryKey
+	}
+	if b.r.Return == Representation {
+		b.represent(root, upsert)
+	} else {
+		b.text(" select ")
+		b.total(root, query.Limit{})
+		b.text(", count(*), null::text, ")
+		b.location(key)
+		b.outcome(upsert)
+		b.text(" from changed")
+	}
+	p, err := b.plan(nil)
+	if err != nil {
+		return nil, err
+	}
+	p.Key = key
+	return p, nil
+}
+
+// represent writes an answer that shows the changed rows.
+func (b *builder) represent(root *node, upsert bool) {
+	if b.r.Format == CSV {
+		b.text(", page as materialized (")
+		b.rows(root, query.Limit{})
+		b.text(")")
+	}
+	affected := "count(*)"
+	if root.grouped || slices.ContainsFunc(root.children, (*node).inner) {
+		affected = "(select count(*) from changed)" // not all are shown
+	}
+	b.text(" select ")
+	if b.r.Count == Exact || b.r.Count == Estimated {
+		b.text(affected)
+	} else {
+		b.text("null::bigint")
+	}
+	b.text(", " + affected + ", ")
+	b.body(root)
+	b.text(", null::text")
+	b.outcome(upsert)
+	if b.r.Format == CSV {
+		b.text(" from page as ")
+		b.quote(row)
+		return
+	}
+	b.text(" from (")
+	b.rows(root, query.Limit{})
+	b.text(") as ")
+	b.quote(row)
+}
+
+// outcome writes the last columns of a write.
+func (b *builder) outcome(upsert bool) {
+	if !upsert {
+		b.settings()
+		return
+	}
+	b.text(", current_setting('response.headers', true), current_setting('response.status', true), count(*) - ")
+	b.updates()
+}
+
+// returned writes the columns of the changed rows that the answer needs, and no other: their reading takes a privilege.
+func (b *builder) returned(root *node) {
+	switch b.r.Return {
+	case Minimal:
+		b.text("1")
+		return
+	case HeadersOnly:
+		b.columns(root, root.rel.PrimaryKey)
+		return
+	}
+	var names []string
+	for i := range root.outputs {
+		o := &root.outputs[i]
+		if o.child == nil && o.field.Name != "" {
+			names = append(names, o.field.Name)
+		}
+	}
+	for _, t := range root.order {
+		if t.Relation == "" {
+			names = append(names, t.Field.Name)
+		}
+	}
+	whole := false
+	for _, c := range root.children {
+		whole = whole || c.link.Kind == catalog.Computed
+		for _, p := range c.link.Pairs {
+			names = append(names, p.From)
+		}
+	}
+	if !whole {
+		b.columns(root, names)
+		return
+	}
+	// The function takes the row: all its columns, in their order, and none else.
+	b.row(root.alias)
+	for _, n := range names {
+		if root.column(n) == nil {
+			b.fail(&query.Error{Status: 400, Code: "PGRST127", Message: "Feature not implemented",
+				Details: "Computed fields are not implemented beside computed relationships of changed rows."})
+		}
+	}
+}
+
+func (b *builder) columns(root *node, names []string) {
+	if len(names) == 0 {
+		b.text("1")
+		return
+	}
+	written := 0
+	for i, n := range names {
+		if slices.Contains(names[:i], n) {
+			continue
+		}
+		b.comma(written)
+		written++
+		b.column(root.alias, n)
+		b.text(" as ")
+		b.quote(n)
+	}
+}

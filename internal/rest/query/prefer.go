@@ -1,0 +1,145 @@
+package query
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Prefer is what the Prefer header asks, in its own words; "" is what it does not ask.
+type Prefer struct {
+	Resolution  string // merge-duplicates, ignore-duplicates
+	Missing     string // default, null
+	Return      string // minimal, headers-only, representation
+	Count       string // exact, planned, estimated
+	Tx          string // commit, rollback
+	Handling    string // strict, lenient
+	Timezone    string // any text
+	MaxAffected *int64 // not below zero
+	Invalid     []string
+}
+
+// ParsePrefer reads the values of the Prefer headers. The first preference of a kind wins. The Prefer is good even with an
+// error, which is that of Strict.
+func ParsePrefer(values []string) (Prefer, error) {
+	var p Prefer
+	for _, header := range values {
+		for token := range strings.SplitSeq(header, ",") {
+			if token = strings.Trim(token, " \t"); token != "" && !p.add(token) {
+				p.Invalid = append(p.Invalid, token)
+			}
+		}
+	}
+	return p, p.Strict()
+}
+
+// add takes one preference and reports whether it is one.
+func (p *Prefer) add(token string) bool {
+	kind, value, _ := strings.Cut(token, "=")
+	var to *string
+	switch token {
+	case "resolution=merge-duplicates", "resolution=ignore-duplicates":
+		to = &p.Resolution
+	case "missing=default", "missing=null":
+		to = &p.Missing
+	case "return=minimal", "return=headers-only", "return=representation":
+		to = &p.Return
+	case "count=exact", "count=planned", "count=estimated":
+		to = &p.Count
+	case "tx=commit", "tx=rollback":
+		to = &p.Tx
+	case "handling=strict", "handling=lenient":
+		to = &p.Handling
+	default:
+		switch {
+		case kind == "timezone" && value != "":
+			to = &p.Timezone
+		case kind == "max-affected":
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || n < 0 {
+				return false
+			}
+			if p.MaxAffected == nil {
+				p.MaxAffected = &n
+			}
+			return true
+		default:
+			return false
+		}
+	}
+	if *to == "" {
+		*to = value
+	}
+	return true
+}
+
+// Strict is the failure of handling=strict if there are invalid preferences, else nil.
+func (p Prefer) Strict() error {
+	if p.Handling != "strict" || len(p.Invalid) == 0 {
+		return nil
+	}
+	return &Error{Status: 400, Code: "PGRST122", Message: "Invalid preferences given with handling=strict",
+		Details: "Invalid preferences: " + strings.Join(p.Invalid, ", ")}
+}
+
+// Applied is the value of Preference-Applied that names every preference of p, "" if there is none. The caller clears
+// those that did not apply.
+func (p Prefer) Applied() string {
+	var b []byte
+	for _, s := range [...]struct{ kind, value string }{
+		{"resolution=", p.Resolution}, {"missing=", p.Missing}, {"return=", p.Return}, {"count=", p.Count},
+		{"tx=", p.Tx}, {"handling=", p.Handling}, {"timezone=", p.Timezone},
+	} {
+		if s.value != "" {
+			b = append(append(comma(b), s.kind...), s.value...)
+		}
+	}
+	if p.MaxAffected != nil {
+		b = strconv.AppendInt(append(comma(b), "max-affected="...), *p.MaxAffected, 10)
+	}
+	return string(b)
+}
+
+func comma(b []byte) []byte {
+	if len(b) == 0 {
+		return b
+	}
+	return append(b, ", "...)
+}
+
+// ParseRange reads the Range header: first and last row, counted from 0. ok is false if it has another form, which is
+// ignored. limit is nil if the range is open, and below 1 if it ends before it begins, which the caller refuses.
+func ParseRange(header string) (offset int64, limit *int64, ok bool) {
+	first, last, ok := strings.Cut(header, "-")
+	if !ok || first == "" || !digits(first) || !digits(last) {
+		return 0, nil, false
+	}
+	offset = clamped(first)
+	if last == "" {
+		return offset, nil, true
+	}
+	end := clamped(last)
+	if end == math.MaxInt64 {
+		return offset, nil, true
+	}
+	n := end - offset + 1
+	return offset, &n, true
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || '9' < s[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// clamped is the number that the digits of s make, or the largest one.
+func clamped(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return math.MaxInt64
+	}
+	return n
+}

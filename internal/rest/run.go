@@ -1,0 +1,338 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"socle/internal/pg"
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/plan"
+	"socle/internal/rest/query"
+)
+
+// planned is a request with its statement.
+type planned struct {
+	*plan.Plan
+	function *catalog.Function // of a call
+	readOnly bool
+	count    plan.Count
+	check    func(*result) error
+}
+
+// run plans the request, executes it and answers. What fails for want of a thing that a newer catalogue may know is tried
+// once more with that.
+func (c *call) run(ctx context.Context) error {
+	for again := false; ; again = true {
+		p, err := c.plan()
+		if err == nil {
+			c.times.mark(&c.times.plan)
+			var got *result
+			if got, err = c.execute(ctx, p); err == nil {
+				c.times.mark(&c.times.transaction)
+				defer got.release()
+				return c.answer(p, got)
+			}
+		}
+		if again || !missing(err) {
+			return err
+		}
+		newer := c.server.Catalog.Newer(ctx, c.catalog)
+		if newer == nil {
+			return err
+		}
+		c.catalog = newer
+	}
+}
+
+// missing reports whether err may come from a catalogue that is out of date.
+func missing(err error) bool {
+	if e, ok := errors.AsType[*query.Error](err); ok {
+		return strings.HasPrefix(e.Code, "PGRST2")
+	}
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && stale[e.Code]
+}
+
+// plan makes the statement.
+func (c *call) plan() (*planned, error) {
+	s := c.server
+	r := &plan.Request{
+		Target: catalog.Name{Schema: c.schema, Name: c.route.name}, Query: c.query, Range: c.window,
+		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Head: c.r.Method == http.MethodHead,
+	}
+	switch c.prefer.Count {
+	case "exact":
+		r.Count = plan.Exact
+	case "planned":
+		r.Count = plan.Planned
+	case "estimated":
+		r.Count = plan.Estimated
+	}
+	switch c.prefer.Return {
+	case "headers-only":
+		r.Return = plan.HeadersOnly
+	case "representation":
+		r.Return = plan.Representation
+	}
+	var p *planned
+	var err error
+	switch {
+	case c.route.function:
+		p, err = c.planCall(r)
+	case c.r.Method == http.MethodGet || c.r.Method == http.MethodHead:
+		p, err = c.planRead(r)
+	default:
+		p, err = c.planWrite(r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.count = r.Count
+	return p, nil
+}
+
+func (c *call) planRead(r *plan.Request) (*planned, error) {
+	if err := c.negotiate(r, r.Target); err != nil {
+		return nil, err
+	}
+	if c.refused != nil {
+		return nil, c.refused
+	}
+	p, err := plan.Read(c.catalog, r)
+	if err != nil {
+		return nil, err
+	}
+	return &planned{Plan: p, readOnly: true, check: nil}, nil
+}
+
+func (c *call) planWrite(r *plan.Request) (*planned, error) {
+	if c.refused != nil {
+		return nil, c.refused
+	}
+	if err := c.negotiate(r, r.Target); err != nil {
+		return nil, err
+	}
+	r.Body = c.payload.text
+	r.Missing = c.prefer.Missing == "default"
+	out := &planned{}
+	if c.media.single() && c.r.Method != http.MethodPut {
+		out.check = checkSingle
+	}
+	var err error
+	switch c.r.Method {
+	case http.MethodPost:
+		switch c.prefer.Resolution {
+		case "merge-duplicates":
+			r.Resolve = plan.MergeDuplicates
+		case "ignore-duplicates":
+			r.Resolve = plan.IgnoreDuplicates
+		}
+		out.Plan, err = plan.Insert(c.catalog, r)
+	case http.MethodPut:
+		out.check = checkPut
+		out.Plan, err = plan.Put(c.catalog, r)
+	case http.MethodPatch:
+		out.Plan, err = plan.Update(c.catalog, r)
+	case http.MethodDelete:
+		out.Plan, err = plan.Delete(c.catalog, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.r.Method == http.MethodPatch || c.r.Method == http.MethodDelete {
+		out.check = c.checkMost(out.check)
+	}
+	return out, nil
+}
+
+func (c *call) planCall(r *plan.Request) (*planned, error) {
+	get := c.r.Method != http.MethodPost
+	f, err := c.choose(r.Target, get)
+	if err != nil {
+		return nil, err
+	}
+	target := f.Name
+	if f.Returns.Composite && f.Returns.Relation != (catalog.Name{}) {
+		target = f.Returns.Relation
+	}
+	if err := c.negotiate(r, target); err != nil {
+		return nil, err
+	}
+	if c.refused != nil {
+		return nil, c.refused
+	}
+	if !get {
+		r.Body = c.payload.text
+	}
+	p, err := plan.Call(c.catalog, r, f)
+	if err != nil {
+		return nil, err
+	}
+	out := &planned{Plan: p, function: f, readOnly: get || f.Volatility != 'v'}
+	if c.strictMost() && !f.Returns.Set {
+		return nil, fail(http.StatusBadRequest, "PGRST128", "Function must return SETOF or TABLE when max-affected preference is used with handling=strict")
+	}
+	if c.media.single() && !out.readOnly {
+		out.check = checkSingle
+	}
+	out.check = c.checkMost(out.check)
+	return out, nil
+}
+
+// choose returns the function that the arguments are for.
+func (c *call) choose(name catalog.Name, get bool) (*catalog.Function, error) {
+	switch {
+	case get:
+		var given []string
+		for _, p := range c.query.Params {
+			if !slices.Contains(given, p.Name) {
+				given = append(given, p.Name)
+			}
+		}
+		return plan.Choose(c.catalog, name, given, "", true)
+	case c.payload.raw == "json":
+		return plan.ChooseJSON(c.catalog, name, c.query.Columns, c.payload.text)
+	case c.payload.raw == "":
+		given := c.query.Columns
+		if given == nil {
+			var err error
+			if given, err = plan.Keys(c.payload.text); err != nil {
+				return nil, err
+			}
+		}
+		return plan.Choose(c.catalog, name, given, "", false)
+	}
+	return plan.Choose(c.catalog, name, c.query.Columns, c.payload.raw, false)
+}
+
+func (c *call) negotiate(r *plan.Request, target catalog.Name) error {
+	var err error
+	if c.media, err = c.server.negotiate(c.r, c.catalog, target, c.query); err != nil {
+		return err
+	}
+	r.Format, r.Handler = c.media.format, c.media.handler
+	return nil
+}
+
+func checkSingle(r *result) error {
+	if r.page == 1 {
+		return nil
+	}
+	e := fail(http.StatusNotAcceptable, "PGRST116", "Cannot coerce the result to a single JSON object")
+	e.Details = "The result contains " + formatInt(r.page) + " rows"
+	return e
+}
+
+func checkPut(r *result) error {
+	if r.page == 1 {
+		return nil
+	}
+	return fail(http.StatusBadRequest, "PGRST115", "Payload values do not match URL in primary key column(s)")
+}
+
+func (c *call) strictMost() bool { return c.prefer.Handling == "strict" && c.prefer.MaxAffected != nil }
+
+// checkMost adds the check for max-affected to another.
+func (c *call) checkMost(other func(*result) error) func(*result) error {
+	if !c.strictMost() {
+		return other
+	}
+	return func(r *result) error {
+		if r.page > *c.prefer.MaxAffected {
+			e := fail(http.StatusBadRequest, "PGRST124", "Query result exceeds max-affected preference constraint")
+			e.Details = "The query affects " + formatInt(r.page) + " rows"
+			return e
+		}
+		if other != nil {
+			return other(r)
+		}
+		return nil
+	}
+}
+
+// execute runs a plan.
+func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
+	s := c.server
+	e := execution{
+		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
+		sql: p.SQL, args: p.Args, check: p.check, most: s.MaxAnswer, rollback: s.Rollback, called: p.function != nil,
+	}
+	if s.TxOverride && c.prefer.Tx != "" {
+		e.rollback = c.prefer.Tx == "rollback"
+	}
+	if c.media.explain != "" {
+		e.sql, e.explain, e.check = c.media.explain+p.SQL, true, nil
+	} else if p.count == plan.Planned || p.count == plan.Estimated {
+		e.count, e.countArgs = p.CountSQL, p.CountArgs
+	}
+	var room [16]setting
+	e.settings = append(room[:0], setting{"search_path", s.paths[c.schema]})
+	if e.settings[0].value == nil { // of the function that answers for the root
+		e.settings[0].value = []byte(pg.Quote(c.schema))
+	}
+	e.settings = appendSettings(e.settings, c.role.Settings)
+	e.isolation = c.role.Settings[isolationSetting]
+	buffer := takeScratch()
+	defer buffer.release()
+	b := buffer.text[:0]
+	method := len(b)
+	b = append(b, c.r.Method...)
+	path := len(b)
+	b = append(b, c.path...)
+	headers := len(b)
+	b = appendHeaders(b, c.r)
+	cookies := len(b)
+	b = appendCookies(b, c.r)
+	role := len(b)
+	b = append(b, c.caller.Role...)
+	zone := len(b)
+	b = append(b, c.prefer.Timezone...)
+	buffer.text = b
+	e.settings = append(e.settings,
+		setting{"role", b[role:zone]}, setting{"request.jwt.claims", c.caller.Claims},
+		setting{"request.method", b[method:path]}, setting{"request.path", b[path:headers]},
+		setting{"request.headers", b[headers:cookies]}, setting{"request.cookies", b[cookies:role]})
+	if c.prefer.Timezone != "" {
+		e.settings = append(e.settings, setting{"timezone", b[zone:]})
+	}
+	if p.function != nil && len(p.function.Settings) > 0 {
+		e.settings = appendSettings(e.settings, p.function.Settings)
+		if level := p.function.Settings[isolationSetting]; level != "" {
+			e.isolation = level
+		}
+	}
+	e.settings = append(e.settings, s.app...)
+	e.isolation = isolation(e.isolation)
+	return execute(ctx, &e)
+}
+
+// isolationSetting takes effect when a transaction begins, so it is no setting within one.
+const isolationSetting = "default_transaction_isolation"
+
+// isolation returns a level that begin takes, "" for the usual one.
+func isolation(level string) string {
+	switch level = strings.ToLower(level); level {
+	case "repeatable read", "serializable":
+		return level
+	}
+	return ""
+}
+
+// appendSettings appends settings in the order of their names, so that equal ones make one statement.
+func appendSettings(to []setting, from map[string]string) []setting {
+	if len(from) == 0 {
+		return to
+	}
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		if name != isolationSetting {
+			to = append(to, setting{name, []byte(from[name])})
+		}
+	}
+	return to
+}

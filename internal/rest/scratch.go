@@ -1,0 +1,148 @@
+package rest
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// keptMost is the size in bytes up to which a buffer is kept for the next request.
+const keptMost = 1 << 20
+
+// scratch is memory that requests use one after another.
+type scratch struct {
+	values  [][]byte // of the settings
+	args    [][]byte
+	text    []byte // of the arguments
+	names   []byte // of the settings
+	awaited []awaited
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func takeScratch() *scratch { return scratches.Get().(*scratch) }
+
+func (s *scratch) release() {
+	clear(s.values)
+	clear(s.args)
+	clear(s.awaited)
+	s.values, s.args, s.awaited = s.values[:0], s.args[:0], s.awaited[:0]
+	if cap(s.text) <= keptMost {
+		s.text = s.text[:0]
+		scratches.Put(s)
+	}
+}
+
+// settingTexts are the statements that set settings, by the names of those.
+var settingTexts sync.Map // of string by string
+
+// settings returns the statement that sets settings for the transaction; its arguments are in values.
+func (s *scratch) settings(all []setting, readOnly bool) string {
+	s.values = s.values[:0]
+	s.names = s.names[:0]
+	for _, set := range all {
+		s.values = append(s.values, set.value)
+		s.names = append(s.names, set.name...)
+		s.names = append(s.names, ',')
+	}
+	if readOnly {
+		s.names = append(s.names, '!')
+	}
+	if text, ok := settingTexts.Load(string(s.names)); ok {
+		return text.(string)
+	}
+	text := settingsSQL(all, readOnly)
+	settingTexts.Store(string(s.names), text)
+	return text
+}
+
+func settingsSQL(all []setting, readOnly bool) string {
+	var b strings.Builder
+	b.WriteString("select ")
+	for i, set := range all {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "pg_catalog.set_config('%s', $%d, true)", strings.ReplaceAll(set.name, "'", "''"), i+1)
+	}
+	if readOnly {
+		b.WriteString(", pg_catalog.set_config('transaction_read_only', 'on', true)")
+	}
+	return b.String()
+}
+
+// reserve makes room for the text of arguments, which then stays where it is while they are encoded.
+func (s *scratch) reserve(lists ...[]any) {
+	size, n := 1, 0 // an empty text is not nil
+	for _, args := range lists {
+		n += len(args)
+		for _, a := range args {
+			if t, ok := a.(string); ok {
+				size += len(t)
+			}
+		}
+	}
+	if cap(s.text) < size {
+		s.text = make([]byte, 0, size)
+	}
+	if cap(s.args) < n {
+		s.args = make([][]byte, 0, n)
+	}
+	s.text, s.args = s.text[:0], s.args[:0]
+}
+
+// encode returns arguments as PostgreSQL reads them: texts.
+func (s *scratch) encode(args []any) ([][]byte, error) {
+	first := len(s.args)
+	for _, a := range args {
+		switch a := a.(type) {
+		case nil:
+			s.args = append(s.args, nil)
+		case []byte:
+			s.args = append(s.args, a)
+		case string:
+			start := len(s.text)
+			s.text = append(s.text, a...)
+			s.args = append(s.args, s.text[start:len(s.text):len(s.text)])
+		default:
+			return nil, fmt.Errorf("an argument of type %T", a)
+		}
+	}
+	return s.args[first:len(s.args):len(s.args)], nil
+}
+
+var results = sync.Pool{New: func() any { return new(result) }}
+
+func newResult() *result {
+	r := results.Get().(*result)
+	*r = result{total: -1, planned: -1, inserted: -1, buffer: r.buffer[:0]}
+	return r
+}
+
+// release gives the result's memory to the next request.
+func (r *result) release() {
+	if cap(r.buffer) <= keptMost {
+		results.Put(r)
+	}
+}
+
+// plannedRows returns the rows that a plan in JSON expects, or -1. The first "Plan Rows" is the outermost node's.
+func plannedRows(plan []byte) int64 {
+	const member = `"Plan Rows":`
+	i := bytes.Index(plan, []byte(member))
+	if i < 0 {
+		return -1
+	}
+	text := bytes.TrimLeft(plan[i+len(member):], " ")
+	end := bytes.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		return -1
+	}
+	n, err := strconv.ParseInt(string(text[:end]), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}

@@ -1,0 +1,218 @@
+// Package rest serves the rows and functions of one database over HTTP by PostgREST's contract. It finds out who asks and what,
+// has package plan make a statement of it, runs that in one round trip with the caller's role and claims,
+// and passes on the answer that PostgreSQL made.
+package rest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/pg"
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+)
+
+// Config is what a Server needs to know.
+type Config struct {
+	Catalog *Cache
+	// Role returns what a caller's role may use; false if no caller may have it.
+	Role func(role string) (Role, bool)
+	// Verify returns who a token is for. It fails with a *query.Error or a *fault.Error. nil: no token is believed.
+	Verify    func(ctx context.Context, token string) (Caller, error)
+	APIKeys   bool   // the header apikey holds a token too, for requests without another
+	Anonymous string // the role of requests without a token; "" refuses them
+
+	Schemas    []string     // exposed; the first is the default
+	SearchPath []string     // schemas behind the exposed one
+	PreRequest catalog.Name // a function called before every statement; zero: none
+	RootSpec   catalog.Name // a function that answers for the root; zero: none
+	Settings   map[string]string
+
+	Rollback     bool // no request changes anything,
+	TxOverride   bool // unless, or if, Prefer: tx= says so
+	MaxRows      *int64
+	MaxBody      int64         // bytes of a request; 0 is 10 MiB
+	MaxAnswer    int           // bytes of an answer; 0 is 32 MiB
+	Timeout      time.Duration // of a request in the database; 0 is 30 s
+	Aggregates   bool          // may be asked for
+	Plan         bool          // the plan of a statement may be asked for
+	ServerTiming bool
+	Origins      []string // of pages that may read answers; nil: all
+}
+
+// Role is what the requests of a role use.
+type Role struct {
+	Pool     *pgxpool.Pool
+	Settings map[string]string // for each transaction, such as statement_timeout
+}
+
+// Server serves one database. It is safe for concurrent use.
+type Server struct {
+	Config
+	paths  map[string][]byte // search_path by schema
+	before string
+	app    []setting
+}
+
+// New returns a server.
+func New(c Config) *Server {
+	if c.MaxBody == 0 {
+		c.MaxBody = 10 << 20
+	}
+	if c.MaxAnswer == 0 {
+		c.MaxAnswer = 32 << 20
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 30 * time.Second
+	}
+	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings)}
+	for _, schema := range c.Schemas {
+		path := pg.Quote(schema)
+		for _, extra := range c.SearchPath {
+			if extra != schema {
+				path += ", " + pg.Quote(extra)
+			}
+		}
+		s.paths[schema] = []byte(path)
+	}
+	if c.PreRequest != (catalog.Name{}) {
+		s.before = "select " + pg.Quote(c.PreRequest.Schema, c.PreRequest.Name) + "()"
+	}
+	return s
+}
+
+// ServeHTTP answers a request whose path is that of the contract: /, /relation or /rpc/function.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.Serve(w, r, r.URL.EscapedPath())
+}
+
+// Serve is ServeHTTP for a server below another path: path is the rest of it, escaped.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
+	if s.cors(w, r) {
+		return
+	}
+	c := call{server: s, w: w, r: r, path: path}
+	if s.ServerTiming {
+		c.times.last = time.Now()
+	}
+	if err := c.serve(); err != nil {
+		s.fail(w, r, c.caller.Role, err)
+	}
+}
+
+// call is one request.
+type call struct {
+	server *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	path   string
+
+	caller  Caller
+	role    Role
+	route   route
+	schema  string
+	catalog *catalog.Catalog
+	query   *query.Query
+	prefer  query.Prefer
+	refused error // by a strict Prefer
+	window  query.Limit
+	payload payload
+	media   media
+	times   times
+}
+
+// serve answers, or fails before it has.
+func (c *call) serve() error {
+	s, r := c.server, c.r
+	var err error
+	if c.caller, err = s.caller(r); err != nil {
+		return err
+	}
+	c.times.mark(&c.times.jwt)
+	role, ok := s.Role(c.caller.Role)
+	if !ok {
+		return fail(http.StatusUnauthorized, "22023", `role "`+c.caller.Role+`" does not exist`)
+	}
+	c.role = role
+	ctx, cancel := context.WithTimeout(r.Context(), s.Timeout)
+	defer cancel()
+	if c.catalog, err = s.Catalog.Get(ctx); err != nil {
+		return noCatalog(ctx, err)
+	}
+	if c.route, err = routeOf(c.path); err != nil {
+		return err
+	}
+	if c.schema, err = s.profile(r); err != nil {
+		return err
+	}
+	if err := c.route.allowed(r.Method); err != nil {
+		return err
+	}
+	if c.route.name == "" && r.Method != http.MethodOptions {
+		if s.RootSpec == (catalog.Name{}) {
+			return fail(http.StatusNotFound, "PGRST126", "Root endpoint metadata is disabled")
+		}
+		c.route, c.schema = route{name: s.RootSpec.Name, function: true}, s.RootSpec.Schema
+	}
+	if r.Method == http.MethodOptions {
+		return c.options()
+	}
+	if err := c.read(); err != nil {
+		return err
+	}
+	c.times.mark(&c.times.parse)
+	return c.run(ctx)
+}
+
+// read reads what is asked, as far as that takes no catalogue.
+func (c *call) read() error {
+	s, r := c.server, c.r
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	var err error
+	if c.query, err = query.Parse(r.URL.RawQuery, query.Options{RPC: c.route.function && reads}); err != nil {
+		return err
+	}
+	if c.window, err = window(r, c.query); err != nil {
+		return err
+	}
+	if values := r.Header["Prefer"]; values != nil {
+		c.prefer, c.refused = query.ParsePrefer(values)
+	}
+	if r.Method == http.MethodPut {
+		for _, l := range c.query.Limits {
+			if len(l.Path) == 0 {
+				return fail(http.StatusBadRequest, "PGRST114", "limit/offset querystring parameters are not allowed for PUT")
+			}
+		}
+	}
+	if !reads && r.Method != http.MethodDelete {
+		if c.payload, err = readBody(c.w, r, s.MaxBody, c.route.function); err != nil {
+			return err
+		}
+		if c.route.function && c.payload.raw == "json" && len(c.payload.text) == 0 {
+			c.payload.text = []byte("{}") // no arguments
+		}
+	}
+	if zone := c.prefer.Timezone; zone != "" && !c.catalog.TimeZones[zone] {
+		c.prefer.Invalid = append(c.prefer.Invalid, "timezone="+zone)
+		c.prefer.Timezone = ""
+		c.refused = c.prefer.Strict()
+	}
+	return nil
+}
+
+func noCatalog(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return &catalogError{err}
+}
+
+// catalogError is the failure of reading the catalogue.
+type catalogError struct{ cause error }
+
+func (e *catalogError) Error() string { return "read the catalogue: " + e.cause.Error() }
+func (e *catalogError) Unwrap() error { return e.cause }

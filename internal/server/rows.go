@@ -1,0 +1,196 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/httpx"
+	"socle/internal/platform"
+	"socle/internal/rest"
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+	"socle/internal/tenant"
+	"socle/internal/token"
+)
+
+const (
+	rowsPath  = "/rest/v1"
+	believed  = 5 * time.Second // how long what the platform said of a key or project is taken for true
+	mostKnown = 10_000          // keys and projects that are kept in mind
+	exposed   = "public"        // the schema that the rows API shows
+)
+
+// rows serves the rows of every project, at /projects/{projectUUID}/rest/v1.
+type rows struct {
+	store    *platform.Store
+	registry *tenant.Registry
+	log      *slog.Logger
+	nowhere  *rest.Server // answers for projects that are not there as any project answers a stranger
+
+	mu       sync.Mutex
+	projects map[uuid.UUID]*projectRows
+	known    map[string]verdict
+}
+
+// projectRows serves the rows of a project.
+type projectRows struct {
+	*rest.Server
+	cache *rest.Cache
+}
+
+// verdict is what the platform said of a key ("publishable", "secret", "" for none) or of a project (its status).
+type verdict struct {
+	word  string
+	until time.Time
+}
+
+func newRows(store *platform.Store, registry *tenant.Registry, log *slog.Logger) *rows {
+	return &rows{store: store, registry: registry, log: log, projects: map[uuid.UUID]*projectRows{}, known: map[string]verdict{},
+		nowhere: rest.New(rest.Config{APIKeys: true, Verify: func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, badKey }})}
+}
+
+// badKey says that a key or token opens nothing here.
+var badKey = &query.Error{Status: http.StatusUnauthorized, Code: "PGRST301", Message: "The key or token is not valid for this project"}
+
+// splitRows returns the project and the rest of the path of a request for rows.
+func splitRows(path string) (project, rest string, ok bool) {
+	after, ok := strings.CutPrefix(path, "/projects/")
+	if !ok {
+		return "", "", false
+	}
+	project, rest, ok = strings.Cut(after, rowsPath)
+	if !ok || strings.Contains(project, "/") || rest != "" && rest[0] != '/' {
+		return "", "", false
+	}
+	if rest == "" {
+		rest = "/"
+	}
+	return project, rest, true
+}
+
+// serve answers a request for rows.
+func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path string) {
+	request := httpx.From(r.Context())
+	request.Route = "/projects/{projectUUID}" + rowsPath
+	id, err := uuid.Parse(project)
+	if err != nil || len(project) != 36 {
+		s.nowhere.Serve(w, r, path)
+		return
+	}
+	there, err := s.ask("project "+project, func() (string, error) { return s.store.ProjectStatus(r.Context(), id) })
+	if err != nil {
+		request.Err = err
+		w.Header().Set("Retry-After", "1")
+		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"code": "PGRST001", "message": "Database connection error", "details": nil, "hint": nil})
+		return
+	}
+	if there != "active" {
+		s.forget(id)
+		s.nowhere.Serve(w, r, path)
+		return
+	}
+	request.Project = id
+	s.of(id).Serve(w, r, path)
+}
+
+// of returns what serves a project's rows.
+func (s *rows) of(id uuid.UUID) *projectRows {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.projects[id]; p != nil {
+		return p
+	}
+	project := s.registry.Open(id)
+	jwt, err := rest.NewJWT(rest.JWTConfig{Secret: []byte(s.registry.JWTSecret(id))})
+	if err != nil {
+		panic("server: rows: " + err.Error()) // a secret of ours that is none
+	}
+	cache := rest.NewCache(project.Trusted, catalog.Options{Schemas: []string{exposed}}, s.log)
+	p := &projectRows{cache: cache, Server: rest.New(rest.Config{
+		Catalog: cache, APIKeys: true, Schemas: []string{exposed},
+		Role: func(role string) (rest.Role, bool) {
+			switch role {
+			case "anon", "authenticated":
+				return rest.Role{Pool: project.Request()}, true
+			case "service_role":
+				return rest.Role{Pool: project.Service()}, true
+			}
+			return rest.Role{}, false
+		},
+		Verify: func(ctx context.Context, text string) (rest.Caller, error) {
+			if !token.IsAPIKey(text) {
+				return jwt.Verify(ctx, text)
+			}
+			return s.verifyKey(ctx, id, text)
+		},
+	})}
+	s.projects[id] = p
+	return p
+}
+
+// verifyKey returns what a key opens.
+func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (rest.Caller, error) {
+	kind, err := s.ask("key "+project.String()+string(token.Hash(key)), func() (string, error) {
+		return s.store.ProjectKeyKind(ctx, project, key)
+	})
+	switch {
+	case err != nil:
+		return rest.Caller{}, err
+	case kind == "publishable":
+		return rest.Caller{Role: "anon"}, nil
+	case kind == "secret":
+		return rest.Caller{Role: "service_role"}, nil
+	}
+	return rest.Caller{}, badKey
+}
+
+// ask returns what the platform says of something, "" if it knows nothing of it, and believes it for a while.
+func (s *rows) ask(what string, look func() (string, error)) (string, error) {
+	now := time.Now()
+	s.mu.Lock()
+	v, ok := s.known[what]
+	s.mu.Unlock()
+	if ok && now.Before(v.until) {
+		return v.word, nil
+	}
+	word, err := look()
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.known) >= mostKnown {
+		clear(s.known) // whoever asks on is asked for again
+	}
+	s.known[what] = verdict{word, now.Add(believed)}
+	return word, nil
+}
+
+// forget ends what was kept for a project that is no more.
+func (s *rows) forget(id uuid.UUID) {
+	s.mu.Lock()
+	p := s.projects[id]
+	delete(s.projects, id)
+	s.mu.Unlock()
+	if p != nil {
+		p.cache.Close()
+	}
+}
+
+// close ends what was kept for all projects.
+func (s *rows) close() {
+	s.mu.Lock()
+	projects := s.projects
+	s.projects = map[uuid.UUID]*projectRows{}
+	s.mu.Unlock()
+	for _, p := range projects {
+		p.cache.Close()
+	}
+}
