@@ -1,0 +1,322 @@
+// Command rest measures the rows API against the limit: a bare server on the same machine, in the same run, that sends
+// SQL written for the very request, with role and claims set in the same round trip, over as many connections. It prints,
+// for each request and number of clients, the throughput and 99th percentile of both and their ratios.
+//
+//	go run ./bench/rest [-seconds 3] [-rounds 3]
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/config"
+	"socle/internal/server"
+	"socle/internal/tenant"
+)
+
+var (
+	seconds  = flag.Float64("seconds", 3, "length of one measurement")
+	rounds   = flag.Int("rounds", 3, "measurements of each kind, of which the median counts")
+	only     = flag.String("only", "", "measure only requests whose name contains this")
+	profiles = flag.String("pprof", "", "address for net/http/pprof")
+)
+
+// request is what is measured: what a client sends to the rows API, and the SQL that gives the same answer.
+type request struct {
+	name, method, sql string
+	args              func(n int) []any // of the n-th request
+	fill              func(n int) (path, body string)
+}
+
+var requests = []request{
+	{name: "one row by key", method: "GET", sql: `select coalesce(json_agg(t), '[]')::text from (select * from public.items where id = $1) t`,
+		args: func(n int) []any { return []any{1 + n%1000} },
+		fill: func(n int) (string, string) { return fmt.Sprintf("/items?id=eq.%d", 1+n%1000), "" }},
+	{name: "20 rows, filtered and ordered", method: "GET",
+		sql:  `select coalesce(json_agg(t), '[]')::text from (select id, name, price from public.items where price > $1 order by price limit 20) t`,
+		args: func(n int) []any { return []any{float64(n % 500)} },
+		fill: func(n int) (string, string) {
+			return fmt.Sprintf("/items?select=id,name,price&price=gt.%d&order=price&limit=20", n%500), ""
+		}},
+	{name: "20 rows with an embedded one", method: "GET",
+		sql: `select coalesce(json_agg(t), '[]')::text from (select i.id, i.name, row_to_json(k) as kinds from public.items i
+			left join lateral (select k.name from public.kinds k where k.id = i.kind_id) k on true where i.price > $1 order by i.price limit 20) t`,
+		args: func(n int) []any { return []any{float64(n % 500)} },
+		fill: func(n int) (string, string) {
+			return fmt.Sprintf("/items?select=id,name,kinds(name)&price=gt.%d&order=price&limit=20", n%500), ""
+		}},
+	{name: "insert", method: "POST", sql: `insert into public.events (note) values ($1)`,
+		args: func(n int) []any { return []any{fmt.Sprintf("event %d", n)} },
+		fill: func(n int) (string, string) { return "/events", fmt.Sprintf(`{"note":"event %d"}`, n) }},
+	{name: "update", method: "PATCH", sql: `update public.items set name = $2 where id = $1`,
+		args: func(n int) []any { return []any{1 + n%1000, fmt.Sprintf("item %d", n)} },
+		fill: func(n int) (string, string) {
+			return fmt.Sprintf("/items?id=eq.%d", 1+n%1000), fmt.Sprintf(`{"name":"item %d"}`, n)
+		}},
+}
+
+const schema = `
+	create table public.kinds (id int primary key, name text not null);
+	create table public.items (id int primary key, name text not null, price numeric not null, kind_id int not null references public.kinds, note text);
+	create index on public.items (price);
+	create table public.events (id bigint generated always as identity primary key, note text not null, at timestamptz not null default now());
+	insert into public.kinds select n, 'kind ' || n from generate_series(1, 20) n;
+	insert into public.items select n, 'item ' || n, n, 1 + n % 20, repeat('x', 50) from generate_series(1, 1000) n;
+	create policy everything on public.items for all to anon using (true) with check (true);
+	create policy everything on public.kinds for all to anon using (true) with check (true);
+	create policy everything on public.events for all to anon using (true) with check (true);
+	grant all on public.items, public.kinds, public.events to anon;`
+
+func main() {
+	flag.Parse()
+	if *profiles != "" {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		go func() { log.Fatal(http.ListenAndServe(*profiles, mux)) }()
+	}
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "socle-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off"}, nil)
+	if err != nil {
+		return err
+	}
+	s, err := server.Start(ctx, c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Run(ctx) }()
+	defer func() { stop(); <-stopped }()
+
+	project, key, err := prepare(s)
+	if err != nil {
+		return err
+	}
+	limit, err := startLimit(ctx, s, project)
+	if err != nil {
+		return err
+	}
+	base := s.URL + "/projects/" + project.String() + "/rest/v1"
+	fmt.Printf("%-32s %8s %12s %12s %7s %10s %10s %7s\n", "request", "clients", "socle req/s", "limit req/s", "ratio", "socle p99", "limit p99", "ratio")
+	for i, r := range requests {
+		if !strings.Contains(r.name, *only) {
+			continue
+		}
+		for _, clients := range []int{16, 64} {
+			ours, theirs := measurePairs(
+				func(n int) (*http.Request, error) { return r.ours(base, key, n) },
+				func(n int) (*http.Request, error) {
+					return http.NewRequest("GET", fmt.Sprintf("%s/%d/%d", limit, i, n), nil)
+				}, clients)
+			fmt.Printf("%-32s %8d %12.0f %12.0f %7.2f %10s %10s %7.2f\n", r.name, clients, ours.perSecond, theirs.perSecond, ours.perSecond/theirs.perSecond,
+				ours.p99.Round(10*time.Microsecond), theirs.p99.Round(10*time.Microsecond), float64(ours.p99)/float64(theirs.p99))
+		}
+	}
+	return nil
+}
+
+func (r request) ours(base, key string, n int) (*http.Request, error) {
+	path, body := r.fill(n)
+	q, err := http.NewRequest(r.method, base+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	q.Header.Set("apikey", key)
+	if body != "" {
+		q.Header.Set("Content-Type", "application/json")
+		q.Header.Set("Prefer", "return=minimal")
+	}
+	return q, nil
+}
+
+// prepare makes a user, a project with tables and rows, and a publishable key.
+func prepare(s *server.Server) (project uuid.UUID, key string, err error) {
+	type reply struct {
+		Content  struct{ UUID uuid.UUID }
+		Metadata struct{ Token, Key string }
+	}
+	send := func(path, token, body string) (r reply, err error) {
+		q, err := http.NewRequest("POST", s.URL+path, strings.NewReader(body))
+		if err != nil {
+			return r, err
+		}
+		q.Header.Set("Content-Type", "application/json")
+		q.Header.Set("Authorization", "Bearer "+token)
+		res, err := http.DefaultClient.Do(q)
+		if err != nil {
+			return r, err
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusCreated {
+			text, _ := io.ReadAll(res.Body)
+			return r, fmt.Errorf("%s: %s", path, text)
+		}
+		return r, json.NewDecoder(res.Body).Decode(&r)
+	}
+	user, err := send("/users", "", `{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
+	if err != nil {
+		return project, "", err
+	}
+	made, err := send("/projects", user.Metadata.Token, `{"name": "bench"}`)
+	if err != nil {
+		return project, "", err
+	}
+	project = made.Content.UUID
+	if _, err := s.Projects().Open(project).Owner().Exec(context.Background(), schema, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return project, "", err
+	}
+	k, err := send("/projects/"+project.String()+"/keys", user.Metadata.Token, `{"name": "bench", "kind": "publishable"}`)
+	return project, k.Metadata.Key, err
+}
+
+// startLimit starts the bare server, and returns its address.
+func startLimit(ctx context.Context, s *server.Server, project uuid.UUID) (string, error) {
+	pool, err := barePool(ctx, s.Projects(), project)
+	if err != nil {
+		return "", err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	const settings = `select set_config('role', 'anon', true), set_config('request.jwt.claims', '{"role":"anon"}', true), set_config('request.method', $1, true),
+		set_config('request.path', $2, true), set_config('search_path', 'public', true)`
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{request}/{n}", func(w http.ResponseWriter, q *http.Request) {
+		var i, n int
+		fmt.Sscan(q.PathValue("request"), &i)
+		fmt.Sscan(q.PathValue("n"), &n)
+		r := requests[i]
+		batch := &pgx.Batch{}
+		batch.Queue(settings, r.method, q.URL.Path)
+		batch.Queue(r.sql, r.args(n)...)
+		results := pool.SendBatch(q.Context(), batch)
+		defer results.Close()
+		if _, err := results.Exec(); err != nil {
+			http.Error(w, err.Error(), 500)
+			return
+		}
+		if r.method != "GET" {
+			if _, err := results.Exec(); err != nil {
+				http.Error(w, err.Error(), 500)
+			}
+			return
+		}
+		var body []byte
+		if err := results.QueryRow().Scan(&body); err != nil {
+			http.Error(w, err.Error(), 500)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body)
+	})
+	go func() { _ = (&http.Server{Handler: mux}).Serve(listener) }()
+	return "http://" + listener.Addr().String(), nil
+}
+
+// barePool connects as the rows API does, with nothing around it.
+func barePool(ctx context.Context, r *tenant.Registry, project uuid.UUID) (*pgxpool.Pool, error) {
+	theirs := r.Open(project).Request().Config()
+	c, err := pgxpool.ParseConfig("")
+	if err != nil {
+		return nil, err
+	}
+	c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Database = theirs.ConnConfig.Host, theirs.ConnConfig.Port, theirs.ConnConfig.Database
+	c.ConnConfig.User, c.ConnConfig.Password = theirs.ConnConfig.User, theirs.ConnConfig.Password
+	c.ConnConfig.TLSConfig, c.ConnConfig.Fallbacks = nil, nil
+	c.ConnConfig.RuntimeParams["role"] = "anon" // statements are prepared outside of the requests' transactions
+	c.MaxConns = theirs.MaxConns
+	return pgxpool.NewWithConfig(ctx, c)
+}
+
+type figures struct {
+	perSecond float64
+	p99       time.Duration
+}
+
+// measurePairs measures both in turn, and returns the medians.
+func measurePairs(a, b func(n int) (*http.Request, error), clients int) (figures, figures) {
+	var as, bs []figures
+	measure(a, clients, 500*time.Millisecond)
+	measure(b, clients, 500*time.Millisecond)
+	for range *rounds {
+		as = append(as, measure(a, clients, time.Duration(*seconds*float64(time.Second))))
+		bs = append(bs, measure(b, clients, time.Duration(*seconds*float64(time.Second))))
+	}
+	return median(as), median(bs)
+}
+
+func median(all []figures) figures {
+	slices.SortFunc(all, func(x, y figures) int { return int(x.perSecond - y.perSecond) })
+	m := all[len(all)/2]
+	slices.SortFunc(all, func(x, y figures) int { return int(x.p99 - y.p99) })
+	m.p99 = all[len(all)/2].p99
+	return m
+}
+
+// measure sends requests from so many clients for a time.
+func measure(next func(n int) (*http.Request, error), clients int, length time.Duration) figures {
+	transport := &http.Transport{MaxIdleConnsPerHost: clients}
+	defer transport.CloseIdleConnections()
+	times := make([][]time.Duration, clients)
+	var wg sync.WaitGroup
+	begun := time.Now()
+	for c := range clients {
+		wg.Go(func() {
+			var buffer bytes.Buffer
+			for n := c; time.Since(begun) < length; n += clients {
+				r, err := next(n)
+				if err != nil {
+					log.Fatal(err)
+				}
+				start := time.Now()
+				res, err := transport.RoundTrip(r)
+				if err != nil {
+					log.Fatal(err)
+				}
+				buffer.Reset()
+				_, _ = buffer.ReadFrom(res.Body)
+				_ = res.Body.Close()
+				if res.StatusCode >= 300 {
+					log.Fatalf("%s %s: %s %s", r.Method, r.URL, res.Status, buffer.String())
+				}
+				times[c] = append(times[c], time.Since(start))
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(begun)
+	all := slices.Concat(times...)
+	slices.Sort(all)
+	return figures{perSecond: float64(len(all)) / took.Seconds(), p99: all[len(all)*99/100]}
+}
