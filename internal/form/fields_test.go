@@ -15,6 +15,7 @@ import (
 	"socle/internal/fault"
 	"socle/internal/pg"
 	"socle/internal/tenant"
+	"socle/internal/tenant/tenanttest"
 )
 
 // times leaves out what a test can't foretell.
@@ -22,7 +23,7 @@ var times = cmp.Options{cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreFields(F
 
 func newForm(t *testing.T, p *tenant.Project) Form {
 	t.Helper()
-	f, err := CreateForm(t.Context(), p, newUUID(t), newUUID(t), NewForm{Name: "contact"})
+	f, err := CreateForm(t.Context(), p, tenanttest.UUID(t), tenanttest.UUID(t), NewForm{Name: "contact"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func newField(t *testing.T, p *tenant.Project, form uuid.UUID, in FieldInput) Fi
 
 func TestCreateForm(t *testing.T) {
 	t.Parallel()
-	p, user, id := newProject(t), newUUID(t), newUUID(t)
+	p, user, id := tenanttest.New(t), tenanttest.UUID(t), tenanttest.UUID(t)
 
 	created, err := CreateForm(t.Context(), p, user, id, NewForm{Name: "Kontakt", Description: "Schreib uns"})
 	if err != nil {
@@ -57,21 +58,21 @@ func TestCreateForm(t *testing.T) {
 	if _, err := CreateForm(t.Context(), p, user, id, NewForm{Name: "again"}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a UUID twice: got %v, want Conflict", err)
 	}
-	if f, err := CreateForm(t.Context(), p, user, newUUID(t), NewForm{Name: "x"}); err != nil || f.Description != nil {
+	if f, err := CreateForm(t.Context(), p, user, tenanttest.UUID(t), NewForm{Name: "x"}); err != nil || f.Description != nil {
 		t.Errorf("no description: got %v (%v), want null", f.Description, err)
 	}
-	_, err = CreateForm(t.Context(), p, user, newUUID(t), NewForm{Name: "\n", Description: "\x00"})
+	_, err = CreateForm(t.Context(), p, user, tenanttest.UUID(t), NewForm{Name: "\n", Description: "\x00"})
 	if got, want := codes(fault.Of(err).Fields), []string{"name invalid_format", "description invalid_format"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if _, err := GetForm(t.Context(), p, newUUID(t)); !fault.Is(err, fault.NotFound) {
+	if _, err := GetForm(t.Context(), p, tenanttest.UUID(t)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("unknown form: got %v, want NotFound", err)
 	}
 }
 
 func TestCreateFields(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
+	p := tenanttest.New(t)
 	form := newForm(t, p)
 
 	created, err := CreateFields(t.Context(), p, form.UUID, []FieldInput{
@@ -105,7 +106,7 @@ func TestCreateFields(t *testing.T) {
 
 func TestCreateFieldsRefused(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
+	p := tenanttest.New(t)
 	form := newForm(t, p)
 	good, bad := FieldInput{Label: "a", Type: "text"}, FieldInput{Label: "", Type: "select"}
 
@@ -120,7 +121,7 @@ func TestCreateFieldsRefused(t *testing.T) {
 	if got, want := codes(fault.Of(err).Fields), []string{"fields.0.label required", "fields.0.options required"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if _, err := CreateFields(t.Context(), p, newUUID(t), []FieldInput{bad}); !fault.Is(err, fault.NotFound) {
+	if _, err := CreateFields(t.Context(), p, tenanttest.UUID(t), []FieldInput{bad}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("unknown form: got %v, want NotFound", err)
 	}
 	for _, n := range []int{0, maxBatch + 1} {
@@ -141,7 +142,7 @@ func TestCreateFieldsRefused(t *testing.T) {
 // TestCreateFieldsAtOnce adds fields from two sides: each request's own fields stay together and in order.
 func TestCreateFieldsAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
+	p := tenanttest.New(t)
 	form := newForm(t, p)
 	atOnce(t, p, `select from forms.forms for update`,
 		func() {
@@ -213,7 +214,7 @@ func fields(t *testing.T, p *tenant.Project, form Form) []string {
 
 func TestUpdateField(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
+	p := tenanttest.New(t)
 	form := newForm(t, p)
 	f := newField(t, p, form.UUID, FieldInput{Label: "colour", Type: "select", Options: some("red,green"), DefaultValue: some("red"), Description: some("which?")})
 
@@ -238,7 +239,7 @@ func TestUpdateField(t *testing.T) {
 	bad := FieldInput{}
 	other := newForm(t, p)
 	for name, ids := range map[string][2]uuid.UUID{
-		"another form's field": {other.UUID, f.UUID}, "unknown form": {newUUID(t), f.UUID}, "unknown field": {form.UUID, newUUID(t)},
+		"another form's field": {other.UUID, f.UUID}, "unknown form": {tenanttest.UUID(t), f.UUID}, "unknown field": {form.UUID, tenanttest.UUID(t)},
 	} {
 		if _, err := UpdateField(t.Context(), p, ids[0], ids[1], bad); !fault.Is(err, fault.NotFound) {
 			t.Errorf("update %s: got %v, want NotFound", name, err)
@@ -252,7 +253,7 @@ func TestUpdateField(t *testing.T) {
 // TestUpdateFieldAtOnce changes two limits that must not cross from two sides: one of the changes is refused.
 func TestUpdateFieldAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newProject(t)
+	p := tenanttest.New(t)
 	form := newForm(t, p)
 	f := newField(t, p, form.UUID, FieldInput{Label: "a", Type: "number", MinValue: some(int64(0)), MaxValue: some(int64(10))})
 	var up, down error

@@ -29,7 +29,7 @@ var levels = [][]string{
 }
 
 // forTests are the packages that only tests import, whatever their level.
-var forTests = []string{"internal/pgtest", "internal/api/apitest", "internal/laws"}
+var forTests = []string{"internal/pgtest", "internal/api/apitest", "internal/tenant/tenanttest", "internal/laws"}
 
 // onlyImporter are imports that one package has to itself.
 var onlyImporter = map[string]string{

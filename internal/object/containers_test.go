@@ -11,6 +11,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/tenant"
+	"socle/internal/tenant/tenanttest"
 )
 
 // codes lists the fields at fault as "field code".
@@ -24,7 +25,7 @@ func codes(err error) []string {
 
 func newContainer(t *testing.T, p *tenant.Project, name string) Container {
 	t.Helper()
-	c, err := CreateContainer(t.Context(), p, newUUID(t), NewContainer{Name: name})
+	c, err := CreateContainer(t.Context(), p, tenanttest.UUID(t), NewContainer{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func newContainer(t *testing.T, p *tenant.Project, name string) Container {
 
 func TestCreateContainer(t *testing.T) {
 	t.Parallel()
-	p, user := newProject(t), newUUID(t)
+	p, user := tenanttest.New(t), tenanttest.UUID(t)
 	got, err := CreateContainer(t.Context(), p, user, NewContainer{Name: "Reports_2026-1", Description: "é", IsPublic: true, MaxFileSize: new(MaxFileSize)})
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func TestCreateContainer(t *testing.T) {
 		t.Errorf("a name twice: got %v", err)
 	}
 	newContainer(t, p, "Least")
-	newContainer(t, newProject(t), "least")
+	newContainer(t, tenanttest.New(t), "least")
 	for _, name := range []string{"", "ab", strings.Repeat("a", 64), "a b", "a/b", "été", "abc\n", "a\x00c"} {
 		_, err := CreateContainer(t.Context(), p, user, NewContainer{Name: name})
 		if got, want := codes(err), []string{"name invalid_format"}; !slices.Equal(got, want) || !fault.Is(err, fault.Unprocessable) {
@@ -73,7 +74,7 @@ func TestCreateContainer(t *testing.T) {
 
 func TestUpdateContainer(t *testing.T) {
 	t.Parallel()
-	p, user := newProject(t), newUUID(t)
+	p, user := tenanttest.New(t), tenanttest.UUID(t)
 	c := newContainer(t, p, "reports")
 	newContainer(t, p, "taken")
 
@@ -117,7 +118,7 @@ func TestUpdateContainer(t *testing.T) {
 		if !fault.Is(err, test.kind) || !slices.Equal(codes(err), test.codes) {
 			t.Errorf("%s: got %v, want kind %d, %q", name, err, test.kind, test.codes)
 		}
-		if _, err := UpdateContainer(t.Context(), p, user, newUUID(t), test.update); !fault.Is(err, fault.NotFound) {
+		if _, err := UpdateContainer(t.Context(), p, user, tenanttest.UUID(t), test.update); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s, unknown container: got %v, want NotFound", name, err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"socle/internal/fault"
 	"socle/internal/pg"
 	"socle/internal/tenant"
+	"socle/internal/tenant/tenanttest"
 )
 
 // bucket is a project with one container and a store of its own.
@@ -43,8 +44,8 @@ func newBucket(t *testing.T) *bucket {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	p := newProject(t)
-	return &bucket{t, p, newContainer(t, p, "files"), store, folder, newUUID(t)}
+	p := tenanttest.New(t)
+	return &bucket{t, p, newContainer(t, p, "files"), store, folder, tenanttest.UUID(t)}
 }
 
 func (b *bucket) create(name, content string) File {
@@ -137,7 +138,7 @@ func TestCreateFileRefused(t *testing.T) {
 		t.Errorf("bad name: got %v, want Unprocessable", err)
 	}
 	for _, name := range []string{"new", "../x"} {
-		_, err = CreateFile(t.Context(), b.project, b.store, b.user, newUUID(t), NewFile{FullFileName: name, Content: unread})
+		_, err = CreateFile(t.Context(), b.project, b.store, b.user, tenanttest.UUID(t), NewFile{FullFileName: name, Content: unread})
 		if !fault.Is(err, fault.NotFound) {
 			t.Errorf("unknown container, name %s: got %v, want NotFound", name, err)
 		}
@@ -286,7 +287,7 @@ func TestSweep(t *testing.T) {
 	b.create("kept", "1")
 	for _, content := range []string{"", "stored"} {
 		u := upload{project: b.project, store: b.store, user: b.user, blob: uuid.New(),
-			file: File{UUID: newUUID(t), ContainerUUID: b.container.UUID, FullFileName: "dead"}}
+			file: File{UUID: tenanttest.UUID(t), ContainerUUID: b.container.UUID, FullFileName: "dead"}}
 		limit, err := u.begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -317,7 +318,7 @@ func TestOpenFileFails(t *testing.T) {
 			return OpenFile(t.Context(), b.project, b.store, other.UUID, f.UUID)
 		},
 		"unknown file": func() (File, io.ReadSeekCloser, error) {
-			return OpenFile(t.Context(), b.project, b.store, b.container.UUID, newUUID(t))
+			return OpenFile(t.Context(), b.project, b.store, b.container.UUID, tenanttest.UUID(t))
 		},
 		"another container's name": func() (File, io.ReadSeekCloser, error) {
 			return OpenFileByName(t.Context(), b.project, b.store, other.UUID, "a")
@@ -385,7 +386,7 @@ func TestListFiles(t *testing.T) {
 			t.Errorf("%+v: got %q, want %q", test.page, got, test.want)
 		}
 	}
-	if _, _, err := ListFiles(t.Context(), b.project, newUUID(t), pg.Page{Number: 1, Limit: 1, Sort: "size"}); !fault.Is(err, fault.NotFound) {
+	if _, _, err := ListFiles(t.Context(), b.project, tenanttest.UUID(t), pg.Page{Number: 1, Limit: 1, Sort: "size"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("unknown container: got %v, want NotFound", err)
 	}
 }

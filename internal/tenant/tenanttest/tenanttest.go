@@ -1,0 +1,55 @@
+// Package tenanttest gives tests projects with databases of their own, on the cluster of the test binary.
+package tenanttest
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"socle/internal/pgtest"
+	"socle/internal/tenant"
+)
+
+// connections is how many connections to all projects of a test binary may be open at a time.
+const connections = 60
+
+// registry is of all tests of the binary.
+var registry = sync.OnceValues(func() (*tenant.Registry, error) {
+	r, err := tenant.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of the tests"), connections, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return r, r.Prepare(context.Background())
+})
+
+// New returns a project whose database is there until the test ends.
+func New(t testing.TB) *tenant.Project {
+	t.Helper()
+	r, err := registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := UUID(t)
+	t.Cleanup(func() {
+		if err := r.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
+			t.Errorf("destroy: %v", err)
+		}
+	})
+	if _, err := r.Provision(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	return r.Open(id)
+}
+
+// UUID returns a UUID that nothing has.
+func UUID(t testing.TB) uuid.UUID {
+	t.Helper()
+	id, err := uuid.NewV7()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
