@@ -53,6 +53,28 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeftByPolicies: code that a request for rows runs is no different from a function that it calls.
+func TestNothingIsLeftByPolicies(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, `
+		create table guarded (id int);
+		insert into guarded values (1);
+		alter table guarded enable row level security;
+		create policy littering on guarded for select using (set_config('app.left', 'behind', false) is not null and pg_advisory_lock(4711) is not null);
+		grant select on guarded to authenticated`)
+	pool := alone(a)
+	if got := a.do("GET", "/guarded", ""); got.body != `[{"id":1}]` {
+		t.Fatal(got)
+	}
+	want := `{"setting" : "", "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
+	if got := a.do("POST", "/rpc/residue", ""); got.body != want {
+		t.Errorf("got %s, want %s", got.body, want)
+	}
+	if n := pool.Stat().NewConnsCount(); n != 1 {
+		t.Errorf("%d connections were opened, want 1", n)
+	}
+}
+
 func TestStatementTimeout(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, "", func(c *Config) { c.Timeout = 50 * time.Millisecond })

@@ -103,7 +103,7 @@ func (b *builder) rows(n *node, page query.Limit) {
 func (b *builder) limit(page query.Limit) {
 	if page.Limit != nil {
 		b.text(" limit ")
-		b.intArg(*page.Limit)
+		b.length(*page.Limit)
 	}
 	if page.Offset != 0 {
 		b.text(" offset ")

@@ -106,6 +106,20 @@ func (b *builder) arg(v any) {
 	b.int(int64(len(b.args)))
 }
 
+// literalMost is the longest page whose length stands in the statement's text. Of a length that it does not know PostgreSQL
+// takes it for a tenth of all rows; a plan for the one request then looks cheaper, and it makes one every time. Longer pages
+// gain little, and are too many lengths to prepare a statement for each.
+const literalMost = 1000
+
+// length writes how many rows a page may have.
+func (b *builder) length(n int64) {
+	if n <= literalMost {
+		b.int(n)
+		return
+	}
+	b.intArg(n)
+}
+
 func (b *builder) intArg(n int64) { b.arg(strconv.FormatInt(n, 10)) }
 
 // types are the names of types that SQL has as words of its own, which in quotes would mean nothing or something else.
