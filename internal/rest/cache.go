@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/pg"
 	"socle/internal/rest/catalog"
 )
 
@@ -29,6 +30,7 @@ const (
 type Cache struct {
 	pool    func() *pgxpool.Pool // its login can read the catalogue
 	options catalog.Options
+	channel string // quoted
 	log     *slog.Logger
 	idle    time.Duration // without a request, after which it stops to listen
 
@@ -60,9 +62,19 @@ type load struct {
 
 // NewCache returns a cache that reads over a pool, which is asked for anew each time.
 func NewCache(pool func() *pgxpool.Pool, o catalog.Options, log *slog.Logger) *Cache {
-	c := &Cache{pool: pool, options: o, log: log, idle: time.Minute}
+	c := &Cache{pool: pool, options: o, channel: "pgrst", log: log, idle: time.Minute}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
+}
+
+// ListenOn has the cache listen on another channel than pgrst. On "" it never listens, and reads the catalogue again only for
+// [Cache.Reload]. It is called before the cache is used.
+func (c *Cache) ListenOn(channel string) {
+	c.channel = pg.Quote(channel)
+	if channel == "" {
+		c.listening = true
+		c.heard.Store(true)
+	}
 }
 
 // Get returns the catalogue, and waits only for the very first one.
@@ -232,7 +244,7 @@ func (c *Cache) listenOnce() error {
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	if _, err := conn.Exec(c.ctx, "listen pgrst"); err != nil {
+	if _, err := conn.Exec(c.ctx, "listen "+c.channel); err != nil {
 		return err
 	}
 	c.mu.Lock()

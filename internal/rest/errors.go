@@ -173,7 +173,7 @@ func (s *Server) status(role string, e *pgconn.PgError) int {
 	case "25006":
 		return 405
 	case "42501":
-		if role == s.Anonymous {
+		if granted, _ := s.Role(role); granted.Stranger || role == s.Anonymous {
 			return 401
 		}
 		return 403

@@ -42,7 +42,7 @@ func TestRequests(t *testing.T) {
 		{"TRACE", "/clients", "", nil, 405, "PGRST117", nil},
 		{"GET", "/clients", "", []string{"Accept-Profile", "other"}, 406, "Only the following schemas are exposed: public", nil},
 		{"GET", "/clients", "", []string{"Prefer", "handling=strict, anything"}, 400, "Invalid preferences: anything", nil},
-		{"GET", "/", "", nil, 404, "PGRST126", nil},
+		{"GET", "/", "", nil, 200, `{"swagger":"2.0"`, []string{"Content-Type", openAPIType}},
 
 		{"GET", "/clients?select=id&id=eq.1", "", []string{"Authorization", ""}, 200, `[{"id":1}]`, nil},
 		{"GET", "/notes", "", []string{"Authorization", ""}, 401, `"code":"42501"`, []string{"WWW-Authenticate", "Bearer"}},

@@ -41,20 +41,26 @@ type Config struct {
 	Plan         bool          // the plan of a statement may be asked for
 	ServerTiming bool
 	Origins      []string // of pages that may read answers; nil: all
+
+	OpenAPIMode     string // of the root: "follow-privileges", which is also "", "ignore-privileges" or "disabled"
+	OpenAPIServer   string // the URL of this server in the description; "": where the request went
+	OpenAPISecurity bool   // the description asks for a token
 }
 
 // Role is what the requests of a role use.
 type Role struct {
 	Pool     *pgxpool.Pool
 	Settings map[string]string // for each transaction, such as statement_timeout
+	Stranger bool              // as the anonymous one: what it may not do is 401, since a token may help
 }
 
 // Server serves one database. It is safe for concurrent use.
 type Server struct {
 	Config
-	paths  map[string][]byte // search_path by schema
-	before string
-	app    []setting
+	paths        map[string][]byte // search_path by schema
+	before       string
+	app          []setting
+	descriptions descriptions
 }
 
 // New returns a server.
@@ -68,7 +74,7 @@ func New(c Config) *Server {
 	if c.Timeout == 0 {
 		c.Timeout = 30 * time.Second
 	}
-	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings)}
+	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings), descriptions: descriptions{fresh: describedFresh}}
 	for _, schema := range c.Schemas {
 		path := pg.Quote(schema)
 		for _, extra := range c.SearchPath {
@@ -152,8 +158,11 @@ func (c *call) serve() error {
 		return err
 	}
 	if c.route.name == "" && r.Method != http.MethodOptions {
-		if s.RootSpec == (catalog.Name{}) {
+		if s.OpenAPIMode == "disabled" {
 			return fail(http.StatusNotFound, "PGRST126", "Root endpoint metadata is disabled")
+		}
+		if s.RootSpec == (catalog.Name{}) {
+			return c.describe(ctx)
 		}
 		c.route, c.schema = route{name: s.RootSpec.Name, function: true}, s.RootSpec.Schema
 	}

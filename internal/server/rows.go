@@ -31,6 +31,7 @@ const (
 type rows struct {
 	store    *platform.Store
 	registry *tenant.Registry
+	url      string // public, of the instance; "" if it is not known
 	log      *slog.Logger
 	nowhere  *rest.Server // answers for projects that are not there as any project answers a stranger
 
@@ -51,8 +52,8 @@ type verdict struct {
 	until time.Time
 }
 
-func newRows(store *platform.Store, registry *tenant.Registry, log *slog.Logger) *rows {
-	return &rows{store: store, registry: registry, log: log, projects: map[uuid.UUID]*projectRows{}, known: map[string]verdict{},
+func newRows(store *platform.Store, registry *tenant.Registry, url string, log *slog.Logger) *rows {
+	return &rows{store: store, registry: registry, url: url, log: log, projects: map[uuid.UUID]*projectRows{}, known: map[string]verdict{},
 		nowhere: rest.New(rest.Config{APIKeys: true, Verify: func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, badKey }})}
 }
 
@@ -113,12 +114,16 @@ func (s *rows) of(id uuid.UUID) *projectRows {
 		panic("server: rows: " + err.Error()) // a secret of ours that is none
 	}
 	cache := rest.NewCache(project.Trusted, catalog.Options{Schemas: []string{exposed}}, s.log)
+	var url string
+	if s.url != "" {
+		url = s.url + "/projects/" + id.String() + rowsPath
+	}
 	p := &projectRows{cache: cache, Server: rest.New(rest.Config{
-		Catalog: cache, APIKeys: true, Schemas: []string{exposed},
+		Catalog: cache, APIKeys: true, Schemas: []string{exposed}, OpenAPIServer: url, OpenAPISecurity: true,
 		Role: func(role string) (rest.Role, bool) {
 			switch role {
 			case "anon", "authenticated":
-				return rest.Role{Pool: project.Request()}, true
+				return rest.Role{Pool: project.Request(), Stranger: role == "anon"}, true
 			case "service_role":
 				return rest.Role{Pool: project.Service()}, true
 			}

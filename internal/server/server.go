@@ -128,7 +128,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	if !claimed {
 		s.SetupToken = setup
 	}
-	s.rows = newRows(d.Store, s.registry, s.log)
+	s.rows = newRows(d.Store, s.registry, c.PublicURL, s.log)
 	handler := httpx.Wrap(s.metrics.measure(s.routes()), httpx.Config{Log: s.log, TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked})
 	s.http = newHTTPServer(handler, s.log)
 	return nil

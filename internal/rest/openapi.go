@@ -1,0 +1,237 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/plan"
+)
+
+const (
+	openAPIType    = "application/openapi+json; charset=utf-8"
+	describedFresh = 5 * time.Second // how long a description stands: no GRANT tells that it was
+	describedMost  = 16              // descriptions that are kept
+)
+
+// describe answers for the root with the description of what the caller's role may use of a schema.
+func (c *call) describe(ctx context.Context) error {
+	s := c.server
+	kind, err := describedAs(c.r.Header["Accept"])
+	if err != nil {
+		return err
+	}
+	head, err := c.describeServer()
+	if err != nil {
+		return err
+	}
+	c.times.mark(&c.times.parse)
+	h := c.w.Header()
+	status := http.StatusOK
+	key := described{c.catalog, c.caller.Role, c.schema}
+	body := s.descriptions.get(key)
+	if body == nil || s.before != "" { // which may refuse this request
+		got, err := c.execute(ctx, &planned{Plan: &plan.Plan{SQL: selectPrivileges, Args: []any{c.schema}}, readOnly: true})
+		if err != nil {
+			return err
+		}
+		defer got.release()
+		c.times.mark(&c.times.transaction)
+		may := everything
+		if s.OpenAPIMode != "ignore-privileges" {
+			if may, err = readPrivileges(got.body); err != nil {
+				return err
+			}
+		}
+		if body, err = encode(c.description(may)); err != nil {
+			return err
+		}
+		s.descriptions.put(key, body)
+		if status, err = override(h, status, got); err != nil {
+			return err
+		}
+	}
+	if h["Content-Type"] == nil {
+		h["Content-Type"] = []string{kind}
+	}
+	if len(s.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil {
+		h["Content-Profile"] = []string{c.schema}
+	}
+	head[len(head)-1] = ','
+	return c.write(status, true, append(head, body[1:]...))
+}
+
+// describedAs returns the Content-Type of a description for one who accepts these.
+func describedAs(header []string) (string, error) {
+	all := accepted(header)
+	if len(all) == 0 {
+		return openAPIType, nil
+	}
+	for _, w := range all {
+		switch w.name {
+		case "application/openapi+json", "*/*":
+			return openAPIType, nil
+		case "application/json":
+			return jsonType, nil
+		}
+	}
+	return "", fail(http.StatusNotAcceptable, "PGRST107", "None of these media types are available: "+strings.Join(header, ", "))
+}
+
+// describeServer returns the members of a description that say where it came from, as a JSON object.
+func (c *call) describeServer() ([]byte, error) {
+	where := &url.URL{Scheme: "http", Host: c.r.Host, Path: c.r.URL.Path}
+	if c.r.TLS != nil {
+		where.Scheme = "https"
+	}
+	if configured := c.server.OpenAPIServer; configured != "" {
+		var err error
+		if where, err = url.Parse(configured); err != nil {
+			return nil, fmt.Errorf("the server's URL for the description: %w", err)
+		}
+	}
+	base := strings.TrimRight(where.EscapedPath(), "/")
+	if base == "" {
+		base = "/"
+	}
+	return encode(struct {
+		Swagger  string   `json:"swagger"`
+		Host     string   `json:"host"`
+		BasePath string   `json:"basePath"`
+		Schemes  []string `json:"schemes"`
+	}{"2.0", where.Host, base, []string{where.Scheme}})
+}
+
+// selectPrivileges returns the row that execute takes. Its body holds what the role may do: of relations the letters
+// of read, insert, update and delete; of functions their names and those of their parameters, by which a request
+// tells overloads apart.
+const selectPrivileges = `
+	select null, 0, pg_catalog.json_build_object(
+			'relations', (
+				select coalesce(pg_catalog.json_object_agg(c.relname, pg_catalog.concat(
+					case when pg_catalog.has_any_column_privilege(c.oid, 'select') then 'r' end,
+					case when pg_catalog.has_any_column_privilege(c.oid, 'insert') then 'i' end,
+					case when pg_catalog.has_any_column_privilege(c.oid, 'update') then 'u' end,
+					case when pg_catalog.has_table_privilege(c.oid, 'delete') then 'd' end)), '{}')
+				from pg_catalog.pg_class c
+				where c.relnamespace = n.oid and c.relkind in ('r', 'v', 'm', 'f', 'p')),
+			'functions', (
+				select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('name', p.proname, 'params', array(
+					select coalesce(p.proargnames[i], '')
+					from pg_catalog.generate_series(1, pg_catalog.cardinality(coalesce(p.proallargtypes, p.proargtypes::pg_catalog.oid[]))) i
+					where p.proargmodes is null or p.proargmodes[i] in ('i', 'b', 'v')
+					order by i))), '[]')
+				from pg_catalog.pg_proc p
+				where p.pronamespace = n.oid and pg_catalog.has_function_privilege(p.oid, 'execute'))),
+		null, pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), null
+	from (select pg_catalog.max(n.oid) as oid from pg_catalog.pg_namespace n
+		where n.nspname = $1::text and pg_catalog.has_schema_privilege(n.oid, 'usage')) n`
+
+// privileges are what a role may do in a schema.
+type privileges struct {
+	all       bool
+	relations map[string]string // letters, by name
+	functions map[string]bool   // by signature
+}
+
+var everything = privileges{all: true}
+
+func readPrivileges(text []byte) (privileges, error) {
+	var got struct {
+		Relations map[string]string
+		Functions []struct {
+			Name   string
+			Params []string
+		}
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		return privileges{}, fmt.Errorf("read a role's privileges: %w", err)
+	}
+	may := privileges{relations: got.Relations, functions: map[string]bool{}}
+	for _, f := range got.Functions {
+		may.functions[signature(f.Name, f.Params)] = true
+	}
+	return may, nil
+}
+
+// signature is what tells a function from others in its schema.
+func signature(name string, params []string) string {
+	return strings.Join(slices.Concat([]string{name}, params), "\x00")
+}
+
+// of returns the letters of what may be done with a relation.
+func (p privileges) of(r *catalog.Relation) string {
+	may := "riud"
+	if !p.all {
+		may = p.relations[r.Name.Name]
+	}
+	return strings.Map(func(letter rune) rune {
+		if letter == 'i' && !r.Insertable || letter == 'u' && !r.Updatable || letter == 'd' && !r.Deletable {
+			return -1
+		}
+		return letter
+	}, may)
+}
+
+// call reports whether a function may be called.
+func (p privileges) call(f *catalog.Function) bool {
+	if p.all {
+		return true
+	}
+	var params []string
+	for _, one := range f.Params {
+		params = append(params, one.Name)
+	}
+	return p.functions[signature(f.Name.Name, params)]
+}
+
+// descriptions keeps the descriptions of one catalogue.
+type descriptions struct {
+	fresh time.Duration
+
+	mu   sync.Mutex
+	kept map[described]dated
+}
+
+// described is whom a description is for, and of what.
+type described struct {
+	catalog      *catalog.Catalog
+	role, schema string
+}
+
+type dated struct {
+	text []byte
+	at   time.Time
+}
+
+// get returns a description that still stands, or nil.
+func (d *descriptions) get(key described) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if one, ok := d.kept[key]; ok && time.Since(one.at) < d.fresh {
+		return one.text
+	}
+	return nil
+}
+
+// put keeps a description, and none that does not stand any more.
+func (d *descriptions) put(key described, text []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.kept == nil {
+		d.kept = map[described]dated{}
+	}
+	for other, one := range d.kept {
+		if other.catalog != key.catalog || time.Since(one.at) >= d.fresh || len(d.kept) >= describedMost {
+			delete(d.kept, other)
+		}
+	}
+	d.kept[key] = dated{text, time.Now()}
+}

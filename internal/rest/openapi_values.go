@@ -1,0 +1,82 @@
+package rest
+
+import (
+	"encoding/json"
+	"strings"
+
+	"socle/internal/rest/catalog"
+)
+
+// valueShape describes the values of a type, by its SQL text.
+func valueShape(sql string) *shape {
+	name := bare(sql)
+	s := &shape{Type: jsonTypes[name], Format: name}
+	if _, known := jsonTypes[name]; known {
+		return s
+	}
+	s.Type = "string"
+	if item, ok := strings.CutSuffix(name, "[]"); ok {
+		s.Type, s.Items = "array", &shape{Type: valueShape(item).Type}
+	}
+	return s
+}
+
+// jsonTypes are the types whose values are no texts; "" is any value.
+var jsonTypes = map[string]string{
+	"boolean": "boolean", "smallint": "integer", "integer": "integer", "bigint": "integer",
+	"numeric": "number", "real": "number", "double precision": "number", "json": "", "jsonb": "",
+}
+
+// bare returns a type's name without its modifier, in the words of SQL.
+func bare(sql string) string {
+	quoted, depth := false, 0
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			quoted = !quoted
+		case quoted:
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+			return -1
+		}
+		if depth > 0 {
+			return -1
+		}
+		return r
+	}, sql)
+	item := strings.TrimRight(name, "[]")
+	switch item { // what these are called without a modifier
+	case "bpchar":
+		return "character" + name[len(item):]
+	case `"bit"`:
+		return "bit" + name[len(item):]
+	}
+	return name
+}
+
+// defaultValue returns a column's default as JSON, nil if it has none or one that JSON does not tell.
+func defaultValue(c *catalog.Column, s *shape) json.RawMessage {
+	if c.Default == "" {
+		return nil
+	}
+	value := c.Default
+	for _, name := range []string{bare(c.Type), s.Format} {
+		literal, ok := strings.CutSuffix(c.Default, "::"+name)
+		if ok && len(literal) > 1 && literal[0] == '\'' && literal[len(literal)-1] == '\'' {
+			value = strings.ReplaceAll(literal[1:len(literal)-1], "''", "'")
+			break
+		}
+	}
+	switch s.Type {
+	case "string":
+		return appendJSON(nil, value)
+	case "array":
+		return nil
+	}
+	if !json.Valid([]byte(value)) {
+		return nil
+	}
+	return json.RawMessage(value)
+}
