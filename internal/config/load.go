@@ -98,18 +98,19 @@ func unknown(env, flags map[string]string) []error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if !slices.Contains(names, name) {
-			errs = append(errs, fmt.Errorf("%s: there is no such setting; the nearest is %s", name, nearest(name, names)))
+			errs = append(errs, fmt.Errorf("%s: there is no such setting; the nearest is %s", name, Nearest(name, names)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		if !slices.Contains(flagNames, name) {
-			errs = append(errs, fmt.Errorf("--%s: there is no such flag; the nearest is --%s", name, nearest(name, flagNames)))
+			errs = append(errs, fmt.Errorf("--%s: there is no such flag; the nearest is --%s", name, Nearest(name, flagNames)))
 		}
 	}
 	return errs
 }
 
-func nearest(name string, names []string) string {
+// Nearest returns which of names, at least one, is most like name.
+func Nearest(name string, names []string) string {
 	return slices.MinFunc(names, func(a, b string) int { return distance(name, a) - distance(name, b) })
 }
 

@@ -23,7 +23,7 @@ var levels = [][]string{
 	{"internal/form", "internal/object", "internal/backup", "internal/rest"},
 	{"internal/job"},
 	{"internal/api"},
-	{"internal/server"},
+	{"internal/server", "internal/standalone"},
 	{"internal/cli"},
 	{"cmd/socle"},
 }

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"socle/internal/standalone"
+)
+
+// rest serves the rows of a database without the platform. It has the settings of PostgREST instead of ours.
+func rest(e environment) *cobra.Command {
+	var example bool
+	cmd := &cobra.Command{
+		Use: "rest [configuration file]", Short: "Serve the rows of any PostgreSQL by PostgREST's contract and settings, without the platform",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("%w: rest takes one configuration file, and got %q too", errUsage, args[1])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if example {
+				_, err := io.WriteString(cmd.OutOrStdout(), standalone.Example())
+				return err
+			}
+			file := ""
+			if len(args) > 0 {
+				file = args[0]
+			}
+			c, err := standalone.Load(file, e.environ)
+			if err != nil {
+				return fmt.Errorf("%w: %w", errUsage, err)
+			}
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.LogLevel}))
+			s, err := standalone.Start(cmd.Context(), c, log)
+			if err != nil {
+				return err
+			}
+			defer reloadOnSignal(s)()
+			fmt.Fprintf(cmd.OutOrStdout(), "The rows are served at %s\n", s.URL)
+			if s.AdminURL != "" {
+				fmt.Fprintf(cmd.OutOrStdout(), "Health and metrics: %s/live, /ready, /metrics\n", s.AdminURL)
+			}
+			return s.Run(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&example, "example", false, "print a configuration file with all settings")
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\nFlags:\n%s\nSettings, of which the environment wins over the file:\n\n%s",
+			cmd.Short, cmd.UseLine(), cmd.LocalFlags().FlagUsages(), standalone.Help())
+	})
+	return cmd
+}
+
+// reloadOnSignal has SIGUSR1 and SIGUSR2 read the schema again, until the function that it returns is called.
+func reloadOnSignal(s *standalone.Server) (stop func()) {
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)
+	go func() {
+		defer close(done)
+		for range signals {
+			s.Reload()
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+		<-done
+	}
+}

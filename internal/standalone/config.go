@@ -1,0 +1,249 @@
+package standalone
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"socle/internal/config"
+	"socle/internal/rest"
+	"socle/internal/rest/catalog"
+)
+
+// Config is what a [Server] needs to know. [Load] makes one that is valid.
+type Config struct {
+	LogLevel slog.Level
+	Warnings []string // one line for each setting that was given and is not supported
+
+	databaseURL          string
+	pool                 int
+	maxLifetime, maxIdle time.Duration
+	channel              string
+	listen, inDatabase   bool
+	host, adminHost      string
+	port, adminPort      int // adminPort is negative for none
+	traceHeader          string
+	preRequest, rootSpec string
+	secret               string
+	base64               bool
+	jwt                  rest.JWTConfig
+	api                  rest.Config
+	fromFile, fromEnv    map[string]string // what was given, by the settings' names
+}
+
+// Load reads the settings from a configuration file, "" for none, and from an environment as [os.Environ] returns it,
+// which wins. Whatever is wrong is reported in one error of one line for each mistake.
+func Load(file string, environ []string) (Config, error) {
+	env := map[string]string{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		env[name] = value
+	}
+	var given map[string]string
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return Config{}, err
+		}
+		if given, err = parseFile(string(text), env); err != nil {
+			return Config{}, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	fromFile, errs := named(given, file)
+	fromEnv, more := named(variables(env), "")
+	if errs = append(errs, more...); len(errs) > 0 {
+		return Config{}, errors.Join(errs...)
+	}
+	return build(fromFile, fromEnv, nil)
+}
+
+// with returns the configuration with what the database says, parameters such as pgrst.db_schemas, which wins over the rest.
+func (c Config) with(parameters map[string]string) (Config, error) {
+	extra := map[string]string{}
+	var ignored []string
+	for _, parameter := range slices.Sorted(maps.Keys(parameters)) {
+		name := strings.TrimPrefix(parameter, "pgrst.")
+		if strings.HasPrefix(name, appPrefix) {
+			extra[name] = parameters[parameter]
+			continue
+		}
+		s, ok := byName(strings.ReplaceAll(name, "_", "-"))
+		if !ok || !s.inDatabase {
+			ignored = append(ignored, parameter+" is no setting that the database can give, and is ignored")
+			continue
+		}
+		extra[s.name] = parameters[parameter]
+	}
+	d, err := build(c.fromFile, c.fromEnv, extra)
+	d.Warnings = append(d.Warnings, ignored...)
+	return d, err
+}
+
+// variables returns the variables that hold settings, by the settings' names.
+func variables(env map[string]string) map[string]string {
+	given := map[string]string{}
+	for variable, value := range env {
+		name, ok := strings.CutPrefix(variable, prefix)
+		if !ok {
+			continue
+		}
+		name = strings.ToLower(name)
+		if app, ok := strings.CutPrefix(name, "app_settings_"); ok {
+			given[appPrefix+app] = value
+			continue
+		}
+		given[strings.ReplaceAll(name, "_", "-")] = value
+	}
+	return given
+}
+
+// appName is what the name of a parameter may be: it becomes part of statements.
+var appName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+
+// named gives the settings the names that they have now, and returns an error for each that does not exist. They come from a
+// file, or from the environment if there is none.
+func named(given map[string]string, file string) (map[string]string, []error) {
+	known := map[string]string{}
+	var errs []error
+	var names []string
+	for _, s := range settings {
+		names = append(names, s.name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		s, ok := byName(name)
+		app, isApp := strings.CutPrefix(name, appPrefix)
+		switch {
+		case ok:
+			if _, twice := given[s.name]; !twice || name == s.name {
+				known[s.name] = given[name]
+			}
+		case isApp && appName.MatchString(app):
+			known[name] = given[name]
+		case file != "":
+			errs = append(errs, fmt.Errorf("%s: there is no such setting; the nearest is %s", name, config.Nearest(name, names)))
+		default:
+			near, _ := byName(config.Nearest(name, names))
+			errs = append(errs, fmt.Errorf("%s: there is no such setting; the nearest is %s", setting{name: name}.variable(), near.variable()))
+		}
+	}
+	return known, errs
+}
+
+// build makes a configuration of what was given in a file, in the environment, and by the database.
+func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
+	c := Config{adminPort: -1, fromFile: fromFile, fromEnv: fromEnv}
+	given := map[string]string{}
+	for _, source := range []map[string]string{fromFile, fromEnv, extra} {
+		maps.Copy(given, source)
+	}
+	var errs []error
+	for _, s := range settings {
+		text, ok := given[s.name]
+		if text == "" && !(ok && s.name == "db-extra-search-path") { // where nothing is a list of none
+			text = s.def
+		}
+		if text == "" {
+			continue
+		}
+		if s.set == nil {
+			if text != s.def {
+				c.Warnings = append(c.Warnings, s.name+" is not supported: "+s.meaning)
+			}
+			continue
+		}
+		if err := s.set(&c, text); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
+		}
+	}
+	for name, value := range given {
+		if strings.HasPrefix(name, appPrefix) {
+			if c.api.Settings == nil {
+				c.api.Settings = map[string]string{}
+			}
+			c.api.Settings[name] = value
+		}
+	}
+	if len(errs) == 0 {
+		errs = c.finish()
+	}
+	return c, errors.Join(errs...)
+}
+
+// finish sees to what takes more than one setting.
+func (c *Config) finish() []error {
+	var errs []error
+	if !c.listen {
+		c.channel = ""
+	}
+	if c.adminHost == "" {
+		c.adminHost = c.host
+	}
+	if c.adminPort >= 0 && c.adminPort == c.port && c.port != 0 {
+		errs = append(errs, errors.New("admin-server-port: is the same as server-port"))
+	}
+	c.api.PreRequest = c.function(c.preRequest)
+	c.api.RootSpec = c.function(c.rootSpec)
+	if err := c.verifier(); err != nil {
+		errs = append(errs, fmt.Errorf("jwt-secret, jwt-role-claim-key: %w", err))
+	}
+	return errs
+}
+
+// function reads schema.name, or the name of a function in the default schema.
+func (c *Config) function(text string) catalog.Name {
+	if text == "" {
+		return catalog.Name{}
+	}
+	schema, name, ok := strings.Cut(text, ".")
+	if !ok {
+		return catalog.Name{Schema: c.api.Schemas[0], Name: text}
+	}
+	return catalog.Name{Schema: schema, Name: name}
+}
+
+// verifier makes what verifies tokens, if there is a secret.
+func (c *Config) verifier() error {
+	secret := c.secret
+	if c.base64 && secret != "" {
+		var err error
+		if secret, err = decodeBase64(secret); err != nil {
+			return err
+		}
+	}
+	switch {
+	case strings.HasPrefix(strings.TrimSpace(secret), "{"):
+		c.jwt.Keys = []byte(secret)
+	case secret != "":
+		c.jwt.Secret = []byte(secret)
+	}
+	v, err := rest.NewJWT(c.jwt)
+	if err != nil {
+		return err
+	}
+	if secret != "" {
+		c.api.Verify = v.Verify
+	}
+	return nil
+}
+
+// listener listens on a host and port.
+func listener(host string, port int) (net.Listener, error) {
+	network := "tcp"
+	switch host {
+	case "*", "!4", "!6":
+		host = ""
+	case "*4":
+		network, host = "tcp4", ""
+	case "*6":
+		network, host = "tcp6", ""
+	}
+	return net.Listen(network, net.JoinHostPort(host, strconv.Itoa(port)))
+}

@@ -1,0 +1,176 @@
+package standalone
+
+import (
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"socle/internal/rest/catalog"
+)
+
+// write writes a configuration file.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "socle.conf")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	c, err := Load(write(t, `
+# a comment
+db-uri = "postgres://authenticator:mysecret@localhost/app" # and another
+db-schema = "api, private"
+db-anon-role="web_anon"
+db-max-rows = 100
+db-aggregates-enabled = true
+db-tx-end = "rollback-allow-override"
+db-pre-request = "auth.check"
+db-root-spec = "root"
+jwt-role-claim-key = "$$.app.role"
+server-port = 4000
+app.settings.name = "$(NAME) says \"$$5\""
+db-prepared-statements = false
+`), []string{"NAME=Ada", "PGRST_SERVER_PORT=5000", "PGRST_DB_EXTRA_SEARCH_PATH=", "PGRST_APP_SETTINGS_OTHER=2", "PGRST_LOG_LEVEL=warn", "OTHER_THING=1",
+		"PGRST_SERVER_CORS_ALLOWED_ORIGINS=https://a, https://b", "PGRST_OPENAPI_MODE=disabled", "PGRST_DB_ANON_ROLE="})
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := int64(100)
+	got := map[string]any{
+		"uri": c.databaseURL, "schemas": c.api.Schemas, "anon": c.api.Anonymous, "rows": c.api.MaxRows, "aggregates": c.api.Aggregates,
+		"rollback": c.api.Rollback, "override": c.api.TxOverride, "pre": c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim,
+		"port": c.port, "settings": c.api.Settings, "path": c.api.SearchPath, "level": c.LogLevel, "origins": c.api.Origins, "pool": c.pool,
+		"openapi": c.api.OpenAPIMode, "warnings": c.Warnings, "verifies": c.api.Verify != nil,
+	}
+	want := map[string]any{
+		"uri": "postgres://authenticator:mysecret@localhost/app", "schemas": []string{"api", "private"}, "anon": "", "rows": &most, "aggregates": true,
+		"rollback": true, "override": true, "pre": catalog.Name{Schema: "auth", Name: "check"}, "root": catalog.Name{Schema: "api", Name: "root"}, "claim": "$.app.role",
+		"port": 5000, "settings": map[string]string{"app.settings.name": `Ada says "$5"`, "app.settings.other": "2"}, "path": []string(nil), "level": slog.LevelWarn,
+		"origins": []string{"https://a", "https://b"}, "pool": 10, "openapi": "disabled", "verifies": false,
+		"warnings": []string{"db-prepared-statements is not supported: statements are always prepared: connect to PostgreSQL itself or to a pooler in session mode"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+
+	c, err = c.with(map[string]string{"pgrst.db_schemas": "other", "pgrst.server_port": "1", "pgrst.app.settings.name": "db"})
+	if err != nil || c.api.Schemas[0] != "other" || c.api.RootSpec.Schema != "other" || c.port != 5000 || c.api.Settings["app.settings.name"] != "db" || len(c.Warnings) != 2 {
+		t.Errorf("with what the database says: %v, %+v", err, c)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	short := "PGRST_JWT_SECRET=short"
+	for _, test := range []struct{ file, env, says string }{
+		{`db-schemsa = "x"`, "", "db-schemsa: there is no such setting; the nearest is db-schemas"},
+		{"", "PGRST_DB_POLL=1", "PGRST_DB_POLL: there is no such setting; the nearest is PGRST_DB_POOL"},
+		{"db-schemas", "", "line 1 is not name = value"},
+		{"\ndb-schemas = public", "", "line 2: db-schemas: text goes between double quotes"},
+		{`db-schemas = "public`, "", "the text has no end"},
+		{`db-schemas = "public" x`, "", "something follows"},
+		{`db-schemas = "$(NOWHERE)"`, "", "$(NOWHERE) is no variable"},
+		{`jwt-role-claim-key = "$.role"`, "", "a dollar sign is written $$"},
+		{`app.settings.x' = "1"`, "", "app.settings.x'"},
+		{"", "PGRST_DB_SCHEMAS=pg_catalog", "belongs to PostgreSQL"},
+		{"", "PGRST_DB_TX_END=never", "db-tx-end"},
+		{"", "PGRST_DB_POOL=0", "db-pool"},
+		{"", "PGRST_DB_POOL_MAX_IDLETIME=soon", "db-pool-max-idletime"},
+		{"", "PGRST_DB_PLAN_ENABLED=maybe", "db-plan-enabled"},
+		{"", "PGRST_DB_MAX_ROWS=-1", "db-max-rows"},
+		{"", "PGRST_LOG_LEVEL=loud", "log-level"},
+		{"", "PGRST_OPENAPI_MODE=open", "openapi-mode"},
+		{"", "PGRST_OPENAPI_SERVER_PROXY_URI=ftp://x", "openapi-server-proxy-uri"},
+		{"", "PGRST_ADMIN_SERVER_PORT=3000", "admin-server-port: is the same"},
+		{"", "PGRST_SERVER_TRACE_HEADER=a:b", "server-trace-header"},
+		{"", "PGRST_JWT_AUD=:no", "jwt-aud"},
+		{"", "PGRST_JWT_ROLE_CLAIM_KEY=.", "jwt-role-claim-key"},
+		{"", "PGRST_DB_URI=@/nowhere", "/nowhere"},
+		{"", short, "32 characters"},
+		{"jwt-secret-is-base64 = true", short + "!", "not base64"},
+	} {
+		file := ""
+		if test.file != "" {
+			file = write(t, test.file)
+		}
+		_, err := Load(file, []string{test.env})
+		if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "short!") {
+			t.Errorf("%q, %q: got %v, want %s", test.file, test.env, err, test.says)
+		}
+	}
+	if _, err := Load("/nowhere/socle.conf", nil); err == nil {
+		t.Error("a file that is not there was read")
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	const plain = "a secret of more than thirty-two characters"
+	key := `{"kty":"oct","k":"` + base64.RawURLEncoding.EncodeToString([]byte(plain)) + `"}`
+	for _, environ := range [][]string{
+		{"PGRST_JWT_SECRET=" + plain},
+		{"PGRST_JWT_SECRET=" + base64.StdEncoding.EncodeToString([]byte(plain)), "PGRST_JWT_SECRET_IS_BASE64=1"},
+		{"PGRST_JWT_SECRET=" + base64.RawURLEncoding.EncodeToString([]byte(plain)), "PGRST_SECRET_IS_BASE64=True"},
+		{"PGRST_JWT_SECRET=" + key},
+		{"PGRST_JWT_SECRET=" + `{"keys":[` + key + `]}`, "PGRST_JWT_CACHE_MAX_ENTRIES=0"},
+		{"PGRST_JWT_SECRET=@" + write(t, plain+"\n")},
+	} {
+		c, err := Load("", environ)
+		if err != nil {
+			t.Errorf("%q: %v", environ, err)
+			continue
+		}
+		if who, err := c.api.Verify(t.Context(), sign(plain, `{"role":"ann"}`)); err != nil || who.Role != "ann" {
+			t.Errorf("%q: %+v, %v", environ, who, err)
+		}
+	}
+}
+
+func TestExampleIsRead(t *testing.T) {
+	t.Parallel()
+	lines := regexp.MustCompile(`(?m)^# ([a-z0-9.-]+ = )`).ReplaceAllString(Example(), "$1")
+	if _, err := Load(write(t, lines), nil); err != nil {
+		t.Errorf("%v in\n%s", err, lines)
+	}
+	for _, s := range settings {
+		if has := strings.Contains(lines, "\n"+s.name+" = "); has != (s.set != nil) {
+			t.Errorf("%s: in the example is %v", s.name, has)
+		}
+	}
+}
+
+// TestManualHasTheSettings compares the manual's table with the settings.
+func TestManualHasTheSettings(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/rest.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for _, s := range settings {
+		value := ""
+		if s.def != "" {
+			value = "`" + s.def + "`"
+		}
+		fmt.Fprintf(&want, "| `%s` | %s | %s |\n", s.name, value, s.explained())
+	}
+	if got := strings.Join(regexp.MustCompile("(?m)^\\| `[a-z0-9-]+` \\|.*\n").FindAllString(string(text), -1), ""); got != want.String() {
+		t.Errorf("docs/rest.md differs:\n%s\nwant\n%s", cmp.Diff(want.String(), got), want.String())
+	}
+	for _, s := range settings {
+		if !strings.Contains(Help(), s.variable()+" ") || !strings.Contains(Help(), s.meaning) {
+			t.Errorf("the help lacks %s", s.name)
+		}
+	}
+}

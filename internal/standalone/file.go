@@ -1,0 +1,83 @@
+package standalone
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// parseFile reads a configuration file: one name = value in a line, text between double quotes, numbers and booleans without, comments
+// after #. In text $(NAME) is a variable of the environment, and $$ a dollar sign. Of two lines with one name the last counts.
+func parseFile(text string, env map[string]string) (map[string]string, error) {
+	values := map[string]string{}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, rest, ok := strings.Cut(line, "=")
+		if !ok {
+			return nil, fmt.Errorf("line %d is not name = value", number)
+		}
+		name = strings.TrimSpace(name)
+		value, err := parseValue(strings.TrimSpace(rest), env)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %s: %w", number, name, err)
+		}
+		values[name] = value
+	}
+	return values, nil
+}
+
+func parseValue(text string, env map[string]string) (string, error) {
+	if !strings.HasPrefix(text, `"`) {
+		bare, _, _ := strings.Cut(text, "#")
+		bare = strings.TrimSpace(bare)
+		if _, err := strconv.ParseFloat(bare, 64); err != nil {
+			if _, err := boolean(bare); err != nil {
+				return "", fmt.Errorf("text goes between double quotes")
+			}
+		}
+		return bare, nil
+	}
+	quoted, err := strconv.QuotedPrefix(text)
+	if err != nil {
+		return "", fmt.Errorf("the text has no end, or an escape that is none")
+	}
+	if after := strings.TrimSpace(text[len(quoted):]); after != "" && after[0] != '#' {
+		return "", fmt.Errorf("something follows the text")
+	}
+	value, err := strconv.Unquote(quoted)
+	if err != nil {
+		return "", err
+	}
+	return interpolate(value, env)
+}
+
+// interpolate replaces variables.
+func interpolate(text string, env map[string]string) (string, error) {
+	var b strings.Builder
+	for {
+		before, after, ok := strings.Cut(text, "$")
+		b.WriteString(before)
+		switch {
+		case !ok:
+			return b.String(), nil
+		case strings.HasPrefix(after, "$"):
+			b.WriteByte('$')
+			text = after[1:]
+		case strings.HasPrefix(after, "("):
+			name, rest, ok := strings.Cut(after[1:], ")")
+			value, there := env[name]
+			if !ok || !there {
+				return "", fmt.Errorf("$(%s) is no variable of the environment", name)
+			}
+			b.WriteString(value)
+			text = rest
+		default:
+			return "", fmt.Errorf("a dollar sign is written $$")
+		}
+	}
+}

@@ -1,0 +1,246 @@
+// Package standalone serves the rows API over any PostgreSQL, without the platform, by the settings of PostgREST. It knows
+// those settings, the one login over which everything runs, and the port for those who watch; package rest does the rest.
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/httpx"
+	"socle/internal/pg"
+	"socle/internal/rest"
+	"socle/internal/rest/catalog"
+)
+
+const (
+	drainTime  = 30 * time.Second // for requests in flight when the server is told to stop
+	rolesEvery = 20 * time.Second // how soon a role's changed settings apply
+	longest    = 10 * time.Minute // for a statement; statement_timeout of the role ends it sooner
+	retryMost  = 32 * time.Second // between tries to reach the database at the start
+)
+
+// Server serves the rows of one database.
+type Server struct {
+	URL      string // where it answers
+	AdminURL string // where /live, /ready and /metrics answer; "" if nowhere
+
+	log      *slog.Logger
+	pool     *pgxpool.Pool
+	cache    *rest.Cache
+	settings atomic.Pointer[map[string]map[string]string] // of roles, by the role
+	reload   chan struct{}
+
+	listener, admin net.Listener
+	http, adminHTTP *http.Server
+}
+
+// Start builds a server; it answers from [Server.Run] on. If settings are looked for in the database, it waits for it until ctx ends.
+func Start(ctx context.Context, c Config, log *slog.Logger) (*Server, error) {
+	s := &Server{log: log, reload: make(chan struct{}, 1)}
+	if err := s.start(ctx, c); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context, c Config) error {
+	var err error
+	if s.pool, err = open(ctx, c); err != nil {
+		return err
+	}
+	if c.inDatabase {
+		parameters, err := s.parameters(ctx)
+		if err != nil {
+			return err
+		}
+		if c, err = c.with(parameters); err != nil {
+			return fmt.Errorf("settings in the database: %w", err)
+		}
+	}
+	for _, w := range c.Warnings {
+		s.log.Error(w) // as loud as it takes to be seen by default
+	}
+	s.settings.Store(&map[string]map[string]string{})
+	s.cache = rest.NewCache(func() *pgxpool.Pool { return s.pool }, catalog.Options{Schemas: c.api.Schemas, SearchPath: c.api.SearchPath}, s.log)
+	s.cache.ListenOn(c.channel)
+	if s.listener, err = listener(c.host, c.port); err != nil {
+		return fmt.Errorf("server-host, server-port: %w", err)
+	}
+	s.URL = urlOf(s.listener)
+	c.api.Catalog, c.api.Role, c.api.Timeout = s.cache, s.role, longest
+	s.http = newHTTPServer(httpx.Wrap(routes(rest.New(c.api), c.traceHeader), httpx.Config{Log: s.log, Panicked: panicked}), s.log)
+	if c.adminPort < 0 {
+		return nil
+	}
+	if s.admin, err = listener(c.adminHost, c.adminPort); err != nil {
+		return fmt.Errorf("admin-server-host, admin-server-port: %w", err)
+	}
+	s.AdminURL = urlOf(s.admin)
+	s.adminHTTP = newHTTPServer(s.adminRoutes(), s.log)
+	return nil
+}
+
+// open opens the pool of the login. Times are written as the database has them.
+func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
+	config, err := pg.PoolConfig(c.databaseURL, int32(c.pool))
+	if err != nil {
+		return nil, fmt.Errorf("db-uri: %w", err)
+	}
+	delete(config.ConnConfig.RuntimeParams, "timezone")
+	if given, err := pgconn.ParseConfig(c.databaseURL); err == nil && given.RuntimeParams["timezone"] != "" {
+		config.ConnConfig.RuntimeParams["timezone"] = given.RuntimeParams["timezone"]
+	}
+	config.MaxConnLifetime, config.MaxConnIdleTime = c.maxLifetime, c.maxIdle
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+// parameters returns what ALTER ROLE … SET pgrst.… says of the login. It tries until the database
+// answers, and fails if it refuses the login.
+func (s *Server) parameters(ctx context.Context) (map[string]string, error) {
+	for delay := time.Second; ; delay = min(2*delay, retryMost) {
+		all, err := pg.Values[string](ctx, s.pool, `
+			select p from pg_catalog.pg_db_role_setting s, pg_catalog.unnest(s.setconfig) p
+			where s.setrole = (select oid from pg_catalog.pg_roles where rolname = session_user) and p like 'pgrst.%'
+			  and s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
+			order by s.setdatabase`)
+		if err == nil {
+			parameters := map[string]string{}
+			for _, one := range all {
+				name, value, _ := strings.Cut(one, "=")
+				parameters[name] = value
+			}
+			return parameters, nil
+		}
+		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && (strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000") {
+			return nil, fmt.Errorf("connect to the database: %w", err)
+		}
+		s.log.Error("the database can't be reached", "error", err, "again", delay)
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("connect to the database: %w", err)
+		case <-time.After(delay):
+		}
+	}
+}
+
+// role says over what a role's requests run. Whether the login may become it is for PostgreSQL to say.
+func (s *Server) role(name string) (rest.Role, bool) {
+	if name == "none" { // the login itself
+		return rest.Role{}, false
+	}
+	return rest.Role{Pool: s.pool, Settings: (*s.settings.Load())[name]}, true
+}
+
+// roleSetting is a setting of a role that one of its requests applies.
+type roleSetting struct{ Role, Name, Value string }
+
+// readRoles reads the settings of the roles that the login may become, such as statement_timeout.
+func (s *Server) readRoles(ctx context.Context) {
+	all, err := pg.All[roleSetting](ctx, s.pool, `
+		select r.rolname::text as role, p.name, pg_catalog.substr(c, pg_catalog.strpos(c, '=') + 1) as value
+		from pg_catalog.pg_roles r cross join pg_catalog.unnest(r.rolconfig) c
+		join pg_catalog.pg_settings p on pg_catalog.lower(p.name) = pg_catalog.lower(pg_catalog.split_part(c, '=', 1)) and p.context = 'user'
+		where pg_catalog.pg_has_role(r.oid, 'member') and p.name <> 'search_path'`)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.Warn("the settings of roles can't be read", "error", err)
+		}
+		return
+	}
+	settings := map[string]map[string]string{}
+	for _, one := range all {
+		if settings[one.Role] == nil {
+			settings[one.Role] = map[string]string{}
+		}
+		settings[one.Role][one.Name] = one.Value
+	}
+	s.settings.Store(&settings)
+}
+
+// Reload has the schema and the settings of roles read again. It does not wait.
+func (s *Server) Reload() {
+	s.cache.Reload()
+	select {
+	case s.reload <- struct{}{}:
+	default: // is about to happen
+	}
+}
+
+// keep keeps what requests need at hand until ctx ends.
+func (s *Server) keep(ctx context.Context) {
+	tick := time.NewTicker(rolesEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		s.readRoles(ctx)
+		_, _ = s.cache.Get(ctx) // keeps it listening; it logs its own failures
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-s.reload:
+		}
+	}
+}
+
+// Run serves until ctx ends, then lets the requests in flight finish. It returns when all is stopped.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.close()
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	wg.Go(func() { s.keep(working) })
+	failed := make(chan error, 2)
+	serve := func(h *http.Server, l net.Listener) {
+		wg.Go(func() {
+			if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				failed <- err
+			}
+		})
+	}
+	serve(s.http, s.listener)
+	if s.admin != nil {
+		serve(s.adminHTTP, s.admin)
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	s.log.Info("stopping")
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if s.http.Shutdown(draining) != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	if s.admin != nil {
+		err = errors.Join(err, s.adminHTTP.Close())
+	}
+	return err
+}
+
+// close gives back what Start took, as far as it came.
+func (s *Server) close() {
+	for _, l := range []net.Listener{s.listener, s.admin} {
+		if l != nil {
+			_ = l.Close() // of one that was served on it is done
+		}
+	}
+	if s.cache != nil {
+		s.cache.Close()
+	}
+	if s.pool != nil {
+		s.pool.Close()
+	}
+}

@@ -1,0 +1,130 @@
+package standalone
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// setting is a row of the table of settings.
+type setting struct {
+	name       string // in a configuration file
+	alias      string // of former versions, or ""
+	def        string // as one would write it
+	meaning    string // one clause; of one that is not supported what happens instead
+	inDatabase bool   // can be given by ALTER ROLE
+
+	set func(*Config, string) error // nil: not supported. The text is not empty.
+}
+
+const (
+	prefix    = "PGRST_"
+	appPrefix = "app.settings."
+)
+
+// variable returns the name of the setting's variable.
+func (s setting) variable() string {
+	return prefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+}
+
+// settings is the one place where a setting is declared.
+var settings = []setting{
+	{"db-uri", "", "postgresql://", "address of the database, or @file; what it lacks comes from PGHOST, PGUSER and the like", false, field(fileSecret, func(c *Config) *string { return &c.databaseURL })},
+	{"db-schemas", "db-schema", "public", "schemas that are shown, between commas, the default one first", true, field(schemas, func(c *Config) *[]string { return &c.api.Schemas })},
+	{"db-anon-role", "", "", "role of requests without a token; empty: they are refused", true, field(same, func(c *Config) *string { return &c.api.Anonymous })},
+	{"db-extra-search-path", "", "public", "schemas that are searched behind the shown one, between commas", true, field(list, func(c *Config) *[]string { return &c.api.SearchPath })},
+	{"db-pre-request", "pre-request", "", "function that is called before every statement", true, field(same, func(c *Config) *string { return &c.preRequest })},
+	{"db-root-spec", "root-spec", "", "function that answers at the root", true, field(same, func(c *Config) *string { return &c.rootSpec })},
+	{"db-max-rows", "max-rows", "", "rows of an answer at most; empty: no limit", true, maxRows},
+	{"db-tx-end", "", "commit", "commit, commit-allow-override, rollback, rollback-allow-override", true, txEnd},
+	{"db-aggregates-enabled", "", "false", "whether aggregates may be asked for", true, field(boolean, func(c *Config) *bool { return &c.api.Aggregates })},
+	{"db-plan-enabled", "", "false", "whether the plan of a statement may be asked for", true, field(boolean, func(c *Config) *bool { return &c.api.Plan })},
+	{"db-pool", "", "10", "connections at most", false, field(whole(1, 10000), func(c *Config) *int { return &c.pool })},
+	{"db-pool-acquisition-timeout", "", "10", "a request waits 8 seconds for a connection", false, nil},
+	{"db-pool-max-lifetime", "", "1800", "seconds after which a connection is replaced", false, field(seconds, func(c *Config) *time.Duration { return &c.maxLifetime })},
+	{"db-pool-max-idletime", "db-pool-timeout", "30", "seconds after which an idle connection is closed", false, field(seconds, func(c *Config) *time.Duration { return &c.maxIdle })},
+	{"db-pool-automatic-recovery", "", "true", "a lost connection is always replaced", false, nil},
+	{"db-channel", "", "pgrst", "channel on which NOTIFY has the schema read again", false, field(same, func(c *Config) *string { return &c.channel })},
+	{"db-channel-enabled", "", "true", "whether somebody listens there; if not, SIGUSR1 has the schema read again", false, field(boolean, func(c *Config) *bool { return &c.listen })},
+	{"db-config", "", "true", "whether ALTER ROLE … SET pgrst.… of the login counts, before everything else", false, field(boolean, func(c *Config) *bool { return &c.inDatabase })},
+	{"db-pre-config", "", "", "no function is called for the configuration; ALTER ROLE … SET pgrst.… is read", true, nil},
+	{"db-hoisted-tx-settings", "", "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation", "the default applies", true, nil},
+	{"db-prepared-statements", "", "true", "statements are always prepared: connect to PostgreSQL itself or to a pooler in session mode", true, nil},
+	{"jwt-secret", "", "", "32 characters or more, a JSON Web Key or a set of them, or @file; empty: no token is believed", true, field(fileSecret, func(c *Config) *string { return &c.secret })},
+	{"jwt-secret-is-base64", "secret-is-base64", "false", "whether the secret is written in base64", true, field(boolean, func(c *Config) *bool { return &c.base64 })},
+	{"jwt-aud", "", "", "audience that a token has to be for; empty: any", true, field(audience, func(c *Config) *string { return &c.jwt.Audience })},
+	{"jwt-role-claim-key", "role-claim-key", ".role", "path to the role in the claims, such as .app.roles[0]", true, field(same, func(c *Config) *string { return &c.jwt.RoleClaim })},
+	{"jwt-cache-max-entries", "", "1000", "tokens that are not verified again; 0: none", true, jwtCache},
+	{"jwt-cache-max-lifetime", "", "", "see jwt-cache-max-entries; a token is good until it expires", true, nil},
+	{"openapi-mode", "", "follow-privileges", "description at the root: follow-privileges (of what the caller may use), ignore-privileges, disabled", true, field(oneOf("follow-privileges", "ignore-privileges", "disabled"), func(c *Config) *string { return &c.api.OpenAPIMode })},
+	{"openapi-security-active", "", "false", "whether the description asks for a token", true, field(boolean, func(c *Config) *bool { return &c.api.OpenAPISecurity })},
+	{"openapi-server-proxy-uri", "", "", "address of this server in the description; empty: where the request went", true, field(proxyURI, func(c *Config) *string { return &c.api.OpenAPIServer })},
+	{"server-host", "", "!4", "address to listen on; *, !4, !6: all, *4, *6: all of IPv4, IPv6", false, field(same, func(c *Config) *string { return &c.host })},
+	{"server-port", "", "3000", "port to listen on", false, field(whole(0, 65535), func(c *Config) *int { return &c.port })},
+	{"server-unix-socket", "", "", "it listens on server-host and server-port", false, nil},
+	{"server-unix-socket-mode", "", "660", "it listens on server-host and server-port", false, nil},
+	{"server-reuseport", "", "false", "a port is used by one process", false, nil},
+	{"server-cors-allowed-origins", "", "", "origins whose pages may read answers, between commas; empty: all", true, field(list, func(c *Config) *[]string { return &c.api.Origins })},
+	{"server-timing-enabled", "", "false", "whether answers say in Server-Timing what took how long", true, field(boolean, func(c *Config) *bool { return &c.api.ServerTiming })},
+	{"server-trace-header", "", "", "header of a request that its answer repeats", true, field(headerName, func(c *Config) *string { return &c.traceHeader })},
+	{"admin-server-host", "", "", "address for /live, /ready and /metrics; empty: that of server-host", false, field(same, func(c *Config) *string { return &c.adminHost })},
+	{"admin-server-port", "", "", "port for /live, /ready and /metrics; empty: none", false, field(whole(0, 65535), func(c *Config) *int { return &c.adminPort })},
+	{"admin-server-unix-socket", "", "", "it listens on admin-server-host and admin-server-port", false, nil},
+	{"admin-server-unix-socket-mode", "", "660", "it listens on admin-server-host and admin-server-port", false, nil},
+	{"log-level", "", "error", "crit, error, warn, info, debug: requests are logged from info on, those that fail with 500 or more always but for crit", false, field(logLevel, func(c *Config) *slog.Level { return &c.LogLevel })},
+	{"log-query", "", "false", "statements are never logged here; log_statement of PostgreSQL does it", false, nil},
+	{"client-error-verbosity", "", "verbose", "errors always have all their members", true, nil},
+	{"url-use-legacy-target-names", "", "true", "names in addresses are read as by default", true, nil},
+}
+
+// byName returns the setting of a name or former name, if there is one.
+func byName(name string) (setting, bool) {
+	for _, s := range settings {
+		if name == s.name || name == s.alias && name != "" {
+			return s, true
+		}
+	}
+	return setting{}, false
+}
+
+// Help returns the settings as a table for a terminal.
+func Help() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "FILE\tENVIRONMENT\tDEFAULT\tMEANING")
+	for _, s := range settings {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.name, s.variable(), s.def, s.explained())
+	}
+	fmt.Fprintf(w, "app.settings.NAME\t%sAPP_SETTINGS_NAME\t\tparameter app.settings.NAME of every transaction\n", prefix)
+	w.Flush()
+	return b.String()
+}
+
+func (s setting) explained() string {
+	if s.set == nil {
+		return "not supported: " + s.meaning
+	}
+	return s.meaning
+}
+
+// Example returns a configuration file with every setting that is supported, at its default.
+func Example() string {
+	var b strings.Builder
+	b.WriteString("# Settings of socle rest. What is commented out has its default, or none.\n")
+	for _, s := range settings {
+		if s.set == nil {
+			continue
+		}
+		value := `"` + s.def + `"`
+		if _, err := whole(0, 1<<31)(s.def); err == nil {
+			value = s.def
+		} else if _, err := boolean(s.def); err == nil {
+			value = s.def
+		}
+		fmt.Fprintf(&b, "\n# %s\n# %s = %s\n", s.meaning, s.name, value)
+	}
+	b.WriteString("\n# parameter of every transaction\n# app.settings.name = \"value\"\n")
+	return b.String()
+}

@@ -1,0 +1,170 @@
+package standalone
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The functions here read one setting's text, which is not empty. Their errors say what is taken, and never repeat a secret.
+
+// field makes a setting's set of what reads its text and where it is kept.
+func field[T any](read func(string) (T, error), in func(*Config) *T) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		v, err := read(text)
+		if err == nil {
+			*in(c) = v
+		}
+		return err
+	}
+}
+
+func same(text string) (string, error) { return text, nil }
+
+func boolean(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "true", "1", "yes", "on":
+		return true, nil
+	case "false", "0", "no", "off":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q is neither true nor false", text)
+}
+
+func oneOf(words ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", fmt.Errorf("%q is none of %s", text, strings.Join(words, ", "))
+		}
+		return text, nil
+	}
+}
+
+func whole(least, most int) func(string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("%q is not a number from %d to %d", text, least, most)
+		}
+		return n, nil
+	}
+}
+
+func seconds(text string) (time.Duration, error) {
+	n, err := whole(1, 1<<30)(text)
+	return time.Duration(n) * time.Second, err
+}
+
+func list(text string) ([]string, error) {
+	var all []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			all = append(all, part)
+		}
+	}
+	return all, nil
+}
+
+func schemas(text string) ([]string, error) {
+	all, _ := list(text)
+	for _, name := range all {
+		if name == "information_schema" || strings.HasPrefix(name, "pg_") {
+			return nil, fmt.Errorf("%s belongs to PostgreSQL and is not shown", name)
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("names no schema")
+	}
+	return all, nil
+}
+
+// fileSecret takes the text, or after @ the content of a file.
+func fileSecret(text string) (string, error) {
+	name, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		return text, nil
+	}
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(string(content), "\r\n"), nil
+}
+
+func audience(text string) (string, error) {
+	if strings.Contains(text, ":") {
+		if _, err := url.Parse(text); err != nil {
+			return "", fmt.Errorf("%q has a colon, and is no URI", text)
+		}
+	}
+	return text, nil
+}
+
+func proxyURI(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return "", fmt.Errorf("%q is not of the form https://host/path", text)
+	}
+	return text, nil
+}
+
+func headerName(text string) (string, error) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == ':' || r > '~' }) {
+		return "", fmt.Errorf("%q is not a header's name", text)
+	}
+	return text, nil
+}
+
+// levelCrit is above what anything is logged at.
+const levelCrit = slog.LevelError + 4
+
+func logLevel(text string) (slog.Level, error) {
+	levels := map[string]slog.Level{"crit": levelCrit, "error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo, "debug": slog.LevelDebug}
+	l, ok := levels[text]
+	if !ok {
+		return 0, fmt.Errorf("%q is none of crit, error, warn, info, debug", text)
+	}
+	return l, nil
+}
+
+func maxRows(c *Config, text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is not a number of rows", text)
+	}
+	c.api.MaxRows = &n
+	return nil
+}
+
+func txEnd(c *Config, text string) error {
+	text, err := oneOf("commit", "commit-allow-override", "rollback", "rollback-allow-override")(text)
+	c.api.Rollback = strings.HasPrefix(text, "rollback")
+	c.api.TxOverride = strings.HasSuffix(text, "-allow-override")
+	return err
+}
+
+func jwtCache(c *Config, text string) error {
+	n, err := whole(0, 1<<24)(text)
+	c.jwt.Cached = n
+	if n == 0 {
+		c.jwt.Cached = -1
+	}
+	return err
+}
+
+// decodeBase64 takes the standard alphabet and that of URLs, with padding or without.
+func decodeBase64(text string) (string, error) {
+	text = strings.NewReplacer("-", "+", "_", "/", ".", "", "=", "").Replace(strings.TrimSpace(text))
+	raw, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil {
+		return "", errors.New("is not base64")
+	}
+	return string(raw), nil
+}
