@@ -4,7 +4,7 @@ export CGO_ENABLED ?= 0
 go = $(if $(shell command -v go 2>/dev/null),go,$(error Go is missing: install Go 1.26 or newer, see https://go.dev/doc/install))
 staticcheck = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help run build test check lint golden soak postgresql compiler
+.PHONY: help run build test check lint golden soak postgresql compiler node clients
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -15,7 +15,7 @@ run: postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:900
 build: ## build bin/socle
 	@$(go) build -o bin/socle ./cmd/socle
 
-test: postgresql compiler ## run all tests, with the race detector, on a PostgreSQL of their own
+test: postgresql compiler clients ## run all tests, with the race detector, on a PostgreSQL of their own
 	CGO_ENABLED=1 $(go) test -race -parallel 4 ./...
 
 check: lint test ## what a change must pass: lint, and all tests, the laws of the tree among them
@@ -38,3 +38,13 @@ postgresql:
 # The race detector needs one.
 compiler:
 	@scripts/install-compiler.sh
+
+node:
+	@scripts/install-node.sh
+
+# The client libraries that the rows API is tested with: installed anew when the lock file is newer.
+libraries = internal/server/testdata/clients
+clients: node $(libraries)/node_modules/.package-lock.json
+
+$(libraries)/node_modules/.package-lock.json: $(libraries)/package-lock.json | node
+	@cd $(libraries) && npm ci --loglevel=error >/dev/null && touch node_modules/.package-lock.json
