@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -133,11 +134,14 @@ func run(ctx context.Context) error {
 			continue
 		}
 		for _, clients := range []int{16, 64} {
-			ours, theirs := measurePairs(
+			ours, theirs, err := measurePairs(
 				func(n int) (*http.Request, error) { return r.ours(base, key, n) },
 				func(n int) (*http.Request, error) {
 					return http.NewRequest("GET", fmt.Sprintf("%s/%d/%d", limit, i, n), nil)
 				}, clients)
+			if err != nil {
+				return err
+			}
 			fmt.Printf("%-32s %8d %12.0f %12.0f %7.2f %10s %10s %7.2f\n", r.name, clients, ours.perSecond, theirs.perSecond, ours.perSecond/theirs.perSecond,
 				ours.p99.Round(10*time.Microsecond), theirs.p99.Round(10*time.Microsecond), float64(ours.p99)/float64(theirs.p99))
 		}
@@ -265,15 +269,22 @@ type figures struct {
 }
 
 // measurePairs measures both in turn, and returns the medians.
-func measurePairs(a, b func(n int) (*http.Request, error), clients int) (figures, figures) {
-	var as, bs []figures
-	measure(a, clients, 500*time.Millisecond)
-	measure(b, clients, 500*time.Millisecond)
-	for range *rounds {
-		as = append(as, measure(a, clients, time.Duration(*seconds*float64(time.Second))))
-		bs = append(bs, measure(b, clients, time.Duration(*seconds*float64(time.Second))))
+func measurePairs(a, b func(n int) (*http.Request, error), clients int) (ours, theirs figures, err error) {
+	var all [2][]figures
+	length := 500 * time.Millisecond // to warm up
+	for round := range *rounds + 1 {
+		for i, next := range []func(n int) (*http.Request, error){a, b} {
+			measured, err := measure(next, clients, length)
+			if err != nil {
+				return ours, theirs, err
+			}
+			if round > 0 {
+				all[i] = append(all[i], measured)
+			}
+		}
+		length = time.Duration(*seconds * float64(time.Second))
 	}
-	return median(as), median(bs)
+	return median(all[0]), median(all[1]), nil
 }
 
 func median(all []figures) figures {
@@ -285,31 +296,18 @@ func median(all []figures) figures {
 }
 
 // measure sends requests from so many clients for a time.
-func measure(next func(n int) (*http.Request, error), clients int, length time.Duration) figures {
+func measure(next func(n int) (*http.Request, error), clients int, length time.Duration) (figures, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
-	times := make([][]time.Duration, clients)
+	times, errs := make([][]time.Duration, clients), make([]error, clients)
 	var wg sync.WaitGroup
 	begun := time.Now()
 	for c := range clients {
 		wg.Go(func() {
 			var buffer bytes.Buffer
-			for n := c; time.Since(begun) < length; n += clients {
-				r, err := next(n)
-				if err != nil {
-					log.Fatal(err)
-				}
+			for n := c; time.Since(begun) < length && errs[c] == nil; n += clients {
 				start := time.Now()
-				res, err := transport.RoundTrip(r)
-				if err != nil {
-					log.Fatal(err)
-				}
-				buffer.Reset()
-				_, _ = buffer.ReadFrom(res.Body)
-				_ = res.Body.Close()
-				if res.StatusCode >= 300 {
-					log.Fatalf("%s %s: %s %s", r.Method, r.URL, res.Status, buffer.String())
-				}
+				errs[c] = send(transport, next, n, &buffer)
 				times[c] = append(times[c], time.Since(start))
 			}
 		})
@@ -318,5 +316,26 @@ func measure(next func(n int) (*http.Request, error), clients int, length time.D
 	took := time.Since(begun)
 	all := slices.Concat(times...)
 	slices.Sort(all)
-	return figures{perSecond: float64(len(all)) / took.Seconds(), p99: all[len(all)*99/100]}
+	return figures{perSecond: float64(len(all)) / took.Seconds(), p99: all[len(all)*99/100]}, errors.Join(errs...)
+}
+
+// send sends a request and reads the answer into the buffer.
+func send(transport *http.Transport, next func(n int) (*http.Request, error), n int, buffer *bytes.Buffer) error {
+	r, err := next(n)
+	if err != nil {
+		return err
+	}
+	res, err := transport.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	buffer.Reset()
+	if _, err := buffer.ReadFrom(res.Body); err != nil {
+		return err
+	}
+	if res.StatusCode >= 300 {
+		return fmt.Errorf("%s %s: %s %s", r.Method, r.URL, res.Status, buffer)
+	}
+	return nil
 }
