@@ -121,7 +121,7 @@ func (r *Registry) newPool(project uuid.UUID, l login) *pgxpool.Pool {
 func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // a statement prepared by name could be replaced
 	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{          // stronger than a login's own settings
-		"client_encoding": "UTF8", "standard_conforming_strings": "on", "default_transaction_read_only": "off",
+		"client_encoding": "UTF8", "standard_conforming_strings": "on", "default_transaction_read_only": "off", "synchronous_commit": "on",
 		"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0",
 	})
 	c.AfterRelease = func(conn *pgx.Conn) bool {
