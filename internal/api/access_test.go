@@ -55,6 +55,7 @@ var rights = map[string]right{
 	"readFile":        {5, ""},
 	"createBackup":    {4, `{}`},
 	"getBackup":       {5, ""},
+	"listAudit":       {3, ""},
 }
 
 // operation is an operation as the OpenAPI document describes it.

@@ -136,9 +136,7 @@ func TestBackupFails(t *testing.T) {
 	if left := blobs(t, a); len(left) > 0 {
 		t.Errorf("the failed backup left %q", left)
 	}
-	if !strings.Contains(a.Log.String(), "not permitted to log in") {
-		t.Error("the log does not say why the backup failed")
-	}
+	until(t, "the log says why the backup failed", func() bool { return strings.Contains(a.Log.String(), "not permitted to log in") })
 	execute(t, a, "alter role "+role+" login")
 	backedUp(t, a, a.Create("/backups", `{}`)).Content("status", "completed")
 }

@@ -39,6 +39,7 @@ var messages = map[int]string{
 	404: "Not found",
 	405: "Method not allowed",
 	409: "Conflict",
+	412: "Precondition failed",
 	413: "Payload too large",
 	416: "Range not satisfiable",
 	422: "Validation failed",
@@ -56,6 +57,7 @@ var statuses = map[fault.Kind][]int{
 	fault.Forbidden:       {403, 401},
 	fault.NotFound:        {404, 400},
 	fault.Conflict:        {409, 422, 400},
+	fault.Precondition:    {412, 409, 422, 400},
 	fault.TooLarge:        {413, 400},
 	fault.TooMany:         {429},
 	fault.Unavailable:     {500},
@@ -80,15 +82,25 @@ var encoding = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, 
 
 // write answers with an envelope.
 func write(w http.ResponseWriter, status int, v any) {
+	send(w, status, encode(v))
+}
+
+// encode returns the JSON of an answer.
+func encode(v any) []byte {
 	body, err := json.Marshal(v, encoding, json.Deterministic(true))
 	if err != nil {
 		panic("api: answer: " + err.Error()) // a type of ours that JSON can't hold
 	}
+	return append(body, '\n')
+}
+
+// send answers with JSON.
+func send(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(len(body)+1))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	if _, err := w.Write(append(body, '\n')); err != nil {
+	if _, err := w.Write(body); err != nil {
 		slog.Debug("answer not taken", "error", err) // the client is gone
 	}
 }

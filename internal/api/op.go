@@ -32,6 +32,7 @@ type Operation struct {
 	Errors  []int         // the failure statuses, closed: a failure is written with one of these
 	Wrapped bool          // the answer is an array that holds the envelope, as the specification has it for the list of files
 	Timeout time.Duration // 0 means usual
+	Success int           // 0 means 201 for POST, which creates, and 200 for all else
 }
 
 // The failure statuses that operations share. The specification's ten closed lists are reads, writes and
@@ -92,13 +93,18 @@ type normalizer interface {
 // route is an operation with all that was derived from it.
 type route struct {
 	*Server
-	op       Operation
-	status   int
-	input    reflect.Type
-	params   []param
-	body     *huma.Schema // nil: no JSON body
-	bodyAt   []int
-	upload   bool
+	op     Operation
+	status int
+	input  reflect.Type
+	params []param
+	body   *huma.Schema // nil: no JSON body
+	bodyAt []int
+	upload bool
+	output reflect.Type
+
+	documented *huma.Operation // in the OpenAPI document
+	twin       *route          // reads what this one changes; nil if none does
+
 	run      func(ctx context.Context, p *tenant.Project, input any) (any, error)
 	existing func(ctx context.Context, p *tenant.Project, input any) error // nil: nothing to look for
 }
@@ -131,9 +137,12 @@ func within[I, O any](s *Server, op Operation, handler func(context.Context, *te
 }
 
 func register[I, O any](s *Server, op Operation, run func(context.Context, *tenant.Project, any) (any, error), existing func(context.Context, *tenant.Project, any) error) {
-	rt := &route{Server: s, op: op, status: http.StatusOK, input: reflect.TypeFor[I](), run: run, existing: existing}
-	if op.Method == http.MethodPost && op.ID != "login" {
+	rt := &route{Server: s, op: op, status: http.StatusOK, input: reflect.TypeFor[I](), output: reflect.TypeFor[O](), run: run, existing: existing}
+	if op.Method == http.MethodPost {
 		rt.status = http.StatusCreated
+	}
+	if op.Success != 0 {
+		rt.status = op.Success
 	}
 	if op.Timeout == 0 {
 		rt.op.Timeout = usual
@@ -144,7 +153,7 @@ func register[I, O any](s *Server, op Operation, run func(context.Context, *tena
 		rt.body, rt.bodyAt = s.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
 	}
 	_, rt.upload = reflect.New(rt.input).Interface().(uploading)
-	rt.describe(reflect.TypeFor[O]())
+	rt.describe(rt.output)
 	s.routes = append(s.routes, rt)
 	s.mux.Handle(op.Method+" "+op.Path, rt)
 }
@@ -195,7 +204,10 @@ func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		}
 		return nil, named(err, prefix)
 	}
-	result, err := rt.run(ctx, project, input.Interface())
+	ctx = rt.noted(ctx, r, body)
+	result, err := rt.once(ctx, r, body, func(ctx context.Context) (any, error) {
+		return rt.ifMatch(ctx, r, project, func(ctx context.Context) (any, error) { return rt.run(ctx, project, input.Interface()) })
+	})
 	return result, named(err, prefix)
 }
 
@@ -303,21 +315,31 @@ func unprocessable(faults []fault.Field) error {
 
 // write answers with a result.
 func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
-	if h, ok := result.(http.Handler); ok { // a file
+	if h, ok := result.(http.Handler); ok { // a file, or an answer that was kept
 		h.ServeHTTP(w, r)
 		return
 	}
-	e := envelope{Content: result, Errors: []string{}, Metadata: struct{}{}, Success: true}
-	if a, ok := result.(answer); ok {
-		var header http.Header
-		e.Content, e.Metadata, header = a.parts()
-		for name, values := range header {
-			w.Header()[name] = values
+	answer := rt.render(result)
+	if r.Method == http.MethodGet && answer.Header.Get("Cache-Control") != "no-store" {
+		tag := tagOf(answer.Body)
+		w.Header().Set("ETag", tag)
+		if matches(r.Header.Values("If-None-Match"), tag, true) {
+			w.WriteHeader(http.StatusNotModified)
+			return
 		}
 	}
-	if rt.op.Wrapped {
-		write(w, rt.status, []envelope{e})
-		return
+	answer.ServeHTTP(w, r)
+}
+
+// render makes the answer of a result.
+func (rt *route) render(result any) rendered {
+	e := envelope{Content: result, Errors: []string{}, Metadata: struct{}{}, Success: true}
+	header := http.Header{}
+	if a, ok := result.(answer); ok {
+		e.Content, e.Metadata, header = a.parts()
 	}
-	write(w, rt.status, e)
+	if rt.op.Wrapped {
+		return rendered{rt.status, header, encode([]envelope{e})}
+	}
+	return rendered{rt.status, header, encode(e)}
 }

@@ -102,11 +102,19 @@ func (rt *route) describe(output reflect.Type) {
 		op.Responses["304"] = &huma.Response{Description: "The bytes are those that the client has"}
 		failures = append(slices.Clone(failures), http.StatusRequestedRangeNotSatisfiable)
 	}
-	for _, status := range failures {
-		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: messages[status], Content: map[string]*huma.MediaType{
-			"application/json": {Schema: &huma.Schema{Ref: "#/components/schemas/Failed"}}}}
+	if rt.op.Method == http.MethodGet && rt.readable() {
+		op.Responses["304"] = &huma.Response{Description: "The answer is the one that the client has: its ETag stands in If-None-Match"}
 	}
+	for _, status := range failures {
+		op.Responses[strconv.Itoa(status)] = failureResponse(status)
+	}
+	rt.documented = op
 	rt.openapi.AddOperation(op)
+}
+
+func failureResponse(status int) *huma.Response {
+	return &huma.Response{Description: messages[status], Content: map[string]*huma.MediaType{
+		"application/json": {Schema: &huma.Schema{Ref: "#/components/schemas/Failed"}}}}
 }
 
 func (rt *route) describeSuccess(output reflect.Type) *huma.Response {

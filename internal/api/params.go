@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -15,7 +16,7 @@ import (
 )
 
 // param is a path, query or header parameter of an operation: a field of its input with the tag
-// path, query or header, of type string, int, *string or uuid.UUID.
+// path, query or header, of type string, int, bool, *string, uuid.UUID or time.Time.
 type param struct {
 	in, name string
 	index    []int // nil: judged here, read elsewhere
@@ -98,6 +99,10 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 		check.fail(p.name, "invalid_format", "must be valid UTF-8")
 	case p.schema.Type == huma.TypeInteger:
 		check.checkInteger(p.name, p.schema, text)
+	case p.schema.Type == huma.TypeBoolean:
+		if text != "true" && text != "false" {
+			check.fail(p.name, "invalid_format", "must be true or false")
+		}
 	default:
 		check.checkString(p.name, p.schema, text)
 	}
@@ -107,6 +112,11 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 	switch field.Interface().(type) {
 	case uuid.UUID:
 		field.Set(reflect.ValueOf(uuid.MustParse(text)))
+	case bool:
+		field.SetBool(text == "true")
+	case time.Time:
+		t, _ := time.Parse(time.RFC3339Nano, text) // checked above
+		field.Set(reflect.ValueOf(t))
 	case int:
 		n, _ := strconv.Atoi(text) // checked above
 		field.SetInt(int64(n))

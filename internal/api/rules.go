@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -180,6 +181,8 @@ func (r *rules) checkString(path string, s *huma.Schema, text string) {
 		r.fail(path, "too_short", "must be at least %d characters", *s.MinLength)
 	case s.MaxLength != nil && length > *s.MaxLength:
 		r.fail(path, "too_long", "must be at most %d characters", *s.MaxLength)
+	case s.Format == "date-time" && !isMoment(text):
+		r.fail(path, "invalid_format", "must be a moment such as 2026-11-21T05:20:00Z")
 	case s.Format == "uuid" && !isUUID(text):
 		r.fail(path, "invalid_format", "must be a UUID")
 	case len(s.Enum) > 0 && !slices.Contains(s.Enum, any(text)):
@@ -235,4 +238,10 @@ func list(values []any) string {
 // isUUID reports whether text is a UUID in its usual spelling, and in no other that parsers take.
 func isUUID(text string) bool {
 	return len(text) == 36 && uuid.Validate(text) == nil
+}
+
+// isMoment reports whether text is a time as RFC 3339 has it.
+func isMoment(text string) bool {
+	_, err := time.Parse(time.RFC3339Nano, text)
+	return err == nil
 }

@@ -34,6 +34,8 @@ type Config struct {
 	Lifecycle  tenant.Lifecycle
 	Jobs       *job.Queue
 	PublicURL  string // without a slash at its end
+	AuditKey   []byte // of the entries of the audit log
+	AnswerKey  []byte // seals the answers that are kept for an Idempotency-Key
 	SetupToken string // what makes the first user the administrator, from anywhere
 	SignUp     bool   // whether strangers may create a user
 	RateLimit  bool
@@ -50,6 +52,8 @@ type Server struct {
 	lifecycle  tenant.Lifecycle
 	jobs       *job.Queue
 	publicURL  string
+	auditKey   []byte
+	answerKey  []byte
 	setupToken string
 	signUp     bool
 	rateLimit  bool
@@ -64,7 +68,7 @@ type Server struct {
 // New returns the API with all its operations.
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords, lifecycle: c.Lifecycle, jobs: c.Jobs,
-		publicURL: c.PublicURL, setupToken: c.SetupToken, signUp: c.SignUp, rateLimit: c.RateLimit, log: c.Log, mux: http.NewServeMux()}
+		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, signUp: c.SignUp, rateLimit: c.RateLimit, log: c.Log, mux: http.NewServeMux()}
 	s.SetKeyring(c.Keyring)
 	s.openapi, s.registry = newOpenAPI()
 	s.registerUsers()
@@ -76,6 +80,8 @@ func New(c Config) *Server {
 	s.registerContainers()
 	s.registerFiles()
 	s.registerBackups()
+	s.registerAudit()
+	s.pair()
 	return s
 }
 

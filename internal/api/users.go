@@ -116,7 +116,7 @@ func (s *Server) mayClaim(ctx context.Context, setupToken string) bool {
 }
 
 var login = Operation{
-	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: anyone, Errors: []int{400, 401, 429, 500},
+	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: anyone, Errors: []int{400, 401, 429, 500}, Success: http.StatusOK,
 	Notes: "The token is in the metadata and in the answer's Authorization header.",
 }
 

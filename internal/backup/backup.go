@@ -65,8 +65,9 @@ func (m *Maker) Make(ctx context.Context, id uuid.UUID) error {
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
+	// Failed means that nothing is left of it, so the status comes last.
 	return errors.Join(fmt.Errorf("backup %s: %w", id, err),
-		m.Store.FailBackup(after, id, reason(ctx, err)), m.Blobs.Delete(after, Key(b.ProjectUUID, id)))
+		m.Blobs.Delete(after, Key(b.ProjectUUID, id)), m.Store.FailBackup(after, id, reason(ctx, err)))
 }
 
 // reason says in words for the user why a backup failed.

@@ -10,9 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"socle/internal/audit"
 	"socle/internal/password"
 	"socle/internal/platform"
 	"socle/internal/server"
+	"socle/internal/token"
 )
 
 func admin(e environment) *cobra.Command {
@@ -92,5 +94,6 @@ func (e environment) withDatabase(cmd *cobra.Command, f func(ctx context.Context
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(cmd.Context(), d, c.PasswordMin, secret), d.Close(context.WithoutCancel(cmd.Context())))
+	ctx := audit.Begin(cmd.Context(), token.Derive(secret, audit.KeyPurpose), audit.Entry{Action: cmd.CommandPath()})
+	return errors.Join(f(ctx, d, c.PasswordMin, secret), d.Close(context.WithoutCancel(cmd.Context())))
 }

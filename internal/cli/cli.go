@@ -33,7 +33,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 	env := environment{environ: environ}
-	root.AddCommand(serve(env), migrate(env), admin(env), doctor(env), rest(env), openapi(), version())
+	root.AddCommand(serve(env), migrate(env), admin(env), auditLog(env), doctor(env), rest(env), openapi(), version())
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0

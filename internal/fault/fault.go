@@ -24,6 +24,7 @@ const (
 	Forbidden                   // 403: we know who asks, and their role is too low
 	NotFound                    // 404: there is no such thing for this caller
 	Conflict                    // 409: another thing is in the way
+	Precondition                // 412: the thing is not in the state that the client counts on
 	TooLarge                    // 413
 	TooMany                     // 429: later, after RetryAfter
 	Unavailable                 // 503: something that we need does not answer
@@ -32,7 +33,7 @@ const (
 var codes = [...]string{
 	Internal: "internal", Invalid: "invalid_value", Unprocessable: "invalid_value",
 	Unauthenticated: "unauthenticated", Forbidden: "forbidden", NotFound: "not_found",
-	Conflict: "already_exists", TooLarge: "too_large", TooMany: "rate_limited", Unavailable: "unavailable",
+	Conflict: "already_exists", Precondition: "changed", TooLarge: "too_large", TooMany: "rate_limited", Unavailable: "unavailable",
 }
 
 // Error is a failure that its caller may tell the client about.

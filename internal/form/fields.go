@@ -37,7 +37,7 @@ const (
 func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields []FieldInput) ([]Field, error) {
 	definitions, broken := define(fields)
 	var created []Field
-	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		// The form's lock keeps the positions apart of fields that are added at the same moment.
 		if _, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from forms.forms where uuid = @form for no key update`,
 			pgx.StrictNamedArgs{"form": form}); err != nil {
@@ -115,7 +115,7 @@ func GetField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Fi
 // NotFound if there is no such field in this form, and with Unprocessable on every member that breaks a rule.
 func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
 	var updated Field
-	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		found, err := pg.One[Field](ctx, tx, `
 			select `+fieldColumns+` from forms.fields where uuid = @field and form_uuid = @form for no key update`,
 			pgx.StrictNamedArgs{"field": field, "form": form})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/pg"
 	"socle/internal/tenant"
@@ -58,11 +59,14 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 	if err := n.Check(); err != nil {
 		return Form{}, err
 	}
-	return pg.One[Form](ctx, p.Trusted(), `
+	return tenant.Change(ctx, p, func(tx pgx.Tx) (Form, error) {
+		audit.CreatedUUID(ctx, id)
+		return pg.One[Form](ctx, tx, `
 		insert into forms.forms (uuid, name, description, created_by, updated_by)
 		values (@id, @name, nullif(@description, ''), @user, @user)
 		returning `+formColumns,
-		pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description, "user": user})
+			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description, "user": user})
+	})
 }
 
 // GetForm returns a form of project p. It fails with NotFound if there is none.

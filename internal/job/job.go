@@ -118,7 +118,7 @@ func (q *Queue) Tidy(ctx context.Context) error {
 // Sweep removes what nobody needs any more: the bytes of uploads that were cut off, and counts of attempts.
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
-	errs := []error{err, q.Store.ForgetAttempts(ctx)}
+	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx)}
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range projects {

@@ -18,7 +18,8 @@ import (
 var levels = [][]string{
 	{"internal/fault", "internal/config"},
 	{"internal/token", "internal/password", "internal/pg", "internal/blob", "internal/httpx", "internal/pgserver"},
-	{"internal/schema", "internal/platform", "internal/rest/query", "internal/rest/catalog"},
+	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},
+	{"internal/schema", "internal/platform"},
 	{"internal/tenant", "internal/rest/plan"},
 	{"internal/form", "internal/object", "internal/backup", "internal/rest"},
 	{"internal/job"},

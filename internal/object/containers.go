@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/pg"
 	"socle/internal/tenant"
@@ -81,12 +82,15 @@ func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n N
 	if err != nil {
 		return Container{}, err
 	}
-	c, err := pg.One[Container](ctx, p.Trusted(), `
+	c, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
+		audit.CreatedUUID(ctx, id)
+		return pg.One[Container](ctx, tx, `
 		insert into storage.containers (uuid, name, description, is_public, max_file_size, created_by, updated_by)
 		values (@id, @name, @description, @public, @max, @user, @user)
 		returning `+containerColumns,
-		pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description,
-			"public": n.IsPublic, "max": size, "user": user})
+			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description,
+				"public": n.IsPublic, "max": size, "user": user})
+	})
 	return c, containerTaken(err)
 }
 
@@ -100,15 +104,17 @@ func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID,
 		}
 		return Container{}, broken
 	}
-	c, err := pg.One[Container](ctx, p.Trusted(), `
+	c, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
+		return pg.One[Container](ctx, tx, `
 		update storage.containers
 		set name = coalesce(@name, name), description = coalesce(@description, description),
 		    is_public = coalesce(@public, is_public), max_file_size = coalesce(@max, max_file_size),
 		    updated_by = @user, updated_at = now()
 		where uuid = @id
 		returning `+containerColumns,
-		pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": u.Name, "description": u.Description,
-			"public": u.IsPublic, "max": u.MaxFileSize, "user": user})
+			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": u.Name, "description": u.Description,
+				"public": u.IsPublic, "max": u.MaxFileSize, "user": user})
+	})
 	return c, containerTaken(err)
 }
 

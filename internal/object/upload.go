@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/audit"
 	"socle/internal/blob"
 	"socle/internal/fault"
 	"socle/internal/pg"
@@ -136,7 +137,8 @@ func (u *upload) receive(ctx context.Context, n NewFile, limit int64) error {
 // commit makes the file, if the container is still there and still takes it.
 func (u *upload) commit(ctx context.Context) (File, error) {
 	var file File
-	err := pg.InTx(ctx, u.project.Trusted(), func(tx pgx.Tx) error {
+	err := u.project.InTx(ctx, func(tx pgx.Tx) error {
+		audit.CreatedUUID(ctx, u.file.UUID)
 		noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": u.blob})
 		if err != nil {

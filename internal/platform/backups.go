@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/pg"
 )
@@ -29,6 +30,7 @@ func (s *Store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Back
 	if err != nil {
 		return Backup{}, err
 	}
+	audit.CreatedUUID(ctx, id)
 	b, err := pg.One[Backup](ctx, s.q, `
 		insert into platform.backups (uuid, project_uuid, created_by) values (@id, @project, @user)
 		returning`+backupColumns, pgx.StrictNamedArgs{"id": id, "project": project, "user": user})

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"socle/internal/audit"
 	"socle/internal/pg"
 )
 
@@ -43,10 +44,29 @@ type Store struct {
 // New returns the store of the database that pool connects to.
 func New(pool *pgxpool.Pool) *Store { return &Store{q: pool, b: pool} }
 
-// InTx runs f in a transaction, see [pg.InTx].
+// InTx runs f in a transaction that the audit log has an entry of, see [audit.Write].
 func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
-	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error { return f(&Store{q: tx, b: tx, tx: tx}) })
+	return audit.Write(ctx, s.b, func(tx pgx.Tx) error { return f(&Store{q: tx, b: tx, tx: tx}) })
 }
+
+// change is [Store.InTx] for what returns what it changed.
+func change[T any](ctx context.Context, s *Store, f func(tx *Store) (T, error)) (T, error) {
+	var changed T
+	err := s.InTx(ctx, func(tx *Store) error {
+		var err error
+		changed, err = f(tx)
+		return err
+	})
+	return changed, err
+}
+
+// Audit returns a page of the platform's audit log, and how many entries the filter chooses in all.
+func (s *Store) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audit.Recorded, int64, error) {
+	return audit.List(ctx, s.q, f, page)
+}
+
+// AuditHead returns the end of the platform's audit log.
+func (s *Store) AuditHead(ctx context.Context) (audit.Head, error) { return audit.HeadOf(ctx, s.q) }
 
 // Tx returns the transaction that the store is in, for jobs that are enqueued in it; nil outside of one.
 func (s *Store) Tx() pgx.Tx { return s.tx }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/pg"
 	"socle/internal/token"
@@ -45,13 +46,16 @@ func (s *Store) CreateProjectKey(ctx context.Context, project, user uuid.UUID, n
 		prefix = token.SecretPrefix
 	}
 	key := token.NewAPIKey(prefix)
-	made, err := pg.One[ProjectKey](ctx, s.q, `
+	made, err := change(ctx, s, func(tx *Store) (ProjectKey, error) {
+		audit.CreatedUUID(ctx, id)
+		return pg.One[ProjectKey](ctx, tx.q, `
 		insert into platform.project_keys (uuid, project_uuid, name, kind, hint, hash, created_by)
 		select @id, @project, @name, @kind, @hint, @hash, @user
 		where (select count(*) from platform.project_keys where project_uuid = @project) < @max::bigint
 		returning`+projectKeyColumns,
-		pgx.StrictNamedArgs{"id": id, "project": project, "name": name, "kind": kind,
-			"hint": key[:len(prefix)+hintRandom], "hash": token.Hash(key), "user": user, "max": maxKeys})
+			pgx.StrictNamedArgs{"id": id, "project": project, "name": name, "kind": kind,
+				"hint": key[:len(prefix)+hintRandom], "hash": token.Hash(key), "user": user, "max": maxKeys})
+	})
 	switch {
 	case pg.Violates(err, "project_keys_name_key"):
 		return made, "", fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another key of the project").Because(err)
@@ -75,9 +79,11 @@ func (s *Store) ListProjectKeys(ctx context.Context, project uuid.UUID, page pg.
 
 // DeleteProjectKey revokes a key: within seconds no server takes it any more. It fails with NotFound if there is none.
 func (s *Store) DeleteProjectKey(ctx context.Context, project, id uuid.UUID) (ProjectKey, error) {
-	return pg.One[ProjectKey](ctx, s.q, `
+	return change(ctx, s, func(tx *Store) (ProjectKey, error) {
+		return pg.One[ProjectKey](ctx, tx.q, `
 		delete from platform.project_keys where uuid = @id and project_uuid = @project
 		returning`+projectKeyColumns, pgx.StrictNamedArgs{"id": id, "project": project})
+	})
 }
 
 // ProjectKeyKind returns the kind of a key of a project that can be used. It fails with NotFound if it is none.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/pg"
 )
@@ -95,10 +96,14 @@ func (s *Store) ListProjects(ctx context.Context, user uuid.UUID, page pg.Page) 
 // ActivateProject says that a project's database is there, and with which migration.
 // It fails with NotFound if the project is not being created any more.
 func (s *Store) ActivateProject(ctx context.Context, id uuid.UUID, version int64) (Project, error) {
-	return pg.One[Project](ctx, s.q, `
+	return change(ctx, s, func(tx *Store) (Project, error) {
+		audit.CreatedUUID(ctx, id)
+		audit.In(ctx, id)
+		return pg.One[Project](ctx, tx.q, `
 		update platform.projects p set status = 'active', schema_version = @version, updated_at = now()
 		where uuid = @id and status in ('creating', 'active')
 		returning`+projectColumns, pgx.StrictNamedArgs{"id": id, "version": version})
+	})
 }
 
 // DeletingProject says that a project is going: from now on nobody can use it.

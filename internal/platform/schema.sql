@@ -32,6 +32,20 @@ CREATE TABLE platform.forms (
 
 COMMENT ON TABLE platform.forms IS 'where a form lives: requests name a form without naming its project';
 
+CREATE TABLE platform.idempotency (
+    key bytea NOT NULL,
+    fingerprint bytea NOT NULL,
+    status smallint,
+    answer bytea,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON COLUMN platform.idempotency.key IS 'hash of who asks, what for, and under which Idempotency-Key';
+
+COMMENT ON COLUMN platform.idempotency.fingerprint IS 'hash of the body';
+
+COMMENT ON COLUMN platform.idempotency.status IS 'null while the request is under way';
+
 CREATE TABLE platform.instance (
     one boolean DEFAULT true NOT NULL,
     administrator_uuid uuid,
@@ -152,6 +166,9 @@ ALTER TABLE ONLY platform.backups
 ALTER TABLE ONLY platform.forms
     ADD CONSTRAINT forms_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY platform.idempotency
+    ADD CONSTRAINT idempotency_pkey PRIMARY KEY (key);
+
 ALTER TABLE ONLY platform.instance
     ADD CONSTRAINT instance_pkey PRIMARY KEY (one);
 
@@ -198,6 +215,8 @@ CREATE UNIQUE INDEX backups_one_at_a_time ON platform.backups USING btree (proje
 CREATE INDEX backups_running ON platform.backups USING btree (heartbeat_at) WHERE (status = 'running'::text);
 
 CREATE INDEX forms_project ON platform.forms USING btree (project_uuid);
+
+CREATE INDEX idempotency_created ON platform.idempotency USING btree (created_at);
 
 CREATE INDEX members_user ON platform.members USING btree (user_uuid);
 

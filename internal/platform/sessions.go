@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/pg"
 )
@@ -20,13 +21,16 @@ func (s *Store) CreateSession(ctx context.Context, user uuid.UUID, passwordHash 
 	if err != nil {
 		return id, err
 	}
-	n, err := pg.Exec(ctx, s.q, `
+	audit.By(ctx, user)
+	n, err := change(ctx, s, func(tx *Store) (int64, error) {
+		return pg.Exec(ctx, tx.q, `
 		with over as (delete from platform.sessions where user_uuid = @user and expires_at < now())
 		insert into platform.sessions (uuid, user_uuid, refresh_hash, expires_at)
 		select @id, u.uuid, @refresh, @expires from platform.users u
 		where u.uuid = @user and u.password_hash = @password and u.status = 'active'
 		for share`,
-		pgx.StrictNamedArgs{"id": id, "user": user, "password": passwordHash, "refresh": refreshHash, "expires": expires})
+			pgx.StrictNamedArgs{"id": id, "user": user, "password": passwordHash, "refresh": refreshHash, "expires": expires})
+	})
 	if err == nil && n == 0 {
 		err = fault.New(fault.Unauthenticated, "the password was changed").WithCode("invalid_credentials")
 	}

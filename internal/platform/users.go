@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/text/unicode/norm"
 
+	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/pg"
 )
@@ -93,6 +94,7 @@ func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
 	}
 	var user User
 	err = s.InTx(ctx, func(tx *Store) error {
+		audit.CreatedUUID(ctx, id)
 		administrator, err := tx.claim(ctx, id, n.Claim)
 		if err != nil {
 			return err

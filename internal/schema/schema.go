@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/pg"
 )
@@ -44,13 +45,13 @@ const settle = `
 // errMoved says that a name led elsewhere, or nowhere, by the time that what it named was locked.
 var errMoved = errors.New("renamed or dropped at the same time")
 
-// change runs f in a transaction of the project's owner, within a time of ours that no setting of the owner's
+// change runs f in a transaction of the project's owner that the audit log has an entry of, within a time of ours that no setting of the owner's
 // lifts. It fails with Conflict, code busy, if a lock can't be had, and with Unprocessable, code timeout, if
 // the time is over.
 func change(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context, tx pgx.Tx) error) error {
 	bounded, cancel := context.WithTimeout(ctx, changeTime)
 	defer cancel()
-	return pg.InTx(bounded, owner, func(tx pgx.Tx) error {
+	return audit.Write(bounded, owner, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(bounded, settle); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"socle/internal/api"
+	"socle/internal/audit"
 	"socle/internal/backup"
 	"socle/internal/blob"
 	"socle/internal/config"
@@ -117,6 +118,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	setup := hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16])
 	s.api = api.New(api.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
+		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
 		SignUp: c.SignUp, RateLimit: c.RateLimit, Log: s.log})
 	if err := lifecycle.Finish(ctx); err != nil {
 		s.log.Error("finish what was interrupted", "error", err) // tried again every few seconds; the other projects work

@@ -59,7 +59,12 @@ func (l Lifecycle) undo(ctx context.Context, id, user uuid.UUID) error {
 
 // Delete removes a project and all that belongs to it. It fails with NotFound if there is none.
 func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
-	p, err := l.Store.DeletingProject(ctx, id, user)
+	var p platform.Project
+	err := l.Store.InTx(ctx, func(tx *platform.Store) error {
+		var err error
+		p, err = tx.DeletingProject(ctx, id, user)
+		return err
+	})
 	if err != nil {
 		return p, err
 	}

@@ -1,11 +1,15 @@
 package tenant
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/audit"
 )
 
 // Project is an open project: the way to its database. Its pools are opened at first use, closed when
@@ -23,6 +27,22 @@ type Project struct {
 // Trusted returns the pool of the platform's login in the project's database.
 // Only statements that Socle wrote run on it, and only on the platform's own schemas and the catalogue.
 func (p *Project) Trusted() *pgxpool.Pool { return p.pool(trusted) }
+
+// InTx runs f in a transaction of the platform's login that the project's audit log has an entry of, see [audit.Write].
+func (p *Project) InTx(ctx context.Context, f func(tx pgx.Tx) error) error {
+	return audit.Write(ctx, p.Trusted(), f)
+}
+
+// Change is [Project.InTx] for what returns what it changed.
+func Change[T any](ctx context.Context, p *Project, f func(tx pgx.Tx) (T, error)) (T, error) {
+	var changed T
+	err := p.InTx(ctx, func(tx pgx.Tx) error {
+		var err error
+		changed, err = f(tx)
+		return err
+	})
+	return changed, err
+}
 
 // Owner returns the pool of the project's owner: DDL, and whatever else a user shaped, runs on it.
 // A connection is cleaned of what such a statement left in its session before the next one gets it.

@@ -8,6 +8,21 @@ CREATE SCHEMA socle;
 
 CREATE SCHEMA storage;
 
+CREATE FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if session_user <> current_database() || '_owner' and not (select rolsuper from pg_roles where rolname = session_user) then
+		raise insufficient_privilege using message = 'the audit log is written by the platform';
+	end if;
+	insert into socle.audit (seq, entry, hash) values (new_seq, new_entry, new_hash);
+	update socle.audit_head set seq = new_seq, hash = new_hash where seq = new_seq - 1;
+	if not found then
+		raise exception 'entry % does not follow the last one', new_seq;
+	end if;
+end $$;
+
 CREATE FUNCTION socle.close_new_tables() RETURNS event_trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -23,6 +38,17 @@ begin
 	loop
 		execute format('alter table %I.%I enable row level security', made.nspname, made.relname);
 	end loop;
+end $$;
+
+CREATE FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if session_user <> current_database() || '_owner' and not (select rolsuper from pg_roles where rolname = session_user) then
+		raise insufficient_privilege using message = 'the audit log is written by the platform';
+	end if;
+	select h.log, h.seq, h.hash into strict log, seq, hash from socle.audit_head h for update;
 end $$;
 
 CREATE FUNCTION socle.refuse_extensions() RETURNS event_trigger
@@ -87,6 +113,23 @@ CREATE TABLE forms.forms (
 COMMENT ON TABLE forms.forms IS 'the platform database knows in which project a form lives';
 
 COMMENT ON COLUMN forms.forms.created_by IS 'a user of the platform database';
+
+CREATE TABLE socle.audit (
+    seq bigint NOT NULL,
+    entry text NOT NULL,
+    hash bytea NOT NULL
+);
+
+COMMENT ON COLUMN socle.audit.entry IS 'a JSON object, as text: the hash is of its bytes';
+
+CREATE TABLE socle.audit_head (
+    log text NOT NULL,
+    seq bigint NOT NULL,
+    hash bytea NOT NULL,
+    CONSTRAINT audit_head_log CHECK ((log = 'project'::text))
+);
+
+COMMENT ON TABLE socle.audit_head IS 'the last entry; its lock puts those that write at one time in order';
 
 CREATE TABLE socle.migrations (
     id integer NOT NULL,
@@ -155,6 +198,12 @@ ALTER TABLE ONLY forms.fields
 ALTER TABLE ONLY forms.forms
     ADD CONSTRAINT forms_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY socle.audit_head
+    ADD CONSTRAINT audit_head_pkey PRIMARY KEY (log);
+
+ALTER TABLE ONLY socle.audit
+    ADD CONSTRAINT audit_pkey PRIMARY KEY (seq);
+
 ALTER TABLE ONLY socle.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (id);
 
@@ -176,6 +225,12 @@ ALTER TABLE ONLY storage.files
 ALTER TABLE ONLY storage.uploads
     ADD CONSTRAINT uploads_pkey PRIMARY KEY (blob_uuid);
 
+CREATE INDEX audit_at ON socle.audit USING btree ((((entry)::jsonb ->> 'at'::text)));
+
+CREATE UNIQUE INDEX audit_key ON socle.audit USING btree ((((entry)::jsonb ->> 'key'::text))) WHERE (((entry)::jsonb ->> 'key'::text) IS NOT NULL);
+
+COMMENT ON INDEX socle.audit_key IS 'what was asked for under an Idempotency-Key happens once';
+
 CREATE INDEX files_created_at ON storage.files USING btree (container_uuid, created_at, uuid);
 
 CREATE INDEX uploads_started_at ON storage.uploads USING btree (started_at);
@@ -190,8 +245,14 @@ ALTER TABLE forms.fields ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE forms.forms ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE socle.audit ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.audit_head ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE storage.containers ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.files ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.uploads ENABLE ROW LEVEL SECURITY;
+
+GRANT USAGE ON SCHEMA socle TO PUBLIC;

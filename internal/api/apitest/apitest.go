@@ -36,6 +36,7 @@ type API struct {
 	Log     *Log
 	doc     *document
 	counter *int
+	changes *changes
 
 	Token        string // of the user; "" for nobody
 	User         string // UUID
@@ -92,12 +93,13 @@ func Start(t testing.TB, c config.Config) *API {
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Run(ctx) }()
-	a := &API{t: t, Server: s, URL: s.URL, Config: c, Log: log, counter: new(int)}
+	a := &API{t: t, Server: s, URL: s.URL, Config: c, Log: log, counter: new(int), changes: &changes{}}
 	t.Cleanup(func() {
 		stop()
 		if err := <-stopped; err != nil && !t.Failed() {
 			t.Errorf("stop: %v", err)
 		}
+		a.changes.check(a)
 		a.dropProjects()
 		if t.Failed() {
 			t.Logf("the server's log:\n%s", log.String())
@@ -107,23 +109,35 @@ func Start(t testing.TB, c config.Config) *API {
 	return a
 }
 
-// dropProjects removes the databases that the test's server has made, which live on the cluster of all tests.
-func (a *API) dropProjects() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+// projects returns the names of the databases that the test's server has made.
+func (a *API) projects(ctx context.Context) []string {
 	conn, err := pgx.Connect(ctx, string(a.Config.DatabaseURL))
 	if err != nil {
-		return // the test has taken the database away itself
+		return nil // the test has taken the database away itself
 	}
 	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, `select 'socle_' || replace(uuid::text, '-', '') from platform.projects`)
+	rows, err := conn.Query(ctx, `
+		select datname from pg_database d join platform.projects p on datname = 'socle_' || replace(p.uuid::text, '-', '')`)
 	if err != nil {
-		return
+		return nil
 	}
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
+		return nil
+	}
+	return names
+}
+
+// dropProjects removes those databases, which live on the cluster of all tests.
+func (a *API) dropProjects() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	names := a.projects(ctx)
+	conn, err := pgx.Connect(ctx, string(a.Config.DatabaseURL))
+	if err != nil {
 		return
 	}
+	defer conn.Close(ctx)
 	for _, name := range names {
 		if _, err := conn.Exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)"); err != nil {
 			a.t.Logf("drop %s: %v", name, err)
@@ -309,5 +323,6 @@ func (a *API) Do(r *http.Request) *Reply {
 		}
 	}
 	a.doc.check(a.t, r, reply)
+	a.changes.note(reply, r.Method)
 	return reply
 }

@@ -3,6 +3,7 @@ package apitest
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,15 @@ func (r *Reply) Want(status int) *Reply {
 func (r *Reply) Content(member string, want any) *Reply {
 	r.t.Helper()
 	r.equal("content."+member, r.Get(member), want)
+	return r
+}
+
+// Total fails the test unless a list has that many items in all.
+func (r *Reply) Total(want int) *Reply {
+	r.t.Helper()
+	if got := fmt.Sprint(r.Metadata("total")); got != strconv.Itoa(want) {
+		r.t.Errorf("%s: got a total of %s, want %d", r.request, got, want)
+	}
 	return r
 }
 

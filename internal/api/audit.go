@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/audit"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerAudit() {
+	within(s, listAudit, s.listAudit, nil)
+}
+
+var listAudit = Operation{
+	ID: "listAudit", Method: "GET", Path: "/projects/{projectUUID}/audit", Summary: "List what was changed in a project",
+	Access: projectInPath(platform.Admin), Errors: reading,
+	Notes: "Every change by whom, when, from where, to what. A project has two logs: `data` of what is in its own database, which a backup takes along, and `platform` of " +
+		"what the platform keeps about it, such as keys and backups. Each is a chain of keyed hashes, which `socle audit verify` checks.",
+}
+
+type listAuditInput struct {
+	PageQuery
+	Sort    string    `query:"sort" enum:"seq" default:"seq"`
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	Log     string    `query:"log" enum:"data,platform" default:"data"`
+	AuditFilter
+}
+
+// AuditFilter is embedded in the input of a list of audit entries.
+type AuditFilter struct {
+	Actor  string    `query:"actor" maxLength:"36" doc:"UUID of a user."`
+	Action string    `query:"action" maxLength:"63" doc:"An operation's id."`
+	From   time.Time `query:"from" format:"date-time"`
+	To     time.Time `query:"to" format:"date-time" doc:"The first moment that is not listed."`
+}
+
+func (f AuditFilter) filter() audit.Filter {
+	return audit.Filter{Actor: f.Actor, Action: f.Action, From: f.From, To: f.To}
+}
+
+func (s *Server) listAudit(ctx context.Context, p *tenant.Project, in *listAuditInput) (Answer[[]audit.Recorded, PageMetadata], error) {
+	page, filter := in.by(in.Sort), in.filter()
+	if in.Log == "data" {
+		entries, total, err := audit.List(ctx, p.Trusted(), filter, page)
+		return listOf(entries, page, total), err
+	}
+	filter.Project = p.UUID.String()
+	entries, total, err := s.platform.Audit(ctx, filter, page)
+	return listOf(entries, page, total), err
+}

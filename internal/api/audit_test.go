@@ -1,0 +1,144 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"socle/internal/api/apitest"
+)
+
+func TestListAudit(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	f := furnish(t, a)
+	log := "/projects/" + a.Project + "/audit"
+	admin := a.Member(3)
+	admin.Put("/containers/"+f.container, `{"description": "of an admin", "isPublic": true, "odd": 1}`).Want(200)
+	r := a.Get(log + "?order=desc&limit=1").Want(200)
+	for member, want := range map[string]string{"action": "updateContainer", "actor": admin.User, "client": "127.0.0.1",
+		"target": "/containers/" + f.container, "project": a.Project} {
+		if got := r.Get("0." + member); got != want {
+			t.Errorf("%s: got %v, want %q", member, got, want)
+		}
+	}
+	if body := string(r.Body); strings.Contains(body, "of an admin") || !strings.Contains(body, `"fields":["description"]`) {
+		t.Errorf("got %s", body)
+	}
+	a.Get(log+"?action=createContainer").Want(200).Content("0.created", f.container)
+	a.Get(log + "?actor=" + admin.User).Want(200).Total(1)
+	a.Get(log + "?from=2999-01-01T00:00:00Z").Want(200).Total(0)
+	a.Get(log + "?to=2999-01-01T00:00:00Z&action=createTable").Want(200).Total(1)
+	a.Get(log+"?log=platform").Want(200).Content("0.action", "createProject").Content("0.created", a.Project)
+	a.Get(log + "?from=yesterday").Want(400)
+	a.Get(log + "?log=other").Want(400)
+	a.Member(4).Get(log).Want(403)
+	a.Stranger().Get(log).Want(404)
+}
+
+// TestNothingChangedNothingNoted: what was refused, or undone, leaves no entry.
+func TestNothingChangedNothingNoted(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.Post("/containers", `{"name": "once"}`).Want(201)
+	before := query[int64](t, a, "select seq from socle.audit_head")
+	a.Post("/containers", `{"name": "once"}`).Want(409)
+	a.Post("/containers", `{"name": ""}`).Want(422)
+	a.Get("/tables").Want(200)
+	a.Put("/tables/absent/rename", `{"name": "other"}`).Want(400)
+	if after := query[int64](t, a, "select seq from socle.audit_head"); after != before {
+		t.Errorf("the log went from %d to %d", before, after)
+	}
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	send := func(who *apitest.API, key, body string) *apitest.Reply {
+		return who.Send("POST", "/forms", body, "Idempotency-Key: "+key)
+	}
+	first := send(a, "one", `{"name": "Once"}`).Want(201)
+	again := send(a, "one", `{"name": "Once"}`).Want(201)
+	if got, want := string(again.Body), string(first.Body); got != want || again.Header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	send(a, "one", `{"name": "Other"}`).Want(422).Code("idempotency_key_reused")
+	send(a, "two", `{"name": "Once"}`).Want(201)
+	send(a.Member(4), "one", `{"name": "Theirs"}`).Want(201)
+	send(a, "three", `{"name": ""}`).Want(422)
+	send(a, "three", `{"name": "Mended"}`).Want(201)
+	send(a, strings.Repeat("k", 256), `{"name": "Long"}`).Want(400)
+	if got := query[int](t, a, "select count(*) from forms.forms"); got != 4 {
+		t.Errorf("there are %d forms, want 4", got)
+	}
+	a.Nobody().Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: one").Want(401)
+}
+
+// TestIdempotencyKeyAtOnce: of many equal requests one is carried out; the others get its answer or are told to wait.
+func TestIdempotencyKeyAtOnce(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	counts := atOnce(20, func(int) *apitest.Reply {
+		return a.Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: same")
+	})
+	if counts[201]+counts[422] != 20 || counts[201] == 0 {
+		t.Errorf("got %v", counts)
+	}
+	if got := query[int](t, a, "select count(*) from forms.forms"); got != 1 {
+		t.Errorf("there are %d forms, want 1", got)
+	}
+}
+
+// TestAnswerLost: a server that died after the change and before its answer was kept. Whoever repeats the request does not do it twice.
+func TestAnswerLost(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	send := func() *apitest.Reply {
+		return a.Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: lost")
+	}
+	send().Want(201)
+	a.Exec(`update platform.idempotency set status = null, answer = null`)
+	send().Want(422).Code("in_progress")
+	a.Exec(`update platform.idempotency set created_at = now() - interval '2 minutes'`)
+	send().Want(422).Code("already_done")
+	if got := query[int](t, a, "select count(*) from forms.forms"); got != 1 {
+		t.Errorf("there are %d forms, want 1", got)
+	}
+}
+
+// TestKeptSecrets: an answer that shows a key is kept so that the database alone does not reveal it.
+func TestKeptSecrets(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	send := func() string {
+		return a.Send("POST", "/projects/"+a.Project+"/keys", `{"name": "k", "kind": "secret"}`, "Idempotency-Key: k").Want(201).Metadata("key").(string)
+	}
+	key := send()
+	if again := send(); again != key {
+		t.Errorf("got %s, want %s", again, key)
+	}
+	a.Exec(`do $$ begin assert (select bool_and(position('` + key + `'::bytea in answer) = 0) from platform.idempotency); end $$`)
+}
+
+func TestETag(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	tag := a.Get("/tables").Want(200).Header.Get("ETag")
+	if r := a.Send("GET", "/tables", "", `If-None-Match: "other", W/`+tag).Want(304); len(r.Body) > 0 {
+		t.Errorf("304 with a body %q", r.Body)
+	}
+	a.CreateTable("orders")
+	a.Send("GET", "/tables", "", "If-None-Match: "+tag).Want(200)
+	a.Send("PUT", "/tables/orders/rename", `{"name": "sales"}`, "If-Match: "+tag).Want(400)
+}
+
+func TestIfMatch(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	path := "/projects/" + a.CreateProject("short-lived")
+	stale := a.Get(path).Want(200).Header.Get("ETag")
+	a.Exec(`update platform.projects set description = 'other'`)
+	a.Send("DELETE", path, "", "If-Match: "+stale).Want(412).Code("changed")
+	a.Send("DELETE", path, "", `If-Match: W/`+a.Get(path).Want(200).Header.Get("ETag")).Want(412) // weak ones don't count
+	a.Send("DELETE", path, "", `If-Match: "old", `+a.Get(path).Want(200).Header.Get("ETag")).Want(200)
+	a.Send("DELETE", path, "", `If-Match: *`).Want(404)
+}

@@ -1,0 +1,158 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"socle/internal/audit"
+	"socle/internal/fault"
+	"socle/internal/httpx"
+	"socle/internal/platform"
+	"socle/internal/token"
+)
+
+const (
+	keyHeader   = "Idempotency-Key"
+	maxKey      = 255 // bytes
+	keyTakeOver = time.Minute
+)
+
+// rendered is an answer as it goes to the client.
+type rendered struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// ServeHTTP writes the answer.
+func (a rendered) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	for name, values := range a.Header {
+		w.Header()[name] = values
+	}
+	send(w, a.Status, a.Body)
+}
+
+// noted returns a context in which a change that the request makes is noted in the audit log.
+func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.Context {
+	if rt.op.Method == http.MethodGet {
+		return ctx
+	}
+	c, known := caller(ctx), httpx.From(ctx)
+	e := audit.Entry{Action: rt.op.ID, Client: known.Client.String(), Request: known.ID, Target: r.URL.Path, Fields: rt.membersOf(body)}
+	if c.Project.Valid {
+		e.Project = c.Project.UUID.String()
+	}
+	if c.User != (platform.Caller{}).User {
+		e.Actor, e.Via = c.User.String(), c.Session.String()
+	}
+	if key := r.Header.Get(keyHeader); key != "" && rt.repeatable() {
+		e.Key = hex.EncodeToString(rt.keyOf(ctx, key))
+	}
+	return audit.Begin(ctx, rt.auditKey, e)
+}
+
+// repeatable reports whether the operation makes something, so that a repeated request would make another.
+func (rt *route) repeatable() bool { return rt.status == http.StatusCreated }
+
+// keyOf returns what an Idempotency-Key is known by: it is the caller's own, and good for one operation.
+func (rt *route) keyOf(ctx context.Context, key string) []byte {
+	c := caller(ctx)
+	sum := sha256.Sum256([]byte(strings.Join([]string{rt.op.ID, c.User.String(), c.Project.UUID.String(), key}, "\n")))
+	return sum[:]
+}
+
+// once runs a request that has an Idempotency-Key once: whoever repeats it with the same body gets the same answer. The answer is kept
+// sealed under the client's key, since it may carry a secret. What failed may be tried again.
+func (rt *route) once(ctx context.Context, r *http.Request, body any, run func(context.Context) (any, error)) (any, error) {
+	keys := r.Header.Values(keyHeader)
+	if len(keys) == 0 || !rt.repeatable() {
+		return run(ctx)
+	}
+	if len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKey {
+		return nil, fault.OnField(fault.Invalid, keyHeader, "invalid_format", "must be one key of 1 to %d characters", maxKey)
+	}
+	key, sealing := rt.keyOf(ctx, keys[0]), token.Derive(append(slices.Clone(rt.answerKey), keys[0]...), "answer")
+	fingerprint, err := fingerprintOf(r, body)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := rt.platform.ClaimRequest(ctx, key, fingerprint, keyTakeOver)
+	if err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		return reopen(kept, sealing)
+	}
+	result, err := run(ctx)
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), usual)
+	defer cancel()
+	if err != nil {
+		if e := rt.platform.ReleaseRequest(after, key); e != nil {
+			rt.log.Error("release an Idempotency-Key", "error", e) // it is free again in a minute
+		}
+		return nil, err
+	}
+	answer := rt.render(result)
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := token.Seal(sealing, text)
+	if err != nil {
+		return nil, err
+	}
+	if err := rt.platform.KeepAnswer(after, key, answer.Status, sealed); err != nil {
+		rt.log.Error("keep an answer for its Idempotency-Key", "error", err) // it was done, and the client is told so
+	}
+	return answer, nil
+}
+
+// reopen returns an answer that was kept.
+func reopen(sealed, sealing []byte) (any, error) {
+	text, err := token.Open(sealing, sealed)
+	if err != nil {
+		return nil, err
+	}
+	var answer rendered
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, err
+	}
+	answer.Header.Set("Idempotency-Replayed", "true")
+	return answer, nil
+}
+
+// fingerprintOf returns what tells a request from another under the same key: where it goes and what it says. Of an upload,
+// which is read once, it is how long it is.
+func fingerprintOf(r *http.Request, body any) ([]byte, error) {
+	h := sha256.New()
+	h.Write([]byte(r.URL.RequestURI() + "\n"))
+	if body == nil {
+		h.Write([]byte(r.Header.Get("Content-Length")))
+		return h.Sum(nil), nil
+	}
+	text, err := json.Marshal(body, numbers, json.Deterministic(true))
+	h.Write(text)
+	return h.Sum(nil), err
+}
+
+// membersOf returns the names of the members of a body, in order, as far as the operation knows them.
+func (rt *route) membersOf(body any) []string {
+	object, ok := body.(map[string]any)
+	if !ok {
+		return nil
+	}
+	known := rt.registry.SchemaFromRef(rt.body.Ref)
+	if known == nil {
+		known = rt.body
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(name string) bool { return known.Properties[name] == nil })
+	return slices.Clip(names)
+}

@@ -1,0 +1,129 @@
+package audit
+
+import (
+	"context"
+	"crypto/hmac"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+)
+
+// Recorded is an entry as it stands in a log.
+type Recorded struct {
+	Seq int64 `json:"seq" doc:"Its number in the log of its database, from 1."`
+	Entry
+	Hash string `json:"hash" doc:"Keyed hash of this entry and the one before it, in hexadecimal."`
+}
+
+// Filter chooses entries. Empty members choose all.
+type Filter struct {
+	Actor, Action, Project string
+	From, To               time.Time // To is not included
+}
+
+// Sorts are the members that a list can be sorted by.
+var Sorts = map[string]string{"seq": "seq"}
+
+// List returns a page of a database's entries, and how many the filter chooses in all.
+func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded, int64, error) {
+	const chosen = `
+		from socle.audit
+		where (@actor = '' or entry::jsonb ->> 'actor' = @actor) and (@action = '' or entry::jsonb ->> 'action' = @action)
+		  and (@project = '' or entry::jsonb ->> 'project' = @project)
+		  and (@from = '' or entry::jsonb ->> 'at' >= @from) and (@to = '' or entry::jsonb ->> 'at' < @to)`
+	args := pgx.StrictNamedArgs{"actor": f.Actor, "action": f.Action, "project": f.Project, "from": moment(f.From), "to": moment(f.To)}
+	total, err := pg.Value[int64](ctx, q, `select count(*)`+chosen, args)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := pg.All[row](ctx, q, `select seq, entry, hash`+chosen+page.Clause(Sorts, "seq"), args)
+	if err != nil {
+		return nil, 0, err
+	}
+	entries := make([]Recorded, len(rows))
+	for i, r := range rows {
+		entries[i] = Recorded{Seq: r.Seq, Hash: hex.EncodeToString(r.Hash)}
+		// What can't be read was not written here: it is shown as the empty entry that it is, and found by Check.
+		if err := json.Unmarshal([]byte(r.Entry), &entries[i].Entry); err != nil {
+			entries[i].Entry = Entry{Action: "unreadable"}
+		}
+	}
+	return entries, total, nil
+}
+
+type row struct {
+	Seq   int64
+	Entry string
+	Hash  []byte
+}
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(timeFormat)
+}
+
+// Report is what [Check] found.
+type Report struct {
+	Entries int64
+	Head    Head
+	Faults  []string // in words, in the order of the log; empty if it is whole
+}
+
+// most is how many faults a report names.
+const most = 100
+
+// Check reads a database's whole log and compares it with its hashes under the instance's key. A log whose end was cut off
+// together with its head looks whole: the report's head is to be compared with one that was noted before.
+func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
+	head, err := HeadOf(ctx, q)
+	if err != nil {
+		return Report{}, err
+	}
+	rows, err := q.Query(ctx, `select seq, entry, hash from socle.audit where seq <= $1 order by seq`, head.Seq)
+	if err != nil {
+		return Report{}, pg.Fault(err)
+	}
+	c := checker{key: key, last: Head{Hash: make([]byte, 32)}}
+	if _, err := pgx.ForEachRow(rows, []any{&c.row.Seq, &c.row.Entry, &c.row.Hash}, c.next); err != nil {
+		return Report{}, pg.Fault(err)
+	}
+	if c.last.Seq != head.Seq || !hmac.Equal(c.last.Hash, head.Hash) {
+		c.found("the log ends with entry %d, and entry %d was written", c.last.Seq, head.Seq)
+	}
+	c.report.Head = head
+	return c.report, nil
+}
+
+// checker walks along a log.
+type checker struct {
+	key    []byte
+	row    row
+	last   Head
+	report Report
+}
+
+func (c *checker) next() error {
+	r := c.row
+	switch {
+	case r.Seq != c.last.Seq+1:
+		c.found("entries %d to %d are gone", c.last.Seq+1, r.Seq-1)
+	case !hmac.Equal(r.Hash, chained(c.key, r.Seq, c.last.Hash, []byte(r.Entry))):
+		c.found("entry %d is not as it was written", r.Seq)
+	}
+	c.report.Entries++
+	c.last.Seq, c.last.Hash = r.Seq, append(c.last.Hash[:0], r.Hash...)
+	return nil
+}
+
+func (c *checker) found(format string, args ...any) {
+	if len(c.report.Faults) < most {
+		c.report.Faults = append(c.report.Faults, fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,57 @@
+-- +goose Up
+-- Every change by whom, when, from where, to what, written in the transaction that makes it. The hash of an entry is keyed with the
+-- secret of the instance and covers the hash before it: nobody who only has the database can change, add or remove one unnoticed.
+-- The log is in schema socle in every kind of database, so that the same statements write and check it.
+
+create schema socle;
+
+create table socle.audit (
+	seq bigint primary key,
+	entry text not null,
+	hash bytea not null
+);
+comment on column socle.audit.entry is 'a JSON object, as text: the hash is of its bytes';
+create unique index audit_key on socle.audit ((entry::jsonb ->> 'key')) where entry::jsonb ->> 'key' is not null;
+comment on index socle.audit_key is 'what was asked for under an Idempotency-Key happens once';
+create index audit_at on socle.audit ((entry::jsonb ->> 'at'));
+
+create table socle.audit_head (
+	log text primary key constraint audit_head_log check (log = 'platform'),
+	seq bigint not null,
+	hash bytea not null
+);
+comment on table socle.audit_head is 'the last entry; its lock puts those that write at one time in order';
+insert into socle.audit_head (log, seq, hash) values ('platform', 0, decode(repeat('00', 32), 'hex'));
+
+create index audit_project on socle.audit ((entry::jsonb ->> 'project'), seq);
+
+-- +goose StatementBegin
+create function socle.lock_audit(out log text, out seq bigint, out hash bytea)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+	select h.log, h.seq, h.hash into strict log, seq, hash from socle.audit_head h for update;
+end $$;
+
+create function socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+	insert into socle.audit (seq, entry, hash) values (new_seq, new_entry, new_hash);
+	update socle.audit_head set seq = new_seq, hash = new_hash where seq = new_seq - 1;
+	if not found then
+		raise exception 'entry % does not follow the last one', new_seq;
+	end if;
+end $$;
+-- +goose StatementEnd
+
+-- Requests that a client may repeat. The answer is sealed under the client's own key, which is kept nowhere.
+create table platform.idempotency (
+	key bytea primary key,
+	fingerprint bytea not null,
+	status smallint,
+	answer bytea,
+	created_at timestamptz not null default now()
+);
+comment on column platform.idempotency.key is 'hash of who asks, what for, and under which Idempotency-Key';
+comment on column platform.idempotency.fingerprint is 'hash of the body';
+comment on column platform.idempotency.status is 'null while the request is under way';
+create index idempotency_created on platform.idempotency (created_at);
