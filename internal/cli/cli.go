@@ -34,6 +34,12 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 	env := environment{environ: environ}
 	root.AddCommand(serve(env), migrate(env), admin(env), auditLog(env), doctor(env), rest(env), openapi(), version())
+	root.AddGroup(&cobra.Group{ID: remoteGroup, Title: "Commands that call a server:"})
+	root.AddCommand(login(env), logout(env), use(env))
+	if err := addRemote(root, env); err != nil {
+		fmt.Fprintln(stderr, "socle:", err)
+		return 1
+	}
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0

@@ -2,16 +2,28 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"socle/internal/config"
 	"socle/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	testscript.Main(clustered{m}, map[string]func(){"socle": func() {
+		os.Exit(Run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+	}})
+}
+
+// clustered runs the tests with a PostgreSQL of their own.
+type clustered struct{ m *testing.M }
+
+func (c clustered) Run() int { return pgtest.Run(c.m) }
 
 // run runs a command in a data folder of its own.
 func run(t *testing.T, environ []string, args ...string) (stdout, stderr string, status int) {
@@ -75,8 +87,8 @@ func TestPrints(t *testing.T) {
 	}
 }
 
+// TestDoctor comes before the tests that run in parallel: they close the server that they share, and it wants to find it open.
 func TestDoctor(t *testing.T) {
-	t.Parallel()
 	database := "SOCLE_DATABASE_URL=" + pgtest.URL(t)
 	for _, test := range []struct {
 		environ []string

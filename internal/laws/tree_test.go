@@ -16,7 +16,7 @@ import (
 
 // levels are the packages from the lowest level up. A package imports those of lower levels only.
 var levels = [][]string{
-	{"internal/fault", "internal/config"},
+	{"client", "internal/fault", "internal/config"},
 	{"internal/token", "internal/password", "internal/pg", "internal/blob", "internal/httpx", "internal/pgserver"},
 	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/schema", "internal/platform"},

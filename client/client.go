@@ -1,0 +1,256 @@
+// Package client calls the platform API of a Socle server. It knows the envelope of every answer, tokens, and how a request
+// is repeated without being done twice; which operations there are it leaves to the server's OpenAPI document. It needs
+// nothing but the standard library.
+//
+//	c := &client.Client{URL: "http://localhost:8080"}
+//	if _, err := c.Login(ctx, "ada@example.com", password, ""); err != nil { … }
+//	reply, err := c.Do(ctx, client.Request{Method: "POST", Path: "/projects", Body: map[string]any{"name": "library"}})
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Client calls a server on behalf of one user. Its members may be changed between calls, not during one.
+type Client struct {
+	URL     string       // of the server, without a slash at its end
+	Token   string       // a session's access token or a personal one; "" for nobody
+	Project string       // UUID of the project that requests act in, for X-Project; "" for none
+	HTTP    *http.Client // nil means http.DefaultClient
+}
+
+// Request is what is asked for.
+type Request struct {
+	Method string
+	Path   string // with its parts escaped, from the slash on
+	Query  url.Values
+	Header http.Header // beside those that the client sends itself
+	Body   any         // sent as JSON unless it is an io.Reader, whose type Header tells; nil sends none
+}
+
+// Reply is a successful answer. Content and Metadata are JSON as the server wrote it.
+type Reply struct {
+	Status   int
+	Header   http.Header
+	Content  json.RawMessage
+	Metadata json.RawMessage
+}
+
+// Into reads the content into v.
+func (r *Reply) Into(v any) error { return json.Unmarshal(r.Content, v) }
+
+// Error is what the server answers to a request that failed.
+type Error struct {
+	Status    int           // HTTP status
+	Code      string        // stable word, such as not_found
+	Detail    string        // a sentence for people
+	Fields    []Field       // the fields at fault
+	RequestID string        // what the server's log has the request under
+	Retry     time.Duration // after which it may be tried again; 0 if the server did not say
+}
+
+// Field is a field of the request at fault.
+type Field struct {
+	Name    string `json:"field"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error returns the detail, and beside it each field at fault.
+func (e *Error) Error() string {
+	text := e.Detail
+	if text == "" {
+		text = fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
+	}
+	if len(e.Fields) > 1 {
+		for _, f := range e.Fields {
+			text += "\n  " + f.Name + " " + f.Message
+		}
+	}
+	return text
+}
+
+// Settings of calls.
+const (
+	attempts  = 3                      // at a request that may be repeated
+	firstWait = 200 * time.Millisecond // doubles with each attempt
+	mostWait  = 5 * time.Second        // a longer Retry-After is the caller's to wait for
+	mostReply = 64 << 20               // bytes of an envelope
+)
+
+// Do sends a request and returns the answer. It fails with an [*Error] if the server refuses. What may be repeated, it repeats
+// twice while the server can't be reached or has too much to do: reads, changes of one state to another, and, under an
+// Idempotency-Key that it makes, what creates something. A body that is a stream is sent once.
+func (c *Client) Do(ctx context.Context, r Request) (*Reply, error) { return c.do(ctx, r, attempts) }
+
+func (c *Client) do(ctx context.Context, r Request, attempts int) (*Reply, error) {
+	stream, body, err := encode(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	header := r.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	if body != nil {
+		header.Set("Content-Type", "application/json")
+	}
+	if r.Method == http.MethodPost && header.Get("Idempotency-Key") == "" {
+		header.Set("Idempotency-Key", rand.Text())
+	}
+	for attempt, wait := 1, firstWait; ; attempt, wait = attempt+1, 2*wait {
+		reader := stream
+		if body != nil {
+			reader = bytes.NewReader(body)
+		}
+		res, err := c.send(ctx, r, header, reader)
+		var reply *Reply
+		if err == nil {
+			reply, err = read(res)
+		}
+		if err == nil {
+			return reply, nil
+		}
+		after, again := retryable(err)
+		if !again || stream != nil || attempt == attempts || max(after, wait) > mostWait {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(max(after, wait)):
+		}
+	}
+}
+
+// Open sends a request whose answer is no envelope, such as a file. The caller closes the body. It fails as [Client.Do] does,
+// and does not repeat.
+func (c *Client) Open(ctx context.Context, r Request) (*http.Response, error) {
+	stream, body, err := encode(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	header := r.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	if body != nil {
+		header.Set("Content-Type", "application/json")
+		stream = bytes.NewReader(body)
+	}
+	res, err := c.send(ctx, r, header, stream)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode >= 400 {
+		_, err := read(res)
+		return nil, err
+	}
+	return res, nil
+}
+
+// encode returns a body as what is sent: a stream, or bytes that can be sent again.
+func encode(body any) (stream io.Reader, text []byte, err error) {
+	switch b := body.(type) {
+	case nil:
+		return nil, nil, nil
+	case io.Reader:
+		return b, nil, nil
+	case json.RawMessage:
+		return nil, b, nil
+	}
+	text, err = json.Marshal(body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("write the body: %w", err)
+	}
+	return nil, text, nil
+}
+
+func (c *Client) send(ctx context.Context, r Request, header http.Header, body io.Reader) (*http.Response, error) {
+	address := strings.TrimSuffix(c.URL, "/") + r.Path
+	if len(r.Query) > 0 {
+		address += "?" + r.Query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, address, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header.Clone()
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	if c.Project != "" {
+		req.Header.Set("X-Project", c.Project)
+	}
+	client := c.HTTP
+	if client == nil {
+		client = http.DefaultClient
+	}
+	return client.Do(req)
+}
+
+// read reads an envelope.
+func read(res *http.Response) (*Reply, error) {
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, mostReply))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if start := bytes.TrimSpace(text); len(start) > 1 && start[0] == '[' { // the list of files is an array that holds its envelope
+		var wrapped []json.RawMessage
+		if json.Unmarshal(text, &wrapped) == nil && len(wrapped) == 1 {
+			text = wrapped[0]
+		}
+	}
+	var envelope struct {
+		Content  json.RawMessage
+		Metadata json.RawMessage
+		Success  *bool
+	}
+	if err := json.Unmarshal(text, &envelope); err != nil || envelope.Success == nil {
+		if res.StatusCode >= 400 {
+			return nil, &Error{Status: res.StatusCode}
+		}
+		return nil, errors.New("the answer is not one of a Socle server")
+	}
+	if *envelope.Success {
+		return &Reply{Status: res.StatusCode, Header: res.Header, Content: envelope.Content, Metadata: envelope.Metadata}, nil
+	}
+	var m struct {
+		Code, Detail, RequestID string
+		Fields                  []Field
+	}
+	if err := json.Unmarshal(envelope.Metadata, &m); err != nil {
+		return nil, fmt.Errorf("read the failure: %w", err)
+	}
+	seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
+	if err != nil {
+		seconds = 0
+	}
+	return nil, &Error{Status: res.StatusCode, Code: m.Code, Detail: m.Detail, Fields: m.Fields, RequestID: m.RequestID,
+		Retry: time.Duration(seconds) * time.Second}
+}
+
+// retryable reports whether a failure may be over soon, and what the server says of when.
+func retryable(err error) (after time.Duration, again bool) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return 0, false
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Retry, e.Code == "unavailable" || e.Code == "busy" || e.Code == "in_progress" || e.Status == http.StatusBadGateway ||
+			e.Status == http.StatusServiceUnavailable
+	}
+	_, unreachable := errors.AsType[*url.Error](err)
+	return 0, unreachable
+}

@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"socle/client"
+)
+
+// defaultURL is where a server is that nobody has told another address.
+const defaultURL = "http://localhost:8080"
+
+// account is what socle login keeps: where, and as whom.
+type account struct {
+	URL     string         `json:"url"`
+	Project string         `json:"project,omitempty"`
+	Session client.Session `json:"session"`
+}
+
+// value returns a variable of the environment.
+func (e environment) value(name string) string {
+	for _, entry := range e.environ {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// accountFile returns where the account is kept.
+func (e environment) accountFile() (string, error) {
+	dir := e.value("XDG_CONFIG_HOME")
+	if dir == "" {
+		home := e.value("HOME")
+		if home == "" {
+			return "", errors.New("there is neither HOME nor XDG_CONFIG_HOME to keep the log-in under; use SOCLE_URL and SOCLE_TOKEN")
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "socle", "login.json"), nil
+}
+
+// withAccount runs f on the account that is kept, and keeps what it is afterwards. Commands at one time wait for each other: a refresh
+// token is good for one of them.
+func (e environment) withAccount(f func(a *account) error) error {
+	name, err := e.accountFile()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(name+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", name, err)
+	}
+	var a account
+	before, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(before, &a)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := f(&a); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(a, "", "  ")
+	if err != nil || string(text) == string(before) {
+		return err
+	}
+	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+func addConnectionFlags(cmd *cobra.Command) {
+	cmd.Flags().String("url", "", "address of the server (SOCLE_URL; else that of socle login)")
+	cmd.Flags().String("project", "", "UUID of the project (SOCLE_PROJECT; else that of socle use)")
+	cmd.Flags().Bool("json", false, "print the answer as JSON")
+}
+
+// client returns a client for a command: flags win over the environment, and that over what is kept. A session whose
+// token is about to expire is refreshed.
+func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
+	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
+	c := &client.Client{URL: first(flag("url"), e.value("SOCLE_URL")), Token: e.value("SOCLE_TOKEN"), Project: first(flag("project"), e.value("SOCLE_PROJECT"))}
+	if c.URL != "" && c.Token != "" {
+		return c, nil
+	}
+	err := e.withAccount(func(a *account) error {
+		c.URL, c.Project = first(c.URL, a.URL, defaultURL), first(c.Project, a.Project)
+		if c.Token != "" || c.URL != first(a.URL, defaultURL) { // a token goes to no server but its own
+			return nil
+		}
+		c.Token = a.Session.Token
+		return refresh(cmd.Context(), c, a)
+	})
+	return c, err
+}
+
+// refreshBefore is how long before its end a token is replaced.
+const refreshBefore = 30 * time.Second
+
+func refresh(ctx context.Context, c *client.Client, a *account) error {
+	if a.Session.Token == "" || time.Until(a.Session.ExpiresAt) > refreshBefore {
+		return nil
+	}
+	s, err := c.Refresh(ctx, a.Session.RefreshToken)
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusUnauthorized {
+		return errors.New("the session has ended; log in: socle login")
+	}
+	if err != nil {
+		return explain(err)
+	}
+	a.Session = s
+	return nil
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func login(e environment) *cobra.Command {
+	cmd := &cobra.Command{Use: "login --email ADDRESS [flags]", Short: "Log in to a server; the password is asked for, or read from standard input", Args: noArgs, GroupID: remoteGroup}
+	email := cmd.Flags().String("email", "", "e-mail address (required)")
+	code := cmd.Flags().String("code", "", "code of the second factor")
+	cmd.Flags().String("url", "", "address of the server (SOCLE_URL; default "+defaultURL+")")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *email == "" {
+			return fmt.Errorf("%w: --email is needed", errUsage)
+		}
+		password, err := readPassword(cmd)
+		if err != nil {
+			return err
+		}
+		c := &client.Client{URL: first(cmd.Flags().Lookup("url").Value.String(), e.value("SOCLE_URL"), defaultURL)}
+		s, err := c.Login(cmd.Context(), *email, password, *code)
+		if err != nil {
+			return explain(err)
+		}
+		if err := e.withAccount(func(a *account) error {
+			if a.URL != c.URL {
+				a.Project = ""
+			}
+			a.URL, a.Session = c.URL, s
+			return nil
+		}); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", c.URL)
+		return nil
+	}
+	return cmd
+}
+
+// readPassword asks for a password on a terminal, without showing it, or reads a line.
+func readPassword(cmd *cobra.Command) (string, error) {
+	if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprint(cmd.ErrOrStderr(), "Password: ")
+		text, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(cmd.ErrOrStderr())
+		return string(text), err
+	}
+	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the password: %w", err)
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+func logout(e environment) *cobra.Command {
+	cmd := &cobra.Command{Use: "logout", Short: "End the session, on the server and here", Args: noArgs, GroupID: remoteGroup}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return e.withAccount(func(a *account) error {
+			if a.Session.Token == "" {
+				return nil
+			}
+			c := &client.Client{URL: a.URL, Token: a.Session.Token}
+			_, err := c.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/users/logout"})
+			if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusUnauthorized {
+				err = nil // it has ended already
+			}
+			a.Session = client.Session{}
+			if err != nil {
+				return explain(err)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "Logged out.")
+			return nil
+		})
+	}
+	return cmd
+}
+
+func use(e environment) *cobra.Command {
+	return &cobra.Command{Use: "use PROJECT", Short: "Choose the project that further commands act in, by its UUID", Args: exactly(1), GroupID: remoteGroup,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return e.withAccount(func(a *account) error {
+				a.Project = args[0]
+				return nil
+			})
+		}}
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"socle/client"
+)
+
+// upload sends the flags as the parts of a form, the file last, as it is read.
+func (r *remote) upload(cmd *cobra.Command, c *client.Client, req client.Request) error {
+	in, out := io.Pipe()
+	form := multipart.NewWriter(out)
+	file, name, size, err := r.open(cmd)
+	if err != nil {
+		return err
+	}
+	if file != nil {
+		defer file.Close()
+	}
+	progress := newProgress(cmd.ErrOrStderr(), size)
+	defer progress.end()
+	go func() {
+		err := r.writeParts(cmd, form, file, name, progress)
+		out.CloseWithError(errors.Join(err, form.Close())) // nil is the end of the body
+	}()
+	req.Header.Set("Content-Type", form.FormDataContentType())
+	req.Body = in
+	reply, err := c.Do(cmd.Context(), req)
+	in.CloseWithError(io.ErrClosedPipe) // the writer ends, if the server has heard enough
+	return r.show(cmd, reply, err)
+}
+
+// open opens the file that the flag of a binary member names.
+func (r *remote) open(cmd *cobra.Command) (file io.ReadCloser, name string, size int64, err error) {
+	for _, member := range r.members {
+		if r.body.Properties[member].Format != "binary" {
+			continue
+		}
+		path := cmd.Flags().Lookup(kebab(member)).Value.String()
+		switch path {
+		case "":
+			return nil, "", 0, fmt.Errorf("%w: --%s is needed", errUsage, kebab(member))
+		case "-":
+			return io.NopCloser(cmd.InOrStdin()), "", -1, nil
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, "", 0, err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			return nil, "", 0, errors.Join(err, f.Close())
+		}
+		return f, filepath.Base(path), info.Size(), nil
+	}
+	return nil, "", 0, nil
+}
+
+func (r *remote) writeParts(cmd *cobra.Command, form *multipart.Writer, file io.Reader, name string, progress io.Writer) error {
+	for _, member := range r.members {
+		f := cmd.Flags().Lookup(kebab(member))
+		if r.body.Properties[member].Format == "binary" || !f.Changed {
+			continue
+		}
+		if err := form.WriteField(member, f.Value.String()); err != nil {
+			return err
+		}
+	}
+	for _, member := range r.members {
+		if r.body.Properties[member].Format != "binary" {
+			continue
+		}
+		kind := mime.TypeByExtension(filepath.Ext(name))
+		if kind == "" {
+			kind = "application/octet-stream"
+		}
+		if name == "" {
+			name = "stdin"
+		}
+		part, err := form.CreatePart(textproto.MIMEHeader{
+			"Content-Disposition": {multipart.FileContentDisposition(member, name)}, "Content-Type": {kind}})
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(part, io.TeeReader(file, progress)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dirOf returns the folder of a file's path.
+func dirOf(path string) string {
+	if dir := filepath.Dir(path); strings.TrimSpace(dir) != "" {
+		return dir
+	}
+	return "."
+}
