@@ -50,6 +50,13 @@ var rights = map[string]right{
 	"createContainer": {4, `{"name": "container-{n}"}`},
 	"updateContainer": {4, `{"description": "changed"}`},
 	"listFiles":       {5, ""},
+	"listContainers":  {5, ""},
+	"getContainer":    {5, ""},
+	"deleteContainer": {4, ""},
+	"getFile":         {5, ""},
+	"updateFile":      {4, `{"full_file_name": "moved-{n}"}`},
+	"deleteFile":      {4, ""},
+	"deleteFolder":    {4, ""},
 	"createFile":      {4, multipartOf("{n}.txt", "hello")},
 	"downloadFile":    {5, ""},
 	"readFile":        {5, ""},
@@ -137,7 +144,7 @@ func (o operation) send(who *apitest.API, names map[string]string, body string) 
 // namesOf returns the names by which the things of a furnished project are reached.
 func namesOf(f things, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "containerUUID": f.container,
-		"fileUUID": f.file, "keyUUID": apitest.Missing, "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
+		"fileUUID": f.file, "keyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
 		"schema": "public", "userUUID": f.User, "organization": f.Organization, "email": f.Email}
 }
 
@@ -204,6 +211,11 @@ func TestRights(t *testing.T) {
 					landlord.Post("/functions/public", strings.ReplaceAll(rights["createFunction"].body, "{n}", names["n"])).Want(201)
 				case o.id == "deleteKey":
 					names["keyUUID"] = landlord.Create("/projects/"+landlord.Project+"/keys", `{"name": "to go `+names["n"]+`", "kind": "secret"}`)
+				case o.id == "deleteContainer":
+					names["containerUUID"] = landlord.Create("/containers", `{"name": "to-go-`+names["n"]+`"}`)
+				case o.id == "deleteFile" || o.id == "deleteFolder":
+					names["folder"] = "to-go-" + names["n"]
+					names["fileUUID"] = upload(landlord, names["containerUUID"], names["folder"]+"/a.txt", "hello").Want(201).Get("uuid").(string)
 				case o.id == "deleteProject" && want == 200:
 					names["projectUUID"] = landlord.CreateProject("gone")
 				}

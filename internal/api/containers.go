@@ -12,13 +12,27 @@ import (
 
 func (s *Server) registerContainers() {
 	within(s, createContainer, s.createContainer, nil)
+	within(s, listContainers, s.listContainers, nil)
+	within(s, getContainer, s.getContainer, nil)
 	within(s, updateContainer, s.updateContainer, s.findContainer)
+	within(s, deleteContainer, s.deleteContainer, nil)
 }
 
+// containerMetadata is what the specified Container has no member for.
+type containerMetadata struct {
+	AllowedMimeTypes []string `json:"allowedMimeTypes" doc:"Types that it takes, such as image/png or image/*; none means all."`
+}
+
+type containerAnswer = Answer[object.Container, containerMetadata]
+
 // at completes a container with the address of its files.
-func (s *Server) at(c object.Container, err error) (object.Container, error) {
+func (s *Server) at(c object.Container) object.Container {
 	c.URL = s.publicURL + "/files/" + c.ProjectUUID.String() + "/" + c.UUID.String()
-	return c, err
+	return c
+}
+
+func (s *Server) answerContainer(c object.Container, err error) (containerAnswer, error) {
+	return containerAnswer{Content: s.at(c), Metadata: containerMetadata{c.Allowed}}, err
 }
 
 var createContainer = Operation{
@@ -28,33 +42,67 @@ var createContainer = Operation{
 
 type createContainerInput struct {
 	Body struct {
-		Name        string `json:"name" doc:"3 to 63 letters, digits, _ or -; unique in the project."`
-		Description string `json:"description,omitempty" maxLength:"500"`
-		IsPublic    bool   `json:"is_public,omitempty" doc:"Whether its files are readable without a token."`
-		MaxFileSize *int64 `json:"max_file_size,omitempty" doc:"Bytes."`
+		Name        string   `json:"name" doc:"3 to 63 letters, digits, _ or -; unique in the project."`
+		Description string   `json:"description,omitempty" maxLength:"500"`
+		IsPublic    bool     `json:"is_public,omitempty" doc:"Whether its files are readable without a token."`
+		MaxFileSize *int64   `json:"max_file_size,omitempty" doc:"Bytes."`
+		Allowed     []string `json:"allowed_mime_types,omitempty" maxItems:"100" doc:"Types that it takes, such as image/png or image/*; none means all."`
 		ProjectInBody
 	}
 }
 
-func (s *Server) createContainer(ctx context.Context, p *tenant.Project, in *createContainerInput) (object.Container, error) {
+func (s *Server) createContainer(ctx context.Context, p *tenant.Project, in *createContainerInput) (containerAnswer, error) {
 	b := in.Body
-	return s.at(object.CreateContainer(ctx, p, caller(ctx).User, object.NewContainer{
-		Name: b.Name, Description: b.Description, IsPublic: b.IsPublic, MaxFileSize: b.MaxFileSize}))
+	return s.answerContainer(object.CreateContainer(ctx, p, caller(ctx).User, object.NewContainer{
+		Name: b.Name, Description: b.Description, IsPublic: b.IsPublic, MaxFileSize: b.MaxFileSize, Allowed: b.Allowed}))
+}
+
+var listContainers = Operation{
+	ID: "listContainers", Method: "GET", Path: "/containers", Summary: "List containers",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
+}
+
+type listContainersInput struct {
+	PageQuery
+	Sort string `query:"sort" enum:"name,createdAt,updatedAt" default:"createdAt"`
+}
+
+func (s *Server) listContainers(ctx context.Context, p *tenant.Project, in *listContainersInput) (Answer[[]object.Container, PageMetadata], error) {
+	page := in.by(in.Sort)
+	containers, total, err := object.ListContainers(ctx, p, page)
+	for i, c := range containers {
+		containers[i] = s.at(c)
+	}
+	return listOf(containers, page, total), err
+}
+
+var getContainer = Operation{
+	ID: "getContainer", Method: "GET", Path: "/containers/{containerUUID}", Summary: "Get a container",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+}
+
+type getContainerInput struct {
+	UUID uuid.UUID `path:"containerUUID" format:"uuid"`
+}
+
+func (s *Server) getContainer(ctx context.Context, p *tenant.Project, in *getContainerInput) (containerAnswer, error) {
+	return s.answerContainer(object.GetContainer(ctx, p, in.UUID))
 }
 
 var updateContainer = Operation{
 	ID: "updateContainer", Method: "PUT", Path: "/containers/{containerUUID}", Summary: "Change a container",
 	Access: project(platform.Developer), Errors: specifiedWithBody,
-	Notes: "What the body does not name stays as it is. Files that are there already may be larger than a new limit.",
+	Notes: "What the body does not name stays as it is. Files that are there already may be larger than a new limit, or of a type that is not taken any more.",
 }
 
 type updateContainerInput struct {
 	UUID uuid.UUID `path:"containerUUID" format:"uuid"`
 	Body struct {
-		Name        *string `json:"name,omitempty" doc:"3 to 63 letters, digits, _ or -; unique in the project."`
-		Description *string `json:"description,omitempty" maxLength:"500"`
-		IsPublic    *bool   `json:"is_public,omitempty" doc:"Whether its files are readable without a token."`
-		MaxFileSize *int64  `json:"max_file_size,omitempty" doc:"Bytes."`
+		Name        *string   `json:"name,omitempty" doc:"3 to 63 letters, digits, _ or -; unique in the project."`
+		Description *string   `json:"description,omitempty" maxLength:"500"`
+		IsPublic    *bool     `json:"is_public,omitempty" doc:"Whether its files are readable without a token."`
+		MaxFileSize *int64    `json:"max_file_size,omitempty" doc:"Bytes."`
+		Allowed     *[]string `json:"allowed_mime_types,omitempty" doc:"Types that it takes, such as image/png or image/*; none means all."`
 		ProjectInBody
 	}
 }
@@ -64,8 +112,27 @@ func (s *Server) findContainer(ctx context.Context, p *tenant.Project, in *updat
 	return err
 }
 
-func (s *Server) updateContainer(ctx context.Context, p *tenant.Project, in *updateContainerInput) (object.Container, error) {
+func (s *Server) updateContainer(ctx context.Context, p *tenant.Project, in *updateContainerInput) (containerAnswer, error) {
 	b := in.Body
-	return s.at(object.UpdateContainer(ctx, p, caller(ctx).User, in.UUID, object.ContainerUpdate{
-		Name: b.Name, Description: b.Description, IsPublic: b.IsPublic, MaxFileSize: b.MaxFileSize}))
+	return s.answerContainer(object.UpdateContainer(ctx, p, caller(ctx).User, in.UUID, object.ContainerUpdate{
+		Name: b.Name, Description: b.Description, IsPublic: b.IsPublic, MaxFileSize: b.MaxFileSize, Allowed: b.Allowed}))
+}
+
+var deleteContainer = Operation{
+	ID: "deleteContainer", Method: "DELETE", Path: "/containers/{containerUUID}", Summary: "Delete a container",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
+	Notes: "A container with files in it is deleted with `force=true` only. It is gone at once; the bytes are removed in the background. The content is the container as it was.",
+}
+
+type deleteContainerInput struct {
+	UUID  uuid.UUID `path:"containerUUID" format:"uuid"`
+	Force bool      `query:"force" default:"false"`
+}
+
+func (s *Server) deleteContainer(ctx context.Context, p *tenant.Project, in *deleteContainerInput) (containerAnswer, error) {
+	c, err := object.DeleteContainer(ctx, p, in.UUID, in.Force)
+	if err == nil && c.TotalFiles > 0 {
+		s.jobs.Discard(ctx, p.UUID)
+	}
+	return s.answerContainer(c, err)
 }

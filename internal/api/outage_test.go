@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func TestProjectDatabaseGone(t *testing.T) {
 	f := furnish(t, a)
 	other := a.In(a.CreateProject("other"))
 	open := shut(t, a, "socle_"+strings.ReplaceAll(a.Project, "-", ""))
-	for _, c := range append(f.calls(), f.formCalls()...) {
+	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.fileCalls()) {
 		if c.id != "getBackup" && c.id != "createBackup" { // the platform database knows of them
 			want500(t, c.id, c.send(a))
 		}
@@ -78,7 +79,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := shut(t, a, url.Database)
-	calls := append(f.calls(), f.formCalls()...)
+	calls := slices.Concat(f.calls(), f.formCalls(), f.fileCalls())
 	calls = append(calls,
 		call{id: "createUser", method: "POST", path: "/users", body: `{"username": "late", "email": "late@example.com", "password": "` + apitest.Password + `"}`},
 		call{id: "login", method: "POST", path: "/users/login", body: `{"email": "` + a.Email + `", "password": "` + apitest.Password + `"}`},

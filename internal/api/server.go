@@ -79,6 +79,7 @@ func New(c Config) *Server {
 	s.registerForms()
 	s.registerContainers()
 	s.registerFiles()
+	s.registerFileChanges()
 	s.registerBackups()
 	s.registerAudit()
 	s.pair()

@@ -65,9 +65,10 @@ type Queue struct {
 func New(c Config) (*Queue, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &backupWorker{maker: c.Maker})
+	river.AddWorker(workers, &discardWorker{lifecycle: c.Lifecycle})
 	client, err := river.NewClient(riverpgxv5.New(c.Pool), &river.Config{
 		Schema: schema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
-		Queues:     map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}},
+		Queues:     map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}, filesQueue: {MaxWorkers: discardAtOnce}},
 		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
 	})
 	if err != nil {
@@ -115,14 +116,17 @@ func (q *Queue) Tidy(ctx context.Context) error {
 	return errors.Join(q.failAbandonedBackups(ctx), q.Lifecycle.Finish(ctx))
 }
 
-// Sweep removes what nobody needs any more: the bytes of uploads that were cut off, and counts of attempts.
+// Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, counts of attempts, kept answers.
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
 	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx)}
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range projects {
-		if _, err := object.Sweep(ctx, q.Lifecycle.Registry.Open(id), q.Lifecycle.Blobs, uploadTime); err != nil {
+		p := q.Lifecycle.Registry.Open(id)
+		_, swept := object.Sweep(ctx, p, q.Lifecycle.Blobs, uploadTime)
+		_, discarded := object.Discard(ctx, p, q.Lifecycle.Blobs)
+		if err := errors.Join(swept, discarded); err != nil {
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}

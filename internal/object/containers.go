@@ -30,6 +30,7 @@ type Container struct {
 	IsPublic    bool      `json:"isPublic" doc:"Whether its files are readable without a token."`
 	MaxFileSize int64     `json:"maxFileSize" doc:"Bytes."`
 	TotalFiles  int64     `json:"totalFiles"`
+	Allowed     []string  `json:"-" db:"allowed_mime_types"`                   // types such as image/png or image/*; none means all
 	URL         string    `json:"url" db:"-" doc:"Base address of its files."` // set by whoever knows the server's address
 	CreatedAt   time.Time `json:"createdAt"`
 	CreatedBy   uuid.UUID `json:"createdBy" format:"uuid"`
@@ -38,7 +39,7 @@ type Container struct {
 }
 
 const containerColumns = `
-	uuid, @project::uuid as project_uuid, name, description, is_public, max_file_size,
+	uuid, @project::uuid as project_uuid, name, description, is_public, max_file_size, allowed_mime_types,
 	(select count(*) from storage.files f where f.container_uuid = containers.uuid) as total_files,
 	created_at, created_by, updated_at, updated_by`
 
@@ -48,6 +49,7 @@ type NewContainer struct {
 	Description string // up to 500 characters
 	IsPublic    bool
 	MaxFileSize *int64 // bytes, 1 to MaxFileSize; nil means DefaultFileSize
+	Allowed     []string
 }
 
 // ContainerUpdate changes what is not nil. The rules are those of [NewContainer].
@@ -56,6 +58,7 @@ type ContainerUpdate struct {
 	Description *string
 	IsPublic    *bool
 	MaxFileSize *int64
+	Allowed     *[]string
 }
 
 // Sizes of files in bytes.
@@ -75,7 +78,7 @@ func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n N
 	if n.MaxFileSize != nil {
 		size = *n.MaxFileSize
 	}
-	if err := checkContainer(&n.Name, &n.Description, &size); err != nil {
+	if err := checkContainer(&n.Name, &n.Description, &size, &n.Allowed); err != nil {
 		return Container{}, err
 	}
 	id, err := uuid.NewV7()
@@ -85,11 +88,11 @@ func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n N
 	c, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[Container](ctx, tx, `
-		insert into storage.containers (uuid, name, description, is_public, max_file_size, created_by, updated_by)
-		values (@id, @name, @description, @public, @max, @user, @user)
+		insert into storage.containers (uuid, name, description, is_public, max_file_size, allowed_mime_types, created_by, updated_by)
+		values (@id, @name, @description, @public, @max, @allowed, @user, @user)
 		returning `+containerColumns,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description,
-				"public": n.IsPublic, "max": size, "user": user})
+				"public": n.IsPublic, "max": size, "allowed": n.Allowed, "user": user})
 	})
 	return c, containerTaken(err)
 }
@@ -109,30 +112,43 @@ func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID,
 		update storage.containers
 		set name = coalesce(@name, name), description = coalesce(@description, description),
 		    is_public = coalesce(@public, is_public), max_file_size = coalesce(@max, max_file_size),
+		    allowed_mime_types = coalesce(@allowed, allowed_mime_types),
 		    updated_by = @user, updated_at = now()
-		where uuid = @id
+		where uuid = @id and not deleting
 		returning `+containerColumns,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": u.Name, "description": u.Description,
-				"public": u.IsPublic, "max": u.MaxFileSize, "user": user})
+				"public": u.IsPublic, "max": u.MaxFileSize, "allowed": u.Allowed, "user": user})
 	})
 	return c, containerTaken(err)
 }
 
 // GetContainer returns a container of project p. It fails with NotFound if there is none.
 func GetContainer(ctx context.Context, p *tenant.Project, id uuid.UUID) (Container, error) {
-	return pg.One[Container](ctx, p.Trusted(), `select `+containerColumns+` from storage.containers where uuid = @id`,
+	return pg.One[Container](ctx, p.Trusted(), `select `+containerColumns+` from storage.containers where uuid = @id and not deleting`,
 		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
+}
+
+// ListContainers returns a page of the containers of project p, and how many there are in all. They can be sorted by name, createdAt and updatedAt.
+func ListContainers(ctx context.Context, p *tenant.Project, page pg.Page) ([]Container, int64, error) {
+	total, err := pg.Value[int64](ctx, p.Trusted(), `select count(*) from storage.containers where not deleting`)
+	if err != nil {
+		return nil, 0, err
+	}
+	containers, err := pg.All[Container](ctx, p.Trusted(), `select `+containerColumns+` from storage.containers where not deleting`+
+		page.Clause(map[string]string{"name": "name", "createdAt": "created_at", "updatedAt": "updated_at"}, "uuid"),
+		pgx.StrictNamedArgs{"project": p.UUID})
+	return containers, total, err
 }
 
 func (u ContainerUpdate) check() error {
 	if u == (ContainerUpdate{}) {
 		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
 	}
-	return checkContainer(u.Name, u.Description, u.MaxFileSize)
+	return checkContainer(u.Name, u.Description, u.MaxFileSize, u.Allowed)
 }
 
-// checkContainer reports every rule that a value breaks; nil is no value.
-func checkContainer(name, description *string, size *int64) error {
+// checkContainer reports every rule that a value breaks; nil is no value. It brings the types into the form in which they are kept.
+func checkContainer(name, description *string, size *int64, allowed *[]string) error {
 	var broken []fault.Field
 	if name != nil && !containerName.MatchString(*name) {
 		broken = append(broken, fault.Field{Name: "name", Code: "invalid_format", Message: "must be 3 to 63 letters, digits, _ or -"})
@@ -145,6 +161,13 @@ func checkContainer(name, description *string, size *int64) error {
 	}
 	if size != nil && (*size < 1 || *size > MaxFileSize) {
 		broken = append(broken, fault.Field{Name: "max_file_size", Code: "out_of_range", Message: fmt.Sprintf("must be 1 to %d bytes", MaxFileSize)})
+	}
+	if allowed != nil {
+		clean, wrong := cleanMimeTypes(*allowed)
+		if wrong != nil {
+			broken = append(broken, *wrong)
+		}
+		*allowed = clean
 	}
 	if len(broken) == 0 {
 		return nil

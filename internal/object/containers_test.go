@@ -39,7 +39,7 @@ func TestCreateContainer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Container{ProjectUUID: p.UUID, Name: "Reports_2026-1", Description: "é", IsPublic: true, MaxFileSize: 5 << 30, CreatedBy: user, UpdatedBy: user}
+	want := Container{ProjectUUID: p.UUID, Name: "Reports_2026-1", Description: "é", IsPublic: true, MaxFileSize: 5 << 30, Allowed: []string{}, CreatedBy: user, UpdatedBy: user}
 	if diff := cmp.Diff(got, want, cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreFields(Container{}, "UUID")); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}

@@ -48,7 +48,7 @@ func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page
 		}
 		total, err = pg.Value[int64](ctx, tx, `
 			select (select count(*) from storage.files f where f.container_uuid = c.uuid)
-			from storage.containers c where c.uuid = @container`,
+			from storage.containers c where c.uuid = @container and not c.deleting`,
 			pgx.StrictNamedArgs{"container": container})
 		if err != nil {
 			return err
@@ -68,7 +68,9 @@ func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page
 // It fails with NotFound if there is none, another container's file included.
 func OpenFile(ctx context.Context, p *tenant.Project, store *blob.Store, container, file uuid.UUID) (File, io.ReadSeekCloser, error) {
 	f, err := pg.One[storedFile](ctx, p.Trusted(), `
-		select `+fileColumns+`, blob_uuid from storage.files where uuid = @file and container_uuid = @container`,
+		select `+fileColumns+`, blob_uuid from storage.files f
+		where uuid = @file and container_uuid = @container
+		  and not exists (select from storage.containers c where c.uuid = f.container_uuid and c.deleting)`,
 		pgx.StrictNamedArgs{"file": file, "container": container})
 	if err != nil {
 		return File{}, nil, err

@@ -44,11 +44,11 @@ func CreateFile(ctx context.Context, p *tenant.Project, store *blob.Store, user,
 	}
 	u := upload{project: p, store: store, user: user, blob: blobUUID,
 		file: File{UUID: id, ContainerUUID: container, FullFileName: n.FullFileName}}
-	limit, err := u.begin(ctx)
+	into, err := u.begin(ctx)
 	if err != nil {
 		return File{}, err
 	}
-	if err := u.receive(ctx, n, limit); err != nil {
+	if err := u.receive(ctx, n, into); err != nil {
 		return u.settle(ctx, err)
 	}
 	file, err := u.commit(ctx)
@@ -87,45 +87,48 @@ type upload struct {
 	made    bool // the file's row was inserted, and its commit perhaps sent
 }
 
-// begin refuses what can be refused before the bytes arrive, notes the upload, and returns the most bytes to take.
-func (u *upload) begin(ctx context.Context) (limit int64, err error) {
+// begin refuses what can be refused before the bytes arrive, notes the upload, and returns what the container takes.
+func (u *upload) begin(ctx context.Context) (into intake, err error) {
 	if broken := checkFileName(u.file.FullFileName); broken != nil {
 		if _, err := GetContainer(ctx, u.project, u.file.ContainerUUID); err != nil { // whether there is one is answered first
-			return 0, err
+			return into, err
 		}
-		return 0, broken
+		return into, broken
 	}
 	container, err := pg.One[struct {
-		MaxFileSize int64
-		Taken       bool
+		intake
+		Taken bool
 	}](ctx, u.project.Trusted(), `
 		with container as (
-			select c.max_file_size, exists (select from storage.files f
+			select c.max_file_size, c.allowed_mime_types, exists (select from storage.files f
 				where f.container_uuid = c.uuid and f.full_file_name = @name) as taken
-			from storage.containers c where c.uuid = @container
+			from storage.containers c where c.uuid = @container and not c.deleting
 		), noted as (
 			insert into storage.uploads (blob_uuid) select @blob::uuid from container where not taken
 		)
-		select max_file_size, taken from container`,
+		select max_file_size, allowed_mime_types, taken from container`,
 		pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName, "blob": u.blob})
 	if err != nil {
-		return 0, err
+		return into, err
 	}
 	if container.Taken {
-		return 0, nameTaken()
+		return into, nameTaken()
 	}
-	return container.MaxFileSize, nil
+	return container.intake, nil
 }
 
 // receive stores the bytes.
-func (u *upload) receive(ctx context.Context, n NewFile, limit int64) error {
+func (u *upload) receive(ctx context.Context, n NewFile, into intake) error {
 	content, mimeType, err := mediaType(n.MimeType, n.Content)
 	if err != nil {
 		return fmt.Errorf("receive file %s: %w", u.file.UUID, err)
 	}
-	stored, err := u.store.Put(ctx, blobKey(u.project.UUID, u.blob), content, limit)
+	if err := into.takes(mimeType, "file"); err != nil {
+		return err
+	}
+	stored, err := u.store.Put(ctx, blobKey(u.project.UUID, u.blob), content, into.MaxFileSize)
 	if fault.Is(err, fault.TooLarge) {
-		return tooLarge(limit).Because(err)
+		return tooLarge(into.MaxFileSize).Because(err)
 	}
 	if err != nil {
 		return fmt.Errorf("receive file %s: %w", u.file.UUID, err)
@@ -147,13 +150,17 @@ func (u *upload) commit(ctx context.Context) (File, error) {
 		if noted == 0 {
 			return fault.New(fault.Conflict, "the upload took too long").WithCode("expired")
 		}
-		limit, err := pg.Value[int64](ctx, tx, `select max_file_size from storage.containers where uuid = @container for key share`,
+		into, err := pg.One[intake](ctx, tx, `
+			select max_file_size, allowed_mime_types from storage.containers where uuid = @container and not deleting for key share`,
 			pgx.StrictNamedArgs{"container": u.file.ContainerUUID})
 		if err != nil {
 			return err
 		}
-		if u.file.Size > limit {
-			return tooLarge(limit)
+		if u.file.Size > into.MaxFileSize {
+			return tooLarge(into.MaxFileSize)
+		}
+		if err := into.takes(u.file.MimeType, "file"); err != nil {
+			return err
 		}
 		file, err = pg.One[File](ctx, tx, `
 			insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)

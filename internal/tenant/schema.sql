@@ -157,12 +157,25 @@ CREATE TABLE storage.containers (
     created_by uuid NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_by uuid NOT NULL,
+    allowed_mime_types text[] DEFAULT '{}'::text[] NOT NULL,
+    deleting boolean DEFAULT false NOT NULL,
     CONSTRAINT containers_max_file_size CHECK ((max_file_size >= 1))
 );
 
 COMMENT ON COLUMN storage.containers.max_file_size IS 'bytes; files that were there before it was lowered stay';
 
 COMMENT ON COLUMN storage.containers.created_by IS 'a user of the platform database';
+
+COMMENT ON COLUMN storage.containers.allowed_mime_types IS 'such as image/png or image/*; none means all';
+
+COMMENT ON COLUMN storage.containers.deleting IS 'gone for users; its files are being removed';
+
+CREATE TABLE storage.discarded (
+    blob_uuid uuid NOT NULL,
+    discarded_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE storage.discarded IS 'blobs whose files were deleted: noted by the transaction that deletes the file, struck off when the bytes are gone';
 
 CREATE TABLE storage.files (
     uuid uuid NOT NULL,
@@ -213,6 +226,9 @@ ALTER TABLE ONLY storage.containers
 ALTER TABLE ONLY storage.containers
     ADD CONSTRAINT containers_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY storage.discarded
+    ADD CONSTRAINT discarded_pkey PRIMARY KEY (blob_uuid);
+
 ALTER TABLE ONLY storage.files
     ADD CONSTRAINT files_blob_key UNIQUE (blob_uuid);
 
@@ -230,6 +246,8 @@ CREATE INDEX audit_at ON socle.audit USING btree ((((entry)::jsonb ->> 'at'::tex
 CREATE UNIQUE INDEX audit_key ON socle.audit USING btree ((((entry)::jsonb ->> 'key'::text))) WHERE (((entry)::jsonb ->> 'key'::text) IS NOT NULL);
 
 COMMENT ON INDEX socle.audit_key IS 'what was asked for under an Idempotency-Key happens once';
+
+CREATE INDEX containers_deleting ON storage.containers USING btree (uuid) WHERE deleting;
 
 CREATE INDEX files_created_at ON storage.files USING btree (container_uuid, created_at, uuid);
 
@@ -250,6 +268,8 @@ ALTER TABLE socle.audit ENABLE ROW LEVEL SECURITY;
 ALTER TABLE socle.audit_head ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.containers ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE storage.discarded ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.files ENABLE ROW LEVEL SECURITY;
 

@@ -1,0 +1,59 @@
+package object
+
+import (
+	"mime"
+	"slices"
+	"strings"
+
+	"socle/internal/fault"
+)
+
+// intake is what a container takes.
+type intake struct {
+	MaxFileSize      int64
+	AllowedMimeTypes []string
+}
+
+const (
+	maxMimeTypes = 100
+	maxMimeType  = 127 // characters
+)
+
+// takes fails with Unprocessable on field if the container takes no files of a type.
+func (c intake) takes(mimeType, field string) error {
+	if len(c.AllowedMimeTypes) == 0 {
+		return nil
+	}
+	plain, _, err := mime.ParseMediaType(mimeType)
+	if err != nil {
+		plain = mimeType
+	}
+	family, _, _ := strings.Cut(plain, "/")
+	if slices.Contains(c.AllowedMimeTypes, plain) || slices.Contains(c.AllowedMimeTypes, family+"/*") {
+		return nil
+	}
+	return fault.OnField(fault.Unprocessable, field, "mime_type_not_allowed", "must be of a type that the container takes: %s",
+		strings.Join(c.AllowedMimeTypes, ", "))
+}
+
+// cleanMimeTypes returns a list of types as it is kept: lower case, sorted, each once.
+func cleanMimeTypes(types []string) ([]string, *fault.Field) {
+	clean := make([]string, 0, len(types))
+	for _, t := range types {
+		t = strings.ToLower(strings.TrimSpace(t))
+		family, sub, ok := strings.Cut(t, "/")
+		plain, params, err := mime.ParseMediaType(strings.TrimSuffix(t, "*") + "x")
+		if sub != "*" {
+			plain, params, err = mime.ParseMediaType(t)
+		}
+		if !ok || family == "" || family == "*" || err != nil || len(params) > 0 || len(t) > maxMimeType || strings.Contains(sub, "*") && sub != "*" || plain == "" {
+			return nil, &fault.Field{Name: "allowed_mime_types", Code: "invalid_format", Message: "must be types such as image/png or image/*"}
+		}
+		clean = append(clean, t)
+	}
+	slices.Sort(clean)
+	if clean = slices.Compact(clean); len(clean) > maxMimeTypes {
+		return nil, &fault.Field{Name: "allowed_mime_types", Code: "too_long", Message: "must be at most 100 types"}
+	}
+	return clean, nil
+}
