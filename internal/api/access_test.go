@@ -63,6 +63,7 @@ var rights = map[string]right{
 	"createBackup":    {4, `{}`},
 	"getBackup":       {5, ""},
 	"listAudit":       {3, ""},
+	"getTypes":        {5, ""},
 }
 
 // operation is an operation as the OpenAPI document describes it.

@@ -91,6 +91,8 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "createKey", method: "POST", path: "/projects/" + a.Project + "/keys", body: `{"name": "late", "kind": "secret"}`},
 		call{id: "listKeys", method: "GET", path: "/projects/" + a.Project + "/keys"},
 		call{id: "deleteKey", method: "DELETE", path: "/projects/" + a.Project + "/keys/" + apitest.Missing},
+		call{id: "getTypes", method: "GET", path: "/projects/" + a.Project + "/types"},
+		call{id: "listAudit", method: "GET", path: "/projects/" + a.Project + "/audit"},
 		call{id: "getJWTSecret", method: "GET", path: "/projects/" + a.Project + "/jwt-secret"},
 		call{id: "readFile", method: "GET", path: address(a, f.container, "a.txt")})
 	for _, c := range calls {

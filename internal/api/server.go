@@ -82,6 +82,7 @@ func New(c Config) *Server {
 	s.registerFileChanges()
 	s.registerBackups()
 	s.registerAudit()
+	s.registerTypes()
 	s.pair()
 	return s
 }

@@ -35,7 +35,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	env := environment{environ: environ}
 	root.AddCommand(serve(env), migrate(env), admin(env), auditLog(env), doctor(env), rest(env), openapi(), version())
 	root.AddGroup(&cobra.Group{ID: remoteGroup, Title: "Commands that call a server:"})
-	root.AddCommand(login(env), logout(env), use(env))
+	root.AddCommand(login(env), logout(env), use(env), gen(env))
 	if err := addRemote(root, env); err != nil {
 		fmt.Fprintln(stderr, "socle:", err)
 		return 1

@@ -168,6 +168,9 @@ func exactly(n int) cobra.PositionalArgs {
 	}
 }
 
+// errNoProject says what is missing.
+var errNoProject = fmt.Errorf("%w: which project? --project, SOCLE_PROJECT, or socle use", errUsage)
+
 func (r *remote) run(cmd *cobra.Command, args []string) error {
 	c, err := r.e.client(cmd)
 	if err != nil {
@@ -205,7 +208,7 @@ func (r *remote) path(project string, args []string) (string, error) {
 		case name == part:
 		case name == "projectUUID" && r.project:
 			if project == "" {
-				return "", fmt.Errorf("%w: which project? --project, SOCLE_PROJECT, or socle use", errUsage)
+				return "", errNoProject
 			}
 			part = url.PathEscape(project)
 		case name == "fullFileName": // a path of its own

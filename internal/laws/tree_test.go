@@ -20,7 +20,7 @@ var levels = [][]string{
 	{"internal/token", "internal/password", "internal/pg", "internal/blob", "internal/httpx", "internal/pgserver"},
 	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/schema", "internal/platform"},
-	{"internal/tenant", "internal/rest/plan"},
+	{"internal/tenant", "internal/rest/plan", "internal/rest/typescript"},
 	{"internal/form", "internal/object", "internal/backup", "internal/rest"},
 	{"internal/job"},
 	{"internal/api"},

@@ -101,6 +101,7 @@ type Returned struct {
 	Composite bool // rows with columns: of Relation, of another composite type, or of the out parameters
 	Relation  Name // of a composite type that a relation made, also under a domain; exposed or not
 	Type      string
+	Columns   []Parameter // of the out parameters
 }
 
 // Handler is a function that makes an answer of a media type of its own.

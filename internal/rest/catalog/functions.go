@@ -91,6 +91,9 @@ func (row functionRow) function() *Function {
 		if row.Modes != "" {
 			mode = row.Modes[i]
 		}
+		if strings.IndexByte(outputs, mode) >= 0 && i < len(row.Names) {
+			f.Returns.Columns = append(f.Returns.Columns, Parameter{Name: row.Names[i], Type: typ})
+		}
 		if strings.IndexByte(inputs, mode) < 0 {
 			continue
 		}

@@ -1,0 +1,38 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"socle/internal/platform"
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/typescript"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerTypes() { within(s, getTypes, s.getTypes, nil) }
+
+var getTypes = Operation{
+	ID: "getTypes", Method: "GET", Path: "/projects/{projectUUID}/types", Summary: "Get the types of a project's tables, views and functions",
+	Access: projectInPath(platform.Viewer), Errors: reading,
+	Notes: "Source text for a client library: `createClient<Database>(…)` of @supabase/supabase-js knows from it what each table has. `socle gen types` prints it.",
+}
+
+type getTypesInput struct {
+	Project  uuid.UUID `path:"projectUUID" format:"uuid"`
+	Language string    `query:"language" enum:"typescript" default:"typescript"`
+}
+
+type sourceText struct {
+	Language string `json:"language"`
+	Source   string `json:"source"`
+}
+
+func (s *Server) getTypes(ctx context.Context, p *tenant.Project, in *getTypesInput) (sourceText, error) {
+	c, err := catalog.Read(ctx, p.Trusted(), catalog.Options{Schemas: []string{"public"}})
+	if err != nil {
+		return sourceText{}, err
+	}
+	return sourceText{in.Language, typescript.Source(c)}, nil
+}

@@ -1,0 +1,35 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"socle/internal/api/apitest"
+)
+
+func TestGetTypes(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders", "note text", "at timestamptz", "tags text[]", "total numeric(10,2)")
+	asOwner(t, a, `
+		create type mood as enum ('good', 'so "so"');
+		create table lines (order_id integer not null references orders, mood mood, n bigint generated always as identity primary key, "odd name" jsonb not null);
+		create view totals with (security_invoker) as select id, total from orders;
+		create function top(most integer, fewest integer default 0) returns table (id integer, why text) language sql as 'select 1, null::text';
+		create function latest() returns setof orders language sql as 'select * from orders';
+		create function nothing() returns void language sql as ''`)
+	r := a.Get("/projects/"+a.Project+"/types").Want(200).Content("language", "typescript")
+	source := r.Get("source").(string)
+	for _, want := range []string{
+		"      orders: {\n        Row: {\n          at: string | null\n          id: number\n          note: string | null\n          tags: string[] | null\n          total: number | null\n        }\n        Insert: {\n",
+		"          n?: never\n", `          mood: "good" | "so \"so\"" | null` + "\n", `          "odd name": Json` + "\n", `          order_id: number` + "\n",
+		"foreignKeyName: \"lines_order_id_fkey\"\n            columns: [\"order_id\"]\n            isOneToOne: false\n            referencedRelation: \"orders\"\n            referencedColumns: [\"id\"]",
+		"    Views: {\n      totals: {\n", `top: { Args: { most: number; fewest?: number }; Returns: { id: number; why: string }[] }`,
+		`latest: { Args: never; Returns: Database["public"]["Tables"]["orders"]["Row"][] }`, `nothing: { Args: never; Returns: undefined }`,
+	} {
+		if !strings.Contains(source, want) {
+			t.Errorf("the types do not have\n%s\nin\n%s", want, source)
+		}
+	}
+	a.Get("/projects/" + a.Project + "/types?language=cobol").Want(400)
+}

@@ -1,0 +1,300 @@
+// Package typescript writes the types of a project's tables, views and functions in TypeScript, in the form that the client
+// library @supabase/supabase-js takes: createClient<Database>(…) then knows what each table has.
+package typescript
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"socle/internal/rest/catalog"
+)
+
+// Source returns the declarations of all that a catalogue has.
+func Source(c *catalog.Catalog) string {
+	w := &writer{}
+	w.line("// Types of the project's tables, views and functions. Made by socle gen types; changes are lost when it is made anew.")
+	w.line("")
+	w.line("export type Json = string | number | boolean | null | { [key: string]: Json | undefined } | Json[]")
+	w.line("")
+	w.block("export type Database =", func() {
+		for _, schema := range c.Schemas {
+			w.block(key(schema)+":", func() { w.schema(c, schema) })
+		}
+	})
+	w.line("")
+	w.text.WriteString(helpers)
+	return w.text.String()
+}
+
+// helpers name what is in the default schema shortly.
+const helpers = `type DefaultSchema = Database[Extract<keyof Database, "public"> extends never ? keyof Database : "public"]
+
+export type Tables<T extends keyof (DefaultSchema["Tables"] & DefaultSchema["Views"])> =
+  (DefaultSchema["Tables"] & DefaultSchema["Views"])[T] extends { Row: infer R } ? R : never
+export type TablesInsert<T extends keyof DefaultSchema["Tables"]> = DefaultSchema["Tables"][T] extends { Insert: infer I } ? I : never
+export type TablesUpdate<T extends keyof DefaultSchema["Tables"]> = DefaultSchema["Tables"][T] extends { Update: infer U } ? U : never
+`
+
+type writer struct {
+	text  strings.Builder
+	depth int
+}
+
+func (w *writer) line(format string, args ...any) {
+	line := format
+	if len(args) > 0 {
+		line = fmt.Sprintf(format, args...)
+	}
+	if line != "" {
+		w.text.WriteString(strings.Repeat("  ", w.depth) + line)
+	}
+	w.text.WriteByte('\n')
+}
+
+// block writes a type with members.
+func (w *writer) block(head string, members func()) {
+	w.line("%s {", head)
+	w.depth++
+	members()
+	w.depth--
+	w.line("}")
+}
+
+// group writes the members of a schema of one kind, or that there are none.
+func (w *writer) group(name string, n int, members func()) {
+	if n == 0 {
+		w.line("%s: { [_ in never]: never }", name)
+		return
+	}
+	w.block(name+":", members)
+}
+
+func (w *writer) schema(c *catalog.Catalog, schema string) {
+	var tables, views []*catalog.Relation
+	for _, r := range c.Relations {
+		switch {
+		case r.Schema != schema:
+		case r.Kind == 'v' || r.Kind == 'm':
+			views = append(views, r)
+		default:
+			tables = append(tables, r)
+		}
+	}
+	byName := func(a, b *catalog.Relation) int { return cmp.Compare(a.Name.Name, b.Name.Name) }
+	slices.SortFunc(tables, byName)
+	slices.SortFunc(views, byName)
+	w.group("Tables", len(tables), func() {
+		for _, r := range tables {
+			w.relation(c, r, true, true)
+		}
+	})
+	w.group("Views", len(views), func() {
+		for _, r := range views {
+			w.relation(c, r, r.Insertable, r.Updatable)
+		}
+	})
+	w.functions(c, schema)
+	w.line("Enums: { [_ in never]: never }")
+	w.line("CompositeTypes: { [_ in never]: never }")
+}
+
+func (w *writer) relation(c *catalog.Catalog, r *catalog.Relation, insertable, updatable bool) {
+	w.block(key(r.Name.Name)+":", func() {
+		columns := slices.SortedFunc(slices.Values(r.Columns), func(a, b *catalog.Column) int { return cmp.Compare(a.Name, b.Name) })
+		w.block("Row:", func() {
+			for _, col := range columns {
+				w.line("%s: %s", key(col.Name), columnType(col))
+			}
+		})
+		if insertable {
+			w.block("Insert:", func() {
+				for _, col := range columns {
+					w.written(col, !col.NotNull || col.HasDefault)
+				}
+			})
+		}
+		if updatable {
+			w.block("Update:", func() {
+				for _, col := range columns {
+					w.written(col, true)
+				}
+			})
+		}
+		w.relationships(c.Links[r.Name])
+	})
+}
+
+// written writes a column of a row that is sent. One that is always generated can't be.
+func (w *writer) written(col *catalog.Column, optional bool) {
+	switch {
+	case col.Generated:
+		w.line("%s?: never", key(col.Name))
+	case optional:
+		w.line("%s?: %s", key(col.Name), columnType(col))
+	default:
+		w.line("%s: %s", key(col.Name), columnType(col))
+	}
+}
+
+// relationships writes the foreign keys that a relation has itself.
+func (w *writer) relationships(links []*catalog.Link) {
+	var own []*catalog.Link
+	for _, l := range links {
+		if l.Kind == catalog.ManyToOne || l.Kind == catalog.OneToOne && l.Forward {
+			own = append(own, l)
+		}
+	}
+	if len(own) == 0 {
+		w.line("Relationships: []")
+		return
+	}
+	slices.SortStableFunc(own, func(a, b *catalog.Link) int {
+		return cmp.Or(cmp.Compare(a.Constraint, b.Constraint), cmp.Compare(a.To.Name, b.To.Name))
+	})
+	w.line("Relationships: [")
+	w.depth++
+	for _, l := range own {
+		var from, to []string
+		for _, p := range l.Pairs {
+			from, to = append(from, quoted(p.From)), append(to, quoted(p.To))
+		}
+		w.line("{")
+		w.depth++
+		w.line("foreignKeyName: %s", quoted(l.Constraint))
+		w.line("columns: [%s]", strings.Join(from, ", "))
+		w.line("isOneToOne: %t", l.Kind == catalog.OneToOne)
+		w.line("referencedRelation: %s", quoted(l.To.Name))
+		w.line("referencedColumns: [%s]", strings.Join(to, ", "))
+		w.depth--
+		w.line("},")
+	}
+	w.depth--
+	w.line("]")
+}
+
+func (w *writer) functions(c *catalog.Catalog, schema string) {
+	var names []catalog.Name
+	for _, name := range slices.SortedFunc(maps.Keys(c.Functions), func(a, b catalog.Name) int { return cmp.Compare(a.Name, b.Name) }) {
+		if name.Schema == schema {
+			names = append(names, name)
+		}
+	}
+	w.group("Functions", len(names), func() {
+		for _, name := range names {
+			var overloads []string
+			for _, f := range c.Functions[name] {
+				overloads = append(overloads, "{ Args: "+arguments(f)+"; Returns: "+returned(c, f)+" }")
+			}
+			slices.Sort(overloads)
+			w.line("%s: %s", key(name.Name), strings.Join(slices.Compact(overloads), " | "))
+		}
+	})
+}
+
+func arguments(f *catalog.Function) string {
+	if len(f.Params) == 0 {
+		return "never"
+	}
+	var args []string
+	for _, p := range f.Params {
+		optional := ""
+		if !p.Required {
+			optional = "?"
+		}
+		args = append(args, key(p.Name)+optional+": "+typeOf(p.Type))
+	}
+	return "{ " + strings.Join(args, "; ") + " }"
+}
+
+func returned(c *catalog.Catalog, f *catalog.Function) string {
+	var one string
+	switch r := c.Relations[f.Returns.Relation]; {
+	case f.Returns.Void:
+		return "undefined"
+	case r != nil:
+		kind := "Tables"
+		if r.Kind == 'v' || r.Kind == 'm' {
+			kind = "Views"
+		}
+		one = "Database[" + quoted(r.Schema) + "][" + quoted(kind) + "][" + quoted(r.Name.Name) + `]["Row"]`
+	case len(f.Returns.Columns) > 0:
+		var columns []string
+		for _, p := range f.Returns.Columns {
+			columns = append(columns, key(p.Name)+": "+typeOf(p.Type))
+		}
+		one = "{ " + strings.Join(columns, "; ") + " }"
+	case f.Returns.Composite:
+		one = "Record<string, unknown>"
+	default:
+		one = typeOf(f.Returns.Type)
+	}
+	if f.Returns.Set {
+		return one + "[]"
+	}
+	return one
+}
+
+func columnType(col *catalog.Column) string {
+	t := typeOf(col.BaseType)
+	if len(col.Enum) > 0 && !strings.HasSuffix(col.BaseType, "[]") {
+		var values []string
+		for _, v := range col.Enum {
+			values = append(values, quoted(v))
+		}
+		t = strings.Join(values, " | ")
+	}
+	if !col.NotNull {
+		t += " | null"
+	}
+	return t
+}
+
+// typeOf returns what a value of an SQL type is in JSON.
+func typeOf(sql string) string {
+	if element, ok := strings.CutSuffix(sql, "[]"); ok {
+		return typeOf(element) + "[]"
+	}
+	plain, _, _ := strings.Cut(sql, "(")
+	switch plain {
+	case "smallint", "integer", "bigint", "real", "double precision", "numeric", "oid":
+		return "number"
+	case "boolean":
+		return "boolean"
+	case "json", "jsonb":
+		return "Json"
+	case "record":
+		return "Record<string, unknown>"
+	case "anyelement", "anyarray", "anynonarray", "anyenum", "anycompatible", "unknown":
+		return "unknown"
+	}
+	return "string"
+}
+
+// key writes a name as a member's name.
+func key(name string) string {
+	for i, r := range name {
+		if r != '_' && r != '$' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
+			return quoted(name)
+		}
+	}
+	if name == "" {
+		return `""`
+	}
+	return name
+}
+
+// quoted writes a text as JavaScript and JSON both have it.
+func quoted(text string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err != nil {
+		panic("typescript: " + err.Error()) // a string can always be written
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
