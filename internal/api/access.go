@@ -32,6 +32,7 @@ const (
 	byPath                  // the path names the project
 	byForm                  // the path names a form of the project
 	byAddress               // the path names the project, and strangers are let in to what is public
+	byVisitor               // the path names a form, and those who fill it in are let in
 )
 
 var (
@@ -104,6 +105,8 @@ func (a Access) caller(ctx context.Context, s *Server, r *http.Request) (platfor
 		return c, err
 	case a.by == byAddress && nameless:
 		return s.admit(ctx, r, platform.Caller{})
+	case a.visits(r):
+		return s.visitor(ctx, r)
 	}
 	c, err := s.authenticate(ctx, r, a.scope(r))
 	if err != nil || a.by != byAddress || c.Project.Valid {
@@ -136,7 +139,7 @@ func (a Access) scope(r *http.Request) platform.Scope {
 		}
 	case byPath, byAddress:
 		return platform.Scope{Project: optionalUUID(r.PathValue("projectUUID"))}
-	case byForm:
+	case byForm, byVisitor:
 		return platform.Scope{Form: optionalUUID(r.PathValue("formUUID"))}
 	}
 	return platform.Scope{}
@@ -159,7 +162,7 @@ func (a Access) enter(ctx context.Context, s *Server) (*tenant.Project, error) {
 		return nil, fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project", "names no project of yours")
 	case !c.Project.Valid:
 		return nil, fault.New(fault.NotFound, "there is no such thing")
-	case !c.Role.AtLeast(a.role) && a.by != byAddress:
+	case !c.Role.AtLeast(a.role) && a.by != byAddress && a.by != byVisitor:
 		return nil, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", a.role, c.Role)
 	}
 	return s.projects.Open(c.Project.UUID), nil

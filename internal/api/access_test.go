@@ -45,8 +45,26 @@ var rights = map[string]right{
 	"createFunction":  {4, `{"name": "f{n}", "language": "sql", "definition": "select 1", "return_type": "integer"}`},
 	"deleteFunction":  {4, ""},
 	"createForm":      {4, `{"name": "form {n}"}`},
+	"listForms":       {5, ""},
+	"getForm":         {5, ""},
+	"updateForm":      {4, `{"description": "changed"}`},
+	"deleteForm":      {4, ""},
+	"linkForm":        {4, ""},
+	"unlinkForm":      {4, ""},
 	"createField":     {4, `{"label": "field {n}", "type": "text"}`},
 	"updateField":     {4, `{"label": "field {n}", "type": "text"}`},
+	"listFields":      {5, ""},
+	"getField":        {5, ""},
+	"deleteField":     {4, ""},
+	"orderFields":     {4, `{"fields": ["{fieldUUID}"]}`},
+	"getPublicForm":   {5, ""},
+	"createResponse":  {5, `{"answers": {}}`},
+	"updateResponse":  {5, `{"token": "{token}"}`},
+	"listResponses":   {5, ""},
+	"getResponse":     {5, ""},
+	"deleteResponse":  {4, ""},
+	"exportResponses": {5, ""},
+	"getStatistics":   {5, ""},
 	"createContainer": {4, `{"name": "container-{n}"}`},
 	"updateContainer": {4, `{"description": "changed"}`},
 	"listFiles":       {5, ""},
@@ -144,7 +162,7 @@ func (o operation) send(who *apitest.API, names map[string]string, body string, 
 
 // namesOf returns the names by which the things of a furnished project are reached.
 func namesOf(f things, table string) map[string]string {
-	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "containerUUID": f.container,
+	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "responseUUID": f.response, "containerUUID": f.container,
 		"fileUUID": f.file, "keyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
 		"schema": "public", "userUUID": f.User, "organization": f.Organization, "email": f.Email}
 }
@@ -186,6 +204,7 @@ func TestRights(t *testing.T) {
 		{"developer", owner.Member(4), 4, 0}, {"admin", owner.Member(3), 3, 0}, {"owner", owner, 2, 0}, {"administrator", administrator, 1, 1}}
 	targets := []target{{"own", owner.Project, own}, {"theirs", stranger.Project, theirs}, {"mixed", owner.Project, mixed}, {"absent", owner.Project, absent}}
 
+	forms := map[*apitest.API]string{owner: own["formUUID"], stranger: theirs["formUUID"]}
 	n := 0
 	for _, o := range operations(t, a) {
 		r, ok := rights[o.id]
@@ -217,6 +236,16 @@ func TestRights(t *testing.T) {
 				case o.id == "deleteFile" || o.id == "deleteFolder":
 					names["folder"] = "to-go-" + names["n"]
 					names["fileUUID"] = upload(landlord, names["containerUUID"], names["folder"]+"/a.txt", "hello").Want(201).Get("uuid").(string)
+				case o.id == "deleteForm":
+					names["formUUID"] = landlord.Create("/forms", `{"name": "to go"}`)
+				case o.id == "orderFields":
+					names["formUUID"] = landlord.Create("/forms", `{"name": "in order"}`)
+					names["fieldUUID"] = landlord.Create("/forms/"+names["formUUID"]+"/fields", rights["createField"].body)
+				case o.id == "deleteField":
+					names["fieldUUID"] = landlord.Create("/forms/"+forms[landlord]+"/fields", rights["createField"].body)
+				case o.id == "deleteResponse", o.id == "updateResponse":
+					begun := landlord.Post("/forms/"+forms[landlord]+"/responses", `{"answers": {}, "partial": true}`).Want(201)
+					names["responseUUID"], names["token"] = begun.Get("uuid").(string), begun.Metadata("token").(string)
 				case o.id == "deleteProject" && want == 200:
 					names["projectUUID"] = landlord.CreateProject("gone")
 				}

@@ -24,7 +24,8 @@ import (
 // things is a project that has one of everything.
 type things struct {
 	*apitest.API
-	tableUUID, form, field, container, file, backup string
+	tableUUID, form, field, response, container, file, backup string
+	begun, token                                              string // a partial response
 }
 
 func furnish(t *testing.T, a *apitest.API) things {
@@ -34,6 +35,10 @@ func furnish(t *testing.T, a *apitest.API) things {
 	a.Post("/functions/public", `{"name": "one", "language": "sql", "definition": "select 1", "return_type": "integer"}`).Want(201)
 	f.form = a.Create("/forms", `{"name": "Survey"}`)
 	f.field = a.Create("/forms/"+f.form+"/fields", `{"label": "Name", "type": "text"}`)
+	a.Put("/forms/"+f.form, `{"state": "open"}`).Want(200)
+	f.response = a.Create("/forms/"+f.form+"/responses", `{"answers": {"`+f.field+`": "Ann"}}`)
+	begun := a.Post("/forms/"+f.form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
+	f.begun, f.token = begun.Get("uuid").(string), begun.Metadata("token").(string)
 	f.container = a.Create("/containers", `{"name": "reports"}`)
 	f.file = upload(a, f.container, "a.txt", "hello").Want(201).Get("uuid").(string)
 	f.backup = a.Create("/backups", `{}`)
@@ -59,6 +64,7 @@ func (f things) calls() []call {
 		{"createFunction", "POST", "/functions/public", `{"name": "two", "language": "sql", "definition": "select 2", "return_type": "integer"}`, 4},
 		{"deleteFunction", "DELETE", "/functions/public/one", "", 4},
 		{"createForm", "POST", "/forms", `{"name": "More"}`, 4},
+		{"listForms", "GET", "/forms", "", 5},
 		{"createContainer", "POST", "/containers", `{"name": "more"}`, 4},
 		{"updateContainer", "PUT", "/containers/" + f.container, `{"description": "more"}`, 4},
 		{"listFiles", "GET", "/containers/" + f.container + "/files", "", 5},
@@ -72,8 +78,31 @@ func (f things) calls() []call {
 // formCalls are the operations that a form leads to.
 func (f things) formCalls() []call {
 	return []call{
+		{"orderFields", "PUT", "/forms/" + f.form + "/fields/order", `{"fields": ["` + f.field + `"]}`, 4},
 		{"createField", "POST", "/forms/" + f.form + "/fields", `{"label": "More", "type": "text"}`, 4},
 		{"updateField", "PUT", "/forms/" + f.form + "/fields/" + f.field, `{"label": "Other", "type": "text"}`, 4},
+		{"getForm", "GET", "/forms/" + f.form, "", 5},
+		{"updateForm", "PUT", "/forms/" + f.form, `{"description": "more"}`, 4},
+		{"linkForm", "POST", "/forms/" + f.form + "/link", "", 4},
+		{"unlinkForm", "DELETE", "/forms/" + f.form + "/link", "", 4},
+		{"listFields", "GET", "/forms/" + f.form + "/fields", "", 5},
+		{"getField", "GET", "/forms/" + f.form + "/fields/" + f.field, "", 5},
+		{"getPublicForm", "GET", "/forms/" + f.form + "/public", "", 5},
+		{"listResponses", "GET", "/forms/" + f.form + "/responses", "", 5},
+		{"getResponse", "GET", "/forms/" + f.form + "/responses/" + f.response, "", 5},
+		{"exportResponses", "GET", "/forms/" + f.form + "/responses/export", "", 5},
+		{"getStatistics", "GET", "/forms/" + f.form + "/statistics", "", 5},
+		{"deleteResponse", "DELETE", "/forms/" + f.form + "/responses/" + f.response, "", 4},
+		{"deleteField", "DELETE", "/forms/" + f.form + "/fields/" + f.field, "", 4},
+		{"deleteForm", "DELETE", "/forms/" + f.form + "?force=true", "", 4},
+	}
+}
+
+// visitorCalls are the operations that change something for whoever fills a form in.
+func (f things) visitorCalls() []call {
+	return []call{
+		{"createResponse", "POST", "/forms/" + f.form + "/responses", `{"answers": {}}`, 5},
+		{"updateResponse", "PUT", "/forms/" + f.form + "/responses/" + f.begun, `{"token": "` + f.token + `", "partial": true}`, 5},
 	}
 }
 
@@ -95,6 +124,7 @@ func state(t *testing.T, a *apitest.API) string {
 			'uploads', (select jsonb_agg(u order by blob_uuid) from storage.uploads u),
 			'forms', (select jsonb_agg(f order by uuid) from forms.forms f),
 			'fields', (select jsonb_agg(f order by uuid) from forms.fields f),
+			'responses', (select jsonb_agg(r order by uuid) from forms.responses r),
 			'functions', (select jsonb_agg(p.oid::regprocedure::text order by p.oid) from pg_proc p
 				where p.pronamespace = 'public'::regnamespace),
 			'columns', (select jsonb_agg(c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) order by c.oid, a.attnum)

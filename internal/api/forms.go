@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/form"
+	"socle/internal/object"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
@@ -17,8 +18,12 @@ func (s *Server) registerForms() {
 	optional[bool](s.registry)
 	optional[int64](s.registry)
 	within(s, createForm, s.createForm, nil)
-	within(s, createField, s.createField, s.findForm)
-	within(s, updateField, s.updateField, s.findField)
+	within(s, listForms, s.listForms, nil)
+	within(s, getForm, s.getForm, nil)
+	within(s, updateForm, s.updateForm, s.findUpdated)
+	within(s, deleteForm, s.deleteForm, nil)
+	within(s, linkForm, s.linkForm, nil)
+	within(s, unlinkForm, s.unlinkForm, nil)
 }
 
 // optional makes the schema of a member that may be absent that of its value.
@@ -54,75 +59,94 @@ func (s *Server) createForm(ctx context.Context, p *tenant.Project, in *createFo
 	return form.CreateForm(ctx, p, caller(ctx).User, id, n)
 }
 
-var createField = Operation{
-	ID: "createField", Method: "POST", Path: "/forms/{formUUID}/fields", Summary: "Create a form's field",
-	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "Takes one field, or several as `fields`, which are created all or none. The content is the first one, `metadata.fields` all of them.",
+var listForms = Operation{
+	ID: "listForms", Method: "GET", Path: "/forms", Summary: "List a project's forms",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
 }
 
-type createFieldInput struct {
+type listFormsInput struct {
+	PageQuery
+	Sort string `query:"sort" enum:"name,state,createdAt,updatedAt" default:"createdAt"`
+}
+
+func (s *Server) listForms(ctx context.Context, p *tenant.Project, in *listFormsInput) (Answer[[]form.Form, PageMetadata], error) {
+	page := in.by(in.Sort)
+	forms, total, err := form.ListForms(ctx, p, page)
+	return listOf(forms, page, total), err
+}
+
+// formInput is the input of an operation on a form that takes nothing else.
+type formInput struct {
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
-	Body createFieldBody
 }
 
-type createFieldBody struct {
-	Fields []form.FieldInput `json:"fields" minItems:"1" maxItems:"100"`
-	ProjectInBody
+var getForm = Operation{
+	ID: "getForm", Method: "GET", Path: "/forms/{formUUID}", Summary: "Get a form with its fields",
+	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
-// normalize makes one field a list of one.
-func (*createFieldBody) normalize(v any) (any, string) {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return v, ""
-	}
-	if _, several := object["fields"]; several {
-		return v, ""
-	}
-	normal := map[string]any{"fields": []any{object}}
-	if id, ok := object["projectUUID"]; ok {
-		normal["projectUUID"] = id
-	}
-	return normal, "fields.0."
+func (s *Server) getForm(ctx context.Context, p *tenant.Project, in *formInput) (form.FullForm, error) {
+	return form.GetFullForm(ctx, p, in.Form)
 }
 
-type fieldsMetadata struct {
-	Fields []form.Field `json:"fields"`
+var updateForm = Operation{
+	ID: "updateForm", Method: "PUT", Path: "/forms/{formUUID}", Summary: "Change a form",
+	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Notes: "What the body does not name stays as it is, null clears it. Responses that are there stay, whatever the new maximum.",
 }
 
-func (s *Server) findForm(ctx context.Context, p *tenant.Project, in *createFieldInput) error {
-	_, err := form.GetForm(ctx, p, in.Form)
-	return err
-}
-
-func (s *Server) createField(ctx context.Context, p *tenant.Project, in *createFieldInput) (Answer[form.Field, fieldsMetadata], error) {
-	fields, err := form.CreateFields(ctx, p, in.Form, in.Body.Fields)
-	if err != nil {
-		return Answer[form.Field, fieldsMetadata]{}, err
-	}
-	return Answer[form.Field, fieldsMetadata]{Content: fields[0], Metadata: fieldsMetadata{fields}}, nil
-}
-
-var updateField = Operation{
-	ID: "updateField", Method: "PUT", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Change a form's field",
-	Access: projectOfForm(platform.Developer), Errors: specifiedWithBody,
-	Notes: "What the body does not name stays as it is, null clears it. Answers that were given stay as they were given.",
-}
-
-type updateFieldInput struct {
-	Form  uuid.UUID `path:"formUUID" format:"uuid"`
-	Field uuid.UUID `path:"fieldUUID" format:"uuid"`
-	Body  struct {
-		form.FieldInput
+type updateFormInput struct {
+	Form uuid.UUID `path:"formUUID" format:"uuid"`
+	Body struct {
+		form.FormUpdate
 		ProjectInBody
 	}
 }
 
-func (s *Server) findField(ctx context.Context, p *tenant.Project, in *updateFieldInput) error {
-	_, err := form.GetField(ctx, p, in.Form, in.Field)
+func (s *Server) findUpdated(ctx context.Context, p *tenant.Project, in *updateFormInput) error {
+	_, err := form.GetForm(ctx, p, in.Form)
 	return err
 }
 
-func (s *Server) updateField(ctx context.Context, p *tenant.Project, in *updateFieldInput) (form.Field, error) {
-	return form.UpdateField(ctx, p, in.Form, in.Field, in.Body.FieldInput)
+func (s *Server) updateForm(ctx context.Context, p *tenant.Project, in *updateFormInput) (form.Form, error) {
+	return form.UpdateForm(ctx, p, caller(ctx).User, in.Form, in.Body.FormUpdate)
+}
+
+var deleteForm = Operation{
+	ID: "deleteForm", Method: "DELETE", Path: "/forms/{formUUID}", Summary: "Delete a form",
+	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
+	Notes: "With its fields. A form that has responses stays, unless `force` says that they, and the files among them, go as well.",
+}
+
+type deleteFormInput struct {
+	Form  uuid.UUID `path:"formUUID" format:"uuid"`
+	Force string    `query:"force" enum:"true,false" default:"false"`
+}
+
+func (s *Server) deleteForm(ctx context.Context, p *tenant.Project, in *deleteFormInput) (form.Form, error) {
+	deleted, err := form.DeleteForm(ctx, p, in.Form, in.Force == "true", object.Forget)
+	if err != nil {
+		return form.Form{}, err
+	}
+	s.jobs.Discard(ctx, p.UUID)
+	return deleted, s.platform.UnindexForm(ctx, in.Form)
+}
+
+var linkForm = Operation{
+	ID: "linkForm", Method: "POST", Path: "/forms/{formUUID}/link", Summary: "Switch a form's public link on, or make a new one",
+	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Notes: "Whoever knows the link fills the form in without a key, while the form is open. The link before it opens nothing any more.",
+}
+
+func (s *Server) linkForm(ctx context.Context, p *tenant.Project, in *formInput) (form.Form, error) {
+	return form.LinkForm(ctx, p, caller(ctx).User, in.Form)
+}
+
+var unlinkForm = Operation{
+	ID: "unlinkForm", Method: "DELETE", Path: "/forms/{formUUID}/link", Summary: "Switch a form's public link off",
+	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+}
+
+func (s *Server) unlinkForm(ctx context.Context, p *tenant.Project, in *formInput) (form.Form, error) {
+	return form.UnlinkForm(ctx, p, caller(ctx).User, in.Form)
 }

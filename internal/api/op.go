@@ -84,6 +84,11 @@ type uploading interface {
 	begin(w http.ResponseWriter, r *http.Request) error
 }
 
+// attaching is an input that embeds [Attached].
+type attaching interface {
+	attach(w http.ResponseWriter, r *http.Request) (body any, err error)
+}
+
 // normalizer is a body that takes more than one form. normalize brings a value into the form that the schema describes;
 // prefix is what that adds in front of the client's field names.
 type normalizer interface {
@@ -93,14 +98,15 @@ type normalizer interface {
 // route is an operation with all that was derived from it.
 type route struct {
 	*Server
-	op     Operation
-	status int
-	input  reflect.Type
-	params []param
-	body   *huma.Schema // nil: no JSON body
-	bodyAt []int
-	upload bool
-	output reflect.Type
+	op       Operation
+	status   int
+	input    reflect.Type
+	params   []param
+	body     *huma.Schema // nil: no JSON body
+	bodyAt   []int
+	upload   bool
+	attached bool // files may come with the JSON body
+	output   reflect.Type
 
 	documented *huma.Operation // in the OpenAPI document
 	twin       *route          // reads what this one changes; nil if none does
@@ -153,17 +159,24 @@ func register[I, O any](s *Server, op Operation, run func(context.Context, *tena
 		rt.body, rt.bodyAt = s.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
 	}
 	_, rt.upload = reflect.New(rt.input).Interface().(uploading)
+	_, rt.attached = reflect.New(rt.input).Interface().(attaching)
 	rt.describe(rt.output)
 	s.routes = append(s.routes, rt)
 	s.mux.Handle(op.Method+" "+op.Path, rt)
+	if op.Access.by == byVisitor {
+		s.mux.Handle("OPTIONS "+op.Path, preflight(op.Method))
+	}
 }
 
 // ServeHTTP takes a request through its stations: who asks, what is sent, where it acts, whether
 // it keeps the rules, and what it does.
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httpx.From(r.Context()).Route = rt.op.Method + " " + rt.op.Path
+	if rt.op.Access.by == byVisitor {
+		fromAnywhere(w.Header())
+	}
 	ctx, cancel := r.Context(), context.CancelFunc(func() {})
-	if !rt.upload && rt.op.Timeout > 0 {
+	if !rt.upload && !rt.withFiles(r) && rt.op.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, rt.op.Timeout)
 	}
 	defer cancel()
@@ -211,6 +224,12 @@ func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return result, named(err, prefix)
 }
 
+// withFiles reports whether files come with the JSON body.
+func (rt *route) withFiles(r *http.Request) bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return rt.attached && err == nil && media == "multipart/form-data"
+}
+
 // named gives the fields at fault the names that the client knows them by, without what a normalizer added.
 func named(err error, prefix string) error {
 	e, ok := errors.AsType[*fault.Error](err)
@@ -240,6 +259,9 @@ func (rt *route) read(w http.ResponseWriter, r *http.Request, input reflect.Valu
 			return nil, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data")
 		}
 		return nil, input.Interface().(uploading).begin(w, r)
+	}
+	if rt.withFiles(r) {
+		return input.Interface().(attaching).attach(w, r)
 	}
 	// What curl says when it is told nothing is taken for JSON, if it is JSON.
 	if err != nil || media != "application/json" && media != "application/x-www-form-urlencoded" {

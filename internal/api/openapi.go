@@ -29,6 +29,8 @@ func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 		Info:    &huma.Info{Title: "Socle", Version: "1.0", Description: introduction, License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}},
 		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
 			"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
+			"apikey": {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
+			"link":   {Type: "apiKey", In: "query", Name: "link", Description: "A form's public link."},
 		}},
 	}}
 	config.AllowAdditionalPropertiesByDefault = true // unknown members of a body are ignored
@@ -85,18 +87,23 @@ func (rt *route) describe(output reflect.Type) {
 	case byNobody:
 	case byWhoever, byAddress:
 		op.Security = []map[string][]string{{}, bearer}
+	case byVisitor:
+		op.Security = []map[string][]string{bearer, {"apikey": {}}, {"link": {}}}
 	default:
 		op.Security = []map[string][]string{bearer}
 	}
 	if rt.body != nil {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.body}}}
 	}
+	if rt.attached {
+		op.RequestBody.Content["multipart/form-data"] = &huma.MediaType{Schema: attachedSchema}
+	}
 	if rt.upload {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: uploadSchema}}}
 	}
 	op.Responses[strconv.Itoa(rt.status)] = rt.describeSuccess(output)
 	failures := rt.op.Errors
-	if output.Implements(reflect.TypeFor[http.Handler]()) { // what net/http answers to Range and If-None-Match
+	if output == reflect.TypeFor[download]() { // what net/http answers to Range and If-None-Match
 		op.Responses["206"] = rt.describeSuccess(output)
 		op.Responses["206"].Description = "A range of the bytes"
 		op.Responses["304"] = &huma.Response{Description: "The bytes are those that the client has"}
@@ -119,8 +126,12 @@ func failureResponse(status int) *huma.Response {
 
 func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 	if output.Implements(reflect.TypeFor[http.Handler]()) {
+		media := "application/octet-stream"
+		if m, ok := reflect.Zero(output).Interface().(interface{ mediaType() string }); ok {
+			media = m.mediaType()
+		}
 		return &huma.Response{Description: "The bytes", Content: map[string]*huma.MediaType{
-			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}
+			media: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}
 	}
 	content, metadata := output, reflect.TypeFor[struct{}]()
 	if a, ok := reflect.Zero(output).Interface().(answer); ok {
@@ -144,6 +155,8 @@ func (op Operation) describeAccess() string {
 	switch op.Access.by {
 	case byNobody, byWhoever:
 		who = "Anyone may call this."
+	case byVisitor:
+		who = "Needs a key of the project, the form's public link, or a role in the project's organization. Pages of any origin may call this."
 	case byToken:
 		who = "Whoever is signed in may call this."
 	default:

@@ -51,7 +51,7 @@ func TestProjectDatabaseGone(t *testing.T) {
 	f := furnish(t, a)
 	other := a.In(a.CreateProject("other"))
 	open := shut(t, a, "socle_"+strings.ReplaceAll(a.Project, "-", ""))
-	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.fileCalls()) {
+	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), f.fileCalls()) {
 		if c.id != "getBackup" && c.id != "createBackup" { // the platform database knows of them
 			want500(t, c.id, c.send(a))
 		}
@@ -79,7 +79,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := shut(t, a, url.Database)
-	calls := slices.Concat(f.calls(), f.formCalls(), f.fileCalls())
+	calls := slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), f.fileCalls())
 	calls = append(calls,
 		call{id: "createUser", method: "POST", path: "/users", body: `{"username": "late", "email": "late@example.com", "password": "` + apitest.Password + `"}`},
 		call{id: "login", method: "POST", path: "/users/login", body: `{"email": "` + a.Email + `", "password": "` + apitest.Password + `"}`},

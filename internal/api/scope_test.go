@@ -114,7 +114,7 @@ func TestProjectInBody(t *testing.T) {
 	t.Parallel()
 	f := furnish(t, apitest.New(t))
 	other := f.CreateProject("other")
-	for _, c := range append(f.calls(), f.formCalls()...) {
+	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.visitorCalls()) {
 		if !strings.HasPrefix(c.body, "{") {
 			continue
 		}

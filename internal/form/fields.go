@@ -38,9 +38,7 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 	definitions, broken := define(fields)
 	var created []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
-		// The form's lock keeps the positions apart of fields that are added at the same moment.
-		if _, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from forms.forms where uuid = @form for no key update`,
-			pgx.StrictNamedArgs{"form": form}); err != nil {
+		if err := redefine(ctx, tx, form); err != nil {
 			return err
 		}
 		if broken != nil { // it comes second: whether there is such a form is answered first
@@ -69,6 +67,14 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 		return nil, err
 	}
 	return created, nil
+}
+
+// redefine gives the fields of a form a new version. The form's lock, which this takes, keeps changes of them apart: no two make
+// one version or one position.
+func redefine(ctx context.Context, tx pgx.Tx, form uuid.UUID) error {
+	_, err := pg.Value[int](ctx, tx, `update forms.forms set version = version + 1 where uuid = @form returning version`,
+		pgx.StrictNamedArgs{"form": form})
+	return err
 }
 
 // define judges new fields.
@@ -111,11 +117,84 @@ func GetField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Fi
 		pgx.StrictNamedArgs{"field": field, "form": form})
 }
 
+// ListFields returns the fields of a form of project p in their order. It fails with NotFound if there is no such form.
+func ListFields(ctx context.Context, p *tenant.Project, form uuid.UUID) ([]Field, error) {
+	f, err := GetFullForm(ctx, p, form)
+	return f.Fields, err
+}
+
+func listFields(ctx context.Context, q pg.Querier, form uuid.UUID) ([]Field, error) {
+	return pg.All[Field](ctx, q, `select `+fieldColumns+` from forms.fields where form_uuid = @form order by position`,
+		pgx.StrictNamedArgs{"form": form})
+}
+
+// DeleteField removes a field from a form of project p; what people have answered to it stays with their responses. It fails
+// with NotFound if there is no such field in this form.
+func DeleteField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) (Field, error) {
+	var deleted Field
+	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
+		if err := redefine(ctx, tx, form); err != nil {
+			return err
+		}
+		deleted, err = pg.One[Field](ctx, tx, `
+			delete from forms.fields where uuid = @field and form_uuid = @form
+			returning `+fieldColumns, pgx.StrictNamedArgs{"field": field, "form": form})
+		return err
+	})
+	return deleted, err
+}
+
+// OrderFields puts the fields of a form of project p into an order, which names each of them once, and returns them in it. It
+// fails with NotFound if there is no such form, and with Unprocessable on fields if the order names others than those of the form.
+func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order []uuid.UUID) ([]Field, error) {
+	var fields []Field
+	err := p.InTx(ctx, func(tx pgx.Tx) error {
+		if err := redefine(ctx, tx, form); err != nil {
+			return err
+		}
+		found, err := listFields(ctx, tx, form)
+		if err != nil {
+			return err
+		}
+		missing := make(map[uuid.UUID]bool, len(found))
+		for _, f := range found {
+			missing[f.UUID] = true
+		}
+		for i, id := range order {
+			if !missing[id] {
+				return fault.OnField(fault.Unprocessable, fmt.Sprintf("fields.%d", i), "unknown", "must be a field of the form, named once")
+			}
+			delete(missing, id)
+		}
+		if len(missing) > 0 {
+			return fault.OnField(fault.Unprocessable, "fields", "incomplete", "must name all %s of the form", count(len(found), "field"))
+		}
+		// Out of the way first: no two fields have one position, not even in between.
+		if _, err := pg.Exec(ctx, tx, `update forms.fields set position = -position where form_uuid = @form`,
+			pgx.StrictNamedArgs{"form": form}); err != nil {
+			return err
+		}
+		if _, err := pg.Exec(ctx, tx, `
+			update forms.fields f set position = o.position
+			from unnest(@order::uuid[]) with ordinality as o (uuid, position)
+			where f.uuid = o.uuid and f.form_uuid = @form`,
+			pgx.StrictNamedArgs{"form": form, "order": order}); err != nil {
+			return err
+		}
+		fields, err = listFields(ctx, tx, form)
+		return err
+	})
+	return fields, err
+}
+
 // UpdateField changes a field of a form of project p; what people have answered stays as it is. It fails with
 // NotFound if there is no such field in this form, and with Unprocessable on every member that breaks a rule.
 func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
 	var updated Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
+		if err := redefine(ctx, tx, form); err != nil {
+			return err
+		}
 		found, err := pg.One[Field](ctx, tx, `
 			select `+fieldColumns+` from forms.fields where uuid = @field and form_uuid = @form for no key update`,
 			pgx.StrictNamedArgs{"field": field, "form": form})

@@ -47,7 +47,7 @@ func TestCreateForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Form{UUID: id, ProjectUUID: p.UUID, Name: "Kontakt", Description: new("Schreib uns"), CreatedBy: user, UpdatedBy: user}
+	want := Form{UUID: id, ProjectUUID: p.UUID, Name: "Kontakt", Description: new("Schreib uns"), State: "draft", Version: 1, CreatedBy: user, UpdatedBy: user}
 	if diff := cmp.Diff(created, want, times); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}

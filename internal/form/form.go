@@ -21,17 +21,36 @@ import (
 
 // Form is a set of fields that people fill in.
 type Form struct {
-	UUID        uuid.UUID `json:"uuid" format:"uuid"`
-	ProjectUUID uuid.UUID `json:"projectUuid" format:"uuid"`
-	Name        string    `json:"name"`
-	Description *string   `json:"description" nullable:"true"`
-	CreatedAt   time.Time `json:"createdAt"`
-	CreatedBy   uuid.UUID `json:"createdBy" format:"uuid"`
-	UpdatedAt   time.Time `json:"updatedAt"`
-	UpdatedBy   uuid.UUID `json:"updatedBy" format:"uuid"`
+	UUID             uuid.UUID  `json:"uuid" format:"uuid"`
+	ProjectUUID      uuid.UUID  `json:"projectUuid" format:"uuid"`
+	Name             string     `json:"name"`
+	Description      *string    `json:"description" nullable:"true"`
+	State            string     `json:"state" enum:"draft,open,closed" doc:"Only an open form takes responses."`
+	OpensAt          *time.Time `json:"opensAt" nullable:"true" doc:"Before this moment an open form takes no responses."`
+	ClosesAt         *time.Time `json:"closesAt" nullable:"true" doc:"From this moment on an open form takes no responses."`
+	MaxResponses     *int64     `json:"maxResponses" nullable:"true" doc:"How many complete responses the form takes."`
+	SuccessMessage   *string    `json:"successMessage" nullable:"true" doc:"What to show to those who have answered."`
+	Honeypot         *string    `json:"honeypot" nullable:"true" doc:"Name of a hidden input: of a response that has something in it nothing is kept."`
+	ContainerUUID    *uuid.UUID `json:"containerUuid" nullable:"true" doc:"The container for the files of answers."`
+	Link             *string    `json:"link" nullable:"true" doc:"What opens the form to whoever knows it, as the parameter link; null while the public link is off."`
+	Version          int        `json:"version" doc:"Of the fields: each change of them makes a new one."`
+	TotalResponses   int64      `json:"totalResponses" doc:"Complete responses."`
+	BlockedResponses int64      `json:"blockedResponses" doc:"Submissions of which nothing was kept, for the honeypot's sake."`
+	CreatedAt        time.Time  `json:"createdAt"`
+	CreatedBy        uuid.UUID  `json:"createdBy" format:"uuid"`
+	UpdatedAt        time.Time  `json:"updatedAt"`
+	UpdatedBy        uuid.UUID  `json:"updatedBy" format:"uuid"`
 }
 
-const formColumns = `uuid, @project::uuid as project_uuid, name, description, created_at, created_by, updated_at, updated_by`
+const formColumns = `
+	uuid, @project::uuid as project_uuid, name, description, state, opens_at, closes_at, max_responses, success_message, honeypot,
+	container_uuid, link, version, total_responses, blocked_responses, created_at, created_by, updated_at, updated_by`
+
+// FullForm is a form with its fields, in their order.
+type FullForm struct {
+	Form
+	Fields []Field `json:"fields"`
+}
 
 // NewForm is what a form is made of. An empty description is none.
 type NewForm struct {
@@ -39,10 +58,10 @@ type NewForm struct {
 	Description string // up to 500 characters
 }
 
-// Longest texts, in characters.
 const (
-	maxName        = 100
-	maxDescription = 500
+	maxName        = 100  // characters
+	maxDescription = 500  // characters
+	maxForms       = 1000 // of one project
 )
 
 // Check fails with Unprocessable on every field that breaks a rule.
@@ -53,26 +72,111 @@ func (n NewForm) Check() error {
 	return p.err()
 }
 
-// CreateForm makes a form in project p on behalf of user. The caller chooses the form's UUID, which
-// the platform database has to know before. It fails as [NewForm.Check] does.
+// CreateForm makes a form, a draft, in project p on behalf of user. The caller chooses the form's UUID, which
+// the platform database has to know before. It fails as [NewForm.Check] does, and with Unprocessable if the project has
+// all the forms that it may have.
 func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n NewForm) (Form, error) {
 	if err := n.Check(); err != nil {
 		return Form{}, err
 	}
-	return tenant.Change(ctx, p, func(tx pgx.Tx) (Form, error) {
+	made, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Form, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[Form](ctx, tx, `
-		insert into forms.forms (uuid, name, description, created_by, updated_by)
-		values (@id, @name, nullif(@description, ''), @user, @user)
-		returning `+formColumns,
-			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description, "user": user})
+			insert into forms.forms (uuid, name, description, created_by, updated_by)
+			select @id, @name, nullif(@description, ''), @user, @user
+			where (select count(*) from forms.forms) < @max::bigint
+			returning `+formColumns,
+			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description, "user": user, "max": maxForms})
 	})
+	if fault.Is(err, fault.NotFound) {
+		return Form{}, fault.New(fault.Unprocessable, "the project has %d forms, and may not have more", maxForms).WithCode("quota").Because(err)
+	}
+	return made, err
+}
+
+// ListForms returns a page of the forms of project p, and how many there are in all. They can be sorted by name, state,
+// createdAt and updatedAt.
+func ListForms(ctx context.Context, p *tenant.Project, page pg.Page) ([]Form, int64, error) {
+	var forms []Form
+	var total int64
+	err := reading(ctx, p, func(tx pgx.Tx) (err error) {
+		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.forms`); err != nil {
+			return err
+		}
+		forms, err = pg.All[Form](ctx, tx, `select `+formColumns+` from forms.forms`+page.Clause(map[string]string{
+			"name": `name collate "C"`, "state": "state", "createdAt": "created_at", "updatedAt": "updated_at"}, "uuid"),
+			pgx.StrictNamedArgs{"project": p.UUID})
+		return err
+	})
+	return forms, total, err
 }
 
 // GetForm returns a form of project p. It fails with NotFound if there is none.
 func GetForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (Form, error) {
-	return pg.One[Form](ctx, p.Trusted(), `select `+formColumns+` from forms.forms where uuid = @id`,
+	return getForm(ctx, p.Trusted(), p, id)
+}
+
+func getForm(ctx context.Context, q pg.Querier, p *tenant.Project, id uuid.UUID) (Form, error) {
+	return pg.One[Form](ctx, q, `select `+formColumns+` from forms.forms where uuid = @id`,
 		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
+}
+
+// GetFullForm returns a form of project p and the fields that it has at the same moment. It fails with NotFound if there is none.
+func GetFullForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (FullForm, error) {
+	var f FullForm
+	err := reading(ctx, p, func(tx pgx.Tx) (err error) {
+		if f.Form, err = getForm(ctx, tx, p, id); err != nil {
+			return err
+		}
+		f.Fields, err = listFields(ctx, tx, id)
+		return err
+	})
+	return f, err
+}
+
+// DeleteForm deletes a form of project p with its fields; with force its responses as well, and what remove does to
+// their files is part of it. It fails with NotFound if there is none, and without force with Conflict if someone has answered.
+func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool, remove Remove) (Form, error) {
+	var deleted Form
+	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
+		if force {
+			// With the lock nobody answers any more.
+			if _, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from forms.forms where uuid = @form for update`,
+				pgx.StrictNamedArgs{"form": id}); err != nil {
+				return err
+			}
+			files, err := pg.Values[uuid.UUID](ctx, tx, `
+				with gone as (delete from forms.responses where form_uuid = @form returning answers)
+				select (a.value ->> 'fileUuid')::uuid from gone, jsonb_each(gone.answers) a where a.value ? 'fileUuid' and jsonb_typeof(a.value) = 'object'`,
+				pgx.StrictNamedArgs{"form": id})
+			if err != nil {
+				return err
+			}
+			if err := remove(ctx, tx, files); err != nil {
+				return err
+			}
+		}
+		deleted, err = pg.One[Form](ctx, tx, `delete from forms.forms where uuid = @id returning `+formColumns,
+			pgx.StrictNamedArgs{"project": p.UUID, "id": id})
+		return err
+	})
+	if pg.Violates(err, "responses_definition") {
+		return Form{}, fault.New(fault.Conflict, "the form has responses; force deletes them as well").WithCode("in_use").Because(err)
+	}
+	return deleted, err
+}
+
+// Remove deletes files in a transaction that deletes what they belong to.
+type Remove func(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error
+
+// reading runs f in a transaction that sees one moment and writes nothing.
+func reading(ctx context.Context, p *tenant.Project, f func(tx pgx.Tx) error) error {
+	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+		if _, err := pg.Exec(ctx, tx, `set transaction isolation level repeatable read, read only`); err != nil {
+			return err
+		}
+		return f(tx)
+	})
 }
 
 // problems are the rules that a request breaks, one entry each.

@@ -42,25 +42,31 @@ func (d *Definition) check() problems {
 	if d.Description != nil {
 		p.checkText("description", *d.Description, maxDescription)
 	}
-	var r rules
 	switch {
-	case slices.Contains(textTypes, d.Type):
-		d.checkLengths(&p)
-		r.pattern = d.checkPattern(&p)
-	case slices.Contains(numberTypes, d.Type):
-		p.checkOrder("min_value", d.MinValue, "max_value", d.MaxValue)
-	case slices.Contains(choiceTypes, d.Type):
-		r.options = d.checkOptions(&p)
-	case slices.Contains(dateTypes, d.Type):
-		r.earliest, r.latest = d.checkDates(&p)
 	case d.Type == "":
 		p.add("type", "required", "is required")
 	case !slices.Contains(Types, d.Type):
 		p.add("type", "invalid_value", "must be one of "+strings.Join(Types, ", "))
 		return p
 	}
-	d.checkDefault(&p, r)
+	d.checkDefault(&p, d.prepare(&p))
 	return p
+}
+
+// prepare makes the rules ready to judge values by, and reports what is wrong with them.
+func (d *Definition) prepare(p *problems) (r rules) {
+	switch {
+	case slices.Contains(textTypes, d.Type):
+		d.checkLengths(p)
+		r.pattern = d.checkPattern(p)
+	case slices.Contains(numberTypes, d.Type):
+		p.checkOrder("min_value", d.MinValue, "max_value", d.MaxValue)
+	case slices.Contains(choiceTypes, d.Type):
+		r.options = d.checkOptions(p)
+	case slices.Contains(dateTypes, d.Type):
+		r.earliest, r.latest = d.checkDates(p)
+	}
+	return r
 }
 
 func (d *Definition) checkDefault(p *problems, r rules) {

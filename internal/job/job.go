@@ -17,6 +17,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"socle/internal/backup"
+	"socle/internal/form"
 	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/platform"
@@ -116,7 +117,7 @@ func (q *Queue) Tidy(ctx context.Context) error {
 	return errors.Join(q.failAbandonedBackups(ctx), q.Lifecycle.Finish(ctx))
 }
 
-// Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, counts of attempts, kept answers.
+// Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, responses that nobody went on with, counts of attempts, kept answers.
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
 	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx)}
@@ -126,7 +127,8 @@ func (q *Queue) Sweep(ctx context.Context) error {
 		p := q.Lifecycle.Registry.Open(id)
 		_, swept := object.Sweep(ctx, p, q.Lifecycle.Blobs, uploadTime)
 		_, discarded := object.Discard(ctx, p, q.Lifecycle.Blobs)
-		if err := errors.Join(swept, discarded); err != nil {
+		_, expired := form.Sweep(ctx, p)
+		if err := errors.Join(swept, discarded, expired); err != nil {
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}

@@ -24,6 +24,9 @@ type NewFile struct {
 	Content      io.Reader // read once, to its end
 }
 
+// errUnwanted ends an upload that did not fail.
+var errUnwanted = errors.New("nobody wanted the file")
+
 // settleTime bounds the cleaning up after an upload that failed, which goes on when its client is gone.
 const settleTime = 10 * time.Second
 
@@ -34,16 +37,10 @@ const settleTime = 10 * time.Second
 // the name breaks a rule or is taken, TooLarge on file beyond the container's limit, and with the
 // error of the content, wrapped.
 func CreateFile(ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile) (File, error) {
-	id, err := uuid.NewV7()
+	u, err := newUpload(p, store, user, container, n)
 	if err != nil {
 		return File{}, err
 	}
-	blobUUID, err := uuid.NewRandom()
-	if err != nil {
-		return File{}, err
-	}
-	u := upload{project: p, store: store, user: user, blob: blobUUID,
-		file: File{UUID: id, ContainerUUID: container, FullFileName: n.FullFileName}}
 	into, err := u.begin(ctx)
 	if err != nil {
 		return File{}, err
@@ -85,6 +82,19 @@ type upload struct {
 	file    File // what is known of it so far
 	sha256  []byte
 	made    bool // the file's row was inserted, and its commit perhaps sent
+}
+
+func newUpload(p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile) (*upload, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	blobUUID, err := uuid.NewRandom()
+	if err != nil {
+		return nil, err
+	}
+	return &upload{project: p, store: store, user: user, blob: blobUUID,
+		file: File{UUID: id, ContainerUUID: container, FullFileName: n.FullFileName}}, nil
 }
 
 // begin refuses what can be refused before the bytes arrive, notes the upload, and returns what the container takes.
@@ -137,43 +147,49 @@ func (u *upload) receive(ctx context.Context, n NewFile, into intake) error {
 	return nil
 }
 
-// commit makes the file, if the container is still there and still takes it.
+// commit makes the file in a transaction of its own.
 func (u *upload) commit(ctx context.Context) (File, error) {
 	var file File
-	err := u.project.InTx(ctx, func(tx pgx.Tx) error {
+	err := u.project.InTx(ctx, func(tx pgx.Tx) (err error) {
 		audit.CreatedUUID(ctx, u.file.UUID)
-		noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
-			pgx.StrictNamedArgs{"blob": u.blob})
-		if err != nil {
-			return err
-		}
-		if noted == 0 {
-			return fault.New(fault.Conflict, "the upload took too long").WithCode("expired")
-		}
-		into, err := pg.One[intake](ctx, tx, `
-			select max_file_size, allowed_mime_types from storage.containers where uuid = @container and not deleting for key share`,
-			pgx.StrictNamedArgs{"container": u.file.ContainerUUID})
-		if err != nil {
-			return err
-		}
-		if u.file.Size > into.MaxFileSize {
-			return tooLarge(into.MaxFileSize)
-		}
-		if err := into.takes(u.file.MimeType, "file"); err != nil {
-			return err
-		}
-		file, err = pg.One[File](ctx, tx, `
-			insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
-			values (@id, @container, @name, @type, @size, @sha256, @blob, @user, @user)
-			returning `+fileColumns,
-			pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID, "name": u.file.FullFileName,
-				"type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user})
-		u.made = err == nil
+		file, err = u.keep(ctx, tx)
 		return err
 	})
+	return file, err
+}
+
+// keep makes the file, if the container is still there and still takes it.
+func (u *upload) keep(ctx context.Context, tx pgx.Tx) (File, error) {
+	noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+		pgx.StrictNamedArgs{"blob": u.blob})
+	if err != nil {
+		return File{}, err
+	}
+	if noted == 0 {
+		return File{}, fault.New(fault.Conflict, "the upload took too long").WithCode("expired")
+	}
+	into, err := pg.One[intake](ctx, tx, `
+		select max_file_size, allowed_mime_types from storage.containers where uuid = @container and not deleting for key share`,
+		pgx.StrictNamedArgs{"container": u.file.ContainerUUID})
+	if err != nil {
+		return File{}, err
+	}
+	if u.file.Size > into.MaxFileSize {
+		return File{}, tooLarge(into.MaxFileSize)
+	}
+	if err := into.takes(u.file.MimeType, "file"); err != nil {
+		return File{}, err
+	}
+	file, err := pg.One[File](ctx, tx, `
+		insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
+		values (@id, @container, @name, @type, @size, @sha256, @blob, @user, @user)
+		returning `+fileColumns,
+		pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID, "name": u.file.FullFileName,
+			"type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user})
 	if pg.Violates(err, "files_full_file_name_key") {
 		return File{}, nameTaken().Because(err)
 	}
+	u.made = err == nil
 	return file, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/pg"
+	"socle/internal/token"
 )
 
 // IndexForm notes in which project a form lives. It comes before the form itself: an entry whose form was
@@ -15,4 +16,27 @@ func (s *Store) IndexForm(ctx context.Context, form, project uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `insert into platform.forms (uuid, project_uuid) values (@form, @project)`,
 		pgx.StrictNamedArgs{"form": form, "project": project})
 	return err
+}
+
+// UnindexForm forgets where a form lived that is no more.
+func (s *Store) UnindexForm(ctx context.Context, form uuid.UUID) error {
+	_, err := pg.Exec(ctx, s.q, `delete from platform.forms where uuid = @form`, pgx.StrictNamedArgs{"form": form})
+	return err
+}
+
+// FormProject returns the project that a form lives in. It fails with NotFound if there is no such form.
+func (s *Store) FormProject(ctx context.Context, form uuid.UUID) (uuid.UUID, error) {
+	return pg.Value[uuid.UUID](ctx, s.q, `
+		select p.uuid from platform.forms f join platform.projects p on p.uuid = f.project_uuid
+		where f.uuid = @form and p.status = 'active'`, pgx.StrictNamedArgs{"form": form})
+}
+
+// FormProjectByKey is [Store.FormProject] for whoever has a key of that project. A key of another one finds no form.
+func (s *Store) FormProjectByKey(ctx context.Context, form uuid.UUID, key string) (uuid.UUID, error) {
+	return pg.Value[uuid.UUID](ctx, s.q, `
+		select p.uuid from platform.forms f
+		join platform.projects p on p.uuid = f.project_uuid
+		join platform.project_keys k on k.project_uuid = p.uuid
+		where f.uuid = @form and k.hash = @hash and p.status = 'active'`,
+		pgx.StrictNamedArgs{"form": form, "hash": token.Hash(key)})
 }

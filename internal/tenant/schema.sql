@@ -69,6 +69,16 @@ begin
 	perform pg_notify('pgrst', 'reload schema');
 end $$;
 
+CREATE TABLE forms.definitions (
+    form_uuid uuid NOT NULL,
+    version integer NOT NULL,
+    fields jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT definitions_fields CHECK ((jsonb_typeof(fields) = 'array'::text))
+);
+
+COMMENT ON TABLE forms.definitions IS 'the fields of a form as they were when someone answered; never changed';
+
 CREATE TABLE forms.fields (
     uuid uuid NOT NULL,
     form_uuid uuid NOT NULL,
@@ -107,12 +117,58 @@ CREATE TABLE forms.forms (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     created_by uuid NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_by uuid NOT NULL
+    updated_by uuid NOT NULL,
+    state text DEFAULT 'draft'::text NOT NULL,
+    opens_at timestamp with time zone,
+    closes_at timestamp with time zone,
+    max_responses bigint,
+    success_message text,
+    honeypot text,
+    container_uuid uuid,
+    link text COLLATE pg_catalog."C",
+    version integer DEFAULT 1 NOT NULL,
+    total_responses bigint DEFAULT 0 NOT NULL,
+    blocked_responses bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT forms_max_responses CHECK ((max_responses >= 1)),
+    CONSTRAINT forms_state CHECK ((state = ANY (ARRAY['draft'::text, 'open'::text, 'closed'::text]))),
+    CONSTRAINT forms_times CHECK ((opens_at < closes_at))
 );
 
 COMMENT ON TABLE forms.forms IS 'the platform database knows in which project a form lives';
 
 COMMENT ON COLUMN forms.forms.created_by IS 'a user of the platform database';
+
+COMMENT ON COLUMN forms.forms.honeypot IS 'name of an input that people do not see: whoever fills it in is a machine';
+
+COMMENT ON COLUMN forms.forms.container_uuid IS 'where the files of answers go';
+
+COMMENT ON COLUMN forms.forms.link IS 'what opens the form to whoever knows it; null while the public link is off';
+
+COMMENT ON COLUMN forms.forms.version IS 'of the fields: each change of them makes a new one';
+
+COMMENT ON COLUMN forms.forms.total_responses IS 'complete ones; counted under the row''s lock, so that a maximum holds';
+
+COMMENT ON COLUMN forms.forms.blocked_responses IS 'submissions of which nothing was kept since the honeypot was filled in';
+
+CREATE TABLE forms.responses (
+    uuid uuid NOT NULL,
+    form_uuid uuid NOT NULL,
+    version integer NOT NULL,
+    state text NOT NULL,
+    answers jsonb NOT NULL,
+    token_hash bytea,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    submitted_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    CONSTRAINT responses_answers CHECK ((jsonb_typeof(answers) = 'object'::text)),
+    CONSTRAINT responses_complete CHECK ((((state = 'complete'::text) = (submitted_at IS NOT NULL)) AND ((state = 'partial'::text) = ((token_hash IS NOT NULL) AND (expires_at IS NOT NULL))))),
+    CONSTRAINT responses_state CHECK ((state = ANY (ARRAY['partial'::text, 'complete'::text])))
+);
+
+COMMENT ON COLUMN forms.responses.answers IS 'by the field''s UUID; of a partial response as they were sent, of a complete one as the field keeps them';
+
+COMMENT ON COLUMN forms.responses.token_hash IS 'SHA-256 of the secret with which a partial response goes on';
 
 CREATE TABLE socle.audit (
     seq bigint NOT NULL,
@@ -202,6 +258,9 @@ CREATE TABLE storage.uploads (
 
 COMMENT ON TABLE storage.uploads IS 'blobs that may hold bytes of no file: noted before the first byte, struck off by the transaction that makes the file';
 
+ALTER TABLE ONLY forms.definitions
+    ADD CONSTRAINT definitions_pkey PRIMARY KEY (form_uuid, version);
+
 ALTER TABLE ONLY forms.fields
     ADD CONSTRAINT fields_pkey PRIMARY KEY (uuid);
 
@@ -210,6 +269,9 @@ ALTER TABLE ONLY forms.fields
 
 ALTER TABLE ONLY forms.forms
     ADD CONSTRAINT forms_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY forms.responses
+    ADD CONSTRAINT responses_pkey PRIMARY KEY (uuid);
 
 ALTER TABLE ONLY socle.audit_head
     ADD CONSTRAINT audit_head_pkey PRIMARY KEY (log);
@@ -241,6 +303,16 @@ ALTER TABLE ONLY storage.files
 ALTER TABLE ONLY storage.uploads
     ADD CONSTRAINT uploads_pkey PRIMARY KEY (blob_uuid);
 
+CREATE INDEX forms_container ON forms.forms USING btree (container_uuid);
+
+CREATE INDEX forms_created_at ON forms.forms USING btree (created_at, uuid);
+
+CREATE INDEX responses_created_at ON forms.responses USING btree (form_uuid, created_at, uuid);
+
+CREATE INDEX responses_expires ON forms.responses USING btree (expires_at) WHERE (state = 'partial'::text);
+
+CREATE INDEX responses_version ON forms.responses USING btree (form_uuid, version);
+
 CREATE INDEX audit_at ON socle.audit USING btree ((((entry)::jsonb ->> 'at'::text)));
 
 CREATE UNIQUE INDEX audit_key ON socle.audit USING btree ((((entry)::jsonb ->> 'key'::text))) WHERE (((entry)::jsonb ->> 'key'::text) IS NOT NULL);
@@ -253,15 +325,28 @@ CREATE INDEX files_created_at ON storage.files USING btree (container_uuid, crea
 
 CREATE INDEX uploads_started_at ON storage.uploads USING btree (started_at);
 
+ALTER TABLE ONLY forms.definitions
+    ADD CONSTRAINT definitions_form FOREIGN KEY (form_uuid) REFERENCES forms.forms(uuid) ON DELETE CASCADE;
+
 ALTER TABLE ONLY forms.fields
     ADD CONSTRAINT fields_form FOREIGN KEY (form_uuid) REFERENCES forms.forms(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY forms.forms
+    ADD CONSTRAINT forms_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE SET NULL;
+
+ALTER TABLE ONLY forms.responses
+    ADD CONSTRAINT responses_definition FOREIGN KEY (form_uuid, version) REFERENCES forms.definitions(form_uuid, version);
 
 ALTER TABLE ONLY storage.files
     ADD CONSTRAINT files_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
 
+ALTER TABLE forms.definitions ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE forms.fields ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE forms.forms ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE forms.responses ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE socle.audit ENABLE ROW LEVEL SECURITY;
 

@@ -1,0 +1,150 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"socle/internal/form"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerFields() {
+	within(s, createField, s.createField, s.findForm)
+	within(s, listFields, s.listFields, nil)
+	within(s, getField, s.getField, nil)
+	within(s, updateField, s.updateField, s.findField)
+	within(s, deleteField, s.deleteField, nil)
+	within(s, orderFields, s.orderFields, s.findOrdered)
+}
+
+var createField = Operation{
+	ID: "createField", Method: "POST", Path: "/forms/{formUUID}/fields", Summary: "Create a form's field",
+	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Notes: "Takes one field, or several as `fields`, which are created all or none. The content is the first one, `metadata.fields` all of them.",
+}
+
+type createFieldInput struct {
+	Form uuid.UUID `path:"formUUID" format:"uuid"`
+	Body createFieldBody
+}
+
+type createFieldBody struct {
+	Fields []form.FieldInput `json:"fields" minItems:"1" maxItems:"100"`
+	ProjectInBody
+}
+
+// normalize makes one field a list of one.
+func (*createFieldBody) normalize(v any) (any, string) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return v, ""
+	}
+	if _, several := object["fields"]; several {
+		return v, ""
+	}
+	normal := map[string]any{"fields": []any{object}}
+	if id, ok := object["projectUUID"]; ok {
+		normal["projectUUID"] = id
+	}
+	return normal, "fields.0."
+}
+
+type fieldsMetadata struct {
+	Fields []form.Field `json:"fields"`
+}
+
+func (s *Server) findForm(ctx context.Context, p *tenant.Project, in *createFieldInput) error {
+	_, err := form.GetForm(ctx, p, in.Form)
+	return err
+}
+
+func (s *Server) createField(ctx context.Context, p *tenant.Project, in *createFieldInput) (Answer[form.Field, fieldsMetadata], error) {
+	fields, err := form.CreateFields(ctx, p, in.Form, in.Body.Fields)
+	if err != nil {
+		return Answer[form.Field, fieldsMetadata]{}, err
+	}
+	return Answer[form.Field, fieldsMetadata]{Content: fields[0], Metadata: fieldsMetadata{fields}}, nil
+}
+
+var updateField = Operation{
+	ID: "updateField", Method: "PUT", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Change a form's field",
+	Access: projectOfForm(platform.Developer), Errors: specifiedWithBody,
+	Notes: "What the body does not name stays as it is, null clears it. Answers that were given stay as they were given.",
+}
+
+type updateFieldInput struct {
+	Form  uuid.UUID `path:"formUUID" format:"uuid"`
+	Field uuid.UUID `path:"fieldUUID" format:"uuid"`
+	Body  struct {
+		form.FieldInput
+		ProjectInBody
+	}
+}
+
+func (s *Server) findField(ctx context.Context, p *tenant.Project, in *updateFieldInput) error {
+	_, err := form.GetField(ctx, p, in.Form, in.Field)
+	return err
+}
+
+func (s *Server) updateField(ctx context.Context, p *tenant.Project, in *updateFieldInput) (form.Field, error) {
+	return form.UpdateField(ctx, p, in.Form, in.Field, in.Body.FieldInput)
+}
+
+var listFields = Operation{
+	ID: "listFields", Method: "GET", Path: "/forms/{formUUID}/fields", Summary: "List a form's fields in their order",
+	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Notes: "All of them at once.",
+}
+
+func (s *Server) listFields(ctx context.Context, p *tenant.Project, in *formInput) ([]form.Field, error) {
+	return form.ListFields(ctx, p, in.Form)
+}
+
+// fieldInput is the input of an operation on a field that takes nothing else.
+type fieldInput struct {
+	Form  uuid.UUID `path:"formUUID" format:"uuid"`
+	Field uuid.UUID `path:"fieldUUID" format:"uuid"`
+}
+
+var getField = Operation{
+	ID: "getField", Method: "GET", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Get a form's field",
+	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
+}
+
+func (s *Server) getField(ctx context.Context, p *tenant.Project, in *fieldInput) (form.Field, error) {
+	return form.GetField(ctx, p, in.Form, in.Field)
+}
+
+var deleteField = Operation{
+	ID: "deleteField", Method: "DELETE", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Delete a form's field",
+	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Notes: "What people answered to it stays with their responses.",
+}
+
+func (s *Server) deleteField(ctx context.Context, p *tenant.Project, in *fieldInput) (form.Field, error) {
+	return form.DeleteField(ctx, p, in.Form, in.Field)
+}
+
+var orderFields = Operation{
+	ID: "orderFields", Method: "PUT", Path: "/forms/{formUUID}/fields/order", Summary: "Put a form's fields in order",
+	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+}
+
+type orderFieldsInput struct {
+	Form uuid.UUID `path:"formUUID" format:"uuid"`
+	Body struct {
+		Fields []uuid.UUID `json:"fields" maxItems:"500" doc:"All of the form, each once."`
+		ProjectInBody
+	}
+}
+
+func (s *Server) findOrdered(ctx context.Context, p *tenant.Project, in *orderFieldsInput) error {
+	_, err := form.GetForm(ctx, p, in.Form)
+	return err
+}
+
+func (s *Server) orderFields(ctx context.Context, p *tenant.Project, in *orderFieldsInput) ([]form.Field, error) {
+	return form.OrderFields(ctx, p, in.Form, in.Body.Fields)
+}

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"socle/internal/form"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+// Limits of what strangers send.
+var (
+	responsesByNetwork = platform.Limit{Name: "response network", Most: 60, Window: time.Minute}
+	responsesByForm    = platform.Limit{Name: "response form", Most: 600, Window: time.Minute}
+)
+
+func (s *Server) registerSubmissions() {
+	s.registry.RegisterTypeAlias(reflect.TypeFor[form.Answers](), reflect.TypeFor[answersSchema]())
+	s.registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[anySchema]())
+	within(s, getPublicForm, s.getPublicForm, nil)
+	within(s, createResponse, s.createResponse, s.findAnswered)
+	within(s, updateResponse, s.updateResponse, s.findContinued)
+}
+
+// answersSchema stands for answers in schemas.
+type answersSchema struct{}
+
+// Schema returns the schema of answers: whatever the form's fields take.
+func (answersSchema) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+}
+
+// anySchema stands for any JSON value in schemas.
+type anySchema struct{}
+
+// Schema returns the schema of any value.
+func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
+
+var getPublicForm = Operation{
+	ID: "getPublicForm", Method: "GET", Path: "/forms/{formUUID}/public", Summary: "Get a form to fill in",
+	Access: publicForm, Errors: []int{400, 401, 404, 500},
+	Notes: "A form that takes no responses is shown to members only.",
+}
+
+func (s *Server) getPublicForm(ctx context.Context, p *tenant.Project, in *formInput) (form.PublicForm, error) {
+	return form.GetPublicForm(ctx, p, in.Form, caller(ctx).Role.AtLeast(platform.Viewer))
+}
+
+var createResponse = Operation{
+	ID: "createResponse", Method: "POST", Path: "/forms/{formUUID}/responses", Summary: "Fill in a form",
+	Access: publicForm, Errors: []int{400, 401, 404, 409, 413, 422, 429, 500},
+	Notes: "Every rule of every field is checked, unless the response is `partial`: then it is kept for 7 days, and `metadata.token` is the secret with which it goes on.\n\n" +
+		"A response with files is `multipart/form-data`: first the part `answers`, as JSON, then each file in a part named by its field's UUID. They go into the form's container, whose rules hold.",
+}
+
+type createResponseInput struct {
+	Attached
+	Form uuid.UUID `path:"formUUID" format:"uuid"`
+	Body struct {
+		Answers form.Answers `json:"answers" doc:"By the field's UUID. Text for most types, numbers for number and rating, true or false for checkbox, a list of options for multiselect; null is no answer."`
+		Partial bool         `json:"partial,omitempty" doc:"Whether the response goes on later."`
+		ProjectInBody
+	}
+}
+
+// receiptMetadata shows the secret of a partial response, once.
+type receiptMetadata struct {
+	Token string `json:"token,omitempty" doc:"The secret with which a partial response goes on, which is shown now and never again."`
+}
+
+func (s *Server) findAnswered(ctx context.Context, p *tenant.Project, in *createResponseInput) error {
+	_, err := form.GetForm(ctx, p, in.Form)
+	return err
+}
+
+func (s *Server) createResponse(ctx context.Context, p *tenant.Project, in *createResponseInput) (Answer[form.Receipt, receiptMetadata], error) {
+	var none Answer[form.Receipt, receiptMetadata]
+	if err := s.count(ctx, responsesByNetwork, responsesByForm, in.Form.String()); err != nil {
+		return none, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return none, err
+	}
+	if in.parts != nil {
+		receipt, err := s.respondWithFiles(ctx, p, in, id)
+		return receiptOf(receipt, ""), err
+	}
+	if !in.Body.Partial {
+		receipt, err := form.CreateResponse(ctx, p, in.Form, id, in.Body.Answers, form.Attachments{})
+		return receiptOf(receipt, ""), err
+	}
+	receipt, token, err := form.StartResponse(ctx, p, in.Form, id, in.Body.Answers)
+	return receiptOf(receipt, token), err
+}
+
+func receiptOf(r form.Receipt, token string) Answer[form.Receipt, receiptMetadata] {
+	return Answer[form.Receipt, receiptMetadata]{Content: r, Metadata: receiptMetadata{token}, Header: http.Header{"Cache-Control": {"no-store"}}}
+}
+
+var updateResponse = Operation{
+	ID: "updateResponse", Method: "PUT", Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Go on with a partial response",
+	Access: publicForm, Errors: []int{400, 401, 404, 409, 422, 429, 500},
+	Notes: "What the body does not name stays answered, null takes an answer back. Without `partial` the response is complete, and every rule of every field is checked.",
+}
+
+type updateResponseInput struct {
+	Form     uuid.UUID `path:"formUUID" format:"uuid"`
+	Response uuid.UUID `path:"responseUUID" format:"uuid"`
+	Body     struct {
+		Token   string       `json:"token" maxLength:"100" doc:"The secret from the answer that the response began with."`
+		Answers form.Answers `json:"answers,omitempty" doc:"As for a new response."`
+		Partial bool         `json:"partial,omitempty" doc:"Whether the response goes on later."`
+		ProjectInBody
+	}
+}
+
+func (s *Server) findContinued(ctx context.Context, p *tenant.Project, in *updateResponseInput) error {
+	_, err := form.GetForm(ctx, p, in.Form)
+	return err
+}
+
+func (s *Server) updateResponse(ctx context.Context, p *tenant.Project, in *updateResponseInput) (form.Receipt, error) {
+	if err := s.count(ctx, responsesByNetwork, responsesByForm, in.Form.String()); err != nil {
+		return form.Receipt{}, err
+	}
+	return form.ContinueResponse(ctx, p, in.Form, in.Response, in.Body.Token, in.Body.Answers, !in.Body.Partial)
+}

@@ -1,0 +1,144 @@
+package form
+
+import (
+	"context"
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+const exportBatch = 500 // responses that are read at once
+
+// Export is the responses to a form on their way into a spreadsheet.
+type Export struct {
+	project *tenant.Project
+	form    uuid.UUID
+	args    pgx.StrictNamedArgs
+	columns []column
+	first   []Response
+}
+
+// column is a field, by the label that it had last.
+type column struct {
+	field uuid.UUID
+	label string
+}
+
+// NewExport prepares the export of the responses to a form of project p that the filter takes, and fails as [ListResponses] does.
+func NewExport(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Filter) (*Export, error) {
+	args, err := filter.args(form)
+	if err != nil {
+		return nil, err
+	}
+	e := &Export{project: p, form: form, args: args}
+	f, err := GetFullForm(ctx, p, form)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[uuid.UUID]bool{}
+	for _, field := range f.Fields {
+		e.columns, seen[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
+	}
+	// Behind the fields of today those that are gone.
+	definitions, err := pg.All[frozen](ctx, p.Trusted(), `
+		select version, fields from forms.definitions where form_uuid = @form order by version desc`,
+		pgx.StrictNamedArgs{"form": form})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range definitions {
+		for _, field := range d.Fields {
+			if !seen[field.UUID] {
+				e.columns, seen[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
+			}
+		}
+	}
+	e.first, err = e.read(ctx, time.Unix(0, 0).UTC(), uuid.Nil)
+	return e, err
+}
+
+// read returns the responses that come next behind one.
+func (e *Export) read(ctx context.Context, after time.Time, id uuid.UUID) ([]Response, error) {
+	e.args["after"], e.args["id"], e.args["batch"] = after, id, exportBatch
+	stored, err := pg.All[storedResponse](ctx, e.project.Trusted(), `
+		select `+responseColumns+` from forms.responses
+		where (created_at, uuid) > (@after, @id) and`+filtered+`
+		order by created_at, uuid limit @batch`, e.args)
+	if err != nil {
+		return nil, err
+	}
+	return withFields(ctx, e.project.Trusted(), e.form, stored)
+}
+
+// WriteCSV writes the responses as CSV (RFC 4180), oldest first: a line of labels, then one line each. It holds no connection while it
+// writes; before each batch it calls alive.
+func (e *Export) WriteCSV(ctx context.Context, w io.Writer, alive func() error) error {
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	head := []string{"uuid", "state", "version", "createdAt", "submittedAt"}
+	for _, c := range e.columns {
+		head = append(head, inert(c.label))
+	}
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for batch := e.first; len(batch) > 0; {
+		if err := alive(); err != nil {
+			return err
+		}
+		for _, r := range batch {
+			if err := out.Write(e.line(r)); err != nil {
+				return err
+			}
+		}
+		if out.Flush(); out.Error() != nil {
+			return out.Error()
+		}
+		last := batch[len(batch)-1]
+		var err error
+		if batch, err = e.read(ctx, last.CreatedAt, last.UUID); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (e *Export) line(r Response) []string {
+	cells := []string{r.UUID.String(), r.State, strconv.Itoa(r.Version), stamp(&r.CreatedAt), stamp(r.SubmittedAt)}
+	byField := make(map[uuid.UUID]string, len(r.Answers))
+	for _, a := range r.Answers {
+		text := a.Text()
+		if a.Value.Kind() != '0' { // a negative number is a number
+			text = inert(text)
+		}
+		byField[a.FieldUUID] = text
+	}
+	for _, c := range e.columns {
+		cells = append(cells, byField[c.field])
+	}
+	return cells
+}
+
+func stamp(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
+}
+
+// inert keeps a spreadsheet from taking a stranger's text for a formula: what would begin one gets a ' before it.
+func inert(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

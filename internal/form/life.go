@@ -1,0 +1,176 @@
+package form
+
+import (
+	"context"
+	"crypto/rand"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// FormUpdate changes a form. A member that is absent keeps its value, null or empty text clears it.
+type FormUpdate struct {
+	Name           Opt[string] `json:"name,omitzero" doc:"1 to 100 characters on one line."`
+	Description    Opt[string] `json:"description,omitzero" nullable:"true" doc:"Up to 500 characters."`
+	State          Opt[string] `json:"state,omitzero" doc:"draft, open or closed. Only an open form takes responses."`
+	OpensAt        Opt[string] `json:"opens_at,omitzero" nullable:"true" doc:"RFC 3339. Before this moment an open form takes no responses."`
+	ClosesAt       Opt[string] `json:"closes_at,omitzero" nullable:"true" doc:"RFC 3339, after opens_at. From this moment on an open form takes no responses."`
+	MaxResponses   Opt[int64]  `json:"max_responses,omitzero" nullable:"true" doc:"1 at least: how many complete responses the form takes."`
+	SuccessMessage Opt[string] `json:"success_message,omitzero" nullable:"true" doc:"Up to 1000 characters, shown to those who have answered."`
+	Honeypot       Opt[string] `json:"honeypot,omitzero" nullable:"true" doc:"Name of a hidden input, 1 to 50 letters, digits, _ or -. Of a response that has something in it nothing is kept."`
+	ContainerUUID  Opt[string] `json:"container_uuid,omitzero" nullable:"true" doc:"A container of the project for the files of answers."`
+}
+
+const maxMessage = 1000 // characters
+
+var (
+	states       = []string{"draft", "open", "closed"}
+	honeypotName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,50}$`)
+)
+
+// UpdateForm changes a form of project p on behalf of user. It fails with NotFound if there is none, and with Unprocessable on every
+// member that breaks a rule or if u names nothing.
+func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u FormUpdate) (Form, error) {
+	var updated Form
+	err := p.InTx(ctx, func(tx pgx.Tx) error {
+		f, err := pg.One[Form](ctx, tx, `select `+formColumns+` from forms.forms where uuid = @id for no key update`,
+			pgx.StrictNamedArgs{"project": p.UUID, "id": id})
+		if err != nil {
+			return err
+		}
+		if err := u.apply(&f); err != nil {
+			return err
+		}
+		updated, err = pg.One[Form](ctx, tx, `
+			update forms.forms
+			set name = @name, description = @description, state = @state, opens_at = @opens, closes_at = @closes, max_responses = @max,
+			    success_message = @message, honeypot = @honeypot, container_uuid = @container, updated_by = @user, updated_at = now()
+			where uuid = @id
+			returning `+formColumns,
+			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": f.Name, "description": f.Description, "state": f.State,
+				"opens": f.OpensAt, "closes": f.ClosesAt, "max": f.MaxResponses, "message": f.SuccessMessage, "honeypot": f.Honeypot,
+				"container": f.ContainerUUID, "user": user})
+		return err
+	})
+	switch {
+	case pg.Violates(err, "forms_times"):
+		return Form{}, fault.OnField(fault.Unprocessable, "opens_at", crossed, "must be before closes_at").Because(err)
+	case pg.Violates(err, "forms_container"):
+		return Form{}, fault.OnField(fault.Unprocessable, "container_uuid", "unknown", "must be a container of the project").Because(err)
+	}
+	return updated, err
+}
+
+// apply changes f, and fails with Unprocessable on what breaks a rule.
+func (u FormUpdate) apply(f *Form) error {
+	if u == (FormUpdate{}) {
+		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
+	}
+	var p problems
+	if u.Name.Named {
+		f.Name = value(u.Name)
+		p.checkLine("name", f.Name, maxName)
+	}
+	if u.State.Named {
+		if f.State = value(u.State); !slices.Contains(states, f.State) {
+			p.add("state", "invalid_value", "must be draft, open or closed")
+		}
+	}
+	text(&p, "description", &f.Description, u.Description, maxDescription)
+	text(&p, "success_message", &f.SuccessMessage, u.SuccessMessage, maxMessage)
+	if u.Honeypot.Named {
+		if f.Honeypot = orNull(u.Honeypot).Value; f.Honeypot != nil && !honeypotName.MatchString(*f.Honeypot) {
+			p.add("honeypot", "invalid_format", "must be 1 to 50 letters, digits, _ or -")
+		}
+	}
+	moment(&p, "opens_at", &f.OpensAt, u.OpensAt)
+	moment(&p, "closes_at", &f.ClosesAt, u.ClosesAt)
+	if u.MaxResponses.Named {
+		if f.MaxResponses = u.MaxResponses.Value; f.MaxResponses != nil && *f.MaxResponses < 1 {
+			p.add("max_responses", crossed, "must be at least 1")
+		}
+	}
+	if u.ContainerUUID.Named {
+		f.ContainerUUID = nil
+		if given := orNull(u.ContainerUUID).Value; given != nil {
+			id, err := uuid.Parse(*given)
+			if err != nil || len(*given) != len(id.String()) {
+				p.add("container_uuid", "invalid_format", "must be a UUID")
+			}
+			f.ContainerUUID = &id
+		}
+	}
+	return p.err()
+}
+
+// value returns what a member holds, the zero value for null.
+func value[T any](o Opt[T]) T {
+	if o.Value == nil {
+		var zero T
+		return zero
+	}
+	return *o.Value
+}
+
+func text(p *problems, member string, to **string, in Opt[string], limit int) {
+	if !in.Named {
+		return
+	}
+	if *to = orNull(in).Value; *to != nil {
+		p.checkText(member, **to, limit)
+	}
+}
+
+func moment(p *problems, member string, to **time.Time, in Opt[string]) {
+	if !in.Named {
+		return
+	}
+	*to = nil
+	if in = orNull(in); in.Value == nil {
+		return
+	}
+	t, err := time.Parse(time.RFC3339, *in.Value)
+	if err != nil {
+		p.add(member, "invalid_format", "must be a moment in RFC 3339 such as 2026-11-21T05:20:00Z")
+		return
+	}
+	t = t.UTC().Truncate(time.Microsecond)
+	*to = &t
+}
+
+// LinkForm gives a form of project p a new public link on behalf of user: the one it had opens nothing any more. It fails with
+// NotFound if there is no such form.
+func LinkForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID) (Form, error) {
+	link := rand.Text()
+	return setLink(ctx, p, user, id, &link)
+}
+
+// UnlinkForm switches the public link of a form of project p off. It fails with NotFound if there is no such form.
+func UnlinkForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID) (Form, error) {
+	return setLink(ctx, p, user, id, nil)
+}
+
+func setLink(ctx context.Context, p *tenant.Project, user, id uuid.UUID, link *string) (Form, error) {
+	var f Form
+	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
+		f, err = pg.One[Form](ctx, tx, `
+			update forms.forms set link = @link, updated_by = @user, updated_at = now() where uuid = @id
+			returning `+formColumns, pgx.StrictNamedArgs{"project": p.UUID, "id": id, "link": link, "user": user})
+		return err
+	})
+	return f, err
+}
+
+// CheckLink fails with NotFound unless link is the public link of a form of project p.
+func CheckLink(ctx context.Context, p *tenant.Project, id uuid.UUID, link string) error {
+	_, err := pg.Value[uuid.UUID](ctx, p.Trusted(), `select uuid from forms.forms where uuid = @id and link = @link`,
+		pgx.StrictNamedArgs{"id": id, "link": link})
+	return err
+}

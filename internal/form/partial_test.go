@@ -1,0 +1,65 @@
+package form
+
+import (
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+	"socle/internal/tenant/tenanttest"
+)
+
+// TestSweep: what nobody went on with in time is deleted, and nothing else.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	p := tenanttest.New(t)
+	f := newForm(t, p)
+	field := newField(t, p, f.UUID, FieldInput{Label: "name", Type: "text"})
+	if _, err := UpdateForm(t.Context(), p, tenanttest.UUID(t), f.UUID, FormUpdate{State: some("open")}); err != nil {
+		t.Fatal(err)
+	}
+	answers := func() Answers { return Answers{field.UUID.String(): jsontext.Value(`"Ann"`)} }
+	var late uuid.UUID
+	for range 2 {
+		r, _, err := StartResponse(t.Context(), p, f.UUID, tenanttest.UUID(t), answers())
+		if err != nil {
+			t.Fatal(err)
+		}
+		late = r.UUID
+	}
+	if _, err := CreateResponse(t.Context(), p, f.UUID, tenanttest.UUID(t), answers(), Attachments{}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := Sweep(t.Context(), p); n != 0 || err != nil {
+		t.Errorf("before they expire: %d, %v", n, err)
+	}
+	if _, err := pg.Exec(t.Context(), p.Trusted(), `update forms.responses set expires_at = now() where uuid = @late`, pgx.NamedArgs{"late": late}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := Sweep(t.Context(), p); n != 1 || err != nil {
+		t.Errorf("got %d, %v, want 1", n, err)
+	}
+	if n, err := pg.Value[int](t.Context(), p.Trusted(), `select count(*) from forms.responses`); n != 2 || err != nil {
+		t.Errorf("%d responses are left, %v, want 2", n, err)
+	}
+}
+
+func TestDecimal(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"0": "0", "-0": "-0", "000": "0", "007": "7", "-007.50": "-7.50", "0.5": "0.5", "00.5": "0.5", "100": "100", "10.0": "10.0"} {
+		if got := decimal(text); got != want {
+			t.Errorf("decimal(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestInert(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": "", "a": "a", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\ta": "'\ta", "\ra": "'\ra", "\n=1": "'\n=1", " =1": " =1", "a=1": "a=1", "é": "é"} {
+		if got := inert(text); got != want {
+			t.Errorf("inert(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

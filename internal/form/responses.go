@@ -1,0 +1,240 @@
+package form
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// Response is what someone answered, with the fields as they were then.
+type Response struct {
+	UUID        uuid.UUID  `json:"uuid" format:"uuid"`
+	FormUUID    uuid.UUID  `json:"formUuid" format:"uuid"`
+	Version     int        `json:"version" doc:"Of the fields, as they were answered."`
+	State       string     `json:"state" enum:"partial,complete"`
+	Answers     []Answer   `json:"answers" doc:"In the order of the fields; what was not answered is not there."`
+	CreatedAt   time.Time  `json:"createdAt"`
+	UpdatedAt   time.Time  `json:"updatedAt"`
+	SubmittedAt *time.Time `json:"submittedAt" nullable:"true" doc:"When it was complete."`
+	ExpiresAt   *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response is given up."`
+}
+
+// Answer is the answer to a field.
+type Answer struct {
+	FieldUUID uuid.UUID      `json:"fieldUuid" format:"uuid"`
+	Label     string         `json:"label" doc:"Of the field, when it was answered."`
+	Type      string         `json:"type" doc:"Of the field, when it was answered."`
+	Value     jsontext.Value `json:"value" doc:"Text, a number, true or false, a list of options, or of a file where it is."`
+}
+
+// Filter says which responses a list has. What is "" does not matter.
+type Filter struct {
+	State  string // partial or complete
+	From   string // created at this moment or later: RFC 3339, or a day in UTC
+	To     string // created before this moment, or until the end of this day
+	Search string // text that is in one of the answers, whatever the case of its letters
+}
+
+// storedResponse is a response with its fields as they are kept.
+type storedResponse struct {
+	UUID        uuid.UUID
+	FormUUID    uuid.UUID
+	Version     int
+	State       string
+	Answers     json.RawMessage
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	SubmittedAt *time.Time
+	ExpiresAt   *time.Time
+}
+
+const responseColumns = `uuid, form_uuid, version, state, answers, created_at, updated_at, submitted_at, expires_at`
+
+// filtered is the condition of a Filter.
+const filtered = `
+	form_uuid = @form and (@state = '' or state = @state) and created_at >= @from and created_at < @to
+	and (@search = '' or exists (select from jsonb_each(answers) a where strpos(lower(a.value #>> '{}'), lower(@search)) > 0))`
+
+func (f Filter) args(form uuid.UUID) (pgx.StrictNamedArgs, error) {
+	from, err := day("from", f.From, time.Unix(0, 0).UTC(), 0)
+	if err != nil {
+		return nil, err
+	}
+	to, err := day("to", f.To, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), 1)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.StrictNamedArgs{"form": form, "state": f.State, "from": from, "to": to, "search": f.Search}, nil
+}
+
+// day reads a moment, or the beginning of the day that is so many days after a date.
+func day(name, text string, absent time.Time, after int) (time.Time, error) {
+	if text == "" {
+		return absent, nil
+	}
+	if t, err := time.Parse(time.DateOnly, text); err == nil {
+		return t.AddDate(0, 0, after), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, fault.OnField(fault.Invalid, name, "invalid_format", "must be a date such as 2026-11-21, or a moment in RFC 3339")
+	}
+	return t, nil
+}
+
+// ListResponses returns a page of the responses to a form of project p that the filter takes, and how many it takes in all. They can be sorted
+// by createdAt, updatedAt and submittedAt. It fails with NotFound if there is no such form, and with Invalid on a date that can't be read.
+func ListResponses(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Filter, page pg.Page) ([]Response, int64, error) {
+	var responses []Response
+	var total int64
+	args, err := filter.args(form)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = reading(ctx, p, func(tx pgx.Tx) (err error) {
+		if _, err = getForm(ctx, tx, p, form); err != nil {
+			return err
+		}
+		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.responses where`+filtered, args); err != nil {
+			return err
+		}
+		stored, err := pg.All[storedResponse](ctx, tx, `select `+responseColumns+` from forms.responses where`+filtered+page.Clause(map[string]string{
+			"createdAt": "created_at", "updatedAt": "updated_at", "submittedAt": "submitted_at"}, "uuid"), args)
+		if err != nil {
+			return err
+		}
+		responses, err = withFields(ctx, tx, form, stored)
+		return err
+	})
+	return responses, total, err
+}
+
+// GetResponse returns a response to a form of project p. It fails with NotFound if there is none, another form's included.
+func GetResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID) (Response, error) {
+	var r Response
+	err := reading(ctx, p, func(tx pgx.Tx) error {
+		stored, err := pg.One[storedResponse](ctx, tx, `select `+responseColumns+` from forms.responses where uuid = @id and form_uuid = @form`,
+			pgx.StrictNamedArgs{"id": id, "form": form})
+		if err != nil {
+			return err
+		}
+		all, err := withFields(ctx, tx, form, []storedResponse{stored})
+		if err == nil {
+			r = all[0]
+		}
+		return err
+	})
+	return r, err
+}
+
+// DeleteResponse deletes a response to a form of project p; what remove does to its files is part of it. A complete response makes room for
+// another one. It fails with NotFound if there is none, another form's included.
+func DeleteResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, remove Remove) (Response, error) {
+	var r Response
+	err := p.InTx(ctx, func(tx pgx.Tx) error {
+		if err := (submission{form: form}).lock(ctx, tx); err != nil { // the form before the response, like everybody
+			return err
+		}
+		stored, err := pg.One[storedResponse](ctx, tx, `delete from forms.responses where uuid = @id and form_uuid = @form returning `+responseColumns,
+			pgx.StrictNamedArgs{"id": id, "form": form})
+		if err != nil {
+			return err
+		}
+		if stored.State == "complete" {
+			if _, err := pg.Exec(ctx, tx, `update forms.forms set total_responses = total_responses - 1 where uuid = @form`,
+				pgx.StrictNamedArgs{"form": form}); err != nil {
+				return err
+			}
+		}
+		all, err := withFields(ctx, tx, form, []storedResponse{stored})
+		if err != nil {
+			return err
+		}
+		r = all[0]
+		return remove(ctx, tx, r.files())
+	})
+	return r, err
+}
+
+// files returns the files that belong to the response.
+func (r Response) files() []uuid.UUID {
+	var all []uuid.UUID
+	for _, a := range r.Answers {
+		var file FileAnswer
+		if a.Type == "file" && json.Unmarshal(a.Value, &file) == nil {
+			all = append(all, file.FileUUID)
+		}
+	}
+	return all
+}
+
+// frozen are the fields of one version.
+type frozen struct {
+	Version int
+	Fields  []snapshot
+}
+
+// withFields gives responses to a form the fields as they were when they were answered.
+func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []storedResponse) ([]Response, error) {
+	var versions []int
+	for _, s := range stored {
+		versions = append(versions, s.Version)
+	}
+	definitions, err := pg.All[frozen](ctx, q, `
+		select version, fields from forms.definitions where form_uuid = @form and version = any(@versions::integer[])`,
+		pgx.StrictNamedArgs{"form": form, "versions": versions})
+	if err != nil {
+		return nil, err
+	}
+	fields := map[int][]snapshot{}
+	for _, d := range definitions {
+		fields[d.Version] = d.Fields
+	}
+	responses := make([]Response, len(stored))
+	for i, s := range stored {
+		r := Response{UUID: s.UUID, FormUUID: s.FormUUID, Version: s.Version, State: s.State, Answers: []Answer{},
+			CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, SubmittedAt: s.SubmittedAt, ExpiresAt: s.ExpiresAt}
+		var values map[string]json.RawMessage
+		if err := json.Unmarshal(s.Answers, &values); err != nil {
+			return nil, err
+		}
+		for _, f := range fields[s.Version] {
+			if v, ok := values[f.UUID.String()]; ok {
+				r.Answers = append(r.Answers, Answer{f.UUID, f.Label, f.Type, jsontext.Value(v)})
+			}
+		}
+		responses[i] = r
+	}
+	return responses, nil
+}
+
+// Text returns the answer as a cell of a spreadsheet: several options with a semicolon between them, a file by its name.
+func (a Answer) Text() string {
+	var chosen []string
+	var text string
+	var file FileAnswer
+	switch a.Value.Kind() {
+	case '[':
+		if json.Unmarshal(a.Value, &chosen) == nil {
+			return strings.Join(chosen, "; ")
+		}
+	case '"':
+		if json.Unmarshal(a.Value, &text) == nil {
+			return text
+		}
+	case '{':
+		if json.Unmarshal(a.Value, &file) == nil {
+			return file.FullFileName
+		}
+	}
+	return string(a.Value)
+}

@@ -1,0 +1,174 @@
+package form
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// Statistics are those of the complete responses to a form.
+type Statistics struct {
+	Total   int64             `json:"total" doc:"Complete responses."`
+	Partial int64             `json:"partial" doc:"Responses that are not complete."`
+	Blocked int64             `json:"blocked" doc:"Submissions of which nothing was kept, for the honeypot's sake."`
+	Days    []DayCount        `json:"days" doc:"Complete responses by day in UTC, the newest 366 days that have some, newest first."`
+	Fields  []FieldStatistics `json:"fields"`
+}
+
+// DayCount is how many responses came on a day.
+type DayCount struct {
+	Day   string `json:"day" format:"date"`
+	Count int64  `json:"count"`
+}
+
+// FieldStatistics are those of a field that the form has now.
+type FieldStatistics struct {
+	FieldUUID uuid.UUID      `json:"fieldUuid" format:"uuid"`
+	Label     string         `json:"label"`
+	Type      string         `json:"type"`
+	Answered  int64          `json:"answered" doc:"Responses that have an answer to it."`
+	Ratio     float64        `json:"ratio" doc:"Of those to all, 0 to 1."`
+	Options   []OptionCount  `json:"options" doc:"Of radio, select, multiselect, checkbox and rating: how often each was chosen."`
+	Min       jsontext.Value `json:"min" doc:"Of number and rating, null if there is none."`
+	Max       jsontext.Value `json:"max" doc:"Of number and rating, null if there is none."`
+	Average   jsontext.Value `json:"average" doc:"Of number and rating, to six digits behind the point."`
+}
+
+// OptionCount is how often an option was chosen.
+type OptionCount struct {
+	Option string `json:"option"`
+	Count  int64  `json:"count"`
+}
+
+const (
+	maxDays  = 366
+	maxCount = 2000 // options of a field that are counted one by one
+)
+
+// counting are the types whose answers are counted one by one.
+var counting = append([]string{"checkbox", "rating"}, choiceTypes...)
+
+// GetStatistics returns the statistics of a form of project p, all of one moment. It fails with NotFound if there is no such form.
+func GetStatistics(ctx context.Context, p *tenant.Project, form uuid.UUID) (Statistics, error) {
+	var s Statistics
+	err := reading(ctx, p, func(tx pgx.Tx) error {
+		f, err := getForm(ctx, tx, p, form)
+		if err != nil {
+			return err
+		}
+		args := pgx.StrictNamedArgs{"form": form}
+		s = Statistics{Total: f.TotalResponses, Blocked: f.BlockedResponses, Fields: []FieldStatistics{}}
+		if s.Partial, err = pg.Value[int64](ctx, tx, `select count(*) from forms.responses where form_uuid = @form and state = 'partial'`, args); err != nil {
+			return err
+		}
+		if s.Days, err = pg.All[DayCount](ctx, tx, `
+			select (submitted_at at time zone 'UTC')::date::text as day, count(*) as count
+			from forms.responses where form_uuid = @form and state = 'complete'
+			group by 1 order by 1 desc limit @max`, pgx.StrictNamedArgs{"form": form, "max": maxDays}); err != nil {
+			return err
+		}
+		fields, err := listFields(ctx, tx, form)
+		if err != nil {
+			return err
+		}
+		return s.addFields(ctx, tx, form, fields)
+	})
+	return s, err
+}
+
+// summary is what the answers to a field come to.
+type summary struct {
+	Field    string
+	Answered int64
+	Min      *string
+	Max      *string
+	Average  *string
+}
+
+// chosen is how often something was chosen in a field.
+type chosen struct {
+	Field  string
+	Option string
+	Count  int64
+}
+
+func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, fields []Field) error {
+	var counted []string
+	for _, f := range fields {
+		if slices.Contains(counting, f.Type) {
+			counted = append(counted, f.UUID.String())
+		}
+	}
+	summaries, err := pg.All[summary](ctx, tx, `
+		select a.key as field, count(*) as answered, min(n.n)::text as min, max(n.n)::text as max, trim_scale(round(avg(n.n + 0.0000000), 6))::text as average
+		from forms.responses r, jsonb_each(r.answers) a,
+			lateral (select case when jsonb_typeof(a.value) = 'number' then (a.value #>> '{}')::numeric end) n (n)
+		where r.form_uuid = @form and r.state = 'complete'
+		group by a.key`, pgx.StrictNamedArgs{"form": form})
+	if err != nil {
+		return err
+	}
+	options, err := pg.All[chosen](ctx, tx, `
+		select field, option, count from (
+			select a.key as field, o.option, count(*) as count, row_number() over (partition by a.key order by count(*) desc, o.option) as place
+			from forms.responses r, jsonb_each(r.answers) a,
+				lateral (
+					select a.value #>> '{}' where jsonb_typeof(a.value) in ('string', 'number', 'boolean')
+					union all
+					select jsonb_array_elements_text(case when jsonb_typeof(a.value) = 'array' then a.value else '[]' end)
+				) o (option)
+			where r.form_uuid = @form and r.state = 'complete' and a.key = any(@counted::text[])
+			group by a.key, o.option
+		) ranked
+		where place <= @max order by field, place`,
+		pgx.StrictNamedArgs{"form": form, "counted": counted, "max": maxCount})
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		s.Fields = append(s.Fields, f.statistics(s.Total, summaries, options))
+	}
+	return nil
+}
+
+func (f Field) statistics(total int64, summaries []summary, options []chosen) FieldStatistics {
+	name := f.UUID.String()
+	s := FieldStatistics{FieldUUID: f.UUID, Label: f.Label, Type: f.Type, Options: []OptionCount{},
+		Min: number(nil), Max: number(nil), Average: number(nil)}
+	if i := slices.IndexFunc(summaries, func(s summary) bool { return s.Field == name }); i >= 0 {
+		s.Answered = summaries[i].Answered
+		s.Ratio = float64(s.Answered) / float64(max(total, 1))
+		if slices.Contains(numberTypes, f.Type) {
+			s.Min, s.Max, s.Average = number(summaries[i].Min), number(summaries[i].Max), number(summaries[i].Average)
+		}
+	}
+	for _, o := range options {
+		if o.Field == name {
+			s.Options = append(s.Options, OptionCount{o.Option, o.Count})
+		}
+	}
+	// What nobody chose comes last.
+	var offered []string
+	if f.Options != nil && json.Unmarshal([]byte(*f.Options), &offered) == nil {
+		for _, option := range offered {
+			if !slices.ContainsFunc(s.Options, func(o OptionCount) bool { return o.Option == option }) {
+				s.Options = append(s.Options, OptionCount{option, 0})
+			}
+		}
+	}
+	return s
+}
+
+func number(text *string) jsontext.Value {
+	if text == nil {
+		return jsontext.Value("null")
+	}
+	return jsontext.Value(*text)
+}

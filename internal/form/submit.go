@@ -1,0 +1,350 @@
+package form
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/audit"
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// PublicForm is what is shown of a form to those who fill it in.
+type PublicForm struct {
+	UUID        uuid.UUID     `json:"uuid" format:"uuid"`
+	Name        string        `json:"name"`
+	Description *string       `json:"description" nullable:"true"`
+	IsOpen      bool          `json:"isOpen" doc:"Whether the form takes responses now."`
+	OpensAt     *time.Time    `json:"opensAt" nullable:"true"`
+	ClosesAt    *time.Time    `json:"closesAt" nullable:"true"`
+	Honeypot    *string       `json:"honeypot" nullable:"true" doc:"Name of an input to hide from people and to send along empty."`
+	Version     int           `json:"version"`
+	Fields      []PublicField `json:"fields"`
+}
+
+// PublicField is what is shown of a field to those who answer it.
+type PublicField struct {
+	UUID uuid.UUID `json:"uuid" format:"uuid"`
+	Definition
+}
+
+// Receipt is what whoever answers is told of their response.
+type Receipt struct {
+	UUID           uuid.UUID  `json:"uuid" format:"uuid"`
+	FormUUID       uuid.UUID  `json:"formUuid" format:"uuid"`
+	State          string     `json:"state" enum:"partial,complete"`
+	SubmittedAt    *time.Time `json:"submittedAt" nullable:"true" doc:"When it was complete."`
+	ExpiresAt      *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response is given up."`
+	SuccessMessage *string    `json:"successMessage" nullable:"true" doc:"Of a complete response."`
+}
+
+// Patience is how long a partial response waits to go on.
+const Patience = 7 * 24 * time.Hour
+
+// GetPublicForm returns what is shown of a form of project p. It fails with NotFound if there is none, or if it takes no responses
+// and the reader is no member.
+func GetPublicForm(ctx context.Context, p *tenant.Project, id uuid.UUID, member bool) (PublicForm, error) {
+	f, err := GetFullForm(ctx, p, id)
+	if err != nil {
+		return PublicForm{}, err
+	}
+	shut := f.shut(time.Now())
+	if shut != nil && !member {
+		shut.Kind = fault.NotFound
+		return PublicForm{}, shut
+	}
+	shown := PublicForm{UUID: f.UUID, Name: f.Name, Description: f.Description, IsOpen: shut == nil, OpensAt: f.OpensAt, ClosesAt: f.ClosesAt,
+		Honeypot: f.Honeypot, Version: f.Version, Fields: make([]PublicField, len(f.Fields))}
+	for i, field := range f.Fields {
+		shown.Fields[i] = PublicField{field.UUID, field.Definition}
+	}
+	return shown, nil
+}
+
+// shut returns why the form takes no responses at a moment, nil if it does.
+func (f Form) shut(now time.Time) *fault.Error {
+	switch {
+	case f.State != "open":
+		return fault.New(fault.Conflict, "the form is not open").WithCode("form_closed")
+	case f.OpensAt != nil && now.Before(*f.OpensAt):
+		return fault.New(fault.Conflict, "the form is not open yet").WithCode("form_closed")
+	case f.ClosesAt != nil && !now.Before(*f.ClosesAt):
+		return fault.New(fault.Conflict, "the form is not open any more").WithCode("form_closed")
+	case f.MaxResponses != nil && f.TotalResponses >= *f.MaxResponses:
+		return fault.New(fault.Conflict, "the form has all the responses that it takes").WithCode("form_full")
+	}
+	return nil
+}
+
+// Attachments are the files that come with a response. Both functions may be nil if there are none.
+type Attachments struct {
+	Fields map[uuid.UUID]bool                                                     // what they answer
+	Keep   func(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]FileAnswer, error) // makes them files, in the response's transaction
+}
+
+// FileAnswer is the answer to a field of type file.
+type FileAnswer struct {
+	FileUUID      uuid.UUID `json:"fileUuid"`
+	ContainerUUID uuid.UUID `json:"containerUuid"`
+	FullFileName  string    `json:"fullFileName"`
+	MimeType      string    `json:"mimeType"`
+	Size          int64     `json:"size"`
+}
+
+// FileFields say where the files of a response go.
+type FileFields struct {
+	Container *uuid.UUID  // nil: the form takes no files
+	Fields    []uuid.UUID // of type file
+}
+
+// GetFileFields returns where the files of a response to a form of project p go. It fails with NotFound if there is no such form, and with
+// Conflict if it takes no responses.
+func GetFileFields(ctx context.Context, p *tenant.Project, id uuid.UUID) (FileFields, error) {
+	f, err := GetFullForm(ctx, p, id)
+	if err != nil {
+		return FileFields{}, err
+	}
+	if shut := f.shut(time.Now()); shut != nil {
+		return FileFields{}, shut
+	}
+	to := FileFields{Container: f.ContainerUUID}
+	for _, field := range f.Fields {
+		if field.Type == "file" {
+			to.Fields = append(to.Fields, field.UUID)
+		}
+	}
+	return to, nil
+}
+
+// submission is a response on its way in.
+type submission struct {
+	project *tenant.Project
+	form    uuid.UUID
+	id      uuid.UUID
+	answers Answers
+	files   Attachments
+}
+
+// CreateResponse takes a complete response with this UUID to a form of project p. A response that has something in the form's honeypot is
+// acknowledged, and nothing of it is kept.
+//
+// It fails with NotFound if there is no such form, Conflict if the form is not open or has all the responses that it takes, and
+// Unprocessable on every answer that breaks a rule. Of responses at the same moment exactly as many are taken as the form still takes.
+func CreateResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, answers Answers, files Attachments) (Receipt, error) {
+	s := submission{p, form, id, answers, files}
+	// Judged once without the form's lock, so that what breaks a rule holds nobody up.
+	d, err := s.define(ctx, p.Trusted())
+	if err != nil {
+		return Receipt{}, err
+	}
+	trapped := d.trapped(answers)
+	kept, err := s.judge(ctx, d, trapped)
+	if err != nil {
+		return Receipt{}, err
+	}
+	var receipt Receipt
+	err = p.InTx(ctx, func(tx pgx.Tx) error {
+		f, err := s.count(ctx, tx, trapped)
+		if err != nil {
+			return err
+		}
+		audit.CreatedUUID(ctx, id)
+		receipt = Receipt{UUID: id, FormUUID: form, State: "complete", SubmittedAt: &f.Now, SuccessMessage: f.SuccessMessage}
+		if trapped {
+			return nil
+		}
+		if f.Version != d.version { // somebody was faster with a change of the fields, and now waits for the lock
+			if d, err = s.define(ctx, tx); err != nil {
+				return err
+			}
+			if kept, err = d.judge(answers, files.Fields); err != nil {
+				return err
+			}
+		}
+		if files.Keep != nil {
+			if err := s.attach(ctx, tx, kept); err != nil {
+				return err
+			}
+		}
+		return s.insert(ctx, tx, kept, f.Now)
+	})
+	return receipt, err
+}
+
+// judge returns the answers as they are kept. Whether the form takes them at all comes before what is wrong with them.
+func (s submission) judge(ctx context.Context, d definition, trapped bool) (Answers, error) {
+	if trapped {
+		return nil, nil
+	}
+	kept, broken := d.judge(s.answers, s.files.Fields)
+	if broken == nil {
+		return kept, nil
+	}
+	return nil, s.elseShut(ctx, broken)
+}
+
+// elseShut returns why the form takes no response, or if it does what is wrong with this one.
+func (s submission) elseShut(ctx context.Context, broken error) error {
+	f, err := GetForm(ctx, s.project, s.form)
+	if err != nil {
+		return err
+	}
+	if shut := f.shut(time.Now()); shut != nil {
+		return shut
+	}
+	return broken
+}
+
+// define reads the fields as they are now.
+func (s submission) define(ctx context.Context, q pg.Querier) (definition, error) {
+	// Version and fields come from one statement: they belong together even while somebody changes them.
+	rows, err := pg.One[struct {
+		Version  int
+		Honeypot *string
+		Fields   []snapshot
+	}](ctx, q, `
+		select f.version, f.honeypot, coalesce((
+			select jsonb_agg(to_jsonb(q) - 'form_uuid' - 'created_at' - 'updated_at' order by q.position)
+			from forms.fields q where q.form_uuid = f.uuid), '[]') as fields
+		from forms.forms f where f.uuid = @form`, pgx.StrictNamedArgs{"form": s.form})
+	d := definition{version: rows.Version, honeypot: rows.Honeypot}
+	for _, f := range rows.Fields {
+		d.fields = append(d.fields, f.field(s.form))
+	}
+	return d, err
+}
+
+// snapshot is a field as forms.definitions keeps it.
+type snapshot struct {
+	UUID         uuid.UUID       `json:"uuid"`
+	Label        string          `json:"label"`
+	Type         string          `json:"type"`
+	Description  *string         `json:"description"`
+	IsRequired   bool            `json:"is_required"`
+	DefaultValue *string         `json:"default_value"`
+	Options      json.RawMessage `json:"options"`
+	Pattern      *string         `json:"pattern"`
+	MinLength    *int64          `json:"min_length"`
+	MaxLength    *int64          `json:"max_length"`
+	MinValue     *int64          `json:"min_value"`
+	MaxValue     *int64          `json:"max_value"`
+	DateFormat   *string         `json:"date_format"`
+	StartDate    *string         `json:"start_date"`
+	EndDate      *string         `json:"end_date"`
+}
+
+func (s snapshot) field(form uuid.UUID) Field {
+	f := Field{UUID: s.UUID, FormUUID: form, Definition: Definition{Label: s.Label, Type: s.Type, Description: s.Description, IsRequired: s.IsRequired,
+		DefaultValue: s.DefaultValue, Pattern: s.Pattern, MinLength: s.MinLength, MaxLength: s.MaxLength, MinValue: s.MinValue, MaxValue: s.MaxValue,
+		DateFormat: s.DateFormat, StartDate: s.StartDate, EndDate: s.EndDate}}
+	if len(s.Options) > 0 && string(s.Options) != "null" {
+		options := string(s.Options)
+		f.Options = &options
+	}
+	return f
+}
+
+// counted is what is known of a form once a response of it is counted.
+type counted struct {
+	Version        int
+	SuccessMessage *string
+	Now            time.Time
+}
+
+// count counts the response if the form takes one more, and holds the form's row until the transaction ends. The clock is that of the
+// moment at which the row is ours: waiting for it does not carry a response past the closing time.
+func (s submission) count(ctx context.Context, tx pgx.Tx, trapped bool) (counted, error) {
+	taken, err := pg.One[counted](ctx, tx, `
+		update forms.forms
+		set total_responses = total_responses + case when @trapped then 0 else 1 end,
+		    blocked_responses = blocked_responses + case when @trapped then 1 else 0 end
+		where uuid = @form and state = 'open' and (opens_at is null or opens_at <= clock_timestamp())
+			and (closes_at is null or closes_at > clock_timestamp()) and (max_responses is null or total_responses < max_responses)
+		returning version, success_message, clock_timestamp() as now`,
+		pgx.StrictNamedArgs{"form": s.form, "trapped": trapped})
+	if !fault.Is(err, fault.NotFound) {
+		return taken, err
+	}
+	f, err := getForm(ctx, tx, s.project, s.form)
+	if err != nil {
+		return counted{}, err
+	}
+	if shut := f.shut(time.Now()); shut != nil {
+		return counted{}, shut
+	}
+	return counted{}, fault.New(fault.Conflict, "the form is not open").WithCode("form_closed") // it was not a moment ago
+}
+
+// attach adds the files to the answers.
+func (s submission) attach(ctx context.Context, tx pgx.Tx, kept Answers) error {
+	made, err := s.files.Keep(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for field, file := range made {
+		text, err := json.Marshal(file)
+		if err != nil {
+			return err
+		}
+		kept[field.String()] = text
+	}
+	return nil
+}
+
+// freeze keeps the form's fields as they are under their version.
+func (s submission) freeze(ctx context.Context, tx pgx.Tx) (version int, err error) {
+	return pg.Value[int](ctx, tx, `
+		with current as (
+			select f.uuid, f.version, coalesce((
+				select jsonb_agg(to_jsonb(q) - 'form_uuid' - 'created_at' - 'updated_at' order by q.position)
+				from forms.fields q where q.form_uuid = f.uuid), '[]') as fields
+			from forms.forms f where f.uuid = @form
+		), frozen as (
+			insert into forms.definitions (form_uuid, version, fields) select uuid, version, fields from current
+			on conflict (form_uuid, version) do nothing
+		)
+		select version from current`, pgx.StrictNamedArgs{"form": s.form})
+}
+
+func (s submission) insert(ctx context.Context, tx pgx.Tx, kept Answers, now time.Time) error {
+	version, err := s.freeze(ctx, tx)
+	if err != nil {
+		return err
+	}
+	_, err = pg.Exec(ctx, tx, `
+		insert into forms.responses (uuid, form_uuid, version, state, answers, created_at, updated_at, submitted_at)
+		values (@id, @form, @version, 'complete', @answers, @now, @now, @now)`,
+		pgx.StrictNamedArgs{"id": s.id, "form": s.form, "version": version, "answers": kept.text(), "now": now})
+	return err
+}
+
+// text returns the answers as one JSON object.
+func (a Answers) text() json.RawMessage {
+	values := make(map[string]json.RawMessage, len(a))
+	for name, v := range a {
+		values[name] = json.RawMessage(v)
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		panic("form: answers: " + err.Error()) // values that were read as JSON before
+	}
+	return text
+}
+
+// newToken returns a secret and its hash.
+func newToken() (token string, hash []byte) {
+	token = rand.Text()
+	return token, hashOf(token)
+}
+
+func hashOf(token string) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}
