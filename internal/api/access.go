@@ -18,8 +18,10 @@ import (
 
 // Access says who may call an operation. There is no way to a project but through it.
 type Access struct {
-	by   source
-	role platform.Role // the least role, where a project is named
+	by      source
+	role    platform.Role // the least role, where a project is named
+	paused  bool          // also in a project that is paused
+	deleted bool          // also in one that is deleted, which is not there for any other operation
 }
 
 type source int
@@ -42,17 +44,26 @@ var (
 )
 
 // project is for members, of that role or a higher one, of the organization of the project that X-Project names.
-func project(least platform.Role) Access { return Access{byHeader, least} }
+func project(least platform.Role) Access { return Access{by: byHeader, role: least} }
 
 // projectInPath is project with the project named by the path's projectUUID.
-func projectInPath(least platform.Role) Access { return Access{byPath, least} }
+func projectInPath(least platform.Role) Access { return Access{by: byPath, role: least} }
 
 // projectOfForm is project with the project named by a form of its own: the path's formUUID.
-func projectOfForm(least platform.Role) Access { return Access{byForm, least} }
+func projectOfForm(least platform.Role) Access { return Access{by: byForm, role: least} }
 
 // publicProject is projectInPath for an operation that has something for strangers too: it runs for anyone, and looks
 // at the caller's role itself.
-func publicProject(least platform.Role) Access { return Access{byAddress, least} }
+func publicProject(least platform.Role) Access { return Access{by: byAddress, role: least} }
+
+// evenPaused is a for an operation that a paused project has too.
+func (a Access) evenPaused() Access { a.paused = true; return a }
+
+// evenDeleted is a for an operation that a deleted project has too.
+func (a Access) evenDeleted() Access { a.deleted = true; return a }
+
+// inProject reports whether the operation acts in a project.
+func (a Access) inProject() bool { return a.by != byNobody && a.by != byWhoever && a.by != byToken }
 
 // projectHeader is what an operation with byHeader takes beside its own input.
 type projectHeader struct {
@@ -85,6 +96,9 @@ func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (c
 	c, err := a.caller(ctx, s, r)
 	if err != nil {
 		return nil, err
+	}
+	if c.Status == platform.Deleted && !a.deleted {
+		c.Project, c.Role, c.Status = uuid.NullUUID{}, 0, ""
 	}
 	known := httpx.From(ctx)
 	known.User, known.Project = c.User, c.Project.UUID
@@ -121,8 +135,8 @@ func (s *Server) admit(ctx context.Context, r *http.Request, stranger platform.C
 	if !id.Valid {
 		return stranger, nil
 	}
-	_, err := s.platform.GetProject(ctx, id.UUID)
-	if fault.Is(err, fault.NotFound) {
+	status, err := s.platform.ProjectStatus(ctx, id.UUID)
+	if fault.Is(err, fault.NotFound) || err == nil && status != platform.Active {
 		return stranger, nil
 	}
 	stranger.Project = id
@@ -156,16 +170,45 @@ func optionalUUID(text string) uuid.NullUUID {
 func (a Access) enter(ctx context.Context, s *Server) (*tenant.Project, error) {
 	c := caller(ctx)
 	switch {
-	case a.by == byNobody || a.by == byWhoever || a.by == byToken:
+	case !a.inProject():
 		return nil, nil
-	case !c.Project.Valid && a.by == byHeader:
-		return nil, fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project", "names no project of yours")
 	case !c.Project.Valid:
-		return nil, fault.New(fault.NotFound, "there is no such thing")
+		return nil, a.absent()
 	case !c.Role.AtLeast(a.role) && a.by != byAddress && a.by != byVisitor:
 		return nil, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", a.role, c.Role)
+	case c.Status == platform.Paused && !a.paused:
+		return nil, paused()
 	}
 	return s.projects.Open(c.Project.UUID), nil
+}
+
+// absent says that the project is not there, or not for the caller.
+func (a Access) absent() *fault.Error {
+	if a.by == byHeader {
+		return fault.OnField(fault.Unauthenticated, "X-Project", "unknown_project", "names no project of yours")
+	}
+	return fault.New(fault.NotFound, "there is no such thing")
+}
+
+func paused() *fault.Error {
+	return fault.New(fault.Conflict, "the project is paused").WithCode("project_paused")
+}
+
+// overtaken explains a failure for which nobody was known to be at fault, if it comes of the project being paused or deleted meanwhile.
+func (a Access) overtaken(ctx context.Context, s *Server, p *tenant.Project, err error) error {
+	if p == nil || !fault.Is(err, fault.Internal) && !fault.Is(err, fault.Unavailable) {
+		return err
+	}
+	status, unknown := s.platform.ProjectStatus(ctx, p.UUID)
+	switch {
+	case unknown != nil && !fault.Is(unknown, fault.NotFound) || status == platform.Active:
+		return err
+	case status == platform.Paused && !a.paused:
+		return paused().Because(err)
+	case status != platform.Paused && !a.deleted:
+		return a.absent().Because(err)
+	}
+	return err
 }
 
 // authenticate returns who sends a request by its bearer token.

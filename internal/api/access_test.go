@@ -25,63 +25,71 @@ const (
 
 // rights are those of all operations. In a body {n} stands for a number that no other request has.
 var rights = map[string]right{
-	"createUser":      {anyone, `{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
-	"login":           {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
-	"updateUser":      {signedIn, `{"bio": "changed"}`},
-	"createProject":   {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
-	"listProjects":    {signedIn, ""},
-	"getProject":      {5, ""},
-	"deleteProject":   {2, ""},
-	"createKey":       {3, `{"name": "key {n}", "kind": "secret"}`},
-	"listKeys":        {3, ""},
-	"deleteKey":       {3, ""},
-	"getJWTSecret":    {3, ""},
-	"createTable":     {4, `{"name": "t{n}", "columns": [{"name": "id", "type": "integer"}]}`},
-	"listTables":      {5, ""},
-	"getTable":        {5, ""},
-	"renameTable":     {4, `{"name": "r{n}"}`},
-	"listColumns":     {5, ""},
-	"createColumn":    {4, `{"name": "c{n}", "type": "integer"}`},
-	"createFunction":  {4, `{"name": "f{n}", "language": "sql", "definition": "select 1", "return_type": "integer"}`},
-	"deleteFunction":  {4, ""},
-	"createForm":      {4, `{"name": "form {n}"}`},
-	"listForms":       {5, ""},
-	"getForm":         {5, ""},
-	"updateForm":      {4, `{"description": "changed"}`},
-	"deleteForm":      {4, ""},
-	"linkForm":        {4, ""},
-	"unlinkForm":      {4, ""},
-	"createField":     {4, `{"label": "field {n}", "type": "text"}`},
-	"updateField":     {4, `{"label": "field {n}", "type": "text"}`},
-	"listFields":      {5, ""},
-	"getField":        {5, ""},
-	"deleteField":     {4, ""},
-	"orderFields":     {4, `{"fields": ["{fieldUUID}"]}`},
-	"getPublicForm":   {5, ""},
-	"createResponse":  {5, `{"answers": {}}`},
-	"updateResponse":  {5, `{"token": "{token}"}`},
-	"listResponses":   {5, ""},
-	"getResponse":     {5, ""},
-	"deleteResponse":  {4, ""},
-	"exportResponses": {5, ""},
-	"getStatistics":   {5, ""},
-	"createContainer": {4, `{"name": "container-{n}"}`},
-	"updateContainer": {4, `{"description": "changed"}`},
-	"listFiles":       {5, ""},
-	"listContainers":  {5, ""},
-	"getContainer":    {5, ""},
-	"deleteContainer": {4, ""},
-	"getFile":         {5, ""},
-	"updateFile":      {4, `{"full_file_name": "moved-{n}"}`},
-	"deleteFile":      {4, ""},
-	"deleteFolder":    {4, ""},
-	"createFile":      {4, multipartOf("{n}.txt", "hello")},
-	"downloadFile":    {5, ""},
-	"readFile":        {5, ""},
-	"createBackup":    {4, `{}`},
-	"getBackup":       {5, ""},
-	"listAudit":       {3, ""},
-	"getTypes":        {5, ""},
+	"createUser":        {anyone, `{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
+	"login":             {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
+	"updateUser":        {signedIn, `{"bio": "changed"}`},
+	"createProject":     {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
+	"listProjects":      {signedIn, ""},
+	"getProject":        {5, ""},
+	"updateProject":     {3, `{"description": "changed"}`},
+	"deleteProject":     {2, ""},
+	"restoreProject":    {2, ""},
+	"pauseProject":      {3, ""},
+	"resumeProject":     {3, ""},
+	"listRequests":      {4, ""},
+	"getStatistics":     {5, ""},
+	"createKey":         {3, `{"name": "key {n}", "kind": "secret"}`},
+	"listKeys":          {3, ""},
+	"deleteKey":         {3, ""},
+	"getJWTSecret":      {3, ""},
+	"createTable":       {4, `{"name": "t{n}", "columns": [{"name": "id", "type": "integer"}]}`},
+	"listTables":        {5, ""},
+	"getTable":          {5, ""},
+	"renameTable":       {4, `{"name": "r{n}"}`},
+	"listColumns":       {5, ""},
+	"createColumn":      {4, `{"name": "c{n}", "type": "integer"}`},
+	"createFunction":    {4, `{"name": "f{n}", "language": "sql", "definition": "select 1", "return_type": "integer"}`},
+	"deleteFunction":    {4, ""},
+	"createForm":        {4, `{"name": "form {n}"}`},
+	"listForms":         {5, ""},
+	"getForm":           {5, ""},
+	"updateForm":        {4, `{"description": "changed"}`},
+	"deleteForm":        {4, ""},
+	"linkForm":          {4, ""},
+	"unlinkForm":        {4, ""},
+	"createField":       {4, `{"label": "field {n}", "type": "text"}`},
+	"updateField":       {4, `{"label": "field {n}", "type": "text"}`},
+	"listFields":        {5, ""},
+	"getField":          {5, ""},
+	"deleteField":       {4, ""},
+	"orderFields":       {4, `{"fields": ["{fieldUUID}"]}`},
+	"getPublicForm":     {5, ""},
+	"createResponse":    {5, `{"answers": {}}`},
+	"updateResponse":    {5, `{"token": "{token}"}`},
+	"listResponses":     {5, ""},
+	"getResponse":       {5, ""},
+	"deleteResponse":    {4, ""},
+	"exportResponses":   {5, ""},
+	"getFormStatistics": {5, ""},
+	"createContainer":   {4, `{"name": "container-{n}"}`},
+	"updateContainer":   {4, `{"description": "changed"}`},
+	"listFiles":         {5, ""},
+	"listContainers":    {5, ""},
+	"getContainer":      {5, ""},
+	"deleteContainer":   {4, ""},
+	"getFile":           {5, ""},
+	"updateFile":        {4, `{"full_file_name": "moved-{n}"}`},
+	"deleteFile":        {4, ""},
+	"deleteFolder":      {4, ""},
+	"createFile":        {4, multipartOf("{n}.txt", "hello")},
+	"downloadFile":      {5, ""},
+	"readFile":          {5, ""},
+	"createBackup":      {4, `{}`},
+	"getBackup":         {5, ""},
+	"listAudit":         {3, ""},
+	"getTypes":          {5, ""},
+
+	"getProjectOpenAPI": {5, ""},
 }
 
 // operation is an operation as the OpenAPI document describes it.
@@ -248,6 +256,8 @@ func TestRights(t *testing.T) {
 					names["responseUUID"], names["token"] = begun.Get("uuid").(string), begun.Metadata("token").(string)
 				case o.id == "deleteProject" && want == 200:
 					names["projectUUID"] = landlord.CreateProject("gone")
+				case want == 200 && slices.Contains([]string{"deleteProject", "restoreProject", "pauseProject", "resumeProject"}, o.id):
+					names["projectUUID"] = projectFor(landlord, o.id)
 				}
 				if v.name == "owner" && at.name == "own" && slices.Contains(o.declared, 412) {
 					o.send(v.api.In(at.project), names, r.body, `If-Match: "of another state"`).Want(412).Code("changed")
@@ -265,6 +275,18 @@ func TestRights(t *testing.T) {
 			}
 		}
 	}
+}
+
+// projectFor makes a project that is in the state that an operation changes.
+func projectFor(landlord *apitest.API, id string) string {
+	project := landlord.CreateProject("other")
+	switch id {
+	case "restoreProject":
+		landlord.Delete("/projects/" + project).Want(200)
+	case "resumeProject":
+		landlord.Post("/projects/"+project+"/pause", "").Want(200)
+	}
+	return project
 }
 
 // want returns the status that the operation has to answer with.

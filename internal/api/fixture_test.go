@@ -91,7 +91,7 @@ func (f things) formCalls() []call {
 		{"listResponses", "GET", "/forms/" + f.form + "/responses", "", 5},
 		{"getResponse", "GET", "/forms/" + f.form + "/responses/" + f.response, "", 5},
 		{"exportResponses", "GET", "/forms/" + f.form + "/responses/export", "", 5},
-		{"getStatistics", "GET", "/forms/" + f.form + "/statistics", "", 5},
+		{"getFormStatistics", "GET", "/forms/" + f.form + "/statistics", "", 5},
 		{"deleteResponse", "DELETE", "/forms/" + f.form + "/responses/" + f.response, "", 4},
 		{"deleteField", "DELETE", "/forms/" + f.form + "/fields/" + f.field, "", 4},
 		{"deleteForm", "DELETE", "/forms/" + f.form + "?force=true", "", 4},

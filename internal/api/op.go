@@ -150,6 +150,10 @@ func register[I, O any](s *Server, op Operation, run func(context.Context, *tena
 	if op.Success != 0 {
 		rt.status = op.Success
 	}
+	if op.Access.inProject() && !op.Access.paused && slices.Contains(op.Errors, http.StatusNotFound) && !slices.Contains(op.Errors, http.StatusConflict) {
+		rt.op.Errors = append(slices.Clone(op.Errors), http.StatusConflict) // the project is paused; the specified operations know no 409
+		slices.Sort(rt.op.Errors)
+	}
 	if op.Timeout == 0 {
 		rt.op.Timeout = usual
 	}
@@ -208,6 +212,12 @@ func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if err != nil {
 		return nil, err
 	}
+	result, err := rt.act(ctx, r, project, input, body)
+	return result, rt.op.Access.overtaken(ctx, rt.Server, project, err)
+}
+
+// act judges the body and runs the operation.
+func (rt *route) act(ctx context.Context, r *http.Request, project *tenant.Project, input reflect.Value, body any) (any, error) {
 	prefix, err := rt.fill(input, body, project)
 	if err != nil {
 		if rt.existing != nil {
@@ -355,6 +365,9 @@ func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
 
 // render makes the answer of a result.
 func (rt *route) render(result any) rendered {
+	if d, ok := result.(plainJSON); ok {
+		return rendered{rt.status, http.Header{}, d}
+	}
 	e := envelope{Content: result, Errors: []string{}, Metadata: struct{}{}, Success: true}
 	header := http.Header{}
 	if a, ok := result.(answer); ok {

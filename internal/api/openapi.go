@@ -46,6 +46,8 @@ func schemaName(t reflect.Type, hint string) string {
 		t = t.Elem()
 	}
 	switch t.String() {
+	case "form.Statistics":
+		return "FormStatistics"
 	case "form.Field":
 		return "FormField"
 	case "fault.Field":
@@ -132,6 +134,9 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 		}
 		return &huma.Response{Description: "The bytes", Content: map[string]*huma.MediaType{
 			media: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}
+	}
+	if output == reflect.TypeFor[plainJSON]() {
+		return &huma.Response{Description: "The document", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}}}
 	}
 	content, metadata := output, reflect.TypeFor[struct{}]()
 	if a, ok := reflect.Zero(output).Interface().(answer); ok {

@@ -56,6 +56,8 @@ func TestProjectDatabaseGone(t *testing.T) {
 			want500(t, c.id, c.send(a))
 		}
 	}
+	want500(t, "getStatistics", a.Get("/projects/"+a.Project+"/statistics"))
+	want500(t, "getProjectOpenAPI", a.Get("/projects/"+a.Project+"/openapi.json"))
 	want500(t, "readFile", a.Nobody().Get(address(a, f.container, "a.txt")))
 	a.Get("/projects/" + a.Project).Want(200)
 	a.Get("/projects").Want(200)
@@ -87,7 +89,14 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "createProject", method: "POST", path: "/projects", body: `{"name": "Late"}`},
 		call{id: "listProjects", method: "GET", path: "/projects"},
 		call{id: "getProject", method: "GET", path: "/projects/" + a.Project},
+		call{id: "updateProject", method: "PUT", path: "/projects/" + a.Project, body: `{"name": "Late"}`},
 		call{id: "deleteProject", method: "DELETE", path: "/projects/" + a.Project},
+		call{id: "restoreProject", method: "POST", path: "/projects/" + a.Project + "/restore"},
+		call{id: "pauseProject", method: "POST", path: "/projects/" + a.Project + "/pause"},
+		call{id: "resumeProject", method: "POST", path: "/projects/" + a.Project + "/resume"},
+		call{id: "listRequests", method: "GET", path: "/projects/" + a.Project + "/requests"},
+		call{id: "getProjectOpenAPI", method: "GET", path: "/projects/" + a.Project + "/openapi.json"},
+		call{id: "getStatistics", method: "GET", path: "/projects/" + a.Project + "/statistics"},
 		call{id: "createKey", method: "POST", path: "/projects/" + a.Project + "/keys", body: `{"name": "late", "kind": "secret"}`},
 		call{id: "listKeys", method: "GET", path: "/projects/" + a.Project + "/keys"},
 		call{id: "deleteKey", method: "DELETE", path: "/projects/" + a.Project + "/keys/" + apitest.Missing},

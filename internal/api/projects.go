@@ -2,7 +2,7 @@ package api
 
 import (
 	"context"
-	"strings"
+	"net/http"
 
 	"github.com/google/uuid"
 
@@ -15,7 +15,12 @@ func (s *Server) registerProjects() {
 	open(s, createProject, s.createProject)
 	open(s, listProjects, s.listProjects)
 	within(s, getProject, s.getProject, nil)
+	within(s, updateProject, s.updateProject, nil)
 	within(s, deleteProject, s.deleteProject, nil)
+	within(s, restoreProject, s.restoreProject, nil)
+	within(s, pauseProject, s.pauseProject, nil)
+	within(s, resumeProject, s.resumeProject, nil)
+	within(s, getProjectOpenAPI, s.getProjectOpenAPI, nil)
 }
 
 var createProject = Operation{
@@ -37,7 +42,7 @@ func (s *Server) createProject(ctx context.Context, in *createProjectInput) (pla
 		return platform.Project{}, err
 	}
 	return s.lifecycle.Create(ctx, caller(ctx).User, platform.NewProject{
-		Organization: organization, Name: strings.TrimSpace(in.Body.Name), Description: in.Body.Description})
+		Organization: organization, Name: in.Body.Name, Description: in.Body.Description})
 }
 
 // organization returns the organization that the caller may make projects in: the named one, or their own.
@@ -65,17 +70,23 @@ func (s *Server) organization(ctx context.Context, named *uuid.UUID) (uuid.UUID,
 
 var listProjects = Operation{
 	ID: "listProjects", Method: "GET", Path: "/projects", Summary: "List projects", Access: signedIn, Errors: specified,
-	Notes: "The projects of the organizations that the caller is a member of; an administrator sees all.",
+	Notes: "The projects of the organizations that the caller is a member of; an administrator sees all. Deleted ones are listed by `status=deleted` only.",
 }
 
 type listProjectsInput struct {
 	PageQuery
-	Sort string `query:"sort" enum:"name,createdAt,updatedAt" default:"createdAt"`
+	Sort         string  `query:"sort" enum:"name,createdAt,updatedAt" default:"createdAt"`
+	Search       string  `query:"search" maxLength:"100" doc:"A part of the name, whatever its case."`
+	Organization *string `query:"organizationUuid" format:"uuid" doc:"List the projects of this organization only."`
+	Status       string  `query:"status" enum:"active,paused,deleted" doc:"List the projects of this status only; those that are active or paused if it is not given."`
 }
 
 func (s *Server) listProjects(ctx context.Context, in *listProjectsInput) (Answer[[]platform.Project, PageMetadata], error) {
-	page := in.by(in.Sort)
-	projects, total, err := s.platform.ListProjects(ctx, caller(ctx).User, page)
+	page, filter := in.by(in.Sort), platform.ProjectFilter{Search: in.Search, Status: in.Status}
+	if in.Organization != nil {
+		filter.Organization = optionalUUID(*in.Organization)
+	}
+	projects, total, err := s.platform.ListProjects(ctx, caller(ctx).User, filter, page)
 	return listOf(projects, page, total), err
 }
 
@@ -85,19 +96,76 @@ type projectInput struct {
 
 var getProject = Operation{
 	ID: "getProject", Method: "GET", Path: "/projects/{projectUUID}", Summary: "Get a project",
-	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Access: projectInPath(platform.Viewer).evenPaused(), Errors: []int{400, 401, 404, 500},
 }
 
 func (s *Server) getProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
 	return s.platform.GetProject(ctx, p.UUID)
 }
 
-var deleteProject = Operation{
-	ID: "deleteProject", Method: "DELETE", Path: "/projects/{projectUUID}", Summary: "Delete a project",
-	Access: projectInPath(platform.Owner), Errors: reading, Timeout: lasting,
-	Notes: "The project, its database, its files and its backups are gone when this answers, and can't be brought back.",
+var updateProject = Operation{
+	ID: "updateProject", Method: "PUT", Path: "/projects/{projectUUID}", Summary: "Change a project",
+	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Notes: "What the body does not name stays as it is.",
 }
 
-func (s *Server) deleteProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
+type updateProjectInput struct {
+	UUID uuid.UUID `path:"projectUUID" format:"uuid"`
+	Body struct {
+		Name        *string `json:"name,omitempty" minLength:"1" maxLength:"100"`
+		Description *string `json:"description,omitempty" maxLength:"500"`
+	}
+}
+
+func (s *Server) updateProject(ctx context.Context, p *tenant.Project, in *updateProjectInput) (platform.Project, error) {
+	return s.platform.UpdateProject(ctx, p.UUID, caller(ctx).User, platform.ProjectUpdate(in.Body))
+}
+
+var deleteProject = Operation{
+	ID: "deleteProject", Method: "DELETE", Path: "/projects/{projectUUID}", Summary: "Delete a project",
+	Access: projectInPath(platform.Owner).evenPaused().evenDeleted(), Errors: reading, Timeout: lasting,
+	Notes: "From now on the project is not there for anyone, and its name is free. For a week it can be restored; then it is removed with its database, " +
+		"its files and its backups. With `purge=true` that happens at once, to a project that is deleted already too, and can't be undone.",
+}
+
+type deleteProjectInput struct {
+	UUID  uuid.UUID `path:"projectUUID" format:"uuid"`
+	Purge string    `query:"purge" enum:"true,false" default:"false" doc:"Remove the project and all that belongs to it before this answers."`
+}
+
+func (s *Server) deleteProject(ctx context.Context, p *tenant.Project, in *deleteProjectInput) (platform.Project, error) {
+	if in.Purge == "true" {
+		return s.lifecycle.Remove(ctx, p.UUID, caller(ctx).User)
+	}
 	return s.lifecycle.Delete(ctx, p.UUID, caller(ctx).User)
+}
+
+var restoreProject = Operation{
+	ID: "restoreProject", Method: "POST", Path: "/projects/{projectUUID}/restore", Summary: "Restore a deleted project", Success: http.StatusOK,
+	Access: projectInPath(platform.Owner).evenPaused().evenDeleted(), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
+	Notes: "The project is active again, as it was when it was deleted. Another project may have taken its name meanwhile: that is 409.",
+}
+
+func (s *Server) restoreProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
+	return s.lifecycle.Restore(ctx, p.UUID, caller(ctx).User)
+}
+
+var pauseProject = Operation{
+	ID: "pauseProject", Method: "POST", Path: "/projects/{projectUUID}/pause", Summary: "Pause a project", Success: http.StatusOK,
+	Access: projectInPath(platform.Admin), Errors: reading, Timeout: lasting,
+	Notes: "Until it is resumed, the project and its data are kept, and whatever would reach them is refused, with the code `project_paused`. " +
+		"What is under way in it is ended.",
+}
+
+func (s *Server) pauseProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
+	return s.lifecycle.Pause(ctx, p.UUID, caller(ctx).User)
+}
+
+var resumeProject = Operation{
+	ID: "resumeProject", Method: "POST", Path: "/projects/{projectUUID}/resume", Summary: "Resume a paused project", Success: http.StatusOK,
+	Access: projectInPath(platform.Admin).evenPaused(), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
+}
+
+func (s *Server) resumeProject(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.Project, error) {
+	return s.lifecycle.Resume(ctx, p.UUID, caller(ctx).User)
 }

@@ -85,7 +85,7 @@ func TestListProjects(t *testing.T) {
 	a.Nobody().Get("/projects?page=0").Want(401)
 }
 
-func TestDeleteProject(t *testing.T) {
+func TestPurgeProject(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
 	f := furnish(t, a)
@@ -95,9 +95,12 @@ func TestDeleteProject(t *testing.T) {
 	a.Nobody().Delete("/projects/" + a.Project).Want(401)
 	a.Delete("/projects/" + apitest.Missing).Want(404)
 
-	a.Delete("/projects/"+a.Project).Want(200).Content("uuid", a.Project).Content("status", "deleting")
+	a.Delete("/projects/" + a.Project + "?purge=yes").Want(400).Field("purge")
+
+	a.Delete("/projects/"+a.Project+"?purge=true").Want(200).Content("uuid", a.Project).Content("status", "deleting")
 	a.Get("/projects/" + a.Project).Want(404)
-	a.Delete("/projects/" + a.Project).Want(404)
+	a.Delete("/projects/" + a.Project + "?purge=true").Want(404)
+	a.Post("/projects/"+a.Project+"/restore", "").Want(404)
 	a.Get("/tables").Want(401).Code("unknown_project")
 	a.Put("/forms/"+f.form+"/fields/"+f.field, `{"label": "x", "type": "text"}`).Want(400).Code("not_found")
 	wantGone(t, a)
@@ -120,8 +123,8 @@ func wantGone(t *testing.T, a *apitest.API) {
 	}
 }
 
-// TestDeleteProjectAtWork: whatever goes on in a project, once it is deleted nothing is left of it.
-func TestDeleteProjectAtWork(t *testing.T) {
+// TestPurgeProjectAtWork: whatever goes on in a project, once it is deleted nothing is left of it.
+func TestPurgeProjectAtWork(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
 	a.CreateTable("orders")
@@ -138,7 +141,7 @@ func TestDeleteProjectAtWork(t *testing.T) {
 	atOnce(6, func(i int) *apitest.Reply {
 		switch i {
 		case 0, 1:
-			r := a.Delete("/projects/" + a.Project)
+			r := a.Delete("/projects/" + a.Project + "?purge=true")
 			deletes[i] = r.Status
 			return r
 		case 2:

@@ -20,7 +20,7 @@ func (s *Server) registerResponses() {
 	within(s, getResponse, s.getResponse, nil)
 	within(s, deleteResponse, s.deleteResponse, nil)
 	within(s, exportResponses, s.exportResponses, nil)
-	within(s, getStatistics, s.getStatistics, nil)
+	within(s, getFormStatistics, s.getFormStatistics, nil)
 }
 
 // ResponseFilter is embedded in the input of what goes through a form's responses.
@@ -83,12 +83,12 @@ func (s *Server) deleteResponse(ctx context.Context, p *tenant.Project, in *resp
 	return deleted, err
 }
 
-var getStatistics = Operation{
-	ID: "getStatistics", Method: "GET", Path: "/forms/{formUUID}/statistics", Summary: "Get the statistics of a form's responses",
+var getFormStatistics = Operation{
+	ID: "getFormStatistics", Method: "GET", Path: "/forms/{formUUID}/statistics", Summary: "Get the statistics of a form's responses",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
-func (s *Server) getStatistics(ctx context.Context, p *tenant.Project, in *formInput) (form.Statistics, error) {
+func (s *Server) getFormStatistics(ctx context.Context, p *tenant.Project, in *formInput) (form.Statistics, error) {
 	return form.GetStatistics(ctx, p, in.Form)
 }
 

@@ -119,7 +119,7 @@ func TestExportResponses(t *testing.T) {
 	}
 }
 
-func TestGetStatistics(t *testing.T) {
+func TestGetFormStatistics(t *testing.T) {
 	t.Parallel()
 	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}, {"label": "age", "type": "number"}, {"label": "tags", "type": "multiselect", "options": "a,b,c"},
 		{"label": "choice", "type": "radio", "options": "x,y"}, {"label": "stars", "type": "rating"}, {"label": "consent", "type": "checkbox"}`, `"honeypot": "web"`)

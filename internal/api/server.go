@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"socle/internal/blob"
 	"socle/internal/httpx"
@@ -40,6 +41,9 @@ type Config struct {
 	SignUp     bool   // whether strangers may create a user
 	RateLimit  bool
 	Log        *slog.Logger
+
+	// DescribeRows returns the OpenAPI document of a project's rows API.
+	DescribeRows func(ctx context.Context, project uuid.UUID) ([]byte, error)
 }
 
 // Server is the platform API.
@@ -59,6 +63,8 @@ type Server struct {
 	rateLimit  bool
 	log        *slog.Logger
 
+	describeRows func(ctx context.Context, project uuid.UUID) ([]byte, error)
+
 	mux      *http.ServeMux
 	openapi  *huma.OpenAPI
 	registry huma.Registry
@@ -68,11 +74,13 @@ type Server struct {
 // New returns the API with all its operations.
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords, lifecycle: c.Lifecycle, jobs: c.Jobs,
-		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, signUp: c.SignUp, rateLimit: c.RateLimit, log: c.Log, mux: http.NewServeMux()}
+		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, signUp: c.SignUp, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, mux: http.NewServeMux()}
 	s.SetKeyring(c.Keyring)
 	s.openapi, s.registry = newOpenAPI()
 	s.registerUsers()
 	s.registerProjects()
+	s.registerRequests()
+	s.registerStatistics()
 	s.registerKeys()
 	s.registerTables()
 	s.registerFunctions()

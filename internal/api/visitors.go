@@ -13,7 +13,7 @@ import (
 
 // publicForm is projectOfForm for an operation that has something for those who fill the form in as well: whoever has a key
 // of the project or the form's public link. Pages of any origin may call it.
-var publicForm = Access{byVisitor, platform.Viewer}
+var publicForm = Access{by: byVisitor, role: platform.Viewer}
 
 // visits reports whether a request comes with something else than a member's token.
 func (a Access) visits(r *http.Request) bool {

@@ -24,8 +24,10 @@ type Request struct {
 	Route   string     // the route's pattern, never the path, which may hold secrets
 	User    uuid.UUID
 	Project uuid.UUID
-	Err     error // why it failed
-	Probe   bool  // asked by a machine every few seconds: worth a log record only if it fails
+	Key     uuid.UUID // of the project, which the client has shown
+	Token   bool      // the client has shown a token of the project's own users
+	Err     error     // why it failed
+	Probe   bool      // asked by a machine every few seconds: worth a log record only if it fails
 }
 
 type requestKey struct{}
@@ -44,6 +46,16 @@ type Config struct {
 	Log            *slog.Logger
 	TrustedProxies []netip.Prefix                               // whose X-Forwarded-For is believed
 	Panicked       func(w http.ResponseWriter, r *http.Request) // answers for a handler that panicked before it wrote
+	Answered       func(a Answered)                             // is told of every request, if it is not nil; it must not wait for anything
+}
+
+// Answered is a request that was answered.
+type Answered struct {
+	*Request
+	Method string
+	Status int // 0 if the client was left without one
+	Start  time.Time
+	Took   time.Duration
 }
 
 // Wrap returns next with all that this package does around it.
@@ -64,7 +76,7 @@ func Wrap(next http.Handler, c Config) http.Handler {
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler { // a handler that gives up an answer it has begun
-					logRequest(c.Log, r, known, rec, start)
+					c.answered(r, known, rec, start)
 					panic(p)
 				}
 				c.Log.Error("panic", "requestId", known.ID, "panic", p, "stack", string(debug.Stack()))
@@ -74,7 +86,7 @@ func Wrap(next http.Handler, c Config) http.Handler {
 					defer panic(http.ErrAbortHandler) // what was begun can't be mended: cut it off
 				}
 			}
-			logRequest(c.Log, r, known, rec, start)
+			c.answered(r, known, rec, start)
 		}()
 		next.ServeHTTP(rec, r)
 	})
@@ -88,11 +100,20 @@ func newID() string {
 	return id.String()
 }
 
-func logRequest(log *slog.Logger, r *http.Request, known *Request, rec *recorder, start time.Time) {
+// answered tells of a request that was answered.
+func (c Config) answered(r *http.Request, known *Request, rec *recorder, start time.Time) {
+	took := time.Since(start)
+	logRequest(c.Log, r, known, rec, took)
+	if c.Answered != nil {
+		c.Answered(Answered{known, r.Method, rec.status, start, took})
+	}
+}
+
+func logRequest(log *slog.Logger, r *http.Request, known *Request, rec *recorder, took time.Duration) {
 	level := slog.LevelInfo
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("route", known.Route), slog.Int("status", rec.status),
-		slog.Duration("duration", time.Since(start)), slog.Int64("bytes", rec.bytes),
+		slog.Duration("duration", took), slog.Int64("bytes", rec.bytes),
 		slog.String("client", known.Client.String()), slog.String("requestId", known.ID),
 	}
 	if known.User != uuid.Nil {

@@ -3,6 +3,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ const (
 	tidyEvery     = 10 * time.Second
 	sweepEvery    = 6 * time.Hour
 	uploadTime    = 24 * time.Hour // after which nobody is finishing an upload any more
+	requestsKept  = 7 * 24 * time.Hour
 )
 
 // Migrate brings the queue's tables up to date. The caller holds the migration lock.
@@ -54,6 +56,8 @@ type Config struct {
 	Lifecycle tenant.Lifecycle
 	Maker     *backup.Maker
 	Log       *slog.Logger
+
+	RequestsKept time.Duration // how long requests to projects are kept; 0 is a week
 }
 
 // Queue takes jobs, and works on them while it runs.
@@ -117,10 +121,11 @@ func (q *Queue) Tidy(ctx context.Context) error {
 	return errors.Join(q.failAbandonedBackups(ctx), q.Lifecycle.Finish(ctx))
 }
 
-// Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, responses that nobody went on with, counts of attempts, kept answers.
+// Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, responses that nobody went on with,
+// counts of attempts, kept answers, and requests of long ago.
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
-	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx)}
+	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.Store.ForgetRequestDays(ctx, cmp.Or(q.RequestsKept, requestsKept))}
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range projects {

@@ -89,3 +89,17 @@ func (s *Store) FailAbandonedBackups(ctx context.Context, silence time.Duration)
 		where status = 'running' and heartbeat_at < now() - @silence::interval
 		returning`+backupColumns, pgx.StrictNamedArgs{"silence": silence})
 }
+
+// BackupUsage is how many backups a project has.
+type BackupUsage struct {
+	Count  int64      `json:"count" doc:"Completed ones."`
+	Bytes  int64      `json:"bytes"`
+	LastAt *time.Time `json:"lastAt" nullable:"true" doc:"When the newest one was completed."`
+}
+
+// GetBackupUsage counts the completed backups of a project.
+func (s *Store) GetBackupUsage(ctx context.Context, project uuid.UUID) (BackupUsage, error) {
+	return pg.One[BackupUsage](ctx, s.q, `
+		select count(*), coalesce(sum(size), 0)::bigint as bytes, max(completed_at) as last_at
+		from platform.backups where project_uuid = @project and status = 'completed'`, pgx.StrictNamedArgs{"project": project})
+}

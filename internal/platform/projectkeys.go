@@ -86,10 +86,16 @@ func (s *Store) DeleteProjectKey(ctx context.Context, project, id uuid.UUID) (Pr
 	})
 }
 
-// ProjectKeyKind returns the kind of a key of a project that can be used. It fails with NotFound if it is none.
-func (s *Store) ProjectKeyKind(ctx context.Context, project uuid.UUID, key string) (string, error) {
-	return pg.Value[string](ctx, s.q, `
-		select k.kind from platform.project_keys k join platform.projects p on p.uuid = k.project_uuid
-		where k.hash = @hash and k.project_uuid = @project and p.status = 'active'`,
+// KnownKey is what a project's key is known by.
+type KnownKey struct {
+	UUID uuid.UUID
+	Kind string // publishable or secret
+}
+
+// KnowProjectKey returns which key of a project, active or paused, a key is. It fails with NotFound if it is none.
+func (s *Store) KnowProjectKey(ctx context.Context, project uuid.UUID, key string) (KnownKey, error) {
+	return pg.One[KnownKey](ctx, s.q, `
+		select k.uuid, k.kind from platform.project_keys k join platform.projects p on p.uuid = k.project_uuid
+		where k.hash = @hash and k.project_uuid = @project and p.status in ('active', 'paused')`,
 		pgx.StrictNamedArgs{"hash": token.Hash(key), "project": project})
 }

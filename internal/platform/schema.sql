@@ -115,10 +115,37 @@ CREATE TABLE platform.projects (
     created_by uuid NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_by uuid NOT NULL,
-    CONSTRAINT projects_status CHECK ((status = ANY (ARRAY['creating'::text, 'active'::text, 'deleting'::text])))
+    deleted_at timestamp with time zone,
+    closed boolean DEFAULT false NOT NULL,
+    CONSTRAINT projects_deleted_at CHECK (((status <> 'deleted'::text) OR (deleted_at IS NOT NULL))),
+    CONSTRAINT projects_status CHECK ((status = ANY (ARRAY['creating'::text, 'active'::text, 'paused'::text, 'deleted'::text, 'deleting'::text])))
 );
 
 COMMENT ON COLUMN platform.projects.schema_version IS 'the migration that the project''s database has reached';
+
+COMMENT ON COLUMN platform.projects.closed IS 'that the database of a paused or deleted project takes no connections; until it is so, whoever comes by makes it so';
+
+CREATE TABLE platform.requests (
+    uuid uuid NOT NULL,
+    project_uuid uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    method text NOT NULL,
+    route text NOT NULL,
+    status smallint NOT NULL,
+    duration bigint NOT NULL,
+    caller text NOT NULL,
+    user_uuid uuid,
+    key_uuid uuid,
+    client inet,
+    CONSTRAINT requests_caller CHECK ((caller = ANY (ARRAY['user'::text, 'key'::text, 'token'::text, 'anonymous'::text])))
+)
+PARTITION BY RANGE (at);
+
+COMMENT ON TABLE platform.requests IS 'requests to projects: no path, query, body or token. Its partitions, one a day, are in a schema of their own, made when they are needed';
+
+COMMENT ON COLUMN platform.requests.uuid IS 'the request''s id, which its answer and the log have too';
+
+COMMENT ON COLUMN platform.requests.duration IS 'microseconds';
 
 CREATE TABLE platform.sessions (
     uuid uuid NOT NULL,
@@ -222,7 +249,9 @@ CREATE INDEX members_user ON platform.members USING btree (user_uuid);
 
 CREATE UNIQUE INDEX project_keys_name_key ON platform.project_keys USING btree (project_uuid, lower(name));
 
-CREATE UNIQUE INDEX projects_name_key ON platform.projects USING btree (organization_uuid, lower(name));
+CREATE UNIQUE INDEX projects_name_key ON platform.projects USING btree (organization_uuid, lower(name)) WHERE (status <> ALL (ARRAY['deleted'::text, 'deleting'::text]));
+
+CREATE INDEX requests_project ON ONLY platform.requests USING btree (project_uuid, at DESC, uuid DESC);
 
 CREATE INDEX sessions_expires ON platform.sessions USING btree (expires_at);
 

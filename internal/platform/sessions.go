@@ -50,6 +50,7 @@ type Caller struct {
 	Administrator bool
 	Project       uuid.NullUUID // the project that the request names, if it is there
 	Role          Role          // in that project; 0 if the caller has no business in it
+	Status        string        // of that project: [Active], [Paused] or [Deleted]
 }
 
 // Scope is the project that a request names: by its own id, or by the id of a form in it.
@@ -62,12 +63,13 @@ func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope
 		IsAdministrator bool
 		Project         uuid.NullUUID
 		Role            *Role
+		Status          *string
 	}](ctx, s.q, `
-		select u.is_administrator, p.uuid as project,
+		select u.is_administrator, p.uuid as project, p.status,
 		       case when p.uuid is null then null when u.is_administrator then 1 else m.role end as role
 		from platform.sessions s
 		join platform.users u on u.uuid = s.user_uuid
-		left join platform.projects p on p.status = 'active'
+		left join platform.projects p on p.status in ('active', 'paused', 'deleted')
 			and p.uuid = coalesce(@project, (select f.project_uuid from platform.forms f where f.uuid = @form))
 		left join platform.members m on m.organization_uuid = p.organization_uuid and m.user_uuid = u.uuid
 		where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active'`,
@@ -80,7 +82,7 @@ func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope
 	}
 	c := Caller{User: user, Session: session, Administrator: row.IsAdministrator}
 	if row.Role != nil {
-		c.Project, c.Role = row.Project, *row.Role
+		c.Project, c.Role, c.Status = row.Project, *row.Role, *row.Status
 	}
 	return c, nil
 }

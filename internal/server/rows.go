@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -49,6 +50,7 @@ type projectRows struct {
 // verdict is what the platform said of a key ("publishable", "secret", "" for none) or of a project (its status).
 type verdict struct {
 	word  string
+	key   uuid.UUID // which, of a key
 	until time.Time
 }
 
@@ -85,20 +87,48 @@ func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path strin
 		s.nowhere.Serve(w, r, path)
 		return
 	}
-	there, err := s.ask("project "+project, func() (string, error) { return s.store.ProjectStatus(r.Context(), id) })
+	there, err := s.ask("project "+project, func() (verdict, error) {
+		status, err := s.store.ProjectStatus(r.Context(), id)
+		return verdict{word: status}, err
+	})
 	if err != nil {
 		request.Err = err
 		w.Header().Set("Retry-After", "1")
 		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"code": "PGRST001", "message": "Database connection error", "details": nil, "hint": nil})
 		return
 	}
-	if there != "active" {
+	switch there.word {
+	case platform.Active:
+		request.Project = id
+		s.of(id).Serve(w, r, path)
+	case platform.Paused:
+		request.Project = id
+		s.forget(id)
+		s.paused(id).Serve(w, r, path)
+	default:
 		s.forget(id)
 		s.nowhere.Serve(w, r, path)
-		return
 	}
-	request.Project = id
-	s.of(id).Serve(w, r, path)
+}
+
+// describe returns what a project's root shows to a secret key, of a server that is at a URL.
+func (s *rows) describe(ctx context.Context, id uuid.UUID, url string) ([]byte, error) {
+	return s.of(id).Description(ctx, "service_role", url+"/projects/"+id.String()+rowsPath)
+}
+
+// paused returns what answers for a paused project: to strangers as any project does.
+func (s *rows) paused(id uuid.UUID) *rest.Server {
+	verify := s.verifier(id)
+	return rest.New(rest.Config{APIKeys: true, Verify: func(ctx context.Context, text string) (rest.Caller, error) {
+		_, err := verify(ctx, text)
+		if _, ok := errors.AsType[*query.Error](err); ok {
+			return rest.Caller{}, badKey
+		}
+		if err != nil {
+			return rest.Caller{}, err
+		}
+		return rest.Caller{}, &query.Error{Status: http.StatusConflict, Code: "project_paused", Message: "The project is paused"}
+	}})
 }
 
 // of returns what serves a project's rows.
@@ -109,10 +139,6 @@ func (s *rows) of(id uuid.UUID) *projectRows {
 		return p
 	}
 	project := s.registry.Open(id)
-	jwt, err := rest.NewJWT(rest.JWTConfig{Secret: []byte(s.registry.JWTSecret(id))})
-	if err != nil {
-		panic("server: rows: " + err.Error()) // a secret of ours that is none
-	}
 	cache := rest.NewCache(project.Trusted, catalog.Options{Schemas: []string{exposed}}, s.log)
 	var url string
 	if s.url != "" {
@@ -129,53 +155,68 @@ func (s *rows) of(id uuid.UUID) *projectRows {
 			}
 			return rest.Role{}, false
 		},
-		Verify: func(ctx context.Context, text string) (rest.Caller, error) {
-			if !token.IsAPIKey(text) {
-				return jwt.Verify(ctx, text)
-			}
-			return s.verifyKey(ctx, id, text)
-		},
+		Verify: s.verifier(id),
 	})}
 	s.projects[id] = p
 	return p
 }
 
+// verifier returns what finds out who a key or a token of a project is for.
+func (s *rows) verifier(id uuid.UUID) func(context.Context, string) (rest.Caller, error) {
+	jwt, err := rest.NewJWT(rest.JWTConfig{Secret: []byte(s.registry.JWTSecret(id))})
+	if err != nil {
+		panic("server: rows: " + err.Error()) // a secret of ours that is none
+	}
+	return func(ctx context.Context, text string) (rest.Caller, error) {
+		if !token.IsAPIKey(text) {
+			c, err := jwt.Verify(ctx, text)
+			httpx.From(ctx).Token = err == nil
+			return c, err
+		}
+		return s.verifyKey(ctx, id, text)
+	}
+}
+
 // verifyKey returns what a key opens.
 func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (rest.Caller, error) {
-	kind, err := s.ask("key "+project.String()+string(token.Hash(key)), func() (string, error) {
-		return s.store.ProjectKeyKind(ctx, project, key)
+	shown, err := s.ask("key "+project.String()+string(token.Hash(key)), func() (verdict, error) {
+		known, err := s.store.KnowProjectKey(ctx, project, key)
+		return verdict{word: known.Kind, key: known.UUID}, err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return rest.Caller{}, err
-	case kind == "publishable":
+	}
+	httpx.From(ctx).Key = shown.key
+	switch shown.word {
+	case "publishable":
 		return rest.Caller{Role: "anon"}, nil
-	case kind == "secret":
+	case "secret":
 		return rest.Caller{Role: "service_role"}, nil
 	}
 	return rest.Caller{}, badKey
 }
 
-// ask returns what the platform says of something, "" if it knows nothing of it, and believes it for a while.
-func (s *rows) ask(what string, look func() (string, error)) (string, error) {
+// ask returns what the platform says of something, nothing if it knows nothing of it, and believes it for a while.
+func (s *rows) ask(what string, look func() (verdict, error)) (verdict, error) {
 	now := time.Now()
 	s.mu.Lock()
 	v, ok := s.known[what]
 	s.mu.Unlock()
 	if ok && now.Before(v.until) {
-		return v.word, nil
+		return v, nil
 	}
-	word, err := look()
+	v, err := look()
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return "", err
+		return verdict{}, err
 	}
+	v.until = now.Add(believed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.known) >= mostKnown {
 		clear(s.known) // whoever asks on is asked for again
 	}
-	s.known[what] = verdict{word, now.Add(believed)}
-	return word, nil
+	s.known[what] = v
+	return v, nil
 }
 
 // forget ends what was kept for a project that is no more.

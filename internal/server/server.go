@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"socle/internal/api"
 	"socle/internal/audit"
 	"socle/internal/backup"
@@ -49,6 +51,7 @@ type Server struct {
 	http     *http.Server
 	listener net.Listener
 	metrics  *metrics
+	requests *requestLog
 }
 
 // Start builds a server and makes it ready to serve; it answers from [Server.Run] on. Whatever fails, what was
@@ -119,7 +122,10 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.api = api.New(api.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
-		SignUp: c.SignUp, RateLimit: c.RateLimit, Log: s.log})
+		SignUp: c.SignUp, RateLimit: c.RateLimit, Log: s.log,
+		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
+			return s.rows.describe(ctx, project, s.URL)
+		}})
 	if err := lifecycle.Finish(ctx); err != nil {
 		s.log.Error("finish what was interrupted", "error", err) // tried again every few seconds; the other projects work
 	}
@@ -131,7 +137,9 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		s.SetupToken = setup
 	}
 	s.rows = newRows(d.Store, s.registry, c.PublicURL, s.log)
-	handler := httpx.Wrap(s.metrics.measure(s.routes()), httpx.Config{Log: s.log, TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked})
+	s.requests = newRequestLog(d.Store, s.log)
+	handler := httpx.Wrap(s.metrics.measure(s.routes()), httpx.Config{Log: s.log, TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked,
+		Answered: s.requests.note})
 	s.http = newHTTPServer(handler, s.log)
 	return nil
 }
@@ -171,6 +179,7 @@ func (s *Server) Run(ctx context.Context) error {
 	begin("queue", s.queue.Run)
 	begin("projects", s.registry.Run)
 	begin("keys", s.renewKeys)
+	begin("requests", s.requests.run)
 	begin("metrics", s.metrics.run)
 	begin("http", func(context.Context) error {
 		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {

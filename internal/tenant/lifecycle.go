@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,28 +11,39 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/audit"
 	"socle/internal/blob"
 	"socle/internal/fault"
 	"socle/internal/pg"
 	"socle/internal/platform"
+	"socle/internal/token"
 )
 
 // undoTime is how long the undoing of what failed may take, after the request that failed.
 const undoTime = 30 * time.Second
 
-// Lifecycle makes and removes projects: a row of the platform database, roles, a database, and bytes, which no
+// What holds where a [Lifecycle] says nothing else.
+const (
+	deletedKept  = 7 * 24 * time.Hour
+	mostProjects = 100
+)
+
+// Lifecycle makes, pauses and removes projects: a row of the platform database, roles, a database, and bytes, which no
 // transaction spans. The row says what is under way; every step can be taken again; so what was interrupted anywhere
 // is finished by [Lifecycle.Finish].
 type Lifecycle struct {
 	Store    *platform.Store
 	Registry *Registry
 	Blobs    *blob.Store
+
+	DeletedKept  time.Duration // how long a deleted project can be restored; 0 is a week
+	MostProjects int           // of an organization; 0 is 100
 }
 
 // Create makes a project. When it returns, the project can be used; when it fails, nothing is left of it.
 // It fails as [platform.Store.CreateProject] does.
 func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewProject) (platform.Project, error) {
-	p, err := l.Store.CreateProject(ctx, user, n)
+	p, err := l.Store.CreateProject(ctx, user, n, cmp.Or(l.MostProjects, mostProjects))
 	if err != nil {
 		return p, err
 	}
@@ -51,18 +63,18 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 func (l Lifecycle) undo(ctx context.Context, id, user uuid.UUID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
-	if _, err := l.Store.DeletingProject(ctx, id, user); err != nil && !fault.Is(err, fault.NotFound) {
+	if _, err := l.Store.RemovingProject(ctx, id, user); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
 	return l.remove(ctx, id)
 }
 
-// Delete removes a project and all that belongs to it. It fails with NotFound if there is none.
-func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
+// Remove removes a project, one that was deleted before or not, and all that belongs to it. It fails with NotFound if there is none.
+func (l Lifecycle) Remove(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	var p platform.Project
 	err := l.Store.InTx(ctx, func(tx *platform.Store) error {
 		var err error
-		p, err = tx.DeletingProject(ctx, id, user)
+		p, err = tx.RemovingProject(ctx, id, user)
 		return err
 	})
 	if err != nil {
@@ -71,10 +83,10 @@ func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Pro
 	return p, l.locked(ctx, id, waiting, func() error { return l.remove(ctx, id) })
 }
 
-// Finish finishes what was interrupted: projects that were being created or deleted, and databases
-// that are older than the newest migration. One project's failure does not keep it from the others.
+// Finish finishes what was interrupted, projects that were being created, closed or removed; brings databases up to the newest
+// migration; and removes projects that were deleted long enough ago. One project's failure does not keep it from the others.
 func (l Lifecycle) Finish(ctx context.Context) error {
-	unfinished, err := l.Store.UnfinishedProjects(ctx, Version())
+	unfinished, err := l.Store.UnfinishedProjects(ctx, Version(), l.kept())
 	if err != nil {
 		return err
 	}
@@ -98,10 +110,24 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID) error {
 		return err
 	case status == "deleting":
 		return l.remove(ctx, id)
+	case status == platform.Deleted:
+		own := audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose), audit.Entry{Action: "removeExpiredProject", Project: id.String()})
+		expired, err := l.Store.ExpireProject(own, id, l.kept())
+		if err != nil {
+			return err
+		}
+		if expired {
+			return l.remove(ctx, id)
+		}
+		return l.settle(ctx, id)
+	case status == platform.Paused:
+		return l.settle(ctx, id)
 	}
 	_, err = l.provision(ctx, id)
 	return err
 }
+
+func (l Lifecycle) kept() time.Duration { return cmp.Or(l.DeletedKept, deletedKept) }
 
 func (l Lifecycle) provision(ctx context.Context, id uuid.UUID) (platform.Project, error) {
 	version, err := l.Registry.Provision(ctx, id)

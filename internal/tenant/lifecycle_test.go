@@ -117,7 +117,7 @@ func (i *instance) finish() {
 		if err := i.healthy.Finish(i.t.Context()); err != nil {
 			i.t.Fatalf("finish: %v", err)
 		}
-		left, err := i.healthy.Store.UnfinishedProjects(i.t.Context(), Version())
+		left, err := i.healthy.Store.UnfinishedProjects(i.t.Context(), Version(), deletedKept)
 		if err != nil {
 			i.t.Fatal(err)
 		}
@@ -208,15 +208,15 @@ func TestCreateInterrupted(t *testing.T) {
 		i.finish()
 		i.check(p.UUID)
 		for _, id := range i.projects() { // the name is free again once the project is deleted
-			if _, err := i.healthy.Delete(t.Context(), id, i.user); err != nil {
+			if _, err := i.healthy.Remove(t.Context(), id, i.user); err != nil {
 				t.Fatalf("cut after %d writes: delete: %v", writes, err)
 			}
 		}
 	}
 }
 
-// TestDeleteInterrupted is the same for deleting.
-func TestDeleteInterrupted(t *testing.T) {
+// TestRemoveInterrupted is the same for removing.
+func TestRemoveInterrupted(t *testing.T) {
 	t.Parallel()
 	i := newInstance(t)
 	for writes, whole := 1, false; !whole; writes += stride {
@@ -225,11 +225,11 @@ func TestDeleteInterrupted(t *testing.T) {
 			t.Fatalf("cut after %d writes: create again: %v", writes, err)
 		}
 		i.cut.after(writes)
-		_, err = i.failing.Delete(t.Context(), p.UUID, i.user)
+		_, err = i.failing.Remove(t.Context(), p.UUID, i.user)
 		whole = !i.cut.spent()
 		i.cut.heal()
 		if whole && err != nil {
-			t.Fatalf("nothing was cut, and deleting fails: %v", err)
+			t.Fatalf("nothing was cut, and removing fails: %v", err)
 		}
 		i.finish()
 		i.check(p.UUID)
@@ -237,9 +237,9 @@ func TestDeleteInterrupted(t *testing.T) {
 			continue
 		}
 		if err == nil {
-			t.Fatalf("cut after %d writes: deleting succeeds, and the project is there", writes)
+			t.Fatalf("cut after %d writes: removing succeeds, and the project is there", writes)
 		}
-		if _, err := i.healthy.Delete(t.Context(), p.UUID, i.user); err != nil {
+		if _, err := i.healthy.Remove(t.Context(), p.UUID, i.user); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -274,7 +274,7 @@ func TestFinishAtOnce(t *testing.T) {
 	i := newInstance(t)
 	var made []uuid.UUID
 	for n := range 4 {
-		p, err := i.healthy.Store.CreateProject(t.Context(), i.user, platform.NewProject{Organization: i.organization, Name: string(rune('a' + n))})
+		p, err := i.healthy.Store.CreateProject(t.Context(), i.user, platform.NewProject{Organization: i.organization, Name: string(rune('a' + n))}, mostProjects)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func TestFinishAtOnce(t *testing.T) {
 	if _, err := i.healthy.Store.ActivateProject(t.Context(), made[0], Version()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.healthy.Store.DeletingProject(t.Context(), made[0], i.user); err != nil {
+	if _, err := i.healthy.Store.RemovingProject(t.Context(), made[0], i.user); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -332,10 +332,10 @@ func TestUpgrade(t *testing.T) {
 	i.finish()
 }
 
-func TestDeleteUnknown(t *testing.T) {
+func TestRemoveUnknown(t *testing.T) {
 	t.Parallel()
 	i := newInstance(t)
-	if _, err := i.healthy.Delete(t.Context(), newUUID(t), i.user); !fault.Is(err, fault.NotFound) {
+	if _, err := i.healthy.Remove(t.Context(), newUUID(t), i.user); !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v, want NotFound", err)
 	}
 }

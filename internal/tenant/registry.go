@@ -102,7 +102,9 @@ func (r *Registry) newPool(project uuid.UUID, l login) *pgxpool.Pool {
 	c := r.base.Copy()
 	c.ConnConfig = r.config(project, l)
 	c.BeforeConnect = r.budget.beforeConnect
-	if l != trusted {
+	if l == trusted {
+		respectClosed(c)
+	} else {
 		r.guard(c, project)
 	}
 	if l == request || l == service {

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerRequests() {
+	within(s, listRequests, s.listRequests, nil)
+}
+
+var listRequests = Operation{
+	ID: "listRequests", Method: "GET", Path: "/projects/{projectUUID}/requests", Summary: "List the requests to a project",
+	Access: projectInPath(platform.Developer), Errors: reading,
+	Notes: "The newest first, those to the project's rows too, for a week and some. One is listed a second or so after it was answered. " +
+		"Where there are more, `metadata.next` is the `cursor` of the next part.",
+}
+
+type listRequestsInput struct {
+	UUID      uuid.UUID `path:"projectUUID" format:"uuid"`
+	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20"`
+	Cursor    string    `query:"cursor" maxLength:"40" doc:"Where to go on: metadata.next of the part before."`
+	MinStatus int       `query:"minStatus" minimum:"100" maximum:"599" default:"100" doc:"List requests that were answered with this status or a higher one."`
+	Method    string    `query:"method" maxLength:"16"`
+	From      string    `query:"from" maxLength:"40" doc:"List requests from this time on (RFC 3339)."`
+	To        string    `query:"to" maxLength:"40" doc:"List requests before this time (RFC 3339)."`
+}
+
+// requestsMetadata says where a list goes on.
+type requestsMetadata struct {
+	Limit int     `json:"limit"`
+	Next  *string `json:"next" nullable:"true" doc:"The cursor of the next part; null at the end."`
+}
+
+func (s *Server) listRequests(ctx context.Context, p *tenant.Project, in *listRequestsInput) (Answer[[]platform.Request, requestsMetadata], error) {
+	none := Answer[[]platform.Request, requestsMetadata]{}
+	from, err := timeOf("from", in.From)
+	if err != nil {
+		return none, err
+	}
+	to, err := timeOf("to", in.To)
+	if err != nil {
+		return none, err
+	}
+	before, err := parseCursor(in.Cursor)
+	if err != nil {
+		return none, err
+	}
+	found, next, err := s.platform.ListRequests(ctx, p.UUID, platform.RequestFilter{
+		From: from, To: to, MinStatus: in.MinStatus, Method: in.Method, Before: before, Limit: in.Limit})
+	return Answer[[]platform.Request, requestsMetadata]{Content: found, Metadata: requestsMetadata{in.Limit, formatCursor(next)}}, err
+}
+
+// timeOf reads a time from a parameter; the zero time if it was not given.
+func timeOf(name, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || at.Year() < 1 {
+		return time.Time{}, fault.OnField(fault.Invalid, name, "invalid_format", "must be a time as in RFC 3339: 2026-11-21T05:20:00Z")
+	}
+	return at, nil
+}
+
+// A cursor is the microseconds of a request's time and its UUID, as text that says nothing to a client.
+
+func formatCursor(k *platform.RequestKey) *string {
+	if k == nil {
+		return nil
+	}
+	text := base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(k.At.UnixMicro())), k.UUID[:]...))
+	return &text
+}
+
+func parseCursor(text string) (platform.RequestKey, error) {
+	if text == "" {
+		return platform.RequestKey{}, nil
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	at := time.Time{}
+	if len(b) == 24 {
+		at = time.UnixMicro(int64(binary.BigEndian.Uint64(b)))
+	}
+	if err != nil || at.Year() < 1970 || at.Year() > 9999 {
+		return platform.RequestKey{}, fault.OnField(fault.Invalid, "cursor", "invalid_format", "is no cursor of this list")
+	}
+	return platform.RequestKey{At: at, UUID: uuid.UUID(b[8:])}, nil
+}

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"context"
+
+	"socle/internal/object"
+	"socle/internal/platform"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerStatistics() {
+	within(s, getStatistics, s.getStatistics, nil)
+}
+
+var getStatistics = Operation{
+	ID: "getStatistics", Method: "GET", Path: "/projects/{projectUUID}/statistics", Summary: "Get a project's statistics",
+	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Notes: "What the project's database holds and how it is used, as PostgreSQL itself counts it. Of tables, indexes and statements the first twenty.",
+}
+
+// statistics are those of a project.
+type statistics struct {
+	schema.Statistics
+	Files   object.Usage         `json:"files"`
+	Backups platform.BackupUsage `json:"backups"`
+}
+
+func (s *Server) getStatistics(ctx context.Context, p *tenant.Project, _ *projectInput) (statistics, error) {
+	database, err := schema.GetStatistics(ctx, p.Trusted())
+	if err != nil {
+		return statistics{}, err
+	}
+	files, err := object.GetUsage(ctx, p)
+	if err != nil {
+		return statistics{}, err
+	}
+	backups, err := s.platform.GetBackupUsage(ctx, p.UUID)
+	return statistics{database, files, backups}, err
+}

@@ -1,0 +1,118 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"socle/internal/api/apitest"
+)
+
+// named returns the item of a list of the statistics that has a name.
+func named(r *apitest.Reply, list, name string) map[string]any {
+	for _, item := range r.Get(list).([]any) {
+		if m := item.(map[string]any); m["name"] == name || m["login"] == name {
+			return m
+		}
+	}
+	return nil
+}
+
+func number(v any) int64 {
+	n, _ := v.(json.Number).Int64()
+	return n
+}
+
+func TestGetStatistics(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	furnish(t, a)
+	path := "/projects/" + a.Project + "/statistics"
+	asOwner(t, a, `insert into public.orders select n, repeat('x', 100) from generate_series(1, 5000) n; analyze public.orders;
+		create index orders_note on public.orders (note); create unique index orders_unique on public.orders (note, id);
+		create schema shop; create table shop.small (id int); create index small_id on shop.small (id)`)
+
+	r := a.Member(5).Get(path).Want(200).Content("files.count", 1).Content("files.bytes", 5).Content("backups.count", 1).
+		Content("tables.0.name", "orders").Content("tables.0.schema", "public").Content("tables.0.estimatedRows", 5000).
+		Content("unusedIndexes.0.name", "orders_note").Content("unusedIndexes.0.table", "orders").Content("unusedIndexes.1.schema", "shop").
+		Content("slowStatements.available", false).Content("slowStatements.statements", "[]")
+	if got := names(r, "tables"); !slices.Equal(got, []string{"orders", "small"}) {
+		t.Errorf("got tables %q, want the user's", got)
+	}
+	if got := names(r, "unusedIndexes"); !slices.Equal(got, []string{"orders_note", "small_id"}) {
+		t.Errorf("got indexes %q, want those that keep nothing unique", got)
+	}
+	if number(r.Get("tables.0.size")) < 1_000_000 || number(r.Get("databaseSize")) < number(r.Get("tables.0.size")) || number(r.Get("backups.bytes")) == 0 {
+		t.Errorf("got sizes %s", r.Body)
+	}
+	if reason := r.Get("slowStatements.reason").(string); !strings.Contains(reason, "not installed") {
+		t.Errorf("got the reason %q", reason)
+	}
+	if owner := named(r, "connections", "owner"); owner == nil || number(owner["total"]) < 1 {
+		t.Errorf("the owner's connections are missing: %s", r.Body)
+	}
+	for _, secret := range []string{"socle_", a.Project} {
+		if strings.Contains(string(r.Body), secret) {
+			t.Errorf("the answer has %s: %s", secret, r.Body)
+		}
+	}
+	a.Stranger().Get(path).Want(404)
+	a.Get("/projects/garbage/statistics").Want(400)
+
+	// A table that somebody locks keeps nobody waiting.
+	conn := a.ProjectDatabase()
+	if _, err := conn.Exec(t.Context(), "begin; lock table public.orders"); err != nil {
+		t.Fatal(err)
+	}
+	a.Get(path).Want(200).Content("tables.0.name", "orders")
+}
+
+func names(r *apitest.Reply, list string) []string {
+	var all []string
+	for _, item := range r.Get(list).([]any) {
+		all = append(all, fmt.Sprint(item.(map[string]any)["name"]))
+	}
+	return all
+}
+
+// TestSlowStatements: statements are shown where the platform has installed what counts them, without their values, and without those of others.
+// Code of the project's that has its name is not run.
+func TestSlowStatements(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	path := "/projects/" + a.Project + "/statistics"
+	execute(t, a, "create extension pg_stat_statements schema public")
+	r := a.Get(path).Want(200).Content("slowStatements.available", false)
+	if reason := r.Get("slowStatements.reason").(string); !strings.Contains(reason, "schema") {
+		t.Errorf("got the reason %q", reason)
+	}
+	execute(t, a, "drop extension pg_stat_statements; create schema monitoring; create extension pg_stat_statements schema monitoring")
+	asOwner(t, a, `create function public.pg_stat_statements(boolean) returns int language plpgsql as $$ begin raise 'called'; end $$;
+		create function public.starts_with(name, text) returns boolean language plpgsql as $$ begin raise 'called'; end $$;
+		create view public.pg_stat_activity as select 1`)
+	owner := a.Server.Projects().Open(uuid.MustParse(a.Project)).Owner()
+	for range 3 {
+		if _, err := owner.Exec(t.Context(), "select 'canary', count(*) from pg_catalog.pg_class where relname <> 'secret'"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r = a.Get(path).Want(200).Content("slowStatements.available", true).Content("slowStatements.reason", "")
+	found := false
+	for _, s := range r.Get("slowStatements.statements").([]any) {
+		m := s.(map[string]any)
+		text := m["text"].(string)
+		if strings.Contains(text, "relname <>") {
+			found = fmt.Sprint(m["calls"]) == "3"
+		}
+		if strings.Contains(text, "secret") || strings.Contains(text, "storage.files") {
+			t.Errorf("shown: %s", text)
+		}
+	}
+	if !found {
+		t.Errorf("the owner's statement is missing: %s", r.Body)
+	}
+}

@@ -1,0 +1,181 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"socle/internal/pg"
+)
+
+// Request is a request to a project, as it was answered: who asked, for what, and what came of it. Neither a path nor a value
+// that somebody sent is in it.
+type Request struct {
+	UUID     uuid.UUID  `json:"uuid" doc:"The request's id, which its answer had in X-Request-Id."`
+	Project  uuid.UUID  `json:"-"`
+	At       time.Time  `json:"at"`
+	Method   string     `json:"method"`
+	Route    string     `json:"route" doc:"The route's pattern."`
+	Status   int16      `json:"status"`
+	Duration int64      `json:"duration" doc:"Microseconds."`
+	Caller   string     `json:"caller" enum:"user,key,token,anonymous" doc:"A user of the platform, a key of the project, a token of the project's own users, or nobody known."`
+	UserUUID *uuid.UUID `json:"userUuid" nullable:"true"`
+	KeyUUID  *uuid.UUID `json:"keyUuid" nullable:"true"`
+	Client   *string    `json:"client" nullable:"true" doc:"Address of who asked."`
+}
+
+const (
+	requestDays   = "platform_requests" // the schema of the partitions
+	dayName       = "day_20060102"
+	requestsLock  = "5s" // to wait for others, where a partition is made or dropped
+	requestMethod = 16   // bytes of a method that are kept: a client may send any word
+)
+
+// RequestFilter says which requests to a project are listed, the newest first.
+type RequestFilter struct {
+	From, To  time.Time // the zero time for any
+	MinStatus int
+	Method    string // "" for any
+	Before    RequestKey
+	Limit     int
+}
+
+// RequestKey is a request's place in the list; the zero one is before all.
+type RequestKey struct {
+	At   time.Time
+	UUID uuid.UUID
+}
+
+// AddRequests keeps requests. What is lost in a crash of the database within a moment is no harm: it does not wait for the disk.
+func (s *Store) AddRequests(ctx context.Context, requests []Request) error {
+	err := s.addRequests(ctx, requests)
+	if pg.State(err) != "23514" { // check_violation: no partition takes a row
+		return err
+	}
+	days := map[string]time.Time{}
+	for _, r := range requests {
+		days[r.At.UTC().Format(dayName)] = r.At
+	}
+	for _, at := range days {
+		if err := s.addRequestDay(ctx, at); err != nil {
+			return err
+		}
+	}
+	return s.addRequests(ctx, requests)
+}
+
+func (s *Store) addRequests(ctx context.Context, requests []Request) error {
+	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "set local synchronous_commit = off"); err != nil {
+			return err
+		}
+		_, err := tx.CopyFrom(ctx, pgx.Identifier{Schema, "requests"},
+			[]string{"uuid", "project_uuid", "at", "method", "route", "status", "duration", "caller", "user_uuid", "key_uuid", "client"},
+			&requestRows{requests: requests, values: make([]any, 11)})
+		return err
+	})
+}
+
+// requestRows hands requests to COPY, row by row, as values that need no conversion.
+type requestRows struct {
+	requests []Request
+	values   []any
+}
+
+func (r *requestRows) Next() bool { return len(r.requests) > 0 }
+func (r *requestRows) Err() error { return nil }
+
+func (r *requestRows) Values() ([]any, error) {
+	one := &r.requests[0]
+	r.requests = r.requests[1:]
+	v := r.values
+	v[0], v[1] = pgtype.UUID{Bytes: one.UUID, Valid: true}, pgtype.UUID{Bytes: one.Project, Valid: true}
+	v[2], v[3], v[4] = pgtype.Timestamptz{Time: one.At, Valid: true}, one.Method[:min(len(one.Method), requestMethod)], one.Route
+	v[5], v[6], v[7] = pgtype.Int2{Int16: one.Status, Valid: true}, pgtype.Int8{Int64: one.Duration, Valid: true}, one.Caller
+	v[8], v[9], v[10] = optional(one.UserUUID), optional(one.KeyUUID), nil
+	if one.Client != nil {
+		if a, err := netip.ParseAddr(*one.Client); err == nil {
+			v[10] = netip.PrefixFrom(a, a.BitLen())
+		}
+	}
+	return v, nil
+}
+
+func optional(id *uuid.UUID) pgtype.UUID {
+	if id == nil {
+		return pgtype.UUID{}
+	}
+	return pgtype.UUID{Bytes: *id, Valid: true}
+}
+
+// addRequestDay makes the partition of the day of a time. That another server has made it is no error.
+func (s *Store) addRequestDay(ctx context.Context, at time.Time) error {
+	day := at.UTC().Truncate(24 * time.Hour)
+	const bound = "2006-01-02 15:04:05-07"
+	err := s.alterRequests(ctx, fmt.Sprintf("create table if not exists %s partition of platform.requests for values from (%s) to (%s)",
+		pg.Quote(requestDays, day.Format(dayName)), pg.Literal(day.Format(bound)), pg.Literal(day.Add(24*time.Hour).Format(bound))))
+	switch pg.State(err) {
+	case "42P07", "42P17", "23505": // there is one, it overlaps one, and what two who make it at the same moment meet
+		return nil
+	}
+	return err
+}
+
+// ForgetRequestDays forgets requests that are older than keep, by whole days.
+func (s *Store) ForgetRequestDays(ctx context.Context, keep time.Duration) error {
+	days, err := pg.Values[string](ctx, s.q, `
+		select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+		where i.inhparent = 'platform.requests'::regclass order by c.relname`)
+	if err != nil {
+		return err
+	}
+	for _, name := range days {
+		day, err := time.Parse(dayName, name)
+		if err != nil || time.Since(day) < keep+24*time.Hour {
+			continue
+		}
+		if err := s.alterRequests(ctx, "drop table if exists "+pg.Quote(requestDays, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) alterRequests(ctx context.Context, sql string) error {
+	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "set local lock_timeout = "+pg.Literal(requestsLock)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, sql)
+		return err
+	})
+}
+
+// ListRequests returns requests to a project, and the place from which the list goes on; nil where it ends.
+func (s *Store) ListRequests(ctx context.Context, project uuid.UUID, f RequestFilter) ([]Request, *RequestKey, error) {
+	if f.Before.At.IsZero() {
+		f.Before.At = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	if f.To.IsZero() {
+		f.To = f.Before.At
+	}
+	found, err := pg.All[Request](ctx, s.q, `
+		select uuid, project_uuid as project, at, method, route, status, duration, caller, user_uuid, key_uuid, host(client) as client
+		from platform.requests
+		where project_uuid = @project and at >= @from and at < @to and (at, uuid) < (@at, @uuid)
+			and status >= @status::integer and (@method = '' or method = @method)
+		order by at desc, uuid desc limit @limit::bigint + 1`,
+		pgx.StrictNamedArgs{"project": project, "from": f.From, "to": f.To, "at": f.Before.At, "uuid": f.Before.UUID,
+			"status": f.MinStatus, "method": strings.ToUpper(f.Method), "limit": f.Limit})
+	if err != nil || len(found) <= f.Limit {
+		return found, nil, err
+	}
+	last := found[f.Limit-1]
+	return found[:f.Limit], &RequestKey{last.At, last.UUID}, nil
+}

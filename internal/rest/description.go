@@ -1,0 +1,44 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+)
+
+// Description returns what the root answers to a caller in a role, as a server whose root is at a URL: the description of what the role may
+// use. It fails as requests of that role do.
+func (s *Server) Description(ctx context.Context, role, url string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	kept := &page{header: http.Header{}}
+	c := call{server: s, w: kept, r: r, path: "/", caller: Caller{Role: role, Claims: []byte("{}")}, schema: s.Schemas[0]}
+	var known bool
+	if c.role, known = s.Role(role); !known {
+		return nil, errors.New("describe: there is no role " + role)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	if c.catalog, err = s.Catalog.Get(ctx); err != nil {
+		return nil, noCatalog(ctx, err)
+	}
+	if err := c.describe(ctx); err != nil {
+		return nil, err
+	}
+	return kept.body, nil
+}
+
+// page keeps an answer.
+type page struct {
+	header http.Header
+	body   []byte
+}
+
+func (p *page) Header() http.Header { return p.header }
+func (p *page) WriteHeader(int)     {}
+func (p *page) Write(b []byte) (int, error) {
+	p.body = append(p.body, b...)
+	return len(b), nil
+}

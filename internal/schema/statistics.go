@@ -1,0 +1,184 @@
+package schema
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Statistics is what PostgreSQL has counted in a database.
+type Statistics struct {
+	DatabaseSize   int64              `json:"databaseSize" doc:"Bytes."`
+	Since          *time.Time         `json:"since" nullable:"true" doc:"When PostgreSQL began to count; null if it has always."`
+	CacheHitRatio  *float64           `json:"cacheHitRatio" nullable:"true" minimum:"0" maximum:"1" doc:"The part of the blocks that were read from PostgreSQL's own memory."`
+	Connections    []Connections      `json:"connections"`
+	Tables         []TableStatistics  `json:"tables" doc:"The largest ones."`
+	UnusedIndexes  []UnusedIndex      `json:"unusedIndexes" doc:"Those that no query has used and that keep nothing unique, the largest first."`
+	SlowStatements StatementStatistic `json:"slowStatements"`
+}
+
+// Connections are those of one login.
+type Connections struct {
+	Login  string `json:"login" doc:"What the login is for: owner, request, service, dump; platform is Socle's own."`
+	Total  int64  `json:"total"`
+	Active int64  `json:"active" doc:"Those that run a statement."`
+}
+
+// TableStatistics are those of a table.
+type TableStatistics struct {
+	Schema          string `json:"schema"`
+	Name            string `json:"name"`
+	EstimatedRows   int64  `json:"estimatedRows" doc:"The planner's estimate; 0 until the table was first analyzed."`
+	DeadRows        int64  `json:"deadRows" doc:"What a vacuum will clear away."`
+	Size            int64  `json:"size" doc:"Bytes, with indexes and large values."`
+	SequentialScans int64  `json:"sequentialScans"`
+	IndexScans      int64  `json:"indexScans"`
+}
+
+// UnusedIndex is an index that costs every write and serves no query.
+type UnusedIndex struct {
+	Schema string `json:"schema"`
+	Table  string `json:"table"`
+	Name   string `json:"name"`
+	Size   int64  `json:"size" doc:"Bytes."`
+}
+
+// StatementStatistic are the statements that took most time in all, if somebody counts that.
+type StatementStatistic struct {
+	Available  bool        `json:"available"`
+	Reason     string      `json:"reason" doc:"Why they are not available; empty if they are."`
+	Statements []Statement `json:"statements"`
+}
+
+// Statement is a statement with its values taken out.
+type Statement struct {
+	Text      string  `json:"text" doc:"The first thousand characters."`
+	Calls     int64   `json:"calls"`
+	Rows      int64   `json:"rows"`
+	TotalTime float64 `json:"totalTime" doc:"Milliseconds."`
+	MeanTime  float64 `json:"meanTime" doc:"Milliseconds."`
+}
+
+// busy is what a statement begins with that asks relations for their size. See selectTables: what somebody locks against all others has the size that was noted last.
+const (
+	busy = `
+		with busy as materialized (
+			select l.relation from pg_catalog.pg_locks l
+			where l.mode = 'AccessExclusiveLock' and l.relation is not null and l.pid <> pg_catalog.pg_backend_pid()
+		)`
+	mostShown = ` limit 20`
+)
+
+// GetStatistics reads the statistics of the database that b connects to, from the catalogue alone. Nothing that a tenant has made is evaluated.
+// It fails with Conflict if somebody keeps a table locked.
+func GetStatistics(ctx context.Context, b pg.Beginner) (Statistics, error) {
+	var s Statistics
+	err := pg.InTx(ctx, b, func(tx pgx.Tx) error {
+		if _, err := pg.Exec(ctx, tx, `set transaction isolation level repeatable read, read only`); err != nil {
+			return err
+		}
+		if _, err := pg.Exec(ctx, tx, `set local lock_timeout = '2s'`); err != nil {
+			return err
+		}
+		return s.read(ctx, tx)
+	})
+	return s, err
+}
+
+func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
+	counted, err := pg.One[struct {
+		Size  int64
+		Since *time.Time
+		Ratio *float64
+	}](ctx, tx, `
+		select pg_catalog.pg_database_size(d.datid) as size, d.stats_reset as since,
+			d.blks_hit::float8 / nullif(d.blks_hit + d.blks_read, 0) as ratio
+		from pg_catalog.pg_stat_database d where d.datname = pg_catalog.current_database()`)
+	if err != nil {
+		return err
+	}
+	s.DatabaseSize, s.Since, s.CacheHitRatio = counted.Size, counted.Since, counted.Ratio
+	if s.Connections, err = pg.All[Connections](ctx, tx, `
+		select case when r.rolsuper then 'platform'
+				when pg_catalog.starts_with(a.usename, a.datname || '_') then pg_catalog.substr(a.usename, pg_catalog.length(a.datname) + 2)
+				else 'other' end as login,
+			pg_catalog.count(*) as total, pg_catalog.count(*) filter (where a.state = 'active') as active
+		from pg_catalog.pg_stat_activity a join pg_catalog.pg_roles r on r.oid = a.usesysid
+		where a.datname = pg_catalog.current_database() and a.backend_type = 'client backend' and a.pid <> pg_catalog.pg_backend_pid()
+		group by 1 order by 1`); err != nil {
+		return err
+	}
+	if s.Tables, err = pg.All[TableStatistics](ctx, tx, busy+`
+		select n.nspname as schema, c.relname as name, greatest(c.reltuples, 0)::bigint as estimated_rows, coalesce(t.n_dead_tup, 0) as dead_rows,
+			case when exists (
+				select from busy b where b.relation in (c.oid, c.reltoastrelid)
+					or b.relation in (select i.indexrelid from pg_catalog.pg_index i where i.indrelid in (c.oid, c.reltoastrelid)))
+			then (
+				select pg_catalog.sum(p.relpages)::bigint * pg_catalog.current_setting('block_size')::bigint from pg_catalog.pg_class p
+				where p.oid in (c.oid, c.reltoastrelid)
+					or p.oid in (select i.indexrelid from pg_catalog.pg_index i where i.indrelid in (c.oid, c.reltoastrelid)))
+			else coalesce(pg_catalog.pg_total_relation_size(c.oid), 0) end as size,
+			coalesce(t.seq_scan, 0) as sequential_scans, coalesce(t.idx_scan, 0) as index_scans
+		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+		left join pg_catalog.pg_stat_all_tables t on t.relid = c.oid
+		where c.relkind in ('r', 'p') and c.relpersistence <> 't' and `+userSchema+`
+		order by size desc, schema, name`+mostShown); err != nil {
+		return err
+	}
+	if s.UnusedIndexes, err = pg.All[UnusedIndex](ctx, tx, busy+`
+		select n.nspname as schema, r.relname as "table", c.relname as name,
+			case when c.oid in (select b.relation from busy b) then c.relpages::bigint * pg_catalog.current_setting('block_size')::bigint
+			else coalesce(pg_catalog.pg_relation_size(c.oid), 0) end as size
+		from pg_catalog.pg_index i
+		join pg_catalog.pg_class c on c.oid = i.indexrelid
+		join pg_catalog.pg_class r on r.oid = i.indrelid
+		join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+		join pg_catalog.pg_stat_all_indexes u on u.indexrelid = c.oid
+		where u.idx_scan = 0 and i.indisvalid and not i.indisunique and not i.indisexclusion and c.relkind = 'i' and c.relpersistence <> 't' and `+userSchema+`
+		order by size desc, schema, name`+mostShown); err != nil {
+		return err
+	}
+	s.SlowStatements, err = slowStatements(ctx, tx)
+	return err
+}
+
+// slowStatements asks the extension pg_stat_statements, where it is. Its function is called only in a schema of a superuser's: in one
+// of the owner's, something else could have its name when the call comes.
+func slowStatements(ctx context.Context, tx pgx.Tx) (StatementStatistic, error) {
+	none := StatementStatistic{Statements: []Statement{}}
+	extension, err := pg.One[struct {
+		Schema         string
+		Closed, Loaded bool
+	}](ctx, tx, `
+		select n.nspname as schema, r.rolsuper as closed,
+			'pg_stat_statements' = any (pg_catalog.regexp_split_to_array(pg_catalog.current_setting('shared_preload_libraries'), '[ ,"]+')) as loaded
+		from pg_catalog.pg_extension e
+		join pg_catalog.pg_namespace n on n.oid = e.extnamespace
+		join pg_catalog.pg_roles r on r.oid = n.nspowner
+		where e.extname = 'pg_stat_statements'`)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		none.Reason = "The extension pg_stat_statements is not installed in the project's database."
+		return none, nil
+	case err != nil:
+		return none, err
+	case !extension.Loaded:
+		none.Reason = "PostgreSQL does not load pg_stat_statements when it starts (shared_preload_libraries)."
+		return none, nil
+	case !extension.Closed:
+		none.Reason = "The extension pg_stat_statements is in a schema that is not the platform's."
+		return none, nil
+	}
+	statements, err := pg.All[Statement](ctx, tx, `
+		select pg_catalog.left(s.query, 1000) as text, s.calls, s.rows, s.total_exec_time as total_time, s.mean_exec_time as mean_time
+		from `+pg.Quote(extension.Schema, "pg_stat_statements")+`(true) s
+		join pg_catalog.pg_database d on d.oid = s.dbid
+		join pg_catalog.pg_roles r on r.oid = s.userid
+		where d.datname = pg_catalog.current_database() and not r.rolsuper
+		order by s.total_exec_time desc`+mostShown)
+	return StatementStatistic{Available: true, Statements: statements}, err
+}

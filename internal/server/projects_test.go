@@ -1,0 +1,139 @@
+package server_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"socle/internal/api/apitest"
+)
+
+// TestRowsOfPausedProject: a paused project tells those who hold a key or token of its own that it is paused, and strangers nothing.
+func TestRowsOfPausedProject(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	key, user := "apikey: "+s.secret, "Authorization: Bearer "+s.token(map[string]any{"role": "authenticated"})
+	s.want(201, "", "POST", "/titles", `{"id": 1, "title": "Emma"}`, key)
+	s.Post("/projects/"+s.Project+"/pause", "").Want(200)
+	for _, header := range []string{key, user, "apikey: " + s.publishable} {
+		eventually(t, "the rows are refused", func() bool {
+			status, text := s.rows(s.Project, "GET", "/titles", "", header)
+			if status < 400 {
+				t.Errorf("rows of a paused project: %d %s", status, text)
+			}
+			return status == 409 && strings.Contains(text, `"code":"project_paused"`)
+		})
+	}
+	for _, header := range []string{"X-None: x", "apikey: garbage", "Authorization: Bearer " + s.Token} {
+		status, text := s.rows(s.Project, "GET", "/titles", "", header)
+		if absent, same := s.rows(apitest.Missing, "GET", "/titles", "", header); status != 401 || absent != 401 || text != same {
+			t.Errorf("%s: got %d %s, for an absent project %d %s", header, status, text, absent, same)
+		}
+	}
+	s.Post("/projects/"+s.Project+"/resume", "").Want(200)
+	eventually(t, "the rows are there again", func() bool {
+		status, text := s.rows(s.Project, "GET", "/titles?select=title", "", key)
+		return status == 200 && text == `[{"title":"Emma"}]`
+	})
+	s.Delete("/projects/" + s.Project).Want(200)
+	eventually(t, "nothing opens a deleted project", func() bool {
+		status, _ := s.rows(s.Project, "GET", "/titles", "", key)
+		return status == 401
+	})
+	s.Post("/projects/"+s.Project+"/restore", "").Want(200)
+	eventually(t, "the rows are there again", func() bool {
+		status, _ := s.rows(s.Project, "GET", "/titles", "", key)
+		return status == 200
+	})
+}
+
+// TestKilledProjectChange kills the server while a project's state changes: the next start makes the change or does not, and no
+// project is stuck in between.
+func TestKilledProjectChange(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := serve(t, dir)
+	c := p.newClient()
+	for range rounds(t) {
+		for _, change := range []string{"POST /pause", "POST /resume", "DELETE ", "POST /restore", "DELETE ?purge=true"} {
+			made := c.want(t, 201, "POST", "/projects", `{"name": "short-lived"}`)["uuid"].(string)
+			mine, path := c, "/projects/"+made
+			mine.project = made
+			mine.want(t, 201, "POST", "/tables", `{"name": "kept", "columns": [{"name": "id", "type": "integer"}]}`)
+			switch change {
+			case "POST /resume":
+				mine.want(t, 200, "POST", path+"/pause", "")
+			case "POST /restore":
+				mine.want(t, 200, "DELETE", path, "")
+			}
+			method, suffix, _ := strings.Cut(change, " ")
+			answered := make(chan int)
+			go func() { answered <- mine.send(t, method, path+suffix, "").status }()
+			<-time.After(time.Duration(rand.IntN(40_000)) * time.Microsecond)
+			p.signal(syscall.SIGKILL)
+			p.wait()
+			done := <-answered == 200
+			p = serve(t, dir)
+			c, mine = c.at(p), mine.at(p)
+			mine.settle(t, change, done)
+			mine.send(t, "DELETE", path+"?purge=true", "") // one that is being purged is gone already
+			eventually(t, "the project is gone", func() bool { return mine.send(t, "POST", path+"/restore", "").status == 404 })
+		}
+	}
+	if names := c.projects(t, ""); len(names) != 1 {
+		t.Errorf("left are %v, want only the first", names)
+	}
+}
+
+// projects returns the names of the projects in a status, by their UUIDs; "" is active or paused.
+func (c client) projects(t *testing.T, status string) map[string]string {
+	t.Helper()
+	path := "/projects"
+	if status != "" {
+		path += "?status=" + status
+	}
+	var list struct{ Content []struct{ UUID, Name string } }
+	if err := json.Unmarshal(c.send(t, "GET", path, "").body, &list); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{}
+	for _, p := range list.Content {
+		names[p.UUID] = p.Name
+	}
+	return names
+}
+
+// settle fails the test unless the project is in the state of before or after a change, and works as that state says; after it if that was
+// acknowledged. It brings a project that is there back into use.
+func (c client) settle(t *testing.T, change string, acknowledged bool) {
+	t.Helper()
+	after := map[string]string{"POST /pause": "paused", "POST /resume": "active", "DELETE ": "deleted", "POST /restore": "active"}[change]
+	before := map[string]string{"POST /resume": "paused", "POST /restore": "deleted"}[change]
+	if before == "" {
+		before = "active"
+	}
+	var got string
+	for _, status := range []string{"active", "paused", "deleted"} {
+		if _, ok := c.projects(t, status)[c.project]; ok {
+			got = status
+		}
+	}
+	if got != after && (got != before || acknowledged) {
+		t.Errorf("%s: acknowledged: %t, and the project is %q", change, acknowledged, got)
+	}
+	path := "/projects/" + c.project
+	switch got {
+	case "paused":
+		c.want(t, 409, "POST", path+"/pause", "")
+		c.want(t, 200, "POST", path+"/resume", "")
+	case "deleted":
+		c.want(t, 401, "GET", "/tables", "")
+		c.want(t, 200, "POST", path+"/restore", "")
+	case "":
+		return
+	}
+	c.want(t, 200, "GET", "/tables/kept", "")
+}

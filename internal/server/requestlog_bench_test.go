@@ -1,0 +1,59 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/httpx"
+	"socle/internal/pg"
+	"socle/internal/pgtest"
+	"socle/internal/platform"
+)
+
+// BenchmarkNote is what a request pays for being kept.
+func BenchmarkNote(b *testing.B) {
+	l := newRequestLog(nil, slog.New(slog.DiscardHandler))
+	a := httpx.Answered{Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Project: uuid.Must(uuid.NewV7()), Key: uuid.Must(uuid.NewV7()),
+		Route: "/projects/{projectUUID}/rest/v1", Client: netip.MustParseAddr("203.0.113.7")}, Method: "GET", Status: 200, Start: time.Now()}
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			l.note(a)
+			l.mu.Lock()
+			if len(l.waiting) >= requestsMost/2 {
+				l.waiting = l.waiting[:0]
+			}
+			l.mu.Unlock()
+		}
+	})
+}
+
+// BenchmarkAddRequests is what a thousand requests cost the one who writes them, and PostgreSQL.
+func BenchmarkAddRequests(b *testing.B) {
+	pool, err := pgxpool.New(b.Context(), pgtest.Clone(b, "platform", func(ctx context.Context, url string) error {
+		c, err := pg.PoolConfig(url, 1)
+		if err != nil {
+			return err
+		}
+		return platform.Migrate(ctx, c.ConnConfig)
+	}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer pool.Close()
+	store, batch, client := platform.New(pool), make([]platform.Request, 1000), "203.0.113.7"
+	for b.Loop() {
+		for i := range batch {
+			batch[i] = platform.Request{UUID: uuid.Must(uuid.NewV7()), Project: uuid.UUID{15: byte(i)}, At: time.Now(), Method: "GET",
+				Route: "/projects/{projectUUID}/rest/v1", Status: 200, Duration: 700, Caller: "key", Client: &client}
+		}
+		if err := store.AddRequests(b.Context(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/platform"
+)
+
+// Pause takes a project out of use and keeps it: when it returns, nothing is connected to its database and nothing can be.
+// It fails with Conflict if the project is paused, and with NotFound if it is not there.
+func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
+	p, err := l.Store.PauseProject(ctx, id, user)
+	if fault.Is(err, fault.NotFound) {
+		if status, unknown := l.Store.ProjectStatus(ctx, id); unknown == nil && status == platform.Paused {
+			return p, fault.New(fault.Conflict, "the project is paused").WithCode("project_paused").Because(err)
+		}
+	}
+	if err != nil {
+		return p, err
+	}
+	return p, l.locked(ctx, id, waiting, func() error { return l.settle(ctx, id) })
+}
+
+// Delete takes a project out of use as Pause does, and gives its name away. It is removed when it has been deleted for
+// DeletedKept, see [Lifecycle.Finish]. It fails with NotFound if there is no active or paused project.
+func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
+	p, err := l.Store.DeleteProject(ctx, id, user)
+	if err != nil {
+		return p, err
+	}
+	return p, l.locked(ctx, id, waiting, func() error { return l.settle(ctx, id) })
+}
+
+// Resume makes a paused project active. It fails with Conflict if the project is not paused.
+func (l Lifecycle) Resume(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
+	p, err := l.reopen(ctx, id, user, platform.Paused)
+	if fault.Is(err, fault.NotFound) {
+		return p, fault.New(fault.Conflict, "the project is not paused").WithCode("not_paused").Because(err)
+	}
+	return p, err
+}
+
+// Restore makes a deleted project active. It fails with Conflict if the project is not deleted, or if its name
+// was taken meanwhile.
+func (l Lifecycle) Restore(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
+	p, err := l.reopen(ctx, id, user, platform.Deleted)
+	if fault.Is(err, fault.NotFound) {
+		return p, fault.New(fault.Conflict, "the project is not deleted").WithCode("not_deleted").Because(err)
+	}
+	return p, err
+}
+
+// reopen makes a project active that is in a state, paused or deleted. Its database is opened first, so that nobody is let in who
+// would find it closed; the row says meanwhile that it has to be closed, should this come to nothing.
+func (l Lifecycle) reopen(ctx context.Context, id, user uuid.UUID, state string) (platform.Project, error) {
+	var p platform.Project
+	err := l.locked(ctx, id, waiting, func() error {
+		if err := l.Store.DatabaseOpening(ctx, id, state); err != nil {
+			return err
+		}
+		version, err := l.Registry.admit(ctx, id)
+		if err == nil {
+			p, err = l.Store.ReactivateProject(ctx, id, user, state, version)
+		}
+		if err == nil {
+			return nil
+		}
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+		defer cancel()
+		return errors.Join(err, l.settle(after, id))
+	})
+	return p, err
+}
+
+// settle closes the database of a project that is paused or deleted.
+func (l Lifecycle) settle(ctx context.Context, id uuid.UUID) error {
+	status, err := l.Store.ProjectStatus(ctx, id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil
+	case err != nil:
+		return err
+	case status != platform.Paused && status != platform.Deleted:
+		return nil
+	}
+	if err := l.Registry.refuse(ctx, id); err != nil {
+		return err
+	}
+	return l.Store.DatabaseClosed(ctx, id)
+}
+
+// admit lets a project's logins into its database again, and brings that up to date. It returns the migration that it has reached.
+func (r *Registry) admit(ctx context.Context, project uuid.UUID) (int64, error) {
+	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
+	if err != nil {
+		return 0, pg.Fault(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for _, step := range []func(context.Context, *pgx.Conn, uuid.UUID) error{r.setRoles, r.unlimitDatabase, r.grantDatabase, r.furnish} {
+		if err := step(ctx, conn, project); err != nil {
+			return 0, fmt.Errorf("admit to %s: %w", project, pg.Fault(err))
+		}
+	}
+	return Version(), nil
+}
+
+func (r *Registry) unlimitDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	return execAll(ctx, conn, []string{"alter database " + pg.Quote(database(project)) + " connection limit -1"})
+}
+
+// selectConnected counts who is connected to a database, or about to be, and ends the sessions: of all who came before a time, and of the
+// project's logins whenever they came. Who is about to be connected holds a lock on the database from before it looks whether it may
+// until its session is in sight.
+const selectConnected = `
+	select count(pg_terminate_backend(a.pid)) + (
+		select count(*) from pg_locks l
+		where l.locktype = 'object' and l.classid = 'pg_database'::regclass and l.objid = (select d.oid from pg_database d where d.datname = @name))
+	from pg_stat_activity a left join pg_roles r on r.oid = a.usesysid
+	where a.datname = @name and a.backend_type <> 'autovacuum worker' and (a.backend_start < @since or not r.rolsuper)`
+
+// endEvery is how soon sessions are looked at again that were told to end.
+const endEvery = 20 * time.Millisecond
+
+// refuse lets nobody into a project's database any more but the platform's own login, which a database without room for connections
+// does not hold off, and ends the sessions that there are. A database that is not there lets nobody in.
+func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
+	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
+	if err != nil {
+		return pg.Fault(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if err := ignoring(conn, ctx, "alter database "+pg.Quote(database(project))+" connection limit 0", "3D000"); err != nil {
+		return fmt.Errorf("refuse to %s: %w", project, pg.Fault(err))
+	}
+	since, err := pg.Value[time.Time](ctx, conn, `select clock_timestamp()`)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(endEvery)
+	defer tick.Stop()
+	for {
+		left, err := pg.Value[int64](ctx, conn, selectConnected, pgx.StrictNamedArgs{"name": database(project), "since": since})
+		if err != nil {
+			return fmt.Errorf("refuse to %s: %w", project, err)
+		}
+		if left == 0 {
+			r.reset(project)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// respectClosed has the platform's own login stay out of a database that lets nobody in, too: what a request began before is not finished
+// in a project that is paused. Whoever makes, upgrades or removes a project uses no pool.
+func respectClosed(c *pgxpool.Config) {
+	prepare := c.AfterConnect
+	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if err := prepare(ctx, conn); err != nil {
+			return err
+		}
+		closed, err := pg.Value[bool](ctx, conn, `select datconnlimit = 0 from pg_database where datname = current_database()`)
+		if err == nil && closed {
+			err = fault.New(fault.Unavailable, "the project's database takes no connections")
+		}
+		return err
+	}
+}
+
+// reset closes the connections of a project that nobody uses at the moment, and the others as soon as they are given back.
+func (r *Registry) reset(project uuid.UUID) {
+	r.mu.Lock()
+	p := r.projects[project]
+	r.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, pool := range p.pools {
+		pool.Reset()
+	}
+}
