@@ -90,6 +90,89 @@ var rights = map[string]right{
 	"getTypes":          {5, ""},
 
 	"getProjectOpenAPI": {5, ""},
+	"createUser":      {anyone, `{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
+	"login":           {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
+	"updateUser":      {signedIn, `{"bio": "changed"}`},
+	"createProject":   {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
+	"listProjects":    {signedIn, ""},
+	"getProject":      {5, ""},
+	"deleteProject":   {2, ""},
+	"createKey":       {3, `{"name": "key {n}", "kind": "secret"}`},
+	"listKeys":        {3, ""},
+	"deleteKey":       {3, ""},
+	"getJWTSecret":    {3, ""},
+	"createTable":     {4, `{"name": "t{n}", "columns": [{"name": "id", "type": "integer"}]}`},
+	"listTables":      {5, ""},
+	"getTable":        {5, ""},
+	"renameTable":     {4, `{"name": "r{n}"}`},
+	"listColumns":     {5, ""},
+	"createColumn":    {4, `{"name": "c{n}", "type": "integer"}`},
+	"createFunction":  {4, `{"name": "f{n}", "language": "sql", "definition": "select 1", "return_type": "integer"}`},
+	"deleteFunction":  {4, ""},
+	"createForm":      {4, `{"name": "form {n}"}`},
+	"listForms":       {5, ""},
+	"getForm":         {5, ""},
+	"updateForm":      {4, `{"description": "changed"}`},
+	"deleteForm":      {4, ""},
+	"linkForm":        {4, ""},
+	"unlinkForm":      {4, ""},
+	"createField":     {4, `{"label": "field {n}", "type": "text"}`},
+	"updateField":     {4, `{"label": "field {n}", "type": "text"}`},
+	"listFields":      {5, ""},
+	"getField":        {5, ""},
+	"deleteField":     {4, ""},
+	"orderFields":     {4, `{"fields": ["{fieldUUID}"]}`},
+	"getPublicForm":   {5, ""},
+	"createResponse":  {5, `{"answers": {}}`},
+	"updateResponse":  {5, `{"token": "{token}"}`},
+	"listResponses":   {5, ""},
+	"getResponse":     {5, ""},
+	"deleteResponse":  {4, ""},
+	"exportResponses": {5, ""},
+	"getStatistics":   {5, ""},
+	"createContainer": {4, `{"name": "container-{n}"}`},
+	"updateContainer": {4, `{"description": "changed"}`},
+	"listFiles":       {5, ""},
+	"listContainers":  {5, ""},
+	"getContainer":    {5, ""},
+	"deleteContainer": {4, ""},
+	"getFile":         {5, ""},
+	"updateFile":      {4, `{"full_file_name": "moved-{n}"}`},
+	"deleteFile":      {4, ""},
+	"deleteFolder":    {4, ""},
+	"createFile":      {4, multipartOf("{n}.txt", "hello")},
+	"downloadFile":    {5, ""},
+	"readFile":        {5, ""},
+	"createBackup":    {4, `{}`},
+	"getBackup":       {5, ""},
+	"listAudit":       {3, ""},
+	"getTypes":        {5, ""},
+
+	// the structure of a project's database
+	"updateTable":        {4, `{"comment": "changed"}`},
+	"duplicateTable":     {4, `{"name": "d{n}"}`},
+	"deleteTable":        {4, ""},
+	"updateColumn":       {4, `{"comment": "changed"}`},
+	"deleteColumn":       {4, ""},
+	"listConstraints":    {5, ""},
+	"createConstraint":   {4, `{"name": "k{n}", "type": "check", "expression": "note <> ''"}`},
+	"validateConstraint": {4, ""},
+	"deleteConstraint":   {4, ""},
+	"listIndexes":        {5, ""},
+	"createIndex":        {4, `{"name": "i{n}", "columns": ["note"]}`},
+	"deleteIndex":        {4, ""},
+	"listPolicies":       {5, ""},
+	"createPolicy":       {4, `{"name": "p{n}", "roles": ["authenticated"], "using": "true"}`},
+	"updatePolicy":       {4, `{"using": "true"}`},
+	"deletePolicy":       {4, ""},
+	"listGrants":         {5, ""},
+	"updateGrants":       {4, `{"grants": [{"role": "anon", "privileges": ["select"]}]}`},
+	"listEnums":          {5, ""},
+	"createEnum":         {4, `{"name": "e{n}", "values": ["a"]}`},
+	"createEnumValue":    {4, `{"value": "v{n}"}`},
+	"renameEnumValue":    {4, `{"value": "good"}`},
+	"deleteEnum":         {4, ""},
+	"lintProject":        {5, ""},
 }
 
 // operation is an operation as the OpenAPI document describes it.
@@ -172,6 +255,7 @@ func (o operation) send(who *apitest.API, names map[string]string, body string, 
 func namesOf(f things, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "responseUUID": f.response, "containerUUID": f.container,
 		"fileUUID": f.file, "keyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
+		"columnName": "note", "constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood", "enumValue": "good",
 		"schema": "public", "userUUID": f.User, "organization": f.Organization, "email": f.Email}
 }
 
@@ -199,6 +283,8 @@ func TestRights(t *testing.T) {
 	own, theirs := namesOf(furnish(t, owner), "kept"), namesOf(furnish(t, stranger), "secret")
 	owner.CreateTable("kept")
 	stranger.CreateTable("secret")
+	owner.Post("/enums", `{"name": "kept_mood", "values": ["good"]}`).Want(201)
+	stranger.Post("/enums", `{"name": "secret_mood", "values": ["good"]}`).Want(201)
 	// A backup is always under way, so that to be allowed to make one means to be told of it.
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by) select gen_random_uuid(), uuid, created_by from platform.projects`)
 	mixed, absent := maps.Clone(theirs), map[string]string{}
@@ -237,6 +323,8 @@ func TestRights(t *testing.T) {
 				case landlord == nil:
 				case o.id == "deleteFunction":
 					landlord.Post("/functions/public", strings.ReplaceAll(rights["createFunction"].body, "{n}", names["n"])).Want(201)
+				case doomed[o.id] != nil:
+					doomed[o.id](t, landlord, names)
 				case o.id == "deleteKey":
 					names["keyUUID"] = landlord.Create("/projects/"+landlord.Project+"/keys", `{"name": "to go `+names["n"]+`", "kind": "secret"}`)
 				case o.id == "deleteContainer":

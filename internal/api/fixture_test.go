@@ -33,6 +33,7 @@ func furnish(t *testing.T, a *apitest.API) things {
 	f := things{API: a}
 	f.tableUUID = a.CreateTable("orders", "note text").Metadata("uuid").(string)
 	a.Post("/functions/public", `{"name": "one", "language": "sql", "definition": "select 1", "return_type": "integer"}`).Want(201)
+	structure(t, a)
 	f.form = a.Create("/forms", `{"name": "Survey"}`)
 	f.field = a.Create("/forms/"+f.form+"/fields", `{"label": "Name", "type": "text"}`)
 	a.Put("/forms/"+f.form, `{"state": "open"}`).Want(200)
@@ -54,7 +55,7 @@ type call struct {
 
 // calls are all operations that act in the project that X-Project names.
 func (f things) calls() []call {
-	return []call{
+	return append([]call{
 		{"createTable", "POST", "/tables", `{"name": "more", "columns": [{"name": "id", "type": "integer"}]}`, 4},
 		{"listTables", "GET", "/tables", "", 5},
 		{"getTable", "GET", "/tables/orders", "", 5},
@@ -72,7 +73,7 @@ func (f things) calls() []call {
 		{"downloadFile", "GET", "/containers/" + f.container + "/files/" + f.file + "/download", "", 5},
 		{"createBackup", "POST", "/backups", `{}`, 4},
 		{"getBackup", "GET", "/backups/" + f.backup, "", 5},
-	}
+	}, f.structureCalls()...)
 }
 
 // formCalls are the operations that a form leads to.

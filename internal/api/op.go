@@ -42,6 +42,9 @@ var (
 	specifiedWithBody = []int{400, 401, 422, 500}
 	reading           = []int{400, 401, 403, 404, 500}
 	creating          = []int{400, 401, 403, 409, 422, 500}
+	looking           = []int{400, 401, 404, 500}                // what every member may read
+	shaping           = []int{400, 401, 403, 404, 409, 422, 500} // the structure of a project's database
+	unshaping         = []int{400, 401, 403, 404, 409, 500}
 )
 
 const (

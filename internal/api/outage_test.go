@@ -58,6 +58,7 @@ func TestProjectDatabaseGone(t *testing.T) {
 	}
 	want500(t, "getStatistics", a.Get("/projects/"+a.Project+"/statistics"))
 	want500(t, "getProjectOpenAPI", a.Get("/projects/"+a.Project+"/openapi.json"))
+	want500(t, "lintProject", a.Get("/projects/"+a.Project+"/lint"))
 	want500(t, "readFile", a.Nobody().Get(address(a, f.container, "a.txt")))
 	a.Get("/projects/" + a.Project).Want(200)
 	a.Get("/projects").Want(200)
@@ -103,6 +104,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "getTypes", method: "GET", path: "/projects/" + a.Project + "/types"},
 		call{id: "listAudit", method: "GET", path: "/projects/" + a.Project + "/audit"},
 		call{id: "getJWTSecret", method: "GET", path: "/projects/" + a.Project + "/jwt-secret"},
+		call{id: "lintProject", method: "GET", path: "/projects/" + a.Project + "/lint"},
 		call{id: "readFile", method: "GET", path: address(a, f.container, "a.txt")})
 	for _, c := range calls {
 		want500(t, c.id, c.send(a))

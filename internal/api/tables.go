@@ -14,7 +14,7 @@ func (s *Server) registerTables() {
 	within(s, createTable, s.createTable, nil)
 	within(s, listTables, s.listTables, nil)
 	within(s, getTable, s.getTable, nil)
-	within(s, renameTable, s.renameTable, s.findTable)
+	within(s, renameTable, s.renameTable, existingTable[renameTableInput])
 	within(s, listColumns, s.listColumns, nil)
 	within(s, createColumn, s.createColumn, s.findTableByName)
 }
@@ -25,6 +25,23 @@ type tableMetadata struct {
 }
 
 type oneTable = Answer[schema.Table, tableMetadata]
+
+// detailedMetadata is what operations say of a table that are not the specification's.
+type detailedMetadata struct {
+	UUID uuid.UUID `json:"uuid" doc:"Stays the same when the table is renamed."`
+	schema.TableDetails
+}
+
+type detailedTable = Answer[schema.Table, detailedMetadata]
+
+// detailed answers with a table, which err came with.
+func detailed(ctx context.Context, p *tenant.Project, t schema.Table, err error) (detailedTable, error) {
+	if err != nil {
+		return detailedTable{}, err
+	}
+	d, err := schema.GetTableDetails(ctx, p.Trusted(), t.ID)
+	return detailedTable{Content: t, Metadata: detailedMetadata{schema.TableUUID(p.UUID, t.ID), d}}, err
+}
 
 func tableOf(p *tenant.Project, t schema.Table) oneTable {
 	return oneTable{Content: t, Metadata: tableMetadata{UUID: schema.TableUUID(p.UUID, t.ID)}}
@@ -41,9 +58,11 @@ type createTableInput struct {
 }
 
 type createTableBody struct {
-	Name    string             `json:"name"`
-	Schema  string             `json:"schema,omitempty" default:"public"`
-	Columns []schema.NewColumn `json:"columns" minItems:"1" maxItems:"1600"`
+	Name        string                 `json:"name"`
+	Schema      string                 `json:"schema,omitempty" default:"public"`
+	Columns     []schema.NewColumn     `json:"columns" minItems:"1" maxItems:"1600"`
+	Comment     string                 `json:"comment,omitempty" maxLength:"10000"`
+	Constraints []schema.NewConstraint `json:"constraints,omitempty" maxItems:"100" doc:"What is not of one column alone: keys of several, checks."`
 	ProjectInBody
 }
 
@@ -58,9 +77,11 @@ func (*createTableBody) normalize(v any) (any, string) {
 	return v, ""
 }
 
-func (s *Server) createTable(ctx context.Context, p *tenant.Project, in *createTableInput) (oneTable, error) {
-	t, err := schema.CreateTable(ctx, p.Owner(), schema.NewTable{Name: in.Body.Name, Schema: in.Body.Schema, Columns: in.Body.Columns})
-	return tableOf(p, t), err
+func (s *Server) createTable(ctx context.Context, p *tenant.Project, in *createTableInput) (detailedTable, error) {
+	b := in.Body
+	t, err := schema.CreateTable(ctx, p.Owner(), schema.NewTable{Name: b.Name, Schema: b.Schema, Comment: b.Comment,
+		Columns: b.Columns, Constraints: b.Constraints})
+	return detailed(ctx, p, t, err)
 }
 
 var listTables = Operation{
@@ -97,9 +118,20 @@ type tableInput struct {
 	Table string `path:"tableUUID" maxLength:"200" doc:"The table's full name, its id, or its UUID."`
 }
 
-func (s *Server) getTable(ctx context.Context, p *tenant.Project, in *tableInput) (oneTable, error) {
+func (in *tableInput) table() string { return in.Table }
+
+// existingTable looks for the table that an operation's path names.
+func existingTable[I any, P interface {
+	*I
+	table() string
+}](ctx context.Context, p *tenant.Project, in P) error {
+	_, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.table())
+	return err
+}
+
+func (s *Server) getTable(ctx context.Context, p *tenant.Project, in *tableInput) (detailedTable, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
-	return tableOf(p, t), err
+	return detailed(ctx, p, t, err)
 }
 
 var renameTable = Operation{
@@ -116,11 +148,6 @@ type renameTableInput struct {
 	}
 }
 
-func (s *Server) findTable(ctx context.Context, p *tenant.Project, in *renameTableInput) error {
-	_, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
-	return err
-}
-
 func (s *Server) renameTable(ctx context.Context, p *tenant.Project, in *renameTableInput) (oneTable, error) {
 	t, err := schema.RenameTable(ctx, p.Owner(), p.UUID, in.Table, in.Body.Name)
 	return tableOf(p, t), err
@@ -135,8 +162,17 @@ var listColumns = Operation{
 	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
-func (s *Server) listColumns(ctx context.Context, p *tenant.Project, in *tableNameInput) ([]schema.Column, error) {
-	return schema.ListColumns(ctx, p.Trusted(), in.Table)
+type commentsMetadata struct {
+	Comments map[string]string `json:"comments" doc:"What is said of the columns, by their names."`
+}
+
+func (s *Server) listColumns(ctx context.Context, p *tenant.Project, in *tableNameInput) (Answer[[]schema.Column, commentsMetadata], error) {
+	columns, err := schema.ListColumns(ctx, p.Trusted(), in.Table)
+	if err != nil {
+		return Answer[[]schema.Column, commentsMetadata]{}, err
+	}
+	comments, err := schema.ColumnComments(ctx, p.Trusted(), in.Table)
+	return Answer[[]schema.Column, commentsMetadata]{Content: columns, Metadata: commentsMetadata{comments}}, err
 }
 
 var createColumn = Operation{

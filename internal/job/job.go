@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	schema        = "river"
+	queueSchema   = "river"
 	backupsAtOnce = 2 // on one server
 	tidyEvery     = 10 * time.Second
 	sweepEvery    = 6 * time.Hour
@@ -36,10 +36,10 @@ const (
 
 // Migrate brings the queue's tables up to date. The caller holds the migration lock.
 func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
-	if _, err := pool.Exec(ctx, "create schema if not exists "+schema); err != nil {
+	if _, err := pool.Exec(ctx, "create schema if not exists "+queueSchema); err != nil {
 		return fmt.Errorf("migrate the queue: %w", err)
 	}
-	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
+	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: queueSchema, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return fmt.Errorf("migrate the queue: %w", err)
 	}
@@ -71,9 +71,10 @@ func New(c Config) (*Queue, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &backupWorker{maker: c.Maker})
 	river.AddWorker(workers, &discardWorker{lifecycle: c.Lifecycle})
+	river.AddWorker(workers, &indexWorker{pool: c.Pool, projects: c.Lifecycle.Registry, log: c.Log})
 	client, err := river.NewClient(riverpgxv5.New(c.Pool), &river.Config{
-		Schema: schema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
-		Queues:     map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}, filesQueue: {MaxWorkers: discardAtOnce}},
+		Schema: queueSchema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
+		Queues:     map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}, filesQueue: {MaxWorkers: discardAtOnce}, indexQueue: {MaxWorkers: indexesAtOnce}},
 		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"socle/internal/pg"
 )
 
-// constrain gives the new columns of a table their constraints, one statement each, so that a refusal tells its
+// constrain gives the new columns of a table their comments and constraints, one statement each, so that a refusal tells its
 // field. References come last: they may be to columns of the same request.
 func constrain(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error {
 	var key []*newColumn
@@ -31,11 +31,15 @@ func constrain(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) er
 		}
 	}
 	for _, c := range columns {
-		if !c.foreign() {
-			continue
+		if c.foreign() {
+			if err := c.addReference(ctx, tx, t); err != nil {
+				return err
+			}
 		}
-		if err := c.addReference(ctx, tx, t); err != nil {
-			return err
+		if c.Comment != "" {
+			if err := comment(ctx, tx, "column "+pg.Quote(t.Schema, t.Name, c.Name), c.Comment); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -17,9 +17,11 @@ const maxColumns = 1600
 
 // NewTable is what a table is made of. An empty schema is public. Several primary columns are one key.
 type NewTable struct {
-	Name    string
-	Schema  string
-	Columns []NewColumn
+	Name        string
+	Schema      string
+	Comment     string
+	Columns     []NewColumn
+	Constraints []NewConstraint // beside those of the columns
 }
 
 // NewColumn is what a column is made of. The type serial and its kin make an integer that counts by itself. A
@@ -34,6 +36,7 @@ type NewColumn struct {
 	DefaultValue    string `json:"defaultValue,omitempty" nullable:"true" doc:"A value, a literal in SQL's single quotes, or one of now(), current_timestamp, localtimestamp, current_date, current_time, localtime, clock_timestamp(), statement_timestamp(), transaction_timestamp(), gen_random_uuid(). For text types a value with other signs than letters, digits, spaces and _-.:/@+#%&!?=~*^ needs quotes. Empty and null are no default."`
 	ReferenceTable  string `json:"referenceTable,omitempty" nullable:"true" doc:"schema.table, or table for public.table."`
 	ReferenceColumn string `json:"referenceColumn,omitempty" nullable:"true" doc:"A unique or primary column of that table."`
+	Comment         string `json:"comment,omitempty" nullable:"true" maxLength:"10000" doc:"What people should know of it."`
 }
 
 // newColumn is a column of a request with its place in it, and what became of its parts.
@@ -89,6 +92,9 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 		if err := constrain(ctx, tx, made, columns); err != nil {
 			return err
 		}
+		if err := n.furnish(ctx, tx, made); err != nil {
+			return err
+		}
 		if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
 			return err
 		}
@@ -96,6 +102,24 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 		return err
 	})
 	return made, err
+}
+
+// furnish gives the new table its comment and its further constraints.
+func (n NewTable) furnish(ctx context.Context, tx pgx.Tx, t Table) error {
+	if n.Comment != "" {
+		if err := checkComment("comment", n.Comment); err != nil {
+			return err
+		}
+		if err := comment(ctx, tx, "table "+pg.Quote(t.Schema, t.Name), n.Comment); err != nil {
+			return refused(err, nil)
+		}
+	}
+	for i, c := range n.Constraints {
+		if _, err := c.add(ctx, tx, t, "constraints."+strconv.Itoa(i)+"."); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func explainTable(state string) *fault.Error {
@@ -201,6 +225,9 @@ func checkColumns(columns []NewColumn) ([]*newColumn, error) {
 		}
 		seen[c.Name] = true
 		if err := c.checkReference(); err != nil {
+			return nil, err
+		}
+		if err := checkComment(c.prefix+"comment", c.Comment); err != nil {
 			return nil, err
 		}
 		checked[i] = c

@@ -1,5 +1,7 @@
-// Package schema knows the tables, columns and functions of a project's database: it reads them from the
-// catalogue, and changes them by statements that it builds from what it parsed, never from a client's text.
+// Package schema knows the tables of a project's database with their columns, indexes, constraints, policies and
+// grants, and its enums and functions: it reads them from the catalogue, and changes them by statements that it
+// builds from what it parsed, never from a client's text. (A condition, which only SQL can say, is walled in: see
+// [condition].)
 //
 // Reads run on whatever the caller passes, the platform's own login in practice. Everything that a user shaped
 // runs on the pool of the project's owner, which is no superuser. Every pool pins its search path to
@@ -9,7 +11,7 @@
 // blame. What no step expects is a bug of ours and stays Internal.
 //
 // Fields at fault are named as the request has them: a column's in camelCase with the prefix "columns.N." (N
-// from 0), a function's in snake_case, and for what stands in a path "table", "schema", "functionName" and
+// from 0), all others in snake_case, and for what stands in a path "table", "schema", "functionName" and
 // "arguments".
 package schema
 
@@ -80,7 +82,12 @@ func changeNamed(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Co
 // lock locks a table against everyone else and fails with errMoved if the name that t has is no longer that
 // table's. A lock can be asked for by name only, so the catalogue decides afterwards.
 func lock(ctx context.Context, tx pgx.Tx, t Table) error {
-	err := execute(ctx, tx, "lock table only "+pg.Quote(t.Schema, t.Name)+" in access exclusive mode")
+	return lockIn(ctx, tx, t, "access exclusive")
+}
+
+// lockIn is lock with another of the database's modes.
+func lockIn(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
+	err := execute(ctx, tx, "lock table only "+pg.Quote(t.Schema, t.Name)+" in "+mode+" mode")
 	switch pg.State(err) {
 	case "42P01", "3F000", "42809": // undefined table or schema, another kind of thing
 		return errMoved

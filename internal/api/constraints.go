@@ -1,0 +1,70 @@
+package api
+
+import (
+	"context"
+
+	"socle/internal/platform"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerConstraints() {
+	within(s, listConstraints, s.listConstraints, nil)
+	within(s, createConstraint, s.createConstraint, existingTable[createConstraintInput])
+	within(s, validateConstraint, s.validateConstraint, nil)
+	within(s, deleteConstraint, s.deleteConstraint, nil)
+}
+
+var listConstraints = Operation{
+	ID: "listConstraints", Method: "GET", Path: "/tables/{tableUUID}/constraints", Summary: "List a table's constraints",
+	Access: project(platform.Viewer), Errors: looking,
+}
+
+func (s *Server) listConstraints(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Constraint, error) {
+	return schema.ListConstraints(ctx, p.Trusted(), p.UUID, in.Table)
+}
+
+var createConstraint = Operation{
+	ID: "createConstraint", Method: "POST", Path: "/tables/{tableUUID}/constraints", Summary: "Create a constraint",
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Notes: "With `not_valid`, a check or a foreign key holds for new rows at once, and for all when it is validated. So a large table is not looked at while others wait.",
+}
+
+type createConstraintInput struct {
+	tableInput
+	Body createConstraintBody
+}
+
+type createConstraintBody struct {
+	schema.NewConstraint
+	ProjectInBody
+}
+
+func (s *Server) createConstraint(ctx context.Context, p *tenant.Project, in *createConstraintInput) (schema.Constraint, error) {
+	return schema.CreateConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Body.NewConstraint)
+}
+
+type constraintInput struct {
+	tableInput
+	Constraint string `path:"constraintName" maxLength:"200"`
+}
+
+var validateConstraint = Operation{
+	ID: "validateConstraint", Method: "PUT", Path: "/tables/{tableUUID}/constraints/{constraintName}/validate", Summary: "Validate a constraint",
+	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Notes: "Looks at the rows that were there before the constraint, while others read and write. One that holds already stays as it is.",
+}
+
+func (s *Server) validateConstraint(ctx context.Context, p *tenant.Project, in *constraintInput) (schema.Constraint, error) {
+	return schema.ValidateConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint)
+}
+
+var deleteConstraint = Operation{
+	ID: "deleteConstraint", Method: "DELETE", Path: "/tables/{tableUUID}/constraints/{constraintName}", Summary: "Delete a constraint",
+	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Notes: "A key that foreign keys refer to is not deleted; `metadata.dependents` names them.",
+}
+
+func (s *Server) deleteConstraint(ctx context.Context, p *tenant.Project, in *constraintInput) (schema.Constraint, error) {
+	return schema.DeleteConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint)
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"context"
+
+	"socle/internal/platform"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerEnums() {
+	within(s, listEnums, s.listEnums, nil)
+	within(s, createEnum, s.createEnum, nil)
+	within(s, createEnumValue, s.createEnumValue, existingEnum[createEnumValueInput])
+	within(s, renameEnumValue, s.renameEnumValue, existingEnum[renameEnumValueInput])
+	within(s, deleteEnum, s.deleteEnum, nil)
+}
+
+var listEnums = Operation{
+	ID: "listEnums", Method: "GET", Path: "/enums", Summary: "List enums",
+	Access: project(platform.Viewer), Errors: specified,
+}
+
+type listEnumsInput struct {
+	PageQuery
+	Sort string `query:"sort" enum:"name,schema,id" default:"name"`
+}
+
+func (s *Server) listEnums(ctx context.Context, p *tenant.Project, in *listEnumsInput) (Answer[[]schema.Enum, PageMetadata], error) {
+	page := in.by(in.Sort)
+	enums, total, err := schema.ListEnums(ctx, p.Trusted(), page)
+	return listOf(enums, page, total), err
+}
+
+var createEnum = Operation{
+	ID: "createEnum", Method: "POST", Path: "/enums", Summary: "Create an enum",
+	Access: project(platform.Developer), Errors: creating, Timeout: lasting,
+}
+
+type createEnumInput struct {
+	Body struct {
+		Name   string   `json:"name"`
+		Schema string   `json:"schema,omitempty" default:"public"`
+		Values []string `json:"values" minItems:"1" maxItems:"1000" doc:"In their order, each 1 to 63 bytes."`
+		ProjectInBody
+	}
+}
+
+func (s *Server) createEnum(ctx context.Context, p *tenant.Project, in *createEnumInput) (schema.Enum, error) {
+	return schema.CreateEnum(ctx, p.Owner(), in.Body.Schema, in.Body.Name, in.Body.Values)
+}
+
+type enumInput struct {
+	Enum string `path:"enumName" maxLength:"200" doc:"schema.enum, or enum for public.enum."`
+}
+
+func (in *enumInput) enum() string { return in.Enum }
+
+// existingEnum looks for the enum that an operation's path names.
+func existingEnum[I any, P interface {
+	*I
+	enum() string
+}](ctx context.Context, p *tenant.Project, in P) error {
+	_, err := schema.GetEnum(ctx, p.Trusted(), in.enum())
+	return err
+}
+
+var createEnumValue = Operation{
+	ID: "createEnumValue", Method: "POST", Path: "/enums/{enumName}/values", Summary: "Add a value to an enum",
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Notes: "It comes last, or before or after another one. A value can't be taken away again, only renamed.",
+}
+
+type createEnumValueInput struct {
+	enumInput
+	Body struct {
+		Value  string `json:"value" doc:"1 to 63 bytes."`
+		Before string `json:"before,omitempty"`
+		After  string `json:"after,omitempty"`
+		ProjectInBody
+	}
+}
+
+func (s *Server) createEnumValue(ctx context.Context, p *tenant.Project, in *createEnumValueInput) (schema.Enum, error) {
+	return schema.CreateEnumValue(ctx, p.Owner(), in.Enum, in.Body.Value, in.Body.Before, in.Body.After)
+}
+
+var renameEnumValue = Operation{
+	ID: "renameEnumValue", Method: "PUT", Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename a value of an enum",
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Notes: "Rows that have it have it under its new name.",
+}
+
+type renameEnumValueInput struct {
+	enumInput
+	Value string `path:"enumValue" maxLength:"200"`
+	Body  struct {
+		Value string `json:"value" doc:"1 to 63 bytes."`
+		ProjectInBody
+	}
+}
+
+func (s *Server) renameEnumValue(ctx context.Context, p *tenant.Project, in *renameEnumValueInput) (schema.Enum, error) {
+	return schema.RenameEnumValue(ctx, p.Owner(), in.Enum, in.Value, in.Body.Value)
+}
+
+var deleteEnum = Operation{
+	ID: "deleteEnum", Method: "DELETE", Path: "/enums/{enumName}", Summary: "Delete an enum",
+	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Notes: "One that columns or functions use is not deleted; `metadata.dependents` names them.",
+}
+
+func (s *Server) deleteEnum(ctx context.Context, p *tenant.Project, in *enumInput) (schema.Enum, error) {
+	return schema.DeleteEnum(ctx, p.Owner(), in.Enum)
+}

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"context"
+
+	"socle/internal/platform"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerGrants() {
+	within(s, listGrants, s.listGrants, nil)
+	within(s, updateGrants, s.updateGrants, existingTable[updateGrantsInput])
+}
+
+var listGrants = Operation{
+	ID: "listGrants", Method: "GET", Path: "/tables/{tableUUID}/grants", Summary: "List who may use a table",
+	Access: project(platform.Viewer), Errors: looking,
+}
+
+func (s *Server) listGrants(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Grant, error) {
+	return schema.ListGrants(ctx, p.Trusted(), p.UUID, in.Table)
+}
+
+var updateGrants = Operation{
+	ID: "updateGrants", Method: "PUT", Path: "/tables/{tableUUID}/grants", Summary: "Set who may use a table",
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Notes: "Each named role gets these privileges and no others; roles that are not named keep theirs. Which rows a role reaches by them, policies say. To let `anon` or `public` write needs `confirm`.",
+}
+
+type updateGrantsInput struct {
+	tableInput
+	Body struct {
+		Grants  []schema.NewGrant `json:"grants" minItems:"1" maxItems:"4"`
+		Confirm bool              `json:"confirm,omitempty"`
+		ProjectInBody
+	}
+}
+
+func (s *Server) updateGrants(ctx context.Context, p *tenant.Project, in *updateGrantsInput) ([]schema.Grant, error) {
+	return schema.UpdateGrants(ctx, p.Owner(), p.UUID, in.Table, in.Body.Grants, in.Body.Confirm)
+}

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"socle/internal/fault"
+	"socle/internal/platform"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerIndexes() {
+	within(s, listIndexes, s.listIndexes, nil)
+	within(s, createIndex, s.createIndex, existingTable[createIndexInput])
+	within(s, deleteIndex, s.deleteIndex, nil)
+}
+
+var listIndexes = Operation{
+	ID: "listIndexes", Method: "GET", Path: "/tables/{tableUUID}/indexes", Summary: "List a table's indexes",
+	Access: project(platform.Viewer), Errors: looking,
+	Notes: "Those that are being built, or whose building failed, are among them.",
+}
+
+func (s *Server) listIndexes(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Index, error) {
+	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
+	if err != nil {
+		return nil, err
+	}
+	return s.indexesOf(ctx, p, t)
+}
+
+// indexesOf returns the indexes that a table has and those that are on their way.
+func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Table) ([]schema.Index, error) {
+	tries, err := s.jobs.ListIndexes(ctx, p.UUID, t.ID) // first: what is built in between is found there
+	if err != nil {
+		return nil, err
+	}
+	all, err := schema.ListIndexes(ctx, p.Trusted(), t.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, try := range tries {
+		i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == try.Name })
+		switch {
+		case i < 0:
+			all = append(all, try)
+		case try.Status == "building" || all[i].Status != "ready":
+			all[i].Status, all[i].Error = try.Status, try.Error
+		}
+	}
+	slices.SortFunc(all, func(x, y schema.Index) int { return strings.Compare(x.Name, y.Name) })
+	return all, nil
+}
+
+var createIndex = Operation{
+	ID: "createIndex", Method: "POST", Path: "/tables/{tableUUID}/indexes", Summary: "Create an index",
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Notes: "On a table of more than 100000 rows or 64 MB it is built in the background, while others write: its status is `building`, and `ready` or `failed` later.",
+}
+
+type createIndexInput struct {
+	tableInput
+	Body struct {
+		schema.NewIndex
+		ProjectInBody
+	}
+}
+
+func (s *Server) createIndex(ctx context.Context, p *tenant.Project, in *createIndexInput) (schema.Index, error) {
+	made, later, err := schema.CreateIndex(ctx, p.Owner(), p.UUID, in.Table, in.Body.NewIndex)
+	if err != nil || later == 0 {
+		return made, err
+	}
+	return made, s.jobs.CreateIndex(ctx, p, later, schema.NewIndex{Name: made.Name, Columns: made.Columns, Unique: made.Unique, Method: made.Method})
+}
+
+var deleteIndex = Operation{
+	ID: "deleteIndex", Method: "DELETE", Path: "/tables/{tableUUID}/indexes/{indexName}", Summary: "Delete an index",
+	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Notes: "One that belongs to a constraint goes with that. One whose building failed is forgotten.",
+}
+
+type deleteIndexInput struct {
+	tableInput
+	Index string `path:"indexName" maxLength:"200"`
+}
+
+func (s *Server) deleteIndex(ctx context.Context, p *tenant.Project, in *deleteIndexInput) (schema.Index, error) {
+	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
+	if err != nil {
+		return schema.Index{}, err
+	}
+	all, err := s.indexesOf(ctx, p, t)
+	if err != nil {
+		return schema.Index{}, err
+	}
+	i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == in.Index })
+	if i >= 0 && all[i].Status == "building" {
+		return schema.Index{}, fault.New(fault.Conflict, "it is being built").WithCode("busy")
+	}
+	failed := i >= 0 && all[i].Status == "failed"
+	deleted, err := schema.DeleteIndex(ctx, p.Owner(), p.UUID, in.Table, in.Index)
+	if failed && fault.Is(err, fault.NotFound) {
+		deleted, err = all[i], nil // nothing of it is there
+	}
+	if err != nil || !failed {
+		return deleted, err
+	}
+	return deleted, s.jobs.ForgetIndex(ctx, p.UUID, t.ID, in.Index)
+}

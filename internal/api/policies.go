@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+
+	"socle/internal/platform"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerPolicies() {
+	within(s, listPolicies, s.listPolicies, nil)
+	within(s, createPolicy, s.createPolicy, existingTable[createPolicyInput])
+	within(s, updatePolicy, s.updatePolicy, existingTable[updatePolicyInput])
+	within(s, deletePolicy, s.deletePolicy, nil)
+}
+
+var listPolicies = Operation{
+	ID: "listPolicies", Method: "GET", Path: "/tables/{tableUUID}/policies", Summary: "List a table's policies",
+	Access: project(platform.Viewer), Errors: looking,
+}
+
+func (s *Server) listPolicies(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Policy, error) {
+	return schema.ListPolicies(ctx, p.Trusted(), p.UUID, in.Table)
+}
+
+var createPolicy = Operation{
+	ID: "createPolicy", Method: "POST", Path: "/tables/{tableUUID}/policies", Summary: "Create a policy",
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Notes: "A policy counts while row level security is on, for roles to which the table is granted. One that lets `anon` or `public` write needs `confirm`. In a condition, names without a schema mean the database's own, then the table's schema, then public.",
+}
+
+type createPolicyInput struct {
+	tableInput
+	Body struct {
+		Name       string   `json:"name"`
+		Command    string   `json:"command,omitempty" enum:"all,select,insert,update,delete" doc:"all, if none is given."`
+		Roles      []string `json:"roles" minItems:"1" maxItems:"4" enum:"public,anon,authenticated,service_role"`
+		Permissive *bool    `json:"permissive,omitempty" doc:"True, if not given."`
+		Using      string   `json:"using,omitempty" maxLength:"10000" doc:"The condition on rows that are there, in SQL; for all but insert."`
+		WithCheck  string   `json:"with_check,omitempty" maxLength:"10000" doc:"The condition on rows that are written; for insert, and where using is not it."`
+		Confirm    bool     `json:"confirm,omitempty"`
+		ProjectInBody
+	}
+}
+
+func (s *Server) createPolicy(ctx context.Context, p *tenant.Project, in *createPolicyInput) (schema.Policy, error) {
+	b := in.Body
+	if b.Command == "" {
+		b.Command = "all"
+	}
+	return schema.CreatePolicy(ctx, p.Owner(), p.UUID, in.Table, schema.NewPolicy{Name: b.Name, Command: b.Command, Roles: b.Roles,
+		Permissive: b.Permissive == nil || *b.Permissive, Using: b.Using, WithCheck: b.WithCheck, Confirm: b.Confirm})
+}
+
+type policyInput struct {
+	tableInput
+	Policy string `path:"policyName" maxLength:"200"`
+}
+
+var updatePolicy = Operation{
+	ID: "updatePolicy", Method: "PUT", Path: "/tables/{tableUUID}/policies/{policyName}", Summary: "Change a policy",
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Notes: "Its command stays, and whether it is permissive: for another one, delete it and create it anew. `confirm` is needed as for a new one.",
+}
+
+type updatePolicyInput struct {
+	policyInput
+	Body struct {
+		Name      *string  `json:"name,omitempty"`
+		Roles     []string `json:"roles,omitempty" minItems:"1" maxItems:"4" enum:"public,anon,authenticated,service_role"`
+		Using     *string  `json:"using,omitempty" maxLength:"10000"`
+		WithCheck *string  `json:"with_check,omitempty" maxLength:"10000"`
+		Confirm   bool     `json:"confirm,omitempty"`
+		ProjectInBody
+	}
+}
+
+func (s *Server) updatePolicy(ctx context.Context, p *tenant.Project, in *updatePolicyInput) (schema.Policy, error) {
+	b := in.Body
+	if b.Name == nil && b.Roles == nil && b.Using == nil && b.WithCheck == nil {
+		return schema.Policy{}, nothing()
+	}
+	return schema.UpdatePolicy(ctx, p.Owner(), p.UUID, in.Table, in.Policy,
+		schema.PolicyUpdate{Name: b.Name, Roles: b.Roles, Using: b.Using, WithCheck: b.WithCheck, Confirm: b.Confirm})
+}
+
+var deletePolicy = Operation{
+	ID: "deletePolicy", Method: "DELETE", Path: "/tables/{tableUUID}/policies/{policyName}", Summary: "Delete a policy",
+	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+}
+
+func (s *Server) deletePolicy(ctx context.Context, p *tenant.Project, in *policyInput) (schema.Policy, error) {
+	return schema.DeletePolicy(ctx, p.Owner(), p.UUID, in.Table, in.Policy)
+}

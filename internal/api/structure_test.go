@@ -1,0 +1,82 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"socle/internal/api/apitest"
+)
+
+// structure gives the table orders one of everything that a table has.
+func structure(t *testing.T, a *apitest.API) {
+	t.Helper()
+	asOwner(t, a, `
+		alter table public.orders add constraint noted check (note <> 'nothing');
+		create index noted_index on public.orders (note);
+		create policy own on public.orders to authenticated using (false); create policy old on public.orders using (false);
+		create type public.mood as enum ('good', 'bad'); create type public.old_mood as enum ('good');
+		create table public.old (a text, b text constraint old_b_check check (b <> ''));
+		create index old_index on public.old (b)`)
+}
+
+// structureCalls are the operations on the structure of the project's database.
+func (f things) structureCalls() []call {
+	return []call{
+		{"updateTable", "PUT", "/tables/orders", `{"comment": "more"}`, 4},
+		{"duplicateTable", "POST", "/tables/orders/duplicate", `{"name": "copy"}`, 4},
+		{"updateColumn", "PUT", "/tables/orders/columns/note", `{"comment": "more"}`, 4},
+		{"listConstraints", "GET", "/tables/orders/constraints", "", 5},
+		{"createConstraint", "POST", "/tables/orders/constraints", `{"type": "unique", "columns": ["note"]}`, 4},
+		{"validateConstraint", "PUT", "/tables/orders/constraints/noted/validate", "", 4},
+		{"listIndexes", "GET", "/tables/orders/indexes", "", 5},
+		{"createIndex", "POST", "/tables/orders/indexes", `{"columns": ["note", "id"]}`, 4},
+		{"deleteIndex", "DELETE", "/tables/old/indexes/old_index", "", 4},
+		{"listPolicies", "GET", "/tables/orders/policies", "", 5},
+		{"createPolicy", "POST", "/tables/orders/policies", `{"name": "more", "roles": ["authenticated"], "using": "true"}`, 4},
+		{"updatePolicy", "PUT", "/tables/orders/policies/own", `{"using": "true"}`, 4},
+		{"deletePolicy", "DELETE", "/tables/orders/policies/old", "", 4},
+		{"listGrants", "GET", "/tables/orders/grants", "", 5},
+		{"updateGrants", "PUT", "/tables/orders/grants", `{"grants": [{"role": "anon", "privileges": ["select"]}]}`, 4},
+		{"listEnums", "GET", "/enums", "", 5},
+		{"createEnum", "POST", "/enums", `{"name": "more_mood", "values": ["a"]}`, 4},
+		{"createEnumValue", "POST", "/enums/mood/values", `{"value": "more"}`, 4},
+		{"renameEnumValue", "PUT", "/enums/mood/values/good", `{"value": "better"}`, 4},
+		{"deleteEnum", "DELETE", "/enums/old_mood", "", 4},
+		{"deleteConstraint", "DELETE", "/tables/old/constraints/old_b_check", "", 4},
+		{"deleteColumn", "DELETE", "/tables/old/columns/a", "", 4},
+		{"deleteTable", "DELETE", "/tables/old", "", 4},
+	}
+}
+
+// doomed make what an operation is going to delete, under a name that nothing else has.
+var doomed = map[string]func(t *testing.T, a *apitest.API, names map[string]string){
+	"deleteTable": func(t *testing.T, a *apitest.API, names map[string]string) {
+		names["tableUUID"] = a.CreateTable("doomed" + names["n"]).Metadata("uuid").(string)
+	},
+	"deleteColumn": func(t *testing.T, a *apitest.API, names map[string]string) {
+		names["columnName"] = "doomed" + names["n"]
+		asOwner(t, a, "alter table public.orders add column "+names["columnName"]+" text")
+	},
+	"deleteIndex": func(t *testing.T, a *apitest.API, names map[string]string) {
+		names["indexName"] = "doomed" + names["n"]
+		asOwner(t, a, "create index "+names["indexName"]+" on public.orders (note)")
+	},
+	"deletePolicy": func(t *testing.T, a *apitest.API, names map[string]string) {
+		names["policyName"] = "doomed" + names["n"]
+		asOwner(t, a, "create policy "+names["policyName"]+" on public.orders using (false)")
+	},
+	"deleteEnum": func(t *testing.T, a *apitest.API, names map[string]string) {
+		names["enumName"] = "doomed" + names["n"]
+		asOwner(t, a, "create type public."+names["enumName"]+" as enum ()")
+	},
+	"deleteConstraint": func(t *testing.T, a *apitest.API, names map[string]string) {
+		names["constraintName"] = "doomed" + names["n"]
+		asOwner(t, a, "alter table public.orders add constraint "+names["constraintName"]+" check (true)")
+	},
+}
+
+// tableOf returns the part of a path that leads to a table, or the whole.
+func tableOf(path string) string {
+	parts := strings.SplitN(path, "/", 4)
+	return strings.Join(parts[:min(3, len(parts))], "/")
+}

@@ -1,0 +1,161 @@
+package schema
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// redefault changes the default, which is of the type that the column has by now.
+func (u ColumnUpdate) redefault(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+	if u.DefaultValue == nil {
+		return nil
+	}
+	text := c.Type
+	if u.Type != nil {
+		text = *u.Type
+	}
+	types := typesOf(tx)
+	of, err := types.plain(ctx, "type", text)
+	if err != nil {
+		return err
+	}
+	value, err := types.checkDefault(ctx, "defaultValue", *u.DefaultValue, of)
+	if err != nil {
+		return err
+	}
+	action := "drop default"
+	if value != "" {
+		action = "set default " + value
+	}
+	return refused(c.alter(ctx, tx, action), nil)
+}
+
+// renull changes whether the column may be null.
+func (u ColumnUpdate) renull(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+	if u.NotNull == nil {
+		return nil
+	}
+	if !*u.NotNull {
+		return refused(c.alter(ctx, tx, "drop not null"), func(state string) *fault.Error {
+			switch state {
+			case "42P16", "55000", "42601": // invalid_table_definition: in the primary key; an identity column
+				return fault.OnField(fault.Unprocessable, "notNull", "not_applicable", "can't be false for a column of the primary key, or one that counts by itself")
+			}
+			return nil
+		})
+	}
+	err := attempt(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, "set not null") })
+	if pg.State(err) != "23502" { // not_null_violation
+		return refused(err, nil)
+	}
+	n, failed := pg.Value[int64](ctx, tx, "select count(*) from "+pg.Quote(c.table.Schema, c.table.Name)+" where "+pg.Quote(c.Name)+" is null")
+	if failed != nil {
+		return failed
+	}
+	null := fault.OnField(fault.Unprocessable, "notNull", "null", "can't be, for there are rows without a value").Because(err)
+	null.Extra = map[string]any{"failing": n}
+	return null
+}
+
+// reunique makes the column unique by a constraint, or takes all from it that makes it so.
+func (u ColumnUpdate) reunique(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+	if u.Unique == nil || *u.Unique == c.Unique {
+		return nil
+	}
+	if *u.Unique {
+		return refused(alter(ctx, tx, c.table, "add unique ("+pg.Quote(c.Name)+")"), func(state string) *fault.Error {
+			return (&newColumn{NewColumn: NewColumn{Name: c.Name}}).explainUnique("unique", state)
+		})
+	}
+	all, err := pg.All[struct {
+		Name                 string
+		Constrained, Primary bool
+	}](ctx, tx, `
+		select r.relname as name, k.oid is not null as constrained, i.indisprimary as primary
+		from pg_catalog.pg_index i
+		join pg_catalog.pg_class r on r.oid = i.indexrelid
+		left join pg_catalog.pg_constraint k on k.conindid = i.indexrelid and k.contype in ('u', 'p')
+		where i.indrelid = @table and i.indisunique and i.indnkeyatts = 1 and i.indkey[0] = @column and i.indpred is null`,
+		pgx.StrictNamedArgs{"table": c.table.ID, "column": c.Position})
+	if err != nil {
+		return err
+	}
+	for _, by := range all {
+		if by.Primary {
+			return fault.OnField(fault.Unprocessable, "unique", "not_applicable", "can't be false for the primary key")
+		}
+		sql := "drop index " + pg.Quote(c.table.Schema, by.Name)
+		if by.Constrained {
+			sql = "alter table " + pg.Quote(c.table.Schema, c.table.Name) + " drop constraint " + pg.Quote(by.Name)
+		}
+		if err := execute(ctx, tx, sql); err != nil {
+			return refused(err, explainDrop)
+		}
+	}
+	return nil
+}
+
+// rename changes the comment, and the name last: all other steps know the column by the one that it had.
+func (u ColumnUpdate) rename(ctx context.Context, tx pgx.Tx, c storedColumn) error {
+	if u.Comment != nil {
+		if err := comment(ctx, tx, "column "+pg.Quote(c.table.Schema, c.table.Name, c.Name), *u.Comment); err != nil {
+			return refused(err, nil)
+		}
+	}
+	if u.Name == nil || *u.Name == c.Name {
+		return nil
+	}
+	err := alter(ctx, tx, c.table, "rename column "+pg.Quote(c.Name)+" to "+pg.Quote(*u.Name))
+	return refused(err, func(state string) *fault.Error {
+		switch state {
+		case "42701": // duplicate_column
+			return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another column of the table")
+		case "42P16": // invalid_table_definition: inherited
+			return explainDrop(state)
+		}
+		return nil
+	})
+}
+
+// DeleteColumn drops a column and returns what went with it. It fails as [DeleteTable] does, and with NotFound
+// if the table has no such column.
+func DeleteColumn(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool) (Column, []Dependent, error) {
+	var deleted Column
+	var gone []Dependent
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		c, err := findColumn(ctx, tx, t, name)
+		if err != nil {
+			return err
+		}
+		deleted = c.Column
+		gone, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop column "+pg.Quote(name),
+			object{"pg_class", t.ID, int16(c.Position)}, cascade)
+		return err
+	})
+	return deleted, gone, err
+}
+
+// ColumnComments returns what is said of the columns of a table, by their names.
+func ColumnComments(ctx context.Context, q pg.Querier, ref string) (map[string]string, error) {
+	t, err := findTable(ctx, q, ref)
+	if err != nil {
+		return nil, err
+	}
+	all, err := pg.All[struct{ Name, Comment string }](ctx, q, `
+		select a.attname as name, d.description as comment
+		from pg_catalog.pg_attribute a
+		join pg_catalog.pg_description d on d.objoid = a.attrelid and d.objsubid = a.attnum
+			and d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
+		where a.attrelid = @table and a.attnum > 0 and not a.attisdropped`, pgx.StrictNamedArgs{"table": t.ID})
+	comments := make(map[string]string, len(all))
+	for _, c := range all {
+		comments[c.Name] = c.Comment
+	}
+	return comments, err
+}

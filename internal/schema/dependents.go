@@ -1,0 +1,76 @@
+package schema
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Dependent is a thing that can't be without another one.
+type Dependent struct {
+	Kind string `json:"kind" example:"view"`
+	Name string `json:"name" doc:"As the database prints it." example:"public.totals"`
+}
+
+// object is the place of a thing in the catalogue: the catalogue's table, the number, and for a column its own.
+type object struct {
+	Catalogue string
+	ID        uint32
+	Column    int16
+}
+
+// drop runs a drop statement. With cascade, what depends on the thing goes with it, and is returned. Without,
+// such things are in the way: it fails with Conflict, code in_use, and names them. The thing is locked.
+func drop(ctx context.Context, tx pgx.Tx, statement string, o object, cascade bool) ([]Dependent, error) {
+	if cascade {
+		gone, err := dependentsOf(ctx, tx, o)
+		if err != nil {
+			return nil, err
+		}
+		return gone, refused(execute(ctx, tx, statement+" cascade"), explainDrop)
+	}
+	// The refusal ends no more than a part of the transaction: then the catalogue is asked what is in the way.
+	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return execute(ctx, part, statement+" restrict") })
+	if pg.State(err) != "2BP01" { // dependent_objects_still_exist
+		return []Dependent{}, refused(err, explainDrop)
+	}
+	inTheWay, failed := dependentsOf(ctx, tx, o)
+	if failed != nil {
+		return nil, failed
+	}
+	used := fault.New(fault.Conflict, "other things depend on it").WithCode("in_use").Because(err)
+	used.Extra = map[string]any{"dependents": inTheWay}
+	return nil, used
+}
+
+func explainDrop(state string) *fault.Error {
+	if state == "42P16" { // invalid_table_definition: inherited, or part of how a table is partitioned
+		return fault.New(fault.Conflict, "it belongs to how a table is partitioned or inherits").WithCode("in_use")
+	}
+	return nil
+}
+
+// dependentsOf returns what would have to go with a thing, however far away, without its own parts (an index of
+// a table, the type of its rows). A view depends by way of its rule, which is not shown.
+func dependentsOf(ctx context.Context, tx pgx.Tx, o object) ([]Dependent, error) {
+	return pg.All[Dependent](ctx, tx, `
+		with recursive reached as (
+			select @catalogue::pg_catalog.regclass::oid as class, @id::oid as id, @column::int4 as part, true as own, false as shown
+			union
+			select case when r.oid is null then d.classid else 'pg_catalog.pg_class'::pg_catalog.regclass::oid end,
+				coalesce(r.ev_class, d.objid), d.objsubid, g.own and d.deptype <> 'n', d.deptype = 'n'
+			from reached g
+			join pg_catalog.pg_depend d on d.refclassid = g.class and d.refobjid = g.id and (g.part = 0 or d.refobjsubid = g.part)
+			left join pg_catalog.pg_rewrite r on d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass and r.oid = d.objid
+			where d.deptype in ('n', 'a', 'i')
+		)
+		select distinct i.type as kind, i.identity as name
+		from reached g cross join lateral pg_catalog.pg_identify_object(g.class, g.id, g.part) i
+		where g.shown and i.type is not null and not exists (
+			select from reached o where o.own and o.class = g.class and o.id = g.id and o.part in (0, g.part))
+		order by kind, name`,
+		pgx.StrictNamedArgs{"catalogue": "pg_catalog." + o.Catalogue, "id": o.ID, "column": o.Column})
+}

@@ -1,0 +1,216 @@
+package schema
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Enum is a type of a closed list of values.
+type Enum struct {
+	ID     uint32   `json:"id"`
+	Name   string   `json:"name"`
+	Schema string   `json:"schema"`
+	Values []string `json:"values" nullable:"false" doc:"In their order."`
+}
+
+// maxValue is the most bytes of an enum's value.
+const maxValue = 63
+
+const userEnums = `
+	from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+	where t.typtype = 'e' and ` + userSchema
+
+const selectEnums = `
+	select t.oid as id, t.typname as name, n.nspname as schema,
+		array(select e.enumlabel::text from pg_catalog.pg_enum e where e.enumtypid = t.oid order by e.enumsortorder) as values,
+		count(*) over () as total` + userEnums
+
+type enumRow struct {
+	Enum
+	Total int64
+}
+
+var enumSorts = map[string]string{"name": "t.typname", "schema": "n.nspname", "id": "t.oid"}
+
+// ListEnums returns a page of the enums, never nil, and how many there are in all. The page is sorted by name,
+// schema or id; ties are broken by id.
+func ListEnums(ctx context.Context, q pg.Querier, page pg.Page) ([]Enum, int64, error) {
+	rows, err := pg.All[enumRow](ctx, q, selectEnums+page.Clause(enumSorts, "t.oid"))
+	if err != nil {
+		return nil, 0, err
+	}
+	enums := make([]Enum, len(rows))
+	var total int64
+	for i, r := range rows {
+		enums[i], total = r.Enum, r.Total
+	}
+	if len(rows) == 0 && page.Number > 1 { // past the end, where no row tells the total
+		total, err = pg.Value[int64](ctx, q, "select count(*)"+userEnums)
+	}
+	return enums, total, err
+}
+
+// GetEnum returns the enum of a full name: schema.enum, or enum for public.enum. It fails with Invalid on the
+// field enum if that leads into a schema of the platform's, and with NotFound if there is no such enum.
+func GetEnum(ctx context.Context, q pg.Querier, ref string) (Enum, error) {
+	schema, name, qualified := strings.Cut(ref, ".")
+	if !qualified {
+		schema, name = public, ref
+	}
+	if reserved(schema) || !storable(ref) {
+		return Enum{}, fault.OnField(fault.Invalid, "enum", "invalid_value", "must be the name of one of the project's enums")
+	}
+	row, err := pg.One[enumRow](ctx, q, selectEnums+` and n.nspname = @schema and t.typname = @name`,
+		pgx.StrictNamedArgs{"schema": schema, "name": name})
+	if fault.Is(err, fault.NotFound) {
+		return Enum{}, fault.New(fault.NotFound, "there is no such enum").Because(err)
+	}
+	return row.Enum, err
+}
+
+func (e Enum) sql() string { return pg.Quote(e.Schema, e.Name) }
+
+// CreateEnum makes an enum. It fails with Invalid on schema if that is the platform's, with Conflict on name if
+// that is taken, and with Unprocessable on the field at fault.
+func CreateEnum(ctx context.Context, owner *pgxpool.Pool, schema, name string, values []string) (Enum, error) {
+	if schema == "" {
+		schema = public
+	}
+	if err := checkSchema(fault.Unprocessable, schema); err != nil {
+		return Enum{}, err
+	}
+	if err := checkName(fault.Unprocessable, "name", name); err != nil {
+		return Enum{}, err
+	}
+	literals := make([]string, len(values))
+	for i, v := range values {
+		field := "values." + strconv.Itoa(i)
+		if err := checkEnumValue(field, v); err != nil {
+			return Enum{}, err
+		}
+		if slices.Contains(values[:i], v) {
+			return Enum{}, fault.OnField(fault.Unprocessable, field, "duplicate", "is there before")
+		}
+		literals[i] = pg.Literal(v)
+	}
+	var made Enum
+	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		err := execute(ctx, tx, "create type "+pg.Quote(schema, name)+" as enum ("+strings.Join(literals, ", ")+")")
+		if err != nil {
+			return refused(err, explainTable)
+		}
+		made, err = GetEnum(ctx, tx, schema+"."+name)
+		return err
+	})
+	return made, err
+}
+
+func checkEnumValue(field, value string) error {
+	if value == "" || len(value) > maxValue || !storable(value) {
+		return fault.OnField(fault.Unprocessable, field, "invalid_value", "must be 1 to %d bytes of text", maxValue)
+	}
+	return nil
+}
+
+// changeEnum runs f for the enum that ref leads to, and returns the enum as it is then.
+func changeEnum(ctx context.Context, owner *pgxpool.Pool, ref string, f func(ctx context.Context, tx pgx.Tx, e Enum) error) (Enum, error) {
+	var changed Enum
+	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		e, err := GetEnum(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		if err := f(ctx, tx, e); err != nil {
+			return err
+		}
+		changed, err = GetEnum(ctx, tx, ref)
+		return err
+	})
+	return changed, err
+}
+
+// explainEnum says what the server has against a change of an enum, of which it is known that it was there.
+func explainEnum(err error, field string) error {
+	switch pg.State(err) {
+	// undefined object or schema, or, when another drops it at this moment, an internal error
+	case "42704", "3F000", "XX000":
+		return errMoved
+	}
+	return refused(err, func(state string) *fault.Error {
+		switch state {
+		case "42710", "23505": // duplicate_object, or one that is made at the same moment
+			return fault.OnField(fault.Conflict, field, "already_exists", "is a value of the enum already")
+		case "22023": // invalid_parameter_value: renamed by now
+			return fault.New(fault.NotFound, "there is no such value")
+		}
+		return nil
+	})
+}
+
+// CreateEnumValue adds a value to an enum: last, or before or after another one. It fails as [GetEnum] does, with
+// Conflict on value if it is there, and with Unprocessable on the field at fault.
+func CreateEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, before, after string) (Enum, error) {
+	return changeEnum(ctx, owner, ref, func(ctx context.Context, tx pgx.Tx, e Enum) error {
+		if err := checkEnumValue("value", value); err != nil {
+			return err
+		}
+		sql := "alter type " + e.sql() + " add value " + pg.Literal(value)
+		if before != "" && after != "" {
+			return fault.OnField(fault.Unprocessable, "after", "not_applicable", "can't be where there is a before")
+		}
+		for field, neighbour := range map[string]string{"before": before, "after": after} {
+			if neighbour == "" {
+				continue
+			}
+			if !slices.Contains(e.Values, neighbour) {
+				return fault.OnField(fault.Unprocessable, field, "not_found", "is not a value of the enum")
+			}
+			sql += " " + field + " " + pg.Literal(neighbour)
+		}
+		return explainEnum(execute(ctx, tx, sql), "value")
+	})
+}
+
+// RenameEnumValue gives a value of an enum another name; the name it has already is fine. It fails as [GetEnum]
+// does, with NotFound if there is no such value, with Conflict on value if the new name is another one's, and
+// with Unprocessable on value if it can't be one.
+func RenameEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, to string) (Enum, error) {
+	return changeEnum(ctx, owner, ref, func(ctx context.Context, tx pgx.Tx, e Enum) error {
+		if !slices.Contains(e.Values, value) {
+			return fault.New(fault.NotFound, "there is no such value")
+		}
+		if err := checkEnumValue("value", to); err != nil {
+			return err
+		}
+		if value == to {
+			return nil
+		}
+		return explainEnum(execute(ctx, tx, "alter type "+e.sql()+" rename value "+pg.Literal(value)+" to "+pg.Literal(to)), "value")
+	})
+}
+
+// DeleteEnum drops an enum. It fails as [GetEnum] does, and with Conflict, code in_use and the member
+// dependents, if others depend on it.
+func DeleteEnum(ctx context.Context, owner *pgxpool.Pool, ref string) (Enum, error) {
+	var deleted Enum
+	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		var err error
+		if deleted, err = GetEnum(ctx, tx, ref); err != nil {
+			return err
+		}
+		_, err = drop(ctx, tx, "drop type "+deleted.sql(), object{"pg_type", deleted.ID, 0}, false)
+		if fault.Is(err, fault.Conflict) {
+			return err
+		}
+		return explainEnum(err, "")
+	})
+	return deleted, err
+}

@@ -1,0 +1,129 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+const maxExpression = 10_000 // bytes
+
+// parseExpression makes sure that a text has one reading in SQL's lexical rules and can't leave the parentheses
+// that a statement puts around it: brackets are paired, quotes are closed, and there is nothing by which the
+// server could read on differently than we do, which is a comment, another kind of quotes, or the statement's
+// end. Its errors are written for the client.
+func parseExpression(text string) error {
+	if len(text) > maxExpression || !storable(text) {
+		return errors.New("must be text of at most 10000 bytes without a NUL")
+	}
+	var open []byte
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '\'', '"':
+			if i > 0 && (wordByte(text[i-1]) || text[i-1] == '&') {
+				return errors.New("has a quote right behind a word: put a blank between them; other quotes than '…' and \"…\" are not taken")
+			}
+			end := closing(text, i)
+			if end < 0 {
+				return errors.New("has a quote that is not closed")
+			}
+			i = end
+		case '(', '[':
+			open = append(open, c)
+		case ')', ']':
+			if len(open) == 0 || open[len(open)-1] != map[byte]byte{')': '(', ']': '['}[c] {
+				return errors.New("closes a bracket that it has not opened")
+			}
+			open = open[:len(open)-1]
+		case ';', '$', '\\':
+			return errors.New("has a sign that no expression needs outside of quotes: " + string(c))
+		}
+		if strings.HasPrefix(text[i:], "--") || strings.HasPrefix(text[i:], "/*") {
+			return errors.New("has a comment")
+		}
+	}
+	if len(open) > 0 {
+		return errors.New("opens a bracket that it does not close")
+	}
+	return nil
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// closing returns where the quote that opens at i closes, or -1. A quote inside is written twice.
+func closing(text string, i int) int {
+	for j := i + 1; j < len(text); j++ {
+		if text[j] != text[i] {
+			continue
+		}
+		if j+1 < len(text) && text[j+1] == text[i] {
+			j++
+			continue
+		}
+		return j
+	}
+	return -1
+}
+
+// condition returns a client's text as a condition on rows of a table, in parentheses, after two walls: it is
+// lexed here, and parsed by the server alone, as the owner, without being run. It fails with Unprocessable on
+// the field. The names in it mean what [named] says, so it is for a statement within that.
+func condition(ctx context.Context, tx pgx.Tx, t Table, field, text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "", fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
+	}
+	if err := parseExpression(text); err != nil {
+		return "", fault.OnField(fault.Unprocessable, field, "invalid_expression", "%s", err)
+	}
+	// Parentheses alone would let a whole query through; what nullif takes is an expression, and not two.
+	head := "select from only " + pg.Quote(t.Schema, t.Name) + " where nullif("
+	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+", null)", nil)
+	return "(" + text + ")", refused(err, func(state string) *fault.Error {
+		if !ofUser(state) {
+			return nil
+		}
+		return badExpression(field, state, where(err, head, text))
+	})
+}
+
+// badExpression says in our words what the server has against a condition, at a place in it.
+func badExpression(field, state, place string) *fault.Error {
+	code, message := "invalid_expression", "is no condition on the table's rows"
+	switch state {
+	case "42601": // syntax_error
+		code, message = "syntax_error", "has a syntax error"
+	case "42P01", "42703", "42883", "42704", "3F000": // undefined table, column, function, object, schema
+		code, message = "unknown_name", "uses the name of something that does not exist, or not with these types"
+	case "42804", "22P02": // datatype_mismatch, invalid_text_representation
+		code, message = "invalid_type", "is not true or false, or has a value of another type than is needed"
+	case "42501": // insufficient_privilege
+		code, message = "not_allowed", "uses something that the project may not use"
+	case "0A000", "42803", "42P20", "42P17": // not supported: subquery; aggregate, window function; not immutable or recursive
+		code, message = "not_supported", "has a part that can't be in such a condition"
+	}
+	return fault.OnField(fault.Unprocessable, field, code, "%s", message+place)
+}
+
+// named runs f while a name without a schema means the catalogue, then that schema, then public. What the
+// catalogue has can't be shadowed by it.
+func named(ctx context.Context, tx pgx.Tx, schema string, f func() error) error {
+	set := func(path string) error {
+		_, err := pg.Exec(ctx, tx, `select pg_catalog.set_config('search_path', @path, true)`, pgx.StrictNamedArgs{"path": path})
+		return err
+	}
+	if err := set("pg_catalog, " + pg.Quote(schema) + ", public, pg_temp"); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err // and the transaction with it
+	}
+	return set("pg_catalog, pg_temp")
+}

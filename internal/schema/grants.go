@@ -1,0 +1,146 @@
+package schema
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Grant says what a role may do with a table, as far as policies let it.
+type Grant struct {
+	Role       string   `json:"role" enum:"public,anon,authenticated,service_role" doc:"public stands for all of them."`
+	Privileges []string `json:"privileges" nullable:"false" example:"[\"select\"]"`
+}
+
+// NewGrant is what a role may do from now on, and nothing else.
+type NewGrant struct {
+	Role       string   `json:"role" enum:"public,anon,authenticated,service_role"`
+	Privileges []string `json:"privileges" maxItems:"7" doc:"Of select, insert, update, delete; for service_role of truncate, references, trigger too. Empty takes all."`
+}
+
+var (
+	rowPrivileges = []string{"select", "insert", "update", "delete"}
+	allPrivileges = append(slices.Clone(rowPrivileges), "truncate", "references", "trigger")
+)
+
+const selectGrants = `
+	select o.role, coalesce(pg_catalog.array_agg(pg_catalog.lower(g.privilege_type) order by g.privilege_type)
+		filter (where g.privilege_type is not null), '{}') as privileges
+	from pg_catalog.unnest('{public,anon,authenticated,service_role}'::text[]) with ordinality o(role, at)
+	left join pg_catalog.pg_roles r on r.rolname = o.role
+	left join (
+		select distinct a.grantee, a.privilege_type
+		from pg_catalog.pg_class c
+		cross join lateral pg_catalog.aclexplode(coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner))) a
+		where c.oid = @table
+	) g on g.grantee = coalesce(r.oid, 0)
+	group by o.role, o.at
+	order by o.at`
+
+// ListGrants returns what the roles of the rows API, and all together, may do with the table that ref leads to.
+// It fails as [GetTable] does.
+func ListGrants(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Grant, error) {
+	t, err := GetTable(ctx, q, project, ref)
+	if err != nil {
+		return nil, err
+	}
+	return grantsOf(ctx, q, t)
+}
+
+func grantsOf(ctx context.Context, q pg.Querier, t Table) ([]Grant, error) {
+	return pg.All[Grant](ctx, q, selectGrants, pgx.StrictNamedArgs{"table": t.ID})
+}
+
+// UpdateGrants sets what the named roles may do with the table that ref leads to; others keep what they have. It
+// fails as [GetTable] does, with Unprocessable on the field at fault (on confirm if anon or public could write
+// and that is not confirmed), and with Conflict, code busy, if others hold the table.
+func UpdateGrants(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, grants []NewGrant, confirm bool) ([]Grant, error) {
+	var after []Grant
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		if err := checkGrants(grants, confirm); err != nil {
+			return err
+		}
+		for _, g := range grants {
+			if err := g.set(ctx, tx, t); err != nil {
+				return err
+			}
+		}
+		var err error
+		after, err = grantsOf(ctx, tx, t)
+		return err
+	})
+	return after, err
+}
+
+func checkGrants(grants []NewGrant, confirm bool) error {
+	var seen []string
+	for i, g := range grants {
+		field := "grants." + strconv.Itoa(i) + "."
+		if slices.Contains(seen, g.Role) {
+			return fault.OnField(fault.Unprocessable, field+"role", "duplicate", "is named before")
+		}
+		seen = append(seen, g.Role)
+		known := rowPrivileges
+		if g.Role == "service_role" {
+			known = allPrivileges
+		}
+		for j, p := range g.Privileges {
+			if !slices.Contains(known, p) {
+				return fault.OnField(fault.Unprocessable, field+"privileges."+strconv.Itoa(j), "not_allowed", "must be one of %s", strings.Join(known, ", "))
+			}
+		}
+		if opens(g.Role) && slices.ContainsFunc(g.Privileges, func(p string) bool { return slices.Contains(writes, p) }) {
+			if err := confirmed(confirm, "lets everyone write rows of the table, as far as policies do"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// set takes from a role what it has and gives it what it gets. Who writes rows may count by the table's own
+// sequences, and who uses a table its schema.
+func (g NewGrant) set(ctx context.Context, tx pgx.Tx, t Table) error {
+	table, role := pg.Quote(t.Schema, t.Name), roleList([]string{g.Role})
+	statements := []string{"revoke all on table " + table + " from " + role}
+	if len(g.Privileges) > 0 {
+		statements = append(statements, "grant "+strings.Join(g.Privileges, ", ")+" on table "+table+" to "+role)
+	}
+	if slices.Contains(g.Privileges, "insert") {
+		sequences, err := sequencesOf(ctx, tx, t.ID)
+		if err != nil {
+			return err
+		}
+		for _, s := range sequences {
+			if !s.Identity { // the others need no privilege
+				statements = append(statements, "grant usage on sequence "+pg.Quote(s.Schema, s.Name)+" to "+role)
+			}
+		}
+	}
+	usable, err := pg.Value[bool](ctx, tx, `select pg_catalog.has_schema_privilege(@role, @schema, 'usage')`,
+		pgx.StrictNamedArgs{"role": g.Role, "schema": t.Schema})
+	if err != nil {
+		return err
+	}
+	if len(g.Privileges) > 0 && !usable {
+		statements = append(statements, "grant usage on schema "+pg.Quote(t.Schema)+" to "+role)
+	}
+	for _, sql := range statements {
+		err := execute(ctx, tx, sql)
+		if pg.State(err) == "XX000" { // internal_error: another grants on the schema at the same moment
+			return errMoved
+		}
+		if err != nil {
+			return refused(err, nil)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,280 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Index is an index of a table.
+type Index struct {
+	Name       string   `json:"name"`
+	Columns    []string `json:"columns" nullable:"false" doc:"In the index's order, without expressions, which SQL can index too."`
+	Unique     bool     `json:"unique"`
+	Primary    bool     `json:"primary"`
+	Constraint bool     `json:"constraint" doc:"It belongs to a constraint, and goes when that is deleted."`
+	Method     string   `json:"method" example:"btree"`
+	Definition string   `json:"definition" doc:"As the database prints it; empty until it is there."`
+	Status     string   `json:"status" enum:"building,ready,failed"`
+	Error      string   `json:"error" doc:"Why it failed; empty unless it did."`
+}
+
+// NewIndex is what an index is made of. An empty method is btree.
+type NewIndex struct {
+	Name    string   `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. Made of the table's and the columns' names if there is none."`
+	Columns []string `json:"columns" minItems:"1" maxItems:"32"`
+	Unique  bool     `json:"unique,omitempty"`
+	Method  string   `json:"method,omitempty" enum:"btree,hash,gin,gist,brin" doc:"btree, if none is given."`
+}
+
+// A table of more is large: an index on it is built while others write.
+const (
+	manyRows  = 100_000
+	manyBytes = 64 << 20
+)
+
+// nameOnce is the catalogue's own index, which two relations violate that get one name at the same moment.
+const nameOnce = "pg_class_relname_nsp_index"
+
+const selectIndexes = `
+	select x.relname as name, i.indisunique as unique, i.indisprimary as primary, m.amname as method,
+		array(select a.attname::text from pg_catalog.unnest(i.indkey::int2[]) with ordinality n(number, at)
+			join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = n.number
+			where n.at <= i.indnkeyatts order by n.at) as columns,
+		exists (select from pg_catalog.pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')) as constraint,
+		coalesce(pg_catalog.pg_get_indexdef(i.indexrelid), '') as definition, -- null if it is dropped at this moment
+		case when i.indisvalid then 'ready'
+			when exists (select from pg_catalog.pg_stat_progress_create_index b where b.index_relid = i.indexrelid) then 'building'
+			else 'failed' end as status, '' as error
+	from pg_catalog.pg_index i
+	join pg_catalog.pg_class x on x.oid = i.indexrelid
+	join pg_catalog.pg_am m on m.oid = x.relam
+	where i.indrelid = @table
+	order by x.relname`
+
+// ListIndexes returns the indexes of a table, by their names.
+func ListIndexes(ctx context.Context, q pg.Querier, table uint32) ([]Index, error) {
+	return pg.All[Index](ctx, q, selectIndexes, pgx.StrictNamedArgs{"table": table})
+}
+
+func indexByName(ctx context.Context, q pg.Querier, table uint32, name string) (Index, error) {
+	all, err := ListIndexes(ctx, q, table)
+	if err != nil {
+		return Index{}, err
+	}
+	i := slices.IndexFunc(all, func(x Index) bool { return x.Name == name })
+	if i < 0 {
+		return Index{}, fault.New(fault.NotFound, "there is no such index")
+	}
+	return all[i], nil
+}
+
+// CreateIndex makes an index on the table that ref leads to, unless that is large: then the index is only
+// tried on a table without rows, its status is building, and later is the id of the table, for [BuildIndex]. It
+// fails as [GetTable] does, with Conflict on name if that is taken, with Conflict, code busy, if others hold
+// the table, and with Unprocessable on the field at fault.
+func CreateIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewIndex) (made Index, later uint32, err error) {
+	err = changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		t, err := GetTable(ctx, tx, project, ref)
+		if err != nil {
+			return err
+		}
+		if err := lockIn(ctx, tx, t, "access share"); err != nil {
+			return err
+		}
+		if err := checkColumnNames(ctx, tx, t, "columns", n.Columns); err != nil {
+			return err
+		}
+		n := n.named(t)
+		if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
+			return err
+		}
+		large, err := isLarge(ctx, tx, t)
+		if err != nil {
+			return err
+		}
+		if large {
+			made = Index{Name: n.Name, Columns: n.Columns, Unique: n.Unique, Method: n.Method, Status: "building"}
+			later = t.ID
+			if err := n.try(ctx, tx, t); err != nil {
+				return err
+			}
+			return errLater
+		}
+		if err := lockIn(ctx, tx, t, "share"); err != nil {
+			return err
+		}
+		err = execute(ctx, tx, n.statement("", pg.Quote(t.Schema, t.Name)))
+		if pg.Violates(err, nameOnce) {
+			return explainIndex("42P07").Because(err)
+		}
+		if err != nil {
+			return refused(err, explainIndex)
+		}
+		made, err = indexByName(ctx, tx, t.ID, n.Name)
+		return err
+	})
+	if errors.Is(err, errLater) {
+		err = nil
+	}
+	return made, later, err
+}
+
+// errLater undoes what was only tried.
+var errLater = errors.New("built later")
+
+// named returns what the index is made of with all that the client may leave out.
+func (n NewIndex) named(t Table) NewIndex {
+	if n.Name == "" {
+		n.Name = t.Name + "_" + strings.Join(n.Columns, "_")
+		n.Name = n.Name[:min(len(n.Name), 59)] + "_idx"
+	}
+	if n.Method == "" {
+		n.Method = "btree"
+	}
+	return n
+}
+
+// statement returns the SQL text that makes the index. Its columns are a table's, its method of the interface's
+// closed list.
+func (n NewIndex) statement(way, table string) string {
+	kind := "create index "
+	if n.Unique {
+		kind = "create unique index "
+	}
+	return kind + way + pg.Quote(n.Name) + " on " + table + " using " + n.Method + " (" + quoted(n.Columns) + ")"
+}
+
+func isLarge(ctx context.Context, tx pgx.Tx, t Table) (bool, error) {
+	return pg.Value[bool](ctx, tx, `
+		select c.relkind = 'r' and (c.reltuples > @rows or pg_catalog.pg_relation_size(c.oid) > @bytes)
+		from pg_catalog.pg_class c where c.oid = @table`,
+		pgx.StrictNamedArgs{"table": t.ID, "rows": float32(manyRows), "bytes": int64(manyBytes)})
+}
+
+// try makes the index on a table without rows, to know now what could only be told later.
+func (n NewIndex) try(ctx context.Context, tx pgx.Tx, t Table) error {
+	if err := CheckIndexName(ctx, tx, t.ID, n.Name); err != nil {
+		return err
+	}
+	if err := execute(ctx, tx, "create temporary table socle_trial (like "+pg.Quote(t.Schema, t.Name)+") on commit drop"); err != nil {
+		return refused(err, nil)
+	}
+	return refused(execute(ctx, tx, n.statement("", "pg_temp.socle_trial")), explainIndex)
+}
+
+// CheckIndexName fails with Conflict on name if the schema of a table has a relation of that name.
+func CheckIndexName(ctx context.Context, q pg.Querier, table uint32, name string) error {
+	taken, err := pg.Value[bool](ctx, q, `
+		select exists (select from pg_catalog.pg_class c join pg_catalog.pg_class t on t.relnamespace = c.relnamespace
+			where t.oid = @table and c.relname = @name)`, pgx.StrictNamedArgs{"table": table, "name": name})
+	if err == nil && taken {
+		return explainIndex("42P07")
+	}
+	return err
+}
+
+// explainIndex says what the server has against an index.
+func explainIndex(state string) *fault.Error {
+	on := func(field, code, message string) *fault.Error {
+		return fault.OnField(fault.Unprocessable, field, code, "%s", message)
+	}
+	switch state {
+	case "42P07", "42710": // duplicate_table, duplicate_object
+		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another index or table of the schema")
+	case "23505": // unique_violation
+		return on("unique", "not_unique", "can't be, for the table has rows with the same values")
+	case "0A000": // feature_not_supported
+		return on("method", "not_supported", "can't be unique, or of several columns, by this method")
+	case "42704": // undefined_object: no operator class
+		return on("method", "not_supported", "does not know how to index a column of this type")
+	case "54000", "54011": // program_limit_exceeded, too_many_columns
+		return on("columns", "too_many", "are too many, or have values too long for an index")
+	case "42703": // undefined_column: gone by now
+		return on("columns", "not_found", "are not columns of the table")
+	}
+	return nil
+}
+
+// BuildIndex makes an index on a table while others write, however long that takes. What an earlier try has left
+// half made it drops first, and what it leaves itself when it fails. An index that is there is fine. It fails
+// with NotFound if there is no such table, and as [CreateIndex] does.
+func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewIndex) error {
+	conn, err := pg.Acquire(ctx, owner)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	// For the session, which is cleaned afterwards: such a statement takes no transaction around it.
+	if _, err := pg.Exec(ctx, conn, strings.NewReplacer("true", "false", "'5s'", "'15min'").Replace(settle)); err != nil {
+		return err
+	}
+	t, err := tableByID(ctx, conn, table)
+	if err != nil {
+		return err
+	}
+	if done, err := dropHalf(ctx, conn, t, n.Name); done || err != nil {
+		return err
+	}
+	failed := run(ctx, conn, n.statement("concurrently ", pg.Quote(t.Schema, t.Name)))
+	if failed == nil {
+		return nil
+	}
+	if _, err := dropHalf(context.WithoutCancel(ctx), conn, t, n.Name); err != nil && !conn.Conn().IsClosed() {
+		return pg.Fault(err)
+	}
+	return pg.Fault(refused(failed, explainIndex))
+}
+
+// dropHalf drops an index of the table that is half made, and reports whether there is a whole one.
+func dropHalf(ctx context.Context, conn *pgxpool.Conn, t Table, name string) (whole bool, err error) {
+	x, err := indexByName(ctx, conn, t.ID, name)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case x.Status == "ready":
+		return true, nil
+	}
+	return false, run(ctx, conn, "drop index concurrently "+pg.Quote(t.Schema, name))
+}
+
+// run is execute without a transaction.
+func run(ctx context.Context, conn *pgxpool.Conn, sql string) error {
+	_, err := conn.Conn().PgConn().ExecParams(ctx, sql, nil, nil, nil, nil).Close()
+	return err
+}
+
+// DeleteIndex drops an index. It fails as [GetTable] does, with NotFound if the table has no such index, with
+// Conflict, code in_use, if it belongs to a constraint or others depend on it, and with Conflict, code busy, if
+// others hold the table.
+func DeleteIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Index, error) {
+	var deleted Index
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		var err error
+		if deleted, err = indexByName(ctx, tx, t.ID, name); err != nil {
+			return err
+		}
+		if deleted.Constraint {
+			return fault.New(fault.Conflict, "it belongs to a constraint: delete that").WithCode("in_use")
+		}
+		id, err := pg.Value[uint32](ctx, tx, `
+			select i.indexrelid from pg_catalog.pg_index i join pg_catalog.pg_class x on x.oid = i.indexrelid
+			where i.indrelid = @table and x.relname = @name`, pgx.StrictNamedArgs{"table": t.ID, "name": name})
+		if err != nil {
+			return err
+		}
+		_, err = drop(ctx, tx, "drop index "+pg.Quote(t.Schema, name), object{"pg_class", id, 0}, false)
+		return err
+	})
+	return deleted, err
+}

@@ -1,0 +1,113 @@
+package schema
+
+import (
+	"context"
+
+	"socle/internal/pg"
+)
+
+// Finding is something in a project's database that its people should look at.
+type Finding struct {
+	Code     string `json:"code" example:"rls_disabled"`
+	Severity string `json:"severity" enum:"error,warning,info" doc:"An error opens data that was probably meant to be closed."`
+	Object   string `json:"object" doc:"What it is about, as the database prints its name." example:"public.orders"`
+	Sentence string `json:"sentence" doc:"For a person."`
+}
+
+// sentences say of each code what is wrong, and what to do.
+var sentences = map[string]string{
+	"rls_disabled":              "Row level security is off, and anon or authenticated may use the table: they reach all of its rows. Switch it on and add policies.",
+	"rls_disabled_closed":       "Row level security is off. Nobody but the owner and service_role may use the table yet; a grant would open all of its rows.",
+	"policies_without_rls":      "The table has policies, but row level security is off, so none of them counts. Switch it on.",
+	"rls_without_policy":        "The table is granted to anon or authenticated, but has no policy, so they see no rows. Add one, or take the grant back.",
+	"policy_writes_for_all":     "The policy lets everyone write any row, without a token. Give it a condition, or the role authenticated.",
+	"policy_reads_for_all":      "The policy shows every row to everyone, without a token. Give it a condition unless that is meant.",
+	"security_definer_view":     "The view shows rows with the rights of its owner, past policies, and anon or authenticated may read it. Make it security_invoker.",
+	"security_definer_function": "The function runs with the rights of its owner, past policies, and anon or authenticated may execute it. Make it security invoker, or revoke execute.",
+	"function_search_path":      "The function runs with the rights of its owner and has no fixed search_path: a caller decides what its names mean. Set one.",
+	"materialized_view_exposed": "The materialized view keeps rows that no policy guards, and anon or authenticated may read it. Revoke select.",
+	"foreign_key_without_index": "The foreign key's columns have no index: deleting or changing a row that they refer to reads the whole table. Create one.",
+	"table_without_primary_key": "The table has no primary key: nothing tells its rows apart. Add one.",
+	"invalid_index":             "The index was not built to its end: it slows writing and serves no query. Delete it and create it again.",
+	"constraint_not_valid":      "The constraint holds for new rows only. Validate it.",
+}
+
+// Lint looks a project's database over and returns what it found, the worst first. It reads the catalogue alone.
+func Lint(ctx context.Context, q pg.Querier) ([]Finding, error) {
+	found, err := pg.All[Finding](ctx, q, selectFindings)
+	for i, f := range found {
+		found[i].Sentence = sentences[f.Code]
+	}
+	return found, err
+}
+
+// selectFindings finds all in one statement. "exposed" is what the roles of strangers and users may use, whether
+// it was granted to them or to all.
+const selectFindings = `
+	with relations as (
+		select c.oid, c.relkind, c.relrowsecurity, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) as object,
+			exists (select from pg_catalog.aclexplode(c.relacl) a left join pg_catalog.pg_roles r on r.oid = a.grantee
+				where (a.grantee = 0 or r.rolname in ('anon', 'authenticated')) and (c.relkind in ('r', 'p') or a.privilege_type = 'SELECT')) as exposed,
+			exists (select from pg_catalog.pg_policy p where p.polrelid = c.oid) as guarded,
+			exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisprimary) as keyed,
+			coalesce((select o.option_value::bool from pg_catalog.pg_options_to_table(c.reloptions) o
+				where o.option_name = 'security_invoker'), false) as invoker
+		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+		where c.relkind in ('r', 'p', 'v', 'm') and c.relpersistence <> 't' and ` + userSchema + `
+	), policies as (
+		select pg_catalog.quote_ident(p.polname) || ' on ' || r.object as object, p.polcmd in ('a', 'w', 'd', '*')
+				and (p.polcmd in ('d', '*', 'w') and pg_catalog.pg_get_expr(p.polqual, p.polrelid) = 'true' and coalesce(pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid), 'true') = 'true'
+					or p.polcmd = 'a' and pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) = 'true') as writes,
+			p.polcmd in ('r', '*') and pg_catalog.pg_get_expr(p.polqual, p.polrelid) = 'true' as reads
+		from pg_catalog.pg_policy p join relations r on r.oid = p.polrelid
+		where p.polpermissive and exists (select from pg_catalog.unnest(p.polroles) x(role) left join pg_catalog.pg_roles o on o.oid = x.role
+			where x.role = 0 or o.rolname = 'anon')
+	), functions as (
+		select p.proconfig, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(p.proname) || '(' ||
+				pg_catalog.pg_get_function_identity_arguments(p.oid) || ')' as object,
+			exists (select from pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) a
+				left join pg_catalog.pg_roles r on r.oid = a.grantee where a.grantee = 0 or r.rolname in ('anon', 'authenticated')) as exposed
+		from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+		where p.prosecdef and ` + userSchema + `
+	), findings(severity, code, object) as (
+		select 'error', 'rls_disabled', object from relations where relkind in ('r', 'p') and not relrowsecurity and exposed
+		union all
+		select 'warning', 'rls_disabled_closed', object from relations where relkind in ('r', 'p') and not relrowsecurity and not exposed
+		union all
+		select 'error', 'policies_without_rls', object from relations where relkind in ('r', 'p') and not relrowsecurity and guarded
+		union all
+		select 'info', 'rls_without_policy', object from relations where relkind in ('r', 'p') and relrowsecurity and exposed and not guarded
+		union all
+		select 'info', 'table_without_primary_key', object from relations where relkind in ('r', 'p') and not keyed
+		union all
+		select 'error', 'policy_writes_for_all', object from policies where writes
+		union all
+		select 'warning', 'policy_reads_for_all', object from policies where reads and not writes
+		union all
+		select 'error', 'security_definer_view', object from relations where relkind = 'v' and exposed and not invoker
+		union all
+		select 'warning', 'materialized_view_exposed', object from relations where relkind = 'm' and exposed
+		union all
+		select 'error', 'security_definer_function', object from functions where exposed
+		union all
+		select 'warning', 'function_search_path', object from functions
+		where not exists (select from pg_catalog.unnest(proconfig) x(setting) where x.setting like 'search_path=%')
+		union all
+		select 'info', 'foreign_key_without_index', pg_catalog.quote_ident(k.conname) || ' on ' || r.object
+		from pg_catalog.pg_constraint k join relations r on r.oid = k.conrelid
+		where k.contype = 'f' and not exists (
+			select from pg_catalog.pg_index i where i.indrelid = k.conrelid and i.indisvalid and i.indpred is null
+				and i.indnkeyatts >= pg_catalog.cardinality(k.conkey)
+				and (i.indkey::int2[])[0:pg_catalog.cardinality(k.conkey) - 1] @> k.conkey)
+		union all
+		select 'info', 'constraint_not_valid', pg_catalog.quote_ident(k.conname) || ' on ' || r.object
+		from pg_catalog.pg_constraint k join relations r on r.oid = k.conrelid where not k.convalidated
+		union all
+		select 'warning', 'invalid_index', pg_catalog.quote_ident(x.relname) || ' on ' || r.object
+		from pg_catalog.pg_index i join relations r on r.oid = i.indrelid join pg_catalog.pg_class x on x.oid = i.indexrelid
+		where not i.indisvalid and not exists (
+			select from pg_catalog.pg_stat_progress_create_index b where b.index_relid = i.indexrelid) -- which is built now
+	)
+	select f.code, f.severity, f.object, '' as sentence from findings f
+	order by pg_catalog.array_position('{error,warning,info}'::text[], f.severity), f.code, f.object
+	limit 1000`

@@ -1,0 +1,238 @@
+package schema
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Policy says which rows of a table a role may see and write, where row level security is on.
+type Policy struct {
+	Name       string   `json:"name"`
+	Command    string   `json:"command" enum:"all,select,insert,update,delete"`
+	Roles      []string `json:"roles" nullable:"false" doc:"public stands for all."`
+	Permissive bool     `json:"permissive" doc:"Of permissive policies one has to let a row through; all others have to."`
+	Using      *string  `json:"using" nullable:"true" doc:"The condition on rows that are there, as the database prints it."`
+	WithCheck  *string  `json:"withCheck" nullable:"true" doc:"The condition on rows that are written; null where using is it too."`
+}
+
+// NewPolicy is what a policy is made of. Confirm says that to open writing to everyone is meant.
+type NewPolicy struct {
+	Name       string
+	Command    string
+	Roles      []string
+	Permissive bool
+	Using      string
+	WithCheck  string
+	Confirm    bool
+}
+
+// PolicyUpdate is what changes of a policy; nil stays as it is.
+type PolicyUpdate struct {
+	Name      *string
+	Roles     []string
+	Using     *string
+	WithCheck *string
+	Confirm   bool
+}
+
+// writes are the commands that change rows.
+var writes = []string{"insert", "update", "delete", "all", "truncate"}
+
+// opens reports whether a role stands for people of whom nobody knows who they are.
+func opens(role string) bool { return role == "anon" || role == "public" }
+
+const selectPolicies = `
+	select p.polname as name, case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update'
+			when 'd' then 'delete' else 'all' end as command,
+		array(select case n.role when 0 then 'public' else coalesce((select r.rolname::text from pg_catalog.pg_roles r where r.oid = n.role), n.role::text) end
+			from pg_catalog.unnest(p.polroles) with ordinality n(role, at) order by n.at) as roles,
+		p.polpermissive as permissive, pg_catalog.pg_get_expr(p.polqual, p.polrelid) as using,
+		pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) as with_check
+	from pg_catalog.pg_policy p
+	where p.polrelid = @table
+	order by p.polname`
+
+// ListPolicies returns the policies of the table that ref leads to, by their names. It fails as [GetTable] does.
+func ListPolicies(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Policy, error) {
+	t, err := GetTable(ctx, q, project, ref)
+	if err != nil {
+		return nil, err
+	}
+	return pg.All[Policy](ctx, q, selectPolicies, pgx.StrictNamedArgs{"table": t.ID})
+}
+
+func policyByName(ctx context.Context, tx pgx.Tx, t Table, name string) (Policy, error) {
+	all, err := pg.All[Policy](ctx, tx, selectPolicies, pgx.StrictNamedArgs{"table": t.ID})
+	if err != nil {
+		return Policy{}, err
+	}
+	i := slices.IndexFunc(all, func(p Policy) bool { return p.Name == name })
+	if i < 0 {
+		return Policy{}, fault.New(fault.NotFound, "there is no such policy")
+	}
+	return all[i], nil
+}
+
+// CreatePolicy gives a policy to the table that ref leads to. It fails as [GetTable] does, with Conflict on name
+// if that is taken, with Conflict, code busy, if others hold the table, and with Unprocessable on the field at
+// fault: on confirm if anon or public could write by it and that is not confirmed.
+func CreatePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewPolicy) (Policy, error) {
+	var made Policy
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
+			return err
+		}
+		if n.Permissive && slices.Contains(writes, n.Command) && slices.ContainsFunc(n.Roles, opens) {
+			if err := confirmed(n.Confirm, "lets everyone write rows of the table"); err != nil {
+				return err
+			}
+		}
+		kind := "restrictive"
+		if n.Permissive {
+			kind = "permissive"
+		}
+		err := named(ctx, tx, t.Schema, func() error {
+			conditions, err := policyConditions(ctx, tx, t, n.Command, &n.Using, &n.WithCheck, true)
+			if err != nil {
+				return err
+			}
+			sql := "create policy " + pg.Quote(n.Name) + " on " + pg.Quote(t.Schema, t.Name) + " as " + kind + " for " + n.Command +
+				" to " + roleList(n.Roles) + conditions
+			return refused(execute(ctx, tx, sql), explainPolicy)
+		})
+		if err != nil {
+			return err
+		}
+		made, err = policyByName(ctx, tx, t, n.Name)
+		return err
+	})
+	return made, err
+}
+
+// roleList returns roles of the interface's closed list as SQL text. public is a word of SQL's.
+func roleList(roles []string) string {
+	all := make([]string, len(roles))
+	for i, role := range roles {
+		if all[i] = role; role != public {
+			all[i] = pg.Quote(role)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// policyConditions returns the conditions of a policy as SQL text. With all, those that its command needs must
+// be given.
+func policyConditions(ctx context.Context, tx pgx.Tx, t Table, command string, using, check *string, all bool) (string, error) {
+	sql := ""
+	for _, part := range []struct {
+		field, word string
+		text        *string
+		not         []string // commands that don't take it
+		need        bool
+	}{
+		{"using", " using ", using, []string{"insert"}, command != "insert"},
+		{"with_check", " with check ", check, []string{"select", "delete"}, command == "insert"},
+	} {
+		given := part.text != nil && (!all || *part.text != "")
+		switch {
+		case given && slices.Contains(part.not, command):
+			return "", fault.OnField(fault.Unprocessable, part.field, "not_applicable", "means nothing for a policy for %s", command)
+		case all && part.need && !given:
+			return "", fault.OnField(fault.Unprocessable, part.field, "required", "must be given for a policy for %s", command)
+		case !given:
+			continue
+		}
+		text, err := condition(ctx, tx, t, part.field, *part.text)
+		if err != nil {
+			return "", err
+		}
+		sql += part.word + text
+	}
+	return sql, nil
+}
+
+func explainPolicy(state string) *fault.Error {
+	if state == "42710" { // duplicate_object
+		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another policy of the table")
+	}
+	if ofUser(state) && state != "42501" {
+		return badExpression("using", state, "")
+	}
+	return nil
+}
+
+// UpdatePolicy changes a policy. It fails as [CreatePolicy] does, and with NotFound if the table has no such
+// policy. What a policy is for, and whether it is permissive, stays: that is another policy.
+func UpdatePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u PolicyUpdate) (Policy, error) {
+	var changed Policy
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		p, err := policyByName(ctx, tx, t, name)
+		if err != nil {
+			return err
+		}
+		roles := p.Roles
+		if u.Roles != nil {
+			roles = u.Roles
+		}
+		if (u.Roles != nil || u.Using != nil || u.WithCheck != nil) && p.Permissive && slices.Contains(writes, p.Command) && slices.ContainsFunc(roles, opens) {
+			if err := confirmed(u.Confirm, "lets everyone write rows of the table"); err != nil {
+				return err
+			}
+		}
+		if err := u.alter(ctx, tx, t, p); err != nil {
+			return err
+		}
+		if u.Name != nil && *u.Name != name {
+			if err := checkName(fault.Unprocessable, "name", *u.Name); err != nil {
+				return err
+			}
+			err := execute(ctx, tx, "alter policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" rename to "+pg.Quote(*u.Name))
+			if err != nil {
+				return refused(err, explainPolicy)
+			}
+			name = *u.Name
+		}
+		changed, err = policyByName(ctx, tx, t, name)
+		return err
+	})
+	return changed, err
+}
+
+// alter changes all but the name.
+func (u PolicyUpdate) alter(ctx context.Context, tx pgx.Tx, t Table, p Policy) error {
+	return named(ctx, tx, t.Schema, func() error {
+		conditions, err := policyConditions(ctx, tx, t, p.Command, u.Using, u.WithCheck, false)
+		if err != nil {
+			return err
+		}
+		if u.Roles != nil {
+			conditions = " to " + roleList(u.Roles) + conditions
+		}
+		if conditions == "" {
+			return nil
+		}
+		return refused(execute(ctx, tx, "alter policy "+pg.Quote(p.Name)+" on "+pg.Quote(t.Schema, t.Name)+conditions), explainPolicy)
+	})
+}
+
+// DeletePolicy drops a policy. It fails as [GetTable] does, with NotFound if the table has no such policy, and
+// with Conflict, code busy, if others hold the table.
+func DeletePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Policy, error) {
+	var deleted Policy
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		var err error
+		if deleted, err = policyByName(ctx, tx, t, name); err != nil {
+			return err
+		}
+		return refused(execute(ctx, tx, "drop policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)), nil)
+	})
+	return deleted, err
+}

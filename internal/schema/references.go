@@ -1,0 +1,84 @@
+package schema
+
+import (
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// reference is a foreign key. Its columns and the table's names are as the catalogue has them, or checked
+// against it; the actions are of the closed list that the interface takes, or "".
+type reference struct {
+	Columns          []string
+	Schema           string
+	Table            string
+	ReferenceColumns []string
+	OnUpdate         string
+	OnDelete         string
+	Full             bool // a row refers with all of its columns or none
+	Deferrable       bool
+	Deferred         bool
+	Validated        bool
+}
+
+// selectReferences selects the foreign keys of a table, but those that a partition has from its parent.
+var selectReferences = `
+	select array(select a.attname::text from pg_catalog.unnest(k.conkey) with ordinality n(number, at)
+			join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number order by n.at) as columns,
+		rn.nspname as schema, r.relname as table,
+		array(select a.attname::text from pg_catalog.unnest(k.confkey) with ordinality n(number, at)
+			join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number order by n.at) as reference_columns,
+		` + keyAction("k.confupdtype") + ` as on_update, ` + keyAction("k.confdeltype") + ` as on_delete,
+		k.confmatchtype = 'f' as full, k.condeferrable as deferrable, k.condeferred as deferred, k.convalidated as validated
+	from pg_catalog.pg_constraint k
+	join pg_catalog.pg_class r on r.oid = k.confrelid
+	join pg_catalog.pg_namespace rn on rn.oid = r.relnamespace
+	where k.conrelid = @table and k.contype = 'f' and k.conparentid = 0
+	order by k.conname`
+
+// clause returns the SQL text that the foreign key is made by, without a name.
+func (r reference) clause() string {
+	sql := "foreign key (" + quoted(r.Columns) + ") references " + pg.Quote(r.Schema, r.Table) + " (" + quoted(r.ReferenceColumns) + ")"
+	if r.Full {
+		sql += " match full"
+	}
+	if r.OnUpdate != "" {
+		sql += " on update " + r.OnUpdate
+	}
+	if r.OnDelete != "" {
+		sql += " on delete " + r.OnDelete
+	}
+	if r.Deferrable {
+		sql += " deferrable"
+	}
+	if r.Deferred {
+		sql += " initially deferred"
+	}
+	if !r.Validated {
+		sql += " not valid"
+	}
+	return sql
+}
+
+// explainReference says what the server has against a foreign key.
+func explainReference(prefix string) func(state string) *fault.Error {
+	on := func(field, code, message string) *fault.Error {
+		return fault.OnField(fault.Unprocessable, prefix+field, code, "%s", message)
+	}
+	return func(state string) *fault.Error {
+		switch state {
+		case "42P01": // undefined_table: gone by now
+			return on("reference_table", "not_found", "is not one of the project's tables")
+		case "42703": // undefined_column: gone by now
+			return on("reference_columns", "not_found", "are not columns of that table")
+		case "42830", "55000": // invalid_foreign_key: not unique; unique only at the end of a transaction
+			return on("reference_columns", "not_unique", "are together neither unique nor the primary key of that table")
+		case "42804", "42883", "42704": // datatype_mismatch, undefined_function (no operator that compares them), undefined_object
+			return on("columns", "invalid_type", "can't be compared with the columns referred to")
+		case "23503": // foreign_key_violation
+			return on("columns", "not_found", "have values that the columns referred to don't have: with not_valid only new rows are looked at")
+		case "42501", "42P16", "42809", "0A000", "42601": // insufficient_privilege, another persistence, another kind of thing
+			return on("reference_table", "not_supported", "is not a table that this one may refer to in this way")
+		}
+		return nil
+	}
+}

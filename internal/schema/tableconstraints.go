@@ -1,0 +1,310 @@
+package schema
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Constraint is a rule that all rows of a table keep. That a column is not null is the column's own.
+type Constraint struct {
+	Name             string   `json:"name"`
+	Type             string   `json:"type" enum:"check,unique,primary,foreign,exclude"`
+	Columns          []string `json:"columns" nullable:"false" doc:"In the constraint's order."`
+	Definition       string   `json:"definition" doc:"As the database prints it."`
+	ReferenceTable   *string  `json:"referenceTable" nullable:"true" doc:"Full name of the table that a foreign key refers to."`
+	ReferenceColumns []string `json:"referenceColumns" nullable:"false"`
+	OnUpdate         *string  `json:"onUpdate" nullable:"true" doc:"What a foreign key does when the row that it refers to changes."`
+	OnDelete         *string  `json:"onDelete" nullable:"true" doc:"And when that row is deleted."`
+	Validated        bool     `json:"validated" doc:"False if it was made for new rows only: older ones may break it."`
+}
+
+// NewConstraint is what a constraint is made of. Without a name the database chooses one.
+type NewConstraint struct {
+	Name             string   `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. The database chooses one if there is none."`
+	Type             string   `json:"type" enum:"check,unique,primary,foreign"`
+	Columns          []string `json:"columns,omitempty" maxItems:"32" doc:"For all but check."`
+	Expression       string   `json:"expression,omitempty" maxLength:"10000" doc:"For check: a condition in SQL on one row. Names without a schema mean the database's own, then the table's schema, then public."`
+	ReferenceTable   string   `json:"reference_table,omitempty" doc:"For foreign: schema.table, or table for public.table."`
+	ReferenceColumns []string `json:"reference_columns,omitempty" maxItems:"32" doc:"As many as columns; together unique or the primary key of that table."`
+	OnUpdate         string   `json:"on_update,omitempty" enum:"no action,restrict,cascade,set null,set default"`
+	OnDelete         string   `json:"on_delete,omitempty" enum:"no action,restrict,cascade,set null,set default"`
+	NotValid         bool     `json:"not_valid,omitempty" doc:"For check and foreign: rows that are there already are not looked at until it is validated."`
+}
+
+// keyAction is the SQL expression of what a foreign key does, from the catalogue's letter for it.
+func keyAction(letter string) string {
+	return `case ` + letter + ` when 'a' then 'no action' when 'r' then 'restrict' when 'c' then 'cascade' when 'n' then 'set null' when 'd' then 'set default' end`
+}
+
+var selectConstraints = `
+	select k.conname as name, case k.contype when 'c' then 'check' when 'u' then 'unique' when 'p' then 'primary'
+			when 'f' then 'foreign' else 'exclude' end as type,
+		array(select a.attname::text from pg_catalog.unnest(k.conkey) with ordinality n(number, at)
+			join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number order by n.at) as columns,
+		coalesce(pg_catalog.pg_get_constraintdef(k.oid), '') as definition, -- null if it is dropped at this moment
+		(select rn.nspname || '.' || r.relname from pg_catalog.pg_class r join pg_catalog.pg_namespace rn on rn.oid = r.relnamespace
+			where r.oid = k.confrelid) as reference_table,
+		array(select a.attname::text from pg_catalog.unnest(k.confkey) with ordinality n(number, at)
+			join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number order by n.at) as reference_columns,
+		` + keyAction("k.confupdtype") + ` as on_update, ` + keyAction("k.confdeltype") + ` as on_delete, k.convalidated as validated
+	from pg_catalog.pg_constraint k
+	where k.conrelid = @table and k.contype in ('c', 'u', 'p', 'f', 'x')
+	order by k.conname`
+
+// ListConstraints returns the constraints of the table that ref leads to, by their names. It fails as [GetTable]
+// does.
+func ListConstraints(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Constraint, error) {
+	t, err := GetTable(ctx, q, project, ref)
+	if err != nil {
+		return nil, err
+	}
+	return constraintsOf(ctx, q, t)
+}
+
+func constraintsOf(ctx context.Context, q pg.Querier, t Table) ([]Constraint, error) {
+	return pg.All[Constraint](ctx, q, selectConstraints, pgx.StrictNamedArgs{"table": t.ID})
+}
+
+func constraintByName(ctx context.Context, q pg.Querier, t Table, name string) (Constraint, error) {
+	all, err := constraintsOf(ctx, q, t)
+	if err != nil {
+		return Constraint{}, err
+	}
+	for _, c := range all {
+		if c.Name == name {
+			return c, nil
+		}
+	}
+	return Constraint{}, fault.New(fault.NotFound, "there is no such constraint")
+}
+
+// CreateConstraint gives a constraint to the table that ref leads to. It fails as [GetTable] does, with Conflict
+// on name or type if the name, or the one primary key, is there, with Conflict, code busy, if others hold the
+// table, and with Unprocessable on the field at fault.
+func CreateConstraint(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewConstraint) (Constraint, error) {
+	var made Constraint
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		var err error
+		made, err = n.add(ctx, tx, t, "")
+		return err
+	})
+	return made, err
+}
+
+// add makes the constraint. prefix is of the names of its fields.
+func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix string) (Constraint, error) {
+	if n.Name != "" {
+		if err := checkName(fault.Unprocessable, prefix+"name", n.Name); err != nil {
+			return Constraint{}, err
+		}
+	}
+	before, err := constraintsOf(ctx, tx, t)
+	if err != nil {
+		return Constraint{}, err
+	}
+	err = named(ctx, tx, t.Schema, func() error {
+		clause, err := n.clause(ctx, tx, t, prefix)
+		if err != nil {
+			return err
+		}
+		if n.Name != "" {
+			clause = "constraint " + pg.Quote(n.Name) + " " + clause
+		}
+		err = alter(ctx, tx, t, "add "+clause)
+		if pg.Violates(err, nameOnce) {
+			return n.explain(prefix)("42P07").Because(err)
+		}
+		return refused(err, n.explain(prefix))
+	})
+	if err != nil {
+		return Constraint{}, err
+	}
+	after, err := constraintsOf(ctx, tx, t)
+	for _, c := range after {
+		if !slices.ContainsFunc(before, func(b Constraint) bool { return b.Name == c.Name }) {
+			return c, err
+		}
+	}
+	return Constraint{}, err
+}
+
+// clause returns the SQL text that the constraint is made by, without its name.
+func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix string) (string, error) {
+	if err := n.checkParts(prefix); err != nil {
+		return "", err
+	}
+	valid := ""
+	if n.NotValid {
+		valid = " not valid"
+	}
+	if n.Type == "check" {
+		text, err := condition(ctx, tx, t, prefix+"expression", n.Expression)
+		return "check " + text + valid, err
+	}
+	if err := checkColumnNames(ctx, tx, t, prefix+"columns", n.Columns); err != nil {
+		return "", err
+	}
+	switch n.Type {
+	case "unique":
+		return "unique (" + quoted(n.Columns) + ")", nil
+	case "primary":
+		return "primary key (" + quoted(n.Columns) + ")", nil
+	}
+	noTable := fault.OnField(fault.Unprocessable, prefix+"reference_table", "not_found", "is not one of the project's tables")
+	schema, table, ok := splitName(n.ReferenceTable)
+	if !ok {
+		return "", noTable
+	}
+	target, err := tableByName(ctx, tx, schema, table)
+	if fault.Is(err, fault.NotFound) {
+		return "", noTable.Because(err)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := checkColumnNames(ctx, tx, target, prefix+"reference_columns", n.ReferenceColumns); err != nil {
+		return "", err
+	}
+	r := reference{Columns: n.Columns, Schema: schema, Table: table, ReferenceColumns: n.ReferenceColumns,
+		OnUpdate: n.OnUpdate, OnDelete: n.OnDelete, Validated: !n.NotValid}
+	return r.clause(), nil
+}
+
+// checkParts checks that the constraint has the parts of its type, and no others.
+func (n NewConstraint) checkParts(prefix string) error {
+	for _, part := range []struct {
+		field string
+		given bool
+		of    []string
+		need  bool
+	}{
+		{"expression", n.Expression != "", []string{"check"}, true},
+		{"columns", len(n.Columns) > 0, []string{"unique", "primary", "foreign"}, true},
+		{"reference_table", n.ReferenceTable != "", []string{"foreign"}, true},
+		{"reference_columns", len(n.ReferenceColumns) > 0, []string{"foreign"}, true},
+		{"on_update", n.OnUpdate != "", []string{"foreign"}, false},
+		{"on_delete", n.OnDelete != "", []string{"foreign"}, false},
+		{"not_valid", n.NotValid, []string{"check", "foreign"}, false},
+	} {
+		switch applies := slices.Contains(part.of, n.Type); {
+		case part.given && !applies:
+			return fault.OnField(fault.Unprocessable, prefix+part.field, "not_applicable", "means nothing for this type of constraint")
+		case !part.given && applies && part.need:
+			return fault.OnField(fault.Unprocessable, prefix+part.field, "required", "must be given for this type of constraint")
+		}
+	}
+	if n.Type == "foreign" && len(n.Columns) != len(n.ReferenceColumns) {
+		return fault.OnField(fault.Unprocessable, prefix+"reference_columns", "mismatch", "must be as many as the columns")
+	}
+	return nil
+}
+
+// checkColumnNames checks that the names are columns of a table, each once.
+func checkColumnNames(ctx context.Context, tx pgx.Tx, t Table, field string, names []string) error {
+	known, err := columnNames(ctx, tx, t.ID)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		at := field + "." + strconv.Itoa(i)
+		if !slices.Contains(known, name) {
+			return fault.OnField(fault.Unprocessable, at, "not_found", "is not a column of the table")
+		}
+		if slices.Contains(names[:i], name) {
+			return fault.OnField(fault.Unprocessable, at, "duplicate", "is named before")
+		}
+	}
+	return nil
+}
+
+// explain says what the server has against the constraint.
+func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
+	return func(state string) *fault.Error {
+		switch state {
+		case "42710", "42P07": // duplicate_object, duplicate_table: of its index
+			return fault.OnField(fault.Conflict, prefix+"name", "already_exists", "is the name of another constraint of the table, or of a table or index of the schema")
+		case "42P16": // invalid_table_definition
+			if n.Type == "primary" {
+				return fault.OnField(fault.Conflict, prefix+"type", "already_exists", "can't be primary, for the table has a primary key")
+			}
+		}
+		switch n.Type {
+		case "foreign":
+			return explainReference(prefix)(state)
+		case "check":
+			if state == "23514" { // check_violation
+				return fault.OnField(fault.Unprocessable, prefix+"expression", "violated", "does not hold for all rows that are there: with not_valid it holds for new ones only")
+			}
+			if ofUser(state) {
+				return badExpression(prefix+"expression", state, "")
+			}
+			return nil
+		}
+		switch state {
+		case "23505": // unique_violation
+			return fault.OnField(fault.Unprocessable, prefix+"columns", "not_unique", "can't be unique, for the table has rows with the same values")
+		case "23502": // not_null_violation
+			return fault.OnField(fault.Unprocessable, prefix+"columns", "null", "can't be the primary key, for the table has rows without a value")
+		case "42704", "0A000", "54000", "54011": // no operator class, part of a partitioned table's key missing, too large
+			return fault.OnField(fault.Unprocessable, prefix+"columns", "not_supported", "can't be unique: their types have no order, or are too large, or the table is partitioned by others")
+		}
+		return nil
+	}
+}
+
+// ValidateConstraint makes a constraint that was made for new rows only hold for all of them. It fails as
+// [GetTable] does, with NotFound if the table has no such constraint, with Conflict, code violated, if there
+// are rows that break it, and with Conflict, code busy, if others hold the table.
+func ValidateConstraint(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Constraint, error) {
+	var valid Constraint
+	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		t, err := GetTable(ctx, tx, project, ref)
+		if err != nil {
+			return err
+		}
+		if err := lockIn(ctx, tx, t, "share update exclusive"); err != nil { // rows may be read and written meanwhile
+			return err
+		}
+		if valid, err = constraintByName(ctx, tx, t, name); err != nil || valid.Validated {
+			return err
+		}
+		err = alter(ctx, tx, t, "validate constraint "+pg.Quote(name))
+		valid.Validated = true
+		return refused(err, func(state string) *fault.Error {
+			if !ofUser(state) {
+				return nil
+			}
+			return fault.New(fault.Conflict, "there are rows that break the constraint").WithCode("violated")
+		})
+	})
+	return valid, err
+}
+
+// DeleteConstraint drops a constraint. It fails as [GetTable] does, with NotFound if the table has no such
+// constraint, with Conflict, code in_use and the member dependents, if others depend on it, and with Conflict,
+// code busy, if others hold the table.
+func DeleteConstraint(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Constraint, error) {
+	var deleted Constraint
+	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+		var err error
+		if deleted, err = constraintByName(ctx, tx, t, name); err != nil {
+			return err
+		}
+		id, err := pg.Value[uint32](ctx, tx, `select oid from pg_catalog.pg_constraint where conrelid = @table and conname = @name`,
+			pgx.StrictNamedArgs{"table": t.ID, "name": name})
+		if err != nil {
+			return err
+		}
+		_, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop constraint "+pg.Quote(name), object{"pg_constraint", id, 0}, false)
+		return err
+	})
+	return deleted, err
+}
