@@ -1,12 +1,15 @@
 // Command rest measures the rows API against the limit: a bare server on the same machine, in the same run, that sends
-// SQL written for the very request, with role and claims set in the same round trip, over as many connections. It prints,
-// for each request and number of clients, the throughput and 99th percentile of both and their ratios.
+// SQL written for the very request, with role and claims set in the same round trip, over as many connections. What the contract obliges
+// any server to is the same for both: the request that a client sends, with its body, and the settings that the database gets of it,
+// headers and cookies among them, as constants. It prints,
+// for each request and number of clients, the throughput, 99th percentile and processor time of both, and their ratios.
 //
 //	go run ./bench/rest [-seconds 3] [-rounds 3]
 package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,28 +131,33 @@ func run(ctx context.Context) error {
 		return err
 	}
 	base := s.URL + "/projects/" + project.String() + "/rest/v1"
-	fmt.Printf("%-32s %8s %12s %12s %7s %10s %10s %7s\n", "request", "clients", "socle req/s", "limit req/s", "ratio", "socle p99", "limit p99", "ratio")
+	postmaster, err := findPostmaster(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-32s %8s %12s %12s %7s %10s %10s %7s %15s %15s %7s\n", "request", "clients", "socle req/s", "limit req/s", "ratio", "socle p99", "limit p99", "ratio",
+		"socle go+pg µs", "limit go+pg µs", "ratio")
 	for i, r := range requests {
 		if !strings.Contains(r.name, *only) {
 			continue
 		}
 		for _, clients := range []int{16, 64} {
 			ours, theirs, err := measurePairs(
-				func(n int) (*http.Request, error) { return r.ours(base, key, n) },
-				func(n int) (*http.Request, error) {
-					return http.NewRequest("GET", fmt.Sprintf("%s/%d/%d", limit, i, n), nil)
-				}, clients)
+				func(n int) (*http.Request, error) { return r.send(base, key, n) },
+				func(n int) (*http.Request, error) { return r.send(fmt.Sprintf("%s/%d/%d", limit, i, n), key, n) }, clients, postmaster)
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%-32s %8d %12.0f %12.0f %7.2f %10s %10s %7.2f\n", r.name, clients, ours.perSecond, theirs.perSecond, ours.perSecond/theirs.perSecond,
-				ours.p99.Round(10*time.Microsecond), theirs.p99.Round(10*time.Microsecond), float64(ours.p99)/float64(theirs.p99))
+			fmt.Printf("%-32s %8d %12.0f %12.0f %7.2f %10s %10s %7.2f %8.1f+%6.1f %8.1f+%6.1f %7.2f\n", r.name, clients,
+				ours.perSecond, theirs.perSecond, ours.perSecond/theirs.perSecond,
+				ours.p99.Round(10*time.Microsecond), theirs.p99.Round(10*time.Microsecond), float64(ours.p99)/float64(theirs.p99),
+				ours.own, ours.postgres, theirs.own, theirs.postgres, (ours.own+ours.postgres)/(theirs.own+theirs.postgres))
 		}
 	}
 	return nil
 }
 
-func (r request) ours(base, key string, n int) (*http.Request, error) {
+func (r request) send(base, key string, n int) (*http.Request, error) {
 	path, body := r.fill(n)
 	q, err := http.NewRequest(r.method, base+path, strings.NewReader(body))
 	if err != nil {
@@ -214,13 +222,15 @@ func startLimit(ctx context.Context, s *server.Server, project uuid.UUID) (strin
 		return "", err
 	}
 	const settings = `select set_config('role', 'anon', true), set_config('request.jwt.claims', '{"role":"anon"}', true), set_config('request.method', $1, true),
-		set_config('request.path', $2, true), set_config('search_path', 'public', true)`
+		set_config('request.path', $2, true), set_config('request.headers', '{"host":"127.0.0.1:54321","user-agent":"Go-http-client/1.1","accept-encoding":"gzip"}', true),
+		set_config('request.cookies', '{}', true), set_config('search_path', 'public', true)`
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{request}/{n}", func(w http.ResponseWriter, q *http.Request) {
+	mux.HandleFunc("/{request}/{n}/{table}", func(w http.ResponseWriter, q *http.Request) {
 		var i, n int
 		fmt.Sscan(q.PathValue("request"), &i)
 		fmt.Sscan(q.PathValue("n"), &n)
 		r := requests[i]
+		_, _ = io.Copy(io.Discard, q.Body)
 		batch := &pgx.Batch{}
 		batch.Queue(settings, r.method, q.URL.Path)
 		batch.Queue(r.sql, r.args(n)...)
@@ -264,17 +274,18 @@ func barePool(ctx context.Context, r *tenant.Registry, project uuid.UUID) (*pgxp
 }
 
 type figures struct {
-	perSecond float64
-	p99       time.Duration
+	perSecond     float64
+	p99           time.Duration
+	own, postgres float64 // microseconds of processor time for a request
 }
 
 // measurePairs measures both in turn, and returns the medians.
-func measurePairs(a, b func(n int) (*http.Request, error), clients int) (ours, theirs figures, err error) {
+func measurePairs(a, b func(n int) (*http.Request, error), clients int, postmaster string) (ours, theirs figures, err error) {
 	var all [2][]figures
 	length := 500 * time.Millisecond // to warm up
 	for round := range *rounds + 1 {
 		for i, next := range []func(n int) (*http.Request, error){a, b} {
-			measured, err := measure(next, clients, length)
+			measured, err := measure(next, clients, length, postmaster)
 			if err != nil {
 				return ours, theirs, err
 			}
@@ -288,19 +299,25 @@ func measurePairs(a, b func(n int) (*http.Request, error), clients int) (ours, t
 }
 
 func median(all []figures) figures {
-	slices.SortFunc(all, func(x, y figures) int { return int(x.perSecond - y.perSecond) })
-	m := all[len(all)/2]
-	slices.SortFunc(all, func(x, y figures) int { return int(x.p99 - y.p99) })
-	m.p99 = all[len(all)/2].p99
-	return m
+	of := func(value func(figures) float64) float64 {
+		slices.SortFunc(all, func(x, y figures) int { return cmp.Compare(value(x), value(y)) })
+		return value(all[len(all)/2])
+	}
+	return figures{
+		perSecond: of(func(f figures) float64 { return f.perSecond }),
+		p99:       time.Duration(of(func(f figures) float64 { return float64(f.p99) })),
+		own:       of(func(f figures) float64 { return f.own }),
+		postgres:  of(func(f figures) float64 { return f.postgres }),
+	}
 }
 
 // measure sends requests from so many clients for a time.
-func measure(next func(n int) (*http.Request, error), clients int, length time.Duration) (figures, error) {
+func measure(next func(n int) (*http.Request, error), clients int, length time.Duration, postmaster string) (figures, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
 	times, errs := make([][]time.Duration, clients), make([]error, clients)
 	var wg sync.WaitGroup
+	own, postgres := cpu(postmaster)
 	begun := time.Now()
 	for c := range clients {
 		wg.Go(func() {
@@ -314,9 +331,12 @@ func measure(next func(n int) (*http.Request, error), clients int, length time.D
 	}
 	wg.Wait()
 	took := time.Since(begun)
+	ownAfter, postgresAfter := cpu(postmaster)
 	all := slices.Concat(times...)
 	slices.Sort(all)
-	return figures{perSecond: float64(len(all)) / took.Seconds(), p99: all[len(all)*99/100]}, errors.Join(errs...)
+	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(len(all)) }
+	return figures{perSecond: float64(len(all)) / took.Seconds(), p99: all[len(all)*99/100], own: each(ownAfter - own), postgres: each(postgresAfter - postgres)},
+		errors.Join(errs...)
 }
 
 // send sends a request and reads the answer into the buffer.

@@ -19,8 +19,12 @@ func client(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
 		return netip.Addr{}, false
 	}
 	addr := peer.Addr().Unmap()
-	direct := !slices.ContainsFunc(between, func(h string) bool { return len(r.Header.Values(h)) > 0 })
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	direct := !slices.ContainsFunc(between, func(h string) bool { return len(r.Header[h]) > 0 })
+	forwarded := r.Header["X-Forwarded-For"]
+	if len(forwarded) == 0 {
+		return addr.WithZone(""), direct
+	}
+	hops := strings.Split(strings.Join(forwarded, ","), ",")
 	for _, hop := range slices.Backward(hops) {
 		if !slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(addr) }) {
 			break

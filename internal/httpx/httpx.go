@@ -5,8 +5,10 @@ package httpx
 
 import (
 	"context"
+	"encoding/binary"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -62,12 +64,14 @@ type Answered struct {
 func Wrap(next http.Handler, c Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		known := &Request{ID: newID()}
+		rec := &recorder{ResponseWriter: w}
+		known := &rec.known
+		known.ID = newID()
 		known.Client, known.Direct = client(r, c.TrustedProxies)
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, known))
-		rec := &recorder{ResponseWriter: w}
-		rec.Header().Set("X-Request-Id", known.ID)
-		rec.Header().Set("X-Content-Type-Options", "nosniff")
+		h := w.Header()
+		h["X-Request-Id"] = []string{known.ID}
+		h["X-Content-Type-Options"] = nosniff
 		if len(r.TransferEncoding) > 0 {
 			// net/http hides a Content-Length that came beside the chunks. Where a proxy may have gone by that, what
 			// follows on the connection can't be trusted to be a request (RFC 9112, section 6.1).
@@ -92,11 +96,12 @@ func Wrap(next http.Handler, c Config) http.Handler {
 	})
 }
 
+// newID returns a UUID of version 7. It tells requests apart and guards nothing, so the runtime's random numbers do, which take no
+// system call.
 func newID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return "unknown" // no randomness: the request fails soon enough, and says so
-	}
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:], uint64(time.Now().UnixMilli())<<16|rand.Uint64()&0xfff|0x7000)
+	binary.BigEndian.PutUint64(id[8:], rand.Uint64()>>2|1<<63)
 	return id.String()
 }
 
@@ -111,6 +116,15 @@ func (c Config) answered(r *http.Request, known *Request, rec *recorder, start t
 
 func logRequest(log *slog.Logger, r *http.Request, known *Request, rec *recorder, took time.Duration) {
 	level := slog.LevelInfo
+	switch {
+	case rec.status >= 500:
+		level = slog.LevelError
+	case known.Probe:
+		level = slog.LevelDebug
+	}
+	if !log.Enabled(r.Context(), level) {
+		return
+	}
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("route", known.Route), slog.Int("status", rec.status),
 		slog.Duration("duration", took), slog.Int64("bytes", rec.bytes),
@@ -125,18 +139,15 @@ func logRequest(log *slog.Logger, r *http.Request, known *Request, rec *recorder
 	if known.Err != nil {
 		attrs = append(attrs, slog.String("error", known.Err.Error()))
 	}
-	switch {
-	case rec.status >= 500:
-		level = slog.LevelError
-	case known.Probe:
-		level = slog.LevelDebug
-	}
 	log.LogAttrs(r.Context(), level, "request", attrs...)
 }
+
+var nosniff = []string{"nosniff"} // shared by all answers: nobody changes a header's values in place
 
 // recorder notes what is answered.
 type recorder struct {
 	http.ResponseWriter
+	known  Request
 	status int
 	bytes  int64
 }

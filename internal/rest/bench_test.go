@@ -3,6 +3,7 @@ package rest
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -63,4 +64,19 @@ func limit(b *testing.B, pool *pgxpool.Pool) {
 	if err := p.Close(); err != nil {
 		b.Fatal(err)
 	}
+}
+
+func BenchmarkInsert(b *testing.B) {
+	a := newAPI(b, "create table events (id bigint generated always as identity primary key, note text not null); grant all on events to authenticated")
+	b.ReportAllocs()
+	b.RunParallel(func(p *testing.PB) {
+		w := &nowhere{http.Header{}}
+		for p.Next() {
+			r := httptest.NewRequest("POST", "/events", strings.NewReader(`{"note":"event"}`))
+			r.Header.Set("Authorization", "Bearer authenticated:ann")
+			r.Header.Set("Prefer", "return=minimal")
+			clear(w.h)
+			a.server.ServeHTTP(w, r)
+		}
+	})
 }

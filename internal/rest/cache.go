@@ -79,6 +79,14 @@ func (c *Cache) ListenOn(channel string) {
 
 // Get returns the catalogue, and waits only for the very first one.
 func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
+	if known := c.Known(); known != nil {
+		return known, nil
+	}
+	return c.wait(ctx, c.start(false))
+}
+
+// Known returns the catalogue, nil if it was not read yet.
+func (c *Cache) Known() *catalog.Catalog {
 	now := time.Now()
 	if unix := now.Unix(); c.used.Load() != unix {
 		c.used.Store(unix)
@@ -88,9 +96,9 @@ func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
 		if !c.heard.Load() && now.Sub(l.at) > unheardMost {
 			c.start(false)
 		}
-		return l.Catalog, nil
+		return l.Catalog
 	}
-	return c.wait(ctx, c.start(false))
+	return nil
 }
 
 // Newer returns a catalogue that is newer than old, for a request that did not find what it wants in old: if one is there or is being
@@ -234,7 +242,9 @@ func (c *Cache) unused() bool {
 
 // listenOnce listens until nobody uses the cache any more, which is no error.
 func (c *Cache) listenOnce() error {
-	pooled, err := acquire(c.ctx, c.pool())
+	wait, cancel := context.WithTimeout(c.ctx, acquireTimeout)
+	defer cancel()
+	pooled, err := c.pool().Acquire(wait)
 	if err != nil {
 		return err
 	}

@@ -255,8 +255,8 @@ func TestNoDatabase(t *testing.T) {
 	defer conn.Release()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errNoConnection)
 	defer cancel()
-	_, err = acquire(ctx, pool)
-	if !errors.Is(err, context.DeadlineExceeded) {
+	client := guest{gone: true}
+	if _, err = acquire(ctx, pool, &client); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("acquire: %v", err)
 	}
 	config := pool.Config()

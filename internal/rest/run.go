@@ -42,12 +42,21 @@ func (c *call) run(ctx context.Context) error {
 		if again || !missing(err) {
 			return err
 		}
-		newer := c.server.Catalog.Newer(ctx, c.catalog)
-		if newer == nil {
+		if !c.renew(ctx) {
 			return err
 		}
+	}
+}
+
+// renew takes a newer catalogue, if there is one.
+func (c *call) renew(ctx context.Context) bool {
+	ctx, cancel := context.WithDeadline(ctx, c.until)
+	defer cancel()
+	newer := c.server.Catalog.Newer(ctx, c.catalog)
+	if newer != nil {
 		c.catalog = newer
 	}
+	return newer != nil
 }
 
 // missing reports whether err may come from a catalogue that is out of date.
@@ -104,7 +113,7 @@ func (c *call) planRead(r *plan.Request) (*planned, error) {
 	if c.refused != nil {
 		return nil, c.refused
 	}
-	p, err := plan.Read(c.catalog, r)
+	p, err := c.server.plans.Plan('r', plan.Read, c.catalog, r)
 	if err != nil {
 		return nil, err
 	}
@@ -133,14 +142,14 @@ func (c *call) planWrite(r *plan.Request) (*planned, error) {
 		case "ignore-duplicates":
 			r.Resolve = plan.IgnoreDuplicates
 		}
-		out.Plan, err = plan.Insert(c.catalog, r)
+		out.Plan, err = c.server.plans.Plan('i', plan.Insert, c.catalog, r)
 	case http.MethodPut:
 		out.check = checkPut
-		out.Plan, err = plan.Put(c.catalog, r)
+		out.Plan, err = c.server.plans.Plan('p', plan.Put, c.catalog, r)
 	case http.MethodPatch:
-		out.Plan, err = plan.Update(c.catalog, r)
+		out.Plan, err = c.server.plans.Plan('u', plan.Update, c.catalog, r)
 	case http.MethodDelete:
-		out.Plan, err = plan.Delete(c.catalog, r)
+		out.Plan, err = c.server.plans.Plan('d', plan.Delete, c.catalog, r)
 	}
 	if err != nil {
 		return nil, err
@@ -261,20 +270,20 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 	s := c.server
 	e := execution{
 		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
-		sql: p.SQL, args: p.Args, check: p.check, most: s.MaxAnswer, rollback: s.Rollback, called: p.function != nil,
+		sql: p.SQL, args: p.Args, check: p.check, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil, unlocks: p.Unlocks,
 	}
 	if s.TxOverride && c.prefer.Tx != "" {
 		e.rollback = c.prefer.Tx == "rollback"
 	}
 	if c.media.explain != "" {
-		e.sql, e.explain, e.check = c.media.explain+p.SQL, true, nil
+		e.sql, e.explain, e.check, e.unlocks = c.media.explain+p.SQL, true, nil, false
 	} else if p.count == plan.Planned || p.count == plan.Estimated {
 		e.count, e.countArgs = p.CountSQL, p.CountArgs
 	}
 	var room [16]setting
-	e.settings = append(room[:0], setting{"search_path", s.paths[c.schema]})
-	if e.settings[0].value == nil { // of the function that answers for the root
-		e.settings[0].value = []byte(pg.Quote(c.schema))
+	e.settings = room[:0]
+	if path := s.path(c.schema); string(path) != c.role.SearchPath {
+		e.settings = append(e.settings, setting{"search_path", path})
 	}
 	e.settings = appendSettings(e.settings, c.role.Settings)
 	e.isolation = c.role.Settings[isolationSetting]
@@ -310,6 +319,14 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 	e.settings = append(e.settings, s.app...)
 	e.isolation = isolation(e.isolation)
 	return execute(ctx, &e)
+}
+
+// path returns the search path of requests for a schema.
+func (s *Server) path(schema string) []byte {
+	if path := s.paths[schema]; path != nil {
+		return path
+	}
+	return []byte(pg.Quote(schema)) // of the function that answers for the root
 }
 
 // isolationSetting takes effect when a transaction begins, so it is no setting within one.

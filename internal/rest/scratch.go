@@ -17,6 +17,7 @@ type scratch struct {
 	args    [][]byte
 	text    []byte // of the arguments
 	names   []byte // of the settings
+	out     []byte // messages
 	awaited []awaited
 }
 
@@ -29,7 +30,7 @@ func (s *scratch) release() {
 	clear(s.args)
 	clear(s.awaited)
 	s.values, s.args, s.awaited = s.values[:0], s.args[:0], s.awaited[:0]
-	if cap(s.text) <= keptMost {
+	if cap(s.text) <= keptMost && cap(s.out) <= keptMost {
 		s.text = s.text[:0]
 		scratches.Put(s)
 	}

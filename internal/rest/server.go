@@ -12,6 +12,7 @@ import (
 
 	"socle/internal/pg"
 	"socle/internal/rest/catalog"
+	"socle/internal/rest/plan"
 	"socle/internal/rest/query"
 )
 
@@ -49,9 +50,12 @@ type Config struct {
 
 // Role is what the requests of a role use.
 type Role struct {
-	Pool     *pgxpool.Pool
-	Settings map[string]string // for each transaction, such as statement_timeout
-	Stranger bool              // as the anonymous one: what it may not do is 401, since a token may help
+	Pool *pgxpool.Pool
+	// SearchPath is what the pool's connections were told to start with, so that a request of that search path need not set it. "": nothing
+	// is known of it.
+	SearchPath string
+	Settings   map[string]string // for each transaction, such as statement_timeout
+	Stranger   bool              // as the anonymous one: what it may not do is 401, since a token may help
 }
 
 // Server serves one database. It is safe for concurrent use.
@@ -61,6 +65,7 @@ type Server struct {
 	before       string
 	app          []setting
 	descriptions descriptions
+	plans        plan.Plans
 }
 
 // New returns a server.
@@ -115,6 +120,7 @@ type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	path   string
+	until  time.Time // the database is to be done with it
 
 	caller  Caller
 	role    Role
@@ -143,10 +149,14 @@ func (c *call) serve() error {
 		return fail(http.StatusUnauthorized, "22023", `role "`+c.caller.Role+`" does not exist`)
 	}
 	c.role = role
-	ctx, cancel := context.WithTimeout(r.Context(), s.Timeout)
-	defer cancel()
-	if c.catalog, err = s.Catalog.Get(ctx); err != nil {
-		return noCatalog(ctx, err)
+	c.until = time.Now().Add(s.Timeout)
+	ctx := r.Context()
+	if c.catalog = s.Catalog.Known(); c.catalog == nil {
+		ctx, cancel := context.WithDeadline(ctx, c.until)
+		defer cancel()
+		if c.catalog, err = s.Catalog.Get(ctx); err != nil {
+			return noCatalog(ctx, err)
+		}
 	}
 	if c.route, err = routeOf(c.path); err != nil {
 		return err

@@ -3,8 +3,6 @@ package rest
 import (
 	"strconv"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"socle/internal/rest/catalog"
 )
 
@@ -26,41 +24,30 @@ type statementKey struct{ role, sql string }
 type statement struct {
 	key            statementKey
 	name           string
-	description    *pgconn.StatementDescription // nil until PostgreSQL has confirmed it
+	ready          bool // PostgreSQL has confirmed it
 	previous, next *statement
 }
 
-// customData is the key of a connection's statements among what it carries along.
-const customData = "socle/internal/rest"
-
-// statementsOf returns the statements of a connection, as far as they are good for a catalogue. Those of another
-// are closed by messages at the head of the pipeline.
-func statementsOf(conn *pgconn.PgConn, c *catalog.Catalog, p *pgconn.Pipeline) (*statements, int) {
-	s, ok := conn.CustomData()[customData].(*statements)
-	if !ok {
-		s = &statements{}
-		conn.CustomData()[customData] = s
+// statements returns the statements of the connection, as far as they are good for the catalogue. Those of another
+// are closed before anything else.
+func (x *exchange) statements() (*statements, error) {
+	s := &x.session.statements
+	if s.catalog == x.catalog && s.named != nil {
+		return s, nil
 	}
-	if ok && s.catalog == c {
-		return s, 0
-	}
-	closed := 0
 	for st := s.ring.next; st != nil && st != &s.ring; st = st.next {
-		p.SendDeallocate(st.name)
-		closed++
+		if err := x.close(st); err != nil {
+			return nil, err
+		}
 	}
-	s.catalog = c
+	s.catalog = x.catalog
 	s.named = make(map[statementKey]*statement)
 	s.ring.next, s.ring.previous = &s.ring, &s.ring
-	return s, closed
+	return s, nil
 }
 
 // forget makes the next request prepare its statements anew.
-func forget(conn *pgconn.PgConn) {
-	if s, ok := conn.CustomData()[customData].(*statements); ok {
-		s.catalog = nil
-	}
-}
+func (s *statements) forget() { s.catalog = nil }
 
 // get returns a statement, made if need be, and the one that has to go for it, or nil.
 func (s *statements) get(role, sql string) (st, gone *statement) {

@@ -38,7 +38,13 @@ type rows struct {
 
 	mu       sync.Mutex
 	projects map[uuid.UUID]*projectRows
-	known    map[string]verdict
+	known    map[subject]verdict
+}
+
+// subject is what the platform is asked about: a project, or a key of one by its hash.
+type subject struct {
+	project uuid.UUID
+	key     [32]byte // zero for the project itself
 }
 
 // projectRows serves the rows of a project.
@@ -55,7 +61,7 @@ type verdict struct {
 }
 
 func newRows(store *platform.Store, registry *tenant.Registry, url string, log *slog.Logger) *rows {
-	return &rows{store: store, registry: registry, url: url, log: log, projects: map[uuid.UUID]*projectRows{}, known: map[string]verdict{},
+	return &rows{store: store, registry: registry, url: url, log: log, projects: map[uuid.UUID]*projectRows{}, known: map[subject]verdict{},
 		nowhere: rest.New(rest.Config{APIKeys: true, Verify: func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, badKey }})}
 }
 
@@ -87,7 +93,7 @@ func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path strin
 		s.nowhere.Serve(w, r, path)
 		return
 	}
-	there, err := s.ask("project "+project, func() (verdict, error) {
+	there, err := s.ask(subject{project: id}, func() (verdict, error) {
 		status, err := s.store.ProjectStatus(r.Context(), id)
 		return verdict{word: status}, err
 	})
@@ -149,9 +155,9 @@ func (s *rows) of(id uuid.UUID) *projectRows {
 		Role: func(role string) (rest.Role, bool) {
 			switch role {
 			case "anon", "authenticated":
-				return rest.Role{Pool: project.Request(), Stranger: role == "anon"}, true
+				return rest.Role{Pool: project.Request(), SearchPath: tenant.RequestPath, Stranger: role == "anon"}, true
 			case "service_role":
-				return rest.Role{Pool: project.Service()}, true
+				return rest.Role{Pool: project.Service(), SearchPath: tenant.RequestPath}, true
 			}
 			return rest.Role{}, false
 		},
@@ -179,7 +185,7 @@ func (s *rows) verifier(id uuid.UUID) func(context.Context, string) (rest.Caller
 
 // verifyKey returns what a key opens.
 func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (rest.Caller, error) {
-	shown, err := s.ask("key "+project.String()+string(token.Hash(key)), func() (verdict, error) {
+	shown, err := s.ask(subject{project, [32]byte(token.Hash(key))}, func() (verdict, error) {
 		known, err := s.store.KnowProjectKey(ctx, project, key)
 		return verdict{word: known.Kind, key: known.UUID}, err
 	})
@@ -197,7 +203,7 @@ func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (re
 }
 
 // ask returns what the platform says of something, nothing if it knows nothing of it, and believes it for a while.
-func (s *rows) ask(what string, look func() (verdict, error)) (verdict, error) {
+func (s *rows) ask(what subject, look func() (verdict, error)) (verdict, error) {
 	now := time.Now()
 	s.mu.Lock()
 	v, ok := s.known[what]

@@ -98,6 +98,9 @@ func (r *Registry) DumpURL(project uuid.UUID) (address, password string) {
 	return "postgresql:///?" + strings.ReplaceAll(q.Encode(), "+", "%20"), c.Password // libpq takes a plus for a plus
 }
 
+// RequestPath is the search path that connections of the request and service logins start with, and come back to.
+const RequestPath = `"public"`
+
 func (r *Registry) newPool(project uuid.UUID, l login) *pgxpool.Pool {
 	c := r.base.Copy()
 	c.ConnConfig = r.config(project, l)
@@ -110,6 +113,7 @@ func (r *Registry) newPool(project uuid.UUID, l login) *pgxpool.Pool {
 	if l == request || l == service {
 		c.MaxConns = rowsPoolSize
 		c.AfterRelease = nil // package rest cleans the session in the round trip of the request itself
+		c.ConnConfig.RuntimeParams["search_path"] = RequestPath
 	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), c) // opens nothing yet, so it fails only on a bad config
 	if err != nil {

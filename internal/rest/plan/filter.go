@@ -168,13 +168,6 @@ func (n *node) tested(c *query.Comparison) *node {
 // operand writes the value that a field is compared with. Its type is the field's: the server infers it, so that
 // indexes are used and a value that isn't one of the type is refused.
 func (b *builder) operand(n *node, c *query.Comparison) {
-	value := c.Value
-	if c.Quantifier != "" && c.List != nil {
-		value = array(c.List)
-	}
-	if c.Operator == "like" || c.Operator == "ilike" {
-		value = strings.ReplaceAll(value, "*", "%")
-	}
 	from, mapped := n.fromText(&c.Field)
 	switch c.Operator {
 	case "eq", "neq", "gt", "gte", "lt", "lte", "isdistinct":
@@ -185,19 +178,37 @@ func (b *builder) operand(n *node, c *query.Comparison) {
 	case c.Quantifier != "":
 		b.text(c.Quantifier + "(")
 		if mapped {
-			b.mappedArray(from, value)
+			b.mappedArray(from, c)
 		} else {
-			b.arg(value)
+			b.argOf(c)
 		}
 		b.text(")")
 	case mapped:
 		b.name(from)
 		b.text("(")
-		b.arg(value)
+		b.argOf(c)
 		b.text(")")
 	default:
-		b.arg(value)
+		b.argOf(c)
 	}
+}
+
+// argOf writes the place of the argument that a comparison's value is.
+func (b *builder) argOf(c *query.Comparison) {
+	b.arg(valueOf(c))
+	b.origins[len(b.origins)-1] = c
+}
+
+// valueOf is a comparison's value as PostgreSQL takes it.
+func valueOf(c *query.Comparison) string {
+	value := c.Value
+	if c.Operator == "in" || c.Quantifier != "" && c.List != nil {
+		value = array(c.List)
+	}
+	if c.Operator == "like" || c.Operator == "ilike" {
+		value = strings.ReplaceAll(value, "*", "%")
+	}
+	return value
 }
 
 // in writes a comparison with a list. One argument has all of it.
@@ -205,9 +216,9 @@ func (b *builder) in(n *node, c *query.Comparison) {
 	b.field(n, &c.Field)
 	b.text(" = any(")
 	if from, ok := n.fromText(&c.Field); ok {
-		b.mappedArray(from, array(c.List))
+		b.mappedArray(from, c)
 	} else {
-		b.arg(array(c.List))
+		b.argOf(c)
 	}
 	b.text(")")
 }
@@ -221,11 +232,11 @@ func (n *node) fromText(f *query.Field) (catalog.Name, bool) {
 	return c.FromText, true
 }
 
-func (b *builder) mappedArray(from catalog.Name, value string) {
+func (b *builder) mappedArray(from catalog.Name, c *query.Comparison) {
 	b.text("array(select ")
 	b.name(from)
 	b.text("(v) from unnest(")
-	b.arg(value)
+	b.argOf(c)
 	b.text("::text[]) as v)")
 }
 
@@ -242,7 +253,7 @@ func (b *builder) search(n *node, c *query.Comparison) {
 	b.text(" @@ ")
 	b.text(searches[c.Operator])
 	b.config(c)
-	b.arg(c.Value)
+	b.argOf(c)
 	b.text(")")
 }
 

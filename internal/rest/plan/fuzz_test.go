@@ -7,6 +7,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"socle/internal/rest/catalog"
 	"socle/internal/rest/plan"
 	"socle/internal/rest/query"
@@ -163,9 +166,13 @@ func FuzzPlan(f *testing.F) {
 			most := int64(c.n(5))
 			r.MaxRows = &most
 		}
-		f := []planner{plan.Read, plan.Read, plan.Read, plan.Insert, plan.Update, plan.Delete, plan.Put, call("json")}[c.n(8)]
+		kind := c.n(8)
+		f := []planner{plan.Read, plan.Read, plan.Read, plan.Insert, plan.Update, plan.Delete, plan.Put, call("json")}[kind]
 		r.Query = c.query()
 		p, err := f(d.catalog, r)
+		if kind < 7 {
+			remembered(t, d.catalog, f, r, p, err)
+		}
 		if err != nil {
 			if _, ok := errors.AsType[*query.Error](err); !ok {
 				t.Fatalf("%+v: %v", r.Query, err)
@@ -178,4 +185,54 @@ func FuzzPlan(f *testing.F) {
 			}
 		}
 	})
+}
+
+// remembered checks that a request gets the same plan from Plans, whatever values the request had that was planned first.
+func remembered(t *testing.T, c *catalog.Catalog, f planner, r *plan.Request, want *plan.Plan, failed error) {
+	t.Helper()
+	var plans plan.Plans
+	other := *r
+	other.Query = &query.Query{}
+	*other.Query = *r.Query
+	other.Query.Filters = nil
+	for _, one := range r.Query.Filters {
+		other.Query.Filters = append(other.Query.Filters, query.Filter{Path: one.Path, Condition: revalued(one.Condition)})
+	}
+	other.Body = append([]byte(" "), r.Body...)
+	for _, r := range []*plan.Request{&other, r} {
+		got, err := plans.Plan('x', f, c, r)
+		if (err == nil) != (failed == nil) {
+			t.Fatalf("%+v: remembered %v, want %v", r.Query, err, failed)
+		}
+		if err != nil || r == &other {
+			continue
+		}
+		if diff := cmp.Diff([]any{want.SQL, want.Args, want.CountSQL, want.CountArgs, want.Key},
+			[]any{got.SQL, got.Args, got.CountSQL, got.CountArgs, got.Key}, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%+v: %s", r.Query, diff)
+		}
+	}
+}
+
+// revalued returns a condition with other values.
+func revalued(c query.Condition) query.Condition {
+	switch c := c.(type) {
+	case *query.Group:
+		g := *c
+		g.Conditions = nil
+		for _, one := range c.Conditions {
+			g.Conditions = append(g.Conditions, revalued(one))
+		}
+		return &g
+	case *query.Comparison:
+		o := *c
+		if o.Operator != "is" {
+			o.Value = "other *" + o.Value
+		}
+		if o.List != nil {
+			o.List = append([]string{"other"}, o.List...)
+		}
+		return &o
+	}
+	panic("no condition")
 }

@@ -13,23 +13,29 @@ import (
 
 // payload is what the rows of a body are.
 type payload struct {
+	names   []string // of their members
 	columns []*catalog.Column
 	list    bool // an array, else one object
-	rows    int  // how many, if the body was read
+	rows    int  // how many, -1 if the body was not read
 }
 
-// payload finds the columns that the body's rows have: those of columns=, else the members of the objects.
-func (b *builder) payload(rel *catalog.Relation) (*payload, error) {
-	names, p := b.r.Query.Columns, &payload{}
-	if names == nil {
-		var err error
-		if names, p.list, p.rows, err = read(b.r.Body); err != nil {
-			return nil, err
-		}
-	} else {
-		body := bytes.TrimLeft(b.r.Body, " \t\r\n")
-		p.list, p.rows = len(body) > 0 && body[0] == '[', -1
+// outline finds out how the rows of a body look. They have what columns= says, else the members of the objects.
+func outline(r *Request) (p payload, err error) {
+	if r.Query.Columns == nil {
+		p.names, p.list, p.rows, err = read(r.Body)
+		return p, err
 	}
+	body := bytes.TrimLeft(r.Body, " \t\r\n")
+	return payload{names: r.Query.Columns, list: len(body) > 0 && body[0] == '[', rows: -1}, nil
+}
+
+// payload finds the columns that the body's rows have.
+func (b *builder) payload(rel *catalog.Relation) (*payload, error) {
+	p, err := outline(b.r)
+	if err != nil {
+		return nil, err
+	}
+	names := p.names
 	p.columns = make([]*catalog.Column, 0, len(names))
 	for i, n := range names {
 		c := rel.ByName[n]
@@ -40,7 +46,7 @@ func (b *builder) payload(rel *catalog.Relation) (*payload, error) {
 			p.columns = append(p.columns, c)
 		}
 	}
-	return p, nil
+	return &p, nil
 }
 
 // given writes the body's value of a column.

@@ -15,7 +15,7 @@ import (
 //	location text    the key of the one inserted row, for [Plan.Location]; null if there is none
 //	headers  text    setting response.headers after the statement; null or empty if it was not set
 //	status   text    setting response.status, likewise
-//	inserted bigint  rows that were not there before an upsert; null of any other statement
+//	inserted bigint  rows that were not there before an upsert; null or empty of any other statement
 type Plan struct {
 	SQL  string
 	Args []any // string, []byte or nil: text parameters, whose types the server infers
@@ -23,6 +23,11 @@ type Plan struct {
 	CountSQL  string
 	CountArgs []any
 	Key       []string // columns whose values location has
+	// Unlocks says that the statement, at its end, gives up the advisory locks that code of the database's took for the session. Only one that
+	// reads does: after a write they are needed until it is committed.
+	Unlocks bool
+
+	origins, countOrigins []*query.Comparison // whose values the arguments are; nil of the others
 }
 
 // Request is what a statement is planned for, beside the query string.

@@ -12,6 +12,7 @@ func Read(c *catalog.Catalog, r *Request) (*Plan, error) {
 		return nil, noRelation(c, r.Target)
 	}
 	b := newBuilder(c, r)
+	b.unlocks = true
 	root := &node{name: rel.Name, rel: rel}
 	if err := b.resolve(root, true); err != nil {
 		return nil, err
@@ -25,11 +26,11 @@ func (b *builder) plan(root *node) (*Plan, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	p := &Plan{SQL: string(b.sql), Args: b.args}
+	p := &Plan{SQL: string(b.sql), Args: b.args, Unlocks: b.unlocks, origins: b.origins}
 	if root != nil && (b.r.Count == Planned || b.r.Count == Estimated) && root.cte == "" {
-		b.sql, b.args = b.sql[:0], nil
+		b.sql, b.args, b.origins = b.sql[:0], nil, nil
 		b.matching(root)
-		p.CountSQL, p.CountArgs = string(b.sql), b.args
+		p.CountSQL, p.CountArgs, p.countOrigins = string(b.sql), b.args, b.origins
 	}
 	return p, nil
 }
@@ -70,7 +71,12 @@ func (b *builder) with(root *node) string {
 
 // settings writes the last columns of a statement.
 func (b *builder) settings() {
-	b.text(", current_setting('response.headers', true), current_setting('response.status', true), null::bigint")
+	b.text(", current_setting('response.headers', true), current_setting('response.status', true), ")
+	if b.unlocks { // the last column, so that nothing of the statement runs after it
+		b.text("pg_catalog.pg_advisory_unlock_all()")
+		return
+	}
+	b.text("null::bigint")
 }
 
 // page is the part of the rows that is asked for, within the most that may be.

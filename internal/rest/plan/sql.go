@@ -15,12 +15,14 @@ type builder struct {
 	r       *Request
 	sql     []byte
 	args    []any
+	origins []*query.Comparison // whose values the arguments are; nil of the others
 	aliases int
+	unlocks bool // the statement gives up advisory locks
 	err     error
 }
 
 func newBuilder(c *catalog.Catalog, r *Request) *builder {
-	return &builder{c: c, r: r, sql: make([]byte, 0, 1024), args: make([]any, 0, 8)}
+	return &builder{c: c, r: r, sql: make([]byte, 0, 1024), args: make([]any, 0, 8), origins: make([]*query.Comparison, 0, 8)}
 }
 
 func (b *builder) fail(err error) {
@@ -101,7 +103,7 @@ func (b *builder) int(n int64) { b.sql = strconv.AppendInt(b.sql, n, 10) }
 
 // arg writes the place of an argument.
 func (b *builder) arg(v any) {
-	b.args = append(b.args, v)
+	b.args, b.origins = append(b.args, v), append(b.origins, nil)
 	b.text("$")
 	b.int(int64(len(b.args)))
 }

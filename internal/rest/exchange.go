@@ -1,0 +1,375 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/rest/query"
+)
+
+// exchange is what is said on a connection for an execution: messages that prepare and execute statements, and at the end a
+// simple query, which ends the transaction and takes away what code of the database's may have left in the session.
+//
+// A transaction that may write is a block, and ended before anything is taken away: a lock that its code took for the session
+// is held until all can see what was written, and what is deferred still finds its settings. One that only reads needs no block: nothing
+// is deferred in it, and nobody waits for what it did. It is ended by the end of the query, with all that was done.
+type exchange struct {
+	*execution
+	wire
+	known   *statements
+	scratch *scratch
+	awaited []awaited // what answers come, in order
+	result  *result
+
+	reused   bool // a statement was there already
+	careful  bool // no prepared statement may be there any more when the main one has run
+	settle   int  // after so many statements of the simple query the outcome stands
+	status   byte // of the transaction: I, idle; T, in a block; E, in one that has failed
+	skipping bool // the server waits for a synchronization
+	unclean  bool // something may be left in the session
+}
+
+// awaited is an answer that PostgreSQL owes: d, closed; p, prepared; b, begun; s, settings and the like; c, the planner's guess; m, the
+// statement itself; q, the simple query; r, what is left behind; z, synchronized.
+type awaited struct {
+	kind      byte
+	statement *statement
+}
+
+const (
+	unlock       = "select pg_catalog.pg_advisory_unlock_all()"
+	endReading   = "close all; reset all; unlisten *" // what reads makes no temporary tables; it is unlocked before
+	endCarefully = endReading + "; discard temp; " + unlock
+	endWriting   = "commit; " + endCarefully
+	endUndone    = "rollback; " + endCarefully
+	endTried     = "set constraints all immediate; rollback; " + endCarefully
+
+	leftPrepared = "select pg_catalog.string_agg('deallocate ' operator(pg_catalog.||) pg_catalog.quote_ident(name), '; ') from pg_catalog.pg_prepared_statements where from_sql"
+)
+
+// try runs the execution on a connection, and once more if statements that were prepared there are no good any more.
+func (x *exchange) try(ctx context.Context, conn *pgxpool.Conn) error {
+	x.begin(conn, x.until, x.most)
+	defer x.end()
+	x.result = newResult()
+	err := x.run()
+	if pe, ok := errors.AsType[*pgconn.PgError](err); ok && x.reused && !x.lost && stale[pe.Code] && pe.Where == "" {
+		x.session.forget()
+		x.result.release()
+		x.result, x.careful = newResult(), true
+		err = x.run()
+	}
+	switch {
+	case err == nil || isServers(err):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+func (x *exchange) run() error {
+	x.status, x.skipping, x.unclean = 'I', false, false
+	x.scratch = takeScratch()
+	defer x.scratch.release()
+	x.out, x.awaited = x.scratch.out[:0], x.scratch.awaited[:0]
+	err := x.ask()
+	if err == nil {
+		err = x.answer()
+	}
+	if x.lost {
+		_ = x.written()
+	}
+	x.scratch.out, x.scratch.awaited = x.out, x.awaited
+	return err
+}
+
+// ask queues what the request has to say, up to the point where its outcome is judged.
+func (x *exchange) ask() error {
+	s := x.scratch
+	s.reserve(x.args, x.countArgs)
+	args, err := s.encode(x.args)
+	if err != nil {
+		return err
+	}
+	countArgs, err := s.encode(x.countArgs)
+	if err != nil {
+		return err
+	}
+	if strings.IndexByte(x.sql, 0) >= 0 { // ends a statement on the wire
+		return &query.Error{Status: http.StatusBadRequest, Code: "22021", Message: "a name can't hold a NUL"}
+	}
+	err = x.askAll(args, countArgs)
+	x.lost = err != nil // what the connection is believed to know was not sent
+	return err
+}
+
+func (x *exchange) askAll(args, countArgs [][]byte) (err error) {
+	if x.known, err = x.statements(); err != nil {
+		return err
+	}
+	block := !x.readOnly || x.rollback || x.check != nil || x.isolation != ""
+	if block {
+		err = x.say('b', "", x.block(), nil)
+	}
+	if err == nil {
+		err = x.say('s', "", x.scratch.settings(x.settings, x.readOnly && !block), x.scratch.values)
+	}
+	if err == nil && x.before != "" {
+		err = x.say('s', x.role, x.before, nil)
+	}
+	if err == nil && x.count != "" {
+		err = x.say('c', x.role, "explain (format json) "+x.count, countArgs)
+	}
+	if err == nil {
+		err = x.say('m', x.role, x.sql, args)
+	}
+	switch {
+	case err != nil:
+		return err
+	case x.check != nil:
+		return x.flush()
+	case x.rollback:
+		return x.sayEnd(endTried, 2)
+	case block:
+		return x.sayEnd(endWriting, 1)
+	case x.called || x.careful:
+		return x.sayEnd(endCarefully, 5)
+	}
+	if !x.unlocks {
+		if err := x.say('s', "", unlock, nil); err != nil {
+			return err
+		}
+	}
+	return x.sayEnd(endReading, 3)
+}
+
+// sayEnd queues the simple query. After so many of its statements the outcome stands.
+func (x *exchange) sayEnd(sql string, settle int) error {
+	x.settle = settle
+	x.awaited = append(x.awaited, awaited{kind: 'q'})
+	if err := x.query(sql); err != nil || !x.called {
+		return err
+	}
+	if err := x.say('r', "", leftPrepared, nil); err != nil {
+		return err
+	}
+	x.awaited = append(x.awaited, awaited{kind: 'z'})
+	return x.sync()
+}
+
+// answer sends what is queued, and reads and judges the answers.
+func (x *exchange) answer() error {
+	err := x.hear()
+	if err == nil && x.check != nil {
+		err = x.judge()
+	}
+	if (x.unclean || x.result.prepared != nil) && !x.lost {
+		x.clean()
+	}
+	return err
+}
+
+// judge ends the transaction by what the check says.
+func (x *exchange) judge() error {
+	if err := x.written(); err != nil {
+		return err
+	}
+	end, settle := endWriting, 1
+	if x.rollback {
+		end, settle = endTried, 2
+	}
+	refused := x.check(x.result)
+	if refused != nil {
+		end, settle = endUndone, 1
+	}
+	if err := x.sayEnd(end, settle); err != nil {
+		x.lost = true
+		return err
+	}
+	if err := x.hear(); err != nil {
+		return err
+	}
+	return refused
+}
+
+// clean takes away what is left in the session after a failure, or by a function. If that fails nobody gets the connection again.
+func (x *exchange) clean() {
+	err := x.written()
+	x.awaited = x.awaited[:0]
+	if err == nil && x.unclean {
+		x.unclean = false
+		if x.skipping {
+			x.awaited = append(x.awaited, awaited{kind: 'z'})
+			err = x.sync()
+		}
+		end := endCarefully
+		if x.status != 'I' {
+			end = endUndone
+		}
+		err = errors.Join(err, x.sayEnd(end, strings.Count(end, ";")+1), x.hear())
+	}
+	if err == nil && x.result.prepared != nil {
+		x.awaited = append(x.awaited, awaited{kind: 'q'})
+		err = errors.Join(x.query(string(x.result.prepared)), x.hear())
+	}
+	x.lost = x.lost || err != nil || x.unclean || x.status != 'I'
+}
+
+// hear sends what is queued, and reads the answers.
+func (x *exchange) hear() error {
+	if err := x.send(); err != nil {
+		return err
+	}
+	return x.read()
+}
+
+// say queues a statement, prepared under a name that the connection keeps.
+func (x *exchange) say(kind byte, role, sql string, args [][]byte) error {
+	st, gone := x.known.get(role, sql)
+	if gone != nil {
+		if err := x.close(gone); err != nil {
+			return err
+		}
+	}
+	if st.ready {
+		x.reused = true
+	} else {
+		if err := x.prepare(st.name, sql); err != nil {
+			return err
+		}
+		x.awaited = append(x.awaited, awaited{'p', st})
+	}
+	x.awaited = append(x.awaited, awaited{kind, st})
+	return x.execute(st.name, args)
+}
+
+func (x *exchange) close(st *statement) error {
+	x.awaited = append(x.awaited, awaited{kind: 'd'})
+	return x.deallocate(st.name)
+}
+
+func (x *exchange) block() string {
+	sql := "begin"
+	if x.isolation != "" {
+		sql += " isolation level " + x.isolation
+	}
+	if x.readOnly {
+		sql += " read only"
+	}
+	return sql
+}
+
+// read reads the answers that are owed, and returns the first failure unless the outcome stood before it.
+func (x *exchange) read() error {
+	owed := x.awaited
+	x.awaited = x.awaited[:0]
+	stands, last := false, len(owed)-1
+	var first error
+	for i, a := range owed {
+		err := x.readOne(a)
+		if err == nil {
+			stands = stands || a.kind == 'q'
+			continue
+		}
+		for _, b := range owed[i:] {
+			if b.kind == 'p' && !b.statement.ready {
+				x.known.drop(b.statement)
+			}
+		}
+		x.lost = x.lost || !isServers(err)
+		x.unclean = true
+		if first == nil && !stands {
+			first = err
+		}
+		if x.lost {
+			return first
+		}
+		if a.kind == 'q' { // what comes after it is answered
+			continue
+		}
+		if owed[last].kind != 'z' {
+			x.skipping = true
+			return first
+		}
+		if err := x.readOne(owed[last]); err != nil {
+			x.lost = true
+		}
+		return first
+	}
+	return first
+}
+
+// readOne reads an answer.
+func (x *exchange) readOne(a awaited) error {
+	if a.kind == 'q' {
+		return x.readEnd()
+	}
+	for {
+		m, err := x.receive()
+		if err != nil {
+			return err
+		}
+		switch m := m.(type) {
+		case *pgproto3.BindComplete:
+		case *pgproto3.DataRow:
+			if err := x.result.take(a.kind, x.explain, m.Values); err != nil {
+				return err
+			}
+		case *pgproto3.CommandComplete, *pgproto3.EmptyQueryResponse:
+			if a.kind == 'b' {
+				x.status = 'T'
+			}
+			return nil
+		case *pgproto3.ParseComplete:
+			a.statement.ready = true
+			return nil
+		case *pgproto3.CloseComplete:
+			return nil
+		case *pgproto3.ReadyForQuery:
+			x.status = m.TxStatus
+			return nil
+		default:
+			return fmt.Errorf("an answer of type %T to %c", m, a.kind)
+		}
+	}
+}
+
+// readEnd reads the answers to the simple query. It fails if it did before the outcome stood.
+func (x *exchange) readEnd() error {
+	var failed error
+	for done := 0; ; {
+		m, err := x.receive()
+		if err != nil && (x.lost || !isServers(err)) {
+			x.lost = true
+			if done >= x.settle {
+				return nil
+			}
+			return err
+		}
+		if err != nil {
+			x.unclean = true
+			if done < x.settle {
+				failed = err
+			}
+			continue
+		}
+		switch m := m.(type) {
+		case *pgproto3.CommandComplete:
+			done++
+		case *pgproto3.ReadyForQuery:
+			x.status = m.TxStatus
+			return failed
+		}
+	}
+}

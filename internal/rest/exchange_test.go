@@ -1,0 +1,238 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"socle/internal/rest/catalog"
+)
+
+// untidy is code of the database's that leaves what it can in the session, in every place where a request runs such code.
+const untidy = `
+	create function litter() returns boolean language plpgsql as $$ begin
+		perform set_config('app.left', 'behind', false), set_config('search_path', 'pg_temp', false), pg_advisory_lock(4711);
+		execute 'listen residue';
+		execute 'declare residue cursor with hold for select 1';
+		if not current_setting('transaction_read_only')::bool then create temp table residue_table (id int); end if;
+		return true;
+	end $$;
+	create function litter_row() returns trigger language plpgsql as $$ begin perform litter(); return new; end $$;
+	create function litter_late() returns trigger language plpgsql as $$ begin
+		if current_setting('request.jwt.claims')::json->>'sub' <> 'ann' then raise 'whose claims are these?'; end if;
+		perform litter();
+		return null;
+	end $$;
+	create table plain (id int primary key);
+	insert into plain values (1);
+	create table guarded (id int);
+	insert into guarded values (1);
+	alter table guarded enable row level security;
+	create policy littering on guarded for select using (litter());
+	create view seen as select id, litter() from plain;
+	create function untold(plain) returns boolean language sql volatile as 'select litter()';
+	create table triggered (id int primary key);
+	create trigger littering before insert or update on triggered for each row execute function litter_row();
+	create table deferred (id int primary key check (id < 100));
+	create constraint trigger littering after insert or update on deferred deferrable initially deferred for each row execute function litter_late();
+	create table failing (id int primary key);
+	create function fail_late() returns trigger language plpgsql as $$ begin perform litter(); raise 'no'; end $$;
+	create constraint trigger littering after insert on failing deferrable initially deferred for each row execute function fail_late();
+	create function residue_table() returns boolean language sql as 'select to_regclass(''pg_temp.residue_table'') is not null';
+	grant all on plain, guarded, seen, triggered, deferred, failing to authenticated`
+
+func TestNothingIsLeftAnywhere(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, untidy, func(c *Config) { c.TxOverride = true })
+	pool := alone(a)
+	want := `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
+	for _, step := range []struct {
+		method, path, body, prefer string
+		status                     int
+	}{
+		{"GET", "/guarded", "", "", 200},
+		{"HEAD", "/guarded", "", "count=exact", 200},
+		{"GET", "/guarded?limit=1", "", "count=planned", 206},
+		{"GET", "/seen", "", "", 200},
+		{"GET", "/plain?select=id,untold", "", "", 200},
+		{"GET", "/plain?untold=is.true", "", "", 200},
+		{"GET", "/rpc/litter", "", "", 200},
+		{"POST", "/rpc/litter", "", "", 200},
+		{"POST", "/triggered", `{"id":1}`, "", 201},
+		{"POST", "/triggered", `{"id":1}`, "", 409},
+		{"PATCH", "/triggered?id=eq.1", `{"id":2}`, "handling=strict, max-affected=1", 204},
+		{"PATCH", "/triggered?id=eq.2", `{"id":3}`, "handling=strict, max-affected=0", 400},
+		{"POST", "/triggered", `{"id":5}`, "tx=rollback", 201},
+		{"POST", "/deferred", `{"id":1}`, "", 201},
+		{"PATCH", "/deferred?id=eq.1", `{"id":2}`, "handling=strict, max-affected=1", 204},
+		{"POST", "/deferred", `{"id":3}`, "tx=rollback", 201},
+		{"POST", "/deferred", `{"id":100}`, "", 400},
+		{"POST", "/failing", `{"id":1}`, "", 400},
+		{"POST", "/failing", `{"id":1}`, "tx=rollback", 400},
+		{"POST", "/failing", `[{"id":1}]`, "return=representation", 400},
+	} {
+		got := a.do(step.method, step.path, step.body, "Prefer", step.prefer)
+		if got.status != step.status {
+			t.Errorf("%s %s (%s): %+v", step.method, step.path, step.prefer, got)
+		}
+		left := a.do("POST", "/rpc/residue", "").body
+		if left = strings.ReplaceAll(left, `"setting" : ""`, `"setting" : null`); left != want {
+			t.Errorf("after %s %s (%s): %s", step.method, step.path, step.prefer, left)
+		}
+		if left := a.do("POST", "/rpc/residue_table", "").body; left != "false" {
+			t.Errorf("after %s %s (%s): a temporary table is left", step.method, step.path, step.prefer)
+		}
+	}
+	if n := pool.Stat().NewConnsCount(); n != 1 {
+		t.Errorf("%d connections were opened, want 1", n)
+	}
+}
+
+// TestLockIsHeldUntilCommit: who waits for a lock that a trigger took for the session sees what was written under it.
+func TestLockIsHeldUntilCommit(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, `
+		create table once (id int);
+		create function only_one() returns trigger language plpgsql as $$ begin
+			perform pg_advisory_lock(4712);
+			if exists (select from once) then raise 'there is one'; end if;
+			return new;
+		end $$;
+		create trigger only_one before insert on once for each row execute function only_one();
+		grant all on once to authenticated`)
+	for range 20 {
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { a.do("POST", "/once", `{"id":1}`) })
+		}
+		all.Wait()
+		if got := a.do("GET", "/once", "").body; got != `[{"id":1}]` {
+			t.Fatalf("got %s, want one row", got)
+		}
+		a.exec("truncate public.once")
+	}
+}
+
+// TestStatementsThrownAwayByPolicy: the statements that clean the session may be gone as well.
+func TestStatementsThrownAwayByPolicy(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, `
+		create function forget() returns boolean language plpgsql as $$ begin execute 'deallocate all'; perform pg_advisory_lock(4711); return true; end $$;
+		create table guarded (id int);
+		insert into guarded values (1);
+		alter table guarded enable row level security;
+		create policy forgetting on guarded using (forget());
+		grant all on guarded to authenticated`)
+	alone(a)
+	for i := range 3 {
+		if got := a.do("GET", "/guarded", ""); got.body != `[{"id":1}]` {
+			t.Errorf("read %d: %+v", i, got)
+		}
+		if got := a.do("PATCH", "/guarded?id=eq.1", `{"id":1}`); got.status != http.StatusNoContent {
+			t.Errorf("write %d: %+v", i, got)
+		}
+		if got := a.do("POST", "/rpc/residue", "").body; !strings.Contains(got, `"locks" : 0`) {
+			t.Errorf("left by %d: %s", i, got)
+		}
+	}
+}
+
+// TestConnectionsThatDied: a request that gets a connection that died while it was idle gets another one, and is done once.
+func TestConnectionsThatDied(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "create table events (id int); grant all on events to authenticated")
+	for round := range 5 {
+		var busy sync.WaitGroup
+		for range 2 {
+			busy.Go(func() { a.do("GET", "/clients?select=id", "") })
+		}
+		busy.Wait()
+		a.exec("select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = current_database() and usename = 'request'")
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				if i%2 == 0 {
+					if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
+						t.Errorf("round %d: read: %+v", round, got)
+					}
+				} else if got := a.do("POST", "/events", `{"id":1}`); got.status != http.StatusCreated {
+					t.Errorf("round %d: write: %+v", round, got)
+				}
+			})
+		}
+		all.Wait()
+		if got, want := a.do("HEAD", "/events", "", "Prefer", "count=exact").header.Get("Content-Range"), fmt.Sprintf("0-%d/%d", 2*round+1, 2*round+2); got != want {
+			t.Errorf("round %d: %s, want %s", round, got, want)
+		}
+	}
+}
+
+// TestUntouched: only what surely was not done is done again.
+func TestUntouched(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "create table events (id int); grant all on events to authenticated;"+
+		"create function die() returns void language sql security definer as 'select pg_terminate_backend(pg_backend_pid())'")
+	alone(a)
+	if got := a.do("POST", "/rpc/die", ""); got.status != http.StatusServiceUnavailable {
+		t.Errorf("a statement that ends its own connection: %+v", got)
+	}
+	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
+		t.Errorf("after it: %+v", got)
+	}
+}
+
+// TestMuchIsSaidBothWays: what PostgreSQL says while a long body is on its way does not stop the two.
+func TestMuchIsSaidBothWays(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, `create table texts (body text); grant all on texts to authenticated;
+		create function talk() returns void language plpgsql as $$ begin
+			for i in 1 .. 10000 loop raise notice '%', repeat('x', 200); end loop; end $$`, func(c *Config) { c.PreRequest = catalog.Name{Schema: "public", Name: "talk"} })
+	body := `{"body":"` + strings.Repeat("y", 4<<20) + `"}`
+	for range 2 {
+		if got := a.do("POST", "/texts", body); got.status != http.StatusCreated {
+			t.Errorf("%.300v", got)
+		}
+	}
+	if got := a.do("GET", "/texts?select=body&limit=1", ""); len(got.body) != 4<<20+len(`[{"body":""}]`) {
+		t.Errorf("%d bytes came back", len(got.body))
+	}
+	if got := a.do("POST", "/nowhere", body); got.status != http.StatusNotFound {
+		t.Errorf("%.300v", got)
+	}
+}
+
+// TestClientGoesAwayWaiting: a client that left waits for no connection.
+func TestClientGoesAwayWaiting(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	pool := alone(a)
+	a.do("GET", "/clients", "")
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, "GET", "/clients", nil)
+	r.Header.Set("Authorization", "Bearer authenticated:ann")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.server.ServeHTTP(httptest.NewRecorder(), r)
+	}()
+	a.await(func() bool { return pool.Stat().EmptyAcquireCount() > 0 || pool.Stat().AcquiredConns() > 0 })
+	leave()
+	select {
+	case <-done:
+	case <-time.After(acquireTimeout):
+		t.Error("the request still waits")
+	}
+	conn.Release()
+	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
+		t.Errorf("after it: %+v", got)
+	}
+}

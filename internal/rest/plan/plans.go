@@ -1,0 +1,291 @@
+package plan
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
+)
+
+// Bounds of what Plans keeps.
+const (
+	shapeMost = 4 << 10 // bytes of a shape and its statements: longer ones are planned each time
+	plansMost = 1 << 20 // bytes of all
+)
+
+// Plans keeps the statements of requests by their shape: everything in a request but the values, which are arguments. One of a shape that
+// was seen before gets its statement with its own arguments. The zero value is ready. It is safe for concurrent use.
+type Plans struct {
+	mu      sync.RWMutex
+	catalog *catalog.Catalog // that the statements are for
+	known   map[string]*shaped
+	size    int // bytes
+}
+
+// shaped are the statements of a shape.
+type shaped struct {
+	Plan                  // its arguments are those of the request that was planned
+	from, countFrom []int // the comparison whose value an argument is, by its number in the query; -1 of others
+}
+
+// Plan returns what f, one of the functions of this package for relations, returns for a request. what names f.
+func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error), c *catalog.Catalog, r *Request) (*Plan, error) {
+	w := walks.Get().(*walk)
+	defer w.release()
+	if !w.request(what, r) {
+		return f(c, r)
+	}
+	p.mu.RLock()
+	var found *shaped
+	if p.catalog == c {
+		found = p.known[string(w.key)]
+	}
+	p.mu.RUnlock()
+	if found != nil {
+		return &Plan{
+			SQL: found.SQL, Args: fill(found.Args, found.from, w.comparisons, r.Body), Key: found.Key, Unlocks: found.Unlocks,
+			CountSQL: found.CountSQL, CountArgs: fill(found.CountArgs, found.countFrom, w.comparisons, r.Body),
+		}, nil
+	}
+	made, err := f(c, r)
+	if err == nil {
+		p.keep(c, w, made)
+	}
+	return made, err
+}
+
+// fill returns the arguments of a request whose comparisons and body are given.
+func fill(planned []any, from []int, comparisons []*query.Comparison, body []byte) []any {
+	args := make([]any, len(planned))
+	for i, arg := range planned {
+		switch _, isBody := arg.([]byte); {
+		case from[i] >= 0:
+			args[i] = valueOf(comparisons[from[i]])
+		case isBody:
+			args[i] = body
+		default: // a number that is part of the shape
+			args[i] = arg
+		}
+	}
+	return args
+}
+
+func (p *Plans) keep(c *catalog.Catalog, w *walk, made *Plan) {
+	s := &shaped{Plan: *made}
+	var known, countKnown bool
+	s.from, known = numbers(made.origins, w.comparisons)
+	s.countFrom, countKnown = numbers(made.countOrigins, w.comparisons)
+	if !known || !countKnown {
+		return
+	}
+	s.Args, s.CountArgs = withoutValues(made.Args, s.from), withoutValues(made.CountArgs, s.countFrom)
+	s.origins, s.countOrigins = nil, nil
+	size := s.size(len(w.key))
+	if size > shapeMost {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.catalog != c {
+		p.catalog, p.known, p.size = c, map[string]*shaped{}, 0
+	}
+	if p.known[string(w.key)] != nil {
+		return
+	}
+	for key, old := range p.known { // any ones
+		if p.size+size <= plansMost {
+			break
+		}
+		p.size -= old.size(len(key))
+		delete(p.known, key)
+	}
+	p.size += size
+	p.known[string(w.key)] = s
+}
+
+func (s *shaped) size(key int) int {
+	return key + len(s.SQL) + len(s.CountSQL) + 64*(len(s.Args)+len(s.CountArgs)) + 256
+}
+
+// numbers says which of all comparisons each origin is, and whether each is one of them.
+func numbers(origins, all []*query.Comparison) (from []int, ok bool) {
+	from = make([]int, len(origins))
+	for i, c := range origins {
+		from[i] = -1
+		if c == nil {
+			continue
+		}
+		if from[i] = slices.Index(all, c); from[i] < 0 {
+			return nil, false
+		}
+	}
+	return from, true
+}
+
+// withoutValues returns arguments of which only what is part of the shape is kept, and where the body stands.
+func withoutValues(args []any, from []int) []any {
+	kept := make([]any, len(args))
+	for i, a := range args {
+		if _, isBody := a.([]byte); isBody {
+			kept[i] = []byte(nil)
+		} else if from[i] < 0 {
+			kept[i] = a
+		}
+	}
+	return kept
+}
+
+// walk goes through a request, and writes its shape.
+type walk struct {
+	key         []byte
+	comparisons []*query.Comparison
+}
+
+var walks = sync.Pool{New: func() any { return new(walk) }}
+
+func (w *walk) release() {
+	clear(w.comparisons)
+	w.key, w.comparisons = w.key[:0], w.comparisons[:0]
+	if cap(w.key) <= 2*shapeMost {
+		walks.Put(w)
+	}
+}
+
+// request writes the shape of a request, and reports whether it has one that is worth keeping.
+func (w *walk) request(what byte, r *Request) bool {
+	if r.Handler != nil {
+		return false
+	}
+	w.bytes(what, byte(r.Format), byte(r.Count), byte(r.Return), byte(r.Resolve))
+	w.bools(r.Head, r.Missing, r.Aggregates)
+	w.texts(r.Target.Schema, r.Target.Name)
+	w.limit(r.Range.Limit, r.Range.Offset)
+	w.limit(r.MaxRows, 0)
+	q := r.Query
+	w.items(q.Select)
+	w.number(len(q.Filters))
+	for i := range q.Filters {
+		w.list(q.Filters[i].Path)
+		w.condition(q.Filters[i].Condition)
+	}
+	w.number(len(q.Order))
+	for i := range q.Order {
+		w.list(q.Order[i].Path)
+		w.terms(q.Order[i].Terms)
+	}
+	w.number(len(q.Limits))
+	for i := range q.Limits {
+		w.list(q.Limits[i].Path)
+		w.limit(q.Limits[i].Limit, q.Limits[i].Offset)
+	}
+	w.list(q.Columns)
+	w.list(q.OnConflict)
+	if r.Body != nil && !w.body(r) {
+		return false
+	}
+	return len(w.key) <= shapeMost
+}
+
+// body writes what a body's rows look like.
+func (w *walk) body(r *Request) bool {
+	p, err := outline(r)
+	if err != nil {
+		return false
+	}
+	w.bools(p.list)
+	w.number(min(p.rows, 2))
+	w.list(p.names)
+	return true
+}
+
+func (w *walk) items(items []query.Item) {
+	w.bools(items == nil)
+	w.number(len(items))
+	for i := range items {
+		item := &items[i]
+		w.bytes(byte(item.Kind), byte(item.Join))
+		w.bools(item.Empty)
+		w.field(&item.Field)
+		w.texts(item.Alias, item.Cast, item.Aggregate, item.AggregateCast, item.Relation, item.Hint)
+		w.items(item.Items)
+	}
+}
+
+func (w *walk) condition(c query.Condition) {
+	switch c := c.(type) {
+	case *query.Group:
+		w.bytes('g')
+		w.bools(c.Not, c.Or)
+		w.number(len(c.Conditions))
+		for _, one := range c.Conditions {
+			w.condition(one)
+		}
+	case *query.Comparison:
+		w.comparisons = append(w.comparisons, c)
+		w.bytes('c')
+		w.bools(c.Not, c.List == nil)
+		w.field(&c.Field)
+		w.texts(c.Operator, c.Quantifier, c.Config)
+		if c.Operator == "is" { // a word of the statement
+			w.texts(c.Value)
+		}
+	}
+}
+
+func (w *walk) terms(terms []query.Term) {
+	w.number(len(terms))
+	for i := range terms {
+		t := &terms[i]
+		w.bools(t.Descending)
+		w.texts(t.Relation, t.Nulls)
+		w.field(&t.Field)
+	}
+}
+
+func (w *walk) field(f *query.Field) {
+	w.texts(f.Name)
+	w.number(len(f.Path))
+	for i := range f.Path {
+		s := &f.Path[i]
+		w.bools(s.IsKey, s.Text)
+		w.number(s.Index)
+		w.texts(s.Key)
+	}
+}
+
+func (w *walk) limit(limit *int64, offset int64) {
+	w.bools(limit == nil)
+	if limit != nil {
+		w.key = binary.AppendVarint(w.key, *limit)
+	}
+	w.key = binary.AppendVarint(w.key, offset)
+}
+
+func (w *walk) list(names []string) {
+	w.bools(names == nil)
+	w.number(len(names))
+	w.texts(names...)
+}
+
+// texts writes texts so that no others look the same.
+func (w *walk) texts(all ...string) {
+	for _, s := range all {
+		w.number(len(s))
+		w.key = append(w.key, s...)
+	}
+}
+
+func (w *walk) number(n int)      { w.key = binary.AppendVarint(w.key, int64(n)) }
+func (w *walk) bytes(all ...byte) { w.key = append(w.key, all...) }
+
+func (w *walk) bools(all ...bool) {
+	for _, b := range all {
+		if b {
+			w.key = append(w.key, 1)
+		} else {
+			w.key = append(w.key, 0)
+		}
+	}
+}

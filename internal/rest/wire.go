@@ -1,0 +1,211 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// wire is a connection of a pool, spoken to in PostgreSQL's own messages. A pipeline of pgconn's can't end in a simple query, which
+// is how a session is cleaned without another round trip, and takes memory for each statement.
+type wire struct {
+	conn  *pgxpool.Conn
+	front *pgproto3.Frontend
+	net   net.Conn
+	out   []byte     // what is to be sent
+	sent  chan error // nil unless something is being sent beside the reading
+
+	session *session
+	client  *guest
+
+	spoken bool // at least a part of a message was sent
+	heard  bool // the server has answered something
+	lost   bool // nobody knows where the connection is: it can only be closed
+}
+
+const (
+	writeAhead   = 64 << 10         // bytes that a connection takes in even if the server is busy with writing itself
+	farewellMost = 15 * time.Second // for ending a statement and a connection that nobody waits for any more
+)
+
+var longAgo = time.Unix(1, 0)
+
+// begin takes a connection for a request. What is under way ends when its client goes, or at a time.
+func (w *wire) begin(conn *pgxpool.Conn, until time.Time, most int) {
+	pc := conn.Conn().PgConn()
+	w.conn, w.front, w.net = conn, pc.Frontend(), pc.Conn()
+	w.front.SetMaxBodyLen(most)
+	w.session = sessionOf(pc)
+	w.session.clock.Reset(time.Until(until))
+	w.client.await(w.session.interrupt)
+}
+
+// session is what is kept of a connection from one request to the next.
+type session struct {
+	statements
+	clock     *time.Timer // interrupts
+	interrupt func()      // has what is being read or written fail, for good
+}
+
+// customData is the key of a connection's session among what it carries along.
+const customData = "socle/internal/rest"
+
+func sessionOf(pc *pgconn.PgConn) *session {
+	s, ok := pc.CustomData()[customData].(*session)
+	if !ok {
+		conn := pc.Conn()
+		s = &session{interrupt: func() { _ = conn.SetDeadline(longAgo) }}
+		s.clock = time.AfterFunc(time.Hour, s.interrupt)
+		s.clock.Stop()
+		pc.CustomData()[customData] = s
+	}
+	return s
+}
+
+// end gives the connection back to its pool, or closes it if it is no good any more.
+func (w *wire) end() {
+	if gone := w.client.await(nil); !w.session.clock.Stop() || gone { // it is interrupted, or about to be
+		w.lost = true
+	}
+	if w.lost {
+		go bury(w.conn)
+		return
+	}
+	w.conn.Release()
+}
+
+// bury closes a connection; what may still run on it is ended first. The pool counts it until then.
+func bury(conn *pgxpool.Conn) {
+	defer conn.Release()
+	ctx, cancel := context.WithTimeout(context.Background(), farewellMost)
+	defer cancel()
+	pc := conn.Conn().PgConn()
+	_ = pc.CancelRequest(ctx)
+	_ = pc.Conn().SetDeadline(time.Now().Add(time.Second))
+	_ = pc.Close(ctx)
+}
+
+// add queues a message; the argument of add is what its Encode returns.
+func (w *wire) add(out []byte, err error) error {
+	if err != nil {
+		return fmt.Errorf("encode a message: %w", err)
+	}
+	w.out = out
+	return nil
+}
+
+func (w *wire) prepare(name, sql string) error {
+	return w.add((&pgproto3.Parse{Name: name, Query: sql}).Encode(w.out))
+}
+
+func (w *wire) deallocate(name string) error {
+	return w.add((&pgproto3.Close{ObjectType: 'S', Name: name}).Encode(w.out))
+}
+
+// execute queues the execution of a prepared statement, with arguments as text. Nothing is asked of its columns.
+func (w *wire) execute(name string, args [][]byte) error {
+	if err := w.add((&pgproto3.Bind{PreparedStatement: name, Parameters: args}).Encode(w.out)); err != nil {
+		return err
+	}
+	return w.add((&pgproto3.Execute{}).Encode(w.out))
+}
+
+// query queues a simple query, whose statements run in the transaction that is under way, and end it.
+func (w *wire) query(sql string) error { return w.add((&pgproto3.Query{String: sql}).Encode(w.out)) }
+func (w *wire) sync() error            { return w.add((&pgproto3.Sync{}).Encode(w.out)) }
+func (w *wire) flush() error           { return w.add((&pgproto3.Flush{}).Encode(w.out)) }
+
+// send sends what is queued. What is long is sent while answers are read: the server might not take it until those are.
+func (w *wire) send() error {
+	if len(w.out) > writeAhead {
+		w.spoken = true
+		w.sent = make(chan error, 1)
+		go func() {
+			_, err := w.net.Write(w.out)
+			w.sent <- err
+		}()
+		return nil
+	}
+	n, err := w.net.Write(w.out)
+	w.out = w.out[:0]
+	w.spoken = w.spoken || n > 0
+	if err != nil {
+		w.lost = true
+	}
+	return err
+}
+
+// receive returns the next message that answers something, good until the next call.
+func (w *wire) receive() (pgproto3.BackendMessage, error) {
+	for {
+		m, err := w.front.Receive()
+		if err != nil {
+			w.lost = true
+			return nil, errors.Join(err, w.written())
+		}
+		switch m := m.(type) {
+		case *pgproto3.NoticeResponse, *pgproto3.NotificationResponse, *pgproto3.ParameterStatus:
+			continue
+		case *pgproto3.ErrorResponse:
+			failed := pgconn.ErrorResponseToPgError(m)
+			if failed.Severity == "FATAL" || failed.Severity == "PANIC" || failed.SeverityUnlocalized == "FATAL" || failed.SeverityUnlocalized == "PANIC" {
+				w.lost = true
+			} else {
+				w.heard = true
+			}
+			return nil, failed
+		case *pgproto3.ReadyForQuery:
+			w.heard = true
+			if err := w.written(); err != nil {
+				return nil, err
+			}
+			return m, nil
+		}
+		w.heard = true
+		return m, nil
+	}
+}
+
+// written waits until what is being sent beside the reading is sent.
+func (w *wire) written() error {
+	if w.sent == nil {
+		return nil
+	}
+	if w.lost {
+		_ = w.net.SetDeadline(longAgo)
+	}
+	err := <-w.sent
+	w.sent, w.out = nil, w.out[:0]
+	if err != nil {
+		w.lost = true
+	}
+	return err
+}
+
+// untouched reports whether the connection was lost before the server began anything of what it was to do, as one is that idled
+// while the server was started again.
+func (w *wire) untouched(readOnly bool, err error) bool {
+	if !w.lost || w.heard {
+		return false
+	}
+	if !w.spoken {
+		return true
+	}
+	if isServers(err) { // it says goodbye in place of the first answer
+		return true
+	}
+	hungUp := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err)
+	return readOnly && hungUp // it may have begun, but nothing comes of that
+}
+
+func isReset(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && !e.Timeout()
+}
