@@ -116,6 +116,18 @@ var rights = map[string]right{
 	"renameEnumValue":    {4, `{"value": "good"}`},
 	"deleteEnum":         {4, ""},
 	"lintProject":        {5, ""},
+	"listFunctions":      {5, ""},
+	"getFunction":        {5, ""},
+	"listLanguages":      {5, ""},
+	"createTrigger":      {4, `{"name": "g{n}", "timing": "before", "events": ["insert"], "function": "stamp"}`},
+	"listTriggers":       {5, ""},
+	"updateTrigger":      {4, `{"enabled": true}`},
+	"deleteTrigger":      {4, ""},
+	"exportTable":        {4, ""},
+	"importTable":        {4, part(`form-data; name="file"; filename="i{n}.csv"`, "", "id,note\n1,x\n") + end},
+	"importRows":         {4, part(`form-data; name="file"; filename="rows.csv"`, "", "id,note\n{n},x\n") + end},
+	"runSQL":             {4, `{"query": "select {n}"}`},
+	"listQueries":        {4, ""},
 }
 
 // operation is an operation as the OpenAPI document describes it.
@@ -188,7 +200,7 @@ func (o operation) send(who *apitest.API, names map[string]string, body string, 
 			return p
 		})
 	}
-	if o.id == "createFile" {
+	if slices.Contains(uploads, o.id) {
 		headers = append(headers, "Content-Type: multipart/form-data; boundary="+boundary)
 	}
 	return who.Send(o.method, fill(o.path), fill(body), headers...)
@@ -199,7 +211,7 @@ func namesOf(f things, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "responseUUID": f.response, "containerUUID": f.container,
 		"fileUUID": f.file, "keyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
 		"columnName": "note", "constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood", "enumValue": "good",
-		"schema": "public", "userUUID": f.User, "organization": f.Organization, "email": f.Email}
+		"schema": "public", "triggerName": "stamp", "userUUID": f.User, "organization": f.Organization, "email": f.Email}
 }
 
 // visitor is a caller with their roles in the two projects of the matrix; 0 is none.
@@ -264,10 +276,13 @@ func TestRights(t *testing.T) {
 				want := o.want(r, v, at)
 				switch landlord := map[string]*apitest.API{"own": owner, "theirs": stranger, "mixed": stranger}[at.name]; {
 				case landlord == nil:
-				case o.id == "deleteFunction":
+				case o.id == "deleteFunction" || o.id == "getFunction":
 					landlord.Post("/functions/public", strings.ReplaceAll(rights["createFunction"].body, "{n}", names["n"])).Want(201)
 				case doomed[o.id] != nil:
 					doomed[o.id](t, landlord, names)
+				case o.id == "deleteTrigger":
+					names["triggerName"] = "g" + names["n"]
+					landlord.Post("/tables/"+names["tableUUID"]+"/triggers", strings.ReplaceAll(rights["createTrigger"].body, "{n}", names["n"])).Want(201)
 				case o.id == "deleteKey":
 					names["keyUUID"] = landlord.Create("/projects/"+landlord.Project+"/keys", `{"name": "to go `+names["n"]+`", "kind": "secret"}`)
 				case o.id == "deleteContainer":

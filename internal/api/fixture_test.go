@@ -34,6 +34,8 @@ func furnish(t *testing.T, a *apitest.API) things {
 	f.tableUUID = a.CreateTable("orders", "note text").Metadata("uuid").(string)
 	a.Post("/functions/public", `{"name": "one", "language": "sql", "definition": "select 1", "return_type": "integer"}`).Want(201)
 	structure(t, a)
+	a.Post("/functions/public", stamp).Want(201)
+	a.Post("/tables/orders/triggers", trigger("stamp")).Want(201)
 	f.form = a.Create("/forms", `{"name": "Survey"}`)
 	f.field = a.Create("/forms/"+f.form+"/fields", `{"label": "Name", "type": "text"}`)
 	a.Put("/forms/"+f.form, `{"state": "open"}`).Want(200)
@@ -63,7 +65,19 @@ func (f things) calls() []call {
 		{"listColumns", "GET", "/tables/orders/columns", "", 5},
 		{"createColumn", "POST", "/tables/orders/columns", `{"name": "more", "type": "text"}`, 4},
 		{"createFunction", "POST", "/functions/public", `{"name": "two", "language": "sql", "definition": "select 2", "return_type": "integer"}`, 4},
+		{"listFunctions", "GET", "/functions", "", 5},
+		{"getFunction", "GET", "/functions/public/one", "", 5},
+		{"listLanguages", "GET", "/languages", "", 5},
+		{"createTrigger", "POST", "/tables/orders/triggers", trigger("more"), 4},
+		{"listTriggers", "GET", "/tables/orders/triggers", "", 5},
+		{"updateTrigger", "PUT", "/tables/orders/triggers/stamp", `{"enabled": true}`, 4},
+		{"deleteTrigger", "DELETE", "/tables/orders/triggers/stamp", "", 4},
 		{"deleteFunction", "DELETE", "/functions/public/one", "", 4},
+		{"exportTable", "GET", "/tables/orders/export", "", 4},
+		{"importTable", "POST", "/tables/import", part(`form-data; name="file"; filename="imported.csv"`, "", "id\n1\n") + end, 4},
+		{"importRows", "POST", "/tables/orders/import", part(`form-data; name="file"; filename="rows.csv"`, "", "id\n1\n") + end, 4},
+		{"runSQL", "POST", "/sql", `{"query": "select 1"}`, 4},
+		{"listQueries", "GET", "/sql/history", "", 4},
 		{"createForm", "POST", "/forms", `{"name": "More"}`, 4},
 		{"listForms", "GET", "/forms", "", 5},
 		{"createContainer", "POST", "/containers", `{"name": "more"}`, 4},
@@ -107,9 +121,12 @@ func (f things) visitorCalls() []call {
 	}
 }
 
+// uploads are the operations that take a file.
+var uploads = []string{"createFile", "importTable", "importRows"}
+
 // send sends the call as it stands.
 func (c call) send(a *apitest.API, headers ...string) *apitest.Reply {
-	if c.id == "createFile" {
+	if slices.Contains(uploads, c.id) {
 		headers = append(headers, "Content-Type: multipart/form-data; boundary="+boundary)
 	}
 	return a.Send(c.method, c.path, c.body, headers...)

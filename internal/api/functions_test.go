@@ -177,3 +177,86 @@ func TestCreateFunctionRefuses(t *testing.T) {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
 }
+
+func TestReplaceFunction(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	const n = `{"name": "n", "type": "integer"}`
+	with := func(members, definition string) string {
+		return strings.TrimSuffix(function("f", n, definition, "integer"), "}") + ", " + members + "}"
+	}
+	executes := func(want string) {
+		t.Helper()
+		got := query[string](t, a, `select string_agg(r.rolname, ' ' order by 1) from pg_roles r where rolname in ('anon', 'authenticated', 'service_role')
+			and has_function_privilege(r.oid, 'public.f(integer)', 'execute')`)
+		if got != want {
+			t.Errorf("%s may execute it, want %s", got, want)
+		}
+	}
+	a.Post("/functions/public", with(`"replace": true`, "select n")).Want(201).Content("execute", "[]")
+	executes("service_role")
+	a.Post("/functions/public", function("f", n, "select n + 1", "integer")).Want(409)
+	a.Post("/functions/public", with(`"replace": true, "execute": ["anon"]`, "select n + 1")).Want(201).Content("execute.0", "anon").Content("definition", "select n + 1")
+	executes("anon service_role")
+	a.Post("/functions/public", with(`"replace": true`, "select n + 2")).Want(201)
+	executes("anon service_role")
+	a.Post("/functions/public", with(`"replace": true, "execute": ["authenticated"]`, "select n + 3")).Want(201)
+	executes("authenticated service_role")
+	a.Post("/functions/public", with(`"replace": true, "execute": []`, "select n + 4")).Want(201)
+	executes("service_role")
+	a.Post("/functions/public", with(`"execute": ["service_role"]`, "select n")).Want(422).Field("execute.0")
+	a.Post("/functions/public", with(`"execute": "anon"`, "select n")).Want(422).Field("execute")
+
+	renamed := strings.Replace(with(`"replace": true`, "select m"), `"n"`, `"m"`, 1)
+	a.Post("/functions/public", renamed).Want(422).Code("not_replaceable").Field("return_type")
+	a.Post("/functions/public", strings.Replace(with(`"replace": true`, "select n"), `"return_type": "integer"`, `"return_type": "bigint"`, 1)).Want(422).Code("not_replaceable").Field("return_type")
+	a.Post("/functions/public", with(`"replace": true`, "select 'x'::text")).Want(422).Code("result_mismatch").Field("definition")
+	asOwner(t, a, "create procedure public.p() language sql as 'select 1'")
+	a.Post("/functions/public", strings.TrimSuffix(function("p", "", "select 1", "integer"), "}")+`, "replace": true}`).Want(422).Code("not_replaceable").Field("name")
+	if got := query[int](t, a, "select public.f(1)"); got != 5 {
+		t.Errorf("f(1) is %d, want 5", got)
+	}
+	counts := atOnce(10, func(i int) *apitest.Reply {
+		return a.Post("/functions/public", with(`"replace": true`, fmt.Sprint("select ", i)))
+	})
+	subset(t, counts, 201, 409)
+}
+
+func TestListFunctions(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.Get("/functions").Want(200).Content("", "[]")
+	a.Post("/functions/public", function("b", `{"name": "n", "type": "integer"}, {"name": "s", "type": "varchar(5)[]"}`, "select n", "setof integer")).Want(201)
+	a.Post("/functions/public", function("b", "", "select 1", "integer")).Want(201)
+	asOwner(t, a, `create schema app; create procedure app.a(inout x int default 1) language sql as 'select 1';
+		create function app."c""; --"(variadic text[], out one int, out two text) stable security definer language sql as $$select 1, 'x'$$; create domain app.d as int;
+		create function app.body() returns table (n app.d, "N" int) immutable begin atomic select 1, 2; end; create aggregate app.total(int) (sfunc = int4pl, stype = int)`)
+	r := a.Get("/functions?limit=3").Want(200).Content("0.name", "a").Content("0.kind", "procedure").Content("0.returnType", "").Content("0.parameters.0.name", "x").
+		Content("1.name", "b").Content("1.arguments", "integer, varchar[]").Content("1.returnType", "setof integer").Content("1.execute", "[]")
+	if got := fmt.Sprint(r.Metadata("total")); got != "5" {
+		t.Errorf("got total %s, want 5", got)
+	}
+	a.Get("/functions?page=2&limit=3").Want(200).Content("1.name", `c"; --`).Content("1.securityDefiner", true).Content("1.volatility", "stable").Content("1.arguments", "text[]")
+	a.Get("/functions?page=9").Want(200).Content("", "[]")
+	if got := values(a.Get("/functions?schema=app").Want(200), "name"); fmt.Sprint(got) != `[a body c"; --]` {
+		t.Errorf("got %v", got)
+	}
+	for _, bad := range []string{"pg_catalog", "auth", "a%22b", "%27"} {
+		a.Get("/functions?schema=" + bad).Want(400).Field("schema")
+	}
+	a.Get("/functions/app/body").Want(200).Content("returnType", `table(n app.d, "N" integer)`).Content("volatility", "immutable").Content("language", "sql")
+	a.Get("/functions/public/b").Want(400).Code("ambiguous")
+	a.Get("/functions/public/b?arguments=").Want(200).Content("definition", "select 1")
+	a.Get("/functions/public/b?arguments=int,varchar[]").Want(200).Content("definition", "select n")
+	a.Get("/functions/public/b?arguments=text").Want(404)
+	a.Get("/functions/public/nothing").Want(404).Code("not_found")
+	a.Get("/functions/pg_catalog/now").Want(400).Code("reserved")
+	a.Get("/functions/app/total").Want(404)
+	a.Get("/languages?page=1").Want(200)
+	a.Member(5).Get("/functions/app/body").Want(200)
+	a.Stranger().Get("/functions/app/body").Want(401)
+	if got := fmt.Sprint(values(a.Get("/languages").Want(200), "name")); got != "[plpgsql sql]" {
+		t.Errorf("got languages %s", got)
+	}
+	a.In("garbage").Get("/languages").Want(400)
+}

@@ -268,6 +268,11 @@ func (rt *route) read(w http.ResponseWriter, r *http.Request, input reflect.Valu
 	}
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if rt.upload {
+		if raw, ok := input.Interface().(interface {
+			beginRaw(w http.ResponseWriter, r *http.Request, media string) error
+		}); ok && err == nil && media != "multipart/form-data" {
+			return nil, raw.beginRaw(w, r, media)
+		}
 		if err != nil || media != "multipart/form-data" || len(params["boundary"]) > 70 {
 			return nil, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data")
 		}

@@ -46,6 +46,8 @@ func schemaName(t reflect.Type, hint string) string {
 		t = t.Elem()
 	}
 	switch t.String() {
+	case "form.Answer":
+		return "FormAnswer"
 	case "form.Statistics":
 		return "FormStatistics"
 	case "form.Field":
@@ -102,6 +104,9 @@ func (rt *route) describe(output reflect.Type) {
 	}
 	if rt.upload {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: uploadSchema}}}
+		if _, ok := rt.input.FieldByName("DataUpload"); ok {
+			op.RequestBody.Content = dataContent()
+		}
 	}
 	op.Responses[strconv.Itoa(rt.status)] = rt.describeSuccess(output)
 	failures := rt.op.Errors

@@ -102,7 +102,7 @@ func (r *rules) check(path string, s *huma.Schema, v any) {
 		s = r.registry.SchemaFromRef(s.Ref)
 	}
 	if v == nil {
-		if !s.Nullable {
+		if !s.Nullable && s.Type != "" { // without a type, anything goes
 			r.fail(path, "invalid_type", "must be %s, not null", article(s.Type))
 		}
 		return

@@ -92,6 +92,19 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, max int64) (Ob
 	return object, nil
 }
 
+// Scratch returns an empty file for bytes that are needed while it is open: it has no name any more.
+func (s *Store) Scratch() (*os.File, error) {
+	name := path.Join(unfinished, rand.Text())
+	f, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, failed("make", "a scratch file", err)
+	}
+	if err := s.root.Remove(name); err != nil {
+		return nil, failed("make", "a scratch file", errors.Join(err, f.Close()))
+	}
+	return f, nil
+}
+
 // publish moves the finished file to its key, durably.
 func (s *Store) publish(name, key string) error {
 	if err := s.makeFolder(path.Dir(key)); err != nil {

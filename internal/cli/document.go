@@ -87,6 +87,9 @@ func (d *description) body(o operation) (media string, s schema) {
 	if o.RequestBody == nil {
 		return "", schema{}
 	}
+	if form, ok := o.RequestBody.Content["multipart/form-data"]; ok { // of several forms, the one that a file has its name in
+		return "multipart/form-data", d.resolve(form.Schema)
+	}
 	for media, content := range o.RequestBody.Content {
 		return media, d.resolve(content.Schema)
 	}

@@ -21,7 +21,7 @@ var levels = [][]string{
 	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/schema", "internal/platform"},
 	{"internal/tenant", "internal/rest/plan", "internal/rest/typescript"},
-	{"internal/form", "internal/object", "internal/backup", "internal/rest"},
+	{"internal/form", "internal/object", "internal/backup", "internal/rest", "internal/statement", "internal/transfer"},
 	{"internal/job"},
 	{"internal/api"},
 	{"internal/server", "internal/standalone"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 )
 
 // Description returns what the root answers to a caller in a role, as a server whose root is at a URL: the description of what the role may
@@ -14,12 +15,12 @@ func (s *Server) Description(ctx context.Context, role, url string) ([]byte, err
 		return nil, err
 	}
 	kept := &page{header: http.Header{}}
-	c := call{server: s, w: kept, r: r, path: "/", caller: Caller{Role: role, Claims: []byte("{}")}, schema: s.Schemas[0]}
+	c := call{server: s, w: kept, r: r, path: "/", caller: Caller{Role: role, Claims: []byte("{}")}, schema: s.Schemas[0], until: time.Now().Add(s.Timeout)}
 	var known bool
 	if c.role, known = s.Role(role); !known {
 		return nil, errors.New("describe: there is no role " + role)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	ctx, cancel := context.WithDeadline(ctx, c.until)
 	defer cancel()
 	if c.catalog, err = s.Catalog.Get(ctx); err != nil {
 		return nil, noCatalog(ctx, err)

@@ -21,7 +21,6 @@ type declaration struct {
 	NewFunction
 	parameters []dataType
 	returns    string // SQL text
-	returned   string // what clients read
 }
 
 // declare resolves the types of parameters and result.
@@ -44,31 +43,31 @@ func (n NewFunction) declare(ctx context.Context, types *types) (*declaration, e
 		d.parameters = append(d.parameters, t)
 	}
 	var err error
-	d.returns, d.returned, err = n.result(ctx, types, seen)
+	d.returns, err = n.result(ctx, types, seen)
 	return d, err
 }
 
 const resultField = "return_type"
 
-// result resolves the return type: its SQL text, and what clients read. taken are the names of the parameters,
+// result resolves the return type and returns its SQL text. taken are the names of the parameters,
 // which those of a returned table's columns must not repeat.
-func (n NewFunction) result(ctx context.Context, types *types, taken map[string]bool) (sql, shown string, err error) {
+func (n NewFunction) result(ctx context.Context, types *types, taken map[string]bool) (string, error) {
 	text := strings.TrimSpace(n.ReturnType)
 	p, err := newTypeParser(text)
 	if err != nil {
-		return "", "", badType(resultField, err.Error())
+		return "", badType(resultField, err.Error())
 	}
 	switch {
 	case len(p.tokens) == 1 && p.accept("void"):
-		return "void", "void", nil
+		return "void", nil
 	case len(p.tokens) == 1 && p.accept("trigger"):
 		if len(n.Parameters) > 0 {
-			return "", "", fault.OnField(fault.Unprocessable, "parameters", "not_applicable", "must be empty for a trigger's function")
+			return "", fault.OnField(fault.Unprocessable, "parameters", "not_applicable", "must be empty for a trigger's function")
 		}
 		if n.Language == "sql" {
-			return "", "", badType(resultField, "can't be trigger for a function in sql: write it in plpgsql")
+			return "", badType(resultField, "can't be trigger for a function in sql: write it in plpgsql")
 		}
-		return "trigger", "trigger", nil
+		return "trigger", nil
 	case p.accept("table", "("):
 		return types.tableResult(ctx, p, taken)
 	}
@@ -78,44 +77,44 @@ func (n NewFunction) result(ctx context.Context, types *types, taken map[string]
 		text = strings.TrimSpace(text[len("setof"):])
 	}
 	t, err := types.plain(ctx, resultField, text)
-	return many + t.SQL, many + t.Name, err
+	return many + t.SQL, err
 }
 
 // tableResult resolves a returned table, after its opening parenthesis.
-func (t *types) tableResult(ctx context.Context, p *typeParser, taken map[string]bool) (sql, shown string, err error) {
-	var columns, names []string
+func (t *types) tableResult(ctx context.Context, p *typeParser, taken map[string]bool) (string, error) {
+	var columns []string
 	for {
 		token, ok := p.name()
 		if !ok {
-			return "", "", badType(resultField, "must name each column of the table and its type: table(id integer, title text)")
+			return "", badType(resultField, "must name each column of the table and its type: table(id integer, title text)")
 		}
 		name := unquoted(token)
 		if err := checkName(fault.Unprocessable, resultField, name); err != nil {
-			return "", "", err
+			return "", err
 		}
 		if taken[name] {
-			return "", "", fault.OnField(fault.Unprocessable, resultField, "duplicate", "has a column with the name of a parameter or of an earlier column")
+			return "", fault.OnField(fault.Unprocessable, resultField, "duplicate", "has a column with the name of a parameter or of an earlier column")
 		}
 		taken[name] = true
 		spec, err := p.parse()
 		if err != nil {
-			return "", "", badType(resultField, err.Error())
+			return "", badType(resultField, err.Error())
 		}
 		if spec.identity {
-			return "", "", badType(resultField, "can't be serial here: use integer")
+			return "", badType(resultField, "can't be serial here: use integer")
 		}
 		d, err := t.resolve(ctx, resultField, spec)
 		if err != nil {
-			return "", "", err
+			return "", err
 		}
-		columns, names = append(columns, pg.Quote(name)+" "+d.SQL), append(names, token+" "+d.Name)
+		columns = append(columns, pg.Quote(name)+" "+d.SQL)
 		if p.accept(",") {
 			continue
 		}
-		if !p.accept(")") || !p.done() || len(names) > maxColumns {
-			return "", "", badType(resultField, errType.Error())
+		if !p.accept(")") || !p.done() || len(columns) > maxColumns {
+			return "", badType(resultField, errType.Error())
 		}
-		return "table (" + strings.Join(columns, ", ") + ")", "table(" + strings.Join(names, ", ") + ")", nil
+		return "table (" + strings.Join(columns, ", ") + ")", nil
 	}
 }
 
@@ -126,6 +125,19 @@ func (d *declaration) signature() string {
 		arguments[i] = t.SQL
 	}
 	return pg.Quote(d.Schema, d.Name) + "(" + strings.Join(arguments, ", ") + ")"
+}
+
+// find returns the number of the function with this name and these argument types, or 0.
+func (d *declaration) find(ctx context.Context, tx pgx.Tx) (uint32, error) {
+	types := make([]uint32, len(d.parameters))
+	for i, t := range d.parameters {
+		types[i] = t.OID
+	}
+	return pg.Value[uint32](ctx, tx, `
+		select coalesce((
+			select p.oid from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+			where n.nspname = @schema and p.proname = @name and array(select pg_catalog.unnest(p.proargtypes::oid[])) = @types::oid[]), 0)::oid`,
+		pgx.StrictNamedArgs{"schema": d.Schema, "name": d.Name, "types": types})
 }
 
 // create runs the statement. The function's search path is its own: names in its body mean the same whoever
@@ -139,15 +151,28 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 	if d.Schema != public {
 		path += ", " + public
 	}
-	head := "create function " + pg.Quote(d.Schema, d.Name) + "(" + strings.Join(parameters, ", ") + ") returns " + d.returns +
-		" language " + d.Language + " security invoker set search_path = " + path + ", pg_temp as "
+	verb := "create function "
+	if d.Replace {
+		verb = "create or replace function "
+	}
+	head := verb + pg.Quote(d.Schema, d.Name) + "(" + strings.Join(parameters, ", ") + ") returns " + d.returns +
+		" language " + pg.Quote(d.Language) + " security invoker set search_path = " + path + ", pg_temp as "
 	err := execute(ctx, tx, head+pg.Literal(d.Definition))
+	if d.Replace && pg.State(err) == "XX000" { // the server has no other word for another who replaces it at the same time
+		return errMoved
+	}
 	return refused(err, func(state string) *fault.Error {
 		switch state {
 		case "42723", "23505": // duplicate_function, unique_violation in the catalogue
 			return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of a function with the same argument types")
+		case "42809": // wrong_object_type
+			return fault.OnField(fault.Unprocessable, "name", "not_replaceable", "is the name of a procedure or an aggregate with the same argument types")
 		case "42501": // insufficient_privilege
 			return fault.OnField(fault.Unprocessable, "schema", "not_owned", "is not one that the project may make functions in, or a type not one it may use")
+		}
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok && state == "42P13" && e.Routine == "ProcedureCreate" { // the one that is there is in the way
+			return fault.OnField(fault.Unprocessable, resultField, "not_replaceable",
+				"must be that of the function that is replaced, and the parameters' names too; delete it first to change them")
 		}
 		if !ofUser(state) {
 			return nil
@@ -193,17 +218,4 @@ func where(err error, head, literal string) string {
 		return line
 	}
 	return line + " near " + strings.ReplaceAll(near, "''", "'")
-}
-
-// describe returns the function as clients read it.
-func (d *declaration) describe() Function {
-	f := Function{Schema: d.Schema, Name: d.Name, Parameters: make([]Parameter, len(d.parameters)), ReturnType: d.returned,
-		Language: d.Language, Definition: d.Definition}
-	arguments := make([]string, len(d.parameters))
-	for i, t := range d.parameters {
-		f.Parameters[i] = Parameter{Name: d.Parameters[i].Name, Type: t.Name}
-		arguments[i] = t.Name
-	}
-	f.Arguments = strings.Join(arguments, ", ")
-	return f
 }

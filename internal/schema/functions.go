@@ -21,15 +21,10 @@ type Parameter struct {
 	Type string `json:"type" doc:"A type of the database; modifiers mean nothing here." example:"integer"`
 }
 
-// Function is a function of the user's.
+// Function is a function or procedure of the user's.
 type Function struct {
-	Schema     string      `json:"schema"`
-	Name       string      `json:"name"`
-	Arguments  string      `json:"arguments" doc:"Types of the parameters, which tell functions of one name apart." example:"integer, text"`
-	Parameters []Parameter `json:"parameters"`
-	ReturnType string      `json:"returnType"`
-	Language   string      `json:"language" enum:"sql,plpgsql"`
-	Definition string      `json:"definition"`
+	FunctionInfo
+	Definition string `json:"definition" doc:"Its body, in its language."`
 }
 
 // NewFunction is what a function is made of. Definition is the body in the language. ReturnType is a type,
@@ -41,37 +36,57 @@ type NewFunction struct {
 	Definition string
 	Language   string
 	ReturnType string
+	Replace    bool      // one of the same name and argument types
+	Execute    *[]string // who of anon and authenticated may execute it; nil: nobody, or if it is replaced, who could
 }
 
 // CreateFunction makes a function that belongs to the project's owner, runs with the rights of its caller, and
 // may be executed by no one to whom that was not granted. Names in its body that have no schema mean the
-// function's own schema, then public, whoever calls it. An existing function is never replaced: the same name
-// with the same argument types is a Conflict on name. It fails with Invalid on schema if that is no schema for
+// function's own schema, then public, whoever calls it. The same name with the same argument types is a
+// Conflict on name, unless n says to replace it. It fails with Invalid on schema if that is no schema for
 // users, with NotFound if there is no such schema, and with Unprocessable on the field at fault.
 func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Function, error) {
 	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
 		return Function{}, err
 	}
 	var made Function
-	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		if err := schemaExists(ctx, tx, n.Schema); err != nil {
 			return err
 		}
 		if err := n.check(); err != nil {
 			return err
 		}
+		if err := checkLanguage(ctx, tx, n.Language); err != nil {
+			return err
+		}
 		d, err := n.declare(ctx, typesOf(tx))
+		if err != nil {
+			return err
+		}
+		there, err := d.find(ctx, tx)
 		if err != nil {
 			return err
 		}
 		if err := d.create(ctx, tx); err != nil {
 			return err
 		}
-		if err := execute(ctx, tx, "revoke execute on function "+d.signature()+" from public"); err != nil {
+		if there == 0 {
+			if err := execute(ctx, tx, "revoke execute on function "+d.signature()+" from public"); err != nil {
+				return err
+			}
+		}
+		if n.Execute != nil {
+			if err := d.open(ctx, tx, *n.Execute); err != nil {
+				return err
+			}
+		}
+		id, err := d.find(ctx, tx)
+		if err != nil {
 			return err
 		}
-		made = d.describe()
-		return nil
+		made, err = functionByID(ctx, tx, id)
+		return err
 	})
 	return made, err
 }
@@ -93,8 +108,10 @@ func (n NewFunction) check() error {
 	if len(n.Parameters) > maxParameters {
 		return fault.OnField(fault.Unprocessable, "parameters", "too_many", "must be at most %d", maxParameters)
 	}
-	if !slices.Contains([]string{"sql", "plpgsql"}, n.Language) {
-		return fault.OnField(fault.Unprocessable, "language", "not_supported", "must be sql or plpgsql")
+	if n.Execute != nil {
+		if err := checkCallers(*n.Execute); err != nil {
+			return err
+		}
 	}
 	if strings.TrimSpace(n.Definition) == "" {
 		return fault.OnField(fault.Unprocessable, "definition", "required", "must not be empty")
@@ -137,6 +154,7 @@ func noFunction() *fault.Error { return fault.New(fault.NotFound, "there is no s
 
 // storedFunction is a function as the catalogue has it.
 type storedFunction struct {
+	OID       uint32
 	Kind      string   // the SQL word for it
 	Arguments string   // the types of its arguments as SQL text, which the server quoted
 	OIDs      []uint32 // of these types
@@ -146,7 +164,7 @@ type storedFunction struct {
 // findFunction returns the function that is meant. It fails as [DeleteFunction] does.
 func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments *string) (storedFunction, error) {
 	all, err := pg.All[storedFunction](ctx, tx, `
-		select case p.prokind when 'p' then 'procedure' else 'function' end as kind,
+		select p.oid, case p.prokind when 'p' then 'procedure' else 'function' end as kind,
 			p.proargtypes::oid[] as oids, a.arguments, a.types
 		from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 		cross join lateral (

@@ -25,34 +25,36 @@ func TestCreateFunction(t *testing.T) {
 	p := newProject(t)
 	p.sql(`create schema app`, `create type public.mood as enum ('ok')`, `create table public.orders (id int, total numeric)`, `insert into public.orders values (1, 5), (2, 7)`)
 	type P = schema.Parameter
+	type info = schema.FunctionInfo
 	for _, test := range []struct {
 		new   schema.NewFunction
-		want  schema.Function
+		want  info
 		call  string
 		value string
 	}{
 		{schema.NewFunction{Schema: "public", Name: "add", Parameters: []P{{"a", "int"}, {"b", "integer"}}, Definition: "select a + b", Language: "sql", ReturnType: "integer"},
-			schema.Function{Arguments: "integer, integer", Parameters: []P{{"a", "integer"}, {"b", "integer"}}, ReturnType: "integer"}, "public.add(1, 2)", "3"},
+			info{Arguments: "integer, integer", Parameters: []P{{"a", "integer"}, {"b", "integer"}}, ReturnType: "integer"}, "public.add(1, 2)", "3"},
 		{schema.NewFunction{Schema: "public", Name: "add", Parameters: []P{{"a", "text"}}, Definition: "begin\n  return a || ' it''s $$ \\ ; ';\nend", Language: "plpgsql", ReturnType: "varchar(80)"},
-			schema.Function{Arguments: "text", Parameters: []P{{"a", "text"}}, ReturnType: "varchar"}, "public.add('x')", `x it's $$ \ ; `},
+			info{Arguments: "text", Parameters: []P{{"a", "text"}}, ReturnType: "varchar"}, "public.add('x')", `x it's $$ \ ; `},
 		{schema.NewFunction{Schema: "app", Name: "Sum", Definition: "select sum(total) from orders", Language: "sql", ReturnType: "numeric"},
-			schema.Function{Parameters: []P{}, ReturnType: "numeric"}, `app."Sum"()`, "12"},
+			info{Parameters: []P{}, ReturnType: "numeric"}, `app."Sum"()`, "12"},
 		{schema.NewFunction{Schema: "app", Name: "ids", Definition: "select id from orders", Language: "sql", ReturnType: "SETOF int4"},
-			schema.Function{Parameters: []P{}, ReturnType: "setof integer"}, "(select max(i) from app.ids() i)", "2"},
+			info{Parameters: []P{}, ReturnType: "setof integer"}, "(select max(i) from app.ids() i)", "2"},
 		{schema.NewFunction{Schema: "app", Name: "list", Parameters: []P{{"least", "numeric"}}, Definition: "select id, total from orders where total > least", Language: "sql", ReturnType: "table (id integer, \"Total\" numeric(10,2))"},
-			schema.Function{Arguments: "numeric", Parameters: []P{{"least", "numeric"}}, ReturnType: `table(id integer, "Total" numeric)`}, "(select max(id) from app.list(6))", "2"},
+			info{Arguments: "numeric", Parameters: []P{{"least", "numeric"}}, ReturnType: `table(id integer, "Total" numeric)`}, "(select max(id) from app.list(6))", "2"},
 		{schema.NewFunction{Schema: "app", Name: "nothing", Definition: "delete from public.orders where false", Language: "sql", ReturnType: "void"},
-			schema.Function{Parameters: []P{}, ReturnType: "void"}, "app.nothing()", "<null>"},
+			info{Parameters: []P{}, ReturnType: "void"}, "app.nothing()", "<null>"},
 		{schema.NewFunction{Schema: "app", Name: "touch", Definition: "begin return new; end", Language: "plpgsql", ReturnType: "trigger"},
-			schema.Function{Parameters: []P{}, ReturnType: "trigger"}, "'app.touch()'::regprocedure", "app.touch()"},
+			info{Parameters: []P{}, ReturnType: "trigger"}, "'app.touch()'::regprocedure", "app.touch()"},
 		{schema.NewFunction{Schema: "app", Name: "moods", Parameters: []P{{"select", "mood[]"}}, Definition: "select $1[1]", Language: "sql", ReturnType: "public.mood"},
-			schema.Function{Arguments: "mood[]", Parameters: []P{{"select", "mood[]"}}, ReturnType: "mood"}, "app.moods('{ok}')", "ok"},
+			info{Arguments: "mood[]", Parameters: []P{{"select", "mood[]"}}, ReturnType: "mood"}, "app.moods('{ok}')", "ok"},
 		{schema.NewFunction{Schema: "app", Name: "row", Definition: "select * from orders where id = 1", Language: "sql", ReturnType: "setof public.orders"},
-			schema.Function{Parameters: []P{}, ReturnType: "setof orders"}, "app.row()", "(1,5)"},
+			info{Parameters: []P{}, ReturnType: "setof orders"}, "app.row()", "(1,5)"},
 	} {
 		got, err := schema.CreateFunction(t.Context(), p.owner, test.new)
-		want := test.want
-		want.Schema, want.Name, want.Language, want.Definition = test.new.Schema, test.new.Name, test.new.Language, test.new.Definition
+		want := schema.Function{FunctionInfo: test.want, Definition: test.new.Definition}
+		want.Schema, want.Name, want.Language = test.new.Schema, test.new.Name, test.new.Language
+		want.Kind, want.Volatility, want.Execute = "function", "volatile", []string{}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("function %s: %v\n%s", test.new.Name, err, diff)
 			continue

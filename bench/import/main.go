@@ -1,0 +1,197 @@
+// Command import measures what the import of a large CSV file into a new table takes, and its export again: seconds, and how
+// much more memory the server needs at its peak than before. The server runs in this process; the file is made as it is sent.
+//
+//	go run ./bench/import [-megabytes 1024]
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"socle/internal/config"
+	"socle/internal/server"
+)
+
+var megabytes = flag.Int64("megabytes", 1024, "size of the file")
+
+func main() {
+	flag.Parse()
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "socle-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off"}, nil)
+	if err != nil {
+		return err
+	}
+	s, err := server.Start(ctx, c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Run(ctx) }()
+	defer func() { stop(); <-stopped }()
+
+	client := &requester{base: s.URL}
+	if err := client.signUp(); err != nil {
+		return err
+	}
+	file := &rows{left: *megabytes << 20}
+	err = measure(fmt.Sprintf("import of %d MiB", *megabytes), func() (string, error) {
+		r, err := client.send("POST", "/tables/import?name=big", "text/csv", file)
+		return fmt.Sprintf("%.0f rows", r.Content.Rows), err
+	})
+	if err != nil {
+		return err
+	}
+	for _, format := range []string{"csv", "jsonl"} {
+		err = measure("export as "+format, func() (string, error) {
+			n, err := client.drain("/tables/big/export?format=" + format)
+			return fmt.Sprintf("%d MiB", n>>20), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure prints how long f took, and by how much memory grew meanwhile.
+func measure(what string, f func() (string, error)) error {
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak begins anew
+		return err
+	}
+	before, err := resident("VmRSS")
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	result, err := f()
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	took := time.Since(start)
+	peak, err := resident("VmHWM")
+	fmt.Printf("%-20s %8s  %-16s memory %d MiB before, %d MiB more at the peak\n", what, took.Round(100*time.Millisecond), result, before>>20, (peak-before)>>20)
+	return err
+}
+
+// resident returns a figure of this process's memory, in bytes.
+func resident(name string) (int64, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	m := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("no %s", name)
+	}
+	kilobytes, err := strconv.ParseInt(string(m[1]), 10, 64)
+	return kilobytes << 10, err
+}
+
+// rows is a CSV file that is made as it is read.
+type rows struct {
+	n      int
+	left   int64
+	buffer bytes.Buffer
+}
+
+func (r *rows) Read(b []byte) (int, error) {
+	if r.buffer.Len() == 0 {
+		if r.left <= 0 {
+			return 0, io.EOF
+		}
+		if r.n == 0 {
+			r.buffer.WriteString("id,name,price,at,ok,note\n")
+		}
+		for range 200 {
+			r.n++
+			fmt.Fprintf(&r.buffer, "%d,\"name, %d\",%d.%02d,2026-01-%02d 10:%02d:00,%t,%s\n", r.n, r.n, r.n%1000, r.n%100, 1+r.n%28, r.n%60, r.n%2 == 0, strings.Repeat("lorem ipsum ", r.n%8))
+		}
+		r.left -= int64(r.buffer.Len())
+	}
+	return r.buffer.Read(b)
+}
+
+// requester is a user with a project.
+type requester struct{ base, token, project string }
+
+type reply struct {
+	Content struct {
+		UUID string
+		Rows float64
+	}
+	Metadata struct{ Token string }
+}
+
+func (c *requester) signUp() error {
+	user, err := c.send("POST", "/users", "application/json", strings.NewReader(`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`))
+	if err != nil {
+		return err
+	}
+	c.token = user.Metadata.Token
+	project, err := c.send("POST", "/projects", "application/json", strings.NewReader(`{"name": "bench"}`))
+	c.project = project.Content.UUID
+	return err
+}
+
+func (c *requester) request(method, path, contentType string, body io.Reader) (*http.Response, error) {
+	q, err := http.NewRequest(method, c.base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	q.Header.Set("Content-Type", contentType)
+	if c.token != "" {
+		q.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.project != "" {
+		q.Header.Set("X-Project", c.project)
+	}
+	return http.DefaultClient.Do(q)
+}
+
+func (c *requester) send(method, path, contentType string, body io.Reader) (r reply, err error) {
+	res, err := c.request(method, path, contentType, body)
+	if err != nil {
+		return r, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusCreated {
+		text, _ := io.ReadAll(res.Body)
+		return r, fmt.Errorf("%s: %s", path, text)
+	}
+	return r, json.NewDecoder(res.Body).Decode(&r)
+}
+
+func (c *requester) drain(path string) (int64, error) {
+	res, err := c.request("GET", path, "", nil)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	return io.Copy(io.Discard, res.Body)
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"socle/internal/httpx"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+	"socle/internal/transfer"
+)
+
+var exportTable = Operation{
+	ID: "exportTable", Method: "GET", Path: "/tables/{tableUUID}/export", Summary: "Export a table",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
+	Notes: "All rows as of one moment, in the order of the primary key, as they are read by the project's owner. If the connection is cut off, the file is not whole. " +
+		"In CSV and TSV null is an empty field, an empty text a quoted one. With `spreadsheet=true`, text that begins with `=`, `+`, `-`, `@`, a tab or a carriage return gets an " +
+		"apostrophe before it, so that no spreadsheet takes it for a formula; otherwise values are as they are.",
+}
+
+type exportTableInput struct {
+	tableInput
+	Format      string `query:"format" enum:"csv,tsv,jsonl" default:"csv"`
+	Columns     string `query:"columns" maxLength:"10000" doc:"Names of columns, separated by commas; all if it is not given."`
+	Spreadsheet string `query:"spreadsheet" enum:"true,false" default:"false"`
+}
+
+func (s *Server) exportTable(ctx context.Context, p *tenant.Project, in *exportTableInput) (export, error) {
+	var columns []string
+	if in.Columns != "" {
+		columns = strings.Split(in.Columns, ",")
+	}
+	e, err := transfer.OpenExport(ctx, p, in.Table, in.Format, columns, in.Spreadsheet == "true")
+	return export{e}, err
+}
+
+// export answers with a table.
+type export struct{ *transfer.Export }
+
+var exportTypes = map[string]string{transfer.CSV: "text/csv; charset=utf-8", transfer.TSV: "text/tab-separated-values; charset=utf-8", transfer.JSONL: "application/x-ndjson"}
+
+const (
+	exportBuffer = 64 << 10
+	exportLull   = 60 * time.Second // for a client to take a buffer
+)
+
+// ServeHTTP writes the table. What fails before the first byte is answered; afterwards the connection is cut off, so that
+// no part of a table looks like the whole.
+func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer e.Close()
+	out := &leaving{ResponseWriter: w, control: http.NewResponseController(w), begin: func() {
+		h := w.Header()
+		h.Set("Content-Type", exportTypes[e.Format])
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": e.Table.Name + "." + e.Format}))
+		h.Set("Cache-Control", "no-store")
+	}}
+	buffer := bufio.NewWriterSize(out, exportBuffer)
+	err := e.Write(r.Context(), buffer)
+	if err == nil {
+		err = buffer.Flush()
+	}
+	switch {
+	case err == nil && !out.begun: // not even a header: a table of lines without rows
+		out.start()
+		w.WriteHeader(http.StatusOK)
+	case err != nil && !out.begun:
+		writeFailure(w, r, err, exportTable.Errors)
+	case err != nil:
+		httpx.From(r.Context()).Err = err
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// leaving is an answer that is written for as long as the client goes on taking it.
+type leaving struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	begin   func()
+	begun   bool
+}
+
+func (l *leaving) start() {
+	l.begun = true
+	l.begin()
+}
+
+func (l *leaving) Write(b []byte) (int, error) {
+	if !l.begun {
+		l.start()
+	}
+	if err := l.control.SetWriteDeadline(time.Now().Add(exportLull)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	return l.ResponseWriter.Write(b)
+}

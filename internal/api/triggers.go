@@ -1,0 +1,96 @@
+package api
+
+import (
+	"context"
+
+	"socle/internal/platform"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerTriggers() {
+	within(s, createTrigger, s.createTrigger, s.findTableOfTrigger)
+	within(s, listTriggers, s.listTriggers, nil)
+	within(s, updateTrigger, s.updateTrigger, s.findTrigger)
+	within(s, deleteTrigger, s.deleteTrigger, nil)
+}
+
+var createTrigger = Operation{
+	ID: "createTrigger", Method: "POST", Path: "/tables/{tableUUID}/triggers", Summary: "Create a trigger",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
+}
+
+type createTriggerInput struct {
+	tableInput
+	Body struct {
+		Name     string   `json:"name"`
+		Timing   string   `json:"timing" enum:"before,after"`
+		Events   []string `json:"events" minItems:"1" maxItems:"4" enum:"insert,update,delete,truncate"`
+		Level    string   `json:"level,omitempty" enum:"row,statement" doc:"Row if it is not given; truncate is for statement only."`
+		Columns  []string `json:"columns,omitempty" maxItems:"1600" doc:"Fire for an update of these only."`
+		Function string   `json:"function" doc:"A function without parameters that returns trigger: schema.name, or name for public.name."`
+		ProjectInBody
+	}
+}
+
+func (s *Server) findTableOfTrigger(ctx context.Context, p *tenant.Project, in *createTriggerInput) error {
+	_, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
+	return err
+}
+
+func (s *Server) createTrigger(ctx context.Context, p *tenant.Project, in *createTriggerInput) (schema.Trigger, error) {
+	b := in.Body
+	return schema.CreateTrigger(ctx, p.Owner(), p.UUID, in.Table, schema.NewTrigger{Name: b.Name, Timing: b.Timing, Events: b.Events,
+		Level: b.Level, Columns: b.Columns, Function: b.Function})
+}
+
+var listTriggers = Operation{
+	ID: "listTriggers", Method: "GET", Path: "/tables/{tableUUID}/triggers", Summary: "List a table's triggers",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+}
+
+func (s *Server) listTriggers(ctx context.Context, p *tenant.Project, in *tableInput) ([]schema.Trigger, error) {
+	return schema.ListTriggers(ctx, p.Trusted(), p.UUID, in.Table)
+}
+
+var updateTrigger = Operation{
+	ID: "updateTrigger", Method: "PUT", Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Switch a trigger on or off",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
+}
+
+type triggerInput struct {
+	tableInput
+	Trigger string `path:"triggerName" maxLength:"63"`
+}
+
+type updateTriggerInput struct {
+	triggerInput
+	Body struct {
+		Enabled bool `json:"enabled"`
+		ProjectInBody
+	}
+}
+
+func (s *Server) findTrigger(ctx context.Context, p *tenant.Project, in *updateTriggerInput) error {
+	_, err := schema.GetTrigger(ctx, p.Trusted(), p.UUID, in.Table, in.Trigger)
+	return err
+}
+
+func (s *Server) updateTrigger(ctx context.Context, p *tenant.Project, in *updateTriggerInput) (schema.Trigger, error) {
+	return schema.EnableTrigger(ctx, p.Owner(), p.UUID, in.Table, in.Trigger, in.Body.Enabled)
+}
+
+var deleteTrigger = Operation{
+	ID: "deleteTrigger", Method: "DELETE", Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Delete a trigger",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
+	Notes: "Its function stays.",
+}
+
+// triggerName is what is left of a deleted trigger.
+type triggerName struct {
+	Name string `json:"name"`
+}
+
+func (s *Server) deleteTrigger(ctx context.Context, p *tenant.Project, in *triggerInput) (triggerName, error) {
+	return triggerName{in.Trigger}, schema.DeleteTrigger(ctx, p.Owner(), p.UUID, in.Table, in.Trigger)
+}

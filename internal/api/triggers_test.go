@@ -1,0 +1,107 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"socle/internal/api/apitest"
+)
+
+// stamp is a function for triggers.
+const stamp = `{"name": "stamp", "language": "plpgsql", "return_type": "trigger", "definition": "begin new.note := coalesce(new.note, '') || 'stamped'; return new; end"}`
+
+// trigger is the body that makes a trigger of that function.
+func trigger(name string, members ...string) string {
+	return fmt.Sprintf(`{"name": %q, "timing": "before", "events": ["insert", "update"], "function": "stamp"%s}`, name, strings.Join(append([]string{""}, members...), ", "))
+}
+
+func TestTriggers(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders", "note text")
+	a.Post("/functions/public", stamp).Want(201)
+	const path = "/tables/orders/triggers"
+	a.Post(path, trigger("stamp", `"columns": ["note", "id"]`)).Want(201).Content("name", "stamp").Content("timing", "before").Content("level", "row").Content("events.1", "update").
+		Content("columns.0", "note").Content("columns.1", "id").Content("function", "public.stamp").Content("enabled", true)
+	a.Post(path, `{"name": "cleared", "timing": "after", "events": ["truncate", "delete"], "level": "statement", "function": "public.stamp"}`).Want(201)
+	a.Get(path).Want(200).Content("0.name", "cleared").Content("0.level", "statement").Content("1.name", "stamp")
+	note := func(id int, want string) {
+		t.Helper()
+		execute(t, a, fmt.Sprintf("insert into public.orders (id) values (%d)", id))
+		if got := query[string](t, a, "select coalesce(note, '') from public.orders where id = $1", id); got != want {
+			t.Errorf("got note %q, want %q", got, want)
+		}
+	}
+	note(1, "stamped")
+	a.Put(path+"/stamp", `{"enabled": false}`).Want(200).Content("enabled", false)
+	note(2, "")
+	a.Put(path+"/stamp", `{"enabled": false}`).Want(200)
+	a.Put(path+"/stamp", `{"enabled": true}`).Want(200).Content("enabled", true)
+	note(3, "stamped")
+	a.Delete("/functions/public/stamp").Want(400).Code("in_use")
+	a.Delete(path+"/stamp").Want(200).Content("name", "stamp")
+	a.Delete(path + "/stamp").Want(404).Code("not_found")
+	a.Put(path+"/stamp", `{}`).Want(404).Code("not_found")
+	note(4, "")
+	asOwner(t, a, `create trigger "a""b; drop table orders" before insert on public.orders for each row execute function public.stamp()`)
+	a.Get(path).Want(200).Content("0.name", `a"b; drop table orders`)
+	a.Put(path+`/a%22b;%20drop%20table%20orders`, `{"enabled": false}`).Want(200)
+	a.Delete(path + `/a%22b;%20drop%20table%20orders`).Want(200)
+	note(5, "")
+}
+
+func TestTriggersRefused(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders", "note text")
+	a.Post("/functions/public", stamp).Want(201)
+	a.Post("/functions/public", function("one", "", "select 1", "integer")).Want(201)
+	const path = "/tables/orders/triggers"
+	a.Post(path, trigger("taken")).Want(201)
+	a.Post(path, trigger("taken")).Want(409).Code("already_exists").Field("name")
+	a.Post("/tables/missing/triggers", `{}`).Want(404)
+	a.Post("/tables/pg_catalog.pg_class/triggers", trigger("t")).Want(400)
+	a.Get("/tables/missing/triggers").Want(404)
+	a.Get("/tables/a;b/triggers").Want(400)
+	a.Post(path, `{`).Want(400)
+	a.Put(path+"/taken", `{`).Want(400)
+	a.Put(path+"/taken", `{}`).Want(422).Field("enabled")
+	a.Delete(path + "/" + strings.Repeat("x", 64)).Want(400)
+	with := func(members string) string { return `{"name": "t", "timing": "before", ` + members + `}` }
+	for body, field := range map[string]string{
+		`{"timing": "before", "events": ["insert"], "function": "stamp"}`: "name",
+		trigger("a b"):                               "name",
+		trigger(strings.Repeat("x", 64)):             "name",
+		trigger("t", `"level": "table"`):             "level",
+		trigger("t", `"columns": ["n"]`):             "columns",
+		trigger("t", `"columns": ["x\" or delete"]`): "columns",
+		`{"name": "t", "timing": "during", "events": ["insert"], "function": "stamp"}`: "timing",
+		with(`"events": [], "function": "stamp"`):                                      "events",
+		with(`"events": ["insert", "insert"], "function": "stamp"`):                    "events",
+		with(`"events": ["select"], "function": "stamp"`):                              "events.0",
+		with(`"events": ["truncate"], "function": "stamp"`):                            "level",
+		with(`"events": ["delete"], "columns": ["id"], "function": "stamp"`):           "columns",
+		with(`"events": ["delete"], "function": "nothing"`):                            "function",
+		with(`"events": ["delete"], "function": "one"`):                                "function",
+		with(`"events": ["delete"], "function": "stamp(); drop table orders"`):         "function",
+		with(`"events": ["delete"], "function": "socle.close_new_tables"`):             "function",
+	} {
+		a.Post(path, body).Want(422).Field(field)
+	}
+	asOwner(t, a, "create table public.parts (id int, note text) partition by range (id); create table public.part partition of public.parts for values from (0) to (9)")
+	a.Post("/tables/parts/triggers", trigger("whole")).Want(201)
+	a.Delete("/tables/part/triggers/whole").Want(409).Code("in_use")
+	wantCounts(t, atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/taken") }), map[int]int{200: 1, 404: 9})
+
+	tx, err := a.ProjectDatabase().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background())
+	if _, err := tx.Exec(t.Context(), "lock table public.parts"); err != nil {
+		t.Fatal(err)
+	}
+	a.Put("/tables/parts/triggers/whole", `{"enabled": false}`).Want(409).Code("busy")
+}

@@ -1,0 +1,219 @@
+package schema
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// callers are the roles to which a function can be opened.
+var callers = []string{"anon", "authenticated"}
+
+// FunctionInfo is what a function or procedure of the user's looks like from outside.
+type FunctionInfo struct {
+	Schema          string      `json:"schema"`
+	Name            string      `json:"name"`
+	Kind            string      `json:"kind" enum:"function,procedure,window"`
+	Arguments       string      `json:"arguments" doc:"Types of the parameters, which tell functions of one name apart." example:"integer, text"`
+	Parameters      []Parameter `json:"parameters" doc:"Those that a caller gives; a name is empty if it has none."`
+	ReturnType      string      `json:"returnType" doc:"Empty for a procedure."`
+	Language        string      `json:"language"`
+	Volatility      string      `json:"volatility" enum:"immutable,stable,volatile"`
+	SecurityDefiner bool        `json:"securityDefiner" doc:"It runs with the rights of its owner instead of its caller's."`
+	Execute         []string    `json:"execute" doc:"Which of anon and authenticated may execute it."`
+}
+
+// routine is a function as [routinesOf] reads it.
+type routine struct {
+	OID             uint32
+	Schema          string
+	Name            string
+	Kind            string
+	Language        string
+	Volatility      string
+	SecurityDefiner bool
+	Definition      string
+	Result          string
+	ReturnsSet      bool
+	Modes           []string
+	Names           []string
+	Types           []string
+	Execute         []string
+	Total           int64
+}
+
+// userRoutines is where functions of the user's are; those that an extension brought are the extension's.
+const userRoutines = `
+	from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+	where p.prokind in ('f', 'p', 'w') and ` + userSchema + `
+		and not exists (select from pg_catalog.pg_depend d
+			where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e')`
+
+// The functions in found, an alias of columns oid and total, described.
+const selectRoutines = `
+	select p.oid, n.nspname as schema, p.proname as name, found.total,
+		case p.prokind when 'f' then 'function' when 'p' then 'procedure' else 'window' end as kind,
+		l.lanname as language, case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end as volatility,
+		p.prosecdef as security_definer, coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc) as definition, p.proretset as returns_set,
+		case when p.prokind = 'p' then '' else (
+			select ` + shownType + ` from (select pg_catalog.format_type(p.prorettype, null) as full_name) printed) end as result,
+		a.modes, a.names, a.types,
+		array(select r.rolname::text from pg_catalog.pg_roles r
+			where r.rolname in ('anon', 'authenticated') and pg_catalog.has_function_privilege(r.oid, p.oid, 'execute') order by 1) as execute
+	from found
+	join pg_catalog.pg_proc p on p.oid = found.oid
+	join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+	join pg_catalog.pg_language l on l.oid = p.prolang
+	cross join lateral (
+		select coalesce(pg_catalog.array_agg(coalesce(p.proargmodes[t.n], 'i')::text order by t.n), '{}') as modes,
+			coalesce(pg_catalog.array_agg(coalesce(p.proargnames[t.n], '') order by t.n), '{}') as names,
+			coalesce(pg_catalog.array_agg(` + shownType + ` order by t.n), '{}') as types
+		from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) with ordinality t(type, n)
+		cross join lateral (select pg_catalog.format_type(t.type, null) as full_name) printed
+	) a`
+
+var routineSorts = map[string]string{"name": "name", "schema": "schema", "language": "language"}
+
+// ListFunctions returns a page of the functions and procedures, of one schema unless it is "", and how many there are in
+// all. The page is sorted by name, schema or language. It fails with Invalid on schema if that is none of the user's.
+func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Page) ([]FunctionInfo, int64, error) {
+	if schema != "" {
+		if err := checkSchema(fault.Invalid, schema); err != nil {
+			return nil, 0, err
+		}
+	}
+	const of = ` and (@schema = '' or n.nspname = @schema)`
+	args := pgx.StrictNamedArgs{"schema": schema}
+	first := page // only the page's functions are described, and then put in order again
+	first.Number = 1
+	rows, err := pg.All[routine](ctx, q, `with found as (
+		select p.oid, count(*) over () as total, p.proname as name, n.nspname as schema,
+			(select l.lanname from pg_catalog.pg_language l where l.oid = p.prolang) as language `+userRoutines+of+
+		page.Clause(routineSorts, "oid")+`)`+selectRoutines+first.Clause(map[string]string{"name": "p.proname", "schema": "n.nspname", "language": "l.lanname"}, "p.oid"), args)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(rows) == 0 && page.Number > 1 { // past the end, where no row tells the total
+		total, err := pg.Value[int64](ctx, q, "select count(*)"+userRoutines+of, args)
+		return []FunctionInfo{}, total, err
+	}
+	functions := make([]FunctionInfo, len(rows))
+	var total int64
+	for i, r := range rows {
+		functions[i], total = r.describe().FunctionInfo, r.Total
+	}
+	return functions, total, nil
+}
+
+// GetFunction returns a function or a procedure. arguments picks one as in [DeleteFunction], as which it fails. What
+// the client wrote as types is read by the database, so it runs as the owner.
+func GetFunction(ctx context.Context, owner *pgxpool.Pool, schema, name string, arguments *string) (Function, error) {
+	if err := checkSchema(fault.Invalid, schema); err != nil {
+		return Function{}, err
+	}
+	if err := checkName(fault.Invalid, "functionName", name); err != nil {
+		return Function{}, err
+	}
+	var found Function
+	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
+		f, err := findFunction(ctx, tx, schema, name, arguments)
+		if err != nil {
+			return err
+		}
+		found, err = functionByID(ctx, tx, f.OID)
+		return err
+	})
+	return found, err
+}
+
+func functionByID(ctx context.Context, q pg.Querier, id uint32) (Function, error) {
+	r, err := pg.One[routine](ctx, q, `with found as (select @id::oid as oid, 1::bigint as total)`+selectRoutines, pgx.StrictNamedArgs{"id": id})
+	if fault.Is(err, fault.NotFound) {
+		return Function{}, noFunction().Because(err)
+	}
+	return r.describe(), err
+}
+
+// describe returns the function as clients read it.
+func (r routine) describe() Function {
+	f := Function{Definition: r.Definition, FunctionInfo: FunctionInfo{Schema: r.Schema, Name: r.Name, Kind: r.Kind, Language: r.Language, Volatility: r.Volatility,
+		SecurityDefiner: r.SecurityDefiner, Execute: r.Execute, Parameters: []Parameter{}, ReturnType: shortType(r.Result)}}
+	var arguments, columns []string
+	for i, mode := range r.Modes {
+		typ := shortType(r.Types[i])
+		switch mode {
+		case "t":
+			columns = append(columns, shownName(r.Names[i])+" "+typ)
+		case "i", "b", "v":
+			f.Parameters = append(f.Parameters, Parameter{Name: r.Names[i], Type: typ})
+			arguments = append(arguments, typ)
+		}
+	}
+	f.Arguments = strings.Join(arguments, ", ")
+	switch {
+	case len(columns) > 0:
+		f.ReturnType = "table(" + strings.Join(columns, ", ") + ")"
+	case r.ReturnsSet:
+		f.ReturnType = "setof " + f.ReturnType
+	}
+	return f
+}
+
+// shownName quotes a name that is none without quotes.
+func shownName(name string) string {
+	if identifier.MatchString(name) && strings.ToLower(name) == name {
+		return name
+	}
+	return pg.Quote(name)
+}
+
+// Language is a language in which the project may write functions.
+type Language struct {
+	Name string `json:"name" example:"plpgsql"`
+}
+
+const selectLanguages = `select l.lanname as name from pg_catalog.pg_language l where l.lanpltrusted order by l.lanname`
+
+// ListLanguages returns the languages that functions may be written in: those that the database trusts.
+func ListLanguages(ctx context.Context, q pg.Querier) ([]Language, error) {
+	return pg.All[Language](ctx, q, selectLanguages)
+}
+
+// checkLanguage fails with Unprocessable on language unless the database trusts it.
+func checkLanguage(ctx context.Context, q pg.Querier, name string) error {
+	languages, err := ListLanguages(ctx, q)
+	if err != nil || slices.Contains(languages, Language{name}) {
+		return err
+	}
+	return fault.OnField(fault.Unprocessable, "language", "not_supported", "must be one that the database trusts, such as sql or plpgsql")
+}
+
+// checkCallers checks the roles to which a function is to be opened.
+func checkCallers(roles []string) error {
+	for _, role := range roles {
+		if !slices.Contains(callers, role) {
+			return fault.OnField(fault.Unprocessable, "execute", "not_allowed", "must be of %s", strings.Join(callers, ", "))
+		}
+	}
+	return nil
+}
+
+// open gives the right to execute the function to these roles of [callers], and takes it from the others.
+func (d *declaration) open(ctx context.Context, tx pgx.Tx, roles []string) error {
+	for _, role := range callers {
+		sql := "revoke execute on function " + d.signature() + " from " + pg.Quote(role)
+		if slices.Contains(roles, role) {
+			sql = "grant execute on function " + d.signature() + " to " + pg.Quote(role)
+		}
+		if err := execute(ctx, tx, sql); err != nil {
+			return refused(err, nil)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package statement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// endTime is what the end of a session may take.
+const endTime = 5 * time.Second
+
+// settings are those that a query starts with. To have them read makes the transaction one that can't be made
+// writable any more.
+const settings = `
+	select pg_catalog.set_config('search_path', 'public', true),
+	       pg_catalog.set_config('lock_timeout', '5s', true),
+	       pg_catalog.set_config('extra_float_digits', '1', true),
+	       pg_catalog.set_config('bytea_output', 'hex', true)`
+
+// run runs a query on a connection of its own.
+// What the server has against a statement is Unprocessable on query, with the server's own words in the member postgres.
+func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
+	pieces, err := split(q.Text)
+	if err != nil {
+		return nil, err
+	}
+	params, err := parameters(q, len(pieces))
+	if err != nil {
+		return nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, q.Timeout)
+	defer cancel()
+	conn, err := pg.Acquire(ctx, p.Owner())
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	s := &session{conn: conn.Conn().PgConn(), query: q, bytes: maxBytes}
+	s.conn.Frontend().SetMaxBodyLen(maxRow)
+	results, err := s.run(bounded, pieces, params)
+	over := bounded.Err()
+	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer done()
+	_ = conn.Conn().Close(closing) // whatever it says, nobody gets this session any more
+	if over == nil || err == nil {
+		return results, err
+	}
+	conn.Release() // so that its place is free for the next connection
+	if end := terminate(closing, p, s.conn.PID()); end != nil {
+		err = errors.Join(err, end)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, fault.OnField(fault.Unprocessable, "timeout_ms", "timeout", "is over: the query took longer than %d ms and was undone",
+		q.Timeout.Milliseconds()).Because(err)
+}
+
+// terminate ends a session of the owner that did not end by itself. Code can catch that it is cancelled, but not this.
+func terminate(ctx context.Context, p *tenant.Project, pid uint32) error {
+	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+		_, err := pg.Values[bool](ctx, tx, `
+			select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
+			where pid = @pid and usename = @owner and datname = pg_catalog.current_database()`,
+			pgx.StrictNamedArgs{"pid": int32(pid), "owner": p.Owner().Config().ConnConfig.User})
+		return err
+	})
+}
+
+// parameters returns the values of a query's parameters.
+func parameters(q Query, statements int) ([][]byte, error) {
+	if len(q.Parameters) > 0 && statements > 1 {
+		return nil, fault.OnField(fault.Unprocessable, "parameters", "not_applicable", "must be empty for a query of several statements")
+	}
+	params := make([][]byte, len(q.Parameters))
+	for i, v := range q.Parameters {
+		var err error
+		if params[i], err = parameter(v); err != nil {
+			return nil, fmt.Errorf("parameter %d: %w", i, err)
+		}
+		if strings.Contains(string(params[i]), "\x00") {
+			return nil, fault.OnField(fault.Unprocessable, fmt.Sprintf("parameters.%d", i), "invalid_format", "must not contain the character NUL")
+		}
+	}
+	return params, nil
+}
+
+// session is the connection of one query.
+type session struct {
+	conn  *pgconn.PgConn
+	query Query
+	bytes int // that the answer still takes
+	types []columnType
+}
+
+// columnType is the type of a column of the results.
+type columnType struct {
+	oid      uint32
+	modifier int32
+}
+
+// run runs the statements in one transaction, which is kept if all succeed and the query may write.
+func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]Result, error) {
+	begin := "begin read write;"
+	if s.query.ReadOnly {
+		begin = "begin read only;"
+	}
+	if _, err := s.conn.Exec(ctx, begin+settings).ReadAll(); err != nil {
+		return nil, pg.Fault(err)
+	}
+	results := make([]Result, 0, len(pieces))
+	for i, p := range pieces {
+		r, err := s.execute(ctx, p.text, params)
+		if err != nil {
+			return nil, refused(err, i, p)
+		}
+		if s.conn.TxStatus() != 'T' {
+			return nil, fault.OnField(fault.Unprocessable, "query", "not_allowed", "must not end the transaction that it runs in")
+		}
+		results = append(results, r)
+	}
+	if err := s.nameTypes(ctx, results); err != nil {
+		return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
+	}
+	end := "commit"
+	if s.query.ReadOnly {
+		end = "rollback"
+	}
+	if _, err := s.conn.Exec(ctx, end).ReadAll(); err != nil { // a constraint can wait until here
+		return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
+	}
+	return results, nil
+}
+
+// execute runs one statement by the extended protocol, which takes no second one behind it, and asks for no more rows
+// than are wanted.
+func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Result, error) {
+	f := s.conn.Frontend()
+	f.SendParse(&pgproto3.Parse{Query: sql})
+	f.SendBind(&pgproto3.Bind{Parameters: params})
+	f.SendDescribe(&pgproto3.Describe{ObjectType: 'P'})
+	f.SendExecute(&pgproto3.Execute{MaxRows: uint32(s.query.MaxRows) + 1})
+	f.SendSync(&pgproto3.Sync{})
+	if err := f.Flush(); err != nil {
+		return Result{}, err
+	}
+	r := Result{Columns: []ResultColumn{}, Rows: [][]any{}}
+	var refusal error
+	for {
+		message, err := s.conn.ReceiveMessage(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		switch m := message.(type) {
+		case *pgproto3.RowDescription:
+			s.describe(&r, m.Fields)
+		case *pgproto3.DataRow:
+			s.row(&r, m.Values)
+		case *pgproto3.CommandComplete:
+			r.Command = readable(string(m.CommandTag))
+			n := pgconn.NewCommandTag(r.Command).RowsAffected()
+			r.RowCount = &n
+		case *pgproto3.PortalSuspended:
+			r.Truncated = true
+		case *pgproto3.ErrorResponse:
+			refusal = pgconn.ErrorResponseToPgError(m)
+		case *pgproto3.CopyInResponse, *pgproto3.CopyOutResponse, *pgproto3.CopyBothResponse:
+			return Result{}, fault.OnField(fault.Unprocessable, "query", "not_allowed", "must not contain COPY")
+		case *pgproto3.ReadyForQuery:
+			return r, refusal
+		}
+	}
+}
+
+func (s *session) describe(r *Result, fields []pgproto3.FieldDescription) {
+	for _, f := range fields {
+		r.Columns = append(r.Columns, ResultColumn{Name: readable(string(f.Name))})
+		s.types = append(s.types, columnType{f.DataTypeOID, f.TypeModifier})
+	}
+}
+
+// row keeps a row if there is room for it.
+func (s *session) row(r *Result, values [][]byte) {
+	if len(r.Rows) == s.query.MaxRows || r.Truncated {
+		r.Truncated = true
+		return
+	}
+	for _, v := range values {
+		s.bytes -= len(v) + 4
+	}
+	if s.bytes < 0 {
+		r.Truncated = true
+		return
+	}
+	row := make([]any, len(values))
+	for i, v := range values {
+		row[i] = value(s.types[len(s.types)-len(values)+i].oid, v)
+	}
+	r.Rows = append(r.Rows, row)
+}
+
+// nameTypes asks for the names of the columns' types, which the transaction itself may have made.
+func (s *session) nameTypes(ctx context.Context, results []Result) error {
+	if len(s.types) == 0 {
+		return nil
+	}
+	var oids, modifiers []string
+	for _, t := range s.types {
+		oids, modifiers = append(oids, fmt.Sprint(t.oid)), append(modifiers, fmt.Sprint(t.modifier))
+	}
+	read := s.conn.ExecParams(ctx, `
+		select pg_catalog.format_type(t.oid, t.modifier)
+		from rows from (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.int4[])) with ordinality t(oid, modifier, n)
+		order by t.n`,
+		[][]byte{array(oids), array(modifiers)}, nil, nil, nil).Read()
+	if read.Err != nil {
+		return read.Err
+	}
+	n := 0
+	for _, r := range results {
+		for i := range r.Columns {
+			if n < len(read.Rows) {
+				r.Columns[i].Type = readable(string(read.Rows[n][0]))
+			}
+			n++
+		}
+	}
+	return nil
+}
+
+func array(items []string) []byte { return []byte("{" + strings.Join(items, ",") + "}") }
+
+// Refusal is what PostgreSQL has against a statement, in its own words.
+type Refusal struct {
+	Message   string `json:"message"`
+	Detail    string `json:"detail"`
+	Hint      string `json:"hint"`
+	SQLState  string `json:"sqlstate"`
+	Position  int    `json:"position"`  // the character of the query, from 1; 0 is unknown
+	Statement int    `json:"statement"` // from 1
+	Context   string `json:"context"`
+}
+
+// refused says in the server's words what it has against a statement: its author wrote it, and has a right to know. A lost
+// connection and a server without resources are nobody's statement.
+func refused(err error, index int, p piece) error {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
+			return fault.OnField(fault.Unprocessable, "query", "too_large", "has a row of more than %d bytes", maxRow).Because(err)
+		}
+		return pg.Fault(err)
+	}
+	switch {
+	case e.Code[:2] == "08" && e.Code != "08P01" /* as many values as parameters */, e.Code[:2] == "53", e.Code == "57P02", e.Code == "57P03":
+		return pg.Fault(err)
+	}
+	code := "sql_error"
+	switch e.Code {
+	case "25006":
+		code = "read_only"
+	case "57014":
+		code = "cancelled"
+	case "55P03", "40P01", "40001":
+		code = "busy"
+	}
+	f := fault.OnField(fault.Unprocessable, "query", code, "was refused by the database").Because(err)
+	position := 0
+	if e.Position > 0 {
+		position = p.start + int(e.Position)
+	}
+	f.Extra = map[string]any{"postgres": Refusal{Message: readable(e.Message), Detail: readable(e.Detail), Hint: readable(e.Hint), SQLState: e.Code,
+		Position: position, Statement: index + 1, Context: clip(readable(e.Where))}}
+	return f
+}
+
+// clip keeps the beginning of a text.
+func clip(s string) string {
+	const most = 2000
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most]) + "…"
+}

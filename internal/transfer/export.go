@@ -1,0 +1,145 @@
+package transfer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+// Export is a table on its way out. It holds a connection until it is closed.
+type Export struct {
+	Table  schema.Table
+	Format string
+	conn   *pgxpool.Conn
+	tx     pgx.Tx
+	sql    string
+}
+
+// OpenExport prepares the export of the table that ref leads to, or of some of its columns if any are named. spreadsheet
+// puts an apostrophe before text that a spreadsheet would take for a formula. It fails as [schema.HoldTable] does, and
+// with Invalid on columns. The caller closes the export.
+func OpenExport(ctx context.Context, p *tenant.Project, ref, format string, columns []string, spreadsheet bool) (*Export, error) {
+	conn, err := pg.Acquire(ctx, p.Owner())
+	if err != nil {
+		return nil, err
+	}
+	e := &Export{Format: format, conn: conn}
+	if err := e.open(ctx, p, ref, columns, spreadsheet); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Export) open(ctx context.Context, p *tenant.Project, ref string, names []string, spreadsheet bool) error {
+	var err error
+	if e.tx, err = e.conn.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly}); err != nil {
+		return pg.Fault(err)
+	}
+	if err := schema.Settle(ctx, e.tx); err != nil {
+		return pg.Fault(err)
+	}
+	table, columns, err := schema.HoldTable(ctx, e.tx, p.UUID, ref)
+	if err != nil {
+		return err
+	}
+	e.Table = table
+	wanted, err := choose(columns, names)
+	if err != nil {
+		return err
+	}
+	e.sql = selectText(table, columns, wanted, spreadsheet && e.Format != JSONL)
+	return nil
+}
+
+// choose returns the columns of the names, in their order, or all.
+func choose(columns []schema.BulkColumn, names []string) ([]schema.BulkColumn, error) {
+	if len(names) == 0 {
+		return columns, nil
+	}
+	var chosen []schema.BulkColumn
+	for i, name := range names {
+		at := slices.IndexFunc(columns, func(c schema.BulkColumn) bool { return c.Name == name })
+		if at < 0 || slices.Contains(names[:i], name) {
+			return nil, fault.OnField(fault.Invalid, "columns", "not_found", "must be different columns of the table")
+		}
+		chosen = append(chosen, columns[at])
+	}
+	return chosen, nil
+}
+
+// selectText returns the query for the table's rows, in the order of its primary key.
+func selectText(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool) string {
+	values := make([]string, len(wanted))
+	for i, c := range wanted {
+		name := "t." + pg.Quote(c.Name)
+		values[i] = name
+		if spreadsheet && !c.Plain {
+			values[i] = "case when " + name + `::pg_catalog.text ~ '^[-=+@\t\r]' then '''' || ` + name + "::pg_catalog.text else " + name +
+				"::pg_catalog.text end as " + pg.Quote(c.Name)
+		}
+	}
+	sql := "select " + strings.Join(values, ", ") + " from " + pg.Quote(t.Schema, t.Name) + " t"
+	key := slices.DeleteFunc(slices.Clone(all), func(c schema.BulkColumn) bool { return c.Key == 0 })
+	slices.SortFunc(key, func(a, b schema.BulkColumn) int { return cmp.Compare(a.Key, b.Key) })
+	for i, c := range key {
+		sql += map[bool]string{true: " order by ", false: ", "}[i == 0] + "t." + pg.Quote(c.Name)
+	}
+	return sql
+}
+
+// Write writes the table, as of one moment.
+func (e *Export) Write(ctx context.Context, w io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, exportTime)
+	defer cancel()
+	conn := e.tx.Conn().PgConn()
+	switch e.Format {
+	case CSV:
+		_, err := conn.CopyTo(ctx, w, "copy ("+e.sql+") to stdout (format csv, header)")
+		return unreadable(err)
+	case TSV:
+		_, err := conn.CopyTo(ctx, w, "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')")
+		return unreadable(err)
+	}
+	rows := conn.ExecParams(ctx, "select pg_catalog.row_to_json(r)::pg_catalog.text from ("+e.sql+") r", nil, nil, nil, nil)
+	for rows.NextRow() {
+		// A line break that JSON has outside of its strings means nothing.
+		line := bytes.ReplaceAll(bytes.ReplaceAll(rows.Values()[0], []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			cancel()
+			_, _ = rows.Close()
+			return err
+		}
+	}
+	_, err := rows.Close()
+	return unreadable(err)
+}
+
+// unreadable translates why a table can't be read: code of the project's, such as a policy's, may run meanwhile.
+func unreadable(err error) error {
+	if ofUser(pg.State(err)) {
+		return fault.New(fault.Unprocessable, "the database can't read the table's rows: code of the project's fails").WithCode("refused").Because(err)
+	}
+	return pg.Fault(err)
+}
+
+// Close gives the connection back.
+func (e *Export) Close() {
+	if e.tx != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), batchTime)
+		defer cancel()
+		_ = e.tx.Rollback(ctx) // nothing was changed; a connection that fails at this is not kept
+	}
+	e.conn.Release()
+}

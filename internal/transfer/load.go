@@ -1,0 +1,217 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+const (
+	batchBytes = 1 << 20
+	batchRows  = 5000
+)
+
+// loader stores rows in a table, many at a time. When the database refuses some of them, they are halved until the row that
+// is at fault stands alone.
+type loader struct {
+	tx      pgx.Tx
+	copy    string // the statement
+	width   int    // values of a row
+	skip    bool
+	refused int64 // rows that the database refused
+
+	rows     int64
+	rejected int64
+	lines    []Rejected
+
+	batch []byte // rows in COPY's text format
+	ends  []int  // of the rows in batch
+	at    []int64
+}
+
+func (l *loader) add(ctx context.Context, r row) error {
+	if bad := l.check(r); bad != nil {
+		return l.reject(*bad)
+	}
+	for i, v := range r.values {
+		if i > 0 {
+			l.batch = append(l.batch, '\t')
+		}
+		if v.null {
+			l.batch = append(l.batch, `\N`...)
+			continue
+		}
+		l.batch = escape(l.batch, v.text)
+	}
+	l.batch = append(l.batch, '\n')
+	l.ends, l.at = append(l.ends, len(l.batch)), append(l.at, r.line)
+	if len(l.batch) < batchBytes && len(l.ends) < batchRows {
+		return nil
+	}
+	return l.flush(ctx)
+}
+
+// check finds what a row can't be stored for, before the database sees it.
+func (l *loader) check(r row) *Rejected {
+	if r.bad != nil {
+		return r.bad
+	}
+	if len(r.values) != l.width {
+		has := fmt.Sprint(len(r.values))
+		if len(r.values) > maxColumns {
+			has = fmt.Sprintf("more than %d", maxColumns)
+		}
+		return &Rejected{Line: r.line, Code: "ragged", Message: fmt.Sprintf("has %s values, not %d", has, l.width)}
+	}
+	for _, v := range r.values {
+		if !utf8.Valid(v.text) {
+			return &Rejected{Line: r.line, Code: "invalid_encoding", Message: "is not in the encoding that was named"}
+		}
+		if bytes.IndexByte(v.text, 0) >= 0 {
+			return &Rejected{Line: r.line, Code: "invalid_character", Message: "has the character NUL in it"}
+		}
+	}
+	return nil
+}
+
+// reject notes a row that is not stored. It fails if that ends the import.
+func (l *loader) reject(r Rejected) error {
+	l.rejected++
+	if len(l.lines) < keptRejected {
+		l.lines = append(l.lines, r)
+	}
+	if !l.skip {
+		return r.fatal(l.lines, l.rejected)
+	}
+	return nil
+}
+
+// flush stores the batch.
+func (l *loader) flush(ctx context.Context) error {
+	if len(l.ends) == 0 {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, batchTime)
+	defer cancel()
+	err := l.store(bounded, 0, len(l.ends))
+	l.batch, l.ends, l.at = l.batch[:0], l.ends[:0], l.at[:0]
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return fault.OnField(fault.Unprocessable, "file", "timeout", "can't be imported: code of the project's took longer than %d seconds for a part of it",
+			int(batchTime.Seconds())).Because(err)
+	}
+	return err
+}
+
+// store stores the rows from one of the batch to another.
+func (l *loader) store(ctx context.Context, from, to int) error {
+	start := 0
+	if from > 0 {
+		start = l.ends[from-1]
+	}
+	if _, err := l.tx.Exec(ctx, "savepoint part"); err != nil {
+		return err
+	}
+	tag, err := l.tx.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(l.batch[start:l.ends[to-1]]), l.copy)
+	if err == nil {
+		l.rows += tag.RowsAffected()
+		_, err = l.tx.Exec(ctx, "release savepoint part")
+		return err
+	}
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || !ofUser(e.Code) {
+		return err
+	}
+	if e.Code[:2] == "42" || e.Code[:2] == "0A" { // no row's fault
+		return fault.New(fault.Unprocessable, "the database can't store rows in this table, or code of the project's fails").WithCode("refused").Because(err)
+	}
+	if _, err := l.tx.Exec(ctx, "rollback to savepoint part; release savepoint part"); err != nil {
+		return err
+	}
+	if to-from == 1 {
+		if l.refused++; l.refused > mostRefused {
+			return fault.OnField(fault.Unprocessable, "file", "too_many_rejected", "can't be imported: the database refuses more than %d of its rows", mostRefused)
+		}
+		return l.reject(explain(e, l.at[from]))
+	}
+	middle := (from + to) / 2
+	if err := l.store(ctx, from, middle); err != nil {
+		return err
+	}
+	return l.store(ctx, middle, to)
+}
+
+var copiedColumn = regexp.MustCompile(`^COPY .*?, line \d+, column (.+?)(: .*)?$`)
+
+// explain says in our words what the database has against a row.
+func explain(e *pgconn.PgError, line int64) Rejected {
+	r := Rejected{Line: line, Code: "invalid_value", Message: "has a value that is not one of its column's type"}
+	switch {
+	case e.Code == "23502":
+		r.Code, r.Message = "required", "has no value for a column that needs one"
+	case e.Code == "23505" || e.Code == "23P01":
+		r.Code, r.Message = "already_exists", "has a value that another row has, and that must be unique"
+	case e.Code == "23503":
+		r.Code, r.Message = "reference", "refers to a row that is not there"
+	case e.Code == "23514":
+		r.Code, r.Message = "check", "breaks a rule of the table"
+	case e.Code == "22001":
+		r.Code, r.Message = "too_long", "has a value that is too long for its column"
+	case e.Code == "22003":
+		r.Code, r.Message = "out_of_range", "has a number that is out of its column's range"
+	case e.Code[:2] != "22":
+		r.Code, r.Message = "refused", "is refused by code of the project's"
+	}
+	column := e.ColumnName
+	if column == "" && e.Code[:2] == "22" {
+		first, _, _ := strings.Cut(e.Where, "\n")
+		if m := copiedColumn.FindStringSubmatch(first); m != nil {
+			column = m[1]
+		}
+	}
+	if column != "" {
+		r.Column = &column
+	}
+	return r
+}
+
+// escape appends text as COPY reads it.
+func escape(to, text []byte) []byte {
+	for {
+		i := bytes.IndexAny(text, "\\\n\r\t")
+		if i < 0 {
+			return append(to, text...)
+		}
+		to = append(to, text[:i]...)
+		to = append(to, '\\')
+		switch text[i] {
+		case '\n':
+			to = append(to, 'n')
+		case '\r':
+			to = append(to, 'r')
+		case '\t':
+			to = append(to, 't')
+		default:
+			to = append(to, '\\')
+		}
+		text = text[i+1:]
+	}
+}
+
+// copyText returns the statement that stores values of these columns.
+func copyText(schema, table string, columns []string) string {
+	quoted := make([]string, len(columns))
+	for i, c := range columns {
+		quoted[i] = pg.Quote(c)
+	}
+	return "copy " + pg.Quote(schema, table) + " (" + strings.Join(quoted, ", ") + ") from stdin"
+}

@@ -1,0 +1,314 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// Encodings are those that a file can have.
+var Encodings = map[string]encoding.Encoding{
+	"utf-8": nil, "utf-16": unicode.UTF16(unicode.LittleEndian, unicode.UseBOM),
+	"windows-1252": charmap.Windows1252, "iso-8859-1": charmap.ISO8859_1,
+}
+
+// value is a value of a row.
+type value struct {
+	text []byte
+	null bool
+	kind jsontext.Kind // of JSON; 0 in other formats
+}
+
+// row is a row of a file. Its memory is the next row's.
+type row struct {
+	line   int64
+	values []value   // of CSV: as many as the row has; of JSON: in the order of the names
+	bad    *Rejected // what it can't be read for
+}
+
+// source reads a file row by row.
+type source interface {
+	// next returns io.EOF behind the last row.
+	next() (row, error)
+	// names returns the columns, as far as they are known: of the header, or of all lines read so far; nil if there is no header.
+	names() []string
+}
+
+var errTooLong = errors.New("a row is too long")
+
+// open returns the source of a file's rows. The columns of lines of JSON are known, or nil: found out.
+func open(file io.Reader, o Options, known []string) (source, error) {
+	var r io.Reader = file
+	if e := Encodings[o.Encoding]; e != nil {
+		r = transform.NewReader(r, e.NewDecoder())
+	}
+	lines := &lineReader{r: bufio.NewReaderSize(r, 256<<10)}
+	if mark, err := lines.r.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
+		_, _ = lines.r.Discard(len(mark)) // they are in the buffer
+	}
+	if o.Format == JSONL {
+		j := &jsonSource{lines: lines, order: known, fixed: known != nil, at: map[string]int{}}
+		for i, name := range known {
+			j.at[name] = i
+		}
+		return j, nil
+	}
+	if o.Delimiter == 0 {
+		o.Delimiter = map[string]byte{CSV: ',', TSV: '\t'}[o.Format]
+	}
+	c := &csvSource{lines: lines, delimiter: o.Delimiter, null: []byte(o.Null)}
+	if !o.Header {
+		return c, nil
+	}
+	return c, readHeader(c, &c.header)
+}
+
+// readHeader reads the first row, the names of the columns.
+func readHeader(s source, header *[]string) error {
+	head, err := s.next()
+	if err == io.EOF {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if head.bad != nil {
+		return head.bad.fatal(nil, 0)
+	}
+	names := []string{}
+	for _, v := range head.values {
+		names = append(names, string(v.text))
+	}
+	*header = names
+	return nil
+}
+
+// lineReader reads lines of bounded length, and counts them.
+type lineReader struct {
+	r    *bufio.Reader
+	read int64
+	long []byte
+}
+
+// next returns a line with its end. It is good until the next one is read.
+func (l *lineReader) next() ([]byte, error) {
+	line, err := l.r.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		l.long = append(l.long[:0], line...)
+		for err == bufio.ErrBufferFull {
+			if len(l.long) > maxRecord {
+				return nil, errTooLong
+			}
+			line, err = l.r.ReadSlice('\n')
+			l.long = append(l.long, line...)
+		}
+		line = l.long
+	}
+	if err == io.EOF && len(line) > 0 {
+		err = nil
+	}
+	if err == nil {
+		l.read++
+	}
+	return line, err
+}
+
+func trimEnd(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+}
+
+// csvSource reads values with a delimiter between them. A value in quotes may have delimiters, line breaks and, doubled,
+// quotes in it. A quote within a value that does not begin with one is part of it.
+type csvSource struct {
+	lines     *lineReader
+	delimiter byte
+	null      []byte
+	header    []string
+	data      []byte
+	ends      []int  // of the values in data
+	quoted    []bool // likewise
+	values    []value
+}
+
+func (c *csvSource) names() []string { return c.header }
+
+func (c *csvSource) next() (row, error) {
+	line, err := c.lines.next()
+	for err == nil && len(trimEnd(line)) == 0 { // an empty line is no row
+		line, err = c.lines.next()
+	}
+	if err != nil {
+		return row{}, err
+	}
+	r := row{line: c.lines.read}
+	c.data, c.ends, c.quoted = c.data[:0], c.ends[:0], c.quoted[:0]
+	r.bad, err = c.split(line)
+	if err != nil {
+		return row{}, err
+	}
+	if r.bad != nil {
+		r.bad.Line = r.line
+		return r, nil
+	}
+	c.values = c.values[:0]
+	start := 0
+	for i, end := range c.ends {
+		text := c.data[start:end]
+		c.values = append(c.values, value{text: text, null: !c.quoted[i] && bytes.Equal(text, c.null)})
+		start = end
+	}
+	r.values = c.values
+	return r, nil
+}
+
+// split cuts a line into values, and reads further lines while one is in quotes.
+func (c *csvSource) split(line []byte) (*Rejected, error) {
+	rest := trimEnd(line)
+	for {
+		if len(c.ends) > maxColumns { // ragged, whatever follows
+			return nil, nil
+		}
+		if len(rest) > 0 && rest[0] == '"' {
+			var bad *Rejected
+			var err error
+			if rest, bad, err = c.quote(line[len(trimEnd(line))-len(rest)+1:]); bad != nil || err != nil {
+				return bad, err
+			}
+			line = rest
+			rest = trimEnd(rest)
+		} else {
+			i := bytes.IndexByte(rest, c.delimiter)
+			if i < 0 {
+				c.data = append(c.data, rest...)
+				c.end(false)
+				return nil, nil
+			}
+			c.data = append(c.data, rest[:i]...)
+			c.end(false)
+			rest = rest[i+1:]
+			continue
+		}
+		switch {
+		case len(rest) == 0:
+			return nil, nil
+		case rest[0] != c.delimiter:
+			return &Rejected{Code: "malformed", Message: "has text behind a closing quote"}, nil
+		}
+		rest = rest[1:]
+	}
+}
+
+func (c *csvSource) end(quoted bool) {
+	c.ends, c.quoted = append(c.ends, len(c.data)), append(c.quoted, quoted)
+}
+
+// quote reads a value behind its opening quote, and returns what follows the closing one.
+func (c *csvSource) quote(line []byte) (rest []byte, bad *Rejected, err error) {
+	for {
+		i := bytes.IndexByte(line, '"')
+		switch {
+		case i < 0:
+			c.data = append(c.data, line...)
+			if len(c.data) > maxRecord {
+				return nil, nil, errTooLong
+			}
+			if line, err = c.lines.next(); err == io.EOF {
+				return nil, &Rejected{Code: "malformed", Message: "has a quote that is never closed"}, nil
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+		case i+1 < len(line) && line[i+1] == '"':
+			c.data = append(c.data, line[:i+1]...)
+			line = line[i+2:]
+		default:
+			c.data = append(c.data, line[:i]...)
+			c.end(true)
+			return line[i+1:], nil, nil
+		}
+	}
+}
+
+// jsonSource reads objects of JSON, one in a line.
+type jsonSource struct {
+	lines   *lineReader
+	order   []string
+	at      map[string]int
+	fixed   bool // the columns are these
+	decoder jsontext.Decoder
+	values  []value
+}
+
+func (j *jsonSource) names() []string { return j.order }
+
+func (j *jsonSource) next() (row, error) {
+	line, err := j.lines.next()
+	for err == nil && len(bytes.TrimSpace(line)) == 0 {
+		line, err = j.lines.next()
+	}
+	if err != nil {
+		return row{}, err
+	}
+	r := row{line: j.lines.read}
+	j.values = j.values[:0]
+	for range j.order {
+		j.values = append(j.values, value{null: true})
+	}
+	if r.bad = j.object(line); r.bad != nil {
+		r.bad.Line = r.line
+	}
+	r.values = j.values
+	return r, nil
+}
+
+func (j *jsonSource) object(line []byte) *Rejected {
+	malformed := &Rejected{Code: "malformed", Message: "is not an object of JSON"}
+	j.decoder.Reset(bytes.NewReader(line))
+	if t, err := j.decoder.ReadToken(); err != nil || t.Kind() != '{' {
+		return malformed
+	}
+	for j.decoder.PeekKind() != '}' {
+		t, err := j.decoder.ReadToken()
+		if err != nil {
+			return malformed
+		}
+		name := t.String()
+		v, err := j.decoder.ReadValue()
+		if err != nil {
+			return malformed
+		}
+		i, ok := j.at[name]
+		switch {
+		case !ok && j.fixed:
+			return &Rejected{Column: &name, Code: "unknown_column", Message: "has a member that is no column of the table"}
+		case !ok && len(j.order) == maxColumns:
+			return &Rejected{Code: "too_many", Message: "has a member that would be one column too many"}
+		case !ok:
+			i = len(j.order)
+			j.at[name], j.order, j.values = i, append(j.order, name), append(j.values, value{})
+		}
+		j.values[i] = value{kind: v.Kind(), null: v.Kind() == 'n'}
+		if v.Kind() == '"' {
+			j.values[i].text, err = jsontext.AppendUnquote(nil, v)
+		} else {
+			j.values[i].text = bytes.Clone(v)
+		}
+		if err != nil {
+			return malformed
+		}
+	}
+	if _, err := j.decoder.ReadToken(); err != nil {
+		return malformed
+	}
+	if _, err := j.decoder.ReadToken(); err != io.EOF {
+		return malformed
+	}
+	return nil
+}
