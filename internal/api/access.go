@@ -14,6 +14,7 @@ import (
 	"socle/internal/httpx"
 	"socle/internal/platform"
 	"socle/internal/tenant"
+	"socle/internal/token"
 )
 
 // Access says who may call an operation. There is no way to a project but through it.
@@ -22,6 +23,7 @@ type Access struct {
 	role    platform.Role // the least role, where a project is named
 	paused  bool          // also in a project that is paused
 	deleted bool          // also in one that is deleted, which is not there for any other operation
+	tokens  bool          // personal access tokens are taken, where they are not anyway
 }
 
 type source int
@@ -29,7 +31,7 @@ type source int
 const (
 	byNobody  source = iota // anyone may call, and nobody is asked who they are
 	byWhoever               // anyone may call, and whoever says who they are is known
-	byToken                 // whoever is signed in
+	byToken                 // whoever is signed in: it is about their account
 	byHeader                // X-Project names the project
 	byPath                  // the path names the project
 	byForm                  // the path names a form of the project
@@ -38,9 +40,10 @@ const (
 )
 
 var (
-	anyone   = Access{by: byNobody}
-	whoever  = Access{by: byWhoever}
-	signedIn = Access{by: byToken}
+	anyone          = Access{by: byNobody}
+	whoever         = Access{by: byWhoever}
+	signedIn        = Access{by: byToken}
+	signedInOrToken = Access{by: byToken, tokens: true} // whoever is signed in, or shows a personal access token
 )
 
 // project is for members, of that role or a higher one, of the organization of the project that X-Project names.
@@ -170,6 +173,8 @@ func optionalUUID(text string) uuid.NullUUID {
 func (a Access) enter(ctx context.Context, s *Server) (*tenant.Project, error) {
 	c := caller(ctx)
 	switch {
+	case c.ByToken && !a.takesTokens():
+		return nil, fault.New(fault.Forbidden, "this is not for personal access tokens").WithCode("token_not_allowed")
 	case !a.inProject():
 		return nil, nil
 	case !c.Project.Valid:
@@ -211,17 +216,33 @@ func (a Access) overtaken(ctx context.Context, s *Server, p *tenant.Project, err
 	return err
 }
 
+// takesTokens reports whether an operation is for personal access tokens: if it acts in a project, where role and projects of the
+// token are judged with the caller's, or says so.
+func (a Access) takesTokens() bool {
+	switch a.by {
+	case byNobody, byWhoever, byHeader, byPath, byForm, byAddress, byVisitor:
+		return true
+	}
+	return a.tokens
+}
+
 // authenticate returns who sends a request by its bearer token.
 func (s *Server) authenticate(ctx context.Context, r *http.Request, scope platform.Scope) (platform.Caller, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
 		return platform.Caller{}, fault.New(fault.Unauthenticated, "one Authorization header with a bearer token is needed").WithCode("invalid_token")
 	}
-	scheme, token, ok := strings.Cut(values[0], " ")
+	scheme, text, ok := strings.Cut(values[0], " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return platform.Caller{}, fault.New(fault.Unauthenticated, "a bearer token is needed").WithCode("invalid_token")
 	}
-	claims, err := s.keys().Verify(token, time.Now())
+	if strings.HasPrefix(text, token.PersonalPrefix) {
+		if !token.IsPersonal(text) {
+			return platform.Caller{}, fault.New(fault.Unauthenticated, "the personal access token is not valid").WithCode("invalid_token")
+		}
+		return s.platform.AuthenticateToken(ctx, token.Hash(text), scope)
+	}
+	claims, err := s.keys().Verify(text, time.Now())
 	if err != nil {
 		return platform.Caller{}, err
 	}

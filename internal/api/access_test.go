@@ -128,6 +128,26 @@ var rights = map[string]right{
 	"importRows":         {4, part(`form-data; name="file"; filename="rows.csv"`, "", "id,note\n{n},x\n") + end},
 	"runSQL":             {4, `{"query": "select {n}"}`},
 	"listQueries":        {4, ""},
+
+	"refreshSession":      {anyone, `{"refresh_token": "{refresh}"}`},
+	"logout":              {signedIn, ""},
+	"listSessions":        {signedIn, ""},
+	"deleteSession":       {signedIn, ""},
+	"forgetPassword":      {anyone, `{"email": "{email}"}`},
+	"resetPassword":       {anyone, `{"token": "{reset}", "password": "` + apitest.Password + `"}`},
+	"changeEmail":         {signedIn, `{"email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
+	"confirmEmail":        {anyone, `{"token": "{confirm}"}`},
+	"deleteUser":          {signedIn, ""},
+	"createToken":         {signedIn, `{"name": "token {n}", "role_id": 4, "expires_at": "{tomorrow}"}`},
+	"listTokens":          {signedIn, ""},
+	"deleteToken":         {signedIn, ""},
+	"getAccount":          {signedIn, ""},
+	"deleteOtherSessions": {signedIn, ""},
+	"deleteAccount":       {signedIn, withPassword},
+	"getSecondFactor":     {signedIn, ""},
+	"createSecondFactor":  {signedIn, withPassword},
+	"confirmSecondFactor": {signedIn, `{"code": "{code}"}`},
+	"deleteSecondFactor":  {signedIn, withPassword},
 }
 
 // operation is an operation as the OpenAPI document describes it.
@@ -171,7 +191,7 @@ func operations(t *testing.T, a *apitest.API) []operation {
 				o.header = o.header || p.Name == "X-Project"
 			}
 			for _, p := range placeholder.FindAllStringSubmatch(path, -1) {
-				o.thing = o.thing || !slices.Contains([]string{"schema", "projectUUID", "formUUID", "userUUID"}, p[1])
+				o.thing = o.thing || !slices.Contains([]string{"schema", "projectUUID", "formUUID", "userUUID", "sessionUUID", "tokenUUID"}, p[1])
 			}
 			all = append(all, o)
 		}
@@ -211,7 +231,7 @@ func namesOf(f things, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "responseUUID": f.response, "containerUUID": f.container,
 		"fileUUID": f.file, "keyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
 		"columnName": "note", "constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood", "enumValue": "good",
-		"schema": "public", "triggerName": "stamp", "userUUID": f.User, "organization": f.Organization, "email": f.Email}
+		"schema": "public", "triggerName": "stamp", "userUUID": f.User, "sessionUUID": apitest.Missing, "tokenUUID": apitest.Missing, "tomorrow": tomorrow(), "organization": f.Organization, "email": f.Email}
 }
 
 // visitor is a caller with their roles in the two projects of the matrix; 0 is none.
@@ -247,7 +267,7 @@ func TestRights(t *testing.T) {
 	for name := range own {
 		absent[name] = apitest.Missing
 	}
-	absent["fullTableName"], absent["schema"], absent["email"] = "absent", "public", owner.Email
+	absent["fullTableName"], absent["schema"], absent["email"], absent["tomorrow"] = "absent", "public", owner.Email, tomorrow()
 
 	visitors := []visitor{{"nobody", a.Nobody(), 0, 0}, {"stranger", stranger, 0, 2}, {"viewer", owner.Member(5), 5, 0},
 		{"developer", owner.Member(4), 4, 0}, {"admin", owner.Member(3), 3, 0}, {"owner", owner, 2, 0}, {"administrator", administrator, 1, 1}}
@@ -305,10 +325,11 @@ func TestRights(t *testing.T) {
 				case want == 200 && slices.Contains([]string{"deleteProject", "restoreProject", "pauseProject", "resumeProject"}, o.id):
 					names["projectUUID"] = projectFor(landlord, o.id)
 				}
+				who := account(t, o, v, names, map[string]*apitest.API{"own": owner, "theirs": stranger}[at.name]).In(at.project)
 				if v.name == "owner" && at.name == "own" && slices.Contains(o.declared, 412) {
-					o.send(v.api.In(at.project), names, r.body, `If-Match: "of another state"`).Want(412).Code("changed")
+					o.send(who, names, r.body, `If-Match: "of another state"`).Want(412).Code("changed")
 				}
-				replies[at.name] = o.send(v.api.In(at.project), names, r.body)
+				replies[at.name] = o.send(who, names, r.body)
 				if got := replies[at.name].Status; got != want {
 					t.Errorf("%s by %s, target %s: got %d, want %d\n%s", o.id, v.name, at.name, got, want, replies[at.name].Body)
 				}
@@ -353,6 +374,15 @@ func (o operation) want(r right, v visitor, at target) int {
 		return done
 	case v.name == "nobody" && o.bearer:
 		return 401
+	case o.id == "deleteUser" && v.name != "administrator":
+		return 403
+	case o.id == "deleteUser" && at.name == "absent":
+		return 404
+	case o.id == "deleteSession", o.id == "deleteToken":
+		if at.name == "absent" || v.api.User != at.names["userUUID"] {
+			return 404
+		}
+		return done
 	case o.id == "updateUser":
 		if at.name == "absent" || v.api.User != at.names["userUUID"] && v.name != "administrator" {
 			return 401

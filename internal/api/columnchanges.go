@@ -55,7 +55,7 @@ func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *update
 	u := schema.ColumnUpdate{Name: b.Name, Type: b.Type, Using: b.Using, NotNull: b.NotNull, Unique: b.Unique,
 		DefaultValue: b.DefaultValue, Comment: b.Comment}
 	if u == (schema.ColumnUpdate{}) {
-		return schema.Column{}, nothing()
+		return schema.Column{}, unchanging()
 	}
 	return schema.UpdateColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, u)
 }

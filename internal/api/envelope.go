@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -22,6 +23,15 @@ type envelope struct {
 	Metadata any      `json:"metadata"`
 	Success  bool     `json:"success"`
 }
+
+// nothing is the content of an operation that has nothing to return: null.
+type nothing struct{}
+
+// MarshalJSON returns null.
+func (nothing) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+
+// Schema describes null.
+func (nothing) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: "null"} }
 
 // failure is the metadata of a failed answer.
 type failure struct {

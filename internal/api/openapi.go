@@ -169,6 +169,9 @@ func (op Operation) describeAccess() string {
 		who = "Needs a key of the project, the form's public link, or a role in the project's organization. Pages of any origin may call this."
 	case byToken:
 		who = "Whoever is signed in may call this."
+		if !op.Access.tokens {
+			who += " It takes no personal access token."
+		}
 	default:
 		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the project's organization."
 	}

@@ -10,6 +10,7 @@ import (
 
 	"socle/internal/api/apitest"
 	"socle/internal/pgtest"
+	"socle/internal/platform"
 )
 
 // shut ends all sessions in a database and lets nobody in until the returned function is called.
@@ -77,6 +78,8 @@ func TestPlatformDatabaseGone(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
 	f := furnish(t, a)
+	renewal := refresh(a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).Metadata("refreshToken"))
+	resetting, confirming := linkTo(t, a, platform.PasswordReset), linkTo(t, a, platform.EmailChange)
 	url, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +90,25 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "createUser", method: "POST", path: "/users", body: `{"username": "late", "email": "late@example.com", "password": "` + apitest.Password + `"}`},
 		call{id: "login", method: "POST", path: "/users/login", body: `{"email": "` + a.Email + `", "password": "` + apitest.Password + `"}`},
 		call{id: "updateUser", method: "PUT", path: "/users/" + a.User, body: `{"bio": "late"}`},
+		call{id: "getAccount", method: "GET", path: "/users/me"},
+		call{id: "refreshSession", method: "POST", path: "/users/refresh", body: renewal},
+		call{id: "forgetPassword", method: "POST", path: "/users/password/forgot", body: `{"email": "` + a.Email + `"}`},
+		call{id: "resetPassword", method: "POST", path: "/users/password/reset", body: reset(resetting, newPassword)},
+		call{id: "changeEmail", method: "POST", path: "/users/me/email", body: `{"email": "late@example.com", "password": "` + apitest.Password + `"}`},
+		call{id: "confirmEmail", method: "POST", path: "/users/email/confirm", body: `{"token": "` + confirming + `"}`},
+		call{id: "deleteAccount", method: "DELETE", path: "/users/me", body: withPassword},
+		call{id: "deleteUser", method: "DELETE", path: "/users/" + apitest.Missing},
+		call{id: "createToken", method: "POST", path: "/tokens", body: `{"name": "late", "role_id": 4, "expires_at": "` + tomorrow() + `"}`},
+		call{id: "listTokens", method: "GET", path: "/tokens"},
+		call{id: "deleteToken", method: "DELETE", path: "/tokens/" + apitest.Missing},
+		call{id: "getSecondFactor", method: "GET", path: "/users/me/totp"},
+		call{id: "createSecondFactor", method: "POST", path: "/users/me/totp", body: withPassword},
+		call{id: "confirmSecondFactor", method: "POST", path: "/users/me/totp/confirm", body: `{"code": "123456"}`},
+		call{id: "deleteSecondFactor", method: "DELETE", path: "/users/me/totp", body: withPassword},
+		call{id: "logout", method: "POST", path: "/users/logout"},
+		call{id: "listSessions", method: "GET", path: "/sessions"},
+		call{id: "deleteSession", method: "DELETE", path: "/sessions/" + apitest.Missing},
+		call{id: "deleteOtherSessions", method: "DELETE", path: "/sessions"},
 		call{id: "createProject", method: "POST", path: "/projects", body: `{"name": "Late"}`},
 		call{id: "listProjects", method: "GET", path: "/projects"},
 		call{id: "getProject", method: "GET", path: "/projects/" + a.Project},

@@ -79,7 +79,7 @@ type updatePolicyInput struct {
 func (s *Server) updatePolicy(ctx context.Context, p *tenant.Project, in *updatePolicyInput) (schema.Policy, error) {
 	b := in.Body
 	if b.Name == nil && b.Roles == nil && b.Using == nil && b.WithCheck == nil {
-		return schema.Policy{}, nothing()
+		return schema.Policy{}, unchanging()
 	}
 	return schema.UpdatePolicy(ctx, p.Owner(), p.UUID, in.Table, in.Policy,
 		schema.PolicyUpdate{Name: b.Name, Roles: b.Roles, Using: b.Using, WithCheck: b.WithCheck, Confirm: b.Confirm})

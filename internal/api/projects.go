@@ -24,7 +24,7 @@ func (s *Server) registerProjects() {
 }
 
 var createProject = Operation{
-	ID: "createProject", Method: "POST", Path: "/projects", Summary: "Create a project", Access: signedIn, Errors: creating, Timeout: lasting,
+	ID: "createProject", Method: "POST", Path: "/projects", Summary: "Create a project", Access: signedInOrToken, Errors: creating, Timeout: lasting,
 	Notes: "The project's database is there when this answers. Without an organization it goes to the one made with the user. Needs the role of admin there.",
 }
 
@@ -62,14 +62,17 @@ func (s *Server) organization(ctx context.Context, named *uuid.UUID) (uuid.UUID,
 	if err != nil {
 		return uuid.Nil, err
 	}
-	if !role.AtLeast(platform.Admin) {
+	if caller(ctx).Only != nil {
+		return uuid.Nil, fault.New(fault.Forbidden, "a personal access token of single projects makes no others").WithCode("token_not_allowed")
+	}
+	if role = caller(ctx).AtMost(role); !role.AtLeast(platform.Admin) {
 		return uuid.Nil, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", platform.Admin, role)
 	}
 	return organization, nil
 }
 
 var listProjects = Operation{
-	ID: "listProjects", Method: "GET", Path: "/projects", Summary: "List projects", Access: signedIn, Errors: specified,
+	ID: "listProjects", Method: "GET", Path: "/projects", Summary: "List projects", Access: signedInOrToken, Errors: specified,
 	Notes: "The projects of the organizations that the caller is a member of; an administrator sees all. Deleted ones are listed by `status=deleted` only.",
 }
 
@@ -82,7 +85,7 @@ type listProjectsInput struct {
 }
 
 func (s *Server) listProjects(ctx context.Context, in *listProjectsInput) (Answer[[]platform.Project, PageMetadata], error) {
-	page, filter := in.by(in.Sort), platform.ProjectFilter{Search: in.Search, Status: in.Status}
+	page, filter := in.by(in.Sort), platform.ProjectFilter{Search: in.Search, Status: in.Status, Only: caller(ctx).Only}
 	if in.Organization != nil {
 		filter.Organization = optionalUUID(*in.Organization)
 	}

@@ -38,6 +38,9 @@ type Config struct {
 	AuditKey   []byte // of the entries of the audit log
 	AnswerKey  []byte // seals the answers that are kept for an Idempotency-Key
 	SetupToken string // what makes the first user the administrator, from anywhere
+	LinkKey    []byte // from which the tokens of links in mails are computed
+	RefreshKey []byte // from which refresh tokens are computed
+	FactorKey  []byte // from which the keys are derived that seal second factors
 	SignUp     bool   // whether strangers may create a user
 	RateLimit  bool
 	Log        *slog.Logger
@@ -59,6 +62,9 @@ type Server struct {
 	auditKey   []byte
 	answerKey  []byte
 	setupToken string
+	linkKey    []byte
+	refreshKey []byte
+	factorKey  []byte
 	signUp     bool
 	rateLimit  bool
 	log        *slog.Logger
@@ -75,9 +81,15 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords, lifecycle: c.Lifecycle, jobs: c.Jobs,
 		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, signUp: c.SignUp, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, mux: http.NewServeMux()}
+	s.linkKey, s.refreshKey, s.factorKey = c.LinkKey, c.RefreshKey, c.FactorKey
 	s.SetKeyring(c.Keyring)
 	s.openapi, s.registry = newOpenAPI()
 	s.registerUsers()
+	s.registerSessions()
+	s.registerPasswords()
+	s.registerAccounts()
+	s.registerTokens()
+	s.registerFactors()
 	s.registerProjects()
 	s.registerRequests()
 	s.registerStatistics()
@@ -158,11 +170,16 @@ func (s *Server) Panicked(w http.ResponseWriter, r *http.Request) {
 
 // count counts an attempt of the kind that a limit names, by the client's network and by an account.
 func (s *Server) count(ctx context.Context, byAddress, byAccount platform.Limit, account string) error {
-	if !s.rateLimit {
-		return nil
-	}
-	if err := s.platform.Attempt(ctx, byAddress, httpx.Network(httpx.From(ctx).Client)); err != nil {
+	if err := s.countAddress(ctx, byAddress); err != nil || !s.rateLimit {
 		return err
 	}
 	return s.platform.Attempt(ctx, byAccount, account)
+}
+
+// countAddress counts an attempt by the client's network alone.
+func (s *Server) countAddress(ctx context.Context, l platform.Limit) error {
+	if !s.rateLimit {
+		return nil
+	}
+	return s.platform.Attempt(ctx, l, httpx.Network(httpx.From(ctx).Client))
 }

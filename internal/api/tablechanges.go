@@ -33,15 +33,15 @@ type updateTableInput struct {
 	}
 }
 
-// nothing fails with what an update without any member of its own is answered with.
-func nothing() error {
+// unchanging fails with what an update without any member of its own is answered with.
+func unchanging() error {
 	return fault.New(fault.Unprocessable, "the body names nothing to change").WithCode("required")
 }
 
 func (s *Server) updateTable(ctx context.Context, p *tenant.Project, in *updateTableInput) (detailedTable, error) {
 	b := in.Body
 	if b.Comment == nil && b.RowLevelSecurity == nil {
-		return detailedTable{}, nothing()
+		return detailedTable{}, unchanging()
 	}
 	t, err := schema.UpdateTable(ctx, p.Owner(), p.UUID, in.Table, schema.TableUpdate{Comment: b.Comment,
 		RowLevelSecurity: b.RowLevelSecurity, Confirm: b.Confirm})

@@ -22,6 +22,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 
 	"socle/internal/api/apitest"
+	"socle/internal/platform"
 )
 
 // TestForgedTokens takes the database away from a server: what is no token of its own is refused all the same, on every
@@ -39,13 +40,15 @@ func TestForgedTokens(t *testing.T) {
 		"{backupUUID}{tableUUID}{fullTableName}{schema}{functionName}{userUUID}", -1) {
 		garbage[p[1]] = "%00"
 	}
+	names := map[string]string{"refresh": user.Metadata("refreshToken").(string), "email": b.Email,
+		"reset": linkTo(t, b, platform.PasswordReset), "confirm": linkTo(t, b, platform.EmailChange)}
 	all := operations(t, a)
 	unreachable(t, a)
 
 	a = a.Nobody()
 	for _, o := range all {
 		if rights[o.id].least == anyone {
-			o.send(a, nil, strings.ReplaceAll(rights[o.id].body, "{n}", "x")).Want(500).Code("unavailable")
+			o.send(a, names, strings.ReplaceAll(rights[o.id].body, "{n}", "x")).Want(500).Code("unavailable")
 			continue
 		}
 		if o.bearer {

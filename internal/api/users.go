@@ -11,8 +11,8 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/httpx"
+	"socle/internal/job"
 	"socle/internal/platform"
-	"socle/internal/token"
 )
 
 var errPanic = errors.New("panic")
@@ -26,23 +26,11 @@ var (
 	logInsByAccount  = platform.Limit{Name: "log-in account", Most: 10, Window: 5 * time.Minute}
 )
 
-const refreshLife = 30 * 24 * time.Hour
-
-// tokens is what a session is used with.
-type tokens struct {
-	Token            string    `json:"token" doc:"A JWT for the Authorization header."`
-	TokenType        string    `json:"tokenType" enum:"Bearer"`
-	ExpiresAt        time.Time `json:"expiresAt"`
-	RefreshToken     string    `json:"refreshToken"`
-	RefreshExpiresAt time.Time `json:"refreshExpiresAt"`
-}
-
-type signedInUser = Answer[platform.User, tokens]
-
 func (s *Server) registerUsers() {
 	open(s, createUser, s.createUser)
 	open(s, login, s.login)
 	openChecked(s, updateUser, s.updateUser, s.mayUpdateUser)
+	open(s, getAccount, s.getAccount)
 }
 
 var createUser = Operation{
@@ -117,13 +105,14 @@ func (s *Server) mayClaim(ctx context.Context, setupToken string) bool {
 
 var login = Operation{
 	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: anyone, Errors: []int{400, 401, 429, 500}, Success: http.StatusOK,
-	Notes: "The token is in the metadata and in the answer's Authorization header.",
+	Notes: "The token is in the metadata and in the answer's Authorization header. Of a user with a second factor the right password alone is 401, `second_factor_required`.",
 }
 
 type loginInput struct {
 	Body struct {
 		Email    string `json:"email"`
 		Password string `json:"password"`
+		Code     string `json:"code,omitempty" maxLength:"64" doc:"Of the user's second factor, if there is one: six digits of the app, or a recovery code."`
 	}
 }
 
@@ -151,7 +140,27 @@ func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error
 	if err := s.mayLogIn(ctx, address, account); err != nil {
 		return signedInUser{}, err
 	}
-	return s.signIn(ctx, s.platform, user, hash)
+	pass, err := s.secondFactor(ctx, user.UUID, in.Body.Code)
+	if err != nil {
+		return signedInUser{}, notYet(err)
+	}
+	var answer signedInUser
+	err = s.past(ctx, pass, user.UUID, func(tx *platform.Store) error {
+		var err error
+		answer, err = s.signIn(ctx, tx, user, hash)
+		return err
+	})
+	return answer, notYet(err)
+}
+
+// notYet makes of a code at fault what it means at a log-in: nobody is known yet.
+func notYet(err error) error {
+	if !fault.Is(err, fault.Unprocessable) {
+		return err
+	}
+	e := *fault.Of(err)
+	e.Kind = fault.Unauthenticated
+	return &e
 }
 
 // mayLogIn fails with TooMany if the address or the account has had all the failures that it may have.
@@ -163,26 +172,6 @@ func (s *Server) mayLogIn(ctx context.Context, address, account string) error {
 		return err
 	}
 	return s.platform.Attempts(ctx, logInsByAccount, account)
-}
-
-// signIn opens a session of a user whose password has this hash.
-func (s *Server) signIn(ctx context.Context, store *platform.Store, user platform.User, hash string) (signedInUser, error) {
-	now := time.Now()
-	refresh, refreshExpires := token.NewSecret(), now.Add(refreshLife)
-	session, err := store.CreateSession(ctx, user.UUID, hash, token.Hash(refresh), refreshExpires)
-	if err != nil {
-		return signedInUser{}, err
-	}
-	access, claims, err := s.keys().Sign(user.UUID, session, now)
-	if err != nil {
-		return signedInUser{}, err
-	}
-	return signedInUser{
-		Content: user,
-		Metadata: tokens{Token: access, TokenType: "Bearer", ExpiresAt: claims.ExpiresAt,
-			RefreshToken: refresh, RefreshExpiresAt: refreshExpires},
-		Header: http.Header{"Authorization": {"Bearer " + access}, "Cache-Control": {"no-store"}},
-	}, nil
 }
 
 var updateUser = Operation{
@@ -229,7 +218,7 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserInput) (platform.
 	if err != nil {
 		return platform.User{}, err
 	}
-	update := platform.UserUpdate{Bio: b.Bio}
+	was, update := before, platform.UserUpdate{Bio: b.Bio}
 	var errs []error
 	if b.Username != nil {
 		name, err := platform.CleanUsername(*b.Username)
@@ -254,7 +243,49 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserInput) (platform.
 		}
 		update.PasswordHash = &hash
 	}
-	return s.platform.UpdateUser(ctx, in.UUID, caller(ctx).Session, update)
+	return s.saveUser(ctx, was, update)
+}
+
+// saveUser changes a user, and tells them of a new password or address at the address that they had.
+func (s *Server) saveUser(ctx context.Context, was platform.User, update platform.UserUpdate) (platform.User, error) {
+	var user platform.User
+	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
+		var err error
+		if user, err = tx.UpdateUser(ctx, was.UUID, caller(ctx).Session, update); err != nil {
+			return err
+		}
+		data := map[string]string{"username": user.Username, "email": user.Email}
+		if user.Email != was.Email {
+			err = s.jobs.SendMail(ctx, tx, job.Mail{Template: "email-changed", To: was.Email, Data: data})
+		}
+		if err == nil && update.PasswordHash != nil {
+			err = s.jobs.SendMail(ctx, tx, job.Mail{Template: "password-changed", To: was.Email, Data: data})
+		}
+		return err
+	})
+	return user, err
+}
+
+var getAccount = Operation{
+	ID: "getAccount", Method: "GET", Path: "/users/me", Summary: "Get yourself", Access: signedInOrToken, Errors: []int{401, 500},
+}
+
+func (s *Server) getAccount(ctx context.Context, _ *struct{}) (platform.User, error) {
+	return s.self(ctx, caller(ctx).User)
+}
+
+// self returns a user who was there a moment ago. Who is gone since is nobody.
+func (s *Server) self(ctx context.Context, id uuid.UUID) (platform.User, error) {
+	user, err := s.platform.GetUser(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		err = errEnded()
+	}
+	return user, err
+}
+
+// errEnded returns the failure of a request whose session ended since it began.
+func errEnded() error {
+	return fault.New(fault.Unauthenticated, "the session has ended").WithCode("invalid_token")
 }
 
 // joined makes one failure of several that blame a field each. Anything else among them comes first.

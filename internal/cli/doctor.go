@@ -60,7 +60,14 @@ func doctor(e environment) *cobra.Command {
 }
 
 func examine(ctx context.Context, c config.Config) []finding {
-	return append([]finding{examineBinaries(c), examineStorage(ctx, c)}, examineDatabase(ctx, c)...)
+	return append([]finding{examineBinaries(c), examineStorage(ctx, c), examineMail(c)}, examineDatabase(ctx, c)...)
+}
+
+func examineMail(c config.Config) finding {
+	if c.SMTPURL == "" {
+		return finding{what: "mail", warn: true, detail: "goes to the log, links and all; set SOCLE_SMTP_URL to send it"}
+	}
+	return finding{what: "mail", detail: "goes to an SMTP server, from " + c.MailFrom}
 }
 
 func examineBinaries(c config.Config) finding {

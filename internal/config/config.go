@@ -33,6 +33,8 @@ type Config struct {
 	LogLevel       slog.Level
 	PostgresBin    string // folder of PostgreSQL's programs, absolute; "" to look for it
 	MetricsAddr    string // host:port of the metrics, or "" for none
+	SMTPURL        Secret // of the server that takes mails; "" to write them to the log
+	MailFrom       string // the address that mails come from; never "" beside an SMTPURL
 }
 
 // Secret is text that is never printed: only an explicit conversion to string reveals it.

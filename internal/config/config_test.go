@@ -50,12 +50,14 @@ func TestLoad(t *testing.T) {
 		"SOCLE_PUBLIC_URL=https://api.example.com/base/", "SOCLE_STORAGE_URL=file:///srv/blobs%20here", "SOCLE_SECRET_KEY=" + randomKey,
 		"SOCLE_RATE_LIMIT=off", "SOCLE_SIGN_UP=closed", "SOCLE_PASSWORD_MIN=256", "SOCLE_TRUSTED_PROXIES=10.1.2.3/8, ::1,::ffff:192.0.2.1",
 		"SOCLE_LOG_FORMAT=json", "SOCLE_LOG_LEVEL=warn", "SOCLE_POSTGRES_BIN=/usr/lib/postgresql/15/bin", "SOCLE_METRICS_ADDR=:9090",
+		"SOCLE_SMTP_URL=smtps://u:p%40@mail.example.com", "SOCLE_MAIL_FROM=Socle <noreply@example.com>",
 	}
 	want := Config{
 		Addr: "[::1]:0", DataDir: "/var/lib/socle", DatabaseURL: "postgres://socle:canary@db:5432/socle",
 		PublicURL: "https://api.example.com/base", StorageURL: "file:///srv/blobs%20here", SecretKey: randomKey, PasswordMin: 256,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")},
 		LogFormat:      "json", LogLevel: slog.LevelWarn, PostgresBin: "/usr/lib/postgresql/15/bin", MetricsAddr: ":9090",
+		SMTPURL: "smtps://u:p%40@mail.example.com", MailFrom: "Socle <noreply@example.com>",
 	}
 	got, err := Load(environ, nil)
 	if diff := cmp.Diff(want, got, comparePrefix); diff != "" || err != nil {
@@ -98,6 +100,8 @@ func TestLoadRefuses(t *testing.T) {
 		"SOCLE_LOG_FORMAT":      {"xml", "JSON"},
 		"SOCLE_LOG_LEVEL":       {"trace", "INFO", "info+1"},
 		"SOCLE_METRICS_ADDR":    {"9090"},
+		"SOCLE_SMTP_URL":        {"canary", "http://u:canary@h", "smtp://", "smtp://u:canary@h:port", "smtp://h/path", "smtp://u:canary@h?x"},
+		"SOCLE_MAIL_FROM":       {"nobody", "a@example.com, b@example.com", "a@example.com\r\nBcc: b@example.com", "<>"},
 		"SOCLE_SECRET_KEY_FILE": {"/dev/null", "/nonexistent/key"},
 		"SOCLE_TRUSTED_PROXIES": {"proxy", "10.0.0.0/33", "10.0.0.1,", "fe80::1%eth0", "*"},
 		"SOCLE_SECRET_KEY": {
@@ -116,6 +120,15 @@ func TestLoadRefuses(t *testing.T) {
 				t.Errorf("Load of a secret = %v, want an error that does not show it", err)
 			}
 		}
+	}
+}
+
+// TestLoadComparesSettings: what is wrong only beside another setting.
+func TestLoadComparesSettings(t *testing.T) {
+	t.Parallel()
+	_, err := Load([]string{"SOCLE_SMTP_URL=smtp://localhost"}, nil)
+	if want := "SOCLE_MAIL_FROM: is needed beside SOCLE_SMTP_URL"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -37,6 +37,9 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", s.Name, err))
 		}
 	}
+	if c.SMTPURL != "" && c.MailFrom == "" {
+		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is needed beside SOCLE_SMTP_URL"))
+	}
 	if len(errs) > 0 {
 		return Config{}, errors.Join(errs...)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"path"
@@ -76,6 +77,21 @@ func storageURL(text string) (string, error) {
 	if err != nil || u.Scheme != "file" || u.Host != "" || u.Opaque != "" || strings.ContainsAny(text, "?#") ||
 		!path.IsAbs(u.Path) || path.Clean(u.Path) == "/" || strings.Contains(u.Path, "\x00") {
 		return "", errors.New("only file:///absolute/path is taken, or nothing for the data folder")
+	}
+	return text, nil
+}
+
+func smtpURL(text string) (Secret, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || strings.ContainsAny(text, "?#") {
+		return "", errors.New("is not of the form smtp://user:password@host:port or smtps://…, with special characters percent-encoded")
+	}
+	return Secret(text), nil
+}
+
+func mailFrom(text string) (string, error) {
+	if _, err := mail.ParseAddress(text); err != nil {
+		return "", fmt.Errorf("%q is not an address such as noreply@example.com or Example <noreply@example.com>", text)
 	}
 	return text, nil
 }

@@ -53,6 +53,10 @@ var settings = []Setting{
 		func(c *Config) *string { return &c.PostgresBin }, filepath.Abs, same),
 	setting("SOCLE_METRICS_ADDR", "", "address for Prometheus metrics, host:port, not for the public; empty: none",
 		func(c *Config) *string { return &c.MetricsAddr }, address, same),
+	secret("SOCLE_SMTP_URL", "server that takes mails, smtp://user:password@host:587 or smtps://…; empty: mails are written to the log",
+		func(c *Config) *Secret { return &c.SMTPURL }, smtpURL),
+	setting("SOCLE_MAIL_FROM", "", "address that mails come from, such as noreply@example.com; needed beside SOCLE_SMTP_URL",
+		func(c *Config) *string { return &c.MailFrom }, mailFrom, same),
 }
 
 // setting declares one that is kept in a field of Config. The empty text is the field's zero value and is not parsed.

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // between are the headers by which a proxy says that it stands between, or a browser that a page asks through
@@ -46,4 +47,21 @@ func Network(a netip.Addr) string {
 		}
 	}
 	return a.String()
+}
+
+// longestAgent is how much of a client's name is kept, in bytes.
+const longestAgent = 200
+
+// agent returns what a client calls itself, without what could not be kept or shown as text.
+func agent(r *http.Request) string {
+	name := strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(r.UserAgent(), ""))
+	if len(name) > longestAgent {
+		name = strings.ToValidUTF8(name[:longestAgent], "")
+	}
+	return name
 }

@@ -23,6 +23,7 @@ type Request struct {
 	ID      string
 	Client  netip.Addr // who asks, as far as trusted proxies tell
 	Direct  bool       // nobody stands between: neither a proxy nor the page of a browser named itself in the headers
+	Agent   string     // what the client calls itself, cut short
 	Route   string     // the route's pattern, never the path, which may hold secrets
 	User    uuid.UUID
 	Project uuid.UUID
@@ -68,6 +69,7 @@ func Wrap(next http.Handler, c Config) http.Handler {
 		known := &rec.known
 		known.ID = newID()
 		known.Client, known.Direct = client(r, c.TrustedProxies)
+		known.Agent = agent(r)
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, known))
 		h := w.Header()
 		h["X-Request-Id"] = []string{known.ID}

@@ -19,6 +19,7 @@ import (
 
 	"socle/internal/backup"
 	"socle/internal/form"
+	"socle/internal/mail"
 	"socle/internal/object"
 	"socle/internal/pg"
 	"socle/internal/platform"
@@ -55,6 +56,9 @@ type Config struct {
 	Store     *platform.Store
 	Lifecycle tenant.Lifecycle
 	Maker     *backup.Maker
+	Mail      *mail.Sender
+	PublicURL string // without a slash at its end; links in mails begin with it
+	LinkKey   []byte // from which the tokens of links are computed
 	Log       *slog.Logger
 
 	RequestsKept time.Duration // how long requests to projects are kept; 0 is a week
@@ -72,9 +76,12 @@ func New(c Config) (*Queue, error) {
 	river.AddWorker(workers, &backupWorker{maker: c.Maker})
 	river.AddWorker(workers, &discardWorker{lifecycle: c.Lifecycle})
 	river.AddWorker(workers, &indexWorker{pool: c.Pool, projects: c.Lifecycle.Registry, log: c.Log})
+	river.AddWorker(workers, &mailWorker{Config: c})
+	river.AddWorker(workers, &passwordResetWorker{store: c.Store})
 	client, err := river.NewClient(riverpgxv5.New(c.Pool), &river.Config{
 		Schema: queueSchema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
-		Queues:     map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}, filesQueue: {MaxWorkers: discardAtOnce}, indexQueue: {MaxWorkers: indexesAtOnce}},
+		Queues: map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}, filesQueue: {MaxWorkers: discardAtOnce},
+			indexQueue: {MaxWorkers: indexesAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}},
 		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
 	})
 	if err != nil {
@@ -123,10 +130,11 @@ func (q *Queue) Tidy(ctx context.Context) error {
 }
 
 // Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, responses that nobody went on with,
-// counts of attempts, kept answers, and requests of long ago.
+// counts of attempts, kept answers, old links and tokens, and requests of long ago.
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
-	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.Store.ForgetRequestDays(ctx, cmp.Or(q.RequestsKept, requestsKept))}
+	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.Store.ForgetRequestDays(ctx, cmp.Or(q.RequestsKept, requestsKept)),
+		q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx)}
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range projects {

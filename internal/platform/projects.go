@@ -100,6 +100,7 @@ func (s *Store) GetProject(ctx context.Context, id uuid.UUID) (Project, error) {
 type ProjectFilter struct {
 	Search       string        // a part of the name, whatever its case; "" for any
 	Organization uuid.NullUUID // of which; invalid for any
+	Only         []uuid.UUID   // among these; nil for all
 	Status       string        // [Active], [Paused] or [Deleted]; "" for the first two
 }
 
@@ -108,14 +109,15 @@ func (s *Store) ListProjects(ctx context.Context, user uuid.UUID, f ProjectFilte
 	const visible = `
 		from platform.projects p
 		where p.status = any(@statuses) and strpos(lower(p.name), lower(@search)) > 0
-			and (@organization::uuid is null or p.organization_uuid = @organization) and (
+			and (@organization::uuid is null or p.organization_uuid = @organization)
+			and (@only::uuid[] is null or p.uuid = any(@only)) and (
 			exists (select from platform.members m where m.organization_uuid = p.organization_uuid and m.user_uuid = @user)
 			or exists (select from platform.users u where u.uuid = @user and u.is_administrator))`
 	statuses := []string{f.Status}
 	if f.Status == "" {
 		statuses = []string{Active, Paused}
 	}
-	args := pgx.StrictNamedArgs{"user": user, "statuses": statuses, "search": f.Search, "organization": f.Organization}
+	args := pgx.StrictNamedArgs{"user": user, "statuses": statuses, "search": f.Search, "organization": f.Organization, "only": f.Only}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*)`+visible, args)
 	if err != nil {
 		return nil, 0, err

@@ -55,6 +55,23 @@ CREATE TABLE platform.instance (
 
 COMMENT ON COLUMN platform.instance.administrator_uuid IS 'the first user; null until someone claims the instance';
 
+CREATE TABLE platform.links (
+    uuid uuid NOT NULL,
+    purpose text NOT NULL,
+    user_uuid uuid,
+    subject_uuid uuid,
+    email text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone
+);
+
+COMMENT ON TABLE platform.links IS 'what a link in a mail is good for; its token is computed from the instance''s secret and kept nowhere';
+
+COMMENT ON COLUMN platform.links.subject_uuid IS 'what else it is about, such as an invitation';
+
+COMMENT ON COLUMN platform.links.email IS 'the address that it was sent to';
+
 CREATE TABLE platform.members (
     organization_uuid uuid NOT NULL,
     user_uuid uuid NOT NULL,
@@ -125,6 +142,13 @@ COMMENT ON COLUMN platform.projects.schema_version IS 'the migration that the pr
 
 COMMENT ON COLUMN platform.projects.closed IS 'that the database of a paused or deleted project takes no connections; until it is so, whoever comes by makes it so';
 
+CREATE TABLE platform.recovery_codes (
+    user_uuid uuid NOT NULL,
+    hash bytea NOT NULL
+);
+
+COMMENT ON TABLE platform.recovery_codes IS 'instead of the second factor, once each: the row goes when the code is used';
+
 CREATE TABLE platform.requests (
     uuid uuid NOT NULL,
     project_uuid uuid NOT NULL,
@@ -147,15 +171,39 @@ COMMENT ON COLUMN platform.requests.uuid IS 'the request''s id, which its answer
 
 COMMENT ON COLUMN platform.requests.duration IS 'microseconds';
 
+CREATE TABLE platform.second_factors (
+    user_uuid uuid NOT NULL,
+    sealed bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    confirmed_at timestamp with time zone,
+    last_step bigint DEFAULT 0 NOT NULL
+);
+
+COMMENT ON COLUMN platform.second_factors.sealed IS 'the shared secret, encrypted with the secret key of the instance';
+
+COMMENT ON COLUMN platform.second_factors.confirmed_at IS 'since when a log-in needs it; null: not yet';
+
+COMMENT ON COLUMN platform.second_factors.last_step IS 'the time step of the last code that was taken: no code of it or before is taken again';
+
 CREATE TABLE platform.sessions (
     uuid uuid NOT NULL,
     user_uuid uuid NOT NULL,
-    refresh_hash bytea NOT NULL,
+    refresh_hash bytea,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    expires_at timestamp with time zone NOT NULL
+    expires_at timestamp with time zone NOT NULL,
+    generation integer DEFAULT 1 NOT NULL,
+    refreshed_at timestamp with time zone DEFAULT now() NOT NULL,
+    address text DEFAULT ''::text NOT NULL,
+    user_agent text DEFAULT ''::text NOT NULL
 );
 
 COMMENT ON TABLE platform.sessions IS 'a log-in; without its row no token of the session is worth anything';
+
+COMMENT ON COLUMN platform.sessions.refresh_hash IS 'of releases before refresh tokens were taken; read by nobody';
+
+COMMENT ON COLUMN platform.sessions.generation IS 'of the one refresh token that is not spent';
+
+COMMENT ON COLUMN platform.sessions.address IS 'from where it was opened, or renewed last';
 
 CREATE TABLE platform.signing_keys (
     id text NOT NULL,
@@ -165,6 +213,28 @@ CREATE TABLE platform.signing_keys (
 );
 
 COMMENT ON COLUMN platform.signing_keys.sealed IS 'the private key, encrypted with the secret key of the instance';
+
+CREATE TABLE platform.tokens (
+    uuid uuid NOT NULL,
+    user_uuid uuid NOT NULL,
+    name text NOT NULL,
+    hint text NOT NULL,
+    hash bytea NOT NULL,
+    role smallint NOT NULL,
+    project_uuids uuid[],
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    last_used_at timestamp with time zone,
+    CONSTRAINT tokens_role CHECK (((role >= 1) AND (role <= 5)))
+);
+
+COMMENT ON COLUMN platform.tokens.hint IS 'the beginning of the token, by which people tell it from others';
+
+COMMENT ON COLUMN platform.tokens.hash IS 'SHA-256 of the token, which itself is kept nowhere';
+
+COMMENT ON COLUMN platform.tokens.role IS 'what the token may do at most, whatever its user may';
+
+COMMENT ON COLUMN platform.tokens.project_uuids IS 'the only projects that it opens; null: all of its user''s';
 
 CREATE TABLE platform.users (
     uuid uuid NOT NULL,
@@ -199,6 +269,9 @@ ALTER TABLE ONLY platform.idempotency
 ALTER TABLE ONLY platform.instance
     ADD CONSTRAINT instance_pkey PRIMARY KEY (one);
 
+ALTER TABLE ONLY platform.links
+    ADD CONSTRAINT links_pkey PRIMARY KEY (uuid);
+
 ALTER TABLE ONLY platform.members
     ADD CONSTRAINT members_pkey PRIMARY KEY (organization_uuid, user_uuid);
 
@@ -217,6 +290,12 @@ ALTER TABLE ONLY platform.project_keys
 ALTER TABLE ONLY platform.projects
     ADD CONSTRAINT projects_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY platform.recovery_codes
+    ADD CONSTRAINT recovery_codes_pkey PRIMARY KEY (user_uuid, hash);
+
+ALTER TABLE ONLY platform.second_factors
+    ADD CONSTRAINT second_factors_pkey PRIMARY KEY (user_uuid);
+
 ALTER TABLE ONLY platform.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (uuid);
 
@@ -225,6 +304,12 @@ ALTER TABLE ONLY platform.sessions
 
 ALTER TABLE ONLY platform.signing_keys
     ADD CONSTRAINT signing_keys_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY platform.tokens
+    ADD CONSTRAINT tokens_hash_key UNIQUE (hash);
+
+ALTER TABLE ONLY platform.tokens
+    ADD CONSTRAINT tokens_pkey PRIMARY KEY (uuid);
 
 ALTER TABLE ONLY platform.users
     ADD CONSTRAINT users_email_key UNIQUE (email_folded);
@@ -245,6 +330,12 @@ CREATE INDEX forms_project ON platform.forms USING btree (project_uuid);
 
 CREATE INDEX idempotency_created ON platform.idempotency USING btree (created_at);
 
+CREATE INDEX links_expires ON platform.links USING btree (expires_at);
+
+CREATE INDEX links_subject ON platform.links USING btree (subject_uuid);
+
+CREATE INDEX links_user ON platform.links USING btree (user_uuid);
+
 CREATE INDEX members_user ON platform.members USING btree (user_uuid);
 
 CREATE UNIQUE INDEX project_keys_name_key ON platform.project_keys USING btree (project_uuid, lower(name));
@@ -259,11 +350,18 @@ CREATE INDEX sessions_user ON platform.sessions USING btree (user_uuid);
 
 CREATE UNIQUE INDEX signing_keys_active ON platform.signing_keys USING btree (((retired_at IS NULL))) WHERE (retired_at IS NULL);
 
+CREATE INDEX tokens_expires ON platform.tokens USING btree (expires_at);
+
+CREATE UNIQUE INDEX tokens_name_key ON platform.tokens USING btree (user_uuid, lower(name));
+
 ALTER TABLE ONLY platform.backups
     ADD CONSTRAINT backups_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.forms
     ADD CONSTRAINT forms_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.links
+    ADD CONSTRAINT links_user FOREIGN KEY (user_uuid) REFERENCES platform.users(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.members
     ADD CONSTRAINT members_organization FOREIGN KEY (organization_uuid) REFERENCES platform.organizations(uuid) ON DELETE CASCADE;
@@ -277,8 +375,17 @@ ALTER TABLE ONLY platform.project_keys
 ALTER TABLE ONLY platform.projects
     ADD CONSTRAINT projects_organization FOREIGN KEY (organization_uuid) REFERENCES platform.organizations(uuid);
 
+ALTER TABLE ONLY platform.recovery_codes
+    ADD CONSTRAINT recovery_codes_factor FOREIGN KEY (user_uuid) REFERENCES platform.second_factors(user_uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.second_factors
+    ADD CONSTRAINT second_factors_user FOREIGN KEY (user_uuid) REFERENCES platform.users(uuid) ON DELETE CASCADE;
+
 ALTER TABLE ONLY platform.sessions
     ADD CONSTRAINT sessions_user FOREIGN KEY (user_uuid) REFERENCES platform.users(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.tokens
+    ADD CONSTRAINT tokens_user FOREIGN KEY (user_uuid) REFERENCES platform.users(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.users
     ADD CONSTRAINT users_organization FOREIGN KEY (organization_uuid) REFERENCES platform.organizations(uuid);

@@ -12,77 +12,135 @@ import (
 	"socle/internal/pg"
 )
 
-// CreateSession opens a session of a user whose password has this hash. refreshHash is the hash of the session's
-// refresh token. Sessions of the user that are long over are removed on the way. It fails with
-// Unauthenticated if the password has been changed, or the user suspended, since the hash was read: the row's lock
+// Session is a log-in, and all that is renewed by its refresh tokens.
+type Session struct {
+	UUID       uuid.UUID `json:"uuid"`
+	CreatedAt  time.Time `json:"createdAt"`
+	LastUsedAt time.Time `json:"lastUsedAt" doc:"When its token was renewed, which is once an hour while it is in use."`
+	ExpiresAt  time.Time `json:"expiresAt" doc:"When it ends unless it is renewed."`
+	Address    string    `json:"address" doc:"From where it was opened, or renewed last."`
+	UserAgent  string    `json:"userAgent" doc:"What the client called itself then."`
+	IsCurrent  bool      `json:"isCurrent" doc:"Whether this request was made in it."`
+}
+
+// sessionColumns need an argument @current.
+const sessionColumns = ` uuid, created_at, refreshed_at as last_used_at, expires_at, address, user_agent, uuid = @current as is_current `
+
+// Client is from where someone uses a session, as far as they tell.
+type Client struct{ Address, Agent string }
+
+// CreateSession opens a session of a user whose password has this hash. Sessions of the user that are long over are removed on the
+// way. It fails with Unauthenticated if the password has been changed, or the user suspended, since the hash was read: the row's lock
 // leaves no moment between in which a session could outlive the password that opened it.
-func (s *Store) CreateSession(ctx context.Context, user uuid.UUID, passwordHash string, refreshHash []byte, expires time.Time) (uuid.UUID, error) {
+func (s *Store) CreateSession(ctx context.Context, user uuid.UUID, passwordHash string, from Client, life time.Duration) (RefreshableSession, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return id, err
+		return RefreshableSession{}, err
 	}
 	audit.By(ctx, user)
-	n, err := change(ctx, s, func(tx *Store) (int64, error) {
-		return pg.Exec(ctx, tx.q, `
+	made, err := change(ctx, s, func(tx *Store) (RefreshableSession, error) {
+		return pg.One[RefreshableSession](ctx, tx.q, `
 		with over as (delete from platform.sessions where user_uuid = @user and expires_at < now())
-		insert into platform.sessions (uuid, user_uuid, refresh_hash, expires_at)
-		select @id, u.uuid, @refresh, @expires from platform.users u
+		insert into platform.sessions (uuid, user_uuid, address, user_agent, expires_at)
+		select @id, u.uuid, @address, @agent, now() + @life::interval from platform.users u
 		where u.uuid = @user and u.password_hash = @password and u.status = 'active'
-		for share`,
-			pgx.StrictNamedArgs{"id": id, "user": user, "password": passwordHash, "refresh": refreshHash, "expires": expires})
+		for share
+		returning uuid, user_uuid, generation, expires_at`,
+			pgx.StrictNamedArgs{"id": id, "user": user, "password": passwordHash, "address": from.Address, "agent": from.Agent, "life": life})
 	})
-	if err == nil && n == 0 {
+	if fault.Is(err, fault.NotFound) {
 		err = fault.New(fault.Unauthenticated, "the password was changed").WithCode("invalid_credentials")
 	}
-	return id, err
+	return made, err
+}
+
+// RefreshableSession is a session with what its refresh token is made of.
+type RefreshableSession struct {
+	UUID, UserUUID uuid.UUID
+	Generation     int32 // of the one refresh token that is not spent
+	ExpiresAt      time.Time
+}
+
+// doubled is for how long a spent refresh token may come again: a client that sent it twice, or that never got the answer.
+// Both get the token that followed it, so that there is still one.
+const doubled = 10 * time.Second
+
+// RefreshSession spends the refresh token of a generation. One that was spent before ends the session: it is in two hands. It
+// fails with Unauthenticated then, and if there is no such session or its user is suspended.
+func (s *Store) RefreshSession(ctx context.Context, session uuid.UUID, generation int32, from Client, life time.Duration) (RefreshableSession, error) {
+	var renewed RefreshableSession
+	var stolen bool
+	err := s.InTx(ctx, func(tx *Store) error {
+		now, err := pg.One[struct {
+			RefreshableSession
+			Just bool
+		}](ctx, tx.q, `
+			select s.uuid, s.user_uuid, s.generation, s.expires_at, s.refreshed_at > clock_timestamp() - @doubled::interval as just
+			from platform.sessions s join platform.users u on u.uuid = s.user_uuid
+			where s.uuid = @session and s.expires_at > now() and u.status = 'active'
+			for update of s`, pgx.StrictNamedArgs{"session": session, "doubled": doubled})
+		if err != nil {
+			return err
+		}
+		audit.By(ctx, now.UserUUID)
+		switch {
+		case now.Generation == generation:
+			renewed, err = pg.One[RefreshableSession](ctx, tx.q, `
+				update platform.sessions
+				set generation = generation + 1, refreshed_at = clock_timestamp(), expires_at = now() + @life::interval, address = @address, user_agent = @agent
+				where uuid = @session
+				returning uuid, user_uuid, generation, expires_at`,
+				pgx.StrictNamedArgs{"session": session, "life": life, "address": from.Address, "agent": from.Agent})
+		case now.Generation == generation+1 && now.Just:
+			renewed = now.RefreshableSession
+		default:
+			stolen = true
+			_, err = pg.Exec(ctx, tx.q, `delete from platform.sessions where uuid = @session`, pgx.StrictNamedArgs{"session": session})
+		}
+		return err
+	})
+	if stolen && err == nil {
+		return renewed, fault.New(fault.Unauthenticated, "the refresh token was used before, so its session has ended").WithCode("token_reused")
+	}
+	if fault.Is(err, fault.NotFound) {
+		return renewed, fault.New(fault.Unauthenticated, "the session has ended").WithCode("invalid_token")
+	}
+	return renewed, err
+}
+
+// ListSessions returns a page of a user's sessions that are not over, and how many there are in all. current is the one that asks.
+func (s *Store) ListSessions(ctx context.Context, user, current uuid.UUID, page pg.Page) ([]Session, int64, error) {
+	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.sessions where user_uuid = @user and expires_at > now()`,
+		pgx.StrictNamedArgs{"user": user})
+	if err != nil {
+		return nil, 0, err
+	}
+	sessions, err := pg.All[Session](ctx, s.q, `select`+sessionColumns+`from platform.sessions where user_uuid = @user and expires_at > now()`+
+		page.Clause(map[string]string{"createdAt": "created_at", "lastUsedAt": "refreshed_at"}, "uuid"),
+		pgx.StrictNamedArgs{"user": user, "current": current})
+	return sessions, total, err
+}
+
+// DeleteSession ends a session of a user: the next request in it is refused. It fails with NotFound if there is none.
+func (s *Store) DeleteSession(ctx context.Context, user, current, id uuid.UUID) (Session, error) {
+	return change(ctx, s, func(tx *Store) (Session, error) {
+		return pg.One[Session](ctx, tx.q, `
+			delete from platform.sessions where uuid = @id and user_uuid = @user and expires_at > now()
+			returning`+sessionColumns, pgx.StrictNamedArgs{"id": id, "user": user, "current": current})
+	})
+}
+
+// DeleteOtherSessions ends all sessions of a user but the current one, and returns them.
+func (s *Store) DeleteOtherSessions(ctx context.Context, user, current uuid.UUID) ([]Session, error) {
+	return change(ctx, s, func(tx *Store) ([]Session, error) {
+		return pg.All[Session](ctx, tx.q, `
+			delete from platform.sessions where uuid <> @current and user_uuid = @user
+			returning`+sessionColumns, pgx.StrictNamedArgs{"user": user, "current": current})
+	})
 }
 
 func (s *Store) endSessions(ctx context.Context, user, keep uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.sessions where user_uuid = @user and uuid <> @keep`,
 		pgx.StrictNamedArgs{"user": user, "keep": keep})
 	return err
-}
-
-// Caller is who makes a request, as the database has it at this moment.
-type Caller struct {
-	User          uuid.UUID
-	Session       uuid.UUID
-	Administrator bool
-	Project       uuid.NullUUID // the project that the request names, if it is there
-	Role          Role          // in that project; 0 if the caller has no business in it
-	Status        string        // of that project: [Active], [Paused] or [Deleted]
-}
-
-// Scope is the project that a request names: by its own id, or by the id of a form in it.
-type Scope struct{ Project, Form uuid.NullUUID }
-
-// Authenticate returns the caller that a verified token names, and their role in the project that
-// the request names, in one round trip. Whoever is suspended, and whose session ended, is nobody: Unauthenticated.
-func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope Scope) (Caller, error) {
-	row, err := pg.One[struct {
-		IsAdministrator bool
-		Project         uuid.NullUUID
-		Role            *Role
-		Status          *string
-	}](ctx, s.q, `
-		select u.is_administrator, p.uuid as project, p.status,
-		       case when p.uuid is null then null when u.is_administrator then 1 else m.role end as role
-		from platform.sessions s
-		join platform.users u on u.uuid = s.user_uuid
-		left join platform.projects p on p.status in ('active', 'paused', 'deleted')
-			and p.uuid = coalesce(@project, (select f.project_uuid from platform.forms f where f.uuid = @form))
-		left join platform.members m on m.organization_uuid = p.organization_uuid and m.user_uuid = u.uuid
-		where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active'`,
-		pgx.StrictNamedArgs{"user": user, "session": session, "project": scope.Project, "form": scope.Form})
-	if fault.Is(err, fault.NotFound) {
-		return Caller{}, fault.New(fault.Unauthenticated, "the session has ended").WithCode("invalid_token")
-	}
-	if err != nil {
-		return Caller{}, err
-	}
-	c := Caller{User: user, Session: session, Administrator: row.IsAdministrator}
-	if row.Role != nil {
-		c.Project, c.Role, c.Status = row.Project, *row.Role, *row.Status
-	}
-	return c, nil
 }

@@ -161,7 +161,8 @@ func (s *Store) GetUser(ctx context.Context, id uuid.UUID) (User, error) {
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// UpdateUser changes a user. A new password ends every session of theirs but keep.
+// UpdateUser changes a user. A new password ends every session of theirs but keep; a new password or address makes the links void that were
+// sent before, by which one or the other could be changed.
 // It fails with Conflict on username or email if one is taken.
 func (s *Store) UpdateUser(ctx context.Context, id, keep uuid.UUID, u UserUpdate) (User, error) {
 	var user User
@@ -185,6 +186,11 @@ func (s *Store) UpdateUser(ctx context.Context, id, keep uuid.UUID, u UserUpdate
 				return err
 			}
 		}
+		if u.PasswordHash != nil || u.Email != nil {
+			if err := tx.voidLinksOf(ctx, id); err != nil {
+				return err
+			}
+		}
 		user, err = tx.GetUser(ctx, id)
 		return err
 	})
@@ -199,6 +205,15 @@ func (s *Store) Credentials(ctx context.Context, email string) (User, string, er
 		PasswordHash string
 	}](ctx, s.q, `select u.password_hash, `+userColumns+` from platform.users u where u.email_folded = @email`,
 		pgx.StrictNamedArgs{"email": fold(email)})
+	return found.User, found.PasswordHash, err
+}
+
+// CredentialsOf returns a user and their password's hash. It fails with NotFound if there is none.
+func (s *Store) CredentialsOf(ctx context.Context, id uuid.UUID) (User, string, error) {
+	found, err := pg.One[struct {
+		User
+		PasswordHash string
+	}](ctx, s.q, `select u.password_hash, `+userColumns+` from platform.users u where u.uuid = @id`, pgx.StrictNamedArgs{"id": id})
 	return found.User, found.PasswordHash, err
 }
 

@@ -23,6 +23,7 @@ import (
 	"socle/internal/config"
 	"socle/internal/httpx"
 	"socle/internal/job"
+	"socle/internal/mail"
 	"socle/internal/password"
 	"socle/internal/tenant"
 	"socle/internal/token"
@@ -110,8 +111,13 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	d := s.database
 	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs}
 	maker := &backup.Maker{Store: d.Store, Projects: s.registry, Blobs: s.blobs, Binaries: d.Binaries, Log: s.log}
-	var err error
-	if s.queue, err = job.New(job.Config{Pool: d.Pool, Store: d.Store, Lifecycle: lifecycle, Maker: maker, Log: s.log}); err != nil {
+	mails, err := mail.New(string(c.SMTPURL), c.MailFrom, s.log)
+	if err != nil {
+		return err
+	}
+	links := token.Derive(s.secret, "one-time links")
+	if s.queue, err = job.New(job.Config{Pool: d.Pool, Store: d.Store, Lifecycle: lifecycle, Maker: maker, Mail: mails, PublicURL: s.URL, LinkKey: links,
+		Log: s.log}); err != nil {
 		return err
 	}
 	keyring, err := d.Keyring(ctx, s.secret)
@@ -122,6 +128,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.api = api.New(api.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
+		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"), FactorKey: token.Derive(s.secret, "second factors"),
 		SignUp: c.SignUp, RateLimit: c.RateLimit, Log: s.log,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)

@@ -12,6 +12,7 @@ import (
 const (
 	PublishablePrefix = "socle_publishable_"
 	SecretPrefix      = "socle_secret_"
+	PersonalPrefix    = "socle_pat_" // of personal access tokens
 )
 
 var keyText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -31,16 +32,20 @@ func NewAPIKey(prefix string) string {
 // IsAPIKey reports whether text has the form of an API key of one of the prefixes, its checksum included: what
 // is mistyped or invented needs no look-up.
 func IsAPIKey(text string) bool {
-	for _, prefix := range []string{PublishablePrefix, SecretPrefix} {
-		rest, ok := strings.CutPrefix(text, prefix)
-		if !ok || len(rest) != keyText.EncodedLen(keyRandom)+keyText.EncodedLen(keySum) {
-			continue
-		}
-		body, sum := rest[:keyText.EncodedLen(keyRandom)], rest[keyText.EncodedLen(keyRandom):]
-		random, err := keyText.DecodeString(body)
-		return err == nil && checksum(prefix, random) == sum
+	return formed(text, PublishablePrefix) || formed(text, SecretPrefix)
+}
+
+// IsPersonal is [IsAPIKey] for personal access tokens.
+func IsPersonal(text string) bool { return formed(text, PersonalPrefix) }
+
+func formed(text, prefix string) bool {
+	rest, ok := strings.CutPrefix(text, prefix)
+	if !ok || len(rest) != keyText.EncodedLen(keyRandom)+keyText.EncodedLen(keySum) {
+		return false
 	}
-	return false
+	body, sum := rest[:keyText.EncodedLen(keyRandom)], rest[keyText.EncodedLen(keyRandom):]
+	random, err := keyText.DecodeString(body)
+	return err == nil && checksum(prefix, random) == sum
 }
 
 func checksum(prefix string, random []byte) string {

@@ -285,7 +285,7 @@ func (a *API) Request(method, path string, body io.Reader, headers ...string) *h
 	if a.Project != "" {
 		r.Header.Set("X-Project", a.Project)
 	}
-	if method == "POST" || method == "PUT" {
+	if method != "GET" {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	for _, h := range headers {

@@ -1,0 +1,72 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/job"
+	"socle/internal/platform"
+)
+
+func (s *Server) registerAccounts() {
+	open(s, deleteAccount, s.deleteAccount)
+	open(s, deleteUser, s.deleteUser)
+}
+
+const deletionNotes = "The user's sessions and memberships go, and organizations that have neither another member nor a project. What the user made stays, and keeps their UUID. " +
+	"Refused while an organization with projects or other members has no other owner (`last_owner`, with `organizations` in `metadata`), or the instance no other " +
+	"administrator (`last_administrator`)."
+
+var deleteAccount = Operation{
+	ID: "deleteAccount", Method: "DELETE", Path: "/users/me", Summary: "Delete your account", Access: signedIn, Errors: []int{400, 401, 409, 422, 429, 500},
+	Notes: deletionNotes,
+}
+
+type deleteAccountInput struct{ Body proof }
+
+func (s *Server) deleteAccount(ctx context.Context, in *deleteAccountInput) (platform.User, error) {
+	user, err := s.confirmPassword(ctx, in.Body.Password)
+	if err != nil {
+		return platform.User{}, err
+	}
+	pass, err := s.secondFactor(ctx, user.UUID, in.Body.Code)
+	if err != nil {
+		return platform.User{}, err
+	}
+	deleted, err := s.removeUser(ctx, pass, user.UUID)
+	if fault.Is(err, fault.NotFound) {
+		err = errEnded()
+	}
+	return deleted, err
+}
+
+var deleteUser = Operation{
+	ID: "deleteUser", Method: "DELETE", Path: "/users/{userUUID}", Summary: "Delete a user", Access: signedIn, Errors: []int{400, 401, 403, 404, 409, 500},
+	Notes: "Only an administrator of the instance may do this, and to others: `DELETE /users/me` is for oneself. " + deletionNotes,
+}
+
+type deleteUserInput struct {
+	UUID uuid.UUID `path:"userUUID" format:"uuid"`
+}
+
+func (s *Server) deleteUser(ctx context.Context, in *deleteUserInput) (platform.User, error) {
+	c := caller(ctx)
+	if !c.Administrator || c.User == in.UUID {
+		return platform.User{}, fault.New(fault.Forbidden, "only an administrator of the instance may delete another user")
+	}
+	return s.removeUser(ctx, nil, in.UUID)
+}
+
+func (s *Server) removeUser(ctx context.Context, pass passing, id uuid.UUID) (platform.User, error) {
+	var user platform.User
+	err := s.past(ctx, pass, id, func(tx *platform.Store) error {
+		var err error
+		if user, err = tx.DeleteUser(ctx, id); err != nil {
+			return err
+		}
+		return s.jobs.SendMail(ctx, tx, job.Mail{Template: "account-deleted", To: user.Email, Data: map[string]string{"username": user.Username}})
+	})
+	return user, err
+}

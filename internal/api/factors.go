@@ -1,0 +1,235 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/job"
+	"socle/internal/platform"
+	"socle/internal/token"
+)
+
+// codesByAccount bounds wrong codes: who guesses has the password already.
+var codesByAccount = platform.Limit{Name: "second factor", Most: 10, Window: time.Hour}
+
+const recoveryCodes = 10
+
+func (s *Server) registerFactors() {
+	open(s, getSecondFactor, s.getSecondFactor)
+	open(s, createSecondFactor, s.createSecondFactor)
+	open(s, confirmSecondFactor, s.confirmSecondFactor)
+	open(s, deleteSecondFactor, s.deleteSecondFactor)
+}
+
+var getSecondFactor = Operation{
+	ID: "getSecondFactor", Method: "GET", Path: "/users/me/totp", Summary: "Get the state of your second factor", Access: signedIn, Errors: []int{401, 404, 500},
+}
+
+// factorState is what a user may see of their second factor.
+type factorState struct {
+	IsConfirmed   bool `json:"isConfirmed" doc:"Whether a log-in needs it."`
+	RecoveryCodes int  `json:"recoveryCodes" doc:"How many are left."`
+}
+
+func (s *Server) getSecondFactor(ctx context.Context, _ *struct{}) (factorState, error) {
+	f, err := s.platform.GetFactor(ctx, caller(ctx).User)
+	return factorState{f.ConfirmedAt != nil, f.RecoveryCodes}, err
+}
+
+var createSecondFactor = Operation{
+	ID: "createSecondFactor", Method: "POST", Path: "/users/me/totp", Summary: "Begin with a second factor", Access: signedIn, Errors: []int{400, 401, 409, 422, 429, 500},
+	Notes: "The secret goes into an authenticator app, by hand or as a QR code of `url`. Nothing needs it before it is confirmed.",
+}
+
+type createSecondFactorInput struct {
+	Body struct {
+		Password string `json:"password" doc:"Your password."`
+	}
+}
+
+// newFactor is a second factor to be confirmed, shown once.
+type newFactor struct {
+	Secret string `json:"secret" doc:"In base32."`
+	URL    string `json:"url" doc:"otpauth://…, for a QR code."`
+}
+
+func (s *Server) createSecondFactor(ctx context.Context, in *createSecondFactorInput) (Answer[newFactor, struct{}], error) {
+	user, err := s.confirmPassword(ctx, in.Body.Password)
+	if err != nil {
+		return Answer[newFactor, struct{}]{}, err
+	}
+	secret := token.NewTOTPSecret()
+	sealed, err := token.Seal(s.factorKeyOf(user.UUID), secret)
+	if err == nil {
+		err = s.platform.InTx(ctx, func(tx *platform.Store) error { return tx.CreateFactor(ctx, user.UUID, sealed) })
+	}
+	return Answer[newFactor, struct{}]{Content: newFactor{token.TOTPText(secret), token.TOTPURL(secret, "Socle", user.Email)},
+		Header: http.Header{"Cache-Control": {"no-store"}}}, err
+}
+
+// factorKeyOf returns the key for what is kept of a user's second factor: another user's row opens nothing.
+func (s *Server) factorKeyOf(user uuid.UUID) []byte { return token.Derive(s.factorKey, user.String()) }
+
+var confirmSecondFactor = Operation{
+	ID: "confirmSecondFactor", Method: "POST", Path: "/users/me/totp/confirm", Summary: "Confirm your second factor", Access: signedIn, Errors: []int{400, 401, 404, 409, 422, 429, 500},
+	Success: http.StatusOK, Notes: "From now on a log-in needs a `code`: of the app, or one of the recovery codes that are shown now and never again, each of which works once.",
+}
+
+type confirmSecondFactorInput struct {
+	Body struct {
+		Code string `json:"code" maxLength:"64" doc:"Six digits, from the app."`
+	}
+}
+
+// recoveryList is shown once.
+type recoveryList struct {
+	RecoveryCodes []string `json:"recoveryCodes"`
+}
+
+func (s *Server) confirmSecondFactor(ctx context.Context, in *confirmSecondFactorInput) (Answer[recoveryList, struct{}], error) {
+	var none Answer[recoveryList, struct{}]
+	id := caller(ctx).User
+	f, err := s.platform.GetFactor(ctx, id)
+	if err != nil {
+		return none, err
+	}
+	if f.ConfirmedAt != nil {
+		return none, fault.New(fault.Conflict, "the second factor is confirmed")
+	}
+	key := s.factorKeyOf(id)
+	step, err := s.matchCode(ctx, id, key, f, in.Body.Code)
+	if err != nil {
+		return none, err
+	}
+	codes, hashes := token.NewRecoveryCodes(recoveryCodes), make([][]byte, recoveryCodes)
+	for i, c := range codes {
+		hashes[i] = token.RecoveryHash(key, c)
+	}
+	err = s.platform.InTx(ctx, func(tx *platform.Store) error {
+		if err := tx.ConfirmFactor(ctx, id, f.Sealed, step, hashes); err != nil {
+			return err
+		}
+		return s.tellOfFactor(ctx, tx, id, "switched on")
+	})
+	return Answer[recoveryList, struct{}]{Content: recoveryList{codes}, Header: http.Header{"Cache-Control": {"no-store"}}}, err
+}
+
+func (s *Server) tellOfFactor(ctx context.Context, tx *platform.Store, id uuid.UUID, change string) error {
+	user, err := tx.GetUser(ctx, id)
+	if err != nil {
+		return err
+	}
+	return s.jobs.SendMail(ctx, tx, job.Mail{Template: "second-factor", To: user.Email, Data: map[string]string{"username": user.Username, "change": change}})
+}
+
+// matchCode returns the step of a code of the app. It fails with Unprocessable on the field code if it is none, and counts that.
+func (s *Server) matchCode(ctx context.Context, user uuid.UUID, key []byte, f platform.Factor, code string) (int64, error) {
+	if err := s.mayGuessCode(ctx, user); err != nil {
+		return 0, err
+	}
+	secret, err := token.Open(key, f.Sealed)
+	if err != nil {
+		return 0, err
+	}
+	step, ok := token.MatchTOTP(secret, code, time.Now())
+	if !ok {
+		return 0, s.wrongCode(ctx, user)
+	}
+	return step, s.mayGuessCode(ctx, user) // see login
+}
+
+func (s *Server) mayGuessCode(ctx context.Context, user uuid.UUID) error {
+	if !s.rateLimit {
+		return nil
+	}
+	return s.platform.Attempts(ctx, codesByAccount, user.String())
+}
+
+// wrongCode counts a wrong code and returns its failure.
+func (s *Server) wrongCode(ctx context.Context, user uuid.UUID) error {
+	if s.rateLimit {
+		if err := s.platform.Attempt(ctx, codesByAccount, user.String()); err != nil {
+			return err
+		}
+	}
+	return fault.OnField(fault.Unprocessable, "code", "invalid_code", "is wrong, or was used before")
+}
+
+// passing takes the code of a second factor in a transaction, and reports whether it was not taken before; nil where none is needed.
+type passing func(ctx context.Context, tx *platform.Store) (bool, error)
+
+// secondFactor judges the code of a user who has shown their password. It fails with Unprocessable on the field code, second_factor_required or invalid_code,
+// unless the code is right, or none is needed.
+func (s *Server) secondFactor(ctx context.Context, user uuid.UUID, code string) (passing, error) {
+	f, err := s.platform.GetFactor(ctx, user)
+	if fault.Is(err, fault.NotFound) || err == nil && f.ConfirmedAt == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if code == "" {
+		return nil, fault.OnField(fault.Unprocessable, "code", "second_factor_required", "is needed: six digits of the authenticator app, or a recovery code")
+	}
+	key := s.factorKeyOf(user)
+	if len(code) > 6 {
+		return func(ctx context.Context, tx *platform.Store) (bool, error) {
+			return tx.SpendRecoveryCode(ctx, user, token.RecoveryHash(key, code))
+		}, s.mayGuessCode(ctx, user)
+	}
+	step, err := s.matchCode(ctx, user, key, f, code)
+	return func(ctx context.Context, tx *platform.Store) (bool, error) { return tx.SpendStep(ctx, user, step) }, err
+}
+
+// past runs f in a transaction that takes the code of the second factor, if one is needed.
+func (s *Server) past(ctx context.Context, pass passing, user uuid.UUID, f func(tx *platform.Store) error) error {
+	spent := errors.New("the code was taken before")
+	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
+		if pass != nil {
+			if first, err := pass(ctx, tx); err != nil || !first {
+				return cmp.Or(err, spent)
+			}
+		}
+		return f(tx)
+	})
+	if errors.Is(err, spent) {
+		return s.wrongCode(ctx, user)
+	}
+	return err
+}
+
+var deleteSecondFactor = Operation{
+	ID: "deleteSecondFactor", Method: "DELETE", Path: "/users/me/totp", Summary: "Remove your second factor", Access: signedIn, Errors: []int{400, 401, 404, 422, 429, 500},
+	Notes: "`code` is one of the app or a recovery code; one that was never confirmed needs none.",
+}
+
+// proof is what is asked of whoever does something to their account that can't be undone.
+type proof struct {
+	Password string `json:"password" doc:"Your password."`
+	Code     string `json:"code,omitempty" maxLength:"64" doc:"Of the second factor, or a recovery code, if you have one."`
+}
+
+type deleteSecondFactorInput struct{ Body proof }
+
+func (s *Server) deleteSecondFactor(ctx context.Context, in *deleteSecondFactorInput) (nothing, error) {
+	user, err := s.confirmPassword(ctx, in.Body.Password)
+	if err != nil {
+		return nothing{}, err
+	}
+	pass, err := s.secondFactor(ctx, user.UUID, in.Body.Code)
+	if err != nil {
+		return nothing{}, err
+	}
+	return nothing{}, s.past(ctx, pass, user.UUID, func(tx *platform.Store) error {
+		if err := tx.DeleteFactor(ctx, user.UUID); err != nil {
+			return err
+		}
+		return s.tellOfFactor(ctx, tx, user.UUID, "switched off")
+	})
+}

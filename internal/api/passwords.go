@@ -1,0 +1,208 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/audit"
+	"socle/internal/fault"
+	"socle/internal/httpx"
+	"socle/internal/job"
+	"socle/internal/platform"
+	"socle/internal/token"
+)
+
+// Limits of what makes us send mails, which are counted whether there is such an account or not, and of setting passwords by them.
+var (
+	mailsByAddress  = platform.Limit{Name: "mail address", Most: 20, Window: time.Hour}
+	resetsByAddress = platform.Limit{Name: "reset address", Most: 30, Window: time.Hour}
+	mailsByAccount  = platform.Limit{Name: "mail account", Most: 5, Window: time.Hour}
+)
+
+func (s *Server) registerPasswords() {
+	open(s, forgetPassword, s.forgetPassword)
+	open(s, resetPassword, s.resetPassword)
+	open(s, changeEmail, s.changeEmail)
+	open(s, confirmEmail, s.confirmEmail)
+}
+
+var forgetPassword = Operation{
+	ID: "forgetPassword", Method: "POST", Path: "/users/password/forgot", Summary: "Ask for a new password", Access: anyone, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
+	Notes: "If the address is a user's, a mail with a link goes there that works once, within an hour. The answer does not tell whether it is.",
+}
+
+type forgetPasswordInput struct {
+	Body struct {
+		Email string `json:"email" maxLength:"254"`
+	}
+}
+
+func (s *Server) forgetPassword(ctx context.Context, in *forgetPasswordInput) (nothing, error) {
+	email, err := platform.CleanEmail(in.Body.Email)
+	if err != nil {
+		return nothing{}, err
+	}
+	if err := s.count(ctx, mailsByAddress, mailsByAccount, platform.EmailKey(email)); err != nil {
+		return nothing{}, err
+	}
+	return nothing{}, s.jobs.ResetPassword(ctx, email)
+}
+
+var resetPassword = Operation{
+	ID: "resetPassword", Method: "POST", Path: "/users/password/reset", Summary: "Set a new password by a link", Access: anyone, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
+	Notes: "Ends all sessions of the user. A second factor stays as it is.",
+}
+
+type resetPasswordInput struct {
+	Body struct {
+		Token    string `json:"token" maxLength:"200" doc:"From the link in the mail."`
+		Password string `json:"password"`
+	}
+}
+
+func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (nothing, error) {
+	if err := s.countAddress(ctx, resetsByAddress); err != nil {
+		return nothing{}, err
+	}
+	id, user, err := s.resettable(ctx, in.Body.Token)
+	if err != nil {
+		return nothing{}, err
+	}
+	if err := s.passwords.Check(in.Body.Password, user.Email, user.Username); err != nil {
+		return nothing{}, err
+	}
+	hash, err := s.passwords.Hash(ctx, in.Body.Password)
+	if err != nil {
+		return nothing{}, err
+	}
+	audit.By(ctx, user.UUID)
+	return nothing{}, s.platform.InTx(ctx, func(tx *platform.Store) error {
+		if _, err := tx.UseLink(ctx, platform.PasswordReset, id); err != nil {
+			return err
+		}
+		if _, err := tx.UpdateUser(ctx, user.UUID, uuid.Nil, platform.UserUpdate{PasswordHash: &hash}); err != nil {
+			return err
+		}
+		return s.jobs.SendMail(ctx, tx, job.Mail{Template: "password-changed", To: user.Email, Data: map[string]string{"username": user.Username}})
+	})
+}
+
+// resettable returns the user that a link lets set a new password, before a password is hashed for nothing.
+func (s *Server) resettable(ctx context.Context, text string) (link uuid.UUID, user platform.User, err error) {
+	id, ok := token.ParseLink(s.linkKey, platform.PasswordReset, text)
+	if !ok {
+		return id, user, platform.BadLink()
+	}
+	found, err := s.platform.GetLink(ctx, id)
+	if err == nil && found.Good(time.Now()) {
+		user, err = s.platform.GetUser(ctx, found.UserUUID.UUID)
+		if err == nil {
+			return id, user, nil
+		}
+	}
+	if err == nil || fault.Is(err, fault.NotFound) {
+		err = platform.BadLink()
+	}
+	return id, user, err
+}
+
+var changeEmail = Operation{
+	ID: "changeEmail", Method: "POST", Path: "/users/me/email", Summary: "Ask for another e-mail address", Access: signedIn, Errors: []int{400, 401, 422, 429, 500}, Success: http.StatusOK,
+	Notes: "A mail with a link goes to the new address, a notice to the one that you have. The address changes when the link is followed, within a day.",
+}
+
+type changeEmailInput struct {
+	Body struct {
+		Email    string `json:"email" maxLength:"254"`
+		Password string `json:"password" doc:"Your password."`
+	}
+}
+
+func (s *Server) changeEmail(ctx context.Context, in *changeEmailInput) (nothing, error) {
+	email, err := platform.CleanEmail(in.Body.Email)
+	if err != nil {
+		return nothing{}, err
+	}
+	user, err := s.confirmPassword(ctx, in.Body.Password)
+	if err != nil {
+		return nothing{}, err
+	}
+	if err := s.count(ctx, mailsByAddress, mailsByAccount, user.UUID.String()); err != nil {
+		return nothing{}, err
+	}
+	data := map[string]string{"username": user.Username, "email": email}
+	return nothing{}, s.platform.InTx(ctx, func(tx *platform.Store) error {
+		link, err := tx.CreateLink(ctx, platform.NewLink{Purpose: platform.EmailChange, User: uuid.NullUUID{UUID: user.UUID, Valid: true}, Email: email, Life: 24 * time.Hour})
+		if err != nil {
+			return err
+		}
+		if err := s.jobs.SendMail(ctx, tx, job.Mail{Template: "email-change", To: email, Data: data, Link: uuid.NullUUID{UUID: link.UUID, Valid: true}}); err != nil {
+			return err
+		}
+		return s.jobs.SendMail(ctx, tx, job.Mail{Template: "email-changing", To: user.Email, Data: data})
+	})
+}
+
+// confirmPassword returns the caller if this is their password. It fails with Unprocessable on the field password if not; wrong
+// ones count as failed log-ins do.
+func (s *Server) confirmPassword(ctx context.Context, password string) (platform.User, error) {
+	user, hash, err := s.platform.CredentialsOf(ctx, caller(ctx).User)
+	if fault.Is(err, fault.NotFound) {
+		return user, errEnded()
+	}
+	if err != nil {
+		return user, err
+	}
+	account, address := platform.EmailKey(user.Email), httpx.Network(httpx.From(ctx).Client)
+	if err := s.mayLogIn(ctx, address, account); err != nil {
+		return user, err
+	}
+	ok, err := s.passwords.Verify(ctx, hash, password)
+	if err != nil {
+		return user, err
+	}
+	if !ok {
+		if err := s.count(ctx, logInsByAddress, logInsByAccount, account); err != nil {
+			return user, err
+		}
+		return user, fault.OnField(fault.Unprocessable, "password", "wrong_password", "is not your password")
+	}
+	return user, s.mayLogIn(ctx, address, account) // see login
+}
+
+var confirmEmail = Operation{
+	ID: "confirmEmail", Method: "POST", Path: "/users/email/confirm", Summary: "Confirm an e-mail address by a link", Access: anyone, Errors: []int{400, 409, 422, 500}, Success: http.StatusOK,
+}
+
+type confirmEmailInput struct {
+	Body struct {
+		Token string `json:"token" maxLength:"200" doc:"From the link in the mail."`
+	}
+}
+
+// confirmedEmail is an address that is a user's from now on.
+type confirmedEmail struct {
+	Email string `json:"email"`
+}
+
+func (s *Server) confirmEmail(ctx context.Context, in *confirmEmailInput) (confirmedEmail, error) {
+	id, ok := token.ParseLink(s.linkKey, platform.EmailChange, in.Body.Token)
+	if !ok {
+		return confirmedEmail{}, platform.BadLink()
+	}
+	var confirmed confirmedEmail
+	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
+		link, err := tx.UseLink(ctx, platform.EmailChange, id)
+		if err != nil {
+			return err
+		}
+		audit.By(ctx, link.UserUUID.UUID)
+		user, err := tx.UpdateUser(ctx, link.UserUUID.UUID, uuid.Nil, platform.UserUpdate{Email: &link.Email})
+		confirmed.Email = user.Email
+		return err
+	})
+	return confirmed, err
+}

@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/httpx"
+	"socle/internal/platform"
+	"socle/internal/token"
+)
+
+const refreshLife = 30 * 24 * time.Hour
+
+func (s *Server) registerSessions() {
+	open(s, refreshSession, s.refreshSession)
+	open(s, logout, s.logout)
+	open(s, listSessions, s.listSessions)
+	open(s, deleteSession, s.deleteSession)
+	open(s, deleteOtherSessions, s.deleteOtherSessions)
+}
+
+// tokens is what a session is used with.
+type tokens struct {
+	Token            string    `json:"token" doc:"A JWT for the Authorization header."`
+	TokenType        string    `json:"tokenType" enum:"Bearer"`
+	ExpiresAt        time.Time `json:"expiresAt"`
+	RefreshToken     string    `json:"refreshToken"`
+	RefreshExpiresAt time.Time `json:"refreshExpiresAt"`
+}
+
+type signedInUser = Answer[platform.User, tokens]
+
+// signIn opens a session of a user whose password has this hash.
+func (s *Server) signIn(ctx context.Context, store *platform.Store, user platform.User, hash string) (signedInUser, error) {
+	session, err := store.CreateSession(ctx, user.UUID, hash, client(ctx), refreshLife)
+	if err != nil {
+		return signedInUser{}, err
+	}
+	return s.signedIn(user, session)
+}
+
+// signedIn answers with the tokens of a session.
+func (s *Server) signedIn(user platform.User, session platform.RefreshableSession) (signedInUser, error) {
+	access, claims, err := s.keys().Sign(user.UUID, session.UUID, time.Now())
+	if err != nil {
+		return signedInUser{}, err
+	}
+	return signedInUser{
+		Content: user,
+		Metadata: tokens{Token: access, TokenType: "Bearer", ExpiresAt: claims.ExpiresAt,
+			RefreshToken: token.Refresh(s.refreshKey, session.UUID, uint32(session.Generation)), RefreshExpiresAt: session.ExpiresAt},
+		Header: http.Header{"Authorization": {"Bearer " + access}, "Cache-Control": {"no-store"}},
+	}, nil
+}
+
+// client returns from where a request comes.
+func client(ctx context.Context) platform.Client {
+	request := httpx.From(ctx)
+	return platform.Client{Address: request.Client.String(), Agent: request.Agent}
+}
+
+var refreshSession = Operation{
+	ID: "refreshSession", Method: "POST", Path: "/users/refresh", Summary: "Renew a session's tokens", Access: anyone, Errors: []int{400, 401, 422, 500}, Success: http.StatusOK,
+	Notes: "Answers as a log-in does. A refresh token is good for one renewal. One that is used again ends its session, since it may be in two hands; but for 10 seconds it is " +
+		"answered with the same new refresh token, so that a client that sent it twice, or lost the answer, goes on.",
+}
+
+type refreshSessionInput struct {
+	Body struct {
+		RefreshToken string `json:"refresh_token" maxLength:"200"`
+	}
+}
+
+func (s *Server) refreshSession(ctx context.Context, in *refreshSessionInput) (signedInUser, error) {
+	id, generation, ok := token.ParseRefresh(s.refreshKey, in.Body.RefreshToken)
+	if !ok {
+		return signedInUser{}, fault.New(fault.Unauthenticated, "the refresh token is not valid").WithCode("invalid_token")
+	}
+	session, err := s.platform.RefreshSession(ctx, id, int32(generation), client(ctx), refreshLife)
+	if err != nil {
+		return signedInUser{}, err
+	}
+	user, err := s.self(ctx, session.UserUUID)
+	if err != nil {
+		return signedInUser{}, err
+	}
+	return s.signedIn(user, session)
+}
+
+var logout = Operation{
+	ID: "logout", Method: "POST", Path: "/users/logout", Summary: "Log out", Access: signedIn, Errors: []int{401, 500}, Success: http.StatusOK,
+	Notes: "Ends the session that the request is made in: neither its token nor its refresh token is taken any more.",
+}
+
+func (s *Server) logout(ctx context.Context, _ *struct{}) (platform.Session, error) {
+	c := caller(ctx)
+	ended, err := s.platform.DeleteSession(ctx, c.User, c.Session, c.Session)
+	if fault.Is(err, fault.NotFound) {
+		err = errEnded()
+	}
+	return ended, err
+}
+
+var listSessions = Operation{
+	ID: "listSessions", Method: "GET", Path: "/sessions", Summary: "List your sessions", Access: signedIn, Errors: specified,
+}
+
+type listSessionsInput struct {
+	PageQuery
+	Sort string `query:"sort" enum:"createdAt,lastUsedAt" default:"createdAt"`
+}
+
+func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (Answer[[]platform.Session, PageMetadata], error) {
+	c, page := caller(ctx), in.by(in.Sort)
+	sessions, total, err := s.platform.ListSessions(ctx, c.User, c.Session, page)
+	return listOf(sessions, page, total), err
+}
+
+var deleteSession = Operation{
+	ID: "deleteSession", Method: "DELETE", Path: "/sessions/{sessionUUID}", Summary: "End one of your sessions", Access: signedIn, Errors: []int{400, 401, 404, 500},
+}
+
+type deleteSessionInput struct {
+	UUID uuid.UUID `path:"sessionUUID" format:"uuid"`
+}
+
+func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (platform.Session, error) {
+	c := caller(ctx)
+	return s.platform.DeleteSession(ctx, c.User, c.Session, in.UUID)
+}
+
+var deleteOtherSessions = Operation{
+	ID: "deleteOtherSessions", Method: "DELETE", Path: "/sessions", Summary: "End all your other sessions", Access: signedIn, Errors: []int{401, 500},
+	Notes: "The session that the request is made in goes on. `content` lists those that ended.",
+}
+
+func (s *Server) deleteOtherSessions(ctx context.Context, _ *struct{}) ([]platform.Session, error) {
+	c := caller(ctx)
+	return s.platform.DeleteOtherSessions(ctx, c.User, c.Session)
+}

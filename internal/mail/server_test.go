@@ -1,0 +1,135 @@
+package mail
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"net"
+	"net/http/httptest"
+	"net/textproto"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// conversation is a mail as a server has heard of it.
+type conversation struct {
+	from, to, data string
+	tls            bool
+	login          string // user and password, with a NUL before each
+}
+
+// smtpServer takes mails as a server on the network does.
+type smtpServer struct {
+	addr, host, port string
+	roots            *x509.CertPool
+	certificate      tls.Certificate
+	startTLS, auth   bool
+	implicitTLS      bool
+	answers          map[string]string // to a command, instead of the usual answer
+
+	mu    sync.Mutex
+	heard []conversation
+}
+
+func listen(t *testing.T, s *smtpServer) *smtpServer {
+	t.Helper()
+	web := httptest.NewTLSServer(nil) // for its certificate
+	s.certificate = web.TLS.Certificates[0]
+	s.roots = x509.NewCertPool()
+	s.roots.AddCert(web.Certificate())
+	web.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.addr = l.Addr().String()
+	s.host, s.port, _ = net.SplitHostPort(s.addr)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { s.serve(c) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		wg.Wait()
+	})
+	return s
+}
+
+// mails returns what was taken so far.
+func (s *smtpServer) mails() []conversation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heard
+}
+
+func (s *smtpServer) serve(conn net.Conn) {
+	var c conversation
+	if s.implicitTLS {
+		conn, c.tls = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{s.certificate}}), true
+	}
+	defer func() { conn.Close() }()
+	text := textproto.NewConn(conn)
+	say := func(line string) { _ = text.PrintfLine("%s", line) }
+	say("220 localhost")
+	for {
+		line, err := text.ReadLine()
+		if err != nil {
+			return
+		}
+		command, rest, _ := strings.Cut(line, " ")
+		if answer, ok := s.answers[command]; ok {
+			say(answer)
+			continue
+		}
+		switch command {
+		case "EHLO":
+			say("250-localhost")
+			if s.startTLS && !c.tls {
+				say("250-STARTTLS")
+			}
+			if s.auth {
+				say("250-AUTH PLAIN LOGIN")
+			}
+			say("250-8BITMIME")
+			say("250 SMTPUTF8")
+		case "STARTTLS":
+			say("220 go on")
+			conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{s.certificate}})
+			text, c.tls = textproto.NewConn(conn), true
+		case "AUTH":
+			_, secret, _ := strings.Cut(rest, " ")
+			plain, _ := base64.StdEncoding.DecodeString(secret)
+			c.login = string(plain)
+			say("235 welcome")
+		case "MAIL":
+			c.from = rest
+			say("250 ok")
+		case "RCPT":
+			c.to = rest
+			say("250 ok")
+		case "DATA":
+			say("354 go on")
+			lines, err := text.ReadDotLines()
+			if err != nil {
+				return
+			}
+			c.data = strings.Join(lines, "\n")
+			s.mu.Lock()
+			s.heard = append(s.heard, c)
+			s.mu.Unlock()
+			say("250 taken")
+		case "QUIT":
+			say("221 bye")
+			return
+		default: // NOOP, RSET
+			say("250 ok")
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package mail
+
+import (
+	"embed"
+	"fmt"
+	"html"
+	"strings"
+	"text/template"
+)
+
+//go:embed templates/*.txt
+var files embed.FS
+
+// templates are texts whose first line is the subject. "link", where a mail has one, stands in a paragraph of its own.
+var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "templates/*.txt"))
+
+// Render writes the mail of a template's name to an address. Values of data that others chose, such as a user's name, may be
+// any text: each becomes a part of one line. It fails if the template needs a value that data does not have.
+func Render(name, to string, data map[string]string) (Message, error) {
+	clean := make(map[string]string, len(data))
+	for key, value := range data {
+		clean[key] = oneLine(value)
+	}
+	var b strings.Builder
+	if err := templates.ExecuteTemplate(&b, name+".txt", clean); err != nil {
+		return Message{}, fmt.Errorf("mail: template %s: %w", name, err)
+	}
+	subject, text, _ := strings.Cut(b.String(), "\n")
+	text = strings.TrimSpace(text) + "\n"
+	return Message{To: to, Subject: subject, Text: text, HTML: htmlOf(text, clean["link"])}, nil
+}
+
+// htmlOf returns a text as HTML. Nothing in it can be followed but link.
+func htmlOf(text, link string) string {
+	var b strings.Builder
+	b.WriteString("<!doctype html>\n<html lang=\"en\"><body style=\"font-family: sans-serif; line-height: 1.5\">\n")
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		shown := strings.ReplaceAll(html.EscapeString(paragraph), "\n", "<br>\n")
+		if link != "" && paragraph == link {
+			shown = `<a href="` + html.EscapeString(link) + `">` + shown + `</a>`
+		}
+		b.WriteString("<p>" + shown + "</p>\n")
+	}
+	b.WriteString("</body></html>\n")
+	return b.String()
+}

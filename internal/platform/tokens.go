@@ -1,0 +1,128 @@
+package platform
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/audit"
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/token"
+)
+
+// Token is a personal access token. The token itself is shown once, when it is made.
+type Token struct {
+	UUID         uuid.UUID    `json:"uuid"`
+	Name         string       `json:"name"`
+	Hint         string       `json:"hint" doc:"How the token begins."`
+	RoleID       Role         `json:"roleId" minimum:"1" maximum:"5" doc:"What it may do at most: 1 administrator, 2 owner, 3 admin, 4 developer, 5 viewer."`
+	ProjectUUIDs *[]uuid.UUID `json:"projectUuids" nullable:"true" doc:"The only projects that it opens; null: all of yours."`
+	CreatedAt    time.Time    `json:"createdAt"`
+	ExpiresAt    time.Time    `json:"expiresAt"`
+	LastUsedAt   *time.Time   `json:"lastUsedAt" doc:"To within ten minutes; null: never."`
+}
+
+const tokenColumns = ` t.uuid, t.name, t.hint, t.role as role_id, t.project_uuids, t.created_at, t.expires_at, t.last_used_at `
+
+// NewToken is what a token is made of.
+type NewToken struct {
+	Name      string
+	Role      Role
+	Projects  []uuid.UUID // nil: all of the user's
+	ExpiresAt time.Time
+}
+
+const (
+	maxTokens    = 100
+	longestToken = 366 * 24 * time.Hour
+)
+
+// CreateToken makes a token of a user, and returns it beside its row. It fails with Unprocessable if the name is blank, the end is past or more
+// than a year away, or a project is none of the user's, and with Conflict if they have a token of that name.
+func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (Token, string, error) {
+	n.Name = strings.TrimSpace(n.Name)
+	switch now := time.Now(); {
+	case n.Name == "":
+		return Token{}, "", fault.OnField(fault.Unprocessable, "name", "required", "must not be blank")
+	case !n.ExpiresAt.After(now) || n.ExpiresAt.After(now.Add(longestToken)):
+		return Token{}, "", fault.OnField(fault.Unprocessable, "expires_at", "out_of_range", "must be in the future, and at most a year from now")
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Token{}, "", err
+	}
+	text := token.NewAPIKey(token.PersonalPrefix)
+	made, err := change(ctx, s, func(tx *Store) (Token, error) {
+		audit.CreatedUUID(ctx, id)
+		if err := tx.mayOpen(ctx, user, n.Projects); err != nil {
+			return Token{}, err
+		}
+		return pg.One[Token](ctx, tx.q, `
+			insert into platform.tokens as t (uuid, user_uuid, name, hint, hash, role, project_uuids, expires_at)
+			select @id, @user, @name, @hint, @hash, @role, @projects, @expires
+			where (select count(*) from platform.tokens where user_uuid = @user) < @max::bigint
+			returning`+tokenColumns,
+			pgx.StrictNamedArgs{"id": id, "user": user, "name": n.Name, "hint": text[:len(token.PersonalPrefix)+hintRandom], "hash": token.Hash(text),
+				"role": n.Role, "projects": n.Projects, "expires": n.ExpiresAt, "max": maxTokens})
+	})
+	switch {
+	case pg.Violates(err, "tokens_name_key"):
+		return made, "", fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another token of yours").Because(err)
+	case fault.Is(err, fault.NotFound):
+		return made, "", fault.New(fault.Unprocessable, "you have %d tokens, and may not have more", maxTokens).WithCode("quota")
+	}
+	return made, text, err
+}
+
+// mayOpen fails with Unprocessable unless all projects are ones that the user may see.
+func (s *Store) mayOpen(ctx context.Context, user uuid.UUID, projects []uuid.UUID) error {
+	unknown, err := pg.Value[int](ctx, s.q, `
+		select count(*)::int from unnest(@projects::uuid[]) named where not exists (
+			select from platform.projects p join platform.users u on u.uuid = @user
+			left join platform.members m on m.organization_uuid = p.organization_uuid and m.user_uuid = u.uuid
+			where p.uuid = named and (u.is_administrator or m.role is not null))`,
+		pgx.StrictNamedArgs{"projects": projects, "user": user})
+	if err == nil && unknown > 0 {
+		return fault.OnField(fault.Unprocessable, "project_uuids", "not_found", "names a project that is none of yours")
+	}
+	return err
+}
+
+// ListTokens returns a page of a user's tokens, expired ones for a while, and how many there are in all.
+func (s *Store) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) ([]Token, int64, error) {
+	args := pgx.StrictNamedArgs{"user": user}
+	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.tokens where user_uuid = @user`, args)
+	if err != nil {
+		return nil, 0, err
+	}
+	tokens, err := pg.All[Token](ctx, s.q, `select`+tokenColumns+`from platform.tokens t where user_uuid = @user`+
+		page.Clause(map[string]string{"name": "t.name", "createdAt": "t.created_at", "expiresAt": "t.expires_at"}, "t.uuid"), args)
+	return tokens, total, err
+}
+
+// DeleteToken revokes a token: the next request with it is refused. It fails with NotFound if the user has no such token.
+func (s *Store) DeleteToken(ctx context.Context, user, id uuid.UUID) (Token, error) {
+	return change(ctx, s, func(tx *Store) (Token, error) {
+		return pg.One[Token](ctx, tx.q, `
+			delete from platform.tokens t where uuid = @id and user_uuid = @user returning`+tokenColumns,
+			pgx.StrictNamedArgs{"id": id, "user": user})
+	})
+}
+
+// TouchToken notes that a token was used. It is no change that the audit log tells of.
+func (s *Store) TouchToken(ctx context.Context, id uuid.UUID) error {
+	_, err := pg.Exec(ctx, s.q, `
+		update platform.tokens set last_used_at = now()
+		where uuid = @id and (last_used_at is null or last_used_at < now() - interval '10 minutes')`, pgx.StrictNamedArgs{"id": id})
+	return err
+}
+
+// ForgetTokens removes tokens that expired a month ago.
+func (s *Store) ForgetTokens(ctx context.Context) error {
+	_, err := pg.Exec(ctx, s.q, `delete from platform.tokens where expires_at < now() - interval '30 days'`)
+	return err
+}

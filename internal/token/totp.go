@@ -1,0 +1,82 @@
+package token
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"encoding/binary"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	totpPeriod = 30 // seconds that a code is shown for
+	totpSecret = 20 // bytes: what HMAC with SHA-1 makes the most of
+	totpAround = 1  // steps before and after now whose codes are taken, for clocks that differ and people that are slow
+	recovery   = 10 // characters of a recovery code, 50 bits
+)
+
+// NewTOTPSecret returns a random secret for time-based codes (RFC 6238: 6 digits, SHA-1, 30 seconds, which is what every authenticator
+// app takes).
+func NewTOTPSecret() []byte {
+	secret := make([]byte, totpSecret)
+	_, _ = rand.Read(secret) // never fails
+	return secret
+}
+
+// TOTPText returns a secret as people type it.
+func TOTPText(secret []byte) string {
+	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret)
+}
+
+// TOTPURL returns the address that an authenticator app reads from a QR code.
+func TOTPURL(secret []byte, issuer, account string) string {
+	u := url.URL{Scheme: "otpauth", Host: "totp", Path: "/" + strings.ReplaceAll(issuer, ":", " ") + ":" + account}
+	query := url.Values{"secret": {TOTPText(secret)}, "issuer": {issuer}, "algorithm": {"SHA1"}, "digits": {"6"}, "period": {"30"}}
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // some apps show the plus
+	return u.String()
+}
+
+// TOTPStep returns the number of the time step of a moment.
+func TOTPStep(now time.Time) int64 { return now.Unix() / totpPeriod }
+
+// TOTPCode returns the code of a step.
+func TOTPCode(secret []byte, step int64) string {
+	mac := hmac.New(sha1.New, secret)
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(step)))
+	sum := mac.Sum(nil)
+	offset := sum[len(sum)-1] & 15
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[offset:])&0x7fffffff%1_000_000)
+}
+
+// MatchTOTP returns the step whose code this is, of those around now. That a step's code is taken once is left to the caller.
+func MatchTOTP(secret []byte, code string, now time.Time) (step int64, ok bool) {
+	for s := TOTPStep(now) - totpAround; s <= TOTPStep(now)+totpAround; s++ {
+		if subtle.ConstantTimeCompare([]byte(code), []byte(TOTPCode(secret, s))) == 1 {
+			step, ok = s, true
+		}
+	}
+	return step, ok
+}
+
+// NewRecoveryCodes returns n random codes, as people write them down.
+func NewRecoveryCodes(n int) []string {
+	codes := make([]string, n)
+	for i := range codes {
+		text := keyText.EncodeToString(NewTOTPSecret())[:recovery]
+		codes[i] = text[:recovery/2] + "-" + text[recovery/2:]
+	}
+	return codes
+}
+
+// RecoveryHash returns what is kept of a recovery code, however it was typed: of as few characters it takes a key to tell nothing.
+func RecoveryHash(key []byte, code string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(strings.ToLower(strings.NewReplacer("-", "", " ", "").Replace(code))))
+	return mac.Sum(nil)
+}
