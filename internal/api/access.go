@@ -29,20 +29,23 @@ type Access struct {
 type source int
 
 const (
-	byNobody  source = iota // anyone may call, and nobody is asked who they are
-	byWhoever               // anyone may call, and whoever says who they are is known
-	byToken                 // whoever is signed in: it is about their account
-	byHeader                // X-Project names the project
-	byPath                  // the path names the project
-	byForm                  // the path names a form of the project
-	byAddress               // the path names the project, and strangers are let in to what is public
-	byVisitor               // the path names a form, and those who fill it in are let in
+	byNobody       source = iota // anyone may call, and nobody is asked who they are
+	byWhoever                    // anyone may call, and whoever says who they are is known
+	byToken                      // whoever is signed in: it is about their account
+	byHeader                     // X-Project names the project
+	byPath                       // the path names the project
+	byForm                       // the path names a form of the project
+	byAddress                    // the path names the project, and strangers are let in to what is public
+	byVisitor                    // the path names a form, and those who fill it in are let in
+	byOrganization               // the path names the organization
+	byInstance                   // nothing is named: the whole instance is meant
 )
 
 var (
 	anyone          = Access{by: byNobody}
 	whoever         = Access{by: byWhoever}
 	signedIn        = Access{by: byToken}
+	administrator   = Access{by: byInstance, role: platform.Administrator}
 	signedInOrToken = Access{by: byToken, tokens: true} // whoever is signed in, or shows a personal access token
 )
 
@@ -66,7 +69,10 @@ func (a Access) evenPaused() Access { a.paused = true; return a }
 func (a Access) evenDeleted() Access { a.deleted = true; return a }
 
 // inProject reports whether the operation acts in a project.
-func (a Access) inProject() bool { return a.by != byNobody && a.by != byWhoever && a.by != byToken }
+func (a Access) inProject() bool { return a.by >= byHeader && a.by <= byVisitor }
+
+// organizationInPath is for members, of that role or a higher one, of the organization that the path's organizationUUID names.
+func organizationInPath(least platform.Role) Access { return Access{by: byOrganization, role: least} }
 
 // projectHeader is what an operation with byHeader takes beside its own input.
 type projectHeader struct {
@@ -146,7 +152,7 @@ func (s *Server) admit(ctx context.Context, r *http.Request, stranger platform.C
 	return stranger, err
 }
 
-// scope returns the project that a request names, if what names it can be read; what can't is
+// scope returns what a request names, if what names it can be read; what can't is
 // told apart later, when the parameters are judged.
 func (a Access) scope(r *http.Request) platform.Scope {
 	switch a.by {
@@ -158,6 +164,8 @@ func (a Access) scope(r *http.Request) platform.Scope {
 		return platform.Scope{Project: optionalUUID(r.PathValue("projectUUID"))}
 	case byForm, byVisitor:
 		return platform.Scope{Form: optionalUUID(r.PathValue("formUUID"))}
+	case byOrganization:
+		return platform.Scope{Organization: optionalUUID(r.PathValue("organizationUUID"))}
 	}
 	return platform.Scope{}
 }
@@ -169,18 +177,24 @@ func optionalUUID(text string) uuid.NullUUID {
 	return uuid.NullUUID{UUID: uuid.MustParse(text), Valid: true}
 }
 
-// enter lets the caller into the project, if the operation acts in one.
+// enter lets the caller into the project, if the operation acts in one, or refuses them.
 func (a Access) enter(ctx context.Context, s *Server) (*tenant.Project, error) {
 	c := caller(ctx)
 	switch {
-	case c.ByToken && !a.takesTokens():
-		return nil, fault.New(fault.Forbidden, "this is not for personal access tokens").WithCode("token_not_allowed")
-	case !a.inProject():
+	case c.ByToken && !a.takes(c):
+		return nil, fault.New(fault.Forbidden, "this is not for personal access tokens, or not for one of single projects").WithCode("token_not_allowed")
+	case a.by <= byToken:
 		return nil, nil
+	case a.by == byInstance && !c.Administrator:
+		return nil, fault.New(fault.Forbidden, "only an administrator of the instance may do this")
+	case a.by == byInstance:
+		return nil, nil
+	case a.by == byOrganization && c.Organization.Valid:
+		return nil, c.Role.Require(a.role)
 	case !c.Project.Valid:
 		return nil, a.absent()
-	case !c.Role.AtLeast(a.role) && a.by != byAddress && a.by != byVisitor:
-		return nil, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", a.role, c.Role)
+	case a.by != byAddress && a.by != byVisitor && c.Role.Require(a.role) != nil:
+		return nil, c.Role.Require(a.role)
 	case c.Status == platform.Paused && !a.paused:
 		return nil, paused()
 	}
@@ -216,14 +230,16 @@ func (a Access) overtaken(ctx context.Context, s *Server, p *tenant.Project, err
 	return err
 }
 
-// takesTokens reports whether an operation is for personal access tokens: if it acts in a project, where role and projects of the
-// token are judged with the caller's, or says so.
-func (a Access) takesTokens() bool {
-	switch a.by {
-	case byNobody, byWhoever, byHeader, byPath, byForm, byAddress, byVisitor:
+// takes reports whether an operation is for a personal access token: not if it is about the user's account, and if the token
+// names projects, only what is in a project.
+func (a Access) takes(c platform.Caller) bool {
+	switch {
+	case a.by == byNobody || a.by == byWhoever || a.inProject():
 		return true
+	case a.by == byToken:
+		return a.tokens
 	}
-	return a.tokens
+	return c.Only == nil
 }
 
 // authenticate returns who sends a request by its bearer token.

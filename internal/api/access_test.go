@@ -19,8 +19,9 @@ type right struct {
 }
 
 const (
-	anyone   = 0
-	signedIn = 9
+	anyone        = 0
+	administrator = 1
+	signedIn      = 9
 )
 
 // rights are those of all operations. In a body {n} stands for a number that no other request has.
@@ -148,6 +149,33 @@ var rights = map[string]right{
 	"createSecondFactor":  {signedIn, withPassword},
 	"confirmSecondFactor": {signedIn, `{"code": "{code}"}`},
 	"deleteSecondFactor":  {signedIn, withPassword},
+	"getMe":               {signedIn, ""},
+	"deleteSessions":      {signedIn, ""},
+	"deleteMe":            {signedIn, withPassword},
+
+	"createOrganization":   {signedIn, `{"name": "organization {n}"}`},
+	"listOrganizations":    {signedIn, ""},
+	"getOrganization":      {5, ""},
+	"updateOrganization":   {3, `{"name": "organization {n}"}`},
+	"deleteOrganization":   {2, ""},
+	"listMembers":          {5, ""},
+	"updateMember":         {3, `{"role_id": 5}`},
+	"deleteMember":         {3, ""},
+	"leaveOrganization":    {5, ""},
+	"transferOrganization": {2, `{"user_uuid": "{memberUUID}"}`},
+	"createInvitation":     {3, `{"email": "invited-{n}@example.com", "role_id": 5}`},
+	"listInvitations":      {3, ""},
+	"resendInvitation":     {3, ""},
+	"deleteInvitation":     {3, ""},
+	"acceptInvitation":     {signedIn, `{"token": "{invitation}"}`},
+	"listUsers":            {administrator, ""},
+	"getUser":              {administrator, ""},
+	"updateStanding":       {administrator, `{"status": "active"}`},
+	"listSettings":         {administrator, ""},
+	"updateSetting":        {administrator, `{"value": 100}`},
+	"resetSetting":         {administrator, ""},
+	"listEnvironment":      {administrator, ""},
+	"listParts":            {administrator, ""},
 }
 
 // operation is an operation as the OpenAPI document describes it.
@@ -191,6 +219,9 @@ func operations(t *testing.T, a *apitest.API) []operation {
 				o.header = o.header || p.Name == "X-Project"
 			}
 			for _, p := range placeholder.FindAllStringSubmatch(path, -1) {
+				if p[1] == "organizationUUID" || p[1] == "settingName" {
+					continue
+				}
 				o.thing = o.thing || !slices.Contains([]string{"schema", "projectUUID", "formUUID", "userUUID", "sessionUUID", "tokenUUID"}, p[1])
 			}
 			all = append(all, o)
@@ -256,6 +287,8 @@ func TestRights(t *testing.T) {
 	owner, stranger := a.SignUp("owner"), a.SignUp("stranger")
 	owner.Project, stranger.Project = owner.CreateProject("own"), stranger.CreateProject("theirs")
 	own, theirs := namesOf(furnish(t, owner), "kept"), namesOf(furnish(t, stranger), "secret")
+	nameOrganization(own, owner)
+	nameOrganization(theirs, stranger)
 	owner.CreateTable("kept")
 	stranger.CreateTable("secret")
 	owner.Post("/enums", `{"name": "kept_mood", "values": ["good"]}`).Want(201)
@@ -264,6 +297,7 @@ func TestRights(t *testing.T) {
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by) select gen_random_uuid(), uuid, created_by from platform.projects`)
 	mixed, absent := maps.Clone(theirs), map[string]string{}
 	mixed["projectUUID"], mixed["formUUID"] = owner.Project, own["formUUID"]
+	mixed["organizationUUID"] = owner.Organization
 	for name := range own {
 		absent[name] = apitest.Missing
 	}
@@ -294,6 +328,7 @@ func TestRights(t *testing.T) {
 				names := maps.Clone(at.names)
 				names["n"], names["functionName"] = strconv.Itoa(n), "f"+strconv.Itoa(n)
 				want := o.want(r, v, at)
+				furnishOrganization(t, o.id, map[string]*apitest.API{"own": owner, "theirs": stranger}[at.name], v, want, names)
 				switch landlord := map[string]*apitest.API{"own": owner, "theirs": stranger, "mixed": stranger}[at.name]; {
 				case landlord == nil:
 				case o.id == "deleteFunction" || o.id == "getFunction":
@@ -326,7 +361,7 @@ func TestRights(t *testing.T) {
 					names["projectUUID"] = projectFor(landlord, o.id)
 				}
 				who := account(t, o, v, names, map[string]*apitest.API{"own": owner, "theirs": stranger}[at.name]).In(at.project)
-				if v.name == "owner" && at.name == "own" && slices.Contains(o.declared, 412) {
+				if v.name == "administrator" && at.name == "own" && slices.Contains(o.declared, 412) {
 					o.send(who, names, r.body, `If-Match: "of another state"`).Want(412).Code("changed")
 				}
 				replies[at.name] = o.send(who, names, r.body)
@@ -372,6 +407,8 @@ func (o operation) want(r right, v visitor, at target) int {
 	switch {
 	case r.least == anyone:
 		return done
+	case r.least == administrator:
+		return o.wantOfAdministrator(v, at, done)
 	case v.name == "nobody" && o.bearer:
 		return 401
 	case o.id == "deleteUser" && v.name != "administrator":
@@ -396,6 +433,8 @@ func (o operation) want(r right, v visitor, at target) int {
 		return 401
 	case role == 0:
 		return o.first(404, 400)
+	case o.id == "leaveOrganization" && role < 3: // an administrator is no member, an owner here the last one
+		return map[int]int{1: 404, 2: 409}[role]
 	case role > r.least:
 		return o.first(403, 401)
 	case at.name == "mixed" || at.name == "absent":

@@ -63,8 +63,12 @@ func (s *Server) createFile(ctx context.Context, p *tenant.Project, in *createFi
 	if err != nil {
 		return object.File{}, err
 	}
+	settings, err := s.platform.Settings(ctx)
+	if err != nil {
+		return object.File{}, err
+	}
 	return object.CreateFile(ctx, p, s.blobs, caller(ctx).User, in.Container, object.NewFile{
-		FullFileName: name, MimeType: mimeType, Content: in})
+		FullFileName: name, MimeType: mimeType, Content: in, Most: settings.MaxUploadSize})
 }
 
 var downloadFile = Operation{

@@ -297,3 +297,15 @@ func platformQuery[T any](t *testing.T, a *apitest.API, sql string, args ...any)
 	}
 	return v
 }
+
+// tryPlatform runs a statement in the platform database, behind the server's back.
+func tryPlatform(t *testing.T, a *apitest.API, sql string, args ...any) error {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	_, err = conn.Exec(t.Context(), sql, args...)
+	return err
+}

@@ -172,6 +172,10 @@ func (op Operation) describeAccess() string {
 		if !op.Access.tokens {
 			who += " It takes no personal access token."
 		}
+	case byInstance:
+		who = "Only administrators of the instance may call this."
+	case byOrganization:
+		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the organization."
 	default:
 		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the project's organization."
 	}

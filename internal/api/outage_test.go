@@ -128,6 +128,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "getJWTSecret", method: "GET", path: "/projects/" + a.Project + "/jwt-secret"},
 		call{id: "lintProject", method: "GET", path: "/projects/" + a.Project + "/lint"},
 		call{id: "readFile", method: "GET", path: address(a, f.container, "a.txt")})
+	calls = append(calls, organizationCalls(a)...)
 	for _, c := range calls {
 		want500(t, c.id, c.send(a))
 	}

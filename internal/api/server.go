@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/blob"
+	"socle/internal/config"
 	"socle/internal/httpx"
 	"socle/internal/job"
 	"socle/internal/password"
@@ -34,14 +35,14 @@ type Config struct {
 	Keyring    *token.Keyring
 	Lifecycle  tenant.Lifecycle
 	Jobs       *job.Queue
-	PublicURL  string // without a slash at its end
-	AuditKey   []byte // of the entries of the audit log
-	AnswerKey  []byte // seals the answers that are kept for an Idempotency-Key
-	SetupToken string // what makes the first user the administrator, from anywhere
-	LinkKey    []byte // from which the tokens of links in mails are computed
-	RefreshKey []byte // from which refresh tokens are computed
-	FactorKey  []byte // from which the keys are derived that seal second factors
-	SignUp     bool   // whether strangers may create a user
+	PublicURL  string         // without a slash at its end
+	AuditKey   []byte         // of the entries of the audit log
+	AnswerKey  []byte         // seals the answers that are kept for an Idempotency-Key
+	SetupToken string         // what makes the first user the administrator, from anywhere
+	LinkKey    []byte         // from which the tokens of links in mails are computed
+	RefreshKey []byte         // from which refresh tokens are computed
+	FactorKey  []byte         // from which the keys are derived that seal second factors
+	Settings   []config.Shown // that the server was started with
 	RateLimit  bool
 	Log        *slog.Logger
 
@@ -65,7 +66,7 @@ type Server struct {
 	linkKey    []byte
 	refreshKey []byte
 	factorKey  []byte
-	signUp     bool
+	settings   []config.Shown
 	rateLimit  bool
 	log        *slog.Logger
 
@@ -80,7 +81,7 @@ type Server struct {
 // New returns the API with all its operations.
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords, lifecycle: c.Lifecycle, jobs: c.Jobs,
-		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, signUp: c.SignUp, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, mux: http.NewServeMux()}
+		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, mux: http.NewServeMux()}
 	s.linkKey, s.refreshKey, s.factorKey = c.LinkKey, c.RefreshKey, c.FactorKey
 	s.SetKeyring(c.Keyring)
 	s.openapi, s.registry = newOpenAPI()
@@ -117,6 +118,11 @@ func New(c Config) *Server {
 	s.registerBackups()
 	s.registerAudit()
 	s.registerTypes()
+	s.registerOrganizations()
+	s.registerMembers()
+	s.registerInvitations()
+	s.registerAdministration()
+	s.registerHealth()
 	s.pair()
 	return s
 }

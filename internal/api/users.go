@@ -37,7 +37,7 @@ var createUser = Operation{
 	ID: "createUser", Method: "POST", Path: "/users", Summary: "Create a user", Access: whoever, Errors: []int{400, 429, 500},
 	Notes: "The user gets an organization of their own, and is signed in. The first user of an instance becomes its administrator if the request comes straight from the " +
 		"machine that it runs on, or carries the set-up token that the server printed. " +
-		"Where sign-up is closed, only that user and those whom an administrator makes, with a bearer token, are taken.",
+		"Where sign-up is closed, only that user, those whom an administrator makes, with a bearer token, and those who are invited are taken.",
 }
 
 type createUserInput struct {
@@ -47,12 +47,18 @@ type createUserInput struct {
 		Password   string `json:"password"`
 		Bio        string `json:"bio,omitempty" maxLength:"500"`
 		SetupToken string `json:"setup_token,omitempty" maxLength:"100"`
+
+		InvitationToken string `json:"invitation_token,omitempty" maxLength:"200" doc:"From the link in an invitation to this address."`
 	}
 }
 
 func (s *Server) createUser(ctx context.Context, in *createUserInput) (signedInUser, error) {
 	claim := s.mayClaim(ctx, in.Body.SetupToken)
-	if err := s.maySignUp(ctx, claim); err != nil {
+	invitation, err := s.invitation(ctx, in.Body.InvitationToken, in.Body.Email)
+	if err != nil {
+		return signedInUser{}, err
+	}
+	if err := s.maySignUp(ctx, claim, invitation); err != nil {
 		return signedInUser{}, err
 	}
 	if err := s.count(ctx, signUpsByAddress, signUpsByAccount, platform.EmailKey(in.Body.Email)); err != nil {
@@ -74,6 +80,11 @@ func (s *Server) createUser(ctx context.Context, in *createUserInput) (signedInU
 		if err != nil {
 			return err
 		}
+		if invitation != uuid.Nil {
+			if _, err := tx.AcceptInvitation(ctx, invitation, user.UUID); err != nil {
+				return badInvitation(err)
+			}
+		}
 		answer, err = s.signIn(ctx, tx, user, hash)
 		return err
 	})
@@ -81,9 +92,13 @@ func (s *Server) createUser(ctx context.Context, in *createUserInput) (signedInU
 }
 
 // maySignUp fails with Invalid, since the operation knows no other refusal, if sign-up is closed to the caller.
-func (s *Server) maySignUp(ctx context.Context, claim bool) error {
-	if s.signUp || caller(ctx).Administrator {
+func (s *Server) maySignUp(ctx context.Context, claim bool, invitation uuid.UUID) error {
+	if invitation != uuid.Nil || caller(ctx).Administrator {
 		return nil
+	}
+	settings, err := s.platform.Settings(ctx)
+	if err != nil || settings.SignUp {
+		return err
 	}
 	closed := fault.New(fault.Invalid, "this server takes no sign-ups").WithCode("sign_up_closed")
 	if !claim {

@@ -97,3 +97,21 @@ func (c Config) StorageDir() string {
 	}
 	return filepath.Join(c.DataDir, "storage")
 }
+
+// Shown is a setting as it may be shown to whoever administrates the instance.
+type Shown struct {
+	Name    string `json:"name" doc:"The environment variable."`
+	Value   string `json:"value" doc:"What the server was started with; a secret is redacted."`
+	Default string `json:"default"`
+	Meaning string `json:"meaning"`
+	Secret  bool   `json:"secret"`
+}
+
+// Shown returns the settings in the order of their declaration, secrets redacted.
+func (c Config) Shown() []Shown {
+	all := make([]Shown, len(settings))
+	for i, s := range settings {
+		all[i] = Shown{Name: s.Name, Value: s.show(c), Default: s.Default, Meaning: s.Meaning, Secret: s.Secret}
+	}
+	return all
+}

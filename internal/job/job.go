@@ -134,7 +134,7 @@ func (q *Queue) Tidy(ctx context.Context) error {
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
 	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.Store.ForgetRequestDays(ctx, cmp.Or(q.RequestsKept, requestsKept)),
-		q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx)}
+		q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx), q.Store.ForgetInvitations(ctx)}
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range projects {

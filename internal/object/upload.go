@@ -22,6 +22,7 @@ type NewFile struct {
 	FullFileName string    // up to 1024 bytes; slashes separate the folders it is in; never "..", "." or an empty part
 	MimeType     string    // what the client says it is; if that is no media type, the content decides
 	Content      io.Reader // read once, to its end
+	Most         int64     // bytes that the file may have, whatever its container allows; 0: as many as that allows
 }
 
 // errUnwanted ends an upload that did not fail.
@@ -44,6 +45,9 @@ func CreateFile(ctx context.Context, p *tenant.Project, store *blob.Store, user,
 	into, err := u.begin(ctx)
 	if err != nil {
 		return File{}, err
+	}
+	if n.Most > 0 {
+		into.MaxFileSize = min(into.MaxFileSize, n.Most)
 	}
 	if err := u.receive(ctx, n, into); err != nil {
 		return u.settle(ctx, err)
@@ -237,5 +241,5 @@ func nameTaken() *fault.Error {
 }
 
 func tooLarge(limit int64) *fault.Error {
-	return fault.OnField(fault.TooLarge, "file", "too_large", "must be at most the %d bytes that the container allows", limit)
+	return fault.OnField(fault.TooLarge, "file", "too_large", "must be at most the %d bytes that its container and the instance allow", limit)
 }

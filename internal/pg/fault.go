@@ -38,7 +38,7 @@ func sqlstate(e *pgconn.PgError, err error) error {
 	switch e.Code {
 	case "23505", "23P01": // unique_violation, exclusion_violation
 		return fault.New(fault.Conflict, "there is already such a thing").Because(err)
-	case "23503": // foreign_key_violation
+	case "23503", "23001": // foreign_key_violation, restrict_violation
 		return fault.New(fault.Conflict, "another thing refers to it, or it refers to one that is gone").WithCode("reference").Because(err)
 	case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
 		return fault.New(fault.Conflict, "another change was in the way; try again").WithCode("busy").Because(err)

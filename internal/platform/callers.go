@@ -20,25 +20,27 @@ type Caller struct {
 	Only          []uuid.UUID   // the projects that the token is for; nil: all
 	Administrator bool          // of the instance
 	Project       uuid.NullUUID // the project that the request names, if it is there
-	Role          Role          // in that project; 0 if the caller has no business in it
+	Organization  uuid.NullUUID // the organization that the request names, if it is there
+	Role          Role          // in that project or organization; 0 if the caller has no business in it
 	Status        string        // of that project: [Active], [Paused] or [Deleted]
 }
 
 // AtMost returns a role of the caller's user as far as the caller may use it.
 func (c Caller) AtMost(r Role) Role { return max(r, c.Ceiling) }
 
-// Scope is the project that a request names: by its own id, or by the id of a form in it.
-type Scope struct{ Project, Form uuid.NullUUID }
+// Scope is what a request names: a project, by its own id or by the id of a form in it, or else an organization.
+type Scope struct{ Project, Form, Organization uuid.NullUUID }
 
-// entering joins who asks with the project that the request names, and with their role there.
+// entering joins who asks with what the request names, and with their role there.
 const entering = `
-	select who.user_uuid, who.session, who.ceiling, who.only, who.is_administrator, who.expired, who.stale, p.uuid as project, p.status,
-	       case when p.uuid is null then null when who.is_administrator then who.ceiling else greatest(m.role, who.ceiling) end as role, m.role is not null as member
+	select who.user_uuid, who.session, who.ceiling, who.only, who.is_administrator, who.expired, who.stale, p.uuid as project, p.status, o.uuid as organization,
+	       case when coalesce(p.uuid, o.uuid) is null then null when who.is_administrator then who.ceiling else greatest(m.role, who.ceiling) end as role, m.role is not null as member
 	from who
 	left join platform.projects p on p.status in ('active', 'paused', 'deleted')
 		and p.uuid = coalesce(@project, (select f.project_uuid from platform.forms f where f.uuid = @form))
 		and (who.only is null or p.uuid = any(who.only))
-	left join platform.members m on m.organization_uuid = p.organization_uuid and m.user_uuid = who.user_uuid`
+	left join platform.organizations o on o.uuid = @organization
+	left join platform.members m on m.organization_uuid = coalesce(p.organization_uuid, o.uuid) and m.user_uuid = who.user_uuid`
 
 // entered is a row of entering.
 type entered struct {
@@ -47,7 +49,7 @@ type entered struct {
 	Only                   []uuid.UUID
 	IsAdministrator        bool
 	Expired, Stale, Member bool
-	Project                uuid.NullUUID
+	Project, Organization  uuid.NullUUID
 	Role                   *Role
 	Status                 *string
 }
@@ -56,20 +58,23 @@ func (e entered) caller() Caller {
 	c := Caller{User: e.UserUUID, Session: e.Session, Ceiling: e.Ceiling, Only: slices.Clip(e.Only),
 		Administrator: e.IsAdministrator && e.Ceiling == Administrator && e.Only == nil}
 	if e.Role != nil && (e.IsAdministrator || e.Member) {
-		c.Project, c.Role, c.Status = e.Project, *e.Role, *e.Status
+		c.Project, c.Organization, c.Role = e.Project, e.Organization, *e.Role
+		if e.Status != nil {
+			c.Status = *e.Status
+		}
 	}
 	return c
 }
 
-// Authenticate returns the caller that a verified token names, and their role in the project that
-// the request names, in one round trip. Whoever is suspended, and whose session ended, is nobody: Unauthenticated.
+// Authenticate returns the caller that a verified token names, and their role in what the
+// request names, in one round trip. Whoever is suspended, and whose session ended, is nobody: Unauthenticated.
 func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope Scope) (Caller, error) {
 	row, err := pg.One[entered](ctx, s.q, `
 		with who as (
 			select u.uuid as user_uuid, s.uuid as session, 1::smallint as ceiling, null::uuid[] as only, u.is_administrator, false as expired, false as stale
 			from platform.sessions s join platform.users u on u.uuid = s.user_uuid
 			where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active')`+entering,
-		pgx.StrictNamedArgs{"user": user, "session": session, "project": scope.Project, "form": scope.Form})
+		pgx.StrictNamedArgs{"user": user, "session": session, "project": scope.Project, "form": scope.Form, "organization": scope.Organization})
 	if fault.Is(err, fault.NotFound) {
 		return Caller{}, fault.New(fault.Unauthenticated, "the session has ended").WithCode("invalid_token")
 	}
@@ -85,7 +90,7 @@ func (s *Store) AuthenticateToken(ctx context.Context, hash []byte, scope Scope)
 			       coalesce(t.last_used_at < now() - interval '10 minutes', true) as stale
 			from platform.tokens t join platform.users u on u.uuid = t.user_uuid
 			where t.hash = @hash and u.status = 'active')`+entering,
-		pgx.StrictNamedArgs{"hash": hash, "project": scope.Project, "form": scope.Form})
+		pgx.StrictNamedArgs{"hash": hash, "project": scope.Project, "form": scope.Form, "organization": scope.Organization})
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return Caller{}, fault.New(fault.Unauthenticated, "the token was revoked, or never made").WithCode("invalid_token")

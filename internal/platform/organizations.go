@@ -2,12 +2,88 @@ package platform
 
 import (
 	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/audit"
+	"socle/internal/fault"
 	"socle/internal/pg"
 )
+
+// Organization is people and their projects, as one of them sees it.
+type Organization struct {
+	UUID      uuid.UUID `json:"uuid"`
+	Name      string    `json:"name"`
+	RoleID    Role      `json:"roleId" minimum:"1" maximum:"5" doc:"The caller's role in it: 1 administrator of the instance, 2 owner, 3 admin, 4 developer, 5 viewer."`
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// seenByUser are the organizations with the role of the caller, @user, in them.
+const (
+	organizationColumns = ` o.uuid, o.name, case when u.is_administrator then 1 else m.role end as role_id, o.created_at, o.updated_at `
+	seenByUser          = `
+		from platform.organizations o
+		join platform.users u on u.uuid = @user
+		left join platform.members m on m.organization_uuid = o.uuid and m.user_uuid = u.uuid `
+)
+
+const maxOrganizationName = 100
+
+// CreateOrganization makes an organization that user owns. It fails with Unprocessable on name if that breaks its rules,
+// and if the user owns all that they may own.
+func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name string) (Organization, error) {
+	name, err := cleanOrganizationName(name)
+	if err != nil {
+		return Organization{}, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Organization{}, err
+	}
+	var o Organization
+	err = s.InTx(ctx, func(tx *Store) error {
+		audit.CreatedUUID(ctx, id)
+		settings, err := tx.Settings(ctx)
+		if err != nil {
+			return err
+		}
+		// The user's row is locked first, so that nobody has more than they may by asking many times at once.
+		if _, err := pg.Exec(ctx, tx.q, `select from platform.users where uuid = @user for no key update`,
+			pgx.StrictNamedArgs{"user": user}); err != nil {
+			return err
+		}
+		owned, err := pg.Value[int64](ctx, tx.q, `select count(*) from platform.members where user_uuid = @user and role = 2`,
+			pgx.StrictNamedArgs{"user": user})
+		if err != nil {
+			return err
+		}
+		if owned >= settings.OrganizationsPerUser {
+			return fault.New(fault.Unprocessable, "you own %d organizations, and may not own more", owned).WithCode("quota")
+		}
+		if err := tx.createOrganization(ctx, id, name); err != nil {
+			return err
+		}
+		if err := tx.addMember(ctx, id, user, Owner); err != nil {
+			return err
+		}
+		o, err = tx.GetOrganization(ctx, id, user)
+		return err
+	})
+	return o, err
+}
+
+func cleanOrganizationName(name string) (string, error) {
+	name = strings.TrimSpace(name)
+	if n := utf8.RuneCountInString(name); n < 1 || n > maxOrganizationName {
+		return "", fault.OnField(fault.Unprocessable, "name", "invalid_length", "must be 1 to %d characters, not all blank", maxOrganizationName)
+	}
+	return name, nil
+}
 
 func (s *Store) createOrganization(ctx context.Context, id uuid.UUID, name string) error {
 	_, err := pg.Exec(ctx, s.q, `insert into platform.organizations (uuid, name) values (@id, @name)`,
@@ -15,11 +91,64 @@ func (s *Store) createOrganization(ctx context.Context, id uuid.UUID, name strin
 	return err
 }
 
-func (s *Store) addMember(ctx context.Context, organization, user uuid.UUID, role Role) error {
-	_, err := pg.Exec(ctx, s.q, `
-		insert into platform.members (organization_uuid, user_uuid, role) values (@organization, @user, @role)`,
-		pgx.StrictNamedArgs{"organization": organization, "user": user, "role": role})
-	return err
+// GetOrganization returns an organization as user sees it. It fails with NotFound if there is none for them.
+func (s *Store) GetOrganization(ctx context.Context, id, user uuid.UUID) (Organization, error) {
+	return pg.One[Organization](ctx, s.q, `select`+organizationColumns+seenByUser+`
+		where o.uuid = @id and (u.is_administrator or m.role is not null)`,
+		pgx.StrictNamedArgs{"id": id, "user": user})
+}
+
+// ListOrganizations returns a page of the organizations that user is a member of, and how many there are. With all set, an
+// administrator gets every organization of the instance.
+func (s *Store) ListOrganizations(ctx context.Context, user uuid.UUID, all bool, page pg.Page) ([]Organization, int64, error) {
+	const visible = seenByUser + `where m.role is not null or @all::boolean and u.is_administrator`
+	args := pgx.StrictNamedArgs{"user": user, "all": all}
+	total, err := pg.Value[int64](ctx, s.q, `select count(*)`+visible, args)
+	if err != nil {
+		return nil, 0, err
+	}
+	organizations, err := pg.All[Organization](ctx, s.q, `select`+organizationColumns+visible+page.Clause(map[string]string{
+		"name": "o.name", "createdAt": "o.created_at", "updatedAt": "o.updated_at"}, "o.uuid"), args)
+	return organizations, total, err
+}
+
+// RenameOrganization gives an organization another name. It fails with Unprocessable on name if that breaks its rules.
+func (s *Store) RenameOrganization(ctx context.Context, id uuid.UUID, actor Caller, name string) (Organization, error) {
+	name, err := cleanOrganizationName(name)
+	if err != nil {
+		return Organization{}, err
+	}
+	var o Organization
+	err = s.governed(ctx, id, actor, Admin, func(tx *Store, _ Role) error {
+		if _, err := pg.Exec(ctx, tx.q, `update platform.organizations set name = @name, updated_at = now() where uuid = @id`,
+			pgx.StrictNamedArgs{"id": id, "name": name}); err != nil {
+			return err
+		}
+		o, err = tx.GetOrganization(ctx, id, actor.User)
+		return err
+	})
+	return o, err
+}
+
+// DeleteOrganization removes an organization with its members and invitations. It fails with Conflict while it has
+// projects, or is a member's own, as everybody has one.
+func (s *Store) DeleteOrganization(ctx context.Context, id uuid.UUID, actor Caller) (Organization, error) {
+	var o Organization
+	err := s.governed(ctx, id, actor, Owner, func(tx *Store, _ Role) error {
+		var err error
+		if o, err = tx.GetOrganization(ctx, id, actor.User); err != nil {
+			return err
+		}
+		_, err = pg.Exec(ctx, tx.q, `delete from platform.organizations where uuid = @id`, pgx.StrictNamedArgs{"id": id})
+		switch {
+		case pg.Violates(err, "projects_organization"):
+			return fault.New(fault.Conflict, "the organization has projects").WithCode("in_use").Because(err)
+		case pg.Violates(err, "users_organization"):
+			return fault.New(fault.Conflict, "the organization is a member's own, and goes with their account").WithCode("own_organization").Because(err)
+		}
+		return err
+	})
+	return o, err
 }
 
 // RoleIn returns the role of a user in an organization; an administrator's is Administrator in all.
@@ -32,4 +161,25 @@ func (s *Store) RoleIn(ctx context.Context, organization, user uuid.UUID) (Role,
 		left join platform.members m on m.organization_uuid = o.uuid and m.user_uuid = u.uuid
 		where o.uuid = @organization and (u.is_administrator or m.role is not null)`,
 		pgx.StrictNamedArgs{"organization": organization, "user": user})
+}
+
+// governed runs f in a transaction in which nobody else changes who belongs to an organization, with the role that
+// actor has there by then: two who take each other's role away at once come one after the other. It fails with
+// NotFound if the actor has no business there any more, and with Forbidden if their role has become less than least.
+func (s *Store) governed(ctx context.Context, organization uuid.UUID, actor Caller, least Role, f func(tx *Store, role Role) error) error {
+	return s.InTx(ctx, func(tx *Store) error {
+		if _, err := pg.Exec(ctx, tx.q, `select from platform.organizations where uuid = @id for no key update`,
+			pgx.StrictNamedArgs{"id": organization}); err != nil {
+			return err
+		}
+		role, err := tx.RoleIn(ctx, organization, actor.User)
+		if err != nil {
+			return err
+		}
+		role = actor.AtMost(role) // a personal access token may do less than its user
+		if err := role.Require(least); err != nil {
+			return err
+		}
+		return f(tx, role)
+	})
 }

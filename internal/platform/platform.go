@@ -36,17 +36,19 @@ func Migrate(ctx context.Context, c *pgx.ConnConfig) error {
 
 // Store is the platform database, or a transaction in it.
 type Store struct {
+	Defaults Settings // what holds until an administrator says otherwise; changed before the store is used
+
 	q  pg.Querier
 	b  pg.Beginner
 	tx pgx.Tx
 }
 
 // New returns the store of the database that pool connects to.
-func New(pool *pgxpool.Pool) *Store { return &Store{q: pool, b: pool} }
+func New(pool *pgxpool.Pool) *Store { return &Store{Defaults: builtIn, q: pool, b: pool} }
 
 // InTx runs f in a transaction that the audit log has an entry of, see [audit.Write].
 func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
-	return audit.Write(ctx, s.b, func(tx pgx.Tx) error { return f(&Store{q: tx, b: tx, tx: tx}) })
+	return audit.Write(ctx, s.b, func(tx pgx.Tx) error { return f(&Store{Defaults: s.Defaults, q: tx, b: tx, tx: tx}) })
 }
 
 // change is [Store.InTx] for what returns what it changed.

@@ -52,9 +52,9 @@ const (
 )
 
 // CreateProject notes a project that is being created. It fails with Unprocessable if the name is empty or
-// too long or the organization has most projects already, and with Conflict if it has one of that name. Deleted
+// too long or the organization has all the projects that the settings allow, and with Conflict if it has one of that name. Deleted
 // projects count as long as they can be restored: they take room.
-func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject, most int) (Project, error) {
+func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject) (Project, error) {
 	name, err := cleanProjectName(n.Name)
 	if err != nil {
 		return Project{}, err
@@ -66,11 +66,18 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject,
 	if err != nil {
 		return Project{}, err
 	}
+	settings, err := s.Settings(ctx)
+	if err != nil {
+		return Project{}, err
+	}
+	most := settings.ProjectsPerOrganization
 	var p Project
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error { // the audit log notes the project when it is made
 		// Whoever makes a project at the same time waits here, so that each counts those of the other.
 		if _, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from platform.organizations where uuid = @organization for no key update`,
-			pgx.StrictNamedArgs{"organization": n.Organization}); err != nil {
+			pgx.StrictNamedArgs{"organization": n.Organization}); fault.Is(err, fault.NotFound) {
+			return fault.OnField(fault.Unprocessable, "organization_uuid", "not_found", "names no organization of yours").Because(err)
+		} else if err != nil {
 			return err
 		}
 		var err error
@@ -83,7 +90,7 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject,
 				"description": n.Description, "user": user, "most": most})
 		if fault.Is(err, fault.NotFound) {
 			return fault.New(fault.Unprocessable, "the organization has %d projects, those that can be restored included, and may not have more", most).
-				WithCode("limit_reached")
+				WithCode("quota")
 		}
 		return projectNameTaken(err)
 	})

@@ -1,5 +1,32 @@
 CREATE SCHEMA platform;
 
+CREATE FUNCTION platform.keep_an_administrator() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	perform from platform.instance for no key update;
+	if not exists (select from platform.users where is_administrator and status = 'active') then
+		raise exception 'the instance would have no active administrator'
+			using errcode = 'restrict_violation', schema = 'platform', table = 'users', constraint = 'users_last_administrator';
+	end if;
+	return null;
+end $$;
+
+CREATE FUNCTION platform.keep_an_owner() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	-- Whoever takes an owner away waits here for those who take another one, and sees what they left.
+	perform from platform.organizations where uuid = old.organization_uuid for no key update;
+	if found and not exists (select from platform.members where organization_uuid = old.organization_uuid and role = 2) then
+		raise exception 'the organization would have no owner'
+			using errcode = 'restrict_violation', schema = 'platform', table = 'members', constraint = 'members_last_owner';
+	end if;
+	return null;
+end $$;
+
 CREATE TABLE platform.attempts (
     key bytea NOT NULL,
     count integer NOT NULL,
@@ -54,6 +81,21 @@ CREATE TABLE platform.instance (
 );
 
 COMMENT ON COLUMN platform.instance.administrator_uuid IS 'the first user; null until someone claims the instance';
+
+CREATE TABLE platform.invitations (
+    uuid uuid NOT NULL,
+    organization_uuid uuid NOT NULL,
+    email text NOT NULL,
+    email_folded text NOT NULL,
+    role smallint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by uuid NOT NULL,
+    sent_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT invitations_role CHECK (((role >= 2) AND (role <= 5)))
+);
+
+COMMENT ON TABLE platform.invitations IS 'who may become a member; the row goes when they do';
 
 CREATE TABLE platform.links (
     uuid uuid NOT NULL,
@@ -205,6 +247,15 @@ COMMENT ON COLUMN platform.sessions.generation IS 'of the one refresh token that
 
 COMMENT ON COLUMN platform.sessions.address IS 'from where it was opened, or renewed last';
 
+CREATE TABLE platform.settings (
+    name text NOT NULL,
+    value jsonb NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_by uuid NOT NULL
+);
+
+COMMENT ON TABLE platform.settings IS 'what an administrator has set to another value than the default';
+
 CREATE TABLE platform.signing_keys (
     id text NOT NULL,
     sealed bytea NOT NULL,
@@ -269,6 +320,12 @@ ALTER TABLE ONLY platform.idempotency
 ALTER TABLE ONLY platform.instance
     ADD CONSTRAINT instance_pkey PRIMARY KEY (one);
 
+ALTER TABLE ONLY platform.invitations
+    ADD CONSTRAINT invitations_email_key UNIQUE (organization_uuid, email_folded);
+
+ALTER TABLE ONLY platform.invitations
+    ADD CONSTRAINT invitations_pkey PRIMARY KEY (uuid);
+
 ALTER TABLE ONLY platform.links
     ADD CONSTRAINT links_pkey PRIMARY KEY (uuid);
 
@@ -302,6 +359,9 @@ ALTER TABLE ONLY platform.sessions
 ALTER TABLE ONLY platform.sessions
     ADD CONSTRAINT sessions_refresh_key UNIQUE (refresh_hash);
 
+ALTER TABLE ONLY platform.settings
+    ADD CONSTRAINT settings_pkey PRIMARY KEY (name);
+
 ALTER TABLE ONLY platform.signing_keys
     ADD CONSTRAINT signing_keys_pkey PRIMARY KEY (id);
 
@@ -330,6 +390,8 @@ CREATE INDEX forms_project ON platform.forms USING btree (project_uuid);
 
 CREATE INDEX idempotency_created ON platform.idempotency USING btree (created_at);
 
+CREATE INDEX invitations_expires ON platform.invitations USING btree (expires_at);
+
 CREATE INDEX links_expires ON platform.links USING btree (expires_at);
 
 CREATE INDEX links_subject ON platform.links USING btree (subject_uuid);
@@ -354,11 +416,20 @@ CREATE INDEX tokens_expires ON platform.tokens USING btree (expires_at);
 
 CREATE UNIQUE INDEX tokens_name_key ON platform.tokens USING btree (user_uuid, lower(name));
 
+CREATE INDEX users_administrators ON platform.users USING btree (uuid) WHERE is_administrator;
+
+CREATE CONSTRAINT TRIGGER members_last_owner AFTER DELETE OR UPDATE ON platform.members DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW WHEN ((old.role = 2)) EXECUTE FUNCTION platform.keep_an_owner();
+
+CREATE CONSTRAINT TRIGGER users_last_administrator AFTER DELETE OR UPDATE OF status, is_administrator ON platform.users DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW WHEN ((old.is_administrator AND (old.status = 'active'::text))) EXECUTE FUNCTION platform.keep_an_administrator();
+
 ALTER TABLE ONLY platform.backups
     ADD CONSTRAINT backups_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.forms
     ADD CONSTRAINT forms_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.invitations
+    ADD CONSTRAINT invitations_organization FOREIGN KEY (organization_uuid) REFERENCES platform.organizations(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.links
     ADD CONSTRAINT links_user FOREIGN KEY (user_uuid) REFERENCES platform.users(uuid) ON DELETE CASCADE;

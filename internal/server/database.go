@@ -100,6 +100,7 @@ func OpenDatabase(ctx context.Context, c config.Config, secret []byte, log *slog
 	if err := d.prepare(ctx); err != nil {
 		return nil, errors.Join(err, d.Close(context.WithoutCancel(ctx)))
 	}
+	d.Store.Defaults.SignUp = c.SignUp
 	return d, nil
 }
 

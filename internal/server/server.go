@@ -129,7 +129,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
 		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"), FactorKey: token.Derive(s.secret, "second factors"),
-		SignUp: c.SignUp, RateLimit: c.RateLimit, Log: s.log,
+		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)
 		}})

@@ -22,11 +22,7 @@ import (
 // undoTime is how long the undoing of what failed may take, after the request that failed.
 const undoTime = 30 * time.Second
 
-// What holds where a [Lifecycle] says nothing else.
-const (
-	deletedKept  = 7 * 24 * time.Hour
-	mostProjects = 100
-)
+const deletedKept = 7 * 24 * time.Hour // where a [Lifecycle] says nothing else
 
 // Lifecycle makes, pauses and removes projects: a row of the platform database, roles, a database, and bytes, which no
 // transaction spans. The row says what is under way; every step can be taken again; so what was interrupted anywhere
@@ -36,14 +32,13 @@ type Lifecycle struct {
 	Registry *Registry
 	Blobs    *blob.Store
 
-	DeletedKept  time.Duration // how long a deleted project can be restored; 0 is a week
-	MostProjects int           // of an organization; 0 is 100
+	DeletedKept time.Duration // how long a deleted project can be restored; 0 is a week
 }
 
 // Create makes a project. When it returns, the project can be used; when it fails, nothing is left of it.
 // It fails as [platform.Store.CreateProject] does.
 func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewProject) (platform.Project, error) {
-	p, err := l.Store.CreateProject(ctx, user, n, cmp.Or(l.MostProjects, mostProjects))
+	p, err := l.Store.CreateProject(ctx, user, n)
 	if err != nil {
 		return p, err
 	}

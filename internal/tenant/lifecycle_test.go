@@ -274,7 +274,7 @@ func TestFinishAtOnce(t *testing.T) {
 	i := newInstance(t)
 	var made []uuid.UUID
 	for n := range 4 {
-		p, err := i.healthy.Store.CreateProject(t.Context(), i.user, platform.NewProject{Organization: i.organization, Name: string(rune('a' + n))}, mostProjects)
+		p, err := i.healthy.Store.CreateProject(t.Context(), i.user, platform.NewProject{Organization: i.organization, Name: string(rune('a' + n))})
 		if err != nil {
 			t.Fatal(err)
 		}

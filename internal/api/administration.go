@@ -1,0 +1,149 @@
+package api
+
+import (
+	"context"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"socle/internal/config"
+	"socle/internal/fault"
+	"socle/internal/platform"
+)
+
+func (s *Server) registerAdministration() {
+	open(s, listUsers, s.listUsers)
+	open(s, getUser, s.getUser)
+	openChecked(s, updateStanding, s.updateStanding, s.userIsThere)
+	open(s, listSettings, s.listSettings)
+	openChecked(s, updateSetting, s.updateSetting, s.settingIsThere)
+	open(s, resetSetting, s.resetSetting)
+	open(s, listEnvironment, s.listEnvironment)
+}
+
+var listUsers = Operation{
+	ID: "listUsers", Method: "GET", Path: "/admin/users", Summary: "List all users", Access: administrator, Errors: []int{400, 401, 403, 500},
+}
+
+type listUsersInput struct {
+	PageQuery
+	Sort   string `query:"sort" enum:"username,email,createdAt,updatedAt" default:"createdAt"`
+	Search string `query:"search" maxLength:"254" doc:"Part of a user name or an e-mail address, or a whole UUID."`
+	Status string `query:"status" enum:"active,suspended"`
+}
+
+func (s *Server) listUsers(ctx context.Context, in *listUsersInput) (Answer[[]platform.User, PageMetadata], error) {
+	page := in.by(in.Sort)
+	users, total, err := s.platform.ListUsers(ctx, platform.UserFilter{Search: in.Search, Status: in.Status}, page)
+	return listOf(users, page, total), err
+}
+
+type userInput struct {
+	UUID uuid.UUID `path:"userUUID" format:"uuid"`
+}
+
+var getUser = Operation{
+	ID: "getUser", Method: "GET", Path: "/admin/users/{userUUID}", Summary: "Get a user", Access: administrator, Errors: reading,
+}
+
+func (s *Server) getUser(ctx context.Context, in *userInput) (platform.User, error) {
+	return s.platform.GetUser(ctx, in.UUID)
+}
+
+var updateStanding = Operation{
+	ID: "updateStanding", Method: "PUT", Path: "/admin/users/{userUUID}", Summary: "Suspend a user, or make one an administrator",
+	Access: administrator, Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Notes: "Suspending ends the user's sessions: the very next request with one of their tokens is refused. The last active administrator of the instance stays one: 409, `last_administrator`. " +
+		"Names, addresses and passwords are changed by `PUT /users/{userUUID}`.",
+}
+
+type updateStandingInput struct {
+	UUID uuid.UUID `path:"userUUID" format:"uuid"`
+	Body struct {
+		Status          *string `json:"status,omitempty" enum:"active,suspended"`
+		IsAdministrator *bool   `json:"is_administrator,omitempty" doc:"Of the whole instance."`
+	}
+}
+
+func (s *Server) userIsThere(ctx context.Context, in *updateStandingInput) error {
+	_, err := s.platform.GetUser(ctx, in.UUID)
+	return err
+}
+
+func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (platform.User, error) {
+	if in.Body.Status == nil && in.Body.IsAdministrator == nil {
+		if err := s.userIsThere(ctx, in); err != nil {
+			return platform.User{}, err
+		}
+		return platform.User{}, fault.New(fault.Unprocessable, "the body names nothing that can be changed").WithCode("nothing_to_change")
+	}
+	return s.platform.UpdateStanding(ctx, in.UUID, platform.Standing(in.Body))
+}
+
+var listSettings = Operation{
+	ID: "listSettings", Method: "GET", Path: "/admin/settings", Summary: "List the settings of the running instance",
+	Access: administrator, Errors: []int{401, 403, 500},
+	Notes: "All at once, in the order of their declaration.",
+}
+
+func (s *Server) listSettings(ctx context.Context, _ *struct{}) ([]platform.Setting, error) {
+	return s.platform.ListSettings(ctx)
+}
+
+var updateSetting = Operation{
+	ID: "updateSetting", Method: "PUT", Path: "/admin/settings/{settingName}", Summary: "Set a setting",
+	Access: administrator, Errors: []int{400, 401, 403, 404, 422, 500},
+	Notes: "It counts on every server from the next request on, and is stronger than the server's environment.",
+}
+
+type updateSettingInput struct {
+	Name string `path:"settingName" maxLength:"100"`
+	Body struct {
+		Value settingValue `json:"value"`
+	}
+}
+
+// settingValue is the text of a JSON value. Which values a setting takes is for its declaration to say.
+type settingValue string
+
+// UnmarshalJSON keeps the text.
+func (v *settingValue) UnmarshalJSON(text []byte) error {
+	*v = settingValue(text)
+	return nil
+}
+
+// Schema returns a schema that takes anything, null too, since the setting itself says what it is.
+func (settingValue) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Nullable: true, Description: "A boolean or an integer, as the setting's `type` says."}
+}
+
+func (s *Server) settingIsThere(_ context.Context, in *updateSettingInput) error {
+	return platform.KnowsSetting(in.Name)
+}
+
+func (s *Server) updateSetting(ctx context.Context, in *updateSettingInput) (platform.Setting, error) {
+	return s.platform.UpdateSetting(ctx, caller(ctx).User, in.Name, string(in.Body.Value))
+}
+
+var resetSetting = Operation{
+	ID: "resetSetting", Method: "DELETE", Path: "/admin/settings/{settingName}", Summary: "Let a setting's default hold again",
+	Access: administrator, Errors: reading,
+}
+
+type resetSettingInput struct {
+	Name string `path:"settingName" maxLength:"100"`
+}
+
+func (s *Server) resetSetting(ctx context.Context, in *resetSettingInput) (platform.Setting, error) {
+	return s.platform.ResetSetting(ctx, in.Name)
+}
+
+var listEnvironment = Operation{
+	ID: "listEnvironment", Method: "GET", Path: "/admin/environment", Summary: "List the settings that this server was started with",
+	Access: administrator, Errors: []int{401, 403, 500},
+	Notes: "They can be changed where the server is started, and not here. Secrets are redacted.",
+}
+
+func (s *Server) listEnvironment(context.Context, *struct{}) ([]config.Shown, error) {
+	return s.settings, nil
+}

@@ -1,0 +1,251 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"socle/internal/api/apitest"
+	"socle/internal/config"
+)
+
+func TestListUsers(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	administrator := a.SignUp("first")
+	ann, bob := a.SignUp("Ann"), a.SignUp("bob")
+	search := func(query string) []string {
+		t.Helper()
+		return values(administrator.Get("/admin/users?"+query).Want(200), "uuid")
+	}
+	for query, want := range map[string][]string{
+		"search=ANN":                {ann.User},
+		"search=ann-2%40EXAMPLE":    {ann.User},
+		"search=" + bob.User:        {bob.User},
+		"search=%25":                {}, // no wildcard
+		"search=_":                  {},
+		"search=%20bob%20":          {bob.User},
+		"sort=username&order=desc":  {administrator.User, bob.User, ann.User},
+		"sort=email&limit=1&page=2": {bob.User},
+		"status=suspended":          {},
+		"status=active&search=.com": {administrator.User, ann.User, bob.User},
+	} {
+		if got := search(query); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: got %v, want %v", query, got, want)
+		}
+	}
+	administrator.Get("/admin/users/"+ann.User).Want(200).Content("email", ann.Email).Content("roleId", 2)
+	administrator.Get("/admin/users/" + apitest.Missing).Want(404)
+	administrator.Get("/admin/users/ann").Want(400)
+	administrator.Get("/admin/users?status=gone").Want(400)
+	administrator.Get("/admin/users?search=" + strings.Repeat("x", 255)).Want(400)
+	ann.Get("/admin/users").Want(403)
+	ann.Get("/admin/users/" + ann.User).Want(403)
+	a.Get("/admin/users").Want(401)
+	for _, r := range []*apitest.Reply{administrator.Get("/admin/users"), administrator.Get("/admin/users/" + ann.User)} {
+		if strings.Contains(string(r.Body), "argon") || strings.Contains(string(r.Body), "ash\"") {
+			t.Errorf("an answer holds a password's hash: %s", r.Body)
+		}
+	}
+}
+
+func TestUpdateStanding(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	administrator, user := a.SignUp("first"), a.SignUp("user")
+	path := "/admin/users/" + user.User
+	administrator.Put(path, `{"status": "suspended"}`).Want(200).Content("status", "suspended")
+	user.Get("/organizations").Want(401).Code("invalid_token") // with the very next request
+	a.Post("/users/login", `{"email": "`+user.Email+`", "password": "`+apitest.Password+`"}`).Want(401)
+	administrator.Put(path, `{"status": "active"}`).Want(200).Content("status", "active")
+	user.Get("/organizations").Want(401) // the sessions of before stay ended
+	r := a.Post("/users/login", `{"email": "`+user.Email+`", "password": "`+apitest.Password+`"}`).Want(200)
+	user.Token = r.Metadata("token").(string)
+
+	user.Put(path, `{"is_administrator": true}`).Want(403)
+	administrator.Send("PUT", path, `{"status": "suspended"}`, `If-Match: "old"`).Want(412)
+	administrator.Put(path, `{"is_administrator": true}`).Want(200).Content("roleId", 1)
+	user.Get("/admin/users").Want(200)
+	user.Put("/admin/users/"+administrator.User, `{"status": "suspended", "is_administrator": true}`).Want(200)
+	administrator.Get("/admin/users").Want(401)
+	user.Put(path, `{"is_administrator": false}`).Want(409).Code("last_administrator")
+	user.Put(path, `{"status": "suspended"}`).Want(409).Code("last_administrator")
+	user.Put(path, `{"bio": "x"}`).Want(422).Code("nothing_to_change")
+	user.Put(path, `{"status": "gone"}`).Want(422).Field("status")
+	user.Put(path, `{"is_administrator": "yes"}`).Want(422).Field("is_administrator")
+	user.Put("/admin/users/"+apitest.Missing, `{"status": "gone"}`).Want(404)
+	user.Put("/admin/users/"+apitest.Missing, `{}`).Want(404)
+	user.Put("/admin/users/x", `{"status": "active"}`).Want(400)
+	user.Put(path, `{`).Want(400)
+}
+
+// TestAdministratorsAtOnce: administrators suspend each other, and step down, at the same moment; one is left.
+func TestAdministratorsAtOnce(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	all := []*apitest.API{a.SignUp("first")}
+	for range 19 {
+		next := a.SignUp("next")
+		a.Exec(`update platform.users set is_administrator = true where uuid = $1`, next.User)
+		all = append(all, next)
+	}
+	got := atOnce(20, func(i int) *apitest.Reply {
+		if i%2 == 0 {
+			return all[i].Put("/admin/users/"+all[(i+1)%20].User, `{"status": "suspended"}`)
+		}
+		return all[i].Put("/admin/users/"+all[i].User, `{"is_administrator": false}`)
+	})
+	subset(t, got, 200, 401, 403, 409)
+	// And the last two against each other, until one is left.
+	for range 20 {
+		got := atOnce(2, func(i int) *apitest.Reply {
+			return all[i*2].Put("/admin/users/"+all[2-i*2].User, `{"status": "suspended"}`)
+		})
+		subset(t, got, 200, 401, 403, 409)
+	}
+	left := platformQuery[int](t, a, `select count(*) from platform.users where is_administrator and status = 'active'`)
+	if left < 1 {
+		t.Errorf("there are %d active administrators after %v", left, got)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	administrator := a.SignUp("first")
+	set := func(name, value string) *apitest.Reply {
+		return administrator.Put("/admin/settings/"+name, `{"value": `+value+`}`)
+	}
+	administrator.Get("/admin/settings").Want(200).Content("0.name", "sign_up").Content("0.value", true).Content("0.default", true).
+		Content("0.updatedAt", nil).Content("1.type", "integer").Content("1.minimum", 1)
+	set("organizations_per_user", "7").Want(200).Content("value", 7).Content("default", 100).Content("updatedBy", administrator.User)
+	administrator.Get("/admin/settings").Want(200).Content("1.value", 7)
+	administrator.Delete("/admin/settings/organizations_per_user").Want(200).Content("value", 100).Content("updatedBy", nil)
+	administrator.Delete("/admin/settings/organizations_per_user").Want(200)
+
+	for name, values := range map[string][]string{
+		"sign_up":                {"1", `"true"`, "null", "[]", "{}", `"closed"`},
+		"organizations_per_user": {"0", "-1", "100001", "1.0", "1e3", `"7"`, "true", "null", "9223372036854775808", "[7]"},
+	} {
+		for _, v := range values {
+			set(name, v).Want(422).Field("value")
+		}
+	}
+	administrator.Put("/admin/settings/sign_up", `{}`).Want(422).Field("value")
+	administrator.Put("/admin/settings/nothing", `{}`).Want(404)
+	administrator.Put("/admin/settings/sign_up", `{`).Want(400)
+	set("nothing", "1").Want(404)
+	set(strings.Repeat("x", 101), "1").Want(400)
+	administrator.Delete("/admin/settings/nothing").Want(404)
+	administrator.Delete("/admin/settings/" + strings.Repeat("x", 101)).Want(400)
+
+	wantCounts(t, atOnce(20, func(i int) *apitest.Reply { return set("organizations_per_user", fmt.Sprint(i+1)) }), map[int]int{200: 20})
+}
+
+// TestSettingsThatCannotBeRead: a row that is of another release, or broken, spoils nothing but itself.
+func TestSettingsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	administrator := a.SignUp("second")
+	a.Exec(`update platform.users set is_administrator = true where uuid = $1`, administrator.User)
+	a.Exec(`insert into platform.settings (name, value, updated_by) values ('of_tomorrow', '{"a": 1}', gen_random_uuid()),
+		('max_upload_size', '"large"', gen_random_uuid()), ('sign_up', '[true]', gen_random_uuid()), ('organizations_per_user', '1', gen_random_uuid())`)
+	administrator.Get("/admin/settings").Want(200).Content("0.value", true).Content("0.updatedBy", nil).Content("1.value", 1)
+	a.SignUp("another")
+	c := a.Create("/containers", `{"name": "files"}`)
+	upload(a, c, "a.txt", "hello").Want(201)
+	a.Post("/organizations", `{"name": "more"}`).Want(422).Code("quota")
+	administrator.Put("/admin/settings/max_upload_size", `{"value": 4}`).Want(200)
+	upload(a, c, "b.txt", "hello").Want(413).Code("too_large").Field("file")
+	upload(a, c, "b.txt", "four").Want(201)
+}
+
+// TestSignUpSetting: what an administrator says is stronger than the environment, and the next request knows it.
+func TestSignUpSetting(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t, func(c *config.Config) { c.SignUp = false })
+	administrator := a.SignUp("first")
+	body := func(name string) string {
+		return fmt.Sprintf(`{"username": %q, "email": "%s@example.com", "password": %q}`, name, name, apitest.Password)
+	}
+	a.Post("/users", body("one")).Want(400).Code("sign_up_closed")
+	administrator.Get("/admin/settings").Want(200).Content("0.value", false).Content("0.default", false)
+	administrator.Put("/admin/settings/sign_up", `{"value": true}`).Want(200).Content("default", false)
+	a.Post("/users", body("one")).Want(201)
+	administrator.Delete("/admin/settings/sign_up").Want(200).Content("value", false)
+	a.Post("/users", body("two")).Want(400).Code("sign_up_closed")
+}
+
+func TestProjectsPerOrganization(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	administrator, user := a.SignUp("first"), a.SignUp("user")
+	administrator.Put("/admin/settings/projects_per_organization", `{"value": 1}`).Want(200)
+	user.CreateProject("one")
+	user.Post("/projects", `{"name": "two"}`).Want(422).Code("quota")
+}
+
+func TestListEnvironment(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	r := a.SignUp("first").Get("/admin/environment").Want(200)
+	shown := map[string]string{}
+	for i, name := range values(r, "name") {
+		shown[name] = values(r, "value")[i]
+	}
+	if shown["SOCLE_RATE_LIMIT"] != "off" || shown["SOCLE_DATABASE_URL"] != "[redacted]" {
+		t.Errorf("got %v", shown)
+	}
+	if strings.Contains(string(r.Body), string(a.Config.DatabaseURL)) {
+		t.Errorf("a secret is shown: %s", r.Body)
+	}
+	a.SignUp("user").Get("/admin/environment?x=1").Want(403)
+}
+
+func TestListParts(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	administrator := a.SignUp("first")
+	r := administrator.Get("/health/parts").Want(200)
+	for i, name := range values(r, "name") {
+		got, want := values(r, "status")[i], "ok"
+		switch name {
+		case "mail":
+			want = "degraded" // no server is set
+		case "storage":
+			want = got // how full the disk is, is not the test's to say
+		}
+		if got != want {
+			t.Errorf("%s is %s, want %s: %s", name, got, want, r.Body)
+		}
+	}
+	a.Exec(`update platform.signing_keys set created_at = now() - interval '400 days'`)
+	a.Exec(`insert into river.river_job (state, kind, args, max_attempts, finalized_at) values ('discarded', 'backup', '{}', 1, now())`)
+	r = administrator.Get("/health/parts").Want(200)
+	statuses := map[string]string{}
+	for i, name := range values(r, "name") {
+		statuses[name] = values(r, "status")[i]
+	}
+	if statuses["signingKeys"] != "degraded" || statuses["queue"] != "degraded" || r.Metadata("status") != "degraded" {
+		t.Errorf("an old key and a failed job leave the parts %v: %s", statuses, r.Body)
+	}
+	a.Exec(`alter table river.river_job rename to gone`)
+	r = administrator.Get("/health/parts").Want(200)
+	if r.Metadata("status") != "down" || strings.Contains(string(r.Body), "river") {
+		t.Errorf("got %s", r.Body)
+	}
+	a.Exec(`alter table river.gone rename to river_job`)
+	a.SignUp("user").Get("/health/parts").Want(403)
+}
+
+// TestUnchangedAnswers: whoever has what an operation on organizations or the instance would answer, is told so.
+func TestUnchangedAnswers(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	administrator := a.SignUp("first")
+	for _, c := range organizationCalls(administrator) {
+		if c.method == "GET" {
+			c.send(administrator, "If-None-Match: *").Want(304)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+func (s *Server) registerHealth() { open(s, listParts, s.listParts) }
+
+// How a part of the instance is.
+const (
+	healthy  = "ok"
+	degraded = "degraded"
+	down     = "down"
+)
+
+// From here on a part counts as degraded.
+const (
+	slowDatabase = time.Second
+	longWait     = 10 * time.Minute
+	littleSpace  = 1 << 30 // bytes
+	oldKey       = 365 * 24 * time.Hour
+	partTime     = 3 * time.Second // for each look
+)
+
+// Part is how a part of the instance is.
+type Part struct {
+	Name    string           `json:"name"`
+	Status  string           `json:"status" enum:"ok,degraded,down"`
+	Detail  string           `json:"detail" doc:"One sentence for a person."`
+	Figures map[string]int64 `json:"figures" doc:"What the sentence says, for programs: bytes, seconds, microseconds, numbers of jobs."`
+}
+
+type partsMetadata struct {
+	Status string `json:"status" enum:"ok,degraded,down" doc:"The worst of all parts."`
+}
+
+var listParts = Operation{
+	ID: "listParts", Method: "GET", Path: "/health/parts", Summary: "Tell how each part of the instance is",
+	Access: administrator, Errors: []int{401, 403, 500},
+	Notes: "What programs that watch the server ask is at `/healthz` and `/readyz`, and needs no token. Why a part is down is in the server's log.",
+}
+
+func (s *Server) listParts(ctx context.Context, _ *struct{}) (Answer[[]Part, partsMetadata], error) {
+	looks := []struct {
+		name string
+		look func(context.Context) (Part, error)
+	}{{"database", s.databaseHealth}, {"queue", s.queueHealth}, {"storage", s.storageHealth}, {"mail", s.mailHealth}, {"signingKeys", s.keysHealth}}
+	parts := make([]Part, len(looks))
+	var wg sync.WaitGroup
+	for i, l := range looks {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, partTime)
+			defer cancel()
+			part, err := l.look(ctx)
+			if err != nil {
+				s.log.Warn("part is down", slog.String("part", l.name), slog.Any("error", err))
+				part = Part{Status: down, Detail: "It does not answer as it should; the server's log says why.", Figures: map[string]int64{}}
+			}
+			part.Name = l.name
+			parts[i] = part
+		})
+	}
+	wg.Wait()
+	return Answer[[]Part, partsMetadata]{Content: parts, Metadata: partsMetadata{worst(parts)}}, nil
+}
+
+func worst(parts []Part) string {
+	status := healthy
+	for _, p := range parts {
+		if p.Status == down || status == healthy {
+			status = p.Status
+		}
+	}
+	return status
+}
+
+// part is ok unless something of it is not.
+func part(fine bool, figures map[string]int64, format string, args ...any) Part {
+	p := Part{Status: healthy, Detail: fmt.Sprintf(format, args...), Figures: figures}
+	if !fine {
+		p.Status = degraded
+	}
+	return p
+}
+
+func (s *Server) databaseHealth(ctx context.Context) (Part, error) {
+	version, latency, err := s.platform.Version(ctx)
+	return part(latency < slowDatabase, map[string]int64{"latencyMicroseconds": latency.Microseconds()},
+		"PostgreSQL %s answers in %s.", version, latency.Round(10*time.Microsecond)), err
+}
+
+func (s *Server) queueHealth(ctx context.Context) (Part, error) {
+	c, err := s.jobs.Counts(ctx)
+	return part(c.Failed == 0 && c.Oldest < longWait,
+		map[string]int64{"waiting": c.Waiting, "running": c.Running, "failed": c.Failed, "oldestSeconds": int64(c.Oldest.Seconds())},
+		"%d jobs wait, %d run, and %d failed in the last 24 hours.", c.Waiting, c.Running, c.Failed), err
+}
+
+func (s *Server) storageHealth(ctx context.Context) (Part, error) {
+	if err := s.blobs.Check(ctx); err != nil {
+		return Part{}, err
+	}
+	free, total, err := s.blobs.Space()
+	return part(free >= littleSpace, map[string]int64{"freeBytes": free, "totalBytes": total},
+		"The storage folder takes files, and has %.1f GiB left.", float64(free)/(1<<30)), err
+}
+
+func (s *Server) mailHealth(context.Context) (Part, error) {
+	if s.jobs.Mail.Logs() {
+		return part(false, map[string]int64{}, "No mail server is set (SOCLE_SMTP_URL), so mails are written to the log."), nil
+	}
+	return part(true, map[string]int64{}, "A mail server is set; mails that it did not take count as failed jobs."), nil
+}
+
+func (s *Server) keysHealth(ctx context.Context) (Part, error) {
+	age, err := s.platform.SigningKeyAge(ctx)
+	return part(age < oldKey, map[string]int64{"ageSeconds": int64(age.Seconds())},
+		"Access tokens are signed with a key that is %d days old.", int(age.Hours()/24)), err
+}

@@ -1,0 +1,161 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/platform"
+	"socle/internal/token"
+)
+
+func (s *Server) registerInvitations() {
+	open(s, createInvitation, s.createInvitation)
+	open(s, listInvitations, s.listInvitations)
+	open(s, resendInvitation, s.resendInvitation)
+	open(s, deleteInvitation, s.deleteInvitation)
+	open(s, acceptInvitation, s.acceptInvitation)
+}
+
+// Limits of mails to people who have not asked for any.
+var (
+	invitationsByAddress   = platform.Limit{Name: "invitation address", Most: 120, Window: time.Hour}
+	invitationsByRecipient = platform.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
+)
+
+var createInvitation = Operation{
+	ID: "createInvitation", Method: "POST", Path: "/organizations/{organizationUUID}/invitations", Summary: "Invite someone to an organization",
+	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 429, 500},
+	Notes: "The address gets a mail with a link that works once, for seven days. Nobody gives a role above their own: 403. An address has one invitation to an organization: 409.",
+}
+
+type createInvitationInput struct {
+	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
+	Body struct {
+		Email  string `json:"email" maxLength:"254"`
+		RoleID int    `json:"role_id" minimum:"2" maximum:"5" doc:"2 owner, 3 admin, 4 developer, 5 viewer."`
+	}
+}
+
+func (s *Server) createInvitation(ctx context.Context, in *createInvitationInput) (platform.Invited, error) {
+	email, err := platform.CleanEmail(in.Body.Email)
+	if err != nil {
+		return platform.Invited{}, err
+	}
+	return s.invite(ctx, email, func(tx *platform.Store) (platform.Invited, error) {
+		return tx.CreateInvitation(ctx, in.UUID, caller(ctx), email, platform.Role(in.Body.RoleID))
+	})
+}
+
+// invite has an address told of the invitation that f makes, if it may be told of one more.
+func (s *Server) invite(ctx context.Context, email string, f func(tx *platform.Store) (platform.Invited, error)) (platform.Invited, error) {
+	if err := s.count(ctx, invitationsByAddress, invitationsByRecipient, platform.EmailKey(email)); err != nil {
+		return platform.Invited{}, err
+	}
+	var i platform.Invited
+	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
+		var err error
+		if i, err = f(tx); err != nil {
+			return err
+		}
+		return s.jobs.SendInvitation(ctx, tx, caller(ctx).User, i)
+	})
+	return i, err
+}
+
+var listInvitations = Operation{
+	ID: "listInvitations", Method: "GET", Path: "/organizations/{organizationUUID}/invitations", Summary: "List an organization's invitations",
+	Access: organizationInPath(platform.Admin), Errors: reading,
+	Notes: "Those that nobody has accepted. One that has expired stays for thirty days, and can be sent again.",
+}
+
+type listInvitationsInput struct {
+	PageQuery
+	Sort string    `query:"sort" enum:"email,createdAt,expiresAt" default:"createdAt"`
+	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
+}
+
+func (s *Server) listInvitations(ctx context.Context, in *listInvitationsInput) (Answer[[]platform.Invited, PageMetadata], error) {
+	page := in.by(in.Sort)
+	all, total, err := s.platform.ListInvitations(ctx, in.UUID, page)
+	return listOf(all, page, total), err
+}
+
+type invitationInput struct {
+	Organization uuid.UUID `path:"organizationUUID" format:"uuid"`
+	UUID         uuid.UUID `path:"invitationUUID" format:"uuid"`
+}
+
+var resendInvitation = Operation{
+	ID: "resendInvitation", Method: "POST", Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}/resend", Summary: "Send an invitation again",
+	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 429, 500}, Success: 200,
+	Notes: "With a new link and another seven days; links that were sent before are void.",
+}
+
+func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (platform.Invited, error) {
+	before, err := s.platform.GetInvitation(ctx, in.Organization, in.UUID)
+	if err != nil {
+		return before, err
+	}
+	return s.invite(ctx, before.Email, func(tx *platform.Store) (platform.Invited, error) {
+		return tx.RenewInvitation(ctx, in.Organization, caller(ctx), in.UUID)
+	})
+}
+
+var deleteInvitation = Operation{
+	ID: "deleteInvitation", Method: "DELETE", Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}", Summary: "Take an invitation back",
+	Access: organizationInPath(platform.Admin), Errors: reading,
+}
+
+func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (platform.Invited, error) {
+	return s.platform.DeleteInvitation(ctx, in.Organization, caller(ctx), in.UUID)
+}
+
+var acceptInvitation = Operation{
+	ID: "acceptInvitation", Method: "POST", Path: "/invitations/accept", Summary: "Accept an invitation",
+	Access: signedIn, Errors: []int{400, 401, 403, 422, 500},
+	Notes: "Makes the caller a member of the organization that they are invited to. The invited address has to be the caller's own: 403. Who has no account yet signs up with the token as `invitation_token`.",
+}
+
+type acceptInvitationInput struct {
+	Body struct {
+		Token string `json:"token" maxLength:"200" doc:"From the link in the mail."`
+	}
+}
+
+func (s *Server) acceptInvitation(ctx context.Context, in *acceptInvitationInput) (platform.Organization, error) {
+	link, ok := token.ParseLink(s.linkKey, platform.Invitation, in.Body.Token)
+	if !ok {
+		return platform.Organization{}, platform.BadLink()
+	}
+	return s.platform.AcceptInvitation(ctx, link, caller(ctx).User)
+}
+
+// invitation returns the link in a token with which an address signs up, the zero UUID without a token.
+func (s *Server) invitation(ctx context.Context, text, email string) (uuid.UUID, error) {
+	if text == "" {
+		return uuid.Nil, nil
+	}
+	link, ok := token.ParseLink(s.linkKey, platform.Invitation, text)
+	if !ok {
+		return uuid.Nil, badInvitation(platform.BadLink())
+	}
+	i, err := s.platform.InvitationByLink(ctx, link)
+	if err != nil {
+		return uuid.Nil, badInvitation(err)
+	}
+	if platform.EmailKey(email) != platform.EmailKey(i.Email) {
+		return uuid.Nil, fault.OnField(fault.Unprocessable, "email", "other_address", "must be the address that was invited")
+	}
+	return link, nil
+}
+
+// badInvitation names the field by which sign-up takes an invitation's token.
+func badInvitation(err error) error {
+	if !fault.Is(err, fault.Unprocessable) {
+		return err
+	}
+	return fault.OnField(fault.Unprocessable, "invitation_token", "invalid_token", "is of no invitation that can still be accepted").Because(err)
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"socle/internal/platform"
+)
+
+func (s *Server) registerMembers() {
+	open(s, listMembers, s.listMembers)
+	openChecked(s, updateMember, s.updateMember, s.memberIsThere)
+	open(s, deleteMember, s.deleteMember)
+	open(s, leaveOrganization, s.leaveOrganization)
+	open(s, transferOrganization, s.transferOrganization)
+}
+
+var listMembers = Operation{
+	ID: "listMembers", Method: "GET", Path: "/organizations/{organizationUUID}/members", Summary: "List an organization's members",
+	Access: organizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+}
+
+type listMembersInput struct {
+	PageQuery
+	Sort string    `query:"sort" enum:"username,email,roleId,createdAt" default:"createdAt"`
+	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
+}
+
+func (s *Server) listMembers(ctx context.Context, in *listMembersInput) (Answer[[]platform.Member, PageMetadata], error) {
+	page := in.by(in.Sort)
+	members, total, err := s.platform.ListMembers(ctx, in.UUID, page)
+	return listOf(members, page, total), err
+}
+
+type memberInput struct {
+	Organization uuid.UUID `path:"organizationUUID" format:"uuid"`
+	User         uuid.UUID `path:"memberUUID" format:"uuid" doc:"The user's UUID."`
+}
+
+var updateMember = Operation{
+	ID: "updateMember", Method: "PUT", Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Change a member's role",
+	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Notes: "Nobody changes a member whose role is above their own, or gives a role above their own: 403. The last owner stays one: 409, `last_owner`. The member's next request is judged by the new role.",
+}
+
+type updateMemberInput struct {
+	Organization uuid.UUID `path:"organizationUUID" format:"uuid"`
+	User         uuid.UUID `path:"memberUUID" format:"uuid" doc:"The user's UUID."`
+	Body         struct {
+		RoleID int `json:"role_id" minimum:"2" maximum:"5" doc:"2 owner, 3 admin, 4 developer, 5 viewer."`
+	}
+}
+
+func (s *Server) memberIsThere(ctx context.Context, in *updateMemberInput) error {
+	_, err := s.platform.GetMember(ctx, in.Organization, in.User)
+	return err
+}
+
+func (s *Server) updateMember(ctx context.Context, in *updateMemberInput) (platform.Member, error) {
+	return s.platform.UpdateMember(ctx, in.Organization, caller(ctx), in.User, platform.Role(in.Body.RoleID))
+}
+
+var deleteMember = Operation{
+	ID: "deleteMember", Method: "DELETE", Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Remove a member",
+	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
+	Notes: "Nobody removes a member whose role is above their own: 403. The last owner can't be removed: 409, `last_owner`. Invitations that the member made and nobody has accepted end.",
+}
+
+func (s *Server) deleteMember(ctx context.Context, in *memberInput) (platform.Member, error) {
+	return s.platform.DeleteMember(ctx, in.Organization, caller(ctx), in.User)
+}
+
+var leaveOrganization = Operation{
+	ID: "leaveOrganization", Method: "DELETE", Path: "/organizations/{organizationUUID}/membership", Summary: "Leave an organization",
+	Access: organizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 409, 500},
+	Notes: "The last owner can't leave: 409, `last_owner`. Who leaves their own organization, having handed it over, gets another one: the first that they own, or a new one.",
+}
+
+func (s *Server) leaveOrganization(ctx context.Context, in *organizationInput) (platform.Member, error) {
+	return s.platform.LeaveOrganization(ctx, in.UUID, caller(ctx))
+}
+
+var transferOrganization = Operation{
+	ID: "transferOrganization", Method: "PUT", Path: "/organizations/{organizationUUID}/owner", Summary: "Hand an organization over",
+	Access: organizationInPath(platform.Owner), Errors: changingOrganization,
+	Notes: "Makes another member an owner, and the caller an admin, in one step.",
+}
+
+type transferOrganizationInput struct {
+	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
+	Body struct {
+		UserUUID uuid.UUID `json:"user_uuid" format:"uuid" doc:"Of a member."`
+	}
+}
+
+func (s *Server) transferOrganization(ctx context.Context, in *transferOrganizationInput) (platform.Member, error) {
+	return s.platform.TransferOrganization(ctx, in.UUID, caller(ctx), in.Body.UserUUID)
+}

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"socle/internal/platform"
+)
+
+func (s *Server) registerOrganizations() {
+	open(s, createOrganization, s.createOrganization)
+	open(s, listOrganizations, s.listOrganizations)
+	open(s, getOrganization, s.getOrganization)
+	open(s, updateOrganization, s.updateOrganization)
+	open(s, deleteOrganization, s.deleteOrganization)
+}
+
+// Failures of operations that change an organization.
+var changingOrganization = []int{400, 401, 403, 404, 422, 500}
+
+type organizationInput struct {
+	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
+}
+
+// OrganizationBody is what an organization is made of.
+type OrganizationBody struct {
+	Name string `json:"name" minLength:"1" maxLength:"100"`
+}
+
+var createOrganization = Operation{
+	ID: "createOrganization", Method: "POST", Path: "/organizations", Summary: "Create an organization",
+	Access: signedIn, Errors: specifiedWithBody,
+	Notes: "The caller is its owner. A user has one already, made with the account.",
+}
+
+type createOrganizationInput struct{ Body OrganizationBody }
+
+func (s *Server) createOrganization(ctx context.Context, in *createOrganizationInput) (platform.Organization, error) {
+	return s.platform.CreateOrganization(ctx, caller(ctx).User, in.Body.Name)
+}
+
+var listOrganizations = Operation{
+	ID: "listOrganizations", Method: "GET", Path: "/organizations", Summary: "List organizations", Access: signedIn, Errors: specified,
+	Notes: "Those that the caller is a member of. With `scope=all` an administrator of the instance gets every organization.",
+}
+
+type listOrganizationsInput struct {
+	PageQuery
+	Sort  string `query:"sort" enum:"name,createdAt,updatedAt" default:"createdAt"`
+	Scope string `query:"scope" enum:"mine,all" default:"mine"`
+}
+
+func (s *Server) listOrganizations(ctx context.Context, in *listOrganizationsInput) (Answer[[]platform.Organization, PageMetadata], error) {
+	page := in.by(in.Sort)
+	organizations, total, err := s.platform.ListOrganizations(ctx, caller(ctx).User, in.Scope == "all", page)
+	return listOf(organizations, page, total), err
+}
+
+var getOrganization = Operation{
+	ID: "getOrganization", Method: "GET", Path: "/organizations/{organizationUUID}", Summary: "Get an organization",
+	Access: organizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+}
+
+func (s *Server) getOrganization(ctx context.Context, in *organizationInput) (platform.Organization, error) {
+	return s.platform.GetOrganization(ctx, in.UUID, caller(ctx).User)
+}
+
+var updateOrganization = Operation{
+	ID: "updateOrganization", Method: "PUT", Path: "/organizations/{organizationUUID}", Summary: "Rename an organization",
+	Access: organizationInPath(platform.Admin), Errors: changingOrganization,
+}
+
+type updateOrganizationInput struct {
+	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
+	Body OrganizationBody
+}
+
+func (s *Server) updateOrganization(ctx context.Context, in *updateOrganizationInput) (platform.Organization, error) {
+	return s.platform.RenameOrganization(ctx, in.UUID, caller(ctx), in.Body.Name)
+}
+
+var deleteOrganization = Operation{
+	ID: "deleteOrganization", Method: "DELETE", Path: "/organizations/{organizationUUID}", Summary: "Delete an organization",
+	Access: organizationInPath(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
+	Notes: "Its members and invitations go with it. 409 while it has projects (`in_use`), and while it is a member's own, which their `organizationUuid` names (`own_organization`).",
+}
+
+func (s *Server) deleteOrganization(ctx context.Context, in *organizationInput) (platform.Organization, error) {
+	return s.platform.DeleteOrganization(ctx, in.UUID, caller(ctx))
+}

@@ -1,0 +1,26 @@
+package job
+
+import (
+	"context"
+	"time"
+
+	"socle/internal/pg"
+)
+
+// Counts is how the queue stands.
+type Counts struct {
+	Waiting int64
+	Running int64
+	Failed  int64         // given up in the last 24 hours
+	Oldest  time.Duration // how long the first that could be worked on has waited
+}
+
+// Counts returns how the queue stands.
+func (q *Queue) Counts(ctx context.Context) (Counts, error) {
+	return pg.One[Counts](ctx, q.Pool, `
+		select count(*) filter (where state in ('available', 'pending', 'retryable', 'scheduled')) as waiting,
+		       count(*) filter (where state = 'running') as running,
+		       count(*) filter (where state = 'discarded' and finalized_at > now() - interval '24 hours') as failed,
+		       coalesce(now() - min(scheduled_at) filter (where state = 'available'), interval '0') as oldest
+		from river.river_job`)
+}

@@ -1,0 +1,192 @@
+package platform
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Settings are what an administrator can change while the instance runs. They are read where they are used, so a
+// change counts on every server from the next request on.
+type Settings struct {
+	SignUp                  bool  // anyone may create a user
+	OrganizationsPerUser    int64 // that a user owns
+	MembersPerOrganization  int64 // invitations included
+	ProjectsPerOrganization int64
+	MaxUploadSize           int64 // bytes
+}
+
+// builtIn are the settings of an instance that nobody has told anything else.
+var builtIn = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000, ProjectsPerOrganization: 100, MaxUploadSize: 5 << 30}
+
+// declaration declares a setting: a switch, or a number with its range.
+type declaration struct {
+	name, meaning string
+	flag          func(*Settings) *bool  // nil: a number
+	number        func(*Settings) *int64 // nil: a switch
+	min, max      int64                  // of a number
+}
+
+// declarations is the one place where a setting of the running instance is declared.
+var declarations = []declaration{
+	{name: "sign_up", meaning: "Whether anyone may create a user; if not, administrators do, and whoever is invited does.",
+		flag: func(s *Settings) *bool { return &s.SignUp }},
+	{name: "organizations_per_user", meaning: "How many organizations a user may own, the one made with the user included.", min: 1, max: 100_000,
+		number: func(s *Settings) *int64 { return &s.OrganizationsPerUser }},
+	{name: "members_per_organization", meaning: "How many members and invitations together an organization may have.", min: 1, max: 100_000,
+		number: func(s *Settings) *int64 { return &s.MembersPerOrganization }},
+	{name: "projects_per_organization", meaning: "How many projects an organization may have.", min: 1, max: 100_000,
+		number: func(s *Settings) *int64 { return &s.ProjectsPerOrganization }},
+	{name: "max_upload_size", meaning: "How many bytes an uploaded file may have, whatever its container allows.", min: 1, max: 5 << 30,
+		number: func(s *Settings) *int64 { return &s.MaxUploadSize }},
+}
+
+// Setting is a setting as administrators see it.
+type Setting struct {
+	Name      string     `json:"name"`
+	Type      string     `json:"type" enum:"boolean,integer"`
+	Value     any        `json:"value" doc:"What holds now: a boolean or an integer."`
+	Default   any        `json:"default" doc:"What holds when nobody has set it. For sign_up it is what the server's environment says."`
+	Minimum   *int64     `json:"minimum" nullable:"true"`
+	Maximum   *int64     `json:"maximum" nullable:"true"`
+	Meaning   string     `json:"meaning"`
+	UpdatedAt *time.Time `json:"updatedAt" nullable:"true" doc:"When it was set; null if the default holds."`
+	UpdatedBy *uuid.UUID `json:"updatedBy" nullable:"true"`
+}
+
+// stored is a row of what was set. What this release does not know, or can't be read, does not count.
+type stored struct {
+	Name, Value string
+	UpdatedAt   time.Time
+	UpdatedBy   uuid.UUID
+}
+
+// Settings returns the settings that hold now.
+func (s *Store) Settings(ctx context.Context) (Settings, error) {
+	rows, err := s.storedSettings(ctx)
+	if err != nil {
+		return Settings{}, err
+	}
+	now := s.Defaults
+	for _, d := range declarations {
+		if row, ok := rows[d.name]; ok {
+			_ = d.read(&now, row.Value) // a value that can't be read leaves the default
+		}
+	}
+	return now, nil
+}
+
+// ListSettings returns all settings in the order of their declaration.
+func (s *Store) ListSettings(ctx context.Context) ([]Setting, error) {
+	rows, err := s.storedSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Setting, len(declarations))
+	for i, d := range declarations {
+		row, ok := rows[d.name]
+		all[i] = d.show(s.Defaults, row, ok)
+	}
+	return all, nil
+}
+
+func (s *Store) storedSettings(ctx context.Context) (map[string]stored, error) {
+	rows, err := pg.All[stored](ctx, s.q, `select name, value::text, updated_at, updated_by from platform.settings`)
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string]stored, len(rows))
+	for _, r := range rows {
+		byName[r.Name] = r
+	}
+	return byName, nil
+}
+
+// KnowsSetting fails with NotFound if there is no setting of that name.
+func KnowsSetting(name string) error {
+	_, err := declared(name)
+	return err
+}
+
+// UpdateSetting sets a setting to a value, written as JSON. It fails with NotFound if there is no such setting, and with
+// Unprocessable on the field value if it can't be that.
+func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value string) (Setting, error) {
+	d, err := declared(name)
+	if err != nil {
+		return Setting{}, err
+	}
+	if err := d.read(&Settings{}, value); err != nil {
+		return Setting{}, err
+	}
+	row, err := change(ctx, s, func(tx *Store) (stored, error) {
+		return pg.One[stored](ctx, tx.q, `
+			insert into platform.settings (name, value, updated_by) values (@name, @value::text::jsonb, @user)
+			on conflict (name) do update set value = excluded.value, updated_at = now(), updated_by = excluded.updated_by
+			returning name, value::text, updated_at, updated_by`,
+			pgx.StrictNamedArgs{"name": name, "value": value, "user": user})
+	})
+	return d.show(s.Defaults, row, true), err
+}
+
+// ResetSetting makes a setting's default hold again. It fails with NotFound if there is no such setting.
+func (s *Store) ResetSetting(ctx context.Context, name string) (Setting, error) {
+	d, err := declared(name)
+	if err != nil {
+		return Setting{}, err
+	}
+	_, err = change(ctx, s, func(tx *Store) (int64, error) {
+		return pg.Exec(ctx, tx.q, `delete from platform.settings where name = @name`, pgx.StrictNamedArgs{"name": name})
+	})
+	return d.show(s.Defaults, stored{}, false), err
+}
+
+func declared(name string) (declaration, error) {
+	for _, d := range declarations {
+		if d.name == name {
+			return d, nil
+		}
+	}
+	return declaration{}, fault.New(fault.NotFound, "there is no such setting")
+}
+
+// read puts a value, written as JSON, into its place.
+func (d declaration) read(s *Settings, value string) error {
+	if d.flag != nil {
+		if value != "true" && value != "false" {
+			return fault.OnField(fault.Unprocessable, "value", "invalid_type", "must be a boolean")
+		}
+		*d.flag(s) = value == "true"
+		return nil
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return fault.OnField(fault.Unprocessable, "value", "invalid_type", "must be an integer, written without fraction or exponent")
+	}
+	if n < d.min || n > d.max {
+		return fault.OnField(fault.Unprocessable, "value", "out_of_range", "must be %d to %d", d.min, d.max)
+	}
+	*d.number(s) = n
+	return nil
+}
+
+// show returns the setting as row has it, if there is one and it can be read.
+func (d declaration) show(defaults Settings, row stored, set bool) Setting {
+	now := defaults
+	shown := Setting{Name: d.name, Meaning: d.meaning, Type: "boolean"}
+	if set && d.read(&now, row.Value) == nil {
+		shown.UpdatedAt, shown.UpdatedBy = &row.UpdatedAt, &row.UpdatedBy
+	}
+	if d.flag != nil {
+		shown.Value, shown.Default = *d.flag(&now), *d.flag(&defaults)
+		return shown
+	}
+	shown.Type, shown.Minimum, shown.Maximum = "integer", &d.min, &d.max
+	shown.Value, shown.Default = *d.number(&now), *d.number(&defaults)
+	return shown
+}
