@@ -172,6 +172,7 @@ var rights = map[string]right{
 	"getUser":              {administrator, ""},
 	"updateStanding":       {administrator, `{"status": "active"}`},
 	"listSettings":         {administrator, ""},
+	"listInstanceAudit":    {administrator, ""},
 	"updateSetting":        {administrator, `{"value": 100}`},
 	"resetSetting":         {administrator, ""},
 	"listEnvironment":      {administrator, ""},

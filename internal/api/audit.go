@@ -13,6 +13,7 @@ import (
 
 func (s *Server) registerAudit() {
 	within(s, listAudit, s.listAudit, nil)
+	open(s, listInstanceAudit, s.listInstanceAudit)
 }
 
 var listAudit = Operation{
@@ -50,5 +51,23 @@ func (s *Server) listAudit(ctx context.Context, p *tenant.Project, in *listAudit
 	}
 	filter.Project = p.UUID.String()
 	entries, total, err := s.platform.Audit(ctx, filter, page)
+	return listOf(entries, page, total), err
+}
+
+var listInstanceAudit = Operation{
+	ID: "listInstanceAudit", Method: "GET", Path: "/admin/audit", Summary: "List what was changed in the platform database",
+	Access: administrator, Errors: []int{400, 401, 403, 500},
+	Notes: "Users, organizations, projects, keys, backups, settings: every change by whom, when, from where, to what. What is in a project's own database stands in the project's log.",
+}
+
+type listInstanceAuditInput struct {
+	PageQuery
+	Sort string `query:"sort" enum:"seq" default:"seq"`
+	AuditFilter
+}
+
+func (s *Server) listInstanceAudit(ctx context.Context, in *listInstanceAuditInput) (Answer[[]audit.Recorded, PageMetadata], error) {
+	page := in.by(in.Sort)
+	entries, total, err := s.platform.Audit(ctx, in.filter(), page)
 	return listOf(entries, page, total), err
 }

@@ -35,6 +35,17 @@ func TestListAudit(t *testing.T) {
 	a.Stranger().Get(log).Want(404)
 }
 
+func TestListInstanceAudit(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	administrator := a.SignUp("first")
+	user := a.SignUp("user")
+	administrator.Get("/admin/audit?order=desc&limit=1").Want(200).Content("0.action", "createUser").Content("0.created", user.User)
+	administrator.Get("/admin/audit?action=createUser").Want(200).Total(2)
+	administrator.Get("/admin/audit?page=0").Want(400)
+	user.Get("/admin/audit").Want(403)
+}
+
 // TestNothingChangedNothingNoted: what was refused, or undone, leaves no entry.
 func TestNothingChangedNothingNoted(t *testing.T) {
 	t.Parallel()
