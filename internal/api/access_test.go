@@ -366,6 +366,9 @@ func TestRights(t *testing.T) {
 					o.send(who, names, r.body, `If-Match: "of another state"`).Want(412).Code("changed")
 				}
 				replies[at.name] = o.send(who, names, r.body)
+				if at.name == "own" && slices.Contains(o.declared, 304) && replies[at.name].Status == 200 {
+					o.send(who, names, "", "If-None-Match: *").Want(304)
+				}
 				if got := replies[at.name].Status; got != want {
 					t.Errorf("%s by %s, target %s: got %d, want %d\n%s", o.id, v.name, at.name, got, want, replies[at.name].Body)
 				}

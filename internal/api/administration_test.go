@@ -237,15 +237,3 @@ func TestListParts(t *testing.T) {
 	a.Exec(`alter table river.gone rename to river_job`)
 	a.SignUp("user").Get("/health/parts").Want(403)
 }
-
-// TestUnchangedAnswers: whoever has what an operation on organizations or the instance would answer, is told so.
-func TestUnchangedAnswers(t *testing.T) {
-	t.Parallel()
-	a := apitest.Empty(t)
-	administrator := a.SignUp("first")
-	for _, c := range organizationCalls(administrator) {
-		if c.method == "GET" {
-			c.send(administrator, "If-None-Match: *").Want(304)
-		}
-	}
-}

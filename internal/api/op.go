@@ -360,7 +360,7 @@ func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
 		return
 	}
 	answer := rt.render(result)
-	if r.Method == http.MethodGet && answer.Header.Get("Cache-Control") != "no-store" {
+	if r.Method == http.MethodGet {
 		tag := tagOf(answer.Body)
 		w.Header().Set("ETag", tag)
 		if matches(r.Header.Values("If-None-Match"), tag, true) {
