@@ -4,7 +4,7 @@ export CGO_ENABLED ?= 0
 go = $(if $(shell command -v go 2>/dev/null),go,$(error Go is missing: install Go 1.26 or newer, see https://go.dev/doc/install))
 staticcheck = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help run build test check lint golden soak postgresql compiler node clients
+.PHONY: help run build test check lint golden soak postgresql postgis compiler node clients
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -15,7 +15,7 @@ run: postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:900
 build: ## build bin/socle
 	@$(go) build -o bin/socle ./cmd/socle
 
-test: postgresql compiler clients ## run all tests, with the race detector, on a PostgreSQL of their own
+test: postgresql postgis compiler clients ## run all tests, with the race detector, on a PostgreSQL of their own
 	CGO_ENABLED=1 $(go) test -race -parallel 4 ./...
 
 check: lint test ## what a change must pass: lint, and all tests, the laws of the tree among them
@@ -34,6 +34,10 @@ soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each, under writer
 
 postgresql:
 	@scripts/install-postgres.sh
+
+# For tests alone: nothing that Socle runs needs it.
+postgis: postgresql
+	@scripts/install-postgis.sh
 
 # The race detector needs one.
 compiler:

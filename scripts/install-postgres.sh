@@ -4,6 +4,8 @@
 # Prints nothing and changes nothing if they are. Else installs Debian's package if it may (as root, or by
 # a sudo that asks for no password), without the cluster and the server that the package makes by itself:
 # Socle runs its own. Where it may not, one sentence says what to install, and the exit status is 1.
+#
+# With --where it installs nothing and prints the folder of the binaries, or fails if there are none.
 set -eu
 
 oldest=15
@@ -23,22 +25,38 @@ usable() {
 	[ "${major:-0}" -ge "$oldest" ]
 }
 
-# found reports whether PostgreSQL is where pgserver.Find looks for it.
+# found reports whether PostgreSQL is where pgserver.Find looks for it, and leaves its folder, the one that Find takes, in where.
 found() {
 	if [ -n "${SOCLE_POSTGRES_BIN:-}" ]; then
-		usable "$SOCLE_POSTGRES_BIN"
+		where=$SOCLE_POSTGRES_BIN
+		usable "$where"
 		return
 	fi
 	on_path=$(command -v postgres) && on_path=$(dirname "$(readlink -f "$on_path")")
-	for folder in "$(pg_config --bindir 2>/dev/null)" /usr/lib/postgresql/*/bin /usr/pgsql-*/bin \
+	where=$(pg_config --bindir 2>/dev/null) || where=
+	if usable "$where"; then
+		return
+	fi
+	newest=0
+	for folder in /usr/lib/postgresql/*/bin /usr/pgsql-*/bin \
 		/opt/homebrew/opt/postgresql@*/bin /usr/local/opt/postgresql@*/bin \
-		/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin "$on_path"; do
-		if usable "$folder"; then
-			return
+		/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin; do
+		if usable "$folder" && [ "$major" -gt "$newest" ]; then
+			where=$folder newest=$major
 		fi
 	done
-	return 1
+	if [ "$newest" -gt 0 ]; then
+		return
+	fi
+	where=$on_path
+	usable "$where"
 }
+
+if [ "${1:-}" = --where ]; then
+	found || fail "there is no PostgreSQL $oldest or newer"
+	echo "$where"
+	exit 0
+fi
 
 if found; then
 	exit 0

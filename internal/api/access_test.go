@@ -177,6 +177,13 @@ var rights = map[string]right{
 	"resetSetting":         {administrator, ""},
 	"listEnvironment":      {administrator, ""},
 	"listParts":            {administrator, ""},
+
+	// of the rows API
+	"createJWTKey":       {3, `{"kty": "EC", "kid": "{n}", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`},
+	"listJWTKeys":        {3, ""},
+	"deleteJWTKey":       {3, ""},
+	"getRestSettings":    {3, ""},
+	"updateRestSettings": {3, `{"schemas": ["public"]}`},
 }
 
 // operation is an operation as the OpenAPI document describes it.
@@ -261,7 +268,7 @@ func (o operation) send(who *apitest.API, names map[string]string, body string, 
 // namesOf returns the names by which the things of a furnished project are reached.
 func namesOf(f things, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "responseUUID": f.response, "containerUUID": f.container,
-		"fileUUID": f.file, "keyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
+		"fileUUID": f.file, "keyUUID": apitest.Missing, "jwtKeyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
 		"columnName": "note", "constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood", "enumValue": "good",
 		"schema": "public", "triggerName": "stamp", "userUUID": f.User, "sessionUUID": apitest.Missing, "tokenUUID": apitest.Missing, "tomorrow": tomorrow(), "organization": f.Organization, "email": f.Email}
 }
@@ -356,6 +363,9 @@ func TestRights(t *testing.T) {
 				case o.id == "deleteResponse", o.id == "updateResponse":
 					begun := landlord.Post("/forms/"+forms[landlord]+"/responses", `{"answers": {}, "partial": true}`).Want(201)
 					names["responseUUID"], names["token"] = begun.Get("uuid").(string), begun.Metadata("token").(string)
+				case o.id == "deleteJWTKey":
+					a.Exec(`delete from platform.project_jwt_keys`) // a project may have a few only
+					names["jwtKeyUUID"] = landlord.Create("/projects/"+landlord.Project+"/jwt-keys", strings.ReplaceAll(rights["createJWTKey"].body, "{n}", "to go "+names["n"]))
 				case o.id == "deleteProject" && want == 200:
 					names["projectUUID"] = landlord.CreateProject("gone")
 				case want == 200 && slices.Contains([]string{"deleteProject", "restoreProject", "pauseProject", "resumeProject"}, o.id):

@@ -127,6 +127,11 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "listAudit", method: "GET", path: "/projects/" + a.Project + "/audit"},
 		call{id: "getJWTSecret", method: "GET", path: "/projects/" + a.Project + "/jwt-secret"},
 		call{id: "lintProject", method: "GET", path: "/projects/" + a.Project + "/lint"},
+		call{id: "createJWTKey", method: "POST", path: "/projects/" + a.Project + "/jwt-keys", body: rights["createJWTKey"].body},
+		call{id: "listJWTKeys", method: "GET", path: "/projects/" + a.Project + "/jwt-keys"},
+		call{id: "deleteJWTKey", method: "DELETE", path: "/projects/" + a.Project + "/jwt-keys/" + apitest.Missing},
+		call{id: "getRestSettings", method: "GET", path: "/projects/" + a.Project + "/rest-settings"},
+		call{id: "updateRestSettings", method: "PUT", path: "/projects/" + a.Project + "/rest-settings", body: `{"schemas": ["public"]}`},
 		call{id: "readFile", method: "GET", path: address(a, f.container, "a.txt")})
 	calls = append(calls, organizationCalls(a)...)
 	for _, c := range calls {

@@ -95,6 +95,7 @@ func New(c Config) *Server {
 	s.registerRequests()
 	s.registerStatistics()
 	s.registerKeys()
+	s.registerJWTKeys()
 	s.registerTables()
 	s.registerTableChanges()
 	s.registerColumnChanges()

@@ -30,7 +30,11 @@ type sourceText struct {
 }
 
 func (s *Server) getTypes(ctx context.Context, p *tenant.Project, in *getTypesInput) (sourceText, error) {
-	c, err := catalog.Read(ctx, p.Trusted(), catalog.Options{Schemas: []string{"public"}})
+	settings, err := s.platform.GetRestSettings(ctx, p.UUID)
+	if err != nil {
+		return sourceText{}, err
+	}
+	c, err := catalog.Read(ctx, p.Trusted(), catalog.Options{Schemas: settings.Schemas})
 	if err != nil {
 		return sourceText{}, err
 	}

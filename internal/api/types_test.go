@@ -32,4 +32,19 @@ func TestGetTypes(t *testing.T) {
 		}
 	}
 	a.Get("/projects/" + a.Project + "/types?language=cobol").Want(400)
+
+	// What the rows API shows has types, and nothing else.
+	asOwner(t, a, `create schema api; create table api.parcels (id integer primary key)`)
+	a.Put("/projects/"+a.Project+"/rest-settings", `{"schemas": ["public", "api"]}`).Want(200)
+	source = a.Get("/projects/" + a.Project + "/types").Want(200).Get("source").(string)
+	for _, want := range []string{"  public: {\n", "      orders: {\n", "  api: {\n", "      parcels: {\n", `type DefaultSchema = Database["public"]`} {
+		if !strings.Contains(source, want) {
+			t.Errorf("the types of both schemas do not have\n%s\nin\n%s", want, source)
+		}
+	}
+	a.Put("/projects/"+a.Project+"/rest-settings", `{"schemas": ["api"]}`).Want(200)
+	source = a.Get("/projects/" + a.Project + "/types").Want(200).Get("source").(string)
+	if strings.Contains(source, "orders") || !strings.Contains(source, `type DefaultSchema = Database["api"]`) {
+		t.Errorf("the types of api alone:\n%s", source)
+	}
 }

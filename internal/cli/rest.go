@@ -45,7 +45,7 @@ func rest(e environment) *cobra.Command {
 			defer reloadOnSignal(s)()
 			fmt.Fprintf(cmd.OutOrStdout(), "The rows are served at %s\n", s.URL)
 			if s.AdminURL != "" {
-				fmt.Fprintf(cmd.OutOrStdout(), "Health and metrics: %s/live, /ready, /metrics\n", s.AdminURL)
+				fmt.Fprintf(cmd.OutOrStdout(), "Health and metrics: %s/live, /ready, /metrics, /config, /schema_cache\n", s.AdminURL)
 			}
 			return s.Run(cmd.Context())
 		},
@@ -58,14 +58,18 @@ func rest(e environment) *cobra.Command {
 	return cmd
 }
 
-// reloadOnSignal has SIGUSR1 and SIGUSR2 read the schema again, until the function that it returns is called.
+// reloadOnSignal has SIGUSR1 read the schema again and SIGUSR2 the configuration, until the function that it returns is called.
 func reloadOnSignal(s *standalone.Server) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)
 	go func() {
 		defer close(done)
-		for range signals {
-			s.Reload()
+		for received := range signals {
+			if received == syscall.SIGUSR2 {
+				s.ReloadConfig()
+			} else {
+				s.Reload()
+			}
 		}
 	}()
 	return func() {

@@ -147,6 +147,19 @@ CREATE TABLE platform.organizations (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE platform.project_jwt_keys (
+    uuid uuid NOT NULL,
+    project_uuid uuid NOT NULL,
+    kid text NOT NULL,
+    algorithm text NOT NULL,
+    jwk json NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by uuid NOT NULL,
+    CONSTRAINT project_jwt_keys_algorithm CHECK ((algorithm = ANY (ARRAY['ES256'::text, 'RS256'::text])))
+);
+
+COMMENT ON COLUMN platform.project_jwt_keys.jwk IS 'JSON Web Key, its public members only';
+
 CREATE TABLE platform.project_keys (
     uuid uuid NOT NULL,
     project_uuid uuid NOT NULL,
@@ -176,13 +189,17 @@ CREATE TABLE platform.projects (
     updated_by uuid NOT NULL,
     deleted_at timestamp with time zone,
     closed boolean DEFAULT false NOT NULL,
+    rest_schemas text[] DEFAULT '{public}'::text[] NOT NULL,
     CONSTRAINT projects_deleted_at CHECK (((status <> 'deleted'::text) OR (deleted_at IS NOT NULL))),
+    CONSTRAINT projects_rest_schemas CHECK (((cardinality(rest_schemas) >= 1) AND (cardinality(rest_schemas) <= 20))),
     CONSTRAINT projects_status CHECK ((status = ANY (ARRAY['creating'::text, 'active'::text, 'paused'::text, 'deleted'::text, 'deleting'::text])))
 );
 
 COMMENT ON COLUMN platform.projects.schema_version IS 'the migration that the project''s database has reached';
 
 COMMENT ON COLUMN platform.projects.closed IS 'that the database of a paused or deleted project takes no connections; until it is so, whoever comes by makes it so';
+
+COMMENT ON COLUMN platform.projects.rest_schemas IS 'schemas that the rows API shows, the default one first';
 
 CREATE TABLE platform.recovery_codes (
     user_uuid uuid NOT NULL,
@@ -338,6 +355,9 @@ ALTER TABLE ONLY platform.migrations
 ALTER TABLE ONLY platform.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY platform.project_jwt_keys
+    ADD CONSTRAINT project_jwt_keys_pkey PRIMARY KEY (uuid);
+
 ALTER TABLE ONLY platform.project_keys
     ADD CONSTRAINT project_keys_hash_key UNIQUE (hash);
 
@@ -400,6 +420,8 @@ CREATE INDEX links_user ON platform.links USING btree (user_uuid);
 
 CREATE INDEX members_user ON platform.members USING btree (user_uuid);
 
+CREATE UNIQUE INDEX project_jwt_keys_kid_key ON platform.project_jwt_keys USING btree (project_uuid, kid);
+
 CREATE UNIQUE INDEX project_keys_name_key ON platform.project_keys USING btree (project_uuid, lower(name));
 
 CREATE UNIQUE INDEX projects_name_key ON platform.projects USING btree (organization_uuid, lower(name)) WHERE (status <> ALL (ARRAY['deleted'::text, 'deleting'::text]));
@@ -439,6 +461,9 @@ ALTER TABLE ONLY platform.members
 
 ALTER TABLE ONLY platform.members
     ADD CONSTRAINT members_user FOREIGN KEY (user_uuid) REFERENCES platform.users(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.project_jwt_keys
+    ADD CONSTRAINT project_jwt_keys_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.project_keys
     ADD CONSTRAINT project_keys_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;

@@ -53,10 +53,10 @@ func (c *call) answer(p *planned, got *result) error {
 	if len(c.server.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil || c.r.Header["Content-Profile"] != nil {
 		h["Content-Profile"] = []string{c.schema}
 	}
-	if applied := c.applied(got.inserted >= 0); applied != "" {
+	if applied := c.applied(p.Resolved); applied != "" {
 		h["Preference-Applied"] = []string{applied}
 	}
-	if c.media.handler != nil && c.media.handler.Binary && len(body) > 0 || c.media.format == plan.Binary {
+	if c.media.handler != nil && c.media.handler.Binary && len(body) > 0 {
 		plain := make([]byte, hex.DecodedLen(len(body)))
 		if _, err := hex.Decode(plain, body); err != nil {
 			return err
@@ -176,14 +176,14 @@ func (c *call) changed(h http.Header, p *planned, got *result) int {
 }
 
 // applied returns the preferences that took effect.
-func (c *call) applied(upsert bool) string {
+func (c *call) applied(resolved bool) string {
 	if c.r.Header["Prefer"] == nil {
 		return ""
 	}
 	a := c.prefer
 	method := c.r.Method
 	table := !c.route.function
-	if !table || method != http.MethodPost || !upsert {
+	if !table || method != http.MethodPost || !resolved {
 		a.Resolution = ""
 	}
 	if !table || method == http.MethodGet || method == http.MethodHead {

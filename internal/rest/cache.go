@@ -32,6 +32,7 @@ type Cache struct {
 	options catalog.Options
 	channel string // quoted
 	log     *slog.Logger
+	told    func()        // of a configuration to be read again; nil: nobody is
 	idle    time.Duration // without a request, after which it stops to listen
 
 	current atomic.Pointer[loaded]
@@ -76,6 +77,10 @@ func (c *Cache) ListenOn(channel string) {
 		c.heard.Store(true)
 	}
 }
+
+// OnReloadConfig has a function called when a notification says that the configuration has changed. It must not wait, and is set before the
+// cache is used.
+func (c *Cache) OnReloadConfig(told func()) { c.told = told }
 
 // Get returns the catalogue, and waits only for the very first one.
 func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
@@ -269,8 +274,11 @@ func (c *Cache) listenOnce() error {
 		n, err := conn.WaitForNotification(ctx)
 		ended := ctx.Err() != nil
 		cancel()
-		if err == nil && (n.Payload == "" || n.Payload == "reload schema") {
+		switch {
+		case err == nil && (n.Payload == "" || n.Payload == "reload schema"):
 			c.start(true)
+		case err == nil && n.Payload == "reload config" && c.told != nil:
+			c.told()
 		}
 		if err != nil && !ended {
 			return err

@@ -31,6 +31,12 @@ type body struct {
 	Message string `json:"message"`
 }
 
+// terse is body for who is told no more.
+type terse struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
 // statusGone is for the log: the client closed the request.
 const statusGone = 499
 
@@ -58,7 +64,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err e
 	if f.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", challenge(&f.Error))
 	}
-	text, err := json.Marshal(body{f.Code, f.Details, f.Hint, f.Message})
+	var told any = body{f.Code, f.Details, f.Hint, f.Message}
+	if s.Terse {
+		told = terse{f.Code, f.Message}
+	}
+	text, err := json.Marshal(told)
 	if err != nil {
 		panic("rest: " + err.Error()) // details are texts and maps of texts
 	}

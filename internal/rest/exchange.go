@@ -234,8 +234,15 @@ func (x *exchange) hear() error {
 	return x.read()
 }
 
-// say queues a statement, prepared under a name that the connection keeps.
+// say queues a statement, prepared under a name that the connection keeps, or under none.
 func (x *exchange) say(kind byte, role, sql string, args [][]byte) error {
+	if x.unnamed {
+		if err := x.prepare("", sql); err != nil {
+			return err
+		}
+		x.awaited = append(x.awaited, awaited{kind: 'p'}, awaited{kind: kind})
+		return x.execute("", args)
+	}
 	st, gone := x.known.get(role, sql)
 	if gone != nil {
 		if err := x.close(gone); err != nil {
@@ -283,7 +290,7 @@ func (x *exchange) read() error {
 			continue
 		}
 		for _, b := range owed[i:] {
-			if b.kind == 'p' && !b.statement.ready {
+			if b.statement != nil && b.kind == 'p' && !b.statement.ready {
 				x.known.drop(b.statement)
 			}
 		}
@@ -332,7 +339,9 @@ func (x *exchange) readOne(a awaited) error {
 			}
 			return nil
 		case *pgproto3.ParseComplete:
-			a.statement.ready = true
+			if a.statement != nil {
+				a.statement.ready = true
+			}
 			return nil
 		case *pgproto3.CloseComplete:
 			return nil

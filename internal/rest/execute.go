@@ -29,10 +29,12 @@ type execution struct {
 	sql       string
 	args      []any
 	countArgs []any
-	explain   bool // sql is an EXPLAIN: its rows are the body's lines
-	rollback  bool // nothing is kept
-	called    bool // a function: it may prepare statements
-	unlocks   bool // sql gives up advisory locks at its end
+	explain   bool          // sql is an EXPLAIN: its rows are the body's lines
+	rollback  bool          // nothing is kept
+	called    bool          // a function: it may prepare statements
+	unlocks   bool          // sql gives up advisory locks at its end
+	unnamed   bool          // nothing is kept prepared
+	wait      time.Duration // for a connection
 	// check looks at the result before anything is kept; an error undoes all. nil saves a round trip.
 	check func(*result) error
 	most  int       // bytes of the answer
@@ -76,7 +78,7 @@ func execute(ctx context.Context, e *execution) (*result, error) {
 	stop := context.AfterFunc(ctx, client.leave)
 	defer stop()
 	for tries := 0; ; tries++ {
-		conn, err := acquire(ctx, e.pool, &client)
+		conn, err := acquire(ctx, e.pool, &client, e.wait)
 		if err != nil {
 			return nil, err
 		}
@@ -152,14 +154,14 @@ func number(b []byte, absent int64) (int64, error) {
 	return strconv.ParseInt(string(b), 10, 64)
 }
 
-// acquireTimeout is how long a request waits for a connection.
+// acquireTimeout is how long a request waits for a connection unless the configuration says otherwise.
 const acquireTimeout = 8 * time.Second
 
 // errNoConnection is the cause when no connection became free in time.
 var errNoConnection = errors.New("no connection became free in time")
 
-func acquire(ctx context.Context, pool *pgxpool.Pool, client *guest) (*pgxpool.Conn, error) {
-	p := takePatience(acquireTimeout)
+func acquire(ctx context.Context, pool *pgxpool.Pool, client *guest, most time.Duration) (*pgxpool.Conn, error) {
+	p := takePatience(most)
 	client.await(p.end)
 	conn, err := pool.Acquire(p)
 	gone := client.await(nil)

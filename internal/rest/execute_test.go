@@ -256,7 +256,7 @@ func TestNoDatabase(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errNoConnection)
 	defer cancel()
 	client := guest{gone: true}
-	if _, err = acquire(ctx, pool, &client); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err = acquire(ctx, pool, &client, acquireTimeout); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("acquire: %v", err)
 	}
 	config := pool.Config()

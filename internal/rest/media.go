@@ -110,7 +110,22 @@ func (s *Server) negotiate(r *http.Request, c *catalog.Catalog, target catalog.N
 			return m, nil
 		}
 	}
-	return media{}, fail(http.StatusNotAcceptable, "PGRST107", "None of these media types are available: "+strings.Join(header, ", "))
+	return media{}, notOffered(all)
+}
+
+// notOffered is the failure to offer any of what is wanted, as the contract writes it.
+func notOffered(all []wanted) error {
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].name
+		switch w := &all[i]; {
+		case strings.HasPrefix(w.name, "application/vnd.pgrst.plan"):
+			_, names[i], _ = w.explained()
+		case w.parameters != "":
+			names[i] += ";" + w.parameters
+		}
+	}
+	return fail(http.StatusNotAcceptable, "PGRST107", "None of these media types are available: "+strings.Join(names, ", "))
 }
 
 // wantsAll reports whether the select is the default one.
@@ -190,13 +205,19 @@ func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, whole bool, 
 	if !s.Plan {
 		return media{}, false
 	}
-	of := w.parameter("for")
-	if of == "" {
-		of = "application/json"
-	}
+	of, kind, explain := w.explained()
 	m, ok := s.offer(c, target, whole, &wanted{name: strings.ToLower(of)})
 	if !ok || m.explain != "" {
 		return media{}, false
+	}
+	m.explain, m.kind = explain, kind+"; charset=utf-8"
+	return m, true
+}
+
+// explained returns of what a plan is wanted, how the contract writes that, and what stands before the statement for it.
+func (w *wanted) explained() (of, kind, explain string) {
+	if of = w.parameter("for"); of == "" {
+		of = "application/json"
 	}
 	form := "text"
 	if strings.HasSuffix(w.name, "+json") {
@@ -204,18 +225,16 @@ func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, whole bool, 
 	}
 	asked := strings.Split(w.parameter("options"), "|")
 	var options []string
-	explain := "explain (format " + form
+	explain = "explain (format " + form
 	for _, o := range planOptions {
 		if slices.Contains(asked, o) {
 			options = append(options, o)
 			explain += ", " + o
 		}
 	}
-	m.explain = explain + ") "
-	m.kind = "application/vnd.pgrst.plan+" + form + `; for="` + of + `"`
+	kind = "application/vnd.pgrst.plan+" + form + `; for="` + of + `"`
 	if options != nil {
-		m.kind += "; options=" + strings.Join(options, "|")
+		kind += "; options=" + strings.Join(options, "|")
 	}
-	m.kind += "; charset=utf-8"
-	return m, true
+	return of, kind, explain + ") "
 }

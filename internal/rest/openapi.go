@@ -82,7 +82,7 @@ func describedAs(header []string) (string, error) {
 			return jsonType, nil
 		}
 	}
-	return "", fail(http.StatusNotAcceptable, "PGRST107", "None of these media types are available: "+strings.Join(header, ", "))
+	return "", notOffered(all)
 }
 
 // describeServer returns the members of a description that say where it came from, as a JSON object.

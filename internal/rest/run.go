@@ -271,6 +271,7 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 	e := execution{
 		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
 		sql: p.SQL, args: p.Args, check: p.check, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil, unlocks: p.Unlocks,
+		unnamed: s.Unprepared, wait: s.Wait,
 	}
 	if s.TxOverride && c.prefer.Tx != "" {
 		e.rollback = c.prefer.Tx == "rollback"

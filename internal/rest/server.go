@@ -38,6 +38,9 @@ type Config struct {
 	MaxBody      int64         // bytes of a request; 0 is 10 MiB
 	MaxAnswer    int           // bytes of an answer; 0 is 32 MiB
 	Timeout      time.Duration // of a request in the database; 0 is 30 s
+	Wait         time.Duration // of a request for a connection; 0 is 8 s
+	Unprepared   bool          // no connection keeps statements prepared, for a pooler that gives each transaction another one
+	Terse        bool          // failures are told by code and message alone
 	Aggregates   bool          // may be asked for
 	Plan         bool          // the plan of a statement may be asked for
 	ServerTiming bool
@@ -78,6 +81,9 @@ func New(c Config) *Server {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = 30 * time.Second
+	}
+	if c.Wait == 0 {
+		c.Wait = acquireTimeout
 	}
 	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings), descriptions: descriptions{fresh: describedFresh}}
 	for _, schema := range c.Schemas {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lestrrat-go/jwx/v3/jwa"
+
 	"socle/internal/api/apitest"
 )
 
@@ -16,9 +18,10 @@ func TestRowsOfPausedProject(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	key, user := "apikey: "+s.secret, "Authorization: Bearer "+s.token(map[string]any{"role": "authenticated"})
+	own := "Authorization: Bearer " + s.signer(jwa.ES256(), "own").sign(`{"role":"authenticated"}`)
 	s.want(201, "", "POST", "/titles", `{"id": 1, "title": "Emma"}`, key)
 	s.Post("/projects/"+s.Project+"/pause", "").Want(200)
-	for _, header := range []string{key, user, "apikey: " + s.publishable} {
+	for _, header := range []string{key, user, own, "apikey: " + s.publishable} {
 		eventually(t, "the rows are refused", func() bool {
 			status, text := s.rows(s.Project, "GET", "/titles", "", header)
 			if status < 400 {

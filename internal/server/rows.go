@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +28,7 @@ const (
 	rowsPath  = "/rest/v1"
 	believed  = 5 * time.Second // how long what the platform said of a key or project is taken for true
 	mostKnown = 10_000          // keys and projects that are kept in mind
-	exposed   = "public"        // the schema that the rows API shows
+	searched  = "public"        // the schema that is searched behind the one that is shown
 )
 
 // rows serves the rows of every project, at /projects/{projectUUID}/rest/v1.
@@ -39,6 +42,7 @@ type rows struct {
 	mu       sync.Mutex
 	projects map[uuid.UUID]*projectRows
 	known    map[subject]verdict
+	ending   sync.WaitGroup // caches that nobody asks any more
 }
 
 // subject is what the platform is asked about: a project, or a key of one by its hash.
@@ -50,10 +54,13 @@ type subject struct {
 // projectRows serves the rows of a project.
 type projectRows struct {
 	*rest.Server
-	cache *rest.Cache
+	settings string      // as the platform said them
+	schemas  []string    // that cache knows
+	cache    *rest.Cache // nil of a paused project
 }
 
-// verdict is what the platform said of a key ("publishable", "secret", "" for none) or of a project (its status).
+// verdict is what the platform said of a key ("publishable", "secret", "" for none) or of a project (how its rows are
+// served, "" if they are not).
 type verdict struct {
 	word  string
 	key   uuid.UUID // which, of a key
@@ -93,38 +100,56 @@ func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path strin
 		s.nowhere.Serve(w, r, path)
 		return
 	}
-	there, err := s.ask(subject{project: id}, func() (verdict, error) {
-		status, err := s.store.ProjectStatus(r.Context(), id)
-		return verdict{word: status}, err
-	})
+	there, err := s.ask(subject{project: id}, s.settings(r.Context(), id))
 	if err != nil {
 		request.Err = err
 		w.Header().Set("Retry-After", "1")
 		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"code": "PGRST001", "message": "Database connection error", "details": nil, "hint": nil})
 		return
 	}
-	switch there.word {
-	case platform.Active:
-		request.Project = id
-		s.of(id).Serve(w, r, path)
-	case platform.Paused:
-		request.Project = id
-		s.forget(id)
-		s.paused(id).Serve(w, r, path)
-	default:
+	if there.word == "" {
 		s.forget(id)
 		s.nowhere.Serve(w, r, path)
+		return
+	}
+	request.Project = id
+	p, err := s.of(id, there.word)
+	if err != nil {
+		request.Err = err
+		writeJSON(w, http.StatusInternalServerError, map[string]any{"code": "PGRSTX00", "message": "Internal error", "details": nil, "hint": nil})
+		return
+	}
+	p.Serve(w, r, path)
+}
+
+// settings returns what asks the platform how a project's rows are served.
+func (s *rows) settings(ctx context.Context, id uuid.UUID) func() (verdict, error) {
+	return func() (verdict, error) {
+		settings, err := s.store.RestConfig(ctx, id)
+		return verdict{word: settings}, err
 	}
 }
 
 // describe returns what a project's root shows to a secret key, of a server that is at a URL.
 func (s *rows) describe(ctx context.Context, id uuid.UUID, url string) ([]byte, error) {
-	return s.of(id).Description(ctx, "service_role", url+"/projects/"+id.String()+rowsPath)
+	there, err := s.learn(subject{project: id}, s.settings(ctx, id)) // the project may have been paused a moment ago
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.of(id, there.word)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.cache == nil:
+		return nil, errPaused
+	}
+	return p.Description(ctx, "service_role", url+"/projects/"+id.String()+rowsPath)
 }
 
+var errPaused = errors.New("the project is paused")
+
 // paused returns what answers for a paused project: to strangers as any project does.
-func (s *rows) paused(id uuid.UUID) *rest.Server {
-	verify := s.verifier(id)
+func paused(verify verifier) *rest.Server {
 	return rest.New(rest.Config{APIKeys: true, Verify: func(ctx context.Context, text string) (rest.Caller, error) {
 		_, err := verify(ctx, text)
 		if _, ok := errors.AsType[*query.Error](err); ok {
@@ -137,21 +162,50 @@ func (s *rows) paused(id uuid.UUID) *rest.Server {
 	}})
 }
 
-// of returns what serves a project's rows.
-func (s *rows) of(id uuid.UUID) *projectRows {
+// of returns what serves a project's rows by its settings. What served them by others ends; the catalogue is read anew only for other schemas.
+func (s *rows) of(id uuid.UUID, settings string) (*projectRows, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.projects[id]; p != nil {
-		return p
+	former := s.projects[id]
+	if former != nil && former.settings == settings {
+		return former, nil
 	}
+	var how platform.RestConfig
+	if err := json.Unmarshal([]byte(settings), &how); err != nil {
+		return nil, fmt.Errorf("read the settings of the rows API: %w", err)
+	}
+	verify, err := s.verifier(id, how.Keys)
+	if err != nil {
+		return nil, err
+	}
+	p := &projectRows{settings: settings, schemas: how.Schemas}
+	switch {
+	case how.Status == platform.Paused:
+		p.Server = paused(verify)
+	case former != nil && former.cache != nil && slices.Equal(former.schemas, how.Schemas):
+		p.cache = former.cache
+	default:
+		p.cache = rest.NewCache(s.registry.Open(id).Trusted, catalog.Options{Schemas: how.Schemas, SearchPath: []string{searched}}, s.log)
+	}
+	if former != nil && former.cache != nil && former.cache != p.cache {
+		s.ending.Go(former.cache.Close) // requests under way still read what it has
+	}
+	if p.Server == nil {
+		p.Server = s.active(id, p, verify)
+	}
+	s.projects[id] = p
+	return p, nil
+}
+
+// active returns what serves the rows of a project that is not paused.
+func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Server {
 	project := s.registry.Open(id)
-	cache := rest.NewCache(project.Trusted, catalog.Options{Schemas: []string{exposed}}, s.log)
 	var url string
 	if s.url != "" {
 		url = s.url + "/projects/" + id.String() + rowsPath
 	}
-	p := &projectRows{cache: cache, Server: rest.New(rest.Config{
-		Catalog: cache, APIKeys: true, Schemas: []string{exposed}, OpenAPIServer: url, OpenAPISecurity: true,
+	return rest.New(rest.Config{
+		Catalog: p.cache, APIKeys: true, Schemas: p.schemas, SearchPath: []string{searched}, OpenAPIServer: url, OpenAPISecurity: true,
 		Role: func(role string) (rest.Role, bool) {
 			switch role {
 			case "anon", "authenticated":
@@ -161,17 +215,26 @@ func (s *rows) of(id uuid.UUID) *projectRows {
 			}
 			return rest.Role{}, false
 		},
-		Verify: s.verifier(id),
-	})}
-	s.projects[id] = p
-	return p
+		Verify: verify,
+	})
 }
 
-// verifier returns what finds out who a key or a token of a project is for.
-func (s *rows) verifier(id uuid.UUID) func(context.Context, string) (rest.Caller, error) {
-	jwt, err := rest.NewJWT(rest.JWTConfig{Secret: []byte(s.registry.JWTSecret(id))})
+// verifier finds out who a key or a token is for.
+type verifier = func(context.Context, string) (rest.Caller, error)
+
+// verifier returns that of a project, which takes tokens of its secret and of its own public keys.
+func (s *rows) verifier(id uuid.UUID, public []json.RawMessage) (verifier, error) {
+	config := rest.JWTConfig{Secret: []byte(s.registry.JWTSecret(id))}
+	if len(public) > 0 {
+		keys, err := json.Marshal(map[string]any{"keys": public})
+		if err != nil {
+			return nil, err
+		}
+		config.Keys = keys
+	}
+	jwt, err := rest.NewJWT(config)
 	if err != nil {
-		panic("server: rows: " + err.Error()) // a secret of ours that is none
+		return nil, fmt.Errorf("the keys of the project's tokens: %w", err)
 	}
 	return func(ctx context.Context, text string) (rest.Caller, error) {
 		if !token.IsAPIKey(text) {
@@ -180,7 +243,7 @@ func (s *rows) verifier(id uuid.UUID) func(context.Context, string) (rest.Caller
 			return c, err
 		}
 		return s.verifyKey(ctx, id, text)
-	}
+	}, nil
 }
 
 // verifyKey returns what a key opens.
@@ -211,6 +274,16 @@ func (s *rows) ask(what subject, look func() (verdict, error)) (verdict, error) 
 	if ok && now.Before(v.until) {
 		return v, nil
 	}
+	v, err := s.learn(what, look)
+	if fault.Is(err, fault.NotFound) {
+		return v, nil
+	}
+	return v, err
+}
+
+// learn is ask for what the platform says now: it fails with NotFound if that is nothing.
+func (s *rows) learn(what subject, look func() (verdict, error)) (verdict, error) {
+	now := time.Now()
 	v, err := look()
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return verdict{}, err
@@ -222,7 +295,7 @@ func (s *rows) ask(what subject, look func() (verdict, error)) (verdict, error) 
 		clear(s.known) // whoever asks on is asked for again
 	}
 	s.known[what] = v
-	return v, nil
+	return v, err
 }
 
 // forget ends what was kept for a project that is no more.
@@ -231,7 +304,7 @@ func (s *rows) forget(id uuid.UUID) {
 	p := s.projects[id]
 	delete(s.projects, id)
 	s.mu.Unlock()
-	if p != nil {
+	if p != nil && p.cache != nil {
 		p.cache.Close()
 	}
 }
@@ -243,6 +316,9 @@ func (s *rows) close() {
 	s.projects = map[uuid.UUID]*projectRows{}
 	s.mu.Unlock()
 	for _, p := range projects {
-		p.cache.Close()
+		if p.cache != nil {
+			p.cache.Close()
+		}
 	}
+	s.ending.Wait()
 }

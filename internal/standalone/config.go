@@ -28,15 +28,27 @@ type Config struct {
 	maxLifetime, maxIdle time.Duration
 	channel              string
 	listen, inDatabase   bool
-	host, adminHost      string
-	port, adminPort      int // adminPort is negative for none
+	at, adminAt          place
+	preConfig            string
 	traceHeader          string
 	preRequest, rootSpec string
 	secret               string
 	base64               bool
 	jwt                  rest.JWTConfig
 	api                  rest.Config
+	hoisted              []string
+	file                 string // that was read, "" for none
+	environ              []string
 	fromFile, fromEnv    map[string]string // what was given, by the settings' names
+	effective            map[string]string // what counts, likewise
+}
+
+// place is where a server listens.
+type place struct {
+	socket string // of Unix; "" for host and port
+	mode   os.FileMode
+	host   string
+	port   int // negative for none
 }
 
 // Load reads the settings from a configuration file, "" for none, and from an environment as [os.Environ] returns it,
@@ -62,7 +74,9 @@ func Load(file string, environ []string) (Config, error) {
 	if errs = append(errs, more...); len(errs) > 0 {
 		return Config{}, errors.Join(errs...)
 	}
-	return build(fromFile, fromEnv, nil)
+	c, err := build(fromFile, fromEnv, nil)
+	c.file, c.environ = file, environ
+	return c, err
 }
 
 // with returns the configuration with what the database says, parameters such as pgrst.db_schemas, which wins over the rest.
@@ -83,6 +97,7 @@ func (c Config) with(parameters map[string]string) (Config, error) {
 		extra[s.name] = parameters[parameter]
 	}
 	d, err := build(c.fromFile, c.fromEnv, extra)
+	d.file, d.environ = c.file, c.environ
 	d.Warnings = append(d.Warnings, ignored...)
 	return d, err
 }
@@ -139,7 +154,8 @@ func named(given map[string]string, file string) (map[string]string, []error) {
 
 // build makes a configuration of what was given in a file, in the environment, and by the database.
 func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
-	c := Config{adminPort: -1, fromFile: fromFile, fromEnv: fromEnv}
+	c := Config{fromFile: fromFile, fromEnv: fromEnv, effective: map[string]string{}}
+	c.adminAt.port = -1
 	given := map[string]string{}
 	for _, source := range []map[string]string{fromFile, fromEnv, extra} {
 		maps.Copy(given, source)
@@ -150,6 +166,7 @@ func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
 		if text == "" && !(ok && s.name == "db-extra-search-path") { // where nothing is a list of none
 			text = s.def
 		}
+		c.effective[s.name] = text
 		if text == "" {
 			continue
 		}
@@ -169,6 +186,7 @@ func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
 				c.api.Settings = map[string]string{}
 			}
 			c.api.Settings[name] = value
+			c.effective[name] = value
 		}
 	}
 	if len(errs) == 0 {
@@ -183,10 +201,10 @@ func (c *Config) finish() []error {
 	if !c.listen {
 		c.channel = ""
 	}
-	if c.adminHost == "" {
-		c.adminHost = c.host
+	if c.adminAt.host == "" {
+		c.adminAt.host = c.at.host
 	}
-	if c.adminPort >= 0 && c.adminPort == c.port && c.port != 0 {
+	if c.adminAt.port >= 0 && c.adminAt.port == c.at.port && c.at.port != 0 && c.at.socket == "" && c.adminAt.socket == "" {
 		errs = append(errs, errors.New("admin-server-port: is the same as server-port"))
 	}
 	c.api.PreRequest = c.function(c.preRequest)
@@ -234,9 +252,31 @@ func (c *Config) verifier() error {
 	return nil
 }
 
-// listener listens on a host and port.
-func listener(host string, port int) (net.Listener, error) {
-	network := "tcp"
+// listens reports whether anything is to listen there.
+func (p place) listens() bool { return p.socket != "" || p.port >= 0 }
+
+// listen listens there. A socket that nobody answers on any more is replaced.
+func (p place) listen() (net.Listener, error) {
+	if p.socket != "" {
+		if conn, err := net.Dial("unix", p.socket); err == nil {
+			_ = conn.Close() // nothing was said
+			return nil, fmt.Errorf("%s: another server answers there", p.socket)
+		}
+		if info, err := os.Lstat(p.socket); err == nil && info.Mode().Type() == os.ModeSocket {
+			if err := os.Remove(p.socket); err != nil {
+				return nil, err
+			}
+		}
+		l, err := net.Listen("unix", p.socket)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.Chmod(p.socket, p.mode); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		return l, nil
+	}
+	network, host := "tcp", p.host
 	switch host {
 	case "*", "!4", "!6":
 		host = ""
@@ -245,5 +285,5 @@ func listener(host string, port int) (net.Listener, error) {
 	case "*6":
 		network, host = "tcp6", ""
 	}
-	return net.Listen(network, net.JoinHostPort(host, strconv.Itoa(port)))
+	return net.Listen(network, net.JoinHostPort(host, strconv.Itoa(p.port)))
 }

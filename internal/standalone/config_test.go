@@ -41,6 +41,7 @@ jwt-role-claim-key = "$$.app.role"
 server-port = 4000
 app.settings.name = "$(NAME) says \"$$5\""
 db-prepared-statements = false
+db-pool-automatic-recovery = false
 `), []string{"NAME=Ada", "PGRST_SERVER_PORT=5000", "PGRST_DB_EXTRA_SEARCH_PATH=", "PGRST_APP_SETTINGS_OTHER=2", "PGRST_LOG_LEVEL=warn", "OTHER_THING=1",
 		"PGRST_SERVER_CORS_ALLOWED_ORIGINS=https://a, https://b", "PGRST_OPENAPI_MODE=disabled", "PGRST_DB_ANON_ROLE="})
 	if err != nil {
@@ -50,7 +51,7 @@ db-prepared-statements = false
 	got := map[string]any{
 		"uri": c.databaseURL, "schemas": c.api.Schemas, "anon": c.api.Anonymous, "rows": c.api.MaxRows, "aggregates": c.api.Aggregates,
 		"rollback": c.api.Rollback, "override": c.api.TxOverride, "pre": c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim,
-		"port": c.port, "settings": c.api.Settings, "path": c.api.SearchPath, "level": c.LogLevel, "origins": c.api.Origins, "pool": c.pool,
+		"unprepared": c.api.Unprepared, "port": c.at.port, "settings": c.api.Settings, "path": c.api.SearchPath, "level": c.LogLevel, "origins": c.api.Origins, "pool": c.pool,
 		"openapi": c.api.OpenAPIMode, "warnings": c.Warnings, "verifies": c.api.Verify != nil,
 	}
 	want := map[string]any{
@@ -58,14 +59,14 @@ db-prepared-statements = false
 		"rollback": true, "override": true, "pre": catalog.Name{Schema: "auth", Name: "check"}, "root": catalog.Name{Schema: "api", Name: "root"}, "claim": "$.app.role",
 		"port": 5000, "settings": map[string]string{"app.settings.name": `Ada says "$5"`, "app.settings.other": "2"}, "path": []string(nil), "level": slog.LevelWarn,
 		"origins": []string{"https://a", "https://b"}, "pool": 10, "openapi": "disabled", "verifies": false,
-		"warnings": []string{"db-prepared-statements is not supported: statements are always prepared: connect to PostgreSQL itself or to a pooler in session mode"},
+		"unprepared": true, "warnings": []string{"db-pool-automatic-recovery is not supported: a lost connection is always replaced"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 
 	c, err = c.with(map[string]string{"pgrst.db_schemas": "other", "pgrst.server_port": "1", "pgrst.app.settings.name": "db"})
-	if err != nil || c.api.Schemas[0] != "other" || c.api.RootSpec.Schema != "other" || c.port != 5000 || c.api.Settings["app.settings.name"] != "db" || len(c.Warnings) != 2 {
+	if err != nil || c.api.Schemas[0] != "other" || c.api.RootSpec.Schema != "other" || c.at.port != 5000 || c.api.Settings["app.settings.name"] != "db" || len(c.Warnings) != 2 {
 		t.Errorf("with what the database says: %v, %+v", err, c)
 	}
 }
@@ -97,6 +98,10 @@ func TestLoadRefuses(t *testing.T) {
 		{"", "PGRST_JWT_AUD=:no", "jwt-aud"},
 		{"", "PGRST_JWT_ROLE_CLAIM_KEY=.", "jwt-role-claim-key"},
 		{"", "PGRST_DB_URI=@/nowhere", "/nowhere"},
+		{"", "PGRST_SERVER_UNIX_SOCKET_MODE=888", "server-unix-socket-mode"},
+		{"", "PGRST_ADMIN_SERVER_UNIX_SOCKET_MODE=400", "from 600 to 777"},
+		{"", "PGRST_DB_POOL_ACQUISITION_TIMEOUT=0", "db-pool-acquisition-timeout"},
+		{"", "PGRST_CLIENT_ERROR_VERBOSITY=quiet", "client-error-verbosity"},
 		{"", short, "32 characters"},
 		{"jwt-secret-is-base64 = true", short + "!", "not base64"},
 	} {

@@ -2,6 +2,7 @@ package standalone
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
@@ -15,16 +16,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"socle/internal/httpx"
-	"socle/internal/rest"
 )
 
 const probeTime = 2 * time.Second // in which whoever asks for /live or /ready gets an answer
 
 // routes passes requests on, with the header that an answer repeats.
-func routes(api *rest.Server, traceHeader string) http.Handler {
+func (s *Server) routes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if values := r.Header.Values(traceHeader); traceHeader != "" && len(values) > 0 {
-			w.Header()[http.CanonicalHeaderKey(traceHeader)] = values
+		now := s.now.Load()
+		if values := r.Header.Values(now.traceHeader); now.traceHeader != "" && len(values) > 0 {
+			w.Header()[http.CanonicalHeaderKey(now.traceHeader)] = values
 		}
 		known := httpx.From(r.Context())
 		switch {
@@ -35,7 +36,7 @@ func routes(api *rest.Server, traceHeader string) http.Handler {
 		default:
 			known.Route = "/{relation}"
 		}
-		api.ServeHTTP(w, r)
+		now.api.ServeHTTP(w, r)
 	})
 }
 
@@ -79,18 +80,38 @@ func (s *Server) adminRoutes() http.Handler {
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), probeTime)
 		defer cancel()
-		if _, err := s.cache.Get(ctx); err != nil || s.pool.Ping(ctx) != nil {
+		if _, err := s.now.Load().cache.Get(ctx); err != nil || s.pool.Ping(ctx) != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		} else if !s.live(ctx) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
+	})
+	mux.HandleFunc("GET /config", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, s.now.Load().Config.String())
+	})
+	mux.HandleFunc("GET /schema_cache", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+		defer cancel()
+		c, err := s.now.Load().cache.Get(ctx)
+		if err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(known(c)) // whoever asked is gone
 	})
 	return mux
 }
 
 // live reports whether requests are taken.
 func (s *Server) live(ctx context.Context) bool {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(s.URL, "http://"))
+	at := s.listener.Addr()
+	where := at.String()
+	if at.Network() != "unix" {
+		where = strings.TrimPrefix(s.URL, "http://")
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, at.Network(), where)
 	if err != nil {
 		return false
 	}
@@ -98,9 +119,12 @@ func (s *Server) live(ctx context.Context) bool {
 	return true
 }
 
-// urlOf returns the address at which a listener is reached from its own machine.
+// urlOf returns the address at which a listener is reached from its own machine, unix: and a path for a socket.
 func urlOf(l net.Listener) string {
-	addr := l.Addr().(*net.TCPAddr)
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return "unix:" + l.Addr().String()
+	}
 	if addr.IP.IsUnspecified() {
 		return "http://" + net.JoinHostPort("localhost", strconv.Itoa(addr.Port))
 	}

@@ -9,18 +9,17 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/httpx"
 	"socle/internal/pg"
 	"socle/internal/rest"
-	"socle/internal/rest/catalog"
 )
 
 const (
@@ -37,17 +36,26 @@ type Server struct {
 
 	log      *slog.Logger
 	pool     *pgxpool.Pool
-	cache    *rest.Cache
+	now      atomic.Pointer[served]
 	settings atomic.Pointer[map[string]map[string]string] // of roles, by the role
 	reload   chan struct{}
+	changed  chan struct{}  // the configuration
+	ending   sync.WaitGroup // caches that nobody asks any more
 
 	listener, admin net.Listener
 	http, adminHTTP *http.Server
 }
 
+// served is what answers requests, by one configuration.
+type served struct {
+	Config
+	api   *rest.Server
+	cache *rest.Cache
+}
+
 // Start builds a server; it answers from [Server.Run] on. If settings are looked for in the database, it waits for it until ctx ends.
 func Start(ctx context.Context, c Config, log *slog.Logger) (*Server, error) {
-	s := &Server{log: log, reload: make(chan struct{}, 1)}
+	s := &Server{log: log, reload: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 	if err := s.start(ctx, c); err != nil {
 		s.close()
 		return nil, err
@@ -61,7 +69,7 @@ func (s *Server) start(ctx context.Context, c Config) error {
 		return err
 	}
 	if c.inDatabase {
-		parameters, err := s.parameters(ctx)
+		parameters, err := s.awaitParameters(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -69,23 +77,18 @@ func (s *Server) start(ctx context.Context, c Config) error {
 			return fmt.Errorf("settings in the database: %w", err)
 		}
 	}
-	for _, w := range c.Warnings {
-		s.log.Error(w) // as loud as it takes to be seen by default
-	}
 	s.settings.Store(&map[string]map[string]string{})
-	s.cache = rest.NewCache(func() *pgxpool.Pool { return s.pool }, catalog.Options{Schemas: c.api.Schemas, SearchPath: c.api.SearchPath}, s.log)
-	s.cache.ListenOn(c.channel)
-	if s.listener, err = listener(c.host, c.port); err != nil {
-		return fmt.Errorf("server-host, server-port: %w", err)
+	s.serve(c)
+	if s.listener, err = c.at.listen(); err != nil {
+		return fmt.Errorf("server-host, server-port, server-unix-socket: %w", err)
 	}
 	s.URL = urlOf(s.listener)
-	c.api.Catalog, c.api.Role, c.api.Timeout = s.cache, s.role, longest
-	s.http = newHTTPServer(httpx.Wrap(routes(rest.New(c.api), c.traceHeader), httpx.Config{Log: s.log, Panicked: panicked}), s.log)
-	if c.adminPort < 0 {
+	s.http = newHTTPServer(httpx.Wrap(s.routes(), httpx.Config{Log: s.log, Panicked: panicked}), s.log)
+	if !c.adminAt.listens() {
 		return nil
 	}
-	if s.admin, err = listener(c.adminHost, c.adminPort); err != nil {
-		return fmt.Errorf("admin-server-host, admin-server-port: %w", err)
+	if s.admin, err = c.adminAt.listen(); err != nil {
+		return fmt.Errorf("admin-server-host, admin-server-port, admin-server-unix-socket: %w", err)
 	}
 	s.AdminURL = urlOf(s.admin)
 	s.adminHTTP = newHTTPServer(s.adminRoutes(), s.log)
@@ -102,37 +105,11 @@ func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	if given, err := pgconn.ParseConfig(c.databaseURL); err == nil && given.RuntimeParams["timezone"] != "" {
 		config.ConnConfig.RuntimeParams["timezone"] = given.RuntimeParams["timezone"]
 	}
+	if c.api.Unprepared {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
 	config.MaxConnLifetime, config.MaxConnIdleTime = c.maxLifetime, c.maxIdle
 	return pgxpool.NewWithConfig(ctx, config)
-}
-
-// parameters returns what ALTER ROLE … SET pgrst.… says of the login. It tries until the database
-// answers, and fails if it refuses the login.
-func (s *Server) parameters(ctx context.Context) (map[string]string, error) {
-	for delay := time.Second; ; delay = min(2*delay, retryMost) {
-		all, err := pg.Values[string](ctx, s.pool, `
-			select p from pg_catalog.pg_db_role_setting s, pg_catalog.unnest(s.setconfig) p
-			where s.setrole = (select oid from pg_catalog.pg_roles where rolname = session_user) and p like 'pgrst.%'
-			  and s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
-			order by s.setdatabase`)
-		if err == nil {
-			parameters := map[string]string{}
-			for _, one := range all {
-				name, value, _ := strings.Cut(one, "=")
-				parameters[name] = value
-			}
-			return parameters, nil
-		}
-		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && (strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000") {
-			return nil, fmt.Errorf("connect to the database: %w", err)
-		}
-		s.log.Error("the database can't be reached", "error", err, "again", delay)
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("connect to the database: %w", err)
-		case <-time.After(delay):
-		}
-	}
 }
 
 // role says over what a role's requests run. Whether the login may become it is for PostgreSQL to say.
@@ -151,7 +128,7 @@ func (s *Server) readRoles(ctx context.Context) {
 	all, err := pg.All[roleSetting](ctx, s.pool, `
 		select r.rolname::text as role, p.name, pg_catalog.substr(c, pg_catalog.strpos(c, '=') + 1) as value
 		from pg_catalog.pg_roles r cross join pg_catalog.unnest(r.rolconfig) c
-		join pg_catalog.pg_settings p on pg_catalog.lower(p.name) = pg_catalog.lower(pg_catalog.split_part(c, '=', 1)) and p.context = 'user'
+		join pg_catalog.pg_settings p on pg_catalog.lower(p.name) = pg_catalog.lower(pg_catalog.split_part(c, '=', 1)) and (p.context = 'user' or pg_catalog.has_parameter_privilege(p.name, 'set'))
 		where pg_catalog.pg_has_role(r.oid, 'member') and p.name <> 'search_path'`)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -167,30 +144,6 @@ func (s *Server) readRoles(ctx context.Context) {
 		settings[one.Role][one.Name] = one.Value
 	}
 	s.settings.Store(&settings)
-}
-
-// Reload has the schema and the settings of roles read again. It does not wait.
-func (s *Server) Reload() {
-	s.cache.Reload()
-	select {
-	case s.reload <- struct{}{}:
-	default: // is about to happen
-	}
-}
-
-// keep keeps what requests need at hand until ctx ends.
-func (s *Server) keep(ctx context.Context) {
-	tick := time.NewTicker(rolesEvery)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		s.readRoles(ctx)
-		_, _ = s.cache.Get(ctx) // keeps it listening; it logs its own failures
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		case <-s.reload:
-		}
-	}
 }
 
 // Run serves until ctx ends, then lets the requests in flight finish. It returns when all is stopped.
@@ -237,9 +190,10 @@ func (s *Server) close() {
 			_ = l.Close() // of one that was served on it is done
 		}
 	}
-	if s.cache != nil {
-		s.cache.Close()
+	if now := s.now.Load(); now != nil {
+		now.cache.Close()
 	}
+	s.ending.Wait()
 	if s.pool != nil {
 		s.pool.Close()
 	}

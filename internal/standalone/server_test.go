@@ -94,19 +94,47 @@ func (c client) do(method, path, body string, headers ...string) (int, string, h
 // until asks for a path until the answer has a status.
 func (c client) until(status int, path string, headers ...string) {
 	c.Helper()
+	eventually(c.T, func() (bool, string) {
+		got, body, _ := c.do("GET", path, "", headers...)
+		return got == status, fmt.Sprintf("%s: still status %d, want %d: %s", path, got, status, body)
+	})
+}
+
+// eventually waits until something is so; what it says is for the report of a test that waited too long.
+func eventually(t *testing.T, is func() (bool, string)) {
+	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for late := time.After(20 * time.Second); ; {
-		got, body, _ := c.do("GET", path, "", headers...)
-		if got == status {
+		ok, says := is()
+		if ok {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-late:
-			c.Fatalf("%s: still status %d, want %d: %s", path, got, status, body)
+			t.Fatal(says)
 		}
 	}
+}
+
+// doWith returns the status and body of what a client gets.
+func doWith(t *testing.T, c *http.Client, url string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
 }
 
 // TestNobodyListens has only a signal tell of changes.

@@ -3,6 +3,7 @@ package standalone
 import (
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -42,16 +43,16 @@ var settings = []setting{
 	{"db-aggregates-enabled", "", "false", "whether aggregates may be asked for", true, field(boolean, func(c *Config) *bool { return &c.api.Aggregates })},
 	{"db-plan-enabled", "", "false", "whether the plan of a statement may be asked for", true, field(boolean, func(c *Config) *bool { return &c.api.Plan })},
 	{"db-pool", "", "10", "connections at most", false, field(whole(1, 10000), func(c *Config) *int { return &c.pool })},
-	{"db-pool-acquisition-timeout", "", "10", "a request waits 8 seconds for a connection", false, nil},
+	{"db-pool-acquisition-timeout", "", "10", "seconds that a request waits for a connection", false, field(seconds, func(c *Config) *time.Duration { return &c.api.Wait })},
 	{"db-pool-max-lifetime", "", "1800", "seconds after which a connection is replaced", false, field(seconds, func(c *Config) *time.Duration { return &c.maxLifetime })},
 	{"db-pool-max-idletime", "db-pool-timeout", "30", "seconds after which an idle connection is closed", false, field(seconds, func(c *Config) *time.Duration { return &c.maxIdle })},
 	{"db-pool-automatic-recovery", "", "true", "a lost connection is always replaced", false, nil},
-	{"db-channel", "", "pgrst", "channel on which NOTIFY has the schema read again", false, field(same, func(c *Config) *string { return &c.channel })},
-	{"db-channel-enabled", "", "true", "whether somebody listens there; if not, SIGUSR1 has the schema read again", false, field(boolean, func(c *Config) *bool { return &c.listen })},
+	{"db-channel", "", "pgrst", "channel on which NOTIFY has the schema or the configuration read again", false, field(same, func(c *Config) *string { return &c.channel })},
+	{"db-channel-enabled", "", "true", "whether somebody listens there; if not, signals have it read again", false, field(boolean, func(c *Config) *bool { return &c.listen })},
 	{"db-config", "", "true", "whether ALTER ROLE … SET pgrst.… of the login counts, before everything else", false, field(boolean, func(c *Config) *bool { return &c.inDatabase })},
-	{"db-pre-config", "", "", "no function is called for the configuration; ALTER ROLE … SET pgrst.… is read", true, nil},
-	{"db-hoisted-tx-settings", "", "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation", "the default applies", true, nil},
-	{"db-prepared-statements", "", "true", "statements are always prepared: connect to PostgreSQL itself or to a pooler in session mode", true, nil},
+	{"db-pre-config", "", "", "function that is called for the configuration: it sets pgrst.… with set_config; ALTER ROLE … SET pgrst.… wins over it", false, field(same, func(c *Config) *string { return &c.preConfig })},
+	{"db-hoisted-tx-settings", "", "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation", "settings of a function that hold for the whole transaction of a call, between commas", true, field(list, func(c *Config) *[]string { return &c.hoisted })},
+	{"db-prepared-statements", "", "true", "whether connections keep statements prepared; false for a pooler that gives each transaction another connection, with db-channel-enabled = false", true, unprepared},
 	{"jwt-secret", "", "", "32 characters or more, a JSON Web Key or a set of them, or @file; empty: no token is believed", true, field(fileSecret, func(c *Config) *string { return &c.secret })},
 	{"jwt-secret-is-base64", "secret-is-base64", "false", "whether the secret is written in base64", true, field(boolean, func(c *Config) *bool { return &c.base64 })},
 	{"jwt-aud", "", "", "audience that a token has to be for; empty: any", true, field(audience, func(c *Config) *string { return &c.jwt.Audience })},
@@ -61,21 +62,21 @@ var settings = []setting{
 	{"openapi-mode", "", "follow-privileges", "description at the root: follow-privileges (of what the caller may use), ignore-privileges, disabled", true, field(oneOf("follow-privileges", "ignore-privileges", "disabled"), func(c *Config) *string { return &c.api.OpenAPIMode })},
 	{"openapi-security-active", "", "false", "whether the description asks for a token", true, field(boolean, func(c *Config) *bool { return &c.api.OpenAPISecurity })},
 	{"openapi-server-proxy-uri", "", "", "address of this server in the description; empty: where the request went", true, field(proxyURI, func(c *Config) *string { return &c.api.OpenAPIServer })},
-	{"server-host", "", "!4", "address to listen on; *, !4, !6: all, *4, *6: all of IPv4, IPv6", false, field(same, func(c *Config) *string { return &c.host })},
-	{"server-port", "", "3000", "port to listen on", false, field(whole(0, 65535), func(c *Config) *int { return &c.port })},
-	{"server-unix-socket", "", "", "it listens on server-host and server-port", false, nil},
-	{"server-unix-socket-mode", "", "660", "it listens on server-host and server-port", false, nil},
+	{"server-host", "", "!4", "address to listen on; *, !4, !6: all, *4, *6: all of IPv4, IPv6", false, field(same, func(c *Config) *string { return &c.at.host })},
+	{"server-port", "", "3000", "port to listen on", false, field(whole(0, 65535), func(c *Config) *int { return &c.at.port })},
+	{"server-unix-socket", "", "", "Unix socket to listen on instead of server-host and server-port", false, field(same, func(c *Config) *string { return &c.at.socket })},
+	{"server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false, field(socketMode, func(c *Config) *os.FileMode { return &c.at.mode })},
 	{"server-reuseport", "", "false", "a port is used by one process", false, nil},
 	{"server-cors-allowed-origins", "", "", "origins whose pages may read answers, between commas; empty: all", true, field(list, func(c *Config) *[]string { return &c.api.Origins })},
 	{"server-timing-enabled", "", "false", "whether answers say in Server-Timing what took how long", true, field(boolean, func(c *Config) *bool { return &c.api.ServerTiming })},
 	{"server-trace-header", "", "", "header of a request that its answer repeats", true, field(headerName, func(c *Config) *string { return &c.traceHeader })},
-	{"admin-server-host", "", "", "address for /live, /ready and /metrics; empty: that of server-host", false, field(same, func(c *Config) *string { return &c.adminHost })},
-	{"admin-server-port", "", "", "port for /live, /ready and /metrics; empty: none", false, field(whole(0, 65535), func(c *Config) *int { return &c.adminPort })},
-	{"admin-server-unix-socket", "", "", "it listens on admin-server-host and admin-server-port", false, nil},
-	{"admin-server-unix-socket-mode", "", "660", "it listens on admin-server-host and admin-server-port", false, nil},
+	{"admin-server-host", "", "", "address for those who watch; empty: that of server-host", false, field(same, func(c *Config) *string { return &c.adminAt.host })},
+	{"admin-server-port", "", "", "port for those who watch: /live, /ready, /metrics, /config, /schema_cache; empty: none", false, field(whole(0, 65535), func(c *Config) *int { return &c.adminAt.port })},
+	{"admin-server-unix-socket", "", "", "Unix socket to answer those who watch on instead of a port", false, field(same, func(c *Config) *string { return &c.adminAt.socket })},
+	{"admin-server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false, field(socketMode, func(c *Config) *os.FileMode { return &c.adminAt.mode })},
 	{"log-level", "", "error", "crit, error, warn, info, debug: requests are logged from info on, those that fail with 500 or more always but for crit", false, field(logLevel, func(c *Config) *slog.Level { return &c.LogLevel })},
 	{"log-query", "", "false", "statements are never logged here; log_statement of PostgreSQL does it", false, nil},
-	{"client-error-verbosity", "", "verbose", "errors always have all their members", true, nil},
+	{"client-error-verbosity", "", "verbose", "members of an error: verbose (all) or minimal (code and message)", true, verbosity},
 	{"url-use-legacy-target-names", "", "true", "names in addresses are read as by default", true, nil},
 }
 

@@ -150,6 +150,26 @@ func txEnd(c *Config, text string) error {
 	return err
 }
 
+func unprepared(c *Config, text string) error {
+	prepared, err := boolean(text)
+	c.api.Unprepared = !prepared
+	return err
+}
+
+func verbosity(c *Config, text string) error {
+	text, err := oneOf("verbose", "minimal")(text)
+	c.api.Terse = text == "minimal"
+	return err
+}
+
+func socketMode(text string) (os.FileMode, error) {
+	n, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || n < 0o600 || n > 0o777 {
+		return 0, fmt.Errorf("%q is not a mode from 600 to 777", text)
+	}
+	return os.FileMode(n), nil
+}
+
 func jwtCache(c *Config, text string) error {
 	n, err := whole(0, 1<<24)(text)
 	c.jwt.Cached = n

@@ -74,7 +74,7 @@ type Link struct {
 // Pair is a column and the one that it must equal.
 type Pair struct{ From, To string }
 
-// Function is a function or procedure that can be called.
+// Function is a function that can be called. Procedures can't be: they may end the transaction that a request is.
 type Function struct {
 	Name
 	Description string
@@ -82,8 +82,7 @@ type Function struct {
 	Returns     Returned
 	Volatility  byte // i, s, v
 	Variadic    bool
-	Procedure   bool
-	Settings    map[string]string // of its own: statement_timeout, default_transaction_isolation …
+	Settings    map[string]string // of its own, as far as they are hoisted: statement_timeout, default_transaction_isolation …
 }
 
 // Parameter is a parameter of a function.

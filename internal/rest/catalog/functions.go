@@ -14,7 +14,7 @@ import (
 const selectFunctions = `
 	with recursive ` + domains + `
 	select n.nspname as schema, p.proname as name, coalesce(comment.description, '') as description,
-		p.provolatile as volatility, p.provariadic <> 0 as variadic, p.prokind = 'p' as procedure,
+		p.provolatile as volatility, p.provariadic <> 0 as variadic,
 		coalesce(p.proconfig, '{}') as config, p.pronargdefaults as defaults,
 		coalesce(p.proargnames, '{}') as names, coalesce(pg_catalog.array_to_string(p.proargmodes, ''), '') as modes,
 		array(select pg_catalog.format_type(argument.type, -1)
@@ -34,14 +34,14 @@ const selectFunctions = `
 	left join pg_catalog.pg_type argument on p.pronargs = 1 and argument.oid = p.proargtypes[0]
 	left join pg_catalog.pg_description comment on comment.objoid = p.oid and comment.objsubid = 0
 		and comment.classoid = 'pg_catalog.pg_proc'::pg_catalog.regclass
-	where p.prokind in ('f', 'p') and n.nspname = any (@schemas)
+	where p.prokind = 'f' and n.nspname = any (@schemas)
 		and p.prorettype not in ('pg_catalog.trigger'::pg_catalog.regtype, 'pg_catalog.event_trigger'::pg_catalog.regtype)
 	order by n.nspname, p.proname, p.pronargs, types`
 
 type functionRow struct {
 	Schema, Name, Description    string
 	Volatility                   byte
-	Variadic, Procedure          bool
+	Variadic                     bool
 	Config                       []string
 	Defaults                     int
 	Names                        []string
@@ -58,13 +58,17 @@ type functionRow struct {
 func (r *reader) readFunctions(ctx context.Context) error {
 	rows, err := pg.All[functionRow](ctx, r.q, selectFunctions, r.schemas())
 	var links []computed
+	settings := r.options.Hoisted
+	if settings == nil {
+		settings = hoisted
+	}
 	for _, row := range rows {
-		f := row.function()
+		f := row.function(settings)
 		if callable(f.Params) {
 			r.catalog.Functions[f.Name] = append(r.catalog.Functions[f.Name], f)
 		}
 		from, to := r.relations[row.ArgumentID], r.relations[row.RelationID]
-		if from != nil && to != nil && !f.Procedure {
+		if from != nil && to != nil {
 			links = append(links, computed{f, from.Name, to.Name, row.Single})
 		}
 	}
@@ -79,12 +83,12 @@ const (
 	variadic = 'v'
 )
 
-func (row functionRow) function() *Function {
+func (row functionRow) function(settings []string) *Function {
 	f := &Function{
 		Name: Name{row.Schema, row.Name}, Description: row.Description,
 		Returns: Returned{Set: row.Set, Void: row.Void, Composite: row.Composite || strings.ContainsAny(row.Modes, outputs),
 			Relation: Name{row.RelationSchema, row.RelationName}, Type: row.Type},
-		Volatility: row.Volatility, Variadic: row.Variadic, Procedure: row.Procedure,
+		Volatility: row.Volatility, Variadic: row.Variadic,
 	}
 	for i, typ := range row.Types {
 		mode := byte('i')
@@ -108,10 +112,13 @@ func (row functionRow) function() *Function {
 		f.Params[i].Required = false
 	}
 	for _, setting := range row.Config {
+		name, value, _ := strings.Cut(setting, "=")
+		if !slices.Contains(settings, name) {
+			continue
+		}
 		if f.Settings == nil {
 			f.Settings = map[string]string{}
 		}
-		name, value, _ := strings.Cut(setting, "=")
 		f.Settings[name] = value
 	}
 	return f

@@ -13,7 +13,11 @@ import (
 type Options struct {
 	Schemas    []string // exposed, the default one first
 	SearchPath []string // further schemas that are searched, for the aggregates of media types
+	Hoisted    []string // settings of functions that hold for the whole transaction of a call; nil: those of the contract
 }
+
+// hoisted are the settings that hold for a call's transaction unless others are named. Within the function all of its own hold anyway.
+var hoisted = []string{"statement_timeout", "plan_filter.statement_cost_limit", "default_transaction_isolation"}
 
 // Read reads the catalogue of the database that q leads to. q's search path is the one of [pg.PoolConfig], by which
 // types and functions of other schemas than pg_catalog are told by their full names. A transaction of one snapshot

@@ -196,12 +196,12 @@ func (b *builder) values(f *catalog.Function) {
 	switch {
 	case f.Returns.Void || b.r.Head:
 		b.text("null::text")
-	case b.r.Format == Binary, b.r.Format == Custom && b.r.Handler.Binary:
+	case b.r.Format == Custom && b.r.Handler.Binary:
 		b.text("encode(string_agg(" + value + "::bytea, ''), 'hex')")
-	case b.r.Format == Text, b.r.Format == Custom:
+	case b.r.Format == Custom:
 		b.text("string_agg(" + value + "::text, '')")
 	case b.r.Format == CSV:
-		b.literal(f.Name.Name + "\n")
+		b.literal("pgrst_scalar\n") // as the contract names what has no name
 		b.text(" || coalesce(string_agg(coalesce(substring(row(" + value + ")::text, 2, length(row(" + value + ")::text) - 2), ''), E'\\n'), '')")
 	case set && (b.r.Format == StrippedJSON || b.r.Format == StrippedObject):
 		b.text("json_strip_nulls(coalesce(json_agg(" + value + "), '[]'))::text")

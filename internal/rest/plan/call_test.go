@@ -116,7 +116,7 @@ func TestChoose(t *testing.T) {
 		{"addd", []string{"a"}, "", true, &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.addd(a) in the schema cache",
 			Details: "Searched for the function test.addd with parameter a, but no matches were found in the schema cache.",
-			Hint:    "Perhaps you meant to call the function test.add(a, b)"}},
+			Hint:    "Perhaps you meant to call the function test.add"}},
 		{"add", nil, "text", false, &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.add in the schema cache",
 			Details: "Searched for the function test.add with a single unnamed text parameter, but no matches were found in the schema cache."}},

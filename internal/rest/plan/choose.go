@@ -14,13 +14,13 @@ func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string, g
 	var found []*catalog.Function
 	whole := raw != "" && raw != "json" // the body has no names
 	for _, f := range c.Functions[name] {
-		if !f.Procedure && !whole && takes(f, names) {
+		if !whole && takes(f, names) {
 			found = append(found, f)
 		}
 	}
 	if len(found) == 0 && raw != "" {
 		for _, f := range c.Functions[name] {
-			if !f.Procedure && takesBody(f, raw) {
+			if takesBody(f, raw) {
 				found = append(found, f)
 			}
 		}
@@ -48,7 +48,7 @@ func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []
 		return nil, err
 	}
 	for _, f := range c.Functions[name] {
-		if !f.Procedure && takesBody(f, "json") {
+		if takesBody(f, "json") {
 			return f, nil
 		}
 	}
@@ -115,8 +115,12 @@ func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw strin
 	if !get && !whole {
 		details += " or with a single unnamed json/jsonb parameter"
 	}
-	return &query.Error{Status: 404, Code: "PGRST202", Message: message + " in the schema cache",
-		Details: details + ", but no matches were found in the schema cache.", Hint: callHint(c, name, sorted)}
+	failure := &query.Error{Status: 404, Code: "PGRST202", Message: message + " in the schema cache",
+		Details: details + ", but no matches were found in the schema cache."}
+	if !whole {
+		failure.Hint = callHint(c, name, sorted)
+	}
+	return failure
 }
 
 // callHint names a function that is spelled much like one that isn't there, or an overload whose parameters are.
@@ -142,11 +146,7 @@ func callHint(c *catalog.Catalog, name catalog.Name, names []string) any {
 	if like == "" {
 		return nil
 	}
-	call := "Perhaps you meant to call the function " + name.Schema + "." + like
-	if list := parameters(c.Functions[catalog.Name{Schema: name.Schema, Name: like}][0]); list != "" {
-		call += "(" + list + ")"
-	}
-	return call
+	return "Perhaps you meant to call the function " + name.Schema + "." + like
 }
 
 func parameters(f *catalog.Function) string {

@@ -1,9 +1,7 @@
 package plan
 
-import "socle/internal/rest/query"
-
 // body writes what the rows become in the answer's media type. The rows are those of the alias row.
-func (b *builder) body(root *node) {
+func (b *builder) body() {
 	if b.r.Head {
 		b.text("null::text")
 		return
@@ -21,8 +19,6 @@ func (b *builder) body(root *node) {
 		b.text("json_build_object('type', 'FeatureCollection', 'features', coalesce(json_agg(")
 		b.name(b.c.GeoJSON)
 		b.wrap("(", ")::json), '[]'))::text")
-	case Text, Binary:
-		b.single(root)
 	case Custom:
 		b.custom()
 	default:
@@ -48,23 +44,6 @@ func (b *builder) objects(before, after string) {
 // csv writes the rows as PostgreSQL writes rows, under the names of their columns.
 func (b *builder) csv() {
 	b.text(`coalesce((select string_agg(k, ',') from (select json_object_keys(row_to_json(p.*)) as k from (select * from page limit 1) as p) as n), '') || E'\n' || coalesce(string_agg(substring("_".*::text, 2, length("_".*::text) - 2), E'\n'), '')`)
-}
-
-// single writes the values of the only column.
-func (b *builder) single(root *node) {
-	if len(root.outputs) != 1 || root.outputs[0].star {
-		b.fail(&query.Error{Status: 406, Code: "PGRST107", Message: "None of these media types are available: a single column must be selected"})
-		return
-	}
-	if b.r.Format == Binary {
-		b.text("encode(string_agg(")
-		b.column(row, root.outputs[0].name)
-		b.text(", ''), 'hex')")
-		return
-	}
-	b.text("string_agg(")
-	b.column(row, root.outputs[0].name)
-	b.text("::text, '')")
 }
 
 // custom writes what an aggregate of the database makes of the rows.

@@ -23,6 +23,7 @@ type Plan struct {
 	CountSQL  string
 	CountArgs []any
 	Key       []string // columns whose values location has
+	Resolved  bool     // duplicates are merged or ignored, as was wanted
 	// Unlocks says that the statement, at its end, gives up the advisory locks that code of the database's took for the session. Only one that
 	// reads does: after a write they are needed until it is committed.
 	Unlocks bool
@@ -55,8 +56,6 @@ const (
 	Object               // one object; the caller fails if page is not 1
 	CSV
 	GeoJSON
-	Text         // the one column's or scalar's text
-	Binary       // its bytes, as hexadecimal text without prefix
 	StrippedJSON // JSON without null members
 	StrippedObject
 	Custom // by a handler of the catalogue

@@ -45,7 +45,7 @@ func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error
 	p.mu.RUnlock()
 	if found != nil {
 		return &Plan{
-			SQL: found.SQL, Args: fill(found.Args, found.from, w.comparisons, r.Body), Key: found.Key, Unlocks: found.Unlocks,
+			SQL: found.SQL, Args: fill(found.Args, found.from, w.comparisons, r.Body), Key: found.Key, Resolved: found.Resolved, Unlocks: found.Unlocks,
 			CountSQL: found.CountSQL, CountArgs: fill(found.CountArgs, found.countFrom, w.comparisons, r.Body),
 		}, nil
 	}

@@ -47,7 +47,7 @@ func (b *builder) answer(root *node) {
 	b.text("select ")
 	b.total(root, page)
 	b.text(", count(*), ")
-	b.body(root)
+	b.body()
 	b.text(", null::text")
 	b.settings()
 	if b.r.Format == CSV {

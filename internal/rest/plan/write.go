@@ -38,7 +38,11 @@ func Insert(c *catalog.Catalog, r *Request) (*Plan, error) {
 		}
 		b.onConflict(root, p, target)
 	}
-	return b.changes(root, " returning ", merge)
+	done, err := b.changes(root, " returning ", merge)
+	if err == nil {
+		done.Resolved = len(target) > 0
+	}
+	return done, err
 }
 
 // Put plans the insertion of the one row that the query names by its key, or its replacement.
@@ -293,7 +297,7 @@ func (b *builder) represent(root *node, upsert bool) {
 		b.text("null::bigint")
 	}
 	b.text(", " + affected + ", ")
-	b.body(root)
+	b.body()
 	b.text(", null::text")
 	b.outcome(upsert)
 	if b.r.Format == CSV {

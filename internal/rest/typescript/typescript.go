@@ -27,13 +27,21 @@ func Source(c *catalog.Catalog) string {
 		}
 	})
 	w.line("")
+	w.line("type DefaultSchema = Database[%s]", quoted(byDefault(c.Schemas)))
 	w.text.WriteString(helpers)
 	return w.text.String()
 }
 
-// helpers name what is in the default schema shortly.
-const helpers = `type DefaultSchema = Database[Extract<keyof Database, "public"> extends never ? keyof Database : "public"]
+// byDefault returns the schema that a client library asks for unless it is told another one: public, or the server's choice.
+func byDefault(schemas []string) string {
+	if len(schemas) == 0 || slices.Contains(schemas, "public") {
+		return "public"
+	}
+	return schemas[0]
+}
 
+// helpers name what is in the default schema shortly.
+const helpers = `
 export type Tables<T extends keyof (DefaultSchema["Tables"] & DefaultSchema["Views"])> =
   (DefaultSchema["Tables"] & DefaultSchema["Views"])[T] extends { Row: infer R } ? R : never
 export type TablesInsert<T extends keyof DefaultSchema["Tables"]> = DefaultSchema["Tables"][T] extends { Insert: infer I } ? I : never

@@ -29,6 +29,8 @@ create table notes (
 	owner text not null default current_setting('request.jwt.claims')::json ->> 'sub',
 	body text not null
 );
+create table "shelves of/all" ("the id~" bigint primary key, "größe" numeric(5, 2)[], mark bit(3), at timestamptz(3) default now(), moods mood[], span daterange, note varchar(9) default 'it''s', author int references authors);
+comment on table "shelves of/all" is E'Odd in every way\n\n"quoted" <b>';
 create view cheap_books with (security_invoker) as select id, title, author_id, price from books where price < 8;
 
 insert into authors (id, name, mood, tags, about, active, mentor_id) values
@@ -50,6 +52,9 @@ create function books_of(author text) returns setof books language sql stable as
 create function total(prices numeric[]) returns numeric language sql immutable as 'select sum(p) from unnest(prices) p';
 create function pick(about jsonb, member text) returns text language sql immutable as 'select about ->> member';
 create function calm_all() returns void language sql as $$ update authors set mood = 'calm' where true $$;
+create function twice(a int) returns int language sql immutable as 'select 2 * a';
+create function twice(a text, variadic rest text[] default '{}') returns text language sql immutable as 'select a || a';
+create function kept(json) returns json language sql immutable as 'select $1';
 create function whoami() returns json language sql stable as
 	$$ select json_build_object('role', current_user, 'sub', current_setting('request.jwt.claims', true)::json ->> 'sub') $$;
 create function refuse() returns void language plpgsql as

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+	"socle/internal/token"
+)
+
+func (s *Server) registerJWTKeys() {
+	within(s, createJWTKey, s.createJWTKey, nil)
+	within(s, listJWTKeys, s.listJWTKeys, nil)
+	within(s, deleteJWTKey, s.deleteJWTKey, nil)
+	within(s, getRestSettings, s.getRestSettings, nil)
+	within(s, updateRestSettings, s.updateRestSettings, nil)
+}
+
+var createJWTKey = Operation{
+	ID: "createJWTKey", Method: "POST", Path: "/projects/{projectUUID}/jwt-keys", Summary: "Add a public key for a project's tokens",
+	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
+	Notes: "The rows API takes tokens of ES256 or RS256 that the private key has signed like those of the project's secret. The body is a JSON Web Key without its private members.",
+}
+
+type createJWTKeyInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	Body    struct {
+		Kty string  `json:"kty" enum:"EC,RSA"`
+		Kid string  `json:"kid,omitempty" maxLength:"200" doc:"Unless it is given, the key's thumbprint (RFC 7638)."`
+		Alg string  `json:"alg,omitempty" enum:"ES256,RS256"`
+		Use string  `json:"use,omitempty" enum:"sig"`
+		Crv string  `json:"crv,omitempty" enum:"P-256"`
+		X   string  `json:"x,omitempty" maxLength:"100"`
+		Y   string  `json:"y,omitempty" maxLength:"100"`
+		N   string  `json:"n,omitempty" maxLength:"1000"`
+		E   string  `json:"e,omitempty" maxLength:"10"`
+		D   *string `json:"d,omitempty" doc:"The private key, which belongs nowhere but to who signs: refused."`
+	}
+}
+
+func (s *Server) createJWTKey(ctx context.Context, p *tenant.Project, in *createJWTKeyInput) (platform.JWTKey, error) {
+	b := in.Body
+	if b.D != nil {
+		return platform.JWTKey{}, fault.OnField(fault.Unprocessable, "d", "private_key", "is the private key, which nobody else may have: make a new pair, and send the public key alone")
+	}
+	key, err := token.NewPublicKey(token.JWK{Kind: b.Kty, ID: b.Kid, Algorithm: b.Alg, Use: b.Use, Curve: b.Crv, X: b.X, Y: b.Y, N: b.N, E: b.E})
+	if e, ok := errors.AsType[*token.JWKError](err); ok {
+		return platform.JWTKey{}, fault.OnField(fault.Unprocessable, e.Member, "invalid_key", "%s", e.Text)
+	}
+	if err != nil {
+		return platform.JWTKey{}, err
+	}
+	return s.platform.CreateJWTKey(ctx, p.UUID, caller(ctx).User, key)
+}
+
+var listJWTKeys = Operation{
+	ID: "listJWTKeys", Method: "GET", Path: "/projects/{projectUUID}/jwt-keys", Summary: "List the public keys for a project's tokens",
+	Access: projectInPath(platform.Admin), Errors: reading,
+}
+
+type listJWTKeysInput struct {
+	PageQuery
+	Sort    string    `query:"sort" enum:"kid,createdAt" default:"createdAt"`
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+}
+
+func (s *Server) listJWTKeys(ctx context.Context, p *tenant.Project, in *listJWTKeysInput) (Answer[[]platform.JWTKey, PageMetadata], error) {
+	page := in.by(in.Sort)
+	keys, total, err := s.platform.ListJWTKeys(ctx, p.UUID, page)
+	return listOf(keys, page, total), err
+}
+
+var deleteJWTKey = Operation{
+	ID: "deleteJWTKey", Method: "DELETE", Path: "/projects/{projectUUID}/jwt-keys/{jwtKeyUUID}", Summary: "Remove a public key for a project's tokens",
+	Access: projectInPath(platform.Admin), Errors: reading,
+	Notes: "Within seconds no token of it is taken any more.",
+}
+
+type deleteJWTKeyInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	UUID    uuid.UUID `path:"jwtKeyUUID" format:"uuid"`
+}
+
+func (s *Server) deleteJWTKey(ctx context.Context, p *tenant.Project, in *deleteJWTKeyInput) (platform.JWTKey, error) {
+	return s.platform.DeleteJWTKey(ctx, p.UUID, in.UUID)
+}
+
+var getRestSettings = Operation{
+	ID: "getRestSettings", Method: "GET", Path: "/projects/{projectUUID}/rest-settings", Summary: "Get the settings of a project's rows API",
+	Access: projectInPath(platform.Admin), Errors: reading,
+}
+
+func (s *Server) getRestSettings(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.RestSettings, error) {
+	return s.platform.GetRestSettings(ctx, p.UUID)
+}
+
+var updateRestSettings = Operation{
+	ID: "updateRestSettings", Method: "PUT", Path: "/projects/{projectUUID}/rest-settings", Summary: "Change the settings of a project's rows API",
+	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
+	Notes: "Within seconds all requests go by them. To show a schema grants nothing: roles need USAGE on it, and rights on what is in it.",
+}
+
+type updateRestSettingsInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	Body    struct {
+		Schemas []string `json:"schemas" minItems:"1" maxItems:"20"`
+	}
+}
+
+func (s *Server) updateRestSettings(ctx context.Context, p *tenant.Project, in *updateRestSettingsInput) (platform.RestSettings, error) {
+	return s.platform.UpdateRestSettings(ctx, p.UUID, caller(ctx).User, platform.RestSettings(in.Body))
+}

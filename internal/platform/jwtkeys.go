@@ -1,0 +1,80 @@
+package platform
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/audit"
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/token"
+)
+
+// JWTKey is a public key of a project: its rows API takes the tokens that the private one has signed.
+type JWTKey struct {
+	UUID        uuid.UUID       `json:"uuid"`
+	ProjectUUID uuid.UUID       `json:"projectUuid"`
+	Kid         string          `json:"kid" doc:"The key's id, which tokens name in their header."`
+	Algorithm   string          `json:"algorithm" enum:"ES256,RS256"`
+	JWK         json.RawMessage `json:"jwk" doc:"The JSON Web Key, its public members only."`
+	CreatedAt   time.Time       `json:"createdAt"`
+	CreatedBy   uuid.UUID       `json:"createdBy"`
+}
+
+const (
+	jwtKeyColumns = ` uuid, project_uuid, kid, algorithm, jwk, created_at, created_by `
+	maxJWTKeys    = 10 // each may cost every request a verification
+)
+
+// CreateJWTKey adds a public key to a project. It fails with Conflict if the project has a key of that id, and with
+// Unprocessable if it has all that it may have.
+func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key token.PublicKey) (JWTKey, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return JWTKey{}, err
+	}
+	made, err := change(ctx, s, func(tx *Store) (JWTKey, error) {
+		audit.CreatedUUID(ctx, id)
+		if _, err := pg.Exec(ctx, tx.q, `select from platform.projects where uuid = @project for no key update`, pgx.StrictNamedArgs{"project": project}); err != nil {
+			return JWTKey{}, err
+		}
+		return pg.One[JWTKey](ctx, tx.q, `
+			insert into platform.project_jwt_keys (uuid, project_uuid, kid, algorithm, jwk, created_by)
+			select @id, @project, @kid, @algorithm, @jwk::json, @user
+			where (select count(*) from platform.project_jwt_keys where project_uuid = @project) < @max::bigint
+			returning`+jwtKeyColumns,
+			pgx.StrictNamedArgs{"id": id, "project": project, "kid": key.ID, "algorithm": key.Algorithm, "jwk": string(key.JSON), "user": user, "max": maxJWTKeys})
+	})
+	switch {
+	case pg.Violates(err, "project_jwt_keys_kid_key"):
+		return made, fault.OnField(fault.Conflict, "kid", "already_exists", "is the id of another key of the project").Because(err)
+	case fault.Is(err, fault.NotFound):
+		return made, fault.New(fault.Unprocessable, "the project has %d keys for tokens, and may not have more", maxJWTKeys).WithCode("quota")
+	}
+	return made, err
+}
+
+// ListJWTKeys returns a page of a project's public keys, and how many there are in all.
+func (s *Store) ListJWTKeys(ctx context.Context, project uuid.UUID, page pg.Page) ([]JWTKey, int64, error) {
+	args := pgx.StrictNamedArgs{"project": project}
+	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.project_jwt_keys where project_uuid = @project`, args)
+	if err != nil {
+		return nil, 0, err
+	}
+	keys, err := pg.All[JWTKey](ctx, s.q, `select`+jwtKeyColumns+`from platform.project_jwt_keys where project_uuid = @project`+
+		page.Clause(map[string]string{"kid": "kid", "createdAt": "created_at"}, "uuid"), args)
+	return keys, total, err
+}
+
+// DeleteJWTKey removes a public key: within seconds no server takes its tokens any more. It fails with NotFound if there is none.
+func (s *Store) DeleteJWTKey(ctx context.Context, project, id uuid.UUID) (JWTKey, error) {
+	return change(ctx, s, func(tx *Store) (JWTKey, error) {
+		return pg.One[JWTKey](ctx, tx.q, `
+			delete from platform.project_jwt_keys where uuid = @id and project_uuid = @project
+			returning`+jwtKeyColumns, pgx.StrictNamedArgs{"id": id, "project": project})
+	})
+}

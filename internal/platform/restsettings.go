@@ -1,0 +1,68 @@
+package platform
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// RestSettings are those of a project's rows API.
+type RestSettings struct {
+	Schemas []string `json:"schemas" doc:"Schemas that the rows API shows; the first is the one of requests that name none."`
+}
+
+// platformSchemas are those of a project database that belong to the platform, and what no schema of a user may be.
+var platformSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema"}
+
+// maxSchemaName is what PostgreSQL keeps of a name, in bytes.
+const maxSchemaName = 63
+
+// GetRestSettings returns the settings of a project's rows API. It fails with NotFound if there is no such project.
+func (s *Store) GetRestSettings(ctx context.Context, project uuid.UUID) (RestSettings, error) {
+	return pg.One[RestSettings](ctx, s.q, `select rest_schemas as schemas from platform.projects where uuid = @project and status = 'active'`,
+		pgx.StrictNamedArgs{"project": project})
+}
+
+// UpdateRestSettings changes the settings of a project's rows API: within seconds all servers go by them. A schema may be named before it
+// is made. It fails with Unprocessable if one is PostgreSQL's or the platform's, or is named twice, and with NotFound if there is no such project.
+func (s *Store) UpdateRestSettings(ctx context.Context, project, user uuid.UUID, r RestSettings) (RestSettings, error) {
+	for i, name := range r.Schemas {
+		switch {
+		case name == "" || len(name) > maxSchemaName || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == ',' }):
+			return r, fault.OnField(fault.Unprocessable, "schemas", "invalid_name", "must be names of at most %d bytes, without commas and control characters", maxSchemaName)
+		case strings.HasPrefix(name, "pg_") || slices.Contains(platformSchemas, name):
+			return r, fault.OnField(fault.Unprocessable, "schemas", "reserved", "must be schemas of the project: %s is not shown", name)
+		case slices.Contains(r.Schemas[:i], name):
+			return r, fault.OnField(fault.Unprocessable, "schemas", "duplicate", "must name each schema once")
+		}
+	}
+	return change(ctx, s, func(tx *Store) (RestSettings, error) {
+		return pg.One[RestSettings](ctx, tx.q, `
+			update platform.projects set rest_schemas = @schemas::text[], updated_by = @user, updated_at = now()
+			where uuid = @project and status = 'active'
+			returning rest_schemas as schemas`, pgx.StrictNamedArgs{"project": project, "user": user, "schemas": r.Schemas})
+	})
+}
+
+// RestConfig is all that a server has to know to serve a project's rows.
+type RestConfig struct {
+	Status  string // active or paused
+	Schemas []string
+	Keys    []json.RawMessage // public keys for tokens, JSON Web Keys
+}
+
+// RestConfig returns a project's [RestConfig] as a JSON object that is the same text while nothing is changed. It fails with NotFound if there
+// is no such project, active or paused.
+func (s *Store) RestConfig(ctx context.Context, project uuid.UUID) (string, error) {
+	return pg.Value[string](ctx, s.q, `
+		select json_build_object('status', p.status, 'schemas', p.rest_schemas, 'keys', coalesce(
+			(select json_agg(k.jwk order by k.uuid) from platform.project_jwt_keys k where k.project_uuid = p.uuid), '[]'))::text
+		from platform.projects p where p.uuid = @project and p.status in ('active', 'paused')`, pgx.StrictNamedArgs{"project": project})
+}

@@ -1,0 +1,154 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/pg"
+	"socle/internal/rest"
+	"socle/internal/rest/catalog"
+)
+
+// serve has requests served by a configuration from now on. The catalogue is read anew only if other schemas or settings of functions are asked for.
+func (s *Server) serve(c Config) {
+	for _, w := range c.Warnings {
+		s.log.Error(w) // as loud as it takes to be seen by default
+	}
+	former := s.now.Load()
+	next := &served{Config: c}
+	if former != nil && slices.Equal(former.Config.api.Schemas, c.api.Schemas) && slices.Equal(former.Config.api.SearchPath, c.api.SearchPath) && slices.Equal(former.hoisted, c.hoisted) {
+		next.cache = former.cache
+	} else {
+		next.cache = rest.NewCache(func() *pgxpool.Pool { return s.pool },
+			catalog.Options{Schemas: c.api.Schemas, SearchPath: c.api.SearchPath, Hoisted: c.hoisted}, s.log)
+		next.cache.ListenOn(c.channel)
+		next.cache.OnReloadConfig(s.ReloadConfig)
+	}
+	c.api.Catalog, c.api.Role, c.api.Timeout = next.cache, s.role, longest
+	next.api = rest.New(c.api)
+	s.now.Store(next)
+	if former != nil && former.cache != next.cache {
+		s.ending.Go(former.cache.Close) // requests under way still read what it has
+	}
+}
+
+// reconfigure reads the configuration again: file, environment and database. What is wrong with it is logged, and the one before stays.
+// Addresses, the pool and the channel are those of the start.
+func (s *Server) reconfigure(ctx context.Context) {
+	now := s.now.Load().Config
+	c, err := Load(now.file, now.environ)
+	if err == nil && c.inDatabase {
+		var parameters map[string]string
+		if parameters, err = s.parameters(ctx, c); err == nil {
+			c, err = c.with(parameters)
+		}
+	}
+	if err != nil {
+		s.log.Error("the configuration can't be read again; the one before stays", "error", err)
+		return
+	}
+	c.channel = now.channel
+	s.serve(c)
+	s.log.Info("the configuration was read again")
+}
+
+// awaitParameters is parameters, tried until the database answers. It fails if the database refuses the login.
+func (s *Server) awaitParameters(ctx context.Context, c Config) (map[string]string, error) {
+	for delay := time.Second; ; delay = min(2*delay, retryMost) {
+		parameters, err := s.parameters(ctx, c)
+		if err == nil {
+			return parameters, nil
+		}
+		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && !strings.HasPrefix(refused.Code, "08") && !strings.HasPrefix(refused.Code, "53") && !strings.HasPrefix(refused.Code, "57") {
+			return nil, fmt.Errorf("connect to the database: %w", err)
+		}
+		s.log.Error("the database can't be reached", "error", err, "again", delay)
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("connect to the database: %w", err)
+		case <-time.After(delay):
+		}
+	}
+}
+
+// parameters returns what the database says of the configuration: what the function of db-pre-config has set and, before it, what
+// ALTER ROLE … SET pgrst.… says of the login.
+func (s *Server) parameters(ctx context.Context, c Config) (map[string]string, error) {
+	var all []string
+	err := pg.InTx(ctx, s.pool, func(tx pgx.Tx) error {
+		all = nil
+		if c.preConfig != "" {
+			f := c.function(c.preConfig)
+			if _, err := tx.Exec(ctx, "select "+pg.Quote(f.Schema, f.Name)+"()"); err != nil {
+				return fmt.Errorf("db-pre-config: %w", err)
+			}
+			var names []string
+			for _, setting := range settings {
+				if setting.inDatabase {
+					names = append(names, "pgrst."+strings.ReplaceAll(setting.name, "-", "_"))
+				}
+			}
+			set, err := pg.Values[string](ctx, tx, `
+				select n || '=' || pg_catalog.current_setting(n, true) from pg_catalog.unnest(@names::text[]) n
+				where pg_catalog.current_setting(n, true) <> ''`, pgx.StrictNamedArgs{"names": names})
+			if err != nil {
+				return err
+			}
+			all = set
+		}
+		given, err := pg.Values[string](ctx, tx, `
+			select p from pg_catalog.pg_db_role_setting s, pg_catalog.unnest(s.setconfig) p
+			where s.setrole = (select oid from pg_catalog.pg_roles where rolname = session_user) and p like 'pgrst.%'
+			  and s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
+			order by s.setdatabase`)
+		all = append(all, given...)
+		return err
+	})
+	parameters := map[string]string{}
+	for _, one := range all {
+		name, value, _ := strings.Cut(one, "=")
+		parameters[name] = value
+	}
+	return parameters, err
+}
+
+// Reload has the schema and the settings of roles read again. It does not wait.
+func (s *Server) Reload() {
+	s.now.Load().cache.Reload()
+	wake(s.reload)
+}
+
+// ReloadConfig has the configuration read again. It does not wait.
+func (s *Server) ReloadConfig() { wake(s.changed) }
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // is about to happen
+	}
+}
+
+// keep keeps what requests need at hand until ctx ends.
+func (s *Server) keep(ctx context.Context) {
+	tick := time.NewTicker(rolesEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		s.readRoles(ctx)
+		_, _ = s.now.Load().cache.Get(ctx) // keeps it listening; it logs its own failures
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-s.reload:
+		case <-s.changed:
+			s.reconfigure(ctx)
+		}
+	}
+}

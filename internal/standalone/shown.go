@@ -1,0 +1,55 @@
+package standalone
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"socle/internal/rest/catalog"
+)
+
+// secrets are the settings whose values nobody is told.
+var secrets = []string{"db-uri", "jwt-secret"}
+
+// String returns the configuration that counts, as a file would have it, without its secrets: the parameters of applications may be such too.
+func (c Config) String() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c.effective)) {
+		value := c.effective[name]
+		if value != "" && (slices.Contains(secrets, name) || strings.HasPrefix(name, appPrefix)) {
+			value = "********"
+		}
+		fmt.Fprintf(&b, "%s = %q\n", name, value)
+	}
+	return b.String()
+}
+
+// shownCatalog is a catalogue for people who look for what is wrong with theirs.
+type shownCatalog struct {
+	Schemas    []string            `json:"schemas"`
+	Relations  []*catalog.Relation `json:"relations"`
+	Links      []*catalog.Link     `json:"links"`
+	Functions  []*catalog.Function `json:"functions"`
+	MediaTypes []catalog.Handler   `json:"mediaTypes"`
+	TimeZones  int                 `json:"timeZones"`
+	GeoJSON    bool                `json:"geoJSON"`
+}
+
+func known(c *catalog.Catalog) shownCatalog {
+	s := shownCatalog{Schemas: c.Schemas, MediaTypes: c.Handlers, TimeZones: len(c.TimeZones), GeoJSON: c.GeoJSON != catalog.Name{}}
+	by := func(a, b catalog.Name) int {
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(c.Relations), by) {
+		s.Relations = append(s.Relations, c.Relations[name])
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(c.Links), by) {
+		s.Links = append(s.Links, c.Links[name]...)
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(c.Functions), by) {
+		s.Functions = append(s.Functions, c.Functions[name]...)
+	}
+	return s
+}

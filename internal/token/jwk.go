@@ -1,0 +1,116 @@
+package token
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"math/big"
+)
+
+// PublicKey is a public JSON Web Key (RFC 7517) by which signatures of one algorithm are verified.
+type PublicKey struct {
+	ID        string // given, or the thumbprint of RFC 7638
+	Algorithm string // ES256 or RS256
+	JSON      []byte // the key with its id and algorithm, and nothing that it does not need
+}
+
+// JWK are the members of a JSON Web Key that [NewPublicKey] reads. Those that a kind does not have are empty.
+type JWK struct {
+	Kind, ID, Algorithm, Use, Curve, X, Y, N, E string
+}
+
+// Sizes of an RSA key: a smaller one is broken, a larger one costs each request more than it gives.
+const (
+	rsaLeast, rsaMost = 2048, 4096
+	coordinate        = 32 // bytes of a coordinate of P-256
+)
+
+// NewPublicKey reads a key of the curve P-256, or of RSA with 2048 to 4096 bits. It fails with a [JWKError], which names the member at fault.
+func NewPublicKey(k JWK) (PublicKey, error) {
+	switch {
+	case k.Use != "" && k.Use != "sig":
+		return PublicKey{}, &JWKError{"use", "must be sig"}
+	case k.Kind == "EC":
+		return ellipticKey(k)
+	case k.Kind == "RSA":
+		return rsaKey(k)
+	}
+	return PublicKey{}, &JWKError{"kty", "must be EC or RSA"}
+}
+
+// JWKError says what is wrong with a member of a JSON Web Key.
+type JWKError struct{ Member, Text string }
+
+func (e *JWKError) Error() string { return e.Member + " " + e.Text }
+
+func ellipticKey(k JWK) (PublicKey, error) {
+	if k.Algorithm != "" && k.Algorithm != "ES256" {
+		return PublicKey{}, &JWKError{"alg", "must be ES256 for a key of this kind"}
+	}
+	if k.Curve != "P-256" {
+		return PublicKey{}, &JWKError{"crv", "must be P-256"}
+	}
+	x, err := octets(k.X, coordinate)
+	if err != nil {
+		return PublicKey{}, &JWKError{"x", "is no coordinate of a point of P-256"}
+	}
+	y, err := octets(k.Y, coordinate)
+	if err != nil {
+		return PublicKey{}, &JWKError{"y", "is no coordinate of a point of P-256"}
+	}
+	if _, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(append([]byte{4}, x...), y...)); err != nil {
+		return PublicKey{}, &JWKError{"y", "makes no point of P-256 with x"}
+	}
+	return publicKey(k.ID, "ES256", map[string]string{"kty": "EC", "crv": "P-256", "x": k.X, "y": k.Y})
+}
+
+func rsaKey(k JWK) (PublicKey, error) {
+	if k.Algorithm != "" && k.Algorithm != "RS256" {
+		return PublicKey{}, &JWKError{"alg", "must be RS256 for a key of this kind"}
+	}
+	n, err := octets(k.N, 0)
+	if err != nil {
+		return PublicKey{}, &JWKError{"n", "is no modulus"}
+	}
+	e, err := octets(k.E, 0)
+	if err != nil || len(e) > 4 {
+		return PublicKey{}, &JWKError{"e", "is no exponent"}
+	}
+	key := rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(new(big.Int).SetBytes(e).Int64())}
+	if bits := key.N.BitLen(); bits < rsaLeast || bits > rsaMost || key.N.Bit(0) == 0 {
+		return PublicKey{}, &JWKError{"n", "must be an odd number of 2048 to 4096 bits"}
+	}
+	if key.E < 3 || key.E%2 == 0 || key.E > 1<<31-1 {
+		return PublicKey{}, &JWKError{"e", "must be an odd number from 3 on"}
+	}
+	return publicKey(k.ID, "RS256", map[string]string{"kty": "RSA", "n": k.N, "e": k.E})
+}
+
+// octets reads bytes in base64url without padding, size of them if that isn't 0.
+func octets(text string, size int) ([]byte, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err == nil && (len(b) == 0 || size != 0 && len(b) != size) {
+		err = errors.New("token: of another size")
+	}
+	return b, err
+}
+
+// publicKey makes a key of the members that define it.
+func publicKey(id, algorithm string, members map[string]string) (PublicKey, error) {
+	text, err := json.Marshal(members) // in the order that RFC 7638 asks for
+	if err != nil {
+		return PublicKey{}, err
+	}
+	if id == "" {
+		hash := crypto.SHA256.New()
+		hash.Write(text)
+		id = base64.RawURLEncoding.EncodeToString(hash.Sum(nil))
+	}
+	members["kid"], members["alg"], members["use"] = id, algorithm, "sig"
+	text, err = json.Marshal(members)
+	return PublicKey{ID: id, Algorithm: algorithm, JSON: text}, err
+}
