@@ -33,17 +33,17 @@ func TestGetStatistics(t *testing.T) {
 	furnish(t, a)
 	path := "/projects/" + a.Project + "/statistics"
 	asOwner(t, a, `insert into public.orders select n, repeat('x', 100) from generate_series(1, 5000) n; analyze public.orders;
-		create index orders_note on public.orders (note); create unique index orders_unique on public.orders (note, id);
+		create index lean_note on public.orders (note); create unique index orders_unique on public.orders (note, id);
 		create schema shop; create table shop.small (id int); create index small_id on shop.small (id)`)
 
 	r := a.Member(5).Get(path).Want(200).Content("files.count", 1).Content("files.bytes", 5).Content("backups.count", 1).
 		Content("tables.0.name", "orders").Content("tables.0.schema", "public").Content("tables.0.estimatedRows", 5000).
-		Content("unusedIndexes.0.name", "orders_note").Content("unusedIndexes.0.table", "orders").Content("unusedIndexes.1.schema", "shop").
+		Content("unusedIndexes.0.name", "lean_note").Content("unusedIndexes.0.table", "orders").Content("unusedIndexes.1.schema", "shop").
 		Content("slowStatements.available", false).Content("slowStatements.statements", "[]")
 	if got := names(r, "tables"); !slices.Equal(got, []string{"orders", "small"}) {
 		t.Errorf("got tables %q, want the user's", got)
 	}
-	if got := names(r, "unusedIndexes"); !slices.Equal(got, []string{"orders_note", "small_id"}) {
+	if got := names(r, "unusedIndexes"); !slices.Equal(got, []string{"lean_note", "small_id"}) {
 		t.Errorf("got indexes %q, want those that keep nothing unique", got)
 	}
 	if number(r.Get("tables.0.size")) < 1_000_000 || number(r.Get("databaseSize")) < number(r.Get("tables.0.size")) || number(r.Get("backups.bytes")) == 0 {
