@@ -24,6 +24,7 @@ type Access struct {
 	paused  bool          // also in a project that is paused
 	deleted bool          // also in one that is deleted, which is not there for any other operation
 	tokens  bool          // personal access tokens are taken, where they are not anyway
+	signed  bool          // also by a signed URL
 }
 
 type source int
@@ -102,7 +103,15 @@ func caller(ctx context.Context) platform.Caller {
 // authenticate finds out who asks, as the database has it now, and returns a context that knows. Nobody and
 // a token that does not hold cost no connection.
 func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (context.Context, error) {
-	c, err := a.caller(ctx, s, r)
+	var c platform.Caller
+	var err error
+	if a.bySignature(r) {
+		var of *signed
+		of, c, err = s.signer(ctx, r)
+		ctx = context.WithValue(ctx, signedKey{}, of)
+	} else {
+		c, err = a.caller(ctx, s, r)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -85,10 +85,17 @@ var rights = map[string]right{
 	"createFile":        {4, multipartOf("{n}.txt", "hello")},
 	"downloadFile":      {5, ""},
 	"readFile":          {5, ""},
-	"createBackup":      {4, `{}`},
-	"getBackup":         {5, ""},
-	"listAudit":         {3, ""},
-	"getTypes":          {5, ""},
+	"writeFile":         {4, "hello"},
+
+	"getQuota":           {5, ""},
+	"updateQuota":        {1, `{"max_files": 10000}`},
+	"createSignedURL":    {5, `{"expires_in": 60}`},
+	"createSignedUpload": {4, `{"full_file_name": "signed.txt", "expires_in": 60}`},
+
+	"createBackup": {4, `{}`},
+	"getBackup":    {5, ""},
+	"listAudit":    {3, ""},
+	"getTypes":     {5, ""},
 
 	"getProjectOpenAPI": {5, ""},
 
@@ -421,7 +428,7 @@ func (o operation) want(r right, v visitor, at target) int {
 	switch {
 	case r.least == anyone:
 		return done
-	case r.least == administrator:
+	case r.least == administrator && o.id != "updateQuota": // which is in a project
 		return o.wantOfAdministrator(v, at, done)
 	case v.name == "nobody" && o.bearer:
 		return 401

@@ -71,7 +71,7 @@ const changesAtOnce = 20
 // log, which has every change of a database in order, must have none in between, or both are done again.
 func (rt *route) ifMatch(ctx context.Context, r *http.Request, p *tenant.Project, run func(context.Context) (any, error)) (any, error) {
 	wanted := r.Header.Values("If-Match")
-	if len(wanted) == 0 || rt.op.Method == http.MethodGet {
+	if len(wanted) == 0 || rt.op.Method == http.MethodGet || slices.ContainsFunc(rt.params, func(p param) bool { return p.name == "If-Match" }) {
 		return run(ctx)
 	}
 	if rt.twin == nil {

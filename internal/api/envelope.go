@@ -142,6 +142,9 @@ func writeFailure(w http.ResponseWriter, r *http.Request, err error, declared []
 	write(w, status, envelope{Content: "null", Errors: []string{messages[status]}, Metadata: metadata})
 }
 
+// reads reports whether a method reads and changes nothing.
+func reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
 // sentence makes a clause into a sentence.
 func sentence(clause string) string {
 	first, size := utf8.DecodeRuneInString(clause)

@@ -27,8 +27,8 @@ var getFile = Operation{
 	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
-func (s *Server) getFile(ctx context.Context, p *tenant.Project, in *fileInPath) (object.File, error) {
-	return object.GetFile(ctx, p, in.Container, in.File)
+func (s *Server) getFile(ctx context.Context, p *tenant.Project, in *fileInPath) (fileAnswer, error) {
+	return answerFile(object.GetFile(ctx, p, in.Container, in.File))
 }
 
 var updateFile = Operation{

@@ -60,7 +60,7 @@ func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.C
 }
 
 // repeatable reports whether the operation makes something, so that a repeated request would make another.
-func (rt *route) repeatable() bool { return rt.status == http.StatusCreated }
+func (rt *route) repeatable() bool { return rt.status == http.StatusCreated && rt.readable() }
 
 // keyOf returns what an Idempotency-Key is known by: it is the caller's own, and good for one operation.
 func (rt *route) keyOf(ctx context.Context, key string) []byte {

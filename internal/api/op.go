@@ -23,16 +23,17 @@ import (
 // Operation declares an operation once. Its route, its place in the OpenAPI document, who may call it,
 // how its input is judged and with which statuses it fails follow from here.
 type Operation struct {
-	ID      string // camelCase verb and noun, the handler's name
-	Method  string
-	Path    string
-	Summary string
-	Notes   string // what a user has to know beyond the summary, in Markdown
-	Access  Access
-	Errors  []int         // the failure statuses, closed: a failure is written with one of these
-	Wrapped bool          // the answer is an array that holds the envelope, as the specification has it for the list of files
-	Timeout time.Duration // 0 means usual
-	Success int           // 0 means 201 for POST, which creates, and 200 for all else
+	ID       string // camelCase verb and noun, the handler's name
+	Method   string
+	Path     string
+	Summary  string
+	Notes    string // what a user has to know beyond the summary, in Markdown
+	Access   Access
+	Errors   []int             // the failure statuses, closed: a failure is written with one of these
+	Wrapped  bool              // the answer is an array that holds the envelope, as the specification has it for the list of files
+	Timeout  time.Duration     // 0 means usual
+	Protocol func(http.Header) // sets headers of every answer, by a protocol of its own that the OpenAPI document leaves out
+	Success  int               // 0 means 201 for POST, which creates, and 200 for all else
 }
 
 // The failure statuses that operations share. The specification's ten closed lists are reads, writes and
@@ -108,6 +109,7 @@ type route struct {
 	body     *huma.Schema // nil: no JSON body
 	bodyAt   []int
 	upload   bool
+	sent     bool // a file is the body itself
 	attached bool // files may come with the JSON body
 	output   reflect.Type
 
@@ -166,6 +168,7 @@ func register[I, O any](s *Server, op Operation, run func(context.Context, *tena
 		rt.body, rt.bodyAt = s.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
 	}
 	_, rt.upload = reflect.New(rt.input).Interface().(uploading)
+	_, rt.sent = reflect.New(rt.input).Interface().(sending)
 	_, rt.attached = reflect.New(rt.input).Interface().(attaching)
 	rt.describe(rt.output)
 	s.routes = append(s.routes, rt)
@@ -179,11 +182,14 @@ func register[I, O any](s *Server, op Operation, run func(context.Context, *tena
 // it keeps the rules, and what it does.
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httpx.From(r.Context()).Route = rt.op.Method + " " + rt.op.Path
-	if rt.op.Access.by == byVisitor {
+	if rt.op.Access.by == byVisitor || rt.op.Access.signed {
 		fromAnywhere(w.Header())
 	}
+	if rt.op.Protocol != nil {
+		rt.op.Protocol(w.Header())
+	}
 	ctx, cancel := r.Context(), context.CancelFunc(func() {})
-	if !rt.upload && !rt.withFiles(r) && rt.op.Timeout > 0 {
+	if !rt.upload && !rt.sent && !rt.withFiles(r) && rt.op.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, rt.op.Timeout)
 	}
 	defer cancel()
@@ -260,11 +266,14 @@ func named(err error, prefix string) error {
 
 // read reads the body as far as its form goes: JSON, or the beginning of a multipart body.
 func (rt *route) read(w http.ResponseWriter, r *http.Request, input reflect.Value) (any, error) {
-	if rt.body == nil && !rt.upload {
+	if rt.body == nil && !rt.upload && !rt.sent {
 		return nil, nil
 	}
 	if r.Header.Get("Content-Encoding") != "" {
 		return nil, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not taken")
+	}
+	if rt.sent {
+		return nil, input.Interface().(sending).send(w, r)
 	}
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if rt.upload {
@@ -360,7 +369,7 @@ func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
 		return
 	}
 	answer := rt.render(result)
-	if r.Method == http.MethodGet {
+	if reads(r.Method) {
 		tag := tagOf(answer.Body)
 		w.Header().Set("ETag", tag)
 		if matches(r.Header.Values("If-None-Match"), tag, true) {

@@ -28,9 +28,10 @@ func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 		OpenAPI: "3.1.0",
 		Info:    &huma.Info{Title: "Socle", Version: "1.0", Description: introduction, License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}},
 		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
-			"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
-			"apikey": {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
-			"link":   {Type: "apiKey", In: "query", Name: "link", Description: "A form's public link."},
+			"bearer":    {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
+			"apikey":    {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
+			"signature": {Type: "apiKey", In: "query", Name: signatureParam, Description: "Of a signed URL."},
+			"link":      {Type: "apiKey", In: "query", Name: "link", Description: "A form's public link."},
 		}},
 	}}
 	config.AllowAdditionalPropertiesByDefault = true // unknown members of a body are ignored
@@ -108,13 +109,19 @@ func (rt *route) describe(output reflect.Type) {
 			op.RequestBody.Content = dataContent()
 		}
 	}
+	if rt.sent {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: sentContent}
+	}
+	if rt.op.Access.signed {
+		op.Security = append(op.Security, map[string][]string{"signature": {}})
+	}
 	op.Responses[strconv.Itoa(rt.status)] = rt.describeSuccess(output)
 	failures := rt.op.Errors
 	if output == reflect.TypeFor[download]() { // what net/http answers to Range and If-None-Match
 		op.Responses["206"] = rt.describeSuccess(output)
 		op.Responses["206"].Description = "A range of the bytes"
 		op.Responses["304"] = &huma.Response{Description: "The bytes are those that the client has"}
-		failures = append(slices.Clone(failures), http.StatusRequestedRangeNotSatisfiable)
+		failures = append(slices.Clone(failures), http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable)
 	}
 	if rt.op.Method == http.MethodGet && rt.readable() {
 		op.Responses["304"] = &huma.Response{Description: "The answer is the one that the client has: its ETag stands in If-None-Match"}
@@ -123,7 +130,9 @@ func (rt *route) describe(output reflect.Type) {
 		op.Responses[strconv.Itoa(status)] = failureResponse(status)
 	}
 	rt.documented = op
-	rt.openapi.AddOperation(op)
+	if rt.op.Protocol == nil {
+		rt.openapi.AddOperation(op)
+	}
 }
 
 func failureResponse(status int) *huma.Response {

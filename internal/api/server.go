@@ -37,6 +37,7 @@ type Config struct {
 	Jobs       *job.Queue
 	PublicURL  string         // without a slash at its end
 	AuditKey   []byte         // of the entries of the audit log
+	SigningKey []byte         // of signed URLs
 	AnswerKey  []byte         // seals the answers that are kept for an Idempotency-Key
 	SetupToken string         // what makes the first user the administrator, from anywhere
 	LinkKey    []byte         // from which the tokens of links in mails are computed
@@ -62,6 +63,7 @@ type Server struct {
 	publicURL  string
 	auditKey   []byte
 	answerKey  []byte
+	signingKey []byte
 	setupToken string
 	linkKey    []byte
 	refreshKey []byte
@@ -82,7 +84,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords, lifecycle: c.Lifecycle, jobs: c.Jobs,
 		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, mux: http.NewServeMux()}
-	s.linkKey, s.refreshKey, s.factorKey = c.LinkKey, c.RefreshKey, c.FactorKey
+	s.linkKey, s.refreshKey, s.factorKey, s.signingKey = c.LinkKey, c.RefreshKey, c.FactorKey, c.SigningKey
 	s.SetKeyring(c.Keyring)
 	s.openapi, s.registry = newOpenAPI()
 	s.registerUsers()
@@ -116,6 +118,9 @@ func New(c Config) *Server {
 	s.registerContainers()
 	s.registerFiles()
 	s.registerFileChanges()
+	s.registerSignedURLs()
+	s.registerQuotas()
+	s.registerTus()
 	s.registerBackups()
 	s.registerAudit()
 	s.registerTypes()

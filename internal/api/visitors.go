@@ -64,7 +64,7 @@ const longestLink = 100 // bytes; ours have 26
 // fromAnywhere lets pages of any origin read the answer. What opens the form is in the request itself, never in a cookie.
 func fromAnywhere(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "ETag, Idempotency-Replayed, Retry-After, X-Request-Id")
+	h.Set("Access-Control-Expose-Headers", "Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Repr-Digest, Retry-After, X-Request-Id")
 }
 
 // preflight answers a browser that asks before it sends a request of another origin's page.
@@ -73,7 +73,7 @@ func preflight(method string) http.HandlerFunc {
 		h := w.Header()
 		fromAnywhere(h)
 		h.Set("Access-Control-Allow-Methods", method)
-		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-None-Match, apikey, X-Client-Info")
+		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Range, apikey, X-Client-Info")
 		h.Set("Access-Control-Max-Age", "86400")
 		w.WriteHeader(http.StatusNoContent)
 	}

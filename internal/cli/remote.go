@@ -84,7 +84,9 @@ func newRemote(d *description, o operation, verb string, e environment) *remote 
 			r.queries = append(r.queries, p)
 		}
 	}
-	r.media, r.body = d.body(o)
+	if r.media, r.body = d.body(o); r.media == rawMedia { // a file without a form around it
+		r.body = schema{Properties: map[string]schema{"file": r.body}, Required: []string{"file"}}
+	}
 	delete(r.body.Properties, "projectUUID")
 	r.flatten()
 	r.members = slices.Sorted(maps.Keys(r.body.Properties))
@@ -187,6 +189,9 @@ func (r *remote) run(cmd *cobra.Command, args []string) error {
 	}
 	if r.media == "multipart/form-data" {
 		return r.upload(cmd, c, req)
+	}
+	if r.media == rawMedia {
+		return r.send(cmd, c, req)
 	}
 	if r.media != "" {
 		if req.Body, err = r.json(cmd); err != nil {

@@ -40,6 +40,28 @@ func (r *remote) upload(cmd *cobra.Command, c *client.Client, req client.Request
 	return r.show(cmd, reply, err)
 }
 
+// rawMedia is how the document describes a body that is a file of any type.
+const rawMedia = "*/*"
+
+// send sends a file as the body itself, as it is read.
+func (r *remote) send(cmd *cobra.Command, c *client.Client, req client.Request) error {
+	file, name, size, err := r.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	progress := newProgress(cmd.ErrOrStderr(), size)
+	defer progress.end()
+	kind := mime.TypeByExtension(filepath.Ext(name))
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	req.Header.Set("Content-Type", kind)
+	req.Body = io.TeeReader(file, progress)
+	reply, err := c.Do(cmd.Context(), req)
+	return r.show(cmd, reply, err)
+}
+
 // open opens the file that the flag of a binary member names.
 func (r *remote) open(cmd *cobra.Command) (file io.ReadCloser, name string, size int64, err error) {
 	for _, member := range r.members {

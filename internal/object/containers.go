@@ -40,8 +40,7 @@ type Container struct {
 
 const containerColumns = `
 	uuid, @project::uuid as project_uuid, name, description, is_public, max_file_size, allowed_mime_types,
-	(select count(*) from storage.files f where f.container_uuid = containers.uuid) as total_files,
-	created_at, created_by, updated_at, updated_by`
+	total_files, created_at, created_by, updated_at, updated_by`
 
 // NewContainer is what a container is made of.
 type NewContainer struct {

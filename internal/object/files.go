@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"time"
@@ -26,56 +27,26 @@ type File struct {
 	CreatedBy     uuid.UUID `json:"createdBy" format:"uuid"`
 	UpdatedAt     time.Time `json:"updatedAt"`
 	UpdatedBy     uuid.UUID `json:"updatedBy" format:"uuid"`
+	SHA256        []byte    `json:"-" db:"sha256"` // of its bytes
 }
 
-const fileColumns = `uuid, container_uuid, full_file_name, mime_type, size, created_at, created_by, updated_at, updated_by`
-
-// fileOrders are the members that a list of files can be sorted by.
-var fileOrders = map[string]string{
-	"fullFileName": "full_file_name", "size": "size", "mimeType": "mime_type", "createdAt": "created_at", "updatedAt": "updated_at",
+// ETag is the strong entity tag of the file's bytes: another one when they are replaced by others.
+func (f File) ETag() string {
+	return `"` + base64.RawURLEncoding.EncodeToString(f.SHA256[:16]) + `"`
 }
 
-// ListFiles returns a page of the files of a container of project p, and how many files there are in all at
-// the same moment. They can be sorted by fullFileName, size, mimeType, createdAt and updatedAt; text by code points.
-// It fails with NotFound if there is no such container.
-func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page pg.Page) ([]File, int64, error) {
-	var files []File
-	var total int64
-	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		_, err := pg.Exec(ctx, tx, `set transaction isolation level repeatable read, read only`)
-		if err != nil {
-			return err
-		}
-		total, err = pg.Value[int64](ctx, tx, `
-			select (select count(*) from storage.files f where f.container_uuid = c.uuid)
-			from storage.containers c where c.uuid = @container and not c.deleting`,
-			pgx.StrictNamedArgs{"container": container})
-		if err != nil {
-			return err
-		}
-		files, err = pg.All[File](ctx, tx, `
-			select `+fileColumns+` from storage.files where container_uuid = @container`+page.Clause(fileOrders, "uuid"),
-			pgx.StrictNamedArgs{"container": container})
-		return err
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	return files, total, nil
-}
+const fileColumns = `uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, created_by, updated_at, updated_by`
 
 // OpenFile returns a file of a container of project p, and its bytes, which the caller closes.
 // It fails with NotFound if there is none, another container's file included.
 func OpenFile(ctx context.Context, p *tenant.Project, store *blob.Store, container, file uuid.UUID) (File, io.ReadSeekCloser, error) {
-	f, err := pg.One[storedFile](ctx, p.Trusted(), `
-		select `+fileColumns+`, blob_uuid from storage.files f
-		where uuid = @file and container_uuid = @container
-		  and not exists (select from storage.containers c where c.uuid = f.container_uuid and c.deleting)`,
-		pgx.StrictNamedArgs{"file": file, "container": container})
-	if err != nil {
-		return File{}, nil, err
-	}
-	return f.open(ctx, p, store)
+	return open(ctx, p, store, func() (storedFile, error) {
+		return pg.One[storedFile](ctx, p.Trusted(), `
+			select `+fileColumns+`, blob_uuid from storage.files f
+			where uuid = @file and container_uuid = @container
+			  and not exists (select from storage.containers c where c.uuid = f.container_uuid and c.deleting)`,
+			pgx.StrictNamedArgs{"file": file, "container": container})
+	})
 }
 
 // OpenFileByName is [OpenFile] for a file's name. Who may read it is for the caller to decide,
@@ -84,13 +55,11 @@ func OpenFileByName(ctx context.Context, p *tenant.Project, store *blob.Store, c
 	if err := checkFileName(fullFileName); err != nil {
 		return File{}, nil, fault.New(fault.NotFound, "there is no such file").Because(err)
 	}
-	f, err := pg.One[storedFile](ctx, p.Trusted(), `
-		select `+fileColumns+`, blob_uuid from storage.files where full_file_name = @name and container_uuid = @container`,
-		pgx.StrictNamedArgs{"name": fullFileName, "container": container})
-	if err != nil {
-		return File{}, nil, err
-	}
-	return f.open(ctx, p, store)
+	return open(ctx, p, store, func() (storedFile, error) {
+		return pg.One[storedFile](ctx, p.Trusted(), `
+			select `+fileColumns+`, blob_uuid from storage.files where full_file_name = @name and container_uuid = @container`,
+			pgx.StrictNamedArgs{"name": fullFileName, "container": container})
+	})
 }
 
 // storedFile is a file and where its bytes are.
@@ -99,20 +68,30 @@ type storedFile struct {
 	BlobUUID uuid.UUID
 }
 
-// open opens the bytes. That they are missing or cut short is our loss, not the client's mistake.
-func (f storedFile) open(ctx context.Context, p *tenant.Project, store *blob.Store) (File, io.ReadSeekCloser, error) {
-	content, size, err := store.Open(ctx, blobKey(p.UUID, f.BlobUUID))
-	if fault.Is(err, fault.NotFound) {
-		return File{}, nil, &fault.Error{Err: fmt.Errorf("file %s has lost its bytes: %w", f.UUID, err)}
+// open opens the bytes of the file that find finds. They may be replaced or deleted between the two: then it looks again. That they are
+// missing or cut short is our loss, not the client's mistake.
+func open(ctx context.Context, p *tenant.Project, store *blob.Store, find func() (storedFile, error)) (File, io.ReadSeekCloser, error) {
+	var missing uuid.UUID
+	for {
+		f, err := find()
+		if err != nil {
+			return File{}, nil, err
+		}
+		content, size, err := store.Open(ctx, blobKey(p.UUID, f.BlobUUID))
+		switch {
+		case fault.Is(err, fault.NotFound) && f.BlobUUID != missing:
+			missing = f.BlobUUID
+			continue
+		case fault.Is(err, fault.NotFound):
+			return File{}, nil, &fault.Error{Err: fmt.Errorf("file %s has lost its bytes: %w", f.UUID, err)}
+		case err != nil:
+			return File{}, nil, fmt.Errorf("open file %s: %w", f.UUID, err)
+		case size != f.Size:
+			content.Close()
+			return File{}, nil, fmt.Errorf("file %s has %d bytes of %d", f.UUID, size, f.Size)
+		}
+		return f.File, content, nil
 	}
-	if err != nil {
-		return File{}, nil, fmt.Errorf("open file %s: %w", f.UUID, err)
-	}
-	if size != f.Size {
-		content.Close()
-		return File{}, nil, fmt.Errorf("file %s has %d bytes of %d", f.UUID, size, f.Size)
-	}
-	return f.File, content, nil
 }
 
 // blobKey returns the key of a blob, made of what we chose ourselves.

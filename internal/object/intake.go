@@ -12,6 +12,8 @@ import (
 type intake struct {
 	MaxFileSize      int64
 	AllowedMimeTypes []string
+	MaxBytes         int64 `db:"-"` // of all files of the project
+	Room             int64 `db:"-"` // what is left of that
 }
 
 const (

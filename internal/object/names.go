@@ -40,9 +40,10 @@ func checkFileName(name string) error {
 }
 
 // mediaType returns the media type of content: what the client claims if that is one, else what its first
-// bytes look like. content is read on from the reader that it returns.
+// bytes look like. A claim of what a browser would run is believed of text alone. content is read on from the reader that it returns.
 func mediaType(claim string, content io.Reader) (io.Reader, string, error) {
-	if claimed := claimedType(claim); claimed != "" {
+	claimed := claimedType(claim)
+	if claimed != "" && !active(claimed) {
 		return content, claimed, nil
 	}
 	buffered := bufio.NewReaderSize(content, sniffed)
@@ -50,7 +51,17 @@ func mediaType(claim string, content io.Reader) (io.Reader, string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, "", err
 	}
-	return buffered, http.DetectContentType(head), nil
+	seen := http.DetectContentType(head)
+	if claimed != "" && strings.HasPrefix(seen, "text/") {
+		return buffered, claimed, nil
+	}
+	return buffered, seen, nil
+}
+
+// active reports whether a browser may run what is in a file of the type.
+func active(mimeType string) bool {
+	plain, _, _ := strings.Cut(mimeType, ";")
+	return strings.Contains(plain, "html") || strings.Contains(plain, "xml") || strings.Contains(plain, "script")
 }
 
 // claimedType returns a client's media type in its usual spelling, safe in a header, or "" if it is none.

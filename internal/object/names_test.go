@@ -40,7 +40,12 @@ func TestMediaType(t *testing.T) {
 	const png, html = "\x89PNG\r\n\x1a\n", "<html>"
 	for _, test := range []struct{ claim, content, want string }{
 		{"image/png", html, "image/png"},
-		{"Text/HTML; Charset=UTF-8", png, "text/html; charset=UTF-8"},
+		{"Text/HTML; Charset=UTF-8", html, "text/html; charset=UTF-8"},
+		{"Text/HTML; Charset=UTF-8", png, "image/png"},
+		{"image/svg+xml", png, "image/png"},
+		{"image/svg+xml", "<svg/>", "image/svg+xml"},
+		{"text/html", "", "text/html"},
+		{"text/javascript", "\x00\x01", "application/octet-stream"},
 		{"application/octet-stream", png, "application/octet-stream"},
 		{"", png, "image/png"},
 		{"", "", "text/plain; charset=utf-8"},

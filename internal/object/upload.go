@@ -23,6 +23,10 @@ type NewFile struct {
 	MimeType     string    // what the client says it is; if that is no media type, the content decides
 	Content      io.Reader // read once, to its end
 	Most         int64     // bytes that the file may have, whatever its container allows; 0: as many as that allows
+
+	Length  int64     // bytes that the client says it has; 0 if it says nothing
+	Resumed uuid.UUID // the resumable upload that this ends; zero for any other
+	Ticket  uuid.UUID // of the signed upload that this is, see [SignUpload]; zero for any other
 }
 
 // errUnwanted ends an upload that did not fail.
@@ -46,9 +50,6 @@ func CreateFile(ctx context.Context, p *tenant.Project, store *blob.Store, user,
 	if err != nil {
 		return File{}, err
 	}
-	if n.Most > 0 {
-		into.MaxFileSize = min(into.MaxFileSize, n.Most)
-	}
 	if err := u.receive(ctx, n, into); err != nil {
 		return u.settle(ctx, err)
 	}
@@ -68,6 +69,14 @@ func Sweep(ctx context.Context, p *tenant.Project, store *blob.Store, olderThan 
 	if err != nil {
 		return 0, err
 	}
+	for _, expired := range []string{
+		`delete from storage.signed_uploads where expires_at < now()`,
+		`delete from storage.resumable_uploads where expires_at < now()`,
+	} {
+		if _, err := pg.Exec(ctx, p.Trusted(), expired); err != nil {
+			return 0, err
+		}
+	}
 	for i, b := range blobs {
 		if _, err := discard(ctx, p, store, b); err != nil {
 			return i, fmt.Errorf("sweep blob %s: %w", b, err)
@@ -82,6 +91,9 @@ type upload struct {
 	project *tenant.Project
 	store   *blob.Store
 	user    uuid.UUID
+	ticket  uuid.UUID
+	resumed uuid.UUID
+	replace *replacing // nil: a name that is taken stays taken
 	blob    uuid.UUID
 	file    File // what is known of it so far
 	sha256  []byte
@@ -97,7 +109,7 @@ func newUpload(p *tenant.Project, store *blob.Store, user, container uuid.UUID, 
 	if err != nil {
 		return nil, err
 	}
-	return &upload{project: p, store: store, user: user, blob: blobUUID,
+	return &upload{project: p, store: store, user: user, ticket: n.Ticket, resumed: n.Resumed, blob: blobUUID,
 		file: File{UUID: id, ContainerUUID: container, FullFileName: n.FullFileName}}, nil
 }
 
@@ -111,28 +123,51 @@ func (u *upload) begin(ctx context.Context) (into intake, err error) {
 	}
 	container, err := pg.One[struct {
 		intake
-		Taken bool
+		Taken                 bool
+		QuotaBytes, QuotaRoom int64
 	}](ctx, u.project.Trusted(), `
 		with container as (
-			select c.max_file_size, c.allowed_mime_types, exists (select from storage.files f
+			select c.max_file_size, c.allowed_mime_types, not @replace and exists (select from storage.files f
 				where f.container_uuid = c.uuid and f.full_file_name = @name) as taken
 			from storage.containers c where c.uuid = @container and not c.deleting
 		), noted as (
 			insert into storage.uploads (blob_uuid) select @blob::uuid from container where not taken
+		), quota as (
+			select coalesce(max_bytes, @bytes) as quota_bytes, greatest(coalesce(max_bytes, @bytes) - bytes, 0) as quota_room from storage.usage
 		)
-		select max_file_size, allowed_mime_types, taken from container`,
-		pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName, "blob": u.blob})
+		select max_file_size, allowed_mime_types, taken, quota_bytes, quota_room from container, quota`,
+		pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName, "blob": u.blob, "replace": u.replace != nil,
+			"bytes": DefaultQuotaBytes})
 	if err != nil {
 		return into, err
 	}
 	if container.Taken {
 		return into, nameTaken()
 	}
+	container.intake.MaxBytes, container.intake.Room = container.QuotaBytes, container.QuotaRoom
 	return container.intake, nil
+}
+
+// foreseen refuses what is sure to be refused at the end.
+func (n NewFile) foreseen(into intake) error {
+	switch {
+	case n.Length > into.MaxFileSize:
+		return tooLarge(into.MaxFileSize)
+	case n.Length > into.Room:
+		return overQuota(into.MaxBytes)
+	}
+	return nil
 }
 
 // receive stores the bytes.
 func (u *upload) receive(ctx context.Context, n NewFile, into intake) error {
+	if n.Most > 0 {
+		into.MaxFileSize = min(into.MaxFileSize, n.Most)
+	}
+	into.Room += u.replace.room()
+	if err := n.foreseen(into); err != nil {
+		return err
+	}
 	content, mimeType, err := mediaType(n.MimeType, n.Content)
 	if err != nil {
 		return fmt.Errorf("receive file %s: %w", u.file.UUID, err)
@@ -140,7 +175,10 @@ func (u *upload) receive(ctx context.Context, n NewFile, into intake) error {
 	if err := into.takes(mimeType, "file"); err != nil {
 		return err
 	}
-	stored, err := u.store.Put(ctx, blobKey(u.project.UUID, u.blob), content, into.MaxFileSize)
+	stored, err := u.store.Put(ctx, blobKey(u.project.UUID, u.blob), content, min(into.MaxFileSize, into.Room))
+	if fault.Is(err, fault.TooLarge) && into.Room < into.MaxFileSize {
+		return overQuota(into.MaxBytes).Because(err)
+	}
 	if fault.Is(err, fault.TooLarge) {
 		return tooLarge(into.MaxFileSize).Because(err)
 	}
@@ -155,8 +193,9 @@ func (u *upload) receive(ctx context.Context, n NewFile, into intake) error {
 func (u *upload) commit(ctx context.Context) (File, error) {
 	var file File
 	err := u.project.InTx(ctx, func(tx pgx.Tx) (err error) {
-		audit.CreatedUUID(ctx, u.file.UUID)
-		file, err = u.keep(ctx, tx)
+		if file, err = u.keep(ctx, tx); err == nil && u.replace.old() == uuid.Nil {
+			audit.CreatedUUID(ctx, file.UUID)
+		}
 		return err
 	})
 	return file, err
@@ -184,17 +223,35 @@ func (u *upload) keep(ctx context.Context, tx pgx.Tx) (File, error) {
 	if err := into.takes(u.file.MimeType, "file"); err != nil {
 		return File{}, err
 	}
-	file, err := pg.One[File](ctx, tx, `
-		insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
-		values (@id, @container, @name, @type, @size, @sha256, @blob, @user, @user)
-		returning `+fileColumns,
-		pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID, "name": u.file.FullFileName,
-			"type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user})
-	if pg.Violates(err, "files_full_file_name_key") {
+	if err := useTicket(ctx, tx, u.ticket); err != nil {
+		return File{}, err
+	}
+	if err := endResumable(ctx, tx, u.resumed, u.file.UUID); err != nil {
+		return File{}, err
+	}
+	if u.replace != nil {
+		return u.put(ctx, tx)
+	}
+	file, err := u.insert(ctx, tx)
+	if fault.Is(err, fault.NotFound) {
 		return File{}, nameTaken().Because(err)
+	}
+	if err == nil {
+		err = withinQuota(ctx, tx)
 	}
 	u.made = err == nil
 	return file, err
+}
+
+// insert makes the file's row. It fails with NotFound if the name is taken.
+func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
+	return pg.One[File](ctx, tx, `
+		insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
+		values (@id, @container, @name, @type, @size, @sha256, @blob, @user, @user)
+		on conflict on constraint files_full_file_name_key do nothing
+		returning `+fileColumns,
+		pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID, "name": u.file.FullFileName,
+			"type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user})
 }
 
 // settle ends an upload that failed, so that nothing is left of it. It returns the file if there is one

@@ -3,6 +3,9 @@ package object
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
 	"socle/internal/pg"
 	"socle/internal/tenant"
 )
@@ -15,5 +18,64 @@ type Usage struct {
 
 // GetUsage counts the files of project p.
 func GetUsage(ctx context.Context, p *tenant.Project) (Usage, error) {
-	return pg.One[Usage](ctx, p.Trusted(), `select count(*), coalesce(sum(size), 0)::bigint as bytes from storage.files`)
+	return pg.One[Usage](ctx, p.Trusted(), `select files as count, bytes from storage.usage`)
+}
+
+// What a project's files may come to, unless it has a quota of its own.
+const (
+	DefaultQuotaFiles int64 = 10_000_000
+	DefaultQuotaBytes int64 = 1 << 40
+)
+
+// Quota is what a project's files may come to, and what they come to now.
+type Quota struct {
+	MaxFiles int64 `json:"maxFiles"`
+	MaxBytes int64 `json:"maxBytes"`
+	Files    int64 `json:"files"`
+	Bytes    int64 `json:"bytes"`
+}
+
+const quotaColumns = `coalesce(max_files, @files::bigint) as max_files, coalesce(max_bytes, @bytes::bigint) as max_bytes, files, bytes`
+
+var quotaDefaults = pgx.StrictNamedArgs{"files": DefaultQuotaFiles, "bytes": DefaultQuotaBytes}
+
+// GetQuota returns the quota of project p.
+func GetQuota(ctx context.Context, p *tenant.Project) (Quota, error) {
+	return pg.One[Quota](ctx, p.Trusted(), `select `+quotaColumns+` from storage.usage`, quotaDefaults)
+}
+
+// UpdateQuota gives project p a quota of its own. What is nil stays as it is. Files that are there stay, whatever the quota.
+func UpdateQuota(ctx context.Context, p *tenant.Project, maxFiles, maxBytes *int64) (Quota, error) {
+	if maxFiles == nil && maxBytes == nil {
+		return Quota{}, fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
+	}
+	return tenant.Change(ctx, p, func(tx pgx.Tx) (Quota, error) {
+		if _, err := pg.Exec(ctx, tx, `
+			update storage.usage set max_files = coalesce(@files, max_files), max_bytes = coalesce(@bytes, max_bytes)`,
+			pgx.StrictNamedArgs{"files": maxFiles, "bytes": maxBytes}); err != nil {
+			return Quota{}, err
+		}
+		return pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
+	})
+}
+
+// withinQuota fails with TooLarge if the files of a project, those of the transaction included, come to more than they may. The
+// transaction has changed the row of storage.usage, so nobody else adds to it before the end.
+func withinQuota(ctx context.Context, tx pgx.Tx) error {
+	q, err := pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
+	switch {
+	case err != nil:
+		return err
+	case q.Files > q.MaxFiles:
+		return fault.New(fault.TooLarge, "the project has its %d files", q.MaxFiles).WithCode(quotaExceeded)
+	case q.Bytes > q.MaxBytes:
+		return overQuota(q.MaxBytes)
+	}
+	return nil
+}
+
+const quotaExceeded = "quota_exceeded"
+
+func overQuota(most int64) *fault.Error {
+	return fault.New(fault.TooLarge, "the project's files may come to %d bytes", most).WithCode(quotaExceeded)
 }

@@ -128,7 +128,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.api = api.New(api.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
-		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"), FactorKey: token.Derive(s.secret, "second factors"),
+		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"), FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
 		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)

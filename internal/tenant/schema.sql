@@ -69,6 +69,141 @@ begin
 	perform pg_notify('pgrst', 'reload schema');
 end $$;
 
+CREATE FUNCTION storage.count_files(containers uuid[], files bigint[], bytes bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	-- From here on, changes to a container come one after the other.
+	perform from storage.containers c where c.uuid = any(containers) order by c.uuid for no key update;
+	update storage.containers c set total_files = c.total_files + d.files, total_size = c.total_size + d.bytes
+	from unnest(containers, files, bytes) as d (container, files, bytes) where c.uuid = d.container;
+end $$;
+
+CREATE FUNCTION storage.count_project(more_files bigint, more_bytes bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	update storage.usage u set files = u.files + more_files, bytes = u.bytes + more_bytes;
+end $$;
+
+CREATE FUNCTION storage.files_deleted() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	perform storage.count_files(array_agg(d.container_uuid), array_agg(d.files), array_agg(d.bytes))
+	from (select container_uuid, -count(*) as files, -sum(size)::bigint as bytes from old_files group by container_uuid) d having count(*) > 0;
+	perform storage.place_files(array_agg(container_uuid), array_agg(created_at), array_agg(uuid), -1) from old_files having count(*) > 0;
+	perform storage.count_project(-count(*), -sum(size)::bigint) from old_files having count(*) > 0;
+	return null;
+end $$;
+
+CREATE FUNCTION storage.files_inserted() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	perform storage.count_files(array_agg(d.container_uuid), array_agg(d.files), array_agg(d.bytes))
+	from (select container_uuid, count(*) as files, sum(size)::bigint as bytes from new_files group by container_uuid) d having count(*) > 0;
+	perform storage.place_files(array_agg(container_uuid), array_agg(created_at), array_agg(uuid), 1) from new_files having count(*) > 0;
+	perform storage.count_project(count(*), sum(size)::bigint) from new_files having count(*) > 0;
+	return null;
+end $$;
+
+CREATE FUNCTION storage.files_updated() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	perform storage.count_files(array_agg(d.container_uuid), array_agg(d.files), array_agg(d.bytes))
+	from (
+		select c.container_uuid, sum(c.files)::bigint as files, sum(c.bytes)::bigint as bytes
+		from (select container_uuid, -1 as files, -size as bytes from old_files union all select container_uuid, 1, size from new_files) c
+		group by c.container_uuid having sum(c.files) <> 0 or sum(c.bytes) <> 0
+	) d having count(*) > 0;
+	perform storage.place_files(array_agg(o.container_uuid), array_agg(o.created_at), array_agg(o.uuid), -1)
+	from old_files o join new_files n on n.uuid = o.uuid where n.container_uuid <> o.container_uuid having count(*) > 0;
+	perform storage.place_files(array_agg(n.container_uuid), array_agg(n.created_at), array_agg(n.uuid), 1)
+	from old_files o join new_files n on n.uuid = o.uuid where n.container_uuid <> o.container_uuid having count(*) > 0;
+	perform storage.count_project(0, sum(d.bytes)::bigint)
+	from (select -size as bytes from old_files union all select size from new_files) d having sum(d.bytes) <> 0;
+	return null;
+end $$;
+
+CREATE FUNCTION storage.parts_deleted() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	insert into storage.discarded (blob_uuid) select blob_uuid from old_parts;
+	return null;
+end $$;
+
+CREATE FUNCTION storage.place_files(containers uuid[], ats timestamp with time zone[], ids uuid[], sign integer) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	block record;
+begin
+	insert into storage.file_blocks (container_uuid, first_at, first_uuid, files)
+	select c.uuid, '-infinity', '00000000-0000-0000-0000-000000000000', 0
+	from storage.containers c where c.uuid = any(containers)
+	on conflict do nothing;
+	for block in
+		update storage.file_blocks b set files = b.files + sign * d.files
+		from (
+			select f.container, b.first_at, b.first_uuid, count(*) as files
+			from unnest(containers, ats, ids) as f (container, created_at, uuid)
+			cross join lateral (
+				select b.first_at, b.first_uuid from storage.file_blocks b
+				where b.container_uuid = f.container and (b.first_at, b.first_uuid) <= (f.created_at, f.uuid)
+				order by b.first_at desc, b.first_uuid desc limit 1
+			) b
+			group by f.container, b.first_at, b.first_uuid
+		) d
+		where b.container_uuid = d.container and b.first_at = d.first_at and b.first_uuid = d.first_uuid
+		returning b.container_uuid, b.first_at, b.first_uuid, b.files
+	loop
+		if block.files > 2000 then
+			perform storage.split_block(block.container_uuid, block.first_at, block.first_uuid);
+		elsif block.files <= 0 and block.first_at > '-infinity' then
+			delete from storage.file_blocks b
+			where b.container_uuid = block.container_uuid and b.first_at = block.first_at and b.first_uuid = block.first_uuid;
+		end if;
+	end loop;
+end $$;
+
+CREATE FUNCTION storage.split_block(container uuid, block_at timestamp with time zone, block_uuid uuid) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	next_at timestamptz;
+	next_uuid uuid;
+begin
+	select b.first_at, b.first_uuid into next_at, next_uuid from storage.file_blocks b
+	where b.container_uuid = container and (b.first_at, b.first_uuid) > (block_at, block_uuid)
+	order by b.first_at, b.first_uuid limit 1;
+	insert into storage.file_blocks as b (container_uuid, first_at, first_uuid, files)
+	select container, case part.chunk when 0 then block_at else part.created_at end, case part.chunk when 0 then block_uuid else part.uuid end, part.files
+	from (
+		select distinct on (f.chunk) f.chunk, f.created_at, f.uuid, count(*) over (partition by f.chunk) as files
+		from (
+			select f.created_at, f.uuid, (row_number() over (order by f.created_at, f.uuid) - 1) / 1000 as chunk
+			from storage.files f
+			where f.container_uuid = container and (f.created_at, f.uuid) >= (block_at, block_uuid)
+			  and (next_at is null or (f.created_at, f.uuid) < (next_at, next_uuid))
+		) f
+		order by f.chunk, f.created_at, f.uuid
+	) part
+	on conflict (container_uuid, first_at, first_uuid) do update set files = excluded.files;
+end $$;
+
+COMMENT ON FUNCTION storage.split_block(container uuid, block_at timestamp with time zone, block_uuid uuid) IS 'counts a block anew, in blocks of 1000 files';
+
 CREATE TABLE forms.definitions (
     form_uuid uuid NOT NULL,
     version integer NOT NULL,
@@ -230,6 +365,8 @@ CREATE TABLE storage.containers (
     updated_by uuid NOT NULL,
     allowed_mime_types text[] DEFAULT '{}'::text[] NOT NULL,
     deleting boolean DEFAULT false NOT NULL,
+    total_files bigint DEFAULT 0 NOT NULL,
+    total_size bigint DEFAULT 0 NOT NULL,
     CONSTRAINT containers_max_file_size CHECK ((max_file_size >= 1))
 );
 
@@ -241,12 +378,23 @@ COMMENT ON COLUMN storage.containers.allowed_mime_types IS 'such as image/png or
 
 COMMENT ON COLUMN storage.containers.deleting IS 'gone for users; its files are being removed';
 
+COMMENT ON COLUMN storage.containers.total_files IS 'kept by triggers of storage.files';
+
 CREATE TABLE storage.discarded (
     blob_uuid uuid NOT NULL,
     discarded_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 COMMENT ON TABLE storage.discarded IS 'blobs whose files were deleted: noted by the transaction that deletes the file, struck off when the bytes are gone';
+
+CREATE TABLE storage.file_blocks (
+    container_uuid uuid NOT NULL,
+    first_at timestamp with time zone NOT NULL,
+    first_uuid uuid NOT NULL,
+    files bigint NOT NULL
+);
+
+COMMENT ON TABLE storage.file_blocks IS 'how many files of a container, by created_at and uuid, there are from here up to the next block; so that a page far behind is found without counting to it';
 
 CREATE TABLE storage.files (
     uuid uuid NOT NULL,
@@ -266,12 +414,59 @@ CREATE TABLE storage.files (
 
 COMMENT ON COLUMN storage.files.blob_uuid IS 'the blob of this project that holds the bytes; never shown';
 
+CREATE TABLE storage.resumable_uploads (
+    uuid uuid NOT NULL,
+    container_uuid uuid NOT NULL,
+    full_file_name text NOT NULL COLLATE pg_catalog."C",
+    mime_type text NOT NULL COLLATE pg_catalog."C",
+    size bigint NOT NULL,
+    file_uuid uuid,
+    expires_at timestamp with time zone DEFAULT (now() + '1 day'::interval) NOT NULL,
+    CONSTRAINT resumable_uploads_size CHECK ((size >= 0))
+);
+
+COMMENT ON TABLE storage.resumable_uploads IS 'files that arrive in parts, each a blob of its own';
+
+COMMENT ON COLUMN storage.resumable_uploads.file_uuid IS 'the file that came of it; it may be gone by now';
+
+CREATE TABLE storage.signed_uploads (
+    uuid uuid NOT NULL,
+    container_uuid uuid NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
+COMMENT ON TABLE storage.signed_uploads IS 'signed URLs for one upload: struck off by the transaction that makes the file';
+
+CREATE TABLE storage.upload_parts (
+    blob_uuid uuid NOT NULL,
+    upload_uuid uuid NOT NULL,
+    first bigint NOT NULL,
+    size bigint NOT NULL,
+    CONSTRAINT upload_parts_first CHECK ((first >= 0)),
+    CONSTRAINT upload_parts_size CHECK ((size > 0))
+);
+
 CREATE TABLE storage.uploads (
     blob_uuid uuid NOT NULL,
     started_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 COMMENT ON TABLE storage.uploads IS 'blobs that may hold bytes of no file: noted before the first byte, struck off by the transaction that makes the file';
+
+CREATE TABLE storage.usage (
+    single boolean DEFAULT true NOT NULL,
+    files bigint NOT NULL,
+    bytes bigint NOT NULL,
+    max_files bigint,
+    max_bytes bigint,
+    CONSTRAINT usage_max_bytes CHECK ((max_bytes >= 0)),
+    CONSTRAINT usage_max_files CHECK ((max_files >= 0)),
+    CONSTRAINT usage_single CHECK (single)
+);
+
+COMMENT ON TABLE storage.usage IS 'one row: what the project''s files come to. Its lock puts uploads in order, so that the quota is exact';
+
+COMMENT ON COLUMN storage.usage.max_files IS 'the project''s own quota; null: that of every project';
 
 ALTER TABLE ONLY forms.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (form_uuid, version);
@@ -309,6 +504,9 @@ ALTER TABLE ONLY storage.containers
 ALTER TABLE ONLY storage.discarded
     ADD CONSTRAINT discarded_pkey PRIMARY KEY (blob_uuid);
 
+ALTER TABLE ONLY storage.file_blocks
+    ADD CONSTRAINT file_blocks_pkey PRIMARY KEY (container_uuid, first_at, first_uuid);
+
 ALTER TABLE ONLY storage.files
     ADD CONSTRAINT files_blob_key UNIQUE (blob_uuid);
 
@@ -318,8 +516,23 @@ ALTER TABLE ONLY storage.files
 ALTER TABLE ONLY storage.files
     ADD CONSTRAINT files_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY storage.resumable_uploads
+    ADD CONSTRAINT resumable_uploads_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY storage.signed_uploads
+    ADD CONSTRAINT signed_uploads_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY storage.upload_parts
+    ADD CONSTRAINT upload_parts_first_key UNIQUE (upload_uuid, first);
+
+ALTER TABLE ONLY storage.upload_parts
+    ADD CONSTRAINT upload_parts_pkey PRIMARY KEY (blob_uuid);
+
 ALTER TABLE ONLY storage.uploads
     ADD CONSTRAINT uploads_pkey PRIMARY KEY (blob_uuid);
+
+ALTER TABLE ONLY storage.usage
+    ADD CONSTRAINT usage_pkey PRIMARY KEY (single);
 
 CREATE INDEX forms_container ON forms.forms USING btree (container_uuid);
 
@@ -341,7 +554,23 @@ CREATE INDEX containers_deleting ON storage.containers USING btree (uuid) WHERE 
 
 CREATE INDEX files_created_at ON storage.files USING btree (container_uuid, created_at, uuid);
 
+CREATE INDEX resumable_uploads_container ON storage.resumable_uploads USING btree (container_uuid);
+
+CREATE INDEX resumable_uploads_expires_at ON storage.resumable_uploads USING btree (expires_at);
+
+CREATE INDEX signed_uploads_container ON storage.signed_uploads USING btree (container_uuid);
+
+CREATE INDEX signed_uploads_expires_at ON storage.signed_uploads USING btree (expires_at);
+
 CREATE INDEX uploads_started_at ON storage.uploads USING btree (started_at);
+
+CREATE TRIGGER files_deleted AFTER DELETE ON storage.files REFERENCING OLD TABLE AS old_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_deleted();
+
+CREATE TRIGGER files_inserted AFTER INSERT ON storage.files REFERENCING NEW TABLE AS new_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_inserted();
+
+CREATE TRIGGER files_updated AFTER UPDATE ON storage.files REFERENCING OLD TABLE AS old_files NEW TABLE AS new_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_updated();
+
+CREATE TRIGGER parts_deleted AFTER DELETE ON storage.upload_parts REFERENCING OLD TABLE AS old_parts FOR EACH STATEMENT EXECUTE FUNCTION storage.parts_deleted();
 
 ALTER TABLE ONLY forms.definitions
     ADD CONSTRAINT definitions_form FOREIGN KEY (form_uuid) REFERENCES forms.forms(uuid) ON DELETE CASCADE;
@@ -355,8 +584,20 @@ ALTER TABLE ONLY forms.forms
 ALTER TABLE ONLY forms.responses
     ADD CONSTRAINT responses_definition FOREIGN KEY (form_uuid, version) REFERENCES forms.definitions(form_uuid, version);
 
+ALTER TABLE ONLY storage.file_blocks
+    ADD CONSTRAINT file_blocks_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
+
 ALTER TABLE ONLY storage.files
     ADD CONSTRAINT files_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY storage.resumable_uploads
+    ADD CONSTRAINT resumable_uploads_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY storage.signed_uploads
+    ADD CONSTRAINT signed_uploads_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY storage.upload_parts
+    ADD CONSTRAINT upload_parts_upload FOREIGN KEY (upload_uuid) REFERENCES storage.resumable_uploads(uuid) ON DELETE CASCADE;
 
 ALTER TABLE forms.definitions ENABLE ROW LEVEL SECURITY;
 
@@ -376,8 +617,18 @@ ALTER TABLE storage.containers ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.discarded ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE storage.file_blocks ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE storage.files ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE storage.resumable_uploads ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE storage.signed_uploads ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE storage.upload_parts ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE storage.uploads ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE storage.usage ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA socle TO PUBLIC;

@@ -315,7 +315,7 @@ func (a *API) Do(r *http.Request) *Reply {
 		a.t.Fatalf("%s %s: read the reply: %v", r.Method, r.URL.Path, err)
 	}
 	reply := &Reply{t: a.t, request: r.Method + " " + r.URL.RequestURI(), Status: res.StatusCode, Header: res.Header, Body: body}
-	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+	if r.Method != "HEAD" && strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 		d := json.NewDecoder(bytes.NewReader(body))
 		d.UseNumber()
 		if err := d.Decode(&reply.json); err != nil {

@@ -108,7 +108,7 @@ func (d *document) find(method, path string) (operation, bool) {
 
 // matches reports whether the operation's path takes these segments, and how many of them literally.
 func (o operation) matches(segments []string) (literal int, ok bool) {
-	rest := o.id == "readFile" // its last parameter takes what is left
+	rest := o.id == "readFile" || o.id == "writeFile" // its last parameter takes what is left
 	if len(segments) != len(o.segments) && !(rest && len(segments) > len(o.segments)) {
 		return 0, false
 	}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"socle/internal/object"
+)
+
+// download answers with a file's bytes. Whatever they are, a browser must not take them for a page of ours.
+type download struct {
+	file    object.File
+	content io.ReadSeekCloser
+}
+
+// inline are the types that a browser may show in place; it offers all others for saving.
+var inline = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "text/plain", "audio/", "video/", "application/pdf"}
+
+const (
+	mostRange   = 200       // bytes of a Range header; a longer one is ignored, as a server may
+	slowestRead = 16 << 10  // bytes per second that a client must take in the long run
+	readGrace   = time.Hour // beside that
+)
+
+// ServeHTTP writes the file, or the range of it that is asked for.
+func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer d.content.Close()
+	disposition := "attachment"
+	if slices.ContainsFunc(inline, func(prefix string) bool { return strings.HasPrefix(d.file.MimeType, prefix) }) {
+		disposition = "inline"
+	}
+	h := w.Header()
+	h.Set("Content-Type", d.file.MimeType)
+	h.Set("Content-Disposition", disposition+"; "+fileNameParam(path.Base(d.file.FullFileName)))
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set("Cache-Control", "private, no-cache") // who may read it is asked each time
+	h.Set("ETag", d.file.ETag())
+	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(d.file.SHA256)+":")
+	if len(r.Header.Get("Range")) > mostRange {
+		r.Header.Del("Range")
+	}
+	if zeros, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes=-"); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
+		r.Header.Set("Range", "bytes="+strconv.FormatInt(d.file.Size, 10)+"-") // the last 0 bytes are none: a range that nothing satisfies
+	}
+	deadline := time.Now().Add(readGrace + time.Duration(d.file.Size/slowestRead)*time.Second)
+	if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return
+	}
+	http.ServeContent(&ranged{ResponseWriter: w, request: r}, r, "", d.file.UpdatedAt, d.content)
+}
+
+// fileNameParam returns the parameters that name a file: as it is if every client reads it alike, else once in ASCII for
+// old clients, and once in full (RFC 6266, RFC 8187).
+func fileNameParam(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune("\"\\%", r) {
+			return '_'
+		}
+		return r
+	}, name)
+	if plain == name {
+		return `filename="` + name + `"`
+	}
+	var full strings.Builder
+	for i := range len(name) {
+		if c := name[i]; c < utf8.RuneSelf && (c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("!#$&+-.^_`|~", c) >= 0) {
+			full.WriteByte(c)
+		} else {
+			fmt.Fprintf(&full, "%%%02X", c)
+		}
+	}
+	return `filename="` + plain + `"; filename*=UTF-8''` + full.String()
+}
+
+// ranged answers with an envelope where net/http refuses a range or a condition in plain text.
+type ranged struct {
+	http.ResponseWriter
+	request *http.Request
+	refused bool
+}
+
+func (w *ranged) WriteHeader(status int) {
+	switch status {
+	case http.StatusRequestedRangeNotSatisfiable:
+		w.refuse(status, "invalid_range", "the file has no such range")
+	case http.StatusPreconditionFailed:
+		w.refuse(status, "changed", "the file is not the one that the request counts on")
+	default:
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// refuse takes back what was said of the file.
+func (w *ranged) refuse(status int, code, detail string) {
+	w.refused = true
+	for _, name := range []string{"Content-Disposition", "Accept-Ranges", "Last-Modified", "Repr-Digest", "ETag"} {
+		w.Header().Del(name)
+	}
+	Fail(w.ResponseWriter, w.request, status, code, detail)
+}
+
+func (w *ranged) Write(b []byte) (int, error) {
+	if w.refused {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// ReadFrom lets a file go to the connection without passing through this process.
+func (w *ranged) ReadFrom(r io.Reader) (int64, error) {
+	if w.refused {
+		return io.Copy(io.Discard, r)
+	}
+	return io.Copy(w.ResponseWriter, r)
+}

@@ -1,0 +1,152 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"socle/internal/api/apitest"
+)
+
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	administrator := a.SignUp("first")
+	a = a.As(a.SignUp("user"))
+	a.Project = a.CreateProject("project")
+	path := "/projects/" + a.Project + "/quota"
+	c := a.Create("/containers", `{"name": "reports"}`)
+	put(a, c, "a", strings.Repeat("x", 100)).Want(200)
+	a.Get(path).Want(200).Content("files", 1).Content("bytes", 100).Content("maxFiles", 10_000_000).Content("maxBytes", 1<<40)
+	a.Put(path, `{"max_files": 1}`).Want(403)
+	administrator.Put(path, `{}`).Want(422)
+	administrator.Put(path, `{"max_files": -1}`).Want(422).Field("max_files")
+	administrator.Put(path, `{"max_bytes": 200, "max_files": 3}`).Want(200).Content("maxBytes", 200).Content("bytes", 100)
+
+	put(a, c, "b", strings.Repeat("x", 101)).Want(413).Code("quota_exceeded")
+	upload(a, c, "b", strings.Repeat("x", 101)).Want(413).Code("quota_exceeded")
+	put(a, c, "a", strings.Repeat("y", 200)).Want(200) // of which it had 100
+	put(a, c, "a", strings.Repeat("y", 201)).Want(413).Code("quota_exceeded")
+	put(a, c, "b", "x").Want(413).Code("quota_exceeded")
+	administrator.Put(path, `{"max_bytes": 50}`).Want(200)
+	put(a, c, "a", strings.Repeat("y", 201)).Want(413).Code("quota_exceeded")
+	put(a, c, "a", strings.Repeat("y", 150)).Want(200) // less than it had
+	put(a, c, "b", "").Want(413).Code("quota_exceeded")
+	a.Delete("/containers/" + c + "/files/" + a.Get("/containers/"+c+"/files").Get("0.uuid").(string)).Want(200)
+	administrator.Put(path, `{"max_bytes": 1000}`).Want(200).Content("files", 0).Content("bytes", 0)
+
+	// At once: as many as the quota has, and no more.
+	counts := atOnce(12, func(i int) *apitest.Reply { return put(a, c, fmt.Sprint("n", i), "x") })
+	wantCounts(t, counts, map[int]int{200: 3, 413: 9})
+	a.Delete("/containers/" + c + "?force=true").Want(200)
+	gone(t, a, 0)
+	administrator.Put(path, `{"max_files": 100, "max_bytes": 1000}`).Want(200).Content("files", 0).Content("bytes", 0)
+	c = a.Create("/containers", `{"name": "reports"}`)
+	counts = atOnce(12, func(i int) *apitest.Reply { return put(a, c, fmt.Sprint("n", i), strings.Repeat("x", 300)) })
+	wantCounts(t, counts, map[int]int{200: 3, 413: 9})
+	a.Get(path).Want(200).Content("bytes", 900).Content("files", 3)
+	gone(t, a, 3)
+	wantFiles(t, a, 3)
+	a.Put("/projects/garbage/quota", `{}`).Want(400)
+	a.Get("/projects/garbage/quota").Want(400)
+	a.Post("/projects/"+a.Project+"/pause", "").Want(200)
+	administrator.Put(path, `{"max_files": 1}`).Want(409).Code("project_paused")
+}
+
+// counted fails the test unless all that is counted is so.
+func counted(t *testing.T, a *apitest.API) {
+	t.Helper()
+	for what, sql := range map[string]string{
+		"containers": `select count(*) from storage.containers c where (total_files, total_size) is distinct from
+			(select row(count(*), coalesce(sum(size), 0)::bigint) from storage.files f where f.container_uuid = c.uuid)
+			and (total_files <> (select count(*) from storage.files f where f.container_uuid = c.uuid)
+			  or total_size <> (select coalesce(sum(size), 0) from storage.files f where f.container_uuid = c.uuid))`,
+		"the project": `select count(*) from storage.usage where files <> (select count(*) from storage.files) or bytes <> (select coalesce(sum(size), 0) from storage.files)`,
+		"blocks": `select count(*) from (
+				select b.container_uuid, b.files, (select count(*) from storage.files f where f.container_uuid = b.container_uuid
+					and (f.created_at, f.uuid) >= (b.first_at, b.first_uuid) and (b.next_at is null or (f.created_at, f.uuid) < (b.next_at, b.next_uuid))) as counted
+				from (select *, lead(first_at) over w as next_at, lead(first_uuid) over w as next_uuid from storage.file_blocks
+					window w as (partition by container_uuid order by first_at, first_uuid)) b
+			) x where files <> counted`,
+	} {
+		if n := query[int](t, a, sql); n > 0 {
+			t.Errorf("%s: %d are counted wrongly", what, n)
+		}
+	}
+}
+
+// TestTotalFiles: files are made, replaced, moved and deleted by many at once, and every count stays true.
+func TestTotalFiles(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	c, other := a.Create("/containers", `{"name": "one"}`), a.Create("/containers", `{"name": "other"}`)
+	counts := atOnce(60, func(i int) *apitest.Reply {
+		name := fmt.Sprint("f", i%7)
+		r := put(a, c, name, strings.Repeat("x", i))
+		if r.Status != 200 {
+			return r
+		}
+		file := "/containers/" + c + "/files/" + fmt.Sprint(r.Get("uuid"))
+		switch i % 5 {
+		case 0:
+			return a.Delete(file)
+		case 1:
+			return a.Put(file, `{"container_uuid": "`+other+`", "full_file_name": "`+fmt.Sprint("m", i)+`"}`)
+		case 2:
+			return a.Put(file, `{"full_file_name": "`+fmt.Sprint("r", i)+`"}`)
+		case 3:
+			return a.Delete("/containers/" + other + "/folders/none")
+		}
+		return upload(a, other, fmt.Sprint("u", i), "hello")
+	})
+	subset(t, counts, 200, 201, 404, 409)
+	counted(t, a)
+	for _, id := range []string{c, other} {
+		a.Get("/containers/"+id).Want(200).Content("totalFiles", query[int](t, a, `select count(*) from storage.files where container_uuid = $1`, id))
+	}
+}
+
+// TestListManyFiles: whichever page is asked for, it holds what it should; blocks are split and emptied on the way.
+func TestListManyFiles(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	c := a.Create("/containers", `{"name": "many"}`)
+	execute(t, a, `insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_at, created_by, updated_by)
+		select gen_random_uuid(), uuid, 'f' || n, 'text/plain', n, decode(repeat('00', 32), 'hex'), gen_random_uuid(), now() - make_interval(secs => n / 3), uuid, uuid
+		from storage.containers, generate_series(1, 7001) n`)
+	if n := query[int](t, a, "select count(*) from storage.file_blocks"); n < 5 {
+		t.Errorf("there are %d blocks", n)
+	}
+	path := "/containers/" + c + "/files?limit=100"
+	all := func(order string) (names []string) {
+		total := query[int](t, a, "select count(*) from storage.files")
+		for page := 1; page <= 71; page++ {
+			names = append(names, values(a.Get(fmt.Sprintf("%s&order=%s&page=%d", path, order, page)).Want(200).Total(total), "uuid")...)
+		}
+		return names
+	}
+	check := func() {
+		t.Helper()
+		counted(t, a)
+		want := strings.Fields(query[string](t, a, `select string_agg(uuid::text, ' ' order by created_at, uuid) from storage.files`))
+		if got := all("asc"); !slices.Equal(got, want) {
+			t.Errorf("got %d files in another order than the %d", len(got), len(want))
+		}
+		slices.Reverse(want)
+		if got := all("desc"); !slices.Equal(got, want) {
+			t.Errorf("descending: got %d files in another order than the %d", len(got), len(want))
+		}
+	}
+	check()
+	if got := values(a.Get(path+"&page=100000000").Want(200).Total(7001), "uuid"); len(got) > 0 {
+		t.Errorf("got %d files behind the end", len(got))
+	}
+	execute(t, a, `delete from storage.files where size between 1000 and 3500 or size % 7 = 0`)
+	check()
+	execute(t, a, `delete from storage.files`)
+	counted(t, a)
+	if n := query[int](t, a, "select count(*) from storage.file_blocks"); n != 1 {
+		t.Errorf("%d blocks are left", n)
+	}
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/object"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerSignedURLs() {
+	within(s, createSignedURL, s.createSignedURL, s.findSignedFile)
+	within(s, createSignedUpload, s.createSignedUpload, s.findSignedContainer)
+}
+
+// SignedURL is an address that needs no token.
+type SignedURL struct {
+	URL       string    `json:"url"`
+	Method    string    `json:"method" enum:"GET,PUT"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+type signedAnswer = Answer[SignedURL, struct{}]
+
+// signedFor answers with an address that is signed. Whoever has it needs nothing else, so nobody on the way keeps the answer.
+func (s *Server) signedFor(method, path string, of signed) signedAnswer {
+	return signedAnswer{Content: SignedURL{URL: s.sign(method, path, of), Method: method, ExpiresAt: time.Unix(of.Expires, 0)},
+		Header: http.Header{"Cache-Control": {"no-store"}}}
+}
+
+func expiry(seconds int) time.Time {
+	return time.Now().Add(time.Duration(seconds) * time.Second).Truncate(time.Second)
+}
+
+var createSignedURL = Operation{
+	ID: "createSignedURL", Method: "POST", Path: "/containers/{containerUUID}/files/{fileUUID}/signed-url", Summary: "Sign a URL for reading a file",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 422, 500},
+	Notes: "Whoever has the URL reads this file without a token, until it expires or the file is deleted, as long as whoever signed it may read it. It goes on when the file's bytes are replaced or its name changes; not when it is moved to another container.",
+}
+
+type createSignedURLInput struct {
+	Container uuid.UUID `path:"containerUUID" format:"uuid"`
+	File      uuid.UUID `path:"fileUUID" format:"uuid"`
+	Body      struct {
+		ExpiresIn int `json:"expires_in,omitempty" minimum:"1" maximum:"604800" doc:"Seconds; an hour if it is not given."`
+		ProjectInBody
+	}
+}
+
+func (s *Server) findSignedFile(ctx context.Context, p *tenant.Project, in *createSignedURLInput) error {
+	_, err := object.GetFile(ctx, p, in.Container, in.File)
+	return err
+}
+
+const usualExpiry = 3600 // seconds
+
+func (s *Server) createSignedURL(ctx context.Context, p *tenant.Project, in *createSignedURLInput) (signedAnswer, error) {
+	if in.Body.ExpiresIn == 0 {
+		in.Body.ExpiresIn = usualExpiry
+	}
+	f, err := object.SignDownload(ctx, p, in.Container, in.File)
+	return s.signedFor(http.MethodGet, filePath(p, in.Container, f.FullFileName),
+		signed{Expires: expiry(in.Body.ExpiresIn).Unix(), User: caller(ctx).User, File: f.UUID}), err
+}
+
+var createSignedUpload = Operation{
+	ID: "createSignedUpload", Method: "POST", Path: "/containers/{containerUUID}/signed-uploads", Summary: "Sign a URL for one upload",
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Notes: "Whoever has the URL makes one file of this name without a token: `PUT` with the bytes as the body, from pages of any origin too. It fails if the name is taken by then. What failed may be tried again.",
+}
+
+type createSignedUploadInput struct {
+	Container uuid.UUID `path:"containerUUID" format:"uuid"`
+	Body      struct {
+		FullFileName string `json:"full_file_name" doc:"With the folders that it is in."`
+		ExpiresIn    int    `json:"expires_in,omitempty" minimum:"1" maximum:"604800" doc:"Seconds; an hour if it is not given."`
+		MaxSize      int64  `json:"max_size,omitempty" minimum:"1" doc:"Bytes; the container's own limit holds too."`
+		ProjectInBody
+	}
+}
+
+func (s *Server) findSignedContainer(ctx context.Context, p *tenant.Project, in *createSignedUploadInput) error {
+	_, err := object.GetContainer(ctx, p, in.Container)
+	return err
+}
+
+func (s *Server) createSignedUpload(ctx context.Context, p *tenant.Project, in *createSignedUploadInput) (signedAnswer, error) {
+	b := in.Body
+	if b.ExpiresIn == 0 {
+		b.ExpiresIn = usualExpiry
+	}
+	until := expiry(b.ExpiresIn)
+	ticket, err := object.SignUpload(ctx, p, in.Container, b.FullFileName, until)
+	return s.signedFor(http.MethodPut, filePath(p, in.Container, b.FullFileName),
+		signed{Expires: until.Unix(), User: caller(ctx).User, Ticket: ticket, MaxSize: b.MaxSize}), err
+}

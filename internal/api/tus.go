@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/object"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+// Resumable uploads by the tus protocol, version 1.0, with the extensions creation, termination and expiration. A file has the rules of any other; its
+// name and type are filename and filetype of Upload-Metadata. Answers are tus's, failures are envelopes.
+
+const (
+	tusVersion = "1.0.0"
+	tusUploads = "/containers/{containerUUID}/tus"
+	tusUpload  = tusUploads + "/{uploadUUID}"
+)
+
+func (s *Server) registerTus() {
+	within(s, createTusUpload, s.createTusUpload, nil)
+	within(s, getTusUpload, s.getTusUpload, nil)
+	within(s, appendTusUpload, s.appendTusUpload, nil)
+	within(s, deleteTusUpload, s.deleteTusUpload, nil)
+	for _, path := range []string{tusUploads, tusUpload} {
+		s.mux.HandleFunc("OPTIONS "+path, func(w http.ResponseWriter, _ *http.Request) {
+			h := w.Header()
+			tusHeaders(h)
+			h.Set("Tus-Version", tusVersion)
+			h.Set("Tus-Extension", "creation,termination,expiration")
+			h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
+			h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE")
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Tus-Resumable, Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
+			h.Set("Access-Control-Max-Age", "86400")
+			w.WriteHeader(http.StatusNoContent)
+		})
+	}
+}
+
+func tusHeaders(h http.Header) {
+	h.Set("Tus-Resumable", tusVersion)
+	h.Set("Cache-Control", "no-store")
+	h.Set("Access-Control-Allow-Origin", "*") // a token is in the request itself, never in a cookie
+	h.Set("Access-Control-Expose-Headers", "Location, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Expires, Upload-Length, Upload-Offset, X-Request-Id")
+}
+
+// TusVersion is embedded in the input of a request of the protocol.
+type TusVersion struct {
+	Version string `header:"Tus-Resumable"`
+}
+
+func (v TusVersion) check() error {
+	if v.Version != tusVersion {
+		return fault.OnField(fault.Precondition, "Tus-Resumable", "unknown", "must be "+tusVersion)
+	}
+	return nil
+}
+
+// tusAnswer is an answer without a body.
+type tusAnswer struct {
+	status   int
+	upload   object.Resumable
+	location string
+}
+
+// ServeHTTP writes the answer.
+func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	h, u := w.Header(), a.upload
+	if u.UUID != uuid.Nil {
+		h.Set("Upload-Offset", strconv.FormatInt(u.Offset, 10))
+		h.Set("Upload-Length", strconv.FormatInt(u.Size, 10))
+		h.Set("Upload-Expires", u.ExpiresAt.UTC().Format(http.TimeFormat))
+	}
+	if a.status == http.StatusCreated {
+		h.Set("Location", a.location)
+	}
+	w.WriteHeader(a.status)
+}
+
+var createTusUpload = Operation{
+	ID: "createTusUpload", Method: "POST", Path: tusUploads, Protocol: tusHeaders,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
+}
+
+type createTusUploadInput struct {
+	Container uuid.UUID `path:"containerUUID" format:"uuid"`
+	TusVersion
+	Length   int    `header:"Upload-Length" required:"true" minimum:"0"`
+	Metadata string `header:"Upload-Metadata"`
+}
+
+func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *createTusUploadInput) (tusAnswer, error) {
+	if err := in.check(); err != nil {
+		return tusAnswer{}, err
+	}
+	about, err := tusMetadata(in.Metadata)
+	if err != nil {
+		return tusAnswer{}, err
+	}
+	most, err := s.mostBytes(ctx)
+	if err != nil {
+		return tusAnswer{}, err
+	}
+	u, err := object.CreateResumable(ctx, p, in.Container, object.NewFile{FullFileName: about["filename"], MimeType: about["filetype"], Length: int64(in.Length), Most: most})
+	if err == nil {
+		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u) // an empty file has arrived
+	}
+	return tusAnswer{http.StatusCreated, u, s.publicURL + "/containers/" + in.Container.String() + "/tus/" + u.UUID.String()}, err
+}
+
+// tusMetadata reads the pairs of a key and a value in base64.
+func tusMetadata(header string) (map[string]string, error) {
+	about := map[string]string{}
+	for pair := range strings.SplitSeq(header, ",") {
+		key, value, _ := strings.Cut(strings.TrimSpace(pair), " ")
+		text, err := base64.StdEncoding.DecodeString(value)
+		if err != nil {
+			return nil, fault.OnField(fault.Invalid, "Upload-Metadata", "invalid_format", "must be pairs of a key and a value in base64")
+		}
+		about[key] = string(text)
+	}
+	return about, nil
+}
+
+type tusInput struct {
+	Container uuid.UUID `path:"containerUUID" format:"uuid"`
+	Upload    uuid.UUID `path:"uploadUUID" format:"uuid"`
+	TusVersion
+}
+
+var getTusUpload = Operation{
+	ID: "getTusUpload", Method: "HEAD", Path: tusUpload, Protocol: tusHeaders, Timeout: -1,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
+}
+
+func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInput) (tusAnswer, error) {
+	if err := in.check(); err != nil {
+		return tusAnswer{}, err
+	}
+	u, err := object.GetResumable(ctx, p, in.Container, in.Upload)
+	if err == nil { // that all bytes are there means to a client that the file is
+		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u)
+	}
+	if err == nil && u.Finished() {
+		s.jobs.Discard(ctx, p.UUID)
+	}
+	return tusAnswer{status: http.StatusOK, upload: u}, err
+}
+
+var appendTusUpload = Operation{
+	ID: "appendTusUpload", Method: "PATCH", Path: tusUpload, Protocol: tusHeaders,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
+}
+
+type appendTusUploadInput struct {
+	Container uuid.UUID `path:"containerUUID" format:"uuid"`
+	Upload    uuid.UUID `path:"uploadUUID" format:"uuid"`
+	TusVersion
+	Offset int `header:"Upload-Offset" required:"true" minimum:"0"`
+	Sent
+}
+
+func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *appendTusUploadInput) (tusAnswer, error) {
+	if err := in.check(); err != nil {
+		return tusAnswer{}, err
+	}
+	if in.mimeType != "application/offset+octet-stream" {
+		return tusAnswer{}, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/offset+octet-stream")
+	}
+	u, err := object.AppendResumable(ctx, p, s.blobs, caller(ctx).User, in.Container, in.Upload, int64(in.Offset), in)
+	if err == nil && u.Finished() {
+		s.jobs.Discard(ctx, p.UUID)
+	}
+	return tusAnswer{status: http.StatusNoContent, upload: u}, err
+}
+
+var deleteTusUpload = Operation{
+	ID: "deleteTusUpload", Method: "DELETE", Path: tusUpload, Protocol: tusHeaders,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 412, 500},
+}
+
+func (s *Server) deleteTusUpload(ctx context.Context, p *tenant.Project, in *tusInput) (tusAnswer, error) {
+	if err := in.check(); err != nil {
+		return tusAnswer{}, err
+	}
+	err := object.DeleteResumable(ctx, p, in.Container, in.Upload)
+	if err == nil {
+		s.jobs.Discard(ctx, p.UUID)
+	}
+	return tusAnswer{status: http.StatusNoContent}, err
+}

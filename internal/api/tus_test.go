@@ -1,0 +1,193 @@
+package api_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/api/apitest"
+	"socle/internal/blob"
+	"socle/internal/object"
+)
+
+// tus sends a request of the protocol.
+func tus(a *apitest.API, method, path, body string, headers ...string) *apitest.Reply {
+	return a.Send(method, path, body, append([]string{"Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"}, headers...)...)
+}
+
+// newTus begins an upload and returns its path.
+func newTus(t *testing.T, a *apitest.API, container, name string, size int, more ...string) string {
+	t.Helper()
+	r := tus(a, "POST", "/containers/"+container+"/tus", "", append([]string{"Upload-Length: " + strconv.Itoa(size), "Upload-Metadata: filename " + base64.StdEncoding.EncodeToString([]byte(name))}, more...)...).Want(201)
+	if r.Header.Get("Upload-Expires") == "" || r.Header.Get("Tus-Resumable") != "1.0.0" {
+		t.Errorf("got %v", r.Header)
+	}
+	return strings.TrimPrefix(r.Header.Get("Location"), a.URL)
+}
+
+func part2(a *apitest.API, path string, offset int, body string) *apitest.Reply {
+	return tus(a, "PATCH", path, body, "Upload-Offset: "+strconv.Itoa(offset))
+}
+
+// wantOffset fails the test unless the upload has so many bytes.
+func wantOffset(t *testing.T, r *apitest.Reply, status, offset int) {
+	t.Helper()
+	if r.Want(status); r.Header.Get("Upload-Offset") != strconv.Itoa(offset) {
+		t.Errorf("the upload is at %q, want %d", r.Header.Get("Upload-Offset"), offset)
+	}
+}
+
+func TestTus(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	c := a.Create("/containers", `{"name": "reports"}`)
+	options := a.Nobody().Send("OPTIONS", "/containers/"+c+"/tus", "").Want(204).Header
+	for name, want := range map[string]string{"Tus-Version": "1.0.0", "Tus-Extension": "creation,termination,expiration", "Tus-Max-Size": "5368709120", "Access-Control-Allow-Origin": "*"} {
+		if got := options.Get(name); got != want {
+			t.Errorf("got %s %q, want %q", name, got, want)
+		}
+	}
+	u := newTus(t, a, c, "a/ü.txt", 12, "Upload-Metadata: filename "+base64.StdEncoding.EncodeToString([]byte("a/ü.txt"))+",filetype dGV4dC9wbGFpbg==,alone")
+	wantOffset(t, tus(a, "HEAD", u, ""), 200, 0)
+	wantOffset(t, part2(a, u, 0, "hello"), 204, 5)
+	part2(a, u, 0, "hello").Want(409).Code("mismatch")
+	part2(a, u, 5, "more than there is").Want(413).Code("too_large")
+	wantOffset(t, tus(a.Member(4), "HEAD", u, ""), 200, 5)
+	a.Get(address(a, c, "a/ü.txt")).Want(404)
+	wantOffset(t, part2(a, u, 5, ", "), 204, 7)
+	wantOffset(t, part2(a, u, 7, "world"), 204, 12)
+	if got := a.Get(address(a, c, "a/ü.txt")).Want(200); string(got.Body) != "hello, world" || got.Header.Get("Content-Type") != "text/plain" {
+		t.Errorf("got %q, %v", got.Body, got.Header)
+	}
+	wantOffset(t, tus(a, "HEAD", u, ""), 200, 12)
+	part2(a, u, 7, "world").Want(409)
+	newTus(t, a, c, "empty", 0)
+	a.Get(address(a, c, "empty")).Want(200)
+
+	// It is given up.
+	u = newTus(t, a, c, "b", 10)
+	part2(a, u, 0, "hello").Want(204)
+	tus(a, "DELETE", u, "").Want(204)
+	tus(a, "HEAD", u, "").Want(404)
+	tus(a, "DELETE", u, "").Want(404)
+	part2(a, u, 5, "hello").Want(404)
+	u = newTus(t, a, c, "b", 10)
+	part2(a, u, 0, "hello").Want(204)
+	execute(t, a, "update storage.resumable_uploads set expires_at = now() where file_uuid is null")
+	tus(a, "HEAD", u, "").Want(404)
+	store, err := blob.Open(a.Config.StorageDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	p := a.Server.Projects().Open(uuid.MustParse(a.Project))
+	_, swept := object.Sweep(t.Context(), p, store, time.Hour)
+	_, discarded := object.Discard(t.Context(), p, store)
+	if err := errors.Join(swept, discarded); err != nil {
+		t.Fatal(err)
+	}
+	if n := query[int](t, a, "select count(*) from storage.resumable_uploads where file_uuid is null"); n != 0 {
+		t.Errorf("%d uploads are left", n)
+	}
+	gone(t, a, 2)
+	wantFiles(t, a, 2)
+	counted(t, a)
+}
+
+func TestTusRefuses(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	c := a.Create("/containers", `{"name": "reports", "max_file_size": 100, "allowed_mime_types": ["text/plain"]}`)
+	put(a, c, "taken", "x").Want(200)
+	path, named := "/containers/"+c+"/tus", func(name string) string {
+		return "Upload-Metadata: filename " + base64.StdEncoding.EncodeToString([]byte(name))
+	}
+	a.Send("POST", path, "", "Upload-Length: 1", named("a")).Want(412)
+	a.Send("POST", path, "", "Upload-Length: 1", named("a"), "Tus-Resumable: 0.2.2").Want(412)
+	tus(a, "POST", path, "", named("a")).Want(400).Field("Upload-Length")
+	tus(a, "POST", path, "", named("a"), "Upload-Length: -1").Want(400)
+	tus(a, "POST", path, "", "Upload-Length: 1", "Upload-Metadata: filename =").Want(400).Field("Upload-Metadata")
+	tus(a, "POST", path, "", "Upload-Length: 1").Want(422).Field("full_file_name")
+	tus(a, "POST", path, "", "Upload-Length: 1", named("../a")).Want(422)
+	tus(a, "POST", path, "", "Upload-Length: 1", named("taken")).Want(409)
+	tus(a, "POST", path, "", "Upload-Length: 101", named("a")).Want(413)
+	tus(a, "POST", path, "", "Upload-Length: 1", named("a")+",filetype aW1hZ2UvcG5n").Want(422).Code("mime_type_not_allowed")
+	tus(a, "POST", "/containers/"+apitest.Missing+"/tus", "", "Upload-Length: 1", named("a")).Want(404)
+	u := newTus(t, a, c, "a", 10)
+	for _, who := range []struct {
+		api    *apitest.API
+		status int
+	}{{a.Nobody(), 401}, {a.Stranger(), 401}, {a.Member(5), 403}} {
+		tus(who.api, "POST", path, "", "Upload-Length: 1", named("b")).Want(who.status)
+		tus(who.api, "HEAD", u, "").Want(who.status)
+		part2(who.api, u, 0, "x").Want(who.status)
+		tus(who.api, "DELETE", u, "").Want(who.status)
+	}
+	tus(a, "PATCH", u, "x", "Upload-Offset: 0", "Content-Type: text/plain").Want(400).Field("Content-Type")
+	tus(a, "PATCH", u, "x").Want(400).Field("Upload-Offset")
+	tus(a, "HEAD", strings.ReplaceAll(u, c, a.Create("/containers", `{"name": "other"}`)), "").Want(404)
+	// The rules hold for what came, too, and the name may be taken by then.
+	part2(a, u, 0, "\x89PNG\r\n\x1a\n..").Want(422).Code("mime_type_not_allowed")
+	a.Get(address(a, c, "a")).Want(404)
+	u = newTus(t, a, c, "b", 1)
+	put(a, c, "b", "first").Want(200)
+	part2(a, u, 0, "x").Want(409).Code("already_exists")
+	execute(t, a, "update storage.usage set max_bytes = 50")
+	tus(a, "POST", path, "", "Upload-Length: 45", named("c")).Want(413).Code("quota_exceeded")
+	newTus(t, a, c, "c", 20)
+	tus(a, "POST", path, "", "Upload-Length: 20", named("d")).Want(413).Code("quota_exceeded")
+}
+
+// TestTusBroken: what arrived of a part that broke off is kept, and the upload goes on from there.
+func TestTusBroken(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	c := a.Create("/containers", `{"name": "reports"}`)
+	u := newTus(t, a, c, "broken", 10)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "PATCH %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\nX-Project: %s\r\nTus-Resumable: 1.0.0\r\n"+
+		"Content-Type: application/offset+octet-stream\r\nUpload-Offset: 0\r\nContent-Length: 10\r\n\r\nhalf", u, a.Token, a.Project)
+	if err = errors.Join(err, conn.(*net.TCPConn).CloseWrite()); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+		t.Errorf("got %q, %v", answer, err)
+	}
+	wantOffset(t, tus(a, "HEAD", u, ""), 200, 4)
+	// Of several who go on from there one does.
+	counts := atOnce(8, func(i int) *apitest.Reply { return part2(a, u, 4, strings.Repeat(strconv.Itoa(i), 6)) })
+	wantCounts(t, counts, map[int]int{204: 1, 409: 7})
+	got := a.Get(address(a, c, "broken")).Want(200)
+	if text := string(got.Body); len(text) != 10 || text[:4] != "half" || strings.Count(text, text[4:5]) != 6 {
+		t.Errorf("got %q", text)
+	}
+	gone(t, a, 1)
+	wantFiles(t, a, 1)
+}
+
+// TestTusLastAnswerLost: all parts arrived and the server died before the file was made; asking where the upload is makes it.
+func TestTusLastAnswerLost(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	c := a.Create("/containers", `{"name": "reports"}`)
+	u := newTus(t, a, c, "lost", 5)
+	part2(a, u, 0, "hell").Want(204)
+	execute(t, a, "update storage.resumable_uploads set size = 4") // as if there had been no more to come
+	wantCounts(t, atOnce(4, func(int) *apitest.Reply { return tus(a, "HEAD", u, "") }), map[int]int{200: 4})
+	if got := a.Get(address(a, c, "lost")).Want(200); string(got.Body) != "hell" {
+		t.Errorf("got %q", got.Body)
+	}
+	gone(t, a, 1)
+}

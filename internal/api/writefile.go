@@ -1,0 +1,123 @@
+package api
+
+import (
+	"context"
+	"encoding/hex"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/object"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+// sending is an input that embeds [Sent].
+type sending interface {
+	send(w http.ResponseWriter, r *http.Request) error
+}
+
+// Sent is embedded in the input of an operation that takes a file as the body itself, which its handler reads as it arrives.
+type Sent struct {
+	body     *arriving
+	length   int64
+	mimeType string // that the client claims
+}
+
+var sentContent = map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
+
+// send takes the body of a request, and reads none of it.
+func (s *Sent) send(w http.ResponseWriter, r *http.Request) error {
+	claim := r.Header.Get("Content-Type")
+	switch media, _, _ := mime.ParseMediaType(claim); media {
+	case "multipart/form-data":
+		return fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be the file's own: the body is the file, and no form")
+	case "application/x-www-form-urlencoded": // what curl says when it is told nothing
+		claim = ""
+	}
+	s.body = &arriving{ReadCloser: r.Body, control: http.NewResponseController(w), left: unbounded}
+	r.Body, s.length, s.mimeType = s.body, max(r.ContentLength, 0), claim
+	return nil
+}
+
+// Read reads the file. A body that breaks off makes none.
+func (s *Sent) Read(b []byte) (int, error) {
+	n, err := s.body.Read(b)
+	if err != nil && err != io.EOF {
+		err = fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
+	}
+	return n, err
+}
+
+var writeFile = Operation{
+	ID: "writeFile", Method: "PUT", Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Write a file under its name",
+	Access: projectInPath(platform.Developer).orSigned(), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
+	Notes: "The body is the file. If there is one of that name, its bytes are replaced in one step: whoever reads meanwhile gets the old file or the new one. " +
+		"`If-None-Match: *` makes a new file only, `If-Match` with the file's ETag replaces those bytes only.",
+}
+
+type writeFileInput struct {
+	Project     uuid.UUID `path:"projectUUID" format:"uuid"`
+	Container   uuid.UUID `path:"containerUUID" format:"uuid"`
+	Name        string    `path:"fullFileName"`
+	IfMatch     string    `header:"If-Match" doc:"ETag of the bytes to replace."`
+	IfNoneMatch string    `header:"If-None-Match" doc:"* makes a new file only."`
+	Sent
+}
+
+func (s *Server) writeFile(ctx context.Context, p *tenant.Project, in *writeFileInput) (fileAnswer, error) {
+	most, err := s.mostBytes(ctx)
+	if err != nil {
+		return fileAnswer{}, err
+	}
+	n := object.NewFile{FullFileName: in.Name, MimeType: in.mimeType, Content: in, Length: in.length, Most: most}
+	if of := signedOf(ctx); of != nil {
+		return answerFile(s.uploadSigned(ctx, p, in.Container, n, of))
+	}
+	f, replaced, err := object.WriteFile(ctx, p, s.blobs, caller(ctx).User, in.Container, n, in.check)
+	if replaced && err == nil {
+		s.jobs.Discard(ctx, p.UUID)
+	}
+	return answerFile(f, err)
+}
+
+// uploadSigned makes the one file that a URL was signed for.
+func (s *Server) uploadSigned(ctx context.Context, p *tenant.Project, container uuid.UUID, n object.NewFile, of *signed) (object.File, error) {
+	if err := object.CheckTicket(ctx, p, of.Ticket); err != nil { // before the bytes come
+		return object.File{}, err
+	}
+	if n.Ticket = of.Ticket; of.MaxSize > 0 {
+		n.Most = min(n.Most, of.MaxSize)
+	}
+	return object.CreateFile(ctx, p, s.blobs, caller(ctx).User, container, n)
+}
+
+// check judges by the request's conditions the file that is there.
+func (in *writeFileInput) check(present *object.File) error {
+	switch {
+	case in.IfMatch != "" && (present == nil || !matches([]string{in.IfMatch}, present.ETag(), false)):
+		return fault.OnField(fault.Precondition, "If-Match", "changed", "names other bytes than those of the file")
+	case in.IfNoneMatch != "" && present != nil && matches([]string{in.IfNoneMatch}, present.ETag(), true):
+		return fault.OnField(fault.Precondition, "If-None-Match", "changed", "names the bytes of the file that is there")
+	}
+	return nil
+}
+
+// fileMetadata is what the specified File has no member for.
+type fileMetadata struct {
+	SHA256 string `json:"sha256" doc:"Of the bytes, in hexadecimal."`
+	ETag   string `json:"etag" doc:"Of the bytes: what a download answers with."`
+}
+
+type fileAnswer = Answer[object.File, fileMetadata]
+
+func answerFile(f object.File, err error) (fileAnswer, error) {
+	if err != nil {
+		return fileAnswer{}, err
+	}
+	return fileAnswer{Content: f, Metadata: fileMetadata{hex.EncodeToString(f.SHA256), f.ETag()}}, nil
+}

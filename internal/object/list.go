@@ -1,0 +1,79 @@
+package object
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// fileOrders are the members that a list of files can be sorted by.
+var fileOrders = map[string]string{
+	"fullFileName": "full_file_name", "size": "size", "mimeType": "mime_type", "createdAt": "created_at", "updatedAt": "updated_at",
+}
+
+// near is how many files are counted past to come to a page; one that is farther off is found by the blocks of its container.
+const near = 2000
+
+// ListFiles returns a page of the files of a container of project p, and how many files there are in all at
+// the same moment. They can be sorted by fullFileName, size, mimeType, createdAt and updatedAt; text by code points.
+// Sorted by createdAt, a page takes the same time wherever it is. It fails with NotFound if there is no such container.
+func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page pg.Page) ([]File, int64, error) {
+	var files []File
+	var total int64
+	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+		_, err := pg.Exec(ctx, tx, `set transaction isolation level repeatable read, read only`)
+		if err != nil {
+			return err
+		}
+		total, err = pg.Value[int64](ctx, tx, `select total_files from storage.containers where uuid = @container and not deleting`,
+			pgx.StrictNamedArgs{"container": container})
+		if err != nil {
+			return err
+		}
+		if offset := int64(page.Number-1) * int64(page.Limit); page.Sort == "createdAt" && offset > near {
+			files, err = farFiles(ctx, tx, container, page, offset, total)
+			return err
+		}
+		files, err = pg.All[File](ctx, tx, `
+			select `+fileColumns+` from storage.files where container_uuid = @container`+page.Clause(fileOrders, "uuid"),
+			pgx.StrictNamedArgs{"container": container})
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return files, total, nil
+}
+
+// farFiles returns the page at an offset, sorted by createdAt. It begins at the last block that does not lie behind the page.
+func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page, offset, total int64) ([]File, error) {
+	limit := min(int64(page.Limit), total-offset)
+	if limit <= 0 {
+		return []File{}, nil
+	}
+	if page.Descending { // the same files, counted from the other end
+		offset = total - offset - limit
+	}
+	files, err := pg.All[File](ctx, tx, `
+		with block as (
+			select first_at, first_uuid, before from (
+				select first_at, first_uuid, sum(files) over (order by first_at, first_uuid) - files as before
+				from storage.file_blocks where container_uuid = @container
+			) b
+			where before <= @offset order by first_at desc, first_uuid desc limit 1
+		)
+		select `+fileColumns+` from storage.files
+		where container_uuid = @container and (created_at, uuid) >= ((select first_at from block), (select first_uuid from block))
+		order by created_at, uuid
+		limit @limit offset (select @offset - before from block)`,
+		pgx.StrictNamedArgs{"container": container, "offset": offset, "limit": limit})
+	if page.Descending {
+		slices.Reverse(files)
+	}
+	return files, err
+}

@@ -1,0 +1,288 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/audit"
+	"socle/internal/blob"
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// Resumable is a file that arrives in parts. Each part is a blob of its own; when the last one is there, they become one blob and the
+// file of it in a transaction. What has not arrived a day after its last part is given up, see [Sweep].
+type Resumable struct {
+	UUID          uuid.UUID
+	ContainerUUID uuid.UUID
+	FullFileName  string
+	MimeType      string // that the client claims
+	Size          int64  // bytes of the whole file
+	Offset        int64  // bytes that have arrived
+	FileUUID      uuid.NullUUID
+	ExpiresAt     time.Time
+}
+
+// Finished reports whether the last part has just made the file, so that the parts are to be discarded.
+func (r Resumable) Finished() bool { return r.Offset == r.Size && !r.FileUUID.Valid }
+
+// CreateResumable begins a file of so many bytes in a container of project p. It fails as [CreateFile] does, as far as it is foreseen.
+// Bytes that are announced count for the quota.
+func CreateResumable(ctx context.Context, p *tenant.Project, container uuid.UUID, n NewFile) (Resumable, error) {
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return Resumable{}, err
+	}
+	return tenant.Change(ctx, p, func(tx pgx.Tx) (Resumable, error) {
+		audit.CreatedUUID(ctx, id)
+		into, err := pg.One[struct {
+			intake
+			Taken bool
+		}](ctx, tx, `
+			select max_file_size, allowed_mime_types,
+			       exists (select from storage.files f where f.container_uuid = c.uuid and f.full_file_name = @name) as taken
+			from storage.containers c where uuid = @container and not deleting for key share`,
+			pgx.StrictNamedArgs{"container": container, "name": n.FullFileName})
+		if err != nil {
+			return Resumable{}, err
+		}
+		if n.Most > 0 {
+			into.MaxFileSize = min(into.MaxFileSize, n.Most)
+		}
+		broken := checkFileName(n.FullFileName)
+		claimed := claimedType(n.MimeType)
+		switch {
+		case broken != nil:
+		case into.Taken:
+			broken = nameTaken()
+		case n.Length > into.MaxFileSize:
+			broken = tooLarge(into.MaxFileSize)
+		case claimed != "" && !active(claimed):
+			broken = into.takes(claimed, "file")
+		}
+		if broken != nil {
+			return Resumable{}, broken
+		}
+		if err := announced(ctx, tx, n.Length); err != nil {
+			return Resumable{}, err
+		}
+		return pg.One[Resumable](ctx, tx, `
+			insert into storage.resumable_uploads (uuid, container_uuid, full_file_name, mime_type, size)
+			values (@id, @container, @name, @type, @size)
+			returning uuid, container_uuid, full_file_name, mime_type, size, 0::bigint as offset, file_uuid, expires_at`,
+			pgx.StrictNamedArgs{"id": id, "container": container, "name": n.FullFileName, "type": claimed, "size": n.Length})
+	})
+}
+
+// announced fails with TooLarge if files that are there, those under way and so many bytes more are beyond the quota.
+func announced(ctx context.Context, tx pgx.Tx, more int64) error {
+	q, err := pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage for update`, quotaDefaults)
+	if err != nil {
+		return err
+	}
+	under, err := pg.Value[int64](ctx, tx, `select coalesce(sum(size), 0)::bigint from storage.resumable_uploads where file_uuid is null`)
+	if err == nil && more > q.MaxBytes-q.Bytes-under {
+		return overQuota(q.MaxBytes)
+	}
+	return err
+}
+
+// GetResumable returns a resumable upload to a container of project p. It fails with NotFound if there is none, or if it was given up.
+func GetResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUID) (Resumable, error) {
+	return pg.One[Resumable](ctx, p.Trusted(), `
+		select u.uuid, u.container_uuid, u.full_file_name, u.mime_type, u.size, u.file_uuid, u.expires_at,
+		       case when u.file_uuid is not null then u.size
+		            else (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = u.uuid) end as offset
+		from storage.resumable_uploads u join storage.containers c on c.uuid = u.container_uuid
+		where u.uuid = @id and u.container_uuid = @container and u.expires_at > now() and not c.deleting`,
+		pgx.StrictNamedArgs{"id": id, "container": container})
+}
+
+// DeleteResumable gives a resumable upload up. It fails with NotFound if there is none.
+func DeleteResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUID) error {
+	return p.InTx(ctx, func(tx pgx.Tx) error {
+		n, err := pg.Exec(ctx, tx, `delete from storage.resumable_uploads where uuid = @id and container_uuid = @container`,
+			pgx.StrictNamedArgs{"id": id, "container": container})
+		if err == nil && n == 0 {
+			err = fault.New(fault.NotFound, "there is no such upload")
+		}
+		return err
+	})
+}
+
+// AppendResumable adds a part at an offset, which must be where the upload is: Conflict if not. A part that breaks off is kept as far as it came: then the
+// error is that of the content. The last one makes the file, on behalf of user.
+func AppendResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user, container, id uuid.UUID, offset int64, content io.Reader) (Resumable, error) {
+	r, err := GetResumable(ctx, p, container, id)
+	if err != nil {
+		return r, err
+	}
+	if r.Offset != offset {
+		return r, elsewhere()
+	}
+	ctx = context.WithoutCancel(ctx) // what has arrived is kept, though its client is gone
+	part := &breaking{content: content}
+	n, err := r.keepPart(ctx, p, store, part)
+	if err != nil {
+		return r, err
+	}
+	if r.Offset += n; part.err != nil {
+		return r, part.err
+	}
+	return r, FinishResumable(ctx, p, store, user, &r)
+}
+
+// keepPart stores a part, and returns how many bytes it has.
+func (r *Resumable) keepPart(ctx context.Context, p *tenant.Project, store *blob.Store, content io.Reader) (int64, error) {
+	b, err := uuid.NewRandom()
+	if err != nil {
+		return 0, err
+	}
+	if _, err := pg.Exec(ctx, p.Trusted(), `insert into storage.uploads (blob_uuid) values (@blob)`, pgx.StrictNamedArgs{"blob": b}); err != nil {
+		return 0, err
+	}
+	stored, err := store.Put(ctx, blobKey(p.UUID, b), content, r.Size-r.Offset)
+	if fault.Is(err, fault.TooLarge) {
+		err = fault.New(fault.TooLarge, "there are more bytes than were announced").WithCode("too_large").Because(err)
+	}
+	if err == nil && stored.Size > 0 {
+		err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+			noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": b})
+			if err == nil && noted == 0 {
+				err = fault.New(fault.Conflict, "the part took too long").WithCode("expired")
+			}
+			if err != nil {
+				return err
+			}
+			n, err := pg.Exec(ctx, tx, `
+				update storage.resumable_uploads set expires_at = now() + interval '1 day' where uuid = @id and file_uuid is null`,
+				pgx.StrictNamedArgs{"id": r.UUID})
+			if err == nil && n == 0 { // it has become a file meanwhile, or was given up
+				err = elsewhere()
+			}
+			if err != nil {
+				return err
+			}
+			_, err = pg.Exec(ctx, tx, `insert into storage.upload_parts (blob_uuid, upload_uuid, first, size) values (@blob, @id, @first, @size)`,
+				pgx.StrictNamedArgs{"blob": b, "id": r.UUID, "first": r.Offset, "size": stored.Size})
+			return err
+		})
+		if err == nil {
+			return stored.Size, nil
+		}
+	}
+	if pg.Violates(err, "upload_parts_first_key") {
+		err = elsewhere().Because(err)
+	}
+	// Nothing of it is kept, unless a commit arrived whose answer was lost.
+	settling, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	_, discarded := discard(settling, p, store, b)
+	return 0, errors.Join(err, discarded)
+}
+
+// FinishResumable makes the file of an upload that has arrived; of one that has not, and of one that is a file already, it does nothing.
+func FinishResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user uuid.UUID, r *Resumable) error {
+	if r.Offset < r.Size || r.FileUUID.Valid {
+		return nil
+	}
+	parts, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `select blob_uuid from storage.upload_parts where upload_uuid = @id order by first`,
+		pgx.StrictNamedArgs{"id": r.UUID})
+	if err != nil {
+		return err
+	}
+	whole := &joined{open: func(b uuid.UUID) (io.ReadCloser, error) {
+		content, _, err := store.Open(ctx, blobKey(p.UUID, b))
+		return content, err
+	}, parts: parts}
+	defer whole.Close()
+	_, err = CreateFile(ctx, p, store, user, r.ContainerUUID, NewFile{FullFileName: r.FullFileName, MimeType: r.MimeType, Content: whole, Length: r.Size, Resumed: r.UUID})
+	if err == nil {
+		return nil
+	}
+	if now, unknown := GetResumable(ctx, p, r.ContainerUUID, r.UUID); unknown == nil && now.FileUUID.Valid { // another one was quicker
+		return nil
+	}
+	return err
+}
+
+// endResumable notes in the transaction that makes the file of an upload that it is one.
+func endResumable(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error {
+	if id == uuid.Nil {
+		return nil
+	}
+	n, err := pg.Exec(ctx, tx, `update storage.resumable_uploads set file_uuid = @file where uuid = @id and file_uuid is null`,
+		pgx.StrictNamedArgs{"id": id, "file": file})
+	if err == nil && n == 0 {
+		err = elsewhere()
+	}
+	if err != nil {
+		return err
+	}
+	_, err = pg.Exec(ctx, tx, `delete from storage.upload_parts where upload_uuid = @id`, pgx.StrictNamedArgs{"id": id})
+	return err
+}
+
+func elsewhere() *fault.Error {
+	return fault.OnField(fault.Conflict, "Upload-Offset", "mismatch", "must be where the upload is")
+}
+
+// breaking is content that ends where it breaks off.
+type breaking struct {
+	content io.Reader
+	err     error // why
+}
+
+// Read reads the content.
+func (b *breaking) Read(to []byte) (int, error) {
+	n, err := b.content.Read(to)
+	if err != nil && err != io.EOF {
+		b.err, err = err, io.EOF
+	}
+	return n, err
+}
+
+// joined reads blobs one after the other, of which one is open at a time.
+type joined struct {
+	open  func(uuid.UUID) (io.ReadCloser, error)
+	parts []uuid.UUID
+	now   io.ReadCloser
+}
+
+// Read reads the next bytes.
+func (j *joined) Read(to []byte) (int, error) {
+	for {
+		if j.now == nil {
+			if len(j.parts) == 0 {
+				return 0, io.EOF
+			}
+			var err error
+			if j.now, err = j.open(j.parts[0]); err != nil {
+				return 0, err
+			}
+			j.parts = j.parts[1:]
+		}
+		n, err := j.now.Read(to)
+		if err == io.EOF {
+			err = errors.Join(j.now.Close())
+			j.now = nil
+		}
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// Close closes the blob that is open.
+func (j *joined) Close() error {
+	if j.now == nil {
+		return nil
+	}
+	return j.now.Close()
+}
