@@ -92,10 +92,15 @@ var rights = map[string]right{
 	"createSignedURL":    {5, `{"expires_in": 60}`},
 	"createSignedUpload": {4, `{"full_file_name": "signed.txt", "expires_in": 60}`},
 
-	"createBackup": {4, `{}`},
-	"getBackup":    {5, ""},
-	"listAudit":    {3, ""},
-	"getTypes":     {5, ""},
+	"createBackup":  {4, `{}`},
+	"getBackup":     {5, ""},
+	"listAudit":     {3, ""},
+	"getTypes":      {5, ""},
+	"listBackups":   {5, ""},
+	"deleteBackup":  {3, ""},
+	"restoreBackup": {3, `{"target": "new", "name": "restored {n}"}`},
+	"getRestore":    {5, ""},
+	"deleteRestore": {2, ""},
 
 	"getProjectOpenAPI": {5, ""},
 
@@ -275,7 +280,7 @@ func (o operation) send(who *apitest.API, names map[string]string, body string, 
 // namesOf returns the names by which the things of a furnished project are reached.
 func namesOf(f things, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "responseUUID": f.response, "containerUUID": f.container,
-		"fileUUID": f.file, "keyUUID": apitest.Missing, "jwtKeyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup, "tableUUID": f.tableUUID, "fullTableName": table,
+		"fileUUID": f.file, "keyUUID": apitest.Missing, "jwtKeyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup, "restoreUUID": f.restore, "tableUUID": f.tableUUID, "fullTableName": table,
 		"columnName": "note", "constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood", "enumValue": "good",
 		"schema": "public", "triggerName": "stamp", "userUUID": f.User, "sessionUUID": apitest.Missing, "tokenUUID": apitest.Missing, "tomorrow": tomorrow(), "organization": f.Organization, "email": f.Email}
 }
@@ -360,6 +365,10 @@ func TestRights(t *testing.T) {
 				case o.id == "deleteFile" || o.id == "deleteFolder":
 					names["folder"] = "to-go-" + names["n"]
 					names["fileUUID"] = upload(landlord, names["containerUUID"], names["folder"]+"/a.txt", "hello").Want(201).Get("uuid").(string)
+				case o.id == "deleteBackup":
+					names["backupUUID"] = oldBackup(t, landlord)
+				case o.id == "deleteRestore":
+					names["restoreUUID"] = oldRestore(t, landlord, names["backupUUID"])
 				case o.id == "deleteForm":
 					names["formUUID"] = landlord.Create("/forms", `{"name": "to go"}`)
 				case o.id == "orderFields":

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -26,9 +27,28 @@ func backedUp(t *testing.T, a *apitest.API, id string) *apitest.Reply {
 	return r
 }
 
-// dumpOf is the file that a backup is kept in.
-func dumpOf(a *apitest.API, id string) string {
-	return filepath.Join(a.Config.StorageDir(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(id)))
+// dumpOf returns a file with the dump of a backup.
+func dumpOf(t *testing.T, a *apitest.API, id string) string {
+	t.Helper()
+	stored, err := os.Open(filepath.Join(a.Config.StorageDir(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(id))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stored.Close()
+	name := filepath.Join(t.TempDir(), "dump")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	plain, err := backup.Decrypt(a.Server.Projects().BackupKey(), stored)
+	if err == nil {
+		_, err = f.ReadFrom(plain)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 func TestBackup(t *testing.T) {
@@ -49,7 +69,7 @@ func TestBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	toc, err := exec.CommandContext(t.Context(), binaries.Path("pg_restore"), "--list", dumpOf(a, id)).CombinedOutput()
+	toc, err := exec.CommandContext(t.Context(), binaries.Path("pg_restore"), "--list", dumpOf(t, a, id)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("pg_restore --list: %v\n%s", err, toc)
 	}

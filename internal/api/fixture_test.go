@@ -24,13 +24,14 @@ import (
 // things is a project that has one of everything.
 type things struct {
 	*apitest.API
-	tableUUID, form, field, response, container, file, backup string
-	begun, token                                              string // a partial response
+	t                                                                  *testing.T
+	tableUUID, form, field, response, container, file, backup, restore string
+	begun, token                                                       string // a partial response
 }
 
 func furnish(t *testing.T, a *apitest.API) things {
 	t.Helper()
-	f := things{API: a}
+	f := things{API: a, t: t}
 	f.tableUUID = a.CreateTable("orders", "note text").Metadata("uuid").(string)
 	a.Post("/functions/public", `{"name": "one", "language": "sql", "definition": "select 1", "return_type": "integer"}`).Want(201)
 	structure(t, a)
@@ -46,6 +47,7 @@ func furnish(t *testing.T, a *apitest.API) things {
 	f.file = upload(a, f.container, "a.txt", "hello").Want(201).Get("uuid").(string)
 	f.backup = a.Create("/backups", `{}`)
 	backedUp(t, a, f.backup).Content("status", "completed")
+	f.restore = oldRestore(t, a, f.backup)
 	return f
 }
 
@@ -88,6 +90,17 @@ func (f things) calls() []call {
 		{"createBackup", "POST", "/backups", `{}`, 4},
 		{"getBackup", "GET", "/backups/" + f.backup, "", 5},
 	}, f.structureCalls()...)
+}
+
+// backupCalls are the operations on backups that have no other effect on the project, or end what goes on in it.
+func (f things) backupCalls() []call {
+	return []call{
+		{"listBackups", "GET", "/backups", "", 5},
+		{"getRestore", "GET", "/restores/" + f.restore, "", 5},
+		{"restoreBackup", "POST", "/backups/" + f.backup + "/restore", `{"target": "in_place"}`, 2},
+		{"deleteRestore", "DELETE", "/restores/" + f.restore, "", 2},
+		{"deleteBackup", "DELETE", "/backups/" + oldBackup(f.t, f.API), "", 3},
+	}
 }
 
 // formCalls are the operations that a form leads to.

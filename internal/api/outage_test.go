@@ -84,8 +84,9 @@ func TestPlatformDatabaseGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	backups := f.backupCalls()
 	open := shut(t, a, url.Database)
-	calls := slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), f.fileCalls())
+	calls := slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), f.fileCalls(), backups)
 	calls = append(calls,
 		call{id: "createUser", method: "POST", path: "/users", body: `{"username": "late", "email": "late@example.com", "password": "` + apitest.Password + `"}`},
 		call{id: "login", method: "POST", path: "/users/login", body: `{"email": "` + a.Email + `", "password": "` + apitest.Password + `"}`},

@@ -122,6 +122,8 @@ func New(c Config) *Server {
 	s.registerQuotas()
 	s.registerTus()
 	s.registerBackups()
+	s.registerBackupChanges()
+	s.registerRestores()
 	s.registerAudit()
 	s.registerTypes()
 	s.registerOrganizations()

@@ -1,26 +1,27 @@
-// Package backup makes backups of projects. It knows pg_dump and where a dump is kept; which backups there
-// are is known to the platform database, and when one is made is decided by the jobs.
+// Package backup makes backups of projects, and restores them. A backup is a dump of the project's database, the bytes of its
+// files, and a manifest that says what both have to be. It knows pg_dump and pg_restore and where all of it is kept; which
+// backups there are is known to the platform database, and when one is made is decided by the jobs.
 package backup
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"log/slog"
 	"math"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"socle/internal/blob"
 	"socle/internal/fault"
+	"socle/internal/pg"
 	"socle/internal/pgserver"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -32,14 +33,17 @@ const Silence = 20 * time.Second
 // closing is how long noting the end of a backup may take after its worker was told to stop.
 const closing = 10 * time.Second
 
-// Maker makes backups.
+// Maker makes backups, and restores them.
 type Maker struct {
-	Store    *platform.Store
-	Projects *tenant.Registry
-	Blobs    *blob.Store
-	Binaries pgserver.Binaries
-	Log      *slog.Logger
+	Store     *platform.Store
+	Projects  *tenant.Registry
+	Lifecycle tenant.Lifecycle
+	Blobs     *blob.Store
+	Binaries  pgserver.Binaries
+	Log       *slog.Logger
 }
+
+func (m *Maker) key() key { return m.Projects.BackupKey() }
 
 // Key returns where the dump of a backup is kept.
 func Key(project, backup uuid.UUID) string {
@@ -56,7 +60,7 @@ func (m *Maker) Make(ctx context.Context, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	object, err := m.dump(ctx, b)
+	object, err := m.make(ctx, b)
 	if err == nil {
 		err = m.Store.CompleteBackup(ctx, id, object.Size, object.SHA256)
 	}
@@ -67,7 +71,7 @@ func (m *Maker) Make(ctx context.Context, id uuid.UUID) error {
 	defer cancel()
 	// Failed means that nothing is left of it, so the status comes last.
 	return errors.Join(fmt.Errorf("backup %s: %w", id, err),
-		m.Blobs.Delete(after, Key(b.ProjectUUID, id)), m.Store.FailBackup(after, id, reason(ctx, err)))
+		m.Discard(after, b.ProjectUUID, id), m.Store.FailBackup(after, id, reason(ctx, err)))
 }
 
 // reason says in words for the user why a backup failed.
@@ -78,87 +82,147 @@ func reason(ctx context.Context, err error) string {
 	if e := fault.Of(err); e.Kind != fault.Internal {
 		return e.Detail
 	}
+	if errors.Is(err, errDamaged) || errors.Is(err, errContents) {
+		return "the dump is not whole"
+	}
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return "the dump did not succeed; the server's log says why"
 	}
 	return "the dump could not be made; the server's log says why"
 }
 
-// dump streams a dump of the project's database into storage, and reads its table of contents back.
-func (m *Maker) dump(ctx context.Context, b platform.Backup) (blob.Object, error) {
+// tries is how often a backup is begun, each time with what the database holds then, if a file was deleted while it was made.
+const tries = 3
+
+// make makes a backup and looks at it again.
+func (m *Maker) make(ctx context.Context, b platform.Backup) (blob.Object, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go m.beat(ctx, stop, b.UUID)
+	go m.beat(ctx, stop, func(ctx context.Context) error { return m.Store.BeatBackup(ctx, b.UUID) })
 
-	address, password := m.Projects.DumpURL(b.ProjectUUID)
-	secrets, err := passwordFile(password)
-	if err != nil {
-		return blob.Object{}, err
-	}
-	defer os.RemoveAll(filepath.Dir(secrets))
-	cmd := m.command(ctx, "pg_dump", "--format=custom", "--no-password", "--lock-wait-timeout=30s", "--dbname="+address)
-	cmd.Env = append(cmd.Env, "PGPASSFILE="+secrets)
-	key := Key(b.ProjectUUID, b.UUID)
 	var object blob.Object
-	if err := run(cmd, func(out io.Reader) error {
-		object, err = m.Blobs.Put(ctx, key, out, math.MaxInt64)
-		return err
-	}); err != nil {
-		return object, err
+	var err error
+	for range tries {
+		if object, err = m.once(ctx, b); !errors.Is(err, errDeleted) {
+			break
+		}
 	}
-	return object, m.readable(ctx, key)
+	return object, err
 }
 
-// readable fails if pg_restore can't read the dump's table of contents.
-func (m *Maker) readable(ctx context.Context, key string) error {
-	stored, _, err := m.Blobs.Open(ctx, key)
+// once makes a backup of what one snapshot of the database shows: the bytes of the files first, since they may go, then the dump. Whoever
+// keeps the snapshot has looked at no table, and so is in nobody's way.
+func (m *Maker) once(ctx context.Context, b platform.Backup) (blob.Object, error) {
+	var object blob.Object
+	var manifest Manifest
+	err := m.reading(ctx, b.ProjectUUID, func(keeper pgx.Tx) error {
+		snapshot, err := pg.Value[string](ctx, keeper, `select pg_export_snapshot()`)
+		if err != nil {
+			return err
+		}
+		var files []storedFile
+		if err := m.reading(ctx, b.ProjectUUID, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, "set transaction snapshot "+pg.Literal(snapshot)); err != nil {
+				return err
+			}
+			manifest, files, err = m.look(ctx, tx, b.ProjectUUID, b.UUID)
+			return err
+		}); err != nil {
+			return err
+		}
+		if err := m.keepFiles(ctx, manifest, files); err != nil {
+			return err
+		}
+		object, manifest.Dump, err = m.dump(ctx, b, snapshot)
+		return err
+	})
+	if err != nil {
+		return object, err
+	}
+	if _, err := m.readable(ctx, manifest); err != nil {
+		return object, err
+	}
+	return object, m.keepManifest(ctx, manifest)
+}
+
+// reading runs f in a transaction that reads, on a connection of the login that makes dumps.
+func (m *Maker) reading(ctx context.Context, project uuid.UUID, f func(pgx.Tx) error) error {
+	conn, err := m.Projects.ConnectDump(ctx, project)
 	if err != nil {
 		return err
 	}
-	defer stored.Close()
-	cmd := m.command(ctx, "pg_restore", "--list")
-	cmd.Stdin = stored
-	return run(cmd, func(out io.Reader) error {
-		n, err := io.Copy(io.Discard, out)
-		if err == nil && n == 0 {
-			err = errors.New("the dump has no table of contents")
-		}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
+}
+
+// dump streams a dump of the project's database into storage. It returns what is stored, and what that is when it is decrypted.
+func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (object blob.Object, plain Bytes, err error) {
+	cmd := m.command(ctx, "pg_dump", "--format=custom", "--lock-wait-timeout=30s", "--snapshot="+snapshot)
+	address, password := m.Projects.DumpURL(b.ProjectUUID)
+	done, err := reaching(cmd, address, password)
+	if err != nil {
+		return object, plain, err
+	}
+	defer done()
+	sum := &summed{hash: sha256.New()}
+	err = run(cmd, func(out io.Reader) error {
+		sealed := m.key().encrypted(io.TeeReader(out, sum))
+		defer sealed.Close()
+		object, err = m.Blobs.Put(ctx, Key(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
 		return err
+	})
+	return object, sum.bytes(), err
+}
+
+// readable reads a dump to its end, and fails unless it is what the manifest says and pg_restore can read its table of contents,
+// which it returns.
+func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error) {
+	name := Key(manifest.Project, manifest.Backup)
+	var entries []entry
+	sum := &summed{hash: sha256.New()}
+	err := m.open(ctx, name, func(r io.Reader) error {
+		r = io.TeeReader(r, sum)
+		var err error
+		if entries, err = contents(r); err != nil && !errors.Is(err, errContents) {
+			return err
+		}
+		_, rest := io.Copy(io.Discard, r)
+		return errors.Join(err, rest)
+	})
+	if err == nil && sum.bytes() != manifest.Dump {
+		err = fmt.Errorf("%w: the dump has %v, its manifest says %v", errDamaged, sum.bytes(), manifest.Dump)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return entries, m.open(ctx, name, func(r io.Reader) error {
+		cmd := m.command(ctx, "pg_restore", "--list")
+		cmd.Stdin = r
+		return run(cmd, func(out io.Reader) error {
+			n, err := io.Copy(io.Discard, out)
+			if err == nil && n == 0 {
+				err = errors.New("the dump has no table of contents")
+			}
+			return err
+		})
 	})
 }
 
-func (m *Maker) command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, m.Binaries.Path(name), args...)
-	// Settings of libpq (certificates, say) hold for its programs too; our own, which may be secrets, are not their concern.
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "SOCLE_") })
-	cmd.WaitDelay = 5 * time.Second
-	return cmd
+// summed counts and sums what is written to it.
+type summed struct {
+	hash hash.Hash
+	size int64
 }
 
-// run runs a command while read reads what it prints. It is done when both are; what the command says on
-// stderr becomes part of the error.
-func run(cmd *exec.Cmd, read func(io.Reader) error) error {
-	stderr := &tail{}
-	cmd.Stderr = stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	readErr := read(out)
-	if readErr != nil {
-		_ = cmd.Process.Kill() // its output has no reader any more
-	}
-	if err := errors.Join(readErr, cmd.Wait()); err != nil {
-		return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, stderr)
-	}
-	return nil
+func (s *summed) Write(b []byte) (int, error) {
+	s.size += int64(len(b))
+	return s.hash.Write(b)
 }
 
-// beat says that the backup is being made until ctx ends, and stops the making if the backup was given up.
-func (m *Maker) beat(ctx context.Context, stop context.CancelFunc, id uuid.UUID) {
+func (s *summed) bytes() Bytes { return Bytes{s.size, hex.EncodeToString(s.hash.Sum(nil))} }
+
+// beat says that the work goes on until ctx ends, and stops the work if it was given up.
+func (m *Maker) beat(ctx context.Context, stop context.CancelFunc, say func(context.Context) error) {
 	tick := time.NewTicker(Silence / 5)
 	defer tick.Stop()
 	for {
@@ -167,41 +231,12 @@ func (m *Maker) beat(ctx context.Context, stop context.CancelFunc, id uuid.UUID)
 			return
 		case <-tick.C:
 		}
-		switch err := m.Store.BeatBackup(ctx, id); {
+		switch err := say(ctx); {
 		case fault.Is(err, fault.NotFound):
 			stop()
 			return
 		case err != nil && ctx.Err() == nil:
-			m.Log.Warn("backup heartbeat", "backup", id, "error", err)
+			m.Log.Warn("backup heartbeat", "error", err)
 		}
 	}
 }
-
-// passwordFile writes a password where pg_dump reads it, in a folder of its own, which the caller
-// removes. Neither a command line nor an environment holds it.
-func passwordFile(password string) (string, error) {
-	dir, err := os.MkdirTemp("", "socle-dump-")
-	if err != nil {
-		return "", err
-	}
-	name := filepath.Join(dir, "pgpass")
-	if err := os.WriteFile(name, []byte("*:*:*:*:"+password+"\n"), 0o600); err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
-	}
-	return name, nil
-}
-
-// tail keeps the end of what is written to it.
-type tail struct{ kept []byte }
-
-const tailSize = 4 << 10 // bytes
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.kept = append(t.kept, b...)
-	if len(t.kept) > tailSize {
-		t.kept = bytes.Clone(t.kept[len(t.kept)-tailSize:])
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string { return strings.TrimSpace(string(t.kept)) }

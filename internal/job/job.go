@@ -74,6 +74,8 @@ type Queue struct {
 func New(c Config) (*Queue, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &backupWorker{maker: c.Maker})
+	river.AddWorker(workers, &restoreWorker{maker: c.Maker})
+	river.AddWorker(workers, &proveWorker{maker: c.Maker})
 	river.AddWorker(workers, &discardWorker{lifecycle: c.Lifecycle})
 	river.AddWorker(workers, &indexWorker{pool: c.Pool, projects: c.Lifecycle.Registry, log: c.Log})
 	river.AddWorker(workers, &mailWorker{Config: c})
@@ -81,7 +83,7 @@ func New(c Config) (*Queue, error) {
 	client, err := river.NewClient(riverpgxv5.New(c.Pool), &river.Config{
 		Schema: queueSchema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
 		Queues: map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}, filesQueue: {MaxWorkers: discardAtOnce},
-			indexQueue: {MaxWorkers: indexesAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}},
+			indexQueue: {MaxWorkers: indexesAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}, proofQueue: {MaxWorkers: 1}},
 		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
 	})
 	if err != nil {
@@ -124,9 +126,9 @@ func (q *Queue) tidy(ctx context.Context) {
 	}
 }
 
-// Tidy ends what others left in the middle: backups whose server is gone, projects half made or half deleted.
+// Tidy ends what others left in the middle: backups and restores whose server is gone, projects half made or half deleted.
 func (q *Queue) Tidy(ctx context.Context) error {
-	return errors.Join(q.failAbandonedBackups(ctx), q.Lifecycle.Finish(ctx))
+	return errors.Join(q.failAbandonedBackups(ctx), q.tidyRestores(ctx), q.Lifecycle.Finish(ctx))
 }
 
 // Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, responses that nobody went on with,
@@ -146,7 +148,7 @@ func (q *Queue) Sweep(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, q.prove(ctx))...)
 }
 
 func (q *Queue) failAbandonedBackups(ctx context.Context) error {
@@ -155,7 +157,7 @@ func (q *Queue) failAbandonedBackups(ctx context.Context) error {
 		return err
 	}
 	for _, b := range abandoned {
-		if err := q.Maker.Blobs.Delete(ctx, backup.Key(b.ProjectUUID, b.UUID)); err != nil {
+		if err := q.Maker.Discard(ctx, b.ProjectUUID, b.UUID); err != nil {
 			return err
 		}
 	}
@@ -204,7 +206,9 @@ func (w *backupWorker) Work(ctx context.Context, job *river.Job[backupArgs]) err
 	err := w.maker.Make(ctx, job.Args.Backup)
 	if err != nil {
 		w.maker.Log.Error("backup", "error", err) // River keeps it with the job, and logs it nowhere
+		return err
 	}
+	_, err = river.ClientFromContext[pgx.Tx](ctx).Insert(ctx, proveArgs{Backup: job.Args.Backup}, nil)
 	return err
 }
 

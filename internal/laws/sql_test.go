@@ -26,7 +26,7 @@ func TestStatementsPrepare(t *testing.T) {
 	databases := map[string]*pgx.Conn{
 		"platform": connect(t, string(a.Config.DatabaseURL)), "project": connect(t, databaseURL(t, a))}
 	for name, where := range map[string]string{"platform": "platform", "job": "platform", "server": "platform", "tenant": "platform", "cli": "platform",
-		"schema": "project", "form": "project", "object": "project", "rest/catalog": "project",
+		"schema": "project", "form": "project", "object": "project", "backup": "project", "rest/catalog": "project",
 		"statement": "project"} {
 		found := statements(t, "socle/internal/"+name)
 		if len(found) == 0 {

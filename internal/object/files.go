@@ -96,7 +96,4 @@ func open(ctx context.Context, p *tenant.Project, store *blob.Store, find func()
 
 // blobKey returns the key of a blob, made of what we chose ourselves.
 // The database names the blob alone: rows restored from elsewhere can't reach into another project.
-func blobKey(project, blob uuid.UUID) string {
-	id := blob.String()
-	return fmt.Sprintf("projects/%s/files/%s/%s", project, id[:2], id)
-}
+func blobKey(project, blob uuid.UUID) string { return tenant.FileKey(project, blob) }

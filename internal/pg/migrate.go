@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -15,6 +16,11 @@ import (
 // from doing the same at the same time. It refuses a database that is ahead of these migrations by
 // leaving it alone: a newer release made it, and what that release added must not disturb this one.
 func Migrate(ctx context.Context, c *pgx.ConnConfig, schema string, fsys fs.FS) error {
+	return MigrateTo(ctx, c, schema, fsys, math.MaxInt64)
+}
+
+// MigrateTo is [Migrate] up to one migration.
+func MigrateTo(ctx context.Context, c *pgx.ConnConfig, schema string, fsys fs.FS, version int64) error {
 	db := stdlib.OpenDB(*c)
 	defer db.Close()
 	if _, err := db.ExecContext(ctx, "create schema if not exists "+Quote(schema)); err != nil {
@@ -25,7 +31,7 @@ func Migrate(ctx context.Context, c *pgx.ConnConfig, schema string, fsys fs.FS) 
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	if _, err := p.Up(ctx); err != nil {
+	if _, err := p.UpTo(ctx, version); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil

@@ -20,9 +20,12 @@ type Backup struct {
 	StartedAt   *time.Time `json:"startedAt" nullable:"true"`
 	CompletedAt *time.Time `json:"completedAt" nullable:"true" doc:"When it was completed or failed."`
 	Error       string     `json:"error" doc:"Why it failed; empty unless it did."`
+	Size        *int64     `json:"-"` // bytes that are kept of the dump
+	ProvenAt    *time.Time `json:"-"`
+	ProofError  string     `json:"-"`
 }
 
-const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error `
+const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error `
 
 // CreateBackup notes a backup that is to be made. It fails with Conflict if the project has one under way.
 func (s *Store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Backup, error) {

@@ -51,6 +51,9 @@ func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
 	return audit.Write(ctx, s.b, func(tx pgx.Tx) error { return f(&Store{Defaults: s.Defaults, q: tx, b: tx, tx: tx}) })
 }
 
+// Within is the store in a transaction that somebody else has begun and ends.
+func (s *Store) Within(tx pgx.Tx) *Store { return &Store{q: tx, b: tx, tx: tx} }
+
 // change is [Store.InTx] for what returns what it changed.
 func change[T any](ctx context.Context, s *Store, f func(tx *Store) (T, error)) (T, error) {
 	var changed T

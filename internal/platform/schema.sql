@@ -35,6 +35,15 @@ CREATE TABLE platform.attempts (
 
 COMMENT ON TABLE platform.attempts IS 'rate limits shared by all servers of the instance; key is the hash of who tries what';
 
+CREATE TABLE platform.backup_contents (
+    backup_uuid uuid NOT NULL,
+    project_uuid uuid NOT NULL,
+    sha256 bytea NOT NULL,
+    CONSTRAINT backup_contents_sha256 CHECK ((length(sha256) = 32))
+);
+
+COMMENT ON TABLE platform.backup_contents IS 'bytes that a backup needs: noted before they are copied, and removed when no backup of the project names them';
+
 CREATE TABLE platform.backups (
     uuid uuid NOT NULL,
     project_uuid uuid NOT NULL,
@@ -47,10 +56,14 @@ CREATE TABLE platform.backups (
     heartbeat_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     created_by uuid NOT NULL,
+    proven_at timestamp with time zone,
+    proof_error text DEFAULT ''::text NOT NULL,
     CONSTRAINT backups_status CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'deleting'::text])))
 );
 
 COMMENT ON COLUMN platform.backups.heartbeat_at IS 'when the worker that runs it last said so';
+
+COMMENT ON COLUMN platform.backups.proven_at IS 'when it was last restored into a database of its own, and found to hold what it should';
 
 CREATE TABLE platform.forms (
     uuid uuid NOT NULL,
@@ -230,6 +243,28 @@ COMMENT ON COLUMN platform.requests.uuid IS 'the request''s id, which its answer
 
 COMMENT ON COLUMN platform.requests.duration IS 'microseconds';
 
+CREATE TABLE platform.restores (
+    uuid uuid NOT NULL,
+    backup_uuid uuid NOT NULL,
+    backup_project_uuid uuid NOT NULL,
+    project_uuid uuid NOT NULL,
+    target text NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    started_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    error text DEFAULT ''::text NOT NULL,
+    kept_until timestamp with time zone,
+    heartbeat_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by uuid NOT NULL,
+    CONSTRAINT restores_status CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text]))),
+    CONSTRAINT restores_target CHECK ((target = ANY (ARRAY['in_place'::text, 'new'::text])))
+);
+
+COMMENT ON COLUMN platform.restores.project_uuid IS 'the project that is restored into: the backup''s own, or a new one, which is removed if that fails';
+
+COMMENT ON COLUMN platform.restores.kept_until IS 'until when the database is kept that the restored one took the place of; null if there is none';
+
 CREATE TABLE platform.second_factors (
     user_uuid uuid NOT NULL,
     sealed bytea NOT NULL,
@@ -325,6 +360,9 @@ COMMENT ON COLUMN platform.users.organization_uuid IS 'the organization made wit
 ALTER TABLE ONLY platform.attempts
     ADD CONSTRAINT attempts_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY platform.backup_contents
+    ADD CONSTRAINT backup_contents_pkey PRIMARY KEY (backup_uuid, sha256);
+
 ALTER TABLE ONLY platform.backups
     ADD CONSTRAINT backups_pkey PRIMARY KEY (uuid);
 
@@ -370,6 +408,9 @@ ALTER TABLE ONLY platform.projects
 ALTER TABLE ONLY platform.recovery_codes
     ADD CONSTRAINT recovery_codes_pkey PRIMARY KEY (user_uuid, hash);
 
+ALTER TABLE ONLY platform.restores
+    ADD CONSTRAINT restores_pkey PRIMARY KEY (uuid);
+
 ALTER TABLE ONLY platform.second_factors
     ADD CONSTRAINT second_factors_pkey PRIMARY KEY (user_uuid);
 
@@ -402,6 +443,8 @@ ALTER TABLE ONLY platform.users
 
 CREATE INDEX attempts_resets ON platform.attempts USING btree (resets_at);
 
+CREATE INDEX backup_contents_sha256_key ON platform.backup_contents USING btree (project_uuid, sha256);
+
 CREATE UNIQUE INDEX backups_one_at_a_time ON platform.backups USING btree (project_uuid) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]));
 
 CREATE INDEX backups_running ON platform.backups USING btree (heartbeat_at) WHERE (status = 'running'::text);
@@ -428,6 +471,14 @@ CREATE UNIQUE INDEX projects_name_key ON platform.projects USING btree (organiza
 
 CREATE INDEX requests_project ON ONLY platform.requests USING btree (project_uuid, at DESC, uuid DESC);
 
+CREATE INDEX restores_backup ON platform.restores USING btree (backup_uuid);
+
+CREATE INDEX restores_kept ON platform.restores USING btree (kept_until) WHERE (kept_until IS NOT NULL);
+
+CREATE UNIQUE INDEX restores_one_at_a_time ON platform.restores USING btree (project_uuid) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]));
+
+CREATE INDEX restores_running ON platform.restores USING btree (heartbeat_at) WHERE (status = 'running'::text);
+
 CREATE INDEX sessions_expires ON platform.sessions USING btree (expires_at);
 
 CREATE INDEX sessions_user ON platform.sessions USING btree (user_uuid);
@@ -443,6 +494,9 @@ CREATE INDEX users_administrators ON platform.users USING btree (uuid) WHERE is_
 CREATE CONSTRAINT TRIGGER members_last_owner AFTER DELETE OR UPDATE ON platform.members DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW WHEN ((old.role = 2)) EXECUTE FUNCTION platform.keep_an_owner();
 
 CREATE CONSTRAINT TRIGGER users_last_administrator AFTER DELETE OR UPDATE OF status, is_administrator ON platform.users DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW WHEN ((old.is_administrator AND (old.status = 'active'::text))) EXECUTE FUNCTION platform.keep_an_administrator();
+
+ALTER TABLE ONLY platform.backup_contents
+    ADD CONSTRAINT backup_contents_backup FOREIGN KEY (backup_uuid) REFERENCES platform.backups(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.backups
     ADD CONSTRAINT backups_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
@@ -473,6 +527,9 @@ ALTER TABLE ONLY platform.projects
 
 ALTER TABLE ONLY platform.recovery_codes
     ADD CONSTRAINT recovery_codes_factor FOREIGN KEY (user_uuid) REFERENCES platform.second_factors(user_uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.restores
+    ADD CONSTRAINT restores_project FOREIGN KEY (backup_project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.second_factors
     ADD CONSTRAINT second_factors_user FOREIGN KEY (user_uuid) REFERENCES platform.users(uuid) ON DELETE CASCADE;

@@ -110,7 +110,7 @@ func openBlobs(ctx context.Context, c config.Config) (*blob.Store, error) {
 func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	d := s.database
 	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs}
-	maker := &backup.Maker{Store: d.Store, Projects: s.registry, Blobs: s.blobs, Binaries: d.Binaries, Log: s.log}
+	maker := &backup.Maker{Store: d.Store, Projects: s.registry, Lifecycle: lifecycle, Blobs: s.blobs, Binaries: d.Binaries, Log: s.log}
 	mails, err := mail.New(string(c.SMTPURL), c.MailFrom, s.log)
 	if err != nil {
 		return err
@@ -168,6 +168,9 @@ func (s *Server) Handler() http.Handler { return s.http.Handler }
 
 // Projects returns the registry of the projects, for programs that measure.
 func (s *Server) Projects() *tenant.Registry { return s.registry }
+
+// Queue returns the queue, for those who have its rounds made out of turn.
+func (s *Server) Queue() *job.Queue { return s.queue }
 
 // Run serves until ctx ends; then it lets the requests in flight finish, and stops everything else in the
 // order in which one needs the other. It returns when all is stopped.

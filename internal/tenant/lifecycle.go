@@ -152,6 +152,11 @@ const (
 	leaving = `select pg_try_advisory_lock($1)`
 )
 
+// Alone runs f while nobody else changes a project as a whole: makes, pauses, swaps or removes it.
+func (l Lifecycle) Alone(ctx context.Context, id uuid.UUID, f func() error) error {
+	return l.locked(ctx, id, waiting, f)
+}
+
 // locked runs f while it holds the project's lock, which ends with this process at the latest.
 func (l Lifecycle) locked(ctx context.Context, id uuid.UUID, lock string, f func() error) error {
 	select {

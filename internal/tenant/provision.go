@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,7 +26,12 @@ func Version() int64 {
 	if err != nil {
 		panic(err)
 	}
-	return int64(len(files)) // numbered from 1 without a gap, which a test checks
+	number, _, _ := strings.Cut(files[len(files)-1], "_") // in order, of one width
+	version, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return version
 }
 
 // template returns the name of the database that projects are cloned from. It
@@ -165,7 +172,7 @@ func (r *Registry) makeRoles(ctx context.Context, conn *pgx.Conn, project uuid.U
 // setRoles gives the project's logins their attributes, closed against all that a tenant should not have.
 func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	attributes := map[login]string{owner: "noinherit connection limit 20", request: "noinherit connection limit 50",
-		service: "noinherit connection limit 50", dump: "inherit bypassrls connection limit 4"}
+		service: "noinherit connection limit 50", dump: "inherit bypassrls connection limit 8"}
 	var statements []string
 	for _, l := range projectLogins {
 		role := "alter role " + pg.Quote(l.role(project))
@@ -250,6 +257,9 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) error {
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(database(project))+" with (force)"); err != nil {
+		return fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
+	}
+	if err := r.dropCopies(ctx, conn, project); err != nil {
 		return fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
 	}
 	r.forget(project) // after its sessions were ended: it waits for those who use one

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,11 +90,7 @@ func (r *Registry) Run(ctx context.Context) error {
 // DumpURL returns how pg_dump connects to a project's database, and the password that goes
 // with it, which belongs in a file rather than among a command's arguments.
 func (r *Registry) DumpURL(project uuid.UUID) (address, password string) {
-	c := r.config(project, dump)
-	q := url.Values{"host": {c.Host}, "port": {strconv.Itoa(int(c.Port))}, "user": {c.User}, "dbname": {c.Database},
-		"options": {"-c lock_timeout=30s"}}
-	maps.Copy(q, r.tls)
-	return "postgresql:///?" + strings.ReplaceAll(q.Encode(), "+", "%20"), c.Password // libpq takes a plus for a plus
+	return r.address(r.config(project, dump))
 }
 
 // RequestPath is the search path that connections of the request and service logins start with, and come back to.

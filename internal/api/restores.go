@@ -1,0 +1,74 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerRestores() {
+	within(s, restoreBackup, s.restoreBackup, s.findBackup)
+	within(s, getRestore, s.getRestore, nil)
+	within(s, deleteRestore, s.deleteRestore, nil)
+}
+
+var restoreBackup = Operation{
+	ID: "restoreBackup", Method: "POST", Path: "/backups/{backupUUID}/restore", Summary: "Restore a backup",
+	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
+	Notes: "Answers at once with a pending restore, which is carried out in the background, into a database of its own. When that is found to hold what the backup held, it takes the place " +
+		"of the project's (`in_place`; needs the role of owner), within a moment in which requests to the project may fail, or becomes a new project (`new`). If anything fails, nothing has changed. One at a time for each project.",
+}
+
+type restoreBackupInput struct {
+	UUID uuid.UUID `path:"backupUUID" format:"uuid"`
+	Body struct {
+		Target string  `json:"target" enum:"in_place,new"`
+		Name   *string `json:"name,omitempty" minLength:"1" maxLength:"100" doc:"Of the new project."`
+	}
+}
+
+func (s *Server) findBackup(ctx context.Context, p *tenant.Project, in *restoreBackupInput) error {
+	_, err := s.platform.GetBackup(ctx, p.UUID, in.UUID)
+	return err
+}
+
+func (s *Server) restoreBackup(ctx context.Context, p *tenant.Project, in *restoreBackupInput) (platform.Restore, error) {
+	c := caller(ctx)
+	if in.Body.Target == platform.IntoNew {
+		if in.Body.Name == nil {
+			return platform.Restore{}, fault.OnField(fault.Unprocessable, "name", "required", "is required for a new project")
+		}
+		return s.jobs.RestoreBackupAs(ctx, p.UUID, in.UUID, c.User, *in.Body.Name)
+	}
+	if !c.Role.AtLeast(platform.Owner) {
+		return platform.Restore{}, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", platform.Owner, c.Role)
+	}
+	return s.jobs.RestoreBackup(ctx, p.UUID, in.UUID, c.User)
+}
+
+var getRestore = Operation{
+	ID: "getRestore", Method: "GET", Path: "/restores/{restoreUUID}", Summary: "Get a restore",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
+}
+
+type restoreInput struct {
+	UUID uuid.UUID `path:"restoreUUID" format:"uuid"`
+}
+
+func (s *Server) getRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
+	return s.platform.GetRestore(ctx, p.UUID, in.UUID)
+}
+
+var deleteRestore = Operation{
+	ID: "deleteRestore", Method: "DELETE", Path: "/restores/{restoreUUID}", Summary: "Let go of what a restore replaced",
+	Access: project(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
+	Notes: "The database that the project had before, and its files, are removed in the background. What was restored stays.",
+}
+
+func (s *Server) deleteRestore(ctx context.Context, p *tenant.Project, in *restoreInput) (platform.Restore, error) {
+	return s.platform.ForgoReplaced(ctx, p.UUID, in.UUID)
+}

@@ -1,0 +1,160 @@
+package backup
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// platformTable is a table of the platform's in a project's database.
+type platformTable struct {
+	Schema, Name string
+	Columns      []string
+}
+
+// loadPlatform loads the data of the platform's tables, and nothing else. The platform's login reads rows alone, by statements of this
+// tree: pg_restore only takes them out of the dump. The files get new blobs, for those of the old ones belong to the
+// database that is replaced; a new project gets forms under new names.
+func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manifest, p plans, fresh bool) error {
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	list, err := listFile(p.platform)
+	if err != nil {
+		return err
+	}
+	defer list.remove()
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		tables, err := emptied(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
+			cmd := m.command(ctx, "pg_restore", "--data-only", "--file=-", "--use-list="+list.name)
+			cmd.Stdin = r
+			return run(cmd, func(out io.Reader) error { return load(ctx, tx, bufio.NewReader(out), tables) })
+		}); err != nil {
+			return err
+		}
+		statements := []string{"update storage.files set blob_uuid = gen_random_uuid()", "truncate storage.uploads, storage.discarded"}
+		if fresh {
+			statements = append(statements, renewed...)
+		}
+		for _, sql := range statements {
+			if _, err := pg.Exec(ctx, tx, sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// renewed makes the forms of a project those of another one, to be told apart from them. What was shared is shared no more.
+var renewed = []string{
+	"create temporary table renewed on commit drop as select uuid, gen_random_uuid() as anew from forms.forms",
+	"update forms.fields t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
+	"update forms.definitions t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
+	"update forms.responses t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
+	"update forms.forms t set uuid = r.anew, link = null from pg_temp.renewed r where r.uuid = t.uuid",
+}
+
+// emptied empties the platform's tables, and returns them. To the end of the transaction nothing is judged
+// that the rows were judged by when they came to be.
+func emptied(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
+	if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
+		return nil, err
+	}
+	all, err := pg.All[platformTable](ctx, tx, `
+		select n.nspname as schema, c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
+		from pg_class c
+		join pg_namespace n on n.oid = c.relnamespace
+		join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+		where c.relkind = 'r' and n.nspname = any(@schemas) and (n.nspname, c.relname) <> ('socle', 'migrations')
+		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{"schemas": schemas})
+	if err != nil {
+		return nil, err
+	}
+	tables, names := map[string]platformTable{}, []string{}
+	for _, t := range all {
+		tables[t.Schema+"."+t.Name] = t
+		names = append(names, pg.Quote(t.Schema)+"."+pg.Quote(t.Name))
+	}
+	_, err = tx.Exec(ctx, "truncate "+strings.Join(names, ", "))
+	return tables, err
+}
+
+var copying = regexp.MustCompile(`^COPY (\w+)\.(\w+) \(([\w", ]+)\) FROM stdin;\n$`)
+
+// load reads what pg_restore prints, and copies the rows that are in it into their tables.
+func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[string]platformTable) error {
+	for {
+		line, err := script.ReadString('\n')
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		found := copying.FindStringSubmatch(line)
+		if found == nil {
+			continue // settings, comments
+		}
+		t, ok := tables[found[1]+"."+found[2]]
+		if !ok {
+			return fmt.Errorf("%w: there is no table %s.%s", errDamaged, found[1], found[2])
+		}
+		columns := strings.Split(strings.ReplaceAll(found[3], `"`, ""), ", ")
+		for i, column := range columns {
+			if !slices.Contains(t.Columns, column) {
+				return fmt.Errorf("%w: table %s.%s has no column %s", errDamaged, t.Schema, t.Name, column)
+			}
+			columns[i] = pg.Quote(column)
+		}
+		sql := "copy " + pg.Quote(t.Schema) + "." + pg.Quote(t.Name) + " (" + strings.Join(columns, ", ") + ") from stdin"
+		if _, err := tx.Conn().PgConn().CopyFrom(ctx, &copied{r: script, fresh: true}, sql); err != nil {
+			return err
+		}
+	}
+}
+
+// copied reads rows up to the line that ends them.
+type copied struct {
+	r     *bufio.Reader
+	rest  []byte
+	fresh bool // at the beginning of a line
+	ended bool
+}
+
+func (c *copied) Read(b []byte) (int, error) {
+	if len(c.rest) == 0 && !c.ended {
+		line, err := c.r.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, err
+		}
+		if c.ended = c.fresh && string(line) == "\\.\n"; !c.ended {
+			c.rest = slices.Clone(line)
+		}
+		c.fresh = err == nil
+	}
+	if c.ended {
+		return 0, io.EOF
+	}
+	n := copy(b, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}

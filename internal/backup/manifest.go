@@ -1,0 +1,186 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Format is the version of what backups are made of. A release reads its own and older ones.
+const Format = 1
+
+// Manifest says what a backup is made of.
+type Manifest struct {
+	Format     int       `json:"format"`
+	Socle      string    `json:"socle"` // version
+	Project    uuid.UUID `json:"project"`
+	Backup     uuid.UUID `json:"backup"`
+	Schema     int64     `json:"schema"`     // the newest migration of the project's database
+	PostgreSQL int       `json:"postgresql"` // as the server counts: 150018
+	At         time.Time `json:"at"`         // of the snapshot
+	Dump       Bytes     `json:"dump"`
+	Files      []Bytes   `json:"files"`  // each content once
+	Tables     []Table   `json:"tables"` // the platform's and the user's
+}
+
+// Bytes is what can be compared of a number of bytes.
+type Bytes struct {
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"` // hexadecimal
+}
+
+// Table is how many rows a table has.
+type Table struct {
+	Schema string `json:"schema"`
+	Name   string `json:"name"`
+	Rows   int64  `json:"rows"`
+}
+
+const maxManifest = 1 << 30 // bytes
+
+func manifestKey(project, backup uuid.UUID) string {
+	return "projects/" + project.String() + "/backups/" + backup.String() + ".manifest"
+}
+
+func contentKey(project uuid.UUID, sum string) string {
+	return "projects/" + project.String() + "/backups/content/" + sum
+}
+
+// version is that of this program.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// storedFile is a file as the snapshot has it.
+type storedFile struct {
+	BlobUUID uuid.UUID
+	Size     int64
+	SHA256   []byte `db:"sha256"`
+}
+
+// look notes what a backup is to hold, as the snapshot of the transaction has it.
+func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, []storedFile, error) {
+	type about struct {
+		Schema     int64
+		PostgreSQL int `db:"postgresql"`
+		At         time.Time
+	}
+	a, err := pg.One[about](ctx, tx, `
+		select (select max(version_id) from socle.migrations where is_applied) as schema,
+			current_setting('server_version_num')::int as postgresql, now() as at`)
+	if err != nil {
+		return Manifest{}, nil, err
+	}
+	tables, err := count(ctx, tx)
+	if err != nil {
+		return Manifest{}, nil, err
+	}
+	files, err := pg.All[storedFile](ctx, tx, `select blob_uuid, size, sha256 from storage.files order by blob_uuid`)
+	if err != nil {
+		return Manifest{}, nil, err
+	}
+	return Manifest{Format: Format, Socle: version(), Project: project, Backup: backup, Schema: a.Schema, PostgreSQL: a.PostgreSQL,
+		At: a.At.UTC(), Files: distinct(files), Tables: tables}, files, nil
+}
+
+// distinct returns each content of files once.
+func distinct(files []storedFile) []Bytes {
+	seen, all := map[string]bool{}, []Bytes{}
+	for _, f := range files {
+		b := Bytes{f.Size, hex.EncodeToString(f.SHA256)}
+		if !seen[b.SHA256] {
+			seen[b.SHA256] = true
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// count counts the rows of every table that a dump holds. It runs on the login that makes dumps: nothing hides rows from it,
+// and nothing that a tenant left in the database can do harm with it.
+func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
+	tables, err := pg.All[Table](ctx, tx, `
+		select n.nspname as schema, c.relname as name, 0::bigint as rows
+		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+		where c.relkind = 'r' and c.relpersistence <> 't' and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
+			and (n.nspname, c.relname) <> ('socle', 'migrations')
+		order by 1, 2`)
+	for i, t := range tables {
+		if err == nil {
+			tables[i].Rows, err = pg.Value[int64](ctx, tx, "select count(*) from only "+pg.Quote(t.Schema)+"."+pg.Quote(t.Name))
+		}
+	}
+	return tables, err
+}
+
+// keepManifest stores a manifest beside its dump.
+func (m *Maker) keepManifest(ctx context.Context, manifest Manifest) error {
+	text, err := json.Marshal(manifest)
+	if err != nil {
+		return err
+	}
+	sealed := m.key().encrypted(bytes.NewReader(text))
+	defer sealed.Close()
+	_, err = m.Blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifest)
+	return err
+}
+
+// manifest reads the manifest of a backup. It fails with Unprocessable if it can't be that backup's, or is of a newer version.
+func (m *Maker) manifest(ctx context.Context, project, backup uuid.UUID) (Manifest, error) {
+	var found Manifest
+	err := m.open(ctx, manifestKey(project, backup), func(r io.Reader) error {
+		text, err := io.ReadAll(io.LimitReader(r, maxManifest))
+		if err != nil {
+			return err
+		}
+		var head struct {
+			Format int `json:"format"`
+		}
+		if err := json.Unmarshal(text, &head); err != nil {
+			return errors.Join(errDamaged, err)
+		}
+		if head.Format > Format {
+			return fault.New(fault.Unprocessable, "the backup was made by a newer version of Socle, and this one can't read it")
+		}
+		if err := json.Unmarshal(text, &found); err != nil {
+			return errors.Join(errDamaged, err)
+		}
+		if found.Project != project || found.Backup != backup {
+			return fmt.Errorf("%w: it is the manifest of backup %s", errDamaged, found.Backup)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// open has read read what is kept under a key. That nothing is kept there is damage.
+func (m *Maker) open(ctx context.Context, name string, read func(io.Reader) error) error {
+	stored, _, err := m.Blobs.Open(ctx, name)
+	if fault.Is(err, fault.NotFound) {
+		return errors.Join(errDamaged, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer stored.Close()
+	plain, err := m.key().decrypted(stored)
+	if err != nil {
+		return err
+	}
+	return read(plain)
+}

@@ -1,0 +1,334 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os/exec"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+// Restore carries a pending restore out, to its end: completed, or failed with a reason, and then nothing has changed. It does
+// nothing to one that is not pending. The error is for the log.
+func (m *Maker) Restore(ctx context.Context, id uuid.UUID) error {
+	r, err := m.Store.StartRestore(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err = m.restore(ctx, r); err == nil {
+		return m.settled(ctx, r)
+	}
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	return errors.Join(fmt.Errorf("restore %s: %w", id, err), m.GiveUp(after, r, whyNot(ctx, err)))
+}
+
+// GiveUp ends a restore that has not come to its end: it removes what that has made, and opens the project's database should it have been
+// closed for the swap. To a restore that is over it does nothing.
+func (m *Maker) GiveUp(ctx context.Context, r platform.Restore, reason string) error {
+	failed := false
+	// A swap holds the same lock, so nothing is removed of what took its place.
+	err := m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
+		if err := m.Store.BeatRestore(ctx, r.UUID); err != nil {
+			return ignoringNotFound(err)
+		}
+		if err := m.removeCopy(ctx, r); err != nil {
+			return err
+		}
+		var err error
+		failed, err = m.Store.FailRestore(ctx, r.UUID, reason)
+		return err
+	})
+	if err != nil || !failed || r.Target != platform.IntoNew {
+		return err
+	}
+	_, err = m.Lifecycle.Remove(ctx, r.ProjectUUID, r.CreatedBy) // the project that was made for it
+	return ignoringNotFound(err)
+}
+
+// removeCopy removes what a restore has made: a database, and bytes.
+func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
+	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
+	blobs, err := blobsOf(ctx, c.ConnectTrusted)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(m.deleteBlobs(ctx, r.ProjectUUID, blobs), c.Drop(ctx)); err != nil {
+		return err
+	}
+	status, err := m.Store.ProjectStatus(ctx, r.ProjectUUID)
+	if err != nil || status != platform.Active {
+		return ignoringNotFound(err)
+	}
+	return c.Reopen(ctx)
+}
+
+// settled drops the empty database that a new project had.
+func (m *Maker) settled(ctx context.Context, r platform.Restore) error {
+	if r.Target != platform.IntoNew {
+		return nil
+	}
+	return m.Projects.Copy(r.ProjectUUID, r.UUID).DropReplaced(ctx)
+}
+
+func ignoringNotFound(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// DropReplaced removes the database that a restore has replaced, and its files.
+func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
+	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
+	blobs, err := blobsOf(ctx, c.ConnectReplaced)
+	if err != nil {
+		return err
+	}
+	if err := m.deleteBlobs(ctx, r.ProjectUUID, blobs); err != nil {
+		return err
+	}
+	if err := c.DropReplaced(ctx); err != nil {
+		return err
+	}
+	return m.Store.ReplacedDropped(ctx, r.UUID)
+}
+
+// blobsOf returns the blobs that the files of a database have, and those that it has noted. Without the database there are none.
+func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)) ([]uuid.UUID, error) {
+	conn, err := connect(ctx)
+	if pg.State(err) == "3D000" { // invalid_catalog_name
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	there, err := pg.Value[bool](ctx, conn, `select to_regclass('storage.discarded') is not null`)
+	if err != nil || !there { // the copy did not come so far
+		return nil, err
+	}
+	return pg.Values[uuid.UUID](ctx, conn, `
+		select blob_uuid from storage.files union select blob_uuid from storage.uploads union select blob_uuid from storage.discarded`)
+}
+
+func (m *Maker) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uuid.UUID) error {
+	for _, b := range blobs {
+		if err := m.Blobs.Delete(ctx, tenant.FileKey(project, b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whyNot says in words for the user why a restore failed.
+func whyNot(ctx context.Context, err error) string {
+	_, exited := errors.AsType[*exec.ExitError](err)
+	switch e := fault.Of(err); {
+	case ctx.Err() != nil:
+		return "the server was stopped"
+	case errors.Is(err, errDamaged), errors.Is(err, errContents):
+		return "the backup is damaged; nothing of it was restored"
+	case e.Kind != fault.Internal:
+		return e.Detail
+	case exited:
+		return "what the backup holds can't be restored as the project's owner; the server's log says what"
+	}
+	return "the backup could not be restored; the server's log says why"
+}
+
+// restore checks a backup, restores it into a copy beside the project's database, checks that, and swaps the two.
+func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go m.beat(ctx, stop, func(ctx context.Context) error { return m.Store.BeatRestore(ctx, r.UUID) })
+
+	manifest, entries, err := m.check(ctx, r.BackupProjectUUID, r.BackupUUID)
+	if err != nil {
+		return err
+	}
+	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
+	if err := m.fill(ctx, c, manifest, entries, r.Target == platform.IntoNew); err != nil {
+		return err
+	}
+	if err := m.bring(ctx, c, manifest); err != nil {
+		return err
+	}
+	if err := c.Finish(ctx); err != nil {
+		return err
+	}
+	return m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
+		forms, err := formsOf(ctx, c)
+		if err != nil {
+			return err
+		}
+		return c.Swap(ctx, func(renames []string) error {
+			return m.Store.CompleteRestore(ctx, r, forms, tenant.Version(), renames)
+		})
+	})
+}
+
+// check reads all that is kept of a backup. It fails unless every byte is what it was when the backup was made,
+// and this release can restore it.
+func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (Manifest, []entry, error) {
+	manifest, err := m.manifest(ctx, project, backup)
+	if err != nil {
+		return manifest, nil, fmt.Errorf("manifest: %w", err)
+	}
+	if manifest.Schema > tenant.Version() {
+		return manifest, nil, fault.New(fault.Unprocessable, "the backup was made by a newer version of Socle, and this one can't restore it")
+	}
+	entries, err := m.readable(ctx, manifest)
+	if err != nil {
+		return manifest, nil, fmt.Errorf("dump: %w", err)
+	}
+	for _, f := range manifest.Files {
+		sum := &summed{hash: sha256.New()}
+		err := m.open(ctx, contentKey(project, f.SHA256), func(r io.Reader) error {
+			_, err := io.Copy(sum, r)
+			return err
+		})
+		if err == nil && sum.bytes() != f {
+			err = errDamaged
+		}
+		if err != nil {
+			return manifest, nil, fmt.Errorf("file %s: %w", f.SHA256, err)
+		}
+	}
+	return manifest, entries, nil
+}
+
+// fill makes a copy and restores a dump into it: the platform's tables first, for the user's may refer to them, then what is the user's, as
+// the owner. It fails unless every table has as many rows as it had.
+func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool) error {
+	p, err := plan(entries, tenant.OwnerOf(manifest.Project), tenant.OwnerOf(c.Project))
+	if err != nil {
+		return err
+	}
+	// A project that is being removed gets no database any more: whoever removes it would not see that.
+	if err := m.Lifecycle.Alone(ctx, c.Project, func() error {
+		status, err := m.Store.ProjectStatus(ctx, c.Project)
+		if err == nil && status != platform.Active {
+			err = fault.New(fault.Conflict, "the project is not active any more")
+		}
+		if err != nil {
+			return err
+		}
+		return c.Make(ctx, manifest.Schema)
+	}); err != nil {
+		return err
+	}
+	if err := m.loadPlatform(ctx, c, manifest, p, fresh); err != nil {
+		return fmt.Errorf("the platform's tables: %w", err)
+	}
+	if err := m.restoreUsers(ctx, c, manifest, p); err != nil {
+		return err
+	}
+	if err := grant(ctx, c, p.statements); err != nil {
+		return fmt.Errorf("privileges: %w", err)
+	}
+	return compare(ctx, c, manifest)
+}
+
+// restoreUsers has pg_restore restore what is the user's, logged in as the owner: code of the user runs while it does.
+func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manifest, p plans) error {
+	list, err := listFile(p.users)
+	if err != nil {
+		return err
+	}
+	defer list.remove()
+	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
+		cmd := m.command(ctx, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security", "--use-list="+list.name)
+		address, password := c.OwnerURL()
+		done, err := reaching(cmd, address, password)
+		if err != nil {
+			return err
+		}
+		defer done()
+		cmd.Stdin = r
+		return run(cmd, func(out io.Reader) error {
+			_, err := io.Copy(io.Discard, out)
+			return err
+		})
+	})
+}
+
+// compare fails unless the tables of a copy have as many rows as the manifest says.
+func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
+	conn, err := c.ConnectDump(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		tables, err := count(ctx, tx)
+		if err != nil {
+			return err
+		}
+		got, want := rows(tables), rows(manifest.Tables)
+		if !maps.Equal(got, want) {
+			return fmt.Errorf("restored rows are %v, want %v", got, want)
+		}
+		return nil
+	})
+}
+
+func rows(tables []Table) map[Table]int64 {
+	all := map[Table]int64{}
+	for _, t := range tables {
+		all[Table{Schema: t.Schema, Name: t.Name}] = t.Rows
+	}
+	return all
+}
+
+// bring stores the bytes of a copy's files, under names that only the copy knows.
+func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	files, err := pg.All[storedFile](ctx, conn, `select blob_uuid, size, sha256 from storage.files order by blob_uuid`)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		want := Bytes{f.Size, hex.EncodeToString(f.SHA256)}
+		if !slices.Contains(manifest.Files, want) {
+			return fmt.Errorf("%w: the manifest has no file %s", errDamaged, want.SHA256)
+		}
+		err := m.open(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
+			_, err := m.Blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), &exact{r: r, sum: summed{hash: sha256.New()}, want: want}, math.MaxInt64)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("file %s: %w", want.SHA256, err)
+		}
+	}
+	return nil
+}
+
+func formsOf(ctx context.Context, c *tenant.Copy) ([]uuid.UUID, error) {
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return pg.Values[uuid.UUID](ctx, conn, `select uuid from forms.forms`)
+}

@@ -1,0 +1,54 @@
+package job
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/riverqueue/river"
+
+	"socle/internal/backup"
+)
+
+const (
+	proofQueue = "proofs"
+	provenFor  = 24 * time.Hour // after which the newest backup of a project is proven again
+)
+
+// proveArgs names the backup to restore, to see whether it can be.
+type proveArgs struct {
+	Backup uuid.UUID `json:"backup"`
+}
+
+// Kind names the job.
+func (proveArgs) Kind() string { return "prove" }
+
+// InsertOpts has each backup proven once at a time.
+func (proveArgs) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: proofQueue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByPeriod: time.Hour}}
+}
+
+type proveWorker struct {
+	river.WorkerDefaults[proveArgs]
+	maker *backup.Maker
+}
+
+// Work proves.
+func (w *proveWorker) Work(ctx context.Context, job *river.Job[proveArgs]) error {
+	err := w.maker.Prove(ctx, job.Args.Backup)
+	if err != nil {
+		w.maker.Log.Error("prove a backup", "error", err)
+	}
+	return err
+}
+
+// prove has the newest backup of each project proven again.
+func (q *Queue) prove(ctx context.Context) error {
+	backups, err := q.Store.UnprovenBackups(ctx, provenFor, backup.MostProven)
+	for _, id := range backups {
+		if err == nil {
+			_, err = q.client.Insert(ctx, proveArgs{Backup: id}, nil)
+		}
+	}
+	return err
+}

@@ -1,0 +1,256 @@
+package job_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/api/apitest"
+	"socle/internal/config"
+	"socle/internal/pgserver"
+)
+
+// keptOf returns the files that are kept of a project's backups.
+func keptOf(t *testing.T, a *apitest.API) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"*.dump", "*.manifest", "content/*"} {
+		names, err := filepath.Glob(filepath.Join(a.Config.StorageDir(), "projects", a.Project, "backups", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, names...)
+	}
+	return all
+}
+
+// refused restores a backup in place, in vain, and returns why.
+func refused(t *testing.T, a *apitest.API, id string) string {
+	t.Helper()
+	r := a.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
+	return fmt.Sprint(restored(t, a, r, "completed", "failed").Content("status", "failed").Content("keptUntil", nil).Get("error"))
+}
+
+// TestRestoreOfDamage damages what is kept of a backup in every way there is. No restore touches the database.
+func TestRestoreOfDamage(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders", "note text")
+	asOwner(t, a, `insert into public.orders select n, repeat('note', 100) from generate_series(1, 1000) n`)
+	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
+	other := a.In(a.CreateProject("other"))
+	upload(t, other, other.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of another", 10000))
+	id, earlier := backedUp(t, a), backedUp(t, a)
+	backedUp(t, other)
+	before, oid := fingerprint(t, a), query(t, a, `select oid::text from pg_database where datname = current_database()`)
+
+	var kept []string
+	for _, name := range keptOf(t, a) {
+		if !strings.Contains(name, earlier) {
+			kept = append(kept, name)
+		}
+	}
+	if len(kept) != 3 {
+		t.Fatalf("kept are %v, want a dump, a manifest and a content", kept)
+	}
+	for i, name := range kept {
+		whole, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreign, err := os.ReadFile(keptOf(t, other)[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		damages := map[string][]byte{"empty": {}, "deleted": nil, "cut off": whole[:len(whole)-1], "half": whole[:len(whole)/2], "header only": whole[:150],
+			"longer": append(append([]byte{}, whole...), 0), "another project's": foreign}
+		for range 8 {
+			at := rand.IntN(len(whole))
+			flipped := append([]byte{}, whole...)
+			flipped[at] ^= 1 << rand.IntN(8)
+			damages[fmt.Sprintf("byte %d of %d", at, len(whole))] = flipped
+		}
+		if strings.HasSuffix(name, ".dump") || strings.HasSuffix(name, ".manifest") {
+			if damages["another backup's"], err = os.ReadFile(strings.ReplaceAll(name, id, earlier)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for damage, bytes := range damages {
+			if strings.HasSuffix(name, ".dump") && damage == "another backup's" {
+				continue // it may hold the very same bytes
+			}
+			if bytes == nil {
+				err = os.Remove(name)
+			} else {
+				err = os.WriteFile(name, bytes, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reason := refused(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
+				t.Errorf("%s, %s: the reason is %q", filepath.Ext(name), damage, reason)
+			}
+		}
+		if err := os.WriteFile(name, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := fingerprint(t, a); got != before {
+		t.Error("the database has changed")
+	}
+	if got := query(t, a, `select oid::text from pg_database where datname = current_database()`); got != oid || strings.Contains(databases(t, a), ",") {
+		t.Errorf("the databases are %s", databases(t, a))
+	}
+	restore(t, a, id)
+}
+
+// restoring returns a folder with PostgreSQL's programs, of which pg_restore is a script where it restores into a database.
+func restoring(t *testing.T, script string) string {
+	t.Helper()
+	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := programs(t, `exec "$real" "$@"`)
+	path, real := filepath.Join(dir, "pg_restore"), binaries.Path("pg_restore")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	text := "#!/bin/sh\ncase \"$*\" in *--dbname=*) " + strings.ReplaceAll(script, "$real", real) + ";; esac\nexec " + real + " \"$@\"\n"
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestRestoreFails restores with a pg_restore that fails in one way or another: nothing has changed, and nothing is left.
+func TestRestoreFails(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"at once":       `echo "canary" >&2; exit 1`,
+		"killed":        `kill -9 $$`,
+		"with nothing":  `cat >/dev/null; exit 0`,
+		"in the middle": `head -c 5000 | $real "$@"; echo "canary" >&2; exit 1`,
+		"afterwards":    `$real "$@"; echo "canary" >&2; exit 1`,
+		"missing":       ``,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := restoring(t, script)
+			a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
+			a.CreateTable("orders", "note text")
+			asOwner(t, a, `insert into public.orders values (1, 'kept')`)
+			upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", "bytes")
+			id := backedUp(t, a)
+			if name == "missing" {
+				if err := os.Remove(filepath.Join(dir, "pg_restore")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before, blobs := fingerprint(t, a), files(t, a)
+			if reason := refused(t, a, id); reason == "" || strings.Contains(reason, "canary") || strings.Contains(reason, "/") {
+				t.Errorf("the reason is %q", reason)
+			}
+			if fingerprint(t, a) != before || strings.Contains(databases(t, a), ",") {
+				t.Errorf("the database has changed, or there is another one: %s", databases(t, a))
+			}
+			if got := files(t, a); strings.Join(got, "\n") != strings.Join(blobs, "\n") {
+				t.Errorf("there are the files %v, want %v", got, blobs)
+			}
+			n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
+			restored(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "failed")
+			until(t, "the new project is gone", func() bool { return a.Get("/projects/"+n.Get("projectUuid").(string)).Status == 404 })
+			a.Get("/tables/orders").Want(200)
+		})
+	}
+}
+
+// files returns the blobs of a project's files.
+func files(t *testing.T, a *apitest.API) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(a.Config.StorageDir(), "projects", a.Project, "files", "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestRestoreRefusesStrange restores what a project can't have.
+func TestRestoreRefusesStrange(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	conn := a.ProjectDatabase()
+	if _, err := conn.Exec(t.Context(), `create function public.fire() returns event_trigger language plpgsql as 'begin end'; create event trigger strange on ddl_command_end execute function public.fire()`); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close(t.Context())
+	if reason := refused(t, a, backedUp(t, a)); reason != "the backup has an object that a project can't have: event trigger strange" {
+		t.Errorf("the reason is %q", reason)
+	}
+}
+
+// TestAbandonedRestore finds a restore whose server went away in the moment of the swap: the project's database is closed, and the other is there.
+func TestAbandonedRestore(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders")
+	id, pending, abandoned := backedUp(t, a), uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
+	live := "socle_" + strings.ReplaceAll(a.Project, "-", "")
+	left := fmt.Sprintf("%s_new_%x", live, abandoned[8:])
+	a.Exec("create database " + pgx.Identifier{left}.Sanitize())
+	a.Exec("alter database " + pgx.Identifier{live}.Sanitize() + " connection limit 0")
+	const note = `insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_by, created_at, status, heartbeat_at)
+		values ($1, $2, $3, $3, 'in_place', $4, now() - interval '1 hour', $5, now() - interval '1 minute')`
+	a.Exec(note, abandoned.String(), id, a.Project, a.User, "running")
+	restored(t, a, abandoned.String(), "failed").Content("error", "the server that restored it stopped")
+	if strings.Contains(databases(t, a), ",") {
+		t.Errorf("the databases are %s", databases(t, a))
+	}
+	until(t, "the project's database is open", func() bool { return a.Get("/tables/orders").Status == 200 })
+	a.Exec(note, pending.String(), id, a.Project, a.User, "pending")
+	restored(t, a, pending.String(), "failed").Content("error", "the server that was to restore it stopped")
+	restore(t, a, id)
+}
+
+// TestRestoreWithTraffic restores while requests come in: each sees the project as it was before, or after, or fails.
+func TestRestoreWithTraffic(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("before")
+	id := backedUp(t, a)
+	a.CreateTable("later")
+	var wg sync.WaitGroup
+	done := make(chan struct{})
+	statuses := make([]map[int]int, 4)
+	for i := range statuses {
+		statuses[i] = map[int]int{}
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					statuses[i][a.Get("/tables/before").Status]++
+				}
+			}
+		})
+	}
+	restore(t, a, id)
+	close(done)
+	wg.Wait()
+	t.Logf("answers by status: %v", statuses)
+	a.Get("/tables/before").Want(200)
+	a.Get("/tables/later").Want(404)
+	for _, s := range statuses {
+		if s[404] > 0 || s[200] == 0 {
+			t.Errorf("answers by status: %v", s)
+		}
+	}
+}

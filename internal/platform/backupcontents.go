@@ -1,0 +1,54 @@
+package platform
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+)
+
+// lockContents keeps everyone else from noting or forgetting contents of a project's backups until the transaction ends.
+func lockContents(ctx context.Context, tx pgx.Tx, project uuid.UUID) error {
+	_, err := pg.Exec(ctx, tx, `select pg_advisory_xact_lock(hashtextextended('backup contents ' || @project::uuid, 0))`,
+		pgx.StrictNamedArgs{"project": project})
+	return err
+}
+
+// NoteBackupContents notes which contents a backup needs, by their SHA-256, before it looks whether they are there.
+func (s *Store) NoteBackupContents(ctx context.Context, project, backup uuid.UUID, sums [][]byte) error {
+	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
+		if err := lockContents(ctx, tx, project); err != nil {
+			return err
+		}
+		_, err := pg.Exec(ctx, tx, `
+			insert into platform.backup_contents (backup_uuid, project_uuid, sha256)
+			select @backup, @project, unnest(@sums::bytea[])
+			on conflict do nothing`,
+			pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": sums})
+		return err
+	})
+}
+
+// ForgetBackupContents strikes off what a backup needs, when remove has removed each content that no other one needs.
+func (s *Store) ForgetBackupContents(ctx context.Context, project, backup uuid.UUID, remove func(sum []byte) error) error {
+	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
+		if err := lockContents(ctx, tx, project); err != nil {
+			return err
+		}
+		args := pgx.StrictNamedArgs{"backup": backup, "project": project}
+		sums, err := pg.Values[[]byte](ctx, tx, `
+			delete from platform.backup_contents c
+			where backup_uuid = @backup and project_uuid = @project
+			returning case when exists (
+				select from platform.backup_contents o
+				where o.project_uuid = c.project_uuid and o.sha256 = c.sha256 and o.backup_uuid <> c.backup_uuid) then null else sha256 end`, args)
+		for _, sum := range sums {
+			if err == nil && sum != nil {
+				err = remove(sum)
+			}
+		}
+		return err
+	})
+}

@@ -1,0 +1,181 @@
+package platform
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/audit"
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Restore is the restoring of a backup.
+type Restore struct {
+	UUID              uuid.UUID  `json:"uuid"`
+	BackupUUID        uuid.UUID  `json:"backupUuid"`
+	BackupProjectUUID uuid.UUID  `json:"-"`
+	ProjectUUID       uuid.UUID  `json:"projectUuid" doc:"The project that is restored into."`
+	Target            string     `json:"target" enum:"in_place,new"`
+	Status            string     `json:"status" enum:"pending,running,completed,failed"`
+	StartedAt         *time.Time `json:"startedAt" nullable:"true"`
+	CompletedAt       *time.Time `json:"completedAt" nullable:"true" doc:"When it was completed or failed."`
+	Error             string     `json:"error" doc:"Why it failed; empty unless it did."`
+	KeptUntil         *time.Time `json:"keptUntil" nullable:"true" doc:"Until when what the project held before is kept; null if it is not."`
+	CreatedAt         time.Time  `json:"createdAt"`
+	CreatedBy         uuid.UUID  `json:"createdBy"`
+}
+
+// What a backup is restored into.
+const (
+	IntoPlace = "in_place"
+	IntoNew   = "new"
+)
+
+const restoreColumns = ` uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, completed_at, error, kept_until, created_at, created_by `
+
+// NewRestore says what is restored into what.
+type NewRestore struct {
+	Backup, BackupProject uuid.UUID
+	Project               uuid.UUID // the backup's, or a new one
+	Target                string
+}
+
+// CreateRestore notes a restore that is to be carried out. It fails with NotFound if there is no such backup, and with Conflict if
+// that is not completed or the project has a restore under way.
+func (s *Store) CreateRestore(ctx context.Context, user uuid.UUID, n NewRestore) (Restore, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Restore{}, err
+	}
+	// The lock keeps the backup from being deleted before the restore is there to be seen.
+	status, err := pg.Value[string](ctx, s.q, `select status from platform.backups where uuid = @backup and project_uuid = @project for share`,
+		pgx.StrictNamedArgs{"backup": n.Backup, "project": n.BackupProject})
+	if err != nil {
+		return Restore{}, err
+	}
+	if status != "completed" {
+		return Restore{}, fault.New(fault.Conflict, "the backup is not completed but %s", status).WithCode("backup_not_completed")
+	}
+	audit.CreatedUUID(ctx, id)
+	r, err := pg.One[Restore](ctx, s.q, `
+		insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_by)
+		values (@id, @backup, @source, @project, @target, @user)
+		returning`+restoreColumns, pgx.StrictNamedArgs{"id": id, "backup": n.Backup, "source": n.BackupProject, "project": n.Project,
+		"target": n.Target, "user": user})
+	if pg.Violates(err, "restores_one_at_a_time") {
+		return r, fault.New(fault.Conflict, "another restore of the project is under way").WithCode("restore_under_way").Because(err)
+	}
+	return r, err
+}
+
+// GetRestore returns a restore of a backup of a project. It fails with NotFound if there is none.
+func (s *Store) GetRestore(ctx context.Context, project, id uuid.UUID) (Restore, error) {
+	return pg.One[Restore](ctx, s.q, `select`+restoreColumns+`from platform.restores where uuid = @id and backup_project_uuid = @project`,
+		pgx.StrictNamedArgs{"id": id, "project": project})
+}
+
+// StartRestore takes a pending restore for the worker that calls. It fails with NotFound if it is not pending.
+func (s *Store) StartRestore(ctx context.Context, id uuid.UUID) (Restore, error) {
+	return pg.One[Restore](ctx, s.q, `
+		update platform.restores set status = 'running', started_at = now(), heartbeat_at = now()
+		where uuid = @id and status = 'pending'
+		returning`+restoreColumns, pgx.StrictNamedArgs{"id": id})
+}
+
+// BeatRestore says that a restore is still being carried out. It fails with NotFound if someone has given it up.
+func (s *Store) BeatRestore(ctx context.Context, id uuid.UUID) error {
+	_, err := pg.Value[uuid.UUID](ctx, s.q, `
+		update platform.restores set heartbeat_at = now() where uuid = @id and status = 'running' returning uuid`,
+		pgx.StrictNamedArgs{"id": id})
+	return err
+}
+
+// replacedKept is how long a database is kept that a restored one took the place of.
+const replacedKept = 7 * 24 * time.Hour
+
+// CompleteRestore puts a restored database in its place and says so, in one transaction: by the statements that rename the two, with which
+// forms the project has from now on, and which migration. It fails with NotFound if someone has given the restore up, and with Conflict if the
+// project is not active any more.
+func (s *Store) CompleteRestore(ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string) error {
+	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
+		if _, err := pg.Value[uuid.UUID](ctx, tx, `
+			update platform.restores
+			set status = 'completed', completed_at = now(), kept_until = case when @kept then now() + @keep::interval end
+			where uuid = @id and status = 'running' returning uuid`,
+			pgx.StrictNamedArgs{"id": r.UUID, "kept": r.Target == IntoPlace, "keep": replacedKept}); err != nil {
+			return err
+		}
+		n, err := pg.Exec(ctx, tx, `update platform.projects set schema_version = @version where uuid = @project and status = 'active'`,
+			pgx.StrictNamedArgs{"project": r.ProjectUUID, "version": version})
+		if err == nil && n == 0 {
+			err = fault.New(fault.Conflict, "the project is not active any more")
+		}
+		if err != nil {
+			return err
+		}
+		args := pgx.StrictNamedArgs{"project": r.ProjectUUID, "forms": forms}
+		if _, err := pg.Exec(ctx, tx, `delete from platform.forms where project_uuid = @project and uuid <> all(@forms::uuid[])`, args); err != nil {
+			return err
+		}
+		if _, err := pg.Exec(ctx, tx, `
+			insert into platform.forms (uuid, project_uuid)
+			select f, @project from unnest(@forms::uuid[]) f
+			where not exists (select from platform.forms o where o.uuid = f and o.project_uuid = @project)`, args); err != nil {
+			return err
+		}
+		for _, sql := range renames {
+			if _, err := tx.Exec(ctx, sql); err != nil {
+				return pg.Fault(err)
+			}
+		}
+		return nil
+	})
+}
+
+// FailRestore says that a restore came to nothing, and why, in words for the user. It reports whether it did: what is over stays as it is.
+func (s *Store) FailRestore(ctx context.Context, id uuid.UUID, reason string) (bool, error) {
+	n, err := pg.Exec(ctx, s.q, `
+		update platform.restores set status = 'failed', completed_at = now(), error = @reason
+		where uuid = @id and status in ('pending', 'running')`,
+		pgx.StrictNamedArgs{"id": id, "reason": reason})
+	return n > 0, err
+}
+
+// AbandonedRestores returns the running restores whose worker has been silent for a time.
+func (s *Store) AbandonedRestores(ctx context.Context, silence time.Duration) ([]Restore, error) {
+	return pg.All[Restore](ctx, s.q, `select`+restoreColumns+`
+		from platform.restores where status = 'running' and heartbeat_at < now() - @silence::interval`,
+		pgx.StrictNamedArgs{"silence": silence})
+}
+
+// ExpiredRestores returns the restores after which something is kept that has been kept long enough.
+func (s *Store) ExpiredRestores(ctx context.Context) ([]Restore, error) {
+	return pg.All[Restore](ctx, s.q, `select`+restoreColumns+`from platform.restores where kept_until < now()`)
+}
+
+// ForgoReplaced says that what a project held before a restore need not be kept any more. It fails with NotFound if there is no such restore, and with
+// Conflict if nothing is kept.
+func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Restore, error) {
+	return change(ctx, s, func(tx *Store) (Restore, error) {
+		r, err := pg.One[Restore](ctx, tx.q, `
+			update platform.restores set kept_until = now()
+			where uuid = @id and backup_project_uuid = @project and kept_until is not null
+			returning`+restoreColumns, pgx.StrictNamedArgs{"id": id, "project": project})
+		if !fault.Is(err, fault.NotFound) {
+			return r, err
+		}
+		if _, err := tx.GetRestore(ctx, project, id); err != nil {
+			return r, err
+		}
+		return r, fault.New(fault.Conflict, "nothing is kept of what was before this restore").WithCode("nothing_kept").Because(err)
+	})
+}
+
+// ReplacedDropped says that what a project held before a restore is gone.
+func (s *Store) ReplacedDropped(ctx context.Context, id uuid.UUID) error {
+	_, err := pg.Exec(ctx, s.q, `update platform.restores set kept_until = null where uuid = @id`, pgx.StrictNamedArgs{"id": id})
+	return err
+}

@@ -1,0 +1,281 @@
+package tenant
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+	"socle/internal/token"
+)
+
+// FileKey returns where the bytes of a file of a project lie.
+func FileKey(project, blob uuid.UUID) string {
+	id := blob.String()
+	return "projects/" + project.String() + "/files/" + id[:2] + "/" + id
+}
+
+// BackupKey returns what backups are encrypted under: 32 bytes that follow from the secret of the instance.
+func (r *Registry) BackupKey() []byte { return token.Derive(r.secret, "backups") }
+
+// ConnectDump connects to a project's database under the login that makes dumps. The caller closes the connection.
+func (r *Registry) ConnectDump(ctx context.Context, project uuid.UUID) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, r.config(project, dump))
+	return conn, pg.Fault(err)
+}
+
+// address returns how a program of PostgreSQL connects as c does, and the password that goes with it.
+func (r *Registry) address(c *pgx.ConnConfig) (address, password string) {
+	q := url.Values{"host": {c.Host}, "port": {strconv.Itoa(int(c.Port))}, "user": {c.User}, "dbname": {c.Database},
+		"options": {"-c lock_timeout=30s"}}
+	maps.Copy(q, r.tls)
+	return "postgresql:///?" + strings.ReplaceAll(q.Encode(), "+", "%20"), c.Password // libpq takes a plus for a plus
+}
+
+// Copy is a database that is made for a project beside the one that it has: closed to everyone who uses the project,
+// until it takes that one's place.
+type Copy struct {
+	Project  uuid.UUID
+	registry *Registry
+	id       uuid.UUID
+	kind     string
+}
+
+// Copy returns the copy of a project that an id stands for, made or not.
+func (r *Registry) Copy(project, id uuid.UUID) *Copy {
+	return &Copy{project, r, id, "_new_"}
+}
+
+// The names follow from the id, so that whoever comes by later finds what was left.
+func (c *Copy) name() string     { return database(c.Project) + c.kind + hex.EncodeToString(c.id[8:]) }
+func (c *Copy) replaced() string { return database(c.Project) + "_old_" + hex.EncodeToString(c.id[8:]) }
+
+// Proof returns the copy of a project that is made to see whether a backup, which id stands for, can be restored. It takes nothing's place.
+func (r *Registry) Proof(project, id uuid.UUID) *Copy { return &Copy{project, r, id, "_proof_"} }
+
+func (c *Copy) config(l login) *pgx.ConnConfig {
+	config := c.registry.config(c.Project, l)
+	config.Database = c.name()
+	return config
+}
+
+// ConnectTrusted connects under the platform's login. The caller closes the connection.
+func (c *Copy) ConnectTrusted(ctx context.Context) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, c.config(trusted))
+	return conn, pg.Fault(err)
+}
+
+// ConnectOwner connects as the project's owner. The caller closes the connection.
+func (c *Copy) ConnectOwner(ctx context.Context) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, c.config(owner))
+	return conn, pg.Fault(err)
+}
+
+// ConnectDump connects under the login that makes dumps. The caller closes the connection.
+func (c *Copy) ConnectDump(ctx context.Context) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, c.config(dump))
+	return conn, pg.Fault(err)
+}
+
+// OwnerURL returns how a program connects as the project's owner, and the password that goes with it.
+func (c *Copy) OwnerURL() (address, password string) { return c.registry.address(c.config(owner)) }
+
+// OwnerOf returns the name of the owner's login of a project.
+func OwnerOf(project uuid.UUID) string { return owner.role(project) }
+
+// event triggers of the platform that must not meddle with what is restored as it was
+const closing = "socle_close_new_tables"
+
+// Make makes the copy as a project's database is when it is new, with the platform's schemas at a migration, but without the
+// owner's default privileges and with no trigger that closes tables: both come with what is restored into it.
+// It fails with Unprocessable if the migration is newer than this release.
+func (c *Copy) Make(ctx context.Context, version int64) error {
+	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
+		if err := c.registry.setRoles(ctx, conn, c.Project); err != nil {
+			return err
+		}
+		name := pg.Quote(c.name())
+		if err := execAll(ctx, conn, []string{
+			"create database " + name + " template template0 encoding 'UTF8' allow_connections false",
+			"revoke all on database " + name + " from public",
+			"grant create, temporary, connect on database " + name + " to " + pg.Quote(owner.role(c.Project)),
+			"grant connect on database " + name + " to " + pg.Quote(dump.role(c.Project)),
+			"alter database " + name + " allow_connections true",
+		}); err != nil {
+			return err
+		}
+		if err := pg.MigrateTo(ctx, c.config(trusted), Schema, migrations, version); err != nil {
+			return err
+		}
+		inside, err := c.ConnectTrusted(ctx)
+		if err != nil {
+			return err
+		}
+		defer inside.Close(context.WithoutCancel(ctx))
+		return execAll(ctx, inside, []string{
+			"alter event trigger " + closing + " disable",
+			"alter schema public owner to " + pg.Quote(owner.role(c.Project)),
+			"revoke all on schema public from public, anon, authenticated, service_role",
+			"grant usage on schema public to public", // as initdb leaves it, from where the dump goes on
+		})
+	})
+}
+
+// Finish brings the copy up to date, and opens it to all logins of the project, though nobody knows it yet.
+func (c *Copy) Finish(ctx context.Context) error {
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(execAll(ctx, conn, []string{"alter event trigger " + closing + " enable"}), conn.Close(ctx)); err != nil {
+		return err
+	}
+	if err := pg.Migrate(ctx, c.config(trusted), Schema, migrations); err != nil {
+		return err
+	}
+	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
+		var statements []string
+		for _, l := range projectLogins {
+			statements = append(statements, "grant connect on database "+pg.Quote(c.name())+" to "+pg.Quote(l.role(c.Project)))
+		}
+		return execAll(ctx, conn, statements)
+	})
+}
+
+// Drop drops the copy, if it is there.
+func (c *Copy) Drop(ctx context.Context) error { return c.registry.drop(ctx, c.name()) }
+
+// DropReplaced drops the database that the copy took the place of, if it is there.
+func (c *Copy) DropReplaced(ctx context.Context) error { return c.registry.drop(ctx, c.replaced()) }
+
+// ConnectReplaced connects under the platform's login to the database that the copy took the place of. The caller closes the connection.
+func (c *Copy) ConnectReplaced(ctx context.Context) (*pgx.Conn, error) {
+	config := c.registry.config(c.Project, trusted)
+	config.Database = c.replaced()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	return conn, pg.Fault(err)
+}
+
+// Swap puts the copy in the place of the project's database, which is kept under another name. The audit log goes on as it was: nothing that
+// happened is forgotten by a restore. Nobody is connected to either database meanwhile: f gets the two statements, to be run in the transaction of the platform database that says so. If it fails, everything is as it was.
+func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
+	renames := []string{
+		"alter database " + pg.Quote(database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
+		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(database(c.Project)),
+	}
+	err := c.registry.refuse(ctx, c.Project)
+	if err == nil {
+		err = c.carryLog(ctx)
+	}
+	if err == nil {
+		err = c.registry.emptied(ctx, c.name())
+	}
+	if err == nil {
+		err = f(renames)
+	}
+	if err != nil {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+		defer cancel()
+		return errors.Join(err, c.Reopen(after))
+	}
+	c.registry.reset(c.Project)
+	return nil
+}
+
+// carryLog replaces the audit log of the copy by that of the project's database.
+func (c *Copy) carryLog(ctx context.Context) error {
+	from, err := pgx.ConnectConfig(ctx, c.registry.config(c.Project, trusted))
+	if err != nil {
+		return pg.Fault(err)
+	}
+	defer from.Close(context.WithoutCancel(ctx))
+	to, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return err
+	}
+	defer to.Close(context.WithoutCancel(ctx))
+	return pgx.BeginFunc(ctx, to, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "truncate socle.audit, socle.audit_head"); err != nil {
+			return err
+		}
+		for _, table := range []string{"socle.audit (seq, entry, hash)", "socle.audit_head (log, seq, hash)"} {
+			out, in := io.Pipe()
+			go func() {
+				_, err := from.PgConn().CopyTo(ctx, in, "copy "+table+" to stdout")
+				in.CloseWithError(err)
+			}()
+			_, err := tx.Conn().PgConn().CopyFrom(ctx, out, "copy "+table+" from stdin")
+			out.CloseWithError(err) // ends the other one, should it still be at it
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Reopen opens the project's database, after a swap that has not come to its end.
+func (c *Copy) Reopen(ctx context.Context) error {
+	return c.registry.admin(ctx, func(conn *pgx.Conn) error { return c.registry.unlimitDatabase(ctx, conn, c.Project) })
+}
+
+// emptied ends the sessions in a database of ours that nobody has a reason to be in, and waits until they are gone.
+func (r *Registry) emptied(ctx context.Context, name string) error {
+	return r.admin(ctx, func(conn *pgx.Conn) error {
+		tick := time.NewTicker(endEvery)
+		defer tick.Stop()
+		for {
+			left, err := pg.Value[int64](ctx, conn, `select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = @name`,
+				pgx.StrictNamedArgs{"name": name})
+			if err != nil || left == 0 {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-tick.C:
+			}
+		}
+	})
+}
+
+// admin runs f on a connection to the platform database that is no part of a pool.
+func (r *Registry) admin(ctx context.Context, f func(*pgx.Conn) error) error {
+	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
+	if err != nil {
+		return pg.Fault(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return pg.Fault(f(conn))
+}
+
+func (r *Registry) drop(ctx context.Context, name string) error {
+	return r.admin(ctx, func(conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
+			return fmt.Errorf("drop database %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// dropCopies drops all databases that were made beside a project's own.
+func (r *Registry) dropCopies(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	names, err := pg.Values[string](ctx, conn, `select datname from pg_database where starts_with(datname, @name::text || '_')`,
+		pgx.StrictNamedArgs{"name": database(project)})
+	for _, name := range names {
+		if err == nil {
+			_, err = conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)")
+		}
+	}
+	return err
+}
