@@ -3,8 +3,9 @@
 export CGO_ENABLED ?= 0
 go = $(if $(shell command -v go 2>/dev/null),go,$(error Go is missing: install Go 1.26 or newer, see https://go.dev/doc/install))
 staticcheck = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+versitygw = v1.8.0
 
-.PHONY: help run build test check lint golden soak postgresql postgis compiler node clients
+.PHONY: help run build test check lint golden soak full postgresql postgis compiler node clients gateway
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -15,7 +16,7 @@ run: postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:900
 build: ## build bin/socle
 	@$(go) build -o bin/socle ./cmd/socle
 
-test: postgresql postgis compiler clients ## run all tests, with the race detector, on a PostgreSQL of their own
+test: postgresql postgis compiler clients gateway ## run all tests, with the race detector, on a PostgreSQL of their own
 	CGO_ENABLED=1 $(go) test -race -parallel 4 ./...
 
 check: lint test ## what a change must pass: lint, and all tests, the laws of the tree among them
@@ -32,6 +33,10 @@ golden: postgresql ## write the generated files anew: docs/openapi.json, the sch
 soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each, under writers; SOAK=n for another number
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v
 
+full: postgresql ## upload to a disk that is full; needs root, for a small file system of its own
+	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \
+	{ FULL_DISK=$$disk $(go) test ./internal/server -run DoNotFit -count 1 -v; status=$$?; umount $$disk; rmdir $$disk; exit $$status; }
+
 postgresql:
 	@scripts/install-postgres.sh
 
@@ -45,6 +50,12 @@ compiler:
 
 node:
 	@scripts/install-node.sh
+
+# The S3 service that storage is tested with; internal/blob/blobtest names the same version.
+gateway: bin/versitygw-$(versitygw)
+
+bin/versitygw-$(versitygw):
+	@mkdir -p bin/tools && GOBIN=$(CURDIR)/bin/tools $(go) install github.com/versity/versitygw/cmd/versitygw@$(versitygw) && mv bin/tools/versitygw $@
 
 # The client libraries that the rows API is tested with: installed anew when the lock file is newer.
 libraries = internal/server/testdata/clients

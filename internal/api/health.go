@@ -105,6 +105,9 @@ func (s *Server) storageHealth(ctx context.Context) (Part, error) {
 		return Part{}, err
 	}
 	free, total, err := s.blobs.Space()
+	if err == nil && total == 0 {
+		return part(true, map[string]int64{}, "The storage service takes files."), nil
+	}
 	return part(free >= littleSpace, map[string]int64{"freeBytes": free, "totalBytes": total},
 		"The storage folder takes files, and has %.1f GiB left.", float64(free)/(1<<30)), err
 }

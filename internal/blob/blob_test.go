@@ -1,14 +1,15 @@
 package blob
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,11 +19,32 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"socle/internal/blob/blobtest"
+	"socle/internal/config"
 	"socle/internal/fault"
 )
 
 const noLimit = 1 << 40
 
+// contents returns the names of all files in a place, finished or not.
+type contents func(testing.TB) []string
+
+// everywhere runs a test on a folder and on S3: what is true of the one is true of the other.
+func everywhere(t *testing.T, test func(t *testing.T, s *Store, files contents)) {
+	t.Helper()
+	t.Run("folder", func(t *testing.T) {
+		t.Parallel()
+		s, dir := open(t)
+		test(t, s, inFolder(dir))
+	})
+	t.Run("S3", func(t *testing.T) {
+		t.Parallel()
+		s, service := openService(t)
+		test(t, s, inService(service))
+	})
+}
+
+// open returns a store in a folder.
 func open(t *testing.T) (*Store, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "blobs")
@@ -32,6 +54,26 @@ func open(t *testing.T) (*Store, string) {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s, dir
+}
+
+// openService returns a store in a bucket.
+func openService(t *testing.T) (*Store, *blobtest.S3) {
+	t.Helper()
+	service := blobtest.New(t)
+	var c config.Config
+	service.Configure(&c)
+	return openConfigured(t, c), service
+}
+
+func openConfigured(t *testing.T, c config.Config) *Store {
+	t.Helper()
+	c.DataDir = t.TempDir()
+	s, err := OpenConfigured(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 func put(t *testing.T, s *Store, key, content string) {
@@ -55,54 +97,61 @@ func get(t *testing.T, s *Store, key string) string {
 	return string(content)
 }
 
-// files returns the names of all files in the store, finished or not.
-func files(t *testing.T, dir string) []string {
-	t.Helper()
-	names := []string{}
-	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			names = append(names, name)
+func inFolder(dir string) contents {
+	return func(t testing.TB) []string {
+		t.Helper()
+		names := []string{}
+		err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				names = append(names, name)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+		return names
 	}
-	return names
 }
 
-func wantFiles(t *testing.T, dir string, want ...string) {
+func inService(service *blobtest.S3) contents {
+	return func(t testing.TB) []string {
+		t.Helper()
+		names := []string{}
+		for _, path := range service.Objects(t) {
+			names = append(names, strings.TrimPrefix(path, filepath.Join(service.Dir, "some/prefix")+"/"))
+		}
+		return names
+	}
+}
+
+func wantFiles(t testing.TB, files contents, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(append([]string{}, want...), files(t, dir)); diff != "" {
+	if diff := cmp.Diff(append([]string{}, want...), files(t)); diff != "" {
 		t.Errorf("files of the store (-want +got):\n%s", diff)
 	}
 }
 
 func TestPut(t *testing.T) {
 	t.Parallel()
-	s, dir := open(t)
-	for key, content := range map[string]string{
-		"empty": "", "projects/0192/files/a_b-c.1": "hello", "large": strings.Repeat("0123456789", 100_000),
-	} {
-		got, err := s.Put(t.Context(), key, iotest.HalfReader(strings.NewReader(content)), int64(len(content)))
-		if err != nil {
-			t.Fatalf("Put(%q) = %v", key, err)
+	everywhere(t, func(t *testing.T, s *Store, files contents) {
+		for key, content := range map[string]string{
+			"empty": "", "projects/0192/files/a_b-c.1": "hello", "large": strings.Repeat("0123456789", 100_000),
+		} {
+			got, err := s.Put(t.Context(), key, iotest.HalfReader(strings.NewReader(content)), int64(len(content)))
+			if err != nil {
+				t.Fatalf("Put(%q) = %v", key, err)
+			}
+			sum := sha256.Sum256([]byte(content))
+			if diff := cmp.Diff(Object{int64(len(content)), sum[:]}, got); diff != "" {
+				t.Errorf("Put(%q) (-want +got):\n%s", key, diff)
+			}
+			if got := get(t, s, key); got != content {
+				t.Errorf("Open(%q) has %d other bytes, want the %d that were put", key, len(got), len(content))
+			}
 		}
-		sum := sha256.Sum256([]byte(content))
-		if diff := cmp.Diff(Object{int64(len(content)), sum[:]}, got); diff != "" {
-			t.Errorf("Put(%q) (-want +got):\n%s", key, diff)
-		}
-		if got := get(t, s, key); got != content {
-			t.Errorf("Open(%q) has %d other bytes, want the %d that were put", key, len(got), len(content))
-		}
-	}
-	wantFiles(t, dir, "empty", "large", "projects/0192/files/a_b-c.1")
-	for name, want := range map[string]fs.FileMode{".": 0o700, "projects/0192": 0o700, "empty": 0o600} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || info.Mode().Perm() != want {
-			t.Errorf("mode of %s = %v (%v), want %v", name, info.Mode(), err, want)
-		}
-	}
+		wantFiles(t, files, "empty", "large", "projects/0192/files/a_b-c.1")
+	})
 }
 
 func TestPutLeavesNothing(t *testing.T) {
@@ -112,25 +161,28 @@ func TestPutLeavesNothing(t *testing.T) {
 	cancel()
 	for name, tt := range map[string]struct {
 		ctx context.Context
-		r   io.Reader
+		r   func() io.Reader
 		ok  func(error) bool
 	}{
-		"one byte too many": {t.Context(), strings.NewReader("123456"), tooLarge},
-		"in small pieces":   {t.Context(), iotest.OneByteReader(strings.NewReader("123456")), tooLarge},
-		"with its end":      {t.Context(), iotest.DataErrReader(strings.NewReader("123456")), tooLarge},
-		"without end":       {t.Context(), endless{}, tooLarge},
-		"reader fails":      {t.Context(), io.MultiReader(strings.NewReader("123"), iotest.ErrReader(broken)), is(broken)},
-		"cut short":         {t.Context(), io.MultiReader(strings.NewReader("123"), iotest.ErrReader(io.ErrUnexpectedEOF)), is(io.ErrUnexpectedEOF)},
-		"cancelled before":  {cancelled, strings.NewReader("123"), is(context.Canceled)},
-		"no space":          {t.Context(), iotest.ErrReader(syscall.ENOSPC), unavailableFault},
+		"one byte too many": {t.Context(), func() io.Reader { return strings.NewReader("123456") }, tooLarge},
+		"in small pieces":   {t.Context(), func() io.Reader { return iotest.OneByteReader(strings.NewReader("123456")) }, tooLarge},
+		"with its end":      {t.Context(), func() io.Reader { return iotest.DataErrReader(strings.NewReader("123456")) }, tooLarge},
+		"without end":       {t.Context(), func() io.Reader { return endless{} }, tooLarge},
+		"reader fails":      {t.Context(), func() io.Reader { return io.MultiReader(strings.NewReader("123"), iotest.ErrReader(broken)) }, is(broken)},
+		"cut short": {t.Context(), func() io.Reader {
+			return io.MultiReader(strings.NewReader("123"), iotest.ErrReader(io.ErrUnexpectedEOF))
+		}, is(io.ErrUnexpectedEOF)},
+		"cancelled before": {cancelled, func() io.Reader { return strings.NewReader("123") }, is(context.Canceled)},
+		"no space":         {t.Context(), func() io.Reader { return iotest.ErrReader(syscall.ENOSPC) }, unavailableFault},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, dir := open(t)
-			if _, err := s.Put(tt.ctx, "a/b", tt.r, 5); !tt.ok(err) {
-				t.Errorf("Put = %v", err)
-			}
-			wantFiles(t, dir)
+			everywhere(t, func(t *testing.T, s *Store, files contents) {
+				if _, err := s.Put(tt.ctx, "a/b", tt.r(), 5); !tt.ok(err) {
+					t.Errorf("Put = %v", err)
+				}
+				wantFiles(t, files)
+			})
 		})
 	}
 }
@@ -147,16 +199,17 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestPutCancelled(t *testing.T) {
 	t.Parallel()
-	s, dir := open(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	r := readerFunc(func(p []byte) (int, error) {
-		cancel()
-		return len(p), nil
+	everywhere(t, func(t *testing.T, s *Store, files contents) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := readerFunc(func(p []byte) (int, error) {
+			cancel()
+			return len(p), nil
+		})
+		if _, err := s.Put(ctx, "a", r, noLimit); !errors.Is(err, context.Canceled) {
+			t.Errorf("Put = %v, want it to end with its context", err)
+		}
+		wantFiles(t, files)
 	})
-	if _, err := s.Put(ctx, "a", r, noLimit); !errors.Is(err, context.Canceled) {
-		t.Errorf("Put = %v, want it to end with its context", err)
-	}
-	wantFiles(t, dir)
 }
 
 type readerFunc func([]byte) (int, error)
@@ -166,245 +219,204 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // A key that is taken keeps its bytes, and of equal requests at one moment one succeeds.
 func TestPutConflict(t *testing.T) {
 	t.Parallel()
-	s, dir := open(t)
-	const n = 8
-	contents := make(chan string, n)
-	var group sync.WaitGroup
-	for i := range n {
-		group.Go(func() {
-			content := strings.Repeat(string(rune('a'+i)), 100_000)
-			_, err := s.Put(t.Context(), "folder/key", strings.NewReader(content), noLimit)
-			if err == nil {
-				contents <- content
-			} else if !fault.Is(err, fault.Conflict) {
-				t.Errorf("Put = %v, want Conflict", err)
-			}
-		})
-	}
-	group.Wait()
-	if len(contents) != 1 {
-		t.Fatalf("%d of %d Puts of one key succeeded, want 1", len(contents), n)
-	}
-	if got, want := get(t, s, "folder/key"), <-contents; got != want {
-		t.Errorf("the key holds the bytes of %q, want those of %q", got[:1], want[:1])
-	}
-	wantFiles(t, dir, "folder/key")
+	everywhere(t, func(t *testing.T, s *Store, files contents) {
+		const n = 8
+		contents := make(chan string, n)
+		var group sync.WaitGroup
+		for i := range n {
+			group.Go(func() {
+				content := strings.Repeat(string(rune('a'+i)), 100_000)
+				_, err := s.Put(t.Context(), "folder/key", strings.NewReader(content), noLimit)
+				if err == nil {
+					contents <- content
+				} else if !fault.Is(err, fault.Conflict) {
+					t.Errorf("Put = %v, want Conflict", err)
+				}
+			})
+		}
+		group.Wait()
+		if len(contents) != 1 {
+			t.Fatalf("%d of %d Puts of one key succeeded, want 1", len(contents), n)
+		}
+		if got, want := get(t, s, "folder/key"), <-contents; got != want {
+			t.Errorf("the key holds the bytes of %q, want those of %q", got[:1], want[:1])
+		}
+		wantFiles(t, files, "folder/key")
+	})
 }
 
 func TestPutConcurrently(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t)
-	var group sync.WaitGroup
-	for _, key := range []string{"a/1", "a/2", "a/3", "b/1", "b/c/1", "b/c/2"} {
-		group.Go(func() {
-			if _, err := s.Put(t.Context(), key, strings.NewReader(key), noLimit); err != nil {
-				t.Errorf("Put(%q) = %v", key, err)
-				return
-			}
-			if got := get(t, s, key); got != key {
-				t.Errorf("Open(%q) = %q, want %[1]q", key, got)
-			}
-		})
-	}
-	group.Wait()
+	everywhere(t, func(t *testing.T, s *Store, files contents) {
+		var group sync.WaitGroup
+		for _, key := range []string{"a/1", "a/2", "a/3", "b/1", "b/c/1", "b/c/2"} {
+			group.Go(func() {
+				if _, err := s.Put(t.Context(), key, strings.NewReader(key), noLimit); err != nil {
+					t.Errorf("Put(%q) = %v", key, err)
+					return
+				}
+				if got := get(t, s, key); got != key {
+					t.Errorf("Open(%q) = %q, want %[1]q", key, got)
+				}
+			})
+		}
+		group.Wait()
+	})
 }
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t)
-	put(t, s, "a/b", "0123456789")
-	r, _, err := s.Open(t.Context(), "a/b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if err := s.Delete(t.Context(), "a/b"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Seek(7, io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := io.ReadAll(r); string(got) != "789" || err != nil {
-		t.Errorf("read of a blob that is gone meanwhile = %q, %v, want 789", got, err)
-	}
-	for _, key := range []string{"a/b", "a", "missing", "a/missing/c", "missing/b"} {
-		if _, _, err := s.Open(t.Context(), key); !fault.Is(err, fault.NotFound) {
-			t.Errorf("Open(%q) = %v, want NotFound", key, err)
+	everywhere(t, func(t *testing.T, s *Store, files contents) {
+		put(t, s, "a/b", "0123456789")
+		opening, cancel := context.WithCancel(t.Context())
+		r, size, err := s.Open(opening, "a/b")
+		cancel() // the reader outlives it
+		if err != nil || size != 10 {
+			t.Fatalf("Open = %d, %v, want 10", size, err)
 		}
-	}
+		defer r.Close()
+		for _, tt := range []struct {
+			offset int64
+			whence int
+			read   int
+			want   string
+		}{
+			{7, io.SeekStart, 9, "789"}, {0, io.SeekStart, 3, "012"}, {0, io.SeekCurrent, 2, "34"}, {-2, io.SeekEnd, 9, "89"}, {1, io.SeekStart, 0, ""},
+			{0, io.SeekEnd, 9, ""}, {5, io.SeekEnd, 9, ""}, {-8, io.SeekCurrent, 2, "78"},
+		} {
+			_, err := r.Seek(tt.offset, tt.whence)
+			got, readErr := io.ReadAll(io.LimitReader(r, int64(tt.read)))
+			if string(got) != tt.want || err != nil || readErr != nil {
+				t.Errorf("Seek(%d, %d) and Read = %q, %v, %v, want %q", tt.offset, tt.whence, got, err, readErr, tt.want)
+			}
+		}
+		if _, err := r.Seek(-1, io.SeekStart); err == nil {
+			t.Error("Seek to before the beginning = nil, want an error")
+		}
+		for _, key := range []string{"a", "a/b/c", "missing", "a/missing/c", "missing/b"} {
+			if _, _, err := s.Open(t.Context(), key); !fault.Is(err, fault.NotFound) {
+				t.Errorf("Open(%q) = %v, want NotFound", key, err)
+			}
+		}
+	})
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, s *Store, files contents) {
+		for _, key := range []string{"a/1", "a/b/2", "a/b-c/3", "ab/4", "c"} {
+			put(t, s, key, key)
+		}
+		for prefix, want := range map[string][]string{"a": {"a/1 3", "a/b-c/3 7", "a/b/2 5"}, "a/b": {"a/b/2 5"}, "c": {}, "missing": {}, "a/1": {}} {
+			got := []string{}
+			for e, err := range s.List(t.Context(), prefix) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if age := time.Since(e.Modified); age > time.Minute || age < -time.Minute {
+					t.Errorf("%s was stored %s ago", e.Key, age)
+				}
+				got = append(got, fmt.Sprint(e.Key, " ", e.Size))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("List(%q) (-want +got):\n%s", prefix, diff)
+			}
+		}
+		for prefix, want := range map[string][]string{"a": {"b", "b-c"}, "a/b": nil, "c": nil, "missing": nil} {
+			got, err := s.Folders(t.Context(), prefix)
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("Folders(%q) = %v (-want +got):\n%s", prefix, err, diff)
+			}
+		}
+		for range s.List(t.Context(), "a") {
+			break
+		}
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, err := range s.List(cancelled, "a") {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("List = %v, want it to end with its context", err)
+			}
+		}
+	})
 }
 
 func TestMalformedKey(t *testing.T) {
 	t.Parallel()
-	s, dir := open(t)
-	put(t, s, "a", "kept")
-	for _, key := range []string{
-		"", ".", "..", "/", "a/", "/a", "a//b", "../a", "a/../a", "a/./b", ".unfinished", ".unfinished/x", "a/.b",
-		"A", "ä", "a\x00b", "a b", "a\\b", "a\n", "a:b", filepath.Join(dir, "a"),
-	} {
-		_, putErr := s.Put(t.Context(), key, strings.NewReader("x"), noLimit)
-		_, _, openErr := s.Open(t.Context(), key)
-		for op, err := range map[string]error{
-			"Put": putErr, "Open": openErr, "Delete": s.Delete(t.Context(), key), "DeleteAll": s.DeleteAll(t.Context(), key),
+	everywhere(t, func(t *testing.T, s *Store, files contents) {
+		put(t, s, "a", "kept")
+		for _, key := range []string{
+			"", ".", "..", "/", "a/", "/a", "a//b", "../a", "a/../a", "a/./b", ".unfinished", ".unfinished/x", "a/.b",
+			"A", "ä", "a\x00b", "a b", "a\\b", "a\n", "a:b", filepath.Join(t.TempDir(), "a"),
 		} {
-			if !fault.Is(err, fault.Internal) {
-				t.Errorf("%s(%q) = %v, want an internal error", op, key, err)
+			_, putErr := s.Put(t.Context(), key, strings.NewReader("x"), noLimit)
+			_, _, openErr := s.Open(t.Context(), key)
+			for op, err := range map[string]error{
+				"Put": putErr, "Open": openErr, "Delete": s.Delete(t.Context(), key), "DeleteAll": s.DeleteAll(t.Context(), key),
+			} {
+				if !fault.Is(err, fault.Internal) {
+					t.Errorf("%s(%q) = %v, want an internal error", op, key, err)
+				}
 			}
 		}
-	}
-	wantFiles(t, dir, "a")
+		wantFiles(t, files, "a")
+	})
 }
 
 func TestDelete(t *testing.T) {
 	t.Parallel()
-	s, dir := open(t)
-	for _, key := range []string{"a/1", "a/b/2", "a/b/3", "ab/4", "c"} {
-		put(t, s, key, key)
-	}
-	if err := s.Delete(t.Context(), "c"); err != nil {
-		t.Errorf("Delete = %v", err)
-	}
-	wantFiles(t, dir, "a/1", "a/b/2", "a/b/3", "ab/4")
-	if err := s.DeleteAll(t.Context(), "a/b"); err != nil {
-		t.Errorf("DeleteAll = %v", err)
-	}
-	wantFiles(t, dir, "a/1", "ab/4")
-	if err := s.DeleteAll(t.Context(), "a"); err != nil {
-		t.Errorf("DeleteAll = %v", err)
-	}
-	wantFiles(t, dir, "ab/4")
-	for _, key := range []string{"a", "a/1", "c", "x/y/z", "ab/4/5"} {
-		if err := errors.Join(s.Delete(t.Context(), key), s.DeleteAll(t.Context(), key)); err != nil {
-			t.Errorf("delete of %q, which is not there, = %v", key, err)
+	everywhere(t, func(t *testing.T, s *Store, files contents) {
+		for _, key := range []string{"a/1", "a/b/2", "a/b/3", "ab/4", "c"} {
+			put(t, s, key, key)
 		}
-	}
-	wantFiles(t, dir, "ab/4")
-	put(t, s, "a/1", "again")
-}
-
-// What someone else put into the folder is neither followed nor read, nor waited for.
-func TestPlanted(t *testing.T) {
-	t.Parallel()
-	s, dir := open(t)
-	outside := filepath.Join(t.TempDir(), "outside")
-	if err := os.WriteFile(outside, []byte("not ours"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	put(t, s, "victim/blob", "another's")
-	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(
-		os.Symlink(outside, at("link-out")),
-		os.Symlink("victim/blob", at("link-in")),
-		os.Symlink("victim", at("folder-link")),
-		os.Symlink(filepath.Dir(outside), at("folder-out")),
-		os.Symlink("nowhere", at("dangling")),
-		os.Link(outside, at("hard-link")),
-		syscall.Mkfifo(at("fifo"), 0o600),
-	); err != nil {
-		t.Fatal(err)
-	}
-	before := files(t, dir)
-
-	for _, key := range []string{"link-out", "link-in", "folder-link/blob", "folder-out/outside", "dangling", "hard-link", "fifo", "victim", "fifo/x"} {
-		if r, _, err := s.Open(t.Context(), key); !fault.Is(err, fault.NotFound) {
-			t.Errorf("Open(%q) = %v, %v, want NotFound", key, r, err)
+		if err := s.Delete(t.Context(), "c"); err != nil {
+			t.Errorf("Delete = %v", err)
 		}
-	}
-	for _, key := range []string{"link-out", "dangling", "folder-link/new", "folder-out/new", "folder-link", "fifo"} {
-		if _, err := s.Put(t.Context(), key, strings.NewReader("x"), noLimit); err == nil {
-			t.Errorf("Put(%q) = nil, want an error", key)
+		wantFiles(t, files, "a/1", "a/b/2", "a/b/3", "ab/4")
+		if err := s.DeleteAll(t.Context(), "a/b"); err != nil {
+			t.Errorf("DeleteAll = %v", err)
 		}
-	}
-	for _, key := range []string{"folder-link/blob", "folder-out/outside"} {
-		if err := errors.Join(s.Delete(t.Context(), key), s.DeleteAll(t.Context(), key)); err != nil {
-			t.Errorf("delete of %q = %v", key, err)
+		wantFiles(t, files, "a/1", "ab/4")
+		if err := s.DeleteAll(t.Context(), "a"); err != nil {
+			t.Errorf("DeleteAll = %v", err)
 		}
-	}
-	wantFiles(t, dir, before...)
-
-	for _, key := range []string{"link-out", "link-in", "folder-link", "folder-out", "dangling", "hard-link", "fifo"} {
-		if err := s.DeleteAll(t.Context(), key); err != nil {
-			t.Errorf("DeleteAll(%q) = %v", key, err)
+		wantFiles(t, files, "ab/4")
+		for _, key := range []string{"a", "a/1", "c", "x/y/z", "ab/4/5"} {
+			if err := errors.Join(s.Delete(t.Context(), key), s.DeleteAll(t.Context(), key)); err != nil {
+				t.Errorf("delete of %q, which is not there, = %v", key, err)
+			}
 		}
-	}
-	wantFiles(t, dir, "victim/blob")
-	if got, err := os.ReadFile(outside); string(got) != "not ours" || err != nil {
-		t.Errorf("the file outside = %q, %v, want it untouched", got, err)
-	}
+		wantFiles(t, files, "ab/4")
+		put(t, s, "a/1", "again")
+	})
 }
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	s, dir := open(t)
-	if err := s.Check(t.Context()); err != nil {
-		t.Errorf("Check = %v", err)
-	}
-	wantFiles(t, dir)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Check(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Check of a folder that is gone = %v, want Unavailable", err)
-	}
+	everywhere(t, func(t *testing.T, s *Store, files contents) {
+		if err := s.Check(t.Context()); err != nil {
+			t.Errorf("Check = %v", err)
+		}
+		wantFiles(t, files)
+	})
 }
 
-func TestSweep(t *testing.T) {
+func TestScratch(t *testing.T) {
 	t.Parallel()
-	s, dir := open(t)
-	put(t, s, "kept", "finished and old")
-	long := time.Now().Add(-time.Hour)
-	for name, touched := range map[string]time.Time{"kept": long, unfinished + "/old": long, unfinished + "/new": time.Now()} {
-		name = filepath.Join(dir, name)
-		if err := errors.Join(os.WriteFile(name, []byte("x"), 0o600), os.Chtimes(name, touched, touched)); err != nil {
+	everywhere(t, func(t *testing.T, s *Store, files contents) {
+		f, err := s.Scratch()
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	// An upload that is still under way survives a sweep and ends well.
-	arriving := make(chan struct{})
-	finish := make(chan struct{})
-	done := make(chan error)
-	go func() {
-		_, err := s.Put(t.Context(), "arriving", io.MultiReader(strings.NewReader("some"), readerFunc(func([]byte) (int, error) {
-			close(arriving)
-			<-finish
-			return 0, io.EOF
-		})), noLimit)
-		done <- err
-	}()
-	<-arriving
-	n, err := s.Sweep(t.Context(), time.Minute)
-	if n != 1 || err != nil {
-		t.Errorf("Sweep = %d, %v, want 1", n, err)
-	}
-	close(finish)
-	if err := <-done; err != nil {
-		t.Errorf("Put during a sweep = %v", err)
-	}
-	wantFiles(t, dir, unfinished+"/new", "arriving", "kept")
-}
-
-func TestOpenStore(t *testing.T) {
-	t.Parallel()
-	s, dir := open(t)
-	put(t, s, "a", "still here")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
-	if got, want := get(t, again, "a"), "still here"; got != want {
-		t.Errorf("after opening the store again: %q, want %q", got, want)
-	}
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, bytes.Repeat([]byte("x"), 3), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{file, filepath.Join(file, "below")} {
-		if _, err := Open(dir); err == nil {
-			t.Errorf("Open(%q) = nil, want an error: it can't be a folder", dir)
+		defer f.Close()
+		if _, err := f.WriteString("scratch"); err != nil {
+			t.Error(err)
 		}
-	}
+		wantFiles(t, files)
+		if free, total, err := s.Space(); err != nil || free > total {
+			t.Errorf("Space = %d, %d, %v", free, total, err)
+		}
+	})
 }

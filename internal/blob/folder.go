@@ -2,13 +2,15 @@ package blob
 
 import (
 	"context"
-	"crypto/sha256"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -16,64 +18,238 @@ import (
 	"socle/internal/fault"
 )
 
-// receive copies all of r, at most max bytes, into f and onto the disk.
-func receive(ctx context.Context, f *os.File, r io.Reader, max int64) (Object, error) {
-	hash := sha256.New()
-	buffer := make([]byte, 64<<10)
-	var size int64
-	for {
-		if err := ctx.Err(); err != nil {
-			return Object{}, err
-		}
-		n, err := r.Read(buffer)
-		if int64(n) > max-size {
-			return Object{}, fault.New(fault.TooLarge, "more than %d bytes", max)
-		}
-		size += int64(n)
-		hash.Write(buffer[:n])
-		if _, err := f.Write(buffer[:n]); err != nil {
-			return Object{}, err
-		}
-		if err == io.EOF {
-			return Object{size, hash.Sum(nil)}, f.Sync()
-		}
-		if err != nil {
-			return Object{}, err
-		}
-	}
+// unfinished is the folder for bytes that are still arriving. No key begins with a dot.
+const unfinished = ".unfinished"
+
+// folder is a place in a folder of this machine.
+type folder struct {
+	root *os.Root
 }
 
-// remove calls remove with key if there is something under it.
-func (s *Store) remove(ctx context.Context, key string, remove func(string) error) error {
-	if err := errors.Join(ctx.Err(), valid(key)); err != nil {
-		return failed("delete", key, err)
+func openFolder(dir string) (*folder, error) {
+	_, missing := os.Lstat(dir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the storage folder: %w", err)
 	}
-	_, err := s.lstat(key)
+	if missing != nil {
+		if err := syncFolder(os.Open(filepath.Dir(dir))); err != nil {
+			return nil, fmt.Errorf("make the storage folder: %w", err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the storage folder: %w", err)
+	}
+	s := &folder{root}
+	if err := s.makeFolder(unfinished); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare the storage folder: %w", err), s.close())
+	}
+	return s, nil
+}
+
+func (s *folder) close() error { return s.root.Close() }
+
+// scratch returns an empty file that has no name any more.
+func (s *folder) scratch() (*os.File, error) {
+	name := path.Join(unfinished, rand.Text())
+	f, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.root.Remove(name); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (s *folder) put(_ context.Context, key string, in *incoming) (Object, error) {
+	name := path.Join(unfinished, rand.Text())
+	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return Object{}, err
+	}
+	defer s.root.Remove(name) // in vain after success; what stays in spite of it is for Sweep
+	_, err = io.CopyBuffer(struct{ io.Writer }{f}, in, make([]byte, 64<<10))
 	if err == nil {
-		err = remove(key)
+		err = f.Sync()
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return failed("delete", key, err)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return Object{}, err
+	}
+	if err := s.publish(name, key); err != nil {
+		return Object{}, err
+	}
+	return in.object(), nil
+}
+
+// publish moves the finished file to its key, durably.
+func (s *folder) publish(name, key string) error {
+	if err := s.makeFolder(path.Dir(key)); err != nil {
+		return err
+	}
+	// A link, unlike a rename, fails if the key is taken.
+	err := s.root.Link(name, key)
+	if errors.Is(err, fs.ErrExist) {
+		return fault.New(fault.Conflict, "this is stored already").Because(err)
+	}
+	if err != nil {
+		return err
+	}
+	// Both folders are synced, lest the file come back under two names, which Open refuses.
+	if err := errors.Join(s.root.Remove(name), s.syncUp(path.Dir(key)), s.syncUp(unfinished)); err != nil {
+		return errors.Join(err, s.root.Remove(key))
 	}
 	return nil
 }
 
+func (s *folder) open(_ context.Context, key string) (io.ReadSeekCloser, int64, error) {
+	want, err := s.lstat(key)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !ours(want) {
+		return nil, 0, errNotOurs
+	}
+	// Should a pipe take the file's place meanwhile, O_NONBLOCK keeps us from waiting for its writer.
+	f, err := s.root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	got, err := f.Stat()
+	if err == nil && !os.SameFile(want, got) {
+		err = errNotOurs
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, got.Size(), nil
+}
+
+func (s *folder) remove(_ context.Context, key string) error {
+	return s.removeBy(s.root.Remove, key)
+}
+
+func (s *folder) removeAll(_ context.Context, prefix string) error {
+	return s.removeBy(s.root.RemoveAll, prefix)
+}
+
+// removeBy calls remove with key if there is something under it.
+func (s *folder) removeBy(remove func(string) error, key string) error {
+	_, err := s.lstat(key)
+	if err == nil {
+		err = remove(key)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (s *folder) list(ctx context.Context, prefix string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if info, err := s.lstat(prefix); err != nil || !info.IsDir() {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				yield(Entry{}, err)
+			}
+			return
+		}
+		err := fs.WalkDir(s.root.FS(), prefix, func(name string, d fs.DirEntry, err error) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err == nil && d.IsDir() {
+				return nil
+			}
+			var info fs.FileInfo
+			if err == nil {
+				info, err = d.Info()
+			}
+			if errors.Is(err, fs.ErrNotExist) { // somebody was quicker
+				return nil
+			}
+			if err == nil && ours(info) && !yield(Entry{name, info.Size(), info.ModTime()}, nil) {
+				return fs.SkipAll
+			}
+			return err
+		})
+		if err != nil {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+func (s *folder) folders(_ context.Context, prefix string) ([]string, error) {
+	var names []string
+	info, err := s.lstat(prefix)
+	if err == nil && info.IsDir() {
+		var entries []fs.DirEntry
+		entries, err = fs.ReadDir(s.root.FS(), prefix)
+		for _, e := range entries {
+			if e.IsDir() {
+				names = append(names, e.Name())
+			}
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
+}
+
+func (s *folder) check(context.Context) error {
+	name := path.Join(unfinished, rand.Text())
+	err := s.root.WriteFile(name, []byte("check"), 0o600)
+	if removed := s.root.Remove(name); err == nil {
+		err = removed
+	}
+	return err
+}
+
+func (s *folder) sweep(ctx context.Context, olderThan time.Duration) (int, error) {
+	dir, err := s.root.Open(unfinished)
+	if err != nil {
+		return 0, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return 0, err
+	}
+	swept, before := 0, time.Now().Add(-olderThan)
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return swept, err
+		}
+		name = path.Join(unfinished, name)
+		info, err := s.root.Lstat(name)
+		if err == nil && info.ModTime().Before(before) {
+			if err = s.root.RemoveAll(name); err == nil {
+				swept++
+			}
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // its Put, or another sweep, was quicker
+			return swept, err
+		}
+	}
+	return swept, nil
+}
+
 // lstat describes what is under key. It fails with fs.ErrNotExist if the way there
 // leads over anything but folders: os.Root follows links that stay inside it, and we follow none.
-func (s *Store) lstat(key string) (fs.FileInfo, error) {
+func (s *folder) lstat(key string) (fs.FileInfo, error) {
 	for i := range len(key) {
 		if key[i] != '/' {
 			continue
 		}
-		if err := s.folder(key[:i]); err != nil {
+		if err := s.isFolder(key[:i]); err != nil {
 			return nil, err
 		}
 	}
 	return s.root.Lstat(key)
 }
 
-// folder reports whether name is a folder, and no link to one.
-func (s *Store) folder(name string) error {
+// isFolder reports whether name is a folder, and no link to one.
+func (s *folder) isFolder(name string) error {
 	info, err := s.root.Lstat(name)
 	if err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is not a folder: %w", name, fs.ErrNotExist)
@@ -91,14 +267,14 @@ func ours(info fs.FileInfo) bool {
 }
 
 // makeFolder makes the folders of name that are missing.
-func (s *Store) makeFolder(name string) error {
+func (s *folder) makeFolder(name string) error {
 	var made string
 	for part := range strings.SplitSeq(name, "/") {
 		made = path.Join(made, part)
 		if err := s.root.Mkdir(made, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := s.folder(made); err != nil {
+		if err := s.isFolder(made); err != nil {
 			return err
 		}
 	}
@@ -107,7 +283,7 @@ func (s *Store) makeFolder(name string) error {
 
 // syncUp makes the entries of a folder durable, and those of all folders above it: whoever
 // made one of them, another Put perhaps, may not have come to it yet.
-func (s *Store) syncUp(name string) error {
+func (s *folder) syncUp(name string) error {
 	for {
 		if err := syncFolder(s.root.Open(name)); err != nil || name == "." {
 			return err
@@ -121,26 +297,4 @@ func syncFolder(f *os.File, err error) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
-}
-
-// failed gives err its kind and, for the log, what was done to which key.
-func failed(doing, key string, err error) error {
-	err = fmt.Errorf("%s blob %s: %w", doing, key, err)
-	if _, done := errors.AsType[*fault.Error](err); done {
-		return err
-	}
-	if errors.Is(err, fs.ErrNotExist) && doing == "open" {
-		return fault.New(fault.NotFound, "the bytes are not there").Because(err)
-	}
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		switch errno {
-		case syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE:
-			return unavailable(err)
-		}
-	}
-	return err
-}
-
-func unavailable(err error) error {
-	return &fault.Error{Kind: fault.Unavailable, Detail: "the storage takes no bytes at present", RetryAfter: 10 * time.Second, Err: err}
 }

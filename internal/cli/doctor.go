@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,14 +92,22 @@ func examineBinaries(c config.Config) finding {
 func release(version int) string { return fmt.Sprintf("%d.%d", version/10000, version%10000) }
 
 func examineStorage(ctx context.Context, c config.Config) finding {
-	f := finding{what: "storage", detail: c.StorageDir()}
-	blobs, err := blob.Open(c.StorageDir())
+	f := finding{what: "storage", detail: storage(c)}
+	blobs, err := blob.OpenConfigured(c)
 	if err != nil {
 		f.err = err
 		return f
 	}
 	f.err = errors.Join(blobs.Check(ctx), blobs.Close())
 	return f
+}
+
+// storage says where files and backups go.
+func storage(c config.Config) string {
+	if s3, ok := c.S3(); ok {
+		return "bucket " + s3.Bucket + " at " + cmp.Or(s3.Endpoint, "Amazon S3 in "+s3.Region)
+	}
+	return c.StorageDir()
 }
 
 func examineDatabase(ctx context.Context, c config.Config) []finding {

@@ -19,11 +19,13 @@ import (
 
 // Config is what the server needs to know before it starts. [Load] makes one that is valid.
 type Config struct {
-	Addr           string         // host:port to listen on
-	DataDir        string         // absolute
-	DatabaseURL    Secret         // of the platform database; "" for a private PostgreSQL
-	PublicURL      string         // without a trailing slash; "" when unknown, see BaseURL
-	StorageURL     string         // file:///absolute/path, or "" for a folder of DataDir, see StorageDir
+	Addr           string // host:port to listen on
+	DataDir        string // absolute
+	DatabaseURL    Secret // of the platform database; "" for a private PostgreSQL
+	PublicURL      string // without a trailing slash; "" when unknown, see BaseURL
+	StorageURL     string // s3://…, see S3, or file:///absolute/path, or "" for a folder of DataDir, see StorageDir
+	S3AccessKey    Secret
+	S3SecretKey    Secret
 	SecretKey      Secret         // as it was given; "" for one of our own, see LoadSecretKey
 	RateLimit      bool           // sign-up and log-in are limited
 	SignUp         bool           // anyone may create a user
@@ -90,9 +92,9 @@ func (c Config) BaseURL(addr net.Addr) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// StorageDir returns the absolute path of the folder for files and backups.
+// StorageDir returns the absolute path of the folder for files and backups, if they go to a folder.
 func (c Config) StorageDir() string {
-	if u, err := url.Parse(c.StorageURL); err == nil && u.Path != "" {
+	if u, err := url.Parse(c.StorageURL); err == nil && u.Scheme == "file" && u.Path != "" {
 		return filepath.FromSlash(u.Path)
 	}
 	return filepath.Join(c.DataDir, "storage")

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -90,10 +91,11 @@ func TestStringLoads(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string][]string{
-		"SOCLE_ADDR":            {"8080", "localhost", ":http", ":65536", ":-1", "http://localhost:80", "a b:1"},
-		"SOCLE_DATABASE_URL":    {"canary", "mysql://canary@h/d", "host=h password=canary", "postgres://u:can%ary@h/d", "postgres://u:canary@h:port/d"},
-		"SOCLE_PUBLIC_URL":      {"example.com", "ftp://example.com", "https://", "https://:443", "https://u:p@h", "https://h?x", "https://h#x", "https://h:x"},
-		"SOCLE_STORAGE_URL":     {"s3://bucket", "/srv/blobs", "file://relative", "file:relative", "file:///", "file:///srv?x", "file:///a/..", "file:///a%00b"},
+		"SOCLE_ADDR":         {"8080", "localhost", ":http", ":65536", ":-1", "http://localhost:80", "a b:1"},
+		"SOCLE_DATABASE_URL": {"canary", "mysql://canary@h/d", "host=h password=canary", "postgres://u:can%ary@h/d", "postgres://u:canary@h:port/d"},
+		"SOCLE_PUBLIC_URL":   {"example.com", "ftp://example.com", "https://", "https://:443", "https://u:p@h", "https://h?x", "https://h#x", "https://h:x"},
+		"SOCLE_STORAGE_URL": {"s3://bucket", "s3://", "s3://b", "s3:bucket", "s3://Bucket", "s3://key:secret@bucket", "s3://bucket/../x", "s3://bucket/a//b", "s3://bucket?x=1", "s3://bucket?region=a&region=b",
+			"s3://bucket?region=a/b", "s3://bucket?endpoint=host", "s3://bucket?endpoint=https://host/path", "s3://bucket?endpoint=https://u:p@host", "s3://bucket?path_style=perhaps", "s3://bucket?timeout=0s", "s3://bucket?timeout=1h", "/srv/blobs", "file://relative", "file:relative", "file:///", "file:///srv?x", "file:///a/..", "file:///a%00b"},
 		"SOCLE_RATE_LIMIT":      {"true", "ON", "1"},
 		"SOCLE_SIGN_UP":         {"on", "yes"},
 		"SOCLE_PASSWORD_MIN":    {"7", "257", "-8", "8.5", "eight", "99999999999999999999"},
@@ -264,6 +266,38 @@ func TestBaseURL(t *testing.T) {
 		}
 		if got := (Config{PublicURL: tt.public}).BaseURL(addr); got != tt.want {
 			t.Errorf("BaseURL(%s) with public URL %q = %s, want %s", tt.addr, tt.public, got, tt.want)
+		}
+	}
+}
+
+func TestS3(t *testing.T) {
+	t.Parallel()
+	keys := []string{"AWS_ACCESS_KEY_ID=canary", "AWS_SECRET_ACCESS_KEY=canary2"}
+	for address, want := range map[string]S3{
+		"s3://bucket": {Bucket: "bucket", Region: "us-east-1", Timeout: 30 * time.Second},
+		"s3://bucket/a/b.c/?region=eu-central-1&timeout=5s":            {Bucket: "bucket", Prefix: "a/b.c", Region: "eu-central-1", Timeout: 5 * time.Second},
+		"s3://bucket?endpoint=http://127.0.0.1:9000":                   {Bucket: "bucket", Endpoint: "http://127.0.0.1:9000", Region: "us-east-1", PathStyle: true, Timeout: 30 * time.Second},
+		"s3://bucket?endpoint=https://s3.example.com&path_style=false": {Bucket: "bucket", Endpoint: "https://s3.example.com", Region: "us-east-1", Timeout: 30 * time.Second},
+	} {
+		c, err := Load(append(keys, "SOCLE_STORAGE_URL="+address), nil)
+		got, ok := c.S3()
+		want.AccessKey, want.SecretKey = "canary", "canary2"
+		if diff := cmp.Diff(want, got); diff != "" || err != nil || !ok {
+			t.Errorf("S3 of %s: %v (-want +got):\n%s", address, err, diff)
+		}
+		if text := c.String(); strings.Contains(text, "canary") {
+			t.Errorf("a secret is printed: %s", text)
+		}
+	}
+	if c, err := Load(append(keys, "SOCLE_S3_ACCESS_KEY=mine"), nil); err != nil || c.S3AccessKey != "mine" || c.S3SecretKey != "canary2" {
+		t.Errorf("Load = %q, %q, %v, want our own setting to win", string(c.S3AccessKey), string(c.S3SecretKey), err)
+	}
+	if _, ok := (Config{StorageURL: "file:///srv"}).S3(); ok {
+		t.Error("a folder is taken for S3")
+	}
+	for _, environ := range [][]string{nil, keys[:1], keys[1:]} {
+		if _, err := Load(append(environ, "SOCLE_STORAGE_URL=s3://bucket"), nil); err == nil {
+			t.Errorf("Load with %q = nil, want an error", environ)
 		}
 	}
 }

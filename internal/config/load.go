@@ -27,6 +27,12 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 		}
 	}
 	errs := unknown(env, flags)
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if slices.ContainsFunc(settings, func(s Setting) bool { return s.Usual != "" && s.Usual == name }) {
+			env[name] = value
+		}
+	}
 	var c Config
 	for _, s := range settings {
 		text, err := s.text(env, flags)
@@ -39,6 +45,9 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	}
 	if c.SMTPURL != "" && c.MailFrom == "" {
 		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is needed beside SOCLE_SMTP_URL"))
+	}
+	if _, s3 := c.S3(); len(errs) == 0 && s3 && (c.S3AccessKey == "" || c.S3SecretKey == "") {
+		errs = append(errs, errors.New("SOCLE_STORAGE_URL: a storage in S3 needs SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY"))
 	}
 	if len(errs) > 0 {
 		return Config{}, errors.Join(errs...)
@@ -65,6 +74,8 @@ func (s Setting) text(env, flags map[string]string) (string, error) {
 		return readSecret(file)
 	case given != "":
 		return given, nil
+	case s.Usual != "" && env[s.Usual] != "":
+		return env[s.Usual], nil
 	}
 	return s.Default, nil
 }

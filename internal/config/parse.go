@@ -73,10 +73,14 @@ func publicURL(text string) (string, error) {
 }
 
 func storageURL(text string) (string, error) {
+	if strings.HasPrefix(text, "s3:") {
+		_, err := parseS3(text)
+		return text, err
+	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "file" || u.Host != "" || u.Opaque != "" || strings.ContainsAny(text, "?#") ||
 		!path.IsAbs(u.Path) || path.Clean(u.Path) == "/" || strings.Contains(u.Path, "\x00") {
-		return "", errors.New("only file:///absolute/path is taken, or nothing for the data folder")
+		return "", errors.New("only file:///absolute/path and s3://bucket are taken, or nothing for the data folder")
 	}
 	return text, nil
 }
@@ -95,6 +99,8 @@ func mailFrom(text string) (string, error) {
 	}
 	return text, nil
 }
+
+func plainSecret(text string) (Secret, error) { return Secret(text), nil }
 
 func passwordMin(text string) (int, error) {
 	n, err := strconv.Atoi(text)

@@ -18,6 +18,7 @@ type Setting struct {
 	Default string // as one would write it
 	Meaning string // one clause, lower case, with the choices
 	Secret  bool   // can be read from a file, which Name with _FILE at its end names
+	Usual   string // a variable that other programs read too, and that counts if this one is not set; or ""
 
 	set  func(*Config, string) error // also for the default
 	show func(Config) string         // what set takes, secrets redacted
@@ -33,8 +34,12 @@ var settings = []Setting{
 		func(c *Config) *Secret { return &c.DatabaseURL }, databaseURL),
 	setting("SOCLE_PUBLIC_URL", "", "address under which clients reach the server; empty: from the address it listens on",
 		func(c *Config) *string { return &c.PublicURL }, publicURL, same),
-	setting("SOCLE_STORAGE_URL", "", "where files and backups go, file:///absolute/path; empty: the data folder",
+	setting("SOCLE_STORAGE_URL", "", "where files and backups go, file:///absolute/path or s3://bucket/prefix?region=…&endpoint=…; empty: the data folder",
 		func(c *Config) *string { return &c.StorageURL }, storageURL, same),
+	secret("SOCLE_S3_ACCESS_KEY", "access key for an S3 storage; empty: AWS_ACCESS_KEY_ID",
+		func(c *Config) *Secret { return &c.S3AccessKey }, plainSecret).or("AWS_ACCESS_KEY_ID"),
+	secret("SOCLE_S3_SECRET_KEY", "secret key for an S3 storage; empty: AWS_SECRET_ACCESS_KEY",
+		func(c *Config) *Secret { return &c.S3SecretKey }, plainSecret).or("AWS_SECRET_ACCESS_KEY"),
 	secret("SOCLE_SECRET_KEY", "32 random bytes or more as base64 or hex; empty: made once and kept in the data folder",
 		func(c *Config) *Secret { return &c.SecretKey }, secretKey),
 	setting("SOCLE_RATE_LIMIT", "on", "limits on sign-up and log-in: on, off",
@@ -78,6 +83,12 @@ func secret(name, meaning string, field func(*Config) *Secret, parse func(string
 	s := setting(name, "", meaning, field, parse, Secret.String)
 	s.Secret = true
 	s.Flag += "-file"
+	return s
+}
+
+// or names the variable that counts if the setting's own is not set.
+func (s Setting) or(usual string) Setting {
+	s.Usual = usual
 	return s
 }
 

@@ -50,7 +50,7 @@ func back(t *testing.T, a *apitest.API) string {
 // dump returns the path of a copy of a backup's dump, or "" if none is kept.
 func dump(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
-	blobs, err := blob.Open(a.Config.StorageDir())
+	blobs, err := blob.OpenConfigured(a.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestAbandonedBackups(t *testing.T) {
 	a := apitest.New(t)
 	other := a.In(a.CreateProject("other"))
 	running, pending := uuid.Must(uuid.NewV7()).String(), uuid.Must(uuid.NewV7()).String()
-	blobs, err := blob.Open(a.Config.StorageDir())
+	blobs, err := blob.OpenConfigured(a.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,12 +131,12 @@ func (q *Queue) Tidy(ctx context.Context) error {
 	return errors.Join(q.failAbandonedBackups(ctx), q.tidyRestores(ctx), q.Lifecycle.Finish(ctx))
 }
 
-// Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, responses that nobody went on with,
+// Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, bytes that nobody knows, responses that nobody went on with,
 // counts of attempts, kept answers, old links and tokens, and requests of long ago.
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
 	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.Store.ForgetRequestDays(ctx, cmp.Or(q.RequestsKept, requestsKept)),
-		q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx), q.Store.ForgetInvitations(ctx)}
+		q.RemoveOrphans(ctx, object.OrphanAge), q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx), q.Store.ForgetInvitations(ctx)}
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range projects {

@@ -30,7 +30,7 @@ var levels = [][]string{
 }
 
 // forTests are the packages that only tests import, whatever their level.
-var forTests = []string{"internal/pgtest", "internal/api/apitest", "internal/tenant/tenanttest", "internal/laws"}
+var forTests = []string{"internal/pgtest", "internal/blob/blobtest", "internal/api/apitest", "internal/tenant/tenanttest", "internal/laws"}
 
 // onlyImporter are imports that one package has to itself.
 var onlyImporter = map[string]string{
@@ -39,6 +39,8 @@ var onlyImporter = map[string]string{
 	"github.com/spf13/cobra":           "internal/cli",
 	"github.com/pressly/goose/v3":      "internal/pg",
 	"github.com/wneessen/go-mail":      "internal/mail",
+
+	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
 }
 
 // mostLines is how long a file may be. A longer one is about two subjects.

@@ -133,6 +133,11 @@ func (s *Store) ActiveProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where status = 'active' order by uuid`)
 }
 
+// AllProjects returns all projects, whatever their status, that there are or that are being made or removed.
+func (s *Store) AllProjects(ctx context.Context) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects order by uuid`)
+}
+
 // ProjectStatus returns a project's status. It fails with NotFound if there is none.
 func (s *Store) ProjectStatus(ctx context.Context, id uuid.UUID) (string, error) {
 	return pg.Value[string](ctx, s.q, `select status from platform.projects where uuid = @id`,

@@ -179,3 +179,10 @@ func (s *Store) ReplacedDropped(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `update platform.restores set kept_until = null where uuid = @id`, pgx.StrictNamedArgs{"id": id})
 	return err
 }
+
+// RestoredProjects returns the projects that have bytes of which their own database knows nothing: something is being restored into them, or
+// the database is kept that a restored one took the place of.
+func (s *Store) RestoredProjects(ctx context.Context) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q, `
+		select distinct project_uuid from platform.restores where kept_until is not null or status in ('pending', 'running')`)
+}

@@ -76,7 +76,7 @@ func (d *Database) migrateProjects(ctx context.Context, c config.Config, secret 
 	if err != nil {
 		return err
 	}
-	blobs, err := blob.Open(c.StorageDir())
+	blobs, err := blob.OpenConfigured(c)
 	if err != nil {
 		return err
 	}

@@ -97,8 +97,15 @@ func serve(t *testing.T, dir string, settings ...string) *process {
 // launch starts a server. It is stopped when the test ends, with its PostgreSQL.
 func launch(t *testing.T, dir string, settings ...string) *process {
 	t.Helper()
+	return launchBy(t, dir, func(*exec.Cmd) {}, settings...)
+}
+
+// launchBy is [launch] with a command that change has changed.
+func launchBy(t *testing.T, dir string, change func(*exec.Cmd), settings ...string) *process {
+	t.Helper()
 	p := &process{t: t, dir: dir, log: &output{}, done: make(chan struct{})}
 	p.cmd = command(t, append([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir}, settings...), "serve")
+	change(p.cmd)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 
 // openBlobs opens where bytes live. In a folder of our own nobody else is in the middle of anything.
 func openBlobs(ctx context.Context, c config.Config) (*blob.Store, error) {
-	blobs, err := blob.Open(c.StorageDir())
+	blobs, err := blob.OpenConfigured(c)
 	if err != nil {
 		return nil, err
 	}

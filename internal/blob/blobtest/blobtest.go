@@ -1,0 +1,197 @@
+// Package blobtest runs a service that speaks S3 for a test, one that a test can also make fail.
+package blobtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"socle/internal/config"
+)
+
+// gateway is the program, as make gateway puts it there.
+const gateway = "bin/versitygw-v1.8.0"
+
+const (
+	accessKey = "access"
+	secretKey = "secret-of-the-test"
+	bucket    = "blobs"
+)
+
+// S3 is a running service with an empty bucket.
+type S3 struct {
+	StorageURL string // for SOCLE_STORAGE_URL
+	Dir        string // where the service keeps the bucket's objects, each in a file of its key's name
+	failing    atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
+	losing     atomic.Pointer[loss]
+}
+
+// loss is what becomes of answers.
+type loss struct {
+	of    func(*http.Request) bool
+	after int // bytes of the body that arrive; -1: not even the head
+}
+
+// New starts a service. It ends with the test.
+func New(t testing.TB) *S3 {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s3-") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s := &S3{Dir: filepath.Join(dir, "buckets", bucket)}
+	socket, metadata := filepath.Join(dir, "socket"), filepath.Join(dir, "metadata")
+	for _, name := range []string{s.Dir, metadata} {
+		if err := os.MkdirAll(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start(t, filepath.Dir(s.Dir), metadata, socket)
+
+	proxy := &httputil.ReverseProxy{
+		ModifyResponse: s.lose,
+		ErrorLog:       log.New(io.Discard, "", 0),
+		Rewrite: func(r *httputil.ProxyRequest) { // the signature covers the host
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "gateway", r.In.Host
+		},
+		Transport: &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if errors.Is(err, errLost) {
+				panic(http.ErrAbortHandler)
+			}
+			if r.Context().Err() == nil {
+				t.Logf("S3: %s %s: %v", r.Method, r.URL.Path, err)
+			}
+			w.WriteHeader(http.StatusBadGateway)
+		},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if fail := s.failing.Load(); fail == nil || !(*fail)(w, r) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	s.StorageURL = "s3://" + bucket + "/some/prefix?" + url.Values{"endpoint": {server.URL}, "timeout": {"5s"}}.Encode()
+	return s
+}
+
+// start starts the program, and waits until it answers.
+func start(t testing.TB, objects, metadata, socket string) {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	path := filepath.Join(filepath.Dir(file), "../../..", gateway)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v: make gateway builds it", err)
+	}
+	// The program ends with its input, which ends with us, however we end.
+	cmd := exec.Command("sh", "-c", `"$@" & cat >/dev/null; kill -9 $!; wait`, "sh", path, "--quiet", "--port", socket, "posix", "--sidecar", metadata, objects)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		input.Close()
+		_ = cmd.Wait() // it is killed
+	})
+	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("the gateway does not answer: %v", err)
+		}
+	}
+}
+
+// Configure makes a configuration use the service.
+func (s *S3) Configure(c *config.Config) {
+	c.StorageURL, c.S3AccessKey, c.S3SecretKey = s.StorageURL, accessKey, secretKey
+}
+
+// Impatient is [S3.Configure] with a short time for the service's answers.
+func (s *S3) Impatient(c *config.Config) {
+	s.Configure(c)
+	c.StorageURL = strings.Replace(c.StorageURL, "timeout=5s", "timeout=300ms", 1)
+}
+
+// Fail has requests looked at by f first, which answers them and returns true, or returns false. With nil they are passed on.
+func (s *S3) Fail(f func(http.ResponseWriter, *http.Request) bool) {
+	if f == nil {
+		s.failing.Store(nil)
+		return
+	}
+	s.failing.Store(&f)
+}
+
+// Lose has answers to requests for which of is true get lost: the service did what it was asked for, and the connection ends.
+func (s *S3) Lose(of func(*http.Request) bool) { s.losing.Store(&loss{of, -1}) }
+
+// Cut has the body of such answers end after some bytes.
+func (s *S3) Cut(after int, of func(*http.Request) bool) { s.losing.Store(&loss{of, after}) }
+
+var errLost = errors.New("the answer is lost")
+
+func (s *S3) lose(r *http.Response) error {
+	l := s.losing.Load()
+	if l == nil || !l.of(r.Request) {
+		return nil
+	}
+	if l.after < 0 {
+		return errLost
+	}
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(io.LimitReader(r.Body, int64(l.after)), iotest.ErrReader(errLost)), r.Body}
+	return nil
+}
+
+// Objects returns the paths of the objects' files, and of the parts of uploads that are unfinished.
+func (s *S3) Objects(t testing.TB) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(s.Dir, func(name string, d fs.DirEntry, err error) error {
+		if os.IsNotExist(err) { // while we walk, an upload ends
+			return nil
+		}
+		if err == nil && !d.IsDir() {
+			found = append(found, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(fmt.Errorf("objects of the gateway: %w", err))
+	}
+	return found
+}

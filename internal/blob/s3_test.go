@@ -1,0 +1,285 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"socle/internal/blob/blobtest"
+	"socle/internal/config"
+	"socle/internal/fault"
+)
+
+// large returns bytes that go in three parts.
+func large() []byte {
+	content := make([]byte, 2*partSize+12345)
+	rand.NewChaCha8([32]byte{1}).Read(content)
+	return content
+}
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	s, service := openService(t)
+	for key, content := range map[string][]byte{"three": large(), "one": large()[:partSize], "two": large()[:partSize+1]} {
+		got, err := s.Put(t.Context(), key, iotest.HalfReader(bytes.NewReader(content)), int64(len(content)))
+		if err != nil || got.Size != int64(len(content)) {
+			t.Fatalf("Put(%s) = %d, %v, want %d", key, got.Size, err, len(content))
+		}
+		if get(t, s, key) != string(content) {
+			t.Errorf("Open(%s) has other bytes", key)
+		}
+		if _, err := s.Put(t.Context(), key, bytes.NewReader(content), noLimit); !fault.Is(err, fault.Conflict) {
+			t.Errorf("Put(%s) again = %v, want Conflict", key, err)
+		}
+	}
+	wantFiles(t, inService(service), "one", "three", "two")
+}
+
+func TestPartsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("connection lost")
+	cancelling, cancel := context.WithCancel(t.Context())
+	for name, tt := range map[string]struct {
+		ctx context.Context
+		r   io.Reader
+		max int64
+		ok  func(error) bool
+	}{
+		"too large":    {t.Context(), bytes.NewReader(large()), 2 * partSize, tooLarge},
+		"without end":  {t.Context(), endless{}, 3 * partSize, tooLarge},
+		"reader fails": {t.Context(), io.MultiReader(bytes.NewReader(large()), iotest.ErrReader(broken)), noLimit, is(broken)},
+		"cancelled": {cancelling, io.MultiReader(bytes.NewReader(large()), readerFunc(func([]byte) (int, error) {
+			cancel()
+			return 0, nil
+		})), noLimit, is(context.Canceled)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, service := openService(t)
+			if _, err := s.Put(tt.ctx, "a/b", tt.r, tt.max); !tt.ok(err) {
+				t.Errorf("Put = %v", err)
+			}
+			wantFiles(t, inService(service))
+		})
+	}
+}
+
+// isComplete and isPut tell the requests that make an object.
+func isComplete(r *http.Request) bool { return r.Method == "POST" && r.URL.Query().Has("uploadId") }
+func isPut(r *http.Request) bool      { return r.Method == "PUT" && !r.URL.Query().Has("partNumber") }
+
+func answer(status int) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		w.WriteHeader(status)
+		return true
+	}
+}
+
+// never answers until the client has had enough of it.
+func never(_ http.ResponseWriter, r *http.Request) bool {
+	io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+	return true
+}
+
+// cutOff ends the connection in place of an answer.
+func cutOff(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }
+
+// TestServiceFails has the service fail in every request, or in some.
+func TestServiceFails(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(http.ResponseWriter, *http.Request) bool{
+		"500": answer(500), "503": answer(503), "403": answer(403), "never": never, "cut off": cutOff, "301": answer(301),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := blobtest.New(t)
+			var c config.Config
+			service.Impatient(&c)
+			s := openConfigured(t, c)
+			put(t, s, "there", "there")
+			r, _, err := s.Open(t.Context(), "there")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+
+			service.Fail(fail)
+			_, putErr := s.Put(t.Context(), "a", strings.NewReader("x"), noLimit)
+			_, partsErr := s.Put(t.Context(), "a", bytes.NewReader(large()), noLimit)
+			_, _, openErr := s.Open(t.Context(), "there")
+			_, readErr := io.ReadAll(r)
+			_, sweepErr := s.Sweep(t.Context(), 0)
+			var listErr error
+			for _, listErr = range s.List(t.Context(), "a") {
+			}
+			for op, err := range map[string]error{"Put": putErr, "Put of parts": partsErr, "Open": openErr, "Read": readErr, "Sweep": sweepErr, "List": listErr,
+				"Delete": s.Delete(t.Context(), "there"), "DeleteAll": s.DeleteAll(t.Context(), "there"), "Check": s.Check(t.Context())} {
+				if !fault.Is(err, fault.Unavailable) {
+					t.Errorf("%s = %v, want Unavailable", op, err)
+				}
+			}
+			service.Fail(nil)
+			wantFiles(t, inService(service), "there")
+			put(t, s, "a", "now")
+		})
+	}
+}
+
+// TestServiceFailsAtTheEnd lets parts in, and refuses to put them together.
+func TestServiceFailsAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s, service := openService(t)
+	service.Fail(func(w http.ResponseWriter, r *http.Request) bool { return isComplete(r) && answer(500)(w, r) })
+	if _, err := s.Put(t.Context(), "a", bytes.NewReader(large()), noLimit); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Put = %v, want Unavailable", err)
+	}
+	wantFiles(t, inService(service))
+}
+
+// TestServiceRecovers has the first request of each kind fail.
+func TestServiceRecovers(t *testing.T) {
+	t.Parallel()
+	s, service := openService(t)
+	var last atomic.Value
+	last.Store("")
+	service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+		io.Copy(io.Discard, r.Body)
+		if this := r.Method + r.URL.String(); last.Swap(this) != this {
+			return answer(503)(w, r)
+		}
+		return false
+	})
+	if _, err := s.Put(t.Context(), "a", http.NoBody, noLimit); err != nil {
+		t.Errorf("Put = %v", err)
+	}
+	if got := get(t, s, "a"); got != "" {
+		t.Errorf("Open has %q", got)
+	}
+	wantFiles(t, inService(service), "a")
+}
+
+// TestLostAnswer has the service make the object, and the answer get lost: the Put has succeeded all the same.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		content []byte
+		last    func(*http.Request) bool
+	}{"whole": {[]byte("hello"), isPut}, "in parts": {large(), isComplete}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, service := openService(t)
+			var lost atomic.Bool
+			service.Lose(func(r *http.Request) bool { return tt.last(r) && lost.CompareAndSwap(false, true) })
+			got, err := s.Put(t.Context(), "a", bytes.NewReader(tt.content), noLimit)
+			if err != nil || got.Size != int64(len(tt.content)) || !lost.Load() {
+				t.Errorf("Put = %d, %v, want it to succeed", got.Size, err)
+			}
+			if get(t, s, "a") != string(tt.content) {
+				t.Error("Open has other bytes")
+			}
+			wantFiles(t, inService(service), "a")
+		})
+	}
+}
+
+// TestCancelledAtTheEnd ends the context when the object is made already.
+func TestCancelledAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s, service := openService(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	service.Lose(func(r *http.Request) bool {
+		if isPut(r) {
+			cancel()
+		}
+		return isPut(r)
+	})
+	if _, err := s.Put(ctx, "a", strings.NewReader("hello"), noLimit); !errors.Is(err, context.Canceled) {
+		t.Errorf("Put = %v, want it to end with its context", err)
+	}
+	wantFiles(t, inService(service))
+}
+
+// TestBodyBreaksOff cuts every answer after some bytes: the reader goes on where it broke off.
+func TestBodyBreaksOff(t *testing.T) {
+	t.Parallel()
+	s, service := openService(t)
+	content := string(large()[:1<<20])
+	put(t, s, "a", content)
+	gets := 0
+	service.Cut(300_000, func(r *http.Request) bool {
+		if r.Method == "GET" {
+			gets++
+		}
+		return r.Method == "GET"
+	})
+	if get(t, s, "a") != content {
+		t.Error("Open has other bytes")
+	}
+	if gets < 4 {
+		t.Errorf("it was read with %d requests, want 4 or more", gets)
+	}
+}
+
+func TestAbsentService(t *testing.T) {
+	t.Parallel()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for _, change := range [][2]string{{"s3://blobs", "s3://others"}, {"endpoint=", "endpoint=" + url.QueryEscape(gone.URL) + "&was="}} {
+		var c config.Config
+		blobtest.New(t).Impatient(&c)
+		c.StorageURL = strings.Replace(c.StorageURL, change[0], change[1], 1)
+		c.StorageURL, _, _ = strings.Cut(c.StorageURL, "&was=")
+		s := openConfigured(t, c)
+		if _, err := s.Put(t.Context(), "a", strings.NewReader("x"), noLimit); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("Put = %v, want Unavailable", err)
+		}
+		if _, err := s.Put(t.Context(), "a", bytes.NewReader(large()), noLimit); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("Put of parts = %v, want Unavailable", err)
+		}
+		if err := s.Check(t.Context()); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("Check = %v, want Unavailable", err)
+		}
+	}
+}
+
+// TestSweepParts removes the parts of an upload that was cut off, and nothing else.
+func TestSweepParts(t *testing.T) {
+	t.Parallel()
+	s, service := openService(t)
+	put(t, s, "kept", "kept")
+	begun := &upload{bucket: s.place.(*bucket), key: s.place.(*bucket).key("cut/off")}
+	if err := errors.Join(begun.begin(t.Context()), begun.part(t.Context(), large()[:partSize])); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Sweep(t.Context(), time.Minute); n != 0 || err != nil {
+		t.Errorf("Sweep of what is a minute old = %d, %v, want 0", n, err)
+	}
+	if n, err := s.Sweep(t.Context(), -time.Minute); n != 1 || err != nil {
+		t.Errorf("Sweep = %d, %v, want 1", n, err)
+	}
+	wantFiles(t, inService(service), "kept")
+	if err := begun.complete(t.Context()); err == nil {
+		t.Error("an upload that was swept away was completed")
+	}
+}
+
+func TestReadPart(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{0, 1, firstChunk - 1, firstChunk, firstChunk + 1, 3 * firstChunk, 3*firstChunk + 1} {
+		part, last, err := readPart(iotest.HalfReader(bytes.NewReader(make([]byte, size))), nil, 3*firstChunk)
+		if want := min(size, 3*firstChunk); len(part) != want || cap(part) > 3*firstChunk || last != (size < 3*firstChunk) || err != nil {
+			t.Errorf("readPart of %d = %d of %d, %v, %v", size, len(part), cap(part), last, err)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"socle/internal/blob"
+	"socle/internal/config"
+	"socle/internal/object"
+	"socle/internal/server"
+)
+
+func files(e environment) *cobra.Command {
+	cmd := &cobra.Command{Use: "files", Short: "Work with files, and check their bytes", Args: noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(verifyFiles(e))
+	return cmd
+}
+
+func verifyFiles(e environment) *cobra.Command {
+	var sums bool
+	cmd := &cobra.Command{
+		Use: "verify [--sums] [flags]", Short: "Check that every file has its bytes, and all bytes their file; --sums reads them all", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, _, err := e.config(cmd)
+			if err != nil {
+				return err
+			}
+			return e.withDatabase(cmd, func(ctx context.Context, d *server.Database, _ int, secret []byte) error {
+				return verifyProjects(ctx, c, d, secret, sums, cmd.OutOrStdout())
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&sums, "sums", false, "read all bytes, and compare their SHA-256")
+	e.flags(cmd)
+	return cmd
+}
+
+// errDamaged ends the command with 1.
+var errDamaged = errors.New("not every file has its bytes")
+
+func verifyProjects(ctx context.Context, c config.Config, d *server.Database, secret []byte, sums bool, out io.Writer) error {
+	blobs, err := blob.OpenConfigured(c)
+	if err != nil {
+		return err
+	}
+	defer blobs.Close()
+	registry, err := d.Registry(ctx, secret, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	folders, err := blobs.Folders(ctx, "projects")
+	if err != nil {
+		return err
+	}
+	known, err := d.Store.AllProjects(ctx)
+	if err != nil {
+		return err
+	}
+	active, err := d.Store.ActiveProjects(ctx)
+	if err != nil {
+		return err
+	}
+	damaged := 0
+	for _, id := range known {
+		if !slices.Contains(active, id) {
+			fmt.Fprintf(out, "project %s: not looked at, since it is paused or deleted\n", id)
+			continue
+		}
+		v, err := object.Verify(ctx, registry.Open(id), blobs, sums, func(d object.Disagreement) {
+			if d.File == uuid.Nil {
+				fmt.Fprintf(out, "project %s: orphan %s: %s\n", id, d.Key, d.What)
+				return
+			}
+			fmt.Fprintf(out, "project %s: file %s %s (%s)\n", id, d.File, d.What, d.Key)
+		})
+		if err != nil {
+			return fmt.Errorf("project %s: %w", id, err)
+		}
+		fmt.Fprintf(out, "project %s: %d files, %d of them damaged, %d orphans, %d on their way\n", id, v.Files, v.Damaged, v.Orphans, v.Moving)
+		damaged += v.Damaged
+	}
+	for _, folder := range folders {
+		if id, err := uuid.Parse(folder); err != nil || !slices.Contains(known, id) {
+			fmt.Fprintf(out, "orphan projects/%s: there is no such project\n", folder)
+		}
+	}
+	if damaged > 0 {
+		return errDamaged
+	}
+	return nil
+}

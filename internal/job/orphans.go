@@ -1,0 +1,76 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/object"
+)
+
+// RemoveOrphans removes bytes that are older than age and that no database knows: those of no file in the projects
+// that can be used, and whatever is kept for a project that there is not. What is younger may be on its way.
+func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
+	// The folders come first: a project's row is there before its bytes.
+	folders, err := q.Lifecycle.Blobs.Folders(ctx, "projects")
+	if err != nil {
+		return err
+	}
+	known, err := q.Store.AllProjects(ctx)
+	if err != nil {
+		return err
+	}
+	active, err := q.Store.ActiveProjects(ctx)
+	if err != nil {
+		return err
+	}
+	restored, err := q.Store.RestoredProjects(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, folder := range folders {
+		id, err := uuid.Parse(folder)
+		if err != nil || id.String() != folder {
+			continue // nothing of ours
+		}
+		removed := 0
+		switch {
+		case slices.Contains(restored, id):
+			// Bytes that the database there does not know may be those of the one that is kept, or to come.
+		case slices.Contains(active, id):
+			removed, err = object.RemoveOrphans(ctx, q.Lifecycle.Registry.Open(id), q.Lifecycle.Blobs, age)
+		case !slices.Contains(known, id):
+			removed, err = q.removeFolder(ctx, "projects/"+folder, age)
+		}
+		if removed > 0 {
+			q.Log.Warn("bytes that belonged to nothing were removed", "project", id, "blobs", removed)
+		}
+		if err != nil { // the other projects have theirs removed all the same
+			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeFolder removes the blobs of a folder that are older than age.
+func (q *Queue) removeFolder(ctx context.Context, folder string, age time.Duration) (int, error) {
+	removed := 0
+	for e, err := range q.Lifecycle.Blobs.List(ctx, folder) {
+		if err != nil {
+			return removed, err
+		}
+		if time.Since(e.Modified) < age {
+			continue
+		}
+		if err := q.Lifecycle.Blobs.Delete(ctx, e.Key); err != nil {
+			return removed, err
+		}
+		removed++
+	}
+	return removed, nil
+}

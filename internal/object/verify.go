@@ -1,0 +1,253 @@
+package object
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/blob"
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// OrphanAge is how old bytes are that belong to no file before they count as orphans: by then nobody is about to make one of them.
+const OrphanAge = 24 * time.Hour
+
+// Disagreement is a file without its bytes, or bytes without a file.
+type Disagreement struct {
+	Key  string    // of the blob
+	File uuid.UUID // zero: bytes without a file
+	What string    // what is wrong, for people
+}
+
+// Verified is what [Verify] counted.
+type Verified struct {
+	Files   int
+	Damaged int // files whose bytes are missing or others
+	Orphans int // blobs that belong to no file, and are older than [OrphanAge]
+	Moving  int // blobs that are on their way in or out
+}
+
+// batch is how many rows or blobs one statement looks at.
+const batch = 1000
+
+// Verify compares the files of project p with the bytes in store, with sums also what they are, and calls report for each disagreement.
+// What changes meanwhile is none. It holds some hundred bytes of memory for each blob.
+func Verify(ctx context.Context, p *tenant.Project, store *blob.Store, sums bool, report func(Disagreement)) (Verified, error) {
+	v := verification{project: p, store: store, sums: sums, report: report, blobs: map[uuid.UUID]blob.Entry{}}
+	for e, err := range store.List(ctx, filesFolder(p.UUID)) {
+		if err != nil {
+			return v.Verified, err
+		}
+		id, ok := blobOf(p.UUID, e.Key)
+		if !ok {
+			v.orphan(e)
+			continue
+		}
+		v.blobs[id] = e
+	}
+	if err := v.files(ctx); err != nil {
+		return v.Verified, err
+	}
+	return v.Verified, v.rest(ctx)
+}
+
+type verification struct {
+	Verified
+	project *tenant.Project
+	store   *blob.Store
+	sums    bool
+	report  func(Disagreement)
+	blobs   map[uuid.UUID]blob.Entry // that no file was found for yet
+}
+
+// namedBlob is what a file says of its bytes.
+type namedBlob struct {
+	UUID     uuid.UUID
+	BlobUUID uuid.UUID
+	Size     int64
+	SHA256   []byte
+}
+
+// files looks for the bytes of each file.
+func (v *verification) files(ctx context.Context) error {
+	var after uuid.UUID
+	for {
+		files, err := pg.All[namedBlob](ctx, v.project.Trusted(), `
+			select uuid, blob_uuid, size, sha256 from storage.files where blob_uuid > @after order by blob_uuid limit @batch`,
+			pgx.StrictNamedArgs{"after": after, "batch": batch})
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			wrong, err := v.look(ctx, f)
+			if err != nil {
+				return err
+			}
+			if wrong != "" {
+				v.Damaged++
+				v.report(Disagreement{Key: blobKey(v.project.UUID, f.BlobUUID), File: f.UUID, What: wrong})
+			}
+		}
+		v.Files += len(files)
+		if len(files) < batch {
+			return nil
+		}
+		after = files[len(files)-1].BlobUUID
+	}
+}
+
+// look says what is wrong with a file's bytes, or "". A file that is gone by now has nothing wrong.
+func (v *verification) look(ctx context.Context, f namedBlob) (string, error) {
+	e, listed := v.blobs[f.BlobUUID]
+	delete(v.blobs, f.BlobUUID)
+	var wrong string
+	switch {
+	case listed && e.Size != f.Size:
+		wrong = fmt.Sprintf("has %d bytes of %d", e.Size, f.Size)
+	case listed && !v.sums:
+		return "", nil
+	default:
+		var err error
+		if wrong, err = v.open(ctx, f); wrong == "" || err != nil {
+			return "", err
+		}
+	}
+	// Bytes go after their row: if it is still there, they should be.
+	there, err := pg.Value[bool](ctx, v.project.Trusted(), `select exists (select from storage.files where blob_uuid = @blob)`,
+		pgx.StrictNamedArgs{"blob": f.BlobUUID})
+	if err != nil || !there {
+		return "", err
+	}
+	return wrong, nil
+}
+
+func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err error) {
+	content, size, err := v.store.Open(ctx, blobKey(v.project.UUID, f.BlobUUID))
+	if fault.Is(err, fault.NotFound) {
+		return "has lost its bytes", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer content.Close()
+	if size != f.Size {
+		return fmt.Sprintf("has %d bytes of %d", size, f.Size), nil
+	}
+	if !v.sums {
+		return "", nil
+	}
+	hash := sha256.New()
+	for err == nil { // a file may take long
+		if _, err = io.CopyN(hash, content, 1<<20); err == nil {
+			err = ctx.Err()
+		}
+	}
+	if err != io.EOF {
+		return "", fmt.Errorf("read file %s: %w", f.UUID, err)
+	}
+	if !bytes.Equal(hash.Sum(nil), f.SHA256) {
+		return "has other bytes than were uploaded", nil
+	}
+	return "", nil
+}
+
+// rest looks at the blobs that belong to no file.
+func (v *verification) rest(ctx context.Context) error {
+	for ids := range slices.Chunk(slices.Collect(maps.Keys(v.blobs)), batch) {
+		unknown, err := unknownBlobs(ctx, v.project, ids)
+		if err != nil {
+			return err
+		}
+		v.Moving += len(ids) - len(unknown)
+		for _, id := range unknown {
+			// What was on its way out when it was listed may be gone.
+			content, _, err := v.store.Open(ctx, blobKey(v.project.UUID, id))
+			if fault.Is(err, fault.NotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			content.Close()
+			v.orphan(v.blobs[id])
+		}
+	}
+	return nil
+}
+
+func (v *verification) orphan(e blob.Entry) {
+	if time.Since(e.Modified) < OrphanAge {
+		v.Moving++
+		return
+	}
+	v.Orphans++
+	v.report(Disagreement{Key: e.Key, What: fmt.Sprintf("%d bytes that belong to no file", e.Size)})
+}
+
+// unknownBlobs returns those of blobs that are neither a file's, nor noted as being on their way in or out.
+func unknownBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, p.Trusted(), `
+		select b from unnest(@blobs::uuid[]) b
+		where not exists (select from storage.files where blob_uuid = b)
+		  and not exists (select from storage.uploads where blob_uuid = b)
+		  and not exists (select from storage.upload_parts where blob_uuid = b)
+		  and not exists (select from storage.discarded where blob_uuid = b)`,
+		pgx.StrictNamedArgs{"blobs": blobs})
+}
+
+// RemoveOrphans removes bytes of project p that are older than age, belong to no file, and are noted nowhere: what is left when an answer
+// of the storage was lost, or the database was put back to an earlier time. It returns how many blobs there were. What is not ours by its name, stays.
+func RemoveOrphans(ctx context.Context, p *tenant.Project, store *blob.Store, age time.Duration) (int, error) {
+	removed := 0
+	var old []uuid.UUID
+	remove := func() error {
+		unknown, err := unknownBlobs(ctx, p, old)
+		old = old[:0]
+		for _, id := range unknown {
+			if err = errors.Join(err, store.Delete(ctx, blobKey(p.UUID, id))); err != nil {
+				return err
+			}
+			removed++
+		}
+		return err
+	}
+	for e, err := range store.List(ctx, filesFolder(p.UUID)) {
+		if err != nil {
+			return removed, err
+		}
+		id, ok := blobOf(p.UUID, e.Key)
+		if !ok || time.Since(e.Modified) < age {
+			continue
+		}
+		if old = append(old, id); len(old) == batch {
+			if err := remove(); err != nil {
+				return removed, err
+			}
+		}
+	}
+	return removed, remove()
+}
+
+// projectsFolder holds the bytes of all projects.
+const projectsFolder = "projects"
+
+// filesFolder holds the blobs of a project's files.
+func filesFolder(project uuid.UUID) string { return projectsFolder + "/" + project.String() + "/files" }
+
+// blobOf returns the blob that has a key, if one has.
+func blobOf(project uuid.UUID, key string) (uuid.UUID, bool) {
+	id, err := uuid.Parse(key[strings.LastIndexByte(key, '/')+1:])
+	return id, err == nil && blobKey(project, id) == key
+}
