@@ -12,7 +12,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"socle/internal/blob"
 	"socle/internal/fault"
 	"socle/internal/transfer"
 )
@@ -69,9 +68,14 @@ func (u *DataUpload) Read(b []byte) (int, error) {
 
 // receive waits for the whole file, so that nobody's connection to a database waits for a client. name is the file's own, without
 // its ending, and may be empty. The caller closes the file.
-func (u *DataUpload) receive(ctx context.Context, blobs *blob.Store, format string) (file *os.File, name, found string, err error) {
-	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must be at most %d bytes", transfer.MaxFile)
-	if u.length > transfer.MaxFile+mostHeads {
+func (u *DataUpload) receive(ctx context.Context, s *Server, format string) (file *os.File, name, found string, err error) {
+	most, err := s.mostBytes(ctx)
+	if err != nil {
+		return nil, "", "", err
+	}
+	most = min(most, transfer.MaxFile)
+	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must be at most %d bytes", most)
+	if u.length > most+mostHeads {
 		return nil, "", "", tooLarge
 	}
 	media := u.media
@@ -90,11 +94,11 @@ func (u *DataUpload) receive(ctx context.Context, blobs *blob.Store, format stri
 	if found == "" {
 		return nil, "", "", fault.OnField(fault.Invalid, "format", "required", "is required, for neither the file's name nor its media type tell")
 	}
-	if file, err = blobs.Scratch(); err != nil {
+	if file, err = s.blobs.Scratch(); err != nil {
 		return nil, "", "", err
 	}
-	n, err := io.Copy(file, io.LimitReader(u, transfer.MaxFile+1))
-	if err == nil && n > transfer.MaxFile {
+	n, err := io.Copy(file, io.LimitReader(u, most+1))
+	if err == nil && n > most {
 		err = tooLarge
 	}
 	if err == nil {

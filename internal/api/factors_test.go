@@ -62,10 +62,10 @@ func TestSecondFactor(t *testing.T) {
 	a := apitest.New(t)
 	nobody := a.Nobody().In("")
 	a.Get("/users/me/totp").Want(404)
-	p := begin(t, a)
+	begin(t, a)
 	a.Get("/users/me/totp").Want(200).Content("isConfirmed", false)
 	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200) // not yet
-	p = begin(t, a)                                                         // again, for who lost the first one
+	p := begin(t, a)                                                        // again, for who lost the first one
 	a.Post("/users/me/totp/confirm", `{"code": "000000x"}`).Want(422).Code("invalid_code").Field("code")
 	code := p.code(0)
 	confirmed := a.Post("/users/me/totp/confirm", `{"code": "`+code+`"}`).Want(200)
@@ -184,4 +184,28 @@ func TestSecondFactorAtOnce(t *testing.T) {
 	a.Get("/users/me").Want(200)
 	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second'`)
 	nobody.Post("/users/login", logInWith(a, p.code(0))).Want(200)
+}
+
+// TestGuessingFromInside: whoever has got hold of a session can't guess the password that its account's operations ask for.
+func TestGuessingFromInside(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t, limited)
+	for _, c := range []call{
+		{id: "createSecondFactor", method: "POST", path: "/users/me/totp", body: `{"password": "wrong"}`},
+		{id: "deleteAccount", method: "DELETE", path: "/users/me", body: `{"password": "wrong"}`},
+	} {
+		until(t, c.id+" is limited", func() bool {
+			r := c.send(a)
+			return r.Status == 429 && r.Want(429).Header.Get("Retry-After") != ""
+		})
+	}
+}
+
+func TestGuessingCodesToConfirm(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t, limited)
+	begin(t, a)
+	until(t, "confirming is limited", func() bool {
+		return a.Post("/users/me/totp/confirm", `{"code": "000000"}`).Status == 429
+	})
 }

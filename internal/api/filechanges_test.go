@@ -48,6 +48,10 @@ func TestGetContainer(t *testing.T) {
 	a.Send("DELETE", path, "", "If-Match: "+stale).Want(412)
 	a.Get(path).Want(200).Content("description", "first")
 	a.Get("/containers/" + apitest.Missing).Want(404)
+	a.Get("/containers/x").Want(400)
+	for _, method := range []string{"GET", "DELETE", "PUT"} {
+		a.Send(method, path+"/files/x", `{"full_file_name": "y"}`).Want(400)
+	}
 }
 
 // TestIfMatchAtOnce: of many who change the same state of a thing, one does.

@@ -53,7 +53,7 @@ func (s *Server) importTable(ctx context.Context, p *tenant.Project, in *importT
 	if err != nil {
 		return transfer.Imported{}, err
 	}
-	file, name, format, err := in.receive(ctx, s.blobs, in.Format)
+	file, name, format, err := in.receive(ctx, s, in.Format)
 	if err != nil {
 		return transfer.Imported{}, err
 	}
@@ -85,7 +85,7 @@ func (s *Server) importRows(ctx context.Context, p *tenant.Project, in *importRo
 	if _, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table); err != nil { // before the file comes
 		return transfer.Imported{}, err
 	}
-	file, _, format, err := in.receive(ctx, s.blobs, in.Format)
+	file, _, format, err := in.receive(ctx, s, in.Format)
 	if err != nil {
 		return transfer.Imported{}, err
 	}

@@ -201,3 +201,14 @@ func TestImportMany(t *testing.T) {
 		t.Errorf("got %d bytes, want %d", len(got), len(exported))
 	}
 }
+
+func TestImportTooLarge(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("people")
+	a.Exec(`insert into platform.settings (name, value, updated_by) values ('max_upload_size', '8', gen_random_uuid())`)
+	for _, path := range []string{"/tables/import?name=others", "/tables/people/import"} {
+		asCSV(a, path, "id\n12345678\n").Want(413).Code("too_large").Field("file")
+	}
+	a.Get("/tables/others").Want(404)
+}

@@ -96,7 +96,7 @@ func TestResetPasswordRefuses(t *testing.T) {
 
 	// The user goes after the link was sent; then there is nobody to send one to.
 	a.Email = "moved@example.com"
-	token = forget(t, a, 1)
+	forget(t, a, 1)
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, a.User)
 	nobody.Post("/users/password/forgot", `{"email": "moved@example.com"}`).Want(200)
 	until(t, "the queue is empty", func() bool {
