@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,7 +69,9 @@ func TestFilesInS3(t *testing.T) {
 		t.Error(err)
 	}
 	a.Delete("/containers/" + c + "?force=true").Want(200)
-	stored(1)
+	until(t, "only the backup's objects are left", func() bool {
+		return !slices.ContainsFunc(service.Objects(t), func(path string) bool { return objectKey.MatchString(strings.TrimPrefix(path, service.Dir)) })
+	})
 }
 
 var objectKey = regexp.MustCompile(`^/some/prefix/projects/[0-9a-f-]{36}/files/[0-9a-f]{2}/[0-9a-f-]{36}$`)
