@@ -2,11 +2,16 @@ package api
 
 import (
 	"context"
+	"encoding/hex"
+	"maps"
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"socle/internal/audit"
+	"socle/internal/httpx"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
@@ -70,4 +75,37 @@ func (s *Server) listInstanceAudit(ctx context.Context, in *listInstanceAuditInp
 	page := in.by(in.Sort)
 	entries, total, err := s.platform.Audit(ctx, in.filter(), page)
 	return listOf(entries, page, total), err
+}
+
+// noted returns a context in which a change that the request makes is noted in the audit log.
+func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.Context {
+	if rt.op.Method == http.MethodGet {
+		return ctx
+	}
+	c, known := caller(ctx), httpx.From(ctx)
+	e := audit.Entry{Action: rt.op.ID, Client: known.Client.String(), Request: known.ID, Target: r.URL.Path, Fields: rt.membersOf(body)}
+	if c.Project.Valid {
+		e.Project = c.Project.UUID.String()
+	}
+	if c.User != (platform.Caller{}).User {
+		e.Actor, e.Via = c.User.String(), c.Session.String()
+	}
+	if key := r.Header.Get(keyHeader); key != "" && rt.repeatable() {
+		e.Key = hex.EncodeToString(rt.keyOf(ctx, key))
+	}
+	return audit.Begin(ctx, rt.auditKey, e)
+}
+
+// membersOf returns the names of the members of a body, in order, as far as the operation knows them.
+func (rt *route) membersOf(body any) []string {
+	object, ok := body.(map[string]any)
+	if !ok {
+		return nil
+	}
+	known := rt.registry.SchemaFromRef(rt.body.Ref)
+	if known == nil {
+		known = rt.body
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(name string) bool { return known.Properties[name] == nil })
+	return slices.Clip(names)
 }

@@ -3,8 +3,6 @@ package api
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,10 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"socle/internal/audit"
 	"socle/internal/fault"
-	"socle/internal/httpx"
-	"socle/internal/platform"
 	"socle/internal/token"
 )
 
@@ -38,25 +33,6 @@ func (a rendered) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		w.Header()[name] = values
 	}
 	send(w, a.Status, a.Body)
-}
-
-// noted returns a context in which a change that the request makes is noted in the audit log.
-func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.Context {
-	if rt.op.Method == http.MethodGet {
-		return ctx
-	}
-	c, known := caller(ctx), httpx.From(ctx)
-	e := audit.Entry{Action: rt.op.ID, Client: known.Client.String(), Request: known.ID, Target: r.URL.Path, Fields: rt.membersOf(body)}
-	if c.Project.Valid {
-		e.Project = c.Project.UUID.String()
-	}
-	if c.User != (platform.Caller{}).User {
-		e.Actor, e.Via = c.User.String(), c.Session.String()
-	}
-	if key := r.Header.Get(keyHeader); key != "" && rt.repeatable() {
-		e.Key = hex.EncodeToString(rt.keyOf(ctx, key))
-	}
-	return audit.Begin(ctx, rt.auditKey, e)
 }
 
 // repeatable reports whether the operation makes something, so that a repeated request would make another.
@@ -141,18 +117,4 @@ func fingerprintOf(r *http.Request, body any) ([]byte, error) {
 	text, err := json.Marshal(body, numbers, json.Deterministic(true))
 	h.Write(text)
 	return h.Sum(nil), err
-}
-
-// membersOf returns the names of the members of a body, in order, as far as the operation knows them.
-func (rt *route) membersOf(body any) []string {
-	object, ok := body.(map[string]any)
-	if !ok {
-		return nil
-	}
-	known := rt.registry.SchemaFromRef(rt.body.Ref)
-	if known == nil {
-		known = rt.body
-	}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(name string) bool { return known.Properties[name] == nil })
-	return slices.Clip(names)
 }

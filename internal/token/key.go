@@ -2,7 +2,6 @@ package token
 
 import (
 	"crypto"
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -73,11 +72,7 @@ func OpenKey(id string, sealed, secret []byte) (Key, error) {
 }
 
 func sealing(secret []byte) (cipher.AEAD, error) {
-	block, err := aes.NewCipher(Derive(secret, "signing keys"))
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCMWithRandomNonce(block)
+	return boxOf(Derive(secret, "signing keys"))
 }
 
 // public returns the key's public half, described for others.
