@@ -139,7 +139,6 @@ func TestGuessingAnAccount(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t, limited, func(c *config.Config) {
 		c.TrustedProxies = trusted
-		c.SecretKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 	})
 	login := func(a *apitest.API, client, email, password string) *apitest.Reply {
 		return a.Nobody().Send("POST", "/users/login", logIn(email, password), "X-Forwarded-For: "+client)
@@ -148,7 +147,7 @@ func TestGuessingAnAccount(t *testing.T) {
 	for range 21 { // what succeeds does not count
 		login(a, "203.0.113.1", a.Email, apitest.Password).Want(200)
 	}
-	spellings := []string{a.Email, strings.ToUpper(a.Email), " " + a.Email, "ｕ" + a.Email[1:]}
+	spellings := []string{a.Email, strings.ToUpper(a.Email), " " + a.Email, "ａ" + a.Email[1:]}
 	if n := failures(t, func(i int) *apitest.Reply {
 		return login(a, "203.0.113."+strconv.Itoa(i+1), spellings[i%len(spellings)], "wrong")
 	}); n != 10 {

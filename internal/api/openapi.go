@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -191,14 +192,14 @@ func (op Operation) describeAccess() string {
 	return strings.TrimSpace(op.Notes + "\n\n" + who)
 }
 
-// OpenAPI returns the OpenAPI 3.1 document of the platform API, indented.
-func (s *Server) OpenAPI() []byte {
-	text, err := json.MarshalIndent(s.openapi, "", "  ")
+// Document returns the OpenAPI 3.1 document of the platform API, indented.
+func Document() []byte { return documentText() }
+
+// documentText is the same for all servers, and made when it is first asked for.
+var documentText = sync.OnceValue(func() []byte {
+	text, err := json.MarshalIndent(New(Config{}).openapi, "", "  ")
 	if err != nil {
 		panic("api: document: " + err.Error())
 	}
 	return append(text, '\n')
-}
-
-// Document returns the OpenAPI document without a server behind it.
-func Document() []byte { return New(Config{}).OpenAPI() }
+})

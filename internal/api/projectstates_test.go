@@ -129,7 +129,7 @@ func TestPauseProject(t *testing.T) {
 	a.Get("/projects/garbage/openapi.json").Want(400).Field("projectUUID")
 	a.Member(4).Post(path+"/pause", "").Want(403)
 
-	admin := a.Member(3)
+	admin, viewer := a.Member(3), a.Member(5)
 	admin.Post(path+"/pause", "").Want(200).Content("status", "paused").Content("updatedBy", admin.User)
 	if err := session.Ping(t.Context()); err == nil {
 		t.Error("a session of before goes on")
@@ -150,7 +150,7 @@ func TestPauseProject(t *testing.T) {
 			t.Errorf("%s has a 404 and no 409", o.id)
 		}
 		if o.id != "readFile" {
-			o.send(a.Member(5), names, rights[o.id].body) // whatever the answer, the document has it
+			o.send(viewer, names, rights[o.id].body) // whatever the answer, the document has it
 		}
 	}
 	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // strangers are told nothing

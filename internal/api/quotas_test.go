@@ -13,7 +13,7 @@ func TestQuota(t *testing.T) {
 	t.Parallel()
 	a := apitest.Empty(t)
 	administrator := a.SignUp("first")
-	a = a.As(a.SignUp("user"))
+	a = a.SignUp("user")
 	a.Project = a.CreateProject("project")
 	path := "/projects/" + a.Project + "/quota"
 	c := a.Create("/containers", `{"name": "reports"}`)

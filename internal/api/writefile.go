@@ -87,7 +87,7 @@ func (s *Server) writeFile(ctx context.Context, p *tenant.Project, in *writeFile
 
 // uploadSigned makes the one file that a URL was signed for.
 func (s *Server) uploadSigned(ctx context.Context, p *tenant.Project, container uuid.UUID, n object.NewFile, of *signed) (object.File, error) {
-	if err := object.CheckTicket(ctx, p, of.Ticket); err != nil { // before the bytes come
+	if err := object.CheckTicket(ctx, p, container, of.Ticket); err != nil { // before the bytes come
 		return object.File{}, err
 	}
 	if n.Ticket = of.Ticket; of.MaxSize > 0 {

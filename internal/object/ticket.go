@@ -46,10 +46,12 @@ func SignUpload(ctx context.Context, p *tenant.Project, container uuid.UUID, ful
 	})
 }
 
-// CheckTicket fails with Unauthenticated if a ticket of project p is used, or was never made.
-func CheckTicket(ctx context.Context, p *tenant.Project, ticket uuid.UUID) error {
-	there, err := pg.Value[bool](ctx, p.Trusted(), `select exists (select from storage.signed_uploads where uuid = @id)`, pgx.StrictNamedArgs{"id": ticket})
-	if err == nil && !there {
+// CheckTicket fails with NotFound if the container of a ticket of project p is gone, and with Unauthenticated if the ticket is used, or was never made.
+func CheckTicket(ctx context.Context, p *tenant.Project, container, ticket uuid.UUID) error {
+	left, err := pg.Value[bool](ctx, p.Trusted(), `
+		select exists (select from storage.signed_uploads where uuid = @ticket)
+		from storage.containers where uuid = @container and not deleting`, pgx.StrictNamedArgs{"container": container, "ticket": ticket})
+	if err == nil && !left {
 		return ticketUsed()
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"socle/internal/pg"
 	"socle/internal/pgserver"
 )
 
@@ -47,6 +48,7 @@ func startCluster() (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	key := rand.Text()
 	c := &cluster{guard: exec.Command("sh", "-c", guard, dir)}
 	c.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the terminal's Ctrl-C is for the tests
 	if c.input, err = c.guard.StdinPipe(); err != nil {
@@ -60,7 +62,7 @@ func startCluster() (*cluster, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c.server, err = pgserver.Start(ctx, pgserver.Config{
-		Dir: filepath.Join(dir, "cluster"), Binaries: binaries, Password: rand.Text(),
+		Dir: filepath.Join(dir, "cluster"), Binaries: binaries, Password: key,
 		Settings: map[string]string{
 			// The data need not outlive the tests, and several test binaries run at once.
 			"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
@@ -71,7 +73,8 @@ func startCluster() (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the test cluster: %w", err)
 	}
-	return c, nil
+	// Tests connect a great many times: that should cost what it costs a project's logins.
+	return c, c.exec(ctx, "alter role current_user password "+pg.Literal(pg.Verifier(key)))
 }
 
 // endCluster has the guard end the cluster, if there is one, and waits for it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,7 +32,8 @@ type wire struct {
 }
 
 const (
-	writeAhead   = 64 << 10         // bytes that a connection takes in even if the server is busy with writing itself
+	writeAhead   = 64 << 10 // bytes that a connection takes in even if the server is busy with writing itself
+	cancelAgain  = 250 * time.Millisecond
 	farewellMost = 15 * time.Second // for ending a statement and a connection that nobody waits for any more
 )
 
@@ -81,14 +83,23 @@ func (w *wire) end() {
 	w.conn.Release()
 }
 
-// bury closes a connection; what may still run on it is ended first. The pool counts it until then.
+// bury closes a connection; what may still run on it is ended first. The pool counts it until then. A cancellation means whatever runs
+// when it arrives, and is lost on a statement that only comes after it: so it is sent again until the server has hung up.
 func bury(conn *pgxpool.Conn) {
 	defer conn.Release()
 	ctx, cancel := context.WithTimeout(context.Background(), farewellMost)
 	defer cancel()
 	pc := conn.Conn().PgConn()
-	_ = pc.CancelRequest(ctx)
+	farewell, _ := (&pgproto3.Terminate{}).Encode(nil)
 	_ = pc.Conn().SetDeadline(time.Now().Add(time.Second))
+	_, _ = pc.Conn().Write(farewell)
+	for ctx.Err() == nil {
+		_ = pc.CancelRequest(ctx)
+		_ = pc.Conn().SetReadDeadline(time.Now().Add(cancelAgain))
+		if _, err := io.Copy(io.Discard, pc.Conn()); !errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+	}
 	_ = pc.Close(ctx)
 }
 

@@ -20,14 +20,14 @@ const probeTime = 3 * time.Second // for each look at a part of the server
 // routes returns the handler of everything: the rows of projects, the server's own few paths, and the platform
 // API for the rest.
 func (s *Server) routes() http.Handler {
-	openapi, keys := s.api.OpenAPI(), s.api.JWKS
+	keys := s.api.JWKS
 	own := map[string]http.HandlerFunc{
 		"/healthz": func(w http.ResponseWriter, _ *http.Request) {
 			writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})
 		},
 		"/readyz": s.ready,
 		"/openapi.json": func(w http.ResponseWriter, _ *http.Request) {
-			writeBytes(w, "application/json; charset=utf-8", openapi)
+			writeBytes(w, "application/json; charset=utf-8", api.Document())
 		},
 		"/.well-known/jwks.json": func(w http.ResponseWriter, _ *http.Request) { writeBytes(w, "application/json; charset=utf-8", keys()) },
 		"/docs":                  docs,

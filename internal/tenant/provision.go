@@ -177,7 +177,7 @@ func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UU
 	for _, l := range projectLogins {
 		role := "alter role " + pg.Quote(l.role(project))
 		statements = append(statements, role+" reset all", role+" login nosuperuser nocreatedb nocreaterole noreplication "+
-			attributes[l]+" password "+pg.Literal(r.password(l.role(project))))
+			attributes[l]+" password "+pg.Literal(pg.Verifier(r.password(l.role(project)))))
 	}
 	return execAll(ctx, conn, append(statements, "alter role "+pg.Quote(dump.role(project))+" set default_transaction_read_only = on"))
 }

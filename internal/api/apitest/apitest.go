@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,14 +30,15 @@ const Missing = "01890000-0000-7000-8000-000000000000"
 
 // API is a running Socle, seen by one user.
 type API struct {
-	t       testing.TB
-	Server  *server.Server
-	URL     string
-	Config  config.Config
-	Log     *Log
-	doc     *document
-	counter *int
-	changes *changes
+	t        testing.TB
+	Server   *server.Server
+	URL      string
+	Config   config.Config
+	Log      *Log
+	doc      *document
+	counter  *int
+	changes  *changes
+	prepared *prepared
 
 	Token        string // of the user; "" for nobody
 	User         string // UUID
@@ -52,9 +54,10 @@ type Option func(*config.Config)
 // one was there before.
 func New(t testing.TB, options ...Option) *API {
 	t.Helper()
-	a := Empty(t, options...)
-	a.SignUp("first") // the administrator
-	a = a.As(a.SignUp("user"))
+	a := Start(t, configure(t, pgtest.Clone(t, "users", fillUsers), options))
+	a.prepared = &prepared{left: slices.Clone(accounts)}
+	a.account("first") // the administrator
+	a = a.account("user")
 	a.Project = a.CreateProject("project")
 	return a
 }
@@ -62,24 +65,26 @@ func New(t testing.TB, options ...Option) *API {
 // Empty starts a server that has no user yet. The API returned is nobody's.
 func Empty(t testing.TB, options ...Option) *API {
 	t.Helper()
-	url := pgtest.Clone(t, "platform", func(ctx context.Context, url string) error {
-		return server.Migrate(ctx, settings(t, url), slog.New(slog.DiscardHandler))
-	})
-	c := settings(t, url)
-	for _, o := range options {
-		o(&c)
-	}
-	return Start(t, c)
+	return Start(t, configure(t, pgtest.Clone(t, "platform", fillPlatform), options))
 }
 
-// settings are those of a server for tests: limits off, so that tests don't meet by their address.
-func settings(t testing.TB, url string) config.Config {
+// configure returns the settings of a test's server on this database.
+func configure(t testing.TB, url string, options []Option) config.Config {
 	t.Helper()
-	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + t.TempDir(), "SOCLE_DATABASE_URL=" + url, "SOCLE_RATE_LIMIT=off"}, nil)
+	c, err := settings(url, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, o := range options {
+		o(&c)
+	}
 	return c
+}
+
+// settings are those of a server for tests: limits off, so that tests don't meet by their address.
+func settings(url, dir string) (config.Config, error) {
+	return config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir, "SOCLE_DATABASE_URL=" + url,
+		"SOCLE_SECRET_KEY=" + secretKey, "SOCLE_RATE_LIMIT=off"}, nil)
 }
 
 // Start starts a server with this configuration. It stops when the test ends.
@@ -93,7 +98,7 @@ func Start(t testing.TB, c config.Config) *API {
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Run(ctx) }()
-	a := &API{t: t, Server: s, URL: s.URL, Config: c, Log: log, counter: new(int), changes: &changes{}}
+	a := &API{t: t, Server: s, URL: s.URL, Config: c, Log: log, counter: new(int), changes: &changes{}, prepared: &prepared{}}
 	t.Cleanup(func() {
 		stop()
 		if err := <-stopped; err != nil && !t.Failed() {
@@ -145,9 +150,6 @@ func (a *API) dropProjects() {
 	}
 }
 
-// As is the API as another user sees it.
-func (a *API) As(user *API) *API { return user }
-
 // Nobody is a client without a token.
 func (a *API) Nobody() *API {
 	nobody := *a
@@ -185,7 +187,7 @@ func (a *API) SignUp(name string) *API {
 // Stranger is a new user who has a project of their own, and asks about this API's project.
 func (a *API) Stranger() *API {
 	a.t.Helper()
-	s := a.SignUp("stranger")
+	s := a.account("stranger")
 	s.CreateProject("theirs")
 	s.Project = a.Project
 	return s
@@ -194,7 +196,7 @@ func (a *API) Stranger() *API {
 // Member is a new user with a role in the organization of this API's user: 2 owner, 3 admin, 4 developer, 5 viewer.
 func (a *API) Member(role int) *API {
 	a.t.Helper()
-	m := a.SignUp("member")
+	m := a.account("member")
 	a.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, $3)`, a.Organization, m.User, role)
 	m.Project = a.Project
 	return m

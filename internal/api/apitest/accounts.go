@@ -1,0 +1,124 @@
+package apitest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+
+	"socle/internal/server"
+)
+
+// secretKey is that of every test's server: what the template database holds is sealed with it.
+var secretKey = rand.Text() + rand.Text()
+
+// account is a user of the template database who is signed in.
+type account struct{ token, user, email, organization string }
+
+// accounts are filled with the template. To hash a password takes long, by design: so the users that most tests need are signed
+// up once.
+var accounts []account
+
+const howMany = 8
+
+// fillPlatform makes an empty database that of a server before its first user.
+func fillPlatform(ctx context.Context, url string) error {
+	dir, err := os.MkdirTemp("", "socle-apitest-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	c, err := settings(url, dir)
+	if err != nil {
+		return err
+	}
+	return server.Migrate(ctx, c, slog.New(slog.DiscardHandler))
+}
+
+// fillUsers makes an empty database that of a server with users.
+func fillUsers(ctx context.Context, url string) error {
+	dir, err := os.MkdirTemp("", "socle-apitest-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	c, err := settings(url, dir)
+	if err != nil {
+		return err
+	}
+	s, err := server.Start(ctx, c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Run(ctx) }()
+	for i := range howMany {
+		a, err := signUp(s.URL, fmt.Sprintf("account-%d", i+1))
+		if err != nil {
+			stop()
+			<-stopped
+			return err
+		}
+		accounts = append(accounts, a)
+	}
+	stop()
+	return <-stopped
+}
+
+func signUp(url, name string) (account, error) {
+	body := fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, name+"@example.com", Password)
+	res, err := client.Post(url+"/users", "application/json", strings.NewReader(body))
+	if err != nil {
+		return account{}, err
+	}
+	defer res.Body.Close()
+	var reply struct {
+		Content struct {
+			UUID, Email, OrganizationUUID string
+		}
+		Metadata struct{ Token string }
+	}
+	if err := json.NewDecoder(res.Body).Decode(&reply); err != nil {
+		return account{}, err
+	}
+	if res.StatusCode != http.StatusCreated {
+		return account{}, fmt.Errorf("sign-up: status %d", res.StatusCode)
+	}
+	return account{reply.Metadata.Token, reply.Content.UUID, reply.Content.Email, reply.Content.OrganizationUUID}, nil
+}
+
+// prepared are the accounts that a test has not taken yet.
+type prepared struct {
+	mu   sync.Mutex
+	left []account
+}
+
+func (p *prepared) take() (account, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.left) == 0 {
+		return account{}, false
+	}
+	taken := p.left[0]
+	p.left = p.left[1:]
+	return taken, true
+}
+
+// account returns a user that nobody else in the test is: one of those prepared, or else a new one.
+func (a *API) account(name string) *API {
+	a.t.Helper()
+	taken, ok := a.prepared.take()
+	if !ok {
+		return a.SignUp(name)
+	}
+	user := a.Nobody()
+	user.Project = ""
+	user.Token, user.User, user.Email, user.Organization = taken.token, taken.user, taken.email, taken.organization
+	return user
+}
