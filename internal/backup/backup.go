@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"math"
 	"os/exec"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -26,12 +25,6 @@ import (
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
-
-// Silence is how long a worker may say nothing before its backup is given up.
-const Silence = 20 * time.Second
-
-// closing is how long noting the end of a backup may take after its worker was told to stop.
-const closing = 10 * time.Second
 
 // Maker makes backups, and restores them.
 type Maker struct {
@@ -53,25 +46,23 @@ func Key(project, backup uuid.UUID) string {
 // Make makes a pending backup, to its end: completed, or failed with a reason. It does nothing to
 // one that is not pending. The error is for the log.
 func (m *Maker) Make(ctx context.Context, id uuid.UUID) error {
-	b, err := m.Store.StartBackup(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	object, err := m.make(ctx, b)
-	if err == nil {
-		err = m.Store.CompleteBackup(ctx, id, object.Size, object.SHA256)
-	}
-	if err == nil {
-		return nil
-	}
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
-	defer cancel()
-	// Failed means that nothing is left of it, so the status comes last.
-	return errors.Join(fmt.Errorf("backup %s: %w", id, err),
-		m.Discard(after, b.ProjectUUID, id), m.Store.FailBackup(after, id, reason(ctx, err)))
+	_, err := carryOut(ctx, m, task[platform.Backup]{m.Store.Backups(), m.make, reason, m.GiveUpBackup}, id)
+	return err
+}
+
+// GiveUpBackup ends a backup that has not come to its end. What is kept of one that failed before is removed too: whoever made it may have
+// gone on for a moment. To a completed one it does nothing.
+func (m *Maker) GiveUpBackup(ctx context.Context, b platform.Backup, reason string) error {
+	return m.Store.InTx(ctx, func(tx *platform.Store) error {
+		if _, err := tx.Backups().Fail(ctx, b.UUID, reason); err != nil {
+			return err
+		}
+		now, err := tx.GetBackup(ctx, b.ProjectUUID, b.UUID)
+		if err := ignoringNotFound(err); err != nil || now.Status == "completed" {
+			return err
+		}
+		return m.Discard(ctx, b.ProjectUUID, b.UUID) // before it shows that it failed: then nothing is left of it
+	})
 }
 
 // reason says in words for the user why a backup failed.
@@ -95,11 +86,7 @@ func reason(ctx context.Context, err error) string {
 const tries = 3
 
 // make makes a backup and looks at it again.
-func (m *Maker) make(ctx context.Context, b platform.Backup) (blob.Object, error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go m.beat(ctx, stop, func(ctx context.Context) error { return m.Store.BeatBackup(ctx, b.UUID) })
-
+func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	var object blob.Object
 	var err error
 	for range tries {
@@ -107,7 +94,10 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) (blob.Object, error
 			break
 		}
 	}
-	return object, err
+	if err != nil {
+		return err
+	}
+	return m.Store.CompleteBackup(ctx, b.UUID, object.Size, object.SHA256)
 }
 
 // once makes a backup of what one snapshot of the database shows: the bytes of the files first, since they may go, then the dump. Whoever
@@ -220,23 +210,3 @@ func (s *summed) Write(b []byte) (int, error) {
 }
 
 func (s *summed) bytes() Bytes { return Bytes{s.size, hex.EncodeToString(s.hash.Sum(nil))} }
-
-// beat says that the work goes on until ctx ends, and stops the work if it was given up.
-func (m *Maker) beat(ctx context.Context, stop context.CancelFunc, say func(context.Context) error) {
-	tick := time.NewTicker(Silence / 5)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		switch err := say(ctx); {
-		case fault.Is(err, fault.NotFound):
-			stop()
-			return
-		case err != nil && ctx.Err() == nil:
-			m.Log.Warn("backup heartbeat", "error", err)
-		}
-	}
-}

@@ -24,19 +24,11 @@ import (
 // Restore carries a pending restore out, to its end: completed, or failed with a reason, and then nothing has changed. It does
 // nothing to one that is not pending. The error is for the log.
 func (m *Maker) Restore(ctx context.Context, id uuid.UUID) error {
-	r, err := m.Store.StartRestore(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
+	r, err := carryOut(ctx, m, task[platform.Restore]{m.Store.Restores(), m.restore, whyNot, m.GiveUp}, id)
 	if err != nil {
 		return err
 	}
-	if err = m.restore(ctx, r); err == nil {
-		return m.settled(ctx, r)
-	}
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
-	defer cancel()
-	return errors.Join(fmt.Errorf("restore %s: %w", id, err), m.GiveUp(after, r, whyNot(ctx, err)))
+	return m.settled(ctx, r)
 }
 
 // GiveUp ends a restore that has not come to its end: it removes what that has made, and opens the project's database should it have been
@@ -45,14 +37,14 @@ func (m *Maker) GiveUp(ctx context.Context, r platform.Restore, reason string) e
 	failed := false
 	// A swap holds the same lock, so nothing is removed of what took its place.
 	err := m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
-		if err := m.Store.BeatRestore(ctx, r.UUID); err != nil {
+		if _, err := m.Store.Restores().Unfinished(ctx, r.UUID); err != nil {
 			return ignoringNotFound(err)
 		}
 		if err := m.removeCopy(ctx, r); err != nil {
 			return err
 		}
 		var err error
-		failed, err = m.Store.FailRestore(ctx, r.UUID, reason)
+		failed, err = m.Store.Restores().Fail(ctx, r.UUID, reason)
 		return err
 	})
 	if err != nil || !failed || r.Target != platform.IntoNew {
@@ -85,13 +77,6 @@ func (m *Maker) settled(ctx context.Context, r platform.Restore) error {
 		return nil
 	}
 	return m.Projects.Copy(r.ProjectUUID, r.UUID).DropReplaced(ctx)
-}
-
-func ignoringNotFound(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
 }
 
 // DropReplaced removes the database that a restore has replaced, and its files.
@@ -155,10 +140,6 @@ func whyNot(ctx context.Context, err error) string {
 
 // restore checks a backup, restores it into a copy beside the project's database, checks that, and swaps the two.
 func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go m.beat(ctx, stop, func(ctx context.Context) error { return m.Store.BeatRestore(ctx, r.UUID) })
-
 	manifest, entries, err := m.check(ctx, r.BackupProjectUUID, r.BackupUUID)
 	if err != nil {
 		return err

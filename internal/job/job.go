@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
@@ -21,7 +20,6 @@ import (
 	"socle/internal/form"
 	"socle/internal/mail"
 	"socle/internal/object"
-	"socle/internal/pg"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
@@ -73,9 +71,9 @@ type Queue struct {
 // New returns a queue. It works on nothing until [Queue.Run].
 func New(c Config) (*Queue, error) {
 	workers := river.NewWorkers()
-	river.AddWorker(workers, &backupWorker{maker: c.Maker})
-	river.AddWorker(workers, &restoreWorker{maker: c.Maker})
-	river.AddWorker(workers, &proveWorker{maker: c.Maker})
+	addOnce(workers, c.Log, makeBackup(c.Maker))
+	addOnce(workers, c.Log, func(ctx context.Context, a restoreArgs) error { return c.Maker.Restore(ctx, a.Restore) })
+	addOnce(workers, c.Log, func(ctx context.Context, a proveArgs) error { return c.Maker.Prove(ctx, a.Backup) })
 	river.AddWorker(workers, &discardWorker{lifecycle: c.Lifecycle})
 	river.AddWorker(workers, &indexWorker{pool: c.Pool, projects: c.Lifecycle.Registry, log: c.Log})
 	river.AddWorker(workers, &mailWorker{Config: c})
@@ -126,9 +124,9 @@ func (q *Queue) tidy(ctx context.Context) {
 	}
 }
 
-// Tidy ends what others left in the middle: backups and restores whose server is gone, projects half made or half deleted.
+// Tidy ends what others left in the middle: backups and restores whose server is gone, projects half made or half deleted. It removes deleted backups.
 func (q *Queue) Tidy(ctx context.Context) error {
-	return errors.Join(q.failAbandonedBackups(ctx), q.tidyRestores(ctx), q.Lifecycle.Finish(ctx))
+	return errors.Join(q.giveUp(ctx), q.removeBackups(ctx), q.Lifecycle.Finish(ctx))
 }
 
 // Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, bytes that nobody knows, responses that nobody went on with,
@@ -151,77 +149,10 @@ func (q *Queue) Sweep(ctx context.Context) error {
 	return errors.Join(append(errs, q.prove(ctx))...)
 }
 
-func (q *Queue) failAbandonedBackups(ctx context.Context) error {
-	abandoned, err := q.Store.FailAbandonedBackups(ctx, backup.Silence)
-	if err != nil {
-		return err
-	}
-	for _, b := range abandoned {
-		if err := q.Maker.Discard(ctx, b.ProjectUUID, b.UUID); err != nil {
-			return err
-		}
-	}
-	// A backup whose job was taken, or is over, and that never began, will not begin any more.
-	_, err = pg.Exec(ctx, q.Pool, `
-		update platform.backups b
-		set status = 'failed', completed_at = now(), error = 'the server that was to make it stopped'
-		where b.status = 'pending' and b.created_at < now() - @silence::interval and not exists (
-			select from river.river_job j
-			where j.kind = @kind and j.args ->> 'backup' = b.uuid::text and (
-				j.state in ('available', 'pending', 'retryable', 'scheduled') or
-				j.state = 'running' and j.attempted_at > now() - @silence::interval))`,
-		pgx.StrictNamedArgs{"silence": backup.Silence, "kind": backupArgs{}.Kind()})
-	return err
-}
-
 // quiet hands on what River says from warnings upward; its routine is nobody's concern.
 type quiet struct{ slog.Handler }
 
 // Enabled reports whether a record of the level is handed on.
 func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
-}
-
-const backupQueue = "backups"
-
-// backupArgs names the backup to make.
-type backupArgs struct {
-	Backup uuid.UUID `json:"backup"`
-}
-
-// Kind names the job.
-func (backupArgs) Kind() string { return "backup" }
-
-// InsertOpts says that a backup is tried once: the next try is a new backup, with a status of its own.
-func (backupArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: backupQueue, MaxAttempts: 1}
-}
-
-type backupWorker struct {
-	river.WorkerDefaults[backupArgs]
-	maker *backup.Maker
-}
-
-func (w *backupWorker) Work(ctx context.Context, job *river.Job[backupArgs]) error {
-	err := w.maker.Make(ctx, job.Args.Backup)
-	if err != nil {
-		w.maker.Log.Error("backup", "error", err) // River keeps it with the job, and logs it nowhere
-		return err
-	}
-	_, err = river.ClientFromContext[pgx.Tx](ctx).Insert(ctx, proveArgs{Backup: job.Args.Backup}, nil)
-	return err
-}
-
-// CreateBackup notes a backup and has it made. It fails with Conflict if the project has one under way.
-func (q *Queue) CreateBackup(ctx context.Context, project, user uuid.UUID) (platform.Backup, error) {
-	var b platform.Backup
-	err := q.Store.InTx(ctx, func(tx *platform.Store) error {
-		var err error
-		if b, err = tx.CreateBackup(ctx, project, user); err != nil {
-			return err
-		}
-		_, err = q.client.InsertTx(ctx, tx.Tx(), backupArgs{Backup: b.UUID}, nil)
-		return pg.Fault(err)
-	})
-	return b, err
 }

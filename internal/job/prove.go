@@ -28,20 +28,6 @@ func (proveArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: proofQueue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByPeriod: time.Hour}}
 }
 
-type proveWorker struct {
-	river.WorkerDefaults[proveArgs]
-	maker *backup.Maker
-}
-
-// Work proves.
-func (w *proveWorker) Work(ctx context.Context, job *river.Job[proveArgs]) error {
-	err := w.maker.Prove(ctx, job.Args.Backup)
-	if err != nil {
-		w.maker.Log.Error("prove a backup", "error", err)
-	}
-	return err
-}
-
 // prove has the newest backup of each project proven again.
 func (q *Queue) prove(ctx context.Context) error {
 	backups, err := q.Store.UnprovenBackups(ctx, provenFor, backup.MostProven)

@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
-	"socle/internal/backup"
 	"socle/internal/fault"
 	"socle/internal/pg"
 	"socle/internal/platform"
@@ -25,20 +24,6 @@ func (restoreArgs) Kind() string { return "restore" }
 // InsertOpts says that a restore is tried once: the next try is a new one, with a status of its own.
 func (restoreArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: backupQueue, MaxAttempts: 1}
-}
-
-type restoreWorker struct {
-	river.WorkerDefaults[restoreArgs]
-	maker *backup.Maker
-}
-
-// Work restores.
-func (w *restoreWorker) Work(ctx context.Context, job *river.Job[restoreArgs]) error {
-	err := w.maker.Restore(ctx, job.Args.Restore)
-	if err != nil {
-		w.maker.Log.Error("restore", "error", err) // River keeps it with the job, and logs it nowhere
-	}
-	return err
 }
 
 // RestoreBackup has a backup restored in the place of what its project holds. It fails as [platform.Store.CreateRestore] does.
@@ -90,44 +75,4 @@ func (q *Queue) createRestore(ctx context.Context, tx *platform.Store, user uuid
 	}
 	_, err = q.client.InsertTx(ctx, tx.Tx(), restoreArgs{Restore: r.UUID}, nil)
 	return r, pg.Fault(err)
-}
-
-// tidyRestores ends restores that nobody carries out any more, and removes deleted backups and what was kept long enough.
-func (q *Queue) tidyRestores(ctx context.Context) error {
-	abandoned, err := q.Store.AbandonedRestores(ctx, backup.Silence)
-	errs := []error{err}
-	for _, r := range abandoned {
-		errs = append(errs, q.Maker.GiveUp(ctx, r, "the server that restored it stopped"))
-	}
-	orphans, err := pg.Values[uuid.UUID](ctx, q.Pool, `
-		select r.uuid from platform.restores r
-		where r.status = 'pending' and r.created_at < now() - @silence::interval and not exists (
-			select from river.river_job j
-			where j.kind = @kind and j.args ->> 'restore' = r.uuid::text and (
-				j.state in ('available', 'pending', 'retryable', 'scheduled') or
-				j.state = 'running' and j.attempted_at > now() - @silence::interval))`,
-		pgx.StrictNamedArgs{"silence": backup.Silence, "kind": restoreArgs{}.Kind()})
-	errs = append(errs, err)
-	for _, id := range orphans {
-		r, err := q.Store.StartRestore(ctx, id)
-		if err == nil {
-			err = q.Maker.GiveUp(ctx, r, "the server that was to restore it stopped")
-		}
-		errs = append(errs, err)
-	}
-	deleting, err := q.Store.DeletingBackups(ctx)
-	errs = append(errs, err)
-	for _, b := range deleting {
-		err := q.Maker.Discard(ctx, b.ProjectUUID, b.UUID)
-		if err == nil {
-			err = q.Store.ForgetBackup(ctx, b.UUID)
-		}
-		errs = append(errs, err)
-	}
-	expired, err := q.Store.ExpiredRestores(ctx)
-	errs = append(errs, err)
-	for _, r := range expired {
-		errs = append(errs, q.Maker.DropReplaced(ctx, r))
-	}
-	return errors.Join(errs...)
 }

@@ -49,22 +49,6 @@ func (s *Store) GetBackup(ctx context.Context, project, id uuid.UUID) (Backup, e
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
-// StartBackup takes a pending backup for the worker that calls. It fails with NotFound if it is not pending.
-func (s *Store) StartBackup(ctx context.Context, id uuid.UUID) (Backup, error) {
-	return pg.One[Backup](ctx, s.q, `
-		update platform.backups set status = 'running', started_at = now(), heartbeat_at = now()
-		where uuid = @id and status = 'pending'
-		returning`+backupColumns, pgx.StrictNamedArgs{"id": id})
-}
-
-// BeatBackup says that a backup is still being made. It fails with NotFound if someone has given it up.
-func (s *Store) BeatBackup(ctx context.Context, id uuid.UUID) error {
-	_, err := pg.Value[uuid.UUID](ctx, s.q, `
-		update platform.backups set heartbeat_at = now() where uuid = @id and status = 'running' returning uuid`,
-		pgx.StrictNamedArgs{"id": id})
-	return err
-}
-
 // CompleteBackup says that a backup is whole and where it should be: size bytes with that sum.
 // It fails with NotFound if someone has given the backup up.
 func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, sum []byte) error {
@@ -73,24 +57,6 @@ func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, su
 		where uuid = @id and status = 'running' returning uuid`,
 		pgx.StrictNamedArgs{"id": id, "size": size, "sum": sum})
 	return err
-}
-
-// FailBackup says that a backup came to nothing, and why, in words for the user.
-func (s *Store) FailBackup(ctx context.Context, id uuid.UUID, reason string) error {
-	_, err := pg.Exec(ctx, s.q, `
-		update platform.backups set status = 'failed', completed_at = now(), error = @reason
-		where uuid = @id and status in ('pending', 'running')`,
-		pgx.StrictNamedArgs{"id": id, "reason": reason})
-	return err
-}
-
-// FailAbandonedBackups fails the running backups whose worker has been silent for a time,
-// and returns them.
-func (s *Store) FailAbandonedBackups(ctx context.Context, silence time.Duration) ([]Backup, error) {
-	return pg.All[Backup](ctx, s.q, `
-		update platform.backups set status = 'failed', completed_at = now(), error = 'the server that made it stopped'
-		where status = 'running' and heartbeat_at < now() - @silence::interval
-		returning`+backupColumns, pgx.StrictNamedArgs{"silence": silence})
 }
 
 // BackupUsage is how many backups a project has.

@@ -77,22 +77,6 @@ func (s *Store) GetRestore(ctx context.Context, project, id uuid.UUID) (Restore,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
-// StartRestore takes a pending restore for the worker that calls. It fails with NotFound if it is not pending.
-func (s *Store) StartRestore(ctx context.Context, id uuid.UUID) (Restore, error) {
-	return pg.One[Restore](ctx, s.q, `
-		update platform.restores set status = 'running', started_at = now(), heartbeat_at = now()
-		where uuid = @id and status = 'pending'
-		returning`+restoreColumns, pgx.StrictNamedArgs{"id": id})
-}
-
-// BeatRestore says that a restore is still being carried out. It fails with NotFound if someone has given it up.
-func (s *Store) BeatRestore(ctx context.Context, id uuid.UUID) error {
-	_, err := pg.Value[uuid.UUID](ctx, s.q, `
-		update platform.restores set heartbeat_at = now() where uuid = @id and status = 'running' returning uuid`,
-		pgx.StrictNamedArgs{"id": id})
-	return err
-}
-
 // replacedKept is how long a database is kept that a restored one took the place of.
 const replacedKept = 7 * 24 * time.Hour
 
@@ -133,22 +117,6 @@ func (s *Store) CompleteRestore(ctx context.Context, r Restore, forms []uuid.UUI
 		}
 		return nil
 	})
-}
-
-// FailRestore says that a restore came to nothing, and why, in words for the user. It reports whether it did: what is over stays as it is.
-func (s *Store) FailRestore(ctx context.Context, id uuid.UUID, reason string) (bool, error) {
-	n, err := pg.Exec(ctx, s.q, `
-		update platform.restores set status = 'failed', completed_at = now(), error = @reason
-		where uuid = @id and status in ('pending', 'running')`,
-		pgx.StrictNamedArgs{"id": id, "reason": reason})
-	return n > 0, err
-}
-
-// AbandonedRestores returns the running restores whose worker has been silent for a time.
-func (s *Store) AbandonedRestores(ctx context.Context, silence time.Duration) ([]Restore, error) {
-	return pg.All[Restore](ctx, s.q, `select`+restoreColumns+`
-		from platform.restores where status = 'running' and heartbeat_at < now() - @silence::interval`,
-		pgx.StrictNamedArgs{"silence": silence})
 }
 
 // ExpiredRestores returns the restores after which something is kept that has been kept long enough.

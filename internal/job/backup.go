@@ -1,0 +1,73 @@
+package job
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"socle/internal/backup"
+	"socle/internal/pg"
+	"socle/internal/platform"
+)
+
+const backupQueue = "backups"
+
+// backupArgs names the backup to make.
+type backupArgs struct {
+	Backup uuid.UUID `json:"backup"`
+}
+
+// Kind names the job.
+func (backupArgs) Kind() string { return "backup" }
+
+// InsertOpts says that a backup is tried once: the next try is a new backup, with a status of its own.
+func (backupArgs) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: backupQueue, MaxAttempts: 1}
+}
+
+// makeBackup makes a backup, and has it proven.
+func makeBackup(m *backup.Maker) func(context.Context, backupArgs) error {
+	return func(ctx context.Context, a backupArgs) error {
+		if err := m.Make(ctx, a.Backup); err != nil {
+			return err
+		}
+		_, err := river.ClientFromContext[pgx.Tx](ctx).Insert(ctx, proveArgs{Backup: a.Backup}, nil)
+		return err
+	}
+}
+
+// CreateBackup notes a backup and has it made. It fails with Conflict if the project has one under way.
+func (q *Queue) CreateBackup(ctx context.Context, project, user uuid.UUID) (platform.Backup, error) {
+	var b platform.Backup
+	err := q.Store.InTx(ctx, func(tx *platform.Store) error {
+		var err error
+		if b, err = tx.CreateBackup(ctx, project, user); err != nil {
+			return err
+		}
+		_, err = q.client.InsertTx(ctx, tx.Tx(), backupArgs{Backup: b.UUID}, nil)
+		return pg.Fault(err)
+	})
+	return b, err
+}
+
+// removeBackups removes deleted backups, and the databases that restores have replaced when they were kept long enough.
+func (q *Queue) removeBackups(ctx context.Context) error {
+	deleting, err := q.Store.DeletingBackups(ctx)
+	errs := []error{err}
+	for _, b := range deleting {
+		err := q.Maker.Discard(ctx, b.ProjectUUID, b.UUID)
+		if err == nil {
+			err = q.Store.ForgetBackup(ctx, b.UUID)
+		}
+		errs = append(errs, err)
+	}
+	expired, err := q.Store.ExpiredRestores(ctx)
+	errs = append(errs, err)
+	for _, r := range expired {
+		errs = append(errs, q.Maker.DropReplaced(ctx, r))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,81 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"socle/internal/backup"
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/platform"
+)
+
+// once is a worker of jobs that are tried once.
+type once[A river.JobArgs] struct {
+	river.WorkerDefaults[A]
+	log  *slog.Logger
+	work func(ctx context.Context, args A) error
+}
+
+func addOnce[A river.JobArgs](workers *river.Workers, log *slog.Logger, work func(context.Context, A) error) {
+	river.AddWorker(workers, &once[A]{log: log, work: work})
+}
+
+// Work works on a job.
+func (o *once[A]) Work(ctx context.Context, job *river.Job[A]) error {
+	err := o.work(ctx, job.Args)
+	if err != nil {
+		o.log.Error(job.Kind, "error", err) // River keeps it with the job, and logs it nowhere
+	}
+	return err
+}
+
+// giveUp ends the tasks that nobody works on any more: those that run and whose worker has been silent, and those that never began and
+// whose job was taken, or is over.
+func (q *Queue) giveUp(ctx context.Context) error {
+	type abandoned struct {
+		Kind, Reason string
+		UUID         uuid.UUID
+	}
+	tasks, err := pg.All[abandoned](ctx, q.Pool, `
+		select kind, uuid, 'the server that ' || case status when 'running' then did else 'was to ' || does end || ' it stopped' as reason
+		from (
+			select 'backup' as kind, 'made' as did, 'make' as does, status, uuid, heartbeat_at, created_at
+			from platform.backups where status in ('pending', 'running')
+			union all
+			select 'restore', 'restored', 'restore', status, uuid, heartbeat_at, created_at
+			from platform.restores where status in ('pending', 'running')) t
+		where status = 'running' and heartbeat_at < now() - @silence::interval
+			or status = 'pending' and created_at < now() - @silence::interval and not exists (
+				select from river.river_job j
+				where j.kind = t.kind and j.args ->> t.kind = t.uuid::text and (
+					j.state in ('available', 'pending', 'retryable', 'scheduled') or
+					j.state = 'running' and j.attempted_at > now() - @silence::interval))`,
+		pgx.StrictNamedArgs{"silence": backup.Silence})
+	errs := []error{err}
+	for _, t := range tasks {
+		switch t.Kind {
+		case "backup":
+			errs = append(errs, giveUpTask(ctx, q.Store.Backups(), t.UUID, t.Reason, q.Maker.GiveUpBackup))
+		case "restore":
+			errs = append(errs, giveUpTask(ctx, q.Store.Restores(), t.UUID, t.Reason, q.Maker.GiveUp))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func giveUpTask[T any](ctx context.Context, tasks platform.Tasks[T], id uuid.UUID, reason string, end func(context.Context, T, string) error) error {
+	t, err := tasks.Unfinished(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return end(ctx, t, reason)
+}
