@@ -102,6 +102,10 @@ var rights = map[string]right{
 	"getRestore":    {5, ""},
 	"deleteRestore": {2, ""},
 
+	"getBackupSchedule":    {5, ""},
+	"updateBackupSchedule": {3, `{"cron": "0 3 1 1 *"}`},
+	"deleteBackupSchedule": {3, ""},
+
 	"getProjectOpenAPI": {5, ""},
 
 	// the structure of a project's database

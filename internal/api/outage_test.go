@@ -133,6 +133,9 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "deleteJWTKey", method: "DELETE", path: "/projects/" + a.Project + "/jwt-keys/" + apitest.Missing},
 		call{id: "getRestSettings", method: "GET", path: "/projects/" + a.Project + "/rest-settings"},
 		call{id: "updateRestSettings", method: "PUT", path: "/projects/" + a.Project + "/rest-settings", body: `{"schemas": ["public"]}`},
+		call{id: "getBackupSchedule", method: "GET", path: "/projects/" + a.Project + "/backup-schedule"},
+		call{id: "updateBackupSchedule", method: "PUT", path: "/projects/" + a.Project + "/backup-schedule", body: `{"cron": "0 3 * * *"}`},
+		call{id: "deleteBackupSchedule", method: "DELETE", path: "/projects/" + a.Project + "/backup-schedule"},
 		call{id: "updateQuota", method: "PUT", path: "/projects/" + a.Project + "/quota", body: `{"max_files": 1}`},
 		call{id: "readFile", method: "GET", path: address(a, f.container, "a.txt")})
 	calls = append(calls, organizationCalls(a)...)

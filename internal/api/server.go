@@ -124,6 +124,7 @@ func New(c Config) *Server {
 	s.registerBackups()
 	s.registerBackupChanges()
 	s.registerRestores()
+	s.registerBackupSchedules()
 	s.registerAudit()
 	s.registerTypes()
 	s.registerOrganizations()

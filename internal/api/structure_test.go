@@ -50,6 +50,7 @@ func (f things) structureCalls() []call {
 
 // doomed make what an operation is going to delete, under a name that nothing else has.
 var doomed = map[string]func(t *testing.T, a *apitest.API, names map[string]string){
+	"getBackupSchedule": oldSchedule, "deleteBackupSchedule": oldSchedule,
 	"deleteTable": func(t *testing.T, a *apitest.API, names map[string]string) {
 		names["tableUUID"] = a.CreateTable("doomed" + names["n"]).Metadata("uuid").(string)
 	},

@@ -5,10 +5,8 @@ import (
 	"errors"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
-	"socle/internal/backup"
 	"socle/internal/pg"
 	"socle/internal/platform"
 )
@@ -28,15 +26,19 @@ func (backupArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: backupQueue, MaxAttempts: 1}
 }
 
-// makeBackup makes a backup, and has it proven.
-func makeBackup(m *backup.Maker) func(context.Context, backupArgs) error {
-	return func(ctx context.Context, a backupArgs) error {
-		if err := m.Make(ctx, a.Backup); err != nil {
-			return err
-		}
-		_, err := river.ClientFromContext[pgx.Tx](ctx).Insert(ctx, proveArgs{Backup: a.Backup}, nil)
+// makeBackup makes a backup. Then older ones may go, and it is proven.
+func (q *Queue) makeBackup(ctx context.Context, a backupArgs) error {
+	if err := q.Maker.Make(ctx, a.Backup); err != nil {
 		return err
 	}
+	after, err := q.Store.AfterBackup(ctx, a.Backup)
+	if err != nil {
+		return ignoringNotFound(err)
+	}
+	if after.Prove {
+		_, err = q.client.Insert(ctx, proveArgs{Backup: a.Backup}, nil)
+	}
+	return errors.Join(err, q.removeUnkept(ctx, after.ProjectUUID))
 }
 
 // CreateBackup notes a backup and has it made. It fails with Conflict if the project has one under way.

@@ -70,10 +70,11 @@ type Queue struct {
 
 // New returns a queue. It works on nothing until [Queue.Run].
 func New(c Config) (*Queue, error) {
+	q := &Queue{Config: c}
 	workers := river.NewWorkers()
-	addOnce(workers, c.Log, makeBackup(c.Maker))
+	addOnce(workers, c.Log, q.makeBackup)
 	addOnce(workers, c.Log, func(ctx context.Context, a restoreArgs) error { return c.Maker.Restore(ctx, a.Restore) })
-	addOnce(workers, c.Log, func(ctx context.Context, a proveArgs) error { return c.Maker.Prove(ctx, a.Backup) })
+	addOnce(workers, c.Log, q.proveBackup)
 	river.AddWorker(workers, &discardWorker{lifecycle: c.Lifecycle})
 	river.AddWorker(workers, &indexWorker{pool: c.Pool, projects: c.Lifecycle.Registry, log: c.Log})
 	river.AddWorker(workers, &mailWorker{Config: c})
@@ -87,7 +88,8 @@ func New(c Config) (*Queue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
-	return &Queue{Config: c, client: client}, nil
+	q.client = client
+	return q, nil
 }
 
 // Run works on jobs until ctx ends, and returns when those that it had begun have stopped.
@@ -124,9 +126,9 @@ func (q *Queue) tidy(ctx context.Context) {
 	}
 }
 
-// Tidy ends what others left in the middle: backups and restores whose server is gone, projects half made or half deleted. It removes deleted backups.
+// Tidy ends what others left in the middle: backups and restores whose server is gone, projects half made or half deleted. It removes deleted backups, and starts those that are due.
 func (q *Queue) Tidy(ctx context.Context) error {
-	return errors.Join(q.giveUp(ctx), q.removeBackups(ctx), q.Lifecycle.Finish(ctx))
+	return errors.Join(q.giveUp(ctx), q.startDue(ctx), q.removeBackups(ctx), q.Lifecycle.Finish(ctx))
 }
 
 // Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, bytes that nobody knows, responses that nobody went on with,
@@ -146,7 +148,7 @@ func (q *Queue) Sweep(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}
-	return errors.Join(append(errs, q.prove(ctx))...)
+	return errors.Join(append(errs, q.proveAgain(ctx))...)
 }
 
 // quiet hands on what River says from warnings upward; its routine is nobody's concern.

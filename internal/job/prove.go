@@ -12,7 +12,7 @@ import (
 
 const (
 	proofQueue = "proofs"
-	provenFor  = 24 * time.Hour // after which the newest backup of a project is proven again
+	provenFor  = 24 * time.Hour // after which the newest backup of a project is proven again, unless its schedule says otherwise
 )
 
 // proveArgs names the backup to restore, to see whether it can be.
@@ -28,8 +28,20 @@ func (proveArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: proofQueue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByPeriod: time.Hour}}
 }
 
-// prove has the newest backup of each project proven again.
-func (q *Queue) prove(ctx context.Context) error {
+// proveBackup proves a backup. Another one that was the last to be proven need not be kept for that any more.
+func (q *Queue) proveBackup(ctx context.Context, a proveArgs) error {
+	if err := q.Maker.Prove(ctx, a.Backup); err != nil {
+		return err
+	}
+	after, err := q.Store.AfterBackup(ctx, a.Backup)
+	if err != nil {
+		return ignoringNotFound(err)
+	}
+	return q.removeUnkept(ctx, after.ProjectUUID)
+}
+
+// proveAgain has the newest backup of each project proven again when it is time.
+func (q *Queue) proveAgain(ctx context.Context) error {
 	backups, err := q.Store.UnprovenBackups(ctx, provenFor, backup.MostProven)
 	for _, id := range backups {
 		if err == nil {

@@ -17,7 +17,7 @@ import (
 // levels are the packages from the lowest level up. A package imports those of lower levels only.
 var levels = [][]string{
 	{"client", "internal/fault", "internal/config"},
-	{"internal/token", "internal/password", "internal/pg", "internal/blob", "internal/httpx", "internal/mail", "internal/pgserver"},
+	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/httpx", "internal/mail", "internal/pgserver"},
 	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/schema", "internal/platform"},
 	{"internal/tenant", "internal/rest/plan", "internal/rest/typescript"},

@@ -23,20 +23,25 @@ type Backup struct {
 	Size        *int64     `json:"-"` // bytes that are kept of the dump
 	ProvenAt    *time.Time `json:"-"`
 	ProofError  string     `json:"-"`
+	Scheduled   bool       `json:"-"`
 }
 
-const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error `
+const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled `
 
 // CreateBackup notes a backup that is to be made. It fails with Conflict if the project has one under way.
 func (s *Store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Backup, error) {
+	return s.createBackup(ctx, project, user, false)
+}
+
+func (s *Store) createBackup(ctx context.Context, project, user uuid.UUID, scheduled bool) (Backup, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Backup{}, err
 	}
 	audit.CreatedUUID(ctx, id)
 	b, err := pg.One[Backup](ctx, s.q, `
-		insert into platform.backups (uuid, project_uuid, created_by) values (@id, @project, @user)
-		returning`+backupColumns, pgx.StrictNamedArgs{"id": id, "project": project, "user": user})
+		insert into platform.backups (uuid, project_uuid, created_by, scheduled) values (@id, @project, @user, @scheduled)
+		returning`+backupColumns, pgx.StrictNamedArgs{"id": id, "project": project, "user": user, "scheduled": scheduled})
 	if pg.Violates(err, "backups_one_at_a_time") {
 		return b, fault.New(fault.Conflict, "another backup of the project is under way").WithCode("backup_under_way").Because(err)
 	}
@@ -64,11 +69,13 @@ type BackupUsage struct {
 	Count  int64      `json:"count" doc:"Completed ones."`
 	Bytes  int64      `json:"bytes"`
 	LastAt *time.Time `json:"lastAt" nullable:"true" doc:"When the newest one was completed."`
+
+	LastProvenAt *time.Time `json:"lastProvenAt" nullable:"true" doc:"When one was last restored into a database of its own and found to be whole."`
 }
 
 // GetBackupUsage counts the completed backups of a project.
 func (s *Store) GetBackupUsage(ctx context.Context, project uuid.UUID) (BackupUsage, error) {
 	return pg.One[BackupUsage](ctx, s.q, `
-		select count(*), coalesce(sum(size), 0)::bigint as bytes, max(completed_at) as last_at
+		select count(*), coalesce(sum(size), 0)::bigint as bytes, max(completed_at) as last_at, max(proven_at) as last_proven_at
 		from platform.backups where project_uuid = @project and status = 'completed'`, pgx.StrictNamedArgs{"project": project})
 }

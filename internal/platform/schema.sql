@@ -44,6 +44,31 @@ CREATE TABLE platform.backup_contents (
 
 COMMENT ON TABLE platform.backup_contents IS 'bytes that a backup needs: noted before they are copied, and removed when no backup of the project names them';
 
+CREATE TABLE platform.backup_schedules (
+    project_uuid uuid NOT NULL,
+    cron text NOT NULL,
+    timezone text NOT NULL,
+    keep_last integer NOT NULL,
+    keep_daily integer NOT NULL,
+    keep_weekly integer NOT NULL,
+    keep_monthly integer NOT NULL,
+    prove boolean NOT NULL,
+    prove_every_days integer NOT NULL,
+    next_run_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_by uuid NOT NULL,
+    CONSTRAINT backup_schedules_keep_daily CHECK ((keep_daily >= 0)),
+    CONSTRAINT backup_schedules_keep_last CHECK ((keep_last >= 0)),
+    CONSTRAINT backup_schedules_keep_monthly CHECK ((keep_monthly >= 0)),
+    CONSTRAINT backup_schedules_keep_weekly CHECK ((keep_weekly >= 0)),
+    CONSTRAINT backup_schedules_prove_every_days CHECK ((prove_every_days >= 0))
+);
+
+COMMENT ON COLUMN platform.backup_schedules.prove_every_days IS 'after how many days the newest backup is proven again; 0: never';
+
+COMMENT ON COLUMN platform.backup_schedules.next_run_at IS 'when the next backup is due; moved in the transaction that notes the backup';
+
 CREATE TABLE platform.backups (
     uuid uuid NOT NULL,
     project_uuid uuid NOT NULL,
@@ -58,12 +83,15 @@ CREATE TABLE platform.backups (
     created_by uuid NOT NULL,
     proven_at timestamp with time zone,
     proof_error text DEFAULT ''::text NOT NULL,
+    scheduled boolean DEFAULT false NOT NULL,
     CONSTRAINT backups_status CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'deleting'::text])))
 );
 
 COMMENT ON COLUMN platform.backups.heartbeat_at IS 'when the worker that runs it last said so';
 
 COMMENT ON COLUMN platform.backups.proven_at IS 'when it was last restored into a database of its own, and found to hold what it should';
+
+COMMENT ON COLUMN platform.backups.scheduled IS 'made because it was due, and removed when the schedule does not keep it';
 
 CREATE TABLE platform.forms (
     uuid uuid NOT NULL,
@@ -363,6 +391,9 @@ ALTER TABLE ONLY platform.attempts
 ALTER TABLE ONLY platform.backup_contents
     ADD CONSTRAINT backup_contents_pkey PRIMARY KEY (backup_uuid, sha256);
 
+ALTER TABLE ONLY platform.backup_schedules
+    ADD CONSTRAINT backup_schedules_pkey PRIMARY KEY (project_uuid);
+
 ALTER TABLE ONLY platform.backups
     ADD CONSTRAINT backups_pkey PRIMARY KEY (uuid);
 
@@ -445,6 +476,10 @@ CREATE INDEX attempts_resets ON platform.attempts USING btree (resets_at);
 
 CREATE INDEX backup_contents_sha256_key ON platform.backup_contents USING btree (project_uuid, sha256);
 
+CREATE INDEX backup_schedules_due ON platform.backup_schedules USING btree (next_run_at);
+
+CREATE INDEX backups_completed ON platform.backups USING btree (project_uuid, completed_at) WHERE (status = 'completed'::text);
+
 CREATE UNIQUE INDEX backups_one_at_a_time ON platform.backups USING btree (project_uuid) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]));
 
 CREATE INDEX backups_running ON platform.backups USING btree (heartbeat_at) WHERE (status = 'running'::text);
@@ -497,6 +532,9 @@ CREATE CONSTRAINT TRIGGER users_last_administrator AFTER DELETE OR UPDATE OF sta
 
 ALTER TABLE ONLY platform.backup_contents
     ADD CONSTRAINT backup_contents_backup FOREIGN KEY (backup_uuid) REFERENCES platform.backups(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.backup_schedules
+    ADD CONSTRAINT backup_schedules_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.backups
     ADD CONSTRAINT backups_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;

@@ -20,6 +20,7 @@ import (
 type metrics struct {
 	listener net.Listener
 	http     *http.Server
+	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
 }
 
@@ -32,7 +33,7 @@ func newMetrics(addr string) (*metrics, error) {
 		return nil, fmt.Errorf("listen for metrics: %w", err)
 	}
 	registry := prometheus.NewRegistry()
-	m := &metrics{listener: listener, requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m := &metrics{listener: listener, registry: registry, requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "socle_http_request_duration_seconds", Help: "Duration of requests, by route and status.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	}, []string{"route", "status"})}

@@ -145,6 +145,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	}
 	s.rows = newRows(d.Store, s.registry, c.PublicURL, s.log)
 	s.requests = newRequestLog(d.Store, s.log)
+	s.metrics.watchBackups(d.Store, s.log)
 	handler := httpx.Wrap(s.metrics.measure(s.routes()), httpx.Config{Log: s.log, TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked,
 		Answered: s.requests.note})
 	s.http = newHTTPServer(handler, s.log)

@@ -106,8 +106,7 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID) error {
 	case status == "deleting":
 		return l.remove(ctx, id)
 	case status == platform.Deleted:
-		own := audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose), audit.Entry{Action: "removeExpiredProject", Project: id.String()})
-		expired, err := l.Store.ExpireProject(own, id, l.kept())
+		expired, err := l.Store.ExpireProject(l.OfItself(ctx, "removeExpiredProject", id), id, l.kept())
 		if err != nil {
 			return err
 		}
@@ -120,6 +119,11 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID) error {
 	}
 	_, err = l.provision(ctx, id)
 	return err
+}
+
+// OfItself returns a context in which changes are noted as what the server does to a project of itself.
+func (l Lifecycle) OfItself(ctx context.Context, action string, project uuid.UUID) context.Context {
+	return audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose), audit.Entry{Action: action, Project: project.String()})
 }
 
 func (l Lifecycle) kept() time.Duration { return cmp.Or(l.DeletedKept, deletedKept) }

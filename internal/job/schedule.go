@@ -1,0 +1,40 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/platform"
+)
+
+// startDue has the backups made that are due. Of all servers that come to one, the first one does; what can't be made now stays due.
+func (q *Queue) startDue(ctx context.Context) error {
+	projects, err := q.Store.DueBackups(ctx)
+	errs := []error{err}
+	for _, id := range projects {
+		ctx := q.Lifecycle.OfItself(ctx, "createDueBackup", id)
+		err := q.Store.InTx(ctx, func(tx *platform.Store) error {
+			b, err := tx.CreateDueBackup(ctx, id)
+			if err != nil {
+				return err
+			}
+			_, err = q.client.InsertTx(ctx, tx.Tx(), backupArgs{Backup: b.UUID}, nil)
+			return pg.Fault(err)
+		})
+		if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Conflict) {
+			errs = append(errs, fmt.Errorf("due backup of project %s: %w", id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeUnkept removes the backups of a project that its schedule does not keep.
+func (q *Queue) removeUnkept(ctx context.Context, project uuid.UUID) error {
+	_, err := q.Store.RemoveUnkeptBackups(q.Lifecycle.OfItself(ctx, "removeUnkeptBackups", project), project)
+	return ignoringNotFound(err)
+}

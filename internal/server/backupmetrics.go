@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"socle/internal/platform"
+)
+
+const agesTime = 3 * time.Second // for the database to answer while metrics are asked for
+
+// What is shown of the backups of each project that has a schedule. All servers show the same, as of the moment in which they are asked.
+var (
+	nextBackup = prometheus.NewDesc("socle_backup_next_timestamp_seconds",
+		"When the next backup of a project is due by its schedule; in the past if it waits.", []string{"project"}, nil)
+	lastCompleted = prometheus.NewDesc("socle_backup_last_completed_timestamp_seconds",
+		"When the newest backup of a project was completed; 0 if there is none.", []string{"project"}, nil)
+	lastProven = prometheus.NewDesc("socle_backup_last_proven_timestamp_seconds",
+		"When a backup of a project was last restored to see whether it can be, and could; 0 if none was.", []string{"project"}, nil)
+)
+
+// backupAges is the collector of these metrics.
+type backupAges struct {
+	store *platform.Store
+	log   *slog.Logger
+}
+
+// watchBackups adds the age of backups to what is shown.
+func (m *metrics) watchBackups(store *platform.Store, log *slog.Logger) {
+	if m.registry != nil {
+		m.registry.MustRegister(backupAges{store, log})
+	}
+}
+
+// Describe tells what is collected.
+func (backupAges) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{nextBackup, lastCompleted, lastProven} {
+		descs <- d
+	}
+}
+
+// Collect reads the ages. If the database does not answer, they are left out, and all else is shown.
+func (b backupAges) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), agesTime)
+	defer cancel()
+	ages, err := b.store.BackupAges(ctx)
+	if err != nil {
+		b.log.Warn("metrics of backups", "error", err)
+		return
+	}
+	for _, a := range ages {
+		project := a.ProjectUUID.String()
+		for desc, at := range map[*prometheus.Desc]*time.Time{nextBackup: &a.NextRunAt, lastCompleted: a.CompletedAt, lastProven: a.ProvenAt} {
+			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, seconds(at), project)
+		}
+	}
+}
+
+// seconds returns a time as Prometheus has it, 0 for none.
+func seconds(t *time.Time) float64 {
+	if t == nil {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}

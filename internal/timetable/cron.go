@@ -1,0 +1,149 @@
+package timetable
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"socle/internal/fault"
+)
+
+// field is what one of the five fields of a cron expression may hold.
+type field struct {
+	name     string
+	min, max int
+	names    []string // of the values from min on
+}
+
+var fields = [...]field{
+	{"minute", 0, 59, nil},
+	{"hour", 0, 23, nil},
+	{"day of the month", 1, 31, nil},
+	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+	{"day of the week", 0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}}, // 7 is Sunday too
+}
+
+// set is a set of numbers up to 63.
+type set uint64
+
+func (s set) has(n int) bool { return s&(1<<n) != 0 }
+
+// cron is a cron expression.
+type cron struct {
+	minutes, hours, days, months, weekdays set
+	both                                   bool // a day has to be among days and weekdays; one of them is all of its field, or every so many
+}
+
+// parseCron reads a cron expression. It fails with Unprocessable, on the field cron.
+func parseCron(text string) (cron, error) {
+	parts := strings.Fields(text)
+	if len(parts) != len(fields) {
+		return cron{}, wrong("must have five fields (minute, hour, day of the month, month, day of the week), and has %d", len(parts))
+	}
+	var sets [len(fields)]set
+	for i, f := range fields {
+		var err error
+		if sets[i], err = f.parse(parts[i]); err != nil {
+			return cron{}, wrong("can't have this %s: %s", f.name, err)
+		}
+	}
+	c := cron{sets[0], sets[1], sets[2], sets[3], sets[4], strings.HasPrefix(parts[2], "*") || strings.HasPrefix(parts[4], "*")}
+	if c.weekdays.has(7) {
+		c.weekdays |= 1
+	}
+	if c.next(time.Now().UTC()).IsZero() {
+		return cron{}, wrong("names a day that never comes")
+	}
+	return c, nil
+}
+
+func wrong(format string, args ...any) error {
+	return fault.OnField(fault.Unprocessable, "cron", "invalid_cron", format, args...)
+}
+
+// parse reads a field: values and ranges, each of these perhaps every so many, separated by commas. The error says what is wrong.
+func (f field) parse(text string) (set, error) {
+	var all set
+	for item := range strings.SplitSeq(text, ",") {
+		span, every, stepped := strings.Cut(item, "/")
+		step := 1
+		if stepped {
+			var err error
+			if step, err = number(every); err != nil || step < 1 || step > f.max {
+				return 0, fmt.Errorf("%q is not every so many", item)
+			}
+		}
+		from, to, ranged := strings.Cut(span, "-")
+		low, high := f.min, f.max
+		if span != "*" {
+			var err error
+			if low, err = f.value(from); err != nil {
+				return 0, err
+			}
+			switch {
+			case ranged:
+				if high, err = f.value(to); err != nil {
+					return 0, err
+				}
+			case !stepped:
+				high = low
+			}
+		}
+		if low > high {
+			return 0, fmt.Errorf("%q goes backwards", span)
+		}
+		for n := low; n <= high; n += step {
+			all |= 1 << n
+		}
+	}
+	return all, nil
+}
+
+// value reads a number or a name.
+func (f field) value(text string) (int, error) {
+	if i := slices.Index(f.names, strings.ToLower(text)); i >= 0 {
+		return f.min + i, nil
+	}
+	n, err := number(text)
+	if err != nil || n < f.min || n > f.max {
+		return 0, fmt.Errorf("%q is not one from %d to %d", text, f.min, f.max)
+	}
+	return n, nil
+}
+
+// number reads one or two digits.
+func number(text string) (int, error) {
+	if len(text) > 2 || strings.ContainsAny(text, "+-") {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.Atoi(text)
+}
+
+// horizon is how many days are looked at for one that matches: from one 29 February to the next it may be eight years.
+const horizon = 9 * 366
+
+// next returns the first minute after what a clock shows that matches, or the zero time if none ever does.
+func (c cron) next(shown time.Time) time.Time {
+	at := shown.Truncate(time.Minute).Add(time.Minute)
+	for end := at.AddDate(0, 0, horizon); at.Before(end); {
+		switch {
+		case !c.on(at):
+			at = time.Date(at.Year(), at.Month(), at.Day()+1, 0, 0, 0, 0, time.UTC)
+		case !c.hours.has(at.Hour()):
+			at = at.Truncate(time.Hour).Add(time.Hour)
+		case !c.minutes.has(at.Minute()):
+			at = at.Add(time.Minute)
+		default:
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// on reports whether the expression matches on a day.
+func (c cron) on(day time.Time) bool {
+	ofMonth, ofWeek := c.days.has(day.Day()), c.weekdays.has(int(day.Weekday()))
+	return c.months.has(int(day.Month())) && (ofMonth && ofWeek || !c.both && (ofMonth || ofWeek))
+}

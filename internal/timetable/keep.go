@@ -1,0 +1,49 @@
+package timetable
+
+import (
+	"slices"
+	"time"
+)
+
+// Rules are how many are kept of what was made. Each rule chooses for itself, and what one has chosen is kept.
+type Rules struct {
+	Last    int // the newest ones
+	Daily   int // the newest of each of so many days on which any was made, the newest days first
+	Weekly  int // the same of weeks, which begin on Monday
+	Monthly int // the same of months
+}
+
+// Keep reports of each of what was made at these times whether it is kept. Days, weeks and months are those of a time zone. Without any
+// rule, all is kept.
+func (r Rules) Keep(made []time.Time, zone *time.Location) []bool {
+	kept := make([]bool, len(made))
+	if r == (Rules{}) {
+		for i := range kept {
+			kept[i] = true
+		}
+		return kept
+	}
+	newest := make([]int, len(made))
+	for i := range newest {
+		newest[i] = i
+	}
+	slices.SortStableFunc(newest, func(a, b int) int { return made[b].Compare(made[a]) })
+	for _, rule := range []struct {
+		most   int
+		period func(nth int, t time.Time) [3]int
+	}{
+		{r.Last, func(nth int, _ time.Time) [3]int { return [3]int{nth} }},
+		{r.Daily, func(_ int, t time.Time) [3]int { return [3]int{t.Year(), int(t.Month()), t.Day()} }},
+		{r.Weekly, func(_ int, t time.Time) [3]int { year, week := t.ISOWeek(); return [3]int{year, week} }},
+		{r.Monthly, func(_ int, t time.Time) [3]int { return [3]int{t.Year(), int(t.Month())} }},
+	} {
+		seen := map[[3]int]bool{}
+		for nth, i := range newest {
+			period := rule.period(nth, made[i].In(zone))
+			if len(seen) < rule.most && !seen[period] {
+				seen[period], kept[i] = true, true
+			}
+		}
+	}
+	return kept
+}
