@@ -48,10 +48,10 @@ func printReply(w io.Writer, r *client.Reply) error {
 		if err := printThing(w, v); err != nil {
 			return err
 		}
-		return printSecrets(w, metadata)
+		return printBeside(w, metadata)
 	case nil:
 		fmt.Fprintln(w, "Done.")
-		return printSecrets(w, metadata)
+		return printBeside(w, metadata)
 	default:
 		_, err := fmt.Fprintln(w, cell(v))
 		return err
@@ -163,11 +163,11 @@ func printThing(w io.Writer, thing map[string]any) error {
 	return table.Flush()
 }
 
-// printSecrets prints what an answer shows once: a key, a token, codes.
-func printSecrets(w io.Writer, metadata map[string]any) error {
+// printBeside prints what an answer says beside the thing itself: what it shows once, as a key, a token or codes, and whether a backup was proven.
+func printBeside(w io.Writer, metadata map[string]any) error {
 	for _, name := range ordered(slices.Collect(maps.Keys(metadata))) {
 		switch name {
-		case "key", "token", "secret", "url", "recoveryCodes", "link", "uuid":
+		case "key", "token", "secret", "url", "recoveryCodes", "link", "uuid", "provenAt", "proofError":
 			if _, err := fmt.Fprintf(w, "%s  %s\n", strings.Join(split(name), " "), cell(metadata[name])); err != nil {
 				return err
 			}
