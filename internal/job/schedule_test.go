@@ -193,7 +193,13 @@ func TestRemoveUnkept(t *testing.T) {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
 	tidy(t, a)
+	a.Get("/backups/"+names["9"]).Want(200).Content("status", "deleting") // someone may be reading it
+	a.Delete("/backups/" + names["5"]).Want(200)
+	a.Exec(`update platform.backups set bytes_until = now() where uuid = $1`, names["9"])
+	tidy(t, a)
 	a.Get("/backups/" + names["9"]).Want(400).Code("not_found")
+	a.Get("/backups/" + names["5"]).Want(400)
+	a.Get("/backups/" + names["4"]).Want(200)
 	if !there(t, other, untouched)["theirs"] {
 		t.Error("another project's backup is gone")
 	}
@@ -232,10 +238,13 @@ func TestUnkeptShare(t *testing.T) {
 	}
 	due(a)
 	tidy(t, a)
-	until(t, "the first one is removed when the second one is proven", func() bool {
-		tidy(t, a)
-		return a.Get("/backups/"+first).Status == 400
-	})
+	until(t, "the first one is not kept when the second one is proven", func() bool { return a.Get("/backups/"+first).Want(200).Get("status") == "deleting" })
+	if n := len(keptOf(t, a)); n != 6 {
+		t.Errorf("%d files are kept of a backup that someone may be reading, and the second one", n)
+	}
+	a.Exec(`update platform.backups set bytes_until = now() where uuid = $1`, first)
+	tidy(t, a)
+	a.Get("/backups/" + first).Want(400)
 	second := platformText(t, a, `select uuid::text from platform.backups`)
 	if a.Get("/backups/"+second).Want(200).Metadata("provenAt") == nil {
 		t.Error("the last proven backup was removed")

@@ -43,14 +43,15 @@ func (s *Store) DeleteBackup(ctx context.Context, project, id uuid.UUID) (Backup
 			return Backup{}, err
 		}
 		return pg.One[Backup](ctx, tx.q, `
-			update platform.backups set status = 'deleting' where uuid = @id and project_uuid = @project
+			update platform.backups set status = 'deleting', bytes_until = null where uuid = @id and project_uuid = @project
 			returning`+backupColumns, args)
 	})
 }
 
-// DeletingBackups returns the backups that are being deleted.
+// DeletingBackups returns the backups that are being deleted, and whose bytes may go.
 func (s *Store) DeletingBackups(ctx context.Context) ([]Backup, error) {
-	return pg.All[Backup](ctx, s.q, `select`+backupColumns+`from platform.backups where status = 'deleting'`)
+	return pg.All[Backup](ctx, s.q, `select`+backupColumns+`
+		from platform.backups where status = 'deleting' and coalesce(bytes_until <= now(), true)`)
 }
 
 // ForgetBackup removes a backup of which nothing is left.

@@ -13,11 +13,13 @@ import (
 	"socle/internal/timetable"
 )
 
-// failuresKept is how long a backup is remembered that was due and failed.
-const failuresKept = 30 * 24 * time.Hour
+const (
+	failuresKept = 30 * 24 * time.Hour // how long a backup is remembered that was due and failed
+	unkeptStays  = 6 * time.Hour       // for who has begun to download it
+)
 
 // RemoveUnkeptBackups says of the completed backups of a project that are not kept by the schedule that made them that they are being deleted,
-// and returns how many they are; those that failed long ago are forgotten. Backups that someone asked for stay, and so do the last one that was
+// and returns how many they are. Their bytes stay for some hours, for who is reading them. Those that failed long ago are forgotten. Backups that someone asked for stay, and so do the last one that was
 // proven and those that are being restored. Without a schedule nothing is removed. It fails with NotFound if there is nothing to do.
 func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int64, error) {
 	return change(ctx, s, func(tx *Store) (int64, error) {
@@ -25,7 +27,9 @@ func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int
 		if err != nil {
 			return 0, err
 		}
-		n, err := pg.Exec(ctx, tx.q, `update platform.backups set status = 'deleting' where uuid = any(@unkept::uuid[])`, pgx.StrictNamedArgs{"unkept": unkept})
+		n, err := pg.Exec(ctx, tx.q, `
+			update platform.backups set status = 'deleting', bytes_until = now() + @stays::interval where uuid = any(@unkept::uuid[])`,
+			pgx.StrictNamedArgs{"unkept": unkept, "stays": unkeptStays})
 		if err != nil {
 			return 0, err
 		}

@@ -84,6 +84,7 @@ CREATE TABLE platform.backups (
     proven_at timestamp with time zone,
     proof_error text DEFAULT ''::text NOT NULL,
     scheduled boolean DEFAULT false NOT NULL,
+    bytes_until timestamp with time zone,
     CONSTRAINT backups_status CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'deleting'::text])))
 );
 
@@ -92,6 +93,8 @@ COMMENT ON COLUMN platform.backups.heartbeat_at IS 'when the worker that runs it
 COMMENT ON COLUMN platform.backups.proven_at IS 'when it was last restored into a database of its own, and found to hold what it should';
 
 COMMENT ON COLUMN platform.backups.scheduled IS 'made because it was due, and removed when the schedule does not keep it';
+
+COMMENT ON COLUMN platform.backups.bytes_until IS 'of one that is being deleted: until when its bytes stay for who is reading them; null: they go at once';
 
 CREATE TABLE platform.forms (
     uuid uuid NOT NULL,

@@ -20,6 +20,9 @@ comment on column platform.backup_schedules.next_run_at is 'when the next backup
 comment on column platform.backup_schedules.prove_every_days is 'after how many days the newest backup is proven again; 0: never';
 create index backup_schedules_due on platform.backup_schedules (next_run_at);
 
-alter table platform.backups add column scheduled boolean not null default false;
+alter table platform.backups
+	add column scheduled boolean not null default false,
+	add column bytes_until timestamptz;
 comment on column platform.backups.scheduled is 'made because it was due, and removed when the schedule does not keep it';
+comment on column platform.backups.bytes_until is 'of one that is being deleted: until when its bytes stay for who is reading them; null: they go at once';
 create index backups_completed on platform.backups (project_uuid, completed_at) where status = 'completed';
