@@ -98,8 +98,11 @@ func TestBackupScheduleRefuses(t *testing.T) {
 		t.Errorf("it is not said what is wrong: %s", text)
 	}
 	a.Put(path, `{`).Want(400)
-	a.Put("/projects/x/backup-schedule", `{}`).Want(400).Field("projectUUID")
-	a.Nobody().Put(path, `{`).Want(401)
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		a.Send(method, "/projects/x/backup-schedule", `{}`).Want(400).Field("projectUUID")
+		a.Send(method, "/projects/"+apitest.Missing+"/backup-schedule", `{"cron": "0 3 * * *"}`).Want(404)
+		a.Nobody().Send(method, path, `{`).Want(401)
+	}
 	a.Get(path).Want(404)
 }
 
