@@ -1,6 +1,8 @@
-// Command files measures the list of a container of a million files: the time of a page over HTTP, wherever it is.
+// Command files measures what is done with files: the list of a container of a million of them, wherever the page is and
+// whatever it is sorted by; uploads and downloads beside nginx, which serves and receives the same bytes on the same disk;
+// backup and restore beside bare pg_dump and pg_restore.
 //
-//	go run ./bench/files [-files 1000000] [-rounds 50]
+//	go run ./bench/files [-what lists,bytes,backups] [-files 1000000] [-rounds 50] [-nginx nginx] [-gigabytes 1]
 package main
 
 import (
@@ -16,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,11 +28,15 @@ import (
 )
 
 var (
-	files  = flag.Int("files", 1_000_000, "files in the container")
-	rounds = flag.Int("rounds", 50, "requests for each page, of which the median and the 95th percentile are printed")
+	what      = flag.String("what", "lists,bytes,backups", "what is measured")
+	files     = flag.Int("files", 1_000_000, "files in the container that is listed")
+	rounds    = flag.Int("rounds", 50, "requests for each page, of which the median and the 95th percentile are printed")
+	repeats   = flag.Int("repeats", 5, "rounds of transfers and backups, of which the median and the best are printed")
+	nginx     = flag.String("nginx", "nginx", "nginx's program")
+	gigabytes = flag.Float64("gigabytes", 1, "size of the database that is backed up")
+	postgres  = flag.String("postgres-bin", "", "folder of PostgreSQL's programs; empty: the usual places")
+	dir       = flag.String("dir", "", "folder on the disk that is measured; empty: the usual one for temporary files")
 )
-
-const batch = 50_000 // rows of one statement
 
 func main() {
 	flag.Parse()
@@ -38,17 +45,30 @@ func main() {
 	}
 }
 
+// bench is a running server with one user, one project and one container.
+type bench struct {
+	client
+	server    *server.Server
+	config    config.Config
+	dir       string
+	id        uuid.UUID // the project's
+	container string
+}
+
 func run(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "socle-bench-")
+	dir, err := os.MkdirTemp(*dir, "socle-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off"}, nil)
+	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
+		return err
+	}
+	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + *postgres}, nil)
 	if err != nil {
 		return err
 	}
-	s, err := server.Start(ctx, c, slog.New(slog.DiscardHandler))
+	s, err := server.Start(ctx, c, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 	if err != nil {
 		return err
 	}
@@ -57,85 +77,86 @@ func run(ctx context.Context) error {
 	go func() { stopped <- s.Run(ctx) }()
 	defer func() { stop(); <-stopped }()
 
-	user := client{url: s.URL}
-	made, err := user.send("POST", "/users", `{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
-	if err != nil {
+	b := bench{client: client{url: s.URL}, server: s, config: c, dir: dir}
+	if err := b.furnish(); err != nil {
 		return err
 	}
-	user.token = made.Metadata.Token
-	if made, err = user.send("POST", "/projects", `{"name": "bench"}`); err != nil {
-		return err
-	}
-	project, err := uuid.Parse(made.Content.UUID)
-	if err != nil {
-		return err
-	}
-	user.project = project.String()
-	if made, err = user.send("POST", "/containers", `{"name": "bench"}`); err != nil {
-		return err
-	}
-	container := made.Content.UUID
-	began := time.Now()
-	pool := s.Projects().Open(project).Trusted()
-	for first := 1; first <= *files; first += batch {
-		if _, err := pool.Exec(ctx, `
-			insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_at, created_by, updated_by)
-			select gen_random_uuid(), $1, 'folder ' || n % 100 || '/file ' || n, 'text/plain', n, decode(repeat('00', 32), 'hex'), gen_random_uuid(),
-			       now() - make_interval(secs => $4::int - n), $1, $1
-			from generate_series($2::int, $3::int) n`, container, first, min(first+batch-1, *files), *files); err != nil {
-			return err
+	for _, of := range []struct {
+		name    string
+		measure func(context.Context) error
+	}{{"lists", b.lists}, {"bytes", b.transfers}, {"backups", b.backups}} {
+		if !slices.Contains(strings.Split(*what, ","), of.name) {
+			continue
 		}
-	}
-	if _, err := pool.Exec(ctx, `vacuum analyze storage.files`); err != nil {
-		return err
-	}
-	fmt.Printf("%d files in %s\n%-40s %10s %10s\n", *files, time.Since(began).Round(time.Second), "page", "median", "p95")
-	last := *files / 100
-	for _, page := range []string{"?limit=100", "?limit=100&page=21", fmt.Sprintf("?limit=100&page=%d", last/2), fmt.Sprintf("?limit=100&page=%d", last),
-		"?limit=20&page=10000", "?limit=20&page=10000&order=desc"} {
-		var times []time.Duration
-		for range *rounds {
-			at := time.Now()
-			if _, err := user.send("GET", "/containers/"+container+"/files"+page, ""); err != nil {
-				return err
-			}
-			times = append(times, time.Since(at))
+		if err := of.measure(ctx); err != nil {
+			return fmt.Errorf("%s: %w", of.name, err)
 		}
-		slices.Sort(times)
-		fmt.Printf("%-40s %10s %10s\n", page, times[len(times)/2].Round(10*time.Microsecond), times[len(times)*95/100].Round(10*time.Microsecond))
 	}
 	return nil
+}
+
+// furnish makes a user, a project and a container.
+func (b *bench) furnish() error {
+	made, err := b.send("POST", "/users", `{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
+	if err != nil {
+		return err
+	}
+	b.token = made.Metadata.Token
+	if made, err = b.send("POST", "/projects", `{"name": "bench"}`); err != nil {
+		return err
+	}
+	b.project = made.Content.UUID
+	if b.id, err = uuid.Parse(b.project); err != nil {
+		return err
+	}
+	made, err = b.send("POST", "/containers", `{"name": "bench", "is_public": true, "max_file_size": 5368709120}`)
+	b.container = made.Content.UUID
+	return err
 }
 
 // client is a user.
 type client struct{ url, token, project string }
 
 type reply struct {
-	Content  struct{ UUID string }
-	Metadata struct{ Token string }
+	Content  struct{ UUID, Status, Error string }
+	Metadata struct{ Token, ProvenAt string }
 }
 
-func (c client) send(method, path, body string) (r reply, err error) {
-	q, err := http.NewRequest(method, c.url+path, bytes.NewBufferString(body))
+func (c client) request(method, path string, body io.Reader) (*http.Request, error) {
+	q, err := http.NewRequest(method, c.url+path, body)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	q.Header.Set("Content-Type", "application/json")
 	q.Header.Set("Authorization", "Bearer "+c.token)
 	if c.project != "" {
 		q.Header.Set("X-Project", c.project)
 	}
+	return q, nil
+}
+
+func (c client) send(method, path, body string) (r reply, err error) {
+	q, err := c.request(method, path, bytes.NewBufferString(body))
+	if err != nil {
+		return r, err
+	}
+	q.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(q)
 	if err != nil {
 		return r, err
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode > 201 {
+	if err != nil || res.StatusCode > 202 {
 		return r, fmt.Errorf("%s %s: %s %v", method, path, text, err)
 	}
-	if method == "POST" {
+	if bytes.HasPrefix(text, []byte("{")) && bytes.Contains(text, []byte(`"content":{`)) {
 		err = json.Unmarshal(text, &r)
 	}
 	return r, err
+}
+
+// median returns the middle of what was measured, and the best.
+func median(all []time.Duration) (middle, best time.Duration) {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2], sorted[0]
 }

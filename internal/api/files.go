@@ -6,7 +6,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"socle/internal/fault"
 	"socle/internal/object"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -104,13 +103,6 @@ func (s *Server) readFile(ctx context.Context, p *tenant.Project, in *readFileIn
 		f, content, err := object.OpenFile(ctx, p, s.blobs, in.Container, of.File)
 		return download{f, content}, err
 	}
-	c, err := object.GetContainer(ctx, p, in.Container)
-	if err != nil {
-		return download{}, err
-	}
-	if !c.IsPublic && !caller(ctx).Role.AtLeast(platform.Viewer) {
-		return download{}, fault.New(fault.NotFound, "there is no such thing") // as for a container that is not there
-	}
-	f, content, err := object.OpenFileByName(ctx, p, s.blobs, in.Container, in.Name)
+	f, content, err := object.OpenFileByName(ctx, p, s.blobs, in.Container, in.Name, caller(ctx).Role.AtLeast(platform.Viewer))
 	return download{f, content}, err
 }

@@ -49,16 +49,17 @@ func OpenFile(ctx context.Context, p *tenant.Project, store *blob.Store, contain
 	})
 }
 
-// OpenFileByName is [OpenFile] for a file's name. Who may read it is for the caller to decide,
-// by the container's IsPublic.
-func OpenFileByName(ctx context.Context, p *tenant.Project, store *blob.Store, container uuid.UUID, fullFileName string) (File, io.ReadSeekCloser, error) {
+// OpenFileByName is [OpenFile] for a file's name. Unless the caller is a member, the container must be public; another one is not there for them.
+func OpenFileByName(ctx context.Context, p *tenant.Project, store *blob.Store, container uuid.UUID, fullFileName string, member bool) (File, io.ReadSeekCloser, error) {
 	if err := checkFileName(fullFileName); err != nil {
 		return File{}, nil, fault.New(fault.NotFound, "there is no such file").Because(err)
 	}
 	return open(ctx, p, store, func() (storedFile, error) {
 		return pg.One[storedFile](ctx, p.Trusted(), `
-			select `+fileColumns+`, blob_uuid from storage.files where full_file_name = @name and container_uuid = @container`,
-			pgx.StrictNamedArgs{"name": fullFileName, "container": container})
+			select `+fileColumns+`, blob_uuid from storage.files f
+			where full_file_name = @name and container_uuid = @container
+			  and exists (select from storage.containers c where c.uuid = f.container_uuid and not c.deleting and (c.is_public or @member))`,
+			pgx.StrictNamedArgs{"name": fullFileName, "container": container, "member": member})
 	})
 }
 

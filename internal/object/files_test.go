@@ -109,7 +109,7 @@ func TestCreateFile(t *testing.T) {
 			return OpenFile(t.Context(), b.project, b.store, b.container.UUID, got.UUID)
 		},
 		"by name": func() (File, io.ReadSeekCloser, error) {
-			return OpenFileByName(t.Context(), b.project, b.store, b.container.UUID, "a/b.txt")
+			return OpenFileByName(t.Context(), b.project, b.store, b.container.UUID, "a/b.txt", true)
 		},
 	} {
 		f, content, err := open()
@@ -321,10 +321,10 @@ func TestOpenFileFails(t *testing.T) {
 			return OpenFile(t.Context(), b.project, b.store, b.container.UUID, tenanttest.UUID(t))
 		},
 		"another container's name": func() (File, io.ReadSeekCloser, error) {
-			return OpenFileByName(t.Context(), b.project, b.store, other.UUID, "a")
+			return OpenFileByName(t.Context(), b.project, b.store, other.UUID, "a", true)
 		},
 		"a name that can't be": func() (File, io.ReadSeekCloser, error) {
-			return OpenFileByName(t.Context(), b.project, b.store, b.container.UUID, "a\x00\xff")
+			return OpenFileByName(t.Context(), b.project, b.store, b.container.UUID, "a\x00\xff", true)
 		},
 	} {
 		if _, _, err := open(); !fault.Is(err, fault.NotFound) {

@@ -27,11 +27,12 @@ const (
 	audience = "socle-platform"
 )
 
-// Keyring signs access tokens with one key and verifies those of several. It never changes.
+// Keyring signs access tokens with one key and verifies those of several. Its keys never change.
 type Keyring struct {
 	active Key
 	keys   map[string]*ecdsa.PublicKey
 	jwks   []byte
+	signed signedTokens
 }
 
 // Claims is what an access token says.
@@ -117,6 +118,9 @@ func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
 	if len(token) > maxSize {
 		return Claims{}, fmt.Errorf("token of %d bytes", len(token))
 	}
+	if p, ok := r.signed.get(token); ok {
+		return p.claims(now)
+	}
 	key, err := r.signer(token)
 	if err != nil {
 		return Claims{}, err
@@ -129,6 +133,7 @@ func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
 	if err := json.Unmarshal(body, &p); err != nil {
 		return Claims{}, err
 	}
+	r.signed.add(token, p)
 	return p.claims(now)
 }
 

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/object"
+	"socle/internal/pg"
+)
+
+const batch = 50_000 // rows of one statement
+
+// sorts are what a list of files can be sorted by.
+var sorts = []string{"createdAt", "fullFileName", "size", "mimeType", "updatedAt"}
+
+// lists measures pages of a large container: as the client sees them, and what of it the server takes for the list alone.
+func (b *bench) lists(ctx context.Context) error {
+	began := time.Now()
+	p := b.server.Projects().Open(b.id)
+	pool := p.Trusted()
+	for first := 1; first <= *files; first += batch {
+		if _, err := pool.Exec(ctx, `
+			insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_at, created_by, updated_at, updated_by)
+			select gen_random_uuid(), $1, 'folder ' || n % 100 || '/file ' || n, (array['text/plain', 'image/png', 'application/pdf'])[1 + n % 3], n * 7919 % 1000003,
+			       decode(repeat('00', 32), 'hex'), gen_random_uuid(), now() - make_interval(secs => $4::int - n), $1, now() - make_interval(secs => n * 31 % 86400), $1
+			from generate_series($2::bigint, $3::bigint) n`, b.container, first, min(first+batch-1, *files), *files); err != nil {
+			return err
+		}
+	}
+	if _, err := pool.Exec(ctx, `vacuum analyze storage.files`); err != nil {
+		return err
+	}
+	fmt.Printf("%d files in %s\n%-55s %10s %10s %10s %10s\n", *files, time.Since(began).Round(time.Second), "page", "median", "p95", "list only", "p95")
+	last := *files / 20
+	for _, sort := range sorts {
+		for _, order := range []string{"asc", "desc"} {
+			for _, page := range []int{1, min(10_000, last), last / 2, last} {
+				if err := b.page(ctx, pg.Page{Number: page, Limit: 20, Sort: sort, Descending: order == "desc"}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return b.writes(ctx)
+}
+
+func (b *bench) page(ctx context.Context, page pg.Page) error {
+	order := "asc"
+	if page.Descending {
+		order = "desc"
+	}
+	path := fmt.Sprintf("?sort=%s&order=%s&limit=%d&page=%d", page.Sort, order, page.Limit, page.Number)
+	container, p := uuid.MustParse(b.container), b.server.Projects().Open(b.id)
+	var whole, inner []time.Duration
+	for range *rounds {
+		at := time.Now()
+		if _, err := b.send("GET", "/containers/"+b.container+"/files"+path, ""); err != nil {
+			return err
+		}
+		whole = append(whole, time.Since(at))
+		at = time.Now()
+		if _, _, err := object.ListFiles(ctx, p, container, page); err != nil {
+			return err
+		}
+		inner = append(inner, time.Since(at))
+	}
+	slices.Sort(whole)
+	slices.Sort(inner)
+	at := func(all []time.Duration, percent int) time.Duration {
+		return all[len(all)*percent/100].Round(10 * time.Microsecond)
+	}
+	fmt.Printf("%-55s %10s %10s %10s %10s\n", path, at(whole, 50), at(whole, 95), at(inner, 50), at(inner, 95))
+	return nil
+}
+
+// writes measures what the counting costs: the row of one more file in the large container, and of one file that is replaced.
+func (b *bench) writes(ctx context.Context) error {
+	pool := b.server.Projects().Open(b.id).Trusted()
+	for _, w := range []struct{ name, sql string }{
+		{"a row more", `insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
+			values (gen_random_uuid(), $1, 'more ' || gen_random_uuid(), 'text/plain', (random() * 1e6)::bigint, decode(repeat('00', 32), 'hex'), gen_random_uuid(), $1, $1)`},
+		{"a row replaced", `update storage.files set size = (random() * 1e6)::bigint, blob_uuid = gen_random_uuid(), updated_at = now()
+			where container_uuid = $1 and full_file_name = 'folder 1/file 1'`},
+		{"a row less", `delete from storage.files where uuid = (select uuid from storage.files where container_uuid = $1 and full_file_name > 'more' limit 1)`},
+	} {
+		var times []time.Duration
+		for range 10 * *rounds {
+			at := time.Now()
+			if _, err := pool.Exec(ctx, w.sql, b.container); err != nil {
+				return err
+			}
+			times = append(times, time.Since(at))
+		}
+		middle, best := median(times)
+		fmt.Printf("%-55s %10s, best %s\n", w.name, middle.Round(10*time.Microsecond), best.Round(10*time.Microsecond))
+	}
+	return nil
+}
