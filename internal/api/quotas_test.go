@@ -64,10 +64,12 @@ func counted(t *testing.T, a *apitest.API) {
 			  or total_size <> (select coalesce(sum(size), 0) from storage.files f where f.container_uuid = c.uuid))`,
 		"the project": `select count(*) from storage.usage where files <> (select count(*) from storage.files) or bytes <> (select coalesce(sum(size), 0) from storage.files)`,
 		"blocks": `select count(*) from (
-				select b.container_uuid, b.files, (select count(*) from storage.files f where f.container_uuid = b.container_uuid
-					and (f.created_at, f.uuid) >= (b.first_at, b.first_uuid) and (b.next_at is null or (f.created_at, f.uuid) < (b.next_at, b.next_uuid))) as counted
-				from (select *, lead(first_at) over w as next_at, lead(first_uuid) over w as next_uuid from storage.file_blocks
-					window w as (partition by container_uuid order by first_at, first_uuid)) b
+				select b.container_uuid, b.files, (select count(*) from storage.files f cross join lateral storage.sort_keys(f.full_file_name, f.mime_type, f.size, f.created_at, f.updated_at) k
+					where f.container_uuid = b.container_uuid and k.sort = b.sort
+					and (k.in_text, k.in_number, k.in_time, f.uuid) >= (b.first_text, b.first_number, b.first_time, b.first_uuid)
+					and (b.next_uuid is null or (k.in_text, k.in_number, k.in_time, f.uuid) < (b.next_text, b.next_number, b.next_time, b.next_uuid))) as counted
+				from (select *, lead(first_text) over w as next_text, lead(first_number) over w as next_number, lead(first_time) over w as next_time, lead(first_uuid) over w as next_uuid
+					from storage.sorted_blocks window w as (partition by container_uuid, sort order by first_text, first_number, first_time, first_uuid)) b
 			) x where files <> counted`,
 	} {
 		if n := query[int](t, a, sql); n > 0 {
@@ -113,40 +115,40 @@ func TestListManyFiles(t *testing.T) {
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "many"}`)
 	execute(t, a, `insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_at, created_by, updated_by)
-		select gen_random_uuid(), uuid, 'f' || n, 'text/plain', n, decode(repeat('00', 32), 'hex'), gen_random_uuid(), now() - make_interval(secs => n / 3), uuid, uuid
+		select gen_random_uuid(), uuid, 'f' || n, 'text/t' || n % 2, n, decode(repeat('00', 32), 'hex'), gen_random_uuid(), now() - make_interval(secs => n / 3), uuid, uuid
 		from storage.containers, generate_series(1, 7001) n`)
 	if n := query[int](t, a, "select count(*) from storage.file_blocks"); n < 5 {
-		t.Errorf("there are %d blocks", n)
+		t.Errorf("there are %d blocks by createdAt", n)
 	}
 	path := "/containers/" + c + "/files?limit=100"
-	all := func(order string) (names []string) {
-		total := query[int](t, a, "select count(*) from storage.files")
-		for page := 1; page <= 71; page++ {
-			names = append(names, values(a.Get(fmt.Sprintf("%s&order=%s&page=%d", path, order, page)).Want(200).Total(total), "uuid")...)
-		}
-		return names
-	}
 	check := func() {
 		t.Helper()
 		counted(t, a)
-		want := strings.Fields(query[string](t, a, `select string_agg(uuid::text, ' ' order by created_at, uuid) from storage.files`))
-		if got := all("asc"); !slices.Equal(got, want) {
-			t.Errorf("got %d files in another order than the %d", len(got), len(want))
-		}
-		slices.Reverse(want)
-		if got := all("desc"); !slices.Equal(got, want) {
-			t.Errorf("descending: got %d files in another order than the %d", len(got), len(want))
+		for sort, column := range map[string]string{"createdAt": "created_at", "fullFileName": "full_file_name", "size": "size", "mimeType": "mime_type", "updatedAt": "updated_at"} {
+			all := strings.Fields(query[string](t, a, `select string_agg(uuid::text, ' ' order by `+column+`, uuid) from storage.files`))
+			for _, order := range []string{"asc", "desc"} {
+				for _, page := range []int{1, 21, 22, 38, 40, 71} {
+					got := values(a.Get(fmt.Sprintf("%s&sort=%s&order=%s&page=%d", path, sort, order, page)).Want(200).Total(len(all)), "uuid")
+					first := min((page-1)*100, len(all))
+					if want := all[first:min(first+100, len(all))]; !slices.Equal(got, want) {
+						t.Errorf("page %d by %s, %s: got %d files, others than the %d", page, sort, order, len(got), len(want))
+					}
+				}
+				slices.Reverse(all)
+			}
 		}
 	}
 	check()
 	if got := values(a.Get(path+"&page=100000000").Want(200).Total(7001), "uuid"); len(got) > 0 {
 		t.Errorf("got %d files behind the end", len(got))
 	}
+	execute(t, a, `update storage.files set full_file_name = 'g' || full_file_name, updated_at = now() + make_interval(secs => size) where size % 3 = 0`)
+	check()
 	execute(t, a, `delete from storage.files where size between 1000 and 3500 or size % 7 = 0`)
 	check()
 	execute(t, a, `delete from storage.files`)
 	counted(t, a)
-	if n := query[int](t, a, "select count(*) from storage.file_blocks"); n != 1 {
+	if n := query[int](t, a, "select count(*) from storage.sorted_blocks"); n != 5 {
 		t.Errorf("%d blocks are left", n)
 	}
 }

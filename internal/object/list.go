@@ -16,12 +16,17 @@ var fileOrders = map[string]string{
 	"fullFileName": "full_file_name", "size": "size", "mimeType": "mime_type", "createdAt": "created_at", "updatedAt": "updated_at",
 }
 
+// blockStart is where a counted block has the value, in the order of a column, of the first file in it.
+var blockStart = map[string]string{
+	"full_file_name": "first_text", "size": "first_number", "mime_type": "first_text", "created_at": "first_time", "updated_at": "first_time",
+}
+
 // near is how many files are counted past to come to a page; one that is farther off is found by the blocks of its container.
 const near = 2000
 
 // ListFiles returns a page of the files of a container of project p, and how many files there are in all at
 // the same moment. They can be sorted by fullFileName, size, mimeType, createdAt and updatedAt; text by code points.
-// Sorted by createdAt, a page takes the same time wherever it is. It fails with NotFound if there is no such container.
+// A page takes the same time wherever it is. It fails with NotFound if there is no such container.
 func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page pg.Page) ([]File, int64, error) {
 	var files []File
 	var total int64
@@ -35,7 +40,7 @@ func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page
 		if err != nil {
 			return err
 		}
-		if offset := int64(page.Number-1) * int64(page.Limit); page.Sort == "createdAt" && offset > near {
+		if offset := int64(page.Number-1) * int64(page.Limit); offset > near {
 			files, err = farFiles(ctx, tx, container, page, offset, total)
 			return err
 		}
@@ -50,7 +55,7 @@ func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page
 	return files, total, nil
 }
 
-// farFiles returns the page at an offset, sorted by createdAt. It begins at the last block that does not lie behind the page.
+// farFiles returns the page at an offset. It begins at the last block that does not lie behind the page.
 func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page, offset, total int64) ([]File, error) {
 	limit := min(int64(page.Limit), total-offset)
 	if limit <= 0 {
@@ -59,19 +64,20 @@ func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page,
 	if page.Descending { // the same files, counted from the other end
 		offset = total - offset - limit
 	}
+	by := fileOrders[page.Sort]
 	files, err := pg.All[File](ctx, tx, `
 		with block as (
-			select first_at, first_uuid, before from (
-				select first_at, first_uuid, sum(files) over (order by first_at, first_uuid) - files as before
-				from storage.file_blocks where container_uuid = @container
+			select `+blockStart[by]+` as first, first_uuid, before from (
+				select *, sum(files) over (order by first_text, first_number, first_time, first_uuid) - files as before
+				from storage.sorted_blocks where container_uuid = @container and sort = @by
 			) b
-			where before <= @offset order by first_at desc, first_uuid desc limit 1
+			where before <= @offset order by first_text desc, first_number desc, first_time desc, first_uuid desc limit 1
 		)
 		select `+fileColumns+` from storage.files
-		where container_uuid = @container and (created_at, uuid) >= ((select first_at from block), (select first_uuid from block))
-		order by created_at, uuid
+		where container_uuid = @container and (`+by+`, uuid) >= ((select first from block), (select first_uuid from block))
+		order by `+by+`, uuid
 		limit @limit offset (select @offset - before from block)`,
-		pgx.StrictNamedArgs{"container": container, "offset": offset, "limit": limit})
+		pgx.StrictNamedArgs{"container": container, "by": by, "offset": offset, "limit": limit})
 	if page.Descending {
 		slices.Reverse(files)
 	}

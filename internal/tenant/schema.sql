@@ -69,6 +69,19 @@ begin
 	perform pg_notify('pgrst', 'reload schema');
 end $$;
 
+CREATE FUNCTION storage.containers_inserted() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	insert into storage.sorted_blocks (container_uuid, sort, first_text, first_number, first_time, first_uuid, files)
+	select c.uuid, k.sort, '', -1, '-infinity', '00000000-0000-0000-0000-000000000000', 0
+	from new_containers c cross join storage.sort_keys('', '', 0, now(), now()) k;
+	return null;
+end $$;
+
+COMMENT ON FUNCTION storage.containers_inserted() IS 'in each order, a container has a first block, before which nothing comes';
+
 CREATE FUNCTION storage.count_files(containers uuid[], files bigint[], bytes bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -77,7 +90,7 @@ begin
 	-- From here on, changes to a container come one after the other.
 	perform from storage.containers c where c.uuid = any(containers) order by c.uuid for no key update;
 	update storage.containers c set total_files = c.total_files + d.files, total_size = c.total_size + d.bytes
-	from unnest(containers, files, bytes) as d (container, files, bytes) where c.uuid = d.container;
+	from unnest(containers, files, bytes) as d (container, files, bytes) where c.uuid = d.container and (d.files <> 0 or d.bytes <> 0);
 end $$;
 
 CREATE FUNCTION storage.count_project(more_files bigint, more_bytes bigint) RETURNS void
@@ -95,7 +108,8 @@ CREATE FUNCTION storage.files_deleted() RETURNS trigger
 begin
 	perform storage.count_files(array_agg(d.container_uuid), array_agg(d.files), array_agg(d.bytes))
 	from (select container_uuid, -count(*) as files, -sum(size)::bigint as bytes from old_files group by container_uuid) d having count(*) > 0;
-	perform storage.place_files(array_agg(container_uuid), array_agg(created_at), array_agg(uuid), -1) from old_files having count(*) > 0;
+	perform storage.place_keys(array_agg(f.container_uuid), array_agg(k.sort), array_agg(k.in_text), array_agg(k.in_number), array_agg(k.in_time), array_agg(f.uuid), -1)
+	from old_files f cross join lateral storage.sort_keys(f.full_file_name, f.mime_type, f.size, f.created_at, f.updated_at) k having count(*) > 0;
 	perform storage.count_project(-count(*), -sum(size)::bigint) from old_files having count(*) > 0;
 	return null;
 end $$;
@@ -107,7 +121,8 @@ CREATE FUNCTION storage.files_inserted() RETURNS trigger
 begin
 	perform storage.count_files(array_agg(d.container_uuid), array_agg(d.files), array_agg(d.bytes))
 	from (select container_uuid, count(*) as files, sum(size)::bigint as bytes from new_files group by container_uuid) d having count(*) > 0;
-	perform storage.place_files(array_agg(container_uuid), array_agg(created_at), array_agg(uuid), 1) from new_files having count(*) > 0;
+	perform storage.place_keys(array_agg(f.container_uuid), array_agg(k.sort), array_agg(k.in_text), array_agg(k.in_number), array_agg(k.in_time), array_agg(f.uuid), 1)
+	from new_files f cross join lateral storage.sort_keys(f.full_file_name, f.mime_type, f.size, f.created_at, f.updated_at) k having count(*) > 0;
 	perform storage.count_project(count(*), sum(size)::bigint) from new_files having count(*) > 0;
 	return null;
 end $$;
@@ -121,12 +136,21 @@ begin
 	from (
 		select c.container_uuid, sum(c.files)::bigint as files, sum(c.bytes)::bigint as bytes
 		from (select container_uuid, -1 as files, -size as bytes from old_files union all select container_uuid, 1, size from new_files) c
-		group by c.container_uuid having sum(c.files) <> 0 or sum(c.bytes) <> 0
+		group by c.container_uuid
 	) d having count(*) > 0;
-	perform storage.place_files(array_agg(o.container_uuid), array_agg(o.created_at), array_agg(o.uuid), -1)
-	from old_files o join new_files n on n.uuid = o.uuid where n.container_uuid <> o.container_uuid having count(*) > 0;
-	perform storage.place_files(array_agg(n.container_uuid), array_agg(n.created_at), array_agg(n.uuid), 1)
-	from old_files o join new_files n on n.uuid = o.uuid where n.container_uuid <> o.container_uuid having count(*) > 0;
+	perform storage.place_keys(array_agg(g.container_uuid), array_agg(g.sort), array_agg(g.in_text), array_agg(g.in_number), array_agg(g.in_time), array_agg(g.uuid), g.sign)
+	from (
+		select -1 as sign, gone.* from (
+			select o.container_uuid, o.uuid, k.* from old_files o cross join lateral storage.sort_keys(o.full_file_name, o.mime_type, o.size, o.created_at, o.updated_at) k
+			except select n.container_uuid, n.uuid, k.* from new_files n cross join lateral storage.sort_keys(n.full_file_name, n.mime_type, n.size, n.created_at, n.updated_at) k
+		) gone
+		union all
+		select 1, come.* from (
+			select n.container_uuid, n.uuid, k.* from new_files n cross join lateral storage.sort_keys(n.full_file_name, n.mime_type, n.size, n.created_at, n.updated_at) k
+			except select o.container_uuid, o.uuid, k.* from old_files o cross join lateral storage.sort_keys(o.full_file_name, o.mime_type, o.size, o.created_at, o.updated_at) k
+		) come
+	) g
+	group by g.sign order by g.sign;
 	perform storage.count_project(0, sum(d.bytes)::bigint)
 	from (select -size as bytes from old_files union all select size from new_files) d having sum(d.bytes) <> 0;
 	return null;
@@ -141,68 +165,98 @@ begin
 	return null;
 end $$;
 
-CREATE FUNCTION storage.place_files(containers uuid[], ats timestamp with time zone[], ids uuid[], sign integer) RETURNS void
+CREATE FUNCTION storage.place_keys(containers uuid[], sorts text[], texts text[], numbers bigint[], times timestamp with time zone[], ids uuid[], sign integer) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
-	block record;
+	block storage.sorted_blocks;
 begin
-	insert into storage.file_blocks (container_uuid, first_at, first_uuid, files)
-	select c.uuid, '-infinity', '00000000-0000-0000-0000-000000000000', 0
-	from storage.containers c where c.uuid = any(containers)
-	on conflict do nothing;
 	for block in
-		update storage.file_blocks b set files = b.files + sign * d.files
+		update storage.sorted_blocks b set files = b.files + sign * d.files
 		from (
-			select f.container, b.first_at, b.first_uuid, count(*) as files
-			from unnest(containers, ats, ids) as f (container, created_at, uuid)
+			select f.container, f.sort, b.first_text, b.first_number, b.first_time, b.first_uuid, count(*) as files
+			from unnest(containers, sorts, texts, numbers, times, ids) as f (container, sort, in_text, in_number, in_time, uuid)
 			cross join lateral (
-				select b.first_at, b.first_uuid from storage.file_blocks b
-				where b.container_uuid = f.container and (b.first_at, b.first_uuid) <= (f.created_at, f.uuid)
-				order by b.first_at desc, b.first_uuid desc limit 1
+				select b.first_text, b.first_number, b.first_time, b.first_uuid from storage.sorted_blocks b
+				where b.container_uuid = f.container and b.sort = f.sort
+				  and (b.first_text, b.first_number, b.first_time, b.first_uuid) <= (f.in_text, f.in_number, f.in_time, f.uuid)
+				order by b.first_text desc, b.first_number desc, b.first_time desc, b.first_uuid desc limit 1
 			) b
-			group by f.container, b.first_at, b.first_uuid
+			group by f.container, f.sort, b.first_text, b.first_number, b.first_time, b.first_uuid
 		) d
-		where b.container_uuid = d.container and b.first_at = d.first_at and b.first_uuid = d.first_uuid
-		returning b.container_uuid, b.first_at, b.first_uuid, b.files
+		where b.container_uuid = d.container and b.sort = d.sort
+		  and (b.first_text, b.first_number, b.first_time, b.first_uuid) = (d.first_text, d.first_number, d.first_time, d.first_uuid)
+		returning b.*
 	loop
 		if block.files > 2000 then
-			perform storage.split_block(block.container_uuid, block.first_at, block.first_uuid);
-		elsif block.files <= 0 and block.first_at > '-infinity' then
-			delete from storage.file_blocks b
-			where b.container_uuid = block.container_uuid and b.first_at = block.first_at and b.first_uuid = block.first_uuid;
+			perform storage.split_sorted(block);
+		elsif block.files <= 0 and block.first_number > -1 then
+			delete from storage.sorted_blocks b
+			where b.container_uuid = block.container_uuid and b.sort = block.sort
+			  and (b.first_text, b.first_number, b.first_time, b.first_uuid) = (block.first_text, block.first_number, block.first_time, block.first_uuid);
 		end if;
 	end loop;
 end $$;
 
-CREATE FUNCTION storage.split_block(container uuid, block_at timestamp with time zone, block_uuid uuid) RETURNS void
+CREATE FUNCTION storage.sort_keys(full_file_name text, mime_type text, size bigint, created_at timestamp with time zone, updated_at timestamp with time zone) RETURNS TABLE(sort text, in_text text, in_number bigint, in_time timestamp with time zone)
+    LANGUAGE sql IMMUTABLE
+    AS $$
+	values ('full_file_name', full_file_name, 0::bigint, '-infinity'::timestamptz), ('mime_type', mime_type, 0, '-infinity'),
+	       ('size', '', size, '-infinity'), ('created_at', '', 0, created_at), ('updated_at', '', 0, updated_at)
+$$;
+
+COMMENT ON FUNCTION storage.sort_keys(full_file_name text, mime_type text, size bigint, created_at timestamp with time zone, updated_at timestamp with time zone) IS 'where a file stands in each order';
+
+CREATE TABLE storage.sorted_blocks (
+    container_uuid uuid NOT NULL,
+    sort text NOT NULL COLLATE pg_catalog."C",
+    first_text text NOT NULL COLLATE pg_catalog."C",
+    first_number bigint NOT NULL,
+    first_time timestamp with time zone NOT NULL,
+    first_uuid uuid NOT NULL,
+    files bigint NOT NULL
+);
+
+COMMENT ON TABLE storage.sorted_blocks IS 'how many files of a container, in the order of a column and of uuid, there are from here up to the next block; so that a page far behind is found without counting to it';
+
+COMMENT ON COLUMN storage.sorted_blocks.sort IS 'a column of storage.files; its value stands in the one of first_text, first_number and first_time that has its type';
+
+CREATE FUNCTION storage.split_sorted(block storage.sorted_blocks) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
+    AS $_$
 declare
-	next_at timestamptz;
-	next_uuid uuid;
+	behind storage.sorted_blocks;
+	typed text := case when block.sort in ('full_file_name', 'mime_type') then 'first_text' when block.sort = 'size' then 'first_number' else 'first_time' end;
 begin
-	select b.first_at, b.first_uuid into next_at, next_uuid from storage.file_blocks b
-	where b.container_uuid = container and (b.first_at, b.first_uuid) > (block_at, block_uuid)
-	order by b.first_at, b.first_uuid limit 1;
-	insert into storage.file_blocks as b (container_uuid, first_at, first_uuid, files)
-	select container, case part.chunk when 0 then block_at else part.created_at end, case part.chunk when 0 then block_uuid else part.uuid end, part.files
-	from (
-		select distinct on (f.chunk) f.chunk, f.created_at, f.uuid, count(*) over (partition by f.chunk) as files
+	select b.* into behind from storage.sorted_blocks b
+	where b.container_uuid = block.container_uuid and b.sort = block.sort
+	  and (b.first_text, b.first_number, b.first_time, b.first_uuid) > (block.first_text, block.first_number, block.first_time, block.first_uuid)
+	order by b.first_text, b.first_number, b.first_time, b.first_uuid limit 1;
+	execute format($sql$
+		insert into storage.sorted_blocks as b (container_uuid, sort, first_text, first_number, first_time, first_uuid, files)
+		select ($1).container_uuid, ($1).sort,
+		       case part.chunk when 0 then ($1).first_text else k.in_text end, case part.chunk when 0 then ($1).first_number else k.in_number end,
+		       case part.chunk when 0 then ($1).first_time else k.in_time end, case part.chunk when 0 then ($1).first_uuid else part.uuid end, part.files
 		from (
-			select f.created_at, f.uuid, (row_number() over (order by f.created_at, f.uuid) - 1) / 1000 as chunk
-			from storage.files f
-			where f.container_uuid = container and (f.created_at, f.uuid) >= (block_at, block_uuid)
-			  and (next_at is null or (f.created_at, f.uuid) < (next_at, next_uuid))
-		) f
-		order by f.chunk, f.created_at, f.uuid
-	) part
-	on conflict (container_uuid, first_at, first_uuid) do update set files = excluded.files;
-end $$;
+			select distinct on (f.chunk) f.chunk, f.uuid, count(*) over (partition by f.chunk) as files
+			from (
+				select f.%1$I, f.uuid, (row_number() over (order by f.%1$I, f.uuid) - 1) / 1000 as chunk
+				from storage.files f
+				where f.container_uuid = ($1).container_uuid and (f.%1$I, f.uuid) >= (($1).%2$I, ($1).first_uuid)
+				  and (($2).first_uuid is null or (f.%1$I, f.uuid) < (($2).%2$I, ($2).first_uuid))
+			) f
+			order by f.chunk, f.%1$I, f.uuid
+		) part
+		join storage.files f on f.uuid = part.uuid
+		cross join lateral storage.sort_keys(f.full_file_name, f.mime_type, f.size, f.created_at, f.updated_at) k
+		where k.sort = ($1).sort
+		on conflict (container_uuid, sort, first_text, first_number, first_time, first_uuid) do update set files = excluded.files
+	$sql$, block.sort, typed) using block, behind;
+end $_$;
 
-COMMENT ON FUNCTION storage.split_block(container uuid, block_at timestamp with time zone, block_uuid uuid) IS 'counts a block anew, in blocks of 1000 files';
+COMMENT ON FUNCTION storage.split_sorted(block storage.sorted_blocks) IS 'counts a block anew, in blocks of 1000 files';
 
 CREATE TABLE forms.definitions (
     form_uuid uuid NOT NULL,
@@ -387,14 +441,15 @@ CREATE TABLE storage.discarded (
 
 COMMENT ON TABLE storage.discarded IS 'blobs whose files were deleted: noted by the transaction that deletes the file, struck off when the bytes are gone';
 
-CREATE TABLE storage.file_blocks (
-    container_uuid uuid NOT NULL,
-    first_at timestamp with time zone NOT NULL,
-    first_uuid uuid NOT NULL,
-    files bigint NOT NULL
-);
+CREATE VIEW storage.file_blocks AS
+ SELECT sorted_blocks.container_uuid,
+    sorted_blocks.first_time AS first_at,
+    sorted_blocks.first_uuid,
+    sorted_blocks.files
+   FROM storage.sorted_blocks
+  WHERE (sorted_blocks.sort = 'created_at'::text);
 
-COMMENT ON TABLE storage.file_blocks IS 'how many files of a container, by created_at and uuid, there are from here up to the next block; so that a page far behind is found without counting to it';
+COMMENT ON VIEW storage.file_blocks IS 'for the release before the one that counts in each order';
 
 CREATE TABLE storage.files (
     uuid uuid NOT NULL,
@@ -504,9 +559,6 @@ ALTER TABLE ONLY storage.containers
 ALTER TABLE ONLY storage.discarded
     ADD CONSTRAINT discarded_pkey PRIMARY KEY (blob_uuid);
 
-ALTER TABLE ONLY storage.file_blocks
-    ADD CONSTRAINT file_blocks_pkey PRIMARY KEY (container_uuid, first_at, first_uuid);
-
 ALTER TABLE ONLY storage.files
     ADD CONSTRAINT files_blob_key UNIQUE (blob_uuid);
 
@@ -521,6 +573,9 @@ ALTER TABLE ONLY storage.resumable_uploads
 
 ALTER TABLE ONLY storage.signed_uploads
     ADD CONSTRAINT signed_uploads_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY storage.sorted_blocks
+    ADD CONSTRAINT sorted_blocks_pkey PRIMARY KEY (container_uuid, sort, first_text, first_number, first_time, first_uuid);
 
 ALTER TABLE ONLY storage.upload_parts
     ADD CONSTRAINT upload_parts_first_key UNIQUE (upload_uuid, first);
@@ -554,6 +609,12 @@ CREATE INDEX containers_deleting ON storage.containers USING btree (uuid) WHERE 
 
 CREATE INDEX files_created_at ON storage.files USING btree (container_uuid, created_at, uuid);
 
+CREATE INDEX files_mime_type ON storage.files USING btree (container_uuid, mime_type, uuid);
+
+CREATE INDEX files_size ON storage.files USING btree (container_uuid, size, uuid);
+
+CREATE INDEX files_updated_at ON storage.files USING btree (container_uuid, updated_at, uuid);
+
 CREATE INDEX resumable_uploads_container ON storage.resumable_uploads USING btree (container_uuid);
 
 CREATE INDEX resumable_uploads_expires_at ON storage.resumable_uploads USING btree (expires_at);
@@ -563,6 +624,8 @@ CREATE INDEX signed_uploads_container ON storage.signed_uploads USING btree (con
 CREATE INDEX signed_uploads_expires_at ON storage.signed_uploads USING btree (expires_at);
 
 CREATE INDEX uploads_started_at ON storage.uploads USING btree (started_at);
+
+CREATE TRIGGER containers_inserted AFTER INSERT ON storage.containers REFERENCING NEW TABLE AS new_containers FOR EACH STATEMENT EXECUTE FUNCTION storage.containers_inserted();
 
 CREATE TRIGGER files_deleted AFTER DELETE ON storage.files REFERENCING OLD TABLE AS old_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_deleted();
 
@@ -584,9 +647,6 @@ ALTER TABLE ONLY forms.forms
 ALTER TABLE ONLY forms.responses
     ADD CONSTRAINT responses_definition FOREIGN KEY (form_uuid, version) REFERENCES forms.definitions(form_uuid, version);
 
-ALTER TABLE ONLY storage.file_blocks
-    ADD CONSTRAINT file_blocks_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
-
 ALTER TABLE ONLY storage.files
     ADD CONSTRAINT files_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
 
@@ -595,6 +655,9 @@ ALTER TABLE ONLY storage.resumable_uploads
 
 ALTER TABLE ONLY storage.signed_uploads
     ADD CONSTRAINT signed_uploads_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY storage.sorted_blocks
+    ADD CONSTRAINT sorted_blocks_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY storage.upload_parts
     ADD CONSTRAINT upload_parts_upload FOREIGN KEY (upload_uuid) REFERENCES storage.resumable_uploads(uuid) ON DELETE CASCADE;
@@ -617,13 +680,13 @@ ALTER TABLE storage.containers ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.discarded ENABLE ROW LEVEL SECURITY;
 
-ALTER TABLE storage.file_blocks ENABLE ROW LEVEL SECURITY;
-
 ALTER TABLE storage.files ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.resumable_uploads ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.signed_uploads ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE storage.sorted_blocks ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.upload_parts ENABLE ROW LEVEL SECURITY;
 
