@@ -68,7 +68,9 @@ func OpenConfigured(c config.Config) (*Store, error) {
 		return nil, err
 	}
 	if s3, ok := c.S3(); ok {
-		s.place = openBucket(s3)
+		if s.place, err = openBucket(s3); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	return s, nil
 }
@@ -184,7 +186,8 @@ func (s *Store) Folders(ctx context.Context, prefix string) ([]string, error) {
 	return names, nil
 }
 
-// Check reports, by writing a few bytes, whether the store takes any; if not, the fault is Unavailable.
+// Check reports, by writing a few bytes, whether the store takes any; if not, the fault is Unavailable. What only the operator can put right
+// is a [Mistake] besides.
 func (s *Store) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -40,18 +40,21 @@ type bucket struct {
 	name    *string
 	prefix  string // "" or with a slash at its end
 	timeout time.Duration
+	where   string // the service is, for people
 }
 
-func openBucket(c config.S3) *bucket {
+func openBucket(c config.S3) (*bucket, error) {
+	credentials, err := credentialsOf(c)
+	if err != nil {
+		return nil, err
+	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 32
 	transport.DisableCompression = true // a blob is what it is
 	o := s3.Options{
 		Region: c.Region, UsePathStyle: c.PathStyle,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: string(c.AccessKey), SecretAccessKey: string(c.SecretKey)}, nil
-		}),
-		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		Credentials: credentials,
+		HTTPClient:  &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts, o.MaxBackoff = attempts, 2*time.Second
 		}),
@@ -62,11 +65,11 @@ func openBucket(c config.S3) *bucket {
 	if c.Endpoint != "" {
 		o.BaseEndpoint = &c.Endpoint
 	}
-	b := &bucket{client: s3.New(o), name: &c.Bucket, prefix: c.Prefix, timeout: cmp.Or(c.Timeout, 30*time.Second)}
+	b := &bucket{client: s3.New(o), name: &c.Bucket, prefix: c.Prefix, timeout: cmp.Or(c.Timeout, 30*time.Second), where: cmp.Or(c.Endpoint, "Amazon S3 in "+c.Region)}
 	if b.prefix != "" {
 		b.prefix += "/"
 	}
-	return b
+	return b, nil
 }
 
 // space is not known: a bucket has no end.
@@ -90,6 +93,9 @@ func (b *bucket) ask(ctx context.Context, bytes int, request func(context.Contex
 func s3Fault(err error) error {
 	if err == nil {
 		return nil
+	}
+	if e, none := errors.AsType[*noCredentials](err); none {
+		return unavailable(e)
 	}
 	answer, answered := errors.AsType[*awshttp.ResponseError](err)
 	if !answered || answer.Response == nil {
@@ -202,13 +208,13 @@ func (b *bucket) folders(ctx context.Context, prefix string) ([]string, error) {
 }
 
 func (b *bucket) check(ctx context.Context) error {
-	return b.ask(ctx, 0, func(ctx context.Context) error {
+	return b.explained(b.ask(ctx, 0, func(ctx context.Context) error {
 		_, err := b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: b.name, Key: b.key(checkKey), Body: strings.NewReader("check " + rand.Text())})
 		if err == nil {
 			_, err = b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: b.name, Key: b.key(checkKey)})
 		}
 		return err
-	})
+	}))
 }
 
 // sweep ends uploads in parts of which no part has arrived for so long.

@@ -98,7 +98,11 @@ func examineStorage(ctx context.Context, c config.Config) finding {
 		f.err = err
 		return f
 	}
-	f.err = errors.Join(blobs.Check(ctx), blobs.Close())
+	f.err = blobs.Check(ctx)
+	if mistake, ok := errors.AsType[*blob.Mistake](f.err); ok {
+		f.err = mistake
+	}
+	f.err = errors.Join(f.err, blobs.Close())
 	return f
 }
 

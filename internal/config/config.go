@@ -26,6 +26,7 @@ type Config struct {
 	StorageURL     string // s3://…, see S3, or file:///absolute/path, or "" for a folder of DataDir, see StorageDir
 	S3AccessKey    Secret
 	S3SecretKey    Secret
+	S3SessionToken Secret
 	SecretKey      Secret         // as it was given; "" for one of our own, see LoadSecretKey
 	RateLimit      bool           // sign-up and log-in are limited
 	SignUp         bool           // anyone may create a user

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func TestLoadRefuses(t *testing.T) {
 		"SOCLE_ADDR":         {"8080", "localhost", ":http", ":65536", ":-1", "http://localhost:80", "a b:1"},
 		"SOCLE_DATABASE_URL": {"canary", "mysql://canary@h/d", "host=h password=canary", "postgres://u:can%ary@h/d", "postgres://u:canary@h:port/d"},
 		"SOCLE_PUBLIC_URL":   {"example.com", "ftp://example.com", "https://", "https://:443", "https://u:p@h", "https://h?x", "https://h#x", "https://h:x"},
-		"SOCLE_STORAGE_URL": {"s3://bucket", "s3://", "s3://b", "s3:bucket", "s3://Bucket", "s3://key:secret@bucket", "s3://bucket/../x", "s3://bucket/a//b", "s3://bucket?x=1", "s3://bucket?region=a&region=b",
+		"SOCLE_STORAGE_URL": {"s3://", "s3://b", "s3:bucket", "s3://Bucket", "s3://key:secret@bucket", "s3://bucket/../x", "s3://bucket/a//b", "s3://bucket?x=1", "s3://bucket?region=a&region=b",
 			"s3://bucket?region=a/b", "s3://bucket?endpoint=host", "s3://bucket?endpoint=https://host/path", "s3://bucket?endpoint=https://u:p@host", "s3://bucket?path_style=perhaps", "s3://bucket?timeout=0s", "s3://bucket?timeout=1h", "/srv/blobs", "file://relative", "file:relative", "file:///", "file:///srv?x", "file:///a/..", "file:///a%00b"},
 		"SOCLE_RATE_LIMIT":      {"true", "ON", "1"},
 		"SOCLE_SIGN_UP":         {"on", "yes"},
@@ -295,9 +296,22 @@ func TestS3(t *testing.T) {
 	if _, ok := (Config{StorageURL: "file:///srv"}).S3(); ok {
 		t.Error("a folder is taken for S3")
 	}
-	for _, environ := range [][]string{nil, keys[:1], keys[1:]} {
-		if _, err := Load(append(environ, "SOCLE_STORAGE_URL=s3://bucket"), nil); err == nil {
+	for _, environ := range [][]string{keys[:1], keys[1:]} {
+		if _, err := Load(append(slices.Clone(environ), "SOCLE_STORAGE_URL=s3://bucket"), nil); err == nil {
 			t.Errorf("Load with %q = nil, want an error", environ)
+		}
+	}
+	if _, err := Load([]string{"SOCLE_STORAGE_URL=s3://bucket"}, nil); err != nil {
+		t.Errorf("Load without keys = %v, want it to leave them to a role", err)
+	}
+	for token, environ := range map[Secret][]string{
+		"canary3": append(keys, "AWS_SESSION_TOKEN=canary3"),
+		"":        append(keys, "AWS_SESSION_TOKEN=canary3", "SOCLE_S3_ACCESS_KEY=mine", "SOCLE_S3_SECRET_KEY=mine too"), // of other keys
+		"own":     append(keys, "AWS_SESSION_TOKEN=canary3", "SOCLE_S3_ACCESS_KEY=mine", "SOCLE_S3_SECRET_KEY=mine too", "SOCLE_S3_SESSION_TOKEN=own"),
+	} {
+		c, err := Load(append(slices.Clone(environ), "SOCLE_STORAGE_URL=s3://bucket"), nil)
+		if s3, _ := c.S3(); s3.SessionToken != token || err != nil {
+			t.Errorf("Load with %q has the session token %q, %v, want %q", environ, string(s3.SessionToken), err, string(token))
 		}
 	}
 }

@@ -46,8 +46,11 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	if c.SMTPURL != "" && c.MailFrom == "" {
 		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is needed beside SOCLE_SMTP_URL"))
 	}
-	if _, s3 := c.S3(); len(errs) == 0 && s3 && (c.S3AccessKey == "" || c.S3SecretKey == "") {
-		errs = append(errs, errors.New("SOCLE_STORAGE_URL: a storage in S3 needs SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY"))
+	if c.S3SessionToken == Secret(env["AWS_SESSION_TOKEN"]) && c.S3AccessKey != Secret(env["AWS_ACCESS_KEY_ID"]) {
+		c.S3SessionToken = "" // it belongs to other keys
+	}
+	if _, s3 := c.S3(); s3 && (c.S3AccessKey == "") != (c.S3SecretKey == "") {
+		errs = append(errs, errors.New("SOCLE_STORAGE_URL: a storage in S3 needs both SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY, or neither where a role gives credentials"))
 	}
 	if len(errs) > 0 {
 		return Config{}, errors.Join(errs...)

@@ -19,8 +19,11 @@ type S3 struct {
 	Region    string        // never ""
 	PathStyle bool          // the bucket stands in the path and not in the host's name
 	Timeout   time.Duration // for the service's answer, all attempts together; more for what takes long to send
-	AccessKey Secret
-	SecretKey Secret
+
+	// Both keys or none: then the usual chain of Amazon's tools is asked for credentials that expire.
+	AccessKey    Secret
+	SecretKey    Secret
+	SessionToken Secret // that belongs to temporary keys; "" for others
 }
 
 const (
@@ -40,7 +43,7 @@ func (c Config) S3() (S3, bool) {
 		return S3{}, false
 	}
 	s, err := parseS3(c.StorageURL)
-	s.AccessKey, s.SecretKey = c.S3AccessKey, c.S3SecretKey
+	s.AccessKey, s.SecretKey, s.SessionToken = c.S3AccessKey, c.S3SecretKey, c.S3SessionToken
 	return s, err == nil
 }
 

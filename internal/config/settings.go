@@ -40,6 +40,8 @@ var settings = []Setting{
 		func(c *Config) *Secret { return &c.S3AccessKey }, plainSecret).or("AWS_ACCESS_KEY_ID"),
 	secret("SOCLE_S3_SECRET_KEY", "secret key for an S3 storage; empty: AWS_SECRET_ACCESS_KEY",
 		func(c *Config) *Secret { return &c.S3SecretKey }, plainSecret).or("AWS_SECRET_ACCESS_KEY"),
+	secret("SOCLE_S3_SESSION_TOKEN", "session token of temporary keys for an S3 storage; empty: AWS_SESSION_TOKEN",
+		func(c *Config) *Secret { return &c.S3SessionToken }, plainSecret).or("AWS_SESSION_TOKEN"),
 	secret("SOCLE_SECRET_KEY", "32 random bytes or more as base64 or hex; empty: made once and kept in the data folder",
 		func(c *Config) *Secret { return &c.SecretKey }, secretKey),
 	setting("SOCLE_RATE_LIMIT", "on", "limits on sign-up and log-in: on, off",

@@ -32,7 +32,9 @@ import (
 const (
 	drainTime = 30 * time.Second // for requests in flight when the server is told to stop
 	stopTime  = 30 * time.Second // for PostgreSQL to stop
-	keysEvery = 15 * time.Second // how soon a server notices a rotated key
+
+	storageTime = 10 * time.Second // for the storage to say at the start whether it takes bytes
+	keysEvery   = 15 * time.Second // how soon a server notices a rotated key
 )
 
 // Server is a running Socle.
@@ -80,7 +82,7 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 		return err
 	}
 	s.URL = c.BaseURL(s.listener.Addr())
-	if s.blobs, err = openBlobs(ctx, c); err != nil {
+	if s.blobs, err = openBlobs(ctx, c, s.log); err != nil {
 		return err
 	}
 	if s.database, err = OpenDatabase(ctx, c, s.secret, s.log); err != nil {
@@ -92,11 +94,20 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	return s.assemble(ctx, c)
 }
 
-// openBlobs opens where bytes live. In a folder of our own nobody else is in the middle of anything.
-func openBlobs(ctx context.Context, c config.Config) (*blob.Store, error) {
+// openBlobs opens where bytes live. In a folder of our own nobody else is in the middle of anything. Settings that can't be right are
+// an error; a service that is away may come back.
+func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.Store, error) {
 	blobs, err := blob.OpenConfigured(c)
 	if err != nil {
 		return nil, err
+	}
+	checking, cancel := context.WithTimeout(ctx, storageTime)
+	defer cancel()
+	if err := blobs.Check(checking); err != nil {
+		if mistake, ok := errors.AsType[*blob.Mistake](err); ok {
+			return blobs, fmt.Errorf("storage: %w", mistake)
+		}
+		log.Warn("the storage takes no bytes at present", "error", err)
 	}
 	if c.StorageURL == "" {
 		if _, err := blobs.Sweep(ctx, 0); err != nil {
