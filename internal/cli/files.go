@@ -13,8 +13,10 @@ import (
 
 	"socle/internal/blob"
 	"socle/internal/config"
+	"socle/internal/fault"
 	"socle/internal/object"
 	"socle/internal/server"
+	"socle/internal/tenant"
 )
 
 func files(e environment) *cobra.Command {
@@ -68,24 +70,33 @@ func verifyProjects(ctx context.Context, c config.Config, d *server.Database, se
 	if err != nil {
 		return err
 	}
+	closed, err := d.Store.ClosedProjects(ctx)
+	if err != nil {
+		return err
+	}
 	damaged := 0
 	for _, id := range known {
-		if !slices.Contains(active, id) {
-			fmt.Fprintf(out, "project %s: not looked at, since it is paused or deleted\n", id)
+		look := func(p *tenant.Project) error {
+			n, err := verifyProject(ctx, p, blobs, sums, out)
+			damaged += n
+			return err
+		}
+		switch {
+		case slices.Contains(active, id):
+			err = look(registry.Open(id))
+		case slices.Contains(closed, id):
+			err = registry.Maintain(ctx, id, look)
+		default:
+			fmt.Fprintf(out, "project %s: not looked at, since it is being made or removed\n", id)
 			continue
 		}
-		v, err := object.Verify(ctx, registry.Open(id), blobs, sums, func(d object.Disagreement) {
-			if d.File == uuid.Nil {
-				fmt.Fprintf(out, "project %s: orphan %s: %s\n", id, d.Key, d.What)
-				return
-			}
-			fmt.Fprintf(out, "project %s: file %s %s (%s)\n", id, d.File, d.What, d.Key)
-		})
+		if e := fault.Of(err); err != nil && e.Kind == fault.Conflict {
+			fmt.Fprintf(out, "project %s: not looked at: %s\n", id, e.Detail)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("project %s: %w", id, err)
 		}
-		fmt.Fprintf(out, "project %s: %d files, %d of them damaged, %d orphans, %d on their way\n", id, v.Files, v.Damaged, v.Orphans, v.Moving)
-		damaged += v.Damaged
 	}
 	for _, folder := range folders {
 		if id, err := uuid.Parse(folder); err != nil || !slices.Contains(known, id) {
@@ -96,4 +107,19 @@ func verifyProjects(ctx context.Context, c config.Config, d *server.Database, se
 		return errDamaged
 	}
 	return nil
+}
+
+// verifyProject looks at the files of a project, and returns how many are damaged.
+func verifyProject(ctx context.Context, p *tenant.Project, blobs *blob.Store, sums bool, out io.Writer) (int, error) {
+	v, err := object.Verify(ctx, p, blobs, sums, func(d object.Disagreement) {
+		if d.File == uuid.Nil {
+			fmt.Fprintf(out, "project %s: orphan %s: %s\n", p.UUID, d.Key, d.What)
+			return
+		}
+		fmt.Fprintf(out, "project %s: file %s %s (%s)\n", p.UUID, d.File, d.What, d.Key)
+	})
+	if err == nil {
+		fmt.Fprintf(out, "project %s: %d files, %d of them damaged, %d orphans, %d on their way\n", p.UUID, v.Files, v.Damaged, v.Orphans, v.Moving)
+	}
+	return v.Damaged, err
 }

@@ -61,6 +61,10 @@ func TestVerifyFiles(t *testing.T) {
 			if status != 1 || !strings.Contains(out, "file "+file+" has other bytes than were uploaded") {
 				t.Errorf("got status %d, %q", status, out)
 			}
+			a.Post("/projects/"+a.Project+"/pause", "").Want(200)
+			if out, status := socle("files", "verify", "--sums"); status != 1 || !strings.Contains(out, "file "+file+" has other bytes than were uploaded") {
+				t.Errorf("of a paused project: got status %d, %q", status, out)
+			}
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}

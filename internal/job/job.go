@@ -141,14 +141,25 @@ func (q *Queue) Sweep(ctx context.Context) error {
 	errs = append(errs, err)
 	for _, id := range projects {
 		p := q.Lifecycle.Registry.Open(id)
-		_, swept := object.Sweep(ctx, p, q.Lifecycle.Blobs, uploadTime)
-		_, discarded := object.Discard(ctx, p, q.Lifecycle.Blobs)
 		_, expired := form.Sweep(ctx, p)
-		if err := errors.Join(swept, discarded, expired); err != nil {
+		if err := errors.Join(q.sweepFiles(ctx, p), expired); err != nil {
+			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
+		}
+	}
+	closed, err := q.Store.ClosedProjects(ctx)
+	errs = append(errs, err)
+	for _, id := range closed {
+		if err := q.maintain(ctx, id, func(p *tenant.Project) error { return q.sweepFiles(ctx, p) }); err != nil {
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}
 	return errors.Join(append(errs, q.proveAgain(ctx))...)
+}
+
+func (q *Queue) sweepFiles(ctx context.Context, p *tenant.Project) error {
+	_, swept := object.Sweep(ctx, p, q.Lifecycle.Blobs, uploadTime)
+	_, discarded := object.Discard(ctx, p, q.Lifecycle.Blobs)
+	return errors.Join(swept, discarded)
 }
 
 // quiet hands on what River says from warnings upward; its routine is nobody's concern.

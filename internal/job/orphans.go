@@ -9,11 +9,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"socle/internal/fault"
 	"socle/internal/object"
+	"socle/internal/tenant"
 )
 
-// RemoveOrphans removes bytes that are older than age and that no database knows: those of no file in the projects
-// that can be used, and whatever is kept for a project that there is not. What is younger may be on its way.
+// RemoveOrphans removes bytes that are older than age and that no database knows: those of no file in the projects, paused and deleted ones
+// too, and whatever is kept for a project that there is not. What is younger may be on its way.
 func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	// The folders come first: a project's row is there before its bytes.
 	folders, err := q.Lifecycle.Blobs.Folders(ctx, "projects")
@@ -25,6 +27,10 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 		return err
 	}
 	active, err := q.Store.ActiveProjects(ctx)
+	if err != nil {
+		return err
+	}
+	closed, err := q.Store.ClosedProjects(ctx)
 	if err != nil {
 		return err
 	}
@@ -44,6 +50,11 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 			// Bytes that the database there does not know may be those of the one that is kept, or to come.
 		case slices.Contains(active, id):
 			removed, err = object.RemoveOrphans(ctx, q.Lifecycle.Registry.Open(id), q.Lifecycle.Blobs, age)
+		case slices.Contains(closed, id):
+			err = q.maintain(ctx, id, func(p *tenant.Project) error {
+				removed, err = object.RemoveOrphans(ctx, p, q.Lifecycle.Blobs, age)
+				return err
+			})
 		case !slices.Contains(known, id):
 			removed, err = q.removeFolder(ctx, "projects/"+folder, age)
 		}
@@ -55,6 +66,15 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// maintain looks after a project that is paused or deleted. One that waits for migrations is left for when it is resumed.
+func (q *Queue) maintain(ctx context.Context, id uuid.UUID, f func(*tenant.Project) error) error {
+	err := q.Lifecycle.Registry.Maintain(ctx, id, f)
+	if fault.Is(err, fault.Conflict) {
+		return nil
+	}
+	return err
 }
 
 // removeFolder removes the blobs of a folder that are older than age.

@@ -65,10 +65,10 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 		values (gen_random_uuid(), gen_random_uuid(), $1, $1, 'in_place', 'completed', now() + interval '1 day', $1)`, restored)
 	id, gone := uuid.NewString(), uuid.NewString()
 	file := "/files/" + id[:2] + "/" + id
-	removed := []string{plant(a.Project, file, true), plant(gone, file, true), plant(gone, "/backups/"+id+".dump", true)}
+	removed := []string{plant(a.Project, file, true), plant(gone, file, true), plant(gone, "/backups/"+id+".dump", true), plant(paused, file, true)}
 	other := uuid.NewString()
 	young := "/files/" + other[:2] + "/" + other
-	kept := []string{plant(a.Project, young, false), plant(gone, young, false), plant(paused, file, true), plant(restored, file, true), plant(a.Project, "/backups/"+id+".dump", true),
+	kept := []string{plant(a.Project, young, false), plant(gone, young, false), plant(paused, young, false), plant(restored, file, true), plant(a.Project, "/backups/"+id+".dump", true),
 		plant("others", "/x", true)}
 
 	secret, err := a.Config.LoadSecretKey()

@@ -133,6 +133,11 @@ func (s *Store) ActiveProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where status = 'active' order by uuid`)
 }
 
+// ClosedProjects returns the projects that are kept and that nobody can use: paused ones and deleted ones.
+func (s *Store) ClosedProjects(ctx context.Context) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where status in ('paused', 'deleted') order by uuid`)
+}
+
 // AllProjects returns all projects, whatever their status, that there are or that are being made or removed.
 func (s *Store) AllProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects order by uuid`)

@@ -22,6 +22,7 @@ type Project struct {
 	pools    map[login]*pgxpool.Pool
 	used     time.Time
 	gone     bool // deleted: whoever still holds the project gets no connection any more
+	closed   bool // opened by [Registry.Maintain], though its database is closed
 }
 
 // Trusted returns the pool of the platform's login in the project's database.
@@ -62,7 +63,7 @@ func (p *Project) pool(l login) *pgxpool.Pool {
 		p.pools = map[login]*pgxpool.Pool{}
 	}
 	if p.pools[l] == nil {
-		p.pools[l] = p.registry.newPool(p.UUID, l)
+		p.pools[l] = p.registry.newPool(p.UUID, l, p.closed)
 		if p.gone {
 			p.pools[l].Close()
 		}

@@ -96,14 +96,15 @@ func (r *Registry) DumpURL(project uuid.UUID) (address, password string) {
 // RequestPath is the search path that connections of the request and service logins start with, and come back to.
 const RequestPath = `"public"`
 
-func (r *Registry) newPool(project uuid.UUID, l login) *pgxpool.Pool {
+func (r *Registry) newPool(project uuid.UUID, l login, closed bool) *pgxpool.Pool {
 	c := r.base.Copy()
 	c.ConnConfig = r.config(project, l)
 	c.BeforeConnect = r.budget.beforeConnect
-	if l == trusted {
-		respectClosed(c)
-	} else {
+	switch {
+	case l != trusted:
 		r.guard(c, project)
+	case !closed:
+		respectClosed(c)
 	}
 	if l == request || l == service {
 		c.MaxConns = rowsPoolSize
