@@ -54,6 +54,7 @@ var messages = map[int]string{
 	416: "Range not satisfiable",
 	422: "Validation failed",
 	429: "Too many requests",
+	460: "Checksum mismatch",
 	500: "Internal server error",
 }
 
@@ -69,6 +70,7 @@ var statuses = map[fault.Kind][]int{
 	fault.Conflict:        {409, 422, 400},
 	fault.Precondition:    {412, 409, 422, 400},
 	fault.TooLarge:        {413, 400},
+	fault.Mismatch:        {460, 400},
 	fault.TooMany:         {429},
 	fault.Unavailable:     {500},
 }

@@ -15,7 +15,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// Resumable uploads by the tus protocol, version 1.0, with the extensions creation, termination and expiration. A file has the rules of any other; its
+// Resumable uploads by the tus protocol, version 1.0, with the extensions creation, termination, expiration and checksum. A file has the rules of any other; its
 // name and type are filename and filetype of Upload-Metadata. Answers are tus's, failures are envelopes.
 
 const (
@@ -34,10 +34,11 @@ func (s *Server) registerTus() {
 			h := w.Header()
 			tusHeaders(h)
 			h.Set("Tus-Version", tusVersion)
-			h.Set("Tus-Extension", "creation,termination,expiration")
+			h.Set("Tus-Extension", "creation,termination,expiration,checksum")
+			h.Set("Tus-Checksum-Algorithm", object.ChecksumAlgorithms)
 			h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
 			h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Tus-Resumable, Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
 			h.Set("Access-Control-Max-Age", "86400")
 			w.WriteHeader(http.StatusNoContent)
 		})
@@ -48,7 +49,7 @@ func tusHeaders(h http.Header) {
 	h.Set("Tus-Resumable", tusVersion)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Access-Control-Allow-Origin", "*") // a token is in the request itself, never in a cookie
-	h.Set("Access-Control-Expose-Headers", "Location, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Expires, Upload-Length, Upload-Offset, X-Request-Id")
+	h.Set("Access-Control-Expose-Headers", "Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Expires, Upload-Length, Upload-Offset, X-Request-Id")
 }
 
 // TusVersion is embedded in the input of a request of the protocol.
@@ -156,14 +157,15 @@ func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInp
 
 var appendTusUpload = Operation{
 	ID: "appendTusUpload", Method: "PATCH", Path: tusUpload, Protocol: tusHeaders,
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 460, 500},
 }
 
 type appendTusUploadInput struct {
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 	Upload    uuid.UUID `path:"uploadUUID" format:"uuid"`
 	TusVersion
-	Offset int `header:"Upload-Offset" required:"true" minimum:"0"`
+	Offset   int    `header:"Upload-Offset" required:"true" minimum:"0"`
+	Checksum string `header:"Upload-Checksum"`
 	Sent
 }
 
@@ -174,7 +176,11 @@ func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *app
 	if in.mimeType != "application/offset+octet-stream" {
 		return tusAnswer{}, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/offset+octet-stream")
 	}
-	u, err := object.AppendResumable(ctx, p, s.blobs, caller(ctx).User, in.Container, in.Upload, int64(in.Offset), in)
+	sum, err := object.ParseChecksum(in.Checksum)
+	if err != nil {
+		return tusAnswer{}, err
+	}
+	u, err := object.AppendResumable(ctx, p, s.blobs, caller(ctx).User, in.Container, in.Upload, int64(in.Offset), in, sum)
 	if err == nil && u.Finished() {
 		s.jobs.Discard(ctx, p.UUID)
 	}

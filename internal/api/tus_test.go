@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -50,7 +52,7 @@ func TestTus(t *testing.T) {
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	options := a.Nobody().Send("OPTIONS", "/containers/"+c+"/tus", "").Want(204).Header
-	for name, want := range map[string]string{"Tus-Version": "1.0.0", "Tus-Extension": "creation,termination,expiration", "Tus-Max-Size": "5368709120", "Access-Control-Allow-Origin": "*"} {
+	for name, want := range map[string]string{"Tus-Version": "1.0.0", "Tus-Extension": "creation,termination,expiration,checksum", "Tus-Checksum-Algorithm": "sha1,sha256", "Tus-Max-Size": "5368709120", "Access-Control-Allow-Origin": "*"} {
 		if got := options.Get(name); got != want {
 			t.Errorf("got %s %q, want %q", name, got, want)
 		}
@@ -144,6 +146,33 @@ func TestTusRefuses(t *testing.T) {
 	tus(a, "POST", path, "", "Upload-Length: 45", named("c")).Want(413).Code("quota_exceeded")
 	newTus(t, a, c, "c", 20)
 	tus(a, "POST", path, "", "Upload-Length: 20", named("d")).Want(413).Code("quota_exceeded")
+}
+
+// TestTusChecksum: a part that is not what its checksum says is not kept, nor one of which nobody can tell since it broke off.
+func TestTusChecksum(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	c := a.Create("/containers", `{"name": "reports"}`)
+	u := newTus(t, a, c, "checked", 10)
+	sha1Of, sha256Of := sha1.Sum([]byte("hello")), sha256.Sum256([]byte("hello"))
+	checked := func(offset int, body, algorithm string, sum []byte) *apitest.Reply {
+		return tus(a, "PATCH", u, body, "Upload-Offset: "+strconv.Itoa(offset), "Upload-Checksum: "+algorithm+" "+base64.StdEncoding.EncodeToString(sum))
+	}
+	checked(0, "jello", "sha1", sha1Of[:]).Want(460).Code("checksum_mismatch")
+	checked(0, "jello", "sha256", sha256Of[:]).Want(460)
+	checked(0, "hello", "md5", sha1Of[:]).Want(400).Field("Upload-Checksum")
+	checked(0, "hello", "sha256", sha1Of[:]).Want(400).Field("Upload-Checksum")
+	tus(a, "PATCH", u, "hello", "Upload-Offset: 0", "Upload-Checksum: sha1 ?").Want(400)
+	checked(0, "hell", "sha1", sha1Of[:]).Want(460)
+	wantOffset(t, tus(a, "HEAD", u, ""), 200, 0)
+	wantOffset(t, checked(0, "hello", "sha1", sha1Of[:]), 204, 5)
+	checked(5, "jello", "sha1", sha1Of[:]).Want(460)
+	wantOffset(t, checked(5, "hello", "sha256", sha256Of[:]), 204, 10)
+	if got := a.Get(address(a, c, "checked")).Want(200); string(got.Body) != "hellohello" {
+		t.Errorf("got %q", got.Body)
+	}
+	gone(t, a, 1)
+	wantFiles(t, a, 1)
 }
 
 // TestTusBroken: what arrived of a part that broke off is kept, and the upload goes on from there.

@@ -117,8 +117,8 @@ func DeleteResumable(ctx context.Context, p *tenant.Project, container, id uuid.
 }
 
 // AppendResumable adds a part at an offset, which must be where the upload is: Conflict if not. A part that breaks off is kept as far as it came: then the
-// error is that of the content. The last one makes the file, on behalf of user.
-func AppendResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user, container, id uuid.UUID, offset int64, content io.Reader) (Resumable, error) {
+// error is that of the content. One that has a checksum is kept whole or not at all: Mismatch if it is not what that says. The last one makes the file, on behalf of user.
+func AppendResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user, container, id uuid.UUID, offset int64, content io.Reader, sum *Checksum) (Resumable, error) {
 	r, err := GetResumable(ctx, p, container, id)
 	if err != nil {
 		return r, err
@@ -128,7 +128,11 @@ func AppendResumable(ctx context.Context, p *tenant.Project, store *blob.Store, 
 	}
 	ctx = context.WithoutCancel(ctx) // what has arrived is kept, though its client is gone
 	part := &breaking{content: content}
-	n, err := r.keepPart(ctx, p, store, part)
+	var from io.Reader = part
+	if sum != nil {
+		from = sum.check(content)
+	}
+	n, err := r.keepPart(ctx, p, store, from)
 	if err != nil {
 		return r, err
 	}
