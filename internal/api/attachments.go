@@ -25,6 +25,7 @@ const mostFiles = 20 // with one response
 type Attached struct {
 	parts *multipart.Reader // nil if the body is JSON
 	body  *arriving
+	scale scale
 }
 
 var attachedSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"answers"},
@@ -71,6 +72,7 @@ func (a *Attached) next() (*multipart.Part, error) {
 		return nil, broken(err)
 	}
 	a.body.left = unbounded // how large a file may be is the container's rule
+	a.scale.names(part.FormName(), part.FileName(), part.Header.Get("Content-Type"))
 	return part, nil
 }
 
@@ -114,7 +116,7 @@ func (s *Server) receive(ctx context.Context, p *tenant.Project, in *createRespo
 		}
 		folder := in.Form.String() + "/" + id.String() + "/" + field.UUID.String() + "/"
 		files[field.UUID], err = object.Receive(ctx, p, s.blobs, caller(ctx).User, *to.Container, object.NewFile{
-			FullFileName: folder + part.FileName(), MimeType: part.Header.Get("Content-Type"), Content: whole{part}})
+			FullFileName: folder + part.FileName(), MimeType: part.Header.Get("Content-Type"), Content: whole{part, &in.scale}})
 		if err != nil {
 			delete(files, field.UUID)
 			if fault.Is(err, fault.NotFound) {
@@ -131,11 +133,15 @@ func noContainer(name string) *fault.Error {
 }
 
 // whole says of a part that breaks off that the body is not whole.
-type whole struct{ part *multipart.Part }
+type whole struct {
+	part  *multipart.Part
+	scale *scale
+}
 
 // Read reads the part.
 func (w whole) Read(b []byte) (int, error) {
 	n, err := w.part.Read(b)
+	w.scale.bytes(b[:n])
 	if err != nil && err != io.EOF {
 		err = broken(err)
 	}

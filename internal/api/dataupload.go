@@ -60,6 +60,7 @@ func (u *DataUpload) Read(b []byte) (int, error) {
 		return u.Upload.Read(b)
 	}
 	n, err := u.body.Read(b)
+	u.scale.bytes(b[:n])
 	if err != nil && err != io.EOF {
 		err = fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
 	}

@@ -25,6 +25,7 @@ type rendered struct {
 	Status int
 	Header http.Header
 	Body   []byte
+	Weight *weight `json:",omitzero"` // of the request's files, if it had some
 }
 
 // ServeHTTP writes the answer.
@@ -47,7 +48,7 @@ func (rt *route) keyOf(ctx context.Context, key string) []byte {
 
 // once runs a request that has an Idempotency-Key once: whoever repeats it with the same body gets the same answer. The answer is kept
 // sealed under the client's key, since it may carry a secret. What failed may be tried again.
-func (rt *route) once(ctx context.Context, r *http.Request, body any, run func(context.Context) (any, error)) (any, error) {
+func (rt *route) once(ctx context.Context, r *http.Request, input, body any, run func(context.Context) (any, error)) (any, error) {
 	keys := r.Header.Values(keyHeader)
 	if len(keys) == 0 || !rt.repeatable() {
 		return run(ctx)
@@ -64,8 +65,20 @@ func (rt *route) once(ctx context.Context, r *http.Request, body any, run func(c
 	if err != nil {
 		return nil, err
 	}
+	files, weighs := input.(weighed)
 	if kept != nil {
-		return reopen(kept, sealing)
+		answer, err := reopen(kept, sealing)
+		if err == nil && weighs {
+			err = same(files, answer.Weight)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return answer, nil
+	}
+	var on *scale
+	if weighs {
+		on = files.weigh()
 	}
 	result, err := run(ctx)
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), usual)
@@ -77,6 +90,9 @@ func (rt *route) once(ctx context.Context, r *http.Request, body any, run func(c
 		return nil, err
 	}
 	answer := rt.render(result)
+	if weighs {
+		answer.Weight = on.weight()
+	}
 	text, err := json.Marshal(answer)
 	if err != nil {
 		return nil, err
@@ -92,21 +108,21 @@ func (rt *route) once(ctx context.Context, r *http.Request, body any, run func(c
 }
 
 // reopen returns an answer that was kept.
-func reopen(sealed, sealing []byte) (any, error) {
-	text, err := token.Open(sealing, sealed)
-	if err != nil {
-		return nil, err
-	}
+func reopen(sealed, sealing []byte) (rendered, error) {
 	var answer rendered
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return nil, err
+	text, err := token.Open(sealing, sealed)
+	if err == nil {
+		err = json.Unmarshal(text, &answer)
+	}
+	if err != nil {
+		return answer, err
 	}
 	answer.Header.Set("Idempotency-Replayed", "true")
 	return answer, nil
 }
 
 // fingerprintOf returns what tells a request from another under the same key: where it goes and what it says. Of an upload,
-// which is read once, it is how long it is.
+// which is read once, it is how long it is; what it is, is weighed while it is read, see [weighed].
 func fingerprintOf(r *http.Request, body any) ([]byte, error) {
 	h := sha256.New()
 	h.Write([]byte(r.URL.RequestURI() + "\n"))

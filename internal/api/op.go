@@ -237,7 +237,7 @@ func (rt *route) act(ctx context.Context, r *http.Request, project *tenant.Proje
 		return nil, named(err, prefix)
 	}
 	ctx = rt.noted(ctx, r, body)
-	result, err := rt.once(ctx, r, body, func(ctx context.Context) (any, error) {
+	result, err := rt.once(ctx, r, input.Interface(), body, func(ctx context.Context) (any, error) {
 		return rt.ifMatch(ctx, r, project, func(ctx context.Context) (any, error) { return rt.run(ctx, project, input.Interface()) })
 	})
 	return result, named(err, prefix)
@@ -383,7 +383,7 @@ func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
 // render makes the answer of a result.
 func (rt *route) render(result any) rendered {
 	if d, ok := result.(plainJSON); ok {
-		return rendered{rt.status, http.Header{}, d}
+		return rendered{Status: rt.status, Header: http.Header{}, Body: d}
 	}
 	e := envelope{Content: result, Errors: []string{}, Metadata: struct{}{}, Success: true}
 	header := http.Header{}
@@ -391,7 +391,7 @@ func (rt *route) render(result any) rendered {
 		e.Content, e.Metadata, header = a.parts()
 	}
 	if rt.op.Wrapped {
-		return rendered{rt.status, header, encode([]envelope{e})}
+		return rendered{Status: rt.status, Header: header, Body: encode([]envelope{e})}
 	}
-	return rendered{rt.status, header, encode(e)}
+	return rendered{Status: rt.status, Header: header, Body: encode(e)}
 }

@@ -25,6 +25,7 @@ type Upload struct {
 	body  *arriving
 	part  *multipart.Part // the file's, once open has found it
 	end   error           // how the body ended; nil before that
+	scale scale
 }
 
 // begin takes the body of a request, and reads none of it.
@@ -64,7 +65,9 @@ func (u *Upload) open() (name, mimeType string, err error) {
 				name = part.FileName() // without folders
 			}
 			u.part, u.body.left = part, unbounded // how large the file may be is the container's rule
-			return name, part.Header.Get("Content-Type"), nil
+			mimeType = part.Header.Get("Content-Type")
+			u.scale.names(name, mimeType)
+			return name, mimeType, nil
 		}
 	}
 	return "", "", tooManyParts()
@@ -76,6 +79,7 @@ func (u *Upload) Read(b []byte) (int, error) {
 		return 0, u.end
 	}
 	n, err := u.part.Read(b)
+	u.scale.bytes(b[:n])
 	switch {
 	case err == io.EOF:
 		u.end = u.rest()
