@@ -15,7 +15,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// Resumable uploads by the tus protocol, version 1.0, with the extensions creation, termination, expiration and checksum. A file has the rules of any other; its
+// Resumable uploads by the tus protocol, version 1.0, with the extensions creation (the length said later included), termination, expiration and checksum. A file has the rules of any other; its
 // name and type are filename and filetype of Upload-Metadata. Answers are tus's, failures are envelopes.
 
 const (
@@ -34,11 +34,11 @@ func (s *Server) registerTus() {
 			h := w.Header()
 			tusHeaders(h)
 			h.Set("Tus-Version", tusVersion)
-			h.Set("Tus-Extension", "creation,termination,expiration,checksum")
+			h.Set("Tus-Extension", "creation,creation-defer-length,termination,expiration,checksum")
 			h.Set("Tus-Checksum-Algorithm", object.ChecksumAlgorithms)
 			h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
 			h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
 			h.Set("Access-Control-Max-Age", "86400")
 			w.WriteHeader(http.StatusNoContent)
 		})
@@ -49,7 +49,7 @@ func tusHeaders(h http.Header) {
 	h.Set("Tus-Resumable", tusVersion)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Access-Control-Allow-Origin", "*") // a token is in the request itself, never in a cookie
-	h.Set("Access-Control-Expose-Headers", "Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Expires, Upload-Length, Upload-Offset, X-Request-Id")
+	h.Set("Access-Control-Expose-Headers", "Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Offset, X-Request-Id")
 }
 
 // TusVersion is embedded in the input of a request of the protocol.
@@ -76,7 +76,11 @@ func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	h, u := w.Header(), a.upload
 	if u.UUID != uuid.Nil {
 		h.Set("Upload-Offset", strconv.FormatInt(u.Offset, 10))
-		h.Set("Upload-Length", strconv.FormatInt(u.Size, 10))
+		if u.Deferred {
+			h.Set("Upload-Defer-Length", "1")
+		} else {
+			h.Set("Upload-Length", strconv.FormatInt(u.Size, 10))
+		}
 		h.Set("Upload-Expires", u.ExpiresAt.UTC().Format(http.TimeFormat))
 	}
 	if a.status == http.StatusCreated {
@@ -93,13 +97,17 @@ var createTusUpload = Operation{
 type createTusUploadInput struct {
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 	TusVersion
-	Length   int    `header:"Upload-Length" required:"true" minimum:"0"`
+	Length   int    `header:"Upload-Length" minimum:"0" default:"-1"`
+	Deferred string `header:"Upload-Defer-Length" enum:"1"`
 	Metadata string `header:"Upload-Metadata"`
 }
 
 func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *createTusUploadInput) (tusAnswer, error) {
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
+	}
+	if (in.Length < 0) != (in.Deferred == "1") {
+		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "required", "is required unless Upload-Defer-Length is 1, and then not taken")
 	}
 	about, err := tusMetadata(in.Metadata)
 	if err != nil {
@@ -165,6 +173,7 @@ type appendTusUploadInput struct {
 	Upload    uuid.UUID `path:"uploadUUID" format:"uuid"`
 	TusVersion
 	Offset   int    `header:"Upload-Offset" required:"true" minimum:"0"`
+	Length   int    `header:"Upload-Length" minimum:"0" default:"-1"`
 	Checksum string `header:"Upload-Checksum"`
 	Sent
 }
@@ -180,7 +189,8 @@ func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *app
 	if err != nil {
 		return tusAnswer{}, err
 	}
-	u, err := object.AppendResumable(ctx, p, s.blobs, caller(ctx).User, in.Container, in.Upload, int64(in.Offset), in, sum)
+	u, err := object.AppendResumable(ctx, p, s.blobs, caller(ctx).User, in.Container, in.Upload,
+		object.Part{Offset: int64(in.Offset), Length: int64(in.Length), Content: in, Sum: sum})
 	if err == nil && u.Finished() {
 		s.jobs.Discard(ctx, p.UUID)
 	}

@@ -52,7 +52,7 @@ func TestTus(t *testing.T) {
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	options := a.Nobody().Send("OPTIONS", "/containers/"+c+"/tus", "").Want(204).Header
-	for name, want := range map[string]string{"Tus-Version": "1.0.0", "Tus-Extension": "creation,termination,expiration,checksum", "Tus-Checksum-Algorithm": "sha1,sha256", "Tus-Max-Size": "5368709120", "Access-Control-Allow-Origin": "*"} {
+	for name, want := range map[string]string{"Tus-Version": "1.0.0", "Tus-Extension": "creation,creation-defer-length,termination,expiration,checksum", "Tus-Checksum-Algorithm": "sha1,sha256", "Tus-Max-Size": "5368709120", "Access-Control-Allow-Origin": "*"} {
 		if got := options.Get(name); got != want {
 			t.Errorf("got %s %q, want %q", name, got, want)
 		}
@@ -173,6 +173,47 @@ func TestTusChecksum(t *testing.T) {
 	}
 	gone(t, a, 1)
 	wantFiles(t, a, 1)
+}
+
+// TestTusDeferred: how long the file is, is said with a part, and holds from then on.
+func TestTusDeferred(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	c := a.Create("/containers", `{"name": "reports", "max_file_size": 20}`)
+	path, named := "/containers/"+c+"/tus", "Upload-Metadata: filename "+base64.StdEncoding.EncodeToString([]byte("a"))
+	tus(a, "POST", path, "", named, "Upload-Defer-Length: 2").Want(400).Field("Upload-Defer-Length")
+	tus(a, "POST", path, "", named, "Upload-Defer-Length: 1", "Upload-Length: 5").Want(400).Field("Upload-Length")
+	begin := func() string {
+		return strings.TrimPrefix(tus(a, "POST", path, "", named, "Upload-Defer-Length: 1").Want(201).Header.Get("Location"), a.URL)
+	}
+	u := begin()
+	if h := tus(a, "HEAD", u, "").Want(200).Header; h.Get("Upload-Defer-Length") != "1" || h.Get("Upload-Length") != "" || h.Get("Upload-Offset") != "0" {
+		t.Errorf("got %v", h)
+	}
+	last := func(offset, length int, body string) *apitest.Reply {
+		return tus(a, "PATCH", u, body, "Upload-Offset: "+strconv.Itoa(offset), "Upload-Length: "+strconv.Itoa(length))
+	}
+	wantOffset(t, part2(a, u, 0, "hello"), 204, 5)
+	part2(a, u, 5, strings.Repeat("x", 16)).Want(413).Code("too_large")
+	last(5, 21, "x").Want(413).Code("too_large")
+	last(5, 4, "x").Want(400).Field("Upload-Length")
+	a.Get(address(a, c, "a")).Want(404)
+	wantOffset(t, last(5, 12, ", "), 204, 7)
+	last(7, 13, "world").Want(400).Field("Upload-Length")
+	last(7, 12, "world!").Want(413)
+	wantOffset(t, last(7, 12, "world"), 204, 12)
+	if got := a.Get(address(a, c, "a")).Want(200); string(got.Body) != "hello, world" {
+		t.Errorf("got %q", got.Body)
+	}
+	a.Delete("/containers/" + c + "/files/" + a.Get("/containers/"+c+"/files").Get("0.uuid").(string)).Want(200)
+
+	// What has arrived counts for the quota, and what is declared.
+	execute(t, a, "update storage.usage set max_bytes = 8")
+	u = begin()
+	wantOffset(t, part2(a, u, 0, "hello"), 204, 5)
+	part2(a, u, 5, "hello").Want(413).Code("quota_exceeded")
+	last(5, 9, "x").Want(413).Code("quota_exceeded")
+	wantOffset(t, last(5, 8, "yes"), 204, 8)
 }
 
 // TestTusBroken: what arrived of a part that broke off is kept, and the upload goes on from there.

@@ -202,7 +202,7 @@ func TestStalledBodies(t *testing.T) {
 	}
 	until(t, "all of them are under way", func() bool { return query[int](t, a, "select count(*) from storage.uploads") == len(stalled) })
 	put(a, c, "whole", "x").Want(200)
-	a.Get("/containers/"+c+"/files").Want(200).Total(1)
+	a.Get("/containers/" + c + "/files").Want(200).Total(1)
 	for _, conn := range stalled {
 		conn.Close()
 	}

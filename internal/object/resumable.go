@@ -23,17 +23,18 @@ type Resumable struct {
 	ContainerUUID uuid.UUID
 	FullFileName  string
 	MimeType      string // that the client claims
-	Size          int64  // bytes of the whole file
+	Size          int64  // bytes of the whole file; the most that it may have while Deferred
+	Deferred      bool   // its length is said later
 	Offset        int64  // bytes that have arrived
 	FileUUID      uuid.NullUUID
 	ExpiresAt     time.Time
 }
 
 // Finished reports whether the last part has just made the file, so that the parts are to be discarded.
-func (r Resumable) Finished() bool { return r.Offset == r.Size && !r.FileUUID.Valid }
+func (r Resumable) Finished() bool { return r.Offset == r.Size && !r.Deferred && !r.FileUUID.Valid }
 
 // CreateResumable begins a file of so many bytes in a container of project p. It fails as [CreateFile] does, as far as it is foreseen.
-// Bytes that are announced count for the quota.
+// Bytes that are announced count for the quota; of a file whose Length is below zero, which is not known yet, those that have arrived.
 func CreateResumable(ctx context.Context, p *tenant.Project, container uuid.UUID, n NewFile) (Resumable, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
@@ -56,7 +57,10 @@ func CreateResumable(ctx context.Context, p *tenant.Project, container uuid.UUID
 			into.MaxFileSize = min(into.MaxFileSize, n.Most)
 		}
 		broken := checkFileName(n.FullFileName)
-		claimed := claimedType(n.MimeType)
+		claimed, size, deferred := claimedType(n.MimeType), n.Length, n.Length < 0
+		if deferred {
+			n.Length, size = 0, into.MaxFileSize
+		}
 		switch {
 		case broken != nil:
 		case into.Taken:
@@ -73,10 +77,10 @@ func CreateResumable(ctx context.Context, p *tenant.Project, container uuid.UUID
 			return Resumable{}, err
 		}
 		return pg.One[Resumable](ctx, tx, `
-			insert into storage.resumable_uploads (uuid, container_uuid, full_file_name, mime_type, size)
-			values (@id, @container, @name, @type, @size)
-			returning uuid, container_uuid, full_file_name, mime_type, size, 0::bigint as offset, file_uuid, expires_at`,
-			pgx.StrictNamedArgs{"id": id, "container": container, "name": n.FullFileName, "type": claimed, "size": n.Length})
+			insert into storage.resumable_uploads (uuid, container_uuid, full_file_name, mime_type, size, deferred)
+			values (@id, @container, @name, @type, @size, @deferred)
+			returning uuid, container_uuid, full_file_name, mime_type, size, deferred, 0::bigint as offset, file_uuid, expires_at`,
+			pgx.StrictNamedArgs{"id": id, "container": container, "name": n.FullFileName, "type": claimed, "size": size, "deferred": deferred})
 	})
 }
 
@@ -86,7 +90,9 @@ func announced(ctx context.Context, tx pgx.Tx, more int64) error {
 	if err != nil {
 		return err
 	}
-	under, err := pg.Value[int64](ctx, tx, `select coalesce(sum(size), 0)::bigint from storage.resumable_uploads where file_uuid is null`)
+	under, err := pg.Value[int64](ctx, tx, `
+		select coalesce(sum(case when deferred then (select sum(p.size) from storage.upload_parts p where p.upload_uuid = u.uuid) else size end), 0)::bigint
+		from storage.resumable_uploads u where file_uuid is null`)
 	if err == nil && more > q.MaxBytes-q.Bytes-under {
 		return overQuota(q.MaxBytes)
 	}
@@ -96,7 +102,7 @@ func announced(ctx context.Context, tx pgx.Tx, more int64) error {
 // GetResumable returns a resumable upload to a container of project p. It fails with NotFound if there is none, or if it was given up.
 func GetResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUID) (Resumable, error) {
 	return pg.One[Resumable](ctx, p.Trusted(), `
-		select u.uuid, u.container_uuid, u.full_file_name, u.mime_type, u.size, u.file_uuid, u.expires_at,
+		select u.uuid, u.container_uuid, u.full_file_name, u.mime_type, u.size, u.deferred, u.file_uuid, u.expires_at,
 		       case when u.file_uuid is not null then u.size
 		            else (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = u.uuid) end as offset
 		from storage.resumable_uploads u join storage.containers c on c.uuid = u.container_uuid
@@ -116,27 +122,65 @@ func DeleteResumable(ctx context.Context, p *tenant.Project, container, id uuid.
 	})
 }
 
-// AppendResumable adds a part at an offset, which must be where the upload is: Conflict if not. A part that breaks off is kept as far as it came: then the
+// Part is a part of a resumable upload.
+type Part struct {
+	Offset  int64 // which must be where the upload is
+	Length  int64 // of the whole file; below zero if nothing is said of it
+	Content io.Reader
+	Sum     *Checksum // nil: none
+}
+
+// declare notes how long the file is, if that was to be said later.
+func (r *Resumable) declare(ctx context.Context, p *tenant.Project, length int64) error {
+	switch {
+	case length < 0 || !r.Deferred && length == r.Size:
+		return nil
+	case !r.Deferred || length < r.Offset:
+		return fault.OnField(fault.Invalid, "Upload-Length", "mismatch", "must be what was said before, and no less than has arrived")
+	case length > r.Size:
+		return tooLarge(r.Size)
+	}
+	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+		if err := announced(ctx, tx, length-r.Offset); err != nil {
+			return err
+		}
+		n, err := pg.Exec(ctx, tx, `update storage.resumable_uploads set size = @size, deferred = false where uuid = @id and deferred and file_uuid is null`,
+			pgx.StrictNamedArgs{"id": r.UUID, "size": length})
+		if err == nil && n == 0 {
+			err = elsewhere()
+		}
+		return err
+	})
+	if err == nil {
+		r.Size, r.Deferred = length, false
+	}
+	return err
+}
+
+// AppendResumable adds a part: Conflict if its offset is not where the upload is. A part that breaks off is kept as far as it came: then the
 // error is that of the content. One that has a checksum is kept whole or not at all: Mismatch if it is not what that says. The last one makes the file, on behalf of user.
-func AppendResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user, container, id uuid.UUID, offset int64, content io.Reader, sum *Checksum) (Resumable, error) {
+func AppendResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user, container, id uuid.UUID, n Part) (Resumable, error) {
 	r, err := GetResumable(ctx, p, container, id)
 	if err != nil {
 		return r, err
 	}
-	if r.Offset != offset {
+	if r.Offset != n.Offset {
 		return r, elsewhere()
 	}
-	ctx = context.WithoutCancel(ctx) // what has arrived is kept, though its client is gone
-	part := &breaking{content: content}
-	var from io.Reader = part
-	if sum != nil {
-		from = sum.check(content)
+	if err := r.declare(ctx, p, n.Length); err != nil {
+		return r, err
 	}
-	n, err := r.keepPart(ctx, p, store, from)
+	ctx = context.WithoutCancel(ctx) // what has arrived is kept, though its client is gone
+	part := &breaking{content: n.Content}
+	var from io.Reader = part
+	if n.Sum != nil {
+		from = n.Sum.check(n.Content)
+	}
+	kept, err := r.keepPart(ctx, p, store, from)
 	if err != nil {
 		return r, err
 	}
-	if r.Offset += n; part.err != nil {
+	if r.Offset += kept; part.err != nil {
 		return r, part.err
 	}
 	return r, FinishResumable(ctx, p, store, user, &r)
@@ -175,6 +219,9 @@ func (r *Resumable) keepPart(ctx context.Context, p *tenant.Project, store *blob
 			}
 			_, err = pg.Exec(ctx, tx, `insert into storage.upload_parts (blob_uuid, upload_uuid, first, size) values (@blob, @id, @first, @size)`,
 				pgx.StrictNamedArgs{"blob": b, "id": r.UUID, "first": r.Offset, "size": stored.Size})
+			if err == nil && r.Deferred {
+				err = announced(ctx, tx, 0)
+			}
 			return err
 		})
 		if err == nil {
@@ -193,7 +240,7 @@ func (r *Resumable) keepPart(ctx context.Context, p *tenant.Project, store *blob
 
 // FinishResumable makes the file of an upload that has arrived; of one that has not, and of one that is a file already, it does nothing.
 func FinishResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user uuid.UUID, r *Resumable) error {
-	if r.Offset < r.Size || r.FileUUID.Valid {
+	if r.Offset < r.Size || r.Deferred || r.FileUUID.Valid {
 		return nil
 	}
 	parts, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `select blob_uuid from storage.upload_parts where upload_uuid = @id order by first`,

@@ -1,5 +1,9 @@
 -- +goose Up
--- A page far behind is found by counted blocks whatever the list is sorted by, not by created_at alone.
+-- A page far behind is found by counted blocks whatever the list is sorted by, not by created_at alone. A resumable upload may say only
+-- at its end how long it is.
+
+alter table storage.resumable_uploads add column deferred boolean not null default false;
+comment on column storage.resumable_uploads.deferred is 'the length is not known yet; size is the most that there may be';
 
 lock table storage.containers in access exclusive mode;
 lock table storage.files in access exclusive mode;

@@ -31,3 +31,15 @@ assert.ok(bytes.equals(Buffer.from(await answer.arrayBuffer())))
 
 const given = await upload({ metadata: { filename: 'given up' }, onChunkComplete: (u, accepted, resolve) => u.abort(true).then(() => resolve(u)) })
 assert.equal((await fetch(given.url, { method: 'HEAD', headers: { ...headers, 'Tus-Resumable': '1.0.0' } })).status, 404)
+
+// What comes from a stream has no length before its end.
+const { Readable } = await import('node:stream')
+await new Promise((resolve, reject) => {
+	new Upload(Readable.from([bytes.subarray(0, 3 << 20), bytes.subarray(3 << 20)], { objectMode: false }), {
+		endpoint: `${server}/containers/${container}/tus`, headers, chunkSize: 1 << 20, retryDelays: null, uploadLengthDeferred: true,
+		metadata: { filename: 'streamed' }, onError: reject, onSuccess: resolve,
+	}).start()
+})
+const whole = await fetch(`${server}/files/${id}/${container}/streamed`, { headers })
+assert.equal(whole.status, 200)
+assert.ok(bytes.equals(Buffer.from(await whole.arrayBuffer())))
