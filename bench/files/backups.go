@@ -55,12 +55,13 @@ func (b *bench) backups(ctx context.Context) error {
 			return err
 		}
 		restored, loaded, restores = append(restored, bare.Seconds()), append(loaded, ours.Seconds()), append(restores, ours.Seconds()/bare.Seconds())
+		fmt.Printf("round %d: backup %.1f s, pg_dump %.1f s; restore %.1f s, pg_restore %.1f s\n", i+1, backed[i], dumped[i], loaded[i], restored[i])
 		info, err := os.Stat(file)
 		if err != nil {
 			return err
 		}
 		if i == 0 {
-			fmt.Printf("a dump of %d MiB\n%-42s %10s %10s %8s %8s\n", info.Size()/mebi, "seconds, median of the rounds", "Socle", "bare", "ratio", "best")
+			fmt.Printf("bare dump of %d MiB\n%-42s %10s %10s %8s %8s\n", info.Size()/mebi, "seconds, median of the rounds", "Socle", "bare", "ratio", "best")
 		}
 	}
 	for _, m := range []struct {

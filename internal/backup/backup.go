@@ -82,6 +82,9 @@ func reason(ctx context.Context, err error) string {
 	return "the dump could not be made; the server's log says why"
 }
 
+// compression takes half the time of pg_dump's own default, for a dump that is some percent larger: that time is what a backup mostly takes.
+const compression = "--compress=3"
+
 // tries is how often a backup is begun, each time with what the database holds then, if a file was deleted while it was made.
 const tries = 3
 
@@ -147,7 +150,7 @@ func (m *Maker) reading(ctx context.Context, project uuid.UUID, f func(pgx.Tx) e
 
 // dump streams a dump of the project's database into storage. It returns what is stored, and what that is when it is decrypted.
 func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (object blob.Object, plain Bytes, err error) {
-	cmd := m.command(ctx, "pg_dump", "--format=custom", "--lock-wait-timeout=30s", "--snapshot="+snapshot)
+	cmd := m.command(ctx, "pg_dump", "--format=custom", compression, "--lock-wait-timeout=30s", "--snapshot="+snapshot)
 	address, password := m.Projects.DumpURL(b.ProjectUUID)
 	done, err := reaching(cmd, address, password)
 	if err != nil {

@@ -477,12 +477,15 @@ CREATE TABLE storage.resumable_uploads (
     size bigint NOT NULL,
     file_uuid uuid,
     expires_at timestamp with time zone DEFAULT (now() + '1 day'::interval) NOT NULL,
+    deferred boolean DEFAULT false NOT NULL,
     CONSTRAINT resumable_uploads_size CHECK ((size >= 0))
 );
 
 COMMENT ON TABLE storage.resumable_uploads IS 'files that arrive in parts, each a blob of its own';
 
 COMMENT ON COLUMN storage.resumable_uploads.file_uuid IS 'the file that came of it; it may be gone by now';
+
+COMMENT ON COLUMN storage.resumable_uploads.deferred IS 'the length is not known yet; size is the most that there may be';
 
 CREATE TABLE storage.signed_uploads (
     uuid uuid NOT NULL,
