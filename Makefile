@@ -57,7 +57,7 @@ gateway: bin/versitygw-$(versitygw)
 bin/versitygw-$(versitygw):
 	@mkdir -p bin/tools && GOBIN=$(CURDIR)/bin/tools $(go) install github.com/versity/versitygw/cmd/versitygw@$(versitygw) && mv bin/tools/versitygw $@
 
-# The client libraries that the rows API is tested with: installed anew when the lock file is newer.
+# The client libraries, the compiler and the mail server that tests use: installed anew when the lock file is newer.
 libraries = internal/server/testdata/clients
 clients: node $(libraries)/node_modules/.package-lock.json
 

@@ -38,5 +38,6 @@ func (s *Server) getTypes(ctx context.Context, p *tenant.Project, in *getTypesIn
 	if err != nil {
 		return sourceText{}, err
 	}
-	return sourceText{in.Language, typescript.Source(c)}, nil
+	enums, err := catalog.ReadEnums(ctx, p.Trusted())
+	return sourceText{in.Language, typescript.Source(c, enums)}, err
 }

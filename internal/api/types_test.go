@@ -22,10 +22,10 @@ func TestGetTypes(t *testing.T) {
 	source := r.Get("source").(string)
 	for _, want := range []string{
 		"      orders: {\n        Row: {\n          at: string | null\n          id: number\n          note: string | null\n          tags: string[] | null\n          total: number | null\n        }\n        Insert: {\n",
-		"          n?: never\n", `          mood: "good" | "so \"so\"" | null` + "\n", `          "odd name": Json` + "\n", `          order_id: number` + "\n",
+		"          n?: never\n", `          mood: Database["public"]["Enums"]["mood"] | null` + "\n", `      mood: "good" | "so \"so\""` + "\n", `          "odd name": Json` + "\n", `          order_id: number` + "\n",
 		"foreignKeyName: \"lines_order_id_fkey\"\n            columns: [\"order_id\"]\n            isOneToOne: false\n            referencedRelation: \"orders\"\n            referencedColumns: [\"id\"]",
 		"    Views: {\n      totals: {\n", `top: { Args: { most: number; fewest?: number }; Returns: { id: number; why: string }[] }`,
-		`latest: { Args: never; Returns: Database["public"]["Tables"]["orders"]["Row"][] }`, `nothing: { Args: never; Returns: undefined }`,
+		`latest: { Args: never; Returns: Database["public"]["Tables"]["orders"]["Row"][]; SetofOptions: { from: "*"; to: "orders"; isOneToOne: false; isSetofReturn: true } }`, `nothing: { Args: never; Returns: undefined }`,
 	} {
 		if !strings.Contains(source, want) {
 			t.Errorf("the types do not have\n%s\nin\n%s", want, source)

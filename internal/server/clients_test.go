@@ -45,3 +45,42 @@ func TestClients(t *testing.T) {
 		})
 	}
 }
+
+// TestTypes: a program that the library checks by the types of a project's tables compiles where it is right, and nowhere else.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	schema, err := os.ReadFile(filepath.Join(clients, "schema.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := apitest.New(t)
+	if _, err := a.Server.Projects().Open(uuid.MustParse(a.Project)).Owner().Exec(t.Context(), string(schema)); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	files := map[string]string{"types.ts": a.Get("/projects/" + a.Project + "/types").Want(200).Get("source").(string)}
+	for _, name := range []string{"typed.ts", "tsconfig.json"} {
+		text, err := os.ReadFile(filepath.Join(clients, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(text)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	modules, err := filepath.Abs(filepath.Join(clients, "node_modules"))
+	if err == nil {
+		err = os.Symlink(modules, filepath.Join(dir, "node_modules"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	compile := exec.CommandContext(t.Context(), "node", "node_modules/typescript/bin/tsc", "--project", ".")
+	compile.Dir = dir
+	if out, err := compile.CombinedOutput(); err != nil {
+		t.Errorf("%v: make clients, if the compiler is missing\n%s", err, out)
+	}
+}

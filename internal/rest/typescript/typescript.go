@@ -14,16 +14,21 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// Source returns the declarations of all that a catalogue has.
-func Source(c *catalog.Catalog) string {
-	w := &writer{}
+// version is the one of PostgREST whose contract the rows API keeps: by it the library knows which parts of it there are.
+const version = "14"
+
+// Source returns the declarations of all that a catalogue has, and of the enums of its schemas. Those of other schemas it needs for columns and
+// parameters.
+func Source(c *catalog.Catalog, enums []catalog.Enum) string {
+	w := &writer{catalog: c, enums: enums}
 	w.line("// Types of the project's tables, views and functions. Made by socle gen types; changes are lost when it is made anew.")
 	w.line("")
 	w.line("export type Json = string | number | boolean | null | { [key: string]: Json | undefined } | Json[]")
 	w.line("")
 	w.block("export type Database =", func() {
+		w.line("__InternalSupabase: { PostgrestVersion: %s }", quoted(version))
 		for _, schema := range c.Schemas {
-			w.block(key(schema)+":", func() { w.schema(c, schema) })
+			w.block(key(schema)+":", func() { w.schema(schema) })
 		}
 	})
 	w.line("")
@@ -46,11 +51,14 @@ export type Tables<T extends keyof (DefaultSchema["Tables"] & DefaultSchema["Vie
   (DefaultSchema["Tables"] & DefaultSchema["Views"])[T] extends { Row: infer R } ? R : never
 export type TablesInsert<T extends keyof DefaultSchema["Tables"]> = DefaultSchema["Tables"][T] extends { Insert: infer I } ? I : never
 export type TablesUpdate<T extends keyof DefaultSchema["Tables"]> = DefaultSchema["Tables"][T] extends { Update: infer U } ? U : never
+export type Enums<T extends keyof DefaultSchema["Enums"]> = DefaultSchema["Enums"][T]
 `
 
 type writer struct {
-	text  strings.Builder
-	depth int
+	catalog *catalog.Catalog
+	enums   []catalog.Enum
+	text    strings.Builder
+	depth   int
 }
 
 func (w *writer) line(format string, args ...any) {
@@ -82,9 +90,9 @@ func (w *writer) group(name string, n int, members func()) {
 	w.block(name+":", members)
 }
 
-func (w *writer) schema(c *catalog.Catalog, schema string) {
+func (w *writer) schema(schema string) {
 	var tables, views []*catalog.Relation
-	for _, r := range c.Relations {
+	for _, r := range w.catalog.Relations {
 		switch {
 		case r.Schema != schema:
 		case r.Kind == 'v' || r.Kind == 'm':
@@ -98,25 +106,35 @@ func (w *writer) schema(c *catalog.Catalog, schema string) {
 	slices.SortFunc(views, byName)
 	w.group("Tables", len(tables), func() {
 		for _, r := range tables {
-			w.relation(c, r, true, true)
+			w.relation(r, true, true)
 		}
 	})
 	w.group("Views", len(views), func() {
 		for _, r := range views {
-			w.relation(c, r, r.Insertable, r.Updatable)
+			w.relation(r, r.Insertable, r.Updatable)
 		}
 	})
-	w.functions(c, schema)
-	w.line("Enums: { [_ in never]: never }")
+	w.functions(schema)
+	var enums []catalog.Enum
+	for _, e := range w.enums {
+		if e.Schema == schema {
+			enums = append(enums, e)
+		}
+	}
+	w.group("Enums", len(enums), func() {
+		for _, e := range enums {
+			w.line("%s: %s", key(e.Name.Name), union(e.Values))
+		}
+	})
 	w.line("CompositeTypes: { [_ in never]: never }")
 }
 
-func (w *writer) relation(c *catalog.Catalog, r *catalog.Relation, insertable, updatable bool) {
+func (w *writer) relation(r *catalog.Relation, insertable, updatable bool) {
 	w.block(key(r.Name.Name)+":", func() {
 		columns := slices.SortedFunc(slices.Values(r.Columns), func(a, b *catalog.Column) int { return cmp.Compare(a.Name, b.Name) })
 		w.block("Row:", func() {
 			for _, col := range columns {
-				w.line("%s: %s", key(col.Name), columnType(col))
+				w.line("%s: %s", key(col.Name), w.column(col))
 			}
 		})
 		if insertable {
@@ -133,7 +151,7 @@ func (w *writer) relation(c *catalog.Catalog, r *catalog.Relation, insertable, u
 				}
 			})
 		}
-		w.relationships(c.Links[r.Name])
+		w.relationships(w.catalog.Links[r.Name])
 	})
 }
 
@@ -143,9 +161,9 @@ func (w *writer) written(col *catalog.Column, optional bool) {
 	case col.Generated:
 		w.line("%s?: never", key(col.Name))
 	case optional:
-		w.line("%s?: %s", key(col.Name), columnType(col))
+		w.line("%s?: %s", key(col.Name), w.column(col))
 	default:
-		w.line("%s: %s", key(col.Name), columnType(col))
+		w.line("%s: %s", key(col.Name), w.column(col))
 	}
 }
 
@@ -185,9 +203,9 @@ func (w *writer) relationships(links []*catalog.Link) {
 	w.line("]")
 }
 
-func (w *writer) functions(c *catalog.Catalog, schema string) {
+func (w *writer) functions(schema string) {
 	var names []catalog.Name
-	for _, name := range slices.SortedFunc(maps.Keys(c.Functions), func(a, b catalog.Name) int { return cmp.Compare(a.Name, b.Name) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(w.catalog.Functions), func(a, b catalog.Name) int { return cmp.Compare(a.Name, b.Name) }) {
 		if name.Schema == schema {
 			names = append(names, name)
 		}
@@ -195,8 +213,8 @@ func (w *writer) functions(c *catalog.Catalog, schema string) {
 	w.group("Functions", len(names), func() {
 		for _, name := range names {
 			var overloads []string
-			for _, f := range c.Functions[name] {
-				overloads = append(overloads, "{ Args: "+arguments(f)+"; Returns: "+returned(c, f)+" }")
+			for _, f := range w.catalog.Functions[name] {
+				overloads = append(overloads, "{ Args: "+w.arguments(f)+"; Returns: "+w.returned(f)+w.rows(f)+" }")
 			}
 			slices.Sort(overloads)
 			w.line("%s: %s", key(name.Name), strings.Join(slices.Compact(overloads), " | "))
@@ -204,7 +222,7 @@ func (w *writer) functions(c *catalog.Catalog, schema string) {
 	})
 }
 
-func arguments(f *catalog.Function) string {
+func (w *writer) arguments(f *catalog.Function) string {
 	if len(f.Params) == 0 {
 		return "never"
 	}
@@ -214,14 +232,14 @@ func arguments(f *catalog.Function) string {
 		if !p.Required {
 			optional = "?"
 		}
-		args = append(args, key(p.Name)+optional+": "+typeOf(p.Type))
+		args = append(args, key(p.Name)+optional+": "+w.typeOf(p.Type))
 	}
 	return "{ " + strings.Join(args, "; ") + " }"
 }
 
-func returned(c *catalog.Catalog, f *catalog.Function) string {
+func (w *writer) returned(f *catalog.Function) string {
 	var one string
-	switch r := c.Relations[f.Returns.Relation]; {
+	switch r := w.catalog.Relations[f.Returns.Relation]; {
 	case f.Returns.Void:
 		return "undefined"
 	case r != nil:
@@ -233,13 +251,13 @@ func returned(c *catalog.Catalog, f *catalog.Function) string {
 	case len(f.Returns.Columns) > 0:
 		var columns []string
 		for _, p := range f.Returns.Columns {
-			columns = append(columns, key(p.Name)+": "+typeOf(p.Type))
+			columns = append(columns, key(p.Name)+": "+w.typeOf(p.Type))
 		}
 		one = "{ " + strings.Join(columns, "; ") + " }"
 	case f.Returns.Composite:
 		one = "Record<string, unknown>"
 	default:
-		one = typeOf(f.Returns.Type)
+		one = w.typeOf(f.Returns.Type)
 	}
 	if f.Returns.Set {
 		return one + "[]"
@@ -247,15 +265,17 @@ func returned(c *catalog.Catalog, f *catalog.Function) string {
 	return one
 }
 
-func columnType(col *catalog.Column) string {
-	t := typeOf(col.BaseType)
-	if len(col.Enum) > 0 && !strings.HasSuffix(col.BaseType, "[]") {
-		var values []string
-		for _, v := range col.Enum {
-			values = append(values, quoted(v))
-		}
-		t = strings.Join(values, " | ")
+// rows says that a function's answer is rows of a relation, which can be asked for more as the relation itself can.
+func (w *writer) rows(f *catalog.Function) string {
+	r := w.catalog.Relations[f.Returns.Relation]
+	if r == nil {
+		return ""
 	}
+	return fmt.Sprintf(`; SetofOptions: { from: "*"; to: %s; isOneToOne: %t; isSetofReturn: %t }`, quoted(r.Name.Name), !f.Returns.Set, f.Returns.Set)
+}
+
+func (w *writer) column(col *catalog.Column) string {
+	t := w.typeOf(col.BaseType)
 	if !col.NotNull {
 		t += " | null"
 	}
@@ -263,9 +283,15 @@ func columnType(col *catalog.Column) string {
 }
 
 // typeOf returns what a value of an SQL type is in JSON.
-func typeOf(sql string) string {
+func (w *writer) typeOf(sql string) string {
 	if element, ok := strings.CutSuffix(sql, "[]"); ok {
-		return typeOf(element) + "[]"
+		if t := w.typeOf(element); !strings.Contains(t, " | ") {
+			return t + "[]"
+		}
+		return "(" + w.typeOf(element) + ")[]"
+	}
+	if i := slices.IndexFunc(w.enums, func(e catalog.Enum) bool { return e.Type == sql }); i >= 0 {
+		return w.enum(w.enums[i])
 	}
 	plain, _, _ := strings.Cut(sql, "(")
 	switch plain {
@@ -281,6 +307,26 @@ func typeOf(sql string) string {
 		return "unknown"
 	}
 	return "string"
+}
+
+// enum returns the type of an enum: by its name, if its schema is exposed.
+func (w *writer) enum(e catalog.Enum) string {
+	if slices.Contains(w.catalog.Schemas, e.Schema) {
+		return "Database[" + quoted(e.Schema) + `]["Enums"][` + quoted(e.Name.Name) + "]"
+	}
+	return union(e.Values)
+}
+
+// union returns the type of some texts.
+func union(texts []string) string {
+	if len(texts) == 0 {
+		return "never"
+	}
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = quoted(text)
+	}
+	return strings.Join(all, " | ")
 }
 
 // key writes a name as a member's name.

@@ -1,0 +1,34 @@
+package catalog
+
+import (
+	"context"
+
+	"socle/internal/pg"
+)
+
+// Enum is a type of a closed list of values.
+type Enum struct {
+	Name
+	Type   string // SQL text, as columns and parameters of it have it
+	Values []string
+}
+
+// ReadEnums returns the enums of all schemas, by schema and name. They are no part of a [Catalog]: no request needs them, but for what is written
+// about a database.
+func ReadEnums(ctx context.Context, q pg.Querier) ([]Enum, error) {
+	type row struct {
+		Schema, Name, Type string
+		Labels             []string
+	}
+	rows, err := pg.All[row](ctx, q, `
+		select n.nspname as schema, t.typname as name, pg_catalog.format_type(t.oid, -1) as type,
+			array(select e.enumlabel::text from pg_catalog.pg_enum e where e.enumtypid = t.oid order by e.enumsortorder) as labels
+		from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+		where t.typtype = 'e'
+		order by n.nspname, t.typname`)
+	enums := make([]Enum, len(rows))
+	for i, r := range rows {
+		enums[i] = Enum{Name{r.Schema, r.Name}, r.Type, r.Labels}
+	}
+	return enums, err
+}
