@@ -187,6 +187,7 @@ var rights = map[string]right{
 	"listUsers":            {administrator, ""},
 	"getUser":              {administrator, ""},
 	"updateStanding":       {administrator, `{"status": "active"}`},
+	"resetSecondFactor":    {administrator, ""},
 	"listSettings":         {administrator, ""},
 	"listInstanceAudit":    {administrator, ""},
 	"updateSetting":        {administrator, `{"value": 100}`},

@@ -44,6 +44,12 @@ func account(t *testing.T, o operation, v visitor, names map[string]string, land
 		if who.Token != "" {
 			who = who.SignUp("leaver")
 		}
+	case "resetSecondFactor":
+		if v.name == "administrator" && landlord != nil {
+			careless := landlord.SignUp("careless")
+			names["userUUID"] = careless.User
+			begin(t, careless)
+		}
 	case "deleteUser":
 		if landlord != nil {
 			names["userUUID"] = landlord.SignUp("leaver").User

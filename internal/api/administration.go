@@ -15,6 +15,7 @@ func (s *Server) registerAdministration() {
 	open(s, listUsers, s.listUsers)
 	open(s, getUser, s.getUser)
 	openChecked(s, updateStanding, s.updateStanding, s.userIsThere)
+	open(s, resetSecondFactor, s.resetSecondFactor)
 	open(s, listSettings, s.listSettings)
 	openChecked(s, updateSetting, s.updateSetting, s.settingIsThere)
 	open(s, resetSetting, s.resetSetting)
@@ -78,6 +79,30 @@ func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (p
 		return platform.User{}, fault.New(fault.Unprocessable, "the body names nothing that can be changed").WithCode("nothing_to_change")
 	}
 	return s.platform.UpdateStanding(ctx, in.UUID, platform.Standing(in.Body))
+}
+
+var resetSecondFactor = Operation{
+	ID: "resetSecondFactor", Method: "DELETE", Path: "/admin/users/{userUUID}/totp", Summary: "Remove a user's second factor",
+	Access: administrator, Errors: reading,
+	Notes: "For who has lost it, and the recovery codes too: make sure that it is they who ask. Ends the user's sessions, and a mail tells them. " +
+		"Nobody gets past their own this way: 403, `own_account`.",
+}
+
+func (s *Server) resetSecondFactor(ctx context.Context, in *userInput) (platform.User, error) {
+	if in.UUID == caller(ctx).User {
+		return platform.User{}, fault.New(fault.Forbidden, "your own is removed with its code, or by another administrator").WithCode("own_account")
+	}
+	var user platform.User
+	err := s.platform.InTx(ctx, func(tx *platform.Store) (err error) {
+		if user, err = tx.GetUser(ctx, in.UUID); err != nil {
+			return err
+		}
+		if err := tx.ResetFactor(ctx, in.UUID); err != nil {
+			return err
+		}
+		return s.tellOfFactor(ctx, tx, in.UUID, "removed by an administrator")
+	})
+	return user, err
 }
 
 var listSettings = Operation{

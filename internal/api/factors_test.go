@@ -156,6 +156,33 @@ func TestSecondFactorGoes(t *testing.T) {
 	nobody.Post("/users/login", logInWith(two, p.code(0))).Want(500)
 }
 
+// TestResetSecondFactor: an administrator lets in who has lost app and codes; the password is still asked for.
+func TestResetSecondFactor(t *testing.T) {
+	t.Parallel()
+	a := apitest.Empty(t)
+	administrator, user := a.SignUp("first"), a.SignUp("user")
+	path := "/admin/users/" + user.User + "/totp"
+	administrator.Delete(path).Want(404)
+	secure(t, user)
+	user.Delete(path).Want(403)
+	user.Delete("/admin/users/" + administrator.User + "/totp").Want(403)
+	administrator.Delete(path).Want(200).Content("uuid", user.User)
+	user.Get("/users/me").Want(401)
+	a.Post("/users/login", logIn(user.Email, "wrong")).Want(401)
+	user.Token = a.Post("/users/login", logIn(user.Email, apitest.Password)).Want(200).Metadata("token").(string)
+	user.Get("/users/me/totp").Want(404)
+	if n := platformQuery[int](t, a, `select count(*)::int from platform.recovery_codes`); n != 0 {
+		t.Errorf("%d recovery codes are left", n)
+	}
+	if m := mailed(t, a, user.Email, 2); m.Subject != "Your second factor was removed by an administrator" {
+		t.Errorf("got %+v", m)
+	}
+	administrator.Get("/admin/audit?order=desc").Want(200).Content("1.action", "resetSecondFactor").Content("1.target", path)
+	secure(t, administrator)
+	administrator.Delete("/admin/users/" + administrator.User + "/totp").Want(403).Code("own_account")
+	administrator.Delete("/admin/users/x/totp").Want(400)
+}
+
 // TestSecondFactorAtOnce: one code lets one in, and nobody guesses without end.
 func TestSecondFactorAtOnce(t *testing.T) {
 	t.Parallel()

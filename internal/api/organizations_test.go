@@ -80,6 +80,7 @@ func organizationCalls(a *apitest.API) []call {
 		{id: "listUsers", method: "GET", path: "/admin/users"},
 		{id: "getUser", method: "GET", path: "/admin/users/" + a.User},
 		{id: "updateStanding", method: "PUT", path: "/admin/users/" + a.User, body: `{"status": "active"}`},
+		{id: "resetSecondFactor", method: "DELETE", path: "/admin/users/" + apitest.Missing + "/totp"},
 		{id: "listInstanceAudit", method: "GET", path: "/admin/audit"},
 		{id: "listSettings", method: "GET", path: "/admin/settings"},
 		{id: "updateSetting", method: "PUT", path: "/admin/settings/sign_up", body: `{"value": true}`},

@@ -72,6 +72,14 @@ func (s *Store) SpendRecoveryCode(ctx context.Context, user uuid.UUID, hash []by
 	return n == 1, err
 }
 
+// ResetFactor is [Store.DeleteFactor] for another one than the user, and ends all of the user's sessions.
+func (s *Store) ResetFactor(ctx context.Context, user uuid.UUID) error {
+	if err := s.DeleteFactor(ctx, user); err != nil {
+		return err
+	}
+	return s.endSessions(ctx, user, uuid.Nil)
+}
+
 // DeleteFactor removes a user's second factor and its recovery codes. It fails with NotFound if there is none. Call it in a transaction.
 func (s *Store) DeleteFactor(ctx context.Context, user uuid.UUID) error {
 	n, err := pg.Exec(ctx, s.q, `delete from platform.second_factors where user_uuid = @user`, pgx.StrictNamedArgs{"user": user})
