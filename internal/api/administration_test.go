@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"socle/internal/api/apitest"
 	"socle/internal/config"
@@ -183,6 +185,51 @@ func TestProjectsPerOrganization(t *testing.T) {
 	administrator.Put("/admin/settings/projects_per_organization", `{"value": 1}`).Want(200)
 	user.CreateProject("one")
 	user.Post("/projects", `{"name": "two"}`).Want(422).Code("quota")
+}
+
+// TestRetention: what is kept for a time is kept for as long as an administrator says.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.Exec(`update platform.users set is_administrator = true where uuid = $1`, a.User)
+	set := func(name, value string) *apitest.Reply {
+		return a.Put("/admin/settings/"+name, `{"value": `+value+`}`)
+	}
+	for _, name := range []string{"deleted_project_days", "request_days"} {
+		for _, v := range []string{"0", "3651", "1.5", `"7"`, "null"} {
+			set(name, v).Want(422).Field("value")
+		}
+	}
+
+	set("request_days", "1").Want(200).Content("default", 7)
+	for _, day := range []time.Time{time.Now().UTC().AddDate(0, 0, -3), time.Now().UTC().AddDate(0, 0, -1)} {
+		a.Exec(fmt.Sprintf(`create table platform_requests.day_%s partition of platform.requests for values from ('%s 00:00+00') to ('%s 00:00+00')`,
+			day.Format("20060102"), day.Format(time.DateOnly), day.AddDate(0, 0, 1).Format(time.DateOnly)))
+	}
+	tidied := func(f func(context.Context) error) {
+		t.Helper()
+		if err := f(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	days := func() int {
+		return platformQuery[int](t, a, `select count(*) from pg_inherits where inhparent = 'platform.requests'::regclass`)
+	}
+	before := days()
+	tidied(a.Server.Queue().Sweep)
+	if got := days(); got != before-1 {
+		t.Errorf("%d days are left of %d, want one less", got, before)
+	}
+
+	set("deleted_project_days", "30").Want(200).Content("default", 7)
+	for ago, want := range map[string]int{"29 days": 200, "31 days": 404} {
+		p := a.CreateProject("kept " + ago)
+		path := "/projects/" + p
+		a.Delete(path).Want(200)
+		a.Exec(`update platform.projects set deleted_at = now() - $1::interval where uuid = $2`, ago, p)
+		tidied(a.Server.Queue().Tidy)
+		a.Post(path+"/restore", "").Want(want)
+	}
 }
 
 func TestListEnvironment(t *testing.T) {

@@ -127,7 +127,7 @@ func (s *Server) updateProject(ctx context.Context, p *tenant.Project, in *updat
 var deleteProject = Operation{
 	ID: "deleteProject", Method: "DELETE", Path: "/projects/{projectUUID}", Summary: "Delete a project",
 	Access: projectInPath(platform.Owner).evenPaused().evenDeleted(), Errors: reading, Timeout: lasting,
-	Notes: "From now on the project is not there for anyone, and its name is free. For a week it can be restored; then it is removed with its database, " +
+	Notes: "From now on the project is not there for anyone, and its name is free. For a week, or as many days as the setting `deleted_project_days` says, it can be restored; then it is removed with its database, " +
 		"its files and its backups. With `purge=true` that happens at once, to a project that is deleted already too, and can't be undone.",
 }
 

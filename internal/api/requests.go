@@ -20,7 +20,7 @@ func (s *Server) registerRequests() {
 var listRequests = Operation{
 	ID: "listRequests", Method: "GET", Path: "/projects/{projectUUID}/requests", Summary: "List the requests to a project",
 	Access: projectInPath(platform.Developer), Errors: reading,
-	Notes: "The newest first, those to the project's rows too, for a week and some. One is listed a second or so after it was answered. " +
+	Notes: "The newest first, those to the project's rows too, for a week and some, or as many days as the setting `request_days` says. One is listed a second or so after it was answered. " +
 		"Where there are more, `metadata.next` is the `cursor` of the next part.",
 }
 

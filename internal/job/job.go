@@ -3,7 +3,6 @@
 package job
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +29,6 @@ const (
 	tidyEvery     = 10 * time.Second
 	sweepEvery    = 6 * time.Hour
 	uploadTime    = 24 * time.Hour // after which nobody is finishing an upload any more
-	requestsKept  = 7 * 24 * time.Hour
 )
 
 // Migrate brings the queue's tables up to date. The caller holds the migration lock.
@@ -58,8 +56,6 @@ type Config struct {
 	PublicURL string // without a slash at its end; links in mails begin with it
 	LinkKey   []byte // from which the tokens of links are computed
 	Log       *slog.Logger
-
-	RequestsKept time.Duration // how long requests to projects are kept; 0 is a week
 }
 
 // Queue takes jobs, and works on them while it runs.
@@ -135,7 +131,7 @@ func (q *Queue) Tidy(ctx context.Context) error {
 // counts of attempts, kept answers, old links and tokens, and requests of long ago.
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
-	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.Store.ForgetRequestDays(ctx, cmp.Or(q.RequestsKept, requestsKept)),
+	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.forgetRequestDays(ctx),
 		q.RemoveOrphans(ctx, object.OrphanAge), q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx), q.Store.ForgetInvitations(ctx)}
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
@@ -168,4 +164,12 @@ type quiet struct{ slog.Handler }
 // Enabled reports whether a record of the level is handed on.
 func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
+}
+// forgetRequestDays forgets requests to projects that are older than the instance's setting says.
+func (q *Queue) forgetRequestDays(ctx context.Context) error {
+	settings, err := q.Store.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	return q.Store.ForgetRequestDays(ctx, settings.RequestsKept())
 }

@@ -20,10 +20,21 @@ type Settings struct {
 	MembersPerOrganization  int64 // invitations included
 	ProjectsPerOrganization int64
 	MaxUploadSize           int64 // bytes
+	DeletedProjectDays      int64 // that a deleted project can be restored
+	RequestDays             int64 // that requests to projects are kept
 }
 
+// DeletedKept returns how long a deleted project can be restored.
+func (s Settings) DeletedKept() time.Duration {
+	return time.Duration(s.DeletedProjectDays) * 24 * time.Hour
+}
+
+// RequestsKept returns how long requests to projects are kept.
+func (s Settings) RequestsKept() time.Duration { return time.Duration(s.RequestDays) * 24 * time.Hour }
+
 // builtIn are the settings of an instance that nobody has told anything else.
-var builtIn = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000, ProjectsPerOrganization: 100, MaxUploadSize: 5 << 30}
+var builtIn = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000, ProjectsPerOrganization: 100, MaxUploadSize: 5 << 30,
+	DeletedProjectDays: 7, RequestDays: 7}
 
 // declaration declares a setting: a switch, or a number with its range.
 type declaration struct {
@@ -45,6 +56,10 @@ var declarations = []declaration{
 		number: func(s *Settings) *int64 { return &s.ProjectsPerOrganization }},
 	{name: "max_upload_size", meaning: "How many bytes an uploaded file may have, whatever its container allows.", min: 1, max: 5 << 30,
 		number: func(s *Settings) *int64 { return &s.MaxUploadSize }},
+	{name: "deleted_project_days", meaning: "How many days a deleted project can be restored before it is removed with its backups; one that was deleted before the change too.", min: 1, max: 3650,
+		number: func(s *Settings) *int64 { return &s.DeletedProjectDays }},
+	{name: "request_days", meaning: "How many days the requests to projects are kept. What changed is in the audit log, which keeps everything.", min: 1, max: 3650,
+		number: func(s *Settings) *int64 { return &s.RequestDays }},
 }
 
 // Setting is a setting as administrators see it.

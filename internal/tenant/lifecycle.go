@@ -1,7 +1,6 @@
 package tenant
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -22,8 +21,6 @@ import (
 // undoTime is how long the undoing of what failed may take, after the request that failed.
 const undoTime = 30 * time.Second
 
-const deletedKept = 7 * 24 * time.Hour // where a [Lifecycle] says nothing else
-
 // Lifecycle makes, pauses and removes projects: a row of the platform database, roles, a database, and bytes, which no
 // transaction spans. The row says what is under way; every step can be taken again; so what was interrupted anywhere
 // is finished by [Lifecycle.Finish].
@@ -31,8 +28,6 @@ type Lifecycle struct {
 	Store    *platform.Store
 	Registry *Registry
 	Blobs    *blob.Store
-
-	DeletedKept time.Duration // how long a deleted project can be restored; 0 is a week
 }
 
 // Create makes a project. When it returns, the project can be used; when it fails, nothing is left of it.
@@ -81,13 +76,17 @@ func (l Lifecycle) Remove(ctx context.Context, id, user uuid.UUID) (platform.Pro
 // Finish finishes what was interrupted, projects that were being created, closed or removed; brings databases up to the newest
 // migration; and removes projects that were deleted long enough ago. One project's failure does not keep it from the others.
 func (l Lifecycle) Finish(ctx context.Context) error {
-	unfinished, err := l.Store.UnfinishedProjects(ctx, Version(), l.kept())
+	settings, err := l.Store.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	unfinished, err := l.Store.UnfinishedProjects(ctx, Version(), settings.DeletedKept())
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, u := range unfinished {
-		err := l.locked(ctx, u.UUID, leaving, func() error { return l.finish(ctx, u.UUID) })
+		err := l.locked(ctx, u.UUID, leaving, func() error { return l.finish(ctx, u.UUID, settings.DeletedKept()) })
 		if err != nil && !errors.Is(err, errLocked) {
 			errs = append(errs, fmt.Errorf("project %s: %w", u.UUID, err))
 		}
@@ -96,7 +95,7 @@ func (l Lifecycle) Finish(ctx context.Context) error {
 }
 
 // finish looks at the project again, now that nobody else is at it.
-func (l Lifecycle) finish(ctx context.Context, id uuid.UUID) error {
+func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, kept time.Duration) error {
 	status, err := l.Store.ProjectStatus(ctx, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -106,7 +105,7 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID) error {
 	case status == "deleting":
 		return l.remove(ctx, id)
 	case status == platform.Deleted:
-		expired, err := l.Store.ExpireProject(l.OfItself(ctx, "removeExpiredProject", id), id, l.kept())
+		expired, err := l.Store.ExpireProject(l.OfItself(ctx, "removeExpiredProject", id), id, kept)
 		if err != nil {
 			return err
 		}
@@ -125,8 +124,6 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID) error {
 func (l Lifecycle) OfItself(ctx context.Context, action string, project uuid.UUID) context.Context {
 	return audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose), audit.Entry{Action: action, Project: project.String()})
 }
-
-func (l Lifecycle) kept() time.Duration { return cmp.Or(l.DeletedKept, deletedKept) }
 
 func (l Lifecycle) provision(ctx context.Context, id uuid.UUID) (platform.Project, error) {
 	version, err := l.Registry.Provision(ctx, id)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -106,6 +107,19 @@ func (i *instance) projects() []uuid.UUID {
 	return all
 }
 
+// exec runs a statement in the platform database.
+func (i *instance) exec(sql string) {
+	i.t.Helper()
+	conn, err := pgx.ConnectConfig(context.Background(), i.healthy.Registry.base.ConnConfig)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(context.Background(), sql); err != nil {
+		i.t.Fatal(err)
+	}
+}
+
 func (i *instance) create(ctx context.Context, l Lifecycle) (platform.Project, error) {
 	return l.Create(ctx, i.user, platform.NewProject{Organization: i.organization, Name: "the project"})
 }
@@ -117,7 +131,7 @@ func (i *instance) finish() {
 		if err := i.healthy.Finish(i.t.Context()); err != nil {
 			i.t.Fatalf("finish: %v", err)
 		}
-		left, err := i.healthy.Store.UnfinishedProjects(i.t.Context(), Version(), deletedKept)
+		left, err := i.healthy.Store.UnfinishedProjects(i.t.Context(), Version(), 7*24*time.Hour)
 		if err != nil {
 			i.t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Proj
 }
 
 // Delete takes a project out of use as Pause does, and gives its name away. It is removed when it has been deleted for
-// DeletedKept, see [Lifecycle.Finish]. It fails with NotFound if there is no active or paused project.
+// as long as the instance's setting says, see [Lifecycle.Finish]. It fails with NotFound if there is no active or paused project.
 func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	p, err := l.Store.DeleteProject(ctx, id, user)
 	if err != nil {
