@@ -57,7 +57,8 @@ func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Tabl
 var createIndex = Operation{
 	ID: "createIndex", Method: "POST", Path: "/tables/{tableUUID}/indexes", Summary: "Create an index",
 	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
-	Notes: "On a table of more than 100000 rows or 64 MB it is built in the background, while others write: its status is `building`, and `ready` or `failed` later.",
+	Notes: "On a table of more than 100000 rows or 64 MB it is built in the background, while others write: its status is `building`, and `ready` or `failed` later. " +
+		"Names in expressions mean the database's own, then the table's schema, then public.",
 }
 
 type createIndexInput struct {
@@ -70,10 +71,10 @@ type createIndexInput struct {
 
 func (s *Server) createIndex(ctx context.Context, p *tenant.Project, in *createIndexInput) (schema.Index, error) {
 	made, later, err := schema.CreateIndex(ctx, p.Owner(), p.UUID, in.Table, in.Body.NewIndex)
-	if err != nil || later == 0 {
+	if err != nil || later == nil {
 		return made, err
 	}
-	return made, s.jobs.CreateIndex(ctx, p, later, schema.NewIndex{Name: made.Name, Columns: made.Columns, Unique: made.Unique, Method: made.Method})
+	return made, s.jobs.CreateIndex(ctx, p, later.Table, later.Index)
 }
 
 var deleteIndex = Operation{

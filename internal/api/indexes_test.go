@@ -59,6 +59,94 @@ func TestCreateIndex(t *testing.T) {
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
+// TestCreateIndexOfExpressions: what SQL can index has a form that can say nothing else.
+func TestCreateIndexOfExpressions(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders", "note text", "kind text", "data jsonb", "price integer")
+	asOwner(t, a, `insert into public.orders values (1, 'X', 'a', '{"b": 1}', 0), (2, 'x', null, null, 1);
+		create function public.slug(text) returns text language sql immutable as 'select pg_catalog.lower($1)';
+		create function public.now_and_then(text) returns text language plpgsql volatile as 'begin return $1; end';
+		create function public.refuse(text) returns text language plpgsql immutable as $$ begin raise exception 'the secret row %', $1; end $$`)
+	const path = "/tables/orders/indexes"
+	for body, want := range map[string]string{
+		`{"name": "i1", "keys": [{"expression": "lower(note)"}, {"column": "kind", "descending": true, "nulls": "last"}]}`: `USING btree (lower(note), kind DESC NULLS LAST)`,
+		`{"name": "i2", "columns": ["id"], "unique": true, "where": "kind is not null and note <> 'a;b'"}`:                 `UNIQUE INDEX i2 ON public.orders USING btree (id) WHERE ((kind IS NOT NULL) AND (note <> 'a;b'::text))`,
+		`{"name": "i3", "keys": [{"column": "note", "operator_class": "text_pattern_ops"}], "include": ["price", "kind"]}`: `USING btree (note text_pattern_ops) INCLUDE (price, kind)`,
+		`{"name": "i4", "keys": [{"column": "data", "operator_class": "pg_catalog.jsonb_path_ops"}], "method": "gin"}`:     `USING gin (data jsonb_path_ops)`,
+		`{"name": "i5", "keys": [{"expression": "data ->> 'b'"}], "method": "hash"}`:                                       `USING hash (((data ->> 'b'::text)))`,
+		`{"name": "i6", "columns": ["kind", "id"], "unique": true, "nulls_not_distinct": true}`:                            `(kind, id) NULLS NOT DISTINCT`,
+		`{"name": "i7", "keys": [{"expression": "slug(note)"}], "method": "brin"}`:                                         `USING brin (public.slug(note))`,
+		`{"name": "i8", "keys": [{"expression": "to_tsvector('english', note)"}], "method": "gin", "where": "price > 0"}`:  `USING gin (to_tsvector('english'::regconfig, note)) WHERE (price > 0)`,
+		`{"name": "i9", "keys": [{"expression": "int4range(price, price + 1)"}], "method": "gist", "include": ["id"]}`:     `USING gist (int4range(price, (price + 1))) INCLUDE (id)`,
+	} {
+		r := a.Post(path, body).Want(201)
+		if got := r.Get("definition").(string); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", body, got, want)
+		}
+	}
+	a.Get(path).Want(200).Content("0.keys.0", "lower(note)").Content("0.columns.0", "kind").Content("1.where", "((kind IS NOT NULL) AND (note <> 'a;b'::text))").
+		Content("2.include.0", "price").Content("5.nullsNotDistinct", true)
+	a.Post(path, `{"keys": [{"expression": "slug(note)"}, {"column": "id"}]}`).Want(201).Content("name", "orders_expr_id_idx")
+
+	key := func(k string) string { return `{"keys": [` + k + `]}` }
+	for body, want := range map[string]string{
+		key(`{"expression": "nope(note)"}`):                   "keys.0.expression unknown_name",
+		key(`{"expression": "note, kind"}`):                   "keys.0.expression unknown_name",
+		key(`{"expression": "note) where (true"}`):            "keys.0.expression invalid_expression",
+		key(`{"expression": "note); drop table orders; --"}`): "keys.0.expression invalid_expression",
+		key(`{"expression": "note -- x"}`):                    "keys.0.expression invalid_expression",
+		key(`{"expression": " "}`):                            "keys.0.expression required",
+		key(`{"expression": "all note"}`):                     "keys syntax_error",
+		key(`{"expression": "(select 1)"}`):                   "keys not_supported",
+		key(`{"expression": "count(*)"}`):                     "keys not_supported",
+		key(`{"expression": "now_and_then(note)"}`):           "keys not_supported",
+		key(`{"expression": "1 / price"}`):                    "keys failed",
+		key(`{"expression": "refuse(note)"}`):                 "keys failed",
+		key(`{"expression": "note", "column": "note"}`):       "keys.0.expression not_applicable",
+		key(`{}`): "keys.0.column not_found",
+		key(`{"column": "id"}, {"column": "nope"}`):                           "keys.1.column not_found",
+		key(`{"column": "note", "operator_class": "int4_ops"}`):               "keys not_supported",
+		key(`{"column": "note", "operator_class": "nope"}`):                   "keys not_supported",
+		key(`{"column": "note", "operator_class": "no.nope"}`):                "keys not_supported",
+		key(`{"column": "note", "operator_class": "a.b.c"}`):                  "keys.0.operator_class invalid_value",
+		key(`{"column": "note", "operator_class": "a b"}`):                    "keys.0.operator_class invalid_format",
+		key(`{"column": "note", "nulls": "middle"}`):                          "keys.0.nulls not_allowed",
+		`{"keys": [{"column": "note", "descending": true}], "method": "gin"}`: "keys.0 not_applicable",
+		`{"columns": ["id"], "keys": [{"column": "id"}]}`:                     "keys not_applicable",
+		`{"columns": ["note"], "include": ["id"], "method": "hash"}`:          "include not_applicable",
+		`{"columns": ["note"], "include": ["nope"]}`:                          "include.0 not_found",
+		`{"columns": ["note"], "nulls_not_distinct": true}`:                   "nulls_not_distinct not_applicable",
+		`{"columns": ["kind"], "where": "price"}`:                             "where invalid_type",
+		`{"columns": ["kind"], "where": "nope = 1"}`:                          "where unknown_name",
+		`{"columns": ["kind"], "where": "now() > '2020-01-01'"}`:              "where not_supported",
+		`{"columns": ["kind"], "where": "1 / price > 0"}`:                     "where failed",
+	} {
+		r := a.Post(path, body).Want(422)
+		f := r.Metadata("fields.0").(map[string]any)
+		if got := fmt.Sprint(f["field"], " ", f["code"]); got != want {
+			t.Errorf("%s: got %s, want %s", body, got, want)
+		}
+		if strings.Contains(string(r.Body), "secret") {
+			t.Errorf("a row's value is told: %s", r.Body)
+		}
+	}
+
+	// In the background, names in expressions mean the same.
+	execute(t, a, `update pg_class set reltuples = 200000 where oid = 'public.orders'::regclass`)
+	a.Post(path, key(`{"expression": "now_and_then(note)"}`)).Want(422).Field("keys")
+	a.Post(path, `{"name": "later", "keys": [{"expression": "slug(note)"}, {"column": "id"}], "include": ["kind"], "where": "slug(kind) = 'a'"}`).Want(201).Content("status", "building").
+		Content("keys.0", "slug(note)").Content("columns.0", "id").Content("where", "slug(kind) = 'a'").Content("include.0", "kind")
+	until(t, "the index is ready", func() bool {
+		for _, item := range a.Get(path).Want(200).Get("").([]any) {
+			if x := item.(map[string]any); x["name"] == "later" {
+				return x["status"] == "ready" && x["where"] == "(public.slug(kind) = 'a'::text)"
+			}
+		}
+		return false
+	})
+}
+
 // TestCreateIndexLater: on a large table an index is built in the background.
 func TestCreateIndexLater(t *testing.T) {
 	t.Parallel()

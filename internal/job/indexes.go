@@ -128,9 +128,9 @@ func (q *Queue) ListIndexes(ctx context.Context, project uuid.UUID, table uint32
 		if err := json.Unmarshal(try.Index, &n); err != nil {
 			return nil, err
 		}
-		all[i] = schema.Index{Name: n.Name, Columns: n.Columns, Unique: n.Unique, Method: n.Method, Status: "building"}
+		all[i] = n.Planned("building", "")
 		if try.Failed {
-			all[i].Status, all[i].Error = "failed", strings.TrimPrefix(try.Error, "JobCancelError: ")
+			all[i] = n.Planned("failed", strings.TrimPrefix(try.Error, "JobCancelError: "))
 		}
 	}
 	return all, nil

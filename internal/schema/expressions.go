@@ -119,7 +119,7 @@ func named(ctx context.Context, tx pgx.Tx, schema string, f func() error) error 
 		_, err := pg.Exec(ctx, tx, `select pg_catalog.set_config('search_path', @path, true)`, pgx.StrictNamedArgs{"path": path})
 		return err
 	}
-	if err := set("pg_catalog, " + pg.Quote(schema) + ", public, pg_temp"); err != nil {
+	if err := set(pathOf(schema)); err != nil {
 		return err
 	}
 	if err := f(); err != nil {
@@ -127,3 +127,6 @@ func named(ctx context.Context, tx pgx.Tx, schema string, f func() error) error 
 	}
 	return set("pg_catalog, pg_temp")
 }
+
+// pathOf is the search path within which the names of a user's expression on a table of the schema are meant.
+func pathOf(schema string) string { return "pg_catalog, " + pg.Quote(schema) + ", public, pg_temp" }

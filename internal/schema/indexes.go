@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,23 +17,31 @@ import (
 
 // Index is an index of a table.
 type Index struct {
-	Name       string   `json:"name"`
-	Columns    []string `json:"columns" nullable:"false" doc:"In the index's order, without expressions, which SQL can index too."`
-	Unique     bool     `json:"unique"`
-	Primary    bool     `json:"primary"`
-	Constraint bool     `json:"constraint" doc:"It belongs to a constraint, and goes when that is deleted."`
-	Method     string   `json:"method" example:"btree"`
-	Definition string   `json:"definition" doc:"As the database prints it; empty until it is there."`
-	Status     string   `json:"status" enum:"building,ready,failed"`
-	Error      string   `json:"error" doc:"Why it failed; empty unless it did."`
+	Name             string   `json:"name"`
+	Columns          []string `json:"columns" nullable:"false" doc:"In the index's order, without expressions."`
+	Keys             []string `json:"keys" nullable:"false" doc:"Columns and expressions, in the index's order, as the database prints them."`
+	Include          []string `json:"include" nullable:"false" doc:"Columns that are kept in the index without being keys."`
+	Where            *string  `json:"where" nullable:"true" doc:"Which rows are in it, as the database prints it; null for all."`
+	Unique           bool     `json:"unique"`
+	NullsNotDistinct bool     `json:"nullsNotDistinct" doc:"For unique: a null equals another one."`
+	Primary          bool     `json:"primary"`
+	Constraint       bool     `json:"constraint" doc:"It belongs to a constraint, and goes when that is deleted."`
+	Method           string   `json:"method" example:"btree"`
+	Definition       string   `json:"definition" doc:"As the database prints it; empty until it is there."`
+	Status           string   `json:"status" enum:"building,ready,failed"`
+	Error            string   `json:"error" doc:"Why it failed; empty unless it did."`
 }
 
 // NewIndex is what an index is made of. An empty method is btree.
 type NewIndex struct {
-	Name    string   `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. Made of the table's and the columns' names if there is none."`
-	Columns []string `json:"columns" minItems:"1" maxItems:"32"`
-	Unique  bool     `json:"unique,omitempty"`
-	Method  string   `json:"method,omitempty" enum:"btree,hash,gin,gist,brin" doc:"btree, if none is given."`
+	Name             string     `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. Made of the table's and the columns' names if there is none."`
+	Columns          []string   `json:"columns,omitempty" minItems:"1" maxItems:"32" doc:"Or keys, for more than plain columns."`
+	Keys             []IndexKey `json:"keys,omitempty" minItems:"1" maxItems:"32"`
+	Include          []string   `json:"include,omitempty" maxItems:"31" doc:"Columns to be kept in the index, so that a query need not look at the row."`
+	Where            string     `json:"where,omitempty" maxLength:"10000" doc:"A condition in SQL on one row: only rows for which it is true are in the index."`
+	Unique           bool       `json:"unique,omitempty"`
+	NullsNotDistinct bool       `json:"nulls_not_distinct,omitempty" doc:"For unique: one null at most."`
+	Method           string     `json:"method,omitempty" enum:"btree,hash,gin,gist,brin" doc:"btree, if none is given."`
 }
 
 // A table of more is large: an index on it is built while others write.
@@ -49,6 +58,11 @@ const selectIndexes = `
 		array(select a.attname::text from pg_catalog.unnest(i.indkey::int2[]) with ordinality n(number, at)
 			join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = n.number
 			where n.at <= i.indnkeyatts order by n.at) as columns,
+		array(select coalesce(pg_catalog.pg_get_indexdef(i.indexrelid, n, true), '') from pg_catalog.generate_series(1, i.indnkeyatts) n order by n) as keys,
+		array(select a.attname::text from pg_catalog.unnest(i.indkey::int2[]) with ordinality n(number, at)
+			join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = n.number
+			where n.at > i.indnkeyatts order by n.at) as include,
+		pg_catalog.pg_get_expr(i.indpred, i.indrelid) as "where", i.indnullsnotdistinct as nulls_not_distinct,
 		exists (select from pg_catalog.pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')) as constraint,
 		coalesce(pg_catalog.pg_get_indexdef(i.indexrelid), '') as definition, -- null if it is dropped at this moment
 		case when i.indisvalid then 'ready'
@@ -78,10 +92,10 @@ func indexByName(ctx context.Context, q pg.Querier, table uint32, name string) (
 }
 
 // CreateIndex makes an index on the table that ref leads to, unless that is large: then the index is only
-// tried on a table without rows, its status is building, and later is the id of the table, for [BuildIndex]. It
+// tried on a table without rows, its status is building, and later is what [BuildIndex] takes. It
 // fails as [GetTable] does, with Conflict on name if that is taken, with Conflict, code busy, if others hold
 // the table, and with Unprocessable on the field at fault.
-func CreateIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewIndex) (made Index, later uint32, err error) {
+func CreateIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewIndex) (made Index, later *Later, err error) {
 	err = changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
@@ -90,34 +104,29 @@ func CreateIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 		if err := lockIn(ctx, tx, t, "access share"); err != nil {
 			return err
 		}
-		if err := checkColumnNames(ctx, tx, t, "columns", n.Columns); err != nil {
-			return err
-		}
 		n := n.named(t)
-		if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
-			return err
-		}
 		large, err := isLarge(ctx, tx, t)
 		if err != nil {
 			return err
 		}
-		if large {
-			made = Index{Name: n.Name, Columns: n.Columns, Unique: n.Unique, Method: n.Method, Status: "building"}
-			later = t.ID
-			if err := n.try(ctx, tx, t); err != nil {
+		err = named(ctx, tx, t.Schema, func() error {
+			if err := n.check(ctx, tx, t); err != nil {
 				return err
 			}
-			return errLater
-		}
-		if err := lockIn(ctx, tx, t, "share"); err != nil {
+			if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
+				return err
+			}
+			if large {
+				return n.try(ctx, tx, t)
+			}
+			return n.make(ctx, tx, t)
+		})
+		if err != nil {
 			return err
 		}
-		err = execute(ctx, tx, n.statement("", pg.Quote(t.Schema, t.Name)))
-		if pg.Violates(err, nameOnce) {
-			return explainIndex("42P07").Because(err)
-		}
-		if err != nil {
-			return refused(err, explainIndex)
+		if large {
+			made, later = n.Planned("building", ""), &Later{t.ID, n}
+			return errLater
 		}
 		made, err = indexByName(ctx, tx, t.ID, n.Name)
 		return err
@@ -128,13 +137,22 @@ func CreateIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 	return made, later, err
 }
 
+// Later is an index that is to be built on a table while others write.
+type Later struct {
+	Table uint32
+	Index NewIndex
+}
+
 // errLater undoes what was only tried.
 var errLater = errors.New("built later")
 
 // named returns what the index is made of with all that the client may leave out.
 func (n NewIndex) named(t Table) NewIndex {
 	if n.Name == "" {
-		n.Name = t.Name + "_" + strings.Join(n.Columns, "_")
+		n.Name = t.Name
+		for _, k := range n.allKeys() {
+			n.Name += "_" + cmp.Or(k.Column, "expr")
+		}
 		n.Name = n.Name[:min(len(n.Name), 59)] + "_idx"
 	}
 	if n.Method == "" {
@@ -143,14 +161,40 @@ func (n NewIndex) named(t Table) NewIndex {
 	return n
 }
 
+// make makes the index.
+func (n NewIndex) make(ctx context.Context, tx pgx.Tx, t Table) error {
+	if err := lockIn(ctx, tx, t, "share"); err != nil {
+		return err
+	}
+	err := execute(ctx, tx, n.statement("", pg.Quote(t.Schema, t.Name)))
+	if pg.Violates(err, nameOnce) {
+		return indexNameTaken().Because(err)
+	}
+	return refused(err, n.explain)
+}
+
 // statement returns the SQL text that makes the index. Its columns are a table's, its method of the interface's
-// closed list.
+// closed list, and its expressions were checked.
 func (n NewIndex) statement(way, table string) string {
 	kind := "create index "
 	if n.Unique {
 		kind = "create unique index "
 	}
-	return kind + way + pg.Quote(n.Name) + " on " + table + " using " + n.Method + " (" + quoted(n.Columns) + ")"
+	keys := make([]string, 0, 32)
+	for _, k := range n.allKeys() {
+		keys = append(keys, k.text())
+	}
+	sql := kind + way + pg.Quote(n.Name) + " on " + table + " using " + n.Method + " (" + strings.Join(keys, ", ") + ")"
+	if len(n.Include) > 0 {
+		sql += " include (" + quoted(n.Include) + ")"
+	}
+	if n.NullsNotDistinct {
+		sql += " nulls not distinct"
+	}
+	if n.Where != "" {
+		sql += " where (" + n.Where + ")"
+	}
+	return sql
 }
 
 func isLarge(ctx context.Context, tx pgx.Tx, t Table) (bool, error) {
@@ -168,7 +212,7 @@ func (n NewIndex) try(ctx context.Context, tx pgx.Tx, t Table) error {
 	if err := execute(ctx, tx, "create temporary table socle_trial (like "+pg.Quote(t.Schema, t.Name)+") on commit drop"); err != nil {
 		return refused(err, nil)
 	}
-	return refused(execute(ctx, tx, n.statement("", "pg_temp.socle_trial")), explainIndex)
+	return refused(execute(ctx, tx, n.statement("", "pg_temp.socle_trial")), n.explain)
 }
 
 // CheckIndexName fails with Conflict on name if the schema of a table has a relation of that name.
@@ -177,31 +221,9 @@ func CheckIndexName(ctx context.Context, q pg.Querier, table uint32, name string
 		select exists (select from pg_catalog.pg_class c join pg_catalog.pg_class t on t.relnamespace = c.relnamespace
 			where t.oid = @table and c.relname = @name)`, pgx.StrictNamedArgs{"table": table, "name": name})
 	if err == nil && taken {
-		return explainIndex("42P07")
+		return indexNameTaken()
 	}
 	return err
-}
-
-// explainIndex says what the server has against an index.
-func explainIndex(state string) *fault.Error {
-	on := func(field, code, message string) *fault.Error {
-		return fault.OnField(fault.Unprocessable, field, code, "%s", message)
-	}
-	switch state {
-	case "42P07", "42710": // duplicate_table, duplicate_object
-		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another index or table of the schema")
-	case "23505": // unique_violation
-		return on("unique", "not_unique", "can't be, for the table has rows with the same values")
-	case "0A000": // feature_not_supported
-		return on("method", "not_supported", "can't be unique, or of several columns, by this method")
-	case "42704": // undefined_object: no operator class
-		return on("method", "not_supported", "does not know how to index a column of this type")
-	case "54000", "54011": // program_limit_exceeded, too_many_columns
-		return on("columns", "too_many", "are too many, or have values too long for an index")
-	case "42703": // undefined_column: gone by now
-		return on("columns", "not_found", "are not columns of the table")
-	}
-	return nil
 }
 
 // BuildIndex makes an index on a table while others write, however long that takes. What an earlier try has left
@@ -224,6 +246,9 @@ func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewInd
 	if done, err := dropHalf(ctx, conn, t, n.Name); done || err != nil {
 		return err
 	}
+	if _, err := pg.Exec(ctx, conn, `select pg_catalog.set_config('search_path', @path, false)`, pgx.StrictNamedArgs{"path": pathOf(t.Schema)}); err != nil {
+		return err
+	}
 	failed := run(ctx, conn, n.statement("concurrently ", pg.Quote(t.Schema, t.Name)))
 	if failed == nil {
 		return nil
@@ -231,7 +256,7 @@ func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewInd
 	if _, err := dropHalf(context.WithoutCancel(ctx), conn, t, n.Name); err != nil && !conn.Conn().IsClosed() {
 		return pg.Fault(err)
 	}
-	return pg.Fault(refused(failed, explainIndex))
+	return pg.Fault(refused(failed, n.explain))
 }
 
 // dropHalf drops an index of the table that is half made, and reports whether there is a whole one.
