@@ -62,9 +62,15 @@ func (s *Server) validateConstraint(ctx context.Context, p *tenant.Project, in *
 var deleteConstraint = Operation{
 	ID: "deleteConstraint", Method: "DELETE", Path: "/tables/{tableUUID}/constraints/{constraintName}", Summary: "Delete a constraint",
 	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
-	Notes: "A key that foreign keys refer to is not deleted; `metadata.dependents` names them.",
+	Notes: "A key that foreign keys refer to is not deleted, and `metadata.dependents` names them, unless `cascade` says that they go too.",
 }
 
-func (s *Server) deleteConstraint(ctx context.Context, p *tenant.Project, in *constraintInput) (schema.Constraint, error) {
-	return schema.DeleteConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint)
+type deleteConstraintInput struct {
+	constraintInput
+	CascadeQuery
+}
+
+func (s *Server) deleteConstraint(ctx context.Context, p *tenant.Project, in *deleteConstraintInput) (Answer[schema.Constraint, deletedMetadata], error) {
+	c, gone, err := schema.DeleteConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint, in.cascade())
+	return Answer[schema.Constraint, deletedMetadata]{Content: c, Metadata: deletedMetadata{gone}}, err
 }

@@ -46,6 +46,32 @@ func TestCreateConstraint(t *testing.T) {
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
+// TestDeferredConstraints: what is looked after at the transaction's end, and what goes with a key.
+func TestDeferredConstraints(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("customers", "code integer")
+	a.CreateTable("orders", "customer integer")
+	const keys, path = "/tables/customers/constraints", "/tables/orders/constraints"
+	a.Post(keys, `{"type": "unique", "name": "codes", "columns": ["code"], "deferrable": true}`).Want(201).Content("deferrable", true).Content("initiallyDeferred", false)
+	asOwner(t, a, "insert into public.customers values (1, 1), (2, 2); update public.customers set code = 3 - code")
+	const reference = `{"type": "foreign", "columns": ["customer"], "reference_table": "customers", "reference_columns": ["id"], "name": `
+	a.Post(path, reference+`"buyer", "deferrable": true, "initially_deferred": true}`).Want(201).Content("deferrable", true).Content("initiallyDeferred", true)
+	asOwner(t, a, "begin; insert into public.orders values (1, 3); insert into public.customers values (3, 3); commit")
+	a.Post(path, reference+`"x", "initially_deferred": true}`).Want(422).Code("not_applicable").Field("initially_deferred")
+	a.Post(path, `{"type": "check", "expression": "true", "deferrable": true}`).Want(422).Code("not_applicable").Field("deferrable")
+
+	r := a.Delete(keys + "/customers_pkey").Want(409).Code("in_use")
+	a.Delete(keys + "/customers_pkey?cascade=yes").Want(400).Field("cascade")
+	gone := a.Delete(keys + "/customers_pkey?cascade=true").Want(200).Metadata("deleted")
+	if got, want := fmt.Sprint(gone), fmt.Sprint(r.Metadata("dependents")); got != want || got != "[map[kind:table constraint name:buyer on public.orders]]" {
+		t.Errorf("got %s gone, %s in the way", got, want)
+	}
+	if got := fmt.Sprint(values(a.Get(path), "name")); got != "[orders_pkey]" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // hostileExpressions are somebody's way out of the parentheses of a condition, or into what a condition must not do.
 var hostileExpressions = []string{"", " ", "true) not valid, add column x text check (true", "true); drop table orders; --", "true) --", "true /* ", "(true", "true)",
 	"true]", "'", `"`, "$$x$$ = $$x$$", "$1", "note = E'\\'' or true) --'", "note = U&'x'", `U&"note" = 'x'`, "true; select 1", "note = 'x''", "[true)",

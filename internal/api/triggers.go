@@ -23,12 +23,17 @@ var createTrigger = Operation{
 type createTriggerInput struct {
 	tableInput
 	Body struct {
-		Name     string   `json:"name"`
-		Timing   string   `json:"timing" enum:"before,after"`
-		Events   []string `json:"events" minItems:"1" maxItems:"4" enum:"insert,update,delete,truncate"`
-		Level    string   `json:"level,omitempty" enum:"row,statement" doc:"Row if it is not given; truncate is for statement only."`
-		Columns  []string `json:"columns,omitempty" maxItems:"1600" doc:"Fire for an update of these only."`
-		Function string   `json:"function" doc:"A function without parameters that returns trigger: schema.name, or name for public.name."`
+		Name              string   `json:"name"`
+		Timing            string   `json:"timing" enum:"before,after"`
+		Events            []string `json:"events" minItems:"1" maxItems:"4" enum:"insert,update,delete,truncate"`
+		Level             string   `json:"level,omitempty" enum:"row,statement" doc:"Row if it is not given; truncate is for statement only."`
+		Columns           []string `json:"columns,omitempty" maxItems:"1600" doc:"Fire for an update of these only."`
+		Function          string   `json:"function" doc:"A function without parameters that returns trigger: schema.name, or name for public.name."`
+		Arguments         []string `json:"arguments,omitempty" maxItems:"32" maxLength:"1000" doc:"Texts that the function finds in TG_ARGV."`
+		When              string   `json:"when,omitempty" maxLength:"10000" doc:"A condition in SQL on old and new, as far as all events have them; it fires only where it is true."`
+		Constraint        bool     `json:"constraint,omitempty" doc:"Make a constraint of it, which can be deferrable. For after and each row only."`
+		Deferrable        bool     `json:"deferrable,omitempty" doc:"For a constraint: SET CONSTRAINTS can put it off until the transaction's end."`
+		InitiallyDeferred bool     `json:"initially_deferred,omitempty" doc:"For a deferrable one: it is put off unless told otherwise."`
 		ProjectInBody
 	}
 }
@@ -41,7 +46,8 @@ func (s *Server) findTableOfTrigger(ctx context.Context, p *tenant.Project, in *
 func (s *Server) createTrigger(ctx context.Context, p *tenant.Project, in *createTriggerInput) (schema.Trigger, error) {
 	b := in.Body
 	return schema.CreateTrigger(ctx, p.Owner(), p.UUID, in.Table, schema.NewTrigger{Name: b.Name, Timing: b.Timing, Events: b.Events,
-		Level: b.Level, Columns: b.Columns, Function: b.Function})
+		Level: b.Level, Columns: b.Columns, Function: b.Function, Arguments: b.Arguments, When: b.When, Constraint: b.Constraint,
+		Deferral: schema.Deferral{Deferrable: b.Deferrable, InitiallyDeferred: b.InitiallyDeferred}})
 }
 
 var listTriggers = Operation{

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,6 +51,66 @@ func TestTriggers(t *testing.T) {
 	a.Put(path+`/a%22b;%20drop%20table%20orders`, `{"enabled": false}`).Want(200)
 	a.Delete(path + `/a%22b;%20drop%20table%20orders`).Want(200)
 	note(5, "")
+}
+
+// TestTriggersOfConditions: a trigger fires where its condition is true, with its arguments, and when it was told to.
+func TestTriggersOfConditions(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders", "note text", "price integer")
+	asOwner(t, a, `create table public.said (what text);
+		create function public.say() returns trigger language plpgsql as $$ begin insert into public.said values (array_to_string(tg_argv, '|')); return new; end $$;
+		create function public.dear(integer) returns boolean language sql immutable as 'select $1 > 100'`)
+	const path = "/tables/orders/triggers"
+	with := func(name, events, members string) string {
+		return fmt.Sprintf(`{"name": %q, "timing": "after", "events": [%s], "function": "say", %s}`, name, events, members)
+	}
+	a.Post(path, with("dear", `"insert", "update"`, `"columns": ["price"], "when": "dear(new.price)", "arguments": ["it's", "", "\\", "ü $$"]`)).Want(201).Content("arguments.0", "it's").
+		Content("arguments.1", "").Content("arguments.2", "\\").Content("arguments.3", "ü $$").Content("constraint", false).
+		Content("definition", `CREATE TRIGGER dear AFTER INSERT OR UPDATE OF price ON public.orders FOR EACH ROW WHEN (public.dear(new.price)) EXECUTE FUNCTION public.say('it''s', '', '\', 'ü $$')`)
+	a.Post(path, with("raised", `"update"`, `"when": "old.* is distinct from new.* and new.price > old.price", "arguments": ["raised"]`)).Want(201)
+	a.Post(path, with("late", `"insert"`, `"constraint": true, "deferrable": true, "initially_deferred": true, "arguments": ["late"]`)).Want(201).
+		Content("constraint", true).Content("deferrable", true).Content("initiallyDeferred", true)
+	a.Post(path, with("once", `"truncate"`, `"level": "statement", "when": "current_user is null"`)).Want(201)
+	said := func(sql, want string) {
+		t.Helper()
+		asOwner(t, a, sql)
+		if got := query[string](t, a, "select coalesce(string_agg(what, ' ; '), '') from public.said"); got != want {
+			t.Errorf("%s: got %q, want %q", sql, got, want)
+		}
+		asOwner(t, a, "truncate public.said")
+	}
+	said("insert into public.orders values (1, 'x', 101); insert into public.said values ('before')", `it's||\|ü $$ ; before ; late`)
+	said("update public.orders set price = 100", "")
+	said("update public.orders set price = 100; update public.orders set price = 102", `it's||\|ü $$ ; raised`)
+	said("truncate public.orders", "")
+
+	for members, want := range map[string]string{
+		`"when": "new.nope > 1"`:                            "when unknown_name",
+		`"when": "old.price > 1"`:                           "when unknown_name", // an insert has none
+		`"when": "new.price"`:                               "when invalid_type",
+		`"when": "new.price > 1) execute function x(); --"`: "when invalid_expression",
+		`"when": "(select true)"`:                           "when not_supported",
+		`"when": "count(*) > 1"`:                            "when not_supported",
+		`"when": "true", "function": "dear"`:                "function not_found",
+		`"arguments": ["a\u0000b"]`:                         "arguments.0 invalid_format",
+		`"constraint": true, "timing": "before"`:            "constraint not_applicable",
+		`"deferrable": true`:                                "deferrable not_applicable",
+		`"constraint": true, "initially_deferred": true`:    "initially_deferred not_applicable",
+	} {
+		body := map[string]any{"name": "t", "timing": "after", "events": []string{"insert"}, "function": "say"}
+		if err := json.Unmarshal([]byte("{"+members+"}"), &body); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := a.Post(path, string(text)).Want(422).Metadata("fields.0").(map[string]any)
+		if got := fmt.Sprint(f["field"], " ", f["code"]); got != want {
+			t.Errorf("%s: got %s, want %s", members, got, want)
+		}
+	}
 }
 
 func TestTriggersRefused(t *testing.T) {

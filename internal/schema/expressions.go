@@ -76,6 +76,11 @@ func closing(text string, i int) int {
 // lexed here, and parsed by the server alone, as the owner, without being run. It fails with Unprocessable on
 // the field. The names in it mean what [named] says, so it is for a statement within that.
 func condition(ctx context.Context, tx pgx.Tx, t Table, field, text string) (string, error) {
+	return conditionOn(ctx, tx, " from only "+pg.Quote(t.Schema, t.Name), field, text)
+}
+
+// conditionOn is condition for the rows of a from clause, which is written here.
+func conditionOn(ctx context.Context, tx pgx.Tx, from, field, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return "", fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
@@ -84,7 +89,7 @@ func condition(ctx context.Context, tx pgx.Tx, t Table, field, text string) (str
 		return "", fault.OnField(fault.Unprocessable, field, "invalid_expression", "%s", err)
 	}
 	// Parentheses alone would let a whole query through; what nullif takes is an expression, and not two.
-	head := "select from only " + pg.Quote(t.Schema, t.Name) + " where nullif("
+	head := "select" + from + " where nullif("
 	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+", null)", nil)
 	return "(" + text + ")", refused(err, func(state string) *fault.Error {
 		if !ofUser(state) {

@@ -15,9 +15,8 @@ type reference struct {
 	OnUpdate         string
 	OnDelete         string
 	Full             bool // a row refers with all of its columns or none
-	Deferrable       bool
-	Deferred         bool
 	Validated        bool
+	Deferral
 }
 
 // selectReferences selects the foreign keys of a table, but those that a partition has from its parent.
@@ -28,7 +27,7 @@ var selectReferences = `
 		array(select a.attname::text from pg_catalog.unnest(k.confkey) with ordinality n(number, at)
 			join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number order by n.at) as reference_columns,
 		` + keyAction("k.confupdtype") + ` as on_update, ` + keyAction("k.confdeltype") + ` as on_delete,
-		k.confmatchtype = 'f' as full, k.condeferrable as deferrable, k.condeferred as deferred, k.convalidated as validated
+		k.confmatchtype = 'f' as full, k.condeferrable as deferrable, k.condeferred as initially_deferred, k.convalidated as validated
 	from pg_catalog.pg_constraint k
 	join pg_catalog.pg_class r on r.oid = k.confrelid
 	join pg_catalog.pg_namespace rn on rn.oid = r.relnamespace
@@ -47,12 +46,7 @@ func (r reference) clause() string {
 	if r.OnDelete != "" {
 		sql += " on delete " + r.OnDelete
 	}
-	if r.Deferrable {
-		sql += " deferrable"
-	}
-	if r.Deferred {
-		sql += " initially deferred"
-	}
+	sql += r.Deferral.clause()
 	if !r.Validated {
 		sql += " not valid"
 	}

@@ -24,19 +24,22 @@ type Constraint struct {
 	OnUpdate         *string  `json:"onUpdate" nullable:"true" doc:"What a foreign key does when the row that it refers to changes."`
 	OnDelete         *string  `json:"onDelete" nullable:"true" doc:"And when that row is deleted."`
 	Validated        bool     `json:"validated" doc:"False if it was made for new rows only: older ones may break it."`
+	Deferral
 }
 
 // NewConstraint is what a constraint is made of. Without a name the database chooses one.
 type NewConstraint struct {
-	Name             string   `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. The database chooses one if there is none."`
-	Type             string   `json:"type" enum:"check,unique,primary,foreign"`
-	Columns          []string `json:"columns,omitempty" maxItems:"32" doc:"For all but check."`
-	Expression       string   `json:"expression,omitempty" maxLength:"10000" doc:"For check: a condition in SQL on one row. Names without a schema mean the database's own, then the table's schema, then public."`
-	ReferenceTable   string   `json:"reference_table,omitempty" doc:"For foreign: schema.table, or table for public.table."`
-	ReferenceColumns []string `json:"reference_columns,omitempty" maxItems:"32" doc:"As many as columns; together unique or the primary key of that table."`
-	OnUpdate         string   `json:"on_update,omitempty" enum:"no action,restrict,cascade,set null,set default"`
-	OnDelete         string   `json:"on_delete,omitempty" enum:"no action,restrict,cascade,set null,set default"`
-	NotValid         bool     `json:"not_valid,omitempty" doc:"For check and foreign: rows that are there already are not looked at until it is validated."`
+	Name              string   `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. The database chooses one if there is none."`
+	Type              string   `json:"type" enum:"check,unique,primary,foreign"`
+	Columns           []string `json:"columns,omitempty" maxItems:"32" doc:"For all but check."`
+	Expression        string   `json:"expression,omitempty" maxLength:"10000" doc:"For check: a condition in SQL on one row. Names without a schema mean the database's own, then the table's schema, then public."`
+	ReferenceTable    string   `json:"reference_table,omitempty" doc:"For foreign: schema.table, or table for public.table."`
+	ReferenceColumns  []string `json:"reference_columns,omitempty" maxItems:"32" doc:"As many as columns; together unique or the primary key of that table."`
+	OnUpdate          string   `json:"on_update,omitempty" enum:"no action,restrict,cascade,set null,set default"`
+	OnDelete          string   `json:"on_delete,omitempty" enum:"no action,restrict,cascade,set null,set default"`
+	NotValid          bool     `json:"not_valid,omitempty" doc:"For check and foreign: rows that are there already are not looked at until it is validated."`
+	Deferrable        bool     `json:"deferrable,omitempty" doc:"For all but check: SET CONSTRAINTS can put it off until the transaction's end."`
+	InitiallyDeferred bool     `json:"initially_deferred,omitempty" doc:"For a deferrable one: it is put off unless told otherwise."`
 }
 
 // keyAction is the SQL expression of what a foreign key does, from the catalogue's letter for it.
@@ -54,7 +57,8 @@ var selectConstraints = `
 			where r.oid = k.confrelid) as reference_table,
 		array(select a.attname::text from pg_catalog.unnest(k.confkey) with ordinality n(number, at)
 			join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number order by n.at) as reference_columns,
-		` + keyAction("k.confupdtype") + ` as on_update, ` + keyAction("k.confdeltype") + ` as on_delete, k.convalidated as validated
+		` + keyAction("k.confupdtype") + ` as on_update, ` + keyAction("k.confdeltype") + ` as on_delete, k.convalidated as validated,
+		k.condeferrable as deferrable, k.condeferred as initially_deferred
 	from pg_catalog.pg_constraint k
 	where k.conrelid = @table and k.contype in ('c', 'u', 'p', 'f', 'x')
 	order by k.conname`
@@ -136,6 +140,8 @@ func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix strin
 	return Constraint{}, err
 }
 
+func (n NewConstraint) deferral() Deferral { return Deferral{n.Deferrable, n.InitiallyDeferred} }
+
 // clause returns the SQL text that the constraint is made by, without its name.
 func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix string) (string, error) {
 	if err := n.checkParts(prefix); err != nil {
@@ -154,9 +160,9 @@ func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix st
 	}
 	switch n.Type {
 	case "unique":
-		return "unique (" + quoted(n.Columns) + ")", nil
+		return "unique (" + quoted(n.Columns) + ")" + n.deferral().clause(), nil
 	case "primary":
-		return "primary key (" + quoted(n.Columns) + ")", nil
+		return "primary key (" + quoted(n.Columns) + ")" + n.deferral().clause(), nil
 	}
 	noTable := fault.OnField(fault.Unprocessable, prefix+"reference_table", "not_found", "is not one of the project's tables")
 	schema, table, ok := splitName(n.ReferenceTable)
@@ -174,7 +180,7 @@ func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix st
 		return "", err
 	}
 	r := reference{Columns: n.Columns, Schema: schema, Table: table, ReferenceColumns: n.ReferenceColumns,
-		OnUpdate: n.OnUpdate, OnDelete: n.OnDelete, Validated: !n.NotValid}
+		OnUpdate: n.OnUpdate, OnDelete: n.OnDelete, Deferral: n.deferral(), Validated: !n.NotValid}
 	return r.clause(), nil
 }
 
@@ -193,6 +199,8 @@ func (n NewConstraint) checkParts(prefix string) error {
 		{"on_update", n.OnUpdate != "", []string{"foreign"}, false},
 		{"on_delete", n.OnDelete != "", []string{"foreign"}, false},
 		{"not_valid", n.NotValid, []string{"check", "foreign"}, false},
+		{"deferrable", n.Deferrable, []string{"unique", "primary", "foreign"}, false},
+		{"initially_deferred", n.InitiallyDeferred, []string{"unique", "primary", "foreign"}, false},
 	} {
 		switch applies := slices.Contains(part.of, n.Type); {
 		case part.given && !applies:
@@ -200,6 +208,9 @@ func (n NewConstraint) checkParts(prefix string) error {
 		case !part.given && applies && part.need:
 			return fault.OnField(fault.Unprocessable, prefix+part.field, "required", "must be given for this type of constraint")
 		}
+	}
+	if n.InitiallyDeferred && !n.Deferrable {
+		return fault.OnField(fault.Unprocessable, prefix+"initially_deferred", "not_applicable", "means nothing for what is not deferrable")
 	}
 	if n.Type == "foreign" && len(n.Columns) != len(n.ReferenceColumns) {
 		return fault.OnField(fault.Unprocessable, prefix+"reference_columns", "mismatch", "must be as many as the columns")
@@ -288,12 +299,11 @@ func ValidateConstraint(ctx context.Context, owner *pgxpool.Pool, project uuid.U
 	return valid, err
 }
 
-// DeleteConstraint drops a constraint. It fails as [GetTable] does, with NotFound if the table has no such
-// constraint, with Conflict, code in_use and the member dependents, if others depend on it, and with Conflict,
+// DeleteConstraint drops a constraint, with cascade also what depends on it, which is returned. It fails as [GetTable] does, with NotFound if the
+// table has no such constraint, with Conflict, code in_use and the member dependents, if others depend on it and don't go too, and with Conflict,
 // code busy, if others hold the table.
-func DeleteConstraint(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Constraint, error) {
-	var deleted Constraint
-	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
+func DeleteConstraint(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool) (deleted Constraint, gone []Dependent, err error) {
+	err = changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
 		if deleted, err = constraintByName(ctx, tx, t, name); err != nil {
 			return err
@@ -303,8 +313,8 @@ func DeleteConstraint(ctx context.Context, owner *pgxpool.Pool, project uuid.UUI
 		if err != nil {
 			return err
 		}
-		_, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop constraint "+pg.Quote(name), object{"pg_constraint", id, 0}, false)
+		gone, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop constraint "+pg.Quote(name), object{"pg_constraint", id, 0}, cascade)
 		return err
 	})
-	return deleted, err
+	return deleted, gone, err
 }

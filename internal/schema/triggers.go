@@ -15,13 +15,23 @@ import (
 
 // Trigger is a trigger of a table of the user's.
 type Trigger struct {
-	Name     string   `json:"name"`
-	Timing   string   `json:"timing" enum:"before,after,instead of"`
-	Events   []string `json:"events" doc:"insert, update, delete, truncate"`
-	Level    string   `json:"level" enum:"row,statement"`
-	Columns  []string `json:"columns" doc:"Those whose update it is for; empty for all."`
-	Function string   `json:"function" doc:"schema.name"`
-	Enabled  bool     `json:"enabled"`
+	Name       string   `json:"name"`
+	Timing     string   `json:"timing" enum:"before,after,instead of"`
+	Events     []string `json:"events" doc:"insert, update, delete, truncate"`
+	Level      string   `json:"level" enum:"row,statement"`
+	Columns    []string `json:"columns" doc:"Those whose update it is for; empty for all."`
+	Function   string   `json:"function" doc:"schema.name"`
+	Enabled    bool     `json:"enabled"`
+	Arguments  []string `json:"arguments" db:"-" doc:"What the function finds in TG_ARGV."`
+	Constraint bool     `json:"constraint" doc:"It can be told to fire at the end of the transaction, if it is deferrable."`
+	Deferral
+	Definition string `json:"definition" doc:"As the database prints it, with its condition."`
+}
+
+// Deferral says when a constraint is looked after.
+type Deferral struct {
+	Deferrable        bool `json:"deferrable" doc:"SET CONSTRAINTS can put it off until the transaction's end."`
+	InitiallyDeferred bool `json:"initiallyDeferred" doc:"It is put off unless SET CONSTRAINTS says otherwise."`
 }
 
 // NewTrigger is what a trigger is made of.
@@ -32,6 +42,28 @@ type NewTrigger struct {
 	Level    string // row or statement; "" is row
 	Columns  []string
 	Function string // schema.name, or name for public.name
+
+	Arguments  []string
+	When       string // a condition on old and new; "" for none
+	Constraint bool
+	Deferral
+}
+
+type triggerRow struct {
+	Trigger
+	Args []byte // each closed by a NUL
+}
+
+// triggersOf returns the triggers of a table, or the one of a name, if there is one.
+func triggersOf(ctx context.Context, q pg.Querier, t Table, name any) ([]Trigger, error) {
+	rows, err := pg.All[triggerRow](ctx, q, selectTriggers, pgx.StrictNamedArgs{"id": t.ID, "name": name})
+	all := make([]Trigger, len(rows))
+	for i, r := range rows {
+		all[i] = r.Trigger
+		all[i].Arguments = strings.Split(string(r.Args), "\x00")
+		all[i].Arguments = all[i].Arguments[:len(all[i].Arguments)-1]
+	}
+	return all, err
 }
 
 // The bits of pg_trigger.tgtype are PostgreSQL's own: 1 row, 2 before, 4 insert, 8 delete, 16 update, 32 truncate, 64 instead of.
@@ -42,7 +74,9 @@ const selectTriggers = `
 		case when t.tgtype & 1 <> 0 then 'row' else 'statement' end as level,
 		array(select a.attname::text from pg_catalog.unnest(t.tgattr::int2[]) with ordinality c(number, n)
 			join pg_catalog.pg_attribute a on a.attrelid = t.tgrelid and a.attnum = c.number order by c.n) as columns,
-		n.nspname || '.' || p.proname as function, t.tgenabled <> 'D' as enabled
+		n.nspname || '.' || p.proname as function, t.tgenabled <> 'D' as enabled,
+		t.tgargs as args, t.tgconstraint <> 0 as constraint, t.tgdeferrable as deferrable, t.tginitdeferred as initially_deferred,
+		coalesce(pg_catalog.pg_get_triggerdef(t.oid), '') as definition -- null if it is dropped at this moment
 	from pg_catalog.pg_trigger t
 	join pg_catalog.pg_proc p on p.oid = t.tgfoid
 	join pg_catalog.pg_namespace n on n.oid = p.pronamespace
@@ -55,7 +89,7 @@ func ListTriggers(ctx context.Context, q pg.Querier, project uuid.UUID, ref stri
 	if err != nil {
 		return nil, err
 	}
-	return pg.All[Trigger](ctx, q, selectTriggers, pgx.StrictNamedArgs{"id": t.ID, "name": nil})
+	return triggersOf(ctx, q, t, nil)
 }
 
 // GetTrigger returns a trigger of the table that ref leads to. It fails as [GetTable] does, and with NotFound if there is
@@ -69,11 +103,14 @@ func GetTrigger(ctx context.Context, q pg.Querier, project uuid.UUID, ref, name 
 }
 
 func getTrigger(ctx context.Context, q pg.Querier, t Table, name string) (Trigger, error) {
-	trigger, err := pg.One[Trigger](ctx, q, selectTriggers, pgx.StrictNamedArgs{"id": t.ID, "name": name})
-	if fault.Is(err, fault.NotFound) {
-		return trigger, fault.New(fault.NotFound, "there is no such trigger").Because(err)
+	found, err := triggersOf(ctx, q, t, name)
+	if err != nil {
+		return Trigger{}, err
 	}
-	return trigger, err
+	if len(found) == 0 {
+		return Trigger{}, fault.New(fault.NotFound, "there is no such trigger")
+	}
+	return found[0], nil
 }
 
 // CreateTrigger makes a trigger of the table that ref leads to. It fails as [GetTable] does, with Conflict on name if the
@@ -85,9 +122,15 @@ func CreateTrigger(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, 
 		if err := n.check(); err != nil {
 			return err
 		}
-		err := execute(ctx, tx, n.statement(t))
+		err := named(ctx, tx, t.Schema, func() error {
+			when, err := n.condition(ctx, tx, t)
+			if err != nil {
+				return err
+			}
+			return refused(execute(ctx, tx, n.statement(t, when)), n.explain)
+		})
 		if err != nil {
-			return refused(err, n.explain)
+			return err
 		}
 		made, err = getTrigger(ctx, tx, t, n.Name)
 		return err
@@ -149,6 +192,15 @@ func (n NewTrigger) check() error {
 	if slices.Contains(n.Events, "truncate") && n.Level != "statement" {
 		return fault.OnField(fault.Unprocessable, "level", "not_allowed", "must be statement for truncate")
 	}
+	if n.Constraint && (n.Timing != "after" || n.Level == "statement") {
+		return fault.OnField(fault.Unprocessable, "constraint", "not_applicable", "means nothing but for after and each row")
+	}
+	if n.Deferrable && !n.Constraint {
+		return fault.OnField(fault.Unprocessable, "deferrable", "not_applicable", "means nothing but for a constraint")
+	}
+	if n.InitiallyDeferred && !n.Deferrable {
+		return fault.OnField(fault.Unprocessable, "initially_deferred", "not_applicable", "means nothing for what is not deferrable")
+	}
 	if len(n.Columns) > 0 && !slices.Contains(n.Events, "update") {
 		return fault.OnField(fault.Unprocessable, "columns", "not_applicable", "must be empty without the event update")
 	}
@@ -163,8 +215,40 @@ func (n NewTrigger) check() error {
 	return nil
 }
 
+// condition returns the trigger's condition as SQL text, "" if it has none. In it there are old and new as far as all its events have them.
+func (n NewTrigger) condition(ctx context.Context, tx pgx.Tx, t Table) (string, error) {
+	if n.When == "" {
+		return "", nil
+	}
+	var rows []string
+	if n.Level != "statement" && !slices.Contains(n.Events, "delete") {
+		rows = append(rows, "only "+pg.Quote(t.Schema, t.Name)+` as "new"`)
+	}
+	if n.Level != "statement" && !slices.Contains(n.Events, "insert") {
+		rows = append(rows, "only "+pg.Quote(t.Schema, t.Name)+` as "old"`)
+	}
+	from := ""
+	if len(rows) > 0 {
+		from = " from " + strings.Join(rows, ", ")
+	}
+	text, err := conditionOn(ctx, tx, from, "when", n.When)
+	if err != nil {
+		return "", err
+	}
+	// Who is to blame could not be told afterwards.
+	schema, function, _ := splitName(n.Function)
+	fits, err := pg.Value[bool](ctx, tx, `
+		select exists (select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+			where n.nspname = @schema and p.proname = @name and p.pronargs = 0 and p.prorettype = 'pg_catalog.trigger'::pg_catalog.regtype)`,
+		pgx.StrictNamedArgs{"schema": schema, "name": function})
+	if err == nil && !fits {
+		err = n.explain("42883")
+	}
+	return " when " + text, err
+}
+
 // statement returns the statement that makes the trigger.
-func (n NewTrigger) statement(t Table) string {
+func (n NewTrigger) statement(t Table, when string) string {
 	events := make([]string, len(n.Events))
 	for i, e := range n.Events {
 		events[i] = e
@@ -181,12 +265,34 @@ func (n NewTrigger) statement(t Table) string {
 		level = n.Level
 	}
 	schema, function, _ := splitName(n.Function)
-	return "create trigger " + pg.Quote(n.Name) + " " + n.Timing + " " + strings.Join(events, " or ") + " on " + pg.Quote(t.Schema, t.Name) +
-		" for each " + level + " execute function " + pg.Quote(schema, function) + "()"
+	arguments := make([]string, len(n.Arguments))
+	for i, a := range n.Arguments {
+		arguments[i] = pg.Literal(a)
+	}
+	kind := "create trigger "
+	if n.Constraint {
+		kind = "create constraint trigger "
+	}
+	return kind + pg.Quote(n.Name) + " " + n.Timing + " " + strings.Join(events, " or ") + " on " + pg.Quote(t.Schema, t.Name) + n.clause() +
+		" for each " + level + when + " execute function " + pg.Quote(schema, function) + "(" + strings.Join(arguments, ", ") + ")"
+}
+
+// clause returns what a statement says of it.
+func (d Deferral) clause() string {
+	switch {
+	case d.InitiallyDeferred:
+		return " deferrable initially deferred"
+	case d.Deferrable:
+		return " deferrable"
+	}
+	return ""
 }
 
 // explain says what the server has against the trigger.
 func (n NewTrigger) explain(state string) *fault.Error {
+	if n.When != "" && (state == "0A000" || state == "42P17" || state == "42803" || state == "42P20") { // the function was looked at before
+		return badExpression("when", state, "")
+	}
 	switch state {
 	case "42710", "23505": // duplicate_object, unique_violation in the catalogue
 		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another trigger of the table")
