@@ -103,6 +103,48 @@ func TestImportRows(t *testing.T) {
 	asCSV(a, path, "id,name\n60,a\n").Want(422).Code("refused")
 }
 
+// TestImportUpsert: rows that are there are replaced, or stay; what the file does not say of them stays too.
+func TestImportUpsert(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("goods", "code text", "name text", "price integer")
+	asOwner(t, a, `create unique index on public.goods (code, name); create unique index on public.goods (lower(code)); create unique index on public.goods (price) where id > 9;
+		alter table public.goods add check (price > 0); insert into public.goods values (1, 'a', 'one', 10), (2, 'b', 'two', 20)`)
+	const path = "/tables/goods/import?"
+	rows := func(want string) {
+		t.Helper()
+		if got := query[string](t, a, "select string_agg(g::text, ' ' order by id) from public.goods g"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	asCSV(a, path+"on_error=skip", "id,price\n1,11\n3,30\n").Want(201).Content("rows", 1).Content("rejectedLines.0.code", "already_exists")
+	asCSV(a, path+"mode=upsert", "id,price\n1,11\n4,40\n4,41\n1,12\n").Want(201).Content("rows", 4).Content("rejected", 0) // the last one is left
+	rows("(1,a,one,12) (2,b,two,20) (3,,,30) (4,,,41)")
+	asCSV(a, path+"mode=ignore", "id,price\n1,99\n5,50\n5,51\n").Want(201).Content("rows", 1)
+	asCSV(a, path+"mode=upsert&on_conflict=name,code", "code,price,name,id\na,13,one,6\n").Want(201).Content("rows", 1)
+	rows("(2,b,two,20) (3,,,30) (4,,,41) (5,,,50) (6,a,one,13)")
+	asCSV(a, path+"mode=upsert", "id\n6\n7\n").Want(201).Content("rows", 1) // nothing to replace
+	asCSV(a, path+"mode=upsert&dry_run=true", "id,price\n6,99\n").Want(201).Content("rows", 1)
+	asCSV(a, path+"mode=upsert&on_error=skip", "id,price\n2,21\n3,-1\n4,x\n8,80\n").Want(201).Content("rows", 2).Content("rejectedLines.0.code", "check").Content("rejectedLines.0.line", 3).
+		Content("rejectedLines.1.code", "invalid_value").Content("rejectedLines.1.column", "price")
+	asCSV(a, path+"mode=upsert", "id,price\n2,22\n3,-1\n").Want(422).Code("check")
+	rows("(2,b,two,21) (3,,,30) (4,,,41) (5,,,50) (6,a,one,13) (7,,,) (8,,,80)")
+	for query, code := range map[string]string{"on_conflict=price": "not_unique", "on_conflict=code": "not_unique", "on_conflict=nope": "not_unique", "on_conflict=id%29": "not_unique",
+		"on_conflict=code,name": "missing", "on_conflict=,": "not_unique"} {
+		asCSV(a, path+"mode=upsert&"+query, "id,price\n1,1\n").Want(400).Code(code).Field("on_conflict")
+	}
+	asCSV(a, path+"mode=replace", "id\n1\n").Want(400).Field("mode")
+	asOwner(t, a, "create table public.keyless (id integer)")
+	asCSV(a, "/tables/keyless/import?mode=ignore", "id\n1\n").Want(400).Code("required").Field("on_conflict")
+
+	// What begins like UTF-16 is.
+	asCSV(a, path+"mode=upsert", "\xff\xfe"+strings.Join(strings.Split("id,name\n8,x\n", ""), "\x00")+"\x00").Want(201)
+	asCSV(a, path+"mode=upsert", "\xfe\xff\x00"+strings.Join(strings.Split("id,name\n8,y\n", ""), "\x00")).Want(201)
+	if got := query[string](t, a, "select name from public.goods where id = 8"); got != "y" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestImportRefuses sends what is no file of rows.
 func TestImportRefuses(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,28 @@ func workbook(t *testing.T, rows string, parts ...string) string {
 	return b.String()
 }
 
+// TestImportSheet: another sheet than the first is found by its name.
+func TestImportSheet(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders")
+	sheet := func(id string) string {
+		return `<worksheet><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>id</t></is></c></row><row r="2"><c r="A2"><v>` + id + `</v></c></row></sheetData></worksheet>`
+	}
+	book := workbook(t, "", "xl/workbook.xml", `<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>
+		<sheet name="One" sheetId="1" r:id="rId7"/><sheet name="Zwei &amp; Drei" sheetId="2" r:id="rId8"/></sheets></workbook>`,
+		"xl/_rels/workbook.xml.rels", `<Relationships><Relationship Id="rId7" Target="worksheets/one.xml"/><Relationship Id="rId8" Target="worksheets/two.xml"/></Relationships>`,
+		"xl/worksheets/one.xml", sheet("1"), "xl/worksheets/two.xml", sheet("2"))
+	for which, want := range map[string]int{"": 1, "?sheet=zwei%20%26%20drei": 2} {
+		a.Send("POST", "/tables/orders/import"+which, book, bookType).Want(201).Content("rows", 1)
+		if n := query[int](t, a, "select count(*) from public.orders where id = $1", want); n != 1 {
+			t.Errorf("%q: got %d rows, want 1", which, n)
+		}
+	}
+	a.Send("POST", "/tables/orders/import?sheet=three", book, bookType).Want(400).Code("not_found").Field("sheet")
+	a.Send("POST", "/tables/import?name=x&sheet=three", book, bookType).Want(400).Code("not_found").Field("sheet")
+}
+
 func TestImportWorkbook(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)

@@ -125,15 +125,15 @@ func rewind(file io.ReadSeeker, o Options, known []string) (source, error) {
 		return nil, fmt.Errorf("rewind a file to import: %w", err)
 	}
 	if o.Format == XLSX {
-		s, err := openWorkbook(file, o.Header)
+		s, err := openWorkbook(file, o)
 		return s, tooLong(err)
 	}
 	s, err := open(file, o, known)
 	return s, tooLong(err)
 }
 
-// openWorkbook returns the rows of a workbook's first sheet.
-func openWorkbook(file io.ReadSeeker, header bool) (source, error) {
+// openWorkbook returns the rows of a workbook's sheet.
+func openWorkbook(file io.ReadSeeker, o Options) (source, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, fmt.Errorf("measure a file to import: %w", err)
@@ -142,8 +142,8 @@ func openWorkbook(file io.ReadSeeker, header bool) (source, error) {
 	if !ok {
 		return nil, fmt.Errorf("a workbook in a %T", file)
 	}
-	s, err := openSheet(at, size)
-	if err != nil || !header {
+	s, err := openSheet(at, size, o.Sheet)
+	if err != nil || !o.Header {
 		return s, err
 	}
 	return s, readHeader(s, &s.header)
@@ -156,6 +156,9 @@ func tooLong(err error) error {
 	}
 	if errors.Is(err, errSheetSize) {
 		return fault.OnField(fault.Unprocessable, "file", "too_large", "has parts that are too large when they are unpacked")
+	}
+	if errors.Is(err, errNoSheet) {
+		return fault.OnField(fault.Invalid, "sheet", "not_found", "must be the name of one of the workbook's sheets")
 	}
 	if errors.Is(err, errSheet) {
 		return fault.OnField(fault.Unprocessable, "file", "malformed", "is not a workbook that can be read")
@@ -265,7 +268,13 @@ func (d *Imported) load(ctx context.Context, tx pgx.Tx, t schema.Table, headers 
 	for i, c := range d.Columns {
 		names[i] = c.Name
 	}
-	l := &loader{tx: tx, copy: copyText(t.Schema, t.Name, names), width: len(names), skip: o.Skip, lines: []Rejected{}}
+	l := &loader{tx: tx, copy: copyText(pg.Quote(t.Schema, t.Name), names), width: len(names), skip: o.Skip, lines: []Rejected{}}
+	if l.merge, err = o.merge(ctx, tx, t, names); err != nil {
+		return err
+	}
+	if l.merge != "" {
+		l.copy = copyText(staged, names)
+	}
 	for {
 		r, err := s.next()
 		if err == io.EOF {

@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"socle/internal/fault"
-	"socle/internal/pg"
 )
 
 const (
@@ -26,6 +25,7 @@ const (
 type loader struct {
 	tx      pgx.Tx
 	copy    string // the statement
+	merge   string // by which copied rows get from where they wait into the table; "": they are there
 	width   int    // values of a row
 	skip    bool
 	refused int64 // rows that the database refused
@@ -118,10 +118,17 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	if from > 0 {
 		start = l.ends[from-1]
 	}
-	if _, err := l.tx.Exec(ctx, "savepoint part"); err != nil {
+	begin := "savepoint part"
+	if l.merge != "" {
+		begin = "truncate " + staged + "; " + begin // outside of the part, where it leaves nothing behind
+	}
+	if _, err := l.tx.Exec(ctx, begin); err != nil {
 		return err
 	}
 	tag, err := l.tx.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(l.batch[start:l.ends[to-1]]), l.copy)
+	if err == nil && l.merge != "" {
+		tag, err = l.tx.Exec(ctx, l.merge)
+	}
 	if err == nil {
 		l.rows += tag.RowsAffected()
 		_, err = l.tx.Exec(ctx, "release savepoint part")
@@ -207,11 +214,7 @@ func escape(to, text []byte) []byte {
 	}
 }
 
-// copyText returns the statement that stores values of these columns.
-func copyText(schema, table string, columns []string) string {
-	quoted := make([]string, len(columns))
-	for i, c := range columns {
-		quoted[i] = pg.Quote(c)
-	}
-	return "copy " + pg.Quote(schema, table) + " (" + strings.Join(quoted, ", ") + ") from stdin"
+// copyText returns the statement that stores values of these columns. The table's name is quoted.
+func copyText(table string, columns []string) string {
+	return "copy " + table + " (" + quote(columns) + ") from stdin"
 }

@@ -45,7 +45,11 @@ var errTooLong = errors.New("a row is too long")
 
 // open returns the source of a file's rows. The columns of lines of JSON are known, or nil: found out.
 func open(file io.Reader, o Options, known []string) (source, error) {
-	var r io.Reader = file
+	head := bufio.NewReader(file)
+	if mark, err := head.Peek(2); err == nil && (string(mark) == "\xff\xfe" || string(mark) == "\xfe\xff") {
+		o.Encoding = "utf-16" // no text of another one begins like that
+	}
+	var r io.Reader = head
 	if e := Encodings[o.Encoding]; e != nil {
 		r = transform.NewReader(r, e.NewDecoder())
 	}

@@ -45,6 +45,10 @@ type Options struct {
 	Header    bool   // the first row names the columns
 	Skip      bool   // go on after a bad row
 	DryRun    bool   // undo everything at the end
+	Sheet     string // of a workbook; "" is the first one
+
+	Mode       string   // Insert, Upsert or Ignore; "" is Insert
+	OnConflict []string // the columns by which rows are told apart; none: the primary key
 }
 
 // Imported is what became of a file.
@@ -52,7 +56,7 @@ type Imported struct {
 	Table    string           `json:"table" doc:"Its full name." example:"public.orders"`
 	TableID  *uint32          `json:"tableId" nullable:"true" doc:"Null after a dry run that would have made one."`
 	Columns  []ImportedColumn `json:"columns" doc:"Those that the file has values for."`
-	Rows     int64            `json:"rows" doc:"Rows that were stored, or would have been."`
+	Rows     int64            `json:"rows" doc:"Rows that were stored, or would have been. With mode=ignore, without those that were there."`
 	Rejected int64            `json:"rejected" doc:"Rows that were not."`
 	Lines    []Rejected       `json:"rejectedLines" doc:"The first 1000 of these."`
 	DryRun   bool             `json:"dryRun"`

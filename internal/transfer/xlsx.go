@@ -27,6 +27,7 @@ const (
 var (
 	errSheet     = errors.New("not a workbook")
 	errSheetSize = errors.New("a workbook that is too large")
+	errNoSheet   = errors.New("a workbook without the sheet")
 )
 
 // xlsxSource reads the rows of a sheet. Its values are text as they would be in CSV: numbers in full, dates by ISO 8601.
@@ -44,7 +45,7 @@ type xlsxSource struct {
 }
 
 // openSheet opens the first sheet of a workbook.
-func openSheet(file io.ReaderAt, size int64) (*xlsxSource, error) {
+func openSheet(file io.ReaderAt, size int64, name string) (*xlsxSource, error) {
 	archive, err := zip.NewReader(file, size)
 	if err != nil || len(archive.File) > maxEntries {
 		return nil, errSheet
@@ -54,7 +55,7 @@ func openSheet(file io.ReaderAt, size int64) (*xlsxSource, error) {
 		parts[strings.TrimPrefix(f.Name, "/")] = f
 	}
 	s := &xlsxSource{}
-	sheet, err := s.workbook(parts)
+	sheet, err := s.workbook(parts, name)
 	if err != nil {
 		return nil, err
 	}
@@ -121,14 +122,15 @@ func asSheet(err error) error {
 	return errSheet
 }
 
-// workbook finds the first sheet's part.
-func (s *xlsxSource) workbook(parts map[string]*zip.File) (string, error) {
+// workbook finds the part of the sheet of a name, whatever its case, or of the first one.
+func (s *xlsxSource) workbook(parts map[string]*zip.File, name string) (string, error) {
 	var book struct {
 		Properties struct {
 			Date1904 bool `xml:"date1904,attr"`
 		} `xml:"workbookPr"`
 		Sheets []struct {
-			ID string `xml:"http://schemas.openxmlformats.org/officeDocument/2006/relationships id,attr"`
+			Name string `xml:"name,attr"`
+			ID   string `xml:"http://schemas.openxmlformats.org/officeDocument/2006/relationships id,attr"`
 		} `xml:"sheets>sheet"`
 	}
 	var links struct {
@@ -144,8 +146,15 @@ func (s *xlsxSource) workbook(parts map[string]*zip.File) (string, error) {
 		return "", err
 	}
 	s.old = book.Properties.Date1904
+	wanted := 0
+	for wanted < len(book.Sheets) && name != "" && !strings.EqualFold(book.Sheets[wanted].Name, name) {
+		wanted++
+	}
+	if name != "" && wanted == len(book.Sheets) {
+		return "", errNoSheet
+	}
 	for _, l := range links.All {
-		if len(book.Sheets) > 0 && l.ID == book.Sheets[0].ID {
+		if wanted < len(book.Sheets) && l.ID == book.Sheets[wanted].ID {
 			if strings.HasPrefix(l.Target, "/") {
 				return l.Target[1:], nil
 			}
