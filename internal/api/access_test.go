@@ -183,6 +183,7 @@ var rights = map[string]right{
 	"listInvitations":      {3, ""},
 	"resendInvitation":     {3, ""},
 	"deleteInvitation":     {3, ""},
+	"previewInvitation":    {anyone, ""},
 	"acceptInvitation":     {signedIn, `{"token": "{invitation}"}`},
 	"listUsers":            {administrator, ""},
 	"getUser":              {administrator, ""},
@@ -278,6 +279,9 @@ func (o operation) send(who *apitest.API, names map[string]string, body string, 
 	}
 	if slices.Contains(uploads, o.id) {
 		headers = append(headers, "Content-Type: multipart/form-data; boundary="+boundary)
+	}
+	if o.id == "previewInvitation" {
+		return who.Get(fill(o.path + "?token={invitation}"))
 	}
 	return who.Send(o.method, fill(o.path), fill(body), headers...)
 }

@@ -16,6 +16,7 @@ func (s *Server) registerInvitations() {
 	open(s, listInvitations, s.listInvitations)
 	open(s, resendInvitation, s.resendInvitation)
 	open(s, deleteInvitation, s.deleteInvitation)
+	open(s, previewInvitation, s.previewInvitation)
 	open(s, acceptInvitation, s.acceptInvitation)
 }
 
@@ -111,6 +112,23 @@ var deleteInvitation = Operation{
 
 func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (platform.Invited, error) {
 	return s.platform.DeleteInvitation(ctx, in.Organization, caller(ctx), in.UUID)
+}
+
+var previewInvitation = Operation{
+	ID: "previewInvitation", Method: "GET", Path: "/invitations/preview", Summary: "Look at an invitation before accepting it", Access: anyone, Errors: []int{400, 404, 500},
+	Notes: "For whoever has the link, signed in or not. Forged, used, expired and void tokens are told apart by nobody: 404.",
+}
+
+type previewInvitationInput struct {
+	Token string `query:"token" required:"true" maxLength:"200" doc:"From the link in the mail."`
+}
+
+func (s *Server) previewInvitation(ctx context.Context, in *previewInvitationInput) (platform.InvitationPreview, error) {
+	link, ok := token.ParseLink(s.linkKey, platform.Invitation, in.Token)
+	if !ok {
+		return platform.InvitationPreview{}, fault.New(fault.NotFound, "there is no such invitation")
+	}
+	return s.platform.PreviewInvitation(ctx, link)
 }
 
 var acceptInvitation = Operation{

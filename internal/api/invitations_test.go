@@ -125,11 +125,20 @@ func TestAcceptInvitation(t *testing.T) {
 	a.Post(path, invitation(strings.ToUpper(ann.Email), 4)).Want(201)
 	token := invitedBy(t, a, strings.ToUpper(ann.Email))
 
+	preview := "/invitations/preview?token=" + url.QueryEscape(token)
+	a.Nobody().Get(preview).Want(200).Content("email", strings.ToUpper(ann.Email)).Content("roleId", 4).Content("inviter", a.Get("/users/me").Get("username")).
+		Content("organizationName", a.Get("/organizations/"+a.Organization).Get("name"))
+	bob.Get(preview).Want(200) // whoever has the link
+	a.Nobody().Get("/invitations/preview").Want(400).Field("token")
+	for _, bad := range []string{"", "x", "socle_link_x", token + "A", token[:len(token)-1]} {
+		a.Nobody().Get("/invitations/preview?token=" + url.QueryEscape(bad)).Want(404)
+	}
 	bob.Post("/invitations/accept", accepting(token)).Want(403).Code("other_address")
 	ann.Get("/organizations/" + a.Organization).Want(404)
 	got := atOnce(20, func(int) *apitest.Reply { return ann.Post("/invitations/accept", accepting(token)) })
 	wantCounts(t, got, map[int]int{201: 1, 422: 19})
 	ann.Get("/organizations/"+a.Organization).Want(200).Content("roleId", 4)
+	ann.Get(preview).Want(404)
 	ann.In(a.Project).CreateTable("mine")
 	if got := platformQuery[int](t, a, `select count(*) from platform.members where user_uuid = $1`, ann.User); got != 2 {
 		t.Errorf("there are %d memberships, want 2", got)
@@ -168,6 +177,7 @@ func TestInvitationsThatAreOver(t *testing.T) {
 		id := host.Post(path, invitation(guest.Email, 5)).Want(201).Get("uuid").(string)
 		token := invitedBy(t, a, guest.Email)
 		end(id)
+		a.Nobody().Get("/invitations/preview?token=" + url.QueryEscape(token)).Want(404)
 		if r := guest.Post("/invitations/accept", accepting(token)); r.Status != 422 {
 			t.Errorf("%s: got %d %s", name, r.Status, r.Body)
 		}

@@ -27,6 +27,9 @@ func furnishOrganization(t *testing.T, id string, landlord *apitest.API, v visit
 		host.Post("/organizations/"+host.Organization+"/invitations", `{"email": "`+v.api.Email+`", "role_id": 5}`).Want(201)
 		names["invitation"] = invitedAfter(t, v.api, v.api.Email, before)
 	}
+	if id == "previewInvitation" {
+		names["invitation"] = invitedBy(t, v.api, "kept@example.com")
+	}
 	if landlord == nil || want != 200 {
 		return
 	}

@@ -80,6 +80,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 	f := furnish(t, a)
 	renewal := refresh(a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).Metadata("refreshToken"))
 	resetting, confirming := linkTo(t, a, platform.PasswordReset), linkTo(t, a, platform.EmailChange)
+	previewing := linkTo(t, a, platform.Invitation)
 	url, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
 	if err != nil {
 		t.Fatal(err)
@@ -139,6 +140,7 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "updateQuota", method: "PUT", path: "/projects/" + a.Project + "/quota", body: `{"max_files": 1}`},
 		call{id: "readFile", method: "GET", path: address(a, f.container, "a.txt")})
 	calls = append(calls, organizationCalls(a)...)
+	calls = append(calls, call{id: "previewInvitation", method: "GET", path: "/invitations/preview?token=" + previewing})
 	for _, c := range calls {
 		want500(t, c.id, c.send(a))
 	}

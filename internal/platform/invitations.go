@@ -170,6 +170,27 @@ func (s *Store) InvitationByLink(ctx context.Context, link uuid.UUID) (Invited, 
 	return i, err
 }
 
+// InvitationPreview is what an invitation tells whoever has its link.
+type InvitationPreview struct {
+	OrganizationName string    `json:"organizationName"`
+	Inviter          string    `json:"inviter" doc:"Name of the user who invites; empty if there is no such user any more."`
+	Email            string    `json:"email" doc:"The address that is invited."`
+	RoleID           Role      `json:"roleId" minimum:"2" maximum:"5" doc:"What the user will be: 2 owner, 3 admin, 4 developer, 5 viewer."`
+	ExpiresAt        time.Time `json:"expiresAt"`
+}
+
+// PreviewInvitation returns what the invitation that a link leads to tells. It fails with NotFound if the link or the invitation is not good any more.
+func (s *Store) PreviewInvitation(ctx context.Context, link uuid.UUID) (InvitationPreview, error) {
+	return pg.One[InvitationPreview](ctx, s.q, `
+		select o.name as organization_name, coalesce(u.username, '') as inviter, i.email, i.role as role_id, least(i.expires_at, l.expires_at) as expires_at
+		from platform.links l
+		join platform.invitations i on i.uuid = l.subject_uuid
+		join platform.organizations o on o.uuid = i.organization_uuid
+		left join platform.users u on u.uuid = i.created_by
+		where l.uuid = @link and l.purpose = @purpose and l.used_at is null and l.expires_at > now() and i.expires_at > now()`,
+		pgx.StrictNamedArgs{"link": link, "purpose": Invitation})
+}
+
 // AcceptInvitation makes a user the member that a link invites, and uses the link up. Who is a member already stays what they
 // are. It fails as [BadLink] does if the link or the invitation is not good any more, and with Forbidden if another address
 // was invited than the user's.
