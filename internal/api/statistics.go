@@ -22,8 +22,9 @@ var getStatistics = Operation{
 // statistics are those of a project.
 type statistics struct {
 	schema.Statistics
-	Files   object.Usage         `json:"files"`
-	Backups platform.BackupUsage `json:"backups"`
+	SlowStatements platform.SlowStatements `json:"slowStatements"`
+	Files          object.Usage            `json:"files"`
+	Backups        platform.BackupUsage    `json:"backups"`
 }
 
 func (s *Server) getStatistics(ctx context.Context, p *tenant.Project, _ *projectInput) (statistics, error) {
@@ -35,6 +36,10 @@ func (s *Server) getStatistics(ctx context.Context, p *tenant.Project, _ *projec
 	if err != nil {
 		return statistics{}, err
 	}
+	slow, err := s.platform.GetSlowStatements(ctx, p.Trusted().Config().ConnConfig.Database)
+	if err != nil {
+		return statistics{}, err
+	}
 	backups, err := s.platform.GetBackupUsage(ctx, p.UUID)
-	return statistics{database, files, backups}, err
+	return statistics{database, slow, files, backups}, err
 }

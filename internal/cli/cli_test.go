@@ -95,7 +95,7 @@ func TestDoctor(t *testing.T) {
 		status  int
 		says    []string
 	}{
-		{environ: []string{database}, status: 0, says: []string{"ok    storage", "ok    database", "ok    clock", "warn  access", "warn  mail"}},
+		{environ: []string{database}, status: 0, says: []string{"ok    storage", "ok    database", "ok    clock", "ok    statements", "warn  access", "warn  mail"}},
 		{environ: []string{database, "SOCLE_SMTP_URL=smtp://user:canary1@localhost", "SOCLE_MAIL_FROM=socle@example.com"}, status: 0, says: []string{"ok    mail", "socle@example.com"}},
 		{environ: []string{database, "SOCLE_POSTGRES_BIN=/nowhere"}, status: 1, says: []string{"FAIL  programs", "ok    storage"}},
 		{environ: []string{database, "SOCLE_STORAGE_URL=file:///dev/null/x"}, status: 1, says: []string{"FAIL  storage", "ok    database"}},

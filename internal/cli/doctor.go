@@ -136,7 +136,20 @@ func examineDatabase(ctx context.Context, c config.Config) []finding {
 	if gap := seen.Now.Sub(before).Abs(); gap > 5*time.Second {
 		clock.err = fmt.Errorf("it is %s away from the database's: tokens expire too early or too late", gap.Round(time.Second))
 	}
-	return append([]finding{database, clock}, examineAccess(ctx, d)...)
+	return append([]finding{database, clock, examineStatements(ctx, d)}, examineAccess(ctx, d)...)
+}
+
+// examineStatements looks whether a project's statistics can show which statements are slow.
+func examineStatements(ctx context.Context, d *server.Database) finding {
+	loaded, installed, err := d.Store.StatementsAreCounted(ctx)
+	f := finding{what: "statements", detail: "are counted, so that statistics show slow ones", err: err, warn: !loaded}
+	switch {
+	case err == nil && !loaded && !installed:
+		f.detail = "are not counted: install PostgreSQL's own extensions (Debian, Ubuntu: they are in postgresql itself; elsewhere postgresql-contrib), and start it again"
+	case err == nil && !loaded:
+		f.detail = "are not counted: set shared_preload_libraries = 'pg_stat_statements' in postgresql.conf, start PostgreSQL again, and then Socle"
+	}
+	return f
 }
 
 // examineAccess looks for databases that the logins of all projects can connect to. Socle closes its own and, where it may,

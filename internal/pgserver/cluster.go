@@ -266,7 +266,7 @@ func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 			return nil, err
 		}
 	}
-	if err := c.write(dataName+"/postgresql.conf", settings(c.config.Settings)); err != nil {
+	if err := c.write(dataName+"/postgresql.conf", settings(c.config.Binaries, c.config.Settings)); err != nil {
 		return nil, err
 	}
 	log, err := c.openLog()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,17 +44,31 @@ func own() map[string]string {
 	}
 }
 
+// counting returns the settings by which PostgreSQL counts what statements cost, none if these binaries can't. Statements that are not queries are left
+// out: their values, of which some are passwords, would be kept with them.
+func (b Binaries) counting() map[string]string {
+	for _, folder := range []string{"lib", "lib/postgresql", "lib/postgresql/pgsql"} { // where pg_config says that libraries are
+		for _, ending := range []string{".so", ".dylib"} {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(b.Dir), folder, "pg_stat_statements"+ending)); err == nil {
+				return map[string]string{"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track_utility": "off"}
+			}
+		}
+	}
+	return nil
+}
+
 // settings returns the text of postgresql.conf: our own settings, and further ones that are stronger.
-func settings(further map[string]string) string {
+func settings(b Binaries, further map[string]string) string {
 	all := own()
+	maps.Copy(all, b.counting())
 	maps.Copy(all, further)
-	var b strings.Builder
-	b.WriteString("# Socle writes this file at every start. ALTER SYSTEM is stronger than what stands here.\n")
+	var text strings.Builder
+	text.WriteString("# Socle writes this file at every start. ALTER SYSTEM is stronger than what stands here.\n")
 	escape := strings.NewReplacer(`\`, `\\`, `'`, `''`)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		fmt.Fprintf(&b, "%s = '%s'\n", name, escape.Replace(all[name]))
+		fmt.Fprintf(&text, "%s = '%s'\n", name, escape.Replace(all[name]))
 	}
-	return b.String()
+	return text.String()
 }
 
 // sharedBuffers returns how many MB of a machine's memory PostgreSQL takes for its own cache: a little, since

@@ -1,17 +1,39 @@
 package pgserver
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	text := settings(map[string]string{"wal_level": "replica", "cluster_name": `it's a \`})
+	text := settings(Binaries{Dir: t.TempDir()}, map[string]string{"wal_level": "replica", "cluster_name": `it's a \`})
 	for _, line := range []string{"wal_level = 'replica'\n", "listen_addresses = ''\n", `cluster_name = 'it''s a \\'` + "\n"} {
 		if strings.Count(text, line) != 1 {
 			t.Errorf("want once %q in:\n%s", line, text)
 		}
+	}
+}
+
+// TestSettingsThatCount: what counts statements is loaded where it is, and PostgreSQL starts where it is not.
+func TestSettingsThatCount(t *testing.T) {
+	t.Parallel()
+	b := Binaries{Dir: filepath.Join(t.TempDir(), "bin")}
+	if text := settings(b, nil); strings.Contains(text, "pg_stat") {
+		t.Errorf("it would be loaded without being there:\n%s", text)
+	}
+	library := filepath.Join(filepath.Dir(b.Dir), "lib", "pg_stat_statements.so")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(library), 0o700), os.WriteFile(library, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if text := settings(b, nil); !strings.Contains(text, "shared_preload_libraries = 'pg_stat_statements'\n") || !strings.Contains(text, "pg_stat_statements.track_utility = 'off'\n") {
+		t.Errorf("it would not be loaded:\n%s", text)
+	}
+	if text := settings(b, map[string]string{"shared_preload_libraries": ""}); !strings.Contains(text, "shared_preload_libraries = ''\n") {
+		t.Errorf("what is asked for is not stronger:\n%s", text)
 	}
 }
 

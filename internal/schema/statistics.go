@@ -6,19 +6,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"socle/internal/fault"
 	"socle/internal/pg"
 )
 
 // Statistics is what PostgreSQL has counted in a database.
 type Statistics struct {
-	DatabaseSize   int64              `json:"databaseSize" doc:"Bytes."`
-	Since          *time.Time         `json:"since" nullable:"true" doc:"When PostgreSQL began to count; null if it has always."`
-	CacheHitRatio  *float64           `json:"cacheHitRatio" nullable:"true" minimum:"0" maximum:"1" doc:"The part of the blocks that were read from PostgreSQL's own memory."`
-	Connections    []Connections      `json:"connections"`
-	Tables         []TableStatistics  `json:"tables" doc:"The largest ones."`
-	UnusedIndexes  []UnusedIndex      `json:"unusedIndexes" doc:"Those that no query has used and that keep nothing unique, the largest first."`
-	SlowStatements StatementStatistic `json:"slowStatements"`
+	DatabaseSize  int64             `json:"databaseSize" doc:"Bytes."`
+	Since         *time.Time        `json:"since" nullable:"true" doc:"When PostgreSQL began to count; null if it has always."`
+	CacheHitRatio *float64          `json:"cacheHitRatio" nullable:"true" minimum:"0" maximum:"1" doc:"The part of the blocks that were read from PostgreSQL's own memory."`
+	Connections   []Connections     `json:"connections"`
+	Tables        []TableStatistics `json:"tables" doc:"The largest ones."`
+	UnusedIndexes []UnusedIndex     `json:"unusedIndexes" doc:"Those that no query has used and that keep nothing unique, the largest first."`
 }
 
 // Connections are those of one login.
@@ -45,22 +43,6 @@ type UnusedIndex struct {
 	Table  string `json:"table"`
 	Name   string `json:"name"`
 	Size   int64  `json:"size" doc:"Bytes."`
-}
-
-// StatementStatistic are the statements that took most time in all, if somebody counts that.
-type StatementStatistic struct {
-	Available  bool        `json:"available"`
-	Reason     string      `json:"reason" doc:"Why they are not available; empty if they are."`
-	Statements []Statement `json:"statements"`
-}
-
-// Statement is a statement with its values taken out.
-type Statement struct {
-	Text      string  `json:"text" doc:"The first thousand characters."`
-	Calls     int64   `json:"calls"`
-	Rows      int64   `json:"rows"`
-	TotalTime float64 `json:"totalTime" doc:"Milliseconds."`
-	MeanTime  float64 `json:"meanTime" doc:"Milliseconds."`
 }
 
 // busy is what a statement begins with that asks relations for their size. See selectTables: what somebody locks against all others has the size that was noted last.
@@ -142,43 +124,5 @@ func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
 		order by size desc, schema, name`+mostShown); err != nil {
 		return err
 	}
-	s.SlowStatements, err = slowStatements(ctx, tx)
-	return err
-}
-
-// slowStatements asks the extension pg_stat_statements, where it is. Its function is called only in a schema of a superuser's: in one
-// of the owner's, something else could have its name when the call comes.
-func slowStatements(ctx context.Context, tx pgx.Tx) (StatementStatistic, error) {
-	none := StatementStatistic{Statements: []Statement{}}
-	extension, err := pg.One[struct {
-		Schema         string
-		Closed, Loaded bool
-	}](ctx, tx, `
-		select n.nspname as schema, r.rolsuper as closed,
-			'pg_stat_statements' = any (pg_catalog.regexp_split_to_array(pg_catalog.current_setting('shared_preload_libraries'), '[ ,"]+')) as loaded
-		from pg_catalog.pg_extension e
-		join pg_catalog.pg_namespace n on n.oid = e.extnamespace
-		join pg_catalog.pg_roles r on r.oid = n.nspowner
-		where e.extname = 'pg_stat_statements'`)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		none.Reason = "The extension pg_stat_statements is not installed in the project's database."
-		return none, nil
-	case err != nil:
-		return none, err
-	case !extension.Loaded:
-		none.Reason = "PostgreSQL does not load pg_stat_statements when it starts (shared_preload_libraries)."
-		return none, nil
-	case !extension.Closed:
-		none.Reason = "The extension pg_stat_statements is in a schema that is not the platform's."
-		return none, nil
-	}
-	statements, err := pg.All[Statement](ctx, tx, `
-		select pg_catalog.left(s.query, 1000) as text, s.calls, s.rows, s.total_exec_time as total_time, s.mean_exec_time as mean_time
-		from `+pg.Quote(extension.Schema, "pg_stat_statements")+`(true) s
-		join pg_catalog.pg_database d on d.oid = s.dbid
-		join pg_catalog.pg_roles r on r.oid = s.userid
-		where d.datname = pg_catalog.current_database() and not r.rolsuper
-		order by s.total_exec_time desc`+mostShown)
-	return StatementStatistic{Available: true, Statements: statements}, err
+	return nil
 }

@@ -163,6 +163,9 @@ func (d *Database) prepare(ctx context.Context) error {
 		if err := platform.Migrate(ctx, pool.ConnConfig); err != nil {
 			return err
 		}
+		if err := platform.CountStatements(ctx, conn); err != nil {
+			return fmt.Errorf("platform database: %w", err)
+		}
 		return job.Migrate(ctx, d.Pool)
 	})
 }
