@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	netmail "net/mail"
 	"net/url"
 	"strconv"
@@ -70,6 +71,9 @@ func options(u *url.URL) []gomail.Option {
 	if u.Scheme == "smtps" {
 		port, opts = 465, append(opts, gomail.WithSSL())
 	}
+	if u.Scheme != "smtps" { // which has a way of its own to connect
+		opts = append(opts, gomail.WithDialContextFunc(dial))
+	}
 	if p, err := strconv.Atoi(u.Port()); err == nil {
 		port = p
 	}
@@ -91,7 +95,11 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
-	err = s.client.DialAndSendWithContext(ctx, s.compose(m, to))
+	var conn net.Conn
+	err = s.client.DialAndSendWithContext(context.WithValue(ctx, connKey{}, &conn), s.compose(m, to))
+	if conn != nil {
+		_ = conn.Close() // left open where the server has no TLS, or nobody to show the password to
+	}
 	if failed, ok := errors.AsType[*gomail.SendError](err); ok && !failed.IsTemp() && failed.ErrorCode() >= 500 {
 		return fmt.Errorf("mail: %w: %w", ErrRefused, err)
 	}
@@ -99,6 +107,17 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 		return fmt.Errorf("mail: %w", err)
 	}
 	return nil
+}
+
+type connKey struct{}
+
+// dial connects, and tells the context's connection.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if told, ok := ctx.Value(connKey{}).(*net.Conn); ok && err == nil {
+		*told = conn
+	}
+	return conn, err
 }
 
 func (s *Sender) compose(m Message, to *netmail.Address) *gomail.Msg {
