@@ -119,6 +119,7 @@ var rights = map[string]right{
 	"validateConstraint": {4, ""},
 	"deleteConstraint":   {4, ""},
 	"listIndexes":        {5, ""},
+	"getIndex":           {5, ""},
 	"createIndex":        {4, `{"name": "i{n}", "columns": ["note"]}`},
 	"deleteIndex":        {4, ""},
 	"listPolicies":       {5, ""},

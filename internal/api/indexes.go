@@ -13,6 +13,7 @@ import (
 
 func (s *Server) registerIndexes() {
 	within(s, listIndexes, s.listIndexes, nil)
+	within(s, getIndex, s.getIndex, nil)
 	within(s, createIndex, s.createIndex, existingTable[createIndexInput])
 	within(s, deleteIndex, s.deleteIndex, nil)
 }
@@ -29,6 +30,32 @@ func (s *Server) listIndexes(ctx context.Context, p *tenant.Project, in *tableIn
 		return nil, err
 	}
 	return s.indexesOf(ctx, p, t)
+}
+
+var getIndex = Operation{
+	ID: "getIndex", Method: "GET", Path: "/tables/{tableUUID}/indexes/{indexName}", Summary: "Get an index",
+	Access: project(platform.Viewer), Errors: looking,
+}
+
+type indexInput struct {
+	tableInput
+	Index string `path:"indexName" maxLength:"200"`
+}
+
+func (s *Server) getIndex(ctx context.Context, p *tenant.Project, in *indexInput) (schema.Index, error) {
+	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
+	if err != nil {
+		return schema.Index{}, err
+	}
+	all, err := s.indexesOf(ctx, p, t)
+	if err != nil {
+		return schema.Index{}, err
+	}
+	i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == in.Index })
+	if i < 0 {
+		return schema.Index{}, fault.New(fault.NotFound, "there is no such index")
+	}
+	return all[i], nil
 }
 
 // indexesOf returns the indexes that a table has and those that are on their way.
@@ -83,12 +110,7 @@ var deleteIndex = Operation{
 	Notes: "One that belongs to a constraint goes with that. One whose building failed is forgotten.",
 }
 
-type deleteIndexInput struct {
-	tableInput
-	Index string `path:"indexName" maxLength:"200"`
-}
-
-func (s *Server) deleteIndex(ctx context.Context, p *tenant.Project, in *deleteIndexInput) (schema.Index, error) {
+func (s *Server) deleteIndex(ctx context.Context, p *tenant.Project, in *indexInput) (schema.Index, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
 		return schema.Index{}, err

@@ -41,6 +41,9 @@ func TestCreateIndex(t *testing.T) {
 		a.Post(path, body).Want(422).Field(field)
 	}
 	a.Post(path, `{"name": "orders", "columns": ["id"]}`).Want(409).Code("already_exists").Field("name")
+	a.Get(path+"/unique_pair").Want(200).Content("unique", true).Content("status", "ready")
+	a.Get(path + "/nope").Want(404)
+	a.Get("/tables/auth.users/indexes/x").Want(400)
 	a.Post("/tables/missing/indexes", `{}`).Want(404)
 	a.Post("/tables/auth.users/indexes", `{}`).Want(400)
 	a.Get("/tables/auth.users/indexes").Want(400)
