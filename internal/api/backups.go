@@ -41,12 +41,20 @@ type getBackupInput struct {
 // backupMetadata is what the specified Backup has no member for.
 type backupMetadata struct {
 	Size       *int64     `json:"size" nullable:"true" doc:"Bytes of the dump, as it is kept; null until it is completed."`
-	ProvenAt   *time.Time `json:"provenAt" nullable:"true" doc:"When it was last restored into a database of its own and found to be whole; null if it never was."`
+	Origin     string     `json:"origin" enum:"made,imported" doc:"Whether it was made here, or came from elsewhere."`
+	TriedAt    *time.Time `json:"triedAt" nullable:"true" doc:"When it was last restored into a database of its own to see whether it can be; null if it never was."`
+	ProvenAt   *time.Time `json:"provenAt" nullable:"true" doc:"When that was last done and it was found to be whole; null if it never was."`
 	ProofError string     `json:"proofError" doc:"Why it could not be restored when that was last tried; empty if it could."`
 	Scheduled  bool       `json:"scheduled" doc:"Whether the project's schedule made it, and removes it when its rules don't keep it."`
 }
 
-func (s *Server) getBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (Answer[platform.Backup, backupMetadata], error) {
+type backupAnswer = Answer[platform.Backup, backupMetadata]
+
+func answerBackup(b platform.Backup) backupAnswer {
+	return backupAnswer{Content: b, Metadata: backupMetadata{b.Size, b.Origin, b.TriedAt, b.ProvenAt, b.ProofError, b.Scheduled}}
+}
+
+func (s *Server) getBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
 	b, err := s.platform.GetBackup(ctx, p.UUID, in.UUID)
-	return Answer[platform.Backup, backupMetadata]{Content: b, Metadata: backupMetadata{b.Size, b.ProvenAt, b.ProofError, b.Scheduled}}, err
+	return answerBackup(b), err
 }

@@ -98,7 +98,8 @@ func TestGetBackup(t *testing.T) {
 	theirs := a.Stranger()
 	theirs = theirs.In(theirs.CreateProject("own"))
 	theirs.Get("/backups/" + id).Want(400).Code("not_found")
-	for _, path := range []string{"/backups/" + id + "/download", "/storage/projects/" + a.Project + "/backups/" + id + ".dump", "/socle-data"} {
+	theirs.Post("/backups/"+id+"/download", `{"encryption": "none"}`).Want(404).Code("not_found")
+	for _, path := range []string{"/storage/projects/" + a.Project + "/backups/" + id + ".dump", "/socle-data"} {
 		theirs.Get(path).Want(404).Code("unknown_route")
 	}
 }

@@ -20,7 +20,7 @@ var restoreBackup = Operation{
 	ID: "restoreBackup", Method: "POST", Path: "/backups/{backupUUID}/restore", Summary: "Restore a backup",
 	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
 	Notes: "Answers at once with a pending restore, which is carried out in the background, into a database of its own. When that is found to hold what the backup held, it takes the place " +
-		"of the project's (`in_place`; needs the role of owner), within a moment in which requests to the project may fail, or becomes a new project (`new`). If anything fails, nothing has changed. One at a time for each project.",
+		"of the project's (`in_place`; needs the role of owner), while requests to the project wait for a moment, or becomes a new project (`new`). If anything fails, nothing has changed. One at a time for each project.",
 }
 
 type restoreBackupInput struct {

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"math"
 	"os/exec"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -34,6 +35,8 @@ type Maker struct {
 	Blobs     *blob.Store
 	Binaries  pgserver.Binaries
 	Log       *slog.Logger
+
+	passphrases sync.Mutex // one at a time: each takes memory, so that guessing is dear
 }
 
 func (m *Maker) key() key { return m.Projects.BackupKey() }

@@ -40,9 +40,11 @@ func (k key) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 }
 
 // encrypted returns what r holds, encrypted while it is read. The caller closes it, which ends the encrypting.
-func (k key) encrypted(r io.Reader) io.ReadCloser {
+func (k key) encrypted(r io.Reader) *encrypting {
 	out, in := io.Pipe()
+	e := &encrypting{out, make(chan struct{})}
 	go func() {
+		defer close(e.done)
 		w, err := age.Encrypt(in, k)
 		if err == nil {
 			_, err = io.Copy(w, r)
@@ -52,7 +54,13 @@ func (k key) encrypted(r io.Reader) io.ReadCloser {
 		}
 		in.CloseWithError(err)
 	}()
-	return out
+	return e
+}
+
+// encrypting is what is read while it is encrypted. When done is closed, nobody reads any more what it is made of.
+type encrypting struct {
+	*io.PipeReader
+	done chan struct{}
 }
 
 // chunk is how many bytes age encrypts at a time, and tag what each chunk grows by.

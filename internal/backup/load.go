@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/pg"
@@ -48,22 +49,51 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 		}); err != nil {
 			return err
 		}
-		statements := []string{"update storage.files set blob_uuid = gen_random_uuid()", "truncate storage.uploads, storage.discarded"}
-		if fresh {
-			statements = append(statements, renewed...)
+		statements := []string{"update storage.files set blob_uuid = gen_random_uuid()"}
+		for _, moving := range []string{"uploads", "discarded", "upload_parts", "resumable_uploads"} { // their bytes are no part of the backup
+			if _, ok := tables["storage."+moving]; ok {
+				statements = append(statements, "truncate storage."+moving+" cascade")
+			}
 		}
 		for _, sql := range statements {
 			if _, err := pg.Exec(ctx, tx, sql); err != nil {
 				return err
 			}
 		}
-		return nil
+		return m.renew(ctx, tx, c.Project, manifest, fresh)
 	})
+}
+
+// renew gives forms another name that can't be called as they are: all of those that become a new project's, and of those that came from elsewhere
+// what another project here has.
+func (m *Maker) renew(ctx context.Context, tx pgx.Tx, project uuid.UUID, manifest Manifest, fresh bool) error {
+	if !fresh && !manifest.foreign() {
+		return nil
+	}
+	forms, err := pg.Values[uuid.UUID](ctx, tx, `select uuid from forms.forms`)
+	if err == nil && !fresh {
+		forms, err = m.Store.TakenForms(ctx, project, forms)
+	}
+	if err != nil || len(forms) == 0 {
+		return err
+	}
+	if _, err := pg.Exec(ctx, tx, "create temporary table renewed on commit drop as select uuid, gen_random_uuid() as anew from forms.forms"); err != nil {
+		return err
+	}
+	kept := "delete from pg_temp.renewed where uuid <> all(@forms::uuid[])"
+	if _, err := pg.Exec(ctx, tx, kept, pgx.StrictNamedArgs{"forms": forms}); err != nil {
+		return err
+	}
+	for _, sql := range renewed {
+		if _, err := pg.Exec(ctx, tx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // renewed makes the forms of a project those of another one, to be told apart from them. What was shared is shared no more.
 var renewed = []string{
-	"create temporary table renewed on commit drop as select uuid, gen_random_uuid() as anew from forms.forms",
 	"update forms.fields t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
 	"update forms.definitions t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
 	"update forms.responses t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",

@@ -16,10 +16,14 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/pg"
+	"socle/internal/tenant"
 )
 
 // Format is the version of what backups are made of. A release reads its own and older ones.
-const Format = 1
+const Format = 2
+
+// The first version knew neither extensions nor backups of other projects. Backups without either say so, for the releases before.
+const firstFormat = 1
 
 // Manifest says what a backup is made of.
 type Manifest struct {
@@ -27,13 +31,27 @@ type Manifest struct {
 	Socle      string    `json:"socle"` // version
 	Project    uuid.UUID `json:"project"`
 	Backup     uuid.UUID `json:"backup"`
-	Schema     int64     `json:"schema"`     // the newest migration of the project's database
-	PostgreSQL int       `json:"postgresql"` // as the server counts: 150018
-	At         time.Time `json:"at"`         // of the snapshot
+	Source     uuid.UUID `json:"source,omitzero"` // the project that it was made of, if it was imported
+	Schema     int64     `json:"schema"`          // the newest migration of the project's database
+	PostgreSQL int       `json:"postgresql"`      // as the server counts: 150018
+	At         time.Time `json:"at"`              // of the snapshot
 	Dump       Bytes     `json:"dump"`
 	Files      []Bytes   `json:"files"`  // each content once
 	Tables     []Table   `json:"tables"` // the platform's and the user's
+
+	Extensions []tenant.Extension `json:"extensions,omitempty"` // in the order in which they were made
 }
+
+// source returns the project whose logins the dump names.
+func (m Manifest) source() uuid.UUID {
+	if m.Source != uuid.Nil {
+		return m.Source
+	}
+	return m.Project
+}
+
+// foreign reports whether the backup came from elsewhere: then nothing in it is to be believed.
+func (m Manifest) foreign() bool { return m.Source != uuid.Nil }
 
 // Bytes is what can be compared of a number of bytes.
 type Bytes struct {
@@ -94,8 +112,16 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 	if err != nil {
 		return Manifest{}, nil, err
 	}
-	return Manifest{Format: Format, Socle: version(), Project: project, Backup: backup, Schema: a.Schema, PostgreSQL: a.PostgreSQL,
-		At: a.At.UTC(), Files: distinct(files), Tables: tables}, files, nil
+	extensions, err := tenant.Extensions(ctx, tx)
+	if err != nil {
+		return Manifest{}, nil, err
+	}
+	format := firstFormat
+	if len(extensions) > 0 {
+		format = Format
+	}
+	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Schema: a.Schema, PostgreSQL: a.PostgreSQL,
+		At: a.At.UTC(), Files: distinct(files), Tables: tables, Extensions: extensions}, files, nil
 }
 
 // distinct returns each content of files once.
@@ -111,7 +137,7 @@ func distinct(files []storedFile) []Bytes {
 	return all
 }
 
-// count counts the rows of every table that a dump holds. It runs on the login that makes dumps: nothing hides rows from it,
+// count counts the rows of every table that a dump holds whole, which those of extensions it does not. It runs on the login that makes dumps: nothing hides rows from it,
 // and nothing that a tenant left in the database can do harm with it.
 func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	tables, err := pg.All[Table](ctx, tx, `
@@ -119,6 +145,7 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		where c.relkind = 'r' and c.relpersistence <> 't' and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
 			and (n.nspname, c.relname) <> ('socle', 'migrations')
+			and not exists (select from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid and d.deptype = 'e')
 		order by 1, 2`)
 	for i, t := range tables {
 		if err == nil {
@@ -126,6 +153,24 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 		}
 	}
 	return tables, err
+}
+
+// errNewer says that a backup is of a release that comes after this one.
+var errNewer = fault.New(fault.Unprocessable, "the backup was made by a newer version of Socle, and this one can't restore it").WithCode("newer_version")
+
+// suits fails with Unprocessable if this install can't restore the backup that a manifest is of.
+func (m *Maker) suits(ctx context.Context, manifest Manifest) error {
+	if manifest.Schema > tenant.Version() {
+		return errNewer
+	}
+	server, err := m.Projects.ServerVersion(ctx)
+	if err != nil {
+		return err
+	}
+	if major := manifest.PostgreSQL / 10000; major > server/10000 {
+		return fault.New(fault.Unprocessable, "the backup was made by PostgreSQL %d, and this server is %d", major, server/10000).WithCode("newer_postgresql")
+	}
+	return m.Projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.foreign())
 }
 
 // keepManifest stores a manifest beside its dump.
@@ -148,17 +193,8 @@ func (m *Maker) manifest(ctx context.Context, project, backup uuid.UUID) (Manife
 		if err != nil {
 			return err
 		}
-		var head struct {
-			Format int `json:"format"`
-		}
-		if err := json.Unmarshal(text, &head); err != nil {
-			return errors.Join(errDamaged, err)
-		}
-		if head.Format > Format {
-			return fault.New(fault.Unprocessable, "the backup was made by a newer version of Socle, and this one can't read it")
-		}
-		if err := json.Unmarshal(text, &found); err != nil {
-			return errors.Join(errDamaged, err)
+		if found, err = parseManifest(text); err != nil {
+			return err
 		}
 		if found.Project != project || found.Backup != backup {
 			return fmt.Errorf("%w: it is the manifest of backup %s", errDamaged, found.Backup)

@@ -24,13 +24,17 @@ type plans struct {
 	statements []string // what the owner says after it: privileges, and whatever names the owner
 }
 
-// plan goes through a table of contents. The owner of the project that the dump is of is called from, the owner of the one that
-// it is restored into to. It fails with Unprocessable if there is something that a project can't have.
-func plan(entries []entry, from, to string) (plans, error) {
+// plan goes through a table of contents. The owner of the one that it is restored into is called to. It fails with
+// Unprocessable if there is something that a project can't have. Extensions that the manifest has are there before.
+func plan(entries []entry, manifest Manifest, to string) (plans, error) {
 	var p plans
+	from := tenant.OwnerOf(manifest.source())
+	extended := func(is func(tenant.Extension) bool) bool { return slices.ContainsFunc(manifest.Extensions, is) }
 	for _, e := range entries {
 		kind, name, _ := strings.Cut(e.tag, " ")
 		switch {
+		case e.desc == "EXTENSION" && extended(func(x tenant.Extension) bool { return x.Name == e.tag }):
+		case e.desc == "SCHEMA" && extended(func(x tenant.Extension) bool { return x.Schema == e.tag }):
 		case slices.Contains([]string{"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES"}, e.desc):
 		case slices.Contains(schemas, e.namespace):
 			if e.desc == "TABLE DATA" && !(e.namespace == tenant.Schema && e.tag == "migrations") {
@@ -50,6 +54,25 @@ func plan(entries []entry, from, to string) (plans, error) {
 		}
 	}
 	return p, nil
+}
+
+// ofExtensions takes out what is about tables of extensions: they belong to the platform, and are as they should be. closed tells which of
+// them the dump says are closed.
+func (p *plans) ofExtensions(members []tenant.Member) (closed func(tenant.Member) bool) {
+	about := func(e entry, m tenant.Member) bool {
+		return e.namespace == m.Schema && (e.desc == "ROW SECURITY" && e.tag == m.Name || e.desc == "POLICY" && strings.HasPrefix(e.tag, m.Name+" "))
+	}
+	var said []entry
+	p.users = slices.DeleteFunc(p.users, func(e entry) bool {
+		found := slices.ContainsFunc(members, func(m tenant.Member) bool { return about(e, m) })
+		if found {
+			said = append(said, e)
+		}
+		return found
+	})
+	return func(m tenant.Member) bool {
+		return slices.ContainsFunc(said, func(e entry) bool { return e.desc == "ROW SECURITY" && about(e, m) })
+	}
 }
 
 // list is a file that tells pg_restore what to restore.

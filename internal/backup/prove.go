@@ -14,16 +14,20 @@ import (
 const MostProven = 1 << 30
 
 // Prove restores a completed backup into a database that nobody uses, as a restore does, notes what came of it, and drops it. It
-// does nothing to a backup that is gone or larger than MostProven. The error is for the log.
-func (m *Maker) Prove(ctx context.Context, id uuid.UUID) error {
+// does nothing to a backup that is gone or, unless someone asked for it, larger than MostProven. The error is for the log.
+func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 	b, err := m.Store.CompletedBackup(ctx, id)
 	if err != nil {
 		return ignoringNotFound(err)
 	}
-	if b.Size != nil && *b.Size > MostProven {
+	if b.Size != nil && *b.Size > MostProven && !asked {
 		return nil
 	}
-	c := m.Projects.Proof(b.ProjectUUID, id)
+	proof := id
+	if asked { // beside one that nobody asked for
+		proof = uuid.NewSHA1(id, []byte("asked"))
+	}
+	c := m.Projects.Proof(b.ProjectUUID, proof)
 	if err := c.Drop(ctx); err != nil { // of a proof that was cut off
 		return err
 	}

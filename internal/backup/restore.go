@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math"
 	"os/exec"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -79,22 +78,6 @@ func (m *Maker) settled(ctx context.Context, r platform.Restore) error {
 	return m.Projects.Copy(r.ProjectUUID, r.UUID).DropReplaced(ctx)
 }
 
-// DropReplaced removes the database that a restore has replaced, and its files.
-func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
-	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
-	blobs, err := blobsOf(ctx, c.ConnectReplaced)
-	if err != nil {
-		return err
-	}
-	if err := m.deleteBlobs(ctx, r.ProjectUUID, blobs); err != nil {
-		return err
-	}
-	if err := c.DropReplaced(ctx); err != nil {
-		return err
-	}
-	return m.Store.ReplacedDropped(ctx, r.UUID)
-}
-
 // blobsOf returns the blobs that the files of a database have, and those that it has noted. Without the database there are none.
 func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)) ([]uuid.UUID, error) {
 	conn, err := connect(ctx)
@@ -154,8 +137,13 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 	if err := c.Finish(ctx); err != nil {
 		return err
 	}
+	if manifest.foreign() {
+		if err := recount(ctx, c); err != nil {
+			return err
+		}
+	}
 	return m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
-		forms, err := formsOf(ctx, c)
+		forms, err := m.carry(ctx, r.ProjectUUID, c.ConnectTrusted)
 		if err != nil {
 			return err
 		}
@@ -172,8 +160,8 @@ func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (Manifest,
 	if err != nil {
 		return manifest, nil, fmt.Errorf("manifest: %w", err)
 	}
-	if manifest.Schema > tenant.Version() {
-		return manifest, nil, fault.New(fault.Unprocessable, "the backup was made by a newer version of Socle, and this one can't restore it")
+	if err := m.suits(ctx, manifest); err != nil {
+		return manifest, nil, err
 	}
 	entries, err := m.readable(ctx, manifest)
 	if err != nil {
@@ -198,7 +186,7 @@ func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (Manifest,
 // fill makes a copy and restores a dump into it: the platform's tables first, for the user's may refer to them, then what is the user's, as
 // the owner. It fails unless every table has as many rows as it had.
 func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool) error {
-	p, err := plan(entries, tenant.OwnerOf(manifest.Project), tenant.OwnerOf(c.Project))
+	p, err := plan(entries, manifest, tenant.OwnerOf(c.Project))
 	if err != nil {
 		return err
 	}
@@ -211,14 +199,25 @@ func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, ent
 		if err != nil {
 			return err
 		}
-		return c.Make(ctx, manifest.Schema)
+		return c.Make(ctx, manifest.Schema, manifest.Extensions)
 	}); err != nil {
 		return err
 	}
 	if err := m.loadPlatform(ctx, c, manifest, p, fresh); err != nil {
 		return fmt.Errorf("the platform's tables: %w", err)
 	}
+	members, err := c.Members(ctx)
+	if err != nil {
+		return err
+	}
+	closed := p.ofExtensions(members)
+	if err := c.Lend(ctx, members); err != nil {
+		return err
+	}
 	if err := m.restoreUsers(ctx, c, manifest, p); err != nil {
+		return err
+	}
+	if err := c.TakeBack(ctx, members, closed); err != nil {
 		return err
 	}
 	if err := grant(ctx, c, p.statements); err != nil {
@@ -289,9 +288,13 @@ func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) er
 	if err != nil {
 		return err
 	}
+	has := map[Bytes]bool{}
+	for _, f := range manifest.Files {
+		has[f] = true
+	}
 	for _, f := range files {
 		want := Bytes{f.Size, hex.EncodeToString(f.SHA256)}
-		if !slices.Contains(manifest.Files, want) {
+		if !has[want] {
 			return fmt.Errorf("%w: the manifest has no file %s", errDamaged, want.SHA256)
 		}
 		err := m.open(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
@@ -303,13 +306,4 @@ func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) er
 		}
 	}
 	return nil
-}
-
-func formsOf(ctx context.Context, c *tenant.Copy) ([]uuid.UUID, error) {
-	conn, err := c.ConnectTrusted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	return pg.Values[uuid.UUID](ctx, conn, `select uuid from forms.forms`)
 }

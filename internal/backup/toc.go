@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // entry is an entry of a dump's table of contents. What pg_restore --list prints of it can't be taken apart: names
@@ -24,8 +25,10 @@ const (
 
 // Bounds of what is taken for a table of contents.
 const (
-	mostEntries = 10_000_000
-	mostText    = 1 << 28 // bytes
+	atOnce       = 4 << 10 // bytes
+	mostEntries  = 2_000_000
+	mostContents = 1 << 29 // bytes of all of it
+	mostText     = 1 << 28 // bytes
 )
 
 // errContents says that the table of contents can't be read.
@@ -33,7 +36,7 @@ var errContents = errors.New("the dump has no table of contents that this versio
 
 // contents reads the table of contents at the beginning of a dump in pg_dump's custom format.
 func contents(r io.Reader) (entries []entry, err error) {
-	t := &tocReader{r: bufio.NewReader(r)}
+	t := &tocReader{r: bufio.NewReader(io.LimitReader(r, mostContents))}
 	defer func() {
 		if t.err != nil {
 			entries, err = nil, fmt.Errorf("%w: %w", errContents, t.err)
@@ -115,11 +118,15 @@ func (t *tocReader) entry(minor, offset int) entry {
 }
 
 func (t *tocReader) bytes(n int) []byte {
-	b := make([]byte, n)
 	if t.err != nil {
-		return b
+		return make([]byte, min(n, atOnce))
 	}
-	_, t.err = io.ReadFull(t.r, b)
+	b := make([]byte, 0, min(n, atOnce))
+	for len(b) < n && t.err == nil { // a length that is not true takes no memory
+		more := min(n-len(b), max(atOnce, len(b)))
+		b = slices.Grow(b, more)[:len(b)+more]
+		_, t.err = io.ReadFull(t.r, b[len(b)-more:])
+	}
 	return b
 }
 

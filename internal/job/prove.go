@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"socle/internal/backup"
 )
@@ -18,19 +19,24 @@ const (
 // proveArgs names the backup to restore, to see whether it can be.
 type proveArgs struct {
 	Backup uuid.UUID `json:"backup"`
+	Asked  bool      `json:"asked,omitempty"` // by someone: whatever its size, and however soon
 }
 
 // Kind names the job.
 func (proveArgs) Kind() string { return "prove" }
 
 // InsertOpts has each backup proven once at a time.
-func (proveArgs) InsertOpts() river.InsertOpts {
+func (a proveArgs) InsertOpts() river.InsertOpts {
+	if a.Asked {
+		return river.InsertOpts{Queue: proofQueue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
+			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled}}}
+	}
 	return river.InsertOpts{Queue: proofQueue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByPeriod: time.Hour}}
 }
 
 // proveBackup proves a backup. Another one that was the last to be proven need not be kept for that any more.
 func (q *Queue) proveBackup(ctx context.Context, a proveArgs) error {
-	if err := q.Maker.Prove(ctx, a.Backup); err != nil {
+	if err := q.Maker.Prove(ctx, a.Backup, a.Asked); err != nil {
 		return err
 	}
 	after, err := q.Store.AfterBackup(ctx, a.Backup)

@@ -19,7 +19,7 @@ func (s *Store) CompletedBackup(ctx context.Context, id uuid.UUID) (Backup, erro
 // ProveBackup says that a backup was restored to see whether it can be, and what came of it: reason is empty if it can.
 func (s *Store) ProveBackup(ctx context.Context, id uuid.UUID, reason string) error {
 	_, err := pg.Exec(ctx, s.q, `
-		update platform.backups set proven_at = case when @reason::text = '' then now() else proven_at end, proof_error = @reason
+		update platform.backups set tried_at = now(), proven_at = case when @reason::text = '' then now() else proven_at end, proof_error = @reason
 		where uuid = @id and status = 'completed'`, pgx.StrictNamedArgs{"id": id, "reason": reason})
 	return err
 }

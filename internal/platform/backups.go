@@ -24,9 +24,11 @@ type Backup struct {
 	ProvenAt    *time.Time `json:"-"`
 	ProofError  string     `json:"-"`
 	Scheduled   bool       `json:"-"`
+	TriedAt     *time.Time `json:"-"`
+	Origin      string     `json:"-"`
 }
 
-const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled `
+const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled, tried_at, origin `
 
 // CreateBackup notes a backup that is to be made. It fails with Conflict if the project has one under way.
 func (s *Store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Backup, error) {

@@ -23,7 +23,8 @@ type Restore struct {
 	StartedAt         *time.Time `json:"startedAt" nullable:"true"`
 	CompletedAt       *time.Time `json:"completedAt" nullable:"true" doc:"When it was completed or failed."`
 	Error             string     `json:"error" doc:"Why it failed; empty unless it did."`
-	KeptUntil         *time.Time `json:"keptUntil" nullable:"true" doc:"Until when what the project held before is kept; null if it is not."`
+	KeptUntil         *time.Time `json:"keptUntil" nullable:"true" doc:"Until when what the project held before is kept, and undoRestore goes back to it; null if it is not."`
+	UndoneAt          *time.Time `json:"undoneAt" nullable:"true" doc:"When the project went back to what it held before; from then on, what was restored is what is kept. Null if it did not."`
 	CreatedAt         time.Time  `json:"createdAt"`
 	CreatedBy         uuid.UUID  `json:"createdBy"`
 }
@@ -34,7 +35,7 @@ const (
 	IntoNew   = "new"
 )
 
-const restoreColumns = ` uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, completed_at, error, kept_until, created_at, created_by `
+const restoreColumns = ` uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, completed_at, error, kept_until, undone_at, created_at, created_by `
 
 // NewRestore says what is restored into what.
 type NewRestore struct {
@@ -92,30 +93,7 @@ func (s *Store) CompleteRestore(ctx context.Context, r Restore, forms []uuid.UUI
 			pgx.StrictNamedArgs{"id": r.UUID, "kept": r.Target == IntoPlace, "keep": replacedKept}); err != nil {
 			return err
 		}
-		n, err := pg.Exec(ctx, tx, `update platform.projects set schema_version = @version where uuid = @project and status = 'active'`,
-			pgx.StrictNamedArgs{"project": r.ProjectUUID, "version": version})
-		if err == nil && n == 0 {
-			err = fault.New(fault.Conflict, "the project is not active any more")
-		}
-		if err != nil {
-			return err
-		}
-		args := pgx.StrictNamedArgs{"project": r.ProjectUUID, "forms": forms}
-		if _, err := pg.Exec(ctx, tx, `delete from platform.forms where project_uuid = @project and uuid <> all(@forms::uuid[])`, args); err != nil {
-			return err
-		}
-		if _, err := pg.Exec(ctx, tx, `
-			insert into platform.forms (uuid, project_uuid)
-			select f, @project from unnest(@forms::uuid[]) f
-			where not exists (select from platform.forms o where o.uuid = f and o.project_uuid = @project)`, args); err != nil {
-			return err
-		}
-		for _, sql := range renames {
-			if _, err := tx.Exec(ctx, sql); err != nil {
-				return pg.Fault(err)
-			}
-		}
-		return nil
+		return takePlace(ctx, tx, r.ProjectUUID, forms, version, renames)
 	})
 }
 

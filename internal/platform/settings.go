@@ -22,6 +22,7 @@ type Settings struct {
 	MaxUploadSize           int64 // bytes
 	DeletedProjectDays      int64 // that a deleted project can be restored
 	RequestDays             int64 // that requests to projects are kept
+	MaxImportedBackup       int64 // bytes of all that it holds
 }
 
 // DeletedKept returns how long a deleted project can be restored.
@@ -34,7 +35,7 @@ func (s Settings) RequestsKept() time.Duration { return time.Duration(s.RequestD
 
 // builtIn are the settings of an instance that nobody has told anything else.
 var builtIn = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000, ProjectsPerOrganization: 100, MaxUploadSize: 5 << 30,
-	DeletedProjectDays: 7, RequestDays: 7}
+	DeletedProjectDays: 7, RequestDays: 7, MaxImportedBackup: 100 << 30}
 
 // declaration declares a setting: a switch, or a number with its range.
 type declaration struct {
@@ -60,6 +61,8 @@ var declarations = []declaration{
 		number: func(s *Settings) *int64 { return &s.DeletedProjectDays }},
 	{name: "request_days", meaning: "How many days the requests to projects are kept. What changed is in the audit log, which keeps everything.", min: 1, max: 3650,
 		number: func(s *Settings) *int64 { return &s.RequestDays }},
+	{name: "max_imported_backup", meaning: "How many bytes a backup that is imported may hold in all.", min: 1, max: 100 << 40,
+		number: func(s *Settings) *int64 { return &s.MaxImportedBackup }},
 }
 
 // Setting is a setting as administrators see it.

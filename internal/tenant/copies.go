@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"strconv"
@@ -98,8 +97,8 @@ const closing = "socle_close_new_tables"
 
 // Make makes the copy as a project's database is when it is new, with the platform's schemas at a migration, but without the
 // owner's default privileges and with no trigger that closes tables: both come with what is restored into it.
-// It fails with Unprocessable if the migration is newer than this release.
-func (c *Copy) Make(ctx context.Context, version int64) error {
+// It fails with Unprocessable if the migration is newer than this release. The owner gets in when the extensions are there, not before.
+func (c *Copy) Make(ctx context.Context, version int64, extensions []Extension) error {
 	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
 		if err := c.registry.setRoles(ctx, conn, c.Project); err != nil {
 			return err
@@ -108,8 +107,6 @@ func (c *Copy) Make(ctx context.Context, version int64) error {
 		if err := execAll(ctx, conn, []string{
 			"create database " + name + " template template0 encoding 'UTF8' allow_connections false",
 			"revoke all on database " + name + " from public",
-			"grant create, temporary, connect on database " + name + " to " + pg.Quote(owner.role(c.Project)),
-			"grant connect on database " + name + " to " + pg.Quote(dump.role(c.Project)),
 			"alter database " + name + " allow_connections true",
 		}); err != nil {
 			return err
@@ -122,11 +119,18 @@ func (c *Copy) Make(ctx context.Context, version int64) error {
 			return err
 		}
 		defer inside.Close(context.WithoutCancel(ctx))
+		if err := execAll(ctx, inside, []string{"alter event trigger " + closing + " disable"}); err != nil {
+			return err
+		}
+		if err := c.extend(ctx, inside, extensions); err != nil {
+			return err
+		}
 		return execAll(ctx, inside, []string{
-			"alter event trigger " + closing + " disable",
 			"alter schema public owner to " + pg.Quote(owner.role(c.Project)),
 			"revoke all on schema public from public, anon, authenticated, service_role",
 			"grant usage on schema public to public", // as initdb leaves it, from where the dump goes on
+			"grant create, temporary, connect on database " + name + " to " + pg.Quote(owner.role(c.Project)),
+			"grant connect on database " + name + " to " + pg.Quote(dump.role(c.Project)),
 		})
 	})
 }
@@ -164,64 +168,6 @@ func (c *Copy) ConnectReplaced(ctx context.Context) (*pgx.Conn, error) {
 	config.Database = c.replaced()
 	conn, err := pgx.ConnectConfig(ctx, config)
 	return conn, pg.Fault(err)
-}
-
-// Swap puts the copy in the place of the project's database, which is kept under another name. The audit log goes on as it was: nothing that
-// happened is forgotten by a restore. Nobody is connected to either database meanwhile: f gets the two statements, to be run in the transaction of the platform database that says so. If it fails, everything is as it was.
-func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
-	renames := []string{
-		"alter database " + pg.Quote(database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
-		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(database(c.Project)),
-	}
-	err := c.registry.refuse(ctx, c.Project)
-	if err == nil {
-		err = c.carryLog(ctx)
-	}
-	if err == nil {
-		err = c.registry.emptied(ctx, c.name())
-	}
-	if err == nil {
-		err = f(renames)
-	}
-	if err != nil {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
-		defer cancel()
-		return errors.Join(err, c.Reopen(after))
-	}
-	c.registry.reset(c.Project)
-	return nil
-}
-
-// carryLog replaces the audit log of the copy by that of the project's database.
-func (c *Copy) carryLog(ctx context.Context) error {
-	from, err := pgx.ConnectConfig(ctx, c.registry.config(c.Project, trusted))
-	if err != nil {
-		return pg.Fault(err)
-	}
-	defer from.Close(context.WithoutCancel(ctx))
-	to, err := c.ConnectTrusted(ctx)
-	if err != nil {
-		return err
-	}
-	defer to.Close(context.WithoutCancel(ctx))
-	return pgx.BeginFunc(ctx, to, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "truncate socle.audit, socle.audit_head"); err != nil {
-			return err
-		}
-		for _, table := range []string{"socle.audit (seq, entry, hash)", "socle.audit_head (log, seq, hash)"} {
-			out, in := io.Pipe()
-			go func() {
-				_, err := from.PgConn().CopyTo(ctx, in, "copy "+table+" to stdout")
-				in.CloseWithError(err)
-			}()
-			_, err := tx.Conn().PgConn().CopyFrom(ctx, out, "copy "+table+" from stdin")
-			out.CloseWithError(err) // ends the other one, should it still be at it
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // Reopen opens the project's database, after a swap that has not come to its end.

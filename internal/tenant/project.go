@@ -23,6 +23,7 @@ type Project struct {
 	used     time.Time
 	gone     bool // deleted: whoever still holds the project gets no connection any more
 	closed   bool // opened by [Registry.Maintain], though its database is closed
+	gate     gate
 }
 
 // Trusted returns the pool of the platform's login in the project's database.
@@ -63,7 +64,7 @@ func (p *Project) pool(l login) *pgxpool.Pool {
 		p.pools = map[login]*pgxpool.Pool{}
 	}
 	if p.pools[l] == nil {
-		p.pools[l] = p.registry.newPool(p.UUID, l, p.closed)
+		p.pools[l] = p.registry.newPool(p, l)
 		if p.gone {
 			p.pools[l].Close()
 		}

@@ -96,14 +96,14 @@ func (r *Registry) DumpURL(project uuid.UUID) (address, password string) {
 // RequestPath is the search path that connections of the request and service logins start with, and come back to.
 const RequestPath = `"public"`
 
-func (r *Registry) newPool(project uuid.UUID, l login, closed bool) *pgxpool.Pool {
-	c := r.base.Copy()
+func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
+	c, project := r.base.Copy(), p.UUID
 	c.ConnConfig = r.config(project, l)
 	c.BeforeConnect = r.budget.beforeConnect
 	switch {
 	case l != trusted:
 		r.guard(c, project)
-	case !closed:
+	case !p.closed:
 		respectClosed(c)
 	}
 	if l == request || l == service {
@@ -111,6 +111,7 @@ func (r *Registry) newPool(project uuid.UUID, l login, closed bool) *pgxpool.Poo
 		c.AfterRelease = nil // package rest cleans the session in the round trip of the request itself
 		c.ConnConfig.RuntimeParams["search_path"] = RequestPath
 	}
+	p.gate.respected(c)
 	pool, err := pgxpool.NewWithConfig(context.Background(), c) // opens nothing yet, so it fails only on a bad config
 	if err != nil {
 		panic("tenant: pool: " + err.Error())

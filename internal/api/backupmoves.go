@@ -1,0 +1,169 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/backup"
+	"socle/internal/fault"
+	"socle/internal/httpx"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerBackupMoves() {
+	within(s, downloadBackup, s.downloadBackup, s.findBackupToDownload)
+	within(s, importBackup, s.importBackup, nil)
+	within(s, verifyBackup, s.verifyBackup, nil)
+	within(s, getBackupRecipient, s.getBackupRecipient, nil)
+}
+
+var downloadBackup = Operation{
+	ID: "downloadBackup", Method: "POST", Path: "/backups/{backupUUID}/download", Summary: "Download a backup",
+	Access: project(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Success: http.StatusOK,
+	Notes: "The answer is one file with everything: manifest, dump and the bytes of files, as a tar. What a backup is kept under here opens nowhere else, so one of three has to be said: `recipient`, for whom " +
+		"it is encrypted (what another install answers to getBackupRecipient: then it alone can import the file; or any public key of age), `passphrase`, or `encryption` `none`, since the file holds all that " +
+		"the project holds. Encrypted files are in the format of [age](https://age-encryption.org). A connection that is cut off leaves a file that nothing imports.",
+}
+
+type downloadBackupInput struct {
+	UUID uuid.UUID `path:"backupUUID" format:"uuid"`
+	Body struct {
+		Recipient  *string `json:"recipient,omitempty" minLength:"1" maxLength:"100"`
+		Passphrase *string `json:"passphrase,omitempty" minLength:"12" maxLength:"200"`
+		Encryption *string `json:"encryption,omitempty" enum:"none"`
+	}
+}
+
+func (s *Server) findBackupToDownload(ctx context.Context, p *tenant.Project, in *downloadBackupInput) error {
+	_, err := s.platform.GetBackup(ctx, p.UUID, in.UUID)
+	return err
+}
+
+func (s *Server) downloadBackup(ctx context.Context, p *tenant.Project, in *downloadBackupInput) (archive, error) {
+	var c backup.Cover
+	said := 0
+	for _, one := range []struct{ from, to *string }{{in.Body.Recipient, &c.Recipient}, {in.Body.Passphrase, &c.Passphrase}, {in.Body.Encryption, new(string)}} {
+		if one.from != nil {
+			*one.to = *one.from
+			said++
+		}
+	}
+	if said != 1 {
+		if err := s.findBackupToDownload(ctx, p, in); err != nil {
+			return archive{}, err
+		}
+		return archive{}, fault.OnField(fault.Unprocessable, "encryption", "required", "is required, or one of recipient and passphrase; and no two of them")
+	}
+	a, err := s.jobs.DownloadBackup(ctx, p.UUID, in.UUID, c)
+	return archive{a, p.UUID}, err
+}
+
+// archive answers with a backup.
+type archive struct {
+	*backup.Archive
+	project uuid.UUID
+}
+
+// ServeHTTP writes the backup. What fails before the first byte is answered; afterwards the connection is cut off, so that
+// no part of a backup looks like the whole.
+func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var size int64
+	out := &leaving{ResponseWriter: w, control: http.NewResponseController(w), begin: func() {
+		name, h := "socle-"+a.project.String()+"-"+a.Manifest.At.UTC().Format("20060102T150405Z")+".tar", w.Header()
+		if a.Encrypted() {
+			name += ".age"
+		}
+		h.Set("Content-Type", "application/octet-stream")
+		h.Set("Content-Length", strconv.FormatInt(size, 10))
+		h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+		h.Set("Cache-Control", "no-store")
+	}}
+	buffer := bufio.NewWriterSize(out, exportBuffer)
+	err := a.Write(r.Context(), buffer, func(n int64) { size = n })
+	if err == nil {
+		err = buffer.Flush()
+	}
+	switch {
+	case err != nil && !out.begun:
+		writeFailure(w, r, err, downloadBackup.Errors)
+	case err != nil:
+		httpx.From(r.Context()).Err = err
+		panic(http.ErrAbortHandler)
+	}
+}
+
+var importBackup = Operation{
+	ID: "importBackup", Method: "POST", Path: "/backups/import", Summary: "Import a backup",
+	Access: project(platform.Admin), Errors: []int{400, 401, 403, 409, 413, 422, 500},
+	Notes: "The body is a file that downloadBackup answered with, of this install or another. It becomes a completed backup of the project, as whole as it was, and can be restored like any other: " +
+		"what is in it is restored with the rights of the project's owner and no more. Forms keep their UUIDs, but for those that another project of this install has. " +
+		"How much it may hold is the setting `max_imported_backup`.",
+}
+
+type importBackupInput struct {
+	Passphrase *string `header:"X-Passphrase" minLength:"1" maxLength:"200" doc:"That the file was encrypted with; none for one that is encrypted for this install, or not at all."`
+	Sent
+}
+
+// importPatience is what keeping and checking a backup may take after its last byte has arrived.
+const importPatience = time.Hour
+
+// patient is a body after whose end there is time to keep and check what it held.
+type patient struct{ *Sent }
+
+func (p patient) Read(b []byte) (int, error) {
+	n, err := p.Sent.Read(b)
+	if err == io.EOF {
+		end := time.Now().Add(importPatience)
+		if e := errors.Join(p.body.control.SetReadDeadline(end), p.body.control.SetWriteDeadline(end)); e != nil && !errors.Is(e, http.ErrNotSupported) {
+			return n, e
+		}
+	}
+	return n, err
+}
+
+func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *importBackupInput) (backupAnswer, error) {
+	settings, err := s.platform.Settings(ctx)
+	if err != nil {
+		return backupAnswer{}, err
+	}
+	n := backup.Import{From: patient{&in.Sent}, Most: settings.MaxImportedBackup}
+	if in.Passphrase != nil {
+		n.Passphrase = *in.Passphrase
+	}
+	b, err := s.jobs.ImportBackup(ctx, p.UUID, caller(ctx).User, n)
+	return answerBackup(b), err
+}
+
+var verifyBackup = Operation{
+	ID: "verifyBackup", Method: "POST", Path: "/backups/{backupUUID}/verify", Summary: "Prove a backup now",
+	Access: project(platform.Developer), Errors: unshaping, Success: http.StatusOK,
+	Notes: "It is restored into a database of its own, in the background, and that is dropped. `triedAt` then says when, `provenAt` or `proofError` what came of it.",
+}
+
+func (s *Server) verifyBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {
+	b, err := s.jobs.VerifyBackup(ctx, p.UUID, in.UUID)
+	return answerBackup(b), err
+}
+
+var getBackupRecipient = Operation{
+	ID: "getBackupRecipient", Method: "GET", Path: "/backups/recipient", Summary: "Get the public key that backups for this install are encrypted for",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
+}
+
+type backupRecipient struct {
+	Recipient string `json:"recipient" doc:"A public key in the format of age. It follows from the secret of the install."`
+}
+
+func (s *Server) getBackupRecipient(context.Context, *tenant.Project, *struct{}) (backupRecipient, error) {
+	key, err := s.jobs.Maker.Recipient()
+	return backupRecipient{key}, err
+}

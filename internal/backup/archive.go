@@ -1,0 +1,143 @@
+package backup
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"io"
+	"time"
+
+	"filippo.io/age"
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+)
+
+// An archive is a backup as one file: a tar of the manifest, the dump, and the contents of the files in the order of the manifest. As
+// any file of the age format it may be encrypted.
+const (
+	manifestName = "manifest.json"
+	dumpName     = "database.dump"
+	filesName    = "files/" // and the SHA-256
+	tarBlock     = 512
+)
+
+// Archive is a backup on its way out.
+type Archive struct {
+	Manifest Manifest
+
+	maker *Maker
+	kept  Manifest // what is kept here
+	text  []byte
+	to    age.Recipient // nil: it is not encrypted
+}
+
+// OpenArchive returns a backup as an archive. It fails with NotFound if there is none, and with Conflict if it is not completed.
+func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover) (*Archive, error) {
+	to, err := c.recipient(&m.passphrases)
+	if err != nil {
+		return nil, err
+	}
+	b, err := m.Store.GetBackup(ctx, project, id)
+	if err != nil {
+		return nil, err
+	}
+	if b.Status != "completed" {
+		return nil, fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).WithCode("backup_not_completed")
+	}
+	kept, err := m.manifest(ctx, project, id)
+	if err != nil {
+		return nil, err
+	}
+	out := kept
+	out.Project, out.Source = kept.source(), uuid.Nil
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	return &Archive{out, m, kept, text, to}, nil
+}
+
+// Encrypted reports whether the archive is encrypted.
+func (a *Archive) Encrypted() bool { return a.to != nil }
+
+// Write writes the archive, whose contents it checks on the way. It calls begin with the number of its bytes, before it writes the first of them.
+func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)) error {
+	if a.to == nil {
+		begin(a.size())
+		return a.write(ctx, w)
+	}
+	out := &counted{w: bufio.NewWriterSize(w, chunk)} // which has room for all that comes before the contents
+	sealed, err := age.Encrypt(out, a.to)
+	if err != nil {
+		return err
+	}
+	begin(out.n + a.size() + max(1, (a.size()+chunk-1)/chunk)*tag)
+	if err := a.write(ctx, sealed); err != nil {
+		return err
+	}
+	if err := sealed.Close(); err != nil {
+		return err
+	}
+	return out.w.Flush()
+}
+
+// counted counts what is written to it.
+type counted struct {
+	w *bufio.Writer
+	n int64
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	c.n += int64(len(b))
+	return c.w.Write(b)
+}
+
+// size returns how many bytes the archive has before it is encrypted.
+func (a *Archive) size() int64 {
+	all := inTar(int64(len(a.text))) + inTar(a.Manifest.Dump.Size) + 2*tarBlock
+	for _, f := range a.Manifest.Files {
+		all += inTar(f.Size)
+	}
+	return all
+}
+
+func inTar(n int64) int64 { return tarBlock + (n+tarBlock-1)/tarBlock*tarBlock }
+
+func (a *Archive) write(ctx context.Context, w io.Writer) error {
+	t := tar.NewWriter(w)
+	if err := put(t, manifestName, int64(len(a.text)), a.Manifest.At, bytes.NewReader(a.text)); err != nil {
+		return err
+	}
+	if err := a.put(ctx, t, dumpName, Key(a.kept.Project, a.kept.Backup), a.Manifest.Dump); err != nil {
+		return err
+	}
+	for _, f := range a.Manifest.Files {
+		if err := a.put(ctx, t, filesName+f.SHA256, contentKey(a.kept.Project, f.SHA256), f); err != nil {
+			return err
+		}
+	}
+	return t.Close()
+}
+
+// put adds what is kept under a key, if it is what it has to be.
+func (a *Archive) put(ctx context.Context, t *tar.Writer, name, key string, want Bytes) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return a.maker.open(ctx, key, func(r io.Reader) error {
+		return put(t, name, want.Size, a.Manifest.At, &exact{r: r, sum: summed{hash: sha256.New()}, want: want})
+	})
+}
+
+func put(t *tar.Writer, name string, size int64, at time.Time, r io.Reader) error {
+	// The GNU form has one block for a name of ours, whatever the size.
+	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: at.Truncate(time.Second), Format: tar.FormatGNU}); err != nil {
+		return err
+	}
+	_, err := io.Copy(t, r)
+	return err
+}

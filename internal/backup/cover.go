@@ -1,0 +1,190 @@
+package backup
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"filippo.io/age"
+
+	"socle/internal/fault"
+	"socle/internal/token"
+)
+
+// Cover says what a backup is encrypted for on its way to another install: a recipient of the age format, or whoever knows a passphrase.
+// The zero Cover encrypts nothing.
+type Cover struct{ Recipient, Passphrase string }
+
+const (
+	workFactor     = 16 // of scrypt, as a power of two: 64 MiB and a fraction of a second
+	mostWorkFactor = 18 // what the age tool writes
+)
+
+// recipient returns what encrypts; nil if nothing does.
+func (c Cover) recipient(mu *sync.Mutex) (age.Recipient, error) {
+	switch {
+	case c.Recipient != "":
+		r, err := age.ParseX25519Recipient(c.Recipient)
+		if err != nil {
+			return nil, fault.OnField(fault.Unprocessable, "recipient", "invalid_format", "must be a public key of age, as age1…").Because(err)
+		}
+		return r, nil
+	case c.Passphrase != "":
+		r, err := age.NewScryptRecipient(c.Passphrase)
+		if err != nil {
+			return nil, err
+		}
+		r.SetWorkFactor(workFactor)
+		return recipientInTurn{r, mu}, nil
+	}
+	return nil, nil
+}
+
+// recipientInTurn computes one key of a passphrase at a time.
+type recipientInTurn struct {
+	age.Recipient
+	mu *sync.Mutex
+}
+
+func (r recipientInTurn) Wrap(fileKey []byte) ([]*age.Stanza, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Recipient.Wrap(fileKey)
+}
+
+// identityInTurn computes one key of a passphrase at a time.
+type identityInTurn struct {
+	age.Identity
+	mu *sync.Mutex
+}
+
+func (i identityInTurn) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.Identity.Unwrap(stanzas)
+}
+
+// identity returns this install's own key pair, which follows from the key of its backups.
+func (m *Maker) identity() (*age.X25519Identity, error) {
+	return age.ParseX25519Identity(bech32("AGE-SECRET-KEY-", token.Derive(m.key(), "recipient of backups")))
+}
+
+// Recipient returns the public key that a backup is encrypted for so that this install alone can import it.
+func (m *Maker) Recipient() (string, error) {
+	own, err := m.identity()
+	if err != nil {
+		return "", err
+	}
+	return own.Recipient().String(), nil
+}
+
+// Failures of opening what arrives.
+var (
+	errPassphrase = fault.OnField(fault.Unprocessable, "X-Passphrase", "wrong_passphrase", "does not open the backup")
+	errNoKey      = fault.OnField(fault.Unprocessable, "X-Passphrase", "required", "is required, for the backup is not encrypted for this install")
+	errArchive    = fault.New(fault.Unprocessable, "the file is damaged or cut off, or no backup that was downloaded").WithCode("damaged_backup")
+)
+
+const (
+	ageHead    = "age-encryption.org/"
+	mostHeader = 16 << 10 // bytes
+)
+
+// uncovered returns what is in an archive. r is read to the end of its header.
+func (m *Maker) uncovered(r io.Reader, passphrase string) (io.Reader, error) {
+	own, err := m.identity()
+	if err != nil {
+		return nil, err
+	}
+	identities := []age.Identity{own}
+	if passphrase != "" {
+		i, err := age.NewScryptIdentity(passphrase)
+		if err != nil {
+			return nil, err
+		}
+		i.SetMaxWorkFactor(mostWorkFactor)
+		identities = append(identities, identityInTurn{i, &m.passphrases})
+	}
+	header := &bounded{r: r, left: mostHeader, err: errArchive}
+	plain, err := age.Decrypt(header, identities...)
+	header.left = -1 // what follows is judged piece by piece
+	if _, wrong := errors.AsType[*age.NoIdentityMatchError](err); wrong && passphrase != "" {
+		return nil, errPassphrase
+	} else if wrong {
+		return nil, errNoKey
+	}
+	if err != nil {
+		return nil, errors.Join(errDamaged, err)
+	}
+	return damaged{plain}, nil
+}
+
+// bounded reads a number of bytes and then fails; -1 is no bound.
+type bounded struct {
+	r    io.Reader
+	left int64
+	err  error
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, b.err
+	}
+	if b.left > 0 {
+		p = p[:min(int64(len(p)), b.left)]
+	}
+	n, err := b.r.Read(p)
+	if b.left > 0 {
+		b.left -= int64(n)
+	}
+	return n, err
+}
+
+const bech32Letters = "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
+
+// bech32 writes bytes as BIP 173 does, in capitals, as the age format has its secret keys.
+func bech32(prefix string, data []byte) string {
+	var values []byte
+	bits, have := 0, 0
+	for _, b := range data {
+		bits, have = bits<<8|int(b), have+8
+		for ; have >= 5; have -= 5 {
+			values = append(values, byte(bits>>(have-5)&31))
+		}
+		bits &= 1<<have - 1
+	}
+	if have > 0 {
+		values = append(values, byte(bits<<(5-have)&31))
+	}
+	var text []byte // what the checksum is of
+	lower := strings.ToLower(prefix)
+	for i := range len(lower) {
+		text = append(text, lower[i]>>5)
+	}
+	text = append(text, 0)
+	for i := range len(lower) {
+		text = append(text, lower[i]&31)
+	}
+	text = append(append(text, values...), 0, 0, 0, 0, 0, 0)
+	sum := uint32(1)
+	for _, v := range text {
+		top := sum >> 25
+		sum = sum&0x1ffffff<<5 ^ uint32(v)
+		for i, g := range []uint32{0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3} {
+			if top>>i&1 == 1 {
+				sum ^= g
+			}
+		}
+	}
+	sum ^= 1
+	for i := range 6 {
+		values = append(values, byte(sum>>(5*(5-i))&31))
+	}
+	var out strings.Builder
+	out.WriteString(prefix + "1")
+	for _, v := range values {
+		out.WriteByte(bech32Letters[v])
+	}
+	return out.String()
+}

@@ -1,0 +1,265 @@
+package backup
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"socle/internal/blob"
+	"socle/internal/fault"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+// Import is an archive that arrives.
+type Import struct {
+	From       io.Reader
+	Passphrase string // if it is encrypted with one
+	Most       int64  // bytes that all it holds may have
+}
+
+const (
+	mostImported = 64 << 20 // bytes of a manifest that comes from elsewhere
+	mostPadding  = 64 << 10 // bytes behind a tar
+)
+
+// Import reads an archive and keeps it as a backup of a project, which StartImport has noted. When complete has noted that it is there, it is; when Import fails,
+// nothing is left of it. It fails with Unprocessable if it is no archive that this install can read and restore, and with TooLarge.
+//
+// Who made the archive is unknown. What is in it has the names that its manifest leads to and no others, and nothing of it is run here.
+func (m *Maker) Import(ctx context.Context, b platform.Backup, in Import, complete func(context.Context, blob.Object) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go m.beat(ctx, stop, func(ctx context.Context) error { return m.Store.Backups().Beat(ctx, b.UUID) })
+
+	object, err := m.receive(ctx, b, in)
+	if err == nil {
+		err = complete(ctx, object)
+	}
+	if err == nil {
+		return nil
+	}
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	if e := m.Store.Backups().Beat(after, b.UUID); e != nil { // it is complete after all, or was given up, or that can't be known: then others remove it
+		return errors.Join(err, ignoringNotFound(e))
+	}
+	if e := m.Discard(after, b.ProjectUUID, b.UUID); e != nil {
+		return errors.Join(err, e)
+	}
+	return errors.Join(err, m.Store.ForgetImport(after, b.UUID))
+}
+
+// receive keeps what arrives, and looks at it again.
+func (m *Maker) receive(ctx context.Context, b platform.Backup, in Import) (blob.Object, error) {
+	object, err := m.unpack(ctx, b, in)
+	_, exited := errors.AsType[*exec.ExitError](err)
+	damage := errors.Is(err, errDamaged) || errors.Is(err, errContents) || errors.Is(err, errInexact) || errors.Is(err, tar.ErrHeader) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || exited
+	if e := fault.Of(err); e != nil && damage && (e.Kind == fault.Internal || errors.Is(err, errInexact)) {
+		return object, errArchive.Because(err)
+	}
+	return object, err
+}
+
+func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.Object, error) {
+	none := blob.Object{}
+	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must hold at most %d bytes", in.Most)
+	from := bufio.NewReaderSize(&bounded{r: in.From, left: overhead(in.Most), err: tooLarge}, chunk)
+	plain := io.Reader(from)
+	if head, _ := from.Peek(len(ageHead)); string(head) == ageHead {
+		var err error
+		if plain, err = m.uncovered(from, in.Passphrase); err != nil {
+			return none, err
+		}
+	}
+	t := tar.NewReader(plain)
+	manifest, size, err := readManifest(t)
+	if err != nil {
+		return none, err
+	}
+	for _, f := range append(manifest.Files, manifest.Dump) {
+		if f.Size > in.Most-size {
+			return none, tooLarge
+		}
+		size += f.Size
+	}
+	manifest.Source, manifest.Project, manifest.Backup, manifest.Format = manifest.Project, b.ProjectUUID, b.UUID, Format
+	if err := m.suits(ctx, manifest); err != nil {
+		return none, err
+	}
+	sums := make([][]byte, 0, len(manifest.Files))
+	for _, f := range manifest.Files {
+		sum, err := hex.DecodeString(f.SHA256)
+		if err != nil {
+			return none, errArchive.Because(err)
+		}
+		sums = append(sums, sum)
+	}
+	if err := m.Store.NoteBackupContents(ctx, b.ProjectUUID, b.UUID, sums); err != nil {
+		return none, err
+	}
+	dump, err := next(t, dumpName, manifest.Dump)
+	if err != nil {
+		return none, err
+	}
+	object, err := m.keep(ctx, Key(b.ProjectUUID, b.UUID), dump)
+	if err != nil {
+		return none, err
+	}
+	for _, f := range manifest.Files {
+		if err := m.keepNext(ctx, t, b.ProjectUUID, f); err != nil {
+			return none, err
+		}
+	}
+	if err := ended(t, plain); err != nil {
+		return none, err
+	}
+	entries, err := m.readable(ctx, manifest)
+	if err != nil {
+		return none, err
+	}
+	if _, err := plan(entries, manifest, tenant.OwnerOf(b.ProjectUUID)); err != nil {
+		return none, err
+	}
+	return object, m.keepManifest(ctx, manifest)
+}
+
+// overhead returns how many bytes an archive may have that holds n of them: the heads, and what encryption adds.
+func overhead(n int64) int64 {
+	if n > math.MaxInt64/4 {
+		return math.MaxInt64
+	}
+	return 2*n + mostImported
+}
+
+// readManifest reads the manifest that an archive begins with, and returns how many bytes it has.
+func readManifest(t *tar.Reader) (Manifest, int64, error) {
+	var manifest Manifest
+	h, err := t.Next()
+	if err != nil {
+		return manifest, 0, noArchive(err)
+	}
+	if h.Name != manifestName || h.Typeflag != tar.TypeReg || h.Size > mostImported {
+		return manifest, 0, errArchive
+	}
+	text, err := io.ReadAll(io.LimitReader(t, mostImported))
+	if err != nil {
+		return manifest, 0, noArchive(err)
+	}
+	if manifest, err = parseManifest(text); err != nil {
+		return manifest, 0, err
+	}
+	return manifest, int64(len(text)), manifest.believable()
+}
+
+// noArchive gives an error of package tar its kind, unless it is that of what is read.
+func noArchive(err error) error {
+	if e := fault.Of(err); e.Kind != fault.Internal || errors.Is(err, errDamaged) {
+		return err
+	}
+	return errArchive.Because(err)
+}
+
+// parseManifest reads a manifest. It fails with Unprocessable if that is of a newer version.
+func parseManifest(text []byte) (Manifest, error) {
+	var found Manifest
+	var head struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return found, errors.Join(errDamaged, err)
+	}
+	if head.Format > Format {
+		return found, errNewer
+	}
+	if err := json.Unmarshal(text, &found); err != nil {
+		return found, errors.Join(errDamaged, err)
+	}
+	return found, nil
+}
+
+// believable reports a manifest that no release has written.
+func (m Manifest) believable() error {
+	seen := map[string]bool{}
+	for _, f := range append(m.Files, m.Dump) {
+		if f.Size < 0 || len(f.SHA256) != 2*sha256.Size || strings.Trim(f.SHA256, "0123456789abcdef") != "" || seen[f.SHA256] {
+			return errArchive.Because(fmt.Errorf("the manifest has %v", f))
+		}
+		seen[f.SHA256] = true
+	}
+	if m.Format < firstFormat || m.Schema < 1 || m.PostgreSQL < 1 || m.Project == uuid.Nil || m.At.After(time.Now().AddDate(1, 0, 0)) {
+		return errArchive.Because(errors.New("the manifest is no manifest"))
+	}
+	return nil
+}
+
+// next returns the contents of the next entry, which must be the one wanted.
+func next(t *tar.Reader, name string, want Bytes) (io.Reader, error) {
+	h, err := t.Next()
+	if err != nil {
+		return nil, noArchive(err)
+	}
+	if h.Name != name || h.Typeflag != tar.TypeReg || h.Size != want.Size {
+		return nil, errArchive.Because(fmt.Errorf("got entry %q of %d bytes, want %q of %d", h.Name, h.Size, name, want.Size))
+	}
+	return &exact{r: t, sum: summed{hash: sha256.New()}, want: want}, nil
+}
+
+// keep stores what r holds, encrypted. When it returns, nobody reads r any more.
+func (m *Maker) keep(ctx context.Context, name string, r io.Reader) (blob.Object, error) {
+	sealed := m.key().encrypted(r)
+	object, err := m.Blobs.Put(ctx, name, sealed, math.MaxInt64)
+	sealed.Close()
+	<-sealed.done
+	return object, err
+}
+
+// keepNext keeps the next entry, the content of a file, unless the project's backups have it: then it is read all the same.
+func (m *Maker) keepNext(ctx context.Context, t *tar.Reader, project uuid.UUID, f Bytes) error {
+	r, err := next(t, filesName+f.SHA256, f)
+	if err != nil {
+		return err
+	}
+	name := contentKey(project, f.SHA256)
+	there, err := m.isKept(ctx, name, f.Size)
+	if err != nil {
+		return err
+	}
+	if there {
+		_, err = io.Copy(io.Discard, r)
+		return err
+	}
+	_, err = m.keep(ctx, name, r)
+	if fault.Is(err, fault.Conflict) {
+		return nil // a backup that is made at this moment has copied it
+	}
+	return err
+}
+
+// ended fails unless an archive is at its end.
+func ended(t *tar.Reader, plain io.Reader) error {
+	if _, err := t.Next(); err != io.EOF {
+		if err == nil {
+			err = errors.New("there is more than the manifest says")
+		}
+		return noArchive(err)
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(plain, mostPadding+1))
+	if err == nil && n > mostPadding {
+		err = errArchive
+	}
+	return err
+}

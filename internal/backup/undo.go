@@ -1,0 +1,120 @@
+package backup
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/platform"
+	"socle/internal/tenant"
+)
+
+// Undo has a project go back to what it held before a restore, at once. What was restored is kept from then on as that was. It fails as
+// [platform.Store.UndoableRestore] does.
+func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Restore, error) {
+	var undone platform.Restore
+	err := m.Lifecycle.Alone(ctx, project, func() error {
+		r, err := m.Store.UndoableRestore(ctx, project, id)
+		if err != nil {
+			return err
+		}
+		c := m.Projects.Copy(r.ProjectUUID, r.UUID)
+		if err := c.Renew(ctx); err != nil {
+			if pg.State(err) == "3D000" { // invalid_catalog_name
+				err = fault.New(fault.Conflict, "nothing is kept any more of what was before this restore").WithCode("nothing_kept").Because(err)
+			}
+			return err
+		}
+		forms, err := m.carry(ctx, r.ProjectUUID, c.ConnectReplaced)
+		if err != nil {
+			return err
+		}
+		return c.SwapBack(ctx, func(renames []string) error {
+			undone, err = m.Store.UndoRestore(ctx, r, forms, tenant.Version(), renames)
+			return err
+		})
+	})
+	return undone, err
+}
+
+// carry gives a database that is about to become a project's the quota that the project has, and returns its forms. What an administrator
+// has set for the project is not the backup's to say.
+func (m *Maker) carry(ctx context.Context, project uuid.UUID, connect func(context.Context) (*pgx.Conn, error)) ([]uuid.UUID, error) {
+	type quota struct{ MaxFiles, MaxBytes *int64 }
+	q, err := pg.One[quota](ctx, m.Projects.Open(project).Trusted(), `select max_files, max_bytes from storage.usage`)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := pg.Exec(ctx, conn, `update storage.usage set max_files = @files, max_bytes = @bytes`,
+		pgx.StrictNamedArgs{"files": q.MaxFiles, "bytes": q.MaxBytes}); err != nil {
+		return nil, err
+	}
+	return pg.Values[uuid.UUID](ctx, conn, `select uuid from forms.forms`)
+}
+
+// DropReplaced removes the database that a restore has replaced, and its files, unless it is to be kept after all.
+func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
+	return m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error { // nobody goes back to it meanwhile
+		expired, err := m.Store.RestoreExpired(ctx, r.UUID)
+		if err != nil || !expired {
+			return err
+		}
+		c := m.Projects.Copy(r.ProjectUUID, r.UUID)
+		blobs, err := blobsOf(ctx, c.ConnectReplaced)
+		if err != nil {
+			return err
+		}
+		if err := m.deleteBlobs(ctx, r.ProjectUUID, blobs); err != nil {
+			return err
+		}
+		if err := c.DropReplaced(ctx); err != nil {
+			return err
+		}
+		return m.Store.ReplacedDropped(ctx, r.UUID)
+	})
+}
+
+// recount makes a database agree with itself whose rows came from elsewhere and were judged by no trigger: what refers to nothing goes, and what is
+// counted is counted anew.
+func recount(ctx context.Context, c *tenant.Copy) error {
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return pg.InTx(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
+			return err
+		}
+		for _, sql := range recounting {
+			if _, err := pg.Exec(ctx, tx, sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+var recounting = []string{
+	`delete from storage.files f where not exists (select from storage.containers c where c.uuid = f.container_uuid)`,
+	`delete from forms.fields f where not exists (select from forms.forms o where o.uuid = f.form_uuid)`,
+	`delete from forms.definitions d where not exists (select from forms.forms o where o.uuid = d.form_uuid)`,
+	`delete from forms.responses r where not exists (select from forms.forms o where o.uuid = r.form_uuid)`,
+	`update storage.containers c set (total_files, total_size) = (
+		select count(*), coalesce(sum(f.size), 0) from storage.files f where f.container_uuid = c.uuid)`,
+	`delete from storage.file_blocks`,
+	`insert into storage.file_blocks (container_uuid, first_at, first_uuid, files)
+		select container_uuid, '-infinity', '00000000-0000-0000-0000-000000000000', count(*) from storage.files group by container_uuid`,
+	`select storage.split_block(container_uuid, first_at, first_uuid) from storage.file_blocks where files > 2000`,
+	`insert into storage.usage (files, bytes) values (0, 0) on conflict do nothing`,
+	`update storage.usage set (files, bytes) = (select count(*), coalesce(sum(size), 0) from storage.files)`,
+	`update forms.forms f set total_responses = (select count(*) from forms.responses r where r.form_uuid = f.uuid and r.state = 'complete')`,
+}

@@ -1,0 +1,174 @@
+package tenant
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Extension is an extension of a project's database. Their scripts run as a superuser, so it was an operator who installed it.
+type Extension struct {
+	Name   string `json:"name"`
+	Schema string `json:"schema"`
+}
+
+// harmless are the extensions that a database may get on the word of a backup that came from elsewhere: types, operators and functions
+// that reach nothing outside of the database.
+var harmless = []string{"btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn", "earthdistance", "fuzzystrmatch", "hstore", "intarray", "isn", "ltree",
+	"pg_trgm", "pgcrypto", "postgis", "seg", "tablefunc", "tsm_system_rows", "tsm_system_time", "unaccent", "uuid-ossp", "vector"}
+
+// Extensions returns the extensions of the database that q leads to, in the order in which they were made; without the
+// language that every database has.
+func Extensions(ctx context.Context, q pg.Querier) ([]Extension, error) {
+	return pg.All[Extension](ctx, q, `
+		select e.extname as name, n.nspname as schema
+		from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace
+		where e.extname <> 'plpgsql' order by e.oid`)
+}
+
+// ServerVersion returns the version of PostgreSQL as the server counts: 150018.
+func (r *Registry) ServerVersion(ctx context.Context) (version int, err error) {
+	err = r.admin(ctx, func(conn *pgx.Conn) error {
+		version, err = pg.Value[int](ctx, conn, `select current_setting('server_version_num')::int`)
+		return err
+	})
+	return version, err
+}
+
+// CheckExtensions fails with Unprocessable unless a copy of a project may have some extensions, and the server has them. Those of a foreign backup
+// must be harmless, or be in the project's database already.
+func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wanted []Extension, foreign bool) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	var offered []string
+	err := r.admin(ctx, func(conn *pgx.Conn) (err error) {
+		offered, err = pg.Values[string](ctx, conn, `select name::text from pg_available_extensions`)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var present []Extension
+	if foreign {
+		conn, err := pgx.ConnectConfig(ctx, r.config(project, trusted))
+		if err != nil {
+			return pg.Fault(err)
+		}
+		defer conn.Close(context.WithoutCancel(ctx))
+		if present, err = Extensions(ctx, conn); err != nil {
+			return err
+		}
+	}
+	for _, e := range wanted {
+		installed := slices.ContainsFunc(present, func(p Extension) bool { return p.Name == e.Name })
+		switch {
+		case !slices.Contains(offered, e.Name):
+			return fault.New(fault.Unprocessable, "the backup needs the extension %.63q, which this server does not have", e.Name).WithCode("extension_missing")
+		case foreign && !installed && !slices.Contains(harmless, e.Name):
+			return fault.New(fault.Unprocessable, "the backup needs the extension %.63q, which an operator has to install in the project first", e.Name).WithCode("extension_missing")
+		case foreign && reserved(e.Schema):
+			return fault.New(fault.Unprocessable, "the backup has the extension %.63q in a schema that is not the project's", e.Name).WithCode("extension_missing")
+		}
+	}
+	return nil
+}
+
+func reserved(schema string) bool {
+	return schema == "" || strings.HasPrefix(schema, "pg_") || slices.Contains([]string{"auth", "forms", "realtime", Schema, "storage", "information_schema"}, schema)
+}
+
+// extend makes extensions in a copy that nobody but the platform's login can reach yet: what their scripts run as a superuser finds nothing that a
+// user made. Their schemas are the owner's.
+func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extension) error {
+	for _, e := range extensions {
+		fixed, err := pg.Value[bool](ctx, conn, `
+			select coalesce(bool_or(schema is not null), false) from pg_available_extension_versions where name = @name`, pgx.StrictNamedArgs{"name": e.Name})
+		if err != nil {
+			return err
+		}
+		statements := []string{"create extension " + pg.Quote(e.Name)}
+		if !fixed {
+			statements = []string{"create schema if not exists " + pg.Quote(e.Schema) + " authorization " + pg.Quote(owner.role(c.Project)),
+				"create extension " + pg.Quote(e.Name) + " schema " + pg.Quote(e.Schema)}
+		}
+		if err := execAll(ctx, conn, statements); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Member is a table of an extension.
+type Member struct {
+	Schema, Name string
+	Filled       bool // with what users add to it, which a dump holds
+}
+
+// Members returns the tables of the copy's extensions.
+func (c *Copy) Members(ctx context.Context) ([]Member, error) {
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return pg.All[Member](ctx, conn, `
+		select n.nspname as schema, c.relname as name, c.oid = any(coalesce(e.extconfig, '{}')) as filled
+		from pg_depend d
+		join pg_extension e on e.oid = d.refobjid
+		join pg_class c on c.oid = d.objid
+		join pg_namespace n on n.oid = c.relnamespace
+		where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind = 'r'`)
+}
+
+// Lend lets the owner add rows to tables of extensions.
+func (c *Copy) Lend(ctx context.Context, members []Member) error {
+	return c.aboutMembers(ctx, members, func(table string, m Member) string {
+		if !m.Filled {
+			return ""
+		}
+		return "grant insert on " + table + " to " + pg.Quote(owner.role(c.Project))
+	})
+}
+
+// TakeBack ends what Lend began, and closes the tables of extensions that are to be.
+func (c *Copy) TakeBack(ctx context.Context, members []Member, closed func(Member) bool) error {
+	if err := c.aboutMembers(ctx, members, func(table string, m Member) string {
+		if !m.Filled {
+			return ""
+		}
+		return "revoke insert on " + table + " from " + pg.Quote(owner.role(c.Project))
+	}); err != nil {
+		return err
+	}
+	return c.aboutMembers(ctx, members, func(table string, m Member) string {
+		if !closed(m) {
+			return ""
+		}
+		return "alter table " + table + " enable row level security"
+	})
+}
+
+func (c *Copy) aboutMembers(ctx context.Context, members []Member, say func(table string, m Member) string) error {
+	var statements []string
+	for _, m := range members {
+		if sql := say(pg.Quote(m.Schema)+"."+pg.Quote(m.Name), m); sql != "" {
+			statements = append(statements, sql)
+		}
+	}
+	if len(statements) == 0 {
+		return nil
+	}
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return execAll(ctx, conn, statements)
+}

@@ -1,0 +1,193 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/pg"
+)
+
+// Swap puts the copy in the place of the project's database, which is kept under another name. The audit log goes on as it was: nothing that
+// happened is forgotten by a restore. Nobody is connected to either database meanwhile: f gets the statements, to be run in the transaction of
+// the platform database that says so. If it fails, everything is as it was. Requests to this server wait until it is done.
+func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
+	return c.swap(ctx, c.name(), []string{
+		"alter database " + pg.Quote(database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
+		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(database(c.Project)),
+	}, f)
+}
+
+// SwapBack puts the database that the copy took the place of in its place again, and keeps the copy as it was kept. It is brought up to date before. Beside that it is [Copy.Swap].
+func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) error {
+	return c.swap(ctx, c.replaced(), []string{
+		"alter database " + pg.Quote(database(c.Project)) + " rename to " + pg.Quote(c.name()),
+		"alter database " + pg.Quote(c.replaced()) + " rename to " + pg.Quote(database(c.Project)),
+		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(c.replaced()),
+		"alter database " + pg.Quote(database(c.Project)) + " connection limit -1",
+	}, f)
+}
+
+// Renew brings the database that the copy took the place of up to date.
+func (c *Copy) Renew(ctx context.Context) error {
+	config := c.registry.config(c.Project, trusted)
+	config.Database = c.replaced()
+	return pg.Migrate(ctx, config, Schema, migrations)
+}
+
+func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f func(renames []string) error) error {
+	release := c.registry.Open(c.Project).hold(ctx)
+	defer release()
+	err := c.registry.refuse(ctx, c.Project)
+	if err == nil {
+		err = c.carryLog(ctx, incoming)
+	}
+	if err == nil {
+		err = c.registry.emptied(ctx, incoming)
+	}
+	if err == nil {
+		err = f(renames)
+	}
+	if err != nil {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+		defer cancel()
+		return errors.Join(err, c.Reopen(after))
+	}
+	c.registry.reset(c.Project)
+	return nil
+}
+
+// carryLog replaces the audit log of the incoming database by that of the project's.
+func (c *Copy) carryLog(ctx context.Context, incoming string) error {
+	from, err := pgx.ConnectConfig(ctx, c.registry.config(c.Project, trusted))
+	if err != nil {
+		return pg.Fault(err)
+	}
+	defer from.Close(context.WithoutCancel(ctx))
+	config := c.registry.config(c.Project, trusted)
+	config.Database = incoming
+	to, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return pg.Fault(err)
+	}
+	defer to.Close(context.WithoutCancel(ctx))
+	return pgx.BeginFunc(ctx, to, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "truncate socle.audit, socle.audit_head"); err != nil {
+			return err
+		}
+		for _, table := range []string{"socle.audit (seq, entry, hash)", "socle.audit_head (log, seq, hash)"} {
+			out, in := io.Pipe()
+			go func() {
+				_, err := from.PgConn().CopyTo(ctx, in, "copy "+table+" to stdout")
+				in.CloseWithError(err)
+			}()
+			_, err := tx.Conn().PgConn().CopyFrom(ctx, out, "copy "+table+" from stdin")
+			out.CloseWithError(err) // ends the other one, should it still be at it
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// gate is where those who want a connection to a project's database wait while another database takes its place.
+type gate struct {
+	mu      sync.Mutex
+	held    chan struct{} // closed when it opens; nil: open
+	waiting int
+}
+
+const (
+	drainTime  = 4 * time.Second // for requests that have a connection; less than a request waits for one
+	drainEvery = 5 * time.Millisecond
+)
+
+// respected has a pool wait at the gate.
+func (g *gate) respected(c *pgxpool.Config) {
+	connect := c.BeforeConnect
+	c.BeforeConnect = func(ctx context.Context, config *pgx.ConnConfig) error {
+		if err := g.pass(ctx); err != nil {
+			return err
+		}
+		return connect(ctx, config)
+	}
+	c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return !g.closed(), nil } // if it is closed, another one is made, which waits
+}
+
+func (g *gate) closed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held != nil
+}
+
+func (g *gate) pass(ctx context.Context) error {
+	for {
+		g.mu.Lock()
+		held := g.held
+		if held == nil {
+			g.mu.Unlock()
+			return nil
+		}
+		g.waiting++
+		g.mu.Unlock()
+		var err error
+		select {
+		case <-held:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		g.mu.Lock()
+		g.waiting--
+		g.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// hold closes the gate of the project, and gives those who have a connection the time to finish. Whoever calls opens it again, by release.
+func (p *Project) hold(ctx context.Context) (release func()) {
+	g := &p.gate
+	g.mu.Lock()
+	held := make(chan struct{}) // the project's lock is taken: nobody else holds the gate
+	g.held = held
+	g.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	tick := time.NewTicker(drainEvery)
+	defer tick.Stop()
+	for p.connected() > 0 {
+		select {
+		case <-tick.C:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		close(held)
+		g.held = nil
+	}
+}
+
+// connected counts the connections of this server that someone uses or is about to, without those who wait at the gate.
+func (p *Project) connected() int {
+	p.gate.mu.Lock()
+	n := -p.gate.waiting
+	p.gate.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, pool := range p.pools {
+		s := pool.Stat()
+		n += int(s.AcquiredConns() + s.ConstructingConns())
+	}
+	return n
+}
