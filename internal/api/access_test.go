@@ -105,6 +105,12 @@ var rights = map[string]right{
 	"getBackupSchedule":    {5, ""},
 	"updateBackupSchedule": {3, `{"cron": "0 3 1 1 *"}`},
 	"deleteBackupSchedule": {3, ""},
+	"downloadBackup":       {3, `{"encryption": "none"}`},
+	"importBackup":         {3, "hello"},
+	"verifyBackup":         {4, ""},
+	"getBackupRecipient":   {5, ""},
+	"listRestores":         {5, ""},
+	"undoRestore":          {2, ""},
 
 	"getProjectOpenAPI": {5, ""},
 
@@ -377,7 +383,7 @@ func TestRights(t *testing.T) {
 					names["fileUUID"] = upload(landlord, names["containerUUID"], names["folder"]+"/a.txt", "hello").Want(201).Get("uuid").(string)
 				case o.id == "deleteBackup":
 					names["backupUUID"] = oldBackup(t, landlord)
-				case o.id == "deleteRestore":
+				case o.id == "deleteRestore", o.id == "undoRestore":
 					names["restoreUUID"] = oldRestore(t, landlord, names["backupUUID"])
 				case o.id == "deleteForm":
 					names["formUUID"] = landlord.Create("/forms", `{"name": "to go"}`)
@@ -446,8 +452,11 @@ func (o operation) want(r right, v visitor, at target) int {
 		role = 0
 	}
 	done := o.first(200, 201)
-	if o.id == "createBackup" {
+	switch o.id {
+	case "createBackup", "undoRestore": // what the restore replaced is noted and not there
 		done = 409
+	case "importBackup": // which has to be a backup
+		done = 422
 	}
 	switch {
 	case r.least == anyone:

@@ -98,6 +98,12 @@ func (f things) backupCalls() []call {
 		{"listBackups", "GET", "/backups", "", 5},
 		{"getRestore", "GET", "/restores/" + f.restore, "", 5},
 		{"restoreBackup", "POST", "/backups/" + f.backup + "/restore", `{"target": "in_place"}`, 2},
+		{"downloadBackup", "POST", "/backups/" + f.backup + "/download", `{"encryption": "none"}`, 3},
+		{"importBackup", "POST", "/backups/import", "hello", 3},
+		{"verifyBackup", "POST", "/backups/" + f.backup + "/verify", "", 4},
+		{"getBackupRecipient", "GET", "/backups/recipient", "", 5},
+		{"listRestores", "GET", "/restores", "", 5},
+		{"undoRestore", "POST", "/restores/" + f.restore + "/undo", "", 2},
 		{"deleteRestore", "DELETE", "/restores/" + f.restore, "", 2},
 		{"deleteBackup", "DELETE", "/backups/" + oldBackup(f.t, f.API), "", 3},
 	}
