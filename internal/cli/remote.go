@@ -33,11 +33,15 @@ func addRemote(root *cobra.Command, e environment) error {
 		if noun == "" {
 			noun = "users"
 		}
+		one := strings.Join(split(o.ID)[1:], "-")
 		group := child(root, noun)
 		if group == nil {
 			group = &cobra.Command{Use: noun, Short: "Work with " + strings.ReplaceAll(noun, "-", " "), Args: noCommand,
 				RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }, GroupID: remoteGroup}
 			root.AddCommand(group)
+		}
+		if one != noun && one != "" && !group.HasAlias(one) && child(root, one) == nil { // a thing by itself, too: socle backup create
+			group.Aliases = append(group.Aliases, one)
 		}
 		group.AddCommand(newRemote(d, o, verb, e).command())
 	}
@@ -61,6 +65,7 @@ type remote struct {
 	verb     string
 	args     []string // names of the path parameters that are arguments
 	queries  []parameter
+	secret   string // name of a header that carries a passphrase; "" for none
 	media    string
 	body     schema
 	members  []string // of the body, in order
@@ -80,8 +85,11 @@ func newRemote(d *description, o operation, verb string, e environment) *remote 
 		}
 	}
 	for _, p := range o.Parameters {
-		if p.In == "query" {
+		switch {
+		case p.In == "query":
 			r.queries = append(r.queries, p)
+		case p.In == "header" && p.Name == "X-Passphrase":
+			r.secret = p.Name
 		}
 	}
 	if r.media, r.body = d.body(o); r.media == rawMedia { // a file without a form around it
@@ -125,6 +133,8 @@ func (r *remote) command() *cobra.Command {
 			text = strings.TrimSpace(text + " (required)")
 		}
 		switch {
+		case name == "passphrase":
+			addPassphrase(cmd)
 		case s.Format == "binary":
 			flags.String(kebab(name), "", "path of the file, - for standard input")
 		case s.is("array") && s.Items != nil && r.document.resolve(*s.Items).is("string"):
@@ -132,6 +142,9 @@ func (r *remote) command() *cobra.Command {
 		default:
 			flags.String(kebab(name), "", text)
 		}
+	}
+	if r.secret != "" {
+		addPassphrase(cmd)
 	}
 	if r.media == "application/json" {
 		flags.String("body", "", "file with the whole body as JSON, - for standard input")
@@ -187,6 +200,13 @@ func (r *remote) run(cmd *cobra.Command, args []string) error {
 			req.Query.Set(p.Name, f.Value.String())
 		}
 	}
+	if r.secret != "" {
+		if text, err := r.e.passphrase(cmd); err != nil {
+			return err
+		} else if text != "" {
+			req.Header.Set(r.secret, text)
+		}
+	}
 	if r.media == "multipart/form-data" {
 		return r.upload(cmd, c, req)
 	}
@@ -239,6 +259,18 @@ func (r *remote) json(cmd *cobra.Command) (json.RawMessage, error) {
 		}
 	}
 	for _, name := range r.members {
+		if name == "passphrase" {
+			text, err := r.e.passphrase(cmd)
+			if err != nil {
+				return nil, err
+			}
+			if text != "" {
+				if body[name], err = json.Marshal(text); err != nil {
+					return nil, err
+				}
+			}
+			continue
+		}
 		f := cmd.Flags().Lookup(kebab(name))
 		if !f.Changed {
 			continue
@@ -317,30 +349,4 @@ func explain(err error) error {
 		text += " Try again in " + strconv.Itoa(int(e.Retry.Seconds())) + " seconds."
 	}
 	return errors.New(text)
-}
-
-// download writes what the server answers to a file, which is there whole or not at all, or to standard output.
-func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
-	res, err := c.Open(cmd.Context(), req)
-	if err != nil {
-		return explain(err)
-	}
-	defer res.Body.Close()
-	name, _ := cmd.Flags().GetString("output")
-	progress := newProgress(cmd.ErrOrStderr(), res.ContentLength)
-	defer progress.end()
-	if name == "-" {
-		_, err := io.Copy(cmd.OutOrStdout(), io.TeeReader(res.Body, progress))
-		return err
-	}
-	part, err := os.CreateTemp(dirOf(name), ".socle-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(part.Name())
-	_, err = io.Copy(part, io.TeeReader(res.Body, progress))
-	if err = errors.Join(err, part.Close()); err != nil {
-		return err
-	}
-	return os.Rename(part.Name(), name)
 }

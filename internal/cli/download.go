@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"socle/client"
+)
+
+// download writes what the server answers to a file, which is there whole or not at all, or to standard output. While it arrives, the file is
+// called as it will be with a number and .part behind it.
+func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
+	res, err := c.Open(cmd.Context(), req)
+	if err != nil {
+		return explain(err)
+	}
+	defer res.Body.Close()
+	name, _ := cmd.Flags().GetString("output")
+	progress := newProgress(cmd.ErrOrStderr(), res.ContentLength)
+	defer progress.end()
+	if name == "-" {
+		_, err := io.Copy(cmd.OutOrStdout(), io.TeeReader(res.Body, progress))
+		return cutOff(err)
+	}
+	part, err := os.CreateTemp(dirOf(name), filepath.Base(name)+".*.part")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(part.Name())
+	_, err = io.Copy(part, io.TeeReader(res.Body, progress))
+	if err == nil {
+		err = part.Sync()
+	}
+	if err = errors.Join(cutOff(err), part.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), name)
+}
+
+// cutOff says in words that an answer is not whole.
+func cutOff(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the connection was cut off, and nothing is kept of what had arrived: try again")
+	}
+	return err
+}
+
+// passphraseName is the environment variable that a passphrase is read from where no file is named. On a command line others would see it.
+const passphraseName = "SOCLE_PASSPHRASE"
+
+func addPassphrase(cmd *cobra.Command) {
+	cmd.Flags().String("passphrase-file", "", "file that holds the passphrase, - for standard input; without it "+passphraseName+" is looked at")
+}
+
+// passphrase returns the passphrase that was given, or "".
+func (e environment) passphrase(cmd *cobra.Command) (string, error) {
+	name, _ := cmd.Flags().GetString("passphrase-file")
+	if name == "" {
+		return e.value(passphraseName), nil
+	}
+	text, err := readInput(cmd, name)
+	if err != nil {
+		return "", err
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	if line = strings.TrimSuffix(line, "\r"); line == "" {
+		return "", fmt.Errorf("%w: there is no passphrase in %s", errUsage, name)
+	}
+	return line, nil
+}
