@@ -55,6 +55,7 @@ func TestMoveBackup(t *testing.T) {
 	form := a.Create("/forms", `{"name": "contact"}`)
 	id := madeBackup(t, a)
 
+	b.In("garbage").Get("/backups/recipient").Want(400)
 	recipient := b.Get("/backups/recipient").Want(200).Get("recipient").(string)
 	for what, moved := range map[string]*apitest.Reply{
 		"for the install":   imported(b, downloaded(a, id, `{"recipient": "`+recipient+`"}`)),

@@ -50,9 +50,9 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 			return err
 		}
 		statements := []string{"update storage.files set blob_uuid = gen_random_uuid()"}
-		for _, moving := range []string{"uploads", "discarded", "upload_parts", "resumable_uploads"} { // their bytes are no part of the backup
-			if _, ok := tables["storage."+moving]; ok {
-				statements = append(statements, "truncate storage."+moving+" cascade")
+		for _, name := range moving {
+			if _, ok := tables["storage."+name]; ok { // a backup of an older release may not have it
+				statements = append(statements, "truncate storage."+name+" cascade")
 			}
 		}
 		for _, sql := range statements {
@@ -63,6 +63,9 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 		return m.renew(ctx, tx, c.Project, manifest, fresh)
 	})
 }
+
+// moving are the tables of storage about bytes that were on their way in or out. Those are no part of a backup.
+var moving = []string{"uploads", "discarded", "upload_parts", "resumable_uploads"}
 
 // renew gives forms another name that can't be called as they are: all of those that become a new project's, and of those that came from elsewhere
 // what another project here has.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"os/exec"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -249,7 +250,7 @@ func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manif
 	})
 }
 
-// compare fails unless the tables of a copy have as many rows as the manifest says.
+// compare fails unless the tables of a copy have as many rows as the manifest says, but for those of what was under way.
 func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	conn, err := c.ConnectDump(ctx)
 	if err != nil {
@@ -272,6 +273,9 @@ func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 func rows(tables []Table) map[Table]int64 {
 	all := map[Table]int64{}
 	for _, t := range tables {
+		if t.Schema == "storage" && slices.Contains(moving, t.Name) {
+			continue
+		}
 		all[Table{Schema: t.Schema, Name: t.Name}] = t.Rows
 	}
 	return all
