@@ -67,6 +67,12 @@ func TestUndoRestore(t *testing.T) {
 		t.Errorf("the log has %d uploads, want 3: what happened is not forgotten", n)
 	}
 	a.CreateTable("after")
+
+	// A server that died in the middle has left the database closed.
+	execute(t, a, `do $$ begin execute format('alter database %I connection limit 0', current_database()); end $$`)
+	until(t, "the database is open again", func() bool {
+		return query[int](t, a, `select datconnlimit from pg_database where datname = current_database()`) == -1
+	})
 	before := len(blobs(t, a))
 	a.Delete("/restores/" + restored).Want(200)
 	until(t, "what was restored is gone", func() bool {

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -38,6 +39,30 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 		})
 	})
 	return undone, err
+}
+
+// Reopen opens the databases of projects that a server had closed to go back to another one, and did not live to open again.
+func (m *Maker) Reopen(ctx context.Context) error {
+	projects, err := m.Store.UndoableProjects(ctx)
+	if err != nil || len(projects) == 0 {
+		return err
+	}
+	closed, err := m.Projects.Closed(ctx, projects)
+	errs := []error{err}
+	for _, id := range closed {
+		errs = append(errs, m.Lifecycle.Alone(ctx, id, func() error { // whoever is at it is done now
+			still, err := m.Projects.Closed(ctx, []uuid.UUID{id})
+			if err != nil || len(still) == 0 {
+				return err
+			}
+			status, err := m.Store.ProjectStatus(ctx, id)
+			if err != nil || status != platform.Active {
+				return ignoringNotFound(err)
+			}
+			return m.Projects.Copy(id, uuid.Nil).Reopen(ctx)
+		}))
+	}
+	return errors.Join(errs...)
 }
 
 // carry gives a database that is about to become a project's the quota that the project has, and returns its forms. What an administrator

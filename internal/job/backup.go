@@ -55,7 +55,8 @@ func (q *Queue) CreateBackup(ctx context.Context, project, user uuid.UUID) (plat
 	return b, err
 }
 
-// removeBackups removes deleted backups, and the databases that restores have replaced when they were kept long enough.
+// removeBackups removes deleted backups, and the databases that restores have replaced when they were kept long enough. What was closed to go back on
+// a restore that did not come about is opened again.
 func (q *Queue) removeBackups(ctx context.Context) error {
 	deleting, err := q.Store.DeletingBackups(ctx)
 	errs := []error{err}
@@ -71,5 +72,5 @@ func (q *Queue) removeBackups(ctx context.Context) error {
 	for _, r := range expired {
 		errs = append(errs, q.Maker.DropReplaced(ctx, r))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, q.Maker.Reopen(ctx))...)
 }

@@ -60,6 +60,13 @@ func (s *Store) RestoreExpired(ctx context.Context, id uuid.UUID) (bool, error) 
 	return pg.Value[bool](ctx, s.q, `select exists (select from platform.restores where uuid = @id and kept_until < now())`, pgx.StrictNamedArgs{"id": id})
 }
 
+// UndoableProjects returns the active projects that may go back to what they held before a restore.
+func (s *Store) UndoableProjects(ctx context.Context) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q, `
+		select distinct p.uuid from platform.restores r join platform.projects p on p.uuid = r.project_uuid
+		where r.kept_until is not null and p.status = 'active'`)
+}
+
 // takePlace puts a database in the place of a project's, by the statements that rename the two, and says which forms the project has from now on, and
 // which migration. It fails with Conflict if the project is not active any more.
 func takePlace(ctx context.Context, tx pgx.Tx, project uuid.UUID, forms []uuid.UUID, version int64, renames []string) error {

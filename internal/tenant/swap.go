@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -94,6 +96,22 @@ func (c *Copy) carryLog(ctx context.Context, incoming string) error {
 		}
 		return nil
 	})
+}
+
+// Closed returns those of some projects whose database lets nobody in.
+func (r *Registry) Closed(ctx context.Context, projects []uuid.UUID) (closed []uuid.UUID, err error) {
+	names := make([]string, len(projects))
+	for i, id := range projects {
+		names[i] = database(id)
+	}
+	err = r.admin(ctx, func(conn *pgx.Conn) error {
+		found, err := pg.Values[string](ctx, conn, `select datname::text from pg_database where datname = any(@names) and datconnlimit = 0`, pgx.StrictNamedArgs{"names": names})
+		for _, name := range found {
+			closed = append(closed, projects[slices.Index(names, name)])
+		}
+		return err
+	})
+	return closed, err
 }
 
 // gate is where those who want a connection to a project's database wait while another database takes its place.
