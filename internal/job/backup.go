@@ -28,15 +28,16 @@ func (backupArgs) InsertOpts() river.InsertOpts {
 
 // makeBackup makes a backup. Then older ones may go, and it is proven.
 func (q *Queue) makeBackup(ctx context.Context, a backupArgs) error {
-	if err := q.Maker.Make(ctx, a.Backup); err != nil {
+	id := a.Backup
+	if err := q.Maker.Make(ctx, id); err != nil {
 		return err
 	}
-	after, err := q.Store.AfterBackup(ctx, a.Backup)
+	after, err := q.Store.AfterBackup(ctx, id)
 	if err != nil {
 		return ignoringNotFound(err)
 	}
 	if after.Prove {
-		_, err = q.client.Insert(ctx, proveArgs{Backup: a.Backup}, nil)
+		_, err = q.client.Insert(ctx, proveArgs{Backup: id}, nil)
 	}
 	return errors.Join(err, q.removeUnkept(ctx, after.ProjectUUID))
 }

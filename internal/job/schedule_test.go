@@ -2,7 +2,6 @@ package job_test
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/api/apitest"
-	"socle/internal/config"
 )
 
 // due says that a backup of a project was to be made long ago.
@@ -70,7 +68,7 @@ func tidy(t *testing.T, servers ...*apitest.API) {
 // TestDueBackups has two servers look many times for what is due and was missed for days: each project gets one backup, and none that is paused or deleted.
 func TestDueBackups(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, func(c *config.Config) { c.SecretKey = config.Secret(rand.Text() + rand.Text()) })
+	a := apitest.New(t)
 	c := a.Config
 	c.DataDir = t.TempDir()
 	replica := apitest.Start(t, c)
@@ -253,7 +251,7 @@ func TestUnkeptShare(t *testing.T) {
 		t.Errorf("%d files are kept of the second backup: %q", n, keptOf(t, a))
 	}
 	restore(t, a, second)
-	a.Get("/containers/"+container+"/files").Want(200)
+	a.Get("/containers/" + container + "/files").Want(200)
 	if got := query(t, a, `select string_agg(full_file_name, ',') from storage.files`); got != "shared.txt" {
 		t.Errorf("restored are %s", got)
 	}
