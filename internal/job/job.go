@@ -165,6 +165,7 @@ type quiet struct{ slog.Handler }
 func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
 }
+
 // forgetRequestDays forgets requests to projects that are older than the instance's setting says.
 func (q *Queue) forgetRequestDays(ctx context.Context) error {
 	settings, err := q.Store.Settings(ctx)
