@@ -65,7 +65,7 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 }
 
 // moving are the tables of storage about bytes that were on their way in or out. Those are no part of a backup.
-var moving = []string{"uploads", "discarded", "upload_parts", "resumable_uploads"}
+var moving = []string{"uploads", "discarded", "upload_parts", "resumable_uploads", "signed_uploads"}
 
 // renew gives forms another name that can't be called as they are: all of those that become a new project's, and of those that came from elsewhere
 // what another project here has.

@@ -44,14 +44,13 @@ func (m *Maker) GiveUp(ctx context.Context, r platform.Restore, reason string) e
 			return err
 		}
 		var err error
-		failed, err = m.Store.Restores().Fail(ctx, r.UUID, reason)
+		failed, err = m.Store.FailRestore(ctx, r, reason)
 		return err
 	})
 	if err != nil || !failed || r.Target != platform.IntoNew {
 		return err
 	}
-	_, err = m.Lifecycle.Remove(ctx, r.ProjectUUID, r.CreatedBy) // the project that was made for it
-	return ignoringNotFound(err)
+	return m.Lifecycle.Finish(ctx) // with the project that was made for it
 }
 
 // removeCopy removes what a restore has made: a database, and bytes.
@@ -71,30 +70,48 @@ func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
 	return c.Reopen(ctx)
 }
 
-// settled drops the empty database that a new project had.
+// settled drops the empty database that a new project had. If it does not come to it, those who tidy up do.
 func (m *Maker) settled(ctx context.Context, r platform.Restore) error {
 	if r.Target != platform.IntoNew {
 		return nil
 	}
-	return m.Projects.Copy(r.ProjectUUID, r.UUID).DropReplaced(ctx)
+	return m.DropReplaced(ctx, r)
 }
 
 // blobsOf returns the blobs that the files of a database have, and those that it has noted. Without the database there are none.
 func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)) ([]uuid.UUID, error) {
 	conn, err := connect(ctx)
-	if pg.State(err) == "3D000" { // invalid_catalog_name
+	switch pg.State(err) {
+	case "3D000", // invalid_catalog_name
+		"55000": // object_not_in_prerequisite_state: whoever made the database did not come so far as to let anyone in
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	there, err := pg.Value[bool](ctx, conn, `select to_regclass('storage.discarded') is not null`)
-	if err != nil || !there { // the copy did not come so far
+	tables, err := pg.Values[string](ctx, conn, `
+		select relname from pg_class where relkind = 'r' and relnamespace = (select oid from pg_namespace where nspname = 'storage')`)
+	if err != nil {
 		return nil, err
 	}
-	return pg.Values[uuid.UUID](ctx, conn, `
-		select blob_uuid from storage.files union select blob_uuid from storage.uploads union select blob_uuid from storage.discarded`)
+	var blobs []uuid.UUID
+	for table, sql := range map[string]string{ // a copy may not have come so far as to have them all
+		"files":        `select blob_uuid from storage.files`,
+		"uploads":      `select blob_uuid from storage.uploads`,
+		"upload_parts": `select blob_uuid from storage.upload_parts`,
+		"discarded":    `select blob_uuid from storage.discarded`,
+	} {
+		if !slices.Contains(tables, table) {
+			continue
+		}
+		some, err := pg.Values[uuid.UUID](ctx, conn, sql)
+		if err != nil {
+			return nil, err
+		}
+		blobs = append(blobs, some...)
+	}
+	return blobs, nil
 }
 
 func (m *Maker) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uuid.UUID) error {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
@@ -62,6 +63,7 @@ type Config struct {
 type Queue struct {
 	Config
 	client *river.Client[pgx.Tx]
+	lost   lost
 }
 
 // New returns a queue. It works on nothing until [Queue.Run].
@@ -76,7 +78,7 @@ func New(c Config) (*Queue, error) {
 	river.AddWorker(workers, &mailWorker{Config: c})
 	river.AddWorker(workers, &passwordResetWorker{store: c.Store})
 	client, err := river.NewClient(riverpgxv5.New(c.Pool), &river.Config{
-		Schema: queueSchema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
+		ID: workerName + uuid.NewString(), Schema: queueSchema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
 		Queues: map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}, filesQueue: {MaxWorkers: discardAtOnce},
 			indexQueue: {MaxWorkers: indexesAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}, proofQueue: {MaxWorkers: 1}},
 		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
@@ -90,6 +92,21 @@ func New(c Config) (*Queue, error) {
 
 // Run works on jobs until ctx ends, and returns when those that it had begun have stopped.
 func (q *Queue) Run(ctx context.Context) error {
+	attending, leave := context.WithCancel(context.WithoutCancel(ctx))
+	there, left := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		q.attend(attending, there)
+	}()
+	defer func() {
+		leave()
+		<-left
+	}()
+	select {
+	case <-there:
+	case <-ctx.Done():
+		return nil
+	}
 	if err := q.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
@@ -122,9 +139,9 @@ func (q *Queue) tidy(ctx context.Context) {
 	}
 }
 
-// Tidy ends what others left in the middle: backups and restores whose server is gone, projects half made or half deleted. It removes deleted backups, and starts those that are due.
+// Tidy ends what others left in the middle: jobs, backups and restores whose server is gone, projects half made or half deleted. It removes deleted backups, and starts those that are due.
 func (q *Queue) Tidy(ctx context.Context) error {
-	return errors.Join(q.giveUp(ctx), q.startDue(ctx), q.removeBackups(ctx), q.Lifecycle.Finish(ctx))
+	return errors.Join(q.rescue(ctx), q.giveUp(ctx), q.startDue(ctx), q.removeBackups(ctx), q.tidyProofs(ctx), q.Lifecycle.Finish(ctx))
 }
 
 // Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, bytes that nobody knows, responses that nobody went on with,

@@ -15,7 +15,7 @@ import (
 )
 
 // RemoveOrphans removes bytes that are older than age and that no database knows: those of no file in the projects, paused and deleted ones
-// too, and whatever is kept for a project that there is not. What is younger may be on its way.
+// too, what is left of failed backups, and whatever is kept for a project that there is not. What is younger may be on its way.
 func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	// The folders come first: a project's row is there before its bytes.
 	folders, err := q.Lifecycle.Blobs.Folders(ctx, "projects")
@@ -57,6 +57,10 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 			})
 		case !slices.Contains(known, id):
 			removed, err = q.removeFolder(ctx, "projects/"+folder, age)
+		}
+		if slices.Contains(known, id) {
+			strays, failed := q.removeStrayBackups(ctx, id, age)
+			removed, err = removed+strays, errors.Join(err, failed)
 		}
 		if removed > 0 {
 			q.Log.Warn("bytes that belonged to nothing were removed", "project", id, "blobs", removed)

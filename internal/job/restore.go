@@ -3,15 +3,18 @@ package job
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
 	"socle/internal/platform"
 )
+
+// undoTime is for undoing what a request began that failed.
+const undoTime = 30 * time.Second
 
 // restoreArgs names the restore to carry out.
 type restoreArgs struct {
@@ -51,21 +54,25 @@ func (q *Queue) RestoreBackupAs(ctx context.Context, project, backup, user uuid.
 	if b.Status != "completed" {
 		return platform.Restore{}, fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).WithCode("backup_not_completed")
 	}
-	made, err := q.Lifecycle.Create(ctx, user, platform.NewProject{Organization: source.OrganizationUUID, Name: name, Description: source.Description})
-	if err != nil {
-		return platform.Restore{}, err
-	}
 	var r platform.Restore
-	err = pg.InTx(ctx, q.Pool, func(tx pgx.Tx) error {
+	made := platform.NewProject{Organization: source.OrganizationUUID, Name: name, Description: source.Description}
+	// The restore is noted with the project: if it never begins, who finds that removes the project.
+	made.With = func(tx *platform.Store, p platform.Project) error {
 		var err error
-		r, err = q.createRestore(ctx, q.Store.Within(tx), user, platform.NewRestore{Backup: backup, BackupProject: project, Project: made.UUID, Target: platform.IntoNew})
+		r, err = tx.CreateRestore(ctx, user, platform.NewRestore{Backup: backup, BackupProject: project, Project: p.UUID, Target: platform.IntoNew})
 		return err
-	})
-	if err != nil {
-		_, undone := q.Lifecycle.Remove(context.WithoutCancel(ctx), made.UUID, user)
-		return r, errors.Join(err, undone)
 	}
-	return r, nil
+	if _, err = q.Lifecycle.Create(ctx, user, made); err == nil {
+		_, err = q.client.Insert(ctx, restoreArgs{Restore: r.UUID}, nil)
+		err = pg.Fault(err)
+	}
+	if err == nil || r.UUID == uuid.Nil {
+		return r, err
+	}
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	_, undone := q.Store.FailRestore(after, r, "the project could not be made")
+	return r, errors.Join(err, undone, q.Lifecycle.Finish(after))
 }
 
 func (q *Queue) createRestore(ctx context.Context, tx *platform.Store, user uuid.UUID, n platform.NewRestore) (platform.Restore, error) {

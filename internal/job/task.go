@@ -15,7 +15,7 @@ import (
 	"socle/internal/platform"
 )
 
-// once is a worker of jobs that are tried once.
+// once is a worker of jobs that are tried once, and again only if the server stopped meanwhile.
 type once[A river.JobArgs] struct {
 	river.WorkerDefaults[A]
 	log  *slog.Logger
@@ -29,10 +29,14 @@ func addOnce[A river.JobArgs](workers *river.Workers, log *slog.Logger, work fun
 // Work works on a job.
 func (o *once[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	err := o.work(ctx, job.Args)
-	if err != nil {
-		o.log.Error(job.Kind, "error", err) // River keeps it with the job, and logs it nowhere
+	if err == nil {
+		return nil
 	}
-	return err
+	o.log.Error(job.Kind, "error", err) // River keeps it with the job, and logs it nowhere
+	if ctx.Err() != nil {
+		return err
+	}
+	return river.JobCancel(err)
 }
 
 // giveUp ends the tasks that nobody works on any more: those that run and whose worker has been silent, and those that never began and

@@ -31,6 +31,30 @@ func (s *Store) NoteBackupContents(ctx context.Context, project, backup uuid.UUI
 	})
 }
 
+// UnneededContents returns those contents that no backup of the project needs.
+func (s *Store) UnneededContents(ctx context.Context, project uuid.UUID, sums [][]byte) ([][]byte, error) {
+	return pg.Values[[]byte](ctx, s.q, `
+		select c from unnest(@sums::bytea[]) c
+		where not exists (select from platform.backup_contents where project_uuid = @project and sha256 = c)`,
+		pgx.StrictNamedArgs{"project": project, "sums": sums})
+}
+
+// ForgetStrayContent has a content removed that no backup of the project needs; one that is needed stays.
+func (s *Store) ForgetStrayContent(ctx context.Context, project uuid.UUID, sum []byte, remove func() error) error {
+	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
+		if err := lockContents(ctx, tx, project); err != nil {
+			return err
+		}
+		needed, err := pg.Value[bool](ctx, tx, `
+			select exists (select from platform.backup_contents where project_uuid = @project and sha256 = @sum)`,
+			pgx.StrictNamedArgs{"project": project, "sum": sum})
+		if err != nil || needed {
+			return err
+		}
+		return remove()
+	})
+}
+
 // ForgetBackupContents strikes off what a backup needs, when remove has removed each content that no other one needs.
 func (s *Store) ForgetBackupContents(ctx context.Context, project, backup uuid.UUID, remove func(sum []byte) error) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {

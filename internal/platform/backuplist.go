@@ -54,6 +54,20 @@ func (s *Store) DeletingBackups(ctx context.Context) ([]Backup, error) {
 		from platform.backups where status = 'deleting' and coalesce(bytes_until <= now(), true)`)
 }
 
+// FailedBackups returns the backups of a project, and of each whether it has failed.
+func (s *Store) FailedBackups(ctx context.Context, project uuid.UUID) (map[uuid.UUID]bool, error) {
+	all, err := pg.All[struct {
+		UUID   uuid.UUID
+		Failed bool
+	}](ctx, s.q, `select uuid, status = 'failed' as failed from platform.backups where project_uuid = @project`,
+		pgx.StrictNamedArgs{"project": project})
+	failed := make(map[uuid.UUID]bool, len(all))
+	for _, b := range all {
+		failed[b.UUID] = b.Failed
+	}
+	return failed, err
+}
+
 // ForgetBackup removes a backup of which nothing is left.
 func (s *Store) ForgetBackup(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.backups where uuid = @id and status = 'deleting'`, pgx.StrictNamedArgs{"id": id})

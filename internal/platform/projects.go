@@ -40,6 +40,8 @@ const projectColumns = ` p.uuid, p.organization_uuid, p.name, p.description, p.s
 type NewProject struct {
 	Organization      uuid.UUID
 	Name, Description string
+
+	With func(tx *Store, p Project) error // what is done in the transaction that notes the project; may be nil
 }
 
 // ProjectUpdate changes what is not nil.
@@ -92,7 +94,10 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 			return fault.New(fault.Unprocessable, "the organization has %d projects, those that can be restored included, and may not have more", most).
 				WithCode("quota")
 		}
-		return projectNameTaken(err)
+		if err = projectNameTaken(err); err != nil || n.With == nil {
+			return err
+		}
+		return n.With(s.Within(tx), p)
 	})
 	return p, err
 }

@@ -35,7 +35,8 @@ const (
 	IntoNew   = "new"
 )
 
-const restoreColumns = ` uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, completed_at, error, kept_until, undone_at, created_at, created_by `
+const restoreColumns = ` uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, completed_at, error,
+	case when target = 'in_place' then kept_until end as kept_until, undone_at, created_at, created_by `
 
 // NewRestore says what is restored into what.
 type NewRestore struct {
@@ -82,19 +83,36 @@ func (s *Store) GetRestore(ctx context.Context, project, id uuid.UUID) (Restore,
 const replacedKept = 7 * 24 * time.Hour
 
 // CompleteRestore puts a restored database in its place and says so, in one transaction: by the statements that rename the two, with which
-// forms the project has from now on, and which migration. It fails with NotFound if someone has given the restore up, and with Conflict if the
+// forms the project has from now on, and which migration. The empty database of a new project is kept by nobody's wish, and to be dropped. It fails with NotFound if someone has given the restore up, and with Conflict if the
 // project is not active any more.
 func (s *Store) CompleteRestore(ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		if _, err := pg.Value[uuid.UUID](ctx, tx, `
 			update platform.restores
-			set status = 'completed', completed_at = now(), kept_until = case when @kept then now() + @keep::interval end
+			set status = 'completed', completed_at = now(), kept_until = now() + case when @kept then @keep::interval else '0' end
 			where uuid = @id and status = 'running' returning uuid`,
 			pgx.StrictNamedArgs{"id": r.UUID, "kept": r.Target == IntoPlace, "keep": replacedKept}); err != nil {
 			return err
 		}
 		return takePlace(ctx, tx, r.ProjectUUID, forms, version, renames)
 	})
+}
+
+// FailRestore says that a restore came to nothing, and why, in words for the user. The project that was made for it, if one was, is to be
+// removed from then on. It reports whether it did: what is over stays as it is.
+func (s *Store) FailRestore(ctx context.Context, r Restore, reason string) (failed bool, err error) {
+	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
+		failed, err = s.Within(tx).Restores().Fail(ctx, r.UUID, reason)
+		if err != nil || !failed || r.Target != IntoNew {
+			return err
+		}
+		_, err = pg.Exec(ctx, tx, `
+			update platform.projects set status = 'deleting', updated_at = now()
+			where uuid = @project and status in ('creating', 'active', 'paused', 'deleted')`,
+			pgx.StrictNamedArgs{"project": r.ProjectUUID})
+		return err
+	})
+	return failed, err
 }
 
 // ExpiredRestores returns the restores after which something is kept that has been kept long enough.
@@ -108,7 +126,7 @@ func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Resto
 	return change(ctx, s, func(tx *Store) (Restore, error) {
 		r, err := pg.One[Restore](ctx, tx.q, `
 			update platform.restores set kept_until = now()
-			where uuid = @id and backup_project_uuid = @project and kept_until is not null
+			where uuid = @id and backup_project_uuid = @project and target = 'in_place' and kept_until is not null
 			returning`+restoreColumns, pgx.StrictNamedArgs{"id": id, "project": project})
 		if !fault.Is(err, fault.NotFound) {
 			return r, err

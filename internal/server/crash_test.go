@@ -160,12 +160,18 @@ func load(t *testing.T, c client, all []*writer, strike func()) {
 	wg.Wait()
 }
 
-// rounds is how often a test kills: a few times, or as often as SOAK says.
+// rounds is how often a test kills in general.
 func rounds(t *testing.T) int {
+	t.Helper()
+	return roundsOr(t, 3)
+}
+
+// roundsOr is how often a test kills: so often, or as often as SOAK says.
+func roundsOr(t *testing.T, few int) int {
 	t.Helper()
 	text := os.Getenv("SOAK")
 	if text == "" {
-		return 3
+		return few
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {

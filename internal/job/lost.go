@@ -1,0 +1,103 @@
+package job
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+)
+
+// A server that is killed leaves its jobs running, in the eyes of the queue for ever. So each server holds a lock in the platform database for as
+// long as it works on jobs, on a connection of its own, which ends with it; and whose lock is gone, its jobs are taken from it.
+
+// workerName is how names of workers begin that hold such a lock.
+const workerName = "socle-"
+
+// workerLock is the lock of a worker, by its name.
+const workerLock = `hashtextextended('worker ' || @worker::text, 0)`
+
+// reconnect is how soon a lock is taken again that was lost with its connection.
+const reconnect = time.Second
+
+// attend holds the lock of this server until ctx ends. It closes there when it holds it for the first time.
+func (q *Queue) attend(ctx context.Context, there chan<- struct{}) {
+	once := sync.OnceFunc(func() { close(there) })
+	for {
+		err := q.hold(ctx, once)
+		if ctx.Err() != nil {
+			return
+		}
+		q.Log.Warn("the connection that shows that this server works on jobs is lost", "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(reconnect):
+		}
+	}
+}
+
+// hold takes the lock, calls held, and returns when the connection is lost or ctx ends.
+func (q *Queue) hold(ctx context.Context, held func()) error {
+	conn, err := pgx.ConnectConfig(ctx, q.Pool.Config().ConnConfig.Copy())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock(`+workerLock+`)`, pgx.StrictNamedArgs{"worker": q.client.ID()}); err != nil {
+		return err
+	}
+	held()
+	_, err = conn.WaitForNotification(ctx) // none comes
+	return err
+}
+
+// lost are jobs whose worker did not hold its lock in the last round.
+type lost struct {
+	mu   sync.Mutex
+	jobs map[int64]bool
+}
+
+// rescue takes jobs from workers that are gone: they are to be done again, or over if they were tried often enough. A connection may break
+// and the server live, so that the worker has to be gone for two rounds.
+func (q *Queue) rescue(ctx context.Context) error {
+	q.lost.mu.Lock()
+	defer q.lost.mu.Unlock()
+	running, err := pg.Values[int64](ctx, q.Pool, `
+		select j.id
+		from (select id, attempted_at, attempted_by[array_upper(attempted_by, 1)] as worker from river.river_job where state = 'running') j
+		where case when starts_with(j.worker, @name) then not exists (
+				select from pg_locks l
+				where l.locktype = 'advisory' and l.granted and l.objsubid = 1
+				  and l.database = (select oid from pg_database where datname = current_database())
+				  and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('worker ' || j.worker, 0))
+			else j.attempted_at < now() - interval '1 hour' end`, // a worker of an earlier release, which held none
+		pgx.StrictNamedArgs{"name": workerName})
+	if err != nil {
+		return err
+	}
+	var gone []int64
+	now := map[int64]bool{}
+	for _, id := range running {
+		if now[id] = true; q.lost.jobs[id] {
+			gone = append(gone, id)
+		}
+	}
+	q.lost.jobs = now
+	if len(gone) == 0 {
+		return nil
+	}
+	n, err := pg.Exec(ctx, q.Pool, `
+		update river.river_job
+		set state = case when attempt < max_attempts then 'available'::river.river_job_state else 'discarded' end,
+		    finalized_at = case when attempt < max_attempts then null else now() end,
+		    scheduled_at = now(),
+		    errors = array_append(errors, jsonb_build_object('at', now(), 'attempt', attempt, 'error', 'the server stopped', 'trace', ''))
+		where id = any(@jobs) and state = 'running'`, pgx.StrictNamedArgs{"jobs": gone})
+	if n > 0 {
+		q.Log.Warn("jobs of a server that is gone", "jobs", n)
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package job
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// strayBatch is how many contents one statement looks at.
+const strayBatch = 1000
+
+// removeStrayBackups removes what is kept of failed backups of a project, and contents that no backup needs, if it is older than age: a server
+// that was killed while it removed it has left it. Where there are backups that the database does not know, it was put back to an earlier
+// time: they need contents that it does not know either, and all stays. It returns how many blobs there were.
+func (q *Queue) removeStrayBackups(ctx context.Context, project uuid.UUID, age time.Duration) (int, error) {
+	failed, err := q.Store.FailedBackups(ctx, project)
+	if err != nil {
+		return 0, err
+	}
+	folder := "projects/" + project.String() + "/backups/"
+	var remove, contents []string
+	for e, err := range q.Lifecycle.Blobs.List(ctx, strings.TrimSuffix(folder, "/")) {
+		if err != nil {
+			return 0, err
+		}
+		if time.Since(e.Modified) < age {
+			continue
+		}
+		name := strings.TrimPrefix(e.Key, folder)
+		if sum, ok := strings.CutPrefix(name, "content/"); ok {
+			contents = append(contents, sum)
+			continue
+		}
+		id, err := uuid.Parse(strings.TrimSuffix(strings.TrimSuffix(name, ".dump"), ".manifest"))
+		if err != nil {
+			continue // nothing of ours
+		}
+		over, known := failed[id]
+		if !known {
+			return 0, nil
+		}
+		if over {
+			remove = append(remove, e.Key)
+		}
+	}
+	for i, key := range remove {
+		if err := q.Lifecycle.Blobs.Delete(ctx, key); err != nil {
+			return i, err
+		}
+	}
+	n, err := q.removeStrayContents(ctx, project, folder+"content/", contents)
+	return len(remove) + n, err
+}
+
+// removeStrayContents removes those contents of backups, by their sums, that no backup of a project needs.
+func (q *Queue) removeStrayContents(ctx context.Context, project uuid.UUID, folder string, contents []string) (removed int, err error) {
+	for len(contents) > 0 {
+		var sums [][]byte
+		for _, c := range contents[:min(strayBatch, len(contents))] {
+			if sum, bad := hex.DecodeString(c); bad == nil {
+				sums = append(sums, sum)
+			}
+		}
+		contents = contents[min(strayBatch, len(contents)):]
+		if sums, err = q.Store.UnneededContents(ctx, project, sums); err != nil {
+			return removed, err
+		}
+		for _, sum := range sums {
+			err := q.Store.ForgetStrayContent(ctx, project, sum, func() error {
+				removed++
+				return q.Lifecycle.Blobs.Delete(ctx, folder+hex.EncodeToString(sum))
+			})
+			if err != nil {
+				return removed, err
+			}
+		}
+	}
+	return removed, nil
+}

@@ -1,0 +1,161 @@
+package server_test
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/backup"
+	"socle/internal/blob"
+	"socle/internal/config"
+	"socle/internal/job"
+	"socle/internal/object"
+	"socle/internal/pg"
+	"socle/internal/server"
+	"socle/internal/tenant"
+)
+
+// backstage is what a command beside the server sees.
+type backstage struct {
+	t        *testing.T
+	dir      string
+	database *server.Database
+	registry *tenant.Registry
+	blobs    *blob.Store
+	queue    *job.Queue // takes no jobs; its rounds are made when a test wants them
+	log      *output
+}
+
+// backstage opens what there is. The caller closes it.
+func (p *process) backstage(t *testing.T) *backstage {
+	t.Helper()
+	c, err := config.Load([]string{"SOCLE_DATA_DIR=" + p.dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &backstage{t: t, dir: p.dir, log: &output{}}
+	log := slog.New(slog.NewTextHandler(b.log, nil))
+	var secret []byte
+	if b.database, secret, err = server.Attach(t.Context(), c, log); err != nil {
+		t.Fatal(err)
+	}
+	d := b.database
+	if b.registry, err = d.Registry(t.Context(), secret, log); err != nil {
+		t.Fatal(err)
+	}
+	if b.blobs, err = blob.OpenConfigured(c); err != nil {
+		t.Fatal(err)
+	}
+	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: b.registry, Blobs: b.blobs}
+	maker := &backup.Maker{Store: d.Store, Projects: b.registry, Lifecycle: lifecycle, Blobs: b.blobs, Binaries: d.Binaries, Log: log}
+	b.queue, err = job.New(job.Config{Pool: d.Pool, Store: d.Store, Log: log, Lifecycle: lifecycle, Maker: maker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *backstage) close() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // closes the pools at once
+	_ = b.registry.Run(ctx)
+	if err := b.database.Close(context.Background()); err != nil {
+		b.t.Error(err)
+	}
+	if err := b.blobs.Close(); err != nil {
+		b.t.Error(err)
+	}
+}
+
+// unsynced has PostgreSQL wait for no disk: what it has written outlives its processes, if not the machine.
+func (b *backstage) unsynced() {
+	b.t.Helper()
+	b.exec(`alter system set fsync = off`)
+	b.exec(`select pg_reload_conf()`)
+}
+
+// exec runs a statement in the platform database.
+func (b *backstage) exec(sql string) {
+	b.t.Helper()
+	if _, err := b.database.Pool.Exec(b.t.Context(), sql); err != nil {
+		b.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// values returns texts of the platform database.
+func (b *backstage) values(sql string, args ...any) []string {
+	b.t.Helper()
+	all, err := pg.Values[string](b.t.Context(), b.database.Pool, sql, args...)
+	if err != nil {
+		b.t.Fatalf("%s: %v", sql, err)
+	}
+	return all
+}
+
+// asOwner connects to a project's database as its owner, and runs a statement of one row.
+func (b *backstage) asOwner(project, sql string, into ...any) {
+	b.t.Helper()
+	conn, err := pgx.ConnectConfig(b.t.Context(), b.registry.Open(uuid.MustParse(project)).Owner().Config().ConnConfig.Copy())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if into == nil {
+		_, err = conn.Exec(b.t.Context(), sql)
+	} else {
+		err = conn.QueryRow(b.t.Context(), sql).Scan(into...)
+	}
+	if err != nil {
+		b.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// verify fails the test unless files agree with their bytes, and no bytes wait for a day to pass if settled says so.
+func (b *backstage) verify(project string, settled bool) {
+	b.t.Helper()
+	v, err := object.Verify(b.t.Context(), b.registry.Open(uuid.MustParse(project)), b.blobs, true, func(d object.Disagreement) {
+		b.t.Errorf("%s, file %s: %s", d.Key, d.File, d.What)
+	})
+	if err != nil || settled && v.Moving > 0 {
+		b.t.Errorf("%+v, %v", v, err)
+	}
+	if !settled {
+		return
+	}
+	if left, _ := filepath.Glob(filepath.Join(b.dir, "storage", ".unfinished", "*")); len(left) > 0 {
+		b.t.Errorf("unfinished are %v", left)
+	}
+}
+
+// dayLater moves the clocks of whatever waits for time to pass, and sweeps.
+func (b *backstage) dayLater(project string) {
+	b.t.Helper()
+	ctx, p := b.t.Context(), b.registry.Open(uuid.MustParse(project))
+	for _, sql := range []string{
+		`update storage.uploads set started_at = started_at - interval '2 days'`,
+		`update storage.resumable_uploads set expires_at = expires_at - interval '2 days'`,
+	} {
+		if _, err := pg.Exec(ctx, p.Trusted(), sql); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	long := time.Now().Add(-2 * object.OrphanAge)
+	if err := filepath.WalkDir(filepath.Join(b.dir, "storage"), func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			err = os.Chtimes(name, long, long)
+		}
+		return err
+	}); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := b.queue.Sweep(ctx); err != nil {
+		b.t.Error(err)
+	}
+}

@@ -1,0 +1,317 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// written is the content that change n of a writer gives to a file: of its own, and long enough to be on its way for a while.
+func written(kind string, n int) []byte {
+	line := fmt.Appendf(nil, "%s %d\n", kind, n)
+	return bytes.Repeat(line, (64<<10+n%7*100<<10)/len(line))
+}
+
+// do sends bytes and headers, and returns status, headers and body; status 0 if there was no whole answer.
+func (c client) do(t *testing.T, method, path string, body []byte, headers ...string) (int, http.Header, []byte) {
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0, nil, nil
+	}
+	r.Header.Set("Authorization", "Bearer "+c.token)
+	r.Header.Set("X-Project", c.project)
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil, nil
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, nil, nil
+	}
+	return res.StatusCode, res.Header, text
+}
+
+// container makes a container, and returns its UUID and the path under which its files have their names.
+func (c client) container(t *testing.T, name string) (id, files string) {
+	t.Helper()
+	id, _ = c.want(t, 201, "POST", "/containers", fmt.Sprintf(`{"name": %q}`, name))["uuid"].(string)
+	return id, "/files/" + c.project + "/" + id + "/"
+}
+
+// whole fails the test unless a file is there as a whole, or is not there at all if that may be.
+func (c client) whole(t *testing.T, path string, want []byte, mayBeGone bool) (there bool) {
+	t.Helper()
+	status, _, got := c.do(t, "GET", path, nil)
+	if mayBeGone && status == 404 {
+		return false
+	}
+	if status != 200 || sha256.Sum256(got) != sha256.Sum256(want) {
+		t.Errorf("%s: status %d, %d bytes, want %d: %.60q", path, status, len(got), len(want), got)
+	}
+	return true
+}
+
+// rawWriter uploads files as bodies.
+func rawWriter(t *testing.T, c client) *writer {
+	t.Helper()
+	_, files := c.container(t, "raw")
+	return &writer{next: 1,
+		write: func(c client, n int) bool {
+			status, _, _ := c.do(t, "PUT", files+strconv.Itoa(n), written("raw", n))
+			return status == 201 || status == 200
+		},
+		check: func(c client, w *writer) {
+			acknowledged := map[int]bool{}
+			for _, n := range w.acknowledged {
+				acknowledged[n] = true
+			}
+			for n := 1; n < w.next; n++ {
+				c.whole(t, files+strconv.Itoa(n), written("raw", n), !acknowledged[n])
+			}
+		}}
+}
+
+// replacer writes one file anew, again and again.
+func replacer(t *testing.T, c client) *writer {
+	t.Helper()
+	_, files := c.container(t, "replaced")
+	return &writer{next: 1,
+		write: func(c client, n int) bool {
+			status, _, _ := c.do(t, "PUT", files+"same", written("replaced", n))
+			return status == 201 || status == 200
+		},
+		check: func(c client, w *writer) {
+			status, _, got := c.do(t, "GET", files+"same", nil)
+			now, tried := written("replaced", w.last()), written("replaced", w.next-1)
+			if (status != 200 || !bytes.Equal(got, now) && !bytes.Equal(got, tried)) && (status != 404 || w.last() > 0) {
+				t.Errorf("the file has neither the bytes that were acknowledged (%d) nor those that were tried (%d): status %d, %.40q", w.last(), w.next-1, status, got)
+			}
+		}}
+}
+
+// resumer uploads files in parts. An upload that was cut off goes on from where the server says that it is.
+func resumer(t *testing.T, c client) *writer {
+	t.Helper()
+	id, files := c.container(t, "resumed")
+	const parts = 4
+	const tus = "Tus-Resumable: 1.0.0"
+	locations, kept := map[int]string{}, map[int]int{} // of upload n: where it is, and bytes of it that were acknowledged
+	send := func(c client, n, at int) bool {
+		content := written("resumed", n)
+		for at < len(content) {
+			end := min(at+len(content)/parts+1, len(content))
+			status, h, _ := c.do(t, "PATCH", locations[n], content[at:end], tus, "Content-Type: application/offset+octet-stream", "Upload-Offset: "+strconv.Itoa(at))
+			if status != 204 {
+				return false
+			}
+			if at = end; h.Get("Upload-Offset") != strconv.Itoa(at) {
+				t.Errorf("the upload is at %s, want %d", h.Get("Upload-Offset"), at)
+			}
+			kept[n] = at
+		}
+		return true
+	}
+	return &writer{next: 1,
+		write: func(c client, n int) bool {
+			name := base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(n)))
+			status, h, _ := c.do(t, "POST", "/containers/"+id+"/tus", nil, tus, "Upload-Length: "+strconv.Itoa(len(written("resumed", n))), "Upload-Metadata: filename "+name)
+			if status != 201 {
+				return false
+			}
+			location := h.Get("Location")
+			locations[n] = location[strings.Index(location, "/containers/"):]
+			return send(c, n, 0)
+		},
+		check: func(c client, w *writer) {
+			n := w.next - 1
+			if w.last() != n && locations[n] != "" { // it was cut off
+				status, h, text := c.do(t, "HEAD", locations[n], nil, tus)
+				at, err := strconv.Atoi(h.Get("Upload-Offset"))
+				if status != 200 || err != nil || at < kept[n] {
+					t.Errorf("upload %d goes on at %q, %d bytes were acknowledged: status %d %s", n, h.Get("Upload-Offset"), kept[n], status, text)
+				} else if !send(c, n, at) {
+					t.Errorf("upload %d does not go on from %d", n, at)
+				}
+				w.acknowledged = append(w.acknowledged, n)
+			}
+			for _, n := range w.acknowledged {
+				c.whole(t, files+strconv.Itoa(n), written("resumed", n), false)
+			}
+		}}
+}
+
+// deleter uploads three files in a folder and deletes them: file by file, the folder, or the container with them.
+func deleter(t *testing.T, c client, what string) *writer {
+	t.Helper()
+	type folder struct {
+		container, files string
+		uuids            []string
+		begun            bool // the deleting
+	}
+	folders := map[int]*folder{}
+	var id, files string
+	if what != "container" {
+		id, files = c.container(t, "deleted-"+what)
+	}
+	name := func(n, i int) string { return fmt.Sprintf("%d/%d", n, i) }
+	return &writer{next: 1,
+		write: func(c client, n int) bool {
+			f := &folder{container: id, files: files}
+			if what == "container" {
+				a := c.send(t, "POST", "/containers", fmt.Sprintf(`{"name": "deleted-%d"}`, n))
+				if a.status != 201 {
+					return false
+				}
+				f.container, _ = a.content["uuid"].(string)
+				f.files = "/files/" + c.project + "/" + f.container + "/"
+			}
+			for i := range 3 {
+				a := c.sendAs(t, "PUT", f.files+name(n, i), "text/plain", bytes.NewReader(written("deleted", n+i)))
+				if a.status != 201 && a.status != 200 {
+					return false
+				}
+				of, _ := a.content["uuid"].(string)
+				f.uuids = append(f.uuids, of)
+			}
+			folders[n], f.begun = f, true
+			switch what {
+			case "folder":
+				return c.send(t, "DELETE", fmt.Sprintf("/containers/%s/folders/%d", f.container, n), "").status == 200
+			case "container":
+				return c.send(t, "DELETE", "/containers/"+f.container+"?force=true", "").status == 200
+			}
+			for _, of := range f.uuids {
+				if c.send(t, "DELETE", "/containers/"+f.container+"/files/"+of, "").status != 200 {
+					return false
+				}
+			}
+			return true
+		},
+		check: func(c client, w *writer) {
+			acknowledged := map[int]bool{}
+			for _, n := range w.acknowledged {
+				acknowledged[n] = true
+			}
+			for n, f := range folders {
+				there := 0
+				for i := range 3 {
+					if c.whole(t, f.files+name(n, i), written("deleted", n+i), true) {
+						there++
+					}
+				}
+				if acknowledged[n] && there > 0 || what != "file" && there != 0 && there != 3 {
+					t.Errorf("deleting %s %d: acknowledged: %t, and %d of 3 files are there", what, n, acknowledged[n], there)
+				}
+			}
+		}}
+}
+
+// fileWorkers are writers of every change that files know.
+func fileWorkers(t *testing.T, c client) []*writer {
+	t.Helper()
+	return []*writer{fileWriter(t, c, 0), rawWriter(t, c), replacer(t, c), resumer(t, c), deleter(t, c, "file"), deleter(t, c, "folder"), deleter(t, c, "container")}
+}
+
+// arriving returns when bytes are on their way that are more than half a file, or after a while.
+func (p *process) arriving() {
+	deadline := time.After(time.Second)
+	for {
+		names, _ := filepath.Glob(filepath.Join(p.dir, "storage", ".unfinished", "*"))
+		for _, name := range names {
+			if info, err := os.Stat(name); err == nil && info.Size() > 100<<10 {
+				return
+			}
+		}
+		select {
+		case <-deadline:
+			return
+		case <-time.After(100 * time.Microsecond):
+		}
+	}
+}
+
+// strike kills the server, its PostgreSQL or both, in turn, and returns the server that works again.
+func (p *process) strike(round int) *process {
+	p.t.Helper()
+	postmaster := p.postmaster()
+	if round%3 != 1 {
+		p.signal(syscall.SIGKILL)
+	}
+	if round%3 != 0 {
+		if err := syscall.Kill(postmaster, syscall.SIGKILL); err != nil {
+			p.t.Error(err)
+		}
+	}
+	if round%3 != 1 {
+		p.wait()
+		return serve(p.t, p.dir)
+	}
+	return p
+}
+
+// works waits until requests of a client succeed again: the first ones may get a connection of before.
+func (c client) works(t *testing.T) {
+	t.Helper()
+	eventually(t, "the server is ready again", func() bool { return c.probe(t, "/readyz") == 200 })
+	inARow := 0
+	eventually(t, "requests succeed again", func() bool {
+		if inARow++; c.send(t, "GET", "/tables", "").status != 200 {
+			inARow = 0
+		}
+		return inARow == 10
+	})
+}
+
+// TestKilledFileChanges kills the server, PostgreSQL or both while files come, are replaced and go. All that was acknowledged is there, bytes
+// agree with rows, and a day later nothing is left that belongs to nobody.
+func TestKilledFileChanges(t *testing.T) {
+	t.Parallel()
+	p := serve(t, t.TempDir())
+	c := p.newClient()
+	b := p.backstage(t)
+	b.unsynced()
+	b.close()
+	all := fileWorkers(t, c)
+	first := rand.IntN(3)
+	for round := range rounds(t) {
+		old := p
+		load(t, c.at(p), all, func() {
+			if round%2 == 1 {
+				old.arriving()
+			}
+			p = old.strike(first + round)
+		})
+		c = c.at(p)
+		c.works(t)
+		for _, w := range all {
+			w.check(c, w)
+		}
+		b := p.backstage(t)
+		b.verify(c.project, false)
+		b.close()
+	}
+	b = p.backstage(t)
+	defer b.close()
+	b.dayLater(c.project)
+	b.verify(c.project, true)
+}
