@@ -287,6 +287,7 @@ func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	})
 }
 
+// rows returns how many rows each table has that is restored.
 func rows(tables []Table) map[Table]int64 {
 	all := map[Table]int64{}
 	for _, t := range tables {

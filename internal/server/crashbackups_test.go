@@ -115,6 +115,7 @@ func (k *keeper) struck(path string) (status string) {
 	k.t.Helper()
 	moment := k.when()
 	what := []string{"the server", "PostgreSQL", "both"}[k.round%3]
+	before := k.p
 	k.p = k.p.strike(k.round)
 	k.round++
 	k.c = k.c.at(k.p)
@@ -150,10 +151,18 @@ func (k *keeper) struck(path string) (status string) {
 		return string(a.body)
 	})
 	k.t.Logf("%s was killed %s: %s %s: %q (%v)", what, moment, path, status, reason, time.Since(begun))
+	if status == "failed" && what != "PostgreSQL" && !strings.HasPrefix(fmt.Sprint(reason), "the server that ") {
+		k.t.Errorf("%s failed by itself: %q\n%s", path, reason, failures(before.log.String()))
+	}
 	if (status == "failed") != (reason != "") {
 		k.t.Errorf("%s is %s, and the reason is %q", path, status, reason)
 	}
 	return status
+}
+
+// failures are the lines of a log that say what failed.
+func failures(log string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(log, "\n"), func(line string) bool { return !strings.Contains(line, "level=ERROR") }), "\n")
 }
 
 // backUp has a backup killed, or lets it be.

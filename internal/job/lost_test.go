@@ -1,0 +1,199 @@
+package job_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/api/apitest"
+)
+
+// tidy makes the rounds of a queue twice: what is to be seen in two of them counts.
+func tidy(t *testing.T, a *apitest.API) {
+	t.Helper()
+	for range 2 {
+		if err := a.Server.Queue().Tidy(t.Context()); err != nil {
+			t.Errorf("tidy: %v", err)
+		}
+	}
+}
+
+// platformText reads a text of the platform database.
+func platformText(t *testing.T, a *apitest.API, sql string, args ...any) (text string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&text); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return text
+}
+
+// TestLost finds what a server that was killed has left in the middle.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	id := backedUp(t, a)
+	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	name := "socle_" + strings.ReplaceAll(a.Project, "-", "")
+	project := a.Project
+
+	t.Run("jobs", func(t *testing.T) {
+		living := platformText(t, a, `select attempted_by[1] from river.river_job where kind = 'prove'`)
+		job := func(worker string, attempts int) int64 {
+			t.Helper()
+			a.Exec(`insert into river.river_job (kind, queue, args, state, attempt, max_attempts, attempted_at, attempted_by)
+				values ('discard', 'files', jsonb_build_object('project', $1::text), 'running', 1, $2, now(), array[$3])`, project, attempts, worker)
+			var n int64
+			fmt.Sscan(platformText(t, a, `select max(id)::text from river.river_job`), &n)
+			return n
+		}
+		again, over, worked := job("socle-gone", 5), job("socle-gone", 1), job(living, 5)
+		earlier, long := job("of an earlier release", 5), job("of an earlier release", 5)
+		a.Exec(`update river.river_job set attempted_at = now() - interval '2 hours' where id = $1`, long)
+		tidy(t, a)
+		state := func(job int64) string {
+			return platformText(t, a, `select state::text || coalesce(' ' || (errors[array_upper(errors, 1)] ->> 'error'), '') from river.river_job where id = $1`, job)
+		}
+		until(t, "the jobs are done again", func() bool {
+			return state(again) == "completed the server stopped" && state(long) == "completed the server stopped"
+		})
+		if got := state(over); got != "discarded the server stopped" {
+			t.Errorf("a job that was tried often enough is %s", got)
+		}
+		for _, job := range []int64{worked, earlier} {
+			if got := state(job); got != "running" {
+				t.Errorf("a job that a worker is at is %s", got)
+			}
+		}
+		a.Exec(`delete from river.river_job where id in ($1, $2)`, worked, earlier)
+	})
+
+	t.Run("a restore whose database takes no connections yet", func(t *testing.T) {
+		r := uuid.Must(uuid.NewV7())
+		a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, heartbeat_at, created_by)
+			values ($1, $2, $3, $3, 'in_place', 'running', now() - interval '1 hour', now() - interval '1 hour', $4)`, r, id, project, a.User)
+		a.Exec(`create database "` + name + "_new_" + hex.EncodeToString(r[8:]) + `" template template0 allow_connections false`)
+		tidy(t, a)
+		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").Content("error", "the server that restored it stopped")
+		if got := databases(t, a); got != name {
+			t.Errorf("the databases are %s", got)
+		}
+	})
+
+	t.Run("a restore into a project that was made for it", func(t *testing.T) {
+		made := a.CreateProject("made")
+		r := uuid.Must(uuid.NewV7())
+		a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_at, created_by)
+			values ($1, $2, $3, $4, 'new', now() - interval '1 hour', $5)`, r, id, project, made, a.User)
+		tidy(t, a)
+		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").Content("error", "the server that was to restore it stopped")
+		a.Get("/projects/" + made).Want(404)
+	})
+
+	t.Run("the empty database of a new project", func(t *testing.T) {
+		r := uuid.Must(uuid.NewV7())
+		a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, completed_at, kept_until, created_by)
+			values ($1, $2, $3, $3, 'new', 'completed', now(), now(), $4)`, r, id, project, a.User)
+		a.Exec(`create database "` + name + "_old_" + hex.EncodeToString(r[8:]) + `"`)
+		a.Get("/restores/"+r.String()).Want(200).Content("keptUntil", nil)
+		a.Delete("/restores/" + r.String()).Want(409).Code("nothing_kept")
+		tidy(t, a)
+		if got := databases(t, a); got != name {
+			t.Errorf("the databases are %s", got)
+		}
+	})
+
+	t.Run("the database of a proof", func(t *testing.T) {
+		proof := uuid.New()
+		a.Exec(`create database "` + name + "_proof_" + hex.EncodeToString(proof[8:]) + `"`)
+		tidy(t, a)
+		if got := platformText(t, a, `select count(*)::text from pg_database where starts_with(datname, $1)`, name+"_proof_"); got != "0" {
+			t.Errorf("%s databases are left", got)
+		}
+	})
+
+	t.Run("what is kept of failed backups", func(t *testing.T) {
+		folder := filepath.Join(a.Config.StorageDir(), "projects", project, "backups")
+		plant := func(name string, old bool) string {
+			t.Helper()
+			path := filepath.Join(folder, name)
+			at := time.Now().Add(-time.Hour)
+			if old {
+				at = at.Add(-48 * time.Hour)
+			}
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(path, at, at); err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}
+		failed, unknown := uuid.Must(uuid.NewV7()).String(), uuid.Must(uuid.NewV7()).String()
+		a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, status, completed_at, error) values ($1, $2, $3, 'failed', now(), 'x')`, failed, project, a.User)
+		gone := []string{plant(failed+".dump", true), plant("content/"+strings.Repeat("ab", 32), true)}
+		stays := []string{plant(failed+".manifest", false), plant("content/"+strings.Repeat("cd", 32), false), plant("content/something", true), filepath.Join(folder, id+".dump")}
+		there := func(names []string) (n int) {
+			for _, name := range names {
+				if fileExists(name) {
+					n++
+				}
+			}
+			return n
+		}
+		later := plant(unknown+".dump", true) // the platform database was put back to before it
+		for range 2 {
+			if err := a.Server.Queue().Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			if fileExists(later) {
+				want = len(gone)
+			}
+			if there(gone) != want || there(stays) != len(stays) {
+				t.Errorf("%d of %d are there that nothing needs, and %d of %d others", there(gone), want, there(stays), len(stays))
+			}
+			if err := os.Remove(later); err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestRestoreEndsUploads restores a database in which an upload has arrived in part: its bytes are those of the database that is replaced.
+func TestRestoreEndsUploads(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	const tus = "Tus-Resumable: 1.0.0"
+	path := "/containers/" + a.Create("/containers", `{"name": "reports"}`) + "/tus"
+	location := a.Send("POST", path, "", tus, "Upload-Length: 20", "Upload-Metadata: filename YQ==").Want(201).Header.Get("Location")
+	location = location[strings.Index(location, path):]
+	a.Send("PATCH", location, "ten bytes ", tus, "Upload-Offset: 0", "Content-Type: application/offset+octet-stream").Want(204)
+	id := backedUp(t, a)
+	r := restore(t, a, id)
+	a.Send("HEAD", location, "", tus).Want(404)
+	blobs := func() int {
+		names, _ := filepath.Glob(filepath.Join(a.Config.StorageDir(), "projects", a.Project, "files", "*", "*"))
+		return len(names)
+	}
+	if got := blobs(); got != 1 {
+		t.Errorf("%d blobs are kept of the database that was replaced, want 1", got)
+	}
+	a.Delete("/restores/" + r).Want(200)
+	until(t, "the old database is gone", func() bool { return !strings.Contains(databases(t, a), ",") })
+	until(t, "its bytes are gone", func() bool { return blobs() == 0 })
+}
