@@ -5,7 +5,7 @@ go = $(if $(shell command -v go 2>/dev/null),go,$(error Go is missing: install G
 staticcheck = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 versitygw = v1.8.0
 
-.PHONY: help run build test check lint golden soak full postgresql postgis compiler node clients gateway
+.PHONY: help run build test check lint golden soak full postgresql postgis pgbackrest compiler node clients gateway
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -16,7 +16,7 @@ run: postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:900
 build: ## build bin/socle
 	@$(go) build -o bin/socle ./cmd/socle
 
-test: postgresql postgis compiler clients gateway ## run all tests, with the race detector, on a PostgreSQL of their own
+test: postgresql postgis pgbackrest compiler clients gateway ## run all tests, with the race detector, on a PostgreSQL of their own
 	CGO_ENABLED=1 $(go) test -race -parallel 4 ./...
 
 check: lint test ## what a change must pass: lint, and all tests, the laws of the tree among them
@@ -43,6 +43,9 @@ postgresql:
 # For tests alone: nothing that Socle runs needs it.
 postgis: postgresql
 	@scripts/install-postgis.sh
+
+pgbackrest: postgresql
+	@scripts/install-pgbackrest.sh
 
 # The race detector needs one.
 compiler:
