@@ -33,7 +33,7 @@ func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 	}
 	manifest, entries, err := m.check(ctx, b.ProjectUUID, id)
 	if err == nil {
-		err = m.fill(ctx, c, manifest, entries, false)
+		err = m.fill(ctx, c, manifest, entries, false, func() error { return nil })
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()

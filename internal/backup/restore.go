@@ -146,7 +146,8 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 		return err
 	}
 	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
-	if err := m.fill(ctx, c, manifest, entries, r.Target == platform.IntoNew); err != nil {
+	wanted := func() error { return m.Store.Restores().Beat(ctx, r.UUID) }
+	if err := m.fill(ctx, c, manifest, entries, r.Target == platform.IntoNew, wanted); err != nil {
 		return err
 	}
 	if err := m.bring(ctx, c, manifest); err != nil {
@@ -202,8 +203,9 @@ func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (Manifest,
 }
 
 // fill makes a copy and restores a dump into it: the platform's tables first, for the user's may refer to them, then what is the user's, as
-// the owner. It fails unless every table has as many rows as it had.
-func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool) error {
+// the owner. It fails unless every table has as many rows as it had, and before it makes anything, unless the copy is wanted still: whoever gives it
+// up removes it, once.
+func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error) error {
 	p, err := plan(entries, manifest, tenant.OwnerOf(c.Project))
 	if err != nil {
 		return err
@@ -213,6 +215,9 @@ func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, ent
 		status, err := m.Store.ProjectStatus(ctx, c.Project)
 		if err == nil && status != platform.Active {
 			err = fault.New(fault.Conflict, "the project is not active any more")
+		}
+		if err == nil {
+			err = wanted()
 		}
 		if err != nil {
 			return err

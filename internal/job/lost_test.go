@@ -10,33 +10,18 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"socle/internal/api/apitest"
 )
 
-// tidy makes the rounds of a queue twice: what is to be seen in two of them counts.
-func tidy(t *testing.T, a *apitest.API) {
+// tidyTwice makes the rounds of a queue twice: what is to be seen in two of them counts.
+func tidyTwice(t *testing.T, a *apitest.API) {
 	t.Helper()
 	for range 2 {
 		if err := a.Server.Queue().Tidy(t.Context()); err != nil {
 			t.Errorf("tidy: %v", err)
 		}
 	}
-}
-
-// platformText reads a text of the platform database.
-func platformText(t *testing.T, a *apitest.API, sql string, args ...any) (text string) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
-	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&text); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	return text
 }
 
 // TestLost finds what a server that was killed has left in the middle.
@@ -61,7 +46,7 @@ func TestLost(t *testing.T) {
 		again, over, worked := job("socle-gone", 5), job("socle-gone", 1), job(living, 5)
 		earlier, long := job("of an earlier release", 5), job("of an earlier release", 5)
 		a.Exec(`update river.river_job set attempted_at = now() - interval '2 hours' where id = $1`, long)
-		tidy(t, a)
+		tidyTwice(t, a)
 		state := func(job int64) string {
 			return platformText(t, a, `select state::text || coalesce(' ' || (errors[array_upper(errors, 1)] ->> 'error'), '') from river.river_job where id = $1`, job)
 		}
@@ -84,7 +69,7 @@ func TestLost(t *testing.T) {
 		a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, heartbeat_at, created_by)
 			values ($1, $2, $3, $3, 'in_place', 'running', now() - interval '1 hour', now() - interval '1 hour', $4)`, r, id, project, a.User)
 		a.Exec(`create database "` + name + "_new_" + hex.EncodeToString(r[8:]) + `" template template0 allow_connections false`)
-		tidy(t, a)
+		tidyTwice(t, a)
 		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").Content("error", "the server that restored it stopped")
 		if got := databases(t, a); got != name {
 			t.Errorf("the databases are %s", got)
@@ -96,7 +81,7 @@ func TestLost(t *testing.T) {
 		r := uuid.Must(uuid.NewV7())
 		a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_at, created_by)
 			values ($1, $2, $3, $4, 'new', now() - interval '1 hour', $5)`, r, id, project, made, a.User)
-		tidy(t, a)
+		tidyTwice(t, a)
 		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").Content("error", "the server that was to restore it stopped")
 		a.Get("/projects/" + made).Want(404)
 	})
@@ -108,17 +93,18 @@ func TestLost(t *testing.T) {
 		a.Exec(`create database "` + name + "_old_" + hex.EncodeToString(r[8:]) + `"`)
 		a.Get("/restores/"+r.String()).Want(200).Content("keptUntil", nil)
 		a.Delete("/restores/" + r.String()).Want(409).Code("nothing_kept")
-		tidy(t, a)
+		tidyTwice(t, a)
 		if got := databases(t, a); got != name {
 			t.Errorf("the databases are %s", got)
 		}
 	})
 
-	t.Run("the database of a proof", func(t *testing.T) {
-		proof := uuid.New()
-		a.Exec(`create database "` + name + "_proof_" + hex.EncodeToString(proof[8:]) + `"`)
-		tidy(t, a)
-		if got := platformText(t, a, `select count(*)::text from pg_database where starts_with(datname, $1)`, name+"_proof_"); got != "0" {
+	t.Run("databases of proofs and restores that nobody is at", func(t *testing.T) {
+		stray := uuid.New()
+		a.Exec(`create database "` + name + "_proof_" + hex.EncodeToString(stray[8:]) + `"`)
+		a.Exec(`create database "` + name + "_new_" + hex.EncodeToString(stray[8:]) + `"`)
+		tidyTwice(t, a)
+		if got := platformText(t, a, `select count(*)::text from pg_database where starts_with(datname, $1)`, name+"_"); got != "0" {
 			t.Errorf("%s databases are left", got)
 		}
 	})

@@ -2,16 +2,13 @@ package job
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
 	"socle/internal/backup"
-	"socle/internal/pg"
 )
 
 const (
@@ -47,30 +44,6 @@ func (q *Queue) proveBackup(ctx context.Context, a proveArgs) error {
 		return ignoringNotFound(err)
 	}
 	return q.removeUnkept(ctx, after.ProjectUUID)
-}
-
-// tidyProofs drops databases of proofs that nobody carries out any more.
-func (q *Queue) tidyProofs(ctx context.Context) error {
-	strays, err := pg.All[struct {
-		Project uuid.UUID
-		Half    string // of the backup's UUID, as the name of the database has it
-	}](ctx, q.Pool, `
-		select p.uuid as project, right(d.datname, 16) as half
-		from pg_database d join platform.projects p on replace(p.uuid::text, '-', '') = substr(d.datname, 7, 32)
-		where d.datname like 'socle\_%\_proof\_%' and not exists (
-			select from river.river_job j
-			where j.kind = @kind and j.state in ('available', 'pending', 'retryable', 'scheduled', 'running')
-			  and right(replace(j.args ->> 'backup', '-', ''), 16) = right(d.datname, 16))`,
-		pgx.StrictNamedArgs{"kind": proveArgs{}.Kind()})
-	errs := []error{err}
-	for _, s := range strays {
-		id, err := uuid.Parse("0000000000000000" + s.Half)
-		if err == nil {
-			err = q.Lifecycle.Registry.Proof(s.Project, id).Drop(ctx)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }
 
 // proveAgain has the newest backup of each project proven again when it is time.

@@ -3,11 +3,39 @@ package job
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
 )
+
+// dropStrays drops databases that restores and proofs were to fill and that nobody is at any more. Even one that was given up may be made after
+// that: PostgreSQL goes on with a statement whose client is gone.
+func (q *Queue) dropStrays(ctx context.Context) error {
+	strays, err := pg.Values[string](ctx, q.Pool, `
+		select d.datname
+		from (
+			select datname, right(datname, 16) as half, substr(datname, 7, 32) as project -- the half of a UUID that the name has, see tenant.Copy
+			from pg_database where datname like 'socle\_%\_proof\_%' or datname like 'socle\_%\_new\_%'
+		) d
+		join platform.projects p on replace(p.uuid::text, '-', '') = d.project
+		where not exists (
+			select from river.river_job j
+			where j.kind = @proof and j.state in ('available', 'pending', 'retryable', 'scheduled', 'running')
+			  and right(replace(j.args ->> 'backup', '-', ''), 16) = d.half)
+		and not exists (
+			select from platform.restores r where r.status in ('pending', 'running') and right(replace(r.uuid::text, '-', ''), 16) = d.half)`,
+		pgx.StrictNamedArgs{"proof": proveArgs{}.Kind()})
+	errs := []error{err}
+	for _, name := range strays {
+		errs = append(errs, q.Lifecycle.Registry.DropStray(ctx, name))
+	}
+	return errors.Join(errs...)
+}
 
 // strayBatch is how many contents one statement looks at.
 const strayBatch = 1000
