@@ -56,7 +56,9 @@ func (r *Registry) Copy(project, id uuid.UUID) *Copy {
 }
 
 // DropStray drops a copy that nobody makes any more, by its database's name.
-func (r *Registry) DropStray(ctx context.Context, database string) error { return r.drop(ctx, database) }
+func (r *Registry) DropStray(ctx context.Context, database string) error {
+	return r.drop(ctx, database)
+}
 
 // The names follow from the id, so that whoever comes by later finds what was left.
 func (c *Copy) name() string     { return database(c.Project) + c.kind + hex.EncodeToString(c.id[8:]) }
