@@ -13,13 +13,14 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"socle/internal/httpx"
 	"socle/internal/object"
 )
 
 // download answers with a file's bytes. Whatever they are, a browser must not take them for a page of ours.
 type download struct {
 	file    object.File
-	content io.ReadSeekCloser
+	content *object.Content
 }
 
 // inline are the types that a browser may show in place; it offers all others for saving.
@@ -56,7 +57,15 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return
 	}
-	http.ServeContent(&ranged{ResponseWriter: w, request: r}, r, "", d.file.UpdatedAt, d.content)
+	var content io.ReadSeeker = d.content
+	if r.Header.Get("Range") != "" {
+		content = d.content.ReadSeekCloser // a part says nothing of the whole, and goes to the connection without passing through this process
+	}
+	http.ServeContent(&ranged{ResponseWriter: w, request: r}, r, "", d.file.UpdatedAt, content)
+	if err := d.content.Err(); err != nil {
+		httpx.From(r.Context()).Err = err
+		panic(http.ErrAbortHandler) // the end of the file was held back: nobody takes what was sent for the whole
+	}
 }
 
 // fileNameParam returns the parameters that name a file: as it is if every client reads it alike, else once in ASCII for

@@ -119,7 +119,7 @@ func (c Config) answered(r *http.Request, known *Request, rec *recorder, start t
 func logRequest(log *slog.Logger, r *http.Request, known *Request, rec *recorder, took time.Duration) {
 	level := slog.LevelInfo
 	switch {
-	case rec.status >= 500:
+	case rec.status >= 500, rec.status < 400 && known.Err != nil: // or it failed after the answer was begun
 		level = slog.LevelError
 	case known.Probe:
 		level = slog.LevelDebug

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,7 +38,7 @@ const fileColumns = `uuid, container_uuid, full_file_name, mime_type, size, sha2
 
 // OpenFile returns a file of a container of project p, and its bytes, which the caller closes.
 // It fails with NotFound if there is none, another container's file included.
-func OpenFile(ctx context.Context, p *tenant.Project, store *blob.Store, container, file uuid.UUID) (File, io.ReadSeekCloser, error) {
+func OpenFile(ctx context.Context, p *tenant.Project, store *blob.Store, container, file uuid.UUID) (File, *Content, error) {
 	return open(ctx, p, store, func() (storedFile, error) {
 		return pg.One[storedFile](ctx, p.Trusted(), `
 			select `+fileColumns+`, blob_uuid from storage.files f
@@ -50,7 +49,7 @@ func OpenFile(ctx context.Context, p *tenant.Project, store *blob.Store, contain
 }
 
 // OpenFileByName is [OpenFile] for a file's name. Unless the caller is a member, the container must be public; another one is not there for them.
-func OpenFileByName(ctx context.Context, p *tenant.Project, store *blob.Store, container uuid.UUID, fullFileName string, member bool) (File, io.ReadSeekCloser, error) {
+func OpenFileByName(ctx context.Context, p *tenant.Project, store *blob.Store, container uuid.UUID, fullFileName string, member bool) (File, *Content, error) {
 	if err := checkFileName(fullFileName); err != nil {
 		return File{}, nil, fault.New(fault.NotFound, "there is no such file").Because(err)
 	}
@@ -71,7 +70,7 @@ type storedFile struct {
 
 // open opens the bytes of the file that find finds. They may be replaced or deleted between the two: then it looks again. That they are
 // missing or cut short is our loss, not the client's mistake.
-func open(ctx context.Context, p *tenant.Project, store *blob.Store, find func() (storedFile, error)) (File, io.ReadSeekCloser, error) {
+func open(ctx context.Context, p *tenant.Project, store *blob.Store, find func() (storedFile, error)) (File, *Content, error) {
 	var missing uuid.UUID
 	for {
 		f, err := find()
@@ -91,7 +90,8 @@ func open(ctx context.Context, p *tenant.Project, store *blob.Store, find func()
 			content.Close()
 			return File{}, nil, fmt.Errorf("file %s has %d bytes of %d", f.UUID, size, f.Size)
 		}
-		return f.File, content, nil
+		checked, err := contentOf(f.File, content)
+		return f.File, checked, err
 	}
 }
 

@@ -158,7 +158,7 @@ func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err
 		return "", fmt.Errorf("read file %s: %w", f.UUID, err)
 	}
 	if !bytes.Equal(hash.Sum(nil), f.SHA256) {
-		return "has other bytes than were uploaded", nil
+		return errOther.Error(), nil
 	}
 	return "", nil
 }
