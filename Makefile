@@ -30,7 +30,7 @@ lint: ## formatting, vet, staticcheck, go.mod
 golden: postgresql ## write the generated files anew: docs/openapi.json, the schema dumps
 	$(go) test ./internal/laws -run Current -update
 
-soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each, under writers; SOAK=n for another number
+soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each, under writers, uploads, backups and restores; SOAK=n for another number
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v
 
 full: postgresql ## upload to a disk that is full; needs root, for a small file system of its own

@@ -42,6 +42,8 @@ func sqlstate(e *pgconn.PgError, err error) error {
 		return fault.New(fault.Conflict, "another thing refers to it, or it refers to one that is gone").WithCode("reference").Because(err)
 	case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
 		return fault.New(fault.Conflict, "another change was in the way; try again").WithCode("busy").Because(err)
+	case "53100": // disk_full
+		return &fault.Error{Kind: fault.Unavailable, Code: "disk_full", Detail: "the database has no room left", RetryAfter: 10 * time.Second, Err: err}
 	case "25006", "57014", "3D000", "28P01", "28000": // read only, cancelled, no such database, refused login
 		return &fault.Error{Kind: fault.Unavailable, Detail: "the database does not answer", RetryAfter: time.Second, Err: err}
 	}
