@@ -32,6 +32,7 @@ golden: postgresql ## write the generated files anew: docs/openapi.json, the sch
 
 soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each, under writers, uploads, backups and restores; SOAK=n for another number
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v
+	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/job -run TestRestoreOfDamage -timeout 2h -v
 
 full: postgresql ## upload to a disk that is full; needs root, for a small file system of its own
 	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,20 @@ func refused(t *testing.T, a *apitest.API, id string) string {
 	return fmt.Sprint(restored(t, a, r, "completed", "failed").Content("status", "failed").Content("keptUntil", nil).Get("error"))
 }
 
+// flips is how many places of each part of a backup are changed: a few, or as many as FLIPS says.
+func flips(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("FLIPS")
+	if text == "" {
+		return 8
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // TestRestoreOfDamage damages what is kept of a backup in every way there is. No restore touches the database.
 func TestRestoreOfDamage(t *testing.T) {
 	t.Parallel()
@@ -49,6 +64,9 @@ func TestRestoreOfDamage(t *testing.T) {
 	upload(t, other, other.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of another", 10000))
 	id, earlier := backedUp(t, a), backedUp(t, a)
 	backedUp(t, other)
+	instance := apitest.New(t) // with a key of its own
+	upload(t, instance, instance.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
+	backedUp(t, instance)
 	before, oid := fingerprint(t, a), query(t, a, `select oid::text from pg_database where datname = current_database()`)
 
 	var kept []string
@@ -69,9 +87,13 @@ func TestRestoreOfDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		sealed, err := os.ReadFile(keptOf(t, instance)[i])
+		if err != nil {
+			t.Fatal(err)
+		}
 		damages := map[string][]byte{"empty": {}, "deleted": nil, "cut off": whole[:len(whole)-1], "half": whole[:len(whole)/2], "header only": whole[:150],
-			"longer": append(append([]byte{}, whole...), 0), "another project's": foreign}
-		for range 8 {
+			"longer": append(append([]byte{}, whole...), 0), "another project's": foreign, "of another key": sealed}
+		for range flips(t) {
 			at := rand.IntN(len(whole))
 			flipped := append([]byte{}, whole...)
 			flipped[at] ^= 1 << rand.IntN(8)
