@@ -41,10 +41,14 @@ func TestPointInTime(t *testing.T) {
 	c.write("srv/socle/storage/projects/early", "early")
 	c.start()
 	c.run(backUp)
+	ended := c.sql(`select clock_timestamp()`)
 	c.run(keep)
 	c.sql(`create table rows as select 'before the moment' as at; select pg_switch_wal()`)
 	c.write("srv/socle/storage/projects/file", "before the moment")
 	c.run(keep)
+	eventually(t, "the backup lies before the moment", func() bool { // it knows its end by the second
+		return c.sql(`select clock_timestamp() > '`+ended+`'::timestamptz + interval '1.5 seconds'`) == "t"
+	})
 	moment := c.sql(`select clock_timestamp()`)
 	c.sql(`update rows set at = 'after the moment'; create table later (); select pg_switch_wal()`)
 	c.run("rm srv/socle/storage/projects/file")
