@@ -17,7 +17,7 @@ import (
 // levels are the packages from the lowest level up. A package imports those of lower levels only.
 var levels = [][]string{
 	{"client", "internal/fault", "internal/config"},
-	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/httpx", "internal/mail", "internal/pgserver"},
+	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture", "internal/httpx", "internal/mail", "internal/pgserver"},
 	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/schema", "internal/platform"},
 	{"internal/tenant", "internal/rest/plan", "internal/rest/typescript"},
@@ -39,6 +39,7 @@ var onlyImporter = map[string]string{
 	"github.com/spf13/cobra":           "internal/cli",
 	"github.com/pressly/goose/v3":      "internal/pg",
 	"github.com/wneessen/go-mail":      "internal/mail",
+	"golang.org/x/image/webp":          "internal/picture",
 
 	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
 }

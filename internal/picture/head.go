@@ -1,0 +1,299 @@
+package picture
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/webp"
+)
+
+// format is a kind of picture that is read.
+type format struct {
+	magic   string // "?" is any byte
+	becomes string // what is written if the spec names no format; "" is for the pixels to decide
+	config  func(io.Reader) (image.Config, error)
+	decode  func(io.Reader) (image.Image, error)
+	look    func(*head, *source) error // at what the config does not tell
+}
+
+var formats = []*format{
+	{"\xff\xd8\xff", JPEG, jpeg.DecodeConfig, jpeg.Decode, (*head).lookJPEG},
+	{"\x89PNG\r\n\x1a\n", PNG, png.DecodeConfig, png.Decode, (*head).lookPNG},
+	{"GIF8?a", PNG, gif.DecodeConfig, gif.Decode, func(*head, *source) error { return nil }},
+	{"RIFF????WEBP", "", webp.DecodeConfig, webp.Decode, (*head).lookWebP},
+}
+
+// head is what a picture says of itself before its pixels.
+type head struct {
+	format        *format
+	width, height int
+	model         color.Model
+	orientation   int    // EXIF's: 1 to 8
+	profile       []byte // ICC's
+	manyPasses    bool   // a progressive JPEG or an interlaced PNG, which is held twice
+}
+
+// mostHead is how many bytes are looked at for what stands before the pixels.
+const mostHead = 2 << 20
+
+// readHead reads the head of a picture, and refuses it if it has too many pixels.
+func readHead(s *source) (head, error) {
+	h := head{orientation: 1}
+	magic := make([]byte, 12)
+	if _, err := io.ReadFull(s, magic); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && err != io.EOF {
+		return h, err
+	}
+	for _, f := range formats {
+		if f.is(magic) {
+			h.format = f
+		}
+	}
+	if h.format == nil {
+		return h, refused("not_an_image", "the file is no picture in JPEG, PNG, GIF or WebP")
+	}
+	c, err := h.format.config(&rewound{s: s, left: mostHead})
+	if err != nil {
+		return h, err
+	}
+	h.width, h.height, h.model = c.Width, c.Height, c.ColorModel
+	if c.Width < 1 || c.Height < 1 {
+		return h, errors.New("no pixels")
+	}
+	if int64(c.Width)*int64(c.Height) > MaxPixels {
+		return h, refused("too_many_pixels", "the picture of %d × %d has more than %d pixels", c.Width, c.Height, MaxPixels)
+	}
+	if err := h.format.look(&h, s); s.failed != nil {
+		return h, err
+	}
+	return h, nil // what is wrong beside the pixels is no reason to refuse them
+}
+
+func (f *format) is(start []byte) bool {
+	for i := range len(f.magic) {
+		if f.magic[i] != '?' && f.magic[i] != start[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// upright returns the sides of the picture as it is to be seen.
+func (h head) upright() (width, height int) {
+	if h.orientation >= 5 {
+		return h.height, h.width
+	}
+	return h.width, h.height
+}
+
+// memory returns about how many bytes the picture takes while it is decoded, at most.
+func (h head) memory() int64 {
+	pixels := int64(h.width) * int64(h.height)
+	values := int64(4) // of a pixel
+	switch h.model {
+	case color.GrayModel:
+		values = 1
+	case color.YCbCrModel:
+		values = 3
+	case color.RGBA64Model, color.NRGBA64Model:
+		values = 8
+	case color.RGBAModel:
+		if h.format.becomes == JPEG { // it is converted from planes
+			values = 7
+		}
+	case color.CMYKModel:
+		values = 12 // it is converted twice
+	}
+	switch h.format.becomes {
+	case JPEG:
+		if h.manyPasses { // the coefficients, in four bytes each
+			values *= 5
+		}
+	case "": // WebP: the pixels, and those of them that a transformation is made of
+		values = 12
+	default:
+		if h.manyPasses {
+			values *= 2
+		}
+		values += 4 // a frame is drawn onto its screen
+	}
+	return pixels * values
+}
+
+// rewound reads a source from its start, so far and no farther.
+type rewound struct {
+	s     *source
+	begun bool
+	left  int
+}
+
+// Read reads on.
+func (r *rewound) Read(p []byte) (int, error) {
+	if !r.begun {
+		r.begun = true
+		if _, err := r.s.Seek(0, io.SeekStart); err != nil {
+			return 0, err
+		}
+	}
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := r.s.Read(p[:min(len(p), r.left)])
+	r.left -= n
+	return n, err
+}
+
+// lookJPEG goes through the segments before the first scan.
+func (h *head) lookJPEG(s *source) error {
+	r := bufio.NewReader(&rewound{s: s, left: mostHead})
+	if _, err := r.Discard(2); err != nil {
+		return err
+	}
+	for {
+		var marker [4]byte
+		if _, err := io.ReadFull(r, marker[:1]); err != nil {
+			return err
+		}
+		for marker[1] = 0xff; marker[1] == 0xff; { // any number of these may stand before it
+			if _, err := io.ReadFull(r, marker[1:2]); err != nil {
+				return err
+			}
+		}
+		if marker[0] != 0xff || marker[1] == 0xda { // the scan
+			return nil
+		}
+		if _, err := io.ReadFull(r, marker[2:]); err != nil {
+			return err
+		}
+		length := int(binary.BigEndian.Uint16(marker[2:])) - 2
+		if length < 0 {
+			return nil
+		}
+		h.manyPasses = h.manyPasses || marker[1] == 0xc2
+		if marker[1] != 0xe1 && marker[1] != 0xe2 {
+			if _, err := r.Discard(length); err != nil {
+				return err
+			}
+			continue
+		}
+		segment := make([]byte, length)
+		if _, err := io.ReadFull(r, segment); err != nil {
+			return err
+		}
+		if exif, ok := bytes.CutPrefix(segment, []byte("Exif\x00\x00")); ok && marker[1] == 0xe1 {
+			h.orient(exif)
+		}
+		// A profile comes in parts, each with its number and how many there are.
+		if part, ok := bytes.CutPrefix(segment, []byte(profileName)); ok && marker[1] == 0xe2 && len(part) > 2 {
+			h.profile = append(h.profile, part[2:]...)
+		}
+	}
+}
+
+// lookPNG goes through the chunks before the pixels.
+func (h *head) lookPNG(s *source) error {
+	r := bufio.NewReader(&rewound{s: s, left: mostHead})
+	if _, err := r.Discard(len(h.format.magic)); err != nil {
+		return err
+	}
+	for {
+		var start [8]byte
+		if _, err := io.ReadFull(r, start[:]); err != nil {
+			return err
+		}
+		length, kind := binary.BigEndian.Uint32(start[:4]), string(start[4:])
+		switch {
+		case kind == "IDAT":
+			return nil
+		case length > mostHead:
+			return io.ErrUnexpectedEOF
+		case kind != "IHDR" && kind != "eXIf" && kind != "iCCP":
+			if _, err := r.Discard(int(length) + 4); err != nil {
+				return err
+			}
+			continue
+		}
+		chunk := make([]byte, length+4)
+		if _, err := io.ReadFull(r, chunk); err != nil {
+			return err
+		}
+		chunk = chunk[:length]
+		switch kind {
+		case "IHDR":
+			h.manyPasses = length == 13 && chunk[12] == 1
+		case "eXIf":
+			h.orient(chunk)
+		case "iCCP":
+			h.profile = inflateProfile(chunk)
+		}
+	}
+}
+
+// lookWebP goes through the chunks, over the pixels too: what tells the orientation stands behind them.
+func (h *head) lookWebP(s *source) error {
+	at := int64(12)
+	for range 16 {
+		if _, err := s.Seek(at, io.SeekStart); err != nil {
+			return err
+		}
+		var start [8]byte
+		if _, err := io.ReadFull(s, start[:]); err != nil {
+			return err
+		}
+		length, kind := int64(binary.LittleEndian.Uint32(start[4:])), string(start[:4])
+		if (kind == "EXIF" || kind == "ICCP") && length <= mostHead {
+			chunk := make([]byte, length)
+			if _, err := io.ReadFull(s, chunk); err != nil {
+				return err
+			}
+			if kind == "EXIF" {
+				h.orient(bytes.TrimPrefix(chunk, []byte("Exif\x00\x00")))
+			} else {
+				h.profile = chunk
+			}
+		}
+		at += 8 + length + length&1
+	}
+	return nil
+}
+
+// orient reads the orientation from EXIF's data, if it stands there.
+func (h *head) orient(exif []byte) {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(exif, []byte("II*\x00")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(exif, []byte("MM\x00*")):
+		order = binary.BigEndian
+	default:
+		return
+	}
+	if len(exif) < 8 {
+		return
+	}
+	at := uint64(order.Uint32(exif[4:]))
+	if at+2 > uint64(len(exif)) {
+		return
+	}
+	entries := exif[at+2:]
+	for range order.Uint16(exif[at:]) {
+		if len(entries) < 12 {
+			return
+		}
+		const orientation, short = 0x0112, 3
+		if order.Uint16(entries) == orientation && order.Uint16(entries[2:]) == short {
+			if o := int(order.Uint16(entries[8:])); o >= 1 && o <= 8 {
+				h.orientation = o
+			}
+			return
+		}
+		entries = entries[12:]
+	}
+}

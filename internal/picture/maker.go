@@ -1,0 +1,220 @@
+package picture
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
+
+	"socle/internal/fault"
+)
+
+const (
+	memory     = 512 << 20       // bytes that all pictures under way may take
+	mostAtOnce = 48              // pictures that are being made or wait for it
+	mostOfOne  = 24              // of them, those of one owner, so that nobody fills the queue
+	comeBack   = 2 * time.Second // for those that find no place
+)
+
+// Maker makes pictures, some at a time. Its methods may be called concurrently.
+type Maker struct {
+	memory *semaphore.Weighted
+	least  int64 // that a picture counts as, however small, so that no more are decoded at once than there are processors for
+
+	mu      sync.Mutex
+	pending map[uuid.UUID]int // by owner
+	total   int
+}
+
+// NewMaker returns a Maker.
+func NewMaker() *Maker {
+	return &Maker{memory: semaphore.NewWeighted(memory), least: memory / int64(2*runtime.GOMAXPROCS(0)), pending: map[uuid.UUID]int{}}
+}
+
+// Make makes a picture for owner of a source of size bytes, which it closes. It fails with TooMany if too many are waiting, or ctx ends
+// while it waits; with Unprocessable if the source is no picture, is damaged or too large; with the error of open or of reading, wrapped.
+func (m *Maker) Make(ctx context.Context, owner uuid.UUID, size int64, open func(context.Context) (io.ReadSeekCloser, error), spec Spec) (Picture, error) {
+	if size > MaxBytes {
+		return Picture{}, refused("too_large", "the file has more than the %d bytes of a picture that can be scaled", MaxBytes)
+	}
+	if !m.enter(owner) {
+		return Picture{}, tooMany()
+	}
+	defer m.leave(owner)
+	content, err := open(ctx)
+	if err != nil {
+		return Picture{}, err
+	}
+	defer content.Close()
+	s := &source{ctx: ctx, content: content}
+	h, err := readHead(s)
+	if err != nil {
+		return Picture{}, s.explain(err)
+	}
+	spec = spec.clean()
+	l := spec.layout(h.upright())
+	need := h.memory() + int64(l.width)*int64(l.height)*8 // the pixels, and as many bytes of what is written
+	if need > memory {
+		return Picture{}, refused("too_many_pixels", "the picture of %d × %d takes too much memory to decode", h.width, h.height)
+	}
+	need = max(need, m.least)
+	if err := m.memory.Acquire(ctx, need); err != nil {
+		return Picture{}, tooMany().Because(err)
+	}
+	defer m.memory.Release(need)
+	decoded, err := s.decode(h)
+	if err != nil {
+		return Picture{}, s.explain(err)
+	}
+	made, err := write(decoded, h, l, spec)
+	if err == nil {
+		err = ctx.Err()
+	}
+	return made, err
+}
+
+func (m *Maker) enter(owner uuid.UUID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.total == mostAtOnce || m.pending[owner] == mostOfOne {
+		return false
+	}
+	m.total++
+	m.pending[owner]++
+	return true
+}
+
+func (m *Maker) leave(owner uuid.UUID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.total--
+	if m.pending[owner]--; m.pending[owner] == 0 {
+		delete(m.pending, owner)
+	}
+}
+
+func tooMany() *fault.Error {
+	return &fault.Error{Kind: fault.TooMany, Detail: "too many pictures are being made", RetryAfter: comeBack}
+}
+
+func refused(code, format string, args ...any) *fault.Error {
+	return fault.New(fault.Unprocessable, format, args...).WithCode(code)
+}
+
+// source reads a picture, and tells a picture that is damaged from one that can't be read at present.
+type source struct {
+	ctx     context.Context
+	content io.ReadSeeker
+	failed  error
+}
+
+// Read reads on. It fails once the time is over, however much there is to decode.
+func (s *source) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		s.failed = err
+		return 0, err
+	}
+	n, err := s.content.Read(p)
+	if err != nil && err != io.EOF {
+		s.failed = err
+	}
+	return n, err
+}
+
+// Seek moves the place of the next Read.
+func (s *source) Seek(offset int64, whence int) (int64, error) {
+	at, err := s.content.Seek(offset, whence)
+	if err != nil {
+		s.failed = err
+	}
+	return at, err
+}
+
+// explain returns what the source failed with, if it did, instead of what a decoder says then.
+func (s *source) explain(err error) error {
+	switch {
+	case errors.Is(s.failed, context.DeadlineExceeded):
+		return fault.New(fault.Unavailable, "the picture took too long to make").Because(s.failed)
+	case s.failed != nil:
+		return fmt.Errorf("read a picture: %w", s.failed)
+	}
+	if _, ok := errors.AsType[*fault.Error](err); ok {
+		return err
+	}
+	return refused("damaged_image", "the picture is damaged, or of a kind that can't be decoded").Because(err)
+}
+
+// decode decodes the picture, the first one if there are several.
+func (s *source) decode(h head) (image.Image, error) {
+	if _, err := s.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	decoded, err := h.format.decode(bufio.NewReaderSize(s, 64<<10))
+	if err != nil {
+		return nil, err
+	}
+	if screen := image.Rect(0, 0, h.width, h.height); decoded.Bounds() != screen { // the first frame of an animation may be a part of it
+		whole := image.NewRGBA(screen)
+		draw.Draw(whole, decoded.Bounds(), decoded, decoded.Bounds().Min, draw.Src)
+		decoded = whole
+	}
+	return decoded, nil
+}
+
+// write scales what was decoded, turns it upright, and encodes it.
+func write(decoded image.Image, h head, l layout, spec Spec) (Picture, error) {
+	if h.orientation >= 5 {
+		l = l.turned()
+	}
+	scaled := scale(decoded, l)
+	upright := turn(scaled, h.orientation)
+	if spec.Format == "" {
+		spec.Format = h.format.becomes
+	}
+	if spec.Format == "" {
+		if spec.Format = PNG; upright.Opaque() {
+			spec.Format = JPEG
+		}
+	}
+	made := Picture{Format: spec.Format}
+	var out bytes.Buffer
+	var err error
+	if spec.Format == JPEG {
+		onWhite(upright)
+		err = jpeg.Encode(&out, upright, &jpeg.Options{Quality: spec.Quality})
+	} else {
+		err = png.Encode(&out, upright)
+	}
+	if err != nil {
+		return Picture{}, fmt.Errorf("write a picture: %w", err)
+	}
+	if made.Bytes = out.Bytes(); h.keepsProfile() {
+		made.Bytes = withProfile(made, h.profile)
+	}
+	return made, nil
+}
+
+// onWhite puts a picture on a white ground.
+func onWhite(m *image.RGBA) {
+	if m.Opaque() {
+		return
+	}
+	whole := *m
+	ground := image.NewRGBA(m.Rect)
+	draw.Draw(ground, m.Rect, image.NewUniform(color.White), image.Point{}, draw.Src)
+	draw.Draw(ground, m.Rect, &whole, m.Rect.Min, draw.Over)
+	m.Pix = ground.Pix
+}

@@ -1,0 +1,74 @@
+package picture
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"hash/crc32"
+	"image/color"
+	"io"
+)
+
+// A colour profile says what the numbers of the pixels mean. Without it a photo of a telephone with a wide gamut is shown paler than it is. So
+// it goes along, if the pixels are still what it is about.
+
+const (
+	profileName = "ICC_PROFILE\x00"
+	mostProfile = 512 << 10 // bytes
+	mostSegment = 65533     // bytes of a segment of a JPEG, beside its length
+)
+
+// keepsProfile reports whether there is a profile, and the pixels that are written have the colours that it is of: RGB.
+func (h head) keepsProfile() bool {
+	const space, signature = 16, 36 // where they stand
+	return len(h.profile) >= 128 && len(h.profile) <= mostProfile && string(h.profile[space:space+4]) == "RGB " && string(h.profile[signature:signature+4]) == "acsp" &&
+		h.model != color.CMYKModel && h.model != color.GrayModel && h.model != color.Gray16Model
+}
+
+// inflateProfile returns the profile of a PNG's chunk, nil if it can't be read.
+func inflateProfile(chunk []byte) []byte {
+	_, packed, ok := bytes.Cut(chunk, []byte{0})
+	if !ok || len(packed) < 2 || packed[0] != 0 {
+		return nil
+	}
+	r, err := zlib.NewReader(bytes.NewReader(packed[1:]))
+	if err != nil {
+		return nil
+	}
+	profile, err := io.ReadAll(io.LimitReader(r, mostProfile+1))
+	if err != nil {
+		return nil
+	}
+	return profile
+}
+
+// withProfile returns the bytes of a picture with a profile in them.
+func withProfile(p Picture, profile []byte) []byte {
+	if p.Format == PNG {
+		const header = 8 + 4 + 4 + 13 + 4 // the magic and the first chunk
+		return bytes.Join([][]byte{p.Bytes[:header], profileChunk(profile), p.Bytes[header:]}, nil)
+	}
+	parts := [][]byte{p.Bytes[:2]}
+	const each = mostSegment - len(profileName) - 2
+	count := (len(profile) + each - 1) / each
+	for i := range count {
+		part := profile[i*each : min(len(profile), (i+1)*each)]
+		segment := []byte{0xff, 0xe2, 0, 0}
+		binary.BigEndian.PutUint16(segment[2:], uint16(2+len(profileName)+2+len(part)))
+		segment = append(segment, profileName...)
+		parts = append(parts, append(segment, byte(i+1), byte(count)), part)
+	}
+	return bytes.Join(append(parts, p.Bytes[2:]), nil)
+}
+
+// profileChunk is the chunk of a PNG that holds a profile.
+func profileChunk(profile []byte) []byte {
+	var chunk bytes.Buffer
+	chunk.WriteString("\x00\x00\x00\x00iCCPicc\x00\x00")
+	w := zlib.NewWriter(&chunk)
+	_, _ = w.Write(profile) // into memory
+	_ = w.Close()
+	b := chunk.Bytes()
+	binary.BigEndian.PutUint32(b, uint32(len(b)-8))
+	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:]))
+}

@@ -1,0 +1,153 @@
+package picture
+
+import (
+	"image"
+	"image/draw"
+	"math"
+
+	kernel "golang.org/x/image/draw"
+)
+
+// scale scales a part of a picture by the kernel of Catmull and Rom, one row of the source after the other: beside the
+// source and the result it holds but a few rows. [kernel.Kernel.Scale] itself would hold 32 bytes for each pixel of the result's width
+// and the source's height. Where a pixel is transparent its colour does not count.
+func scale(src image.Image, l layout) *image.RGBA {
+	b := src.Bounds()
+	dst := image.NewRGBA(image.Rect(0, 0, l.width, l.height))
+	if whole := (layout{0, 0, float64(b.Dx()), float64(b.Dy()), b.Dx(), b.Dy()}); l == whole {
+		draw.Draw(dst, dst.Rect, src, b.Min, draw.Src)
+		return dst
+	}
+	across, down := taps(l.x, l.w, l.width, b.Dx()), taps(l.y, l.h, l.height, b.Dy())
+	row := image.NewRGBA(image.Rect(0, 0, b.Dx(), 1))
+	narrow := make([]float32, 4*l.width)
+	sums := map[int][]float32{} // of the rows that are under way
+	var spare [][]float32
+	first := 0 // of those rows
+	for y := down[0].from; first < l.height; y++ {
+		draw.Draw(row, row.Rect, src, image.Pt(b.Min.X, b.Min.Y+y), draw.Src)
+		shrinkRow(narrow, row.Pix, across)
+		for i := first; i < l.height && down[i].from <= y; i++ {
+			t := down[i]
+			if y >= t.from+len(t.weights) {
+				continue
+			}
+			sum, ok := sums[i]
+			if !ok {
+				if n := len(spare); n > 0 {
+					sum, spare = spare[n-1], spare[:n-1]
+					clear(sum)
+				} else {
+					sum = make([]float32, 4*l.width)
+				}
+				sums[i] = sum
+			}
+			weight := t.weights[y-t.from]
+			for j, v := range narrow {
+				sum[j] += weight * v
+			}
+		}
+		for first < l.height && y >= down[first].from+len(down[first].weights)-1 {
+			finish(dst.Pix[first*dst.Stride:][:4*l.width], sums[first])
+			spare = append(spare, sums[first])
+			delete(sums, first)
+			first++
+		}
+	}
+	return dst
+}
+
+// tap is which pixels of a row or column make one of the result, and how much of each.
+type tap struct {
+	from    int
+	weights []float32 // their sum is 1
+}
+
+// taps returns those of n pixels that a part of a row of size pixels is scaled to.
+func taps(start, length float64, n, size int) []tap {
+	ratio := length / float64(n)
+	stretch := max(1, ratio)
+	reach := kernel.CatmullRom.Support * stretch
+	all := make([]tap, n)
+	for i := range all {
+		centre := start + (float64(i)+0.5)*ratio - 0.5
+		from, to := max(0, int(math.Ceil(centre-reach))), min(size-1, int(math.Floor(centre+reach)))
+		weights := make([]float32, max(1, to-from+1))
+		sum := 0.0
+		for j := range weights {
+			if d := math.Abs(float64(from+j)-centre) / stretch; d < kernel.CatmullRom.Support {
+				weights[j] = float32(kernel.CatmullRom.At(d))
+			}
+			sum += float64(weights[j])
+		}
+		for j := range weights {
+			weights[j] = float32(float64(weights[j]) / sum)
+		}
+		all[i] = tap{from, weights}
+	}
+	return all
+}
+
+// shrinkRow scales a row.
+func shrinkRow(dst []float32, src []uint8, across []tap) {
+	for i, t := range across {
+		var r, g, b, a float32
+		p := src[4*t.from:][:4*len(t.weights)]
+		for j, w := range t.weights {
+			q := p[4*j:][:4]
+			r += w * float32(q[0])
+			g += w * float32(q[1])
+			b += w * float32(q[2])
+			a += w * float32(q[3])
+		}
+		d := dst[4*i:][:4]
+		d[0], d[1], d[2], d[3] = r, g, b, a
+	}
+}
+
+// finish rounds sums to a row of pixels. The kernel goes below 0 and beyond the ends; a colour is at most its alpha.
+func finish(dst []uint8, sums []float32) {
+	for i := 0; i < len(dst); i += 4 {
+		a := min(max(sums[i+3], 0), 255)
+		for j := range 3 {
+			dst[i+j] = uint8(min(max(sums[i+j], 0), a) + 0.5)
+		}
+		dst[i+3] = uint8(a + 0.5)
+	}
+}
+
+// turn returns a picture as it is to be seen, by EXIF's orientation of the stored one.
+func turn(m *image.RGBA, orientation int) *image.RGBA {
+	if orientation <= 1 {
+		return m
+	}
+	w, h := m.Rect.Dx(), m.Rect.Dy()
+	size := image.Rect(0, 0, w, h)
+	if orientation >= 5 {
+		size = image.Rect(0, 0, h, w)
+	}
+	turned := image.NewRGBA(size)
+	for y := range h {
+		for x := range w {
+			tx, ty := x, y
+			switch orientation {
+			case 2:
+				tx = w - 1 - x
+			case 3:
+				tx, ty = w-1-x, h-1-y
+			case 4:
+				ty = h - 1 - y
+			case 5:
+				tx, ty = y, x
+			case 6:
+				tx, ty = h-1-y, x
+			case 7:
+				tx, ty = h-1-y, w-1-x
+			case 8:
+				tx, ty = y, w-1-x
+			}
+			copy(turned.Pix[turned.PixOffset(tx, ty):][:4], m.Pix[m.PixOffset(x, y):][:4])
+		}
+	}
+	return turned
+}
