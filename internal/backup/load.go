@@ -50,7 +50,7 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 			return err
 		}
 		statements := []string{"update storage.files set blob_uuid = gen_random_uuid()"}
-		for _, name := range moving {
+		for _, name := range unrestored {
 			if _, ok := tables["storage."+name]; ok { // a backup of an older release may not have it
 				statements = append(statements, "truncate storage."+name+" cascade")
 			}
@@ -64,8 +64,8 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 	})
 }
 
-// moving are the tables of storage about bytes that were on their way in or out. Those are no part of a backup.
-var moving = []string{"uploads", "discarded", "upload_parts", "resumable_uploads", "signed_uploads"}
+// unrestored are the tables of storage of which a restore brings no rows: about bytes that were on their way in or out, and what can be made again.
+var unrestored = []string{"uploads", "discarded", "upload_parts", "resumable_uploads", "signed_uploads", "variants"}
 
 // renew gives forms another name that can't be called as they are: all of those that become a new project's, and of those that came from elsewhere
 // what another project here has.

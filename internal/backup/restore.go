@@ -101,6 +101,7 @@ func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, erro
 		"uploads":      `select blob_uuid from storage.uploads`,
 		"upload_parts": `select blob_uuid from storage.upload_parts`,
 		"discarded":    `select blob_uuid from storage.discarded`,
+		"variants":     `select blob_uuid from storage.variants`,
 	} {
 		if !slices.Contains(tables, table) {
 			continue
@@ -272,7 +273,7 @@ func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manif
 	})
 }
 
-// compare fails unless the tables of a copy have as many rows as the manifest says, but for those of what was under way.
+// compare fails unless the tables of a copy have as many rows as the manifest says, but for those that are not restored.
 func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	conn, err := c.ConnectDump(ctx)
 	if err != nil {
@@ -296,7 +297,7 @@ func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 func rows(tables []Table) map[Table]int64 {
 	all := map[Table]int64{}
 	for _, t := range tables {
-		if t.Schema == "storage" && slices.Contains(moving, t.Name) {
+		if t.Schema == "storage" && slices.Contains(unrestored, t.Name) {
 			continue
 		}
 		all[Table{Schema: t.Schema, Name: t.Name}] = t.Rows

@@ -39,27 +39,39 @@ const fileColumns = `uuid, container_uuid, full_file_name, mime_type, size, sha2
 // OpenFile returns a file of a container of project p, and its bytes, which the caller closes.
 // It fails with NotFound if there is none, another container's file included.
 func OpenFile(ctx context.Context, p *tenant.Project, store *blob.Store, container, file uuid.UUID) (File, *Content, error) {
-	return open(ctx, p, store, func() (storedFile, error) {
+	return open(ctx, p, store, fileByUUID(ctx, p, container, file))
+}
+
+func fileByUUID(ctx context.Context, p *tenant.Project, container, file uuid.UUID) func() (storedFile, error) {
+	return func() (storedFile, error) {
 		return pg.One[storedFile](ctx, p.Trusted(), `
 			select `+fileColumns+`, blob_uuid from storage.files f
 			where uuid = @file and container_uuid = @container
 			  and not exists (select from storage.containers c where c.uuid = f.container_uuid and c.deleting)`,
 			pgx.StrictNamedArgs{"file": file, "container": container})
-	})
+	}
 }
 
 // OpenFileByName is [OpenFile] for a file's name. Unless the caller is a member, the container must be public; another one is not there for them.
 func OpenFileByName(ctx context.Context, p *tenant.Project, store *blob.Store, container uuid.UUID, fullFileName string, member bool) (File, *Content, error) {
-	if err := checkFileName(fullFileName); err != nil {
-		return File{}, nil, fault.New(fault.NotFound, "there is no such file").Because(err)
+	find, err := fileByName(ctx, p, container, fullFileName, member)
+	if err != nil {
+		return File{}, nil, err
 	}
-	return open(ctx, p, store, func() (storedFile, error) {
+	return open(ctx, p, store, find)
+}
+
+func fileByName(ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, member bool) (func() (storedFile, error), error) {
+	if err := checkFileName(fullFileName); err != nil {
+		return nil, fault.New(fault.NotFound, "there is no such file").Because(err)
+	}
+	return func() (storedFile, error) {
 		return pg.One[storedFile](ctx, p.Trusted(), `
 			select `+fileColumns+`, blob_uuid from storage.files f
 			where full_file_name = @name and container_uuid = @container
 			  and exists (select from storage.containers c where c.uuid = f.container_uuid and not c.deleting and (c.is_public or @member))`,
 			pgx.StrictNamedArgs{"name": fullFileName, "container": container, "member": member})
-	})
+	}, nil
 }
 
 // storedFile is a file and where its bytes are.

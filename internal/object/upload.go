@@ -275,7 +275,7 @@ func (u *upload) settle(ctx context.Context, failure error) (File, error) {
 		pgx.StrictNamedArgs{"id": u.file.UUID})
 }
 
-// discard deletes a blob unless it holds the bytes of a file, which it reports.
+// discard deletes a blob unless it holds the bytes of a file or of a variant, which it reports.
 func discard(ctx context.Context, p *tenant.Project, store *blob.Store, b uuid.UUID) (kept bool, err error) {
 	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		// This waits for a commit of the upload that may still be under way, so that the next statement sees its file.
@@ -283,7 +283,8 @@ func discard(ctx context.Context, p *tenant.Project, store *blob.Store, b uuid.U
 			pgx.StrictNamedArgs{"blob": b}); err != nil {
 			return err
 		}
-		kept, err = pg.Value[bool](ctx, tx, `select exists (select from storage.files where blob_uuid = @blob)`,
+		kept, err = pg.Value[bool](ctx, tx, `
+			select exists (select from storage.files where blob_uuid = @blob) or exists (select from storage.variants where blob_uuid = @blob)`,
 			pgx.StrictNamedArgs{"blob": b})
 		if err != nil || kept {
 			return err

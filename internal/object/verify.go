@@ -37,6 +37,7 @@ type Verified struct {
 	Damaged int // files whose bytes are missing or others
 	Orphans int // blobs that belong to no file, and are older than [OrphanAge]
 	Moving  int // blobs that are on their way in or out
+	Kept    int // variants of pictures, which can be made again
 }
 
 // batch is how many rows or blobs one statement looks at.
@@ -166,6 +167,13 @@ func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err
 // rest looks at the blobs that belong to no file.
 func (v *verification) rest(ctx context.Context) error {
 	for ids := range slices.Chunk(slices.Collect(maps.Keys(v.blobs)), batch) {
+		kept, err := pg.Values[uuid.UUID](ctx, v.project.Trusted(), `select blob_uuid from storage.variants where blob_uuid = any(@blobs)`,
+			pgx.StrictNamedArgs{"blobs": ids})
+		if err != nil {
+			return err
+		}
+		v.Kept += len(kept)
+		v.Moving -= len(kept) // they are known
 		unknown, err := unknownBlobs(ctx, v.project, ids)
 		if err != nil {
 			return err
@@ -196,11 +204,12 @@ func (v *verification) orphan(e blob.Entry) {
 	v.report(Disagreement{Key: e.Key, What: fmt.Sprintf("%d bytes that belong to no file", e.Size)})
 }
 
-// unknownBlobs returns those of blobs that are neither a file's, nor noted as being on their way in or out.
+// unknownBlobs returns those of blobs that are neither a file's nor a variant's, nor noted as being on their way in or out.
 func unknownBlobs(ctx context.Context, p *tenant.Project, blobs []uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select b from unnest(@blobs::uuid[]) b
 		where not exists (select from storage.files where blob_uuid = b)
+		  and not exists (select from storage.variants where blob_uuid = b)
 		  and not exists (select from storage.uploads where blob_uuid = b)
 		  and not exists (select from storage.upload_parts where blob_uuid = b)
 		  and not exists (select from storage.discarded where blob_uuid = b)`,

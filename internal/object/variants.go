@@ -1,0 +1,248 @@
+package object
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/singleflight"
+
+	"socle/internal/blob"
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/picture"
+	"socle/internal/tenant"
+)
+
+// What the variants of a project's pictures may come to. They are no part of its quota: a cache is ours to bound. What was made
+// first goes first, down to a tenth below, so that it is not done for every single one.
+const (
+	mostVariants     = 10_000
+	mostVariantBytes = 1 << 30
+)
+
+// makeTime bounds the making of a variant, which goes on when the client that asked for it is gone: others may wait for it too.
+const makeTime = 30 * time.Second
+
+// Variants makes variants of pictures that are files, and keeps them as blobs of their own, for all servers. Its methods may be called concurrently.
+type Variants struct {
+	store   *blob.Store
+	maker   *picture.Maker
+	discard func(ctx context.Context, project uuid.UUID)
+	flights singleflight.Group
+}
+
+// NewVariants returns Variants that are kept in store. discard has [Discard] called soon.
+func NewVariants(store *blob.Store, discard func(ctx context.Context, project uuid.UUID)) *Variants {
+	return &Variants{store: store, maker: picture.NewMaker(), discard: discard}
+}
+
+// Open is [OpenFile] for a variant of the file, which is made if it is not there. It fails as [picture.Maker.Make] does, too.
+func (v *Variants) Open(ctx context.Context, p *tenant.Project, container, file uuid.UUID, spec picture.Spec) (File, *Content, error) {
+	return v.open(ctx, p, fileByUUID(ctx, p, container, file), spec)
+}
+
+// OpenByName is [OpenFileByName] for a variant of the file.
+func (v *Variants) OpenByName(ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, member bool, spec picture.Spec) (File, *Content, error) {
+	find, err := fileByName(ctx, p, container, fullFileName, member)
+	if err != nil {
+		return File{}, nil, err
+	}
+	return v.open(ctx, p, find, spec)
+}
+
+// variant is one that is kept.
+type variant struct {
+	BlobUUID uuid.UUID
+	MimeType string
+	Size     int64
+	SHA256   []byte `db:"sha256"`
+	unkept   []byte `db:"-"` // its bytes, if they are kept nowhere
+}
+
+const variantColumns = `blob_uuid, mime_type, size, sha256`
+
+// errOvertaken says that a variant's source is gone, or that another server has the variant.
+var errOvertaken = errors.New("somebody was quicker")
+
+func (v *Variants) open(ctx context.Context, p *tenant.Project, find func() (storedFile, error), spec picture.Spec) (File, *Content, error) {
+	for range 5 { // its source may be replaced meanwhile, and it itself be pushed out by others
+		f, err := find()
+		if err != nil {
+			return File{}, nil, err
+		}
+		kept, err := findVariant(ctx, p, f.BlobUUID, spec)
+		if fault.Is(err, fault.NotFound) {
+			kept, err = v.makeOnce(ctx, p, f, spec)
+		}
+		if errors.Is(err, errOvertaken) {
+			continue
+		}
+		if err != nil {
+			return File{}, nil, err
+		}
+		as := f.as(kept)
+		if kept.unkept != nil {
+			content, err := contentOf(as, inMemory{bytes.NewReader(kept.unkept)})
+			return as, content, err
+		}
+		stored, size, err := v.store.Open(ctx, blobKey(p.UUID, kept.BlobUUID))
+		switch {
+		case err == nil && size == kept.Size:
+			content, err := contentOf(as, stored)
+			if !errors.Is(err, errOther) {
+				return as, content, err
+			}
+		case err == nil:
+			stored.Close()
+		case !fault.Is(err, fault.NotFound):
+			return File{}, nil, fmt.Errorf("open a variant of file %s: %w", f.UUID, err)
+		}
+		// It has lost its bytes, or has others, which are no loss.
+		if _, err := pg.Exec(ctx, p.Trusted(), `delete from storage.variants where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": kept.BlobUUID}); err != nil {
+			return File{}, nil, err
+		}
+	}
+	return File{}, nil, errRestless
+}
+
+func findVariant(ctx context.Context, p *tenant.Project, source uuid.UUID, spec picture.Spec) (variant, error) {
+	return pg.One[variant](ctx, p.Trusted(), `select `+variantColumns+` from storage.variants where source_uuid = @source and spec = @spec`,
+		pgx.StrictNamedArgs{"source": source, "spec": spec.Key()})
+}
+
+// as describes the variant as a file: under the name of the file, that its type fits.
+func (f storedFile) as(kept variant) File {
+	if f.MimeType != kept.MimeType {
+		format := strings.TrimPrefix(kept.MimeType, "image/")
+		if format == picture.JPEG {
+			format = "jpg"
+		}
+		f.FullFileName = strings.TrimSuffix(f.FullFileName, path.Ext(path.Base(f.FullFileName))) + "." + format
+	}
+	f.MimeType, f.Size, f.SHA256 = kept.MimeType, kept.Size, kept.SHA256
+	return f.File
+}
+
+// makeOnce makes a variant, once for all who ask for it at one time.
+func (v *Variants) makeOnce(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
+	made := v.flights.DoChan(f.BlobUUID.String()+spec.Key(), func() (kept any, err error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTime)
+		defer cancel()
+		defer func() {
+			if r := recover(); r != nil { // in a goroutine of its own it would end the server
+				err = fmt.Errorf("variant of file %s: %v\n%s", f.UUID, r, debug.Stack())
+			}
+		}()
+		return v.make(ctx, p, f, spec)
+	})
+	select {
+	case <-ctx.Done():
+		return variant{}, ctx.Err()
+	case result := <-made:
+		kept, _ := result.Val.(variant)
+		return kept, result.Err
+	}
+}
+
+func (v *Variants) make(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
+	if kept, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) { // the flight before this one has just landed
+		return kept, err
+	}
+	made, err := v.maker.Make(ctx, p.UUID, f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
+		_, content, err := open(ctx, p, v.store, func() (storedFile, error) { return f, nil })
+		return content, err
+	}, spec)
+	if err != nil {
+		return variant{}, v.stillThere(ctx, p, f, err)
+	}
+	kept := variant{MimeType: "image/" + made.Format}
+	if kept.BlobUUID, err = uuid.NewRandom(); err != nil {
+		return kept, err
+	}
+	if _, err := pg.Exec(ctx, p.Trusted(), `insert into storage.uploads (blob_uuid) values (@blob)`, pgx.StrictNamedArgs{"blob": kept.BlobUUID}); err != nil {
+		return kept, err
+	}
+	stored, err := v.store.Put(ctx, blobKey(p.UUID, kept.BlobUUID), bytes.NewReader(made.Bytes), int64(len(made.Bytes)))
+	kept.Size, kept.SHA256 = stored.Size, stored.SHA256
+	if err == nil {
+		err = v.keep(ctx, p, f, spec, kept)
+	}
+	if err == nil {
+		return kept, v.trim(ctx, p, mostVariants, mostVariantBytes)
+	}
+	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	there, discarded := discard(settling, p, v.store, kept.BlobUUID)
+	if there { // its commit arrived
+		return kept, nil
+	}
+	if errors.Is(err, errOvertaken) && discarded == nil { // it is what was asked for all the same
+		kept.unkept = made.Bytes
+		return kept, nil
+	}
+	return kept, errors.Join(err, discarded)
+}
+
+// stillThere explains a failure, if it comes of the source being replaced or deleted while it was read.
+func (v *Variants) stillThere(ctx context.Context, p *tenant.Project, f storedFile, failure error) error {
+	if !fault.Is(failure, fault.Internal) {
+		return failure
+	}
+	there, err := pg.Value[bool](ctx, p.Trusted(), `select exists (select from storage.files where blob_uuid = @blob)`, pgx.StrictNamedArgs{"blob": f.BlobUUID})
+	if err == nil && !there {
+		return errOvertaken
+	}
+	return failure
+}
+
+// keep notes a variant whose bytes are stored.
+func (v *Variants) keep(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec, kept variant) error {
+	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
+		noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": kept.BlobUUID})
+		if err != nil {
+			return err
+		}
+		n, err := pg.Exec(ctx, tx, `
+			insert into storage.variants (blob_uuid, source_uuid, spec, mime_type, size, sha256)
+			values (@blob, @source, @spec, @type, @size, @sha256)
+			on conflict on constraint variants_spec_key do nothing`,
+			pgx.StrictNamedArgs{"blob": kept.BlobUUID, "source": f.BlobUUID, "spec": spec.Key(), "type": kept.MimeType, "size": kept.Size, "sha256": kept.SHA256})
+		if err == nil && (n == 0 || noted == 0) {
+			err = errOvertaken
+		}
+		return err
+	})
+	if pg.Violates(err, "variants_source") {
+		return errOvertaken
+	}
+	return err
+}
+
+// trim takes away the variants that were made first, if there are more than so many or they have more than so many bytes.
+func (v *Variants) trim(ctx context.Context, p *tenant.Project, most, mostBytes int64) error {
+	n, err := pg.Exec(ctx, p.Trusted(), `
+		with counted as (
+			select blob_uuid, row_number() over newest as nth, sum(size) over newest as bytes
+			from storage.variants window newest as (order by created_at desc, blob_uuid)
+		), doomed as (
+			select blob_uuid from counted
+			where (nth > @most::bigint * 0.9 or bytes > @bytes::bigint * 0.9)
+			  and exists (select from counted where nth > @most::bigint or bytes > @bytes::bigint)
+		)
+		delete from storage.variants where blob_uuid in (
+			select blob_uuid from storage.variants where blob_uuid in (select blob_uuid from doomed) for update skip locked)`,
+		pgx.StrictNamedArgs{"most": most, "bytes": mostBytes})
+	if n > 0 {
+		v.discard(ctx, p.UUID)
+	}
+	return err
+}
