@@ -72,27 +72,30 @@ func (s *Server) mostBytes(ctx context.Context) (int64, error) {
 
 var downloadFile = Operation{
 	ID: "downloadFile", Method: "GET", Path: "/containers/{containerUUID}/files/{fileUUID}/download", Summary: "Download a file",
-	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "The bytes, or a range of them.",
+	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 422, 429, 500},
+	Notes: "The bytes, or a range of them. " + picturesNote,
 }
 
 type downloadFileInput struct {
+	PictureQuery
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 	File      uuid.UUID `path:"fileUUID" format:"uuid"`
 }
 
 func (s *Server) downloadFile(ctx context.Context, p *tenant.Project, in *downloadFileInput) (download, error) {
-	f, content, err := object.OpenFile(ctx, p, s.blobs, in.Container, in.File)
-	return download{f, content}, err
+	return s.openFile(ctx, p, in.Container, in.File, in.PictureQuery)
 }
 
 var readFile = Operation{
 	ID: "readFile", Method: "GET", Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Read a file by its name",
-	Access: publicProject(platform.Viewer).orSigned(), Errors: []int{400, 401, 404, 500},
-	Notes: "The container's `url`, and after it the file's full name. No token is needed if the container is public.",
+	Access: publicProject(platform.Viewer).orSigned(), Errors: []int{400, 401, 404, 422, 429, 500},
+	Notes: "The container's `url`, and after it the file's full name. No token is needed if the container is public. " + picturesNote +
+		" Other parameters mean nothing here, and are let through.",
 }
 
 type readFileInput struct {
+	PictureQuery
+	OtherQuery
 	Project   uuid.UUID `path:"projectUUID" format:"uuid"`
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 	Name      string    `path:"fullFileName"`
@@ -100,9 +103,11 @@ type readFileInput struct {
 
 func (s *Server) readFile(ctx context.Context, p *tenant.Project, in *readFileInput) (download, error) {
 	if of := signedOf(ctx); of != nil {
-		f, content, err := object.OpenFile(ctx, p, s.blobs, in.Container, of.File)
-		return download{f, content}, err
+		q, err := in.PictureQuery.signedFor(of)
+		if err != nil {
+			return download{}, err
+		}
+		return s.openFile(ctx, p, in.Container, of.File, q)
 	}
-	f, content, err := object.OpenFileByName(ctx, p, s.blobs, in.Container, in.Name, caller(ctx).Role.AtLeast(platform.Viewer))
-	return download{f, content}, err
+	return s.openFileByName(ctx, p, in.Container, in.Name, caller(ctx).Role.AtLeast(platform.Viewer), in.PictureQuery)
 }

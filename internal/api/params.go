@@ -42,8 +42,13 @@ func paramsOf(registry huma.Registry, input reflect.Type) []param {
 	return params
 }
 
+// OtherQuery is embedded in the input of an operation that lets query parameters through that it does not know.
+type OtherQuery struct{}
+
+func (OtherQuery) takesOthers() {}
+
 // bind reads the parameters of a request into the input, and returns those at fault. Each may be given
-// once; what an operation with query parameters does not know is at fault too.
+// once; what an operation with query parameters does not know is at fault too, unless it embeds [OtherQuery].
 func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 	check := rules{}
 	query, err := url.ParseQuery(r.URL.RawQuery)
@@ -68,7 +73,7 @@ func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 		}
 		p.bind(&check, values, field)
 	}
-	if len(known) > 0 {
+	if _, others := input.Addr().Interface().(interface{ takesOthers() }); len(known) > 0 && !others {
 		for _, name := range sortedKeys(query) {
 			if !known[name] {
 				check.fail(clip(name), "unknown", "is no parameter of this operation")

@@ -20,6 +20,7 @@ import (
 	"socle/internal/config"
 	"socle/internal/httpx"
 	"socle/internal/job"
+	"socle/internal/object"
 	"socle/internal/password"
 	"socle/internal/platform"
 	"socle/internal/tenant"
@@ -56,6 +57,7 @@ type Server struct {
 	platform   *platform.Store
 	projects   *tenant.Registry
 	blobs      *blob.Store
+	variants   *object.Variants
 	passwords  *password.Hasher
 	keyring    atomic.Pointer[token.Keyring]
 	lifecycle  tenant.Lifecycle
@@ -85,6 +87,7 @@ func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords, lifecycle: c.Lifecycle, jobs: c.Jobs,
 		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, mux: http.NewServeMux()}
 	s.linkKey, s.refreshKey, s.factorKey, s.signingKey = c.LinkKey, c.RefreshKey, c.FactorKey, c.SigningKey
+	s.variants = object.NewVariants(c.Blobs, func(ctx context.Context, project uuid.UUID) { s.jobs.Discard(ctx, project) })
 	s.SetKeyring(c.Keyring)
 	s.openapi, s.registry = newOpenAPI()
 	s.registerUsers()

@@ -25,11 +25,12 @@ const signatureParam = "signature"
 
 // signed is what a signed URL says beside its path.
 type signed struct {
-	Expires int64     `json:"e"` // seconds since 1970
-	User    uuid.UUID `json:"u"`
-	File    uuid.UUID `json:"f,omitzero"` // the one that may be read
-	Ticket  uuid.UUID `json:"t,omitzero"` // of the upload, see [object.SignUpload]
-	MaxSize int64     `json:"m,omitzero"` // bytes of the upload
+	Expires int64          `json:"e"` // seconds since 1970
+	User    uuid.UUID      `json:"u"`
+	File    uuid.UUID      `json:"f,omitzero"` // the one that may be read
+	Picture *SignedPicture `json:"p,omitzero"` // the one variant of it that may be read; nil: all, and the file itself
+	Ticket  uuid.UUID      `json:"t,omitzero"` // of the upload, see [object.SignUpload]
+	MaxSize int64          `json:"m,omitzero"` // bytes of the upload
 }
 
 type signedKey struct{}

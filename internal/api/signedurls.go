@@ -46,7 +46,8 @@ type createSignedURLInput struct {
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 	File      uuid.UUID `path:"fileUUID" format:"uuid"`
 	Body      struct {
-		ExpiresIn int `json:"expires_in,omitempty" minimum:"1" maximum:"604800" doc:"Seconds; an hour if it is not given."`
+		ExpiresIn int            `json:"expires_in,omitempty" minimum:"1" maximum:"604800" doc:"Seconds; an hour if it is not given."`
+		Picture   *SignedPicture `json:"picture,omitempty" doc:"The URL is for this variant of the picture alone, and not for the file."`
 		ProjectInBody
 	}
 }
@@ -62,9 +63,9 @@ func (s *Server) createSignedURL(ctx context.Context, p *tenant.Project, in *cre
 	if in.Body.ExpiresIn == 0 {
 		in.Body.ExpiresIn = usualExpiry
 	}
-	f, err := object.SignDownload(ctx, p, in.Container, in.File)
+	f, err := object.SignDownload(ctx, p, in.Container, in.File, in.Body.Picture.check)
 	return s.signedFor(http.MethodGet, filePath(p, in.Container, f.FullFileName),
-		signed{Expires: expiry(in.Body.ExpiresIn).Unix(), User: caller(ctx).User, File: f.UUID}), err
+		signed{Expires: expiry(in.Body.ExpiresIn).Unix(), User: caller(ctx).User, File: f.UUID, Picture: in.Body.Picture}), err
 }
 
 var createSignedUpload = Operation{

@@ -14,14 +14,18 @@ import (
 )
 
 // SignDownload notes that somebody signs a URL for reading a file of a container of project p, and returns the file. It fails with
-// NotFound if there is none.
-func SignDownload(ctx context.Context, p *tenant.Project, container, file uuid.UUID) (File, error) {
+// NotFound if there is none, and then with what check fails with.
+func SignDownload(ctx context.Context, p *tenant.Project, container, file uuid.UUID, check func() error) (File, error) {
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (File, error) {
-		return pg.One[File](ctx, tx, `
+		f, err := pg.One[File](ctx, tx, `
 			select `+fileColumns+` from storage.files f
 			where uuid = @file and container_uuid = @container
 			  and not exists (select from storage.containers c where c.uuid = f.container_uuid and c.deleting)`,
 			pgx.StrictNamedArgs{"file": file, "container": container})
+		if err == nil {
+			err = check()
+		}
+		return f, err
 	})
 }
 

@@ -1,0 +1,96 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+	"socle/internal/object"
+	"socle/internal/picture"
+	"socle/internal/tenant"
+)
+
+const picturesNote = "With `width`, `height`, `format` or `quality` a picture (JPEG, PNG, GIF, WebP) comes scaled and encoded anew, upright, and without what its file tells beside the pixels. " +
+	"It is never made larger than it is."
+
+// PictureQuery is embedded in the input of an operation that answers with a file, or with a variant of it if it is a picture.
+type PictureQuery struct {
+	Width   int    `query:"width" minimum:"1" maximum:"4096" doc:"Pixels. The height follows, if it is not given."`
+	Height  int    `query:"height" minimum:"1" maximum:"4096" doc:"Pixels. The width follows, if it is not given."`
+	Fit     string `query:"fit" enum:"cover,contain,fill" doc:"For width and height: cover (what it is if nothing is said) fills them and cuts off what juts out, contain stays within them, fill stretches."`
+	Format  string `query:"format" enum:"jpeg,png" doc:"If it is not given: that of the file; PNG for a GIF; of a WebP JPEG if it is opaque, else PNG."`
+	Quality int    `query:"quality" minimum:"1" maximum:"100" doc:"Of JPEG; 80 if it is not given."`
+}
+
+// SignedPicture is a [PictureQuery] that a URL is signed for.
+type SignedPicture struct {
+	Width   int    `json:"width,omitempty" minimum:"1" maximum:"4096"`
+	Height  int    `json:"height,omitempty" minimum:"1" maximum:"4096"`
+	Fit     string `json:"fit,omitempty" enum:"cover,contain,fill"`
+	Format  string `json:"format,omitempty" enum:"jpeg,png"`
+	Quality int    `json:"quality,omitempty" minimum:"1" maximum:"100"`
+}
+
+// check fails with Unprocessable if the picture is not a variant, or breaks a rule.
+func (p *SignedPicture) check() error {
+	switch {
+	case p == nil:
+		return nil
+	case *p == SignedPicture{}:
+		return fault.OnField(fault.Unprocessable, "picture", "required", "must say what to make of the picture")
+	case PictureQuery(*p).fitsNothing():
+		return fault.OnField(fault.Unprocessable, "picture.fit", "not_applicable", "needs both width and height")
+	}
+	return nil
+}
+
+func (q PictureQuery) fitsNothing() bool { return q.Fit != "" && (q.Width == 0 || q.Height == 0) }
+
+// signedFor returns what a URL that is signed is for: the picture that it was signed for, and if it was not for one, what it says itself.
+func (q PictureQuery) signedFor(of *signed) (PictureQuery, error) {
+	if of.Picture == nil {
+		return q, nil
+	}
+	if q != (PictureQuery{}) {
+		return q, fault.New(fault.Unauthenticated, "the URL is signed for one picture, and no other").WithCode("invalid_signature")
+	}
+	return PictureQuery(*of.Picture), nil
+}
+
+// spec returns what is asked for; nil if it is the file itself.
+func (q PictureQuery) spec() (*picture.Spec, error) {
+	if q == (PictureQuery{}) {
+		return nil, nil
+	}
+	if q.fitsNothing() {
+		return nil, fault.OnField(fault.Invalid, "fit", "not_applicable", "needs both width and height")
+	}
+	return &picture.Spec{Width: q.Width, Height: q.Height, Fit: q.Fit, Format: q.Format, Quality: q.Quality}, nil
+}
+
+func (s *Server) openFile(ctx context.Context, p *tenant.Project, container, file uuid.UUID, q PictureQuery) (download, error) {
+	spec, err := q.spec()
+	if err != nil {
+		return download{}, err
+	}
+	if spec == nil {
+		return downloading(object.OpenFile(ctx, p, s.blobs, container, file))
+	}
+	return downloading(s.variants.Open(ctx, p, container, file, *spec))
+}
+
+func (s *Server) openFileByName(ctx context.Context, p *tenant.Project, container uuid.UUID, name string, member bool, q PictureQuery) (download, error) {
+	spec, err := q.spec()
+	if err != nil {
+		return download{}, err
+	}
+	if spec == nil {
+		return downloading(object.OpenFileByName(ctx, p, s.blobs, container, name, member))
+	}
+	return downloading(s.variants.OpenByName(ctx, p, container, name, member, *spec))
+}
+
+func downloading(f object.File, content *object.Content, err error) (download, error) {
+	return download{f, content}, err
+}
