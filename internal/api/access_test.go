@@ -288,7 +288,7 @@ func (o operation) send(who *apitest.API, names map[string]string, body string, 
 		headers = append(headers, "Content-Type: multipart/form-data; boundary="+boundary)
 	}
 	if o.id == "previewInvitation" {
-		return who.Get(fill(o.path + "?token={invitation}"))
+		o.path += "?token={invitation}"
 	}
 	return who.Send(o.method, fill(o.path), fill(body), headers...)
 }

@@ -41,7 +41,7 @@ func TestForgedTokens(t *testing.T) {
 		garbage[p[1]] = "%00"
 	}
 	names := map[string]string{"refresh": user.Metadata("refreshToken").(string), "email": b.Email,
-		"reset": linkTo(t, b, platform.PasswordReset), "confirm": linkTo(t, b, platform.EmailChange)}
+		"reset": linkTo(t, b, platform.PasswordReset), "confirm": linkTo(t, b, platform.EmailChange), "invitation": linkTo(t, b, platform.Invitation)}
 	all := operations(t, a)
 	unreachable(t, a)
 
