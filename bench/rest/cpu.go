@@ -12,13 +12,18 @@ import (
 	"time"
 )
 
-// cpu is the processor time that this process, whose clients cost both servers the same, and PostgreSQL have taken. On a machine
-// that others use it says more than the clock. It is zero where there is no /proc.
-func cpu(postmaster string) (own, postgres time.Duration) {
+// ofProcess is the processor time that this process, whose clients cost both servers the same, has taken. On a machine that others
+// use it says more than the clock.
+func ofProcess() time.Duration {
 	var used syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) == nil {
-		own = time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
+		return 0
 	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// ofPostgres is the processor time that PostgreSQL has taken. It is zero where there is no /proc.
+func ofPostgres(postmaster string) (used time.Duration) {
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range all {
 		text, err := os.ReadFile(path)
@@ -36,9 +41,9 @@ func cpu(postmaster string) (own, postgres time.Duration) {
 		}
 		first, _, _ := strings.Cut(string(times), " ")
 		n, _ := strconv.ParseInt(first, 10, 64)
-		postgres += time.Duration(n)
+		used += time.Duration(n)
 	}
-	return own, postgres
+	return used
 }
 
 // findPostmaster returns the process id of the PostgreSQL whose files are somewhere in a folder.

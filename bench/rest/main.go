@@ -2,14 +2,14 @@
 // SQL written for the very request, with role and claims set in the same round trip, over as many connections. What the contract obliges
 // any server to is the same for both: the request that a client sends, with its body, and the settings that the database gets of it,
 // headers and cookies among them, as constants. It prints,
-// for each request and number of clients, the throughput, 99th percentile and processor time of both, and their ratios.
+// for each request and number of clients, the throughput, 99th percentile and processor time of both, and the median of the ratios of
+// measurements made one right after the other, with the quarters around it: the fewer others use the machine, the closer they are.
 //
-//	go run ./bench/rest [-seconds 3] [-rounds 3]
+//	go run ./bench/rest [-seconds 0.5] [-rounds 15] [-only insert]
 package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,8 +38,8 @@ import (
 )
 
 var (
-	seconds  = flag.Float64("seconds", 3, "length of one measurement")
-	rounds   = flag.Int("rounds", 3, "measurements of each kind, of which the median counts")
+	seconds  = flag.Float64("seconds", 0.5, "length of one measurement")
+	rounds   = flag.Int("rounds", 15, "measurements of each kind, of which the median counts")
 	only     = flag.String("only", "", "measure only requests whose name contains this")
 	profiles = flag.String("pprof", "", "address for net/http/pprof")
 )
@@ -135,23 +135,28 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%-32s %8s %12s %12s %7s %10s %10s %7s %15s %15s %7s\n", "request", "clients", "socle req/s", "limit req/s", "ratio", "socle p99", "limit p99", "ratio",
-		"socle go+pg µs", "limit go+pg µs", "ratio")
+	fmt.Printf("%-40s  %-30s  %-30s  %s\n", "", "requests a second", "99th percentile, ms", "processor time, µs")
+	fmt.Printf("%-32s %7s", "request", "clients")
+	for range 3 {
+		fmt.Printf("  %6s %6s %-16s", "socle", "limit", "ratio")
+	}
+	fmt.Println()
 	for i, r := range requests {
 		if !strings.Contains(r.name, *only) {
 			continue
 		}
 		for _, clients := range []int{16, 64} {
-			ours, theirs, err := measurePairs(
+			p, err := measurePairs(
 				func(n int) (*http.Request, error) { return r.send(base, key, n) },
 				func(n int) (*http.Request, error) { return r.send(fmt.Sprintf("%s/%d/%d", limit, i, n), key, n) }, clients, postmaster)
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%-32s %8d %12.0f %12.0f %7.2f %10s %10s %7.2f %8.1f+%6.1f %8.1f+%6.1f %7.2f\n", r.name, clients,
-				ours.perSecond, theirs.perSecond, ours.perSecond/theirs.perSecond,
-				ours.p99.Round(10*time.Microsecond), theirs.p99.Round(10*time.Microsecond), float64(ours.p99)/float64(theirs.p99),
-				ours.own, ours.postgres, theirs.own, theirs.postgres, (ours.own+ours.postgres)/(theirs.own+theirs.postgres))
+			fmt.Printf("%-32s %7d", r.name, clients)
+			for _, value := range []func(figures) float64{throughput, slowest, processor} {
+				fmt.Printf("  %s", p.show(value))
+			}
+			fmt.Println()
 		}
 	}
 	return nil
@@ -279,37 +284,57 @@ type figures struct {
 	own, postgres float64 // microseconds of processor time for a request
 }
 
-// measurePairs measures both in turn, and returns the medians.
-func measurePairs(a, b func(n int) (*http.Request, error), clients int, postmaster string) (ours, theirs figures, err error) {
-	var all [2][]figures
+// pairs are measurements of both servers, made in turn.
+type pairs struct{ ours, theirs []figures }
+
+// measurePairs measures both in turn. Who is first changes, since what one leaves behind to be done falls to the other.
+func measurePairs(a, b func(n int) (*http.Request, error), clients int, postmaster string) (p pairs, err error) {
 	length := 500 * time.Millisecond // to warm up
 	for round := range *rounds + 1 {
-		for i, next := range []func(n int) (*http.Request, error){a, b} {
-			measured, err := measure(next, clients, length, postmaster)
-			if err != nil {
-				return ours, theirs, err
+		var pair [2]figures
+		for i := range pair {
+			which := (round + i) % 2
+			next := []func(n int) (*http.Request, error){a, b}[which]
+			if pair[which], err = measure(next, clients, length, postmaster); err != nil {
+				return p, err
 			}
-			if round > 0 {
-				all[i] = append(all[i], measured)
-			}
+		}
+		if round > 0 {
+			p.ours, p.theirs = append(p.ours, pair[0]), append(p.theirs, pair[1])
 		}
 		length = time.Duration(*seconds * float64(time.Second))
 	}
-	return median(all[0]), median(all[1]), nil
+	return p, nil
 }
 
-func median(all []figures) figures {
-	of := func(value func(figures) float64) float64 {
-		slices.SortFunc(all, func(x, y figures) int { return cmp.Compare(value(x), value(y)) })
-		return value(all[len(all)/2])
+// ratio returns the median of the ratios of a value, ours to theirs of each pair, and the quarters around it.
+func (p pairs) ratio(value func(figures) float64) (median, low, high float64) {
+	all := make([]float64, len(p.ours))
+	for i := range all {
+		all[i] = value(p.ours[i]) / value(p.theirs[i])
 	}
-	return figures{
-		perSecond: of(func(f figures) float64 { return f.perSecond }),
-		p99:       time.Duration(of(func(f figures) float64 { return float64(f.p99) })),
-		own:       of(func(f figures) float64 { return f.own }),
-		postgres:  of(func(f figures) float64 { return f.postgres }),
-	}
+	slices.Sort(all)
+	return all[len(all)/2], all[len(all)/4], all[len(all)*3/4]
 }
+
+func median(all []figures, value func(figures) float64) float64 {
+	values := make([]float64, len(all))
+	for i := range all {
+		values[i] = value(all[i])
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// show writes a value of both servers, and its ratio.
+func (p pairs) show(value func(figures) float64) string {
+	ratio, low, high := p.ratio(value)
+	return fmt.Sprintf("%6.4g %6.4g %.2f (%.2f–%.2f)", median(p.ours, value), median(p.theirs, value), ratio, low, high)
+}
+
+func throughput(f figures) float64 { return f.perSecond }
+func slowest(f figures) float64    { return float64(f.p99) / float64(time.Millisecond) }
+func processor(f figures) float64  { return f.own + f.postgres }
 
 // measure sends requests from so many clients for a time.
 func measure(next func(n int) (*http.Request, error), clients int, length time.Duration, postmaster string) (figures, error) {
@@ -317,7 +342,7 @@ func measure(next func(n int) (*http.Request, error), clients int, length time.D
 	defer transport.CloseIdleConnections()
 	times, errs := make([][]time.Duration, clients), make([]error, clients)
 	var wg sync.WaitGroup
-	own, postgres := cpu(postmaster)
+	postgres, own := ofPostgres(postmaster), ofProcess()
 	begun := time.Now()
 	for c := range clients {
 		wg.Go(func() {
@@ -331,7 +356,7 @@ func measure(next func(n int) (*http.Request, error), clients int, length time.D
 	}
 	wg.Wait()
 	took := time.Since(begun)
-	ownAfter, postgresAfter := cpu(postmaster)
+	ownAfter, postgresAfter := ofProcess(), ofPostgres(postmaster) // the looking itself is left out
 	all := slices.Concat(times...)
 	slices.Sort(all)
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(len(all)) }

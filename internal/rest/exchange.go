@@ -15,12 +15,13 @@ import (
 	"socle/internal/rest/query"
 )
 
-// exchange is what is said on a connection for an execution: messages that prepare and execute statements, and at the end a
-// simple query, which ends the transaction and takes away what code of the database's may have left in the session.
+// exchange is what is said on a connection for an execution: messages that prepare and execute statements, the last of which
+// end the transaction and take away what code of the database's may have left in the session.
 //
 // A transaction that may write is a block, and ended before anything is taken away: a lock that its code took for the session
-// is held until all can see what was written, and what is deferred still finds its settings. One that only reads needs no block: nothing
-// is deferred in it, and nobody waits for what it did. It is ended by the end of the query, with all that was done.
+// is held until all can see what was written, and what is deferred still finds its settings. The statements for that are prepared like
+// all others; where they may be gone, and where nothing is kept, a simple query says the same. One that only reads needs no block: nothing
+// is deferred in it, and nobody waits for what it did. It is ended by the end of a simple query, with all that was done.
 type exchange struct {
 	*execution
 	wire
@@ -37,21 +38,25 @@ type exchange struct {
 	unclean  bool // something may be left in the session
 }
 
-// awaited is an answer that PostgreSQL owes: d, closed; p, prepared; b, begun; s, settings and the like; c, the planner's guess; m, the
+// awaited is an answer that PostgreSQL owes: d, closed; p, prepared; b, begun; e, committed; s, settings and the like; c, the planner's guess; m, the
 // statement itself; q, the simple query; r, what is left behind; z, synchronized.
 type awaited struct {
 	kind      byte
 	statement *statement
 }
 
+// cleaning is endCarefully in statements of their own, which need not be read anew each time.
+var cleaning = []string{"close all", "reset all", "unlisten *", "discard temp", unlock}
+
 const (
 	unlock       = "select pg_catalog.pg_advisory_unlock_all()"
 	endReading   = "close all; reset all; unlisten *" // what reads makes no temporary tables; it is unlocked before
 	endCarefully = endReading + "; discard temp; " + unlock
-	endWriting   = "commit; " + endCarefully
+	endWriting   = "commit; " + endCarefully // where the statements that are kept for it may be gone
 	endUndone    = "rollback; " + endCarefully
 	endTried     = "set constraints all immediate; rollback; " + endCarefully
 
+	commit       = "commit"
 	leftPrepared = "select pg_catalog.string_agg('deallocate ' operator(pg_catalog.||) pg_catalog.quote_ident(name), '; ') from pg_catalog.pg_prepared_statements where from_sql"
 )
 
@@ -142,7 +147,7 @@ func (x *exchange) askAll(args, countArgs [][]byte) (err error) {
 	case x.rollback:
 		return x.sayEnd(endTried, 2)
 	case block:
-		return x.sayEnd(endWriting, 1)
+		return x.sayCommit()
 	case x.called || x.careful:
 		return x.sayEnd(endCarefully, 5)
 	}
@@ -154,6 +159,22 @@ func (x *exchange) askAll(args, countArgs [][]byte) (err error) {
 	return x.sayEnd(endReading, 3)
 }
 
+// sayCommit queues the end of a transaction that is kept.
+func (x *exchange) sayCommit() error {
+	if x.careful {
+		return x.sayEnd(endWriting, 1)
+	}
+	if err := x.say('e', "", commit, nil); err != nil {
+		return err
+	}
+	for _, sql := range cleaning {
+		if err := x.say('s', "", sql, nil); err != nil {
+			return err
+		}
+	}
+	return x.saySync()
+}
+
 // sayEnd queues the simple query. After so many of its statements the outcome stands.
 func (x *exchange) sayEnd(sql string, settle int) error {
 	x.settle = settle
@@ -161,8 +182,15 @@ func (x *exchange) sayEnd(sql string, settle int) error {
 	if err := x.query(sql); err != nil || !x.called {
 		return err
 	}
-	if err := x.say('r', "", leftPrepared, nil); err != nil {
-		return err
+	return x.saySync()
+}
+
+// saySync queues the last of all, and before it what a function may have prepared.
+func (x *exchange) saySync() error {
+	if x.called {
+		if err := x.say('r', "", leftPrepared, nil); err != nil {
+			return err
+		}
 	}
 	x.awaited = append(x.awaited, awaited{kind: 'z'})
 	return x.sync()
@@ -185,15 +213,17 @@ func (x *exchange) judge() error {
 	if err := x.written(); err != nil {
 		return err
 	}
-	end, settle := endWriting, 1
-	if x.rollback {
-		end, settle = endTried, 2
-	}
 	refused := x.check(x.result)
-	if refused != nil {
-		end, settle = endUndone, 1
+	var err error
+	switch {
+	case refused != nil:
+		err = x.sayEnd(endUndone, 1)
+	case x.rollback:
+		err = x.sayEnd(endTried, 2)
+	default:
+		err = x.sayCommit()
 	}
-	if err := x.sayEnd(end, settle); err != nil {
+	if err != nil {
 		x.lost = true
 		return err
 	}
@@ -286,7 +316,7 @@ func (x *exchange) read() error {
 	for i, a := range owed {
 		err := x.readOne(a)
 		if err == nil {
-			stands = stands || a.kind == 'q'
+			stands = stands || a.kind == 'q' || a.kind == 'e'
 			continue
 		}
 		for _, b := range owed[i:] {
@@ -334,8 +364,11 @@ func (x *exchange) readOne(a awaited) error {
 				return err
 			}
 		case *pgproto3.CommandComplete, *pgproto3.EmptyQueryResponse:
-			if a.kind == 'b' {
+			switch a.kind {
+			case 'b':
 				x.status = 'T'
+			case 'e':
+				x.status = 'I'
 			}
 			return nil
 		case *pgproto3.ParseComplete:
