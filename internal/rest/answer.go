@@ -3,6 +3,8 @@ package rest
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,7 +20,6 @@ func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
 // answer writes the answer to a request that was executed, or fails before it has.
 func (c *call) answer(p *planned, got *result) error {
-	body := got.body
 	h := c.w.Header()
 	status, whole := http.StatusOK, true // whole: the body is sent
 	switch {
@@ -56,41 +57,82 @@ func (c *call) answer(p *planned, got *result) error {
 	if applied := c.applied(p.Resolved); applied != "" {
 		h["Preference-Applied"] = []string{applied}
 	}
-	if c.media.handler != nil && c.media.handler.Binary && len(body) > 0 {
-		plain := make([]byte, hex.DecodedLen(len(body)))
-		if _, err := hex.Decode(plain, body); err != nil {
+	if c.media.handler != nil && c.media.handler.Binary && len(got.body) > 0 {
+		plain := make([]byte, hex.DecodedLen(len(got.body)))
+		if _, err := hex.Decode(plain, got.body); err != nil {
 			return err
 		}
-		body = plain
+		got.body = plain
 	}
 	status, err := override(h, status, got)
 	if err != nil {
 		return err
 	}
-	return c.write(status, whole, body)
+	return c.write(status, whole, got)
 }
 
 func (c *call) contentType(h http.Header) { h["Content-Type"] = []string{c.media.kind} }
 
-// write sends status, headers and body.
-func (c *call) write(status int, whole bool, body []byte) error {
+// write sends status, headers and the body, if it is to be sent.
+func (c *call) write(status int, whole bool, got *result) error {
 	h := c.w.Header()
 	if c.server.ServerTiming {
 		c.times.mark(&c.times.response)
 		h["Server-Timing"] = []string{c.times.String()}
 	}
+	size := len(got.body)
+	if got.coming != nil {
+		size = got.size
+	}
 	if !whole {
-		body = nil
+		size = 0
 	}
 	head := c.r.Method == http.MethodHead
 	if !head && status != http.StatusNoContent {
-		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+		h["Content-Length"] = []string{strconv.Itoa(size)}
 	}
 	c.w.WriteHeader(status)
-	if !head && len(body) > 0 && status != http.StatusNoContent {
-		_, _ = c.w.Write(body)
+	switch {
+	case head || size == 0 || status == http.StatusNoContent:
+	case got.coming != nil:
+		return c.passOn(got.coming)
+	default:
+		_, _ = c.w.Write(got.body)
 	}
 	return nil
+}
+
+// passSize is how much of a long body is in memory.
+const passSize = 64 << 10
+
+// passOn sends a body as it comes. The database waits for the client meanwhile, but no longer than for any request.
+func (c *call) passOn(body io.Reader) error {
+	_ = http.NewResponseController(c.w).SetWriteDeadline(c.until) // as far as there is one
+	buffer := make([]byte, passSize)
+	for {
+		n, err := body.Read(buffer)
+		if n > 0 {
+			if _, err := c.w.Write(buffer[:n]); err != nil {
+				return &brokenError{err}
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return &brokenError{err}
+		}
+	}
+}
+
+// brokenError is what ended an answer that was begun. Nothing can be said of it but by breaking the connection.
+type brokenError struct{ cause error }
+
+func (e *brokenError) Error() string { return "the answer was broken off: " + e.cause.Error() }
+
+func isBroken(err error) bool {
+	_, ok := errors.AsType[*brokenError](err)
+	return ok
 }
 
 // rows sets the headers that say which rows an answer holds, and returns its status.

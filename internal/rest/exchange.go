@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/rest/query"
@@ -30,6 +29,7 @@ type exchange struct {
 	awaited []awaited // what answers come, in order
 	result  *result
 
+	block    bool // the transaction is one
 	reused   bool // a statement was there already
 	careful  bool // no prepared statement may be there any more when the main one has run
 	settle   int  // after so many statements of the simple query the outcome stands
@@ -62,10 +62,13 @@ const (
 
 // try runs the execution on a connection, and once more if statements that were prepared there are no good any more.
 func (x *exchange) try(ctx context.Context, conn *pgxpool.Conn) error {
-	x.begin(conn, x.until, x.most)
-	defer x.end()
 	x.result = newResult()
-	err := x.run()
+	err := x.begin(conn, x.until, x.most)
+	defer x.end()
+	if err != nil {
+		return err
+	}
+	err = x.run()
 	if pe, ok := errors.AsType[*pgconn.PgError](err); ok && x.reused && !x.lost && stale[pe.Code] && pe.Where == "" {
 		x.session.forget()
 		x.result.release()
@@ -73,7 +76,7 @@ func (x *exchange) try(ctx context.Context, conn *pgxpool.Conn) error {
 		err = x.run()
 	}
 	switch {
-	case err == nil || isServers(err):
+	case err == nil || isServers(err) || isBroken(err):
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -123,12 +126,11 @@ func (x *exchange) askAll(args, countArgs [][]byte) (err error) {
 	if x.known, err = x.statements(); err != nil {
 		return err
 	}
-	block := !x.readOnly || x.rollback || x.check != nil || x.isolation != ""
-	if block {
-		err = x.say('b', "", x.block(), nil)
+	if x.block = !x.readOnly || x.rollback || x.check != nil || x.isolation != ""; x.block {
+		err = x.say('b', "", x.beginning(), nil)
 	}
 	if err == nil {
-		err = x.say('s', "", x.scratch.settings(x.settings, x.readOnly && !block), x.scratch.values)
+		err = x.say('s', "", x.scratch.settings(x.settings, x.readOnly && !x.block), x.scratch.values)
 	}
 	if err == nil && x.before != "" {
 		err = x.say('s', x.role, x.before, nil)
@@ -146,7 +148,7 @@ func (x *exchange) askAll(args, countArgs [][]byte) (err error) {
 		return x.flush()
 	case x.rollback:
 		return x.sayEnd(endTried, 2)
-	case block:
+	case x.block:
 		return x.sayCommit()
 	case x.called || x.careful:
 		return x.sayEnd(endCarefully, 5)
@@ -296,7 +298,7 @@ func (x *exchange) close(st *statement) error {
 	return x.deallocate(st.name)
 }
 
-func (x *exchange) block() string {
+func (x *exchange) beginning() string {
 	sql := "begin"
 	if x.isolation != "" {
 		sql += " isolation level " + x.isolation
@@ -326,7 +328,7 @@ func (x *exchange) read() error {
 		}
 		x.lost = x.lost || !isServers(err)
 		x.unclean = true
-		if first == nil && !stands {
+		if first == nil && !stands && !x.result.passed {
 			first = err
 		}
 		if x.lost {
@@ -357,13 +359,13 @@ func (x *exchange) readOne(a awaited) error {
 		if err != nil {
 			return err
 		}
-		switch m := m.(type) {
-		case *pgproto3.BindComplete:
-		case *pgproto3.DataRow:
-			if err := x.result.take(a.kind, x.explain, m.Values); err != nil {
+		switch m {
+		case bindComplete:
+		case dataRow:
+			if err := x.row(a.kind); err != nil {
 				return err
 			}
-		case *pgproto3.CommandComplete, *pgproto3.EmptyQueryResponse:
+		case commandComplete, emptyQuery:
 			switch a.kind {
 			case 'b':
 				x.status = 'T'
@@ -371,18 +373,18 @@ func (x *exchange) readOne(a awaited) error {
 				x.status = 'I'
 			}
 			return nil
-		case *pgproto3.ParseComplete:
+		case parseComplete:
 			if a.statement != nil {
 				a.statement.ready = true
 			}
 			return nil
-		case *pgproto3.CloseComplete:
+		case closeComplete:
 			return nil
-		case *pgproto3.ReadyForQuery:
-			x.status = m.TxStatus
+		case readyForQuery:
+			x.status = x.session.in.status
 			return nil
 		default:
-			return fmt.Errorf("an answer of type %T to %c", m, a.kind)
+			return fmt.Errorf("an answer %q to %c", m, a.kind)
 		}
 	}
 }
@@ -406,11 +408,11 @@ func (x *exchange) readEnd() error {
 			}
 			continue
 		}
-		switch m := m.(type) {
-		case *pgproto3.CommandComplete:
+		switch m {
+		case commandComplete:
 			done++
-		case *pgproto3.ReadyForQuery:
-			x.status = m.TxStatus
+		case readyForQuery:
+			x.status = x.session.in.status
 			return failed
 		}
 	}

@@ -1,10 +1,8 @@
 package rest
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -37,7 +35,9 @@ type execution struct {
 	wait      time.Duration // for a connection
 	// check looks at the result before anything is kept; an error undoes all. nil saves a round trip.
 	check func(*result) error
-	most  int       // bytes of the answer
+	most  int // bytes of the answer, if it is held
+	// pass answers with a result whose body is long, while that comes. nil: it is held, as any short one is.
+	pass  func(*result) error
 	until time.Time // it is to be done
 }
 
@@ -57,6 +57,9 @@ type result struct {
 	location []byte
 	headers  []byte // of response.headers; empty if it was not set
 	status   []byte // of response.status, likewise
+	coming   *inbox // where the body comes from, if it is not held; nil if it is
+	size     int    // of the body in bytes, if it is not held
+	passed   bool   // the request is answered
 
 	prepared []byte // statements that take away what a function prepared; nil if it did not
 
@@ -99,52 +102,6 @@ func execute(ctx context.Context, e *execution) (*result, error) {
 func isServers(err error) bool {
 	_, ok := errors.AsType[*pgconn.PgError](err)
 	return ok
-}
-
-// take keeps a row.
-func (r *result) take(kind byte, explain bool, v [][]byte) error {
-	switch {
-	case kind == 'r' && v[0] != nil:
-		r.prepared = bytes.Clone(v[0])
-	case kind == 'c':
-		r.planned = plannedRows(v[0])
-	case kind == 'm' && explain:
-		if len(r.buffer) > 0 {
-			r.buffer = append(r.buffer, '\n')
-		}
-		r.buffer = append(r.buffer, v[0]...)
-		r.body = r.buffer
-	case kind == 'm':
-		if len(v) != 7 {
-			return fmt.Errorf("the statement returns %d columns", len(v))
-		}
-		var err error
-		if r.total, err = number(v[0], -1); err != nil {
-			return err
-		}
-		if r.page, err = number(v[1], 0); err != nil {
-			return err
-		}
-		if r.inserted, err = number(v[6], -1); err != nil {
-			return err
-		}
-		// The values are the connection's and go with its next message.
-		size := 0
-		for _, b := range v[2:6] {
-			size += len(b)
-		}
-		if cap(r.buffer) < size {
-			r.buffer = make([]byte, 0, size)
-		}
-		for i, to := range [...]*[]byte{&r.body, &r.location, &r.headers, &r.status} {
-			if v[2+i] != nil {
-				start := len(r.buffer)
-				r.buffer = append(r.buffer, v[2+i]...)
-				*to = r.buffer[start:len(r.buffer):len(r.buffer)]
-			}
-		}
-	}
-	return nil
 }
 
 func number(b []byte, absent int64) (int64, error) {

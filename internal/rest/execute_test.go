@@ -231,12 +231,12 @@ func TestParallel(t *testing.T) {
 
 func TestTooLargeAnswer(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, "create function long(n int) returns text language sql stable as 'select repeat(''x'', n)'", func(c *Config) { c.MaxAnswer = 1 << 16 })
-	got := a.do("GET", "/rpc/long?n=100000", "")
+	a := newAPI(t, "create function long(n int) returns text language sql volatile as 'select repeat(''x'', n)'", func(c *Config) { c.MaxAnswer = 1 << 16 })
+	got := a.do("POST", "/rpc/long", `{"n":100000}`)
 	if got.status != 500 || !strings.Contains(got.body, "the answer is too large") {
 		t.Errorf("%.300v", got)
 	}
-	if got := a.do("GET", "/rpc/long?n=3", ""); got.body != `"xxx"` {
+	if got := a.do("POST", "/rpc/long", `{"n":3}`); got.body != `"xxx"` {
 		t.Errorf("after it: %+v", got)
 	}
 }

@@ -65,7 +65,7 @@ func (c *call) describe(ctx context.Context) error {
 		h["Content-Profile"] = []string{c.schema}
 	}
 	head[len(head)-1] = ','
-	return c.write(status, true, append(head, body[1:]...))
+	return c.write(status, true, &result{body: append(head, body[1:]...)})
 }
 
 // describedAs returns the Content-Type of a description for one who accepts these.
@@ -113,7 +113,8 @@ func (c *call) describeServer() ([]byte, error) {
 // of read, insert, update and delete; of functions their names and those of their parameters, by which a request
 // tells overloads apart.
 const selectPrivileges = `
-	select null, 0, pg_catalog.json_build_object(
+	select null, 0, null, pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), null,
+		pg_catalog.json_build_object(
 			'relations', (
 				select coalesce(pg_catalog.json_object_agg(c.relname, pg_catalog.concat(
 					case when pg_catalog.has_any_column_privilege(c.oid, 'select') then 'r' end,
@@ -129,8 +130,7 @@ const selectPrivileges = `
 					where p.proargmodes is null or p.proargmodes[i] in ('i', 'b', 'v')
 					order by i))), '[]')
 				from pg_catalog.pg_proc p
-				where p.pronamespace = n.oid and pg_catalog.has_function_privilege(p.oid, 'execute'))),
-		null, pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), null
+				where p.pronamespace = n.oid and pg_catalog.has_function_privilege(p.oid, 'execute')))
 	from (select pg_catalog.max(n.oid) as oid from pg_catalog.pg_namespace n
 		where n.nspname = $1::text and pg_catalog.has_schema_privilege(n.oid, 'usage')) n`
 

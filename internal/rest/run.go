@@ -23,6 +23,7 @@ type planned struct {
 	readOnly bool
 	count    plan.Count
 	check    func(*result) error
+	pass     func(*result) error // answers while a long body comes; nil: it is held
 }
 
 // run plans the request, executes it and answers. What fails for want of a thing that a newer catalogue may know is tried
@@ -31,11 +32,17 @@ func (c *call) run(ctx context.Context) error {
 	for again := false; ; again = true {
 		p, err := c.plan()
 		if err == nil {
+			if p.readOnly && p.check == nil && c.media.handler == nil && c.media.explain == "" {
+				p.pass = func(got *result) error { return c.answer(p, got) }
+			}
 			c.times.mark(&c.times.plan)
 			var got *result
 			if got, err = c.execute(ctx, p); err == nil {
-				c.times.mark(&c.times.transaction)
 				defer got.release()
+				if got.passed {
+					return nil
+				}
+				c.times.mark(&c.times.transaction)
 				return c.answer(p, got)
 			}
 		}
@@ -270,7 +277,7 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 	s := c.server
 	e := execution{
 		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
-		sql: p.SQL, args: p.Args, check: p.check, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil, unlocks: p.Unlocks,
+		sql: p.SQL, args: p.Args, check: p.check, pass: p.pass, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil, unlocks: p.Unlocks,
 		unnamed: s.Unprepared, wait: s.Wait,
 	}
 	if s.TxOverride && c.prefer.Tx != "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/httpx"
 	"socle/internal/pg"
 	"socle/internal/rest/catalog"
 	"socle/internal/rest/plan"
@@ -36,7 +37,7 @@ type Config struct {
 	TxOverride   bool // unless, or if, Prefer: tx= says so
 	MaxRows      *int64
 	MaxBody      int64         // bytes of a request; 0 is 10 MiB
-	MaxAnswer    int           // bytes of an answer; 0 is 32 MiB
+	MaxAnswer    int           // bytes of an answer that is held: a write's, and a volatile function's; 0 is 32 MiB
 	Timeout      time.Duration // of a request in the database; 0 is 30 s
 	Wait         time.Duration // of a request for a connection; 0 is 8 s
 	Unprepared   bool          // no connection keeps statements prepared, for a pooler that gives each transaction another one
@@ -115,7 +116,10 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	if s.ServerTiming {
 		c.times.last = time.Now()
 	}
-	if err := c.serve(); err != nil {
+	if err := c.serve(); isBroken(err) {
+		httpx.From(r.Context()).Err = err
+		panic(http.ErrAbortHandler)
+	} else if err != nil {
 		s.fail(w, r, c.caller.Role, err)
 	}
 }

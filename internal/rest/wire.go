@@ -17,11 +17,10 @@ import (
 // wire is a connection of a pool, spoken to in PostgreSQL's own messages. A pipeline of pgconn's can't end in a simple query, which
 // is how a session is cleaned without another round trip, and takes memory for each statement.
 type wire struct {
-	conn  *pgxpool.Conn
-	front *pgproto3.Frontend
-	net   net.Conn
-	out   []byte     // what is to be sent
-	sent  chan error // nil unless something is being sent beside the reading
+	conn *pgxpool.Conn
+	net  net.Conn
+	out  []byte     // what is to be sent
+	sent chan error // nil unless something is being sent beside the reading
 
 	session *session
 	client  *guest
@@ -40,18 +39,26 @@ const (
 var longAgo = time.Unix(1, 0)
 
 // begin takes a connection for a request. What is under way ends when its client goes, or at a time.
-func (w *wire) begin(conn *pgxpool.Conn, until time.Time, most int) {
+func (w *wire) begin(conn *pgxpool.Conn, until time.Time, most int) error {
 	pc := conn.Conn().PgConn()
-	w.conn, w.front, w.net = conn, pc.Frontend(), pc.Conn()
-	w.front.SetMaxBodyLen(most)
+	w.conn, w.net = conn, pc.Conn()
 	w.session = sessionOf(pc)
+	w.session.in.most = most
 	w.session.clock.Reset(time.Until(until))
 	w.client.await(w.session.interrupt)
+	if pc.Frontend().ReadBufferLen() > 0 { // pgx has read what nobody asked for: a farewell, as a rule
+		w.lost = true
+		return errUnasked
+	}
+	return nil
 }
+
+var errUnasked = errors.New("the server has said something unasked")
 
 // session is what is kept of a connection from one request to the next.
 type session struct {
 	statements
+	in        inbox
 	clock     *time.Timer // interrupts
 	interrupt func()      // has what is being read or written fail, for good
 }
@@ -63,7 +70,7 @@ func sessionOf(pc *pgconn.PgConn) *session {
 	s, ok := pc.CustomData()[customData].(*session)
 	if !ok {
 		conn := pc.Conn()
-		s = &session{interrupt: func() { _ = conn.SetDeadline(longAgo) }}
+		s = &session{in: inbox{net: conn, buf: make([]byte, inboxSize)}, interrupt: func() { _ = conn.SetDeadline(longAgo) }}
 		s.clock = time.AfterFunc(time.Hour, s.interrupt)
 		s.clock.Stop()
 		pc.CustomData()[customData] = s
@@ -80,6 +87,7 @@ func (w *wire) end() {
 		go bury(w.conn)
 		return
 	}
+	w.session.in.shrink()
 	w.conn.Release()
 }
 
@@ -153,31 +161,33 @@ func (w *wire) send() error {
 	return err
 }
 
-// receive returns the next message that answers something, good until the next call.
-func (w *wire) receive() (pgproto3.BackendMessage, error) {
+// receive returns what the next message is that answers something; what it holds is read from the inbox, or left.
+func (w *wire) receive() (byte, error) {
+	in := &w.session.in
 	for {
-		m, err := w.front.Receive()
+		m, err := in.next()
 		if err != nil {
 			w.lost = true
-			return nil, errors.Join(err, w.written())
+			return 0, errors.Join(err, w.written())
 		}
-		switch m := m.(type) {
-		case *pgproto3.NoticeResponse, *pgproto3.NotificationResponse, *pgproto3.ParameterStatus:
+		switch m {
+		case noticeResponse, notificationResponse, parameterStatus:
 			continue
-		case *pgproto3.ErrorResponse:
-			failed := pgconn.ErrorResponseToPgError(m)
+		case errorResponse:
+			failed, err := in.failure()
+			if err != nil {
+				w.lost = true
+				return 0, err
+			}
 			if failed.Severity == "FATAL" || failed.Severity == "PANIC" || failed.SeverityUnlocalized == "FATAL" || failed.SeverityUnlocalized == "PANIC" {
 				w.lost = true
 			} else {
 				w.heard = true
 			}
-			return nil, failed
-		case *pgproto3.ReadyForQuery:
+			return 0, failed
+		case readyForQuery:
 			w.heard = true
-			if err := w.written(); err != nil {
-				return nil, err
-			}
-			return m, nil
+			return m, w.written()
 		}
 		w.heard = true
 		return m, nil

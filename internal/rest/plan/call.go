@@ -178,10 +178,10 @@ func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 	default:
 		b.text("(select count(*) from called)")
 	}
-	b.text(", count(*), ")
-	b.values(f)
-	b.text(", null::text")
+	b.text(", count(*), null::text")
 	b.settings()
+	b.text(", ")
+	b.values(f)
 	b.text(" from (select v from called")
 	b.limit(page)
 	b.text(") as ")

@@ -11,11 +11,11 @@ import (
 //
 //	total    bigint  rows in all, by the wanted count; null if none is wanted
 //	page     bigint  rows in this answer, or changed by it
-//	body     text    the answer in its media type; null if none is wanted
 //	location text    the key of the one inserted row, for [Plan.Location]; null if there is none
 //	headers  text    setting response.headers after the statement; null or empty if it was not set
 //	status   text    setting response.status, likewise
 //	inserted bigint  rows that were not there before an upsert; null or empty of any other statement
+//	body     text    the answer in its media type; null if none is wanted. It is the last, so that it can be passed on while it comes
 type Plan struct {
 	SQL  string
 	Args []any // string, []byte or nil: text parameters, whose types the server infers

@@ -74,7 +74,7 @@ func (d *database) run(p *plan.Plan) (answer, error) {
 		d.t.Fatalf("%d rows of an answer: %s", len(r.Rows), p.SQL)
 	}
 	row := r.Rows[0]
-	return answer{string(row[0]), string(row[1]), string(row[2]), string(row[3]), string(row[6])}, nil
+	return answer{string(row[0]), string(row[1]), string(row[6]), string(row[2]), string(row[5])}, nil
 }
 
 func texts(args []any) [][]byte {

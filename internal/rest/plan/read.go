@@ -12,7 +12,7 @@ func Read(c *catalog.Catalog, r *Request) (*Plan, error) {
 		return nil, noRelation(c, r.Target)
 	}
 	b := newBuilder(c, r)
-	b.unlocks = true
+	b.unlocks = r.Format != CSV // which looks at rows once more for the body, behind the column that unlocks
 	root := &node{name: rel.Name, rel: rel}
 	if err := b.resolve(root, true); err != nil {
 		return nil, err
@@ -46,10 +46,10 @@ func (b *builder) answer(root *node) {
 	}
 	b.text("select ")
 	b.total(root, page)
-	b.text(", count(*), ")
-	b.body()
-	b.text(", null::text")
+	b.text(", count(*), null::text")
 	b.settings()
+	b.text(", ")
+	b.body()
 	if b.r.Format == CSV {
 		b.text(" from page as ")
 		b.quote(row)
@@ -69,10 +69,10 @@ func (b *builder) with(root *node) string {
 	return ", "
 }
 
-// settings writes the last columns of a statement.
+// settings writes the columns between the location and the body.
 func (b *builder) settings() {
 	b.text(", current_setting('response.headers', true), current_setting('response.status', true), ")
-	if b.unlocks { // the last column, so that nothing of the statement runs after it
+	if b.unlocks { // no code of the database's runs after it: the body's aggregate is complete
 		b.text("pg_catalog.pg_advisory_unlock_all()")
 		return
 	}

@@ -266,10 +266,10 @@ func (b *builder) changes(root *node, returning string, upsert bool) (*Plan, err
 	} else {
 		b.text(" select ")
 		b.total(root, query.Limit{})
-		b.text(", count(*), null::text, ")
+		b.text(", count(*), ")
 		b.location(key)
 		b.outcome(upsert)
-		b.text(" from changed")
+		b.text(", null::text from changed")
 	}
 	p, err := b.plan(nil)
 	if err != nil {
@@ -296,10 +296,10 @@ func (b *builder) represent(root *node, upsert bool) {
 	} else {
 		b.text("null::bigint")
 	}
-	b.text(", " + affected + ", ")
-	b.body()
-	b.text(", null::text")
+	b.text(", " + affected + ", null::text")
 	b.outcome(upsert)
+	b.text(", ")
+	b.body()
 	if b.r.Format == CSV {
 		b.text(" from page as ")
 		b.quote(row)
@@ -311,7 +311,7 @@ func (b *builder) represent(root *node, upsert bool) {
 	b.quote(row)
 }
 
-// outcome writes the last columns of a write.
+// outcome is settings for a write.
 func (b *builder) outcome(upsert bool) {
 	if !upsert {
 		b.settings()
