@@ -24,18 +24,8 @@ func ofProcess() time.Duration {
 
 // ofPostgres is the processor time that PostgreSQL has taken. It is zero where there is no /proc.
 func ofPostgres(postmaster string) (used time.Duration) {
-	all, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range all {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		// The name, which is in parentheses, may hold anything; behind it come the state and the parent.
-		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-		if len(fields) < 2 || string(fields[1]) != postmaster {
-			continue
-		}
-		times, err := os.ReadFile(filepath.Join(filepath.Dir(path), "schedstat"))
+	for _, dir := range children(postmaster) {
+		times, err := os.ReadFile(filepath.Join(dir, "schedstat"))
 		if err != nil {
 			continue
 		}
@@ -44,6 +34,23 @@ func ofPostgres(postmaster string) (used time.Duration) {
 		used += time.Duration(n)
 	}
 	return used
+}
+
+// children are the folders in /proc of a process's children.
+func children(parent string) (dirs []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		// The name, which is in parentheses, may hold anything; behind it come the state and the parent.
+		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+		if len(fields) >= 2 && string(fields[1]) == parent {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+	}
+	return dirs
 }
 
 // findPostmaster returns the process id of the PostgreSQL whose files are somewhere in a folder.

@@ -5,7 +5,8 @@
 // for each request and number of clients, the throughput, 99th percentile and processor time of both, and the median of the ratios of
 // measurements made one right after the other, with the quarters around it: the fewer others use the machine, the closer they are.
 //
-//	go run ./bench/rest [-seconds 0.5] [-rounds 15] [-only insert]
+//	go run ./bench/rest [-seconds 2] [-rounds 9] [-only insert]
+//	go run ./bench/rest -long 100
 package main
 
 import (
@@ -38,9 +39,10 @@ import (
 )
 
 var (
-	seconds  = flag.Float64("seconds", 0.5, "length of one measurement")
-	rounds   = flag.Int("rounds", 15, "measurements of each kind, of which the median counts")
+	seconds  = flag.Float64("seconds", 2, "length of one measurement: what is noted of requests is written a second later, and should fall into it")
+	rounds   = flag.Int("rounds", 9, "measurements of each kind, of which the median counts")
 	only     = flag.String("only", "", "measure only requests whose name contains this")
+	long     = flag.Int("long", 0, "measure the memory that answers of so many megabytes take, and nothing else")
 	profiles = flag.String("pprof", "", "address for net/http/pprof")
 )
 
@@ -134,6 +136,9 @@ func run(ctx context.Context) error {
 	postmaster, err := findPostmaster(dir)
 	if err != nil {
 		return err
+	}
+	if *long > 0 {
+		return measureMemory(ctx, s, project, base, key, postmaster)
 	}
 	fmt.Printf("%-40s  %-30s  %-30s  %s\n", "", "requests a second", "99th percentile, ms", "processor time, µs")
 	fmt.Printf("%-32s %7s", "request", "clients")
@@ -289,13 +294,15 @@ type pairs struct{ ours, theirs []figures }
 
 // measurePairs measures both in turn. Who is first changes, since what one leaves behind to be done falls to the other.
 func measurePairs(a, b func(n int) (*http.Request, error), clients int, postmaster string) (p pairs, err error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: clients}
+	defer transport.CloseIdleConnections()
 	length := 500 * time.Millisecond // to warm up
 	for round := range *rounds + 1 {
 		var pair [2]figures
 		for i := range pair {
 			which := (round + i) % 2
 			next := []func(n int) (*http.Request, error){a, b}[which]
-			if pair[which], err = measure(next, clients, length, postmaster); err != nil {
+			if pair[which], err = measure(transport, next, clients, length, postmaster); err != nil {
 				return p, err
 			}
 		}
@@ -337,9 +344,7 @@ func slowest(f figures) float64    { return float64(f.p99) / float64(time.Millis
 func processor(f figures) float64  { return f.own + f.postgres }
 
 // measure sends requests from so many clients for a time.
-func measure(next func(n int) (*http.Request, error), clients int, length time.Duration, postmaster string) (figures, error) {
-	transport := &http.Transport{MaxIdleConnsPerHost: clients}
-	defer transport.CloseIdleConnections()
+func measure(transport *http.Transport, next func(n int) (*http.Request, error), clients int, length time.Duration, postmaster string) (figures, error) {
 	times, errs := make([][]time.Duration, clients), make([]error, clients)
 	var wg sync.WaitGroup
 	postgres, own := ofPostgres(postmaster), ofProcess()

@@ -119,13 +119,15 @@ func (s *Server) failure(role string, err error) failure {
 	}
 	if e, ok := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); ok {
 		return failure{Error: query.Error{Status: http.StatusInternalServerError, Code: "54000", Message: "the answer is too large",
-			Details: "An answer has at most " + strconv.Itoa(e.MaxExpectedBodyLen) + " bytes.", Hint: "Ask for fewer rows with limit, or for fewer columns with select."}}
+			Details: "An answer has at most " + strconv.Itoa(e.MaxExpectedBodyLen) + " bytes.", Hint: askForLess}}
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Internal {
 		return kinds(f)
 	}
 	return failure{Error: *fail(http.StatusInternalServerError, "PGRSTX00", "Internal error")}
 }
+
+const askForLess = "Ask for fewer rows with limit, or for fewer columns with select."
 
 // kinds tells a failure in the words of the domain, such as one of the injected functions.
 func kinds(f *fault.Error) failure {
@@ -153,6 +155,9 @@ func (s *Server) postgres(role string, e *pgconn.PgError) failure {
 	f := failure{Error: query.Error{Status: s.status(role, e), Code: e.Code, Message: e.Message, Details: text(e.Detail), Hint: text(e.Hint)}}
 	if f.Status == http.StatusServiceUnavailable {
 		f.retryAfter = "1"
+	}
+	if e.Code == "54000" && f.Hint == nil && strings.HasPrefix(e.Detail, "Cannot enlarge string buffer") { // a value has at most 1 GB
+		f.Hint = askForLess
 	}
 	return f
 }

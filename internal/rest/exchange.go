@@ -63,7 +63,7 @@ const (
 // try runs the execution on a connection, and once more if statements that were prepared there are no good any more.
 func (x *exchange) try(ctx context.Context, conn *pgxpool.Conn) error {
 	x.result = newResult()
-	err := x.begin(conn, x.until, x.most)
+	err := x.begin(ctx, conn, x.until, x.most)
 	defer x.end()
 	if err != nil {
 		return err

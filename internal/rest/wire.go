@@ -39,21 +39,17 @@ const (
 var longAgo = time.Unix(1, 0)
 
 // begin takes a connection for a request. What is under way ends when its client goes, or at a time.
-func (w *wire) begin(conn *pgxpool.Conn, until time.Time, most int) error {
+func (w *wire) begin(ctx context.Context, conn *pgxpool.Conn, until time.Time, most int) error {
 	pc := conn.Conn().PgConn()
 	w.conn, w.net = conn, pc.Conn()
 	w.session = sessionOf(pc)
 	w.session.in.most = most
 	w.session.clock.Reset(time.Until(until))
 	w.client.await(w.session.interrupt)
-	if pc.Frontend().ReadBufferLen() > 0 { // pgx has read what nobody asked for: a farewell, as a rule
-		w.lost = true
-		return errUnasked
-	}
-	return nil
+	err := pc.SyncConn(ctx) // pgx itself may still be reading, if the machine was slow when it last asked for something
+	w.lost = err != nil
+	return err
 }
-
-var errUnasked = errors.New("the server has said something unasked")
 
 // session is what is kept of a connection from one request to the next.
 type session struct {

@@ -204,9 +204,9 @@ func (b *builder) values(f *catalog.Function) {
 		b.literal("pgrst_scalar\n") // as the contract names what has no name
 		b.text(" || coalesce(string_agg(coalesce(substring(row(" + value + ")::text, 2, length(row(" + value + ")::text) - 2), ''), E'\\n'), '')")
 	case set && (b.r.Format == StrippedJSON || b.r.Format == StrippedObject):
-		b.text("json_strip_nulls(coalesce(json_agg(" + value + "), '[]'))::text")
+		b.text("json_strip_nulls(coalesce(json_agg(" + value + "), '[]'))")
 	case set && b.r.Format != Object:
-		b.text("coalesce(json_agg(" + value + "), '[]')::text")
+		b.text("coalesce(json_agg(" + value + "), '[]')")
 	case b.r.Format == StrippedJSON || b.r.Format == StrippedObject:
 		b.text("coalesce(string_agg(json_strip_nulls(to_json(" + value + "))::text, ''), 'null')")
 	default:

@@ -15,7 +15,7 @@ import (
 //	headers  text    setting response.headers after the statement; null or empty if it was not set
 //	status   text    setting response.status, likewise
 //	inserted bigint  rows that were not there before an upsert; null or empty of any other statement
-//	body     text    the answer in its media type; null if none is wanted. It is the last, so that it can be passed on while it comes
+//	body     text    or json: the answer in its media type; null if none is wanted. It is the last, so that it can be passed on while it comes
 type Plan struct {
 	SQL  string
 	Args []any // string, []byte or nil: text parameters, whose types the server infers

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/server"
+)
+
+const longAnswer = `
+	create function public.long(megabytes int) returns setof text language sql stable as 'select repeat(''x'', 1000000) from generate_series(1, megabytes)';
+	grant execute on function public.long to anon`
+
+// measureMemory prints how much more memory this process, clients included, and PostgreSQL have while answers of so many megabytes are
+// read by one client, and by four.
+func measureMemory(ctx context.Context, s *server.Server, project uuid.UUID, base, key, postmaster string) error {
+	if _, err := s.Projects().Open(project).Owner().Exec(ctx, longAnswer, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return err
+	}
+	read := func(megabytes int) (int64, error) {
+		r, err := http.NewRequest("GET", fmt.Sprintf("%s/rpc/long?megabytes=%d", base, megabytes), nil)
+		if err != nil {
+			return 0, err
+		}
+		r.Header.Set("apikey", key)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return 0, err
+		}
+		defer res.Body.Close()
+		n, err := io.Copy(io.Discard, res.Body)
+		if err == nil && res.StatusCode != http.StatusOK {
+			err = fmt.Errorf("status %d", res.StatusCode)
+		}
+		return n, err
+	}
+	if _, err := read(1); err != nil {
+		return err
+	}
+	fmt.Printf("%7s %14s %18s %18s\n", "clients", "bytes each", "more in socle, MiB", "more in pg, MiB")
+	for _, clients := range []int{1, 4} {
+		var all sync.WaitGroup
+		var size atomic.Int64
+		errs, done := make(chan error, clients), make(chan struct{})
+		own, postgres := resident("/proc/self"), ofServer(postmaster)
+		for range clients {
+			all.Go(func() {
+				n, err := read(*long)
+				size.Store(n)
+				errs <- err
+			})
+		}
+		go func() { all.Wait(); close(done) }()
+		var mostOwn, mostPostgres int64
+		tick := time.NewTicker(5 * time.Millisecond)
+		for reading := true; reading; {
+			select {
+			case <-tick.C:
+				mostOwn, mostPostgres = max(mostOwn, resident("/proc/self")-own), max(mostPostgres, ofServer(postmaster)-postgres)
+			case <-done:
+				reading = false
+			}
+		}
+		tick.Stop()
+		for range clients {
+			if err := <-errs; err != nil {
+				return err
+			}
+		}
+		fmt.Printf("%7d %14d %18.1f %18.1f\n", clients, size.Load(), float64(mostOwn)/1024, float64(mostPostgres)/1024)
+	}
+	return nil
+}
+
+// ofServer is the memory of PostgreSQL's processes in KiB, without what they share.
+func ofServer(postmaster string) (sum int64) {
+	for _, dir := range children(postmaster) {
+		sum += resident(dir)
+	}
+	return sum
+}
+
+// resident is the memory of a process in KiB, without what it shares with others. It is zero where there is no /proc.
+func resident(dir string) int64 {
+	text, _ := os.ReadFile(filepath.Join(dir, "status"))
+	_, after, _ := bytes.Cut(text, []byte("RssAnon:"))
+	fields := bytes.Fields(after)
+	if len(fields) == 0 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(string(fields[0]), 10, 64)
+	return n
+}
