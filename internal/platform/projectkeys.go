@@ -92,10 +92,10 @@ type KnownKey struct {
 	Kind string // publishable or secret
 }
 
-// KnowProjectKey returns which key of a project, active or paused, a key is. It fails with NotFound if it is none.
+// KnowProjectKey returns which key of a project, active, paused or deleted, a key is. It fails with NotFound if it is none.
 func (s *Store) KnowProjectKey(ctx context.Context, project uuid.UUID, key string) (KnownKey, error) {
 	return pg.One[KnownKey](ctx, s.q, `
 		select k.uuid, k.kind from platform.project_keys k join platform.projects p on p.uuid = k.project_uuid
-		where k.hash = @hash and k.project_uuid = @project and p.status in ('active', 'paused')`,
+		where k.hash = @hash and k.project_uuid = @project and p.status in ('active', 'paused', 'deleted')`,
 		pgx.StrictNamedArgs{"hash": token.Hash(key), "project": project})
 }

@@ -53,16 +53,16 @@ func (s *Store) UpdateRestSettings(ctx context.Context, project, user uuid.UUID,
 
 // RestConfig is all that a server has to know to serve a project's rows.
 type RestConfig struct {
-	Status  string // active or paused
+	Status  string // active, paused or deleted
 	Schemas []string
 	Keys    []json.RawMessage // public keys for tokens, JSON Web Keys
 }
 
 // RestConfig returns a project's [RestConfig] as a JSON object that is the same text while nothing is changed. It fails with NotFound if there
-// is no such project, active or paused.
+// is no such project, active, paused or deleted.
 func (s *Store) RestConfig(ctx context.Context, project uuid.UUID) (string, error) {
 	return pg.Value[string](ctx, s.q, `
 		select json_build_object('status', p.status, 'schemas', p.rest_schemas, 'keys', coalesce(
 			(select json_agg(k.jwk order by k.uuid) from platform.project_jwt_keys k where k.project_uuid = p.uuid), '[]'))::text
-		from platform.projects p where p.uuid = @project and p.status in ('active', 'paused')`, pgx.StrictNamedArgs{"project": project})
+		from platform.projects p where p.uuid = @project and p.status in ('active', 'paused', 'deleted')`, pgx.StrictNamedArgs{"project": project})
 }

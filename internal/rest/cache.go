@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/pg"
@@ -19,6 +20,7 @@ const (
 	unheardMost  = 5 * time.Second  // age at which a catalogue is read again while nobody listens
 	unheardLeast = time.Second      // the same for a request that misses something in it
 	readMost     = 60 * time.Second // for reading the catalogue
+	readTries    = 5                // while it changes under the reading
 	retryAfter   = time.Second      // until a cache that can't listen tries again, doubled up to retryMost
 	retryMost    = 30 * time.Second
 )
@@ -42,10 +44,14 @@ type Cache struct {
 	mu        sync.Mutex
 	loading   *load // nil if the catalogue is not being read
 	listening bool
+	retired   bool // nobody is to listen any more
 	closed    bool
 	ctx       context.Context // of what the cache does by itself
 	cancel    context.CancelFunc
+	hearing   context.Context // of listening
+	deafen    context.CancelFunc
 	running   sync.WaitGroup
+	listener  sync.WaitGroup
 }
 
 type loaded struct {
@@ -65,6 +71,7 @@ type load struct {
 func NewCache(pool func() *pgxpool.Pool, o catalog.Options, log *slog.Logger) *Cache {
 	c := &Cache{pool: pool, options: o, channel: "pgrst", log: log, idle: time.Minute}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.hearing, c.deafen = context.WithCancel(c.ctx)
 	return c
 }
 
@@ -133,12 +140,23 @@ func (c *Cache) Reload() {
 	}
 }
 
+// Retire ends the listening, for a cache that another takes the place of, and waits until it has ended. Requests that have the cache still can
+// have it read the catalogue.
+func (c *Cache) Retire() {
+	c.mu.Lock()
+	c.retired = true
+	c.mu.Unlock()
+	c.deafen()
+	c.listener.Wait()
+}
+
 // Close ends what the cache does by itself, and waits until it has ended. The cache still serves what it has.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
 	c.cancel()
+	c.listener.Wait()
 	c.running.Wait()
 }
 
@@ -177,7 +195,11 @@ func (c *Cache) read(l *load) {
 	for {
 		ctx, cancel := context.WithTimeout(c.ctx, readMost)
 		at := time.Now()
-		l.got, l.err = catalog.Read(ctx, c.pool(), c.options)
+		for tries := 0; tries < readTries; tries++ {
+			if l.got, l.err = catalog.Read(ctx, c.pool(), c.options); !goneMeanwhile(l.err) {
+				break
+			}
+		}
 		cancel()
 		c.mu.Lock()
 		if l.err != nil {
@@ -204,15 +226,22 @@ func (c *Cache) read(l *load) {
 	}
 }
 
+// goneMeanwhile reports whether the catalogue could not be read because something was dropped in that moment: a default of a type that is no
+// more can't be printed.
+func goneMeanwhile(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (e.Code == "XX000" || stale[e.Code])
+}
+
 // listen makes sure that a connection listens.
 func (c *Cache) listen() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.listening || c.closed {
+	if c.listening || c.retired || c.closed {
 		return
 	}
 	c.listening = true
-	c.running.Go(func() {
+	c.listener.Go(func() {
 		c.listenWhileUsed()
 		c.heard.Store(false)
 		c.mu.Lock()
@@ -226,7 +255,7 @@ func (c *Cache) listenWhileUsed() {
 		began := time.Now()
 		err := c.listenOnce()
 		c.heard.Store(false)
-		if c.ctx.Err() != nil || err == nil {
+		if c.hearing.Err() != nil || err == nil {
 			return
 		}
 		if time.Since(began) > retryMost {
@@ -234,7 +263,7 @@ func (c *Cache) listenWhileUsed() {
 		}
 		c.log.Warn("nobody listens for changes of the schema", "error", err, "again", delay)
 		select {
-		case <-c.ctx.Done():
+		case <-c.hearing.Done():
 			return
 		case <-time.After(delay):
 		}
@@ -247,7 +276,7 @@ func (c *Cache) unused() bool {
 
 // listenOnce listens until nobody uses the cache any more, which is no error.
 func (c *Cache) listenOnce() error {
-	wait, cancel := context.WithTimeout(c.ctx, acquireTimeout)
+	wait, cancel := context.WithTimeout(c.hearing, acquireTimeout)
 	defer cancel()
 	pooled, err := c.pool().Acquire(wait)
 	if err != nil {
@@ -259,7 +288,7 @@ func (c *Cache) listenOnce() error {
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	if _, err := conn.Exec(c.ctx, "listen "+c.channel); err != nil {
+	if _, err := conn.Exec(c.hearing, "listen "+c.channel); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -270,7 +299,7 @@ func (c *Cache) listenOnce() error {
 	}
 	c.heard.Store(true)
 	for !c.unused() {
-		ctx, cancel := context.WithTimeout(c.ctx, c.idle)
+		ctx, cancel := context.WithTimeout(c.hearing, c.idle)
 		n, err := conn.WaitForNotification(ctx)
 		ended := ctx.Err() != nil
 		cancel()
@@ -283,7 +312,7 @@ func (c *Cache) listenOnce() error {
 		if err != nil && !ended {
 			return err
 		}
-		if c.ctx.Err() != nil {
+		if c.hearing.Err() != nil {
 			return nil
 		}
 	}

@@ -52,6 +52,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err e
 		return
 	}
 	f := s.failure(role, err)
+	if s.Ended != nil && role != "" && outOfReach(err) {
+		if ended := s.Ended(r.Context()); ended != nil {
+			f = s.failure(role, ended)
+		}
+	}
 	h := w.Header()
 	for name, values := range f.header {
 		h[name] = values
@@ -75,6 +80,16 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err e
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(f.Status)
 	_, _ = w.Write(text)
+}
+
+// outOfReach reports whether a request came to nothing because the database could not be had, or not any more: nothing of it was kept.
+func outOfReach(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "57P01" || e.Code == "53300" // told to go: what was committed is told before
+	}
+	_, unknown := errors.AsType[*catalogError](err)
+	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
+	return unknown || unconnected || errors.Is(err, errNoConnection) || fault.Is(err, fault.Unavailable) || pgconn.SafeToRetry(err)
 }
 
 // proxyToken keeps what may stand in the header: codes are tokens but for what a function raised.

@@ -38,7 +38,11 @@ func (c *call) describe(ctx context.Context) error {
 	key := described{c.catalog, c.caller.Role, c.schema}
 	body := s.descriptions.get(key)
 	if body == nil || s.before != "" { // which may refuse this request
-		got, err := c.execute(ctx, &planned{Plan: &plan.Plan{SQL: selectPrivileges, Args: []any{c.schema}}, readOnly: true})
+		asked := &planned{Plan: &plan.Plan{SQL: selectPrivileges, Args: []any{c.schema}}, readOnly: true}
+		got, err := c.execute(ctx, asked)
+		if goneMeanwhile(err) {
+			got, err = c.execute(ctx, asked)
+		}
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,9 @@ type Config struct {
 	// Role returns what a caller's role may use; false if no caller may have it.
 	Role func(role string) (Role, bool)
 	// Verify returns who a token is for. It fails with a *query.Error or a *fault.Error. nil: no token is believed.
-	Verify    func(ctx context.Context, token string) (Caller, error)
+	Verify func(ctx context.Context, token string) (Caller, error)
+	// Ended is asked when the database is out of reach, and says what to answer instead if that is because it is not served any more. nil: it always is.
+	Ended     func(ctx context.Context) error
 	APIKeys   bool   // the header apikey holds a token too, for requests without another
 	Anonymous string // the role of requests without a token; "" refuses them
 

@@ -13,7 +13,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestRowsOfPausedProject: a paused project tells those who hold a key or token of its own that it is paused, and strangers nothing.
+// TestRowsOfPausedProject: a paused or deleted project tells those who hold a key or token of its own that it is, from the moment on, and
+// strangers nothing.
 func TestRowsOfPausedProject(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -21,15 +22,15 @@ func TestRowsOfPausedProject(t *testing.T) {
 	own := "Authorization: Bearer " + s.signer(jwa.ES256(), "own").sign(`{"role":"authenticated"}`)
 	s.want(201, "", "POST", "/titles", `{"id": 1, "title": "Emma"}`, key)
 	s.Post("/projects/"+s.Project+"/pause", "").Want(200)
-	for _, header := range []string{key, user, own, "apikey: " + s.publishable} {
-		eventually(t, "the rows are refused", func() bool {
-			status, text := s.rows(s.Project, "GET", "/titles", "", header)
-			if status < 400 {
-				t.Errorf("rows of a paused project: %d %s", status, text)
+	refused := func(status int, code string) {
+		t.Helper()
+		for _, header := range []string{key, user, own, "apikey: " + s.publishable} {
+			if got, text := s.rows(s.Project, "GET", "/titles", "", header); got != status || !strings.Contains(text, code) {
+				t.Errorf("got %d %s, want %d %s", got, text, status, code)
 			}
-			return status == 409 && strings.Contains(text, `"code":"project_paused"`)
-		})
+		}
 	}
+	refused(409, `"code":"project_paused"`)
 	for _, header := range []string{"X-None: x", "apikey: garbage", "Authorization: Bearer " + s.Token} {
 		status, text := s.rows(s.Project, "GET", "/titles", "", header)
 		if absent, same := s.rows(apitest.Missing, "GET", "/titles", "", header); status != 401 || absent != 401 || text != same {
@@ -37,20 +38,30 @@ func TestRowsOfPausedProject(t *testing.T) {
 		}
 	}
 	s.Post("/projects/"+s.Project+"/resume", "").Want(200)
-	eventually(t, "the rows are there again", func() bool {
-		status, text := s.rows(s.Project, "GET", "/titles?select=title", "", key)
-		return status == 200 && text == `[{"title":"Emma"}]`
-	})
+	s.want(200, `[{"title":"Emma"}]`, "GET", "/titles?select=title", "", key)
 	s.Delete("/projects/" + s.Project).Want(200)
-	eventually(t, "nothing opens a deleted project", func() bool {
-		status, _ := s.rows(s.Project, "GET", "/titles", "", key)
-		return status == 401
-	})
+	refused(404, `"code":"project_deleted"`)
+	if status, text := s.rows(s.Project, "GET", "/titles", "", "apikey: garbage"); status != 401 {
+		t.Errorf("a stranger to a deleted project: got %d %s", status, text)
+	}
 	s.Post("/projects/"+s.Project+"/restore", "").Want(200)
-	eventually(t, "the rows are there again", func() bool {
-		status, _ := s.rows(s.Project, "GET", "/titles", "", key)
-		return status == 200
-	})
+	s.want(200, `[{"title":"Emma"}]`, "GET", "/titles?select=title", "", key)
+}
+
+// TestRowsPausedElsewhere: a server that was not told asks when it finds a project's database closed, and answers as the one that closed it.
+func TestRowsPausedElsewhere(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	key := "apikey: " + s.secret
+	database := "socle_" + strings.ReplaceAll(s.Project, "-", "")
+	s.Exec(`update platform.projects set status = 'paused' where uuid = $1`, s.Project)
+	s.Exec(`alter database ` + database + ` connection limit 0`)
+	s.Exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and usename <> current_user`, database)
+	for _, method := range []string{"PATCH", "GET"} {
+		if got, text := s.rows(s.Project, method, "/titles?id=eq.0", `{"title": "x"}`, key); got != 409 || !strings.Contains(text, "project_paused") {
+			t.Errorf("%s: got %d %s, want 409", method, got, text)
+		}
+	}
 }
 
 // TestKilledProjectChange kills the server while a project's state changes: the next start makes the change or does not, and no

@@ -42,6 +42,7 @@ type rows struct {
 	mu       sync.Mutex
 	projects map[uuid.UUID]*projectRows
 	known    map[subject]verdict
+	changes  uint64         // of projects, that were told
 	ending   sync.WaitGroup // caches that nobody asks any more
 }
 
@@ -56,7 +57,7 @@ type projectRows struct {
 	*rest.Server
 	settings string      // as the platform said them
 	schemas  []string    // that cache knows
-	cache    *rest.Cache // nil of a paused project
+	cache    *rest.Cache // nil of a project that is not active
 }
 
 // verdict is what the platform said of a key ("publishable", "secret", "" for none) or of a project (how its rows are
@@ -137,19 +138,39 @@ func (s *rows) describe(ctx context.Context, id uuid.UUID, url string) ([]byte, 
 		return nil, err
 	}
 	p, err := s.of(id, there.word)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case p.cache == nil:
-		return nil, errPaused
+	}
+	if p.cache == nil {
+		return nil, fault.New(fault.Conflict, "the project is paused").WithCode("project_paused")
 	}
 	return p.Description(ctx, "service_role", url+"/projects/"+id.String()+rowsPath)
 }
 
-var errPaused = errors.New("the project is paused")
+// closed are the answers for a project that is not active, by its status.
+var closed = map[string]*query.Error{
+	platform.Paused:  {Status: http.StatusConflict, Code: "project_paused", Message: "The project is paused"},
+	platform.Deleted: {Status: http.StatusNotFound, Code: "project_deleted", Message: "The project is deleted"},
+}
 
-// paused returns what answers for a paused project: to strangers as any project does.
-func paused(verify verifier) *rest.Server {
+// ended returns what is to be answered for a project that the platform has taken out of use since it was asked last, nil if it has not.
+func (s *rows) ended(ctx context.Context, id uuid.UUID) error {
+	there, err := s.learn(subject{project: id}, s.settings(ctx, id))
+	if fault.Is(err, fault.NotFound) {
+		return badKey
+	}
+	var how platform.RestConfig
+	if err != nil || json.Unmarshal([]byte(there.word), &how) != nil {
+		return nil // the failure stands as it is
+	}
+	if answer := closed[how.Status]; answer != nil {
+		return answer
+	}
+	return nil
+}
+
+// unused returns what gives an answer for a project that is not active: to strangers as any project does.
+func unused(verify verifier, answer *query.Error) *rest.Server {
 	return rest.New(rest.Config{APIKeys: true, Verify: func(ctx context.Context, text string) (rest.Caller, error) {
 		_, err := verify(ctx, text)
 		if _, ok := errors.AsType[*query.Error](err); ok {
@@ -158,7 +179,7 @@ func paused(verify verifier) *rest.Server {
 		if err != nil {
 			return rest.Caller{}, err
 		}
-		return rest.Caller{}, &query.Error{Status: http.StatusConflict, Code: "project_paused", Message: "The project is paused"}
+		return rest.Caller{}, answer
 	}})
 }
 
@@ -180,15 +201,15 @@ func (s *rows) of(id uuid.UUID, settings string) (*projectRows, error) {
 	}
 	p := &projectRows{settings: settings, schemas: how.Schemas}
 	switch {
-	case how.Status == platform.Paused:
-		p.Server = paused(verify)
+	case closed[how.Status] != nil:
+		p.Server = unused(verify, closed[how.Status])
 	case former != nil && former.cache != nil && slices.Equal(former.schemas, how.Schemas):
 		p.cache = former.cache
 	default:
 		p.cache = rest.NewCache(s.registry.Open(id).Trusted, catalog.Options{Schemas: how.Schemas, SearchPath: []string{searched}}, s.log)
 	}
 	if former != nil && former.cache != nil && former.cache != p.cache {
-		s.ending.Go(former.cache.Close) // requests under way still read what it has
+		s.ending.Go(former.cache.Retire) // requests under way still read what it has, or wait for it
 	}
 	if p.Server == nil {
 		p.Server = s.active(id, p, verify)
@@ -215,7 +236,7 @@ func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Serve
 			}
 			return rest.Role{}, false
 		},
-		Verify: verify,
+		Verify: verify, Ended: func(ctx context.Context) error { return s.ended(ctx, id) },
 	})
 }
 
@@ -284,6 +305,9 @@ func (s *rows) ask(what subject, look func() (verdict, error)) (verdict, error) 
 // learn is ask for what the platform says now: it fails with NotFound if that is nothing.
 func (s *rows) learn(what subject, look func() (verdict, error)) (verdict, error) {
 	now := time.Now()
+	s.mu.Lock()
+	changes := s.changes
+	s.mu.Unlock()
 	v, err := look()
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return verdict{}, err
@@ -291,11 +315,22 @@ func (s *rows) learn(what subject, look func() (verdict, error)) (verdict, error
 	v.until = now.Add(believed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.changes != changes {
+		return v, err // it may be what was true before
+	}
 	if len(s.known) >= mostKnown {
 		clear(s.known) // whoever asks on is asked for again
 	}
 	s.known[what] = v
 	return v, err
+}
+
+// changed has the platform asked anew about a project that this server has paused, resumed, deleted or restored.
+func (s *rows) changed(id uuid.UUID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes++
+	delete(s.known, subject{project: id})
 }
 
 // forget ends what was kept for a project that is no more.

@@ -120,7 +120,8 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 // assemble puts together what answers requests and what works beside them.
 func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	d := s.database
-	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs}
+	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
+		Changed: func(project uuid.UUID) { s.rows.changed(project) }}
 	maker := &backup.Maker{Store: d.Store, Projects: s.registry, Lifecycle: lifecycle, Blobs: s.blobs, Binaries: d.Binaries, Log: s.log}
 	mails, err := mail.New(string(c.SMTPURL), c.MailFrom, s.log)
 	if err != nil {

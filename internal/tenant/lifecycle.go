@@ -28,6 +28,7 @@ type Lifecycle struct {
 	Store    *platform.Store
 	Registry *Registry
 	Blobs    *blob.Store
+	Changed  func(uuid.UUID) // is told of a project that was paused, resumed, deleted or restored; nil: nobody is
 }
 
 // Create makes a project. When it returns, the project can be used; when it fails, nothing is left of it.

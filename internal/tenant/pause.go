@@ -27,6 +27,7 @@ func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Proj
 	if err != nil {
 		return p, err
 	}
+	l.changed(id)
 	return p, l.locked(ctx, id, waiting, func() error { return l.settle(ctx, id) })
 }
 
@@ -37,6 +38,7 @@ func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Pro
 	if err != nil {
 		return p, err
 	}
+	l.changed(id)
 	return p, l.locked(ctx, id, waiting, func() error { return l.settle(ctx, id) })
 }
 
@@ -72,6 +74,7 @@ func (l Lifecycle) reopen(ctx context.Context, id, user uuid.UUID, state string)
 			p, err = l.Store.ReactivateProject(ctx, id, user, state, version)
 		}
 		if err == nil {
+			l.changed(id)
 			return nil
 		}
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
@@ -79,6 +82,12 @@ func (l Lifecycle) reopen(ctx context.Context, id, user uuid.UUID, state string)
 		return errors.Join(err, l.settle(after, id))
 	})
 	return p, err
+}
+
+func (l Lifecycle) changed(id uuid.UUID) {
+	if l.Changed != nil {
+		l.Changed(id)
+	}
 }
 
 // settle closes the database of a project that is paused or deleted.
