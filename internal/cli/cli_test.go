@@ -29,7 +29,7 @@ func (c clustered) Run() int { return pgtest.Run(c.m) }
 func run(t *testing.T, environ []string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	var out, log bytes.Buffer
-	status = Run(t.Context(), args, append([]string{"SOCLE_DATA_DIR=" + t.TempDir()}, environ...), &out, &log)
+	status = Run(t.Context(), args, append([]string{"SOCLE_DATA_DIR=" + t.TempDir(), "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")}, environ...), &out, &log)
 	return out.String(), log.String(), status
 }
 

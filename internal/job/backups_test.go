@@ -264,7 +264,8 @@ func TestAbandonedBackups(t *testing.T) {
 func TestBackupOfAStoppedServer(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
-	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + t.TempDir(), "SOCLE_DATABASE_URL=" + url, "SOCLE_RATE_LIMIT=off"}, nil)
+	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + t.TempDir(), "SOCLE_DATABASE_URL=" + url, "SOCLE_RATE_LIMIT=off",
+		"SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

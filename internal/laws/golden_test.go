@@ -72,7 +72,7 @@ var passing = regexp.MustCompile(`(?m)^(--.*|SET .*|SELECT pg_catalog\.set_confi
 
 func dump(t *testing.T, url string, schemas ...string) []byte {
 	t.Helper()
-	binaries, err := pgserver.Find("")
+	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestCreateTable(t *testing.T) {
 		t.Error("the new table is open, or not the owner's")
 	}
 	p.table("pairs", schema.NewColumn{Name: "a", Type: "integer", Primary: true}, schema.NewColumn{Name: "b", Type: "integer", Primary: true})
-	if got := p.value(`select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'public.pairs'::regclass`); got != "PRIMARY KEY (a, b)" {
+	if got := p.value(`select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'public.pairs'::regclass and contype = 'p'`); got != "PRIMARY KEY (a, b)" {
 		t.Errorf("key of two columns: %s", got)
 	}
 	for _, c := range p.columns("pairs") {

@@ -40,7 +40,7 @@ const selectGrants = `
 		select distinct a.grantee, a.privilege_type
 		from pg_catalog.pg_class c
 		cross join lateral pg_catalog.aclexplode(coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner))) a
-		where c.oid = @table
+		where c.oid = @table and a.privilege_type <> 'MAINTAIN' -- of PostgreSQL 17 and later, and nothing to do with rows
 	) g on g.grantee = coalesce(r.oid, 0)
 	group by o.role, o.at
 	order by o.at`

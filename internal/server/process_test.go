@@ -39,7 +39,7 @@ func command(t *testing.T, settings []string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "SOCLE_RATE_LIMIT=off"}, settings...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")}, settings...)
 	return cmd
 }
 

@@ -152,21 +152,24 @@ func (r *Registry) steps() []func(context.Context, *pgx.Conn, uuid.UUID) error {
 	return []func(context.Context, *pgx.Conn, uuid.UUID) error{r.makeRoles, r.makeDatabase, r.grantDatabase, r.furnish}
 }
 
-// makeRoles makes the project's logins.
+// makeRoles makes the project's logins. They get their attributes first: from PostgreSQL 16 on, whether a member inherits is settled when it
+// becomes one.
 func (r *Registry) makeRoles(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	member := map[login][]string{request: {"anon", "authenticated"}, service: {"service_role"}, dump: {"pg_read_all_data"}}
+	var grants []string
 	for _, l := range projectLogins {
 		name := pg.Quote(l.role(project))
 		if err := ignoring(conn, ctx, "create role "+name, "42710"); err != nil {
 			return err
 		}
 		for _, group := range member[l] {
-			if _, err := conn.Exec(ctx, "grant "+pg.Quote(group)+" to "+name); err != nil {
-				return err
-			}
+			grants = append(grants, "grant "+pg.Quote(group)+" to "+name)
 		}
 	}
-	return r.setRoles(ctx, conn, project)
+	if err := r.setRoles(ctx, conn, project); err != nil {
+		return err
+	}
+	return execAll(ctx, conn, grants)
 }
 
 // setRoles gives the project's logins their attributes, closed against all that a tenant should not have.

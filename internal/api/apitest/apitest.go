@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -84,7 +85,7 @@ func configure(t testing.TB, url string, options []Option) config.Config {
 // settings are those of a server for tests: limits off, so that tests don't meet by their address.
 func settings(url, dir string) (config.Config, error) {
 	return config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir, "SOCLE_DATABASE_URL=" + url,
-		"SOCLE_SECRET_KEY=" + secretKey, "SOCLE_RATE_LIMIT=off"}, nil)
+		"SOCLE_SECRET_KEY=" + secretKey, "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")}, nil)
 }
 
 // Start starts a server with this configuration. It stops when the test ends.
