@@ -20,17 +20,18 @@ import (
 // Request is what is known of a request, for the log. The interface that serves the request fills in
 // what it learns.
 type Request struct {
-	ID      string
-	Client  netip.Addr // who asks, as far as trusted proxies tell
-	Direct  bool       // nobody stands between: neither a proxy nor the page of a browser named itself in the headers
-	Agent   string     // what the client calls itself, cut short
-	Route   string     // the route's pattern, never the path, which may hold secrets
-	User    uuid.UUID
-	Project uuid.UUID
-	Key     uuid.UUID // of the project, which the client has shown
-	Token   bool      // the client has shown a token of the project's own users
-	Err     error     // why it failed
-	Probe   bool      // asked by a machine every few seconds: worth a log record only if it fails
+	ID        string
+	Client    netip.Addr // who asks, as far as trusted proxies tell
+	Direct    bool       // nobody stands between: neither a proxy nor the page of a browser named itself in the headers
+	Agent     string     // what the client calls itself, cut short
+	Route     string     // the route's pattern, never the path, which may hold secrets
+	User      uuid.UUID
+	Project   uuid.UUID
+	Key       uuid.UUID // of the project, which the client has shown
+	Token     bool      // the client has shown a token of the project's own users
+	Err       error     // why it failed
+	Statement string    // that was executed for it, without values; "" if nobody wants to know
+	Probe     bool      // asked by a machine every few seconds: worth a log record only if it fails
 }
 
 type requestKey struct{}
@@ -137,6 +138,9 @@ func logRequest(log *slog.Logger, r *http.Request, known *Request, rec *recorder
 	}
 	if known.Project != uuid.Nil {
 		attrs = append(attrs, slog.String("project", known.Project.String()))
+	}
+	if known.Statement != "" {
+		attrs = append(attrs, slog.String("statement", known.Statement))
 	}
 	if known.Err != nil {
 		attrs = append(attrs, slog.String("error", known.Err.Error()))

@@ -23,11 +23,12 @@ const leeway = 30 * time.Second
 
 // JWTConfig says which JSON Web Tokens are believed, and where they name the role.
 type JWTConfig struct {
-	Secret    []byte // of HS256, at least 32 bytes; nil for none
-	Keys      []byte // a JSON Web Key or a set of them; nil for none
-	Audience  string // "" for any
-	RoleClaim string // a path such as .role, the default, or .app.roles[0]
-	Cached    int    // tokens whose signature is not verified again; 0 is 1000, negative none
+	Secret    []byte        // of HS256, at least 32 bytes; nil for none
+	Keys      []byte        // a JSON Web Key or a set of them; nil for none
+	Audience  string        // "" for any
+	RoleClaim string        // a path such as .role, the default, or .app.roles[0]
+	Cached    int           // tokens whose signature is not verified again; 0 is 1000, negative none
+	CachedFor time.Duration // after which it is; 0: never
 }
 
 // JWT verifies JSON Web Tokens. It is safe for concurrent use.
@@ -36,6 +37,7 @@ type JWT struct {
 	audience string
 	role     []roleStep
 	cached   int
+	lifetime time.Duration
 
 	mu   sync.RWMutex
 	seen map[string]claims
@@ -52,6 +54,7 @@ type claims struct {
 	Caller
 	expires, notBefore, issued *float64
 	stranger                   error // not for us; told after what time has to say
+	verified                   time.Time
 }
 
 // roleStep is a step of the path to the role in the claims.
@@ -62,7 +65,7 @@ type roleStep struct {
 
 // NewJWT returns a verifier. It fails if a key or the path can't be read.
 func NewJWT(c JWTConfig) (*JWT, error) {
-	v := &JWT{audience: c.Audience, cached: c.Cached, seen: map[string]claims{}}
+	v := &JWT{audience: c.Audience, cached: c.Cached, lifetime: c.CachedFor, seen: map[string]claims{}}
 	if v.cached == 0 {
 		v.cached = 1000
 	}
@@ -125,6 +128,10 @@ func (v *JWT) Verify(_ context.Context, token string) (Caller, error) {
 	v.mu.RLock()
 	c, ok := v.seen[token]
 	v.mu.RUnlock()
+	now := time.Now()
+	if ok && v.lifetime > 0 && now.Sub(c.verified) >= v.lifetime {
+		ok = false
+	}
 	if !ok {
 		payload, err := v.signed(token)
 		if err != nil {
@@ -134,15 +141,16 @@ func (v *JWT) Verify(_ context.Context, token string) (Caller, error) {
 			return Caller{}, err
 		}
 	}
-	if err := c.timely(float64(time.Now().UnixMilli()) / 1000); err != nil {
+	if err := c.timely(float64(now.UnixMilli()) / 1000); err != nil {
 		return Caller{}, err
 	}
 	if c.stranger != nil {
 		return Caller{}, c.stranger
 	}
 	if !ok && v.cached > 0 {
+		c.verified = now
 		v.mu.Lock()
-		if len(v.seen) >= v.cached {
+		if _, again := v.seen[token]; !again && len(v.seen) >= v.cached {
 			for old := range v.seen { // any one
 				delete(v.seen, old)
 				break

@@ -127,6 +127,32 @@ func TestJWTByKeySet(t *testing.T) {
 	}
 }
 
+// TestCachedTokens: a token is verified again when it has been believed for as long as it may.
+func TestCachedTokens(t *testing.T) {
+	t.Parallel()
+	v, err := NewJWT(JWTConfig{Secret: []byte(strings.Repeat("s", 32)), CachedFor: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := jws.Sign([]byte(`{"role":"authenticated"}`), jws.WithKey(jwa.HS256(), []byte(strings.Repeat("s", 32))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Verify(t.Context(), string(token)); err != nil {
+		t.Fatal(err)
+	}
+	v.keys = nil
+	if _, err := v.Verify(t.Context(), string(token)); err != nil {
+		t.Errorf("a token that was verified a moment ago: %v", err)
+	}
+	c := v.seen[string(token)]
+	c.verified = c.verified.Add(-time.Minute)
+	v.seen[string(token)] = c
+	if _, err := v.Verify(t.Context(), string(token)); err == nil {
+		t.Error("a token that was verified a minute ago is believed without a key")
+	}
+}
+
 func TestJWTConfig(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []JWTConfig{

@@ -80,7 +80,7 @@ func (c *call) plan() (*planned, error) {
 	s := c.server
 	r := &plan.Request{
 		Target: catalog.Name{Schema: c.schema, Name: c.route.name}, Query: c.query, Range: c.window,
-		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Head: c.r.Method == http.MethodHead,
+		MaxRows: s.MaxRows, Aggregates: s.Aggregates, AliasesOnly: s.AliasesOnly, Head: c.r.Method == http.MethodHead,
 	}
 	switch c.prefer.Count {
 	case "exact":
@@ -279,6 +279,9 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
 		sql: p.SQL, args: p.Args, check: p.check, pass: p.pass, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil, unlocks: p.Unlocks,
 		unnamed: s.Unprepared, wait: s.Wait,
+	}
+	if s.Executing != nil {
+		s.Executing(ctx, c.media.explain+p.SQL)
 	}
 	if s.TxOverride && c.prefer.Tx != "" {
 		e.rollback = c.prefer.Tx == "rollback"

@@ -45,9 +45,12 @@ type Config struct {
 	Unprepared   bool          // no connection keeps statements prepared, for a pooler that gives each transaction another one
 	Terse        bool          // failures are told by code and message alone
 	Aggregates   bool          // may be asked for
+	AliasesOnly  bool          // an embedded relation that has an alias is named by that alone
 	Plan         bool          // the plan of a statement may be asked for
 	ServerTiming bool
 	Origins      []string // of pages that may read answers; nil: all
+
+	Executing func(ctx context.Context, sql string) // is told of the statement of a request; nil: nobody is
 
 	OpenAPIMode     string // of the root: "follow-privileges", which is also "", "ignore-privileges" or "disabled"
 	OpenAPIServer   string // the URL of this server in the description; "": where the request went

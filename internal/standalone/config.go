@@ -1,6 +1,7 @@
 package standalone
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,9 +9,11 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"socle/internal/config"
@@ -31,6 +34,7 @@ type Config struct {
 	at, adminAt          place
 	preConfig            string
 	traceHeader          string
+	logQuery             bool
 	preRequest, rootSpec string
 	secret               string
 	base64               bool
@@ -48,7 +52,8 @@ type place struct {
 	socket string // of Unix; "" for host and port
 	mode   os.FileMode
 	host   string
-	port   int // negative for none
+	port   int  // negative for none
+	shared bool // others may listen on the port
 }
 
 // Load reads the settings from a configuration file, "" for none, and from an environment as [os.Environ] returns it,
@@ -285,5 +290,20 @@ func (p place) listen() (net.Listener, error) {
 	case "*6":
 		network, host = "tcp6", ""
 	}
-	return net.Listen(network, net.JoinHostPort(host, strconv.Itoa(p.port)))
+	var l net.ListenConfig
+	if p.shared {
+		l.Control = sharePort
+	}
+	return l.Listen(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(p.port)))
+}
+
+// sharePort lets other processes of the user listen where a socket does.
+func sharePort(_, _ string, c syscall.RawConn) error {
+	option := 0x200 // SO_REUSEPORT where it comes from
+	if runtime.GOOS == "linux" {
+		option = 0xf
+	}
+	var failed error
+	err := c.Control(func(fd uintptr) { failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, option, 1) })
+	return errors.Join(err, failed)
 }

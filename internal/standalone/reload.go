@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/httpx"
 	"socle/internal/pg"
 	"socle/internal/rest"
 	"socle/internal/rest/catalog"
@@ -33,10 +34,13 @@ func (s *Server) serve(c Config) {
 		next.cache.OnReloadConfig(s.ReloadConfig)
 	}
 	c.api.Catalog, c.api.Role, c.api.Timeout = next.cache, s.role, longest
+	if c.logQuery {
+		c.api.Executing = func(ctx context.Context, sql string) { httpx.From(ctx).Statement = sql }
+	}
 	next.api = rest.New(c.api)
 	s.now.Store(next)
 	if former != nil && former.cache != next.cache {
-		s.ending.Go(former.cache.Close) // requests under way still read what it has
+		s.ending.Go(former.cache.Retire) // requests under way still read what it has, or wait for it
 	}
 }
 

@@ -147,7 +147,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = admin.Close(context.Background()) })
 	c, err := Load("", []string{"PGRST_DB_URI=" + url, "PGRST_DB_ANON_ROLE=" + admin.Config().User, "PGRST_SERVER_HOST=127.0.0.1", "PGRST_SERVER_PORT=0", "PGRST_DB_CHANNEL_ENABLED=false",
-		"PGRST_DB_CONFIG=false", "PGRST_LOG_QUERY=true"})
+		"PGRST_DB_CONFIG=false", "PGRST_DB_POOL_AUTOMATIC_RECOVERY=false"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestNobodyListens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "log-query is not supported") || s.AdminURL != "" {
+	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "db-pool-automatic-recovery is not supported") || s.AdminURL != "" {
 		t.Errorf("it says %q, and watches at %q", said, s.AdminURL)
 	}
 	ctx, stop := context.WithCancel(t.Context())

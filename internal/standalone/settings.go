@@ -58,7 +58,7 @@ var settings = []setting{
 	{"jwt-aud", "", "", "audience that a token has to be for; empty: any", true, field(audience, func(c *Config) *string { return &c.jwt.Audience })},
 	{"jwt-role-claim-key", "role-claim-key", ".role", "path to the role in the claims, such as .app.roles[0]", true, field(same, func(c *Config) *string { return &c.jwt.RoleClaim })},
 	{"jwt-cache-max-entries", "", "1000", "tokens that are not verified again; 0: none", true, jwtCache},
-	{"jwt-cache-max-lifetime", "", "", "see jwt-cache-max-entries; a token is good until it expires", true, nil},
+	{"jwt-cache-max-lifetime", "", "", "seconds after which a token is verified again, 0: at every request; empty: when it expires", true, jwtCacheFor},
 	{"openapi-mode", "", "follow-privileges", "description at the root: follow-privileges (of what the caller may use), ignore-privileges, disabled", true, field(oneOf("follow-privileges", "ignore-privileges", "disabled"), func(c *Config) *string { return &c.api.OpenAPIMode })},
 	{"openapi-security-active", "", "false", "whether the description asks for a token", true, field(boolean, func(c *Config) *bool { return &c.api.OpenAPISecurity })},
 	{"openapi-server-proxy-uri", "", "", "address of this server in the description; empty: where the request went", true, field(proxyURI, func(c *Config) *string { return &c.api.OpenAPIServer })},
@@ -66,7 +66,7 @@ var settings = []setting{
 	{"server-port", "", "3000", "port to listen on", false, field(whole(0, 65535), func(c *Config) *int { return &c.at.port })},
 	{"server-unix-socket", "", "", "Unix socket to listen on instead of server-host and server-port", false, field(same, func(c *Config) *string { return &c.at.socket })},
 	{"server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false, field(socketMode, func(c *Config) *os.FileMode { return &c.at.mode })},
-	{"server-reuseport", "", "false", "a port is used by one process", false, nil},
+	{"server-reuseport", "", "false", "whether several processes may listen on server-port", false, field(boolean, func(c *Config) *bool { return &c.at.shared })},
 	{"server-cors-allowed-origins", "", "", "origins whose pages may read answers, between commas; empty: all", true, field(list, func(c *Config) *[]string { return &c.api.Origins })},
 	{"server-timing-enabled", "", "false", "whether answers say in Server-Timing what took how long", true, field(boolean, func(c *Config) *bool { return &c.api.ServerTiming })},
 	{"server-trace-header", "", "", "header of a request that its answer repeats", true, field(headerName, func(c *Config) *string { return &c.traceHeader })},
@@ -75,9 +75,9 @@ var settings = []setting{
 	{"admin-server-unix-socket", "", "", "Unix socket to answer those who watch on instead of a port", false, field(same, func(c *Config) *string { return &c.adminAt.socket })},
 	{"admin-server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false, field(socketMode, func(c *Config) *os.FileMode { return &c.adminAt.mode })},
 	{"log-level", "", "error", "crit, error, warn, info, debug: requests are logged from info on, those that fail with 500 or more always but for crit", false, field(logLevel, func(c *Config) *slog.Level { return &c.LogLevel })},
-	{"log-query", "", "false", "statements are never logged here; log_statement of PostgreSQL does it", false, nil},
+	{"log-query", "", "false", "whether the statement of a request is logged, without its values, when the request is", false, field(boolean, func(c *Config) *bool { return &c.logQuery })},
 	{"client-error-verbosity", "", "verbose", "members of an error: verbose (all) or minimal (code and message)", true, verbosity},
-	{"url-use-legacy-target-names", "", "true", "names in addresses are read as by default", true, nil},
+	{"url-use-legacy-target-names", "", "true", "whether filters, orders and limits may name an embedded relation that has an alias by its own name too", true, legacyNames},
 }
 
 // byName returns the setting of a name or former name, if there is one.

@@ -179,6 +179,21 @@ func jwtCache(c *Config, text string) error {
 	return err
 }
 
+func jwtCacheFor(c *Config, text string) error {
+	n, err := whole(0, 1<<31-1)(text)
+	c.jwt.CachedFor = time.Duration(n) * time.Second
+	if n == 0 {
+		c.jwt.Cached = -1
+	}
+	return err
+}
+
+func legacyNames(c *Config, text string) error {
+	legacy, err := boolean(text)
+	c.api.AliasesOnly = !legacy
+	return err
+}
+
 // decodeBase64 takes the standard alphabet and that of URLs, with padding or without.
 func decodeBase64(text string) (string, error) {
 	text = strings.NewReplacer("-", "+", "_", "/", ".", "", "=", "").Replace(strings.TrimSpace(text))

@@ -33,19 +33,20 @@ type Plan struct {
 
 // Request is what a statement is planned for, beside the query string.
 type Request struct {
-	Target     catalog.Name
-	Query      *query.Query
-	Format     Format
-	Handler    *catalog.Handler // of Custom
-	Count      Count
-	Range      query.Limit // from the Range header, already merged with limit and offset of the top level; Limit nil: no limit
-	MaxRows    *int64      // for the relation and each embedded one; nil: no limit
-	Body       []byte      // of a write or call by POST: JSON, or what a function's unnamed parameter takes; nil if there is none
-	Return     Return
-	Head       bool // no body is wanted of a read or a call
-	Missing    bool // missing=default: absent members take the column's default, else null
-	Resolve    Resolution
-	Aggregates bool // whether aggregates are allowed
+	Target      catalog.Name
+	Query       *query.Query
+	Format      Format
+	Handler     *catalog.Handler // of Custom
+	Count       Count
+	Range       query.Limit // from the Range header, already merged with limit and offset of the top level; Limit nil: no limit
+	MaxRows     *int64      // for the relation and each embedded one; nil: no limit
+	Body        []byte      // of a write or call by POST: JSON, or what a function's unnamed parameter takes; nil if there is none
+	Return      Return
+	Head        bool // no body is wanted of a read or a call
+	Missing     bool // missing=default: absent members take the column's default, else null
+	Resolve     Resolution
+	Aggregates  bool // whether aggregates are allowed
+	AliasesOnly bool // an embedded relation that has an alias is named by that alone
 }
 
 // Format is how rows become the body.

@@ -159,7 +159,7 @@ func (w *walk) request(what byte, r *Request) bool {
 		return false
 	}
 	w.bytes(what, byte(r.Format), byte(r.Count), byte(r.Return), byte(r.Resolve))
-	w.bools(r.Head, r.Missing, r.Aggregates)
+	w.bools(r.Head, r.Missing, r.Aggregates, r.AliasesOnly)
 	w.texts(r.Target.Schema, r.Target.Name)
 	w.limit(r.Range.Limit, r.Range.Offset)
 	w.limit(r.MaxRows, 0)

@@ -170,6 +170,14 @@ func TestReadFailures(t *testing.T) {
 	if _, err := d.do(plan.Read, r); code(err) != "42601" {
 		t.Errorf("a name without characters: got %v", err)
 	}
+	for url, want := range map[string]string{"directors?select=made:films(*)&films.limit=1": "PGRST108", "directors?select=made:films(*)&made.limit=1": "",
+		"directors?select=films(*)&films.limit=1": ""} {
+		r = d.request(t, url)
+		r.AliasesOnly = true
+		if _, err := d.do(plan.Read, r); code(err) != want {
+			t.Errorf("%s, by aliases only: got %v, want %q", url, err, want)
+		}
+	}
 	r = d.request(t, "films?select=count()")
 	r.Aggregates = false
 	if _, err := d.do(plan.Read, r); code(err) != "PGRST123" {

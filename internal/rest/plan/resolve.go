@@ -26,6 +26,7 @@ type node struct {
 	grouped  bool // some outputs are aggregates
 	few      bool // rows are looked up one by one for the parent's, or a short page is wanted
 	ordering bool // the parent's rows are ordered by it
+	strict   bool // children that have an alias are named by that alone
 }
 
 // output is a column of a node's rows.
@@ -72,7 +73,7 @@ func (n *node) key() string {
 	return n.item.Relation
 }
 
-// child finds an embedded relation by its key, or by its relation's name: an alias need not be used.
+// child finds an embedded relation by its key, or by its relation's name: unless the node is strict an alias need not be used.
 func (n *node) child(name string) *node {
 	for _, c := range n.children {
 		if c.key() == name {
@@ -80,7 +81,7 @@ func (n *node) child(name string) *node {
 		}
 	}
 	for _, c := range n.children {
-		if c.item.Relation == name {
+		if c.item.Relation == name && !n.strict {
 			return c
 		}
 	}
@@ -101,6 +102,7 @@ func (b *builder) resolve(root *node, filter bool) error {
 	q := b.r.Query
 	root.items = q.Select
 	root.alias = b.alias(root.name.Name)
+	root.strict = b.r.AliasesOnly
 	embed(root)
 	if err := attach(root, q, filter); err != nil {
 		return err
@@ -127,7 +129,7 @@ func embed(n *node) {
 		if item.Kind != query.Embed && item.Kind != query.Spread {
 			continue
 		}
-		c := &node{parent: n, item: item, items: item.Items}
+		c := &node{parent: n, item: item, items: item.Items, strict: n.strict}
 		n.children = append(n.children, c)
 		embed(c)
 	}
