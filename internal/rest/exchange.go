@@ -68,6 +68,9 @@ func (x *exchange) try(ctx context.Context, conn *pgxpool.Conn) error {
 	if err != nil {
 		return err
 	}
+	if x.session.requests++; x.session.requests%lookEvery == 0 {
+		x.called = true // what other code than that of functions has left prepared goes too
+	}
 	err = x.run()
 	if pe, ok := errors.AsType[*pgconn.PgError](err); ok && x.reused && !x.lost && stale[pe.Code] && pe.Where == "" {
 		x.session.forget()

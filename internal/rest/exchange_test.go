@@ -19,6 +19,7 @@ const untidy = `
 		perform set_config('app.left', 'behind', false), set_config('search_path', 'pg_temp', false), pg_advisory_lock(4711);
 		execute 'listen residue';
 		execute 'declare residue cursor with hold for select 1';
+		execute format('prepare %I as select 1', gen_random_uuid());
 		if not current_setting('transaction_read_only')::bool then create temp table residue_table (id int); end if;
 		return true;
 	end $$;
@@ -90,6 +91,30 @@ func TestNothingIsLeftAnywhere(t *testing.T) {
 	}
 	if n := pool.Stat().NewConnsCount(); n != 1 {
 		t.Errorf("%d connections were opened, want 1", n)
+	}
+}
+
+// TestPreparedBehindOthers: what a function prepares that only another one calls goes now and then.
+func TestPreparedBehindOthers(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, `
+		create function prepares() returns boolean language plpgsql as $$ begin execute format('prepare %I as select 1', gen_random_uuid()); return true; end $$;
+		create function calls() returns boolean language sql stable as 'select prepares()';
+		create table behind (id int); insert into behind values (1);
+		alter table behind enable row level security;
+		create policy calling on behind for select using (calls());
+		create view left_behind as select count(*) from pg_prepared_statements where from_sql;
+		grant select on behind, left_behind to authenticated`)
+	alone(a)
+	most := 0
+	for range 5 * lookEvery / 2 {
+		if got := a.do("GET", "/behind", ""); got.body != `[{"id":1}]` {
+			t.Fatal(got)
+		}
+	}
+	body := a.do("GET", "/left_behind", "").body
+	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &most); err != nil || most >= lookEvery {
+		t.Errorf("%s are left after %d requests, want less than %d (%v)", body, 5*lookEvery/2, lookEvery, err)
 	}
 }
 

@@ -29,7 +29,7 @@ type execution struct {
 	countArgs []any
 	explain   bool          // sql is an EXPLAIN: its rows are the body's lines
 	rollback  bool          // nothing is kept
-	called    bool          // a function: it may prepare statements
+	called    bool          // code of the database's that may prepare statements
 	unlocks   bool          // sql gives up advisory locks at its end
 	unnamed   bool          // nothing is kept prepared
 	wait      time.Duration // for a connection

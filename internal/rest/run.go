@@ -277,7 +277,7 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 	s := c.server
 	e := execution{
 		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
-		sql: p.SQL, args: p.Args, check: p.check, pass: p.pass, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil, unlocks: p.Unlocks,
+		sql: p.SQL, args: p.Args, check: p.check, pass: p.pass, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil || c.runs(p), unlocks: p.Unlocks,
 		unnamed: s.Unprepared, wait: s.Wait,
 	}
 	if s.Executing != nil {
@@ -330,6 +330,12 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 	e.settings = append(e.settings, s.app...)
 	e.isolation = isolation(e.isolation)
 	return execute(ctx, &e)
+}
+
+// runs reports whether a request for a relation runs code that may leave statements prepared in the session.
+func (c *call) runs(p *planned) bool {
+	r := c.catalog.Relations[catalog.Name{Schema: c.schema, Name: c.route.name}]
+	return r != nil && (r.ReadRuns || r.WriteRuns && !p.readOnly)
 }
 
 // path returns the search path of requests for a schema.

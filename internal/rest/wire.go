@@ -33,6 +33,7 @@ type wire struct {
 const (
 	writeAhead   = 64 << 10 // bytes that a connection takes in even if the server is busy with writing itself
 	cancelAgain  = 250 * time.Millisecond
+	lookEvery    = 100              // requests of a connection after which statements are looked for that nobody was expected to prepare
 	farewellMost = 15 * time.Second // for ending a statement and a connection that nobody waits for any more
 )
 
@@ -55,6 +56,7 @@ func (w *wire) begin(ctx context.Context, conn *pgxpool.Conn, until time.Time, m
 type session struct {
 	statements
 	in        inbox
+	requests  uint64
 	clock     *time.Timer // interrupts
 	interrupt func()      // has what is being read or written fail, for good
 }

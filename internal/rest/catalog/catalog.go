@@ -26,6 +26,9 @@ type Relation struct {
 	ByName                           map[string]*Column
 	PrimaryKey                       []string // of a view: the columns that come from its base tables' keys, of those that it shows whole
 	Insertable, Updatable, Deletable bool
+	// Whether reading, and writing, plainly runs code of the database's that may change its session: volatile functions of policies, views
+	// and rows; triggers. What is behind those, such as the triggers of other tables, is not looked at.
+	ReadRuns, WriteRuns bool
 }
 
 // Column is a column of a relation.

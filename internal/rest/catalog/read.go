@@ -105,6 +105,7 @@ func (r *reader) readRelations(ctx context.Context) error {
 		Schema, Name, Description string
 		Kind                      byte
 		Writes                    int32
+		ReadRuns, WriteRuns       bool
 	}
 	// 28 is all that can be written. Only views are asked, and foreign tables, except those without a handler: asking
 	// for one of them fails for all.
@@ -113,7 +114,15 @@ func (r *reader) readRelations(ctx context.Context) error {
 			coalesce(d.description, '') as description,
 			case when c.relkind in ('r', 'p') then 28
 				when c.relkind = 'v' or w.fdwhandler <> 0 then pg_catalog.pg_relation_is_updatable(c.oid, true)
-				else 0 end as writes
+				else 0 end as writes,
+			c.reltype in (select p.proargtypes[0] from pg_catalog.pg_proc p where p.pronargs = 1 and p.provolatile = 'v') or exists (
+				select from pg_catalog.pg_depend u
+				join pg_catalog.pg_proc p on u.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = u.refobjid and p.provolatile = 'v'
+				where u.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass
+						and u.objid in (select o.oid from pg_catalog.pg_policy o where o.polrelid = c.oid)
+					or u.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
+						and u.objid in (select w.oid from pg_catalog.pg_rewrite w where w.ev_class = c.oid)) as read_runs,
+			exists (select from pg_catalog.pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal) as write_runs
 		from pg_catalog.pg_class c
 		join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		left join pg_catalog.pg_description d on d.objoid = c.oid and d.objsubid = 0
@@ -126,6 +135,7 @@ func (r *reader) readRelations(ctx context.Context) error {
 		relation := &Relation{
 			Name: Name{row.Schema, row.Name}, Description: row.Description, Kind: row.Kind, ByName: map[string]*Column{},
 			Insertable: row.Writes&insertable != 0, Updatable: row.Writes&updatable != 0, Deletable: row.Writes&deletable != 0,
+			ReadRuns: row.ReadRuns, WriteRuns: row.WriteRuns,
 		}
 		r.relations[row.ID] = relation
 		r.catalog.Relations[relation.Name] = relation
