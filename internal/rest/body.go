@@ -13,8 +13,9 @@ import (
 
 // payload is the body of a request.
 type payload struct {
-	text []byte // JSON unless raw says otherwise; nil if the request has none
-	raw  string // json, text, xml or bytea: the type of a function's one unnamed parameter that may take the body whole; "" for none
+	text []byte     // JSON unless raw says otherwise; nil if the request has none
+	form url.Values // of a function's arguments; nil unless they came so
+	raw  string     // json, text, xml or bytea: the type of a function's one unnamed parameter that may take the body whole; "" for none
 }
 
 // readBody reads a body of at most most bytes, and makes JSON of rows in other forms. A function also takes plain text, XML and bytes.
@@ -33,24 +34,31 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool)
 	}
 	switch kind {
 	case "application/json", "application/vnd.pgrst.array", "application/vnd.pgrst.array+json":
-		return payload{text, "json"}, nil
+		return payload{text: text, raw: "json"}, nil
 	case "text/csv":
 		rows, err := csvRows(text)
 		return payload{text: rows}, err
 	case "application/x-www-form-urlencoded":
-		row, err := formRow(string(text))
-		return payload{text: row}, err
+		values, err := url.ParseQuery(string(text))
+		if err != nil {
+			return payload{}, fail(http.StatusBadRequest, "PGRST102", "Empty or invalid form")
+		}
+		p := payload{text: formRow(values)}
+		if function {
+			p.form = values
+		}
+		return p, nil
 	case "text/plain":
 		if function {
-			return payload{text, "text"}, nil
+			return payload{text: text, raw: "text"}, nil
 		}
 	case "text/xml":
 		if function {
-			return payload{text, "xml"}, nil
+			return payload{text: text, raw: "xml"}, nil
 		}
 	case "application/octet-stream":
 		if function {
-			return payload{text, "bytea"}, nil
+			return payload{text: text, raw: "bytea"}, nil
 		}
 	}
 	return payload{}, fail(http.StatusBadRequest, "PGRST102", "Content-Type not acceptable: "+kind)
@@ -137,11 +145,7 @@ func badCSV(err error) error {
 }
 
 // formRow makes a JSON object of a form. Of a field given twice the last value counts.
-func formRow(text string) ([]byte, error) {
-	values, err := url.ParseQuery(text)
-	if err != nil {
-		return nil, fail(http.StatusBadRequest, "PGRST102", "Empty or invalid form")
-	}
+func formRow(values url.Values) []byte {
 	out := []byte{'{'}
 	for name, all := range values {
 		if len(out) > 1 {
@@ -150,7 +154,7 @@ func formRow(text string) ([]byte, error) {
 		out = append(appendJSON(out, name), ':')
 		out = appendJSON(out, all[len(all)-1])
 	}
-	return append(out, '}'), nil
+	return append(out, '}')
 }
 
 // appendJSON appends a string as JSON. Bytes that are no UTF-8 become U+FFFD.

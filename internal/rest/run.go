@@ -183,7 +183,18 @@ func (c *call) planCall(r *plan.Request) (*planned, error) {
 	if c.refused != nil {
 		return nil, c.refused
 	}
-	if !get {
+	switch {
+	case get:
+	case c.payload.form != nil: // of a variadic parameter all values count
+		q := *c.query
+		q.Params = nil
+		for name, values := range c.payload.form {
+			for _, v := range values {
+				q.Params = append(q.Params, query.Param{Name: name, Value: v})
+			}
+		}
+		r.Query = &q
+	default:
 		r.Body = c.payload.text
 	}
 	p, err := plan.Call(c.catalog, r, f)

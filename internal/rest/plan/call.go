@@ -21,6 +21,7 @@ func Call(c *catalog.Catalog, r *Request, f *catalog.Function) (*Plan, error) {
 	if !f.Returns.Composite {
 		return b.scalar(f, a)
 	}
+	b.single = !f.Returns.Set
 	root := &node{name: f.Returns.Relation, rel: c.Relations[f.Returns.Relation], cte: called}
 	if root.name.Name == "" {
 		root.name = f.Name
@@ -115,6 +116,14 @@ func given(params []query.Param, p *catalog.Parameter) (string, bool) {
 
 // call writes a call where a relation stands.
 func (b *builder) call(f *catalog.Function, a *arguments) {
+	if b.members(a) {
+		b.text(", lateral ")
+	}
+	b.invoke(f, a)
+}
+
+// members writes where a call's arguments come from, and reports whether that takes a relation.
+func (b *builder) members(a *arguments) bool {
 	if a.json && len(a.list) > 0 {
 		b.text("json_to_record(")
 		b.arg(b.r.Body)
@@ -130,8 +139,14 @@ func (b *builder) call(f *catalog.Function, a *arguments) {
 			b.text(" ")
 			b.text(a.list[i].param.Type)
 		}
-		b.text("), lateral ")
+		b.text(")")
+		return true
 	}
+	return false
+}
+
+// invoke writes a call where a value stands.
+func (b *builder) invoke(f *catalog.Function, a *arguments) {
 	b.name(f.Name)
 	b.text("(")
 	for i := range a.list {
@@ -158,13 +173,26 @@ func (b *builder) call(f *catalog.Function, a *arguments) {
 // scalar plans the call of a function that returns values, or nothing.
 func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 	r := b.r
-	b.text("with called as (select ")
-	b.quote(result)
-	b.text(".v from ")
-	b.call(f, a)
-	b.text(" as ")
-	b.quote(result)
-	b.text("(v)) select ")
+	if f.Returns.Type == "record" { // what columns it has it tells as a value only
+		mark := len(b.sql)
+		b.text(" from ")
+		if !b.members(a) {
+			b.sql = b.sql[:mark]
+		}
+		from := string(b.sql[mark:])
+		b.sql = b.sql[:mark]
+		b.text("with called as (select ")
+		b.invoke(f, a)
+		b.text(" as v" + from + ") select ")
+	} else {
+		b.text("with called as (select ")
+		b.quote(result)
+		b.text(".v from ")
+		b.call(f, a)
+		b.text(" as ")
+		b.quote(result)
+		b.text("(v)) select ")
+	}
 	page := query.Limit{}
 	if f.Returns.Set {
 		page = r.Range

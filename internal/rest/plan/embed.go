@@ -137,6 +137,11 @@ func (b *builder) related(c *node, f *query.Field) {
 		o := &c.outputs[i]
 		switch {
 		case !c.joined():
+		case o.name == f.Name && len(f.Path) == 0 && c.column(f.Name) == nil && c.spread():
+			b.quote(c.alias)
+			b.text(".")
+			b.number(i)
+			return
 		case o.star && len(f.Path) == 0 && c.column(f.Name) != nil:
 			b.column(c.alias, f.Name)
 			return

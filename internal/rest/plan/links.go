@@ -14,7 +14,7 @@ func (b *builder) link(n *node, item *query.Item) (*catalog.Link, error) {
 	var found []*catalog.Link
 	computed := false
 	for _, l := range b.c.Links[n.name] {
-		if l.To.Schema != b.r.Target.Schema || !leads(l, item.Relation, item.Hint) {
+		if l.To.Schema != b.r.Target.Schema || !b.leads(l, item.Relation, item.Hint) {
 			continue
 		}
 		if l.Kind == catalog.Computed && !computed {
@@ -33,8 +33,9 @@ func (b *builder) link(n *node, item *query.Item) (*catalog.Link, error) {
 	return nil, manyLinks(n.name.Name, item.Relation, found)
 }
 
-// leads says whether a link is what a name and a hint mean.
-func leads(l *catalog.Link, name, hint string) bool {
+// leads says whether a link is what a name and a hint mean. A foreign key's name, or its column's, means the table that it is to, and none of
+// the views of that.
+func (b *builder) leads(l *catalog.Link, name, hint string) bool {
 	if l.Kind == catalog.Computed {
 		return l.Function.Name.Name == name
 	}
@@ -47,7 +48,10 @@ func leads(l *catalog.Link, name, hint string) bool {
 	if name == l.To.Name {
 		return true
 	}
-	return l.Kind != catalog.ManyToMany && name == l.Constraint || refers(l) && single(l) && name == l.Pairs[0].From
+	if to := b.c.Relations[l.To]; l.Kind == catalog.ManyToMany || to.Kind == 'v' || to.Kind == 'm' {
+		return false
+	}
+	return name == l.Constraint || single(l) && name == l.Pairs[0].From
 }
 
 // leadsBack is leads of a link from a relation to itself: the relation's name means those that refer to the row, the

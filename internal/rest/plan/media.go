@@ -12,6 +12,10 @@ func (b *builder) body() {
 	case StrippedObject:
 		b.objects("json_strip_nulls(row_to_json(", "))::text")
 	case StrippedJSON:
+		if b.single {
+			b.wrap("json_strip_nulls(coalesce(json_agg(", ")->0, 'null'))")
+			return
+		}
 		b.wrap("json_strip_nulls(coalesce(json_agg(", "), '[]'))")
 	case CSV:
 		b.csv()
@@ -22,6 +26,10 @@ func (b *builder) body() {
 	case Custom:
 		b.custom()
 	default:
+		if b.single {
+			b.wrap("coalesce(json_agg(", ")->0, 'null')")
+			return
+		}
 		// Faster than every other way that PostgreSQL has, of few rows and of many. Made text, a long one would be copied twice more.
 		b.wrap("coalesce(json_agg(", "), '[]')")
 	}

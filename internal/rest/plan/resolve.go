@@ -187,6 +187,9 @@ func (b *builder) connect(n *node) error {
 		c.link, c.name, c.rel = l, l.To, b.c.Relations[l.To]
 		c.alias = b.alias(l.To.Name)
 		c.few = n.few || !toOne(l)
+		if one := int64(1); l.Single && l.Function.Returns.Set && c.limit == nil { // it promises one row
+			c.limit = &one
+		}
 		if err := b.connect(c); err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ type builder struct {
 	origins []*query.Comparison // whose values the arguments are; nil of the others
 	aliases int
 	unlocks bool // the statement gives up advisory locks
+	single  bool // the body is a row, not an array of rows
 	err     error
 }
 

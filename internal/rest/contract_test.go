@@ -1,0 +1,52 @@
+package rest
+
+import (
+	"net/http"
+	"testing"
+)
+
+// TestContract holds answers against what clients of the contract expect.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, `
+		create type point_2d as (x int, y int);
+		create function point() returns point_2d language sql stable as 'select row(10, 5)::point_2d';
+		create function two(out a int, out b text) language sql stable as 'select 1, null::text';
+		create function project(n int) returns projects language sql stable as 'select * from projects where id = n';
+		create function some_record(n int) returns record language sql stable as 'select 1 as one, n as n';
+		create function some_records() returns setof record language sql stable as 'select 1 as one union all select 2';
+		create function joined(variadic v text[]) returns text language sql immutable as 'select array_to_string(v, '','')';
+		create view all_projects as select c.id, p.name from projects p join clients c on c.id = p.client_id;
+		create function first_project(clients) returns setof projects rows 1 language sql stable as 'select * from projects where client_id = $1.id order by id';
+		grant select on all_projects to authenticated`)
+	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
+	for _, test := range []struct {
+		method, path, body string
+		headers            []string
+		want               string
+	}{
+		{"GET", "/rpc/point", "", nil, `{"x":10,"y":5}`},
+		{"POST", "/rpc/point", "{}", nil, `{"x":10,"y":5}`},
+		{"GET", "/rpc/point?select=y", "", nil, `{"y":5}`},
+		{"GET", "/rpc/point?x=eq.9", "", nil, ``},
+		{"GET", "/rpc/two", "", nil, `{"a":1,"b":null}`},
+		{"GET", "/rpc/two", "", []string{"Accept", "application/vnd.pgrst.array+json;nulls=stripped"}, `{"a":1}`},
+		{"GET", "/rpc/project?n=1&select=id,clients(name)", "", nil, `{"id":1,"clients":{"name":"Ada"}}`},
+		{"GET", "/rpc/projects_of?client=1&select=id", "", nil, "[{\"id\":1}, \n {\"id\":2}]"},
+		{"POST", "/rpc/some_record", `{"n":2}`, nil, `{"one":1,"n":2}`},
+		{"GET", "/rpc/some_record?n=3", "", nil, `{"one":1,"n":3}`},
+		{"GET", "/rpc/some_records", "", nil, "[{\"one\":1}, \n {\"one\":2}]"},
+		{"POST", "/rpc/joined", "v=hi&v=there", form, `"hi,there"`},
+		{"POST", "/rpc/joined", "v=hi", form, `"hi"`},
+		{"POST", "/rpc/add", "a=1&b=2", form, `3`},
+		{"GET", "/projects?select=client_id(name)&id=eq.1", "", nil, `[{"client_id":{"name":"Ada"}}]`},
+		{"GET", "/projects?select=projects_client_id_fkey(name)&id=eq.1", "", nil, `[{"projects_client_id_fkey":{"name":"Ada"}}]`},
+		{"GET", "/clients?select=first_project(name)&id=eq.1", "", nil, `[{"first_project":{"name":"Windows"}}]`},
+		{"GET", "/projects?select=clients(first_project(name))&id=in.(1,2)&limit=1", "", nil, `[{"clients":{"first_project":{"name":"Windows"}}}]`},
+	} {
+		got := a.do(test.method, test.path, test.body, test.headers...)
+		if got.status != http.StatusOK || test.want != "" && got.body != test.want {
+			t.Errorf("%s %s %s: got %d %s, want %s", test.method, test.path, test.body, got.status, got.body, test.want)
+		}
+	}
+}
