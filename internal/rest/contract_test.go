@@ -16,6 +16,7 @@ func TestContract(t *testing.T) {
 		create function some_record(n int) returns record language sql stable as 'select 1 as one, n as n';
 		create function some_records() returns setof record language sql stable as 'select 1 as one union all select 2';
 		create function joined(variadic v text[]) returns text language sql immutable as 'select array_to_string(v, '','')';
+		create function shout(projects) returns text language sql stable as 'select upper($1.name)';
 		create view all_projects as select c.id, p.name from projects p join clients c on c.id = p.client_id;
 		create function first_project(clients) returns setof projects rows 1 language sql stable as 'select * from projects where client_id = $1.id order by id';
 		grant select on all_projects to authenticated`)
@@ -33,6 +34,7 @@ func TestContract(t *testing.T) {
 		{"GET", "/rpc/two", "", []string{"Accept", "application/vnd.pgrst.array+json;nulls=stripped"}, `{"a":1}`},
 		{"GET", "/rpc/project?n=1&select=id,clients(name)", "", nil, `{"id":1,"clients":{"name":"Ada"}}`},
 		{"GET", "/rpc/projects_of?client=1&select=id", "", nil, "[{\"id\":1}, \n {\"id\":2}]"},
+		{"GET", "/rpc/projects_of?client=1&select=shout&shout=eq.LINUX", "", nil, `[{"shout":"LINUX"}]`},
 		{"POST", "/rpc/some_record", `{"n":2}`, nil, `{"one":1,"n":2}`},
 		{"GET", "/rpc/some_record?n=3", "", nil, `{"one":1,"n":3}`},
 		{"GET", "/rpc/some_records", "", nil, "[{\"one\":1}, \n {\"one\":2}]"},

@@ -12,7 +12,7 @@ import (
 // that an index on the expression is used and the expression can be grouped.
 func (b *builder) field(n *node, f *query.Field) {
 	if len(f.Path) == 0 {
-		b.column(n.alias, f.Name)
+		b.member(n, f.Name)
 		return
 	}
 	b.text("(")
@@ -20,7 +20,7 @@ func (b *builder) field(n *node, f *query.Field) {
 		b.column(n.alias, f.Name)
 	} else {
 		b.text("to_jsonb(")
-		b.column(n.alias, f.Name)
+		b.member(n, f.Name)
 		b.text(")")
 	}
 	for _, s := range f.Path {
@@ -38,6 +38,21 @@ func (b *builder) field(n *node, f *query.Field) {
 		}
 	}
 	b.text(")")
+}
+
+// member writes a column of a node's rows, or what a function computes of them: that takes a row of the relation's own type, which those of a
+// function's part of the statement are not any more.
+func (b *builder) member(n *node, name string) {
+	if n.cte != called || n.rel == nil || n.rel.ByName[name] != nil {
+		b.column(n.alias, name)
+		return
+	}
+	b.text("(cast(row(")
+	b.row(n.alias)
+	b.text(") as ")
+	b.name(n.name)
+	b.text(")).")
+	b.quote(name)
 }
 
 // filter writes the where of a node's rows. joins says whether those embedded relations that must have a match are
