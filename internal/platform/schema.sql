@@ -85,6 +85,9 @@ CREATE TABLE platform.backups (
     proof_error text DEFAULT ''::text NOT NULL,
     scheduled boolean DEFAULT false NOT NULL,
     bytes_until timestamp with time zone,
+    origin text DEFAULT 'made'::text NOT NULL,
+    tried_at timestamp with time zone,
+    CONSTRAINT backups_origin CHECK ((origin = ANY (ARRAY['made'::text, 'imported'::text]))),
     CONSTRAINT backups_status CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'deleting'::text])))
 );
 
@@ -95,6 +98,8 @@ COMMENT ON COLUMN platform.backups.proven_at IS 'when it was last restored into 
 COMMENT ON COLUMN platform.backups.scheduled IS 'made because it was due, and removed when the schedule does not keep it';
 
 COMMENT ON COLUMN platform.backups.bytes_until IS 'of one that is being deleted: until when its bytes stay for who is reading them; null: they go at once';
+
+COMMENT ON COLUMN platform.backups.tried_at IS 'when it was last restored into a database of its own, whatever came of it';
 
 CREATE TABLE platform.forms (
     uuid uuid NOT NULL,
@@ -288,6 +293,7 @@ CREATE TABLE platform.restores (
     heartbeat_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     created_by uuid NOT NULL,
+    undone_at timestamp with time zone,
     CONSTRAINT restores_status CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text]))),
     CONSTRAINT restores_target CHECK ((target = ANY (ARRAY['in_place'::text, 'new'::text])))
 );
@@ -295,6 +301,8 @@ CREATE TABLE platform.restores (
 COMMENT ON COLUMN platform.restores.project_uuid IS 'the project that is restored into: the backup''s own, or a new one, which is removed if that fails';
 
 COMMENT ON COLUMN platform.restores.kept_until IS 'until when the database is kept that the restored one took the place of; null if there is none';
+
+COMMENT ON COLUMN platform.restores.undone_at IS 'since when the project is again what it was before; what was restored is what is kept then';
 
 CREATE TABLE platform.second_factors (
     user_uuid uuid NOT NULL,
@@ -483,7 +491,7 @@ CREATE INDEX backup_schedules_due ON platform.backup_schedules USING btree (next
 
 CREATE INDEX backups_completed ON platform.backups USING btree (project_uuid, completed_at) WHERE (status = 'completed'::text);
 
-CREATE UNIQUE INDEX backups_one_at_a_time ON platform.backups USING btree (project_uuid) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]));
+CREATE UNIQUE INDEX backups_one_at_a_time ON platform.backups USING btree (project_uuid, origin) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]));
 
 CREATE INDEX backups_running ON platform.backups USING btree (heartbeat_at) WHERE (status = 'running'::text);
 

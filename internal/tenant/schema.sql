@@ -69,6 +69,15 @@ begin
 	perform pg_notify('pgrst', 'reload schema');
 end $$;
 
+CREATE FUNCTION storage.bytes_replaced() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	delete from storage.variants v where v.source_uuid = old.blob_uuid;
+	return new;
+end $$;
+
 CREATE FUNCTION storage.containers_inserted() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -257,6 +266,15 @@ begin
 end $_$;
 
 COMMENT ON FUNCTION storage.split_sorted(block storage.sorted_blocks) IS 'counts a block anew, in blocks of 1000 files';
+
+CREATE FUNCTION storage.variant_deleted() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	insert into storage.discarded (blob_uuid) values (old.blob_uuid);
+	return null;
+end $$;
 
 CREATE TABLE forms.definitions (
     form_uuid uuid NOT NULL,
@@ -526,6 +544,22 @@ COMMENT ON TABLE storage.usage IS 'one row: what the project''s files come to. I
 
 COMMENT ON COLUMN storage.usage.max_files IS 'the project''s own quota; null: that of every project';
 
+CREATE TABLE storage.variants (
+    blob_uuid uuid NOT NULL,
+    source_uuid uuid NOT NULL,
+    spec text NOT NULL COLLATE pg_catalog."C",
+    mime_type text NOT NULL COLLATE pg_catalog."C",
+    size bigint NOT NULL,
+    sha256 bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT variants_sha256 CHECK ((length(sha256) = 32)),
+    CONSTRAINT variants_size CHECK ((size >= 0))
+);
+
+COMMENT ON COLUMN storage.variants.source_uuid IS 'the blob that it was made of';
+
+COMMENT ON COLUMN storage.variants.spec IS 'what was asked for, in one form';
+
 ALTER TABLE ONLY forms.definitions
     ADD CONSTRAINT definitions_pkey PRIMARY KEY (form_uuid, version);
 
@@ -592,6 +626,12 @@ ALTER TABLE ONLY storage.uploads
 ALTER TABLE ONLY storage.usage
     ADD CONSTRAINT usage_pkey PRIMARY KEY (single);
 
+ALTER TABLE ONLY storage.variants
+    ADD CONSTRAINT variants_pkey PRIMARY KEY (blob_uuid);
+
+ALTER TABLE ONLY storage.variants
+    ADD CONSTRAINT variants_spec_key UNIQUE (source_uuid, spec);
+
 CREATE INDEX forms_container ON forms.forms USING btree (container_uuid);
 
 CREATE INDEX forms_created_at ON forms.forms USING btree (created_at, uuid);
@@ -628,6 +668,10 @@ CREATE INDEX signed_uploads_expires_at ON storage.signed_uploads USING btree (ex
 
 CREATE INDEX uploads_started_at ON storage.uploads USING btree (started_at);
 
+CREATE INDEX variants_created_at ON storage.variants USING btree (created_at);
+
+CREATE TRIGGER bytes_replaced BEFORE UPDATE ON storage.files FOR EACH ROW WHEN ((old.blob_uuid IS DISTINCT FROM new.blob_uuid)) EXECUTE FUNCTION storage.bytes_replaced();
+
 CREATE TRIGGER containers_inserted AFTER INSERT ON storage.containers REFERENCING NEW TABLE AS new_containers FOR EACH STATEMENT EXECUTE FUNCTION storage.containers_inserted();
 
 CREATE TRIGGER files_deleted AFTER DELETE ON storage.files REFERENCING OLD TABLE AS old_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_deleted();
@@ -637,6 +681,8 @@ CREATE TRIGGER files_inserted AFTER INSERT ON storage.files REFERENCING NEW TABL
 CREATE TRIGGER files_updated AFTER UPDATE ON storage.files REFERENCING OLD TABLE AS old_files NEW TABLE AS new_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_updated();
 
 CREATE TRIGGER parts_deleted AFTER DELETE ON storage.upload_parts REFERENCING OLD TABLE AS old_parts FOR EACH STATEMENT EXECUTE FUNCTION storage.parts_deleted();
+
+CREATE TRIGGER variant_deleted AFTER DELETE ON storage.variants FOR EACH ROW EXECUTE FUNCTION storage.variant_deleted();
 
 ALTER TABLE ONLY forms.definitions
     ADD CONSTRAINT definitions_form FOREIGN KEY (form_uuid) REFERENCES forms.forms(uuid) ON DELETE CASCADE;
@@ -664,6 +710,9 @@ ALTER TABLE ONLY storage.sorted_blocks
 
 ALTER TABLE ONLY storage.upload_parts
     ADD CONSTRAINT upload_parts_upload FOREIGN KEY (upload_uuid) REFERENCES storage.resumable_uploads(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY storage.variants
+    ADD CONSTRAINT variants_source FOREIGN KEY (source_uuid) REFERENCES storage.files(blob_uuid) ON DELETE CASCADE;
 
 ALTER TABLE forms.definitions ENABLE ROW LEVEL SECURITY;
 
@@ -696,5 +745,7 @@ ALTER TABLE storage.upload_parts ENABLE ROW LEVEL SECURITY;
 ALTER TABLE storage.uploads ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.usage ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE storage.variants ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA socle TO PUBLIC;
