@@ -172,7 +172,9 @@ func state(t *testing.T, a *apitest.API) string {
 // query runs a statement in the project's database, behind the server's back.
 func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
 	t.Helper()
-	rows, err := a.ProjectDatabase().Query(t.Context(), sql, args...)
+	conn := a.ProjectDatabase()
+	defer conn.Close(t.Context()) // who waits for something asks a hundred times
+	rows, err := conn.Query(t.Context(), sql, args...)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -186,7 +188,9 @@ func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
 // execute runs a statement in the project's database, behind the server's back.
 func execute(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
-	if _, err := a.ProjectDatabase().Exec(t.Context(), sql); err != nil {
+	conn := a.ProjectDatabase()
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }

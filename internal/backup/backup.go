@@ -54,9 +54,9 @@ func (m *Maker) Make(ctx context.Context, id uuid.UUID) error {
 }
 
 // GiveUpBackup ends a backup that has not come to its end. What is kept of one that failed before is removed too: whoever made it may have
-// gone on for a moment. To a completed one it does nothing.
+// gone on for a moment; what can't be removed now, because the storage is away, is removed with the orphans. To a completed one it does nothing.
 func (m *Maker) GiveUpBackup(ctx context.Context, b platform.Backup, reason string) error {
-	return m.Store.InTx(ctx, func(tx *platform.Store) error {
+	err := m.Store.InTx(ctx, func(tx *platform.Store) error {
 		if _, err := tx.Backups().Fail(ctx, b.UUID, reason); err != nil {
 			return err
 		}
@@ -66,6 +66,13 @@ func (m *Maker) GiveUpBackup(ctx context.Context, b platform.Backup, reason stri
 		}
 		return m.Discard(ctx, b.ProjectUUID, b.UUID) // before it shows that it failed: then nothing is left of it
 	})
+	if err == nil {
+		return nil
+	}
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	_, failed := m.Store.Backups().Fail(after, b.UUID, reason)
+	return errors.Join(err, failed)
 }
 
 // reason says in words for the user why a backup failed.

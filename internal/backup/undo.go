@@ -135,10 +135,11 @@ var recounting = []string{
 	`delete from forms.responses r where not exists (select from forms.forms o where o.uuid = r.form_uuid)`,
 	`update storage.containers c set (total_files, total_size) = (
 		select count(*), coalesce(sum(f.size), 0) from storage.files f where f.container_uuid = c.uuid)`,
-	`delete from storage.file_blocks`,
-	`insert into storage.file_blocks (container_uuid, first_at, first_uuid, files)
-		select container_uuid, '-infinity', '00000000-0000-0000-0000-000000000000', count(*) from storage.files group by container_uuid`,
-	`select storage.split_block(container_uuid, first_at, first_uuid) from storage.file_blocks where files > 2000`,
+	`delete from storage.sorted_blocks`,
+	`insert into storage.sorted_blocks (container_uuid, sort, first_text, first_number, first_time, first_uuid, files)
+		select c.uuid, k.sort, '', -1, '-infinity', '00000000-0000-0000-0000-000000000000', 0
+		from storage.containers c cross join storage.sort_keys('', '', 0, now(), now()) k`,
+	`select storage.split_sorted(b) from storage.sorted_blocks b`,
 	`insert into storage.usage (files, bytes) values (0, 0) on conflict do nothing`,
 	`update storage.usage set (files, bytes) = (select count(*), coalesce(sum(size), 0) from storage.files)`,
 	`update forms.forms f set total_responses = (select count(*) from forms.responses r where r.form_uuid = f.uuid and r.state = 'complete')`,

@@ -96,10 +96,11 @@ func (e *Error) WithCode(code string) *Error {
 	return e
 }
 
-// Because sets the cause, which only the log shows, and returns e.
+// Because returns e with a cause, which only the log shows. It is a copy: e may be shared, and even be what the cause comes of.
 func (e *Error) Because(cause error) *Error {
-	e.Err = cause
-	return e
+	because := *e
+	because.Err = cause
+	return &because
 }
 
 // Of returns the first Error in err's chain, or an Internal one that holds err.

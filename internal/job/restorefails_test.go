@@ -64,7 +64,10 @@ func TestRestoreOfDamage(t *testing.T) {
 	upload(t, other, other.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of another", 10000))
 	id, earlier := backedUp(t, a), backedUp(t, a)
 	backedUp(t, other)
-	instance := apitest.New(t) // with a key of its own
+	instance := apitest.Empty(t, func(c *config.Config) {
+		c.SecretKey = config.Secret(strings.ReplaceAll(uuid.NewString()+uuid.NewString(), "-", ""))
+	}).SignUp("first")
+	instance.Project = instance.CreateProject("project")
 	upload(t, instance, instance.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
 	backedUp(t, instance)
 	before, oid := fingerprint(t, a), query(t, a, `select oid::text from pg_database where datname = current_database()`)

@@ -1,8 +1,10 @@
 package laws
 
 import (
+	"errors"
 	"go/ast"
 	"go/constant"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,9 +27,9 @@ func TestStatementsPrepare(t *testing.T) {
 	a := apitest.New(t)
 	databases := map[string]*pgx.Conn{
 		"platform": connect(t, string(a.Config.DatabaseURL)), "project": connect(t, databaseURL(t, a))}
-	for name, where := range map[string]string{"platform": "platform", "job": "platform", "server": "platform", "tenant": "platform", "cli": "platform",
-		"schema": "project", "form": "project", "object": "project", "backup": "project", "rest/catalog": "project",
-		"statement": "project"} {
+	for name, where := range map[string][]string{"platform": {"platform"}, "job": {"platform"}, "server": {"platform"}, "tenant": {"platform", "project"},
+		"cli": {"platform"}, "schema": {"project"}, "form": {"project"}, "object": {"project"}, "backup": {"project"}, "rest/catalog": {"project"},
+		"statement": {"project"}} {
 		found := statements(t, "socle/internal/"+name)
 		if len(found) == 0 {
 			t.Errorf("no statement found in %s", name)
@@ -37,16 +39,24 @@ func TestStatementsPrepare(t *testing.T) {
 				!strings.HasPrefix(s.sql, "delete") && !strings.HasPrefix(s.sql, "with") {
 				continue // what PostgreSQL calls utility statements can't be prepared
 			}
-			sql, _, err := pgx.NamedArgs{}.RewriteQuery(t.Context(), databases[where], s.sql, nil)
-			if err != nil {
-				t.Errorf("%s: %v", s.at, err)
-				continue
+			var errs []error
+			for _, database := range where {
+				errs = append(errs, prepare(t, databases[database], s.sql))
 			}
-			if _, err := databases[where].Prepare(t.Context(), "", sql); err != nil {
-				t.Errorf("%s: %v\n%s", s.at, err, sql)
+			if !slices.Contains(errs, nil) {
+				t.Errorf("%s: %v\n%s", s.at, errors.Join(errs...), s.sql)
 			}
 		}
 	}
+}
+
+func prepare(t *testing.T, database *pgx.Conn, sql string) error {
+	sql, _, err := pgx.NamedArgs{}.RewriteQuery(t.Context(), database, sql, nil)
+	if err != nil {
+		return err
+	}
+	_, err = database.Prepare(t.Context(), "", sql)
+	return err
 }
 
 // statements returns the constant SQL texts of a package.

@@ -67,6 +67,7 @@ func startCluster() (*cluster, error) {
 			// The data need not outlive the tests, and several test binaries run at once.
 			"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
 			"shared_preload_libraries": "pg_stat_statements",
+			"max_connections":          "400",
 			"shared_buffers":           "32MB", "min_wal_size": "32MB", "max_wal_size": "256MB",
 		},
 	})

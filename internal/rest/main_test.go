@@ -66,7 +66,7 @@ const fixture = `
 		perform pg_advisory_lock(4711); execute 'listen residue'; execute 'prepare residue as select 1';
 		execute 'declare residue cursor with hold for select 1'; end $$;
 	create function residue() returns json language sql as $$ select json_build_object('setting', current_setting('app.left', true),
-		'locks', (select count(*) from pg_locks where locktype = 'advisory' and objid = 4711), 'channels', (select count(*) from pg_listening_channels()),
+		'locks', (select count(*) from pg_locks where locktype = 'advisory' and objid = 4711 and database = (select oid from pg_database where datname = current_database())), 'channels', (select count(*) from pg_listening_channels()),
 		'prepared', (select count(*) from pg_prepared_statements where from_sql), 'cursors', (select count(*) from pg_cursors where is_holdable)) $$;
 	create function escape() returns text language plpgsql as $$ begin perform set_config('role', 'service_role', true); return current_user; end $$;
 	grant usage on schema public to anon, authenticated, service_role;

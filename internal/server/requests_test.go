@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"crypto/rand"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/api/apitest"
-	"socle/internal/config"
 	"socle/internal/platform"
 )
 
@@ -49,7 +47,7 @@ func TestRequestsOfRows(t *testing.T) {
 // TestRequestsAtShutdown: a server that is told to stop writes first what it has noted.
 func TestRequestsAtShutdown(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, func(c *config.Config) { c.SecretKey = config.Secret(rand.Text() + rand.Text()) })
+	a := apitest.New(t)
 	count := func() (n int) {
 		conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
 		if err != nil {
