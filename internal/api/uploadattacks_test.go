@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"socle/internal/api/apitest"
@@ -136,8 +137,8 @@ func TestLengthThatLies(t *testing.T) {
 	// Without a length it ends soon after the limit.
 	sent := &endlessly{}
 	a.Do(a.Request("PUT", address(a, c, "huge"), io.LimitReader(sent, 10<<30), "Content-Type: text/plain")).Want(413).Code("too_large")
-	if sent.bytes > 100<<20 {
-		t.Errorf("%d bytes were taken of a body that is too large by far", sent.bytes)
+	if sent.bytes.Load() > 100<<20 {
+		t.Errorf("%d bytes were taken of a body that is too large by far", sent.bytes.Load())
 	}
 	put(a, c, "empty", "").Want(200).Content("size", 0)
 	if got := a.Get(address(a, c, "empty")).Want(200); len(got.Body) != 0 || got.Header.Get("Content-Length") != "0" {
@@ -148,13 +149,13 @@ func TestLengthThatLies(t *testing.T) {
 }
 
 // endlessly is a body without end, that counts what was taken of it.
-type endlessly struct{ bytes int }
+type endlessly struct{ bytes atomic.Int64 }
 
 func (e *endlessly) Read(b []byte) (int, error) {
 	for i := range b {
 		b[i] = 'x'
 	}
-	e.bytes += len(b)
+	e.bytes.Add(int64(len(b)))
 	return len(b), nil
 }
 

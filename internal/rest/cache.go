@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -196,7 +197,7 @@ func (c *Cache) read(l *load) {
 		ctx, cancel := context.WithTimeout(c.ctx, readMost)
 		at := time.Now()
 		for tries := 0; tries < readTries; tries++ {
-			if l.got, l.err = catalog.Read(ctx, c.pool(), c.options); !goneMeanwhile(l.err) {
+			if l.got, l.err = c.readAtOnce(ctx); !goneMeanwhile(l.err) {
 				break
 			}
 		}
@@ -224,6 +225,15 @@ func (c *Cache) read(l *load) {
 		c.mu.Unlock()
 		return
 	}
+}
+
+// readAtOnce reads the catalogue as it is at one moment of one database: another may take its place meanwhile.
+func (c *Cache) readAtOnce(ctx context.Context) (got *catalog.Catalog, err error) {
+	err = pgx.BeginTxFunc(ctx, c.pool(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		got, err = catalog.Read(ctx, tx, c.options)
+		return err
+	})
+	return got, err
 }
 
 // goneMeanwhile reports whether the catalogue could not be read because something was dropped in that moment: a default of a type that is no
