@@ -67,7 +67,7 @@ func TestMoveBackup(t *testing.T) {
 		}
 		moved.Content("status", "completed").Content("projectUuid", b.Project).Content("error", "")
 	}
-	r := b.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(404)
+	b.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(404)
 	got := values(b.Get("/backups?order=desc").Want(200), "uuid")
 	if len(got) != 3 {
 		t.Fatalf("there are the backups %v, want three", got)
@@ -80,7 +80,7 @@ func TestMoveBackup(t *testing.T) {
 	imported(b, []byte("x")).Want(409).Code("project_paused")
 	b.Post("/projects/"+b.Project+"/resume", "").Want(200)
 
-	r = b.Post("/backups/"+got[0]+"/restore", `{"target": "in_place"}`).Want(201)
+	r := b.Post("/backups/"+got[0]+"/restore", `{"target": "in_place"}`).Want(201)
 	restoredAs(t, b, r.Get("uuid").(string), "completed")
 	n := b.Post("/backups/"+got[1]+"/restore", `{"target": "new", "name": "moved"}`).Want(201)
 	restoredAs(t, b, n.Get("uuid").(string), "completed")
