@@ -36,7 +36,7 @@ type backstage struct {
 // backstage opens what there is. The caller closes it.
 func (p *process) backstage(t *testing.T) *backstage {
 	t.Helper()
-	c, err := config.Load([]string{"SOCLE_DATA_DIR=" + p.dir}, nil)
+	c, err := config.Load([]string{"SOCLE_DATA_DIR=" + p.dir, "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

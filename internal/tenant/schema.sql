@@ -460,12 +460,12 @@ CREATE TABLE storage.discarded (
 COMMENT ON TABLE storage.discarded IS 'blobs whose files were deleted: noted by the transaction that deletes the file, struck off when the bytes are gone';
 
 CREATE VIEW storage.file_blocks AS
- SELECT sorted_blocks.container_uuid,
-    sorted_blocks.first_time AS first_at,
-    sorted_blocks.first_uuid,
-    sorted_blocks.files
+ SELECT container_uuid,
+    first_time AS first_at,
+    first_uuid,
+    files
    FROM storage.sorted_blocks
-  WHERE (sorted_blocks.sort = 'created_at'::text);
+  WHERE (sort = 'created_at'::text);
 
 COMMENT ON VIEW storage.file_blocks IS 'for the release before the one that counts in each order';
 
