@@ -304,8 +304,12 @@ func (c *Cache) listenOnce() error {
 	c.mu.Lock()
 	begun := c.loading != nil
 	c.mu.Unlock()
+	// What happened before is not told.
 	if begun || c.current.Load() != nil {
-		c.start(true) // what happened before is not told
+		c.start(true)
+	}
+	if c.told != nil {
+		c.told()
 	}
 	c.heard.Store(true)
 	for !c.unused() {
