@@ -61,7 +61,7 @@ func (m *Maker) GiveUpBackup(ctx context.Context, b platform.Backup, reason stri
 			return err
 		}
 		now, err := tx.GetBackup(ctx, b.ProjectUUID, b.UUID)
-		if err := ignoringNotFound(err); err != nil || now.Status == "completed" {
+		if err := fault.Except(err, fault.NotFound); err != nil || now.Status == "completed" {
 			return err
 		}
 		return m.Discard(ctx, b.ProjectUUID, b.UUID) // before it shows that it failed: then nothing is left of it

@@ -54,7 +54,7 @@ func (m *Maker) Import(ctx context.Context, b platform.Backup, in Import, comple
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
 	if e := m.Store.Backups().Beat(after, b.UUID); e != nil { // it is complete after all, or was given up, or that can't be known: then others remove it
-		return errors.Join(err, ignoringNotFound(e))
+		return errors.Join(err, fault.Except(e, fault.NotFound))
 	}
 	if e := m.Discard(after, b.ProjectUUID, b.UUID); e != nil {
 		return errors.Join(err, e)

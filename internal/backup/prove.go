@@ -18,7 +18,7 @@ const MostProven = 1 << 30
 func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 	b, err := m.Store.CompletedBackup(ctx, id)
 	if err != nil {
-		return ignoringNotFound(err)
+		return fault.Except(err, fault.NotFound)
 	}
 	if b.Size != nil && *b.Size > MostProven && !asked {
 		return nil

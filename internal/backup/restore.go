@@ -38,7 +38,7 @@ func (m *Maker) GiveUp(ctx context.Context, r platform.Restore, reason string) e
 	// A swap holds the same lock, so nothing is removed of what took its place.
 	err := m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
 		if _, err := m.Store.Restores().Unfinished(ctx, r.UUID); err != nil {
-			return ignoringNotFound(err)
+			return fault.Except(err, fault.NotFound)
 		}
 		if err := m.removeCopy(ctx, r); err != nil {
 			return err
@@ -65,7 +65,7 @@ func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
 	}
 	status, err := m.Store.ProjectStatus(ctx, r.ProjectUUID)
 	if err != nil || status != platform.Active {
-		return ignoringNotFound(err)
+		return fault.Except(err, fault.NotFound)
 	}
 	return c.Reopen(ctx)
 }

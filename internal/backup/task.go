@@ -31,7 +31,7 @@ type task[T any] struct {
 func carryOut[T any](ctx context.Context, m *Maker, k task[T], id uuid.UUID) (T, error) {
 	t, err := k.rows.Start(ctx, id)
 	if err != nil {
-		return t, ignoringNotFound(err)
+		return t, fault.Except(err, fault.NotFound)
 	}
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -63,11 +63,4 @@ func (m *Maker) beat(ctx context.Context, stop context.CancelFunc, say func(cont
 			m.Log.Warn("heartbeat", "error", err)
 		}
 	}
-}
-
-func ignoringNotFound(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
 }

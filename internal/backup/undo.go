@@ -57,7 +57,7 @@ func (m *Maker) Reopen(ctx context.Context) error {
 			}
 			status, err := m.Store.ProjectStatus(ctx, id)
 			if err != nil || status != platform.Active {
-				return ignoringNotFound(err)
+				return fault.Except(err, fault.NotFound)
 			}
 			return m.Projects.Copy(id, uuid.Nil).Reopen(ctx)
 		}))

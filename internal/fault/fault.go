@@ -122,3 +122,11 @@ func Of(err error) *Error {
 
 // Is reports whether err is of the kind.
 func Is(err error, kind Kind) bool { return err != nil && Of(err).Kind == kind }
+
+// Except returns nil for an error of the kind, and every other one as it is.
+func Except(err error, kind Kind) error {
+	if Is(err, kind) {
+		return nil
+	}
+	return err
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/riverqueue/river"
 
+	"socle/internal/fault"
 	"socle/internal/pg"
 	"socle/internal/platform"
 )
@@ -34,7 +35,7 @@ func (q *Queue) makeBackup(ctx context.Context, a backupArgs) error {
 	}
 	after, err := q.Store.AfterBackup(ctx, id)
 	if err != nil {
-		return ignoringNotFound(err)
+		return fault.Except(err, fault.NotFound)
 	}
 	if after.Prove {
 		_, err = q.client.Insert(ctx, proveArgs{Backup: id}, nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"socle/internal/backup"
+	"socle/internal/fault"
 )
 
 const (
@@ -41,7 +42,7 @@ func (q *Queue) proveBackup(ctx context.Context, a proveArgs) error {
 	}
 	after, err := q.Store.AfterBackup(ctx, a.Backup)
 	if err != nil {
-		return ignoringNotFound(err)
+		return fault.Except(err, fault.NotFound)
 	}
 	return q.removeUnkept(ctx, after.ProjectUUID)
 }

@@ -36,5 +36,5 @@ func (q *Queue) startDue(ctx context.Context) error {
 // removeUnkept removes the backups of a project that its schedule does not keep.
 func (q *Queue) removeUnkept(ctx context.Context, project uuid.UUID) error {
 	_, err := q.Store.RemoveUnkeptBackups(q.Lifecycle.OfItself(ctx, "removeUnkeptBackups", project), project)
-	return ignoringNotFound(err)
+	return fault.Except(err, fault.NotFound)
 }

@@ -76,14 +76,7 @@ func (q *Queue) giveUp(ctx context.Context) error {
 func giveUpTask[T any](ctx context.Context, tasks platform.Tasks[T], id uuid.UUID, reason string, end func(context.Context, T, string) error) error {
 	t, err := tasks.Unfinished(ctx, id)
 	if err != nil {
-		return ignoringNotFound(err)
+		return fault.Except(err, fault.NotFound)
 	}
 	return end(ctx, t, reason)
-}
-
-func ignoringNotFound(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
 }
