@@ -20,7 +20,8 @@ import (
 // A transaction that may write is a block, and ended before anything is taken away: a lock that its code took for the session
 // is held until all can see what was written, and what is deferred still finds its settings. The statements for that are prepared like
 // all others; where they may be gone, and where nothing is kept, a simple query says the same. One that only reads needs no block: nothing
-// is deferred in it, and nobody waits for what it did. It is ended by the end of a simple query, with all that was done.
+// is deferred in it, and nobody waits for what it did. It is ended by the end of a simple query, with all that was done. Of a statement
+// that runs no code of the database's nothing is left: the end of the messages ends its transaction, whatever it is.
 type exchange struct {
 	*execution
 	wire
@@ -94,7 +95,10 @@ func (x *exchange) run() error {
 	x.scratch = takeScratch()
 	defer x.scratch.release()
 	x.out, x.awaited = x.scratch.out[:0], x.scratch.awaited[:0]
-	err := x.ask()
+	err := x.renew()
+	if err == nil {
+		err = x.ask()
+	}
 	if err == nil {
 		err = x.answer()
 	}
@@ -102,6 +106,21 @@ func (x *exchange) run() error {
 		_ = x.written()
 	}
 	x.scratch.out, x.scratch.awaited = x.out, x.awaited
+	return err
+}
+
+// renew takes away what is left in a session that an older catalogue was used in: what by that ran no code of the database's may have
+// come to do so before the newer one was there.
+func (x *exchange) renew() error {
+	if old := x.session.statements.catalog; old == nil || old == x.catalog {
+		return nil
+	}
+	x.settle = strings.Count(endCarefully, ";") + 1
+	x.awaited = append(x.awaited, awaited{kind: 'q'})
+	err := errors.Join(x.query(endCarefully), x.hear())
+	if err != nil {
+		x.lost, x.spoken = true, false // of the request itself
+	}
 	return err
 }
 
@@ -129,7 +148,8 @@ func (x *exchange) askAll(args, countArgs [][]byte) (err error) {
 	if x.known, err = x.statements(); err != nil {
 		return err
 	}
-	if x.block = !x.readOnly || x.rollback || x.check != nil || x.isolation != ""; x.block {
+	inert := x.inert && !x.careful && !x.called
+	if x.block = !x.readOnly && !inert || x.rollback || x.check != nil || x.isolation != ""; x.block {
 		err = x.say('b', "", x.beginning(), nil)
 	}
 	if err == nil {
@@ -153,6 +173,8 @@ func (x *exchange) askAll(args, countArgs [][]byte) (err error) {
 		return x.sayEnd(endTried, 2)
 	case x.block:
 		return x.sayCommit()
+	case inert:
+		return x.saySync()
 	case x.called || x.careful:
 		return x.sayEnd(endCarefully, 5)
 	}
@@ -374,6 +396,10 @@ func (x *exchange) readOne(a awaited) error {
 				x.status = 'T'
 			case 'e':
 				x.status = 'I'
+			case 'm':
+				if x.bare {
+					return x.changedRows()
+				}
 			}
 			return nil
 		case parseComplete:

@@ -44,8 +44,20 @@ const untidy = `
 	create table failing (id int primary key);
 	create function fail_late() returns trigger language plpgsql as $$ begin perform litter(); raise 'no'; end $$;
 	create constraint trigger littering after insert on failing deferrable initially deferred for each row execute function fail_late();
+	create table defaulted (id int, left_behind boolean default litter());
+	create function litter_steadily(int) returns boolean language plpgsql immutable as $$ begin return litter(); end $$;
+	create table checked (id int check (litter_steadily(id)));
+	create table indexed (id int);
+	create index on indexed (litter_steadily(id));
+	create table parent (id int primary key);
+	insert into parent values (1);
+	create table child (id int references parent on delete cascade);
+	insert into child values (1);
+	create trigger littering after delete on child for each row execute function litter_row();
+	create domain littered as int check (litter_steadily(value));
+	create table domained (id littered);
 	create function residue_table() returns boolean language sql as 'select to_regclass(''pg_temp.residue_table'') is not null';
-	grant all on plain, guarded, seen, triggered, deferred, failing to authenticated`
+	grant all on plain, guarded, seen, triggered, deferred, failing, defaulted, checked, indexed, parent, domained to authenticated`
 
 func TestNothingIsLeftAnywhere(t *testing.T) {
 	t.Parallel()
@@ -73,6 +85,12 @@ func TestNothingIsLeftAnywhere(t *testing.T) {
 		{"PATCH", "/deferred?id=eq.1", `{"id":2}`, "handling=strict, max-affected=1", 204},
 		{"POST", "/deferred", `{"id":3}`, "tx=rollback", 201},
 		{"POST", "/deferred", `{"id":100}`, "", 400},
+		{"POST", "/defaulted", `{"id":1}`, "", 201},
+		{"POST", "/checked", `{"id":1}`, "", 201},
+		{"POST", "/indexed", `{"id":1}`, "", 201},
+		{"DELETE", "/parent?id=eq.1", "", "", 204},
+		{"POST", "/domained", `{"id":1}`, "", 201},
+		{"PATCH", "/domained", `[{"id":2}]`, "", 204},
 		{"POST", "/failing", `{"id":1}`, "", 400},
 		{"POST", "/failing", `{"id":1}`, "tx=rollback", 400},
 		{"POST", "/failing", `[{"id":1}]`, "return=representation", 400},
@@ -87,6 +105,53 @@ func TestNothingIsLeftAnywhere(t *testing.T) {
 		}
 		if left := a.do("POST", "/rpc/residue_table", "").body; left != "false" {
 			t.Errorf("after %s %s (%s): a temporary table is left", step.method, step.path, step.prefer)
+		}
+	}
+	if n := pool.Stat().NewConnsCount(); n != 1 {
+		t.Errorf("%d connections were opened, want 1", n)
+	}
+}
+
+// TestNothingIsLeftOfBefore: code that came into a table which was believed to have none leaves something as long as the catalogue is the
+// one before, and not to those who have a newer one.
+func TestNothingIsLeftOfBefore(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, untidy, func(c *Config) { c.Catalog.ListenOn("") })
+	pool := alone(a)
+	if got := a.do("GET", "/plain", ""); got.body != `[{"id":1}]` {
+		t.Fatal(got)
+	}
+	a.exec("alter table public.plain enable row level security; create policy littering on public.plain using (public.litter())")
+	if got := a.do("GET", "/plain", ""); got.body != `[{"id":1}]` {
+		t.Fatal(got)
+	}
+	old := a.server.Catalog.Known()
+	a.server.Catalog.Reload()
+	a.await(func() bool { return a.server.Catalog.Known() != old })
+	left := a.do("POST", "/rpc/residue", "").body
+	if left = strings.ReplaceAll(left, `"setting" : ""`, `"setting" : null`); left != `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}` {
+		t.Error(left)
+	}
+	if n := pool.Stat().NewConnsCount(); n != 1 {
+		t.Errorf("%d connections were opened, want 1", n)
+	}
+}
+
+// TestFailsAtTheEnd: what is checked when the transaction ends fails the request, and leaves nothing, though no statement of the request's
+// own ends it.
+func TestFailsAtTheEnd(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, `
+		create table owner (id int primary key);
+		create table owned (id int primary key, owner_id int not null references owner deferrable initially deferred);
+		grant all on owner, owned to authenticated`)
+	pool := alone(a)
+	for _, step := range [][2]string{{"", `{"id":1,"owner_id":1}`}, {"return=representation", `{"id":1,"owner_id":1}`}, {"", `[{"id":1,"owner_id":1},{"id":2,"owner_id":1}]`}} {
+		if got := a.do("POST", "/owned", step[1], "Prefer", step[0]); got.status != http.StatusConflict || !strings.Contains(got.body, `"code":"23503"`) {
+			t.Errorf("%v: %+v", step, got)
+		}
+		if got := a.do("GET", "/owned", ""); got.body != "[]" {
+			t.Errorf("after %v: %s", step, got.body)
 		}
 	}
 	if n := pool.Stat().NewConnsCount(); n != 1 {

@@ -31,6 +31,8 @@ type execution struct {
 	rollback  bool          // nothing is kept
 	called    bool          // code of the database's that may prepare statements
 	unlocks   bool          // sql gives up advisory locks at its end
+	inert     bool          // no code of the database's runs
+	bare      bool          // sql returns no row, but how many it changed
 	unnamed   bool          // nothing is kept prepared
 	wait      time.Duration // for a connection
 	// check looks at the result before anything is kept; an error undoes all. nil saves a round trip.

@@ -258,6 +258,18 @@ func (x *exchange) answerRow() error {
 	return err
 }
 
+// changedRows reads how many rows a bare statement changed: the last word of what PostgreSQL says at its end, as in INSERT 0 1.
+func (x *exchange) changedRows() error {
+	in := &x.session.in
+	tag, err := in.take(in.rest)
+	if err != nil {
+		return err
+	}
+	tag = bytes.TrimRight(tag, "\x00")
+	x.result.page, err = number(tag[bytes.LastIndexByte(tag, ' ')+1:], 0)
+	return err
+}
+
 // number reads a value that is a number, and leaves n as it is for null or nothing.
 func (in *inbox) number(n *int64) error {
 	v, err := in.value()

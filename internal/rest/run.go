@@ -80,7 +80,7 @@ func (c *call) plan() (*planned, error) {
 	s := c.server
 	r := &plan.Request{
 		Target: catalog.Name{Schema: c.schema, Name: c.route.name}, Query: c.query, Range: c.window,
-		MaxRows: s.MaxRows, Aggregates: s.Aggregates, AliasesOnly: s.AliasesOnly, Head: c.r.Method == http.MethodHead,
+		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.before != "", AliasesOnly: s.AliasesOnly, Head: c.r.Method == http.MethodHead,
 	}
 	switch c.prefer.Count {
 	case "exact":
@@ -289,7 +289,7 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 	e := execution{
 		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
 		sql: p.SQL, args: p.Args, check: p.check, pass: p.pass, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil || c.runs(p), unlocks: p.Unlocks,
-		unnamed: s.Unprepared, wait: s.Wait,
+		inert: p.Inert, bare: p.Bare, unnamed: s.Unprepared, wait: s.Wait,
 	}
 	if s.Executing != nil {
 		s.Executing(ctx, c.media.explain+p.SQL)
@@ -298,7 +298,7 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 		e.rollback = c.prefer.Tx == "rollback"
 	}
 	if c.media.explain != "" {
-		e.sql, e.explain, e.check, e.unlocks = c.media.explain+p.SQL, true, nil, false
+		e.sql, e.explain, e.check, e.unlocks, e.bare = c.media.explain+p.SQL, true, nil, false, false
 	} else if p.count == plan.Planned || p.count == plan.Estimated {
 		e.count, e.countArgs = p.CountSQL, p.CountArgs
 	}
@@ -346,7 +346,7 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 // runs reports whether a request for a relation runs code that may leave statements prepared in the session.
 func (c *call) runs(p *planned) bool {
 	r := c.catalog.Relations[catalog.Name{Schema: c.schema, Name: c.route.name}]
-	return r != nil && (r.ReadRuns || r.WriteRuns && !p.readOnly)
+	return r != nil && (r.ReadRuns || !p.readOnly && !r.InertWrite)
 }
 
 // path returns the search path of requests for a schema.

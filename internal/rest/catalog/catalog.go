@@ -26,9 +26,12 @@ type Relation struct {
 	ByName                           map[string]*Column
 	PrimaryKey                       []string // of a view: the columns that come from its base tables' keys, of those that it shows whole
 	Insertable, Updatable, Deletable bool
-	// Whether reading, and writing, plainly runs code of the database's that may change its session: volatile functions of policies, views
-	// and rows; triggers. What is behind those, such as the triggers of other tables, is not looked at.
-	ReadRuns, WriteRuns bool
+	// Whether reading plainly runs code of the database's that is likely to change its session: volatile functions of policies, views and
+	// rows. What is behind those is not looked at.
+	ReadRuns bool
+	// Whether reading, and writing, plainly runs nothing but PostgreSQL's own functions, of which none leaves anything in the session. Whatever
+	// is not known to be so is not.
+	InertRead, InertWrite bool
 }
 
 // Column is a column of a relation.

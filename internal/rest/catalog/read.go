@@ -37,7 +37,7 @@ func Read(ctx context.Context, q pg.Querier, o Options) (*Catalog, error) {
 		read func(context.Context) error
 	}{
 		{"schemas", r.readComments}, {"relations", r.readRelations}, {"columns", r.readColumns}, {"views", r.readViews},
-		{"constraints", r.readConstraints}, {"functions", r.readFunctions}, {"media types", r.readHandlers},
+		{"inert relations", r.readInert}, {"constraints", r.readConstraints}, {"functions", r.readFunctions}, {"media types", r.readHandlers},
 		{"geometries", r.readGeoJSON}, {"time zones", r.readTimeZones},
 	} {
 		if err := step.read(ctx); err != nil {
@@ -105,7 +105,7 @@ func (r *reader) readRelations(ctx context.Context) error {
 		Schema, Name, Description string
 		Kind                      byte
 		Writes                    int32
-		ReadRuns, WriteRuns       bool
+		ReadRuns                  bool
 	}
 	// 28 is all that can be written. Only views are asked, and foreign tables, except those without a handler: asking
 	// for one of them fails for all.
@@ -121,8 +121,7 @@ func (r *reader) readRelations(ctx context.Context) error {
 				where u.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass
 						and u.objid in (select o.oid from pg_catalog.pg_policy o where o.polrelid = c.oid)
 					or u.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
-						and u.objid in (select w.oid from pg_catalog.pg_rewrite w where w.ev_class = c.oid)) as read_runs,
-			exists (select from pg_catalog.pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal) as write_runs
+						and u.objid in (select w.oid from pg_catalog.pg_rewrite w where w.ev_class = c.oid)) as read_runs
 		from pg_catalog.pg_class c
 		join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		left join pg_catalog.pg_description d on d.objoid = c.oid and d.objsubid = 0
@@ -135,7 +134,7 @@ func (r *reader) readRelations(ctx context.Context) error {
 		relation := &Relation{
 			Name: Name{row.Schema, row.Name}, Description: row.Description, Kind: row.Kind, ByName: map[string]*Column{},
 			Insertable: row.Writes&insertable != 0, Updatable: row.Writes&updatable != 0, Deletable: row.Writes&deletable != 0,
-			ReadRuns: row.ReadRuns, WriteRuns: row.WriteRuns,
+			ReadRuns: row.ReadRuns,
 		}
 		r.relations[row.ID] = relation
 		r.catalog.Relations[relation.Name] = relation

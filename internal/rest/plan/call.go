@@ -125,7 +125,7 @@ func (b *builder) call(f *catalog.Function, a *arguments) {
 // members writes where a call's arguments come from, and reports whether that takes a relation.
 func (b *builder) members(a *arguments) bool {
 	if a.json && len(a.list) > 0 {
-		b.text("json_to_record(")
+		b.text("pg_catalog.json_to_record(")
 		b.arg(b.r.Body)
 		if a.many {
 			b.text("::json->0")
@@ -225,19 +225,19 @@ func (b *builder) values(f *catalog.Function) {
 	case f.Returns.Void || b.r.Head:
 		b.text("null::text")
 	case b.r.Format == Custom && b.r.Handler.Binary:
-		b.text("encode(string_agg(" + value + "::bytea, ''), 'hex')")
+		b.text("pg_catalog.encode(pg_catalog.string_agg(" + value + "::bytea, ''), 'hex')")
 	case b.r.Format == Custom:
-		b.text("string_agg(" + value + "::text, '')")
+		b.text("pg_catalog.string_agg(" + value + "::text, '')")
 	case b.r.Format == CSV:
 		b.literal("pgrst_scalar\n") // as the contract names what has no name
-		b.text(" || coalesce(string_agg(coalesce(substring(row(" + value + ")::text, 2, length(row(" + value + ")::text) - 2), ''), E'\\n'), '')")
+		b.text(" || coalesce(pg_catalog.string_agg(coalesce(pg_catalog.substring(row(" + value + ")::text, 2, length(row(" + value + ")::text) - 2), ''), E'\\n'), '')")
 	case set && (b.r.Format == StrippedJSON || b.r.Format == StrippedObject):
-		b.text("json_strip_nulls(coalesce(json_agg(" + value + "), '[]'))")
+		b.text("pg_catalog.json_strip_nulls(coalesce(pg_catalog.json_agg(" + value + "), '[]'))")
 	case set && b.r.Format != Object:
-		b.text("coalesce(json_agg(" + value + "), '[]')")
+		b.text("coalesce(pg_catalog.json_agg(" + value + "), '[]')")
 	case b.r.Format == StrippedJSON || b.r.Format == StrippedObject:
-		b.text("coalesce(string_agg(json_strip_nulls(to_json(" + value + "))::text, ''), 'null')")
+		b.text("coalesce(pg_catalog.string_agg(pg_catalog.json_strip_nulls(pg_catalog.to_json(" + value + "))::text, ''), 'null')")
 	default:
-		b.text("coalesce(string_agg(to_json(" + value + ")::text, ''), 'null')")
+		b.text("coalesce(pg_catalog.string_agg(pg_catalog.to_json(" + value + ")::text, ''), 'null')")
 	}
 }

@@ -39,7 +39,7 @@ func (b *builder) embedded(o *output) {
 	c := o.child
 	switch {
 	case c.joined() && c.toOne():
-		b.text("row_to_json(")
+		b.text("pg_catalog.row_to_json(")
 		b.row(c.alias)
 		b.text(")")
 		return
@@ -50,10 +50,10 @@ func (b *builder) embedded(o *output) {
 	}
 	// A value is made after the rows are sorted and limited, a join before.
 	if c.toOne() {
-		b.wrap("(select row_to_json(", ") from (")
+		b.wrap("(select pg_catalog.row_to_json(", ") from (")
 		b.rows(c, query.Limit{Limit: c.limit, Offset: c.offset})
 	} else {
-		b.wrap("(select coalesce(json_agg(", "), '[]') from (")
+		b.wrap("(select coalesce(pg_catalog.json_agg(", "), '[]') from (")
 		b.rows(c, b.many(c))
 	}
 	b.text(") as ")
@@ -92,7 +92,7 @@ func (b *builder) join(c *node) {
 		b.text("select ")
 		for i := range c.outputs {
 			b.comma(i)
-			b.text("json_agg(")
+			b.text("pg_catalog.json_agg(")
 			b.quote(row)
 			b.text(".")
 			b.number(i)
@@ -101,7 +101,7 @@ func (b *builder) join(c *node) {
 		}
 		b.from(c)
 	default:
-		b.text("select json_agg(")
+		b.text("select pg_catalog.json_agg(")
 		b.row(row)
 		b.text(") as j")
 		b.from(c)

@@ -19,7 +19,7 @@ func (b *builder) field(n *node, f *query.Field) {
 	if c := n.column(f.Name); c != nil && (c.BaseType == "json" || c.BaseType == "jsonb") {
 		b.column(n.alias, f.Name)
 	} else {
-		b.text("to_jsonb(")
+		b.text("pg_catalog.to_jsonb(")
 		b.member(n, f.Name)
 		b.text(")")
 	}

@@ -13,7 +13,7 @@ func (b *builder) location(key []string) {
 		b.text("null::text")
 		return
 	}
-	b.text("case when count(*) = 1 then (select json_build_array(")
+	b.text("case when count(*) = 1 then (select pg_catalog.json_build_array(")
 	for i, k := range key {
 		b.comma(i)
 		b.quote(k)

@@ -8,30 +8,30 @@ func (b *builder) body() {
 	}
 	switch b.r.Format {
 	case Object:
-		b.objects("row_to_json(", ")::text")
+		b.objects("pg_catalog.row_to_json(", ")::text")
 	case StrippedObject:
-		b.objects("json_strip_nulls(row_to_json(", "))::text")
+		b.objects("pg_catalog.json_strip_nulls(pg_catalog.row_to_json(", "))::text")
 	case StrippedJSON:
 		if b.single {
-			b.wrap("json_strip_nulls(coalesce(json_agg(", ")->0, 'null'))")
+			b.wrap("pg_catalog.json_strip_nulls(coalesce(pg_catalog.json_agg(", ")->0, 'null'))")
 			return
 		}
-		b.wrap("json_strip_nulls(coalesce(json_agg(", "), '[]'))")
+		b.wrap("pg_catalog.json_strip_nulls(coalesce(pg_catalog.json_agg(", "), '[]'))")
 	case CSV:
 		b.csv()
 	case GeoJSON:
-		b.text("json_build_object('type', 'FeatureCollection', 'features', coalesce(json_agg(")
+		b.text("pg_catalog.json_build_object('type', 'FeatureCollection', 'features', coalesce(pg_catalog.json_agg(")
 		b.name(b.c.GeoJSON)
 		b.wrap("(", ")::json), '[]'))")
 	case Custom:
 		b.custom()
 	default:
 		if b.single {
-			b.wrap("coalesce(json_agg(", ")->0, 'null')")
+			b.wrap("coalesce(pg_catalog.json_agg(", ")->0, 'null')")
 			return
 		}
 		// Faster than every other way that PostgreSQL has, of few rows and of many. Made text, a long one would be copied twice more.
-		b.wrap("coalesce(json_agg(", "), '[]')")
+		b.wrap("coalesce(pg_catalog.json_agg(", "), '[]')")
 	}
 }
 
@@ -44,21 +44,21 @@ func (b *builder) wrap(before, after string) {
 
 // objects writes the rows' objects one after another: the caller wants one.
 func (b *builder) objects(before, after string) {
-	b.text("string_agg(")
+	b.text("pg_catalog.string_agg(")
 	b.wrap(before, after)
 	b.text(", '')")
 }
 
 // csv writes the rows as PostgreSQL writes rows, under the names of their columns.
 func (b *builder) csv() {
-	b.text(`coalesce((select string_agg(k, ',') from (select json_object_keys(row_to_json(p.*)) as k from (select * from page limit 1) as p) as n), '') || E'\n' || coalesce(string_agg(substring("_".*::text, 2, length("_".*::text) - 2), E'\n'), '')`)
+	b.text(`coalesce((select pg_catalog.string_agg(k, ',') from (select pg_catalog.json_object_keys(pg_catalog.row_to_json(p.*)) as k from (select * from page limit 1) as p) as n), '') || E'\n' || coalesce(pg_catalog.string_agg(pg_catalog.substring("_".*::text, 2, length("_".*::text) - 2), E'\n'), '')`)
 }
 
 // custom writes what an aggregate of the database makes of the rows.
 func (b *builder) custom() {
 	h := b.r.Handler
 	if h.Binary {
-		b.text("encode(")
+		b.text("pg_catalog.encode(")
 	}
 	b.name(h.Function)
 	b.text("(")

@@ -65,7 +65,7 @@ func (b *builder) given(c *catalog.Column) {
 func (b *builder) record(p *payload, first bool) {
 	switch {
 	case len(p.columns) == 0:
-		b.text("json_array_elements(")
+		b.text("pg_catalog.json_array_elements(")
 		b.arg(b.r.Body)
 		b.text(") as ")
 		b.quote(row)
@@ -73,15 +73,15 @@ func (b *builder) record(p *payload, first bool) {
 	case b.r.Missing && b.r.Query.Columns != nil:
 		b.completed(p, first)
 	case p.list && first:
-		b.text("json_to_record(")
+		b.text("pg_catalog.json_to_record(")
 		b.arg(b.r.Body)
 		b.text("::json->0)")
 	case p.list:
-		b.text("json_to_recordset(")
+		b.text("pg_catalog.json_to_recordset(")
 		b.arg(b.r.Body)
 		b.text(")")
 	default:
-		b.text("json_to_record(")
+		b.text("pg_catalog.json_to_record(")
 		b.arg(b.r.Body)
 		b.text(")")
 	}
@@ -105,11 +105,11 @@ func (b *builder) record(p *payload, first bool) {
 func (b *builder) completed(p *payload, first bool) {
 	each := p.list && !first
 	if each {
-		b.text("jsonb_array_elements(")
+		b.text("pg_catalog.jsonb_array_elements(")
 		b.arg(b.r.Body)
 		b.text("::jsonb) as r(r), lateral ")
 	}
-	b.text("jsonb_to_record(")
+	b.text("pg_catalog.jsonb_to_record(")
 	const most = 50 // a function takes a hundred arguments
 	pairs := 0
 	for _, c := range p.columns {
@@ -118,9 +118,9 @@ func (b *builder) completed(p *payload, first bool) {
 		}
 		switch {
 		case pairs == 0:
-			b.text("jsonb_build_object(")
+			b.text("pg_catalog.jsonb_build_object(")
 		case pairs%most == 0:
-			b.text(") || jsonb_build_object(")
+			b.text(") || pg_catalog.jsonb_build_object(")
 		default:
 			b.text(", ")
 		}

@@ -7,7 +7,7 @@ import (
 	"socle/internal/rest/query"
 )
 
-// Plan is a statement that answers a request. It returns one row of these columns:
+// Plan is a statement that answers a request. Unless it is bare, it returns one row of these columns:
 //
 //	total    bigint  rows in all, by the wanted count; null if none is wanted
 //	page     bigint  rows in this answer, or changed by it
@@ -27,6 +27,10 @@ type Plan struct {
 	// Unlocks says that the statement, at its end, gives up the advisory locks that code of the database's took for the session. Only one that
 	// reads does: after a write they are needed until it is committed.
 	Unlocks bool
+	// Inert says that the statement runs no code of the database's, so that nothing is left in the session, and no setting made for the answer.
+	Inert bool
+	// Bare says that the statement, a change, returns no row: how many rows it changed is what PostgreSQL says at its end.
+	Bare bool
 
 	origins, countOrigins []*query.Comparison // whose values the arguments are; nil of the others
 }
@@ -46,6 +50,7 @@ type Request struct {
 	Missing     bool // missing=default: absent members take the column's default, else null
 	Resolve     Resolution
 	Aggregates  bool // whether aggregates are allowed
+	Before      bool // code of the database's runs before the statement
 	AliasesOnly bool // an embedded relation that has an alias is named by that alone
 }
 

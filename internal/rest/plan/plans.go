@@ -45,7 +45,7 @@ func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error
 	p.mu.RUnlock()
 	if found != nil {
 		return &Plan{
-			SQL: found.SQL, Args: fill(found.Args, found.from, w.comparisons, r.Body), Key: found.Key, Resolved: found.Resolved, Unlocks: found.Unlocks,
+			SQL: found.SQL, Args: fill(found.Args, found.from, w.comparisons, r.Body), Key: found.Key, Resolved: found.Resolved, Unlocks: found.Unlocks, Inert: found.Inert, Bare: found.Bare,
 			CountSQL: found.CountSQL, CountArgs: fill(found.CountArgs, found.countFrom, w.comparisons, r.Body),
 		}, nil
 	}
@@ -159,7 +159,7 @@ func (w *walk) request(what byte, r *Request) bool {
 		return false
 	}
 	w.bytes(what, byte(r.Format), byte(r.Count), byte(r.Return), byte(r.Resolve))
-	w.bools(r.Head, r.Missing, r.Aggregates, r.AliasesOnly)
+	w.bools(r.Head, r.Missing, r.Aggregates, r.Before, r.AliasesOnly)
 	w.texts(r.Target.Schema, r.Target.Name)
 	w.limit(r.Range.Limit, r.Range.Offset)
 	w.limit(r.MaxRows, 0)

@@ -17,6 +17,7 @@ func Read(c *catalog.Catalog, r *Request) (*Plan, error) {
 	if err := b.resolve(root, true); err != nil {
 		return nil, err
 	}
+	b.quiet = b.inertRequest(root)
 	b.answer(root)
 	return b.plan(root)
 }
@@ -26,7 +27,7 @@ func (b *builder) plan(root *node) (*Plan, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	p := &Plan{SQL: string(b.sql), Args: b.args, Unlocks: b.unlocks, origins: b.origins}
+	p := &Plan{SQL: string(b.sql), Args: b.args, Unlocks: b.unlocks, Inert: b.quiet, Bare: b.bare, origins: b.origins}
 	if root != nil && (b.r.Count == Planned || b.r.Count == Estimated) && root.cte == "" {
 		b.sql, b.args, b.origins = b.sql[:0], nil, nil
 		b.matching(root)
@@ -71,7 +72,11 @@ func (b *builder) with(root *node) string {
 
 // settings writes the columns between the location and the body.
 func (b *builder) settings() {
-	b.text(", current_setting('response.headers', true), current_setting('response.status', true), ")
+	if b.quiet { // nobody set anything, or took a lock
+		b.text(", null::text, null::text, null::bigint")
+		return
+	}
+	b.text(", pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), ")
 	if b.unlocks { // no code of the database's runs after it: the body's aggregate is complete
 		b.text("pg_catalog.pg_advisory_unlock_all()")
 		return

@@ -18,6 +18,8 @@ type builder struct {
 	origins []*query.Comparison // whose values the arguments are; nil of the others
 	aliases int
 	unlocks bool // the statement gives up advisory locks
+	quiet   bool // it runs no code of the database's
+	bare    bool // it is a change that returns nothing
 	single  bool // the body is a row, not an array of rows
 	err     error
 }

@@ -1,0 +1,87 @@
+package catalog
+
+import (
+	"context"
+
+	"socle/internal/pg"
+)
+
+// selectInert finds the tables that requests read, and write, without running code of the database's: nothing but PostgreSQL's own
+// functions, of which none leaves anything in a session. It looks at all places where a table can have other code:
+//
+//   - in the expressions of its policies, checks, indexes and statistics, and when it is written of its defaults and generated columns. The
+//     functions that these call are found in the text of their trees. Subqueries, whose relations have policies of their own, and
+//     domains, whose checks are elsewhere, are not followed: with them a table is not inert;
+//   - in types whose values are shown or read by code: domains, composites, ranges;
+//   - when it is written, in triggers and rules, and in the tables that its foreign keys reach: by cascades, or by policies that hold for
+//     their owner, too. What inherits is not looked at, so that nothing that has children is inert;
+//   - in operators, casts and support functions of indexes that are not written in C. With one of these, which can be anywhere in
+//     an expression, no table of the database is.
+const selectInert = `
+	with own as (select p.oid from pg_catalog.pg_proc p join pg_catalog.pg_language l on l.oid = p.prolang where l.lanname in ('internal', 'c')),
+	harmless as (
+		select p.oid::text as id from pg_catalog.pg_proc p join own on own.oid = p.oid
+		where p.oid < 16384 and (p.provolatile = 'i'
+			or p.oid in (select o.oprcode from pg_catalog.pg_operator o where o.oid < 16384)
+			or p.oid in (select k.castfunc from pg_catalog.pg_cast k where k.oid < 16384)
+			or p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace and p.proname in (
+				'current_setting', 'now', 'transaction_timestamp', 'statement_timestamp', 'clock_timestamp', 'nextval', 'gen_random_uuid', 'random'))
+	),
+	trees (relation, writes, tree) as (
+		select o.polrelid, false, o.polqual::text from pg_catalog.pg_policy o
+		union all select o.polrelid, true, o.polwithcheck::text from pg_catalog.pg_policy o
+		union all select d.adrelid, a.attgenerated <> 'v', d.adbin::text from pg_catalog.pg_attrdef d
+			join pg_catalog.pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+		union all select k.conrelid, false, k.conbin::text from pg_catalog.pg_constraint k
+		union all select i.indrelid, false, i.indexprs::text from pg_catalog.pg_index i
+		union all select i.indrelid, false, i.indpred::text from pg_catalog.pg_index i
+		union all select s.stxrelid, false, s.stxexprs::text from pg_catalog.pg_statistic_ext s
+	),
+	running as materialized (
+		select t.relation, pg_catalog.bool_and(t.writes) as only_writes from trees t
+		where t.tree ~ '\{(RTE|RANGETBLENTRY|COERCETODOMAIN) ' or exists (
+			select from pg_catalog.regexp_matches(t.tree, ':(?:funcid|opfuncid|hashfuncid|negfuncid|aggfnoid|winfnoid) ([1-9][0-9]*)', 'g') as found (id)
+			where found.id[1] not in (select h.id from harmless h))
+		group by t.relation
+	)
+	select c.oid as id,
+		c.relkind = 'r' and not c.relhasrules
+			and not exists (select from pg_catalog.pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)
+			and not exists (select from running r where r.relation = c.oid)
+			and not exists (
+				select from pg_catalog.pg_constraint k
+				join pg_catalog.pg_class other on other.oid = case when k.confrelid = c.oid then k.conrelid else k.confrelid end
+				where k.contype = 'f' and (k.conrelid = c.oid or k.confrelid = c.oid) and (other.relforcerowsecurity
+					or exists (select from running r where r.relation = other.oid and not r.only_writes)
+					or k.confrelid = c.oid and not (k.confupdtype in ('a', 'r') and k.confdeltype in ('a', 'r')))) as write
+	from pg_catalog.pg_class c
+	join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+	where ` + selected + ` and c.relkind in ('r', 'm') and not c.relhassubclass
+		and not exists (select from running r where r.relation = c.oid and not r.only_writes)
+		and not exists (
+			select from pg_catalog.pg_attribute a
+			join pg_catalog.pg_type t on t.oid = a.atttypid
+			left join pg_catalog.pg_type element on element.oid = t.typelem
+			where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and t.oid >= 16384
+				and (t.typtype not in ('b', 'e') or element.typtype not in ('b', 'e')))
+		and not exists (
+			select from (
+				select o.oprcode::pg_catalog.oid as code from pg_catalog.pg_operator o where o.oid >= 16384
+				union all select k.castfunc from pg_catalog.pg_cast k where k.oid >= 16384 and k.castfunc <> 0
+				union all select a.amproc::pg_catalog.oid from pg_catalog.pg_amproc a where a.oid >= 16384) as added
+			where added.code not in (select own.oid from own))`
+
+// readInert marks the relations that are inert.
+func (r *reader) readInert(ctx context.Context) error {
+	type row struct {
+		ID    uint32
+		Write bool
+	}
+	rows, err := pg.All[row](ctx, r.q, selectInert, r.schemas())
+	for _, row := range rows {
+		if relation := r.relations[row.ID]; relation != nil {
+			relation.InertRead, relation.InertWrite = true, row.Write
+		}
+	}
+	return err
+}
