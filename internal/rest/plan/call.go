@@ -72,14 +72,15 @@ func (b *builder) arguments(f *catalog.Function) (*arguments, error) {
 		a.list = []argument{{&f.Params[0], raw(b.r.Body, f.Params[0].Type)}}
 		return a, nil
 	}
-	names, many, _, err := read(b.r.Body)
+	p, err := read(b.r.Body)
 	if err != nil {
 		return nil, err
 	}
+	names := p.names
 	if b.r.Query.Columns != nil {
 		names = b.r.Query.Columns
 	}
-	a.json, a.many = true, many
+	a.json, a.many = true, p.list
 	for i := range f.Params {
 		if slices.Contains(names, f.Params[i].Name) {
 			a.list = append(a.list, argument{param: &f.Params[i]})

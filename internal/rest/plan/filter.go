@@ -211,7 +211,7 @@ func (b *builder) operand(n *node, c *query.Comparison) {
 // argOf writes the place of the argument that a comparison's value is.
 func (b *builder) argOf(c *query.Comparison) {
 	b.arg(valueOf(c))
-	b.origins[len(b.origins)-1] = c
+	b.origins[len(b.origins)-1].comparison = c
 }
 
 // valueOf is a comparison's value as PostgreSQL takes it.

@@ -15,15 +15,16 @@ import (
 type payload struct {
 	names   []string // of their members
 	columns []*catalog.Column
-	list    bool // an array, else one object
-	rows    int  // how many, -1 if the body was not read
+	values  []jsontext.Value // of the members of a body that is one object, each of another name; else nil
+	args    []any            // the values as arguments for the columns; nil if they are read from the body
+	list    bool             // an array, else one object
+	rows    int              // how many, -1 if the body was not read
 }
 
 // outline finds out how the rows of a body look. They have what columns= says, else the members of the objects.
 func outline(r *Request) (p payload, err error) {
 	if r.Query.Columns == nil {
-		p.names, p.list, p.rows, err = read(r.Body)
-		return p, err
+		return read(r.Body)
 	}
 	body := bytes.TrimLeft(r.Body, " \t\r\n")
 	return payload{names: r.Query.Columns, list: len(body) > 0 && body[0] == '[', rows: -1}, nil
@@ -46,7 +47,18 @@ func (b *builder) payload(rel *catalog.Relation) (*payload, error) {
 			p.columns = append(p.columns, c)
 		}
 	}
+	p.args = p.direct(rel)
 	return &p, nil
+}
+
+// assigned writes the value that the i-th column of a payload gets.
+func (b *builder) assigned(p *payload, i int) {
+	if p.args == nil {
+		b.given(p.columns[i])
+		return
+	}
+	b.arg(p.args[i])
+	b.origins[len(b.origins)-1].member = i + 1
 }
 
 // given writes the body's value of a column.
@@ -148,8 +160,8 @@ func (b *builder) completed(p *payload, first bool) {
 // Keys returns the names of the members of a JSON body's object, or of the objects of its array, which must be the same
 // in all. Other values have none. It fails with PGRST102 if the body is not that.
 func Keys(body []byte) ([]string, error) {
-	names, _, _, err := read(body)
-	return names, err
+	p, err := read(body)
+	return p.names, err
 }
 
 var (
@@ -159,29 +171,33 @@ var (
 
 // read reads the outline of a JSON body: the names of its objects' members, whether it is an array, and how many
 // objects there are. A value that is neither has no rows.
-func read(body []byte) (names []string, list bool, rows int, err error) {
+func read(body []byte) (p payload, err error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
 	switch d.PeekKind() {
 	case '{':
-		rows = 1
-		if names, err = members(d, nil); err != nil {
-			return nil, false, 0, err
+		p.rows = 1
+		p.names, err = members(d, nil, func(end int64, v jsontext.Value) {
+			p.values = append(p.values, body[end-int64(len(v)):end]) // the decoder's own is good until it reads on
+		})
+		if len(p.values) != len(p.names) { // of members with one name
+			p.values = nil
 		}
 	case '[':
-		list = true
-		if names, rows, err = elements(d); err != nil {
-			return nil, false, 0, err
-		}
+		p.list = true
+		p.names, p.rows, err = elements(d)
 	default:
-		if err := d.SkipValue(); err != nil {
-			return nil, false, 0, errBody
+		p.list = true
+		if d.SkipValue() != nil {
+			err = errBody
 		}
-		list = true
+	}
+	if err != nil {
+		return payload{}, err
 	}
 	if _, err := d.ReadToken(); err != io.EOF {
-		return nil, false, 0, errBody
+		return payload{}, errBody
 	}
-	return names, list, rows, nil
+	return p, nil
 }
 
 func elements(d *jsontext.Decoder) (names []string, rows int, err error) {
@@ -199,7 +215,7 @@ func elements(d *jsontext.Decoder) (names []string, rows int, err error) {
 			}
 			return nil, 0, errKeys
 		}
-		found, err := members(d, names)
+		found, err := members(d, names, nil)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -215,8 +231,8 @@ func elements(d *jsontext.Decoder) (names []string, rows int, err error) {
 }
 
 // members reads an object and returns the names of its members, each once. Those that are known, in their order, cost
-// nothing.
-func members(d *jsontext.Decoder, known []string) ([]string, error) {
+// nothing. each, if there is one, gets every value and where it ends.
+func members(d *jsontext.Decoder, known []string, each func(end int64, v jsontext.Value)) ([]string, error) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, errBody
 	}
@@ -241,9 +257,17 @@ func members(d *jsontext.Decoder, known []string) ([]string, error) {
 				names = append(names, string(name))
 			}
 		}
-		if d.SkipValue() != nil {
+		if each == nil {
+			if d.SkipValue() != nil {
+				return nil, errBody
+			}
+			continue
+		}
+		v, err := d.ReadValue()
+		if err != nil {
 			return nil, errBody
 		}
+		each(d.InputOffset(), v)
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return nil, errBody

@@ -32,7 +32,13 @@ type Plan struct {
 	// Bare says that the statement, a change, returns no row: how many rows it changed is what PostgreSQL says at its end.
 	Bare bool
 
-	origins, countOrigins []*query.Comparison // whose values the arguments are; nil of the others
+	origins, countOrigins []origin // of the arguments
+}
+
+// origin is where the value of an argument comes from: a comparison, a member of the body, by its number from 1, or neither.
+type origin struct {
+	comparison *query.Comparison
+	member     int
 }
 
 // Request is what a statement is planned for, beside the query string.

@@ -27,14 +27,14 @@ type Plans struct {
 // shaped are the statements of a shape.
 type shaped struct {
 	Plan                  // its arguments are those of the request that was planned
-	from, countFrom []int // the comparison whose value an argument is, by its number in the query; -1 of others
+	from, countFrom []int // the comparison whose value an argument is, by its number in the query; -1-n of the n-th member of the body; -1 of others
 }
 
 // Plan returns what f, one of the functions of this package for relations, returns for a request. what names f.
 func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error), c *catalog.Catalog, r *Request) (*Plan, error) {
 	w := walks.Get().(*walk)
 	defer w.release()
-	if !w.request(what, r) {
+	if !w.request(what, c, r) {
 		return f(c, r)
 	}
 	p.mu.RLock()
@@ -45,8 +45,8 @@ func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error
 	p.mu.RUnlock()
 	if found != nil {
 		return &Plan{
-			SQL: found.SQL, Args: fill(found.Args, found.from, w.comparisons, r.Body), Key: found.Key, Resolved: found.Resolved, Unlocks: found.Unlocks, Inert: found.Inert, Bare: found.Bare,
-			CountSQL: found.CountSQL, CountArgs: fill(found.CountArgs, found.countFrom, w.comparisons, r.Body),
+			SQL: found.SQL, Args: w.fill(found.Args, found.from, r.Body), Key: found.Key, Resolved: found.Resolved, Unlocks: found.Unlocks, Inert: found.Inert, Bare: found.Bare,
+			CountSQL: found.CountSQL, CountArgs: w.fill(found.CountArgs, found.countFrom, r.Body),
 		}, nil
 	}
 	made, err := f(c, r)
@@ -56,13 +56,15 @@ func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error
 	return made, err
 }
 
-// fill returns the arguments of a request whose comparisons and body are given.
-func fill(planned []any, from []int, comparisons []*query.Comparison, body []byte) []any {
+// fill returns the arguments of the request.
+func (w *walk) fill(planned []any, from []int, body []byte) []any {
 	args := make([]any, len(planned))
 	for i, arg := range planned {
 		switch _, isBody := arg.([]byte); {
 		case from[i] >= 0:
-			args[i] = valueOf(comparisons[from[i]])
+			args[i] = valueOf(w.comparisons[from[i]])
+		case from[i] < -1:
+			args[i] = w.members[-from[i]-2]
 		case isBody:
 			args[i] = body
 		default: // a number that is part of the shape
@@ -110,14 +112,13 @@ func (s *shaped) size(key int) int {
 }
 
 // numbers says which of all comparisons each origin is, and whether each is one of them.
-func numbers(origins, all []*query.Comparison) (from []int, ok bool) {
+func numbers(origins []origin, all []*query.Comparison) (from []int, ok bool) {
 	from = make([]int, len(origins))
-	for i, c := range origins {
-		from[i] = -1
-		if c == nil {
+	for i, o := range origins {
+		if from[i] = -1 - o.member; o.comparison == nil {
 			continue
 		}
-		if from[i] = slices.Index(all, c); from[i] < 0 {
+		if from[i] = slices.Index(all, o.comparison); from[i] < 0 {
 			return nil, false
 		}
 	}
@@ -130,7 +131,7 @@ func withoutValues(args []any, from []int) []any {
 	for i, a := range args {
 		if _, isBody := a.([]byte); isBody {
 			kept[i] = []byte(nil)
-		} else if from[i] < 0 {
+		} else if from[i] == -1 {
 			kept[i] = a
 		}
 	}
@@ -141,20 +142,21 @@ func withoutValues(args []any, from []int) []any {
 type walk struct {
 	key         []byte
 	comparisons []*query.Comparison
+	members     []any // the values of the body's members, if they are arguments
 }
 
 var walks = sync.Pool{New: func() any { return new(walk) }}
 
 func (w *walk) release() {
 	clear(w.comparisons)
-	w.key, w.comparisons = w.key[:0], w.comparisons[:0]
+	w.key, w.comparisons, w.members = w.key[:0], w.comparisons[:0], nil
 	if cap(w.key) <= 2*shapeMost {
 		walks.Put(w)
 	}
 }
 
 // request writes the shape of a request, and reports whether it has one that is worth keeping.
-func (w *walk) request(what byte, r *Request) bool {
+func (w *walk) request(what byte, c *catalog.Catalog, r *Request) bool {
 	if r.Handler != nil {
 		return false
 	}
@@ -182,19 +184,20 @@ func (w *walk) request(what byte, r *Request) bool {
 	}
 	w.list(q.Columns)
 	w.list(q.OnConflict)
-	if r.Body != nil && !w.body(r) {
+	if r.Body != nil && !w.body(c.Relations[r.Target], r) {
 		return false
 	}
 	return len(w.key) <= shapeMost
 }
 
 // body writes what a body's rows look like.
-func (w *walk) body(r *Request) bool {
+func (w *walk) body(rel *catalog.Relation, r *Request) bool {
 	p, err := outline(r)
-	if err != nil {
+	if err != nil || rel == nil {
 		return false
 	}
-	w.bools(p.list)
+	w.members = p.direct(rel)
+	w.bools(p.list, w.members != nil)
 	w.number(min(p.rows, 2))
 	w.list(p.names)
 	return true

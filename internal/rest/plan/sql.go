@@ -15,7 +15,7 @@ type builder struct {
 	r       *Request
 	sql     []byte
 	args    []any
-	origins []*query.Comparison // whose values the arguments are; nil of the others
+	origins []origin // of the arguments
 	aliases int
 	unlocks bool // the statement gives up advisory locks
 	quiet   bool // it runs no code of the database's
@@ -25,7 +25,7 @@ type builder struct {
 }
 
 func newBuilder(c *catalog.Catalog, r *Request) *builder {
-	return &builder{c: c, r: r, sql: make([]byte, 0, 1024), args: make([]any, 0, 8), origins: make([]*query.Comparison, 0, 8)}
+	return &builder{c: c, r: r, sql: make([]byte, 0, 1024), args: make([]any, 0, 8), origins: make([]origin, 0, 8)}
 }
 
 func (b *builder) fail(err error) {
@@ -106,7 +106,7 @@ func (b *builder) int(n int64) { b.sql = strconv.AppendInt(b.sql, n, 10) }
 
 // arg writes the place of an argument.
 func (b *builder) arg(v any) {
-	b.args, b.origins = append(b.args, v), append(b.origins, nil)
+	b.args, b.origins = append(b.args, v), append(b.origins, origin{})
 	b.text("$")
 	b.int(int64(len(b.args)))
 }

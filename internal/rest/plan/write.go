@@ -68,6 +68,7 @@ func Put(c *catalog.Catalog, r *Request) (*Plan, error) {
 				Message: "Payload values do not match URL in primary key column(s)"}
 		}
 	}
+	p.args = nil // the filters compare what the body has
 	b.begin(false)
 	b.insert(root, p, filters)
 	b.onConflict(root, p, key)
@@ -117,10 +118,12 @@ func Update(c *catalog.Catalog, r *Request) (*Plan, error) {
 		b.comma(i)
 		b.quote(c.Name)
 		b.text(" = ")
-		b.given(c)
+		b.assigned(p, i)
 	}
-	b.text(" from ")
-	b.record(p, true)
+	if p.args == nil {
+		b.text(" from ")
+		b.record(p, true)
+	}
 	b.conditionsOf(root)
 	return b.changes(root, " returning ", false)
 }
@@ -206,10 +209,19 @@ func (b *builder) insert(root *node, p *payload, filters []*query.Comparison) {
 		b.text(" select where false")
 		return
 	}
+	if p.args != nil {
+		b.text(" values (")
+		for i := range p.columns {
+			b.comma(i)
+			b.assigned(p, i)
+		}
+		b.text(")")
+		return
+	}
 	b.text(" select ")
-	for i, c := range p.columns {
+	for i := range p.columns {
 		b.comma(i)
-		b.given(c)
+		b.assigned(p, i)
 	}
 	b.text(" from ")
 	b.record(p, false)
