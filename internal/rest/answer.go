@@ -311,7 +311,7 @@ func (c *call) options() error {
 	case c.route.function:
 		all := c.catalog.Functions[name]
 		if len(all) == 0 {
-			_, err := plan.Choose(c.catalog, name, nil, "", true)
+			_, err := plan.Choose(c.catalog, name, nil, "")
 			return err
 		}
 		allow = "OPTIONS,POST"

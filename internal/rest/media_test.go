@@ -159,7 +159,7 @@ const representations = `
 // TestRepresentations reads and writes columns of domains with casts.
 func TestRepresentations(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, representations)
+	a := newAPI(t, representations, func(c *Config) { c.Aggregates = true })
 	for _, test := range []struct {
 		method, path, body string
 		headers            []string
@@ -169,7 +169,14 @@ func TestRepresentations(t *testing.T) {
 		{"GET", "/cars?order=id", "", nil, 200, "[{\"id\":1,\"paint\":\"#0000ff\",\"label\":\"blue\"}, \n {\"id\":2,\"paint\":\"#ff0000\",\"label\":\"red\"}]"},
 		{"GET", "/cars?select=paint&id=eq.1", "", nil, 200, `[{"paint":"#0000ff"}]`},
 		{"GET", "/cars?select=tint:paint&id=eq.1", "", nil, 200, `[{"tint":"#0000ff"}]`},
-		{"GET", "/cars?select=paint::int&id=eq.1", "", nil, 200, `[{"paint":255}]`},
+		{"GET", "/cars?select=paint::text&id=eq.1", "", nil, 200, `[{"paint":"\"#0000ff\""}]`}, // of what is shown
+		{"GET", "/cars?select=tint:paint::jsonb&id=eq.1", "", nil, 200, `[{"tint":"#0000ff"}]`},
+		{"GET", "/wheels?select=...cars(tint:paint::text)", "", nil, 200, `[{"tint":"\"#0000ff\""}]`},
+		{"GET", "/cars?select=paint::int&id=eq.1", "", nil, 400, `{"code":"42846","details":null,"hint":null,"message":"cannot cast type json to integer"}`},
+		{"GET", "/cars?select=top:paint.max()", "", nil, 200, `[{"top":16711680}]`}, // of what is stored
+		{"GET", "/cars?select=top:paint::text.max()", "", nil, 200, `[{"top":"\"#ff0000\""}]`},
+		{"GET", "/cars?select=tint:paint,id.count()&id=eq.1", "", nil, 200, `[{"tint":"#0000ff","count":1}]`},
+		{"GET", "/cars?select=paint::text,id.count()&id=eq.1", "", nil, 200, `[{"paint":"\"#0000ff\"","count":1}]`},
 		{"GET", "/cars?select=id&paint=eq.%23ff0000", "", nil, 200, `[{"id":2}]`},
 		{"GET", "/cars?select=id&paint=in.(%23ff0000,%23000000)", "", nil, 200, `[{"id":2}]`},
 		{"GET", "/cars?select=id&paint=not.gt.%230000ff", "", nil, 200, `[{"id":1}]`},

@@ -222,7 +222,7 @@ func (c *call) choose(name catalog.Name, get bool) (*catalog.Function, error) {
 				given = append(given, p.Name)
 			}
 		}
-		return plan.Choose(c.catalog, name, given, "", true)
+		return plan.Choose(c.catalog, name, given, "")
 	case c.payload.raw == "json":
 		return plan.ChooseJSON(c.catalog, name, c.query.Columns, c.payload.text)
 	case c.payload.raw == "":
@@ -233,9 +233,9 @@ func (c *call) choose(name catalog.Name, get bool) (*catalog.Function, error) {
 				return nil, err
 			}
 		}
-		return plan.Choose(c.catalog, name, given, "", false)
+		return plan.Choose(c.catalog, name, given, "")
 	}
-	return plan.Choose(c.catalog, name, c.query.Columns, c.payload.raw, false)
+	return plan.Choose(c.catalog, name, c.query.Columns, c.payload.raw)
 }
 
 func (c *call) negotiate(r *plan.Request, target catalog.Name) error {

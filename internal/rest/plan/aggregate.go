@@ -55,6 +55,8 @@ func (b *builder) group(n *node) {
 			b.text("::text")
 		case o.child != nil && o.sub < 0:
 			b.row(o.child.alias)
+		case o.represented() && o.cast == "": // what is shown has no equality, what is stored has
+			b.field(n, &o.field)
 		default:
 			b.value(n, o)
 		}

@@ -24,7 +24,7 @@ func call(raw string) planner {
 			}
 			return plan.Call(c, r, f)
 		}
-		f, err := plan.Choose(c, r.Target, names, raw, r.Body == nil)
+		f, err := plan.Choose(c, r.Target, names, raw)
 		if err != nil {
 			return nil, err
 		}
@@ -103,28 +103,34 @@ func TestChoose(t *testing.T) {
 		name  string
 		names []string
 		raw   string
-		get   bool
 		want  *query.Error
 	}{
-		{"add", []string{"c", "a"}, "json", false, &query.Error{Status: 404, Code: "PGRST202",
+		{"add", []string{"c", "a"}, "json", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.add(a, c) in the schema cache",
 			Details: "Searched for the function test.add with parameters a, c or with a single unnamed json/jsonb parameter, but no matches were found in the schema cache.",
 			Hint:    "Perhaps you meant to call the function test.add(a, b)"}},
-		{"add", nil, "", true, &query.Error{Status: 404, Code: "PGRST202",
+		{"add", nil, "", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.add without parameters in the schema cache",
 			Details: "Searched for the function test.add without parameters, but no matches were found in the schema cache."}},
-		{"addd", []string{"a"}, "", true, &query.Error{Status: 404, Code: "PGRST202",
+		{"addd", []string{"a"}, "", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.addd(a) in the schema cache",
 			Details: "Searched for the function test.addd with parameter a, but no matches were found in the schema cache.",
 			Hint:    "Perhaps you meant to call the function test.add"}},
-		{"add", nil, "text", false, &query.Error{Status: 404, Code: "PGRST202",
+		{"add", nil, "text", &query.Error{Status: 404, Code: "PGRST202",
 			Message: "Could not find the function test.add in the schema cache",
 			Details: "Searched for the function test.add with a single unnamed text parameter, but no matches were found in the schema cache."}},
-		{"pick", []string{"a"}, "", true, &query.Error{Status: 300, Code: "PGRST203",
+		{"add", []string{"a", "b", "c"}, "", &query.Error{Status: 404, Code: "PGRST202", // of a form or CSV
+			Message: "Could not find the function test.add(a, b, c) in the schema cache",
+			Details: "Searched for the function test.add with parameters a, b, c, but no matches were found in the schema cache.",
+			Hint:    "Perhaps you meant to call the function test.add(a, b)"}},
+		{"films_after", []string{"wrong_arg"}, "", &query.Error{Status: 404, Code: "PGRST202",
+			Message: "Could not find the function test.films_after(wrong_arg) in the schema cache",
+			Details: "Searched for the function test.films_after with parameter wrong_arg, but no matches were found in the schema cache."}},
+		{"pick", []string{"a"}, "", &query.Error{Status: 300, Code: "PGRST203",
 			Message: "Could not choose the best candidate function between: test.pick(a => integer), test.pick(a => text)",
 			Hint:    "Try renaming the parameters or the function itself in the database so function overloading can be resolved"}},
 	} {
-		_, err := plan.Choose(d.catalog, catalog.Name{Schema: "test", Name: c.name}, c.names, c.raw, c.get)
+		_, err := plan.Choose(d.catalog, catalog.Name{Schema: "test", Name: c.name}, c.names, c.raw)
 		if diff := cmp.Diff(error(c.want), err); diff != "" {
 			t.Errorf("%s %v (-want +got):\n%s", c.name, c.names, diff)
 		}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,8 +10,8 @@ import (
 )
 
 // Choose finds the function that takes the arguments given. raw is the type of a body that may be one argument without
-// a name: json, text, xml or bytea, or "" if it may not. get says that the call comes without a body.
-func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string, get bool) (*catalog.Function, error) {
+// a name: json, text, xml or bytea, or "" if it may not, as where there is none.
+func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string) (*catalog.Function, error) {
 	var found []*catalog.Function
 	whole := raw != "" && raw != "json" // the body has no names
 	for _, f := range c.Functions[name] {
@@ -27,7 +28,7 @@ func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string, g
 	}
 	switch len(found) {
 	case 0:
-		return nil, noFunction(c, name, names, raw, get)
+		return nil, noFunction(c, name, names, raw)
 	case 1:
 		return found[0], nil
 	}
@@ -38,12 +39,12 @@ func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string, g
 // members of its own is fine for a function that takes all of it.
 func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []byte) (*catalog.Function, error) {
 	if columns != nil {
-		return Choose(c, name, columns, "json", false)
+		return Choose(c, name, columns, "json")
 	}
 	names, err := Keys(body)
 	switch {
 	case err == nil:
-		return Choose(c, name, names, "json", false)
+		return Choose(c, name, names, "json")
 	case err != errKeys:
 		return nil, err
 	}
@@ -80,6 +81,8 @@ func takesBody(f *catalog.Function, raw string) bool {
 }
 
 func manyFunctions(found []*catalog.Function) error {
+	found = slices.Clone(found)
+	slices.SortStableFunc(found, func(a, b *catalog.Function) int { return cmp.Compare(len(a.Params), len(b.Params)) })
 	texts := make([]string, len(found))
 	for i, f := range found {
 		params := make([]string, len(f.Params))
@@ -88,13 +91,12 @@ func manyFunctions(found []*catalog.Function) error {
 		}
 		texts[i] = f.Schema + "." + f.Name.Name + "(" + strings.Join(params, ", ") + ")"
 	}
-	slices.Sort(texts)
 	return &query.Error{Status: 300, Code: "PGRST203",
 		Message: "Could not choose the best candidate function between: " + strings.Join(texts, ", "),
 		Hint:    "Try renaming the parameters or the function itself in the database so function overloading can be resolved"}
 }
 
-func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw string, get bool) error {
+func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw string) error {
 	function := name.Schema + "." + name.Name
 	sorted := slices.Sorted(slices.Values(names))
 	message, details := "Could not find the function "+function, "Searched for the function "+function
@@ -112,7 +114,7 @@ func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw strin
 		message += "(" + strings.Join(sorted, ", ") + ")"
 		details += " with parameters " + strings.Join(sorted, ", ")
 	}
-	if !get && !whole {
+	if raw == "json" {
 		details += " or with a single unnamed json/jsonb parameter"
 	}
 	failure := &query.Error{Status: 404, Code: "PGRST202", Message: message + " in the schema cache",
@@ -125,14 +127,13 @@ func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw strin
 
 // callHint names a function that is spelled much like one that isn't there, or an overload whose parameters are.
 func callHint(c *catalog.Catalog, name catalog.Name, names []string) any {
-	const alike, parametersAlike = 0.75, 0.33
 	if overloads := c.Functions[name]; len(overloads) > 0 {
 		var lists []string
 		for _, f := range overloads {
 			lists = append(lists, parameters(f))
 		}
-		if like := likeliest(lists, strings.Join(names, ", "), parametersAlike); like != "" {
-			return "Perhaps you meant to call the function " + name.Schema + "." + name.Name + "(" + like + ")"
+		if like := likeliest(lists, "("+strings.Join(names, ", ")+")", faintly); like != "" {
+			return "Perhaps you meant to call the function " + name.Schema + "." + name.Name + like
 		}
 		return nil
 	}
@@ -149,11 +150,12 @@ func callHint(c *catalog.Catalog, name catalog.Name, names []string) any {
 	return "Perhaps you meant to call the function " + name.Schema + "." + like
 }
 
+// parameters returns the names of a function's parameters as a text that others can be compared with.
 func parameters(f *catalog.Function) string {
 	names := make([]string, len(f.Params))
 	for i, p := range f.Params {
 		names[i] = p.Name
 	}
 	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return "(" + strings.Join(names, ", ") + ")"
 }

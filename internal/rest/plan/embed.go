@@ -165,6 +165,6 @@ func (b *builder) related(c *node, f *query.Field) {
 
 // shows says whether an output is a field as it is.
 func (o *output) shows(f *query.Field) bool {
-	return !o.star && o.child == nil && o.cast == "" && o.aggregate == "" && (o.column == nil || o.column.ToJSON.Name == "") &&
+	return !o.star && o.child == nil && o.cast == "" && o.aggregate == "" && !o.represented() &&
 		o.field.Name == f.Name && slices.Equal(o.field.Path, f.Path)
 }

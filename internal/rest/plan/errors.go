@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -36,15 +35,15 @@ func noColumn(rel *catalog.Relation, column string) error {
 // noRelation is the failure to find a relation. Its hint names one that is spelled much like it, if the schema
 // isn't so large that looking for it would cost.
 func noRelation(c *catalog.Catalog, name catalog.Name) error {
-	const most, alike = 500, 0.75
-	var hint any
-	if len(c.Relations) < most {
-		var names []string
-		for n := range c.Relations {
-			if n.Schema == name.Schema {
-				names = append(names, n.Name)
-			}
+	const most = 500
+	var names []string
+	for n := range c.Relations {
+		if n.Schema == name.Schema {
+			names = append(names, n.Name)
 		}
+	}
+	var hint any
+	if len(names) < most {
 		if like := likeliest(names, name.Name, alike); like != "" {
 			hint = "Perhaps you meant the table '" + name.Schema + "." + like + "'"
 		}
@@ -53,21 +52,22 @@ func noRelation(c *catalog.Catalog, name catalog.Name) error {
 		Message: "Could not find the table '" + name.Schema + "." + name.Name + "' in the schema cache"}
 }
 
-// noLink is the failure to find a way from a node to the relation of an item.
+// noLink is the failure to find a way from a node to the relation of an item. Its hint names one that there is a way to; if there is none at all
+// from the node, one that there are ways from.
 func (b *builder) noLink(n *node, item *query.Item) error {
-	const alike = 0.33
 	schema := b.r.Target.Schema
-	var hint any
-	if _, known := b.c.Relations[catalog.Name{Schema: schema, Name: item.Relation}]; !known {
-		names := map[string]bool{}
-		for _, l := range b.c.Links[n.name] {
-			if l.To.Schema == schema {
-				names[l.To.Name] = true
+	wrong, names := item.Relation, b.linkedTo(n.name)
+	if len(names) == 0 {
+		wrong = n.name.Name
+		for from := range b.c.Links {
+			if from.Schema == schema && len(b.linkedTo(from)) > 0 {
+				names = append(names, from.Name)
 			}
 		}
-		if like := likeliest(slices.Collect(maps.Keys(names)), item.Relation, alike); like != "" {
-			hint = "Perhaps you meant '" + like + "' instead of '" + item.Relation + "'."
-		}
+	}
+	var hint any
+	if like := likeliest(names, wrong, faintly); like != "" && !strings.EqualFold(like, wrong) {
+		hint = "Perhaps you meant '" + like + "' instead of '" + wrong + "'."
 	}
 	using := ""
 	if item.Hint != "" {
@@ -80,43 +80,13 @@ func (b *builder) noLink(n *node, item *query.Item) error {
 		Hint:    hint}
 }
 
-// likeliest returns the name that is most like one that isn't there, or "" if none is alike enough.
-func likeliest(names []string, wrong string, alike float64) string {
-	const longest = 256 // of what a client may have us compare
-	if len(wrong) > longest {
-		return ""
-	}
-	slices.Sort(names)
-	best, score := "", alike
-	for _, n := range names {
-		if s := likeness(strings.ToLower(n), strings.ToLower(wrong)); s > score || s == score && best == "" {
-			best, score = n, s
+// linkedTo returns the names of the relations of the request's schema that a relation is linked to.
+func (b *builder) linkedTo(from catalog.Name) []string {
+	var names []string
+	for _, l := range b.c.Links[from] {
+		if l.To.Schema == b.r.Target.Schema && !slices.Contains(names, l.To.Name) {
+			names = append(names, l.To.Name)
 		}
 	}
-	return best
-}
-
-// likeness is 1 of equal texts, 0 of those with nothing in common: the share of bytes that need no edit.
-func likeness(a, b string) float64 {
-	most := max(len(a), len(b))
-	if most == 0 {
-		return 1
-	}
-	edits := make([]int, len(b)+1)
-	for j := range edits {
-		edits[j] = j
-	}
-	for i := range len(a) {
-		corner := edits[0]
-		edits[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
-				change++
-			}
-			corner = edits[j+1]
-			edits[j+1] = min(change, corner+1, edits[j]+1)
-		}
-	}
-	return 1 - float64(edits[len(b)])/float64(most)
+	return names
 }

@@ -158,20 +158,29 @@ func (b *builder) value(n *node, o *output) {
 		b.embedded(o)
 	case o.cast != "":
 		b.text("cast(")
-		b.field(n, &o.field)
+		b.shown(n, o)
 		b.text(" as ")
 		b.cast(o.cast)
 		b.text(")")
-	case o.column != nil && o.column.ToJSON.Name != "" && o.aggregate == "":
-		b.name(o.column.ToJSON)
-		b.text("(")
-		b.column(n.alias, o.field.Name)
-		b.text(")")
 	case o.field.Name == "": // of count()
 		b.text("1")
-	default:
+	case o.aggregate != "": // of values as they are stored: JSON has no order and no sum
 		b.field(n, &o.field)
+	default:
+		b.shown(n, o)
 	}
+}
+
+// shown writes a field as it is shown.
+func (b *builder) shown(n *node, o *output) {
+	if !o.represented() {
+		b.field(n, &o.field)
+		return
+	}
+	b.name(o.column.ToJSON)
+	b.text("(")
+	b.column(n.alias, o.field.Name)
+	b.text(")")
 }
 
 // source writes the relation of a node's rows.

@@ -59,7 +59,7 @@ func TestRead(t *testing.T) {
 		"films?select=id&order=year.desc.nullslast,id&limit=2&offset=1":             `[{"id":3},{"id":2}]`,
 		"films?select=id&order=year.nullsfirst&limit=1":                             `[{"id":4}]`,
 		"paints?order=id": `[{"id":1,"c":"#0000ff"},{"id":2,"c":"#00ff00"}]`,
-		"paints?select=c,raw:c::int&c=eq.%2300ff00":            `[{"c":"#00ff00","raw":65280}]`,
+		"paints?select=c,raw:c::text&c=eq.%2300ff00":           `[{"c":"#00ff00","raw":"\"#00ff00\""}]`,
 		"paints?select=id&c=in.(%230000ff,%2300ff00)&order=id": `[{"id":1},{"id":2}]`,
 		`odd "name_1`: `[{"id":1,"a,b":"x","Größe":3,"c.d":{"k'\"\\": 1}}]`,
 		`odd "name_1?select="a,b","c.d"->"k'\"\\"&Größe=eq.3`: `[{"a,b":"x","k'\"\\":1}]`,
@@ -206,6 +206,13 @@ func TestReadErrorBodies(t *testing.T) {
 		"films?select=staff!x(*)": {Status: 400, Code: "PGRST200",
 			Message: "Could not find a relationship between 'films' and 'staff' in the schema cache",
 			Details: "Searched for a foreign key relationship between 'films' and 'staff' using the hint 'x' in the schema 'test', but no matches were found."},
+		"pairs?select=film(*)": {Status: 400, Code: "PGRST200", // nothing is linked to it
+			Message: "Could not find a relationship between 'pairs' and 'film' in the schema cache",
+			Details: "Searched for a foreign key relationship between 'pairs' and 'film' in the schema 'test', but no matches were found.",
+			Hint:    "Perhaps you meant 'actors' instead of 'pairs'."},
+		"films?select=Reviews(*)": {Status: 400, Code: "PGRST200",
+			Message: "Could not find a relationship between 'films' and 'Reviews' in the schema cache",
+			Details: "Searched for a foreign key relationship between 'films' and 'Reviews' in the schema 'test', but no matches were found."},
 		"films?a.b=eq.1": {Status: 400, Code: "PGRST108", Message: "'a' is not an embedded resource in this request",
 			Hint: "Verify that 'a' is included in the 'select' query parameter."},
 	} {

@@ -42,6 +42,9 @@ type output struct {
 	result    string          // cast of the aggregate
 }
 
+// represented says whether an output is of a domain whose values are shown as a function makes them.
+func (o *output) represented() bool { return o.column != nil && o.column.ToJSON.Name != "" }
+
 func (n *node) spread() bool { return n.item != nil && n.item.Kind == query.Spread }
 
 // toOne says whether there is one row at most for a row of the parent.

@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+const (
+	alike      = 0.75 // likeness of a name for which another may have been meant: less would tell strangers what there is
+	faintly    = 0.33 // likeness of what is no secret
+	longest    = 256  // bytes of what a client may have us compare
+	candidates = 50   // of the names that share the most with it
+)
+
+// likeliest returns the name that is most like one that isn't there, or "" if none is as much like it as least says, as the contract does: names
+// that share three characters in a row with it, or else two, are candidates, and the fewest edits win.
+func likeliest(names []string, wrong string, least float64) string {
+	if len(wrong) > longest {
+		return ""
+	}
+	names = slices.Clone(names)
+	slices.Sort(names) // for one answer among equals
+	wrong = strings.ToLower(wrong)
+	for _, n := range names {
+		if strings.ToLower(n) == wrong {
+			return n
+		}
+	}
+	for _, size := range []int{3, 2} {
+		best, score := "", 0.0
+		for _, n := range nearest(names, wrong, size) {
+			if s := likeness(strings.ToLower(n), wrong); s >= least && s > score {
+				best, score = n, s
+			}
+		}
+		if best != "" {
+			return best
+		}
+	}
+	return ""
+}
+
+// nearest returns the names that share parts of so many characters with another, those first whose parts are most like its parts.
+func nearest(names []string, wrong string, size int) []string {
+	type near struct {
+		name  string
+		angle float64 // its cosine, but for wrong's own length
+	}
+	wanted := map[string]int{}
+	for _, part := range parts(wrong, size) {
+		wanted[part]++
+	}
+	var found []near
+	for _, n := range names {
+		own := parts(n, size)
+		if !slices.ContainsFunc(own, func(part string) bool { return wanted[part] > 0 }) {
+			continue
+		}
+		counts := map[string]int{}
+		for _, part := range own {
+			counts[part]++
+		}
+		product, square := 0, 0
+		for part, count := range counts {
+			product += count * wanted[part]
+			square += count * count
+		}
+		found = append(found, near{n, float64(product) / math.Sqrt(float64(square))})
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(b.angle, a.angle) })
+	list := make([]string, 0, candidates)
+	for _, f := range found[:min(len(found), candidates)] {
+		list = append(list, f.name)
+	}
+	return list
+}
+
+// parts returns all parts of so many characters of a text between hyphens. Only letters, digits, spaces and commas of it count.
+func parts(text string, size int) []string {
+	text = "-" + strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsSpace(r) || r == ',' {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text) + "-"
+	starts := make([]int, 0, len(text)+1)
+	for i := range text {
+		starts = append(starts, i)
+	}
+	starts = append(starts, len(text))
+	var list []string
+	for i := 0; i+size < len(starts); i++ {
+		list = append(list, text[starts[i]:starts[i+size]])
+	}
+	return list
+}
+
+// likeness is 1 of equal texts, 0 of those with nothing in common: the share of characters that need no edit.
+func likeness(one, other string) float64 {
+	a, b := []rune(one), []rune(other)
+	most := max(len(a), len(b))
+	if most == 0 {
+		return 1
+	}
+	edits := make([]int, len(b)+1)
+	for j := range edits {
+		edits[j] = j
+	}
+	for i := range a {
+		corner := edits[0]
+		edits[0] = i + 1
+		for j := range b {
+			change := corner
+			if a[i] != b[j] {
+				change++
+			}
+			corner = edits[j+1]
+			edits[j+1] = min(change, corner+1, edits[j]+1)
+		}
+	}
+	return 1 - float64(edits[len(b)])/float64(most)
+}
