@@ -1,11 +1,34 @@
 package plan
 
 import (
+	"cmp"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/query"
 )
+
+// key returns the columns that tell an inserted row, in the order that the contract gives them: that of the relation's columns; of those that
+// the query selects by name, that of their names.
+func (b *builder) key(root *node) []string {
+	key := slices.Clone(root.rel.PrimaryKey)
+	named := len(root.items) > 0 && !slices.ContainsFunc(root.items, func(i query.Item) bool { return i.Kind == query.Star }) &&
+		!slices.ContainsFunc(root.children, func(c *node) bool { return c.link.Kind == catalog.Computed })
+	if named {
+		slices.Sort(key)
+		return key
+	}
+	place := func(name string) int {
+		return slices.IndexFunc(root.rel.Columns, func(c *catalog.Column) bool { return c.Name == name })
+	}
+	slices.SortFunc(key, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+	return key
+}
 
 // location writes the key of the only changed row.
 func (b *builder) location(key []string) {
@@ -17,14 +40,13 @@ func (b *builder) location(key []string) {
 	for i, k := range key {
 		b.comma(i)
 		b.quote(k)
-		b.text("::text")
 	}
 	b.text(")::text from changed) end")
 }
 
 // Location returns the pairs of a query string that identify the row of an answer's location.
 func (p *Plan) Location(location string) string {
-	var values []*string
+	var values []jsontext.Value
 	if err := json.Unmarshal([]byte(location), &values); err != nil || len(values) != len(p.Key) {
 		return ""
 	}
@@ -33,13 +55,24 @@ func (p *Plan) Location(location string) string {
 		if i > 0 {
 			s.WriteByte('&')
 		}
-		s.WriteString(url.QueryEscape(p.Key[i]))
-		if v == nil {
+		s.WriteString(escape(p.Key[i]))
+		if v.Kind() == 'n' {
 			s.WriteString("=is.null")
 			continue
 		}
+		text := string(v)
+		if v.Kind() == '"' {
+			unquoted, err := jsontext.AppendUnquote(nil, v)
+			if err != nil {
+				return ""
+			}
+			text = string(unquoted)
+		}
 		s.WriteString("=eq.")
-		s.WriteString(url.QueryEscape(*v))
+		s.WriteString(escape(text))
 	}
 	return s.String()
 }
+
+// escape escapes what stands in a query string, a space too as everything else.
+func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

@@ -28,7 +28,8 @@ type database struct {
 	catalog *catalog.Catalog
 }
 
-func open(t testing.TB) *database {
+// open returns a database with what further statements make in it.
+func open(t testing.TB, further ...string) *database {
 	t.Helper()
 	url := pgtest.Clone(t, "plan", func(ctx context.Context, url string) error {
 		conn, err := pgx.Connect(ctx, url)
@@ -44,6 +45,9 @@ func open(t testing.TB) *database {
 	}
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	d := &database{t: t, conn: conn}
+	for _, sql := range further {
+		d.exec("set search_path = test, public; " + sql)
+	}
 	d.exec("set search_path = pg_catalog, pg_temp")
 	if d.catalog, err = catalog.Read(t.Context(), conn, catalog.Options{Schemas: []string{"test"}}); err != nil {
 		t.Fatal(err)

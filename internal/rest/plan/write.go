@@ -288,7 +288,7 @@ func (b *builder) changes(root *node, returning string, upsert bool) (*Plan, err
 	b.text(")")
 	var key []string
 	if b.r.Return == HeadersOnly {
-		key = root.rel.PrimaryKey
+		key = b.key(root)
 	}
 	if b.r.Return == Representation {
 		b.represent(root, upsert)

@@ -95,10 +95,20 @@ func TestMissing(t *testing.T) {
 
 func TestLocation(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := open(t, `
+		create table places (z text, at timestamp, note text, list text[], primary key (list, at, z));
+		create view place_list as select list, at as moment, z from places;
+		create view casting as select f.id as film_id, a.id as actor_id from films f left join actors a on a.id = f.year;
+		create rule casting as on insert to casting do instead insert into films (id, title) values (new.film_id + 900, 'x') returning 1, null::int`)
 	for _, c := range []struct{ target, body, want string }{
 		{"actors", `{"id":9}`, "id=eq.9"},
-		{"pairs", `{"a":2,"b":"ä b&c,\"d\""}`, "a=eq.2&b=eq.%C3%A4+b%26c%2C%22d%22"},
+		{"pairs", `{"a":2,"b":"ä b&c,\"d\""}`, "a=eq.2&b=eq.%C3%A4%20b%26c%2C%22d%22"},
+		{"places", `{"z":"x","at":"2020-01-02 03:04","list":["a b",null]}`, "z=eq.x&at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%22a%20b%22%2Cnull%5D"}, // by the columns
+		{"places?select=*", `{"z":"","at":"2020-01-02 03:04","list":[]}`, "z=eq.&at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%5D"},
+		{"places?select=z", `{"z":"x","at":"2020-01-02 03:04","list":[]}`, "at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%5D&z=eq.x"}, // by name
+		{"place_list", `{"z":"x","moment":"2020-01-02 03:04","list":[]}`, "list=eq.%5B%5D&moment=eq.2020-01-02T03%3A04%3A00&z=eq.x"},
+		{"casting", `{"film_id":1}`, "film_id=eq.1&actor_id=is.null"}, // of two tables, one of which has no row
+		{"paints", `{"id":9,"c":"#000010"}`, "id=eq.9"},
 		{"film_titles", `{"id":9,"title":"x"}`, "id=eq.9"},
 		{"actors", `[{"id":8},{"id":9}]`, ""},
 		{"actors", `[]`, ""},
