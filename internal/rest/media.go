@@ -86,8 +86,8 @@ func splitQuoted(s string, separator byte) []string {
 // parameter returns a parameter's value without its quotes.
 func (w *wanted) parameter(name string) string {
 	for _, p := range splitQuoted(w.parameters, ';') {
-		if value, ok := strings.CutPrefix(p, name+"="); ok {
-			return strings.Trim(value, `"`)
+		if n, value, ok := strings.Cut(p, "="); ok && strings.EqualFold(strings.TrimSpace(n), name) {
+			return strings.Trim(strings.TrimSpace(value), `"`)
 		}
 	}
 	return ""
@@ -138,30 +138,33 @@ func wantsAll(q *query.Query) bool {
 	return true
 }
 
+// offer returns the form that is wanted, if there is one. The contract's own types have no other handlers.
 func (s *Server) offer(c *catalog.Catalog, target catalog.Name, whole bool, w *wanted) (media, bool) {
-	if h := handler(c, target, whole, w.name); h != nil {
-		return media{kind: handlerType(h, w.name), format: plan.Custom, handler: h}, true
-	}
-	stripped := w.parameter("nulls") == "stripped"
-	switch w.name {
-	case "*/*", "application/json":
-		return jsonMedia, true
-	case "application/vnd.pgrst.array", "application/vnd.pgrst.array+json":
-		if stripped {
-			return media{kind: "application/vnd.pgrst.array+json;nulls=stripped; charset=utf-8", format: plan.StrippedJSON}, true
-		}
-		return jsonMedia, true
+	name, stripped := w.name, w.parameter("nulls") == "stripped"
+	switch name {
 	case "application/vnd.pgrst.object", "application/vnd.pgrst.object+json":
 		if stripped {
 			return media{kind: "application/vnd.pgrst.object+json;nulls=stripped; charset=utf-8", format: plan.StrippedObject}, true
 		}
 		return media{kind: "application/vnd.pgrst.object+json; charset=utf-8", format: plan.Object}, true
+	case "application/vnd.pgrst.plan", "application/vnd.pgrst.plan+text", "application/vnd.pgrst.plan+json":
+		return s.offerPlan(c, target, whole, w)
+	case "application/vnd.pgrst.array", "application/vnd.pgrst.array+json":
+		if stripped {
+			return media{kind: "application/vnd.pgrst.array+json;nulls=stripped; charset=utf-8", format: plan.StrippedJSON}, true
+		}
+		name = "application/json"
+	}
+	if h := handler(c, target, whole, name); h != nil {
+		return media{kind: handlerType(h, name), format: plan.Custom, handler: h}, true
+	}
+	switch name {
+	case "*/*", "application/json":
+		return jsonMedia, true
 	case "text/csv":
 		return media{kind: "text/csv; charset=utf-8", format: plan.CSV}, true
 	case "application/geo+json":
 		return media{kind: "application/geo+json; charset=utf-8", format: plan.GeoJSON}, c.GeoJSON != catalog.Name{}
-	case "application/vnd.pgrst.plan", "application/vnd.pgrst.plan+text", "application/vnd.pgrst.plan+json":
-		return s.offerPlan(c, target, whole, w)
 	}
 	return media{}, false
 }

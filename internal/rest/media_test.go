@@ -43,6 +43,11 @@ const handlers = `
 	create function bom_step(state "text/csv", next overridden) returns "text/csv" language sql immutable as $$ select (state || E'\n' || next.id)::"text/csv" $$;
 	create function bom_end(state "text/csv") returns "text/csv" language sql as
 		$$ select set_config('response.headers', '[{"Content-Disposition":"attachment; filename=\"own.csv\""}]', true); select (E'\uFEFFid' || state)::"text/csv" $$;
+	create domain "application/vnd.pgrst.object" as json; create domain "application/vnd.pgrst.array+json" as json;
+	create function no_object(state "application/vnd.pgrst.object", next anyelement) returns "application/vnd.pgrst.object" language sql as 'select null';
+	create aggregate no_objects(anyelement) (sfunc = no_object, stype = "application/vnd.pgrst.object", initcond = '{"own":true}');
+	create function no_array(state "application/vnd.pgrst.array+json", next anyelement) returns "application/vnd.pgrst.array+json" language sql as 'select state';
+	create aggregate no_arrays(anyelement) (sfunc = no_array, stype = "application/vnd.pgrst.array+json", initcond = '{"own":true}');
 	create aggregate bom(overridden) (sfunc = bom_step, finalfunc = bom_end, stype = "text/csv", initcond = '');`
 
 func notAvailable(types string) string {
@@ -103,6 +108,11 @@ func TestMedia(t *testing.T) {
 		{"GET", "/overridden", "", "", 200, jsonType, `[{"id":1}]`},
 		{"GET", "/overridden?select=id", "application/json", "", 200, jsonType, `[{"id":1}]`},
 		{"GET", "/overridden", "application/vnd.pgrst.object+json", "", 200, "application/vnd.pgrst.object+json; charset=utf-8", `{"id":1}`},
+		{"GET", "/overridden", "application/vnd.pgrst.object", "", 200, "application/vnd.pgrst.object+json; charset=utf-8", `{"id":1}`},
+		{"GET", "/overridden", "application/vnd.pgrst.object+json; Nulls = stripped", "", 200, "application/vnd.pgrst.object+json;nulls=stripped; charset=utf-8", `{"id":1}`},
+		{"GET", "/overridden", "application/vnd.pgrst.array+json", "", 200, jsonType, `{"own":true}`}, // which is application/json
+		{"GET", "/clients?id=eq.1", "application/vnd.pgrst.array+json", "", 200, jsonType, `[{"id":1,"name":"Ada"}]`},
+		{"GET", "/numbers?n=eq.1", "application/vnd.pgrst.object+json", "", 200, "application/vnd.pgrst.object+json; charset=utf-8", `{"n":1}`},
 		{"GET", "/overridden", "text/csv", "", 200, csv, "\uFEFFid\n1"},
 
 		// What needs no handler.
