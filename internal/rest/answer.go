@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -95,34 +94,11 @@ func (c *call) write(status int, whole bool, got *result) error {
 	switch {
 	case head || size == 0 || status == http.StatusNoContent:
 	case got.coming != nil:
-		return c.passOn(got.coming)
+		return c.passOn(got)
 	default:
-		_, _ = c.w.Write(got.body)
+		c.send(got.body)
 	}
 	return nil
-}
-
-// passSize is how much of a long body is in memory.
-const passSize = 64 << 10
-
-// passOn sends a body as it comes. The database waits for the client meanwhile, but no longer than for any request.
-func (c *call) passOn(body io.Reader) error {
-	_ = http.NewResponseController(c.w).SetWriteDeadline(c.until) // as far as there is one
-	buffer := make([]byte, passSize)
-	for {
-		n, err := body.Read(buffer)
-		if n > 0 {
-			if _, err := c.w.Write(buffer[:n]); err != nil {
-				return &brokenError{err}
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return &brokenError{err}
-		}
-	}
 }
 
 // brokenError is what ended an answer that was begun. Nothing can be said of it but by breaking the connection.

@@ -113,7 +113,11 @@ func challenge(e *query.Error) string {
 // failure says how err is told to a client who asked in a role. What nobody knows is ours: no word of it leaves.
 func (s *Server) failure(role string, err error) failure {
 	if e, ok := errors.AsType[*query.Error](err); ok {
-		return failure{Error: *e}
+		f := failure{Error: *e}
+		if e.Status == http.StatusServiceUnavailable {
+			f.retryAfter = "1"
+		}
+		return f
 	}
 	if _, ok := errors.AsType[*catalogError](err); ok {
 		return unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -41,6 +42,9 @@ type execution struct {
 	// pass answers with a result whose body is long, while that comes. nil: it is held, as any short one is.
 	pass  func(*result) error
 	until time.Time // it is to be done
+	held  *Held
+	// waiting counts those who wait for a connection.
+	waiting *atomic.Int32
 }
 
 // setting is a configuration parameter for the transaction.
@@ -62,6 +66,9 @@ type result struct {
 	coming   *inbox // where the body comes from, if it is not held; nil if it is
 	size     int    // of the body in bytes, if it is not held
 	passed   bool   // the request is answered
+	spool    *spool // on which the body is on its way to the client, or nil
+	held     *Held  // that taken bytes go back to
+	taken    int
 
 	prepared []byte // statements that take away what a function prepared; nil if it did not
 
@@ -83,7 +90,9 @@ func execute(ctx context.Context, e *execution) (*result, error) {
 	stop := context.AfterFunc(ctx, client.leave)
 	defer stop()
 	for tries := 0; ; tries++ {
+		e.waiting.Add(1)
 		conn, err := acquire(ctx, e.pool, &client, e.wait)
+		e.waiting.Add(-1)
 		if err != nil {
 			return nil, err
 		}

@@ -242,7 +242,7 @@ func (x *exchange) answerRow() error {
 		return err
 	case size != in.rest:
 		return errMessage
-	case size > min(heldMost, in.most) && x.pass != nil && !x.block: // whose end may fail
+	case x.pass != nil && !x.block && (size > min(heldMost, in.most) || size > uncounted && !x.held.share(size, 0)): // the end of a block may fail
 		r.coming, r.size = in, size
 		if err = x.pass(r); err == nil {
 			r.passed = true
@@ -250,6 +250,13 @@ func (x *exchange) answerRow() error {
 		return err
 	case size > in.most:
 		return &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.most, ActualBodyLen: size}
+	case size <= uncounted:
+	case x.pass != nil && !x.block:
+		r.took(x.held, size)
+	default:
+		if err := x.hold(size); err != nil {
+			return err
+		}
 	}
 	start := len(r.buffer)
 	r.buffer = slices.Grow(r.buffer, size)[:start+size] // what was kept before stays where it is

@@ -40,7 +40,7 @@ func (c *call) run(ctx context.Context) error {
 			if got, err = c.execute(ctx, p); err == nil {
 				defer got.release()
 				if got.passed {
-					return nil
+					return got.spool.wait()
 				}
 				c.times.mark(&c.times.transaction)
 				return c.answer(p, got)
@@ -289,7 +289,7 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 	e := execution{
 		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
 		sql: p.SQL, args: p.Args, check: p.check, pass: p.pass, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil || c.runs(p), unlocks: p.Unlocks,
-		inert: p.Inert, bare: p.Bare, unnamed: s.Unprepared, wait: s.Wait,
+		inert: p.Inert, bare: p.Bare, unnamed: s.Unprepared, wait: s.Wait, held: s.Held, waiting: &s.waiting,
 	}
 	if s.Executing != nil {
 		s.Executing(ctx, c.media.explain+p.SQL)

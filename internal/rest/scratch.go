@@ -124,6 +124,10 @@ func newResult() *result {
 
 // release gives the result's memory to the next request.
 func (r *result) release() {
+	if r.taken > 0 {
+		r.held.give(r.taken)
+		r.taken = 0
+	}
 	if cap(r.buffer) <= keptMost {
 		results.Put(r)
 	}

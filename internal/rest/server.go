@@ -6,6 +6,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -42,6 +43,8 @@ type Config struct {
 	MaxAnswer    int           // bytes of an answer that is held: a write's, and a volatile function's; 0 is 32 MiB
 	Timeout      time.Duration // of a request in the database; 0 is 30 s
 	Wait         time.Duration // of a request for a connection; 0 is 8 s
+	Patience     time.Duration // with a client that takes nothing of its answer while others wait for its connection; 0 is 2 s
+	Held         *Held         // answers that wait for their clients; nil: 128 MiB for this server alone
 	Unprepared   bool          // no connection keeps statements prepared, for a pooler that gives each transaction another one
 	Terse        bool          // failures are told by code and message alone
 	Aggregates   bool          // may be asked for
@@ -75,6 +78,7 @@ type Server struct {
 	app          []setting
 	descriptions descriptions
 	plans        plan.Plans
+	waiting      atomic.Int32 // requests that wait for a connection
 }
 
 // New returns a server.
@@ -90,6 +94,12 @@ func New(c Config) *Server {
 	}
 	if c.Wait == 0 {
 		c.Wait = acquireTimeout
+	}
+	if c.Patience == 0 {
+		c.Patience = patient
+	}
+	if c.Held == nil {
+		c.Held = NewHeld(HeldSize)
 	}
 	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings), descriptions: descriptions{fresh: describedFresh}}
 	for _, schema := range c.Schemas {
@@ -127,6 +137,12 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	} else if err != nil {
 		s.fail(w, r, c.caller.Role, err)
 	}
+}
+
+// awaited reports whether requests wait for a connection of a pool.
+func (s *Server) awaited(pool *pgxpool.Pool) bool {
+	stat := pool.Stat()
+	return s.waiting.Load() > 0 && stat.AcquiredConns() == stat.MaxConns()
 }
 
 // call is one request.

@@ -37,6 +37,7 @@ type rows struct {
 	registry *tenant.Registry
 	url      string // public, of the instance; "" if it is not known
 	log      *slog.Logger
+	held     *rest.Held   // the answers of all projects that wait for their clients
 	nowhere  *rest.Server // answers for projects that are not there as any project answers a stranger
 
 	mu       sync.Mutex
@@ -69,7 +70,7 @@ type verdict struct {
 }
 
 func newRows(store *platform.Store, registry *tenant.Registry, url string, log *slog.Logger) *rows {
-	return &rows{store: store, registry: registry, url: url, log: log, projects: map[uuid.UUID]*projectRows{}, known: map[subject]verdict{},
+	return &rows{store: store, registry: registry, url: url, log: log, held: rest.NewHeld(rest.HeldSize), projects: map[uuid.UUID]*projectRows{}, known: map[subject]verdict{},
 		nowhere: rest.New(rest.Config{APIKeys: true, Verify: func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, badKey }})}
 }
 
@@ -236,7 +237,7 @@ func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Serve
 			}
 			return rest.Role{}, false
 		},
-		Verify: verify, Ended: func(ctx context.Context) error { return s.ended(ctx, id) },
+		Verify: verify, Held: s.held, Ended: func(ctx context.Context) error { return s.ended(ctx, id) },
 	})
 }
 

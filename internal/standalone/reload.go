@@ -33,7 +33,7 @@ func (s *Server) serve(c Config) {
 		next.cache.ListenOn(c.channel)
 		next.cache.OnReloadConfig(s.ReloadConfig)
 	}
-	c.api.Catalog, c.api.Role, c.api.Timeout = next.cache, s.role, longest
+	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.Held = next.cache, s.role, longest, s.held
 	if c.logQuery {
 		c.api.Executing = func(ctx context.Context, sql string) { httpx.From(ctx).Statement = sql }
 	}

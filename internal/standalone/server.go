@@ -36,6 +36,7 @@ type Server struct {
 
 	log      *slog.Logger
 	pool     *pgxpool.Pool
+	held     *rest.Held
 	now      atomic.Pointer[served]
 	settings atomic.Pointer[map[string]map[string]string] // of roles, by the role
 	reload   chan struct{}
@@ -55,7 +56,7 @@ type served struct {
 
 // Start builds a server; it answers from [Server.Run] on. If settings are looked for in the database, it waits for it until ctx ends.
 func Start(ctx context.Context, c Config, log *slog.Logger) (*Server, error) {
-	s := &Server{log: log, reload: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	s := &Server{log: log, held: rest.NewHeld(rest.HeldSize), reload: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 	if err := s.start(ctx, c); err != nil {
 		s.close()
 		return nil, err

@@ -1,0 +1,101 @@
+package rest
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// HeldSize is how many bytes a process usually has for answers that wait.
+const HeldSize = 128 << 20
+
+// uncounted is how many bytes an answer may have that is not counted: nearly all are shorter.
+const uncounted = 64 << 10
+
+// Held bounds the memory of answers that wait for their clients. Servers of one process share it. It is safe for concurrent use.
+type Held struct {
+	mu         sync.Mutex
+	size, free int // bytes
+	more       chan struct{}
+}
+
+// NewHeld returns one of so many bytes.
+func NewHeld(size int) *Held { return &Held{size: size, free: size} }
+
+// share takes bytes for an answer that can also be passed on as it comes, and has some already. It gets no more than a quarter of what is free,
+// so that slow clients, however many, leave something for those that come after them.
+func (h *Held) share(n, has int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n+has > h.free/4 {
+		return false
+	}
+	h.free -= n
+	return true
+}
+
+// take takes bytes for an answer that has to be held. One that is larger than all there is gets that.
+func (h *Held) take(n int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n > h.free && h.free < h.size {
+		return false
+	}
+	h.free -= n
+	return true
+}
+
+func (h *Held) give(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.free += n
+	if n > 0 && h.more != nil {
+		close(h.more)
+		h.more = nil
+	}
+}
+
+// changed returns a channel that is closed when something is given back.
+func (h *Held) changed() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.more == nil {
+		h.more = make(chan struct{})
+	}
+	return h.more
+}
+
+// hold takes the bytes of an answer that has to be held, and waits for them as long as the request may take.
+func (x *exchange) hold(size int) error {
+	if x.held.take(size) {
+		x.result.took(x.held, size)
+		return nil
+	}
+	p := takePatience(time.Until(x.until))
+	x.client.await(func() { x.session.interrupt(); p.end() })
+	defer func() { x.client.await(x.session.interrupt); p.release() }()
+	for {
+		more := x.held.changed()
+		if x.held.take(size) {
+			x.result.took(x.held, size)
+			return nil
+		}
+		select {
+		case <-more:
+		case <-p.Done():
+			return noRoom(x.readOnly)
+		}
+	}
+}
+
+// took notes what is given back when the result is released.
+func (r *result) took(from *Held, n int) { r.held, r.taken = from, n }
+
+// noRoom is the failure to take an answer in.
+func noRoom(readOnly bool) error {
+	e := fail(http.StatusServiceUnavailable, "53200", "too many answers wait for their clients")
+	if !readOnly {
+		e.Details = "The answer could not be taken in time. Whether anything was changed is not known."
+	}
+	return e
+}

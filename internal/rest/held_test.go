@@ -1,0 +1,181 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// slow asks for a path and returns when the answer has begun, of which it takes no more than the status until it is read.
+func (a *api) slow(address, path string) net.Conn {
+	a.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		a.Fatal(err)
+	}
+	a.Cleanup(func() { _ = c.Close() })
+	if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		a.Fatal(err)
+	}
+	_, err = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer authenticated:ann\r\nConnection: close\r\n\r\n", path)
+	begun := make([]byte, len("HTTP/1.1 200"))
+	if err == nil {
+		_, err = io.ReadFull(c, begun)
+	}
+	if err != nil || string(begun) != "HTTP/1.1 200" {
+		a.Fatalf("%s: %q, %v", path, begun, err)
+	}
+	return c
+}
+
+// listen serves on an address whose connections keep little of what a client does not take.
+func (a *api) listen() string {
+	s := httptest.NewUnstartedServer(a.server)
+	s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(8 << 10)
+		return ctx
+	}
+	s.Start()
+	a.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s.Listener.Addr().String()
+}
+
+// taken returns the bytes that are taken.
+func (h *Held) taken() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.size - h.free
+}
+
+// TestSlowClients: a hundred clients that take nothing of answers of moderate length keep no connection from others.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	held := NewHeld(64 << 20)
+	a := newAPI(t, long, func(c *Config) { c.Held = held })
+	address := a.listen()
+	var clients []net.Conn
+	for i := range 100 { // each one begins only because those before it have left their connections, of which there are two
+		path := "/pages?limit=15"
+		if i%5 == 0 {
+			path = "/pages?limit=60" // is passed on as it comes
+		}
+		clients = append(clients, a.slow(address, path))
+	}
+	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
+		t.Errorf("beside them: %+v", got)
+	}
+	if got := a.do("GET", "/pages?limit=60", ""); got.status != http.StatusOK || len(got.body) < 60*20000 {
+		t.Errorf("an answer like theirs: %d, %d bytes", got.status, len(got.body))
+	}
+	if got := a.do("POST", "/rpc/grow", `{"n":2000}`); got.status != http.StatusOK || len(got.body) < uncounted {
+		t.Errorf("a write: %d, %d bytes", got.status, len(got.body))
+	}
+	if n := held.taken(); n < 80*15*20000 {
+		t.Errorf("%d bytes are taken, less than those of the answers that are held", n)
+	}
+	_ = clients[0].(*net.TCPConn).SetReadBuffer(1 << 20)
+	rest, err := io.ReadAll(clients[0])
+	if err != nil || len(rest) < 60*20000 || !strings.HasSuffix(string(rest), `x"}]`) {
+		t.Errorf("the first one, at last: %d bytes, %v", len(rest), err)
+	}
+	for _, c := range clients {
+		_ = c.Close()
+	}
+	a.await(func() bool { return held.taken() == 0 })
+}
+
+// TestSlowClientsOfLongAnswers: those that keep connections for which others wait are broken off.
+func TestSlowClientsOfLongAnswers(t *testing.T) {
+	t.Parallel()
+	held := NewHeld(1 << 20)
+	a := newAPI(t, long, func(c *Config) { c.Held, c.Patience = held, 10*time.Millisecond })
+	address := a.listen()
+	var clients []net.Conn
+	for range 6 { // of two connections
+		clients = append(clients, a.slow(address, "/pages"))
+	}
+	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
+		t.Errorf("beside them: %+v", got)
+	}
+	for i, c := range clients[:4] { // the last two may still have theirs
+		_ = c.(*net.TCPConn).SetReadBuffer(1 << 20)
+		if rest, err := io.ReadAll(c); len(rest) >= 200*20000 {
+			t.Errorf("client %d got %d bytes, %v", i, len(rest), err)
+		}
+	}
+	if n := held.taken(); n > 1<<20 {
+		t.Errorf("%d bytes are taken", n)
+	}
+	for _, c := range clients {
+		_ = c.Close()
+	}
+	a.await(func() bool { return held.taken() == 0 })
+}
+
+// TestNoRoom: what has to be held waits for room, and what can be passed on is.
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	held := NewHeld(64 << 20)
+	a := newAPI(t, long, func(c *Config) { c.Held = held })
+	hasty := New(a.server.Config)
+	hasty.Timeout = 100 * time.Millisecond
+	held.take(64 << 20)
+	if got := a.do("GET", "/pages?limit=15&order=id", ""); got.status != http.StatusOK || !strings.HasSuffix(got.body, `x"}]`) {
+		t.Errorf("a read: %d, %d bytes", got.status, len(got.body))
+	}
+	if got := a.do("POST", "/clients", `{"id":9,"name":"x"}`, "Prefer", "return=representation"); got.status != http.StatusCreated {
+		t.Errorf("a short answer: %+v", got)
+	}
+	b := &api{t, hasty, a.admin}
+	const refused = `{"code":"53200","details":"The answer could not be taken in time. Whether anything was changed is not known.","hint":null,"message":"too many answers wait for their clients"}`
+	if got := b.do("POST", "/rpc/grow", `{"n":2000}`); got.status != http.StatusServiceUnavailable || got.body != refused || got.header.Get("Retry-After") != "1" {
+		t.Errorf("a long answer that has to be held: %+v", got)
+	}
+	grown := make(chan reply)
+	go func() { grown <- a.do("POST", "/rpc/grow", `{"n":2000}`) }()
+	a.await(func() bool {
+		held.mu.Lock()
+		defer held.mu.Unlock()
+		return held.more != nil
+	})
+	held.give(64 << 20)
+	if got := <-grown; got.status != http.StatusOK || len(got.body) < uncounted {
+		t.Errorf("one that waited: %d, %.200s", got.status, got.body)
+	}
+	if n := held.taken(); n != 0 {
+		t.Errorf("%d bytes are taken in the end", n)
+	}
+}
+
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	h := NewHeld(100)
+	for _, step := range []struct {
+		name string
+		do   func() bool
+		want bool
+		left int
+	}{
+		{"a quarter", func() bool { return h.share(25, 0) }, true, 75},
+		{"more than a quarter of the rest", func() bool { return h.share(19, 0) }, false, 75},
+		{"more of what has some", func() bool { return h.share(5, 15) }, false, 75},
+		{"all the rest", func() bool { return h.take(75) }, true, 0},
+		{"nothing is left", func() bool { return h.share(1, 0) || h.take(1) }, false, 0},
+		{"given back", func() bool { h.give(100); return true }, true, 100},
+		{"more than there is", func() bool { return h.take(200) }, true, -100},
+		{"beside it", func() bool { return h.take(1) || h.share(1, 0) }, false, -100},
+	} {
+		if got := step.do(); got != step.want || h.free != step.left {
+			t.Errorf("%s: got %t and %d, want %t and %d", step.name, got, h.free, step.want, step.left)
+		}
+	}
+}
