@@ -37,7 +37,9 @@ func rest(e environment) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
-			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.LogLevel}))
+			c.Level = new(slog.LevelVar)
+			c.Level.Set(c.LogLevel)
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.Level}))
 			s, err := standalone.Start(cmd.Context(), c, log)
 			if err != nil {
 				return err

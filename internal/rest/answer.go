@@ -63,11 +63,31 @@ func (c *call) answer(p *planned, got *result) error {
 		}
 		got.body = plain
 	}
+	vary(h)
+	if len(p.Outdated) > 0 {
+		h["Warning"] = []string{outdated(p.Outdated)}
+	}
 	status, err := override(h, status, got)
 	if err != nil {
 		return err
 	}
 	return c.write(status, whole, got)
+}
+
+// varied are the headers of a request that the contract says its answer depends on.
+var varied = []string{"Accept, Prefer, Range"}
+
+func vary(h http.Header) {
+	if h["Vary"] == nil { // nearly always
+		h["Vary"] = varied
+		return
+	}
+	h["Vary"] = append(h["Vary"], varied...)
+}
+
+// outdated warns of names by which embedded relations will not be known any more.
+func outdated(names []string) string {
+	return "299 - " + strconv.QuoteToASCII("Filters, orders and limits will have to name an embedded relation that has an alias by that: "+strings.Join(names, ", "))
 }
 
 func (c *call) contentType(h http.Header) { h["Content-Type"] = []string{c.media.kind} }
@@ -213,9 +233,6 @@ func (c *call) applied(resolved bool) string {
 	if !c.server.TxOverride {
 		a.Tx = ""
 	}
-	if method == http.MethodPut {
-		a.Count = ""
-	}
 	if a.Handling != "strict" || table && method != http.MethodPatch && method != http.MethodDelete {
 		a.MaxAffected = nil
 	}
@@ -321,6 +338,7 @@ func (c *call) options() error {
 		h.Set("Access-Control-Allow-Origin", "*")
 	}
 	h.Set("Content-Length", "0")
+	vary(h)
 	c.w.WriteHeader(http.StatusOK)
 	return nil
 }

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -50,5 +51,39 @@ func TestContract(t *testing.T) {
 		if got.status != http.StatusOK || test.want != "" && got.body != test.want {
 			t.Errorf("%s %s %s: got %d %s, want %s", test.method, test.path, test.body, got.status, got.body, test.want)
 		}
+	}
+}
+
+// TestAliases: an embedded relation that has an alias may be named by its own name still, with a warning, unless the configuration says otherwise.
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	strict := &api{t, New(a.server.Config), a.admin}
+	strict.server.AliasesOnly = true
+	const ok = `[{"id":1,"c":{"name":"Ada"}}]`
+	for _, test := range []struct{ query, warning, strict string }{
+		{"select=id,c:clients(name)&c.id=eq.1&id=eq.1", "", ok},
+		{"select=id,c:clients(name)&clients.id=eq.1&id=eq.1", "clients (c)",
+			`{"code":"PGRST108","details":"Target names are not allowed in filters if they have an alias","hint":"Change 'clients' to 'c' in filters, orders or limits.","message":"'clients' is not an embedded resource in this request"}`},
+	} {
+		for range 2 { // once by the plan that is kept
+			got := a.do("GET", "/projects?"+test.query, "")
+			if warning := got.header.Get("Warning"); got.body != ok || (test.warning == "") != (warning == "") || !strings.Contains(warning, test.warning) {
+				t.Errorf("%s: %s, warning %q", test.query, got.body, warning)
+			}
+			if vary := got.header.Values("Vary"); len(vary) != 1 || vary[0] != "Accept, Prefer, Range" {
+				t.Errorf("%s: it varies by %q", test.query, vary)
+			}
+		}
+		if got := strict.do("GET", "/projects?"+test.query, ""); got.body != test.strict || got.header.Get("Warning") != "" {
+			t.Errorf("%s, strictly: %s", test.query, got.body)
+		}
+	}
+	strict.server.Origins = []string{"https://here"}
+	if got := strict.do("GET", "/clients", "", "Origin", "https://here").header.Values("Vary"); len(got) != 2 || got[0] != "Origin" {
+		t.Errorf("to a page: it varies by %q", got)
+	}
+	if got := a.do("OPTIONS", "/clients", "").header.Get("Vary"); got != "Accept, Prefer, Range" {
+		t.Errorf("OPTIONS varies by %q", got)
 	}
 }

@@ -123,7 +123,7 @@ func (s *Server) failure(role string, err error) failure {
 		return unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return unavailable("PGRST001", "Database client error. Retrying the connection.")
+		return unavailable("PGRST000", "Database connection error.")
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return s.postgres(role, e)

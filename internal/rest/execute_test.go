@@ -268,7 +268,7 @@ func TestNoDatabase(t *testing.T) {
 	defer closed.Close()
 	a.server.Role = func(string) (Role, bool) { return Role{Pool: closed}, true }
 	got := a.do("GET", "/clients", "")
-	if diff := cmp.Diff(`{"code":"PGRST001","details":null,"hint":null,"message":"Database client error. Retrying the connection."}`, got.body); got.status != 503 || diff != "" {
+	if diff := cmp.Diff(`{"code":"PGRST000","details":null,"hint":null,"message":"Database connection error."}`, got.body); got.status != 503 || diff != "" {
 		t.Errorf("status %d: %s", got.status, diff)
 	}
 }

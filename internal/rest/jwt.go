@@ -26,7 +26,7 @@ type JWTConfig struct {
 	Secret    []byte        // of HS256, at least 32 bytes; nil for none
 	Keys      []byte        // a JSON Web Key or a set of them; nil for none
 	Audience  string        // "" for any
-	RoleClaim string        // a path such as .role, the default, or .app.roles[0]
+	RoleClaim string        // a path such as .role, the default, .app.roles[0] or .roles[?(@ == "editor")]
 	Cached    int           // tokens whose signature is not verified again; 0 is 1000, negative none
 	CachedFor time.Duration // after which it is; 0: never
 }
@@ -55,12 +55,6 @@ type claims struct {
 	expires, notBefore, issued *float64
 	stranger                   error // not for us; told after what time has to say
 	verified                   time.Time
-}
-
-// roleStep is a step of the path to the role in the claims.
-type roleStep struct {
-	key   string
-	index int // of an array, if key is ""
 }
 
 // NewJWT returns a verifier. It fails if a key or the path can't be read.
@@ -278,74 +272,4 @@ func (c *claims) timely(now float64) error {
 		return claiming("JWT issued at future")
 	}
 	return nil
-}
-
-// rolePath reads a path such as .role, ."a.b".roles[0] or, with a dollar before it, the like in JSONPath.
-func rolePath(text string) ([]roleStep, error) {
-	if text == "" {
-		text = ".role"
-	}
-	rest := strings.TrimPrefix(text, "$")
-	var path []roleStep
-	for rest != "" {
-		switch {
-		case strings.HasPrefix(rest, `."`):
-			key, after, ok := strings.Cut(rest[2:], `"`)
-			if !ok {
-				return nil, fmt.Errorf("the path %q to the role ends within quotes", text)
-			}
-			path, rest = append(path, roleStep{key: key}), after
-		case rest[0] == '.':
-			end := strings.IndexAny(rest[1:], ".[") + 1
-			if end == 0 {
-				end = len(rest)
-			}
-			if end == 1 {
-				return nil, fmt.Errorf("the path %q to the role has an empty name", text)
-			}
-			path, rest = append(path, roleStep{key: rest[1:end]}), rest[end:]
-		case strings.HasPrefix(rest, "['"):
-			key, after, ok := strings.Cut(rest[2:], "']")
-			if !ok {
-				return nil, fmt.Errorf("the path %q to the role ends within brackets", text)
-			}
-			path, rest = append(path, roleStep{key: key}), after
-		case rest[0] == '[':
-			digits, after, ok := strings.Cut(rest[1:], "]")
-			n, err := strconv.Atoi(digits)
-			if !ok || err != nil || n < 0 {
-				return nil, fmt.Errorf("the path %q to the role has a bad index", text)
-			}
-			path, rest = append(path, roleStep{index: n}), after
-		default:
-			return nil, fmt.Errorf("the path %q to the role can't be read", text)
-		}
-	}
-	return path, nil
-}
-
-// roleAt returns the text at a path, or "". What is there and no text is given as JSON, for the database to refuse.
-func roleAt(v any, path []roleStep) string {
-	for _, step := range path {
-		switch in := v.(type) {
-		case map[string]any:
-			v = in[step.key]
-		case []any:
-			if step.key != "" || step.index >= len(in) {
-				return ""
-			}
-			v = in[step.index]
-		default:
-			return ""
-		}
-	}
-	switch role := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return role
-	default:
-		text, _ := json.Marshal(role)
-		return string(text)
-	}
 }

@@ -157,10 +157,31 @@ func TestJWTConfig(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []JWTConfig{
 		{Secret: []byte("short")}, {Keys: []byte("{")}, {RoleClaim: "role"}, {RoleClaim: ".a[x]"}, {RoleClaim: `."a`},
-		{RoleClaim: ".a[1"}, {RoleClaim: "."}, {RoleClaim: ".a..b"},
+		{RoleClaim: ".a[1"}, {RoleClaim: "."}, {RoleClaim: ".a..b"}, {RoleClaim: `.a[?(@ = "x")]`}, {RoleClaim: `.a[?(@ == "x")].b`}, {RoleClaim: `$.a[?search(@, "(")]`},
+		{RoleClaim: `["a`},
 	} {
 		if _, err := NewJWT(bad); err == nil {
 			t.Errorf("NewJWT(%s %s) fails not", bad.Secret, bad.RoleClaim)
+		}
+	}
+}
+
+func TestRolePath(t *testing.T) {
+	t.Parallel()
+	var claims any
+	if err := json.Unmarshal([]byte(`{"role":"r","app":{"roles":["a1","b2",3],"it's":"i"},"https://x":{"role":"x"},"roles":[7,"author","editor","reader"],"n":5}`), &claims); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"": "r", ".role": "r", "$.role": "r", ".app.roles[1]": "b2", `$["https://x"].role`: "x", `$['https://x']['role']`: "x", `."https://x".role`: "x",
+		".app.roles[2]": "3", ".app.roles[3]": "", ".nothing.at": "", ".n": "5", ".n[0]": "", ".role[0]": "",
+		`.roles[?(@ == "editor")]`: "editor", `.roles[?(@ != "author")]`: "editor", `.roles[?(@ ^== "ed")]`: "editor", `.roles[?(@ ==^ "der")]`: "reader",
+		`.roles[?(@ *== "tho")]`: "author", `.roles[?(@ == "none")]`: "", `$.roles[?@ == 'reader']`: "reader", `$.roles[?search(@, "^(read|edit)")]`: "editor",
+		`$.roles[?(search(@, 'x'))]`: "", `.role[?(@ == "r")]`: "", `.app[?(@ == "i")]`: "",
+	} {
+		steps, err := rolePath(path)
+		if got := roleAt(claims, steps); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", path, got, err, want)
 		}
 	}
 }

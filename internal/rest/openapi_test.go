@@ -85,14 +85,14 @@ func TestDescription(t *testing.T) {
 		{"info", `{"title": "Library", "description": "Books, and\nwho wrote them", "version": "14"}`},
 		{"security", `null`}, {"securityDefinitions", `null`},
 		{"definitions authors", `{"type": "object", "required": ["id", "name"], "properties": {
-			"id": {"type": "integer", "format": "integer", "description": "Note:\nThis is a Primary Key.<pk/>"}, "name": {"type": "string", "format": "text"}}}`},
+			"id": {"type": "integer", "format": "int32", "description": "Note:\nThis is a Primary Key.<pk/>"}, "name": {"type": "string", "format": "text"}}}`},
 		{"definitions books description", `"All books\n\nAs they are\non the shelf"`},
 		{"definitions books required", `["id", "title"]`},
 		{"definitions books properties", `{
-			"id": {"type": "integer", "format": "bigint", "description": "The number\n\nNote:\nThis is a Primary Key.<pk/>"},
+			"id": {"type": "integer", "format": "int64", "description": "The number\n\nNote:\nThis is a Primary Key.<pk/>"},
 			"title": {"type": "string", "format": "character varying", "maxLength": 80, "default": "it's \"new\"", "description": "As printed"},
-			"author": {"type": "integer", "format": "integer", "description": "Note:\nThis is a Foreign Key to ` + "`authors.id`" + `.<fk table='authors' column='id'/>"},
-			"price": {"type": "number", "format": "numeric", "default": 9.5}, "stock": {"type": "integer", "format": "integer", "default": -1},
+			"author": {"type": "integer", "format": "int32", "description": "Note:\nThis is a Foreign Key to ` + "`authors.id`" + `.<fk table='authors' column='id'/>"},
+			"price": {"type": "number", "format": "numeric", "default": 9.5}, "stock": {"type": "integer", "format": "int32", "default": -1},
 			"free": {"type": "boolean", "format": "boolean", "default": false},
 			"seen": {"type": "string", "format": "timestamp without time zone", "default": "now()"},
 			"mood": {"type": "string", "format": "public.mood", "enum": ["glad", "sad"], "default": "glad"},
@@ -114,11 +114,11 @@ func TestDescription(t *testing.T) {
 		{"paths /titles delete responses", `{"204": {"description": "No Content"}}`},
 		{"paths /rpc/find get", `{"tags": ["(rpc) find"], "summary": "Finds books", "description": "by a word",
 			"produces": ["application/json", "application/vnd.pgrst.object+json;nulls=stripped", "application/vnd.pgrst.object+json"],
-			"parameters": [{"name": "word", "in": "query", "required": true, "type": "string", "format": "text"}, {"name": "most", "in": "query", "required": false, "type": "integer", "format": "integer"}],
+			"parameters": [{"name": "word", "in": "query", "required": true, "type": "string", "format": "text"}, {"name": "most", "in": "query", "required": false, "type": "integer", "format": "int32"}],
 			"responses": {"200": {"description": "OK"}}}`},
 		{"paths /rpc/find post parameters", `[{"name": "args", "in": "body", "required": true, "schema": {"type": "object", "description": "Finds books\nby a word", "required": ["word"],
-			"properties": {"word": {"type": "string", "format": "text"}, "most": {"type": "integer", "format": "integer"}}}}, {"$ref": "#/parameters/preferParams"}]`},
-		{"paths /rpc/total get parameters", `[{"name": "n", "in": "query", "required": true, "type": "array", "collectionFormat": "multi", "items": {"type": "integer", "format": "integer"}}]`},
+			"properties": {"word": {"type": "string", "format": "text"}, "most": {"type": "integer", "format": "int32"}}}}, {"$ref": "#/parameters/preferParams"}]`},
+		{"paths /rpc/total get parameters", `[{"name": "n", "in": "query", "required": true, "type": "array", "collectionFormat": "multi", "items": {"type": "integer", "format": "int32"}}]`},
 		{"paths /rpc/take post parameters", `[{"name": "args", "in": "body", "required": true, "schema": {"format": "json"}}, {"$ref": "#/parameters/preferParams"}]`},
 	} {
 		if diff := cmp.Diff(at(t, d, strings.Split(test.name, " ")...), parse(t, test.want)); diff != "" {

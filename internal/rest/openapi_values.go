@@ -11,6 +11,9 @@ import (
 func valueShape(sql string) *shape {
 	name := bare(sql)
 	s := &shape{Type: jsonTypes[name], Format: name}
+	if format := formats[name]; format != "" {
+		s.Format = format
+	}
 	if _, known := jsonTypes[name]; known {
 		return s
 	}
@@ -26,6 +29,9 @@ var jsonTypes = map[string]string{
 	"boolean": "boolean", "smallint": "integer", "integer": "integer", "bigint": "integer",
 	"numeric": "number", "real": "number", "double precision": "number", "json": "", "jsonb": "",
 }
+
+// formats are those that OpenAPI has itself.
+var formats = map[string]string{"smallint": "int32", "integer": "int32", "bigint": "int64"}
 
 // bare returns a type's name without its modifier, in the words of SQL.
 func bare(sql string) string {
@@ -62,7 +68,7 @@ func defaultValue(c *catalog.Column, s *shape) json.RawMessage {
 		return nil
 	}
 	value := c.Default
-	for _, name := range []string{bare(c.Type), s.Format} {
+	for _, name := range []string{bare(c.Type), bare(c.BaseType)} {
 		literal, ok := strings.CutSuffix(c.Default, "::"+name)
 		if ok && len(literal) > 1 && literal[0] == '\'' && literal[len(literal)-1] == '\'' {
 			value = strings.ReplaceAll(literal[1:len(literal)-1], "''", "'")

@@ -24,6 +24,9 @@ func TestPreferences(t *testing.T) {
 		{"GET", "/stock?select=made&id=eq.1", "", strict + "timezone=America/Lima", 200, `[{"made":"2020-06-01T07:00:00-05:00"}]`, "handling=strict, timezone=America/Lima"},
 		{"GET", "/stock?select=made&id=eq.1", "", "timezone=Mars/Olympus", 200, `[{"made":"2020-06-01T12:00:00+00:00"}]`, ""},
 		{"GET", "/stock?select=made&id=eq.1", "", strict + "timezone=Mars/Olympus", 400, `"details":"Invalid preferences: timezone=Mars/Olympus"`, ""},
+		{"GET", "/stock?select=made&id=eq.1", "", strict + "timezone=-5:30", 200, `[{"made":"2020-06-01T17:30:00+05:30"}]`, "handling=strict, timezone=-5:30"},
+		{"GET", "/stock?select=made&id=eq.1", "", "timezone=+04", 200, `[{"made":"2020-06-01T16:00:00+04:00"}]`, "timezone=+04"},
+		{"GET", "/stock?select=made&id=eq.1", "", strict + "timezone=05:30:15", 400, `"details":"Invalid preferences: timezone=05:30:15"`, ""},
 		{"GET", "/rpc/setting?name=TimeZone", "", "timezone=Asia/Tokyo", 200, `"Asia/Tokyo"`, "timezone=Asia/Tokyo"},
 
 		// tx
@@ -31,6 +34,7 @@ func TestPreferences(t *testing.T) {
 		{"PATCH", "/stock?id=eq.1", `{"name":"x"}`, "tx=rollback, return=representation", 200, `"name":"x"`, "return=representation, tx=rollback"},
 		{"DELETE", "/stock?id=eq.1", "", "tx=rollback", 204, "", "tx=rollback"},
 		{"PUT", "/stock?id=eq.11", `{"id":11}`, "tx=rollback, return=representation", 201, `"id":11`, "return=representation, tx=rollback"},
+		{"PUT", "/stock?id=eq.11", `{"id":11}`, "tx=rollback, count=exact", 204, "", "count=exact, tx=rollback"},
 		{"POST", "/rpc/drop_all", "", "tx=rollback", 200, `"id":3`, "tx=rollback"},
 		{"GET", "/stock?select=id,name&order=id", "", "", 200, "[{\"id\":1,\"name\":\"one\"}, \n {\"id\":2,\"name\":\"two\"}, \n {\"id\":3,\"name\":\"three\"}]", ""},
 		{"POST", "/stock", `{"id":12}`, "tx=commit, return=headers-only", 201, "", "return=headers-only, tx=commit"},

@@ -6,6 +6,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -246,13 +247,16 @@ func (c *call) read() error {
 			c.payload.text = []byte("{}") // no arguments
 		}
 	}
-	if zone := c.prefer.Timezone; zone != "" && !c.catalog.TimeZones[zone] {
+	if zone := c.prefer.Timezone; zone != "" && !c.catalog.TimeZones[zone] && !offset.MatchString(zone) {
 		c.prefer.Invalid = append(c.prefer.Invalid, "timezone="+zone)
 		c.prefer.Timezone = ""
 		c.refused = c.prefer.Strict()
 	}
 	return nil
 }
+
+// offset is a time zone that is so many hours and minutes from UTC. PostgreSQL takes hours alone to be east of it, with minutes west.
+var offset = regexp.MustCompile(`^[+-]?[0-9]{1,2}(:[0-5][0-9])?$`)
 
 func noCatalog(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

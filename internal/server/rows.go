@@ -106,7 +106,7 @@ func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path strin
 	if err != nil {
 		request.Err = err
 		w.Header().Set("Retry-After", "1")
-		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"code": "PGRST001", "message": "Database connection error", "details": nil, "hint": nil})
+		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"code": "PGRST000", "message": "Database connection error.", "details": nil, "hint": nil})
 		return
 	}
 	if there.word == "" {

@@ -24,7 +24,8 @@ import (
 // Config is what a [Server] needs to know. [Load] makes one that is valid.
 type Config struct {
 	LogLevel slog.Level
-	Warnings []string // one line for each setting that was given and is not supported
+	Level    *slog.LevelVar // follows LogLevel when the configuration is read again; nil: nothing does
+	Warnings []string       // one line for each setting that was given and is not supported
 
 	databaseURL          string
 	pool                 int
@@ -102,7 +103,7 @@ func (c Config) with(parameters map[string]string) (Config, error) {
 		extra[s.name] = parameters[parameter]
 	}
 	d, err := build(c.fromFile, c.fromEnv, extra)
-	d.file, d.environ = c.file, c.environ
+	d.file, d.environ, d.Level = c.file, c.environ, c.Level
 	d.Warnings = append(d.Warnings, ignored...)
 	return d, err
 }

@@ -38,6 +38,9 @@ func (s *Server) serve(c Config) {
 		c.api.Executing = func(ctx context.Context, sql string) { httpx.From(ctx).Statement = sql }
 	}
 	next.api = rest.New(c.api)
+	if c.Level != nil {
+		c.Level.Set(c.LogLevel)
+	}
 	s.now.Store(next)
 	if former != nil && former.cache != next.cache {
 		s.ending.Go(former.cache.Retire) // requests under way still read what it has, or wait for it
@@ -59,7 +62,7 @@ func (s *Server) reconfigure(ctx context.Context) {
 		s.log.Error("the configuration can't be read again; the one before stays", "error", err)
 		return
 	}
-	c.channel = now.channel
+	c.channel, c.Level = now.channel, now.Level
 	s.serve(c)
 	s.log.Info("the configuration was read again")
 }

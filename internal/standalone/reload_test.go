@@ -74,15 +74,19 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// run starts a server by a configuration file, until the test ends.
-func run(t *testing.T, file string) (*Server, *log) {
+// run starts a server by a configuration file, until the test ends. A level is that of its log.
+func run(t *testing.T, file string, level ...*slog.LevelVar) (*Server, *log) {
 	t.Helper()
 	c, err := Load(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := &log{}
-	s, err := Start(t.Context(), c, slog.New(slog.NewTextHandler(said, nil)))
+	options := &slog.HandlerOptions{}
+	for _, l := range level {
+		c.Level, options.Level = l, l
+	}
+	s, err := Start(t.Context(), c, slog.New(slog.NewTextHandler(said, options)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +119,7 @@ func TestReloadConfig(t *testing.T) {
 		create table api.numbers as select generate_series(1, 5) n; grant select on api.numbers to web_anon;
 		create table second.others (); grant select on second.others to web_anon; grant usage on schema api to reloader`)
 	file := write(t, d.config(`db-pre-config = "api.configure"`))
-	s, said := run(t, file)
+	s, said := run(t, file, new(slog.LevelVar))
 	api := client{t, s.URL}
 	api.until(200, "/numbers")
 	if _, body, h := api.do("GET", "/numbers", "", "X-One", "1"); body != `[{"n":1}]` || h.Get("X-One") != "1" {
@@ -146,6 +150,16 @@ func TestReloadConfig(t *testing.T) {
 	if strings.Contains(said.String(), secret) || strings.Contains(said.String(), "authentic ") {
 		t.Error("the log has a secret")
 	}
+
+	// So does the level of the log.
+	d.exec(`alter role reloader reset pgrst.db_max_rows`)
+	if err := os.WriteFile(file, []byte(d.config("log-level = \"info\"")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.ReloadConfig()
+	eventually(t, func() (bool, string) {
+		return strings.Contains(said.String(), "the configuration was read again"), said.String()
+	})
 
 	// The schema is still heard of.
 	d.exec(`create table api.late (); grant select on api.late to web_anon; notify pgrst, 'reload schema'`)

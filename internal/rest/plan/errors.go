@@ -8,7 +8,15 @@ import (
 	"socle/internal/rest/query"
 )
 
-func notEmbedded(name string) error {
+// notEmbedded is the failure to find what a node embeds, perhaps since an alias is what it goes by.
+func notEmbedded(n *node, name string) error {
+	for _, c := range n.children {
+		if c.item.Relation == name {
+			return &query.Error{Status: 400, Code: "PGRST108", Message: "'" + name + "' is not an embedded resource in this request",
+				Details: "Target names are not allowed in filters if they have an alias",
+				Hint:    "Change '" + name + "' to '" + c.key() + "' in filters, orders or limits."}
+		}
+	}
 	return &query.Error{Status: 400, Code: "PGRST108", Message: "'" + name + "' is not an embedded resource in this request",
 		Hint: "Verify that '" + name + "' is included in the 'select' query parameter."}
 }

@@ -24,6 +24,7 @@ type Plan struct {
 	CountArgs []any
 	Key       []string // columns whose values location has
 	Resolved  bool     // duplicates are merged or ignored, as was wanted
+	Outdated  []string // embedded relations that have an alias and are not named by it, as "name (alias)"
 	// Unlocks says that the statement, at its end, gives up the advisory locks that code of the database's took for the session. Only one that
 	// reads does: after a write they are needed until it is committed.
 	Unlocks bool

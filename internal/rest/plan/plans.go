@@ -44,10 +44,9 @@ func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error
 	}
 	p.mu.RUnlock()
 	if found != nil {
-		return &Plan{
-			SQL: found.SQL, Args: w.fill(found.Args, found.from, r.Body), Key: found.Key, Resolved: found.Resolved, Unlocks: found.Unlocks, Inert: found.Inert, Bare: found.Bare,
-			CountSQL: found.CountSQL, CountArgs: w.fill(found.CountArgs, found.countFrom, r.Body),
-		}, nil
+		again := found.Plan
+		again.Args, again.CountArgs = w.fill(found.Args, found.from, r.Body), w.fill(found.CountArgs, found.countFrom, r.Body)
+		return &again, nil
 	}
 	made, err := f(c, r)
 	if err == nil {

@@ -27,7 +27,7 @@ func (b *builder) plan(root *node) (*Plan, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	p := &Plan{SQL: string(b.sql), Args: b.args, Unlocks: b.unlocks, Inert: b.quiet, Bare: b.bare, origins: b.origins}
+	p := &Plan{SQL: string(b.sql), Args: b.args, Unlocks: b.unlocks, Inert: b.quiet, Bare: b.bare, Outdated: b.outdated, origins: b.origins}
 	if root != nil && (b.r.Count == Planned || b.r.Count == Estimated) && root.cte == "" {
 		b.sql, b.args, b.origins = b.sql[:0], nil, nil
 		b.matching(root)

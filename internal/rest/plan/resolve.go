@@ -107,7 +107,7 @@ func (b *builder) resolve(root *node, filter bool) error {
 	root.alias = b.alias(root.name.Name)
 	root.strict = b.r.AliasesOnly
 	embed(root)
-	if err := attach(root, q, filter); err != nil {
+	if err := b.attach(root, q, filter); err != nil {
 		return err
 	}
 	page := b.page(root)
@@ -139,10 +139,10 @@ func embed(n *node) {
 }
 
 // attach gives filters, orders and limits to the nodes that their paths name.
-func attach(root *node, q *query.Query, filter bool) error {
+func (b *builder) attach(root *node, q *query.Query, filter bool) error {
 	for i := range q.Filters {
 		f := &q.Filters[i]
-		n, err := root.find(f.Path)
+		n, err := b.find(root, f.Path)
 		if err != nil {
 			return err
 		}
@@ -151,14 +151,14 @@ func attach(root *node, q *query.Query, filter bool) error {
 		}
 	}
 	for i := range q.Order {
-		n, err := root.find(q.Order[i].Path)
+		n, err := b.find(root, q.Order[i].Path)
 		if err != nil {
 			return err
 		}
 		n.order = q.Order[i].Terms
 	}
 	for i := range q.Limits {
-		n, err := root.find(q.Limits[i].Path)
+		n, err := b.find(root, q.Limits[i].Path)
 		if err != nil {
 			return err
 		}
@@ -169,11 +169,17 @@ func attach(root *node, q *query.Query, filter bool) error {
 	return nil
 }
 
-func (n *node) find(path []string) (*node, error) {
+// find returns the node that a path from another one names.
+func (b *builder) find(n *node, path []string) (*node, error) {
 	for _, name := range path {
 		c := n.child(name)
 		if c == nil {
-			return nil, notEmbedded(name)
+			return nil, notEmbedded(n, name)
+		}
+		if c.key() != name {
+			if said := name + " (" + c.key() + ")"; !slices.Contains(b.outdated, said) {
+				b.outdated = append(b.outdated, said)
+			}
 		}
 		n = c
 	}
@@ -208,7 +214,7 @@ func related(n *node) error {
 		}
 		c := n.child(t.Relation)
 		if c == nil {
-			return notEmbedded(t.Relation)
+			return notEmbedded(n, t.Relation)
 		}
 		if !c.toOne() {
 			return notToOne(n, t.Relation)

@@ -22,6 +22,8 @@ type builder struct {
 	bare    bool // it is a change that returns nothing
 	single  bool // the body is a row, not an array of rows
 	err     error
+	// outdated are embedded relations that are not named by their alias.
+	outdated []string
 }
 
 func newBuilder(c *catalog.Catalog, r *Request) *builder {

@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -93,4 +94,33 @@ func TestParseRange(t *testing.T) {
 			t.Errorf("ParseRange(%q) = %d, %s, %t, want %+v", header, offset, cmp.Diff(want.limit, limit), ok, want)
 		}
 	}
+}
+
+// FuzzPrefer checks that what was understood of a header is said of it again, and that nothing of it is lost.
+func FuzzPrefer(f *testing.F) {
+	for _, header := range []string{
+		"return=minimal, count=exact", "handling=strict, max-affected=10,timezone=Europe/Berlin", "tx=rollback,,\t resolution=merge-duplicates, missing=default",
+		"max-affected=-1, timezone=, return", "handling=lenient, handling=strict, x=y",
+	} {
+		f.Add(header, "0-9")
+	}
+	f.Fuzz(func(t *testing.T, header, rows string) {
+		p, err := query.ParsePrefer([]string{header})
+		if (err != nil) != (p.Handling == "strict" && len(p.Invalid) > 0) {
+			t.Errorf("%q: %v of %+v", header, err, p)
+		}
+		for _, token := range p.Invalid {
+			if !strings.Contains(header, token) {
+				t.Errorf("%q does not have %q", header, token)
+			}
+		}
+		again, err := query.ParsePrefer([]string{p.Applied()})
+		p.Invalid = nil
+		if diff := cmp.Diff(p, again); diff != "" || err != nil {
+			t.Errorf("%q, said as %q: %v\n%s", header, p.Applied(), err, diff)
+		}
+		if offset, _, _ := query.ParseRange(rows); offset < 0 {
+			t.Errorf("%q begins at %d", rows, offset)
+		}
+	})
 }

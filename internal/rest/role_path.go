@@ -1,0 +1,147 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// roleStep is a step of the path to the role in the claims.
+type roleStep struct {
+	key    string
+	index  int               // of an array, if key is ""
+	passes func(string) bool // of a filter
+}
+
+// rolePath reads a path such as .role, ."a.b".roles[0] or, with a dollar before it, the like in JSONPath. It may end in a filter: then it leads to
+// the first text of an array that passes.
+func rolePath(text string) ([]roleStep, error) {
+	if text == "" {
+		text = ".role"
+	}
+	rest := strings.TrimPrefix(text, "$")
+	var path []roleStep
+	for rest != "" {
+		switch {
+		case strings.HasPrefix(rest, `."`):
+			key, after, ok := strings.Cut(rest[2:], `"`)
+			if !ok {
+				return nil, fmt.Errorf("the path %q to the role ends within quotes", text)
+			}
+			path, rest = append(path, roleStep{key: key}), after
+		case rest[0] == '.':
+			end := strings.IndexAny(rest[1:], ".[") + 1
+			if end == 0 {
+				end = len(rest)
+			}
+			if end == 1 {
+				return nil, fmt.Errorf("the path %q to the role has an empty name", text)
+			}
+			path, rest = append(path, roleStep{key: rest[1:end]}), rest[end:]
+		case strings.HasPrefix(rest, "['"):
+			key, after, ok := strings.Cut(rest[2:], "']")
+			if !ok {
+				return nil, fmt.Errorf("the path %q to the role ends within brackets", text)
+			}
+			path, rest = append(path, roleStep{key: key}), after
+		case strings.HasPrefix(rest, "[?"):
+			passes, err := roleFilter(rest)
+			if err != nil {
+				return nil, fmt.Errorf("the path %q to the role: %w", text, err)
+			}
+			path, rest = append(path, roleStep{passes: passes}), ""
+		case strings.HasPrefix(rest, `["`):
+			key, after, ok := strings.Cut(rest[2:], `"]`)
+			if !ok {
+				return nil, fmt.Errorf("the path %q to the role ends within brackets", text)
+			}
+			path, rest = append(path, roleStep{key: key}), after
+		case rest[0] == '[':
+			digits, after, ok := strings.Cut(rest[1:], "]")
+			n, err := strconv.Atoi(digits)
+			if !ok || err != nil || n < 0 {
+				return nil, fmt.Errorf("the path %q to the role has a bad index", text)
+			}
+			path, rest = append(path, roleStep{index: n}), after
+		default:
+			return nil, fmt.Errorf("the path %q to the role can't be read", text)
+		}
+	}
+	return path, nil
+}
+
+// filters are the forms of a filter: a comparison, or a search by a regular expression.
+var (
+	comparing = regexp.MustCompile(`^\[\?\(?\s*@\s*(==\^|==|!=|\^==|\*==)\s*(?:"([^"]*)"|'([^']*)')\s*\)?\]$`)
+	searching = regexp.MustCompile(`^\[\?\(?\s*search\(\s*@\s*,\s*(?:"([^"]*)"|'([^']*)')\s*\)\s*\)?\]$`)
+)
+
+// roleFilter reads a filter such as [?(@ == "editor")] or [?search(@, "^edit")].
+func roleFilter(text string) (func(string) bool, error) {
+	if m := searching.FindStringSubmatch(text); m != nil {
+		pattern, err := regexp.Compile(m[1] + m[2])
+		if err != nil {
+			return nil, err
+		}
+		return pattern.MatchString, nil
+	}
+	m := comparing.FindStringSubmatch(text)
+	if m == nil {
+		return nil, fmt.Errorf("the filter %q can't be read, or is not at the end", text)
+	}
+	wanted := m[2] + m[3]
+	switch m[1] {
+	case "==":
+		return func(s string) bool { return s == wanted }, nil
+	case "!=":
+		return func(s string) bool { return s != wanted }, nil
+	case "^==":
+		return func(s string) bool { return strings.HasPrefix(s, wanted) }, nil
+	case "==^":
+		return func(s string) bool { return strings.HasSuffix(s, wanted) }, nil
+	}
+	return func(s string) bool { return strings.Contains(s, wanted) }, nil
+}
+
+// roleAt returns the text at a path, or "". What is there and no text is given as JSON, for the database to refuse.
+func roleAt(v any, path []roleStep) string {
+	for _, step := range path {
+		switch in := v.(type) {
+		case map[string]any:
+			if step.passes != nil {
+				return ""
+			}
+			v = in[step.key]
+		case []any:
+			if step.passes != nil {
+				i := slices.IndexFunc(in, func(one any) bool {
+					text, ok := one.(string)
+					return ok && step.passes(text)
+				})
+				if i < 0 {
+					return ""
+				}
+				v = in[i]
+				continue
+			}
+			if step.key != "" || step.index >= len(in) {
+				return ""
+			}
+			v = in[step.index]
+		default:
+			return ""
+		}
+	}
+	switch role := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return role
+	default:
+		text, _ := json.Marshal(role)
+		return string(text)
+	}
+}
