@@ -56,7 +56,7 @@ var settings = []setting{
 	{"jwt-secret", "", "", "32 characters or more, a JSON Web Key or a set of them, or @file; empty: no token is believed", true, field(fileSecret, func(c *Config) *string { return &c.secret })},
 	{"jwt-secret-is-base64", "secret-is-base64", "false", "whether the secret is written in base64", true, field(boolean, func(c *Config) *bool { return &c.base64 })},
 	{"jwt-aud", "", "", "audience that a token has to be for; empty: any", true, field(audience, func(c *Config) *string { return &c.jwt.Audience })},
-	{"jwt-role-claim-key", "role-claim-key", ".role", "path to the role in the claims, such as .app.roles[0]", true, field(same, func(c *Config) *string { return &c.jwt.RoleClaim })},
+	{"jwt-role-claim-key", "role-claim-key", ".role", "path to the role in the claims, such as .app.roles[0] or .roles[?(@ == \"editor\")]", true, field(same, func(c *Config) *string { return &c.jwt.RoleClaim })},
 	{"jwt-cache-max-entries", "", "1000", "tokens that are not verified again; 0: none", true, jwtCache},
 	{"jwt-cache-max-lifetime", "", "", "seconds after which a token is verified again, 0: at every request; empty: when it expires", true, jwtCacheFor},
 	{"openapi-mode", "", "follow-privileges", "description at the root: follow-privileges (of what the caller may use), ignore-privileges, disabled", true, field(oneOf("follow-privileges", "ignore-privileges", "disabled"), func(c *Config) *string { return &c.api.OpenAPIMode })},
