@@ -282,20 +282,25 @@ func (p place) listen() (net.Listener, error) {
 		}
 		return l, nil
 	}
-	network, host := "tcp", p.host
-	switch host {
-	case "*", "!4", "!6":
-		host = ""
-	case "*4":
-		network, host = "tcp4", ""
-	case "*6":
-		network, host = "tcp6", ""
-	}
+	network, host := p.network()
 	var l net.ListenConfig
 	if p.shared {
 		l.Control = sharePort
 	}
 	return l.Listen(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(p.port)))
+}
+
+// network returns the network and the host on it: one of the signs that the contract has for all of them, or a name.
+func (p place) network() (network, host string) {
+	switch p.host {
+	case "*", "*4", "*6":
+		return "tcp", ""
+	case "!4":
+		return "tcp4", ""
+	case "!6":
+		return "tcp6", ""
+	}
+	return "tcp", p.host
 }
 
 // sharePort lets other processes of the user listen where a socket does.

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -177,5 +178,24 @@ func TestManualHasTheSettings(t *testing.T) {
 		if !strings.Contains(Help(), s.variable()+" ") || !strings.Contains(Help(), s.meaning) {
 			t.Errorf("the help lacks %s", s.name)
 		}
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string][2]string{
+		"!4": {"tcp4", ""}, "!6": {"tcp6", ""}, "*": {"tcp", ""}, "*4": {"tcp", ""}, "*6": {"tcp", ""}, "127.0.0.1": {"tcp", "127.0.0.1"}, "localhost": {"tcp", "localhost"},
+	} {
+		if network, host := (place{host: host}).network(); network != want[0] || host != want[1] {
+			t.Errorf("%s: got %s %q, want %q", host, network, host, want)
+		}
+	}
+	l, err := place{host: "!4"}.listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if at, ok := l.Addr().(*net.TCPAddr); !ok || at.IP.To4() == nil {
+		t.Errorf("!4 listens at %v", l.Addr())
 	}
 }

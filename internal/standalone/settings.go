@@ -62,7 +62,7 @@ var settings = []setting{
 	{"openapi-mode", "", "follow-privileges", "description at the root: follow-privileges (of what the caller may use), ignore-privileges, disabled", true, field(oneOf("follow-privileges", "ignore-privileges", "disabled"), func(c *Config) *string { return &c.api.OpenAPIMode })},
 	{"openapi-security-active", "", "false", "whether the description asks for a token", true, field(boolean, func(c *Config) *bool { return &c.api.OpenAPISecurity })},
 	{"openapi-server-proxy-uri", "", "", "address of this server in the description; empty: where the request went", true, field(proxyURI, func(c *Config) *string { return &c.api.OpenAPIServer })},
-	{"server-host", "", "!4", "address to listen on; *, !4, !6: all, *4, *6: all of IPv4, IPv6", false, field(same, func(c *Config) *string { return &c.at.host })},
+	{"server-host", "", "!4", "address to listen on; !4, !6: all of IPv4, IPv6; *, *4, *6: all of both", false, field(same, func(c *Config) *string { return &c.at.host })},
 	{"server-port", "", "3000", "port to listen on", false, field(whole(0, 65535), func(c *Config) *int { return &c.at.port })},
 	{"server-unix-socket", "", "", "Unix socket to listen on instead of server-host and server-port", false, field(same, func(c *Config) *string { return &c.at.socket })},
 	{"server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false, field(socketMode, func(c *Config) *os.FileMode { return &c.at.mode })},
