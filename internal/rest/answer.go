@@ -99,7 +99,7 @@ func (c *call) write(status int, whole bool, got *result) error {
 		c.times.mark(&c.times.response)
 		h["Server-Timing"] = []string{c.times.String()}
 	}
-	size := len(got.body)
+	size := len(got.lead) + len(got.body)
 	if got.coming != nil {
 		size = got.size
 	}
@@ -116,6 +116,9 @@ func (c *call) write(status int, whole bool, got *result) error {
 	case got.coming != nil:
 		return c.passOn(got)
 	default:
+		if got.lead != nil {
+			c.send(got.lead)
+		}
 		c.send(got.body)
 	}
 	return nil

@@ -83,7 +83,9 @@ func TestAliases(t *testing.T) {
 	if got := strict.do("GET", "/clients", "", "Origin", "https://here").header.Values("Vary"); len(got) != 2 || got[0] != "Origin" {
 		t.Errorf("to a page: it varies by %q", got)
 	}
-	if got := a.do("OPTIONS", "/clients", "").header.Get("Vary"); got != "Accept, Prefer, Range" {
-		t.Errorf("OPTIONS varies by %q", got)
+	for _, request := range [][2]string{{"OPTIONS", "/clients"}, {"GET", "/"}, {"POST", "/rpc/nothing"}} {
+		if got := a.do(request[0], request[1], "").header.Get("Vary"); got != "Accept, Prefer, Range" {
+			t.Errorf("%v varies by %q", request, got)
+		}
 	}
 }

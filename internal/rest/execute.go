@@ -59,6 +59,7 @@ type result struct {
 	planned  int64 // -1: not asked
 	page     int64
 	inserted int64 // -1: no upsert
+	lead     []byte // before the body; nil but of a description
 	body     []byte
 	location []byte
 	headers  []byte // of response.headers; empty if it was not set

@@ -34,6 +34,7 @@ func (c *call) describe(ctx context.Context) error {
 	}
 	c.times.mark(&c.times.parse)
 	h := c.w.Header()
+	vary(h)
 	status := http.StatusOK
 	key := described{c.catalog, c.caller.Role, c.schema}
 	body := s.descriptions.get(key)
@@ -69,7 +70,7 @@ func (c *call) describe(ctx context.Context) error {
 		h["Content-Profile"] = []string{c.schema}
 	}
 	head[len(head)-1] = ','
-	return c.write(status, true, &result{body: append(head, body[1:]...)})
+	return c.write(status, true, &result{lead: head, body: body[1:]})
 }
 
 // describedAs returns the Content-Type of a description for one who accepts these.
