@@ -1,6 +1,6 @@
 // Command files measures what is done with files: the list of a container of a million of them, wherever the page is and
-// whatever it is sorted by; uploads and downloads beside nginx, which serves and receives the same bytes on the same disk;
-// backup and restore beside bare pg_dump and pg_restore.
+// whatever it is sorted by; uploads and downloads beside nginx, which serves and receives the same bytes on the same disk, by the
+// clock and by the time of a processor that they cost; backup and restore beside bare pg_dump and pg_restore.
 //
 //	go run ./bench/files [-what lists,bytes,backups] [-files 1000000] [-rounds 50] [-nginx nginx] [-gigabytes 1]
 package main
@@ -42,6 +42,12 @@ var (
 
 func main() {
 	flag.Parse()
+	if *what == "carry" { // see carrier
+		if err := carryAll(os.Stdin, os.Stdout); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {

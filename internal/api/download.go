@@ -57,11 +57,7 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return
 	}
-	var content io.ReadSeeker = d.content
-	if r.Header.Get("Range") != "" {
-		content = d.content.ReadSeekCloser // a part says nothing of the whole, and goes to the connection without passing through this process
-	}
-	http.ServeContent(&ranged{ResponseWriter: w, request: r}, r, "", d.file.UpdatedAt, content)
+	http.ServeContent(&ranged{ResponseWriter: w, request: r}, r, "", d.file.UpdatedAt, d.content)
 	if err := d.content.Err(); err != nil {
 		httpx.From(r.Context()).Err = err
 		panic(http.ErrAbortHandler) // the end of the file was held back: nobody takes what was sent for the whole
@@ -125,10 +121,15 @@ func (w *ranged) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// ReadFrom lets a file go to the connection without passing through this process.
+// ReadFrom lets a file go to the connection without passing through this process, where it may.
 func (w *ranged) ReadFrom(r io.Reader) (int64, error) {
 	if w.refused {
 		return io.Copy(io.Discard, r)
+	}
+	if part, ok := r.(*io.LimitedReader); ok { // so http.ServeContent asks for it
+		if content, ok := part.R.(*object.Content); ok {
+			return content.Send(w.ResponseWriter, part.N)
+		}
 	}
 	return io.Copy(w.ResponseWriter, r)
 }

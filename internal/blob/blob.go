@@ -33,6 +33,7 @@ import (
 type Store struct {
 	place place
 	local *folder // for scratch files; maybe the place itself
+	sums  *sums
 }
 
 // place is where the blobs of a store are. It gets valid keys only.
@@ -82,7 +83,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{place: f, local: f}, nil
+	return &Store{place: f, local: f, sums: newSums()}, nil
 }
 
 // Close releases what the store holds. Readers that are open stay so.

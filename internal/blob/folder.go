@@ -24,6 +24,7 @@ const unfinished = ".unfinished"
 // folder is a place in a folder of this machine.
 type folder struct {
 	root *os.Root
+	dir  *os.File // the same
 }
 
 func openFolder(dir string) (*folder, error) {
@@ -40,14 +41,18 @@ func openFolder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the storage folder: %w", err)
 	}
-	s := &folder{root}
+	at, err := root.Open(".")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the storage folder: %w", err), root.Close())
+	}
+	s := &folder{root, at}
 	if err := s.makeFolder(unfinished); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the storage folder: %w", err), s.close())
 	}
 	return s, nil
 }
 
-func (s *folder) close() error { return s.root.Close() }
+func (s *folder) close() error { return errors.Join(s.dir.Close(), s.root.Close()) }
 
 // scratch returns an empty file that has no name any more.
 func (s *folder) scratch() (*os.File, error) {
@@ -103,26 +108,18 @@ func (s *folder) publish(name, key string) error {
 }
 
 func (s *folder) open(_ context.Context, key string) (io.ReadSeekCloser, int64, error) {
-	want, err := s.lstat(key)
+	f, err := s.openFile(key)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !ours(want) {
-		return nil, 0, errNotOurs
-	}
-	// Should a pipe take the file's place meanwhile, O_NONBLOCK keeps us from waiting for its writer.
-	f, err := s.root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	got, err := f.Stat()
-	if err == nil && !os.SameFile(want, got) {
+	info, err := f.Stat()
+	if err == nil && !ours(info) {
 		err = errNotOurs
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
-	return f, got.Size(), nil
+	return f, info.Size(), nil
 }
 
 func (s *folder) remove(_ context.Context, key string) error {

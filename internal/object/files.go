@@ -102,7 +102,7 @@ func open(ctx context.Context, p *tenant.Project, store *blob.Store, find func()
 			content.Close()
 			return File{}, nil, fmt.Errorf("file %s has %d bytes of %d", f.UUID, size, f.Size)
 		}
-		checked, err := contentOf(f.File, content)
+		checked, err := contentOf(f.File, content, store.Witness(content, f.SHA256))
 		return f.File, checked, err
 	}
 }

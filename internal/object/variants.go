@@ -91,14 +91,14 @@ func (v *Variants) open(ctx context.Context, p *tenant.Project, find func() (sto
 		}
 		as := f.as(kept)
 		if kept.unkept != nil {
-			content, err := contentOf(as, inMemory{bytes.NewReader(kept.unkept)})
+			content, err := contentOf(as, inMemory{bytes.NewReader(kept.unkept)}, nil)
 			return as, content, err
 		}
 		stored, size, err := v.store.Open(ctx, blobKey(p.UUID, kept.BlobUUID))
 		switch {
 		case err == nil && size == kept.Size:
-			content, err := contentOf(as, stored)
-			if !errors.Is(err, errOther) {
+			content, err := contentOf(as, stored, v.store.Witness(stored, as.SHA256))
+			if !errors.Is(err, blob.ErrOther) {
 				return as, content, err
 			}
 		case err == nil:

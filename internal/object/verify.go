@@ -159,7 +159,7 @@ func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err
 		return "", fmt.Errorf("read file %s: %w", f.UUID, err)
 	}
 	if !bytes.Equal(hash.Sum(nil), f.SHA256) {
-		return errOther.Error(), nil
+		return blob.ErrOther.Error(), nil
 	}
 	return "", nil
 }

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// keeping keeps as many connections as there are transfers at once.
+var keeping = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
+
+// load is what a client carries: so many files of a size, by so many at once.
+type load struct {
+	Method, URL    string // with %d the URL is one of eight
+	Token, Project string
+	Size           int
+	Times, AtOnce  int
+}
+
+// carried is how it went.
+type carried struct {
+	Seconds float64
+	File    string // the UUID of the last one, if it is a file of Socle's
+	Error   string
+}
+
+// carrier is this program as a client, in a process of its own.
+type carrier struct {
+	in   *json.Encoder
+	out  *json.Decoder
+	stop func()
+}
+
+func startCarrier(ctx context.Context) (*carrier, error) {
+	cmd := exec.CommandContext(ctx, os.Args[0], "-what", "carry")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &carrier{json.NewEncoder(in), json.NewDecoder(out), func() { _ = in.Close(); _ = cmd.Wait() }}, nil
+}
+
+func (c *carrier) carry(l load) (did carried, err error) {
+	if err = c.in.Encode(l); err == nil {
+		err = c.out.Decode(&did)
+	}
+	if err == nil && did.Error != "" {
+		err = errors.New(did.Error)
+	}
+	return did, err
+}
+
+// carryAll is the other end of a carrier.
+func carryAll(in io.Reader, out io.Writer) error {
+	from, to := json.NewDecoder(in), json.NewEncoder(out)
+	for {
+		var l load
+		if err := from.Decode(&l); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := to.Encode(l.carry()); err != nil {
+			return err
+		}
+	}
+}
+
+func (l load) carry() carried {
+	var wg sync.WaitGroup
+	var n atomic.Int64
+	files, errs := make([]string, l.AtOnce), make([]error, l.AtOnce)
+	began := time.Now()
+	for i := range l.AtOnce {
+		wg.Go(func() {
+			for range l.Times / l.AtOnce {
+				url := l.URL
+				if strings.Contains(url, "%d") {
+					url = fmt.Sprintf(url, n.Add(1)%8)
+				}
+				if files[i], errs[i] = l.one(url); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	did := carried{Seconds: time.Since(began).Seconds(), File: files[0]}
+	if err := errors.Join(errs...); err != nil {
+		did.Error = err.Error()
+	}
+	return did
+}
+
+// one carries one file, and returns its UUID if it was made by Socle.
+func (l load) one(url string) (string, error) {
+	var body io.Reader
+	if l.Method == http.MethodPut {
+		body = io.LimitReader(&endless{}, int64(l.Size))
+	}
+	q, err := http.NewRequest(l.Method, url, body)
+	if err != nil {
+		return "", err
+	}
+	q.Header.Set("Authorization", "Bearer "+l.Token)
+	if body != nil {
+		q.ContentLength = int64(l.Size)
+		q.Header.Set("Content-Type", "application/octet-stream")
+	} else {
+		q.Header.Set("X-Project", l.Project)
+	}
+	res, err := keeping.Do(q)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	if body != nil {
+		text, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode > 204 {
+			return "", fmt.Errorf("PUT %s: %s %s %v", url, res.Status, text, err)
+		}
+		return fileOf(text), nil
+	}
+	n, err := io.Copy(discard{}, res.Body)
+	if err == nil && (n != int64(l.Size) || res.StatusCode != 200) {
+		err = fmt.Errorf("GET %s: %s, %d bytes", url, res.Status, n)
+	}
+	return "", err
+}
+
+// block is what all content is made of.
+var block = func() []byte {
+	b := make([]byte, mebi)
+	for i := range b {
+		b[i] = byte(rand.Uint32())
+	}
+	return b
+}()
+
+// endless repeats the block.
+type endless struct{ at int }
+
+func (e *endless) Read(b []byte) (int, error) {
+	n := copy(b, block[e.at:])
+	e.at = (e.at + n) % len(block)
+	return n, nil
+}
+
+// discard takes bytes in large pieces, so that the client is not what is measured.
+type discard struct{}
+
+var pieces = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+func (discard) ReadFrom(r io.Reader) (n int64, err error) {
+	piece := pieces.Get().(*[]byte)
+	defer pieces.Put(piece)
+	for {
+		got, err := r.Read(*piece)
+		n += int64(got)
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}

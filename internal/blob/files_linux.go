@@ -1,0 +1,67 @@
+package blob
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// stampOf asks the file system.
+func stampOf(f *os.File) (stamp, bool) {
+	info, err := f.Stat()
+	if err != nil {
+		return stamp{}, false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return stamp{}, false
+	}
+	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()}, true
+}
+
+// openFile opens what is under key for reading. It follows no link, and waits for nobody, as one would who opens a pipe. It does what os.Root and
+// lstat do together, with a fifth of their calls of the system, which a download would feel.
+func (s *folder) openFile(key string) (*os.File, error) {
+	conn, err := s.dir.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var f *os.File
+	var failed error
+	if err := conn.Control(func(fd uintptr) { f, failed = openBelow(int(fd), key) }); err != nil {
+		return nil, err
+	}
+	return f, failed
+}
+
+func openBelow(root int, key string) (*os.File, error) {
+	at, rest, name := root, key, ""
+	for {
+		var further bool
+		name, rest, further = strings.Cut(rest, "/")
+		flags := syscall.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_CLOEXEC | syscall.O_NONBLOCK | syscall.O_NOCTTY
+		if further {
+			flags = pathOnly | syscall.O_DIRECTORY | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
+		}
+		next, err := syscall.Openat(at, name, flags, 0)
+		for err == syscall.EINTR {
+			next, err = syscall.Openat(at, name, flags, 0)
+		}
+		if at != root {
+			_ = syscall.Close(at)
+		}
+		switch {
+		case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENXIO):
+			return nil, &fs.PathError{Op: "openat", Path: key, Err: errNotOurs} // a link, or a socket
+		case err != nil:
+			return nil, &fs.PathError{Op: "openat", Path: key, Err: err}
+		case !further:
+			return os.NewFile(uintptr(next), key), nil
+		}
+		at = next
+	}
+}
+
+const pathOnly = 0x200000 // O_PATH
