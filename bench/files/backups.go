@@ -18,7 +18,7 @@ import (
 )
 
 // backups measures backup and restore, in turn by Socle and by pg_dump and pg_restore alone: the same database, read by the same login, the
-// same format and compression, into a file on the same disk, which is synced.
+// same format and compression, into a file on the same disk, which is synced. What it costs of a processor counts all who take part.
 func (b *bench) backups(ctx context.Context) error {
 	if err := b.fill(ctx); err != nil {
 		return err
@@ -27,51 +27,59 @@ func (b *bench) backups(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var dumped, backed, restored, loaded, dumps, restores []float64
 	file := filepath.Join(b.dir, "bare.dump")
+	var id string
+	ways := []*struct {
+		name       string
+		ours, bare func() (time.Duration, error)
+		after      func() error // belongs to ours, and does not count
+
+		times, bareTimes, ratios, costs, bareCosts, costRatios []float64
+	}{
+		{name: "backup beside pg_dump", ours: func() (took time.Duration, err error) {
+			id, took, err = b.backup()
+			return took, err
+		}, bare: func() (time.Duration, error) { return b.bareDump(ctx, programs, file) }, after: func() error { // it is proven by a restore
+			return b.wait("/backups/"+id, func(r reply) bool { return r.Metadata.ProvenAt != "" })
+		}},
+		{name: "restore beside pg_restore", ours: func() (time.Duration, error) { return b.restore(id) },
+			bare: func() (time.Duration, error) { return b.bareRestore(ctx, programs, file) }, after: func() error { return nil }},
+	}
 	for i := range *repeats {
 		if err := b.settle(ctx); err != nil {
 			return err
 		}
-		var id string
-		var bare, ours time.Duration
-		if err := inTurn(i, func() (err error) {
-			bare, err = b.bareDump(ctx, programs, file)
-			return err
-		}, func() (err error) {
-			id, ours, err = b.backup()
-			return err
-		}); err != nil {
-			return err
-		}
-		dumped, backed, dumps = append(dumped, bare.Seconds()), append(backed, ours.Seconds()), append(dumps, ours.Seconds()/bare.Seconds())
-		if err := inTurn(i, func() (err error) {
-			bare, err = b.bareRestore(ctx, programs, file)
-			return err
-		}, func() (err error) {
-			ours, err = b.restore(id)
-			return err
-		}); err != nil {
-			return err
-		}
-		restored, loaded, restores = append(restored, bare.Seconds()), append(loaded, ours.Seconds()), append(restores, ours.Seconds()/bare.Seconds())
-		fmt.Printf("round %d: backup %.1f s, pg_dump %.1f s; restore %.1f s, pg_restore %.1f s\n", i+1, backed[i], dumped[i], loaded[i], restored[i])
-		info, err := os.Stat(file)
-		if err != nil {
-			return err
-		}
-		if i == 0 {
-			fmt.Printf("bare dump of %d MiB\n%-42s %10s %10s %8s %8s\n", info.Size()/mebi, "seconds, median of the rounds", "Socle", "bare", "ratio", "best")
+		for _, w := range ways {
+			one := func(times, costs *[]float64, f func() (time.Duration, error), after func() error) func() error {
+				return func() error {
+					before := b.allTime()
+					took, err := f()
+					*times, *costs = append(*times, took.Seconds()), append(*costs, (b.allTime()-before).Seconds())
+					if err != nil {
+						return err
+					}
+					return after()
+				}
+			}
+			if err := inTurn(i, one(&w.bareTimes, &w.bareCosts, w.bare, func() error { return nil }), one(&w.times, &w.costs, w.ours, w.after)); err != nil {
+				return err
+			}
+			w.ratios, w.costRatios = append(w.ratios, w.times[i]/w.bareTimes[i]), append(w.costRatios, w.costs[i]/w.bareCosts[i])
+			fmt.Printf("round %d: %-28s %6.1f s, bare %6.1f s; processor %6.1f s, bare %6.1f s\n", i+1, w.name, w.times[i], w.bareTimes[i], w.costs[i], w.bareCosts[i])
 		}
 	}
-	for _, m := range []struct {
-		name               string
-		ours, bare, ratios []float64
-	}{{"backup beside pg_dump", backed, dumped, dumps}, {"restore beside pg_restore", loaded, restored, restores}} {
-		o, _ := middle(m.ours)
-		n, _ := middle(m.bare)
-		ratio, _ := middle(m.ratios)
-		fmt.Printf("%-42s %10.1f %10.1f %8.2f %8.2f\n", m.name, o, n, ratio, least(m.ratios))
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("bare dump of %d MiB\n%-30s %30s   %30s\n", info.Size()/mebi, "medians of the rounds", "seconds", "processor, seconds")
+	fmt.Printf("%-30s %7s %7s %7s %7s   %7s %7s %7s\n", "", "Socle", "bare", "ratio", "best", "Socle", "bare", "ratio")
+	for _, w := range ways {
+		var m [6]float64
+		for i, all := range [][]float64{w.times, w.bareTimes, w.ratios, w.costs, w.bareCosts, w.costRatios} {
+			m[i], _ = middle(all)
+		}
+		fmt.Printf("%-30s %7.1f %7.1f %7.2f %7.2f   %7.1f %7.1f %7.2f\n", w.name, m[0], m[1], m[2], least(w.ratios), m[3], m[4], m[5])
 	}
 	return nil
 }
@@ -120,7 +128,7 @@ func (b *bench) bareDump(ctx context.Context, programs pgserver.Binaries, file s
 		return 0, err
 	}
 	began := time.Now()
-	if err := program(ctx, password, programs.Path("pg_dump"), "--format=custom", "--file="+file, "--dbname="+address); err != nil {
+	if err := program(ctx, password, programs.Path("pg_dump"), "--format=custom", "--compress=3", "--file="+file, "--dbname="+address); err != nil {
 		return 0, err
 	}
 	f, err := os.Open(file)
@@ -161,7 +169,7 @@ func program(ctx context.Context, password, name string, args ...string) error {
 	return nil
 }
 
-// backup makes a backup. When it has returned, the backup is proven too, which is no part of the time.
+// backup makes a backup.
 func (b *bench) backup() (id string, took time.Duration, err error) {
 	began := time.Now()
 	made, err := b.send("POST", "/backups", "{}")
@@ -172,8 +180,7 @@ func (b *bench) backup() (id string, took time.Duration, err error) {
 	if err := b.wait("/backups/"+id, func(r reply) bool { return r.Content.Status == "completed" }); err != nil {
 		return id, 0, err
 	}
-	took = time.Since(began)
-	return id, took, b.wait("/backups/"+id, func(r reply) bool { return r.Metadata.ProvenAt != "" })
+	return id, time.Since(began), nil
 }
 
 // restore restores a backup in place, and lets go of what it replaced.

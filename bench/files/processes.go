@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -46,6 +47,29 @@ func processorTime(pids []int) (sum time.Duration) {
 			on, _, _ := strings.Cut(string(text), " ")
 			n, _ := strconv.ParseInt(on, 10, 64)
 			sum += time.Duration(n)
+		}
+	}
+	return sum
+}
+
+// allTime returns what this process, its children that have ended and the server's PostgreSQL have had of a processor.
+func (b *bench) allTime() (sum time.Duration) {
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var u syscall.Rusage
+		if syscall.Getrusage(who, &u) == nil {
+			sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+		}
+	}
+	processes := b.postgresProcesses()
+	sum += processorTime(processes)
+	if len(processes) > 0 {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", processes[0]))
+		_, after, _ := strings.Cut(string(text), ") ")
+		if fields := strings.Fields(after); len(fields) > 14 {
+			for _, field := range fields[13:15] { // of backends that have ended, in hundredths of a second
+				n, _ := strconv.ParseInt(field, 10, 64)
+				sum += time.Duration(n) * 10 * time.Millisecond
+			}
 		}
 	}
 	return sum
