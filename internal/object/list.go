@@ -22,7 +22,7 @@ var blockStart = map[string]string{
 }
 
 // near is how many files are counted past to come to a page; one that is farther off is found by the blocks of its container.
-const near = 2000
+const near = 200
 
 // ListFiles returns a page of the files of a container of project p, and how many files there are in all at
 // the same moment. They can be sorted by fullFileName, size, mimeType, createdAt and updatedAt; text by code points.
@@ -55,7 +55,8 @@ func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page
 	return files, total, nil
 }
 
-// farFiles returns the page at an offset. It begins at the last block that does not lie behind the page.
+// farFiles returns the page at an offset. The last block that does not begin behind the page has at most some thousand files before it: to come past those, the
+// index alone is read.
 func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page, offset, total int64) ([]File, error) {
 	limit := min(int64(page.Limit), total-offset)
 	if limit <= 0 {
@@ -65,6 +66,12 @@ func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page,
 		offset = total - offset - limit
 	}
 	by := fileOrders[page.Sort]
+	key, first, start, aside := by+", uuid", "(select first from block), (select first_uuid from block)", "(select "+by+" from start), (select uuid from start)", "0"
+	if by == "full_file_name" {
+		// A name stands once in a container, so its index has no uuid. It may be that of a file that came after the one that the block began with.
+		key, first, start = by, "(select first from block)", "(select full_file_name from start)"
+		aside = "(select count(*) from storage.files where container_uuid = @container and full_file_name = first and uuid < first_uuid)"
+	}
 	files, err := pg.All[File](ctx, tx, `
 		with block as (
 			select `+blockStart[by]+` as first, first_uuid, before from (
@@ -72,11 +79,16 @@ func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page,
 				from storage.sorted_blocks where container_uuid = @container and sort = @by
 			) b
 			where before <= @offset order by first_text desc, first_number desc, first_time desc, first_uuid desc limit 1
+		), start as (
+			select `+key+` from storage.files
+			where container_uuid = @container and (`+key+`) >= (`+first+`)
+			order by `+key+`
+			limit 1 offset (select @offset - before + `+aside+` from block)
 		)
 		select `+fileColumns+` from storage.files
-		where container_uuid = @container and (`+by+`, uuid) >= ((select first from block), (select first_uuid from block))
-		order by `+by+`, uuid
-		limit @limit offset (select @offset - before from block)`,
+		where container_uuid = @container and (`+key+`) >= (`+start+`)
+		order by `+key+`
+		limit @limit`,
 		pgx.StrictNamedArgs{"container": container, "by": by, "offset": offset, "limit": limit})
 	if page.Descending {
 		slices.Reverse(files)
