@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"socle/internal/blob"
 	"socle/internal/fault"
@@ -114,7 +115,8 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 }
 
 // once makes a backup of what one snapshot of the database shows: the bytes of the files first, since they may go, then the dump. Whoever
-// keeps the snapshot has looked at no table, and so is in nobody's way.
+// keeps the snapshot has looked at no table, and so is in nobody's way. The rows are counted while pg_dump, which keeps one processor busy, is at its work;
+// both keep the tables as they are from their beginning to their end.
 func (m *Maker) once(ctx context.Context, b platform.Backup) (blob.Object, error) {
 	var object blob.Object
 	var manifest Manifest
@@ -123,11 +125,16 @@ func (m *Maker) once(ctx context.Context, b platform.Backup) (blob.Object, error
 		if err != nil {
 			return err
 		}
+		seeing := func(ctx context.Context, f func(pgx.Tx) error) error {
+			return m.reading(ctx, b.ProjectUUID, func(tx pgx.Tx) error {
+				if _, err := tx.Exec(ctx, "set transaction snapshot "+pg.Literal(snapshot)); err != nil {
+					return err
+				}
+				return f(tx)
+			})
+		}
 		var files []storedFile
-		if err := m.reading(ctx, b.ProjectUUID, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, "set transaction snapshot "+pg.Literal(snapshot)); err != nil {
-				return err
-			}
+		if err := seeing(ctx, func(tx pgx.Tx) error {
 			manifest, files, err = m.look(ctx, tx, b.ProjectUUID, b.UUID)
 			return err
 		}); err != nil {
@@ -136,8 +143,18 @@ func (m *Maker) once(ctx context.Context, b platform.Backup) (blob.Object, error
 		if err := m.keepFiles(ctx, manifest, files); err != nil {
 			return err
 		}
-		object, manifest.Dump, err = m.dump(ctx, b, snapshot)
-		return err
+		both, working := errgroup.WithContext(ctx)
+		both.Go(func() error {
+			return seeing(working, func(tx pgx.Tx) (err error) {
+				manifest.Tables, err = count(working, tx)
+				return err
+			})
+		})
+		both.Go(func() (err error) {
+			object, manifest.Dump, err = m.dump(working, b, snapshot)
+			return err
+		})
+		return both.Wait()
 	})
 	if err != nil {
 		return object, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -91,7 +92,7 @@ type storedFile struct {
 	SHA256   []byte `db:"sha256"`
 }
 
-// look notes what a backup is to hold, as the snapshot of the transaction has it.
+// look notes what a backup is to hold but for the tables, as the snapshot of the transaction has it. It looks at no table of the user's.
 func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, []storedFile, error) {
 	type about struct {
 		Schema     int64
@@ -101,10 +102,6 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 	a, err := pg.One[about](ctx, tx, `
 		select (select max(version_id) from socle.migrations where is_applied) as schema,
 			current_setting('server_version_num')::int as postgresql, now() as at`)
-	if err != nil {
-		return Manifest{}, nil, err
-	}
-	tables, err := count(ctx, tx)
 	if err != nil {
 		return Manifest{}, nil, err
 	}
@@ -121,7 +118,7 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 		format = Format
 	}
 	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Schema: a.Schema, PostgreSQL: a.PostgreSQL,
-		At: a.At.UTC(), Files: distinct(files), Tables: tables, Extensions: extensions}, files, nil
+		At: a.At.UTC(), Files: distinct(files), Extensions: extensions}, files, nil
 }
 
 // distinct returns each content of files once.
@@ -138,7 +135,7 @@ func distinct(files []storedFile) []Bytes {
 }
 
 // count counts the rows of every table that a dump holds whole, which those of extensions it does not. It runs on the login that makes dumps: nothing hides rows from it,
-// and nothing that a tenant left in the database can do harm with it.
+// and nothing that a tenant left in the database can do harm with it. From the beginning to the end of the transaction no table can be changed or dropped.
 func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	tables, err := pg.All[Table](ctx, tx, `
 		select n.nspname as schema, c.relname as name, 0::bigint as rows
@@ -147,12 +144,22 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 			and (n.nspname, c.relname) <> ('socle', 'migrations')
 			and not exists (select from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid and d.deptype = 'e')
 		order by 1, 2`)
+	if err != nil || len(tables) == 0 {
+		return tables, err
+	}
+	names := make([]string, len(tables))
 	for i, t := range tables {
-		if err == nil {
-			tables[i].Rows, err = pg.Value[int64](ctx, tx, "select count(*) from only "+pg.Quote(t.Schema)+"."+pg.Quote(t.Name))
+		names[i] = "only " + pg.Quote(t.Schema) + "." + pg.Quote(t.Name)
+	}
+	if _, err := pg.Exec(ctx, tx, "lock table "+strings.Join(names, ", ")+" in access share mode"); err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if tables[i].Rows, err = pg.Value[int64](ctx, tx, "select count(*) from "+name); err != nil {
+			return nil, err
 		}
 	}
-	return tables, err
+	return tables, nil
 }
 
 // errNewer says that a backup is of a release that comes after this one.
