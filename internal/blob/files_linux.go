@@ -22,20 +22,19 @@ func stampOf(f *os.File) (stamp, bool) {
 }
 
 // openFile opens what is under key for reading. It follows no link, and waits for nobody, as one would who opens a pipe. It does what os.Root and
-// lstat do together, with a fifth of their calls of the system, which a download would feel.
+// lstat do together, with a fifth of their calls of the system, which a download feels.
 func (s *folder) openFile(key string) (*os.File, error) {
 	conn, err := s.dir.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
 	var f *os.File
-	var failed error
-	if err := conn.Control(func(fd uintptr) { f, failed = openBelow(int(fd), key) }); err != nil {
-		return nil, err
-	}
-	return f, failed
+	var refused error
+	err = conn.Control(func(fd uintptr) { f, refused = openBelow(int(fd), key) })
+	return f, errors.Join(err, refused)
 }
 
+// openBelow opens what is under key from an open folder on.
 func openBelow(root int, key string) (*os.File, error) {
 	at, rest, name := root, key, ""
 	for {
