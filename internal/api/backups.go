@@ -46,12 +46,13 @@ type backupMetadata struct {
 	ProvenAt   *time.Time `json:"provenAt" nullable:"true" doc:"When that was last done and it was found to be whole; null if it never was."`
 	ProofError string     `json:"proofError" doc:"Why it could not be restored when that was last tried; empty if it could."`
 	Scheduled  bool       `json:"scheduled" doc:"Whether the project's schedule made it, and removes it when its rules don't keep it."`
+	Before     *string    `json:"before" nullable:"true" doc:"The operation that waited for it, since the project has backupBeforeDestructive; null if none did. Such a backup is kept for 30 days at least."`
 }
 
 type backupAnswer = Answer[platform.Backup, backupMetadata]
 
 func answerBackup(b platform.Backup) backupAnswer {
-	return backupAnswer{Content: b, Metadata: backupMetadata{b.Size, b.Origin, b.TriedAt, b.ProvenAt, b.ProofError, b.Scheduled}}
+	return backupAnswer{Content: b, Metadata: backupMetadata{b.Size, b.Origin, b.TriedAt, b.ProvenAt, b.ProofError, b.Scheduled, b.MadeBefore}}
 }
 
 func (s *Server) getBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {

@@ -15,7 +15,7 @@ func (s *Server) registerColumnChanges() {
 
 var updateColumn = Operation{
 	ID: "updateColumn", Method: "PUT", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Change a column",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting, Destructive: true,
 	Notes: "All members change or none. A type changes only if every row's value becomes one of it, in the way that `using` names; otherwise `metadata.failing` counts the rows (up to 1000), and `metadata.example` is the key of one. Members may be spelt in snake_case too.",
 }
 
@@ -50,6 +50,9 @@ func (*updateColumnBody) normalize(v any) (any, string) {
 	return v, ""
 }
 
+// spares reports whether the values stay as they are: a cast may round them.
+func (in *updateColumnInput) spares() bool { return in.Body.Type == nil }
+
 func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *updateColumnInput) (schema.Column, error) {
 	b := in.Body
 	u := schema.ColumnUpdate{Name: b.Name, Type: b.Type, Using: b.Using, NotNull: b.NotNull, Unique: b.Unique,
@@ -62,7 +65,7 @@ func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *update
 
 var deleteColumn = Operation{
 	ID: "deleteColumn", Method: "DELETE", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Delete a column",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting, Destructive: true,
 	Notes: "Indexes and constraints that it is a part of go with it. What else depends on it is in the way, and named in `metadata.dependents`, unless `cascade` says that it goes too.",
 }
 

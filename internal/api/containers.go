@@ -120,7 +120,7 @@ func (s *Server) updateContainer(ctx context.Context, p *tenant.Project, in *upd
 
 var deleteContainer = Operation{
 	ID: "deleteContainer", Method: "DELETE", Path: "/containers/{containerUUID}", Summary: "Delete a container",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting, Destructive: true,
 	Notes: "A container with files in it is deleted with `force=true` only. It is gone at once; the bytes are removed in the background. The content is the container as it was.",
 }
 

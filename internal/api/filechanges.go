@@ -73,7 +73,7 @@ func (s *Server) deleteFile(ctx context.Context, p *tenant.Project, in *fileInPa
 
 var deleteFolder = Operation{
 	ID: "deleteFolder", Method: "DELETE", Path: "/containers/{containerUUID}/folders/{folder...}", Summary: "Delete a folder with all files in it",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500}, Timeout: lasting,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500}, Timeout: lasting, Destructive: true,
 	Notes: "A folder is what the names of files begin with, up to a slash. All files are deleted or none; the bytes are removed in the background.",
 }
 

@@ -114,7 +114,7 @@ func (s *Server) updateForm(ctx context.Context, p *tenant.Project, in *updateFo
 
 var deleteForm = Operation{
 	ID: "deleteForm", Method: "DELETE", Path: "/forms/{formUUID}", Summary: "Delete a form",
-	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
+	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Destructive: true,
 	Notes: "With its fields. A form that has responses stays, unless `force` says that they, and the files among them, go as well.",
 }
 

@@ -34,6 +34,8 @@ type Operation struct {
 	Timeout  time.Duration     // 0 means usual
 	Protocol func(http.Header) // sets headers of every answer, by a protocol of its own that the OpenAPI document leaves out
 	Success  int               // 0 means 201 for POST, which creates, and 200 for all else
+
+	Destructive bool // a backup may have to be completed before it, see destructive.go
 }
 
 // The failure statuses that operations share. The specification's ten closed lists are reads, writes and
@@ -155,9 +157,11 @@ func register[I, O any](s *Server, op Operation, run func(context.Context, *tena
 	if op.Success != 0 {
 		rt.status = op.Success
 	}
+	if op.Destructive {
+		rt.op.Errors = withStatus(rt.op.Errors, http.StatusConflict)
+	}
 	if op.Access.inProject() && !op.Access.paused && slices.Contains(op.Errors, http.StatusNotFound) && !slices.Contains(op.Errors, http.StatusConflict) {
-		rt.op.Errors = append(slices.Clone(op.Errors), http.StatusConflict) // the project is paused; the specified operations know no 409
-		slices.Sort(rt.op.Errors)
+		rt.op.Errors = withStatus(op.Errors, http.StatusConflict) // the project is paused; the specified operations know no 409
 	}
 	if op.Timeout == 0 {
 		rt.op.Timeout = usual
@@ -176,6 +180,16 @@ func register[I, O any](s *Server, op Operation, run func(context.Context, *tena
 	if op.Access.by == byVisitor {
 		s.mux.Handle("OPTIONS "+op.Path, preflight(op.Method))
 	}
+}
+
+// withStatus returns a list of failure statuses with one that it may have already.
+func withStatus(list []int, status int) []int {
+	if slices.Contains(list, status) {
+		return list
+	}
+	list = append(slices.Clone(list), status)
+	slices.Sort(list)
+	return list
 }
 
 // ServeHTTP takes a request through its stations: who asks, what is sent, where it acts, whether
@@ -238,7 +252,9 @@ func (rt *route) act(ctx context.Context, r *http.Request, project *tenant.Proje
 	}
 	ctx = rt.noted(ctx, r, body)
 	result, err := rt.once(ctx, r, input.Interface(), body, func(ctx context.Context) (any, error) {
-		return rt.ifMatch(ctx, r, project, func(ctx context.Context) (any, error) { return rt.run(ctx, project, input.Interface()) })
+		return rt.backUpFirst(ctx, r, project, input.Interface(), body, func(ctx context.Context) (any, error) {
+			return rt.ifMatch(ctx, r, project, func(ctx context.Context) (any, error) { return rt.run(ctx, project, input.Interface()) })
+		})
 	})
 	return result, named(err, prefix)
 }

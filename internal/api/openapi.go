@@ -88,6 +88,9 @@ func (rt *route) describe(output reflect.Type) {
 	if op.Path != rt.op.Path {
 		op.Path += "}"
 	}
+	if rt.op.Destructive {
+		op.Extensions = map[string]any{"x-destructive": true}
+	}
 	document(op, rt.params)
 	switch bearer := map[string][]string{"bearer": {}}; rt.op.Access.by {
 	case byNobody:
@@ -189,7 +192,11 @@ func (op Operation) describeAccess() string {
 	default:
 		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the project's organization."
 	}
-	return strings.TrimSpace(op.Notes + "\n\n" + who)
+	notes := op.Notes
+	if op.Destructive {
+		notes = strings.TrimSpace(notes + " " + destructiveNotes)
+	}
+	return strings.TrimSpace(notes + "\n\n" + who)
 }
 
 // Document returns the OpenAPI 3.1 document of the platform API, indented.

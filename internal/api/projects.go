@@ -109,7 +109,7 @@ func (s *Server) getProject(ctx context.Context, p *tenant.Project, _ *projectIn
 var updateProject = Operation{
 	ID: "updateProject", Method: "PUT", Path: "/projects/{projectUUID}", Summary: "Change a project",
 	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
-	Notes: "What the body does not name stays as it is.",
+	Notes: "What the body does not name stays as it is. With `backup_before_destructive`, the operations that say so make a backup first, and `purge` of the project is refused.",
 }
 
 type updateProjectInput struct {
@@ -117,6 +117,8 @@ type updateProjectInput struct {
 	Body struct {
 		Name        *string `json:"name,omitempty" minLength:"1" maxLength:"100"`
 		Description *string `json:"description,omitempty" maxLength:"500"`
+
+		BackupBeforeDestructive *bool `json:"backup_before_destructive,omitempty" doc:"Whether nothing of the project is destroyed before a backup of it is completed."`
 	}
 }
 
@@ -126,9 +128,10 @@ func (s *Server) updateProject(ctx context.Context, p *tenant.Project, in *updat
 
 var deleteProject = Operation{
 	ID: "deleteProject", Method: "DELETE", Path: "/projects/{projectUUID}", Summary: "Delete a project",
-	Access: projectInPath(platform.Owner).evenPaused().evenDeleted(), Errors: reading, Timeout: lasting,
+	Access: projectInPath(platform.Owner).evenPaused().evenDeleted(), Errors: unshaping, Timeout: lasting,
 	Notes: "From now on the project is not there for anyone, and its name is free. For a week, or as many days as the setting `deleted_project_days` says, it can be restored; then it is removed with its database, " +
-		"its files and its backups. With `purge=true` that happens at once, to a project that is deleted already too, and can't be undone.",
+		"its files and its backups. With `purge=true` that happens at once, to a project that is deleted already too, and can't be undone; " +
+		"409 with the code `backup_first` if the project has `backupBeforeDestructive`, since its backups would go with it.",
 }
 
 type deleteProjectInput struct {

@@ -70,7 +70,7 @@ func (s *Server) duplicateTable(ctx context.Context, p *tenant.Project, in *dupl
 
 var deleteTable = Operation{
 	ID: "deleteTable", Method: "DELETE", Path: "/tables/{tableUUID}", Summary: "Delete a table",
-	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting, Destructive: true,
 	Notes: "What others depend on is not deleted, and `metadata.dependents` names them, unless `cascade` says that they go too.",
 }
 

@@ -35,7 +35,7 @@ func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int
 		}
 		forgotten, err := pg.Exec(ctx, tx.q, `
 			delete from platform.backups
-			where project_uuid = @project and scheduled and status = 'failed' and created_at < now() - @kept::interval`,
+			where project_uuid = @project and (scheduled or made_before is not null) and status = 'failed' and created_at < now() - @kept::interval`,
 			pgx.StrictNamedArgs{"project": project, "kept": failuresKept})
 		if err == nil && n+forgotten == 0 {
 			err = fault.New(fault.NotFound, "no backup of the project is to be removed")
@@ -44,10 +44,13 @@ func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int
 	})
 }
 
-// unkeptBackups returns the completed backups of a project that its schedule does not keep. Until the transaction ends, nobody deletes,
+// unkeptBackups returns the completed backups of a project that need not be kept. Until the transaction ends, nobody deletes,
 // restores or proves any of the project's.
 func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UUID, error) {
 	schedule, err := s.GetBackupSchedule(ctx, project)
+	if fault.Is(err, fault.NotFound) {
+		schedule, err = BackupSchedule{Timezone: newSchedule.Timezone}, nil // which keeps all
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -59,12 +62,14 @@ func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UU
 		UUID              uuid.UUID
 		StartedAt         time.Time
 		Scheduled, Proven bool
+		First, Due        bool // something waited for it; and that is long ago
 	}
 	backups, err := pg.All[made](ctx, s.q, `
-		select uuid, started_at, scheduled, proven_at is not null and proof_error = '' as proven
+		select uuid, started_at, scheduled, proven_at is not null and proof_error = '' as proven,
+			made_before is not null as first, started_at < now() - @kept::interval as due
 		from platform.backups where project_uuid = @project and status = 'completed'
 		order by started_at desc, uuid desc
-		for update`, pgx.StrictNamedArgs{"project": project})
+		for update`, pgx.StrictNamedArgs{"project": project, "kept": firstKept})
 	if err != nil {
 		return nil, err
 	}
@@ -78,13 +83,21 @@ func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UU
 	if i := slices.IndexFunc(backups, func(b made) bool { return b.Proven }); i >= 0 {
 		used = append(used, backups[i].UUID)
 	}
+	unkept := []uuid.UUID{}
+	for _, b := range backups {
+		switch {
+		case b.First && !b.Due:
+			used = append(used, b.UUID)
+		case b.First && !b.Scheduled && !slices.Contains(used, b.UUID):
+			unkept = append(unkept, b.UUID)
+		}
+	}
 	backups = slices.DeleteFunc(backups, func(b made) bool { return !b.Scheduled })
 	times := make([]time.Time, len(backups))
 	for i, b := range backups {
 		times[i] = b.StartedAt
 	}
 	rules := timetable.Rules{Last: schedule.KeepLast, Daily: schedule.KeepDaily, Weekly: schedule.KeepWeekly, Monthly: schedule.KeepMonthly}
-	unkept := []uuid.UUID{}
 	for i, kept := range rules.Keep(times, zone) {
 		if id := backups[i].UUID; !kept && !slices.Contains(used, id) {
 			unkept = append(unkept, id)

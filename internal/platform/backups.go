@@ -26,9 +26,10 @@ type Backup struct {
 	Scheduled   bool       `json:"-"`
 	TriedAt     *time.Time `json:"-"`
 	Origin      string     `json:"-"`
+	MadeBefore  *string    `json:"-"` // the operation that waited for it
 }
 
-const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled, tried_at, origin `
+const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled, tried_at, origin, made_before `
 
 // CreateBackup notes a backup that is to be made. It fails with Conflict if the project has one under way.
 func (s *Store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Backup, error) {

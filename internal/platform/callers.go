@@ -23,6 +23,7 @@ type Caller struct {
 	Organization  uuid.NullUUID // the organization that the request names, if it is there
 	Role          Role          // in that project or organization; 0 if the caller has no business in it
 	Status        string        // of that project: [Active], [Paused] or [Deleted]
+	BackupFirst   bool          // nothing of that project is destroyed before a backup of it is completed
 }
 
 // AtMost returns a role of the caller's user as far as the caller may use it.
@@ -33,7 +34,7 @@ type Scope struct{ Project, Form, Organization uuid.NullUUID }
 
 // entering joins who asks with what the request names, and with their role there.
 const entering = `
-	select who.user_uuid, who.session, who.ceiling, who.only, who.is_administrator, who.expired, who.stale, p.uuid as project, p.status, o.uuid as organization,
+	select who.user_uuid, who.session, who.ceiling, who.only, who.is_administrator, who.expired, who.stale, p.uuid as project, p.status, p.backup_before_destructive as first, o.uuid as organization,
 	       case when coalesce(p.uuid, o.uuid) is null then null when who.is_administrator then who.ceiling else greatest(m.role, who.ceiling) end as role, m.role is not null as member
 	from who
 	left join platform.projects p on p.status in ('active', 'paused', 'deleted')
@@ -52,6 +53,7 @@ type entered struct {
 	Project, Organization  uuid.NullUUID
 	Role                   *Role
 	Status                 *string
+	First                  *bool
 }
 
 func (e entered) caller() Caller {
@@ -60,7 +62,7 @@ func (e entered) caller() Caller {
 	if e.Role != nil && (e.IsAdministrator || e.Member) {
 		c.Project, c.Organization, c.Role = e.Project, e.Organization, *e.Role
 		if e.Status != nil {
-			c.Status = *e.Status
+			c.Status, c.BackupFirst = *e.Status, *e.First
 		}
 	}
 	return c

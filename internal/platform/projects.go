@@ -25,6 +25,8 @@ type Project struct {
 	UpdatedAt        time.Time  `json:"updatedAt"`
 	UpdatedBy        uuid.UUID  `json:"updatedBy"`
 	DeletedAt        *time.Time `json:"deletedAt" nullable:"true" doc:"When it was deleted; it can be restored for a while from then on."`
+
+	BackupBeforeDestructive bool `json:"backupBeforeDestructive" doc:"Whether nothing of the project is destroyed before a backup of it is completed."`
 }
 
 // The states of a project that its members meet.
@@ -34,7 +36,8 @@ const (
 	Deleted = "deleted" // as paused, and gone for everyone until it is restored; later it is removed
 )
 
-const projectColumns = ` p.uuid, p.organization_uuid, p.name, p.description, p.status, p.created_at, p.created_by, p.updated_at, p.updated_by, p.deleted_at `
+const projectColumns = ` p.uuid, p.organization_uuid, p.name, p.description, p.status, p.created_at, p.created_by, p.updated_at, p.updated_by, p.deleted_at,
+	p.backup_before_destructive `
 
 // NewProject is what a project is made of.
 type NewProject struct {
@@ -45,7 +48,10 @@ type NewProject struct {
 }
 
 // ProjectUpdate changes what is not nil.
-type ProjectUpdate struct{ Name, Description *string }
+type ProjectUpdate struct {
+	Name, Description       *string
+	BackupBeforeDestructive *bool
+}
 
 // Limits of a project's own members, in characters.
 const (
@@ -142,7 +148,7 @@ func (s *Store) ListProjects(ctx context.Context, user uuid.UUID, f ProjectFilte
 // UpdateProject changes a project that is active or paused. It fails with Unprocessable if nothing is named to change or a value breaks a rule,
 // with Conflict if the name is taken, and with NotFound if there is no such project.
 func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u ProjectUpdate) (Project, error) {
-	if u.Name == nil && u.Description == nil {
+	if u == (ProjectUpdate{}) {
 		return Project{}, fault.New(fault.Unprocessable, "the body names nothing to change").WithCode("required")
 	}
 	if u.Name != nil {
@@ -160,10 +166,11 @@ func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u Project
 	return change(ctx, s, func(tx *Store) (Project, error) {
 		p, err := pg.One[Project](ctx, tx.q, `
 			update platform.projects p
-			set name = coalesce(@name, name), description = coalesce(@description, description), updated_by = @user, updated_at = now()
+			set name = coalesce(@name, name), description = coalesce(@description, description),
+				backup_before_destructive = coalesce(@first, backup_before_destructive), updated_by = @user, updated_at = now()
 			where uuid = @id and status in ('active', 'paused')
 			returning`+projectColumns,
-			pgx.StrictNamedArgs{"id": id, "user": user, "name": u.Name, "description": u.Description})
+			pgx.StrictNamedArgs{"id": id, "user": user, "name": u.Name, "description": u.Description, "first": u.BackupBeforeDestructive})
 		return p, projectNameTaken(err)
 	})
 }

@@ -76,12 +76,19 @@ func (s *Store) ReactivateProject(ctx context.Context, id, user uuid.UUID, state
 	})
 }
 
-// RemovingProject says that a project is being removed for good. It fails with NotFound if there is none that is active, paused or deleted.
+// RemovingProject says that a project is being removed for good. It fails with NotFound if there is none that is active, paused or deleted,
+// and with Conflict if it is to have a backup before anything of it is destroyed: its backups go with it.
 func (s *Store) RemovingProject(ctx context.Context, id, user uuid.UUID) (Project, error) {
-	return pg.One[Project](ctx, s.q, `
-		update platform.projects p set status = 'deleting', updated_by = @user, updated_at = now()
+	p, err := pg.One[Project](ctx, s.q, `
+		update platform.projects p
+		set status = case when backup_before_destructive then status else 'deleting' end, updated_by = @user, updated_at = now()
 		where uuid = @id and status in ('active', 'paused', 'deleted')
 		returning`+projectColumns, pgx.StrictNamedArgs{"id": id, "user": user})
+	if err == nil && p.BackupBeforeDestructive {
+		err = fault.New(fault.Conflict, "the project's backups go with it, and it is to have one before anything of it is destroyed: delete it without purge, or change backup_before_destructive first").
+			WithCode("backup_first")
+	}
+	return p, err
 }
 
 // ExpireProject says that a project which was deleted longer ago than keep is being removed, and reports whether it is one.

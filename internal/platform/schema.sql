@@ -35,6 +35,16 @@ CREATE TABLE platform.attempts (
 
 COMMENT ON TABLE platform.attempts IS 'rate limits shared by all servers of the instance; key is the hash of who tries what';
 
+CREATE TABLE platform.awaited_backups (
+    project_uuid uuid NOT NULL,
+    request bytea NOT NULL,
+    backup_uuid uuid NOT NULL
+);
+
+COMMENT ON TABLE platform.awaited_backups IS 'the backup that a request waits for: one that was begun after the request came. The request may have given up waiting, and come back';
+
+COMMENT ON COLUMN platform.awaited_backups.request IS 'hash of who asks for what';
+
 CREATE TABLE platform.backup_contents (
     backup_uuid uuid NOT NULL,
     project_uuid uuid NOT NULL,
@@ -87,6 +97,7 @@ CREATE TABLE platform.backups (
     bytes_until timestamp with time zone,
     origin text DEFAULT 'made'::text NOT NULL,
     tried_at timestamp with time zone,
+    made_before text,
     CONSTRAINT backups_origin CHECK ((origin = ANY (ARRAY['made'::text, 'imported'::text]))),
     CONSTRAINT backups_status CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'deleting'::text])))
 );
@@ -100,6 +111,8 @@ COMMENT ON COLUMN platform.backups.scheduled IS 'made because it was due, and re
 COMMENT ON COLUMN platform.backups.bytes_until IS 'of one that is being deleted: until when its bytes stay for who is reading them; null: they go at once';
 
 COMMENT ON COLUMN platform.backups.tried_at IS 'when it was last restored into a database of its own, whatever came of it';
+
+COMMENT ON COLUMN platform.backups.made_before IS 'the operation that waited for it; such a backup is kept for a while whatever the schedule says';
 
 CREATE TABLE platform.forms (
     uuid uuid NOT NULL,
@@ -239,6 +252,7 @@ CREATE TABLE platform.projects (
     deleted_at timestamp with time zone,
     closed boolean DEFAULT false NOT NULL,
     rest_schemas text[] DEFAULT '{public}'::text[] NOT NULL,
+    backup_before_destructive boolean DEFAULT false NOT NULL,
     CONSTRAINT projects_deleted_at CHECK (((status <> 'deleted'::text) OR (deleted_at IS NOT NULL))),
     CONSTRAINT projects_rest_schemas CHECK (((cardinality(rest_schemas) >= 1) AND (cardinality(rest_schemas) <= 20))),
     CONSTRAINT projects_status CHECK ((status = ANY (ARRAY['creating'::text, 'active'::text, 'paused'::text, 'deleted'::text, 'deleting'::text])))
@@ -249,6 +263,8 @@ COMMENT ON COLUMN platform.projects.schema_version IS 'the migration that the pr
 COMMENT ON COLUMN platform.projects.closed IS 'that the database of a paused or deleted project takes no connections; until it is so, whoever comes by makes it so';
 
 COMMENT ON COLUMN platform.projects.rest_schemas IS 'schemas that the rows API shows, the default one first';
+
+COMMENT ON COLUMN platform.projects.backup_before_destructive IS 'whether nothing of the project is destroyed before a backup of it is completed';
 
 CREATE TABLE platform.recovery_codes (
     user_uuid uuid NOT NULL,
@@ -399,6 +415,9 @@ COMMENT ON COLUMN platform.users.organization_uuid IS 'the organization made wit
 ALTER TABLE ONLY platform.attempts
     ADD CONSTRAINT attempts_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY platform.awaited_backups
+    ADD CONSTRAINT awaited_backups_pkey PRIMARY KEY (project_uuid, request);
+
 ALTER TABLE ONLY platform.backup_contents
     ADD CONSTRAINT backup_contents_pkey PRIMARY KEY (backup_uuid, sha256);
 
@@ -485,6 +504,8 @@ ALTER TABLE ONLY platform.users
 
 CREATE INDEX attempts_resets ON platform.attempts USING btree (resets_at);
 
+CREATE INDEX awaited_backups_by_backup ON platform.awaited_backups USING btree (backup_uuid);
+
 CREATE INDEX backup_contents_sha256_key ON platform.backup_contents USING btree (project_uuid, sha256);
 
 CREATE INDEX backup_schedules_due ON platform.backup_schedules USING btree (next_run_at);
@@ -540,6 +561,12 @@ CREATE INDEX users_administrators ON platform.users USING btree (uuid) WHERE is_
 CREATE CONSTRAINT TRIGGER members_last_owner AFTER DELETE OR UPDATE ON platform.members DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW WHEN ((old.role = 2)) EXECUTE FUNCTION platform.keep_an_owner();
 
 CREATE CONSTRAINT TRIGGER users_last_administrator AFTER DELETE OR UPDATE OF status, is_administrator ON platform.users DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW WHEN ((old.is_administrator AND (old.status = 'active'::text))) EXECUTE FUNCTION platform.keep_an_administrator();
+
+ALTER TABLE ONLY platform.awaited_backups
+    ADD CONSTRAINT awaited_backups_backup FOREIGN KEY (backup_uuid) REFERENCES platform.backups(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.awaited_backups
+    ADD CONSTRAINT awaited_backups_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.backup_contents
     ADD CONSTRAINT backup_contents_backup FOREIGN KEY (backup_uuid) REFERENCES platform.backups(uuid) ON DELETE CASCADE;
