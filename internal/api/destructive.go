@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,10 +20,10 @@ import (
 // How long a request waits for the backup that has to come first.
 const (
 	backupWait     = 20 * time.Second // unless it says otherwise
-	mostBackupWait = 50 * time.Second // less than what the server takes to answer at most
+	mostBackupWait = 25 * time.Second // with an operation that is lasting, less than a connection may be silent
 )
 
-const destructiveNotes = "If the project has `backupBeforeDestructive`, a backup is made first, for which the request waits for 20 seconds, or as many as the header `Prefer: wait=50` says (50 at most). If it fails or is not completed then, this is 409 and nothing is changed " +
+const destructiveNotes = "If the project has `backupBeforeDestructive`, a backup is made first, for which the request waits for 20 seconds, or as many as the header `Prefer: wait=5` says (25 at most). If it fails or is not completed then, this is 409 and nothing is changed " +
 	"(`backup_failed`; `backup_under_way`: ask for the same again within an hour after it is completed)."
 
 // sparing is an input of a destructive operation that may ask for something harmless.
@@ -74,6 +75,14 @@ func (rt *route) askedFor(ctx context.Context, r *http.Request, body any) ([]byt
 	said, err := fingerprintOf(r, body)
 	sum := sha256.Sum256(append(rt.keyOf(ctx, r.Method), said...))
 	return sum[:], err
+}
+
+// staying keeps the connection open for an answer that comes after a backup.
+func (rt *route) staying(w http.ResponseWriter) {
+	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(mostBackupWait + rt.op.Timeout + usual))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		rt.log.Warn("an answer may come too late", "error", err)
+	}
 }
 
 // waitOf returns how long a request waits for a backup: what its header Prefer says (RFC 7240), if that is a time.

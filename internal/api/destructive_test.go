@@ -199,7 +199,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 
 	a.CreateTable("one") // what was asked for and done counts for nothing later
 	wantCounts(t, atOnce(4, func(i int) *apitest.Reply {
-		return a.Send("DELETE", "/tables/"+[]string{"one", "two", "three", "four"}[i], "", "Prefer: wait=50")
+		return a.Send("DELETE", "/tables/"+[]string{"one", "two", "three", "four"}[i], "", "Prefer: wait=25")
 	}), map[int]int{200: 4})
 	if n := madeBefore(t, a, "deleteTable"); n > 5 {
 		t.Errorf("%d backups were made for six requests", n)

@@ -202,6 +202,9 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rt.op.Protocol != nil {
 		rt.op.Protocol(w.Header())
 	}
+	if rt.op.Destructive {
+		rt.staying(w)
+	}
 	ctx, cancel := r.Context(), context.CancelFunc(func() {})
 	if !rt.upload && !rt.sent && !rt.withFiles(r) && rt.op.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, rt.op.Timeout)

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"math"
 	"os/exec"
+	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -96,7 +97,7 @@ func reason(ctx context.Context, err error) string {
 // compression takes half the time of pg_dump's own default, for a dump that is some percent larger: that time is what a backup mostly takes.
 const compression = "--compress=3"
 
-// tries is how often a backup is begun, each time with what the database holds then, if a file was deleted while it was made.
+// tries is how often a backup is begun, each time with what the database holds then, if a file or a table was deleted while it was made.
 const tries = 3
 
 // make makes a backup and looks at it again.
@@ -104,8 +105,11 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	var object blob.Object
 	var err error
 	for range tries {
-		if object, err = m.once(ctx, b); !errors.Is(err, errDeleted) {
+		if object, err = m.once(ctx, b); !errors.Is(err, errDeleted) && !vanished(err) {
 			break
+		}
+		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil { // what there is of the dump
+			return errors.Join(err, e)
 		}
 	}
 	if err != nil {
@@ -192,6 +196,15 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (o
 		return err
 	})
 	return object, sum.bytes(), err
+}
+
+// vanished reports whether a table was gone when it was to be read, though the snapshot had shown it. Of pg_dump nothing is known but what
+// PostgreSQL has told it, in English.
+func vanished(err error) bool {
+	if _, exited := errors.AsType[*exec.ExitError](err); exited {
+		return strings.Contains(err.Error(), "does not exist") || strings.Contains(err.Error(), "could not open relation with OID")
+	}
+	return pg.State(err) == "42P01" // undefined_table
 }
 
 // readable reads a dump to its end, and fails unless it is what the manifest says and pg_restore can read its table of contents,

@@ -48,7 +48,10 @@ func (s *Store) createBackup(ctx context.Context, project, user uuid.UUID, sched
 	if pg.Violates(err, "backups_one_at_a_time") {
 		return b, fault.New(fault.Conflict, "another backup of the project is under way").WithCode("backup_under_way").Because(err)
 	}
-	return b, err
+	if err != nil {
+		return b, err
+	}
+	return b, s.takeAwaiting(ctx, project, id)
 }
 
 // GetBackup returns a backup of a project. It fails with NotFound if there is none.

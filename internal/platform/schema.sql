@@ -38,12 +38,15 @@ COMMENT ON TABLE platform.attempts IS 'rate limits shared by all servers of the 
 CREATE TABLE platform.awaited_backups (
     project_uuid uuid NOT NULL,
     request bytea NOT NULL,
-    backup_uuid uuid NOT NULL
+    operation text NOT NULL,
+    backup_uuid uuid
 );
 
-COMMENT ON TABLE platform.awaited_backups IS 'the backup that a request waits for: one that was begun after the request came. The request may have given up waiting, and come back';
+COMMENT ON TABLE platform.awaited_backups IS 'requests that wait for a backup, those that have given up and may come back included';
 
 COMMENT ON COLUMN platform.awaited_backups.request IS 'hash of who asks for what';
+
+COMMENT ON COLUMN platform.awaited_backups.backup_uuid IS 'begun after the request came; null: the next one that is made';
 
 CREATE TABLE platform.backup_contents (
     backup_uuid uuid NOT NULL,

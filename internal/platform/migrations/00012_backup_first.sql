@@ -10,9 +10,11 @@ comment on column platform.backups.made_before is 'the operation that waited for
 create table platform.awaited_backups (
 	project_uuid uuid not null constraint awaited_backups_project references platform.projects on delete cascade,
 	request bytea not null,
-	backup_uuid uuid not null constraint awaited_backups_backup references platform.backups on delete cascade,
+	operation text not null,
+	backup_uuid uuid constraint awaited_backups_backup references platform.backups on delete cascade,
 	primary key (project_uuid, request)
 );
-comment on table platform.awaited_backups is 'the backup that a request waits for: one that was begun after the request came. The request may have given up waiting, and come back';
+comment on table platform.awaited_backups is 'requests that wait for a backup, those that have given up and may come back included';
 comment on column platform.awaited_backups.request is 'hash of who asks for what';
+comment on column platform.awaited_backups.backup_uuid is 'begun after the request came; null: the next one that is made';
 create index awaited_backups_by_backup on platform.awaited_backups (backup_uuid);
