@@ -1,12 +1,10 @@
 package api_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -155,28 +153,6 @@ func TestWriteFileAtOnce(t *testing.T) {
 		return a.Delete("/containers/" + c + "/files/" + fmt.Sprint(put(a, c, "flighty", "x").Get("uuid")))
 	})
 	subset(t, counts, 200, 404)
-}
-
-// TestStalledReaders: clients that take nothing of large files hold neither connections of the database nor others up.
-func TestStalledReaders(t *testing.T) {
-	t.Parallel()
-	a := apitest.New(t)
-	c := a.Create("/containers", `{"name": "large", "is_public": true}`)
-	put(a, c, "large", strings.Repeat("x", 8<<20)).Want(200)
-	transport := &http.Transport{DisableKeepAlives: true}
-	for range 50 {
-		res, err := transport.RoundTrip(a.Request("GET", address(a, c, "large"), nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { res.Body.Close() })
-		if _, err := io.ReadFull(res.Body, make([]byte, 10)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := a.Get(address(a, c, "large")).Want(200); !bytes.Equal(got.Body, bytes.Repeat([]byte("x"), 8<<20)) {
-		t.Errorf("got %d bytes", len(got.Body))
-	}
 }
 
 func TestFilesFromAnywhere(t *testing.T) {

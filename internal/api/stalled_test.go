@@ -1,0 +1,116 @@
+package api_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"socle/internal/api/apitest"
+)
+
+// busy returns how many connections to the project's database and to the platform's are in the middle of something.
+func busy(t *testing.T, a *apitest.API) int {
+	t.Helper()
+	const sql = `select count(*)::int from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'`
+	return query[int](t, a, sql) + platformQuery[int](t, a, sql)
+}
+
+// TestStalledReaders: clients that take nothing of large files hold neither connections of the database nor memory, and nobody up.
+func TestStalledReaders(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	c := a.Create("/containers", `{"name": "large", "is_public": true}`)
+	const readers, size = 100, 50 << 20
+	put(a, c, "large", strings.Repeat("x", size)).Want(200)
+	var before, during runtime.MemStats
+	runtime.ReadMemStats(&before)
+	transport := &http.Transport{DisableKeepAlives: true}
+	for range readers {
+		res, err := transport.RoundTrip(a.Request("GET", address(a, c, "large"), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { res.Body.Close() })
+		if _, err := io.ReadFull(res.Body, make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "no connection to a database is held", func() bool { return busy(t, a) == 0 })
+	runtime.GC()
+	runtime.ReadMemStats(&during)
+	if grown := int64(during.HeapAlloc) - int64(before.HeapAlloc); grown > 8*size { // other tests run beside this one
+		t.Errorf("%d readers of %d MiB take %d MiB of memory", readers, size>>20, grown>>20)
+	}
+	res, err := transport.RoundTrip(a.Request("GET", address(a, c, "large"), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if n, err := io.Copy(io.Discard, res.Body); n != size || err != nil {
+		t.Errorf("another reader got %d bytes, %v", n, err)
+	}
+	put(a, c, "small", "x").Want(200)
+}
+
+// stalling is a connection whose client sends the beginning of a body and then nothing. It takes no time: when the body is read on, it looks how long the
+// server would wait.
+type stalling struct {
+	http.ResponseWriter
+	*bytes.Reader
+	until  time.Time
+	waited time.Duration // 0: nobody waited, negative: for ever
+}
+
+func (s *stalling) SetReadDeadline(until time.Time) error { s.until = until; return nil }
+func (s *stalling) SetWriteDeadline(time.Time) error      { return nil }
+func (s *stalling) Close() error                          { return nil }
+func (s *stalling) Read(b []byte) (int, error) {
+	if n, err := s.Reader.Read(b); err == nil {
+		return n, nil
+	}
+	if s.waited = -1; !s.until.IsZero() {
+		s.waited = time.Until(s.until)
+	}
+	return 0, os.ErrDeadlineExceeded
+}
+
+// TestStalledBodiesEnd: whatever takes a body waits for it for a bounded time, and nothing is left of it then.
+func TestStalledBodiesEnd(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	c := a.Create("/containers", `{"name": "reports"}`)
+	a.CreateTable("orders")
+	multipart := "multipart/form-data; boundary=" + boundary
+	for _, r := range []struct{ method, path, media, begun string }{
+		{"POST", "/forms", "application/json", `{"name": "Sur`},
+		{"POST", "/users/login", "application/json", `{`},
+		{"POST", "/containers/" + c + "/files", multipart, multipartOf("a.txt", "hello")[:200]},
+		{"PUT", address(a, c, "b.txt"), "text/plain", "hello"},
+		{"POST", "/tables/orders/import", "text/csv", "id\n1\n"},
+		{"POST", "/backups/import", "application/octet-stream", "hello"},
+	} {
+		request := a.Request(r.method, r.path, nil, "Content-Type: "+r.media)
+		request = request.WithContext(t.Context())
+		request.ContentLength = 10_000
+		answer := httptest.NewRecorder()
+		s := &stalling{ResponseWriter: answer, Reader: bytes.NewReader([]byte(r.begun))}
+		request.Body = s
+		request.RequestURI = request.URL.RequestURI()
+		a.Server.Handler().ServeHTTP(s, request)
+		if answer.Code/100 != 4 || s.waited <= 0 || s.waited > time.Minute {
+			t.Errorf("%s %s: got %d after %v, want a refusal within a minute: %s", r.method, r.path, answer.Code, s.waited, answer.Body)
+		}
+	}
+	until(t, "nothing is left", func() bool {
+		return busy(t, a) == 0 && query[int](t, a, "select count(*) from storage.uploads") == 0 && query[int](t, a, "select count(*) from storage.files") == 0
+	})
+	if left := blobs(t, a); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+}
