@@ -88,10 +88,26 @@ func reason(ctx context.Context, err error) string {
 	if errors.Is(err, errDamaged) || errors.Is(err, errContents) {
 		return "the dump is not whole"
 	}
+	if why := ofProgram(err); why != "" {
+		return "the dump could not be made: " + why
+	}
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return "the dump did not succeed; the server's log says why"
 	}
 	return "the dump could not be made; the server's log says why"
+}
+
+// ofProgram says in words for the user what is wrong with pg_dump or pg_restore, if that is it.
+func ofProgram(err error) string {
+	switch {
+	case errors.Is(err, errProgram):
+		return "the programs of PostgreSQL can't be run where Socle runs"
+	case errors.Is(err, errOlder):
+		return "the programs of PostgreSQL where Socle runs are older than the server"
+	case errors.Is(err, errComplained):
+		return "a program of PostgreSQL complained; the server's log says what of"
+	}
+	return ""
 }
 
 // compression takes half the time of pg_dump's own default, for a dump that is some percent larger: that time is what a backup mostly takes.
@@ -189,7 +205,7 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (o
 	}
 	defer done()
 	sum := &summed{hash: sha256.New()}
-	err = run(cmd, func(out io.Reader) error {
+	err = m.runQuietly(cmd, func(out io.Reader) error {
 		sealed := m.key().encrypted(io.TeeReader(out, sum))
 		defer sealed.Close()
 		object, err = m.Blobs.Put(ctx, Key(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
@@ -231,7 +247,7 @@ func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error
 	return entries, m.open(ctx, name, func(r io.Reader) error {
 		cmd := m.command(ctx, "pg_restore", "--list")
 		cmd.Stdin = r
-		return run(cmd, func(out io.Reader) error {
+		return m.runQuietly(cmd, func(out io.Reader) error {
 			n, err := io.Copy(io.Discard, out)
 			if err == nil && n == 0 {
 				err = errors.New("the dump has no table of contents")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,26 +34,61 @@ func (m *Maker) command(ctx context.Context, name string, args ...string) *exec.
 	return cmd
 }
 
+// What the programs of PostgreSQL may be at fault for, beside failing.
+var (
+	errProgram    = errors.New("the program can't be run")
+	errOlder      = errors.New("the program is older than the server")
+	errComplained = errors.New("the program complained, and said that it succeeded")
+)
+
+// runQuietly is [run] for a command that has nothing to say on stderr but warnings, which are logged: whatever else it says there is an error, though it
+// says that it succeeded.
+func (m *Maker) runQuietly(cmd *exec.Cmd, read func(io.Reader) error) error {
+	said, err := runSaying(cmd, read)
+	if err != nil || said == "" {
+		return err
+	}
+	for line := range strings.Lines(said) {
+		if !harmless.MatchString(line) {
+			return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), errComplained, said)
+		}
+	}
+	m.Log.Warn(filepath.Base(cmd.Path), "said", said)
+	return nil
+}
+
+// harmless is a line of a warning: of a program, or of the server that it is connected to.
+var harmless = regexp.MustCompile(`^(pg_\w+: (warning|hint|detail): |(WARNING|NOTICE|DETAIL|HINT|CONTEXT): |\s|$)`)
+
 // run runs a command while read reads what it prints. It is done when both are; what the command says on
 // stderr becomes part of the error.
 func run(cmd *exec.Cmd, read func(io.Reader) error) error {
+	_, err := runSaying(cmd, read)
+	return err
+}
+
+// runSaying is run, and returns what the command said on stderr.
+func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err error) {
 	stderr := &tail{}
 	cmd.Stderr = stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := cmd.Start(); err != nil {
-		return err
+		return "", fmt.Errorf("%w: %w", errProgram, err)
 	}
 	readErr := read(out)
 	if readErr != nil {
 		_ = cmd.Process.Kill() // its output has no reader any more
 	}
-	if err := errors.Join(readErr, cmd.Wait()); err != nil {
-		return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, stderr)
+	if err = errors.Join(readErr, cmd.Wait()); err != nil {
+		if strings.Contains(stderr.String(), "server version mismatch") {
+			err = errors.Join(errOlder, err)
+		}
+		err = fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, stderr)
 	}
-	return nil
+	return stderr.String(), err
 }
 
 // passwordFile writes a password where the programs read it, in a folder of its own, which the caller

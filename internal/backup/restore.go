@@ -134,6 +134,8 @@ func whyNot(ctx context.Context, err error) string {
 		return "the backup is damaged; nothing of it was restored"
 	case e.Kind != fault.Internal:
 		return e.Detail
+	case ofProgram(err) != "":
+		return "the backup could not be restored: " + ofProgram(err)
 	case exited:
 		return "what the backup holds can't be restored as the project's owner; the server's log says what"
 	}

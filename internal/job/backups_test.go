@@ -157,32 +157,41 @@ func programs(t *testing.T, script string) string {
 	return dir
 }
 
-// TestBackupFails makes backups with a pg_dump that fails in one way or another.
+// TestBackupFails makes backups with a pg_dump, or a pg_restore that is to list what a dump holds, that fails in one way or another. Each has its cause.
 func TestBackupFails(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]string{
-		"at once":             `echo "canary" >&2; exit 1`,
-		"in the middle":       `"$real" "$@" | head -c 5000; echo "canary" >&2; exit 1`,
-		"killed":              `kill -9 $$`,
-		"with nothing":        `exit 0`,
-		"with something else": `echo "canary"`,
-		"cut off":             `"$real" "$@" | head -c 50`,
-		"missing":             ``,
+	const failed, broken = "the dump did not succeed; the server's log says why", "the dump is not whole"
+	const missing, complained = "the dump could not be made: the programs of PostgreSQL can't be run where Socle runs", "the dump could not be made: a program of PostgreSQL complained; the server's log says what of"
+	for name, c := range map[string]struct{ program, script, reason string }{
+		"at once":             {"pg_dump", `echo "canary" >&2; exit 1`, failed},
+		"in the middle":       {"pg_dump", `"$real" "$@" | head -c 5000; echo "canary" >&2; exit 1`, failed},
+		"killed":              {"pg_dump", `kill -9 $$`, failed},
+		"older":               {"pg_dump", `echo "pg_dump: error: aborting because of server version mismatch" >&2; exit 1`, "the dump could not be made: the programs of PostgreSQL where Socle runs are older than the server"},
+		"with nothing":        {"pg_dump", `exit 0`, broken},
+		"with something else": {"pg_dump", `echo "canary"`, broken},
+		"cut off":             {"pg_dump", `"$real" "$@" | head -c 50`, broken},
+		"complaining":         {"pg_dump", `"$real" "$@"; echo "canary" >&2; exit 0`, complained},
+		"missing":             {"pg_dump", ``, missing},
+
+		"without a list":          {"pg_restore", `cat >/dev/null; exit 0`, "the dump could not be made; the server's log says why"},
+		"killed at the list":      {"pg_restore", `kill -9 $$`, failed},
+		"complaining of the list": {"pg_restore", `"$real" "$@"; echo "canary" >&2; exit 0`, complained},
+		"missing for the list":    {"pg_restore", ``, missing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := programs(t, script)
+			dir := programs(t, map[bool]string{true: c.script, false: `exec "$real" "$@"`}[c.program == "pg_dump"])
+			if c.program == "pg_restore" {
+				dir = scripted(t, dir, c.program, c.script)
+			}
 			a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
-			if name == "missing" {
-				if err := os.Remove(filepath.Join(dir, "pg_dump")); err != nil {
+			if c.script == "" {
+				if err := os.Remove(filepath.Join(dir, c.program)); err != nil {
 					t.Fatal(err)
 				}
 			}
 			id := back(t, a)
-			r := await(t, a, id, "completed", "failed").Content("status", "failed")
-			if reason := fmt.Sprint(r.Get("error")); !strings.HasPrefix(reason, "the dump ") || strings.Contains(reason, "canary") {
-				t.Errorf("the reason is %q", reason)
-			}
+			r := await(t, a, id, "completed", "failed").Content("status", "failed").Content("error", c.reason)
 			if r.Get("completedAt") == nil {
 				t.Error("a failed backup has no end")
 			}
@@ -192,6 +201,34 @@ func TestBackupFails(t *testing.T) {
 			await(t, a, back(t, a), "failed") // it is not in the way of the next one
 		})
 	}
+}
+
+// TestBackupWarns makes a backup with a pg_dump that warns of something and succeeds.
+func TestBackupWarns(t *testing.T) {
+	t.Parallel()
+	dir := programs(t, `printf 'WARNING:  database has a collation version mismatch\nDETAIL:  canary\n\tmore\npg_dump: warning: odd\n' >&2; exec "$real" "$@"`)
+	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
+	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
+	if !strings.Contains(a.Log.String(), "canary") {
+		t.Error("the warning is not in the log")
+	}
+}
+
+// scripted puts a script in the place of one of the programs in a folder.
+func scripted(t *testing.T, dir, program, script string) string {
+	t.Helper()
+	path := filepath.Join(dir, program)
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err == nil {
+		err = os.WriteFile(path, []byte("#!/bin/sh\n"+strings.ReplaceAll(script, "$real", real)+"\n"), 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // TestBackupKeepsThePassword looks at what pg_dump was called with.
