@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,12 +155,29 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	if _, err := pg.Exec(ctx, tx, "lock table "+strings.Join(names, ", ")+" in access share mode"); err != nil {
 		return nil, err
 	}
-	for i, name := range names {
-		if tables[i].Rows, err = pg.Value[int64](ctx, tx, "select count(*) from "+name); err != nil {
+	for some := range slices.Chunk(tables, countedAtOnce) { // parts of tables
+		if err := countSome(ctx, tx, some); err != nil {
 			return nil, err
 		}
 	}
 	return tables, nil
+}
+
+// countedAtOnce is how many tables are counted before the locks of their indexes are given up. The server has room for some thousand locks.
+const countedAtOnce = 500
+
+func countSome(ctx context.Context, tx pgx.Tx, tables []Table) error {
+	part, err := tx.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = part.Rollback(context.WithoutCancel(ctx)) }() // to a savepoint, which gives up what was locked since
+	for i, t := range tables {
+		if tables[i].Rows, err = pg.Value[int64](ctx, part, "select count(*) from only "+pg.Quote(t.Schema)+"."+pg.Quote(t.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errNewer says that a backup is of a release that comes after this one.
