@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -115,6 +116,21 @@ func (b *backstage) asOwner(project, sql string, into ...any) {
 	if err != nil {
 		b.t.Fatalf("%s: %v", sql, err)
 	}
+}
+
+// backend returns the number of a process of PostgreSQL that serves a connection to a project's database.
+func (b *backstage) backend(project string) int {
+	b.t.Helper()
+	all := b.values(`select pid::text from pg_stat_activity where datname = $1 and backend_type = 'client backend' limit 1`, database(project))
+	if len(all) == 0 {
+		b.t.Error("nobody is connected")
+		return 0
+	}
+	pid, err := strconv.Atoi(all[0])
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return pid
 }
 
 // verify fails the test unless files agree with their bytes, and no bytes wait for a day to pass if settled says so.

@@ -204,18 +204,27 @@ func TestKilledServer(t *testing.T) {
 	}
 }
 
-// TestKilledPostgreSQL kills PostgreSQL under sixteen writers: the server has it back, without being started anew.
+// TestKilledPostgreSQL kills PostgreSQL, or one of its processes that serve connections, under sixteen writers: the server has it back, without being started anew, and has
+// lost none of its connections' places.
 func TestKilledPostgreSQL(t *testing.T) {
 	t.Parallel()
 	p := serve(t, t.TempDir())
 	c := p.newClient()
 	all := writers(t, c)
-	for range rounds(t) {
+	for round := range max(2, rounds(t)) {
+		b := p.backstage(t)
 		load(t, c, all, func() {
-			if err := syscall.Kill(p.postmaster(), syscall.SIGKILL); err != nil {
-				t.Error(err)
+			victim := p.postmaster()
+			if round%2 == 1 {
+				victim = b.backend(c.project)
+			}
+			if victim > 0 {
+				if err := syscall.Kill(victim, syscall.SIGKILL); err != nil {
+					t.Error(err)
+				}
 			}
 		})
+		b.close()
 		eventually(t, "the server is ready again", func() bool { return c.probe(t, "/readyz") == 200 })
 		inARow := 0 // the first requests may get a connection of before
 		eventually(t, "requests succeed again", func() bool {
@@ -227,6 +236,15 @@ func TestKilledPostgreSQL(t *testing.T) {
 		for _, w := range all {
 			w.check(c, w)
 		}
+		var many sync.WaitGroup
+		for range 60 { // more than any pool has; a place that is lost would keep some of them waiting
+			many.Go(func() {
+				if a := c.send(t, "GET", "/containers", ""); a.status != 200 {
+					t.Errorf("one of many requests at once: %d %s", a.status, a.body)
+				}
+			})
+		}
+		many.Wait()
 	}
 	p.signal(syscall.SIGTERM)
 	if status := p.wait(); status != 0 {
