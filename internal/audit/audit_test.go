@@ -25,11 +25,11 @@ var key = []byte("a key of the instance, which the database does not hold")
 func newLog(t *testing.T, n int) *pgxpool.Pool {
 	t.Helper()
 	url := pgtest.Clone(t, "platform", func(ctx context.Context, url string) error {
-		c, err := pgx.ParseConfig(url)
+		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
 			return err
 		}
-		return platform.Migrate(ctx, c)
+		return errors.Join(platform.Migrate(ctx, conn), conn.Close(ctx))
 	})
 	c, err := pg.PoolConfig(url, 8)
 	if err != nil {

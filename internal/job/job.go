@@ -3,10 +3,12 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +22,7 @@ import (
 	"socle/internal/form"
 	"socle/internal/mail"
 	"socle/internal/object"
+	"socle/internal/pg"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
@@ -34,11 +37,17 @@ const (
 
 // Migrate brings the queue's tables up to date. The caller holds the migration lock.
 func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
-	if _, err := pool.Exec(ctx, "create schema if not exists "+queueSchema); err != nil {
-		return fmt.Errorf("migrate the queue: %w", err)
-	}
 	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: queueSchema, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
+		return fmt.Errorf("migrate the queue: %w", err)
+	}
+	// One statement instead of what River asks to find the same out.
+	done, err := pg.Value[bool](ctx, pool, `select exists (select from river.river_migration where line = 'main' and version = @newest)`,
+		pgx.StrictNamedArgs{"newest": slices.MaxFunc(m.AllVersions(), func(a, b rivermigrate.Migration) int { return a.Version - b.Version }).Version})
+	if state := pg.State(err); state != "42P01" && state != "3F000" && (err != nil || done) { // undefined_table, invalid_schema_name: it is new
+		return err
+	}
+	if _, err := pool.Exec(ctx, "create schema if not exists "+queueSchema); err != nil {
 		return fmt.Errorf("migrate the queue: %w", err)
 	}
 	if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
@@ -50,6 +59,7 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 // Config is what the jobs work with.
 type Config struct {
 	Pool      *pgxpool.Pool // of the platform database
+	Queue     *pgxpool.Pool // of the same, for what River asks on its own; nil: Pool
 	Store     *platform.Store
 	Lifecycle tenant.Lifecycle
 	Maker     *backup.Maker
@@ -77,7 +87,7 @@ func New(c Config) (*Queue, error) {
 	river.AddWorker(workers, &indexWorker{pool: c.Pool, projects: c.Lifecycle.Registry, log: c.Log})
 	river.AddWorker(workers, &mailWorker{Config: c})
 	river.AddWorker(workers, &passwordResetWorker{store: c.Store})
-	client, err := river.NewClient(riverpgxv5.New(c.Pool), &river.Config{
+	client, err := river.NewClient(riverpgxv5.New(cmp.Or(c.Queue, c.Pool)), &river.Config{
 		ID: workerName + uuid.NewString(), Schema: queueSchema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
 		Queues: map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}, filesQueue: {MaxWorkers: discardAtOnce},
 			indexQueue: {MaxWorkers: indexesAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}, proofQueue: {MaxWorkers: 1}},

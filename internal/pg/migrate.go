@@ -5,21 +5,53 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 )
 
-// Migrate brings the database that c connects to up to the newest of the migrations in fsys, one
+// Migrate brings the database of conn up to the newest of the migrations in fsys, one
 // transaction each, and notes them in schema's table migrations. The caller holds a lock that keeps others
 // from doing the same at the same time. It refuses a database that is ahead of these migrations by
 // leaving it alone: a newer release made it, and what that release added must not disturb this one.
-func Migrate(ctx context.Context, c *pgx.ConnConfig, schema string, fsys fs.FS) error {
-	return MigrateTo(ctx, c, schema, fsys, math.MaxInt64)
+func Migrate(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) error {
+	done, err := migrated(ctx, conn, schema, fsys)
+	if err != nil || done {
+		return err
+	}
+	return MigrateTo(ctx, conn.Config(), schema, fsys, math.MaxInt64)
 }
 
-// MigrateTo is [Migrate] up to one migration.
+// migrated reports whether the database has all these migrations. Nearly always it has, which one statement tells; to find it out by
+// going through them takes reading all of them, and another connection.
+func migrated(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) (bool, error) {
+	files, err := fs.Glob(fsys, "*.sql")
+	if err != nil {
+		return false, err
+	}
+	var versions []int64
+	for _, name := range files {
+		number, _, _ := strings.Cut(name, "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return false, fmt.Errorf("migrate: the name %s: %w", name, err)
+		}
+		versions = append(versions, version)
+	}
+	count, err := Value[int](ctx, conn, "select count(distinct version_id) from "+Quote(schema, "migrations")+" where is_applied and version_id = any($1)", versions)
+	if state := State(err); state == "42P01" || state == "3F000" { // undefined_table, invalid_schema_name: it is new
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("migrate: %w", err)
+	}
+	return count == len(versions), nil
+}
+
+// MigrateTo is [Migrate] up to one migration, on the database that c connects to.
 func MigrateTo(ctx context.Context, c *pgx.ConnConfig, schema string, fsys fs.FS, version int64) error {
 	db := stdlib.OpenDB(*c)
 	defer db.Close()

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"socle/internal/pg"
 	"socle/internal/pgserver"
 )
@@ -18,6 +20,7 @@ import (
 // cluster is the cluster of this test binary.
 type cluster struct {
 	server *pgserver.Server
+	admin  *pgxpool.Pool // the superuser's, for what the tests themselves need
 	guard  *exec.Cmd
 	input  io.Closer // of guard
 }
@@ -73,6 +76,9 @@ func startCluster() (*cluster, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the test cluster: %w", err)
+	}
+	if c.admin, err = pgxpool.New(ctx, c.server.URL("postgres")); err != nil {
+		return nil, fmt.Errorf("connect to the test cluster: %w", err)
 	}
 	// Tests connect a great many times: that should cost what it costs a project's logins.
 	return c, c.exec(ctx, "alter role current_user password "+pg.Literal(pg.Verifier(key)))

@@ -8,8 +8,6 @@ package pgtest
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -111,12 +109,19 @@ func create(t testing.TB, template string) string {
 	return c.server.URL(name)
 }
 
+// Drop drops databases of the cluster, those that are there, whoever is connected to them.
+func Drop(ctx context.Context, names ...string) error {
+	c, err := start()
+	for _, name := range names {
+		if err == nil {
+			err = c.exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)")
+		}
+	}
+	return err
+}
+
 // exec runs a statement as the superuser.
 func (c *cluster) exec(ctx context.Context, sql string, args ...any) error {
-	conn, err := pgx.Connect(ctx, c.server.URL("postgres"))
-	if err != nil {
-		return fmt.Errorf("connect to the test cluster: %w", err)
-	}
-	_, err = conn.Exec(ctx, sql, args...)
-	return errors.Join(err, conn.Close(ctx))
+	_, err := c.admin.Exec(ctx, sql, args...)
+	return err
 }

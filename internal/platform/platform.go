@@ -25,13 +25,13 @@ var migrations embed.FS
 // Schema is the schema of the platform's tables.
 const Schema = "platform"
 
-// Migrate brings the platform database up to date. The caller holds the migration lock.
-func Migrate(ctx context.Context, c *pgx.ConnConfig) error {
+// Migrate brings the platform database, which is that of conn, up to date. The caller holds the migration lock.
+func Migrate(ctx context.Context, conn *pgx.Conn) error {
 	dir, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
 	}
-	return pg.Migrate(ctx, c, Schema, dir)
+	return pg.Migrate(ctx, conn, Schema, dir)
 }
 
 // Store is the platform database, or a transaction in it.

@@ -26,6 +26,7 @@ import (
 const (
 	migrationLock    = 0x50c1e_0001 // an arbitrary constant: whoever migrates the platform database holds it
 	platformPool     = 16           // connections
+	queuePool        = 3            // connections: what River asks is short, and it asks for all its queues at once
 	platformDatabase = "socle"
 	startTime        = 60 * time.Second // for PostgreSQL, a recovery included
 	keyKept          = 2 * time.Hour    // longer than a token lives
@@ -35,6 +36,7 @@ const (
 type Database struct {
 	URL      string
 	Pool     *pgxpool.Pool
+	Queue    *pgxpool.Pool // of the queue, beside Pool, so that neither keeps the other waiting
 	Store    *platform.Store
 	Binaries pgserver.Binaries
 	own      *pgserver.Server // nil: not a private one
@@ -148,6 +150,11 @@ func (d *Database) prepare(ctx context.Context) error {
 	if d.Pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return fmt.Errorf("platform database: %w", err)
 	}
+	queue := pool.Copy()
+	queue.MaxConns = queuePool
+	if d.Queue, err = pgxpool.NewWithConfig(ctx, queue); err != nil {
+		return fmt.Errorf("platform database: %w", err)
+	}
 	d.Store = platform.New(d.Pool)
 	return pg.Locked(ctx, pool.ConnConfig, migrationLock, func(conn *pgx.Conn) error {
 		readOnly, err := pg.Value[bool](ctx, conn, `select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean`)
@@ -160,7 +167,7 @@ func (d *Database) prepare(ctx context.Context) error {
 		if _, err := conn.Exec(ctx, "revoke all on database "+pg.Quote(conn.Config().Database)+" from public"); err != nil {
 			return fmt.Errorf("platform database: %w", err)
 		}
-		if err := platform.Migrate(ctx, pool.ConnConfig); err != nil {
+		if err := platform.Migrate(ctx, conn); err != nil {
 			return err
 		}
 		if err := platform.CountStatements(ctx, conn); err != nil {
@@ -177,13 +184,16 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	connections := most - platformPool - spare
+	connections := most - platformPool - queuePool - spare
 	if d.own == nil {
 		connections /= 2 // others use the server too
 	}
 	r, err := tenant.NewRegistry(d.URL, secret, max(connections, 4), log)
 	if err != nil {
 		return nil, err
+	}
+	if prepared, err := tenant.Prepared(ctx, d.Pool); err != nil || prepared {
+		return r, err
 	}
 	return r, r.Prepare(ctx)
 }
@@ -194,27 +204,34 @@ const spare = 20
 // Keyring returns the keys of access tokens. The first server makes the first one. A key that the secret of the
 // instance does not open is an error: a new one in its place would end every session.
 func (d *Database) Keyring(ctx context.Context, secret []byte) (*token.Keyring, error) {
-	var ring *token.Keyring
-	err := pg.Locked(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
-		stored, err := d.Store.SigningKeys(ctx, keyKept)
-		if err != nil {
+	ring, err := d.storedKeys(ctx, secret)
+	if err != nil || ring != nil {
+		return ring, err
+	}
+	err = pg.Locked(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
+		if ring, err = d.storedKeys(ctx, secret); err != nil || ring != nil {
 			return err
 		}
-		if len(stored) == 0 {
-			key, err := d.newSigningKey(ctx, secret)
-			ring = token.NewKeyring(key)
-			return err
-		}
-		keys := make([]token.Key, len(stored))
-		for i, k := range stored {
-			if keys[i], err = token.OpenKey(k.ID, k.Sealed, secret); err != nil {
-				return fmt.Errorf("the secret key is not the one that this instance was made with (SOCLE_SECRET_KEY, or secret.key in the data folder): %w", err)
-			}
-		}
-		ring = token.NewKeyring(keys[0], keys[1:]...)
-		return nil
+		key, err := d.newSigningKey(ctx, secret)
+		ring = token.NewKeyring(key)
+		return err
 	})
 	return ring, err
+}
+
+// storedKeys returns the keys that there are, nil if there is none.
+func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyring, error) {
+	stored, err := d.Store.SigningKeys(ctx, keyKept)
+	if err != nil || len(stored) == 0 {
+		return nil, err
+	}
+	keys := make([]token.Key, len(stored))
+	for i, k := range stored {
+		if keys[i], err = token.OpenKey(k.ID, k.Sealed, secret); err != nil {
+			return nil, fmt.Errorf("the secret key is not the one that this instance was made with (SOCLE_SECRET_KEY, or secret.key in the data folder): %w", err)
+		}
+	}
+	return token.NewKeyring(keys[0], keys[1:]...), nil
 }
 
 // RotateKey makes a new key sign access tokens. Those signed before stay good until they expire.
@@ -248,8 +265,10 @@ func (d *Database) Run(ctx context.Context) error {
 
 // Close closes the pool, and stops the private PostgreSQL.
 func (d *Database) Close(ctx context.Context) error {
-	if d.Pool != nil {
-		d.Pool.Close()
+	for _, pool := range []*pgxpool.Pool{d.Queue, d.Pool} {
+		if pool != nil {
+			pool.Close()
+		}
 	}
 	var err error
 	if d.own != nil && !d.attached {

@@ -2,16 +2,17 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/httpx"
-	"socle/internal/pg"
 	"socle/internal/pgtest"
 	"socle/internal/platform"
 )
@@ -36,11 +37,11 @@ func BenchmarkNote(b *testing.B) {
 // BenchmarkAddRequests is what a thousand requests cost the one who writes them, and PostgreSQL.
 func BenchmarkAddRequests(b *testing.B) {
 	pool, err := pgxpool.New(b.Context(), pgtest.Clone(b, "platform", func(ctx context.Context, url string) error {
-		c, err := pg.PoolConfig(url, 1)
+		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
 			return err
 		}
-		return platform.Migrate(ctx, c.ConnConfig)
+		return errors.Join(platform.Migrate(ctx, conn), conn.Close(ctx))
 	}))
 	if err != nil {
 		b.Fatal(err)

@@ -146,10 +146,11 @@ func (c *Copy) Finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(execAll(ctx, conn, []string{"alter event trigger " + closing + " enable"}), conn.Close(ctx)); err != nil {
-		return err
+	err = execAll(ctx, conn, []string{"alter event trigger " + closing + " enable"})
+	if err == nil {
+		err = pg.Migrate(ctx, conn, Schema, migrations)
 	}
-	if err := pg.Migrate(ctx, c.config(trusted), Schema, migrations); err != nil {
+	if err := errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
 	return c.registry.admin(ctx, func(conn *pgx.Conn) error {

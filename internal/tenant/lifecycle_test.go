@@ -39,11 +39,11 @@ func newInstance(t *testing.T) *instance {
 		t.Fatal(err)
 	}
 	url := pgtest.Clone(t, "platform", func(ctx context.Context, url string) error {
-		c, err := pg.PoolConfig(url, 1)
+		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
 			return err
 		}
-		return platform.Migrate(ctx, c.ConnConfig)
+		return errors.Join(platform.Migrate(ctx, conn), conn.Close(ctx))
 	})
 	i := &instance{t: t, user: newUUID(t), organization: newUUID(t), cut: &cutter{}}
 	i.healthy = i.lifecycle(url, nil)

@@ -52,6 +52,20 @@ func template() string {
 	return "socle_template_" + hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
+// openDatabases are those of every server's that are open to the logins of projects, wholeTemplate is a template that is complete.
+const (
+	openDatabases = `select datname from pg_database where datname in ('postgres', 'template1') and has_database_privilege('public', oid, 'connect')`
+	wholeTemplate = `select from pg_database where datname = @name and datistemplate and not datallowconn`
+)
+
+// Prepared reports whether the server that q is connected to has all that [Registry.Prepare] makes.
+func Prepared(ctx context.Context, q pg.Querier) (bool, error) {
+	return pg.Value[bool](ctx, q, `
+		select (select count(*) from pg_roles where rolname in ('anon', 'authenticated', 'service_role')) = 3
+			and not exists (`+openDatabases+`)
+			and exists (`+wholeTemplate+`)`, pgx.StrictNamedArgs{"name": template()})
+}
+
 // Prepare makes what all projects of a server share, where it is missing: the three roles of the
 // rows API, and the template. It closes the databases that PostgreSQL itself leaves open to every login, where the platform's
 // login may. Any number of servers may do so at once.
@@ -88,8 +102,7 @@ func (r *Registry) alone(ctx context.Context, f func(*pgx.Conn) error) error {
 // closeDatabases closes the databases that initdb made to the logins of projects. On a server that is not
 // ours we may not be allowed to; socle doctor says so.
 func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
-	open, err := pg.Values[string](ctx, conn, `
-		select datname from pg_database where datname in ('postgres', 'template1') and has_database_privilege('public', oid, 'connect')`)
+	open, err := pg.Values[string](ctx, conn, openDatabases)
 	if err != nil {
 		return err
 	}
@@ -105,9 +118,7 @@ func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
 // whole: that is set last. Anything else of its name was left by someone who was interrupted.
 func (r *Registry) makeTemplate(ctx context.Context, conn *pgx.Conn) error {
 	name := template()
-	whole, err := pg.Value[bool](ctx, conn, `
-		select exists (select from pg_database where datname = @name and datistemplate and not datallowconn)`,
-		pgx.StrictNamedArgs{"name": name})
+	whole, err := pg.Value[bool](ctx, conn, `select exists (`+wholeTemplate+`)`, pgx.StrictNamedArgs{"name": name})
 	if err != nil || whole {
 		return err
 	}
@@ -124,7 +135,7 @@ func (r *Registry) makeTemplate(ctx context.Context, conn *pgx.Conn) error {
 	}
 	c := r.base.ConnConfig.Copy()
 	c.Database = name
-	if err := pg.Migrate(ctx, c, Schema, migrations); err != nil {
+	if err := pg.MigrateTo(ctx, c, Schema, migrations, Version()); err != nil {
 		return err
 	}
 	_, err = conn.Exec(ctx, "alter database "+pg.Quote(name)+" is_template true allow_connections false")
@@ -225,15 +236,14 @@ func (r *Registry) grantDatabase(ctx context.Context, conn *pgx.Conn, project uu
 // furnish brings a project's database up to date and gives the owner what is the owner's: once, since
 // what the owner makes of it is theirs. That schema public has an owner of its own says that it is done.
 func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) error {
-	c := r.config(project, trusted)
-	if err := pg.Migrate(ctx, c, Schema, migrations); err != nil {
-		return err
-	}
-	conn, err := pgx.ConnectConfig(ctx, c)
+	conn, err := pgx.ConnectConfig(ctx, r.config(project, trusted))
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	if err := pg.Migrate(ctx, conn, Schema, migrations); err != nil {
+		return err
+	}
 	fresh, err := pg.Value[bool](ctx, conn, `
 		select exists (select from pg_namespace where nspname = 'public' and nspowner = 'pg_database_owner'::regrole)`)
 	if err != nil || !fresh {

@@ -39,7 +39,11 @@ func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) err
 func (c *Copy) Renew(ctx context.Context) error {
 	config := c.registry.config(c.Project, trusted)
 	config.Database = c.replaced()
-	return pg.Migrate(ctx, config, Schema, migrations)
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pg.Migrate(ctx, conn, Schema, migrations), conn.Close(context.WithoutCancel(ctx)))
 }
 
 func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f func(renames []string) error) error {

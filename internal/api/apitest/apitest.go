@@ -105,8 +105,7 @@ func Start(t testing.TB, c config.Config) *API {
 		if err := <-stopped; err != nil && !t.Failed() {
 			t.Errorf("stop: %v", err)
 		}
-		a.changes.check(a)
-		a.dropProjects()
+		a.finish()
 		if t.Failed() {
 			t.Logf("the server's log:\n%s", log.String())
 		}
@@ -115,39 +114,28 @@ func Start(t testing.TB, c config.Config) *API {
 	return a
 }
 
-// projects returns the names of the databases that the test's server has made.
-func (a *API) projects(ctx context.Context) []string {
-	conn, err := pgx.Connect(ctx, string(a.Config.DatabaseURL))
-	if err != nil {
-		return nil // the test has taken the database away itself
-	}
-	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, `
-		select datname from pg_database d join platform.projects p on datname = 'socle_' || replace(p.uuid::text, '-', '')`)
-	if err != nil {
-		return nil
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil
-	}
-	return names
-}
-
-// dropProjects removes those databases, which live on the cluster of all tests.
-func (a *API) dropProjects() {
+// finish looks at what the test's server has noted of its changes, and removes the databases of its projects, which live on the
+// cluster of all tests. A platform database that can't be reached was taken away by the test itself.
+func (a *API) finish() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	names := a.projects(ctx)
 	conn, err := pgx.Connect(ctx, string(a.Config.DatabaseURL))
 	if err != nil {
 		return
 	}
 	defer conn.Close(ctx)
-	for _, name := range names {
-		if _, err := conn.Exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)"); err != nil {
-			a.t.Logf("drop %s: %v", name, err)
-		}
+	rows, err := conn.Query(ctx, `
+		select datname from pg_database d join platform.projects p on datname = 'socle_' || replace(p.uuid::text, '-', '')`)
+	if err != nil {
+		return
+	}
+	projects, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return
+	}
+	a.changes.check(ctx, a.t, conn, projects)
+	if err := pgtest.Drop(ctx, projects...); err != nil {
+		a.t.Logf("drop the databases of projects: %v", err)
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"time"
+	"testing"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -27,46 +27,42 @@ func (c *changes) note(r *Reply, method string) {
 	c.requests[r.Header.Get("X-Request-Id")] = r.request
 }
 
-// check looks into the logs of the platform and of all projects that are there. A project that is gone has taken its log along.
-func (c *changes) check(a *API) {
+// check looks into the logs of the platform, whose database conn is connected to, and of all projects that are there. A project that is
+// gone has taken its log along.
+func (c *changes) check(ctx context.Context, t testing.TB, conn *pgx.Conn, projects []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.requests) == 0 || a.t.Failed() {
+	if len(c.requests) == 0 || t.Failed() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	config, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
-	if err != nil {
-		a.t.Fatal(err)
-	}
 	found := map[string]int{}
-	if !noted(ctx, config, found) {
-		return // the test has taken the database away
+	if !noted(ctx, conn, found) {
+		return // the test has taken the tables away
 	}
 	gone := false
-	for _, name := range a.projects(ctx) {
-		c := config.Copy()
-		c.Database = name
-		gone = !noted(ctx, c, found) || gone
+	for _, name := range projects {
+		config := conn.Config()
+		config.Database = name
+		project, err := pgx.ConnectConfig(ctx, config)
+		if err != nil {
+			gone = true
+			continue
+		}
+		gone = !noted(ctx, project, found) || gone
+		_ = project.Close(ctx)
 	}
 	for _, what := range c.requests {
 		gone = gone || strings.HasPrefix(what, "DELETE /projects/")
 	}
 	for id, what := range c.requests {
 		if n := found[id]; n > 1 || n == 0 && !gone {
-			a.t.Errorf("%s has %d entries in the audit logs, and not one", what, n)
+			t.Errorf("%s has %d entries in the audit logs, and not one", what, n)
 		}
 	}
 }
 
-// noted counts the entries of a database's log by their requests. It reports whether the database was there.
-func noted(ctx context.Context, c *pgx.ConnConfig, found map[string]int) bool {
-	conn, err := pgx.ConnectConfig(ctx, c)
-	if err != nil {
-		return false
-	}
-	defer conn.Close(ctx)
+// noted counts the entries of a database's log by their requests. It reports whether there is a log.
+func noted(ctx context.Context, conn *pgx.Conn, found map[string]int) bool {
 	rows, err := conn.Query(ctx, `select entry::jsonb ->> 'request' from socle.audit where entry::jsonb ? 'request'`)
 	if err != nil {
 		return false
