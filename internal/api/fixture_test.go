@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -246,17 +245,7 @@ func wantCounts(t *testing.T, got, want map[int]int) {
 // until waits for something to be so.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !so() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("still not: %s", what)
-		case <-tick.C:
-		}
-	}
+	apitest.Until(t, what, so)
 }
 
 // blobs returns the files in the server's storage, those that are unfinished included.

@@ -6,9 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -26,20 +26,17 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // await waits until a backup has a status, and returns it.
 func await(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest.Reply {
 	t.Helper()
-	deadline := time.After(time.Minute)
-	for {
-		r := a.Get("/backups/" + id).Want(200)
-		for _, s := range statuses {
-			if r.Get("status") == s {
-				return r
-			}
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("the backup is not %v but %s", statuses, r.Body)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return reached(t, a, "/backups/"+id, statuses)
+}
+
+// reached waits until something has a status, and returns it.
+func reached(t *testing.T, a *apitest.API, path string, statuses []string) (r *apitest.Reply) {
+	t.Helper()
+	apitest.Until(t, fmt.Sprint(path, " is ", statuses), func() bool {
+		r = a.Get(path).Want(200)
+		return slices.Contains(statuses, r.Get("status").(string))
+	})
+	return r
 }
 
 func back(t *testing.T, a *apitest.API) string {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -21,20 +20,7 @@ import (
 // restored waits until a restore has a status, and returns it.
 func restored(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest.Reply {
 	t.Helper()
-	deadline := time.After(time.Minute)
-	for {
-		r := a.Get("/restores/" + id).Want(200)
-		for _, s := range statuses {
-			if r.Get("status") == s {
-				return r
-			}
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("the restore is not %v but %s", statuses, r.Body)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return reached(t, a, "/restores/"+id, statuses)
 }
 
 // backedUp makes a backup.
@@ -234,14 +220,7 @@ func TestRestoreInPlace(t *testing.T) {
 // until waits for something to be so.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	deadline := time.After(time.Minute)
-	for !so() {
-		select {
-		case <-deadline:
-			t.Fatalf("still not: %s", what)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	apitest.Until(t, what, so)
 }
 
 // unusual is what a tenant may have in a database that a careless restore loses.

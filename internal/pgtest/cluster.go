@@ -69,7 +69,7 @@ func startCluster() (*cluster, error) {
 		Settings: map[string]string{
 			// The data need not outlive the tests, and several test binaries run at once.
 			"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
-			"shared_preload_libraries": "pg_stat_statements",
+			"shared_preload_libraries": "pg_stat_statements,plpgsql", // else every connection loads PL/pgSQL anew
 			"max_connections":          "400",
 			"shared_buffers":           "32MB", "min_wal_size": "32MB", "max_wal_size": "256MB",
 		},

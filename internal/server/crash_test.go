@@ -163,7 +163,7 @@ func load(t *testing.T, c client, all []*writer, strike func()) {
 // rounds is how often a test kills in general.
 func rounds(t *testing.T) int {
 	t.Helper()
-	return roundsOr(t, 3)
+	return roundsOr(t, 2)
 }
 
 // roundsOr is how often a test kills: so often, or as often as SOAK says.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ type API struct {
 	Config   config.Config
 	Log      *Log
 	doc      *document
-	counter  *int
+	counter  *atomic.Int64 // of names, which subtests may need at the same time
 	changes  *changes
 	prepared *prepared
 
@@ -99,7 +100,7 @@ func Start(t testing.TB, c config.Config) *API {
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Run(ctx) }()
-	a := &API{t: t, Server: s, URL: s.URL, Config: c, Log: log, counter: new(int), changes: &changes{}, prepared: &prepared{}}
+	a := &API{t: t, Server: s, URL: s.URL, Config: c, Log: log, counter: new(atomic.Int64), changes: &changes{}, prepared: &prepared{}}
 	t.Cleanup(func() {
 		stop()
 		if err := <-stopped; err != nil && !t.Failed() {
@@ -163,8 +164,7 @@ func (a *API) With(t testing.TB) *API {
 // SignUp makes a user.
 func (a *API) SignUp(name string) *API {
 	a.t.Helper()
-	*a.counter++
-	name = fmt.Sprintf("%s-%d", name, *a.counter)
+	name = fmt.Sprintf("%s-%d", name, a.counter.Add(1))
 	user := a.Nobody()
 	user.Project, user.Email = "", name+"@example.com"
 	r := user.Post("/users", fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, user.Email, Password)).Want(201)
@@ -224,8 +224,7 @@ func (a *API) ProjectDatabase() *pgx.Conn {
 // CreateProject makes a project and returns its UUID.
 func (a *API) CreateProject(name string) string {
 	a.t.Helper()
-	*a.counter++
-	return a.Post("/projects", fmt.Sprintf(`{"name": "%s %d"}`, name, *a.counter)).Want(201).Get("uuid").(string)
+	return a.Post("/projects", fmt.Sprintf(`{"name": "%s %d"}`, name, a.counter.Add(1))).Want(201).Get("uuid").(string)
 }
 
 // CreateTable makes a table of an integer column id and the given columns, each a name and a type.

@@ -1,12 +1,14 @@
 package apitest
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Reply is what the server answered.
@@ -113,6 +115,21 @@ func (r *Reply) equal(what string, got, want any) {
 	r.t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		r.t.Fatalf("%s: got %s %v, want %v\n%s", r.request, what, got, want, r.Body)
+	}
+}
+
+// Until waits for something to be so. It asks ever more seldom, since each time costs what the other tests could use.
+func Until(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	const most = 250 * time.Millisecond
+	for pause := 10 * time.Millisecond; !so(); pause = min(pause*3/2, most) {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("still not: %s", what)
+		case <-time.After(pause):
+		}
 	}
 }
 
