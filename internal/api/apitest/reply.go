@@ -123,7 +123,7 @@ func Until(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	const most = 250 * time.Millisecond
+	const most = 100 * time.Millisecond
 	for pause := 10 * time.Millisecond; !so(); pause = min(pause*3/2, most) {
 		select {
 		case <-ctx.Done():
