@@ -37,6 +37,7 @@ const (
 	watch         = time.Second
 	firstBackoff  = 100 * time.Millisecond
 	lastBackoff   = 5 * time.Second
+	lingering     = 10 * time.Second
 )
 
 // Config says what to run.
@@ -212,13 +213,18 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 			return p, err
 		} // else it was on its way out
 	}
-	if p, err = c.start(ctx); err != nil {
-		return nil, err
+	for given := time.Now(); ; {
+		if p, err = c.start(ctx); err != nil {
+			return nil, err
+		}
+		if err = s.ready(ctx, p, c); err == nil {
+			return p, nil
+		}
+		// Processes of one that was killed notice it in a moment, and have its memory until then.
+		if p.alive() || !strings.Contains(err.Error(), "pre-existing shared memory block") || time.Since(given) > lingering || !sleep(ctx, 5*pause) {
+			return nil, errors.Join(err, p.shutdown(ctx))
+		}
 	}
-	if err := s.ready(ctx, p, c); err != nil {
-		return nil, errors.Join(err, p.shutdown(ctx))
-	}
-	return p, nil
 }
 
 // ready waits until PostgreSQL accepts connections.
