@@ -5,20 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
 
 const mebi = 1 << 20
 
-// transfer is a file of one size, and how often and by how many it is carried in one round.
-type transfer struct{ size, times, atOnce int }
+// transfer is a file of one size, and how often and by how many it is downloaded in one round; it is uploaded less often, and by as many.
+type transfer struct{ size, times, uploads, atOnce int }
 
-var transfers = []transfer{{mebi, 100, 1}, {mebi, 200, 8}, {100 * mebi, 4, 1}, {100 * mebi, 8, 4}, {1024 * mebi, 1, 1}}
+var transfers = []transfer{{mebi, 1000, 50, 1}, {mebi, 2000, 100, 8}, {100 * mebi, 4, 2, 1}, {100 * mebi, 8, 4, 4}, {1024 * mebi, 1, 1, 1}}
 
 // cost is what a round took.
 type cost struct {
@@ -43,6 +46,9 @@ func (b *bench) transfers(ctx context.Context) error {
 	fmt.Printf("%-42s %32s   %43s %10s\n", "medians of the rounds; ratios of each round", "MiB/s", "processor, ms a transfer", "peak RSS")
 	fmt.Printf("%-42s %7s %7s %8s %7s   %7s %11s %7s %7s %7s %10s\n", "", "Socle", "nginx", "ratio", "best", "Socle", "PostgreSQL", "nginx", "ratio", "best", "of Socle")
 	for _, t := range transfers {
+		if !slices.Contains(strings.Split(*sizes, ","), strconv.Itoa(t.size/mebi)) {
+			continue
+		}
 		name := fmt.Sprintf("%d.bin", t.size/mebi)
 		put := load{Method: "PUT", URL: b.url + public + name, Token: b.token, Size: t.size, Times: 1, AtOnce: 1}
 		made, err := c.carry(put)
@@ -63,6 +69,9 @@ func (b *bench) transfers(ctx context.Context) error {
 			var ours, theirs []cost
 			var peak atomic.Int64
 			l := load{Method: way.method, Token: b.token, Project: b.project, Size: t.size, Times: t.times, AtOnce: t.atOnce}
+			if way.method == http.MethodPut {
+				l.Times = t.uploads
+			}
 			for i := range *repeats {
 				err := inTurn(i, func() error {
 					if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak begins anew

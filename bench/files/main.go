@@ -2,7 +2,7 @@
 // whatever it is sorted by; uploads and downloads beside nginx, which serves and receives the same bytes on the same disk, by the
 // clock and by the time of a processor that they cost; backup and restore beside bare pg_dump and pg_restore.
 //
-//	go run ./bench/files [-what lists,bytes,backups] [-files 1000000] [-rounds 50] [-nginx nginx] [-gigabytes 1]
+//	go run ./bench/files [-what lists,bytes,backups] [-files 1000000] [-rounds 50] [-nginx nginx] [-sizes 1,100,1024] [-gigabytes 1]
 package main
 
 import (
@@ -34,6 +34,7 @@ var (
 	files     = flag.Int("files", 1_000_000, "files in the container that is listed")
 	rounds    = flag.Int("rounds", 50, "requests for each page, of which the median and the 95th percentile are printed")
 	repeats   = flag.Int("repeats", 5, "rounds of transfers and backups, of which the median and the best are printed")
+	sizes     = flag.String("sizes", "1,100,1024", "MiB of the files that are transferred")
 	nginx     = flag.String("nginx", "nginx", "nginx's program")
 	gigabytes = flag.Float64("gigabytes", 1, "size of the database that is backed up")
 	postgres  = flag.String("postgres-bin", "", "folder of PostgreSQL's programs; empty: the usual places")
