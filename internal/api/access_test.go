@@ -329,8 +329,8 @@ func TestRights(t *testing.T) {
 	stranger.CreateTable("secret")
 	owner.Post("/enums", `{"name": "kept_mood", "values": ["good"]}`).Want(201)
 	stranger.Post("/enums", `{"name": "secret_mood", "values": ["good"]}`).Want(201)
-	// A backup is always under way, so that to be allowed to make one means to be told of it.
-	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by) select gen_random_uuid(), uuid, created_by from platform.projects`)
+	// A backup is always under way, so that to be allowed to make one means to be told of it. It does not grow so old that it is given up.
+	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) select gen_random_uuid(), uuid, created_by, now() + interval '1 hour' from platform.projects`)
 	mixed, absent := maps.Clone(theirs), map[string]string{}
 	mixed["projectUUID"], mixed["formUUID"] = owner.Project, own["formUUID"]
 	mixed["organizationUUID"] = owner.Organization
