@@ -153,7 +153,7 @@ func (x *exchange) askAll(args, countArgs [][]byte) (err error) {
 		err = x.say('b', "", x.beginning(), nil)
 	}
 	if err == nil {
-		err = x.say('s', "", x.scratch.settings(x.settings, x.readOnly && !x.block), x.scratch.values)
+		err = x.say('s', "", x.scratch.setting(x.settings, x.readOnly && !x.block), x.scratch.values)
 	}
 	if err == nil && x.before != "" {
 		err = x.say('s', x.role, x.before, nil)

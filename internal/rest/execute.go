@@ -58,7 +58,7 @@ type result struct {
 	total    int64 // -1: not counted
 	planned  int64 // -1: not asked
 	page     int64
-	inserted int64 // -1: no upsert
+	inserted int64  // -1: no upsert
 	lead     []byte // before the body; nil but of a description
 	body     []byte
 	location []byte
@@ -84,9 +84,9 @@ var stale = map[string]bool{
 	"42703": true, "42883": true, "42804": true, "42P01": true, "42846": true, "42725": true,
 }
 
-// execute runs e. The caller releases the result.
+// execute runs e, in the memory of x. The caller releases the result.
 // It fails with what PostgreSQL says, with what check says, or with a context's error.
-func execute(ctx context.Context, e *execution) (*result, error) {
+func execute(ctx context.Context, e *execution, x *exchange) (*result, error) {
 	var client guest
 	stop := context.AfterFunc(ctx, client.leave)
 	defer stop()
@@ -97,7 +97,7 @@ func execute(ctx context.Context, e *execution) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
-		x := exchange{execution: e}
+		*x = exchange{execution: e}
 		x.client = &client
 		if err = x.try(ctx, conn); err == nil {
 			return x.result, nil

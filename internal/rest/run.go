@@ -286,7 +286,8 @@ func (c *call) checkMost(other func(*result) error) func(*result) error {
 // execute runs a plan.
 func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 	s := c.server
-	e := execution{
+	e := &c.execution
+	*e = execution{
 		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
 		sql: p.SQL, args: p.Args, check: p.check, pass: p.pass, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil || c.runs(p), unlocks: p.Unlocks,
 		inert: p.Inert, bare: p.Bare, unnamed: s.Unprepared, wait: s.Wait, held: s.Held, waiting: &s.waiting,
@@ -302,15 +303,14 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 	} else if p.count == plan.Planned || p.count == plan.Estimated {
 		e.count, e.countArgs = p.CountSQL, p.CountArgs
 	}
-	var room [16]setting
-	e.settings = room[:0]
+	buffer := takeScratch()
+	defer buffer.release()
+	e.settings = buffer.settings[:0]
 	if path := s.path(c.schema); string(path) != c.role.SearchPath {
 		e.settings = append(e.settings, setting{"search_path", path})
 	}
 	e.settings = appendSettings(e.settings, c.role.Settings)
 	e.isolation = c.role.Settings[isolationSetting]
-	buffer := takeScratch()
-	defer buffer.release()
 	b := buffer.text[:0]
 	method := len(b)
 	b = append(b, c.r.Method...)
@@ -339,8 +339,9 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 		}
 	}
 	e.settings = append(e.settings, s.app...)
+	buffer.settings = e.settings
 	e.isolation = isolation(e.isolation)
-	return execute(ctx, &e)
+	return execute(ctx, e, &c.exchange)
 }
 
 // runs reports whether a request for a relation runs code that may leave statements prepared in the session.

@@ -13,12 +13,13 @@ const keptMost = 1 << 20
 
 // scratch is memory that requests use one after another.
 type scratch struct {
-	values  [][]byte // of the settings
-	args    [][]byte
-	text    []byte // of the arguments
-	names   []byte // of the settings
-	out     []byte // messages
-	awaited []awaited
+	settings []setting
+	values   [][]byte // of the settings
+	args     [][]byte
+	text     []byte // of the arguments
+	names    []byte // of the settings
+	out      []byte // messages
+	awaited  []awaited
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -26,10 +27,11 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 func takeScratch() *scratch { return scratches.Get().(*scratch) }
 
 func (s *scratch) release() {
+	clear(s.settings)
 	clear(s.values)
 	clear(s.args)
 	clear(s.awaited)
-	s.values, s.args, s.awaited = s.values[:0], s.args[:0], s.awaited[:0]
+	s.settings, s.values, s.args, s.awaited = s.settings[:0], s.values[:0], s.args[:0], s.awaited[:0]
 	if cap(s.text) <= keptMost && cap(s.out) <= keptMost {
 		s.text = s.text[:0]
 		scratches.Put(s)
@@ -39,8 +41,8 @@ func (s *scratch) release() {
 // settingTexts are the statements that set settings, by the names of those.
 var settingTexts sync.Map // of string by string
 
-// settings returns the statement that sets settings for the transaction; its arguments are in values.
-func (s *scratch) settings(all []setting, readOnly bool) string {
+// setting returns the statement that sets settings for the transaction; its arguments are in values.
+func (s *scratch) setting(all []setting, readOnly bool) string {
 	s.values = s.values[:0]
 	s.names = s.names[:0]
 	for _, set := range all {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -128,7 +129,8 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	if s.cors(w, r) {
 		return
 	}
-	c := call{server: s, w: w, r: r, path: path}
+	c := calls.Get().(*call)
+	*c = call{server: s, w: w, r: r, path: path}
 	if s.ServerTiming {
 		c.times.last = time.Now()
 	}
@@ -138,6 +140,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	} else if err != nil {
 		s.fail(w, r, c.caller.Role, err)
 	}
+	c.release()
 }
 
 // awaited reports whether requests wait for a connection of a pool.
@@ -166,6 +169,20 @@ type call struct {
 	payload payload
 	media   media
 	times   times
+
+	execution execution
+	exchange  exchange
+}
+
+// calls are memory that requests use one after another.
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+// release gives the call's memory to the next request, unless something is still being sent.
+func (c *call) release() {
+	if c.exchange.sent == nil {
+		*c = call{}
+		calls.Put(c)
+	}
 }
 
 // serve answers, or fails before it has.
