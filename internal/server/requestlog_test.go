@@ -28,7 +28,7 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 	l := newRequestLog(platform.New(pool), slog.New(slog.NewTextHandler(&text, nil)))
 	id, project := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 	note := func() {
-		l.note(httpx.Answered{Request: &httpx.Request{ID: id.String(), Project: project, Route: "GET /tables"}, Method: "GET", Status: 200, Start: time.Now()})
+		l.note(httpx.Answered{Request: &httpx.Request{ID: id.String(), Project: project, Route: "GET /tables"}, Method: "GET", Status: 404, Start: time.Now()})
 	}
 	for range requestsMost + 5 {
 		note()
@@ -57,6 +57,26 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 	}
 	if got := text.String(); !strings.Contains(got, "dropped=2") {
 		t.Errorf("the end does not tell of the last ones:\n%s", got)
+	}
+}
+
+// TestKeptRequests: of many successful requests of a project some are kept, and all that failed.
+func TestKeptRequests(t *testing.T) {
+	t.Parallel()
+	l := newRequestLog(nil, slog.New(slog.DiscardHandler))
+	busy, quiet := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
+	note := func(project uuid.UUID, status int) {
+		l.note(httpx.Answered{Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Project: project}, Method: "GET", Status: status, Start: time.Now()})
+	}
+	for range requestsEach + 10 {
+		note(busy, 200)
+	}
+	for _, status := range []int{400, 500, 0} {
+		note(busy, status)
+	}
+	note(quiet, 200)
+	if len(l.waiting) != requestsEach+4 || l.dropped != 0 {
+		t.Errorf("%d are kept and %d dropped, want %d and 0", len(l.waiting), l.dropped, requestsEach+4)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 const (
 	requestsEvery = time.Second      // how soon a request is in the database
 	requestsMost  = 1 << 14          // that wait; at half of it they are written without waiting for their time
+	requestsEach  = 100              // successful ones of a project that are kept of one second
 	requestsTime  = 10 * time.Second // to write them
 	requestsSaid  = time.Minute      // between two records of the log that some were dropped
 	statusGone    = 499              // of a client that was gone before it was answered, as the rows API has it
@@ -22,6 +23,8 @@ const (
 
 // requestLog keeps the requests to projects in the platform database. It writes them behind the requests' backs, in batches: a request
 // pays for a place in a list, and neither waits for the database nor fails with it. What there is no room for is dropped, and counted.
+// Of many successful requests of a project a part is kept: ten thousand a second would fill a disk in days, and say no more than a hundred do. What failed
+// is always kept.
 type requestLog struct {
 	store *platform.Store
 	log   *slog.Logger
@@ -29,17 +32,18 @@ type requestLog struct {
 
 	mu      sync.Mutex
 	waiting []platform.Request
+	kept    map[uuid.UUID]int // successful ones, by project, since the last tick
 	dropped int
 	said    time.Time
 }
 
 func newRequestLog(store *platform.Store, log *slog.Logger) *requestLog {
-	return &requestLog{store: store, log: log, full: make(chan struct{}, 1)}
+	return &requestLog{store: store, log: log, kept: map[uuid.UUID]int{}, full: make(chan struct{}, 1)}
 }
 
 // note takes a request, if it was one to a project.
 func (l *requestLog) note(a httpx.Answered) {
-	if a.Project == uuid.Nil {
+	if a.Project == uuid.Nil || !l.keeps(a) {
 		return
 	}
 	id, err := uuid.Parse(a.ID)
@@ -79,6 +83,20 @@ func (l *requestLog) note(a httpx.Answered) {
 	}
 }
 
+// keeps reports whether a request to a project is kept.
+func (l *requestLog) keeps(a httpx.Answered) bool {
+	if a.Status == 0 || a.Status >= 400 {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept[a.Project] >= requestsEach {
+		return false
+	}
+	l.kept[a.Project]++
+	return true
+}
+
 // pattern returns a route without the method that it may begin with.
 func pattern(route string) string {
 	for i := range len(route) {
@@ -105,6 +123,9 @@ func (l *requestLog) run(ctx context.Context) error {
 			l.report(nil)
 			return nil
 		case <-tick.C:
+			l.mu.Lock()
+			clear(l.kept)
+			l.mu.Unlock()
 		case <-l.full:
 		}
 		spare = l.write(ctx, spare)
