@@ -58,7 +58,7 @@ func TestBackupOfDroppedTable(t *testing.T) {
 		}
 		id := back(t, a)
 		until(t, "the backup waits for the table", func() bool {
-			return query(t, a, `select count(*)::text from pg_stat_activity where datname = current_database() and usename like '%\_dump' and wait_event_type = 'Lock'`) == "1"
+			return query(t, a, `select (count(*) > 0)::text from pg_stat_activity where datname = current_database() and usename like '%\_dump' and wait_event_type = 'Lock'`) == "true"
 		})
 		if err := tx.Commit(t.Context()); err != nil {
 			t.Fatal(err)

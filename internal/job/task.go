@@ -32,10 +32,11 @@ func (o *once[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	if err == nil {
 		return nil
 	}
-	o.log.Error(job.Kind, "error", err) // River keeps it with the job, and logs it nowhere
-	if ctx.Err() != nil {
+	if ctx.Err() != nil { // the server stops, and the job is tried again by the next one
+		o.log.Info(job.Kind+" is broken off", "error", err)
 		return err
 	}
+	o.log.Error(job.Kind, "error", err) // River keeps it with the job, and logs it nowhere
 	return river.JobCancel(err)
 }
 
