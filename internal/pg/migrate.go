@@ -28,18 +28,9 @@ func Migrate(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) err
 // migrated reports whether the database has all these migrations. Nearly always it has, which one statement tells; to find it out by
 // going through them takes reading all of them, and another connection.
 func migrated(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) (bool, error) {
-	files, err := fs.Glob(fsys, "*.sql")
+	versions, err := Versions(fsys)
 	if err != nil {
 		return false, err
-	}
-	var versions []int64
-	for _, name := range files {
-		number, _, _ := strings.Cut(name, "_")
-		version, err := strconv.ParseInt(number, 10, 64)
-		if err != nil {
-			return false, fmt.Errorf("migrate: the name %s: %w", name, err)
-		}
-		versions = append(versions, version)
 	}
 	count, err := Value[int](ctx, conn, "select count(distinct version_id) from "+Quote(schema, "migrations")+" where is_applied and version_id = any($1)", versions)
 	if state := State(err); state == "42P01" || state == "3F000" { // undefined_table, invalid_schema_name: it is new
@@ -49,6 +40,23 @@ func migrated(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) (b
 		return false, fmt.Errorf("migrate: %w", err)
 	}
 	return count == len(versions), nil
+}
+
+// Versions returns the numbers of the migrations in fsys, from the oldest to the newest: what their names begin with, in one width.
+func Versions(fsys fs.FS) (versions []int64, err error) {
+	files, err := fs.Glob(fsys, "*.sql")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		number, _, _ := strings.Cut(name, "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("migrate: the name %s: %w", name, err)
+		}
+		versions = append(versions, version)
+	}
+	return versions, nil
 }
 
 // MigrateTo is [Migrate] up to one migration, on the database that c connects to.

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,16 +20,11 @@ const prepareLock = 0x50c1e_7e4a47
 
 // Version returns the newest migration of project databases.
 func Version() int64 {
-	files, err := fs.Glob(migrations, "*.sql")
+	versions, err := pg.Versions(migrations)
 	if err != nil {
 		panic(err)
 	}
-	number, _, _ := strings.Cut(files[len(files)-1], "_") // in order, of one width
-	version, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return version
+	return versions[len(versions)-1]
 }
 
 // template returns the name of the database that projects are cloned from. It
