@@ -113,6 +113,9 @@ func ofProgram(err error) string {
 // compression takes half the time of pg_dump's own default, for a dump that is some percent larger: that time is what a backup mostly takes.
 const compression = "--compress=3"
 
+// dumpedIn is the time zone of the times in a dump: whatever the server's is, and the environment's, those of a restored database can be compared with them.
+const dumpedIn = "UTC"
+
 // tries is how often a backup is begun, each time with what the database holds then, if a file or a table was deleted while it was made.
 const tries = 3
 
@@ -197,7 +200,8 @@ func (m *Maker) reading(ctx context.Context, project uuid.UUID, f func(pgx.Tx) e
 
 // dump streams a dump of the project's database into storage. It returns what is stored, and what that is when it is decrypted.
 func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (object blob.Object, plain Bytes, err error) {
-	cmd := m.command(ctx, "pg_dump", "--format=custom", compression, "--lock-wait-timeout=30s", "--snapshot="+snapshot)
+	cmd := m.command(ctx, "pg_dump", "--format=custom", compression, "--encoding=UTF8", "--lock-wait-timeout=30s", "--snapshot="+snapshot)
+	cmd.Env = append(cmd.Env, "PGTZ="+dumpedIn)
 	address, password := m.Projects.DumpURL(b.ProjectUUID)
 	done, err := reaching(cmd, address, password)
 	if err != nil {

@@ -33,10 +33,11 @@ type Manifest struct {
 	Socle      string    `json:"socle"` // version
 	Project    uuid.UUID `json:"project"`
 	Backup     uuid.UUID `json:"backup"`
-	Source     uuid.UUID `json:"source,omitzero"` // the project that it was made of, if it was imported
-	Schema     int64     `json:"schema"`          // the newest migration of the project's database
-	PostgreSQL int       `json:"postgresql"`      // as the server counts: 150018
-	At         time.Time `json:"at"`              // of the snapshot
+	Source     uuid.UUID `json:"source,omitzero"`    // the project that it was made of, if it was imported
+	Schema     int64     `json:"schema"`             // the newest migration of the project's database
+	PostgreSQL int       `json:"postgresql"`         // as the server counts: 150018
+	At         time.Time `json:"at"`                 // of the snapshot
+	TimeZone   string    `json:"timeZone,omitempty"` // of the times in the dump, if known
 	Dump       Bytes     `json:"dump"`
 	Files      []Bytes   `json:"files"`  // each content once
 	Tables     []Table   `json:"tables"` // the platform's and the user's
@@ -119,7 +120,7 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 		format = Format
 	}
 	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Schema: a.Schema, PostgreSQL: a.PostgreSQL,
-		At: a.At.UTC(), Files: distinct(files), Extensions: extensions}, files, nil
+		At: a.At.UTC(), TimeZone: dumpedIn, Files: distinct(files), Extensions: extensions}, files, nil
 }
 
 // distinct returns each content of files once.

@@ -13,7 +13,7 @@ import (
 // MostProven is how many bytes of a dump are restored merely to see whether that can be done.
 const MostProven = 1 << 30
 
-// Prove restores a completed backup into a database that nobody uses, as a restore does, notes what came of it, and drops it. It
+// Prove restores a completed backup into a database that nobody uses, as a restore does, compares every row with the dump's, notes what came of it, and drops it. It
 // does nothing to a backup that is gone or, unless someone asked for it, larger than MostProven. The error is for the log.
 func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 	b, err := m.Store.CompletedBackup(ctx, id)
@@ -34,6 +34,9 @@ func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 	manifest, entries, err := m.check(ctx, b.ProjectUUID, id)
 	if err == nil {
 		err = m.fill(ctx, c, manifest, entries, false, func() error { return nil })
+	}
+	if err == nil {
+		err = m.compareRows(ctx, c, manifest, entries)
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()

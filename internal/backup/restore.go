@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os/exec"
 	"slices"
@@ -273,38 +272,6 @@ func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manif
 			return err
 		})
 	})
-}
-
-// compare fails unless the tables of a copy have as many rows as the manifest says, but for those that are not restored.
-func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
-	conn, err := c.ConnectDump(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		tables, err := count(ctx, tx)
-		if err != nil {
-			return err
-		}
-		got, want := rows(tables), rows(manifest.Tables)
-		if !maps.Equal(got, want) {
-			return fmt.Errorf("restored rows are %v, want %v", got, want)
-		}
-		return nil
-	})
-}
-
-// rows returns how many rows each table has that is restored.
-func rows(tables []Table) map[Table]int64 {
-	all := map[Table]int64{}
-	for _, t := range tables {
-		if t.Schema == "storage" && slices.Contains(unrestored, t.Name) {
-			continue
-		}
-		all[Table{Schema: t.Schema, Name: t.Name}] = t.Rows
-	}
-	return all
 }
 
 // bring stores the bytes of a copy's files, under names that only the copy knows.

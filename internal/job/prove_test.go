@@ -39,3 +39,24 @@ func TestBackupIsProven(t *testing.T) {
 		return a.Get("/backups/"+damaged).Want(200).Metadata("proofError") == "the backup is damaged; nothing of it was restored"
 	})
 }
+
+// TestProofComparesRows: a backup whose rows become others while they are restored is not proven, though there are as many of them.
+func TestProofComparesRows(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	asOwner(t, a, `
+		create table public.counts (name text, n int, at timestamptz default now(), price float8 default 1e-7 / 3);
+		insert into public.counts values ('looks', 0), ('looks', 0);
+		create function public.look(int) returns boolean language plpgsql as 'begin update public.counts set n = n + 1; return true; end';
+		create table public.looked (id int check (public.look(id)));`)
+	id := backedUp(t, a)
+	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+
+	asOwner(t, a, `insert into public.looked values (1)`) // restored after the counts
+	id = backedUp(t, a)
+	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	r := a.Get("/backups/" + id).Want(200)
+	if proven, why := r.Metadata("provenAt"), r.Metadata("proofError"); proven != nil || why != "restored, table public.counts has other rows than the backup" {
+		t.Errorf("proven at %v, %v", proven, why)
+	}
+}

@@ -260,6 +260,14 @@ const unusual = `
 	create statistics public.stats on id, mood from public.people;
 	comment on table public.people is E'it''s\nthem'; comment on column public.people.mood is 'of today'; comment on schema private is 'hidden';
 	create table public.doubled (n int); insert into public.doubled values (1), (1);
+	create table public.kinds (gone int, f float8, twice float8 generated always as (f * 2) stored, g real, m money, at timestamptz, i interval, j json, x xml, a text[],
+		r tstzrange, b bytea, v tsvector, c "char", n numeric, o regclass, primary key (f));
+	alter table public.kinds drop gone;
+	insert into public.kinds (f, g, m, at, i, j, x, a, r, b, v, c, n, o) select n / 3.0, n / 7.0, n::money, timestamptz '2026-03-29 01:30+01' + n * interval '1 h', n * interval '1 day 3 s', '{"a" :  1}', '<a b="c"/>', array['x', null, '\N', E'\t"'],
+		tstzrange(timestamptz '2026-01-01 00:00+00' - n * interval '1 year', null), decode('00ff', 'hex'), 'a:1 b:2', 'c', case n when 0 then 'NaN' else n / 7.0 end, 'public.people'
+		from generate_series(0, 40) n;
+	create table public.wide (n int, t text); alter table public.wide alter t set storage plain;
+	insert into public.wide select n, repeat('x', case when n % 3 = 0 then 5000 else 10 end) from generate_series(1, 60) n;
 	create table public."two
 lines" ("a""b" int, "$(id)" text); insert into public."two
 lines" select n, 'it''s ' || n from generate_series(1, 10) n;
@@ -294,6 +302,10 @@ func TestRestoreUnusual(t *testing.T) {
 	restore(t, a, id)
 	sameBut(t, before, fingerprint(t, a))
 	a.Get("/tables/people").Want(200)
+	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	if why := a.Get("/backups/" + id).Metadata("proofError"); why != "" {
+		t.Errorf("the backup is not proven: %v", why)
+	}
 }
 
 // sameBut fails the test unless two fingerprints are the same, but for an index that was invalid.

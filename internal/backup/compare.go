@@ -1,0 +1,201 @@
+package backup
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"math/bits"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/tenant"
+)
+
+// compare fails unless the tables of a copy have as many rows as the manifest says, but for those that are not restored.
+func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
+	conn, err := c.ConnectDump(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		tables, err := count(ctx, tx)
+		if err != nil {
+			return err
+		}
+		got, want := rows(tables), rows(manifest.Tables)
+		if !maps.Equal(got, want) {
+			return fmt.Errorf("restored rows are %v, want %v", got, want)
+		}
+		return nil
+	})
+}
+
+// rows returns how many rows each table has that is restored.
+func rows(tables []Table) map[Table]int64 {
+	all := map[Table]int64{}
+	for _, t := range tables {
+		if t.Schema == "storage" && slices.Contains(unrestored, t.Name) {
+			continue
+		}
+		all[Table{Schema: t.Schema, Name: t.Name}] = t.Rows
+	}
+	return all
+}
+
+// compareRows fails with Unprocessable unless the user's tables of a copy have the very rows that the dump has, in whatever order. The platform's tables
+// have been changed on purpose. Of a dump that does not say how it wrote times nothing can be told.
+func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry) error {
+	if manifest.TimeZone == "" {
+		return nil
+	}
+	conn, err := c.ConnectDump(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.PgConn().Exec(ctx, asDumped(manifest)).ReadAll(); err != nil {
+		return err
+	}
+	counted := rows(manifest.Tables)
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
+		_, ok := counted[Table{Schema: e.namespace, Name: e.tag}]
+		return e.desc != "TABLE DATA" || slices.Contains(schemas, e.namespace) || !ok // tables of extensions have rows that no dump has
+	})
+	list, err := listFile(entries)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	defer list.remove()
+	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
+		cmd := m.command(ctx, "pg_restore", "--data-only", "--file=-", "--use-list="+list.name)
+		cmd.Stdin = r
+		return run(cmd, func(out io.Reader) error {
+			script := bufio.NewReader(out)
+			for _, e := range entries {
+				if err := compareTable(ctx, conn, e, script); err != nil {
+					return err
+				}
+			}
+			_, err := io.Copy(io.Discard, script)
+			return err
+		})
+	})
+}
+
+// asDumped has a session write values as pg_dump had them written.
+func asDumped(manifest Manifest) string {
+	return "set timezone = " + pg.Literal(manifest.TimeZone) + "; set datestyle = iso; set intervalstyle = postgres; set extra_float_digits = 3; " +
+		"set search_path = ''; set statement_timeout = 0; set row_security = off"
+}
+
+// compareTable compares the rows of a table with those that come next in what pg_restore prints.
+func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Reader) error {
+	sql, err := copyOut(e.copy)
+	if err != nil {
+		return err
+	}
+	if err := find(script, e.copy); err != nil {
+		return fmt.Errorf("rows of %s.%s: %w", e.namespace, e.tag, err)
+	}
+	want, got := &lines{hash: sha256.New()}, &lines{hash: sha256.New()}
+	if _, err := io.Copy(want, &copied{r: script, fresh: true}); err != nil {
+		return err
+	}
+	if _, err := conn.PgConn().CopyTo(ctx, got, sql); err != nil {
+		return err
+	}
+	if want.sum != got.sum {
+		return fault.New(fault.Unprocessable, "restored, table %s.%s has other rows than the backup", e.namespace, e.tag)
+	}
+	return nil
+}
+
+// find reads a script to the end of a statement, which may have several lines.
+func find(script *bufio.Reader, statement string) error {
+	first, rest, _ := strings.Cut(statement, "\n")
+	for {
+		line, err := script.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("%w: the statement is not there", errors.Join(errDamaged, err))
+		}
+		if line == first+"\n" {
+			break
+		}
+	}
+	following := make([]byte, len(rest))
+	if _, err := io.ReadFull(script, following); err != nil || string(following) != rest {
+		return fmt.Errorf("%w: the statement goes on with %q", errDamaged, following)
+	}
+	return nil
+}
+
+const identifier = `(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)`
+
+var (
+	copyIn      = regexp.MustCompile(`^COPY (` + identifier + `)\.(` + identifier + `) (?:\((` + identifier + `(?:, ` + identifier + `)*)\))? FROM stdin;\n$`)
+	identifiers = regexp.MustCompile(identifier)
+)
+
+// copyOut returns the statement that reads what one of pg_dump's writes.
+func copyOut(statement string) (string, error) {
+	found := copyIn.FindStringSubmatch(statement)
+	if found == nil {
+		return "", fmt.Errorf("%w: it is no statement that copies: %q", errContents, statement)
+	}
+	columns := identifiers.FindAllString(found[3], -1)
+	for i, column := range columns {
+		columns[i] = requoted(column)
+	}
+	sql := "copy " + requoted(found[1]) + "." + requoted(found[2])
+	if len(columns) > 0 {
+		sql += " (" + strings.Join(columns, ", ") + ")"
+	}
+	return sql + " to stdout", nil
+}
+
+// requoted quotes an identifier of a statement, whether it is quoted there or not.
+func requoted(name string) string {
+	if inside, ok := strings.CutPrefix(name, `"`); ok {
+		name = strings.ReplaceAll(strings.TrimSuffix(inside, `"`), `""`, `"`)
+	}
+	return pg.Quote(name)
+}
+
+// lines sums lines, whatever their order. Two that are equal do not make up for each other.
+type lines struct {
+	hash hash.Hash // of the line that has begun
+	sum  [4]uint64
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	for line := range bytes.Lines(b) {
+		l.hash.Write(line)
+		if line[len(line)-1] == '\n' {
+			l.add()
+		}
+	}
+	return len(b), nil
+}
+
+func (l *lines) add() {
+	var sum [sha256.Size]byte
+	l.hash.Sum(sum[:0])
+	l.hash.Reset()
+	carry := uint64(0)
+	for i := range l.sum {
+		l.sum[i], carry = bits.Add64(l.sum[i], binary.LittleEndian.Uint64(sum[8*i:]), carry)
+	}
+}
