@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"socle/client"
+	"socle/internal/config"
 )
 
 // download writes what the server answers to a file, which is there whole or not at all, or to standard output. While it arrives, the file is
@@ -51,18 +52,15 @@ func cutOff(err error) error {
 	return err
 }
 
-// passphraseName is the environment variable that a passphrase is read from where no file is named. On a command line others would see it.
-const passphraseName = "SOCLE_PASSPHRASE"
-
 func addPassphrase(cmd *cobra.Command) {
-	cmd.Flags().String("passphrase-file", "", "file that holds the passphrase, - for standard input; without it "+passphraseName+" is looked at")
+	cmd.Flags().String("passphrase-file", "", "file that holds the passphrase, - for standard input; without it "+config.ClientPassphrase+" is looked at")
 }
 
 // passphrase returns the passphrase that was given, or "".
 func (e environment) passphrase(cmd *cobra.Command) (string, error) {
 	name, _ := cmd.Flags().GetString("passphrase-file")
 	if name == "" {
-		return e.value(passphraseName), nil
+		return e.value(config.ClientPassphrase), nil
 	}
 	text, err := readInput(cmd, name)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"socle/client"
+	"socle/internal/config"
 )
 
 // defaultURL is where a server is that nobody has told another address.
@@ -47,7 +48,7 @@ func (e environment) accountFile() (string, error) {
 	if dir == "" {
 		home := e.value("HOME")
 		if home == "" {
-			return "", errors.New("there is neither HOME nor XDG_CONFIG_HOME to keep the log-in under; use SOCLE_URL and SOCLE_TOKEN")
+			return "", errors.New("there is neither HOME nor XDG_CONFIG_HOME to keep the log-in under; use " + config.ClientURL + " and " + config.ClientToken)
 		}
 		dir = filepath.Join(home, ".config")
 	}
@@ -94,8 +95,8 @@ func (e environment) withAccount(f func(a *account) error) error {
 }
 
 func addConnectionFlags(cmd *cobra.Command) {
-	cmd.Flags().String("url", "", "address of the server (SOCLE_URL; else that of socle login)")
-	cmd.Flags().String("project", "", "UUID of the project (SOCLE_PROJECT; else that of socle use)")
+	cmd.Flags().String("url", "", "address of the server ("+config.ClientURL+"; else that of socle login)")
+	cmd.Flags().String("project", "", "UUID of the project ("+config.ClientProject+"; else that of socle use)")
 	cmd.Flags().Bool("json", false, "print the answer as JSON")
 }
 
@@ -103,7 +104,7 @@ func addConnectionFlags(cmd *cobra.Command) {
 // token is about to expire is refreshed.
 func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
-	c := &client.Client{URL: first(flag("url"), e.value("SOCLE_URL")), Token: e.value("SOCLE_TOKEN"), Project: first(flag("project"), e.value("SOCLE_PROJECT"))}
+	c := &client.Client{URL: first(flag("url"), e.value(config.ClientURL)), Token: e.value(config.ClientToken), Project: first(flag("project"), e.value(config.ClientProject))}
 	if c.URL != "" && c.Token != "" {
 		return c, nil
 	}
@@ -149,7 +150,7 @@ func login(e environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "login --email ADDRESS [flags]", Short: "Log in to a server; the password is asked for, or read from standard input", Args: noArgs, GroupID: remoteGroup}
 	email := cmd.Flags().String("email", "", "e-mail address (required)")
 	code := cmd.Flags().String("code", "", "code of the second factor")
-	cmd.Flags().String("url", "", "address of the server (SOCLE_URL; default "+defaultURL+")")
+	cmd.Flags().String("url", "", "address of the server ("+config.ClientURL+"; default "+defaultURL+")")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *email == "" {
 			return fmt.Errorf("%w: --email is needed", errUsage)
@@ -158,7 +159,7 @@ func login(e environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		c := &client.Client{URL: first(cmd.Flags().Lookup("url").Value.String(), e.value("SOCLE_URL"), defaultURL)}
+		c := &client.Client{URL: first(cmd.Flags().Lookup("url").Value.String(), e.value(config.ClientURL), defaultURL)}
 		s, err := c.Login(cmd.Context(), *email, password, *code)
 		if err != nil {
 			return explain(err)

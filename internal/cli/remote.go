@@ -36,7 +36,7 @@ func addRemote(root *cobra.Command, e environment) error {
 		one := strings.Join(split(o.ID)[1:], "-")
 		group := child(root, noun)
 		if group == nil {
-			group = &cobra.Command{Use: noun, Short: "Work with " + strings.ReplaceAll(noun, "-", " "), Args: noCommand,
+			group = &cobra.Command{Use: noun, Long: "Work with " + strings.ReplaceAll(noun, "-", " ") + ".", Args: noCommand,
 				RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }, GroupID: remoteGroup}
 			root.AddCommand(group)
 		}
@@ -44,11 +44,20 @@ func addRemote(root *cobra.Command, e environment) error {
 			group.Aliases = append(group.Aliases, one)
 		}
 		group.AddCommand(newRemote(d, o, verb, e).command())
+		group.Short = strings.Join(verbs(group), ", ")
 	}
 	return nil
 }
 
 const remoteGroup = "remote"
+
+func verbs(group *cobra.Command) []string {
+	var all []string
+	for _, c := range group.Commands() { // by name
+		all = append(all, c.Name())
+	}
+	return all
+}
 
 func child(parent *cobra.Command, name string) *cobra.Command {
 	i := slices.IndexFunc(parent.Commands(), func(c *cobra.Command) bool { return c.Name() == name })

@@ -135,6 +135,14 @@ func TestLoadComparesSettings(t *testing.T) {
 	}
 }
 
+// TestLoadBesideAClient: what the commands that call a server read from the environment is no setting of the server, and no mistake.
+func TestLoadBesideAClient(t *testing.T) {
+	t.Parallel()
+	if _, err := Load([]string{"SOCLE_URL=http://localhost", "SOCLE_TOKEN=t", "SOCLE_PROJECT=p", "SOCLE_PASSPHRASE=secret"}, nil); err != nil {
+		t.Errorf("Load = %v", err)
+	}
+}
+
 func TestLoadReportsAll(t *testing.T) {
 	t.Parallel()
 	_, err := Load([]string{"SOCLE_ADDR=x", "SOCLE_ADRR=:1", "SOCLE_PASSWORT_MIN=9", "SOCLE_DATABASE_URL_FIL=x", "SOCLE_ADDR_FILE=x", "SOCLE_LOG_LEVEL=x"},

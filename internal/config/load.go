@@ -104,6 +104,7 @@ func readSecret(name string) (string, error) {
 
 // unknown returns an error for each name that is no setting's, with the nearest one that is.
 func unknown(env, flags map[string]string) []error {
+	clients := []string{ClientURL, ClientToken, ClientProject, ClientPassphrase}
 	var names, flagNames []string
 	for _, s := range settings {
 		names = append(names, s.Name)
@@ -114,7 +115,7 @@ func unknown(env, flags map[string]string) []error {
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if !slices.Contains(names, name) {
+		if !slices.Contains(names, name) && !slices.Contains(clients, name) {
 			errs = append(errs, fmt.Errorf("%s: there is no such setting; the nearest is %s", name, Nearest(name, names)))
 		}
 	}

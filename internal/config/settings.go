@@ -24,6 +24,14 @@ type Setting struct {
 	show func(Config) string         // what set takes, secrets redacted
 }
 
+// What the environment tells commands that call a server. They may stand where a server is started, and mean nothing to it.
+const (
+	ClientURL        = "SOCLE_URL"
+	ClientToken      = "SOCLE_TOKEN"
+	ClientProject    = "SOCLE_PROJECT"
+	ClientPassphrase = "SOCLE_PASSPHRASE" // of a backup; on a command line others would see it
+)
+
 // settings is the one place where a setting is declared.
 var settings = []Setting{
 	setting("SOCLE_ADDR", "127.0.0.1:8080", "address to listen on, host:port",
