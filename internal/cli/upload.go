@@ -28,7 +28,6 @@ func (r *remote) upload(cmd *cobra.Command, c *client.Client, req client.Request
 		defer file.Close()
 	}
 	progress := newProgress(cmd.ErrOrStderr(), size)
-	defer progress.end()
 	go func() {
 		err := r.writeParts(cmd, form, file, name, progress)
 		out.CloseWithError(errors.Join(err, form.Close())) // nil is the end of the body
@@ -37,6 +36,7 @@ func (r *remote) upload(cmd *cobra.Command, c *client.Client, req client.Request
 	req.Body = in
 	reply, err := c.Do(cmd.Context(), req)
 	in.CloseWithError(io.ErrClosedPipe) // the writer ends, if the server has heard enough
+	progress.end()
 	return r.show(cmd, reply, err)
 }
 
@@ -51,7 +51,6 @@ func (r *remote) send(cmd *cobra.Command, c *client.Client, req client.Request) 
 	}
 	defer file.Close()
 	progress := newProgress(cmd.ErrOrStderr(), size)
-	defer progress.end()
 	kind := mime.TypeByExtension(filepath.Ext(name))
 	if kind == "" {
 		kind = "application/octet-stream"
@@ -59,6 +58,7 @@ func (r *remote) send(cmd *cobra.Command, c *client.Client, req client.Request) 
 	req.Header.Set("Content-Type", kind)
 	req.Body = io.TeeReader(file, progress)
 	reply, err := c.Do(cmd.Context(), req)
+	progress.end()
 	return r.show(cmd, reply, err)
 }
 
