@@ -3,14 +3,17 @@ package api_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/api/apitest"
 	"socle/internal/pg"
+	"socle/internal/tenant"
 )
 
 func TestUpdateProject(t *testing.T) {
@@ -97,14 +100,17 @@ func TestListProjectsFiltered(t *testing.T) {
 // direct connects to the project's database as its owner, by the password that only the server knows; it gives the reason if it can't.
 func direct(t *testing.T, a *apitest.API) error {
 	t.Helper()
-	execute(t, a, "alter role "+pg.Quote("socle_"+strings.ReplaceAll(a.Project, "-", "")+"_owner")+" password 'known'")
-	c, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
+	secret, err := a.Config.LoadSecretKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Database = "socle_" + strings.ReplaceAll(a.Project, "-", "")
-	c.User, c.Password = c.Database+"_owner", "known"
-	conn, err := pgx.ConnectConfig(t.Context(), c)
+	r, err := tenant.NewRegistry(string(a.Config.DatabaseURL), secret, 1, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := r.Open(uuid.MustParse(a.Project)).Owner()
+	defer owner.Close()
+	conn, err := pgx.ConnectConfig(t.Context(), owner.Config().ConnConfig)
 	if err != nil {
 		return err
 	}

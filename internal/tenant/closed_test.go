@@ -178,6 +178,34 @@ func TestOwnerChangesItself(t *testing.T) {
 	}
 }
 
+// TestOwnerChangesItselfMeanwhile sets a login's attributes while the owner changes them.
+func TestOwnerChangesItselfMeanwhile(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t, 8)
+	p := newProject(t, r)
+	conn := connect(t, p, owner)
+	for _, change := range []string{"alter role current_user password 'mine'", "alter role current_user set search_path = public"} {
+		exec(t, conn, change) // so that there is a row to meet on
+		exec(t, conn, "begin; "+change)
+		done := make(chan error, 1)
+		go func() { done <- r.restoreRoles(t.Context(), p.UUID) }()
+		for waiting := false; !waiting; {
+			if len(done) > 0 {
+				t.Fatalf("%s: it did not meet the owner's change", change)
+			}
+			waiting = value[bool](t, p.Trusted(), `select exists (select from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%')`, owner.role(p.UUID))
+		}
+		exec(t, conn, "commit")
+		if err := <-done; err != nil {
+			t.Errorf("%s: got %v", change, err)
+		}
+		connect(t, p, owner)
+	}
+	if got := value[*string](t, conn, "select rolconfig::text from pg_roles where rolname = current_user"); got != nil {
+		t.Errorf("the login's settings: got %s, want none", *got)
+	}
+}
+
 func TestDumpURLKeepsTLS(t *testing.T) {
 	t.Parallel()
 	r, err := NewRegistry("postgres://socle:canary@db.example.com/socle?sslmode=require&application_name=x", secret, 1, slog.New(slog.DiscardHandler))

@@ -310,21 +310,35 @@ func once(ctx context.Context, c *pgx.ConnConfig, sql string) error {
 	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
-// ignoring runs a statement and takes the given SQLSTATE for success. What two servers do at the same
-// moment shows as a unique violation in the catalogue.
+// ignoring runs a statement and takes the given SQLSTATE for success.
 func ignoring(conn *pgx.Conn, ctx context.Context, sql, state string) error {
-	_, err := conn.Exec(ctx, sql)
-	if s := pg.State(err); s == state || s == "23505" {
-		return nil
+	if err := alter(ctx, conn, sql); pg.State(err) != state {
+		return err
 	}
-	return err
+	return nil
 }
 
 func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
 	for _, sql := range statements {
-		if _, err := conn.Exec(ctx, sql); err != nil {
+		if err := alter(ctx, conn, sql); err != nil {
 			return errors.Join(fmt.Errorf("%s", sql), err)
 		}
 	}
 	return nil
+}
+
+// alterTries is how often a statement is tried that meets another: each time, someone else's was done instead.
+const alterTries = 20
+
+// alter runs a statement on the catalogue that all databases of the server share. Where it meets another on the same row, PostgreSQL makes it wait for
+// that and then fail: two jobs of one project may set its logins' attributes at the same time, and the owner may set its own. It did nothing then, and is tried again.
+func alter(ctx context.Context, conn *pgx.Conn, sql string) error {
+	var err error
+	for range alterTries {
+		_, err = conn.Exec(ctx, sql)
+		if s := pg.State(err); s != "XX000" && s != "23505" { // internal_error (tuple concurrently updated), unique_violation
+			return err
+		}
+	}
+	return err
 }
