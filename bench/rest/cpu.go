@@ -8,24 +8,28 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
-// ofProcess is the processor time that this process, whose clients cost both servers the same, has taken. On a machine that others
-// use it says more than the clock.
-func ofProcess() time.Duration {
-	var used syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
-		return 0
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+// processor is the processor time that a server has taken. On a machine that others use it says more than the clock. It is zero where there
+// is no /proc.
+func (p process) processor() time.Duration {
+	return onProcessor(fmt.Sprintf("/proc/%d", p.Process.Pid))
 }
 
-// ofPostgres is the processor time that PostgreSQL has taken. It is zero where there is no /proc.
+// ofPostgres is the processor time that PostgreSQL has taken.
 func ofPostgres(postmaster string) (used time.Duration) {
 	for _, dir := range children(postmaster) {
-		times, err := os.ReadFile(filepath.Join(dir, "schedstat"))
+		used += onProcessor(dir)
+	}
+	return used
+}
+
+// onProcessor is the processor time of the threads of a process that live.
+func onProcessor(dir string) (used time.Duration) {
+	threads, _ := filepath.Glob(filepath.Join(dir, "task/*/schedstat"))
+	for _, path := range threads {
+		times, err := os.ReadFile(path)
 		if err != nil {
 			continue
 		}

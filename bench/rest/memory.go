@@ -13,28 +13,25 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-
-	"socle/internal/server"
 )
 
 const longAnswer = `
 	create function public.long(megabytes int) returns setof text language sql stable as 'select repeat(''x'', 1000000) from generate_series(1, megabytes)';
 	grant execute on function public.long to anon`
 
-// measureMemory prints how much more memory this process, clients included, and PostgreSQL have while answers of so many megabytes are
+// measureMemory prints how much more memory Socle and PostgreSQL have while answers of so many megabytes are
 // read by one client, and by four.
-func measureMemory(ctx context.Context, s *server.Server, project uuid.UUID, base, key, postmaster string) error {
-	if _, err := s.Projects().Open(project).Owner().Exec(ctx, longAnswer, pgx.QueryExecModeSimpleProtocol); err != nil {
+func (s socle) measureMemory(ctx context.Context) error {
+	if _, err := s.project.Owner().Exec(ctx, longAnswer, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
 	read := func(megabytes int) (int64, error) {
-		r, err := http.NewRequest("GET", fmt.Sprintf("%s/rpc/long?megabytes=%d", base, megabytes), nil)
+		r, err := http.NewRequest("GET", fmt.Sprintf("%s/rpc/long?megabytes=%d", s.rows(), megabytes), nil)
 		if err != nil {
 			return 0, err
 		}
-		r.Header.Set("apikey", key)
+		r.Header.Set("apikey", s.key)
 		res, err := http.DefaultClient.Do(r)
 		if err != nil {
 			return 0, err
@@ -46,6 +43,7 @@ func measureMemory(ctx context.Context, s *server.Server, project uuid.UUID, bas
 		}
 		return n, err
 	}
+	own := fmt.Sprintf("/proc/%d", s.Process.Pid)
 	if _, err := read(1); err != nil {
 		return err
 	}
@@ -54,7 +52,7 @@ func measureMemory(ctx context.Context, s *server.Server, project uuid.UUID, bas
 		var all sync.WaitGroup
 		var size atomic.Int64
 		errs, done := make(chan error, clients), make(chan struct{})
-		own, postgres := resident("/proc/self"), ofServer(postmaster)
+		before, postgres := resident(own), ofServer(s.postmaster)
 		for range clients {
 			all.Go(func() {
 				n, err := read(*long)
@@ -68,7 +66,7 @@ func measureMemory(ctx context.Context, s *server.Server, project uuid.UUID, bas
 		for reading := true; reading; {
 			select {
 			case <-tick.C:
-				mostOwn, mostPostgres = max(mostOwn, resident("/proc/self")-own), max(mostPostgres, ofServer(postmaster)-postgres)
+				mostOwn, mostPostgres = max(mostOwn, resident(own)-before), max(mostPostgres, ofServer(s.postmaster)-postgres)
 			case <-done:
 				reading = false
 			}

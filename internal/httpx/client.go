@@ -54,12 +54,16 @@ const longestAgent = 200
 
 // agent returns what a client calls itself, without what could not be kept or shown as text.
 func agent(r *http.Request) string {
-	name := strings.Map(func(c rune) rune {
+	name := r.UserAgent()
+	if len(name) <= longestAgent && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) { // nearly always
+		return name
+	}
+	name = strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
 			return -1
 		}
 		return c
-	}, strings.ToValidUTF8(r.UserAgent(), ""))
+	}, strings.ToValidUTF8(name, ""))
 	if len(name) > longestAgent {
 		name = strings.ToValidUTF8(name[:longestAgent], "")
 	}

@@ -21,6 +21,7 @@ import (
 // what it learns.
 type Request struct {
 	ID        string
+	Start     time.Time  // when it was there
 	Client    netip.Addr // who asks, as far as trusted proxies tell
 	Direct    bool       // nobody stands between: neither a proxy nor the page of a browser named itself in the headers
 	Agent     string     // what the client calls itself, cut short
@@ -35,6 +36,19 @@ type Request struct {
 }
 
 type requestKey struct{}
+
+// known is the context of a request of which something is known.
+type known struct {
+	context.Context
+	request *Request
+}
+
+func (k *known) Value(key any) any {
+	if key == (requestKey{}) {
+		return k.request
+	}
+	return k.Context.Value(key)
+}
 
 // From returns what is known of the request that ctx belongs to.
 // Outside of a request it returns an empty Request.
@@ -58,22 +72,23 @@ type Answered struct {
 	*Request
 	Method string
 	Status int // 0 if the client was left without one
-	Start  time.Time
 	Took   time.Duration
 }
 
 // Wrap returns next with all that this package does around it.
 func Wrap(next http.Handler, c Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start := time.Now()
 		rec := &recorder{ResponseWriter: w}
-		known := &rec.known
-		known.ID = newID()
-		known.Client, known.Direct = client(r, c.TrustedProxies)
-		known.Agent = agent(r)
-		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, known))
+		request := &rec.request
+		request.Start = time.Now()
+		request.ID = newID(request.Start)
+		request.Client, request.Direct = client(r, c.TrustedProxies)
+		request.Agent = agent(r)
+		rec.known = known{r.Context(), request}
+		r = r.WithContext(&rec.known)
 		h := w.Header()
-		h["X-Request-Id"] = []string{known.ID}
+		rec.id = [1]string{request.ID}
+		h["X-Request-Id"] = rec.id[:]
 		h["X-Content-Type-Options"] = nosniff
 		if len(r.TransferEncoding) > 0 {
 			// net/http hides a Content-Length that came beside the chunks. Where a proxy may have gone by that, what
@@ -83,17 +98,17 @@ func Wrap(next http.Handler, c Config) http.Handler {
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler { // a handler that gives up an answer it has begun
-					c.answered(r, known, rec, start)
+					c.answered(r, rec)
 					panic(p)
 				}
-				c.Log.Error("panic", "requestId", known.ID, "panic", p, "stack", string(debug.Stack()))
+				c.Log.Error("panic", "requestId", request.ID, "panic", p, "stack", string(debug.Stack()))
 				if rec.status == 0 {
 					c.Panicked(rec, r)
 				} else {
 					defer panic(http.ErrAbortHandler) // what was begun can't be mended: cut it off
 				}
 			}
-			c.answered(r, known, rec, start)
+			c.answered(r, rec)
 		}()
 		next.ServeHTTP(rec, r)
 	})
@@ -101,23 +116,24 @@ func Wrap(next http.Handler, c Config) http.Handler {
 
 // newID returns a UUID of version 7. It tells requests apart and guards nothing, so the runtime's random numbers do, which take no
 // system call.
-func newID() string {
+func newID(now time.Time) string {
 	var id uuid.UUID
-	binary.BigEndian.PutUint64(id[:], uint64(time.Now().UnixMilli())<<16|rand.Uint64()&0xfff|0x7000)
+	binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|rand.Uint64()&0xfff|0x7000)
 	binary.BigEndian.PutUint64(id[8:], rand.Uint64()>>2|1<<63)
 	return id.String()
 }
 
 // answered tells of a request that was answered.
-func (c Config) answered(r *http.Request, known *Request, rec *recorder, start time.Time) {
-	took := time.Since(start)
-	logRequest(c.Log, r, known, rec, took)
+func (c *Config) answered(r *http.Request, rec *recorder) {
+	took := time.Since(rec.request.Start)
+	logRequest(c.Log, r, rec, took)
 	if c.Answered != nil {
-		c.Answered(Answered{known, r.Method, rec.status, start, took})
+		c.Answered(Answered{&rec.request, r.Method, rec.status, took})
 	}
 }
 
-func logRequest(log *slog.Logger, r *http.Request, known *Request, rec *recorder, took time.Duration) {
+func logRequest(log *slog.Logger, r *http.Request, rec *recorder, took time.Duration) {
+	known := &rec.request
 	level := slog.LevelInfo
 	switch {
 	case rec.status >= 500, rec.status < 400 && known.Err != nil: // or it failed after the answer was begun
@@ -153,9 +169,11 @@ var nosniff = []string{"nosniff"} // shared by all answers: nobody changes a hea
 // recorder notes what is answered.
 type recorder struct {
 	http.ResponseWriter
-	known  Request
-	status int
-	bytes  int64
+	known   known
+	request Request
+	id      [1]string
+	status  int
+	bytes   int64
 }
 
 func (w *recorder) WriteHeader(status int) {

@@ -18,8 +18,9 @@ import (
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
 // answer writes the answer to a request that was executed, or fails before it has.
-func (c *call) answer(p *planned, got *result) error {
-	h := c.w.Header()
+func (c *call) answer(got *result) error {
+	p, h := &c.planned, c.w.Header()
+	c.values = make([]string, 0, 6)      // as many as an answer usually has
 	status, whole := http.StatusOK, true // whole: the body is sent
 	switch {
 	case c.media.explain != "":
@@ -41,7 +42,7 @@ func (c *call) answer(p *planned, got *result) error {
 			c.contentType(h)
 		}
 		if !c.route.function {
-			h["Content-Location"] = []string{contentLocation(c.path, c.r.URL.RawQuery)}
+			c.set(h, "Content-Location", contentLocation(c.path, c.r.URL.RawQuery))
 		}
 	default:
 		status = c.changed(h, p, got)
@@ -51,10 +52,10 @@ func (c *call) answer(p *planned, got *result) error {
 		}
 	}
 	if len(c.server.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil || c.r.Header["Content-Profile"] != nil {
-		h["Content-Profile"] = []string{c.schema}
+		c.set(h, "Content-Profile", c.schema)
 	}
 	if applied := c.applied(p.Resolved); applied != "" {
-		h["Preference-Applied"] = []string{applied}
+		c.set(h, "Preference-Applied", applied)
 	}
 	if c.media.handler != nil && c.media.handler.Binary && len(got.body) > 0 {
 		plain := make([]byte, hex.DecodedLen(len(got.body)))
@@ -65,7 +66,7 @@ func (c *call) answer(p *planned, got *result) error {
 	}
 	vary(h)
 	if len(p.Outdated) > 0 {
-		h["Warning"] = []string{outdated(p.Outdated)}
+		c.set(h, "Warning", outdated(p.Outdated))
 	}
 	status, err := override(h, status, got)
 	if err != nil {
@@ -90,14 +91,20 @@ func outdated(names []string) string {
 	return "299 - " + strconv.QuoteToASCII("Filters, orders and limits will have to name an embedded relation that has an alias by that: "+strings.Join(names, ", "))
 }
 
-func (c *call) contentType(h http.Header) { h["Content-Type"] = []string{c.media.kind} }
+func (c *call) contentType(h http.Header) { c.set(h, "Content-Type", c.media.kind) }
+
+// set sets a header, whose values share memory with others.
+func (c *call) set(h http.Header, name, value string) {
+	c.values = append(c.values, value)
+	h[name] = c.values[len(c.values)-1 : len(c.values) : len(c.values)]
+}
 
 // write sends status, headers and the body, if it is to be sent.
 func (c *call) write(status int, whole bool, got *result) error {
 	h := c.w.Header()
 	if c.server.ServerTiming {
 		c.times.mark(&c.times.response)
-		h["Server-Timing"] = []string{c.times.String()}
+		c.set(h, "Server-Timing", c.times.String())
 	}
 	size := len(got.lead) + len(got.body)
 	if got.coming != nil {
@@ -108,7 +115,7 @@ func (c *call) write(status int, whole bool, got *result) error {
 	}
 	head := c.r.Method == http.MethodHead
 	if !head && status != http.StatusNoContent {
-		h["Content-Length"] = []string{strconv.Itoa(size)}
+		c.set(h, "Content-Length", strconv.Itoa(size))
 	}
 	c.w.WriteHeader(status)
 	switch {
@@ -147,7 +154,7 @@ func (c *call) rows(h http.Header, p *planned, got *result) (int, error) {
 		}
 	}
 	offset := c.window.Offset
-	h["Content-Range"] = []string{contentRange(offset, got.page, total)}
+	c.set(h, "Content-Range", contentRange(offset, got.page, total))
 	if total < 0 {
 		return http.StatusOK, nil
 	}
@@ -189,9 +196,9 @@ func (c *call) changed(h http.Header, p *planned, got *result) int {
 	represented := c.prefer.Return == "representation"
 	switch c.r.Method {
 	case http.MethodPost:
-		h["Content-Range"] = []string{contentRange(0, 0, total)}
+		c.set(h, "Content-Range", contentRange(0, 0, total))
 		if c.prefer.Return == "headers-only" && len(got.location) > 0 {
-			h["Location"] = []string{"/" + strings.TrimPrefix(c.path, "/") + "?" + p.Location(string(got.location))}
+			c.set(h, "Location", "/"+strings.TrimPrefix(c.path, "/")+"?"+p.Location(string(got.location)))
 		}
 		if got.inserted == 0 && c.prefer.Resolution == "merge-duplicates" {
 			return http.StatusOK
@@ -206,9 +213,9 @@ func (c *call) changed(h http.Header, p *planned, got *result) int {
 		}
 		return http.StatusOK
 	case http.MethodDelete:
-		h["Content-Range"] = []string{contentRange(0, 0, total)}
+		c.set(h, "Content-Range", contentRange(0, 0, total))
 	default:
-		h["Content-Range"] = []string{contentRange(0, got.page, total)}
+		c.set(h, "Content-Range", contentRange(0, got.page, total))
 	}
 	if represented {
 		return http.StatusOK

@@ -38,10 +38,15 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 		}
 		c.Role = s.Anonymous
 	}
-	if c.Claims == nil {
-		c.Claims = append(appendJSON(append(make([]byte, 0, 32), `{"role":`...), c.Role), '}')
-	}
 	return c, nil
+}
+
+// appendClaims appends the claims that the database is told.
+func (c *Caller) appendClaims(b []byte) []byte {
+	if c.Claims != nil {
+		return append(b, c.Claims...)
+	}
+	return append(appendJSON(append(b, `{"role":`...), c.Role), '}')
 }
 
 // bearer returns the token of an Authorization header of that scheme.

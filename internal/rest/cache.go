@@ -99,8 +99,9 @@ func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
 }
 
 // Known returns the catalogue, nil if it was not read yet.
-func (c *Cache) Known() *catalog.Catalog {
-	now := time.Now()
+func (c *Cache) Known() *catalog.Catalog { return c.known(time.Now()) }
+
+func (c *Cache) known(now time.Time) *catalog.Catalog {
 	if unix := now.Unix(); c.used.Load() != unix {
 		c.used.Store(unix)
 		c.listen()

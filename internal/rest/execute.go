@@ -40,7 +40,7 @@ type execution struct {
 	check func(*result) error
 	most  int // bytes of the answer, if it is held
 	// pass answers with a result whose body is long, while that comes. nil: it is held, as any short one is.
-	pass  func(*result) error
+	pass  *call
 	until time.Time // it is to be done
 	held  *Held
 	// waiting counts those who wait for a connection.
@@ -87,18 +87,17 @@ var stale = map[string]bool{
 // execute runs e, in the memory of x. The caller releases the result.
 // It fails with what PostgreSQL says, with what check says, or with a context's error.
 func execute(ctx context.Context, e *execution, x *exchange) (*result, error) {
-	var client guest
-	stop := context.AfterFunc(ctx, client.leave)
-	defer stop()
+	client := welcome(ctx)
+	defer client.leave()
 	for tries := 0; ; tries++ {
 		e.waiting.Add(1)
-		conn, err := acquire(ctx, e.pool, &client, e.wait)
+		conn, err := acquire(e.pool, client, e.wait)
 		e.waiting.Add(-1)
 		if err != nil {
 			return nil, err
 		}
 		*x = exchange{execution: e}
-		x.client = &client
+		x.client = client
 		if err = x.try(ctx, conn); err == nil {
 			return x.result, nil
 		}
@@ -129,20 +128,17 @@ const acquireTimeout = 8 * time.Second
 // errNoConnection is the cause when no connection became free in time.
 var errNoConnection = errors.New("no connection became free in time")
 
-func acquire(ctx context.Context, pool *pgxpool.Pool, client *guest, most time.Duration) (*pgxpool.Conn, error) {
-	p := takePatience(most)
-	client.await(p.end)
-	conn, err := pool.Acquire(p)
-	gone := client.await(nil)
-	over := p.release()
-	switch {
-	case gone && err == nil:
-		conn.Release()
-		fallthrough
-	case gone:
-		return nil, ctx.Err()
-	case err != nil && over:
-		return nil, errNoConnection
+func acquire(pool *pgxpool.Pool, client *guest, most time.Duration) (*pgxpool.Conn, error) {
+	client.await(time.Now().Add(most), nil)
+	conn, err := pool.Acquire(client)
+	if !client.rest() {
+		return conn, err
 	}
-	return conn, err
+	if err == nil {
+		conn.Release()
+	}
+	if err := client.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return nil, errNoConnection
 }

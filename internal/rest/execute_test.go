@@ -255,8 +255,9 @@ func TestNoDatabase(t *testing.T) {
 	defer conn.Release()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errNoConnection)
 	defer cancel()
-	client := guest{gone: true}
-	if _, err = acquire(ctx, pool, &client, acquireTimeout); !errors.Is(err, context.DeadlineExceeded) {
+	client := welcome(ctx)
+	defer client.leave()
+	if _, err = acquire(pool, client, acquireTimeout); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("acquire: %v", err)
 	}
 	config := pool.Config()

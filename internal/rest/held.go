@@ -3,7 +3,6 @@ package rest
 import (
 	"net/http"
 	"sync"
-	"time"
 )
 
 // HeldSize is how many bytes a process usually has for answers that wait.
@@ -71,9 +70,6 @@ func (x *exchange) hold(size int) error {
 		x.result.took(x.held, size)
 		return nil
 	}
-	p := takePatience(time.Until(x.until))
-	x.client.await(func() { x.session.interrupt(); p.end() })
-	defer func() { x.client.await(x.session.interrupt); p.release() }()
 	for {
 		more := x.held.changed()
 		if x.held.take(size) {
@@ -82,7 +78,7 @@ func (x *exchange) hold(size int) error {
 		}
 		select {
 		case <-more:
-		case <-p.Done():
+		case <-x.client.Done():
 			return noRoom(x.readOnly)
 		}
 	}

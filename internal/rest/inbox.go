@@ -244,7 +244,7 @@ func (x *exchange) answerRow() error {
 		return errMessage
 	case x.pass != nil && !x.block && (size > min(heldMost, in.most) || size > uncounted && !x.held.share(size, 0)): // the end of a block may fail
 		r.coming, r.size = in, size
-		if err = x.pass(r); err == nil {
+		if err = x.pass.answer(r); err == nil {
 			r.passed = true
 		}
 		return err

@@ -39,10 +39,10 @@ func (c *call) describe(ctx context.Context) error {
 	key := described{c.catalog, c.caller.Role, c.schema}
 	body := s.descriptions.get(key)
 	if body == nil || s.before != "" { // which may refuse this request
-		asked := &planned{Plan: &plan.Plan{SQL: selectPrivileges, Args: []any{c.schema}}, readOnly: true}
-		got, err := c.execute(ctx, asked)
+		c.planned = planned{Plan: plan.Plan{SQL: selectPrivileges, Args: []any{c.schema}}, readOnly: true}
+		got, err := c.execute(ctx)
 		if goneMeanwhile(err) {
-			got, err = c.execute(ctx, asked)
+			got, err = c.execute(ctx)
 		}
 		if err != nil {
 			return err
@@ -64,10 +64,10 @@ func (c *call) describe(ctx context.Context) error {
 		}
 	}
 	if h["Content-Type"] == nil {
-		h["Content-Type"] = []string{kind}
+		c.set(h, "Content-Type", kind)
 	}
 	if len(s.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil {
-		h["Content-Profile"] = []string{c.schema}
+		c.set(h, "Content-Profile", c.schema)
 	}
 	head[len(head)-1] = ','
 	return c.write(status, true, &result{lead: head, body: body[1:]})

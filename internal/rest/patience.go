@@ -6,75 +6,109 @@ import (
 	"time"
 )
 
-// guest is who waits for an execution. When they are gone, what is done for them ends.
+// glance is how often is looked after a guest. Nearly all have been served by then: to be told the very moment that one goes, and to set
+// clocks that hardly ever ring, would cost each of them more than anything else that is done for them here.
+const glance = 100 * time.Millisecond
+
+// guest is who waits for an execution. When they are gone, or their time is over, what is done for them ends. It is a context for what
+// takes one, and is given to one request after another.
 type guest struct {
-	mu   sync.Mutex
-	gone bool
-	end  func() // ends what is under way
+	mu    sync.Mutex
+	ctx   context.Context // of the request; nil: there is none
+	until time.Time       // what is under way is to be done; zero: nothing is under way
+	end   func()          // ends it, or nil
+	over  chan struct{}   // closed when the guest is gone or the time is over
+	ended bool            // over is closed
+	clock *time.Timer     // looks after the guest,
+	next  time.Time       // at this time; zero: it does not
 }
 
-// await has end called if the guest goes, or is gone already, until the next await, and reports whether they are gone. An end
-// that was called has returned by then.
-func (g *guest) await(end func()) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.end = end
-	if g.gone && end != nil {
-		end()
+var guests sync.Pool
+
+func welcome(ctx context.Context) *guest {
+	g, ok := guests.Get().(*guest)
+	if !ok {
+		g = &guest{over: make(chan struct{})}
+		g.clock = time.AfterFunc(time.Hour, g.look)
+		g.clock.Stop()
 	}
-	return g.gone
+	g.ctx = ctx
+	return g
 }
 
-// leave is called when the guest is gone.
+// leave is called when nothing is done for the guest any more.
 func (g *guest) leave() {
 	g.mu.Lock()
+	g.ctx, g.until, g.end = nil, time.Time{}, nil
+	ended := g.ended
+	g.mu.Unlock()
+	if !ended {
+		guests.Put(g)
+	}
+}
+
+// await has end called, if it is not nil, when the guest goes, or is gone already, or at a time, until the next await, and reports whether
+// it has come to that. An end that was called has returned by then.
+func (g *guest) await(until time.Time, end func()) bool {
+	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.gone = true
+	g.until, g.end = until, end
+	switch {
+	case g.ended || g.ctx.Err() != nil:
+		g.finish()
+	case !until.IsZero() && (g.next.IsZero() || until.Before(g.next)):
+		g.wind(time.Now())
+	}
+	return g.ended
+}
+
+// rest has nothing be under way, and reports what await does.
+func (g *guest) rest() bool { return g.await(time.Time{}, nil) }
+
+// look is called by the clock.
+func (g *guest) look() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.next = time.Time{}
+	if g.until.IsZero() || g.ended {
+		return
+	}
+	if now := time.Now(); g.ctx.Err() == nil && now.Before(g.until) {
+		g.wind(now)
+		return
+	}
+	g.finish()
+}
+
+// wind has the clock look soon.
+func (g *guest) wind(now time.Time) {
+	wait := min(glance, g.until.Sub(now))
+	g.next = now.Add(wait)
+	g.clock.Reset(wait)
+}
+
+func (g *guest) finish() {
+	if !g.ended {
+		g.ended = true
+		close(g.over)
+	}
 	if g.end != nil {
 		g.end()
 	}
 }
 
-// patience is a context that ends after a time, or when it is told to. It serves request after request, and so costs no memory.
-type patience struct {
-	clock *time.Timer
-	until time.Time
-	over  chan struct{}
-	once  sync.Once
-	end   func()
+func (g *guest) Done() <-chan struct{} { return g.over }
+func (g *guest) Value(any) any         { return nil }
+
+func (g *guest) Deadline() (time.Time, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.until, !g.until.IsZero()
 }
 
-var patiences sync.Pool
-
-func takePatience(length time.Duration) *patience {
-	p, ok := patiences.Get().(*patience)
-	if ok {
-		p.clock.Reset(length)
-	} else {
-		p = &patience{over: make(chan struct{})}
-		p.end = func() { p.once.Do(func() { close(p.over) }) }
-		p.clock = time.AfterFunc(length, p.end)
-	}
-	p.until = time.Now().Add(length)
-	return p
-}
-
-// release gives it to the next one, unless it is over, which it reports.
-func (p *patience) release() bool {
-	if p.clock.Stop() && p.Err() == nil {
-		patiences.Put(p)
-		return false
-	}
-	return true
-}
-
-func (p *patience) Deadline() (time.Time, bool) { return p.until, true }
-func (p *patience) Done() <-chan struct{}       { return p.over }
-func (p *patience) Value(any) any               { return nil }
-
-func (p *patience) Err() error {
+func (g *guest) Err() error {
 	select {
-	case <-p.over:
+	case <-g.over:
 		return context.DeadlineExceeded
 	default:
 		return nil

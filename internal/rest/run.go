@@ -18,32 +18,31 @@ import (
 
 // planned is a request with its statement.
 type planned struct {
-	*plan.Plan
+	plan.Plan
 	function *catalog.Function // of a call
 	readOnly bool
+	passes   bool // answers while a long body comes; else it is held
 	count    plan.Count
 	check    func(*result) error
-	pass     func(*result) error // answers while a long body comes; nil: it is held
 }
 
 // run plans the request, executes it and answers. What fails for want of a thing that a newer catalogue may know is tried
 // once more with that.
 func (c *call) run(ctx context.Context) error {
 	for again := false; ; again = true {
-		p, err := c.plan()
+		err := c.plan()
 		if err == nil {
-			if p.readOnly && p.check == nil && c.media.handler == nil && c.media.explain == "" {
-				p.pass = func(got *result) error { return c.answer(p, got) }
-			}
+			p := &c.planned
+			p.passes = p.readOnly && p.check == nil && c.media.handler == nil && c.media.explain == ""
 			c.times.mark(&c.times.plan)
 			var got *result
-			if got, err = c.execute(ctx, p); err == nil {
+			if got, err = c.execute(ctx); err == nil {
 				defer got.release()
 				if got.passed {
 					return got.spool.wait()
 				}
 				c.times.mark(&c.times.transaction)
-				return c.answer(p, got)
+				return c.answer(got)
 			}
 		}
 		if again || !missing(err) {
@@ -76,9 +75,9 @@ func missing(err error) bool {
 }
 
 // plan makes the statement.
-func (c *call) plan() (*planned, error) {
-	s := c.server
-	r := &plan.Request{
+func (c *call) plan() error {
+	s, r := c.server, &c.asked
+	*r = plan.Request{
 		Target: catalog.Name{Schema: c.schema, Name: c.route.name}, Query: c.query, Range: c.window,
 		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.before != "", AliasesOnly: s.AliasesOnly, Head: c.r.Method == http.MethodHead,
 	}
@@ -96,51 +95,41 @@ func (c *call) plan() (*planned, error) {
 	case "representation":
 		r.Return = plan.Representation
 	}
-	var p *planned
-	var err error
+	c.planned = planned{count: r.Count}
 	switch {
 	case c.route.function:
-		p, err = c.planCall(r)
+		return c.planCall(r)
 	case c.r.Method == http.MethodGet || c.r.Method == http.MethodHead:
-		p, err = c.planRead(r)
-	default:
-		p, err = c.planWrite(r)
+		return c.planRead(r)
 	}
-	if err != nil {
-		return nil, err
-	}
-	p.count = r.Count
-	return p, nil
+	return c.planWrite(r)
 }
 
-func (c *call) planRead(r *plan.Request) (*planned, error) {
+func (c *call) planRead(r *plan.Request) (err error) {
 	if err := c.negotiate(r, r.Target); err != nil {
-		return nil, err
+		return err
 	}
 	if c.refused != nil {
-		return nil, c.refused
+		return c.refused
 	}
-	p, err := c.server.plans.Plan('r', plan.Read, c.catalog, r)
-	if err != nil {
-		return nil, err
-	}
-	return &planned{Plan: p, readOnly: true, check: nil}, nil
+	c.planned.readOnly = true
+	c.planned.Plan, err = c.server.plans.Plan('r', plan.Read, c.catalog, r)
+	return err
 }
 
-func (c *call) planWrite(r *plan.Request) (*planned, error) {
+func (c *call) planWrite(r *plan.Request) (err error) {
 	if c.refused != nil {
-		return nil, c.refused
+		return c.refused
 	}
 	if err := c.negotiate(r, r.Target); err != nil {
-		return nil, err
+		return err
 	}
 	r.Body = c.payload.text
 	r.Missing = c.prefer.Missing == "default"
-	out := &planned{}
+	out := &c.planned
 	if c.media.single() && c.r.Method != http.MethodPut {
 		out.check = checkSingle
 	}
-	var err error
 	switch c.r.Method {
 	case http.MethodPost:
 		switch c.prefer.Resolution {
@@ -158,30 +147,27 @@ func (c *call) planWrite(r *plan.Request) (*planned, error) {
 	case http.MethodDelete:
 		out.Plan, err = c.server.plans.Plan('d', plan.Delete, c.catalog, r)
 	}
-	if err != nil {
-		return nil, err
-	}
 	if c.r.Method == http.MethodPatch || c.r.Method == http.MethodDelete {
 		out.check = c.checkMost(out.check)
 	}
-	return out, nil
+	return err
 }
 
-func (c *call) planCall(r *plan.Request) (*planned, error) {
+func (c *call) planCall(r *plan.Request) error {
 	get := c.r.Method != http.MethodPost
 	f, err := c.choose(r.Target, get)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	target := f.Name
 	if f.Returns.Composite && f.Returns.Relation != (catalog.Name{}) {
 		target = f.Returns.Relation
 	}
 	if err := c.negotiate(r, target); err != nil {
-		return nil, err
+		return err
 	}
 	if c.refused != nil {
-		return nil, c.refused
+		return c.refused
 	}
 	switch {
 	case get:
@@ -199,17 +185,18 @@ func (c *call) planCall(r *plan.Request) (*planned, error) {
 	}
 	p, err := plan.Call(c.catalog, r, f)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := &planned{Plan: p, function: f, readOnly: get || f.Volatility != 'v'}
+	out := &c.planned
+	out.Plan, out.function, out.readOnly = *p, f, get || f.Volatility != 'v'
 	if c.strictMost() && !f.Returns.Set {
-		return nil, fail(http.StatusBadRequest, "PGRST128", "Function must return SETOF or TABLE when max-affected preference is used with handling=strict")
+		return fail(http.StatusBadRequest, "PGRST128", "Function must return SETOF or TABLE when max-affected preference is used with handling=strict")
 	}
 	if c.media.single() && !out.readOnly {
 		out.check = checkSingle
 	}
 	out.check = c.checkMost(out.check)
-	return out, nil
+	return nil
 }
 
 // choose returns the function that the arguments are for.
@@ -283,14 +270,17 @@ func (c *call) checkMost(other func(*result) error) func(*result) error {
 	}
 }
 
-// execute runs a plan.
-func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
-	s := c.server
+// execute runs what is planned.
+func (c *call) execute(ctx context.Context) (*result, error) {
+	s, p := c.server, &c.planned
 	e := &c.execution
 	*e = execution{
 		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
-		sql: p.SQL, args: p.Args, check: p.check, pass: p.pass, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil || c.runs(p), unlocks: p.Unlocks,
+		sql: p.SQL, args: p.Args, check: p.check, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil || c.runs(p), unlocks: p.Unlocks,
 		inert: p.Inert, bare: p.Bare, unnamed: s.Unprepared, wait: s.Wait, held: s.Held, waiting: &s.waiting,
+	}
+	if p.passes {
+		e.pass = c
 	}
 	if s.Executing != nil {
 		s.Executing(ctx, c.media.explain+p.SQL)
@@ -322,11 +312,13 @@ func (c *call) execute(ctx context.Context, p *planned) (*result, error) {
 	b = appendCookies(b, c.r)
 	role := len(b)
 	b = append(b, c.caller.Role...)
+	claims := len(b)
+	b = c.caller.appendClaims(b)
 	zone := len(b)
 	b = append(b, c.prefer.Timezone...)
 	buffer.text = b
 	e.settings = append(e.settings,
-		setting{"role", b[role:zone]}, setting{"request.jwt.claims", c.caller.Claims},
+		setting{"role", b[role:claims]}, setting{"request.jwt.claims", b[claims:zone]},
 		setting{"request.method", b[method:path]}, setting{"request.path", b[path:headers]},
 		setting{"request.headers", b[headers:cookies]}, setting{"request.cookies", b[cookies:role]})
 	if c.prefer.Timezone != "" {

@@ -38,8 +38,11 @@ func (s *scratch) release() {
 	}
 }
 
-// settingTexts are the statements that set settings, by the names of those.
-var settingTexts sync.Map // of string by string
+// settingTexts are the statements that set settings, by the names of those. There are few.
+var settingTexts = struct {
+	sync.RWMutex
+	known map[string]string
+}{known: map[string]string{}}
 
 // setting returns the statement that sets settings for the transaction; its arguments are in values.
 func (s *scratch) setting(all []setting, readOnly bool) string {
@@ -53,11 +56,15 @@ func (s *scratch) setting(all []setting, readOnly bool) string {
 	if readOnly {
 		s.names = append(s.names, '!')
 	}
-	if text, ok := settingTexts.Load(string(s.names)); ok {
-		return text.(string)
+	settingTexts.RLock()
+	text, ok := settingTexts.known[string(s.names)]
+	settingTexts.RUnlock()
+	if !ok {
+		text = settingsSQL(all, readOnly)
+		settingTexts.Lock()
+		settingTexts.known[string(s.names)] = text
+		settingTexts.Unlock()
 	}
-	text := settingsSQL(all, readOnly)
-	settingTexts.Store(string(s.names), text)
 	return text
 }
 

@@ -170,8 +170,11 @@ type call struct {
 	media   media
 	times   times
 
+	asked     plan.Request
+	planned   planned
 	execution execution
 	exchange  exchange
+	values    []string // of headers of the answer
 }
 
 // calls are memory that requests use one after another.
@@ -198,9 +201,10 @@ func (c *call) serve() error {
 		return fail(http.StatusUnauthorized, "22023", `role "`+c.caller.Role+`" does not exist`)
 	}
 	c.role = role
-	c.until = time.Now().Add(s.Timeout)
+	now := time.Now()
+	c.until = now.Add(s.Timeout)
 	ctx := r.Context()
-	if c.catalog = s.Catalog.Known(); c.catalog == nil {
+	if c.catalog = s.Catalog.known(now); c.catalog == nil {
 		ctx, cancel := context.WithDeadline(ctx, c.until)
 		defer cancel()
 		if c.catalog, err = s.Catalog.Get(ctx); err != nil {

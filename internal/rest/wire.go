@@ -45,8 +45,7 @@ func (w *wire) begin(ctx context.Context, conn *pgxpool.Conn, until time.Time, m
 	w.conn, w.net = conn, pc.Conn()
 	w.session = sessionOf(pc)
 	w.session.in.most = most
-	w.session.clock.Reset(time.Until(until))
-	w.client.await(w.session.interrupt)
+	w.client.await(until, w.session.interrupt)
 	err := pc.SyncConn(ctx) // pgx itself may still be reading, if the machine was slow when it last asked for something
 	w.lost = err != nil
 	return err
@@ -57,8 +56,7 @@ type session struct {
 	statements
 	in        inbox
 	requests  uint64
-	clock     *time.Timer // interrupts
-	interrupt func()      // has what is being read or written fail, for good
+	interrupt func() // has what is being read or written fail, for good
 }
 
 // customData is the key of a connection's session among what it carries along.
@@ -69,8 +67,6 @@ func sessionOf(pc *pgconn.PgConn) *session {
 	if !ok {
 		conn := pc.Conn()
 		s = &session{in: inbox{net: conn, buf: make([]byte, inboxSize)}, interrupt: func() { _ = conn.SetDeadline(longAgo) }}
-		s.clock = time.AfterFunc(time.Hour, s.interrupt)
-		s.clock.Stop()
 		pc.CustomData()[customData] = s
 	}
 	return s
@@ -78,7 +74,7 @@ func sessionOf(pc *pgconn.PgConn) *session {
 
 // end gives the connection back to its pool, or closes it if it is no good any more.
 func (w *wire) end() {
-	if gone := w.client.await(nil); !w.session.clock.Stop() || gone { // it is interrupted, or about to be
+	if w.client.rest() { // it was interrupted
 		w.lost = true
 	}
 	if w.lost {

@@ -28,7 +28,7 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 	l := newRequestLog(platform.New(pool), slog.New(slog.NewTextHandler(&text, nil)))
 	id, project := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 	note := func() {
-		l.note(httpx.Answered{Request: &httpx.Request{ID: id.String(), Project: project, Route: "GET /tables"}, Method: "GET", Status: 404, Start: time.Now()})
+		l.note(httpx.Answered{Request: &httpx.Request{ID: id.String(), Start: time.Now(), Project: project, Route: "GET /tables"}, Method: "GET", Status: 404})
 	}
 	for range requestsMost + 5 {
 		note()
@@ -66,7 +66,7 @@ func TestKeptRequests(t *testing.T) {
 	l := newRequestLog(nil, slog.New(slog.DiscardHandler))
 	busy, quiet := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 	note := func(project uuid.UUID, status int) {
-		l.note(httpx.Answered{Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Project: project}, Method: "GET", Status: status, Start: time.Now()})
+		l.note(httpx.Answered{Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Start: time.Now(), Project: project}, Method: "GET", Status: status})
 	}
 	for range requestsEach + 10 {
 		note(busy, 200)

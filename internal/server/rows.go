@@ -102,7 +102,7 @@ func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path strin
 		s.nowhere.Serve(w, r, path)
 		return
 	}
-	there, err := s.ask(subject{project: id}, s.settings(r.Context(), id))
+	there, err := s.ask(request.Start, subject{project: id}, s.settings(r.Context(), id))
 	if err != nil {
 		request.Err = err
 		w.Header().Set("Retry-After", "1")
@@ -259,25 +259,34 @@ func (s *rows) verifier(id uuid.UUID, public []json.RawMessage) (verifier, error
 		return nil, fmt.Errorf("the keys of the project's tokens: %w", err)
 	}
 	return func(ctx context.Context, text string) (rest.Caller, error) {
-		if !token.IsAPIKey(text) {
-			c, err := jwt.Verify(ctx, text)
-			httpx.From(ctx).Token = err == nil
-			return c, err
+		if strings.HasPrefix(text, token.CommonPrefix) {
+			if c, err := s.verifyKey(ctx, id, text); err != errMistyped {
+				return c, err
+			}
 		}
-		return s.verifyKey(ctx, id, text)
+		c, err := jwt.Verify(ctx, text)
+		httpx.From(ctx).Token = err == nil
+		return c, err
 	}, nil
 }
 
-// verifyKey returns what a key opens.
+// errMistyped is the cause when a text has not the form of a key.
+var errMistyped = errors.New("no API key")
+
+// verifyKey returns what a key opens. It fails with errMistyped without asking anyone.
 func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (rest.Caller, error) {
-	shown, err := s.ask(subject{project, [32]byte(token.Hash(key))}, func() (verdict, error) {
+	request := httpx.From(ctx)
+	shown, err := s.ask(request.Start, subject{project, token.Sum(key)}, func() (verdict, error) {
+		if !token.IsAPIKey(key) {
+			return verdict{}, errMistyped
+		}
 		known, err := s.store.KnowProjectKey(ctx, project, key)
 		return verdict{word: known.Kind, key: known.UUID}, err
 	})
 	if err != nil {
 		return rest.Caller{}, err
 	}
-	httpx.From(ctx).Key = shown.key
+	request.Key = shown.key
 	switch shown.word {
 	case "publishable":
 		return rest.Caller{Role: "anon"}, nil
@@ -288,8 +297,7 @@ func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (re
 }
 
 // ask returns what the platform says of something, nothing if it knows nothing of it, and believes it for a while.
-func (s *rows) ask(what subject, look func() (verdict, error)) (verdict, error) {
-	now := time.Now()
+func (s *rows) ask(now time.Time, what subject, look func() (verdict, error)) (verdict, error) {
 	s.mu.Lock()
 	v, ok := s.known[what]
 	s.mu.Unlock()

@@ -23,8 +23,14 @@ func NewSecret() string {
 // Hash returns the SHA-256 of a token from [NewSecret], which is what is stored of it.
 // It is no hash for passwords.
 func Hash(token string) []byte {
-	sum := sha256.Sum256([]byte(token))
+	sum := Sum(token)
 	return sum[:]
+}
+
+// Sum is Hash for who wants no memory for it.
+func Sum(token string) [sha256.Size]byte {
+	var room [128]byte // longer than any
+	return sha256.Sum256(append(room[:0], token...))
 }
 
 // Derive returns the 32 bytes that belong to a purpose under the secret (HKDF with SHA-256).

@@ -31,32 +31,43 @@ type shaped struct {
 }
 
 // Plan returns what f, one of the functions of this package for relations, returns for a request. what names f.
-func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error), c *catalog.Catalog, r *Request) (*Plan, error) {
+func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error), c *catalog.Catalog, r *Request) (Plan, error) {
 	w := walks.Get().(*walk)
 	defer w.release()
-	if !w.request(what, c, r) {
-		return f(c, r)
-	}
-	p.mu.RLock()
-	var found *shaped
-	if p.catalog == c {
-		found = p.known[string(w.key)]
-	}
-	p.mu.RUnlock()
-	if found != nil {
+	keep := w.request(what, c, r)
+	if found := p.find(c, w, keep); found != nil {
 		again := found.Plan
 		again.Args, again.CountArgs = w.fill(found.Args, found.from, r.Body), w.fill(found.CountArgs, found.countFrom, r.Body)
-		return &again, nil
+		return again, nil
 	}
 	made, err := f(c, r)
-	if err == nil {
+	if err != nil {
+		return Plan{}, err
+	}
+	if keep {
 		p.keep(c, w, made)
 	}
-	return made, err
+	return *made, nil
+}
+
+// find returns the statements of a shape that were kept for a catalogue, nil if there are none.
+func (p *Plans) find(c *catalog.Catalog, w *walk, kept bool) *shaped {
+	if !kept {
+		return nil
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.catalog != c {
+		return nil
+	}
+	return p.known[string(w.key)]
 }
 
 // fill returns the arguments of the request.
 func (w *walk) fill(planned []any, from []int, body []byte) []any {
+	if len(planned) == 0 {
+		return nil
+	}
 	args := make([]any, len(planned))
 	for i, arg := range planned {
 		switch _, isBody := arg.([]byte); {

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+type figures struct {
+	perSecond     float64
+	p99           time.Duration
+	own, postgres float64 // microseconds of processor time for a request, of the server and of PostgreSQL
+}
+
+// subject is a server that is measured, and the n-th request to it.
+type subject struct {
+	process
+	next func(n int) (*http.Request, error)
+}
+
+// pairs are measurements of both servers, made in turn.
+type pairs struct{ ours, theirs []figures }
+
+// measurePairs measures both in turn. Who is first changes, since what one leaves behind to be done falls to the other.
+func measurePairs(ours, theirs subject, clients int, postmaster string) (p pairs, err error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: clients}
+	defer transport.CloseIdleConnections()
+	length := 500 * time.Millisecond // to warm up
+	for round := range *rounds + 1 {
+		var pair [2]figures
+		for i := range pair {
+			which := (round + i) % 2
+			s := []subject{ours, theirs}[which]
+			if pair[which], err = s.measure(transport, clients, length, postmaster); err != nil {
+				return p, err
+			}
+		}
+		if round > 0 {
+			p.ours, p.theirs = append(p.ours, pair[0]), append(p.theirs, pair[1])
+		}
+		length = time.Duration(*seconds * float64(time.Second))
+	}
+	return p, nil
+}
+
+// ratio returns the median of the ratios of a value, ours to theirs of each pair, and the quarters around it.
+func (p pairs) ratio(value func(figures) float64) (median, low, high float64) {
+	all := make([]float64, len(p.ours))
+	for i := range all {
+		all[i] = value(p.ours[i]) / value(p.theirs[i])
+	}
+	slices.Sort(all)
+	return all[len(all)/2], all[len(all)/4], all[len(all)*3/4]
+}
+
+func median(all []figures, value func(figures) float64) float64 {
+	values := make([]float64, len(all))
+	for i := range all {
+		values[i] = value(all[i])
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// show writes a value of both servers, and its ratio.
+func (p pairs) show(value func(figures) float64) string {
+	ratio, low, high := p.ratio(value)
+	return fmt.Sprintf("%6.4g %6.4g %.2f (%.2f–%.2f)", median(p.ours, value), median(p.theirs, value), ratio, low, high)
+}
+
+func throughput(f figures) float64 { return f.perSecond }
+func slowest(f figures) float64    { return float64(f.p99) / float64(time.Millisecond) }
+func processor(f figures) float64  { return f.own }
+func postgres(f figures) float64   { return f.postgres }
+
+// measure sends requests from so many clients for a time.
+func (s subject) measure(transport *http.Transport, clients int, length time.Duration, postmaster string) (figures, error) {
+	times, errs := make([][]time.Duration, clients), make([]error, clients)
+	var wg sync.WaitGroup
+	postgres, own := ofPostgres(postmaster), s.processor()
+	begun := time.Now()
+	for c := range clients {
+		wg.Go(func() {
+			var buffer bytes.Buffer
+			for n := c; time.Since(begun) < length && errs[c] == nil; n += clients {
+				start := time.Now()
+				errs[c] = send(transport, s.next, n, &buffer)
+				times[c] = append(times[c], time.Since(start))
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(begun)
+	ownAfter, postgresAfter := s.processor(), ofPostgres(postmaster)
+	all := slices.Concat(times...)
+	slices.Sort(all)
+	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(len(all)) }
+	return figures{perSecond: float64(len(all)) / took.Seconds(), p99: all[len(all)*99/100], own: each(ownAfter - own), postgres: each(postgresAfter - postgres)},
+		errors.Join(errs...)
+}
+
+// send sends a request and reads the answer into the buffer.
+func send(transport *http.Transport, next func(n int) (*http.Request, error), n int, buffer *bytes.Buffer) error {
+	r, err := next(n)
+	if err != nil {
+		return err
+	}
+	res, err := transport.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	buffer.Reset()
+	if _, err := buffer.ReadFrom(res.Body); err != nil {
+		return err
+	}
+	if res.StatusCode >= 300 {
+		return fmt.Errorf("%s %s: %s %s", r.Method, r.URL, res.Status, buffer)
+	}
+	return nil
+}
