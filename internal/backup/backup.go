@@ -116,7 +116,8 @@ const compression = "--compress=3"
 // dumpedIn is the time zone of the times in a dump: whatever the server's is, and the environment's, those of a restored database can be compared with them.
 const dumpedIn = "UTC"
 
-// tries is how often a backup is begun, each time with what the database holds then, if a file or a table was deleted while it was made.
+// tries is how often a backup is begun, each time with what the database holds then, if a file or a table was deleted while it was made, or
+// the database was replaced.
 const tries = 3
 
 // make makes a backup and looks at it again.
@@ -124,7 +125,7 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	var object blob.Object
 	var err error
 	for range tries {
-		if object, err = m.once(ctx, b); !errors.Is(err, errDeleted) && !vanished(err) {
+		if object, err = m.once(ctx, b); !errors.Is(err, errDeleted) && !vanished(err) && !putOut(err) {
 			break
 		}
 		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil { // what there is of the dump
@@ -225,6 +226,11 @@ func vanished(err error) bool {
 		return strings.Contains(err.Error(), "does not exist") || strings.Contains(err.Error(), "could not open relation with OID")
 	}
 	return pg.State(err) == "42P01" // undefined_table
+}
+
+// putOut reports whether a backup's sessions were ended by the server: another database may have taken the place of the project's.
+func putOut(err error) bool {
+	return pg.State(err) == "57P01" || err != nil && strings.Contains(err.Error(), "terminating connection due to administrator command")
 }
 
 // readable reads a dump to its end, and fails unless it is what the manifest says and pg_restore can read its table of contents,

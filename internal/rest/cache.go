@@ -43,6 +43,7 @@ type Cache struct {
 	heard   atomic.Bool  // a connection listens, and has from before current was read
 
 	mu        sync.Mutex
+	database  int   // counts what the database has been
 	loading   *load // nil if the catalogue is not being read
 	listening bool
 	retired   bool // nobody is to listen any more
@@ -142,6 +143,14 @@ func (c *Cache) Reload() {
 	}
 }
 
+// Forget forgets the catalogue, for someone who knows that the database has become another one: who wants it waits until that has been read.
+func (c *Cache) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.database++
+	c.current.Store(nil)
+}
+
 // Retire ends the listening, for a cache that another takes the place of, and waits until it has ended. Requests that have the cache still can
 // have it read the catalogue.
 func (c *Cache) Retire() {
@@ -197,6 +206,9 @@ func (c *Cache) read(l *load) {
 	for {
 		ctx, cancel := context.WithTimeout(c.ctx, readMost)
 		at := time.Now()
+		c.mu.Lock()
+		database := c.database
+		c.mu.Unlock()
 		for tries := 0; tries < readTries; tries++ {
 			if l.got, l.err = c.readAtOnce(ctx); !goneMeanwhile(l.err) {
 				break
@@ -204,6 +216,10 @@ func (c *Cache) read(l *load) {
 		}
 		cancel()
 		c.mu.Lock()
+		if database != c.database && c.ctx.Err() == nil { // it may be that of the one before
+			c.mu.Unlock()
+			continue
+		}
 		if l.err != nil {
 			c.log.Warn("the catalogue can't be read; the one before serves on", "error", l.err)
 		} else {
@@ -262,15 +278,18 @@ func (c *Cache) listen() {
 }
 
 func (c *Cache) listenWhileUsed() {
-	for delay := retryAfter; !c.unused(); delay = min(2*delay, retryMost) {
+	for delay := retryAfter; !c.unused(); {
 		began := time.Now()
 		err := c.listenOnce()
-		c.heard.Store(false)
+		lost := c.heard.Swap(false)
 		if c.hearing.Err() != nil || err == nil {
 			return
 		}
 		if time.Since(began) > retryMost {
 			delay = retryAfter
+		}
+		if lost && time.Since(began) > retryAfter {
+			continue // the first time at once: another database may have taken the place of this one
 		}
 		c.log.Warn("nobody listens for changes of the schema", "error", err, "again", delay)
 		select {
@@ -278,6 +297,7 @@ func (c *Cache) listenWhileUsed() {
 			return
 		case <-time.After(delay):
 		}
+		delay = min(2*delay, retryMost)
 	}
 }
 

@@ -342,6 +342,15 @@ func (s *rows) changed(id uuid.UUID) {
 	delete(s.known, subject{project: id})
 }
 
+// replaced has what is known of a project's database read anew, which becomes another one.
+func (s *rows) replaced(id uuid.UUID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.projects[id]; p != nil && p.cache != nil {
+		p.cache.Forget()
+	}
+}
+
 // forget ends what was kept for a project that is no more.
 func (s *rows) forget(id uuid.UUID) {
 	s.mu.Lock()

@@ -25,6 +25,7 @@ import (
 	"socle/internal/job"
 	"socle/internal/mail"
 	"socle/internal/password"
+	"socle/internal/pg"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -48,6 +49,7 @@ type Server struct {
 	database *Database
 	blobs    *blob.Store
 	registry *tenant.Registry
+	told     *pg.Listener // hears what other servers tell
 	queue    *job.Queue
 	api      *api.Server
 	rows     *rows
@@ -91,6 +93,8 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	if s.registry, err = s.database.Registry(ctx, s.secret, s.log); err != nil {
 		return err
 	}
+	s.told = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
+	s.registry.Hear(s.told, func(project uuid.UUID) { s.rows.replaced(project) })
 	return s.assemble(ctx, c)
 }
 
@@ -201,6 +205,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	begin("queue", s.queue.Run)
 	begin("projects", s.registry.Run)
+	begin("listener", s.told.Run)
 	begin("keys", s.renewKeys)
 	begin("requests", s.requests.run)
 	begin("metrics", s.metrics.run)

@@ -27,8 +27,12 @@ func FileKey(project, blob uuid.UUID) string {
 // BackupKey returns what backups are encrypted under: 32 bytes that follow from the secret of the instance.
 func (r *Registry) BackupKey() []byte { return token.Derive(r.secret, "backups") }
 
-// ConnectDump connects to a project's database under the login that makes dumps. The caller closes the connection.
+// ConnectDump connects to a project's database under the login that makes dumps. The caller closes the connection. It waits while another
+// database takes that one's place.
 func (r *Registry) ConnectDump(ctx context.Context, project uuid.UUID) (*pgx.Conn, error) {
+	if err := r.Open(project).gate.pass(ctx); err != nil {
+		return nil, err
+	}
 	conn, err := pgx.ConnectConfig(ctx, r.config(project, dump))
 	return conn, pg.Fault(err)
 }

@@ -37,8 +37,14 @@ type Registry struct {
 	making chan struct{} // a slot for each project that is being made or removed
 	log    *slog.Logger
 
+	id       uuid.UUID    // tells servers apart
+	listener *pg.Listener // nil: it hears of nothing
+	replaced func(project uuid.UUID)
+	stopped  chan struct{} // closed when Run has ended
+
 	mu       sync.Mutex
 	projects map[uuid.UUID]*Project
+	swapping map[int32]bool // keys of projects whose database is being replaced
 }
 
 // NewRegistry returns a registry of the projects on the server that address names, with the
@@ -54,7 +60,8 @@ func NewRegistry(address string, secret []byte, connections int, log *slog.Logge
 		tls = u.Query()
 		maps.DeleteFunc(tls, func(name string, _ []string) bool { return !strings.HasPrefix(name, "ssl") })
 	}
-	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost), log: log, projects: map[uuid.UUID]*Project{}}
+	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost), log: log,
+		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{}, swapping: map[int32]bool{}}
 	r.budget = newBudget(connections, r.reclaim)
 	return r, nil
 }
@@ -67,6 +74,9 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 	p := r.projects[id]
 	if p == nil {
 		p = &Project{UUID: id, registry: r}
+		if r.swapping[swapKey(id)] {
+			p.gate.shut()
+		}
 		r.projects[id] = p
 	}
 	return p
@@ -79,6 +89,7 @@ func (r *Registry) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			close(r.stopped)
 			r.closeAll()
 			return nil
 		case now := <-tick.C:

@@ -5,19 +5,17 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/pg"
 )
 
 // Swap puts the copy in the place of the project's database, which is kept under another name. The audit log goes on as it was: nothing that
 // happened is forgotten by a restore. Nobody is connected to either database meanwhile: f gets the statements, to be run in the transaction of
-// the platform database that says so. If it fails, everything is as it was. Requests to this server wait until it is done.
+// the platform database that says so. If it fails, everything is as it was. Requests to
+// this server and to those that hear of it wait until it is done, see [Registry.Hear].
 func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.name(), []string{
 		"alter database " + pg.Quote(database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
@@ -47,9 +45,12 @@ func (c *Copy) Renew(ctx context.Context) error {
 }
 
 func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f func(renames []string) error) error {
-	release := c.registry.Open(c.Project).hold(ctx)
+	release, err := c.registry.hold(ctx, c.Project)
+	if err != nil {
+		return err
+	}
 	defer release()
-	err := c.registry.refuse(ctx, c.Project)
+	err = c.registry.refuse(ctx, c.Project)
 	if err == nil {
 		err = c.carryLog(ctx, incoming)
 	}
@@ -116,100 +117,4 @@ func (r *Registry) Closed(ctx context.Context, projects []uuid.UUID) (closed []u
 		return err
 	})
 	return closed, err
-}
-
-// gate is where those who want a connection to a project's database wait while another database takes its place.
-type gate struct {
-	mu      sync.Mutex
-	held    chan struct{} // closed when it opens; nil: open
-	waiting int
-}
-
-const (
-	drainTime  = 4 * time.Second // for requests that have a connection; less than a request waits for one
-	drainEvery = 5 * time.Millisecond
-)
-
-// respected has a pool wait at the gate.
-func (g *gate) respected(c *pgxpool.Config) {
-	connect := c.BeforeConnect
-	c.BeforeConnect = func(ctx context.Context, config *pgx.ConnConfig) error {
-		if err := g.pass(ctx); err != nil {
-			return err
-		}
-		return connect(ctx, config)
-	}
-	c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return !g.closed(), nil } // if it is closed, another one is made, which waits
-}
-
-func (g *gate) closed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.held != nil
-}
-
-func (g *gate) pass(ctx context.Context) error {
-	for {
-		g.mu.Lock()
-		held := g.held
-		if held == nil {
-			g.mu.Unlock()
-			return nil
-		}
-		g.waiting++
-		g.mu.Unlock()
-		var err error
-		select {
-		case <-held:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		g.mu.Lock()
-		g.waiting--
-		g.mu.Unlock()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// hold closes the gate of the project, and gives those who have a connection the time to finish. Whoever calls opens it again, by release.
-func (p *Project) hold(ctx context.Context) (release func()) {
-	g := &p.gate
-	g.mu.Lock()
-	held := make(chan struct{}) // the project's lock is taken: nobody else holds the gate
-	g.held = held
-	g.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, drainTime)
-	defer cancel()
-	tick := time.NewTicker(drainEvery)
-	defer tick.Stop()
-	for p.connected() > 0 {
-		select {
-		case <-tick.C:
-			continue
-		case <-ctx.Done():
-		}
-		break
-	}
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		close(held)
-		g.held = nil
-	}
-}
-
-// connected counts the connections of this server that someone uses or is about to, without those who wait at the gate.
-func (p *Project) connected() int {
-	p.gate.mu.Lock()
-	n := -p.gate.waiting
-	p.gate.mu.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, pool := range p.pools {
-		s := pool.Stat()
-		n += int(s.AcquiredConns() + s.ConstructingConns())
-	}
-	return n
 }

@@ -92,27 +92,46 @@ func settings(url, dir string) (config.Config, error) {
 // Start starts a server with this configuration. It stops when the test ends.
 func Start(t testing.TB, c config.Config) *API {
 	t.Helper()
-	log := &Log{}
-	s, err := server.Start(t.Context(), c, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	a := &API{t: t, Config: c, Log: &Log{}, counter: new(atomic.Int64), changes: &changes{}, prepared: &prepared{}}
+	t.Cleanup(func() { // when it has stopped
+		if a.Server != nil {
+			a.finish()
+		}
+	})
+	a.serve()
+	return a
+}
+
+// Another starts another server of the same install, seen by the same user. It stops when the test ends, before this one does.
+func (a *API) Another() *API {
+	a.t.Helper()
+	other := *a
+	other.Config.DataDir, other.Config.StorageURL, other.Log = a.t.TempDir(), "file://"+a.Config.StorageDir(), &Log{}
+	other.serve()
+	return &other
+}
+
+// serve starts the server.
+func (a *API) serve() {
+	a.t.Helper()
+	s, err := server.Start(a.t.Context(), a.Config, slog.New(slog.NewJSONHandler(a.Log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
-		t.Fatalf("start: %v", err)
+		a.t.Fatalf("start: %v", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Run(ctx) }()
-	a := &API{t: t, Server: s, URL: s.URL, Config: c, Log: log, counter: new(atomic.Int64), changes: &changes{}, prepared: &prepared{}}
-	t.Cleanup(func() {
+	a.Server, a.URL = s, s.URL
+	a.t.Cleanup(func() {
 		stop()
-		if err := <-stopped; err != nil && !t.Failed() {
-			t.Errorf("stop: %v", err)
+		if err := <-stopped; err != nil && !a.t.Failed() {
+			a.t.Errorf("stop: %v", err)
 		}
-		a.finish()
-		if t.Failed() {
-			t.Logf("the server's log:\n%s", log.String())
+		if a.t.Failed() {
+			a.t.Logf("the server's log:\n%s", a.Log.String())
 		}
 	})
-	a.doc = readDocument(t, a.URL)
-	return a
+	a.doc = readDocument(a.t, a.URL)
 }
 
 // finish looks at what the test's server has noted of its changes, and removes the databases of its projects, which live on the

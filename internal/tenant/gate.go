@@ -1,0 +1,112 @@
+package tenant
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// gate is where those who want a connection to a project's database wait while another database takes its place.
+type gate struct {
+	mu      sync.Mutex
+	held    chan struct{} // closed when it opens; nil: open
+	waiting int
+}
+
+const (
+	drainTime  = 4 * time.Second // for requests that have a connection; less than a request waits for one
+	drainEvery = 5 * time.Millisecond
+)
+
+// respected has a pool wait at the gate.
+func (g *gate) respected(c *pgxpool.Config) {
+	connect := c.BeforeConnect
+	c.BeforeConnect = func(ctx context.Context, config *pgx.ConnConfig) error {
+		if err := g.pass(ctx); err != nil {
+			return err
+		}
+		return connect(ctx, config)
+	}
+	c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return !g.closed(), nil } // if it is closed, another one is made, which waits
+}
+
+func (g *gate) closed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held != nil
+}
+
+func (g *gate) pass(ctx context.Context) error {
+	for {
+		g.mu.Lock()
+		held := g.held
+		if held == nil {
+			g.mu.Unlock()
+			return nil
+		}
+		g.waiting++
+		g.mu.Unlock()
+		var err error
+		select {
+		case <-held:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		g.mu.Lock()
+		g.waiting--
+		g.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// shut closes the gate. Whoever calls opens it again.
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held == nil {
+		g.held = make(chan struct{})
+	}
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held != nil {
+		close(g.held)
+		g.held = nil
+	}
+}
+
+// drain gives those who have a connection the time to finish, once the gate is closed.
+func (p *Project) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	tick := time.NewTicker(drainEvery)
+	defer tick.Stop()
+	for p.connected() > 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// connected counts the connections of this server that someone uses or is about to, without those who wait at the gate.
+func (p *Project) connected() int {
+	p.gate.mu.Lock()
+	n := -p.gate.waiting
+	p.gate.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, pool := range p.pools {
+		s := pool.Stat()
+		n += int(s.AcquiredConns() + s.ConstructingConns())
+	}
+	return n
+}
