@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"mime/multipart"
@@ -16,6 +17,7 @@ const (
 	mostName   = 4 << 10  // bytes of a name's part; how long a name may be is the file's own rule
 	mostHeads  = 64 << 10 // bytes of all that is not the file, once before it and once behind
 	unbounded  = -1
+	pieceSize  = 64 << 10 // bytes of a body that are read at a time
 )
 
 // Upload is embedded in the input of an operation that takes a file as multipart/form-data, which its handler
@@ -31,7 +33,10 @@ type Upload struct {
 // begin takes the body of a request, and reads none of it.
 func (u *Upload) begin(w http.ResponseWriter, r *http.Request) error {
 	u.body = &arriving{ReadCloser: r.Body, control: http.NewResponseController(w), left: mostHeads}
-	r.Body = u.body
+	r.Body = struct { // the multipart reader would read 4 KiB at a time
+		io.Reader
+		io.Closer
+	}{bufio.NewReaderSize(u.body, pieceSize), u.body}
 	var err error
 	if u.parts, err = r.MultipartReader(); err != nil {
 		return fault.OnField(fault.Invalid, "Content-Type", "invalid_format", "must be multipart/form-data with a boundary").Because(err)

@@ -8,10 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -25,7 +27,13 @@ const unfinished = ".unfinished"
 type folder struct {
 	root *os.Root
 	dir  *os.File // the same
+
+	mu       sync.Mutex
+	anchored map[string]fs.FileInfo // folders that a power cut leaves where they are, as they were when that was seen to
 }
+
+// mostAnchored is how many folders are remembered, of some 300 bytes each.
+const mostAnchored = 1 << 14
 
 func openFolder(dir string) (*folder, error) {
 	_, missing := os.Lstat(dir)
@@ -45,11 +53,24 @@ func openFolder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the storage folder: %w", err), root.Close())
 	}
-	s := &folder{root, at}
-	if err := s.makeFolder(unfinished); err != nil {
+	s := &folder{root: root, dir: at, anchored: map[string]fs.FileInfo{}}
+	if err = s.makeFolder(unfinished); err == nil {
+		err = s.unname()
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the storage folder: %w", err), s.close())
 	}
 	return s, nil
+}
+
+// unname takes their first name from files that have their key, too, as a power cut may leave them.
+func (s *folder) unname() error {
+	return s.eachUnfinished(func(name string, info fs.FileInfo) error {
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && stat.Nlink > 1 {
+			return s.root.Remove(name)
+		}
+		return nil
+	})
 }
 
 func (s *folder) close() error { return errors.Join(s.dir.Close(), s.root.Close()) }
@@ -89,7 +110,8 @@ func (s *folder) put(_ context.Context, key string, in *incoming) (Object, error
 
 // publish moves the finished file to its key, durably.
 func (s *folder) publish(name, key string) error {
-	if err := s.makeFolder(path.Dir(key)); err != nil {
+	into := path.Dir(key)
+	if err := s.makeFolder(into); err != nil {
 		return err
 	}
 	// A link, unlike a rename, fails if the key is taken.
@@ -100,8 +122,12 @@ func (s *folder) publish(name, key string) error {
 	if err != nil {
 		return err
 	}
-	// Both folders are synced, lest the file come back under two names, which Open refuses.
-	if err := errors.Join(s.root.Remove(name), s.syncUp(path.Dir(key)), s.syncUp(unfinished)); err != nil {
+	// After a power cut the first name may be back, with which Open would refuse the file: whoever opens the store next removes it.
+	err = s.root.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) { // somebody who has just opened the store was quicker
+		err = nil
+	}
+	if err := errors.Join(err, syncFolder(s.root.Open(into)), s.anchor(into)); err != nil {
 		return errors.Join(err, s.root.Remove(key))
 	}
 	return nil
@@ -203,32 +229,42 @@ func (s *folder) check(context.Context) error {
 }
 
 func (s *folder) sweep(ctx context.Context, olderThan time.Duration) (int, error) {
+	swept, before := 0, time.Now().Add(-olderThan)
+	err := s.eachUnfinished(func(name string, info fs.FileInfo) error {
+		if err := ctx.Err(); err != nil || !info.ModTime().Before(before) {
+			return err
+		}
+		err := s.root.RemoveAll(name)
+		if err == nil {
+			swept++
+		}
+		return err
+	})
+	return swept, err
+}
+
+// eachUnfinished calls f with what is unfinished. That it is gone by then is no error: its Put, or somebody else, was quicker.
+func (s *folder) eachUnfinished(f func(name string, info fs.FileInfo) error) error {
 	dir, err := s.root.Open(unfinished)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	swept, before := 0, time.Now().Add(-olderThan)
 	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return swept, err
-		}
 		name = path.Join(unfinished, name)
 		info, err := s.root.Lstat(name)
-		if err == nil && info.ModTime().Before(before) {
-			if err = s.root.RemoveAll(name); err == nil {
-				swept++
-			}
+		if err == nil {
+			err = f(name, info)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // its Put, or another sweep, was quicker
-			return swept, err
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
-	return swept, nil
+	return nil
 }
 
 // lstat describes what is under key. It fails with fs.ErrNotExist if the way there
@@ -238,20 +274,20 @@ func (s *folder) lstat(key string) (fs.FileInfo, error) {
 		if key[i] != '/' {
 			continue
 		}
-		if err := s.isFolder(key[:i]); err != nil {
+		if _, err := s.isFolder(key[:i]); err != nil {
 			return nil, err
 		}
 	}
 	return s.root.Lstat(key)
 }
 
-// isFolder reports whether name is a folder, and no link to one.
-func (s *folder) isFolder(name string) error {
+// isFolder describes a folder. It fails if name is none, or a link to one.
+func (s *folder) isFolder(name string) (fs.FileInfo, error) {
 	info, err := s.root.Lstat(name)
 	if err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is not a folder: %w", name, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s is not a folder: %w", name, fs.ErrNotExist)
 	}
-	return err
+	return info, err
 }
 
 // errNotOurs says that what is under a key can't be what a Put left there.
@@ -265,28 +301,57 @@ func ours(info fs.FileInfo) bool {
 
 // makeFolder makes the folders of name that are missing.
 func (s *folder) makeFolder(name string) error {
+	if info, err := s.lstat(name); err == nil && info.IsDir() {
+		return nil
+	}
 	var made string
 	for part := range strings.SplitSeq(name, "/") {
 		made = path.Join(made, part)
 		if err := s.root.Mkdir(made, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := s.isFolder(made); err != nil {
+		if _, err := s.isFolder(made); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// syncUp makes the entries of a folder durable, and those of all folders above it: whoever
-// made one of them, another Put perhaps, may not have come to it yet.
-func (s *folder) syncUp(name string) error {
-	for {
-		if err := syncFolder(s.root.Open(name)); err != nil || name == "." {
+// anchor makes durable that a folder is where it is, and those above it: whoever made one of them, which may have been another process, may not have come
+// to that yet. Once is enough, for no folder is moved, and one that is removed with all that is in it, as that of a project that is gone, is not made
+// anew; if it should be, it is mostly another file.
+func (s *folder) anchor(name string) error {
+	found := map[string]fs.FileInfo{}
+	for at := name; at != "."; at = path.Dir(at) {
+		info, err := s.isFolder(at)
+		if err != nil {
 			return err
 		}
-		name = path.Dir(name)
+		if s.isAnchored(at, info) {
+			break
+		}
+		if err := syncFolder(s.root.Open(path.Dir(at))); err != nil {
+			return err
+		}
+		found[at] = info
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.anchored {
+		if len(s.anchored) < mostAnchored {
+			break
+		}
+		delete(s.anchored, other) // any one
+	}
+	maps.Copy(s.anchored, found)
+	return nil
+}
+
+func (s *folder) isAnchored(name string, is fs.FileInfo) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.anchored[name]
+	return known != nil && os.SameFile(known, is)
 }
 
 func syncFolder(f *os.File, err error) error {

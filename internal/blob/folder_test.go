@@ -171,3 +171,44 @@ func TestCheckOfWhatIsGone(t *testing.T) {
 		t.Errorf("Check of a folder that is gone = %v, want Unavailable", err)
 	}
 }
+
+// TestTwoNames: what a power cut has left under its first name too is a blob again once the store is opened.
+func TestTwoNames(t *testing.T) {
+	t.Parallel()
+	s, dir := open(t)
+	put(t, s, "a/b", "whole")
+	if err := os.Link(filepath.Join(dir, "a/b"), filepath.Join(dir, unfinished, "first")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Open(t.Context(), "a/b"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Open of a file with two names = %v, want NotFound", err)
+	}
+	again, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if got := get(t, again, "a/b"); got != "whole" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestAnchored: that a folder is where it is is made durable once, and again when it is another one.
+func TestAnchored(t *testing.T) {
+	t.Parallel()
+	s, dir := open(t)
+	put(t, s, "a/b/1", "x")
+	first := s.local.anchored["a/b"]
+	put(t, s, "a/b/2", "x")
+	put(t, s, "top", "x")
+	if s.local.anchored["a/b"] != first || len(s.local.anchored) != 2 { // a and a/b
+		t.Errorf("got %v", s.local.anchored)
+	}
+	if err := os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "elsewhere")); err != nil { // so that no number is used again
+		t.Fatal(err)
+	}
+	put(t, s, "a/b/1", "y")
+	if s.local.anchored["a/b"] == first {
+		t.Error("another folder of that name is taken for the first one")
+	}
+}

@@ -192,7 +192,7 @@ func (r *Resumable) keepPart(ctx context.Context, p *tenant.Project, store *blob
 	if err != nil {
 		return 0, err
 	}
-	if _, err := pg.Exec(ctx, p.Trusted(), `insert into storage.uploads (blob_uuid) values (@blob)`, pgx.StrictNamedArgs{"blob": b}); err != nil {
+	if _, err := pg.Exec(ctx, p.Trusted(), `insert into storage.uploads (blob_uuid) values (@blob) returning `+unhurried, pgx.StrictNamedArgs{"blob": b}); err != nil {
 		return 0, err
 	}
 	stored, err := store.Put(ctx, blobKey(p.UUID, b), content, r.Size-r.Offset)

@@ -32,6 +32,10 @@ type NewFile struct {
 // errUnwanted ends an upload that did not fail.
 var errUnwanted = errors.New("nobody wanted the file")
 
+// unhurried has a transaction end before it is on the disk. A note of an upload is there for when the server dies, which does not take it away; should the
+// whole machine die, what the note was of is an orphan, and the commit that makes the file takes it to the disk before itself.
+const unhurried = `set_config('synchronous_commit', 'off', true)`
+
 // settleTime bounds the cleaning up after an upload that failed, which goes on when its client is gone.
 const settleTime = 10 * time.Second
 
@@ -131,7 +135,7 @@ func (u *upload) begin(ctx context.Context) (into intake, err error) {
 				where f.container_uuid = c.uuid and f.full_file_name = @name) as taken
 			from storage.containers c where c.uuid = @container and not c.deleting
 		), noted as (
-			insert into storage.uploads (blob_uuid) select @blob::uuid from container where not taken
+			insert into storage.uploads (blob_uuid) select @blob::uuid from container where not taken returning `+unhurried+`
 		), quota as (
 			select coalesce(max_bytes, @bytes) as quota_bytes, greatest(coalesce(max_bytes, @bytes) - bytes, 0) as quota_room from storage.usage
 		)
