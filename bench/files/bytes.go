@@ -66,6 +66,10 @@ func (b *bench) transfers(ctx context.Context) error {
 			{"upload", "PUT", b.url + public + "up-%d", other + "/up-%d"},
 		}
 		for _, way := range ways {
+			title := fmt.Sprintf("%s, %d MiB, %d at once", way.name, t.size/mebi, t.atOnce)
+			if !strings.HasPrefix(title, *only) {
+				continue
+			}
 			var ours, theirs []cost
 			var peak atomic.Int64
 			l := load{Method: way.method, Token: b.token, Project: b.project, Size: t.size, Times: t.times, AtOnce: t.atOnce}
@@ -92,7 +96,7 @@ func (b *bench) transfers(ctx context.Context) error {
 					return err
 				}
 			}
-			printCosts(fmt.Sprintf("%s, %d MiB, %d at once", way.name, t.size/mebi, t.atOnce), ours, theirs, peak.Load())
+			printCosts(title, ours, theirs, peak.Load())
 		}
 	}
 	fmt.Println("Before Socle acknowledges an upload, its bytes and its row are synced to the disk; nginx leaves that to the system.")

@@ -35,6 +35,7 @@ var (
 	rounds    = flag.Int("rounds", 50, "requests for each page, of which the median and the 95th percentile are printed")
 	repeats   = flag.Int("repeats", 5, "rounds of transfers and backups, of which the median and the best are printed")
 	sizes     = flag.String("sizes", "1,100,1024", "MiB of the files that are transferred")
+	only      = flag.String("only", "", "the transfers that are measured, by what their name begins with; empty: all")
 	nginx     = flag.String("nginx", "nginx", "nginx's program")
 	gigabytes = flag.Float64("gigabytes", 1, "size of the database that is backed up")
 	postgres  = flag.String("postgres-bin", "", "folder of PostgreSQL's programs; empty: the usual places")
