@@ -42,7 +42,7 @@ func (c *call) answer(got *result) error {
 			c.contentType(h)
 		}
 		if !c.route.function {
-			c.set(h, "Content-Location", contentLocation(c.path, c.r.URL.RawQuery))
+			c.set(h, "Content-Location", contentLocation(c.path, c.asked))
 		}
 	default:
 		status = c.changed(h, p, got)

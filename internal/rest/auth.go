@@ -3,6 +3,8 @@ package rest
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -47,6 +49,22 @@ func (c *Caller) appendClaims(b []byte) []byte {
 		return append(b, c.Claims...)
 	}
 	return append(appendJSON(append(b, `{"role":`...), c.Role), '}')
+}
+
+// asked returns the query string without an API key that the client repeats there, as some do: it is no filter. A key in the query alone
+// opens nothing.
+func (s *Server) asked(r *http.Request) string {
+	const name = "apikey="
+	raw := r.URL.RawQuery
+	key := r.Header.Get("Apikey")
+	if !s.APIKeys || key == "" || !strings.Contains(raw, name) {
+		return raw
+	}
+	return strings.Join(slices.DeleteFunc(strings.Split(raw, "&"), func(pair string) bool {
+		value, ok := strings.CutPrefix(pair, name)
+		plain, err := url.QueryUnescape(value)
+		return ok && err == nil && plain == key
+	}), "&")
 }
 
 // bearer returns the token of an Authorization header of that scheme.

@@ -5,9 +5,9 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -21,12 +21,15 @@ type payload struct {
 // readBody reads a body of at most most bytes, and makes JSON of rows in other forms. A function also takes plain text, XML and bytes.
 func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool) (payload, error) {
 	kind := r.Header.Get("Content-Type")
-	if kind == "" {
+	switch kind {
+	case "":
 		kind = "application/json"
-	} else if kind != "application/json" { // nearly always
-		if media, _, err := mime.ParseMediaType(kind); err == nil {
-			kind = media
+	case "application/json": // nearly always
+	default: // parameters, even those that are none, say nothing here
+		if end := strings.IndexAny(kind, "; ,\t"); end >= 0 {
+			kind = kind[:end]
 		}
+		kind = strings.ToLower(kind)
 	}
 	text, err := readAll(w, r, most)
 	if err != nil {

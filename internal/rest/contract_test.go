@@ -89,3 +89,38 @@ func TestAliases(t *testing.T) {
 		}
 	}
 }
+
+// TestLenient: what clients write loosely is read as they mean it, and said back as they wrote it.
+func TestLenient(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, `
+		create domain "application/openapi+json" as json;
+		create function own_root() returns "application/openapi+json" language sql stable as $$ select '{"swagger":"2.0"}'::"application/openapi+json" $$`,
+		func(c *Config) { c.Plan = true })
+	const unread = `{"code":"PGRST100","details":"unexpected \"(\" expecting \"-\", digit or any non reserved character different from: .,>()","hint":null,` +
+		`"message":"\"failed to parse select parameter (body->(<&>))\" (line 1, column 7)"}`
+	for _, test := range []struct {
+		method, path, body string
+		headers            []string
+		status             int
+		want, kind         string
+	}{
+		{"GET", "/clients?select=id&name%5B0%5D=ilike.*a*&name%5B1%5D=ilike.*d*&id[]=lt.3", "", nil, 200, `[{"id":1}]`, ""},
+		{"GET", "/clients?name[0]x=eq.1", "", nil, 400, "PGRST100", ""},
+		{"GET", "/rpc/projects_of?client[0]=2&select=id", "", nil, 200, `[{"id":3}]`, ""},
+		{"GET", "/clients?select=id&id=in.(%201,2)&order=id", "", nil, 200, "[{\"id\":1}, \n {\"id\":2}]", ""},
+		{"GET", "/clients?id=in.(%20,2)", "", nil, 400, `invalid input syntax for type integer: \"\"`, ""},
+		{"POST", "/rpc/add", `{"a":1,"b":2}`, []string{"Content-Type", "application/json; $$ odd=parameters $$"}, 200, "3", ""},
+		{"POST", "/rpc/add", `{"a":1,"b":2}`, []string{"Content-Type", "Application/JSON;charset=utf-8;charset=utf-8"}, 200, "3", ""},
+		{"POST", "/rpc/add", `a=1&b=2`, []string{"Content-Type", "application/x-www-form-urlencoded, application/x-www-form-urlencoded"}, 200, "3", ""},
+		{"GET", "/notes?select=body->(%3C%26%3E)", "", nil, 400, unread, ""},
+		{"GET", "/rpc/own_root", "", []string{"Accept", "application/openapi+json"}, 200, `{"swagger":"2.0"}`, "application/openapi+json; charset=utf-8"},
+		{"GET", "/clients", "", []string{"Accept", `application/vnd.pgrst.plan; for="Application/vnd.pgrst.array"`}, 200, "Seq Scan", `application/vnd.pgrst.plan+text; for="application/json"; charset=utf-8`},
+		{"GET", "/clients", "", []string{"Accept", `application/vnd.pgrst.plan+json; for="application/vnd.pgrst.plan"`}, 406, `for=\"application/vnd.pgrst.plan\"`, ""},
+	} {
+		got := a.do(test.method, test.path, test.body, test.headers...)
+		if kind := got.header.Get("Content-Type"); got.status != test.status || !strings.Contains(got.body, test.want) || test.kind != "" && kind != test.kind {
+			t.Errorf("%s %s %v: got %d %s %s, want %d %s %s", test.method, test.path, test.headers, got.status, kind, got.body, test.status, test.kind, test.want)
+		}
+	}
+}

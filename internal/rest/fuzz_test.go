@@ -56,8 +56,8 @@ func FuzzHeaders(f *testing.F) {
 			}
 		}
 		for _, w := range accepted(r.Header["Accept"]) {
-			if of, kind, explain := w.explained(); of == "" || kind == "" || explain == "" {
-				t.Errorf("%q: %q, %q, %q", header, of, kind, explain)
+			if of, kind, explain := w.explained(); of.name == "" || kind == "" || explain == "" {
+				t.Errorf("%q: %v, %q, %q", header, of, kind, explain)
 			}
 		}
 		if _, err := window(r, &query.Query{}); err != nil {

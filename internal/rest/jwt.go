@@ -16,6 +16,8 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"github.com/lestrrat-go/jwx/v3/jws"
+
+	"socle/internal/rest/query"
 )
 
 // leeway is by how much the clocks of who signs and who verifies may differ.
@@ -156,7 +158,7 @@ func (v *JWT) Verify(_ context.Context, token string) (Caller, error) {
 	return c.Caller, nil
 }
 
-func decoding(message string) error {
+func decoding(message string) *query.Error {
 	return fail(http.StatusUnauthorized, "PGRST301", message)
 }
 
@@ -180,12 +182,14 @@ func (v *JWT) signed(token string) ([]byte, error) {
 	if err != nil || json.Unmarshal(plain, &header) != nil || header.Critical != nil {
 		return nil, decoding("JWT cryptographic operation failed")
 	}
-	if header.Algorithm == "none" || header.Algorithm == "" {
-		return nil, decoding("Wrong or unsupported encoding algorithm")
+	if header.Algorithm == "none" {
+		e := decoding("Wrong or unsupported encoding algorithm")
+		e.Details = "JWT is unsecured but expected 'alg' was not 'none'"
+		return nil, e
 	}
 	algorithm, ok := jwa.LookupSignatureAlgorithm(header.Algorithm)
 	if !ok {
-		return nil, decoding("Wrong or unsupported encoding algorithm")
+		return nil, decoding("JWT cryptographic operation failed")
 	}
 	tried := false
 	for _, k := range v.keys {
@@ -197,12 +201,12 @@ func (v *JWT) signed(token string) ([]byte, error) {
 			return payload, nil
 		}
 	}
+	e := decoding("No suitable key or wrong key type")
+	e.Details = "None of the keys was able to decode the JWT"
 	if !tried {
-		e := fail(http.StatusUnauthorized, "PGRST301", "No suitable key or wrong key type")
-		e.Details = "None of the keys was able to decode the JWT"
-		return nil, e
+		e.Details = "No suitable key was found to decode the JWT"
 	}
-	return nil, decoding("JWT cryptographic operation failed")
+	return nil, e
 }
 
 // claims reads a payload, and checks what does not change with time.

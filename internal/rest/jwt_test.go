@@ -39,6 +39,7 @@ func TestJWT(t *testing.T) {
 	now := time.Now().Unix()
 	good := hs256(t, `{"role":"authenticated","sub":"ann"}`)
 	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"role":"service_role"}`)) + "."
+	odd := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS1"}`)) + ".e30.e30"
 	other, _ := jws.Sign([]byte(`{"role":"authenticated"}`), jws.WithKey(jwa.HS256(), []byte("another secret of more than thirty-two bytes")))
 	strong, _ := jws.Sign([]byte(`{"role":"authenticated"}`), jws.WithKey(jwa.HS512(), jwtSecret))
 	for _, test := range []struct{ token, role, code, message string }{
@@ -59,15 +60,20 @@ func TestJWT(t *testing.T) {
 		{"a.b", "", "PGRST301", "Expected 3 parts in JWT; got 2"},
 		{strings.Repeat(".", 100_000), "", "PGRST301", "Expected 3 parts in JWT; got 100001"},
 		{"a.b.c", "", "PGRST301", "JWT cryptographic operation failed"},
-		{none, "", "PGRST301", "Wrong or unsupported encoding algorithm"},
-		{string(other), "", "PGRST301", "JWT cryptographic operation failed"},
-		{string(strong), "", "PGRST301", "No suitable key or wrong key type"},
-		{good[:len(good)-2], "", "PGRST301", "JWT cryptographic operation failed"},
+		{none, "", "PGRST301", "Wrong or unsupported encoding algorithm: JWT is unsecured but expected 'alg' was not 'none'"},
+		{string(other), "", "PGRST301", "No suitable key or wrong key type: None of the keys was able to decode the JWT"},
+		{string(strong), "", "PGRST301", "No suitable key or wrong key type: No suitable key was found to decode the JWT"},
+		{odd, "", "PGRST301", "JWT cryptographic operation failed"},
+		{good[:len(good)-2], "", "PGRST301", "No suitable key or wrong key type: None of the keys was able to decode the JWT"},
 	} {
 		c, err := v.Verify(t.Context(), test.token)
 		e := &query.Error{}
 		errors.As(err, &e)
-		if c.Role != test.role || e.Code != test.code || e.Message != test.message || test.code != "" && e.Status != 401 {
+		message := e.Message
+		if e.Details != nil {
+			message += fmt.Sprint(": ", e.Details)
+		}
+		if c.Role != test.role || e.Code != test.code || message != test.message || test.code != "" && e.Status != 401 {
 			t.Errorf("%.60s: role %q, error %v; want %q, %s %s", test.token, c.Role, err, test.role, test.code, test.message)
 		}
 	}

@@ -39,30 +39,34 @@ func accepted(header []string) []wanted {
 	var all []wanted
 	for _, line := range header {
 		for _, part := range splitQuoted(line, ',') {
-			pieces := splitQuoted(part, ';')
-			w := wanted{name: strings.ToLower(strings.TrimSpace(pieces[0])), quality: 1}
-			if w.name == "" {
-				continue
+			if w := want(part); w.name != "" {
+				all = append(all, w)
 			}
-			var kept []string
-			for _, p := range pieces[1:] {
-				p = strings.TrimSpace(p)
-				if q, ok := strings.CutPrefix(p, "q="); ok {
-					if n, err := strconv.ParseFloat(q, 64); err == nil {
-						w.quality = n
-					}
-				} else if p != "" {
-					kept = append(kept, p)
-				}
-			}
-			w.parameters = strings.Join(kept, ";")
-			all = append(all, w)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b wanted) int {
 		return cmp.Or(cmp.Compare(b.quality, a.quality), cmp.Compare(wildness(a.name), wildness(b.name)))
 	})
 	return all
+}
+
+// want reads one media type.
+func want(text string) wanted {
+	pieces := splitQuoted(text, ';')
+	w := wanted{name: strings.ToLower(strings.TrimSpace(pieces[0])), quality: 1}
+	var kept []string
+	for _, p := range pieces[1:] {
+		p = strings.TrimSpace(p)
+		if q, ok := strings.CutPrefix(p, "q="); ok {
+			if n, err := strconv.ParseFloat(q, 64); err == nil {
+				w.quality = n
+			}
+		} else if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	w.parameters = strings.Join(kept, ";")
+	return w
 }
 
 func wildness(name string) int { return strings.Count(name, "*") }
@@ -93,6 +97,24 @@ func (w *wanted) parameter(name string) string {
 	return ""
 }
 
+// String returns the media type as the contract writes it: of its own types those parameters count that it knows.
+func (w *wanted) String() string {
+	stripped := w.parameter("nulls") == "stripped"
+	switch w.name {
+	case "application/vnd.pgrst.object", "application/vnd.pgrst.object+json":
+		if stripped {
+			return "application/vnd.pgrst.object+json;nulls=stripped"
+		}
+		return "application/vnd.pgrst.object+json"
+	case "application/vnd.pgrst.array", "application/vnd.pgrst.array+json":
+		if stripped {
+			return "application/vnd.pgrst.array+json;nulls=stripped"
+		}
+		return "application/json"
+	}
+	return w.name
+}
+
 // negotiate chooses the form of an answer about a target: the relation whose rows they are, or a function.
 func (s *Server) negotiate(r *http.Request, c *catalog.Catalog, target catalog.Name, q *query.Query) (media, error) {
 	header := r.Header["Accept"]
@@ -118,10 +140,9 @@ func notOffered(all []wanted) error {
 	names := make([]string, len(all))
 	for i := range all {
 		names[i] = all[i].name
-		switch w := &all[i]; {
-		case strings.HasPrefix(w.name, "application/vnd.pgrst.plan"):
+		if w := &all[i]; strings.HasPrefix(w.name, "application/vnd.pgrst.plan") {
 			_, names[i], _ = w.explained()
-		case w.parameters != "":
+		} else if w.parameters != "" {
 			names[i] += ";" + w.parameters
 		}
 	}
@@ -143,15 +164,16 @@ func (s *Server) offer(c *catalog.Catalog, target catalog.Name, whole bool, w *w
 	name, stripped := w.name, w.parameter("nulls") == "stripped"
 	switch name {
 	case "application/vnd.pgrst.object", "application/vnd.pgrst.object+json":
+		m := media{kind: w.String() + "; charset=utf-8", format: plan.Object}
 		if stripped {
-			return media{kind: "application/vnd.pgrst.object+json;nulls=stripped; charset=utf-8", format: plan.StrippedObject}, true
+			m.format = plan.StrippedObject
 		}
-		return media{kind: "application/vnd.pgrst.object+json; charset=utf-8", format: plan.Object}, true
+		return m, true
 	case "application/vnd.pgrst.plan", "application/vnd.pgrst.plan+text", "application/vnd.pgrst.plan+json":
 		return s.offerPlan(c, target, whole, w)
 	case "application/vnd.pgrst.array", "application/vnd.pgrst.array+json":
 		if stripped {
-			return media{kind: "application/vnd.pgrst.array+json;nulls=stripped; charset=utf-8", format: plan.StrippedJSON}, true
+			return media{kind: w.String() + "; charset=utf-8", format: plan.StrippedJSON}, true
 		}
 		name = "application/json"
 	}
@@ -195,7 +217,7 @@ func handlerType(h *catalog.Handler, asked string) string {
 	switch h.MediaType {
 	case "*/*":
 		return "application/octet-stream"
-	case "text/plain", "text/xml", "text/csv", "application/json", "application/geo+json":
+	case "text/plain", "text/xml", "text/csv", "application/json", "application/geo+json", "application/openapi+json", "application/x-www-form-urlencoded":
 		return h.MediaType + "; charset=utf-8"
 	}
 	return asked
@@ -209,7 +231,7 @@ func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, whole bool, 
 		return media{}, false
 	}
 	of, kind, explain := w.explained()
-	m, ok := s.offer(c, target, whole, &wanted{name: strings.ToLower(of)})
+	m, ok := s.offer(c, target, whole, &of)
 	if !ok || m.explain != "" {
 		return media{}, false
 	}
@@ -218,9 +240,9 @@ func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, whole bool, 
 }
 
 // explained returns of what a plan is wanted, how the contract writes that, and what stands before the statement for it.
-func (w *wanted) explained() (of, kind, explain string) {
-	if of = w.parameter("for"); of == "" {
-		of = "application/json"
+func (w *wanted) explained() (of wanted, kind, explain string) {
+	if of = want(w.parameter("for")); of.name == "" {
+		of = want("application/json")
 	}
 	form := "text"
 	if strings.HasSuffix(w.name, "+json") {
@@ -235,7 +257,7 @@ func (w *wanted) explained() (of, kind, explain string) {
 			explain += ", " + o
 		}
 	}
-	kind = "application/vnd.pgrst.plan+" + form + `; for="` + of + `"`
+	kind = "application/vnd.pgrst.plan+" + form + `; for="` + of.String() + `"`
 	if options != nil {
 		kind += "; options=" + strings.Join(options, "|")
 	}

@@ -76,7 +76,7 @@ func missing(err error) bool {
 
 // plan makes the statement.
 func (c *call) plan() error {
-	s, r := c.server, &c.asked
+	s, r := c.server, &c.wanted
 	*r = plan.Request{
 		Target: catalog.Name{Schema: c.schema, Name: c.route.name}, Query: c.query, Range: c.window,
 		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.before != "", AliasesOnly: s.AliasesOnly, Head: c.r.Method == http.MethodHead,

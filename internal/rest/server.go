@@ -161,6 +161,7 @@ type call struct {
 	role    Role
 	route   route
 	schema  string
+	asked   string // the query string
 	catalog *catalog.Catalog
 	query   *query.Query
 	prefer  query.Prefer
@@ -170,7 +171,7 @@ type call struct {
 	media   media
 	times   times
 
-	asked     plan.Request
+	wanted    plan.Request
 	planned   planned
 	execution execution
 	exchange  exchange
@@ -244,7 +245,8 @@ func (c *call) read() error {
 	s, r := c.server, c.r
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	var err error
-	if c.query, err = query.Parse(r.URL.RawQuery, query.Options{RPC: c.route.function && reads}); err != nil {
+	c.asked = s.asked(r)
+	if c.query, err = query.Parse(c.asked, query.Options{RPC: c.route.function && reads}); err != nil {
 		return err
 	}
 	if c.window, err = window(r, c.query); err != nil {

@@ -26,7 +26,7 @@ func TestClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := apitest.New(t)
-	for _, script := range []string{"reading", "writing", "functions", "callers", "description"} {
+	for _, script := range []string{"reading", "writing", "functions", "callers", "description", "admin"} {
 		s := shop{API: a.In(a.CreateProject(script)), t: t}
 		if _, err := s.Server.Projects().Open(uuid.MustParse(s.Project)).Owner().Exec(t.Context(), string(schema)); err != nil {
 			t.Fatal(err)

@@ -41,7 +41,7 @@ func TestParseFails(t *testing.T) {
 		{`"a`, "eq.1", "tree path", `"a`, "3", `unexpected end of input expecting "\""`},
 		{`""`, "eq.1", "tree path", `""`, "1", `unexpected """ expecting ` + field},
 		{"a(b)", "eq.1", "tree path", "a(b)", "2", `unexpected '(' expecting ".", "->" or end of input`},
-		{"a->b->", "eq.1", "tree path", "a->b->", "7", `unexpected end of input expecting any non reserved character different from: .,>()`},
+		{"a->b->", "eq.1", "tree path", "a->b->", "7", `unexpected end of input expecting "-", digit or any non reserved character different from: .,>()`},
 		{"a->b.order", "id", "tree path", "a->b.order", "2", `unexpected '-' expecting "." or end of input`},
 		{".limit", "1", "tree path", ".limit", "1", `unexpected "." expecting ` + field},
 		{"a->b.or", "(c.eq.1)", "logic path", "a->b.or", "2", `unexpected '-' expecting "." or end of input`},
@@ -131,7 +131,7 @@ func TestParseFailsOnArguments(t *testing.T) {
 		"a=in.x":     `unexpected "x" expecting "("`,
 		"a=is.x":     `unexpected "x" expecting isVal: (null, not_null, true, false, unknown)`,
 		"a=not.here": `unexpected "h" expecting operator (eq, gt, ...)`,
-		"a->=1":      `unexpected end of input expecting any non reserved character different from: .,>()`,
+		"a->=1":      `unexpected end of input expecting "-", digit or any non reserved character different from: .,>()`,
 	} {
 		_, err := query.Parse(raw, query.Options{RPC: true})
 		e, ok := errors.AsType[*query.Error](err)

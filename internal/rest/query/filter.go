@@ -109,9 +109,11 @@ func (p *parser) operator(c *Comparison) (kind class, want string) {
 
 // list takes (a,b). An element is quoted if its closing quote ends it; else every character counts, blanks as well.
 func (p *parser) list() ([]string, error) {
+	p.blanks()
 	if !p.take('(') {
 		return nil, p.expected(`"("`)
 	}
+	p.blanks() // before the first element alone: elsewhere they belong to it
 	rest := p.text[p.pos:]
 	if closing := strings.IndexByte(rest, ')'); closing >= 0 {
 		rest = rest[:closing]

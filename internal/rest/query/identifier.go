@@ -261,7 +261,11 @@ func (p *parser) operand(s *Step) error {
 			p.pos = len(p.text)
 		}
 		if strings.Trim(p.text[segment:p.pos], " ") == "" {
-			return p.expected("any non reserved character different from: .,>()")
+			const key = "any non reserved character different from: .,>()"
+			if segment == start && p.pos == start {
+				return p.expected(`"-", digit or ` + key)
+			}
+			return p.expected(key)
 		}
 		if !p.at('-') || p.ahead("->") {
 			break

@@ -185,10 +185,18 @@ func treePath(key string) (path []string, f Field, err error) {
 	if f.Path, err = p.jsonPath(); err != nil {
 		return nil, f, err
 	}
+	p.listed()
 	if !p.done() {
 		return nil, f, p.expected(`".", "->" or end of input`)
 	}
 	return path, f, nil
+}
+
+// listed takes what some clients put behind a key that they give more than once, as in name[0]=…&name[1]=…
+func (p *parser) listed() {
+	if rest := p.text[p.pos:]; len(rest) >= len("[]") && rest[0] == '[' && rest[len(rest)-1] == ']' && digits(rest[1:len(rest)-1]) {
+		p.pos = len(p.text)
+	}
 }
 
 // prefix reads the relations of a key before its last word.
