@@ -43,6 +43,8 @@ type execution struct {
 	pass  *call
 	until time.Time // it is to be done
 	held  *Held
+	// patience is how long a transaction that holds locks waits for room for its answer.
+	patience time.Duration
 	// waiting counts those who wait for a connection.
 	waiting *atomic.Int32
 }

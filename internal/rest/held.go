@@ -3,6 +3,7 @@ package rest
 import (
 	"net/http"
 	"sync"
+	"time"
 )
 
 // HeldSize is how many bytes a process usually has for answers that wait.
@@ -44,6 +45,20 @@ func (h *Held) take(n int) bool {
 	return true
 }
 
+// scarce reports whether so little is free that what is to be held should have its room before anything is kept in the database.
+func (h *Held) scarce() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.free < h.size/2
+}
+
+// owe takes bytes for an answer that may not be lost, whether they are free or not.
+func (h *Held) owe(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.free -= n
+}
+
 func (h *Held) give(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,11 +79,23 @@ func (h *Held) changed() <-chan struct{} {
 	return h.more
 }
 
-// hold takes the bytes of an answer that has to be held, and waits for them as long as the request may take.
+// hold takes the bytes of an answer that has to be held. That of a change that is kept by now, or will be without another word, may not
+// be lost. Others wait for room as long as the request may take, or, since a change keeps its locks meanwhile, no longer than others wait for slow clients.
 func (x *exchange) hold(size int) error {
+	if !x.readOnly && !x.rollback && x.check == nil {
+		x.held.owe(size)
+		x.result.took(x.held, size)
+		return nil
+	}
 	if x.held.take(size) {
 		x.result.took(x.held, size)
 		return nil
+	}
+	var enough <-chan time.Time
+	if x.block {
+		clock := time.NewTimer(x.patience)
+		defer clock.Stop()
+		enough = clock.C
 	}
 	for {
 		more := x.held.changed()
@@ -78,8 +105,10 @@ func (x *exchange) hold(size int) error {
 		}
 		select {
 		case <-more:
+		case <-enough:
+			return noRoom()
 		case <-x.client.Done():
-			return noRoom(x.readOnly)
+			return noRoom()
 		}
 	}
 }
@@ -87,11 +116,7 @@ func (x *exchange) hold(size int) error {
 // took notes what is given back when the result is released.
 func (r *result) took(from *Held, n int) { r.held, r.taken = from, n }
 
-// noRoom is the failure to take an answer in.
-func noRoom(readOnly bool) error {
-	e := fail(http.StatusServiceUnavailable, "53200", "too many answers wait for their clients")
-	if !readOnly {
-		e.Details = "The answer could not be taken in time. Whether anything was changed is not known."
-	}
-	return e
+// noRoom is the failure to take an answer in. Nothing was changed.
+func noRoom() error {
+	return fail(http.StatusServiceUnavailable, "53200", "too many answers wait for their clients")
 }

@@ -126,8 +126,9 @@ func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	held := NewHeld(64 << 20)
 	a := newAPI(t, long, func(c *Config) { c.Held = held })
+	a.server.Patience = time.Minute
 	hasty := New(a.server.Config)
-	hasty.Timeout = 100 * time.Millisecond
+	hasty.Patience = 10 * time.Millisecond
 	held.take(64 << 20)
 	if got := a.do("GET", "/pages?limit=15&order=id", ""); got.status != http.StatusOK || !strings.HasSuffix(got.body, `x"}]`) {
 		t.Errorf("a read: %d, %d bytes", got.status, len(got.body))
@@ -136,9 +137,21 @@ func TestNoRoom(t *testing.T) {
 		t.Errorf("a short answer: %+v", got)
 	}
 	b := &api{t, hasty, a.admin}
-	const refused = `{"code":"53200","details":"The answer could not be taken in time. Whether anything was changed is not known.","hint":null,"message":"too many answers wait for their clients"}`
-	if got := b.do("POST", "/rpc/grow", `{"n":2000}`); got.status != http.StatusServiceUnavailable || got.body != refused || got.header.Get("Retry-After") != "1" {
-		t.Errorf("a long answer that has to be held: %+v", got)
+	const refused = `{"code":"53200","details":null,"hint":null,"message":"too many answers wait for their clients"}`
+	for _, prefer := range []string{"", "handling=strict, max-affected=2000"} {
+		if got := b.do("POST", "/rpc/grow", `{"n":2000}`, "Prefer", prefer); got.status != http.StatusServiceUnavailable || got.body != refused || got.header.Get("Retry-After") != "1" {
+			t.Errorf("a long answer that has to be held: %+v", got)
+		}
+		if got := a.do("GET", "/projects?name=like.p*", ""); got.body != "[]" {
+			t.Errorf("what is not told was done: %.200s", got.body)
+		}
+	}
+	many := strings.Repeat(`{"name":"p"},`, 3000)
+	if got := b.do("POST", "/projects", "["+many[:len(many)-1]+"]", "Prefer", "return=representation"); got.status != http.StatusServiceUnavailable {
+		t.Errorf("rows that come back: %d, %.200s", got.status, got.body)
+	}
+	if got := b.do("POST", "/projects", "["+many[:len(many)-1]+"]"); got.status != http.StatusCreated {
+		t.Errorf("rows that don't: %d, %.200s", got.status, got.body)
 	}
 	grown := make(chan reply)
 	go func() { grown <- a.do("POST", "/rpc/grow", `{"n":2000}`) }()
@@ -153,6 +166,60 @@ func TestNoRoom(t *testing.T) {
 	}
 	if n := held.taken(); n != 0 {
 		t.Errorf("%d bytes are taken in the end", n)
+	}
+}
+
+// TestRoomForWhatIsKept: the answer of a change that was begun while there was room is not lost when there is none any more.
+func TestRoomForWhatIsKept(t *testing.T) {
+	t.Parallel()
+	held := NewHeld(1 << 20)
+	a := newAPI(t, `
+		create function grow_later(n int) returns setof projects language plpgsql as $$ begin
+			perform pg_advisory_xact_lock(4714);
+			return query select * from grow(n);
+		end $$`, func(c *Config) { c.Held, c.Timeout = held, time.Minute })
+	lock, err := a.admin.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.Exec(t.Context(), "select pg_advisory_xact_lock(4714)"); err != nil {
+		t.Fatal(err)
+	}
+	grown := make(chan reply)
+	go func() { grown <- a.do("POST", "/rpc/grow_later", `{"n":2000}`) }()
+	a.await(func() bool {
+		var waits bool
+		err := lock.QueryRow(t.Context(), "select exists (select from pg_locks where locktype = 'advisory' and objid = 4714 and not granted)").Scan(&waits)
+		return err == nil && waits
+	})
+	held.take(1 << 20)
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := <-grown
+	if got.status != http.StatusOK || len(got.body) < uncounted {
+		t.Errorf("got %d, %.200s", got.status, got.body)
+	}
+	if n := held.taken(); n != 1<<20 {
+		t.Errorf("%d bytes are taken in the end, want those of others", n)
+	}
+}
+
+// TestSlowClientsOfOthers: whoever waits for a connection to another database of the server's counts as well.
+func TestSlowClientsOfOthers(t *testing.T) {
+	t.Parallel()
+	held := NewHeld(1 << 20)
+	a := newAPI(t, long, func(c *Config) {
+		c.Held, c.Patience, c.Awaited = held, 10*time.Millisecond, func() bool { return true }
+	})
+	c := a.slow(a.listen(), "/pages")
+	a.await(func() bool {
+		role, _ := a.server.Role("authenticated")
+		return role.Pool.Stat().AcquiredConns() == 0
+	})
+	_ = c.(*net.TCPConn).SetReadBuffer(1 << 20)
+	if rest, err := io.ReadAll(c); len(rest) >= 200*20000 {
+		t.Errorf("the client got %d bytes, %v", len(rest), err)
 	}
 }
 
@@ -173,6 +240,9 @@ func TestHeld(t *testing.T) {
 		{"given back", func() bool { h.give(100); return true }, true, 100},
 		{"more than there is", func() bool { return h.take(200) }, true, -100},
 		{"beside it", func() bool { return h.take(1) || h.share(1, 0) }, false, -100},
+		{"that much is scarce", h.scarce, true, -100},
+		{"what may not be lost", func() bool { h.owe(10); return h.take(1) }, false, -110},
+		{"half of it", func() bool { h.give(160); return h.scarce() }, false, 50},
 	} {
 		if got := step.do(); got != step.want || h.free != step.left {
 			t.Errorf("%s: got %t and %d, want %t and %d", step.name, got, h.free, step.want, step.left)

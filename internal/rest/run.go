@@ -277,7 +277,10 @@ func (c *call) execute(ctx context.Context) (*result, error) {
 	*e = execution{
 		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
 		sql: p.SQL, args: p.Args, check: p.check, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil || c.runs(p), unlocks: p.Unlocks,
-		inert: p.Inert, bare: p.Bare, unnamed: s.Unprepared, wait: s.Wait, held: s.Held, waiting: &s.waiting,
+		inert: p.Inert, bare: p.Bare, unnamed: s.Unprepared, wait: s.Wait, held: s.Held, patience: s.Patience, waiting: &s.waiting,
+	}
+	if !p.readOnly && !p.Bare && e.check == nil && s.Held.scarce() {
+		e.check = func(*result) error { return nil } // that its answer is here
 	}
 	if p.passes {
 		e.pass = c

@@ -46,6 +46,7 @@ type Config struct {
 	Timeout      time.Duration // of a request in the database; 0 is 30 s
 	Wait         time.Duration // of a request for a connection; 0 is 8 s
 	Patience     time.Duration // with a client that takes nothing of its answer while others wait for its connection; 0 is 2 s
+	Awaited      func() bool   // whether somebody waits for a connection that is not one of this server's pools, but could be had for one of those; nil: nobody does
 	Held         *Held         // answers that wait for their clients; nil: 128 MiB for this server alone
 	Unprepared   bool          // no connection keeps statements prepared, for a pooler that gives each transaction another one
 	Terse        bool          // failures are told by code and message alone
@@ -143,8 +144,11 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	c.release()
 }
 
-// awaited reports whether requests wait for a connection of a pool.
+// awaited reports whether somebody waits for a connection of a pool.
 func (s *Server) awaited(pool *pgxpool.Pool) bool {
+	if s.Awaited != nil && s.Awaited() {
+		return true
+	}
 	stat := pool.Stat()
 	return s.waiting.Load() > 0 && stat.AcquiredConns() == stat.MaxConns()
 }

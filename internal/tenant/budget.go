@@ -18,6 +18,7 @@ const reclaimEvery = 50 * time.Millisecond
 type budget struct {
 	slots   chan struct{}
 	reclaim func() // has a connection that nobody uses closed, if there is one
+	waiting atomic.Int32
 }
 
 func newBudget(connections int, reclaim func()) *budget {
@@ -51,12 +52,14 @@ func (b *budget) beforeConnect(_ context.Context, c *pgx.ConnConfig) error {
 }
 
 func (b *budget) take(ctx context.Context) error {
+	select {
+	case b.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	b.waiting.Add(1)
+	defer b.waiting.Add(-1)
 	for {
-		select {
-		case b.slots <- struct{}{}:
-			return nil
-		default:
-		}
 		b.reclaim()
 		select {
 		case b.slots <- struct{}{}:

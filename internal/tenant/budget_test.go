@@ -74,11 +74,20 @@ func TestBudgetIsGivenBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		waiting, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		if _, err := p.Owner().Acquire(waiting); !errors.Is(err, context.DeadlineExceeded) {
+		if r.Awaited() {
+			t.Error("a connection is waited for, by nobody")
+		}
+		waiting, giveUp := context.WithCancel(t.Context())
+		refused := make(chan error)
+		go func() {
+			_, err := p.Owner().Acquire(waiting)
+			refused <- err
+		}()
+		eventually(t, "that somebody waits for a connection", r.Awaited)
+		giveUp()
+		if err := <-refused; !errors.Is(err, context.Canceled) {
 			t.Errorf("a second connection: got %v, want none", err)
 		}
-		cancel()
 		_, _ = held.Exec(t.Context(), "select pg_terminate_backend(pg_backend_pid())")
 		held.Release()
 

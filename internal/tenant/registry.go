@@ -82,6 +82,9 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 	return p
 }
 
+// Awaited reports whether somebody waits for a connection, to whichever project, because the server has as many open as it may.
+func (r *Registry) Awaited() bool { return r.budget.waiting.Load() > 0 }
+
 // Run closes the pools that nobody uses, until ctx ends; then all of them.
 func (r *Registry) Run(ctx context.Context) error {
 	tick := time.NewTicker(unusedTime / 4)
