@@ -112,6 +112,7 @@ func serve(e environment) *cobra.Command {
 				return err
 			}
 			welcome(cmd.OutOrStdout(), s)
+			defer paceCollector(e.environ)()
 			return s.Run(cmd.Context())
 		},
 	}
