@@ -47,12 +47,17 @@ type backupMetadata struct {
 	ProofError string     `json:"proofError" doc:"Why it could not be restored when that was last tried; empty if it could."`
 	Scheduled  bool       `json:"scheduled" doc:"Whether the project's schedule made it, and removes it when its rules don't keep it."`
 	Before     *string    `json:"before" nullable:"true" doc:"The operation that waited for it, since the project has backupBeforeDestructive; null if none did. Such a backup is kept for 30 days at least."`
+	WaitingFor string     `json:"waitingFor" doc:"What it waits for while it is pending or running; empty if it does not wait."`
+	Warnings   []string   `json:"warnings" doc:"What a restore will not bring back."`
 }
 
 type backupAnswer = Answer[platform.Backup, backupMetadata]
 
 func answerBackup(b platform.Backup) backupAnswer {
-	return backupAnswer{Content: b, Metadata: backupMetadata{b.Size, b.Origin, b.TriedAt, b.ProvenAt, b.ProofError, b.Scheduled, b.MadeBefore}}
+	if b.Status != "pending" && b.Status != "running" {
+		b.WaitingFor = ""
+	}
+	return backupAnswer{Content: b, Metadata: backupMetadata{b.Size, b.Origin, b.TriedAt, b.ProvenAt, b.ProofError, b.Scheduled, b.MadeBefore, b.WaitingFor, b.Warnings}}
 }
 
 func (s *Server) getBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {

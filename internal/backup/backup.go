@@ -123,28 +123,35 @@ const tries = 3
 // make makes a backup and looks at it again.
 func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	var object blob.Object
+	var warnings []string
 	var err error
+	table := ""
 	for range tries {
-		if object, err = m.once(ctx, b); !errors.Is(err, errDeleted) && !vanished(err) && !putOut(err) {
+		if object, warnings, err = m.once(ctx, b, &table); !errors.Is(err, errDeleted) && !vanished(err) && !putOut(err) {
 			break
 		}
 		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil { // what there is of the dump
 			return errors.Join(err, e)
 		}
 	}
+	if locked(err) {
+		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil {
+			return errors.Join(err, e)
+		}
+		return m.postpone(ctx, b, table, err)
+	}
 	if err != nil {
 		return err
 	}
-	return m.Store.CompleteBackup(ctx, b.UUID, object.Size, object.SHA256)
+	return m.Store.CompleteBackup(ctx, b.UUID, object.Size, object.SHA256, warnings)
 }
 
 // once makes a backup of what one snapshot of the database shows: the bytes of the files first, since they may go, then the dump. Whoever
-// keeps the snapshot has looked at no table, and so is in nobody's way. The rows are counted while pg_dump, which keeps one processor busy, is at its work;
-// both keep the tables as they are from their beginning to their end.
-func (m *Maker) once(ctx context.Context, b platform.Backup) (blob.Object, error) {
-	var object blob.Object
+// keeps the snapshot has looked at no table, and so is in nobody's way. It returns what a restore will not bring back, too. The rows are counted while pg_dump, which keeps one processor busy, is at its work;
+// both keep the tables as they are from their beginning to their end. Which table was waited for last is put into waited.
+func (m *Maker) once(ctx context.Context, b platform.Backup, waited *string) (object blob.Object, warnings []string, err error) {
 	var manifest Manifest
-	err := m.reading(ctx, b.ProjectUUID, func(keeper pgx.Tx) error {
+	err = m.reading(ctx, b.ProjectUUID, func(keeper pgx.Tx) error {
 		snapshot, err := pg.Value[string](ctx, keeper, `select pg_export_snapshot()`)
 		if err != nil {
 			return err
@@ -159,7 +166,9 @@ func (m *Maker) once(ctx context.Context, b platform.Backup) (blob.Object, error
 		}
 		var files []storedFile
 		if err := seeing(ctx, func(tx pgx.Tx) error {
-			manifest, files, err = m.look(ctx, tx, b.ProjectUUID, b.UUID)
+			if manifest, files, err = m.look(ctx, tx, b.ProjectUUID, b.UUID); err == nil {
+				warnings, err = tenant.Unrestored(ctx, tx)
+			}
 			return err
 		}); err != nil {
 			return err
@@ -167,6 +176,13 @@ func (m *Maker) once(ctx context.Context, b platform.Backup) (blob.Object, error
 		if err := m.keepFiles(ctx, manifest, files); err != nil {
 			return err
 		}
+		watching, seen := context.WithCancel(ctx)
+		watched := make(chan string, 1)
+		go func() { watched <- m.watch(watching, b) }()
+		defer func() {
+			seen()
+			*waited = <-watched
+		}()
 		both, working := errgroup.WithContext(ctx)
 		both.Go(func() error {
 			return seeing(working, func(tx pgx.Tx) (err error) {
@@ -181,12 +197,12 @@ func (m *Maker) once(ctx context.Context, b platform.Backup) (blob.Object, error
 		return both.Wait()
 	})
 	if err != nil {
-		return object, err
+		return object, nil, err
 	}
 	if _, err := m.readable(ctx, manifest); err != nil {
-		return object, err
+		return object, nil, err
 	}
-	return object, m.keepManifest(ctx, manifest)
+	return object, warnings, m.keepManifest(ctx, manifest)
 }
 
 // reading runs f in a transaction that reads, on a connection of the login that makes dumps.
@@ -201,7 +217,7 @@ func (m *Maker) reading(ctx context.Context, project uuid.UUID, f func(pgx.Tx) e
 
 // dump streams a dump of the project's database into storage. It returns what is stored, and what that is when it is decrypted.
 func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (object blob.Object, plain Bytes, err error) {
-	cmd := m.command(ctx, "pg_dump", "--format=custom", compression, "--encoding=UTF8", "--lock-wait-timeout=30s", "--snapshot="+snapshot)
+	cmd := m.command(ctx, "pg_dump", "--format=custom", compression, "--encoding=UTF8", "--lock-wait-timeout="+lockWait, "--snapshot="+snapshot)
 	cmd.Env = append(cmd.Env, "PGTZ="+dumpedIn)
 	address, password := m.Projects.DumpURL(b.ProjectUUID)
 	done, err := reaching(cmd, address, password)

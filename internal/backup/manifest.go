@@ -43,6 +43,7 @@ type Manifest struct {
 	Tables     []Table   `json:"tables"` // the platform's and the user's
 
 	Extensions []tenant.Extension `json:"extensions,omitempty"` // in the order in which they were made
+	Extended   *tenant.Extended   `json:"extended,omitempty"`   // what was done to them; nil if there are none, or it is not known
 }
 
 // source returns the project whose logins the dump names.
@@ -115,12 +116,15 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 	if err != nil {
 		return Manifest{}, nil, err
 	}
-	format := firstFormat
+	format, extended := firstFormat, (*tenant.Extended)(nil)
 	if len(extensions) > 0 {
 		format = Format
+		if extended, err = tenant.ExtendedOf(ctx, tx, project); err != nil {
+			return Manifest{}, nil, err
+		}
 	}
 	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Schema: a.Schema, PostgreSQL: a.PostgreSQL,
-		At: a.At.UTC(), TimeZone: dumpedIn, Files: distinct(files), Extensions: extensions}, files, nil
+		At: a.At.UTC(), TimeZone: dumpedIn, Files: distinct(files), Extensions: extensions, Extended: extended}, files, nil
 }
 
 // distinct returns each content of files once.
@@ -152,6 +156,9 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	names := make([]string, len(tables))
 	for i, t := range tables {
 		names[i] = "only " + pg.Quote(t.Schema) + "." + pg.Quote(t.Name)
+	}
+	if _, err := pg.Exec(ctx, tx, "set local lock_timeout = "+pg.Literal(lockWait)); err != nil {
+		return nil, err
 	}
 	if _, err := pg.Exec(ctx, tx, "lock table "+strings.Join(names, ", ")+" in access share mode"); err != nil {
 		return nil, err

@@ -56,23 +56,13 @@ func plan(entries []entry, manifest Manifest, to string) (plans, error) {
 	return p, nil
 }
 
-// ofExtensions takes out what is about tables of extensions: they belong to the platform, and are as they should be. closed tells which of
-// them the dump says are closed.
-func (p *plans) ofExtensions(members []tenant.Member) (closed func(tenant.Member) bool) {
-	about := func(e entry, m tenant.Member) bool {
-		return e.namespace == m.Schema && (e.desc == "ROW SECURITY" && e.tag == m.Name || e.desc == "POLICY" && strings.HasPrefix(e.tag, m.Name+" "))
-	}
-	var said []entry
+// ofExtensions takes out what is about tables of extensions, which belong to the platform: the manifest says how they are.
+func (p *plans) ofExtensions(members []tenant.Member) {
 	p.users = slices.DeleteFunc(p.users, func(e entry) bool {
-		found := slices.ContainsFunc(members, func(m tenant.Member) bool { return about(e, m) })
-		if found {
-			said = append(said, e)
-		}
-		return found
+		return slices.ContainsFunc(members, func(m tenant.Member) bool {
+			return e.namespace == m.Schema && (e.desc == "ROW SECURITY" && e.tag == m.Name || e.desc == "POLICY" && strings.HasPrefix(e.tag, m.Name+" "))
+		})
 	})
-	return func(m tenant.Member) bool {
-		return slices.ContainsFunc(said, func(e entry) bool { return e.desc == "ROW SECURITY" && about(e, m) })
-	}
 }
 
 // list is a file that tells pg_restore what to restore.

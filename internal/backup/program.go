@@ -29,7 +29,10 @@ func reaching(cmd *exec.Cmd, address, password string) (done func(), err error) 
 func (m *Maker) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, m.Binaries.Path(name), args...)
 	// Settings of libpq (certificates, say) hold for its programs too; our own, which may be secrets, are not their concern.
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "SOCLE_") })
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
+		name, _, _ := strings.Cut(s, "=")
+		return strings.HasPrefix(name, "SOCLE_") || strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE"
+	}), "LC_ALL=C") // what they say is read
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }

@@ -235,20 +235,35 @@ func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, ent
 	if err != nil {
 		return err
 	}
-	closed := p.ofExtensions(members)
+	p.ofExtensions(members)
 	if err := c.Lend(ctx, members); err != nil {
 		return err
 	}
 	if err := m.restoreUsers(ctx, c, manifest, p); err != nil {
 		return err
 	}
-	if err := c.TakeBack(ctx, members, closed); err != nil {
+	if err := c.TakeBack(ctx, members); err != nil {
 		return err
 	}
 	if err := grant(ctx, c, p.statements); err != nil {
 		return fmt.Errorf("privileges: %w", err)
 	}
+	if err := m.extend(ctx, c, manifest); err != nil {
+		return fmt.Errorf("extensions: %w", err)
+	}
 	return compare(ctx, c, manifest)
+}
+
+// extend does to the extensions of a copy what was done to those of the project.
+func (m *Maker) extend(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
+	if len(manifest.Extensions) == 0 {
+		return nil
+	}
+	left, err := c.Extend(ctx, manifest.Extended, manifest.source(), manifest.foreign())
+	if len(left) > 0 {
+		m.Log.Warn("what was done to extensions can't all be done again", "project", c.Project, "left", left)
+	}
+	return err
 }
 
 // restoreUsers has pg_restore restore what is the user's, logged in as the owner: code of the user runs while it does.

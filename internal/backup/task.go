@@ -27,7 +27,7 @@ type task[T any] struct {
 	giveUp func(ctx context.Context, t T, reason string) error // removes what there is of it, and says that it failed
 }
 
-// carryOut takes a pending task and works on it to its end, and returns it. To one that is not pending it does nothing. The error is for the log.
+// carryOut takes a pending task and works on it to its end, and returns it; or, if the work says [Later], to that. To one that is not pending it does nothing. The error is for the log.
 func carryOut[T any](ctx context.Context, m *Maker, k task[T], id uuid.UUID) (T, error) {
 	t, err := k.rows.Start(ctx, id)
 	if err != nil {
@@ -40,6 +40,9 @@ func carryOut[T any](ctx context.Context, m *Maker, k task[T], id uuid.UUID) (T,
 		return t, nil
 	}
 	stop()
+	if _, later := errors.AsType[*Later](err); later {
+		return t, err
+	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
 	return t, errors.Join(fmt.Errorf("%s %s: %w", k.rows.Kind, id, err), k.giveUp(after, t, k.why(ctx, err)))

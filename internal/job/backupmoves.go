@@ -21,7 +21,7 @@ func (q *Queue) ImportBackup(ctx context.Context, project, user uuid.UUID, in ba
 	}
 	err = q.Maker.Import(ctx, b, in, func(ctx context.Context, o blob.Object) error {
 		return q.Store.InTx(ctx, func(tx *platform.Store) error {
-			if err := tx.CompleteBackup(ctx, b.UUID, o.Size, o.SHA256); err != nil {
+			if err := tx.CompleteBackup(ctx, b.UUID, o.Size, o.SHA256, nil); err != nil {
 				return err
 			}
 			audit.CreatedUUID(ctx, b.UUID)

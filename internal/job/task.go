@@ -32,6 +32,10 @@ func (o *once[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	if err == nil {
 		return nil
 	}
+	if later, ok := errors.AsType[*backup.Later](err); ok {
+		o.log.Info(job.Kind+" waits", "error", err)
+		return river.JobSnooze(later.After)
+	}
 	if ctx.Err() != nil { // the server stops, and the job is tried again by the next one
 		o.log.Info(job.Kind+" is broken off", "error", err)
 		return err
@@ -56,7 +60,7 @@ func (q *Queue) giveUp(ctx context.Context) error {
 			select 'restore', 'restored', 'restore', status, uuid, heartbeat_at, created_at
 			from platform.restores where status in ('pending', 'running')) t
 		where status = 'running' and heartbeat_at < now() - @silence::interval
-			or status = 'pending' and created_at < now() - @silence::interval and not exists (
+			or status = 'pending' and coalesce(heartbeat_at, created_at) < now() - @silence::interval and not exists (
 				select from river.river_job j
 				where j.kind = t.kind and j.args ->> t.kind = t.uuid::text and (
 					j.state in ('available', 'pending', 'retryable', 'scheduled') or

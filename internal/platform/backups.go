@@ -27,9 +27,11 @@ type Backup struct {
 	TriedAt     *time.Time `json:"-"`
 	Origin      string     `json:"-"`
 	MadeBefore  *string    `json:"-"` // the operation that waited for it
+	WaitingFor  string     `json:"-"` // in words for the user
+	Warnings    []string   `json:"-"` // in words for the user
 }
 
-const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled, tried_at, origin, made_before `
+const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled, tried_at, origin, made_before, waiting_for, warnings `
 
 // CreateBackup notes a backup that is to be made. It fails with Conflict if the project has one under way.
 func (s *Store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Backup, error) {
@@ -60,13 +62,14 @@ func (s *Store) GetBackup(ctx context.Context, project, id uuid.UUID) (Backup, e
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
-// CompleteBackup says that a backup is whole and where it should be: size bytes with that sum.
+// CompleteBackup says that a backup is whole and where it should be: size bytes with that sum. warnings say what a restore will not bring back.
 // It fails with NotFound if someone has given the backup up.
-func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, sum []byte) error {
+func (s *Store) CompleteBackup(ctx context.Context, id uuid.UUID, size int64, sum []byte, warnings []string) error {
 	_, err := pg.Value[uuid.UUID](ctx, s.q, `
-		update platform.backups set status = 'completed', completed_at = now(), size = @size, sha256 = @sum
+		update platform.backups
+		set status = 'completed', completed_at = now(), size = @size, sha256 = @sum, waiting_for = '', warnings = coalesce(@warnings::text[], '{}')
 		where uuid = @id and status = 'running' returning uuid`,
-		pgx.StrictNamedArgs{"id": id, "size": size, "sum": sum})
+		pgx.StrictNamedArgs{"id": id, "size": size, "sum": sum, "warnings": warnings})
 	return err
 }
 

@@ -101,6 +101,8 @@ CREATE TABLE platform.backups (
     origin text DEFAULT 'made'::text NOT NULL,
     tried_at timestamp with time zone,
     made_before text,
+    waiting_for text DEFAULT ''::text NOT NULL,
+    warnings text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT backups_origin CHECK ((origin = ANY (ARRAY['made'::text, 'imported'::text]))),
     CONSTRAINT backups_status CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'deleting'::text])))
 );
@@ -116,6 +118,10 @@ COMMENT ON COLUMN platform.backups.bytes_until IS 'of one that is being deleted:
 COMMENT ON COLUMN platform.backups.tried_at IS 'when it was last restored into a database of its own, whatever came of it';
 
 COMMENT ON COLUMN platform.backups.made_before IS 'the operation that waited for it; such a backup is kept for a while whatever the schedule says';
+
+COMMENT ON COLUMN platform.backups.waiting_for IS 'in words for the user; empty: nothing';
+
+COMMENT ON COLUMN platform.backups.warnings IS 'what of the project a restore does not bring back, in words for the user';
 
 CREATE TABLE platform.forms (
     uuid uuid NOT NULL,

@@ -28,10 +28,10 @@ func (s *Store) Restores() Tasks[Restore] {
 	return Tasks[Restore]{"restore", s.q, "platform.restores", restoreColumns}
 }
 
-// Start takes a pending task for the worker that calls. It fails with NotFound if it is not pending.
+// Start takes a pending task for the worker that calls, for the first time or once more. It fails with NotFound if it is not pending.
 func (t Tasks[T]) Start(ctx context.Context, id uuid.UUID) (T, error) {
 	return pg.One[T](ctx, t.q, `
-		update `+t.table+` set status = 'running', started_at = now(), heartbeat_at = now()
+		update `+t.table+` set status = 'running', started_at = coalesce(started_at, now()), heartbeat_at = now()
 		where uuid = @id and status = 'pending'
 		returning`+t.columns, pgx.StrictNamedArgs{"id": id})
 }

@@ -137,21 +137,13 @@ func (c *Copy) Lend(ctx context.Context, members []Member) error {
 	})
 }
 
-// TakeBack ends what Lend began, and closes the tables of extensions that are to be.
-func (c *Copy) TakeBack(ctx context.Context, members []Member, closed func(Member) bool) error {
-	if err := c.aboutMembers(ctx, members, func(table string, m Member) string {
+// TakeBack ends what Lend began.
+func (c *Copy) TakeBack(ctx context.Context, members []Member) error {
+	return c.aboutMembers(ctx, members, func(table string, m Member) string {
 		if !m.Filled {
 			return ""
 		}
 		return "revoke insert on " + table + " from " + pg.Quote(owner.role(c.Project))
-	}); err != nil {
-		return err
-	}
-	return c.aboutMembers(ctx, members, func(table string, m Member) string {
-		if !closed(m) {
-			return ""
-		}
-		return "alter table " + table + " enable row level security"
 	})
 }
 

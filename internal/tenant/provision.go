@@ -186,7 +186,8 @@ func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UU
 		statements = append(statements, role+" reset all", role+" login nosuperuser nocreatedb nocreaterole noreplication "+
 			attributes[l]+" password "+pg.Literal(pg.Verifier(r.password(l.role(project)))))
 	}
-	return execAll(ctx, conn, append(statements, "alter role "+pg.Quote(dump.role(project))+" set default_transaction_read_only = on"))
+	set := "alter role " + pg.Quote(dump.role(project)) + " set "
+	return execAll(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'")) // what pg_dump is told is read
 }
 
 // restoreRoles undoes what a tenant's code did to the project's logins. It fails if they are gone.

@@ -1,0 +1,402 @@
+package tenant
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"socle/internal/pg"
+)
+
+// Extended is what was done to the objects of a project's extensions after these were made, of which pg_dump tells little: privileges
+// alone, as statements that only the objects' owner can say.
+type Extended struct {
+	Tables []ExtendedTable  `json:"tables"`           // all of the extensions
+	Rights []ExtendedObject `json:"rights,omitempty"` // of objects that have others than their extension gave them
+}
+
+// ExtendedTable is who sees which rows of an extension's table.
+type ExtendedTable struct {
+	Schema      string           `json:"schema"`
+	Name        string           `json:"name"`
+	Owned       bool             `json:"owned,omitempty"` // by the project's owner
+	RowSecurity bool             `json:"rowSecurity,omitempty"`
+	Forced      bool             `json:"forced,omitempty"`
+	Policies    []ExtendedPolicy `json:"policies,omitempty"`
+}
+
+// ExtendedPolicy is a policy of an extension's table.
+type ExtendedPolicy struct {
+	Name       string   `json:"name"`
+	Permissive bool     `json:"permissive"`
+	Command    string   `json:"command"` // r, a, w, d, *
+	Roles      []string `json:"roles"`   // "" is everyone
+	Using      string   `json:"using"`   // an expression, with all names qualified; "" is none
+	Check      string   `json:"check"`
+}
+
+// ExtendedObject is who may do what with an object of an extension.
+type ExtendedObject struct {
+	Kind     string          `json:"kind"`     // table, column, function, type and the like
+	Identity string          `json:"identity"` // as pg_identify_object has it
+	Grants   []ExtendedGrant `json:"grants,omitempty"`
+}
+
+// ExtendedGrant is a privilege that someone beside the object's owner has.
+type ExtendedGrant struct {
+	Role      string `json:"role"` // "" is everyone
+	Privilege string `json:"privilege"`
+	Grantable bool   `json:"grantable,omitempty"`
+}
+
+const selectExtendedTables = `
+	select n.nspname as schema, c.relname as name, pg_get_userbyid(c.relowner) = @owner as owned, c.relrowsecurity as row_security, c.relforcerowsecurity as forced,
+		coalesce((
+			select jsonb_agg(jsonb_build_object('name', p.polname, 'permissive', p.polpermissive, 'command', p.polcmd,
+				'roles', (select jsonb_agg(case when r = 0 then '' else pg_get_userbyid(r) end order by r) from unnest(p.polroles) r),
+				'using', coalesce(pg_get_expr(p.polqual, p.polrelid), ''), 'check', coalesce(pg_get_expr(p.polwithcheck, p.polrelid), '')) order by p.polname)
+			from pg_policy p where p.polrelid = c.oid), '[]')::text as policies
+	from pg_depend d
+	join pg_class c on c.oid = d.objid
+	join pg_namespace n on n.oid = c.relnamespace
+	where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind in ('r', 'p')
+	order by 1, 2`
+
+// selectExtendedRights compares the privileges of the extensions' objects with those that they were made with. What an owner has is no privilege
+// of somebody else's: it goes with the object.
+const selectExtendedRights = `
+	with members as (
+		select d.classid, d.objid from pg_depend d where d.refclassid = 'pg_extension'::regclass and d.deptype = 'e'
+	), objects as (
+		select m.classid, m.objid, 0 as part, c.relacl as acl, acldefault(case c.relkind when 'S' then 's' else 'r' end::"char", c.relowner) as usual
+		from members m join pg_class c on c.oid = m.objid where m.classid = 'pg_class'::regclass and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+		union all
+		select m.classid, m.objid, a.attnum, a.attacl, acldefault('c', c.relowner)
+		from members m join pg_class c on c.oid = m.objid join pg_attribute a on a.attrelid = m.objid
+		where m.classid = 'pg_class'::regclass and a.attnum > 0 and not a.attisdropped
+		union all
+		select m.classid, m.objid, 0, p.proacl, acldefault('f', p.proowner) from members m join pg_proc p on p.oid = m.objid where m.classid = 'pg_proc'::regclass
+		union all
+		select m.classid, m.objid, 0, t.typacl, acldefault('T', t.typowner) from members m join pg_type t on t.oid = m.objid
+		where m.classid = 'pg_type'::regclass and t.typtype <> 'p' and t.typelem = 0
+	), compared as (
+		select o.*, (
+				select array_agg(row(x.grantee, x.privilege_type, x.is_grantable) order by x.grantee, x.privilege_type, x.is_grantable)
+				from aclexplode(coalesce(o.acl, o.usual)) x where x.grantee <> x.grantor) as now,
+			(
+				select array_agg(row(x.grantee, x.privilege_type, x.is_grantable) order by x.grantee, x.privilege_type, x.is_grantable)
+				from aclexplode(coalesce((
+					select i.initprivs from pg_init_privs i where i.classoid = o.classid and i.objoid = o.objid and i.objsubid = o.part), o.usual)) x
+				where x.grantee <> x.grantor) as made
+		from objects o
+	)
+	select i.type as kind, i.identity as identity, coalesce((
+			select jsonb_agg(jsonb_build_object('role', case when x.grantee = 0 then '' else pg_get_userbyid(x.grantee) end,
+				'privilege', x.privilege_type, 'grantable', x.is_grantable))
+			from aclexplode(coalesce(c.acl, c.usual)) x where x.grantee <> x.grantor), '[]')::text as grants,
+		c.now is distinct from c.made as other
+	from compared c cross join lateral pg_identify_object(c.classid, c.objid, c.part) i
+	order by 1, 2`
+
+// extendedRow is an object of an extension, with the privileges that it has.
+type extendedRow struct {
+	Kind, Identity, Grants string
+	Other                  bool // than its extension gave it
+}
+
+// ExtendedOf returns what was done to the extensions of a project's database, which q leads to.
+func ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UUID) (*Extended, error) {
+	type table struct {
+		Schema, Name               string
+		Owned, RowSecurity, Forced bool
+		Policies                   string
+	}
+	tables, err := pg.All[table](ctx, q, selectExtendedTables, pgx.StrictNamedArgs{"owner": owner.role(project)})
+	if err != nil {
+		return nil, err
+	}
+	e := &Extended{Tables: make([]ExtendedTable, len(tables))}
+	for i, t := range tables {
+		e.Tables[i] = ExtendedTable{Schema: t.Schema, Name: t.Name, Owned: t.Owned, RowSecurity: t.RowSecurity, Forced: t.Forced}
+		if err := json.Unmarshal([]byte(t.Policies), &e.Tables[i].Policies); err != nil {
+			return nil, err
+		}
+	}
+	objects, err := pg.All[extendedRow](ctx, q, selectExtendedRights)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		if !o.Other {
+			continue
+		}
+		with := ExtendedObject{Kind: o.Kind, Identity: o.Identity}
+		if err := json.Unmarshal([]byte(o.Grants), &with.Grants); err != nil {
+			return nil, err
+		}
+		e.Rights = append(e.Rights, with)
+	}
+	return e, nil
+}
+
+// Unrestored returns, in words for the user, what was added to the tables of extensions that no dump holds.
+func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
+	return pg.Values[string](ctx, q, `
+		with tables as (
+			select c.oid, format('%I.%I', n.nspname, c.relname) as name, (
+				select max(o.objid::bigint) from pg_depend o where o.refclassid = 'pg_extension'::regclass and o.refobjid = d.refobjid and o.deptype = 'e') as last
+			from pg_depend d
+			join pg_class c on c.oid = d.objid
+			join pg_namespace n on n.oid = c.relnamespace
+			where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind in ('r', 'p')
+		), added as (
+			select t.name, 'index' as what, i.indexrelid::regclass::text as part from tables t join pg_index i on i.indrelid = t.oid where i.indexrelid::bigint > t.last
+			union all
+			select t.name, 'trigger', quote_ident(g.tgname) from tables t join pg_trigger g on g.tgrelid = t.oid where not g.tgisinternal and g.oid::bigint > t.last
+			union all
+			select t.name, 'rule', quote_ident(r.rulename) from tables t join pg_rewrite r on r.ev_class = t.oid where r.oid::bigint > t.last
+			union all
+			select t.name, 'constraint', quote_ident(k.conname) from tables t join pg_constraint k on k.conrelid = t.oid where k.oid::bigint > t.last
+		)
+		select format('the %s %s of %s, a table of an extension, is in no backup', what, part, name) from added order by 1`)
+}
+
+// Extend does to the extensions of the copy what was done to those of the project source. What comes from elsewhere gives nobody what could be
+// a trap for others: tables, and the right to put triggers on them. It returns what can't be done here, in words for the log.
+func (c *Copy) Extend(ctx context.Context, e *Extended, source uuid.UUID, foreign bool) (left []string, err error) {
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	here, err := ExtendedOf(ctx, conn, c.Project)
+	if err != nil {
+		return nil, err
+	}
+	if e == nil { // a backup of before: then as an extension's tables are when an operator makes it
+		e = &Extended{Tables: slices.Clone(here.Tables)}
+		for i := range e.Tables {
+			e.Tables[i].RowSecurity = true
+		}
+	}
+	roles, err := pg.Values[string](ctx, conn, `select rolname::text from pg_roles where not rolsuper`)
+	if err != nil {
+		return nil, err
+	}
+	x := extending{Copy: c, conn: conn, source: source, foreign: foreign, roles: roles}
+	if err := x.rights(ctx, e.Rights); err != nil {
+		return nil, err
+	}
+	for _, t := range e.Tables {
+		if !slices.ContainsFunc(here.Tables, func(o ExtendedTable) bool { return o.Schema == t.Schema && o.Name == t.Name }) {
+			x.leave("table %s.%s", t.Schema, t.Name)
+			continue
+		}
+		if err := x.table(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	return x.left, nil
+}
+
+// extending is a [Copy.Extend] under way.
+type extending struct {
+	*Copy
+	conn    *pgx.Conn // the platform's login
+	source  uuid.UUID
+	foreign bool
+	roles   []string // of the server
+	left    []string
+}
+
+func (x *extending) leave(format string, args ...any) {
+	x.left = append(x.left, fmt.Sprintf(format, args...))
+}
+
+// role returns a role as a statement names it, that of the same name of this project's instead of the source's; "" if it gets nothing here.
+func (x *extending) role(name string) string {
+	if name == "" {
+		return "public"
+	}
+	if login, ok := strings.CutPrefix(name, database(x.source)+"_"); ok {
+		name = database(x.Project) + "_" + login
+	}
+	known := slices.Contains(x.roles, name)
+	if x.foreign {
+		known = slices.Contains([]string{"anon", "authenticated", "service_role"}, name) || strings.HasPrefix(name, database(x.Project)+"_") && known
+	}
+	if !known {
+		return ""
+	}
+	return pg.Quote(name)
+}
+
+// privileges are what a grant may say; those that let others put something into a table are not taken from elsewhere.
+var privileges = map[string]bool{"SELECT": true, "INSERT": true, "UPDATE": true, "DELETE": true, "EXECUTE": true, "USAGE": true,
+	"TRUNCATE": false, "REFERENCES": false, "TRIGGER": false, "MAINTAIN": false}
+
+// rights gives objects the privileges that they had. The statements are built of what this server has, and of words of this tree.
+func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	here, err := pg.All[extendedRow](ctx, x.conn, selectExtendedRights)
+	if err != nil {
+		return err
+	}
+	objects := map[[2]string]extendedRow{}
+	for _, o := range here {
+		objects[[2]string{o.Kind, o.Identity}] = o
+	}
+	var statements []string
+	for _, w := range wanted {
+		o, ok := objects[[2]string{w.Kind, w.Identity}]
+		if !ok {
+			x.leave("privileges of %s %s", w.Kind, w.Identity)
+			continue
+		}
+		var grants []ExtendedGrant
+		if err := json.Unmarshal([]byte(o.Grants), &grants); err != nil {
+			return err
+		}
+		for _, g := range grants {
+			if role := x.role(g.Role); role != "" {
+				statements = append(statements, "revoke all "+grantedOn(o.Kind, o.Identity, "")+" from "+role)
+			}
+		}
+		for _, g := range w.Grants {
+			harmless, known := privileges[g.Privilege]
+			role := x.role(g.Role)
+			if role == "" || !known || x.foreign && !harmless {
+				x.leave("%s on %s %s for %s", g.Privilege, o.Kind, o.Identity, g.Role)
+				continue
+			}
+			sql := "grant " + grantedOn(o.Kind, o.Identity, g.Privilege) + " to " + role
+			if g.Grantable && role != "public" {
+				sql += " with grant option"
+			}
+			statements = append(statements, sql)
+		}
+	}
+	return execAll(ctx, x.conn, statements)
+}
+
+// grantedOn names a privilege, or with none its columns, and the object that it is on.
+func grantedOn(kind, identity, privilege string) string {
+	keyword := map[string]string{"sequence": "sequence", "function": "routine", "procedure": "routine", "aggregate": "routine", "type": "type", "domain": "domain"}[kind]
+	if kind == "table column" {
+		at := columnAt(identity)
+		return privilege + " (" + identity[at+1:] + ") on table " + identity[:at]
+	}
+	if keyword == "" {
+		keyword = "table" // views and the like too
+	}
+	return privilege + " on " + keyword + " " + identity
+}
+
+// columnAt returns where in schema.table.column the last dot is, outside of quotes.
+func columnAt(identity string) int {
+	at, quoted := 0, false
+	for i, b := range []byte(identity) {
+		switch {
+		case b == '"':
+			quoted = !quoted
+		case b == '.' && !quoted:
+			at = i
+		}
+	}
+	return at
+}
+
+// table lets those see the rows of a table who did. What a user may have shaped, the expressions of policies, is said by the owner, to whom the table is lent for
+// that: one statement at a time that begins as one for a policy can't be anything else, and none runs code.
+func (x *extending) table(ctx context.Context, t ExtendedTable) error {
+	name, own := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(owner.role(x.Project))
+	before, err := pg.Value[string](ctx, x.conn, `select pg_get_userbyid(relowner) from pg_class where oid = @name::regclass`, pgx.StrictNamedArgs{"name": name})
+	if err != nil {
+		return err
+	}
+	if len(t.Policies) > 0 {
+		if err := x.lent(ctx, name, own, pg.Quote(before), t.Policies); err != nil {
+			return err
+		}
+	}
+	var statements []string
+	if t.RowSecurity {
+		statements = append(statements, "alter table "+name+" enable row level security")
+	}
+	if t.Forced {
+		statements = append(statements, "alter table "+name+" force row level security")
+	}
+	if t.Owned && x.foreign {
+		x.leave("the owner of %s", name)
+	} else if t.Owned {
+		statements = append(statements, "alter table "+name+" owner to "+own)
+	}
+	return execAll(ctx, x.conn, statements)
+}
+
+// lent has the owner make policies of a table.
+func (x *extending) lent(ctx context.Context, name, own, back string, policies []ExtendedPolicy) error {
+	if err := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + own}); err != nil {
+		return err
+	}
+	err := x.policies(ctx, name, policies)
+	if e := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + back}); err == nil {
+		err = e
+	}
+	return err
+}
+
+func (x *extending) policies(ctx context.Context, table string, policies []ExtendedPolicy) error {
+	conn, err := x.ConnectOwner(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	commands := map[string]string{"r": "select", "a": "insert", "w": "update", "d": "delete", "*": "all"}
+	for _, p := range policies {
+		sql := "create policy " + pg.Quote(p.Name) + " on " + table
+		if !p.Permissive {
+			sql += " as restrictive"
+		}
+		var to []string
+		for _, r := range p.Roles {
+			if role := x.role(r); role != "" {
+				to = append(to, role)
+			}
+		}
+		if len(to) == 0 || commands[p.Command] == "" {
+			x.leave("policy %s of %s", p.Name, table)
+			continue
+		}
+		sql += " for " + commands[p.Command] + " to " + strings.Join(to, ", ")
+		if p.Using != "" {
+			sql += " using (" + p.Using + ")"
+		}
+		if p.Check != "" {
+			sql += " with check (" + p.Check + ")"
+		}
+		// The extended protocol takes one statement and no more.
+		err := oneStatement(ctx, conn.PgConn(), sql)
+		if state := pg.State(err); p.Permissive && strings.HasPrefix(state, "42") { // of names that are not there, or not the owner's: nobody sees more for that
+			x.leave("policy %s of %s: %v", p.Name, table, err)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("policy %s of %s: %w", p.Name, table, err)
+		}
+	}
+	return nil
+}
+
+func oneStatement(ctx context.Context, conn *pgconn.PgConn, sql string) error {
+	_, err := conn.ExecParams(ctx, sql, nil, nil, nil, nil).Close()
+	return err
+}
