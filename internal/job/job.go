@@ -66,6 +66,7 @@ type Config struct {
 	Mail      *mail.Sender
 	PublicURL string // without a slash at its end; links in mails begin with it
 	LinkKey   []byte // from which the tokens of links are computed
+	Told      *pg.Listener // hears what is told in the platform database; nil: nothing
 	Log       *slog.Logger
 }
 
@@ -74,11 +75,20 @@ type Queue struct {
 	Config
 	client *river.Client[pgx.Tx]
 	lost   lost
+
+	backupOver bell // rings when one is
 }
 
 // New returns a queue. It works on nothing until [Queue.Run].
 func New(c Config) (*Queue, error) {
 	q := &Queue{Config: c}
+	if c.Told != nil {
+		c.Told.On(backupChannel, func(string) { q.backupOver.ring() })
+		c.Told.Catch(func(context.Context, *pgx.Conn) error {
+			q.backupOver.ring()
+			return nil
+		})
+	}
 	workers := river.NewWorkers()
 	addOnce(workers, c.Log, q.makeBackup)
 	addOnce(workers, c.Log, func(ctx context.Context, a restoreArgs) error { return c.Maker.Restore(ctx, a.Restore) })

@@ -133,7 +133,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	}
 	links := token.Derive(s.secret, "one-time links")
 	if s.queue, err = job.New(job.Config{Pool: d.Pool, Queue: d.Queue, Store: d.Store, Lifecycle: lifecycle, Maker: maker, Mail: mails, PublicURL: s.URL, LinkKey: links,
-		Log: s.log}); err != nil {
+		Told: s.told, Log: s.log}); err != nil {
 		return err
 	}
 	keyring, err := d.Keyring(ctx, s.secret)
