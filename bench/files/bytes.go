@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,8 +72,11 @@ func (b *bench) transfers(ctx context.Context) error {
 			var ours, theirs []cost
 			var peak atomic.Int64
 			l := load{Method: way.method, Token: b.token, Project: b.project, Size: t.size, Times: t.times, AtOnce: t.atOnce}
-			if way.method == http.MethodPut {
+			switch way.name {
+			case "upload":
 				l.Times = t.uploads
+			case "download, public":
+				l.Token = "" // by anyone
 			}
 			for i := range *repeats {
 				err := inTurn(i, func() error {

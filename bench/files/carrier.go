@@ -120,7 +120,9 @@ func (l load) one(url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	q.Header.Set("Authorization", "Bearer "+l.Token)
+	if l.Token != "" {
+		q.Header.Set("Authorization", "Bearer "+l.Token)
+	}
 	if body != nil {
 		q.ContentLength = int64(l.Size)
 		q.Header.Set("Content-Type", "application/octet-stream")

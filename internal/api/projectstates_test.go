@@ -369,3 +369,26 @@ func TestProjectLimit(t *testing.T) {
 	a.Post("/projects", `{"name": "one more"}`).Want(201)
 	a.SignUp("other").CreateProject("elsewhere")
 }
+
+// TestStrangersOfPausedProject: another server has paused or removed the project, over whose connections strangers of a public container were served here until then.
+func TestStrangersOfPausedProject(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
+	put(a, c, "a.txt", "hello").Want(200)
+	file, database := address(a, c, "a.txt"), pgx.Identifier{"socle_" + strings.ReplaceAll(a.Project, "-", "")}.Sanitize()
+	for _, status := range []string{"paused", "deleted"} {
+		a.Nobody().Get(file).Want(200)
+		a.Exec(`update platform.projects set status = $1, deleted_at = case when $1 = 'deleted' then now() end where uuid = $2`, status, a.Project)
+		execute(t, a, "alter database "+database+" connection limit 0")
+		execute(t, a, "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+		a.Nobody().Get(file).Want(404)
+		a.Stranger().Get(file).Want(404)
+		execute(t, a, "alter database "+database+" connection limit -1")
+		a.Exec(`update platform.projects set status = 'active', deleted_at = null where uuid = $1`, a.Project)
+	}
+	a.Nobody().Get(file).Want(200)
+	a.Put("/containers/"+c, `{"is_public": false}`).Want(200)
+	a.Nobody().Get(file).Want(404)
+	a.Nobody().Get(strings.Replace(file, a.Project, apitest.Missing, 1)).Want(404)
+}

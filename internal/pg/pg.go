@@ -53,6 +53,7 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		conn.TypeMap().RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuids{}})
 		return nil
 	}
 	return c, nil
@@ -114,12 +115,13 @@ func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T
 func Exec(ctx context.Context, q Querier, sql string, args ...any) (int64, error) {
 	ctx, cancel := bounded(ctx, q)
 	defer cancel()
-	tag, err := q.Exec(ctx, sql, args...)
+	tag, err := q.Exec(ctx, sql, remembered(args)...)
 	return tag.RowsAffected(), Fault(err)
 }
 
 // query starts a statement. On a pool it waits for a connection for a bounded time.
 func query(ctx context.Context, q Querier, sql string, args []any) (pgx.Rows, error) {
+	args = remembered(args)
 	pool, ok := q.(*pgxpool.Pool)
 	if !ok {
 		rows, err := q.Query(ctx, sql, args...)

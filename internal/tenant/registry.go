@@ -85,6 +85,21 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 // Awaited reports whether somebody waits for a connection, to whichever project, because the server has as many open as it may.
 func (r *Registry) Awaited() bool { return r.budget.waiting.Load() > 0 }
 
+// Connected reports whether this process has a connection to a project's database, of the platform's login. Then the project is active, or was so when somebody
+// last asked: whoever pauses or deletes one ends its connections before they say that it is done, and the next statement on this one fails.
+func (r *Registry) Connected(id uuid.UUID) bool {
+	r.mu.Lock()
+	p := r.projects[id]
+	r.mu.Unlock()
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pool := p.pools[trusted]
+	return pool != nil && pool.Stat().TotalConns() > 0
+}
+
 // Run closes the pools that nobody uses, until ctx ends; then all of them.
 func (r *Registry) Run(ctx context.Context) error {
 	tick := time.NewTicker(unusedTime / 4)
