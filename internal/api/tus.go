@@ -15,7 +15,8 @@ import (
 	"socle/internal/tenant"
 )
 
-// Resumable uploads by the tus protocol, version 1.0, with the extensions creation (the length said later included), termination, expiration and checksum. A file has the rules of any other; its
+// Resumable uploads by the tus protocol, version 1.0, with the extensions creation (the length said later included), termination, expiration, checksum and
+// concatenation. A file has the rules of any other; its
 // name and type are filename and filetype of Upload-Metadata. Answers are tus's, failures are envelopes.
 
 const (
@@ -34,11 +35,11 @@ func (s *Server) registerTus() {
 			h := w.Header()
 			tusHeaders(h)
 			h.Set("Tus-Version", tusVersion)
-			h.Set("Tus-Extension", "creation,creation-defer-length,termination,expiration,checksum")
+			h.Set("Tus-Extension", "creation,creation-defer-length,termination,expiration,checksum,concatenation")
 			h.Set("Tus-Checksum-Algorithm", object.ChecksumAlgorithms)
 			h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
 			h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Concat, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
 			h.Set("Access-Control-Max-Age", "86400")
 			w.WriteHeader(http.StatusNoContent)
 		})
@@ -49,7 +50,7 @@ func tusHeaders(h http.Header) {
 	h.Set("Tus-Resumable", tusVersion)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Access-Control-Allow-Origin", "*") // a token is in the request itself, never in a cookie
-	h.Set("Access-Control-Expose-Headers", "Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Offset, X-Request-Id")
+	h.Set("Access-Control-Expose-Headers", "Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Offset, X-Request-Id")
 }
 
 // TusVersion is embedded in the input of a request of the protocol.
@@ -81,6 +82,9 @@ func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		} else {
 			h.Set("Upload-Length", strconv.FormatInt(u.Size, 10))
 		}
+		if u.Concat != "" {
+			h.Set("Upload-Concat", u.Concat)
+		}
 		h.Set("Upload-Expires", u.ExpiresAt.UTC().Format(http.TimeFormat))
 	}
 	if a.status == http.StatusCreated {
@@ -100,13 +104,21 @@ type createTusUploadInput struct {
 	Length   int    `header:"Upload-Length" minimum:"0" default:"-1"`
 	Deferred string `header:"Upload-Defer-Length" enum:"1"`
 	Metadata string `header:"Upload-Metadata"`
+	Concat   string `header:"Upload-Concat"`
 }
 
 func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *createTusUploadInput) (tusAnswer, error) {
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
 	}
-	if (in.Length < 0) != (in.Deferred == "1") {
+	concat, err := object.ParseConcat(in.Concat, "/containers/"+in.Container.String()+"/tus/")
+	if err != nil {
+		return tusAnswer{}, err
+	}
+	if concat.Of != nil && (in.Length >= 0 || in.Deferred != "") {
+		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "not_applicable", "follows from the uploads that the file is made of")
+	}
+	if concat.Of == nil && (in.Length < 0) != (in.Deferred == "1") {
 		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "required", "is required unless Upload-Defer-Length is 1, and then not taken")
 	}
 	about, err := tusMetadata(in.Metadata)
@@ -117,9 +129,12 @@ func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *cre
 	if err != nil {
 		return tusAnswer{}, err
 	}
-	u, err := object.CreateResumable(ctx, p, in.Container, object.NewFile{FullFileName: about["filename"], MimeType: about["filetype"], Length: int64(in.Length), Most: most})
+	u, err := object.CreateResumable(ctx, p, in.Container, object.NewFile{FullFileName: about["filename"], MimeType: about["filetype"], Length: int64(in.Length), Most: most}, concat)
 	if err == nil {
-		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u) // an empty file has arrived
+		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u) // an empty file has arrived, and one that is made of partial uploads
+	}
+	if err == nil && concat.Of != nil {
+		s.jobs.Discard(ctx, p.UUID)
 	}
 	return tusAnswer{http.StatusCreated, u, s.publicURL + "/containers/" + in.Container.String() + "/tus/" + u.UUID.String()}, err
 }

@@ -52,7 +52,7 @@ func TestTus(t *testing.T) {
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	options := a.Nobody().Send("OPTIONS", "/containers/"+c+"/tus", "").Want(204).Header
-	for name, want := range map[string]string{"Tus-Version": "1.0.0", "Tus-Extension": "creation,creation-defer-length,termination,expiration,checksum", "Tus-Checksum-Algorithm": "sha1,sha256", "Tus-Max-Size": "5368709120", "Access-Control-Allow-Origin": "*"} {
+	for name, want := range map[string]string{"Tus-Version": "1.0.0", "Tus-Extension": "creation,creation-defer-length,termination,expiration,checksum,concatenation", "Tus-Checksum-Algorithm": "sha1,sha256", "Tus-Max-Size": "5368709120", "Access-Control-Allow-Origin": "*"} {
 		if got := options.Get(name); got != want {
 			t.Errorf("got %s %q, want %q", name, got, want)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,14 +29,23 @@ type Resumable struct {
 	Offset        int64  // bytes that have arrived
 	FileUUID      uuid.NullUUID
 	ExpiresAt     time.Time
+	Concat        string // see [Concat]; "" if it belongs to no other upload
 }
 
+const resumableColumns = `uuid, container_uuid, full_file_name, mime_type, size, deferred, file_uuid, expires_at, concat`
+
 // Finished reports whether the last part has just made the file, so that the parts are to be discarded.
-func (r Resumable) Finished() bool { return r.Offset == r.Size && !r.Deferred && !r.FileUUID.Valid }
+func (r Resumable) Finished() bool { return r.whole() && !r.FileUUID.Valid }
+
+// whole reports whether all bytes of a file have arrived.
+func (r Resumable) whole() bool {
+	return r.Offset == r.Size && !r.Deferred && r.Concat != concatPartial
+}
 
 // CreateResumable begins a file of so many bytes in a container of project p. It fails as [CreateFile] does, as far as it is foreseen.
-// Bytes that are announced count for the quota; of a file whose Length is below zero, which is not known yet, those that have arrived.
-func CreateResumable(ctx context.Context, p *tenant.Project, container uuid.UUID, n NewFile) (Resumable, error) {
+// Bytes that are announced count for the quota; of a file whose Length is below zero, which is not known yet, those that have arrived. A partial upload has
+// no name and no type; a final one has the length of its partial ones, which it takes the place of.
+func CreateResumable(ctx context.Context, p *tenant.Project, container uuid.UUID, n NewFile, c Concat) (Resumable, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return Resumable{}, err
@@ -56,31 +66,48 @@ func CreateResumable(ctx context.Context, p *tenant.Project, container uuid.UUID
 		if n.Most > 0 {
 			into.MaxFileSize = min(into.MaxFileSize, n.Most)
 		}
-		broken := checkFileName(n.FullFileName)
+		more := max(n.Length, 0)
+		if c.final() {
+			if n.Length, err = c.measure(ctx, tx, container); err != nil {
+				return Resumable{}, err
+			}
+		}
 		claimed, size, deferred := claimedType(n.MimeType), n.Length, n.Length < 0
 		if deferred {
 			n.Length, size = 0, into.MaxFileSize
 		}
+		var broken error
+		if c.partial() {
+			n.FullFileName, claimed = "", ""
+		} else {
+			broken = checkFileName(n.FullFileName)
+		}
 		switch {
 		case broken != nil:
-		case into.Taken:
-			broken = nameTaken()
 		case n.Length > into.MaxFileSize:
 			broken = tooLarge(into.MaxFileSize)
+		case c.partial():
+		case into.Taken:
+			broken = nameTaken()
 		case claimed != "" && !active(claimed):
 			broken = into.takes(claimed, "file")
 		}
 		if broken != nil {
 			return Resumable{}, broken
 		}
-		if err := announced(ctx, tx, n.Length); err != nil {
+		if err := announced(ctx, tx, more); err != nil { // those of partial uploads are counted already
 			return Resumable{}, err
 		}
-		return pg.One[Resumable](ctx, tx, `
-			insert into storage.resumable_uploads (uuid, container_uuid, full_file_name, mime_type, size, deferred)
-			values (@id, @container, @name, @type, @size, @deferred)
-			returning uuid, container_uuid, full_file_name, mime_type, size, deferred, 0::bigint as offset, file_uuid, expires_at`,
-			pgx.StrictNamedArgs{"id": id, "container": container, "name": n.FullFileName, "type": claimed, "size": size, "deferred": deferred})
+		u, err := pg.One[Resumable](ctx, tx, `
+			insert into storage.resumable_uploads (uuid, container_uuid, full_file_name, mime_type, size, deferred, concat)
+			values (@id, @container, @name, @type, @size, @deferred, @concat)
+			returning `+resumableColumns+`, 0::bigint as offset`,
+			pgx.StrictNamedArgs{"id": id, "container": container, "name": n.FullFileName, "type": claimed, "size": size, "deferred": deferred, "concat": c.Said})
+		if err == nil && c.final() {
+			u.Offset = u.Size
+			err = c.gather(ctx, tx, id)
+		}
+		return u, err
 	})
 }
 
@@ -102,11 +129,11 @@ func announced(ctx context.Context, tx pgx.Tx, more int64) error {
 // GetResumable returns a resumable upload to a container of project p. It fails with NotFound if there is none, or if it was given up.
 func GetResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUID) (Resumable, error) {
 	return pg.One[Resumable](ctx, p.Trusted(), `
-		select u.uuid, u.container_uuid, u.full_file_name, u.mime_type, u.size, u.deferred, u.file_uuid, u.expires_at,
-		       case when u.file_uuid is not null then u.size
-		            else (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = u.uuid) end as offset
-		from storage.resumable_uploads u join storage.containers c on c.uuid = u.container_uuid
-		where u.uuid = @id and u.container_uuid = @container and u.expires_at > now() and not c.deleting`,
+		select `+resumableColumns+`, case when file_uuid is not null then size
+			else (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = u.uuid) end as offset
+		from storage.resumable_uploads u
+		where uuid = @id and container_uuid = @container and expires_at > now()
+		  and not exists (select from storage.containers c where c.uuid = u.container_uuid and c.deleting)`,
 		pgx.StrictNamedArgs{"id": id, "container": container})
 }
 
@@ -163,6 +190,9 @@ func AppendResumable(ctx context.Context, p *tenant.Project, store *blob.Store, 
 	r, err := GetResumable(ctx, p, container, id)
 	if err != nil {
 		return r, err
+	}
+	if strings.HasPrefix(r.Concat, concatFinal) {
+		return r, fault.New(fault.Forbidden, "the file is made of other uploads, and takes no bytes").WithCode("final_upload")
 	}
 	if r.Offset != n.Offset {
 		return r, elsewhere()
@@ -238,9 +268,9 @@ func (r *Resumable) keepPart(ctx context.Context, p *tenant.Project, store *blob
 	return 0, errors.Join(err, discarded)
 }
 
-// FinishResumable makes the file of an upload that has arrived; of one that has not, and of one that is a file already, it does nothing.
+// FinishResumable makes the file of an upload that has arrived; of one that has not, of a partial one, and of one that is a file already, it does nothing.
 func FinishResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user uuid.UUID, r *Resumable) error {
-	if r.Offset < r.Size || r.Deferred || r.FileUUID.Valid {
+	if !r.Finished() {
 		return nil
 	}
 	parts, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `select blob_uuid from storage.upload_parts where upload_uuid = @id order by first`,

@@ -496,6 +496,7 @@ CREATE TABLE storage.resumable_uploads (
     file_uuid uuid,
     expires_at timestamp with time zone DEFAULT (now() + '1 day'::interval) NOT NULL,
     deferred boolean DEFAULT false NOT NULL,
+    concat text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT resumable_uploads_size CHECK ((size >= 0))
 );
 
@@ -504,6 +505,8 @@ COMMENT ON TABLE storage.resumable_uploads IS 'files that arrive in parts, each 
 COMMENT ON COLUMN storage.resumable_uploads.file_uuid IS 'the file that came of it; it may be gone by now';
 
 COMMENT ON COLUMN storage.resumable_uploads.deferred IS 'the length is not known yet; size is the most that there may be';
+
+COMMENT ON COLUMN storage.resumable_uploads.concat IS 'partial, if it becomes part of another upload; final; and the partial ones, as the client named them, if it is made of such; else empty';
 
 CREATE TABLE storage.signed_uploads (
     uuid uuid NOT NULL,

@@ -1,0 +1,103 @@
+package object
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Concat says how a resumable upload belongs to others: a partial one becomes no file, but part of a final one, which is made of partial ones that have
+// arrived and takes no bytes of its own. The zero one belongs to none.
+type Concat struct {
+	Of   []uuid.UUID // the partial uploads of a final one, in their order
+	Said string      // what its client said, and is told again: "partial", or "final;" and the addresses of the partial ones
+}
+
+const (
+	concatPartial = "partial"
+	concatFinal   = "final;"
+)
+
+// ParseConcat reads the header of the tus protocol; "" is none. The addresses of partial uploads end in their UUIDs behind a path.
+// It fails with Invalid on Upload-Concat.
+func ParseConcat(text, path string) (Concat, error) {
+	c := Concat{Said: text}
+	list, final := strings.CutPrefix(text, concatFinal)
+	if !final {
+		if text != "" && text != concatPartial {
+			return c, badConcat("invalid_format", "must be partial, or final; and the addresses of partial uploads")
+		}
+		return c, nil
+	}
+	seen := map[uuid.UUID]bool{}
+	for address := range strings.FieldsSeq(list) {
+		end := strings.LastIndexByte(address, '/') + 1
+		id, err := uuid.Parse(address[end:])
+		if err != nil || !strings.HasSuffix(address[:end], path) || seen[id] {
+			return c, badConcat("unknown_upload", "must name uploads to this container, each once")
+		}
+		seen[id] = true
+		c.Of = append(c.Of, id)
+	}
+	if len(c.Of) == 0 {
+		return c, badConcat("required", "must name the uploads that the file is made of")
+	}
+	return c, nil
+}
+
+func (c Concat) partial() bool { return c.Said == concatPartial }
+
+func (c Concat) final() bool { return len(c.Of) > 0 }
+
+// measure locks the partial uploads of a final one, and returns how many bytes they have in all. Each must have arrived.
+func (c Concat) measure(ctx context.Context, tx pgx.Tx, container uuid.UUID) (size int64, err error) {
+	partial, err := pg.All[struct {
+		UUID          uuid.UUID
+		Size, Arrived int64
+		Deferred      bool
+	}](ctx, tx, `
+		with partial as (
+			select uuid, size, deferred from storage.resumable_uploads
+			where uuid = any(@of) and container_uuid = @container and concat = 'partial' and expires_at > now()
+			order by uuid for update
+		)
+		select uuid, size, deferred, (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = uuid) as arrived from partial`,
+		pgx.StrictNamedArgs{"of": c.Of, "container": container})
+	if err != nil {
+		return 0, err
+	}
+	if len(partial) < len(c.Of) {
+		return 0, badConcat("unknown_upload", "must name partial uploads that are there, and part of no other file")
+	}
+	for _, p := range partial {
+		if p.Deferred || p.Arrived < p.Size {
+			return 0, badConcat("unfinished_upload", "must name uploads that have arrived")
+		}
+		size += p.Size
+	}
+	return size, nil
+}
+
+// gather makes the parts of the partial uploads those of the final one, and removes them.
+func (c Concat) gather(ctx context.Context, tx pgx.Tx, final uuid.UUID) error {
+	if _, err := pg.Exec(ctx, tx, `
+		update storage.upload_parts p set upload_uuid = @final, first = p.first + u.before
+		from (
+			select u.uuid, coalesce(sum(u.size) over (order by o.n rows between unbounded preceding and 1 preceding), 0)::bigint as before
+			from unnest(@of::uuid[]) with ordinality o(id, n) join storage.resumable_uploads u on u.uuid = o.id
+		) u
+		where p.upload_uuid = u.uuid`, pgx.StrictNamedArgs{"final": final, "of": c.Of}); err != nil {
+		return err
+	}
+	_, err := pg.Exec(ctx, tx, `delete from storage.resumable_uploads where uuid = any(@of)`, pgx.StrictNamedArgs{"of": c.Of})
+	return err
+}
+
+func badConcat(code, message string) *fault.Error {
+	return fault.OnField(fault.Invalid, "Upload-Concat", code, "%s", message)
+}
