@@ -27,6 +27,7 @@ const unfinished = ".unfinished"
 type folder struct {
 	root *os.Root
 	dir  *os.File // the same
+	sync func(*os.File) error
 
 	mu       sync.Mutex
 	anchored map[string]fs.FileInfo // folders that a power cut leaves where they are, as they were when that was seen to
@@ -41,7 +42,11 @@ func openFolder(dir string) (*folder, error) {
 		return nil, fmt.Errorf("make the storage folder: %w", err)
 	}
 	if missing != nil {
-		if err := syncFolder(os.Open(filepath.Dir(dir))); err != nil {
+		above, err := os.Open(filepath.Dir(dir))
+		if err == nil {
+			err = errors.Join(above.Sync(), above.Close())
+		}
+		if err != nil {
 			return nil, fmt.Errorf("make the storage folder: %w", err)
 		}
 	}
@@ -53,7 +58,7 @@ func openFolder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the storage folder: %w", err), root.Close())
 	}
-	s := &folder{root: root, dir: at, anchored: map[string]fs.FileInfo{}}
+	s := &folder{root: root, dir: at, sync: (*os.File).Sync, anchored: map[string]fs.FileInfo{}}
 	if err = s.makeFolder(unfinished); err == nil {
 		err = s.unname()
 	}
@@ -97,7 +102,7 @@ func (s *folder) put(_ context.Context, key string, in *incoming) (Object, error
 	defer s.root.Remove(name) // in vain after success; what stays in spite of it is for Sweep
 	_, err = io.CopyBuffer(struct{ io.Writer }{f}, in, make([]byte, 64<<10))
 	if err == nil {
-		err = f.Sync()
+		err = s.sync(f)
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return Object{}, err
@@ -127,7 +132,7 @@ func (s *folder) publish(name, key string) error {
 	if errors.Is(err, fs.ErrNotExist) { // somebody who has just opened the store was quicker
 		err = nil
 	}
-	if err := errors.Join(err, syncFolder(s.root.Open(into)), s.anchor(into)); err != nil {
+	if err := errors.Join(err, s.syncFolder(into), s.anchor(into)); err != nil {
 		return errors.Join(err, s.root.Remove(key))
 	}
 	return nil
@@ -330,7 +335,7 @@ func (s *folder) anchor(name string) error {
 		if s.isAnchored(at, info) {
 			break
 		}
-		if err := syncFolder(s.root.Open(path.Dir(at))); err != nil {
+		if err := s.syncFolder(path.Dir(at)); err != nil {
 			return err
 		}
 		found[at] = info
@@ -354,9 +359,11 @@ func (s *folder) isAnchored(name string, is fs.FileInfo) bool {
 	return known != nil && os.SameFile(known, is)
 }
 
-func syncFolder(f *os.File, err error) error {
+// syncFolder makes the entries of a folder durable.
+func (s *folder) syncFolder(name string) error {
+	f, err := s.root.Open(name)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(s.sync(f), f.Close())
 }

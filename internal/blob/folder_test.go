@@ -192,23 +192,3 @@ func TestTwoNames(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
-
-// TestAnchored: that a folder is where it is is made durable once, and again when it is another one.
-func TestAnchored(t *testing.T) {
-	t.Parallel()
-	s, dir := open(t)
-	put(t, s, "a/b/1", "x")
-	first := s.local.anchored["a/b"]
-	put(t, s, "a/b/2", "x")
-	put(t, s, "top", "x")
-	if s.local.anchored["a/b"] != first || len(s.local.anchored) != 2 { // a and a/b
-		t.Errorf("got %v", s.local.anchored)
-	}
-	if err := os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "elsewhere")); err != nil { // so that no number is used again
-		t.Fatal(err)
-	}
-	put(t, s, "a/b/1", "y")
-	if s.local.anchored["a/b"] == first {
-		t.Error("another folder of that name is taken for the first one")
-	}
-}

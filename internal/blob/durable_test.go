@@ -1,0 +1,144 @@
+package blob
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"socle/internal/fault"
+)
+
+// disk is what a power cut leaves of a store: the entries that a folder had when it was synced, and the bytes that a file had. It keeps to the
+// worst that a file system may do.
+type disk struct {
+	dir     string
+	mu      sync.Mutex
+	entries map[uint64][]string // by number of the folder's inode
+	bytes   map[uint64]string
+	synced  int
+}
+
+func watch(s *Store, dir string) *disk {
+	d := &disk{dir: dir, entries: map[uint64][]string{}, bytes: map[uint64]string{}}
+	s.local.sync = func(f *os.File) error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.synced++
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			content, err := os.ReadFile(f.Name())
+			d.bytes[inode(info)] = string(content)
+			return err
+		}
+		d.entries[inode(info)] = nil
+		all, err := os.ReadDir(f.Name())
+		for _, e := range all {
+			d.entries[inode(info)] = append(d.entries[inode(info)], e.Name())
+		}
+		return err
+	}
+	return d
+}
+
+func inode(info os.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
+
+// left returns the bytes of a blob after a power cut.
+func (d *disk) left(t *testing.T, key string) (string, bool) {
+	t.Helper()
+	number := func(name string) uint64 {
+		info, err := os.Stat(filepath.Join(d.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return inode(info)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := "."
+	for part := range strings.SplitSeq(key, "/") {
+		if !slices.Contains(d.entries[number(at)], part) {
+			return at + " has no " + part, false
+		}
+		at = path.Join(at, part)
+	}
+	content, ok := d.bytes[number(at)]
+	return content, ok
+}
+
+// TestDurable: what Put has acknowledged survives a power cut, whoever made the folders, and nothing is synced that did not change.
+func TestDurable(t *testing.T) {
+	t.Parallel()
+	s, dir := open(t)
+	d := watch(s, dir)
+	elsewhere := func(name string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away := func(name string) func() {
+		return func() {
+			if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, "away")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, put := range []struct {
+		key   string
+		after func()
+		syncs int
+	}{
+		{"projects/a/files/00/1", nil, 6},
+		{"projects/a/files/00/2", nil, 2},
+		{"projects/a/files/01/3", nil, 3},                                         // a new folder
+		{"projects/a/files/02/4", func() { elsewhere("projects/a/files/02") }, 3}, // that another process has made
+		{"projects/b/files/02/4", func() { elsewhere("projects/b/files/02") }, 5}, // and those above
+		{"projects/a/files/00/5", away("projects/a"), 5},                          // they are others than before
+		{"top", nil, 2},
+	} {
+		if put.after != nil {
+			put.after()
+		}
+		before := d.synced
+		if _, err := s.Put(t.Context(), put.key, strings.NewReader("of "+put.key), noLimit); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := d.left(t, put.key); !ok || got != "of "+put.key {
+			t.Errorf("%s: after a power cut there is %q", put.key, got)
+		}
+		if got := d.synced - before; got != put.syncs {
+			t.Errorf("%s: synced %d times, want %d", put.key, got, put.syncs)
+		}
+	}
+}
+
+// TestSyncFails: what the disk does not take is not acknowledged, and nothing is left of it.
+func TestSyncFails(t *testing.T) {
+	t.Parallel()
+	s, dir := open(t)
+	for _, why := range []error{syscall.EIO, syscall.ENOSPC} {
+		for after := range 3 { // the file, its folder, and the one above
+			n := 0
+			s.local.sync = func(f *os.File) error {
+				if n++; n > after {
+					return &os.PathError{Op: "sync", Path: f.Name(), Err: why}
+				}
+				return f.Sync()
+			}
+			if _, err := s.Put(t.Context(), "a/b", strings.NewReader("x"), noLimit); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("Put while sync %d fails with %v = %v, want Unavailable", after+1, why, err)
+			}
+			wantFiles(t, inFolder(dir))
+		}
+	}
+	s.local.sync = (*os.File).Sync
+	put(t, s, "a/b", "x")
+}
