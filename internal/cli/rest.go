@@ -15,7 +15,7 @@ import (
 
 // rest serves the rows of a database without the platform. It has the settings of PostgREST instead of ours.
 func rest(e environment) *cobra.Command {
-	var example bool
+	var example, ready bool
 	cmd := &cobra.Command{
 		Use: "rest [configuration file]", Short: "Serve the rows of any PostgreSQL by PostgREST's contract and settings, without the platform",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -37,6 +37,13 @@ func rest(e environment) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
+			if ready {
+				where, err := c.Ready(cmd.Context())
+				if err == nil {
+					fmt.Fprintf(cmd.OutOrStdout(), "OK: %s\n", where)
+				}
+				return err
+			}
 			c.Level = new(slog.LevelVar)
 			c.Level.Set(c.LogLevel)
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.Level}))
@@ -54,6 +61,7 @@ func rest(e environment) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&example, "example", false, "print a configuration file with all settings")
+	cmd.Flags().BoolVar(&ready, "ready", false, "ask the server that runs with this configuration, where it answers those who watch, whether it is ready")
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\nFlags:\n%s\nSettings, of which the environment wins over the file:\n\n%s",
 			cmd.Short, cmd.UseLine(), cmd.LocalFlags().FlagUsages(), standalone.Help())

@@ -58,6 +58,9 @@ func (s *Server) reconfigure(ctx context.Context) {
 			c, err = c.with(parameters)
 		}
 	}
+	if err != nil && ctx.Err() != nil {
+		return // the server ends
+	}
 	if err != nil {
 		s.log.Error("the configuration can't be read again; the one before stays", "error", err)
 		return
