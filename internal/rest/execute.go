@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -105,7 +106,7 @@ func execute(ctx context.Context, e *execution, x *exchange) (*result, error) {
 		}
 		x.result.release()
 		// A server that was started again leaves as many dead connections as the pool had.
-		if !x.untouched(e.readOnly, err) || ctx.Err() != nil || tries > int(e.pool.Stat().TotalConns()) {
+		if !x.untouched(e.readOnly, err) || client.Err() != nil || tries > int(e.pool.Stat().TotalConns()) {
 			return nil, err
 		}
 	}
@@ -133,14 +134,12 @@ var errNoConnection = errors.New("no connection became free in time")
 func acquire(pool *pgxpool.Pool, client *guest, most time.Duration) (*pgxpool.Conn, error) {
 	client.await(time.Now().Add(most), nil)
 	conn, err := pool.Acquire(client)
-	if !client.rest() {
+	ended, gone := client.rest(), client.ctx.Err()
+	if !ended && gone == nil {
 		return conn, err
 	}
 	if err == nil {
 		conn.Release()
 	}
-	if err := client.ctx.Err(); err != nil {
-		return nil, err
-	}
-	return nil, errNoConnection
+	return nil, cmp.Or(gone, errNoConnection)
 }

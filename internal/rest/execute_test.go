@@ -86,6 +86,10 @@ func TestStatementTimeout(t *testing.T) {
 		t.Errorf("a statement beyond the timeout: %+v", got)
 	}
 	a.quiet()
+	a.server.Timeout = time.Nanosecond
+	if got := a.do("GET", "/clients", ""); got.status != http.StatusInternalServerError || !strings.Contains(got.body, `"code":"57014"`) {
+		t.Errorf("a connection that came after the timeout: %+v", got)
+	}
 }
 
 func TestTerminated(t *testing.T) {

@@ -47,23 +47,26 @@ func (g *guest) leave() {
 	}
 }
 
-// await has end called, if it is not nil, when the guest goes, or is gone already, or at a time, until the next await, and reports whether
-// it has come to that. An end that was called has returned by then.
-func (g *guest) await(until time.Time, end func()) bool {
+// await has end called, if it is not nil, when the guest goes, or is gone already, or at a time, until rest or the next await.
+func (g *guest) await(until time.Time, end func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.until, g.end = until, end
 	switch {
 	case g.ended || g.ctx.Err() != nil:
 		g.finish()
-	case !until.IsZero() && (g.next.IsZero() || until.Before(g.next)):
+	case g.next.IsZero() || until.Before(g.next):
 		g.wind(time.Now())
 	}
-	return g.ended
 }
 
-// rest has nothing be under way, and reports what await does.
-func (g *guest) rest() bool { return g.await(time.Time{}, nil) }
+// rest has nothing be under way any more, and reports whether it was ended. An end that was called has returned by then.
+func (g *guest) rest() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.until, g.end = time.Time{}, nil
+	return g.ended
+}
 
 // look is called by the clock.
 func (g *guest) look() {
