@@ -3,7 +3,6 @@ package backup
 import (
 	"archive/tar"
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"io"
@@ -30,8 +29,8 @@ type Archive struct {
 	Manifest Manifest
 
 	maker *Maker
-	kept  Manifest // what is kept here
-	text  []byte
+	kept  Manifest      // what is kept here
+	text  int64         // bytes that the manifest has
 	to    age.Recipient // nil: it is not encrypted
 }
 
@@ -54,11 +53,11 @@ func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover)
 	}
 	out := kept
 	out.Project, out.Source = kept.source(), uuid.Nil
-	text, err := json.Marshal(out)
-	if err != nil {
+	text := &summed{hash: sha256.New()}
+	if err := json.MarshalWrite(text, out); err != nil {
 		return nil, err
 	}
-	return &Archive{out, m, kept, text, to}, nil
+	return &Archive{out, m, kept, text.size, to}, nil
 }
 
 // Encrypted reports whether the archive is encrypted.
@@ -66,8 +65,12 @@ func (a *Archive) Encrypted() bool { return a.to != nil }
 
 // Write writes the archive, whose contents it checks on the way. It calls begin with the number of its bytes, before it writes the first of them.
 func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)) error {
+	size, err := a.size()
+	if err != nil {
+		return err
+	}
 	if a.to == nil {
-		begin(a.size())
+		begin(size)
 		return a.write(ctx, w)
 	}
 	out := &counted{w: bufio.NewWriterSize(w, chunk)} // which has room for all that comes before the contents
@@ -75,7 +78,7 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)
 	if err != nil {
 		return err
 	}
-	begin(out.n + a.size() + max(1, (a.size()+chunk-1)/chunk)*tag)
+	begin(out.n + size + max(1, (size+chunk-1)/chunk)*tag)
 	if err := a.write(ctx, sealed); err != nil {
 		return err
 	}
@@ -97,26 +100,35 @@ func (c *counted) Write(b []byte) (int, error) {
 }
 
 // size returns how many bytes the archive has before it is encrypted.
-func (a *Archive) size() int64 {
-	all := inTar(int64(len(a.text))) + inTar(a.Manifest.Dump.Size) + 2*tarBlock
-	for _, f := range a.Manifest.Files {
+func (a *Archive) size() (int64, error) {
+	all := inTar(a.text) + inTar(a.Manifest.Dump.Size) + 2*tarBlock
+	for f, err := range a.Manifest.Files.all() {
+		if err != nil {
+			return 0, err
+		}
 		all += inTar(f.Size)
 	}
-	return all
+	return all, nil
 }
 
 func inTar(n int64) int64 { return tarBlock + (n+tarBlock-1)/tarBlock*tarBlock }
 
 func (a *Archive) write(ctx context.Context, w io.Writer) error {
 	t := tar.NewWriter(w)
-	if err := put(t, manifestName, int64(len(a.text)), a.Manifest.At, bytes.NewReader(a.text)); err != nil {
+	out, in := io.Pipe()
+	go func() { in.CloseWithError(json.MarshalWrite(in, a.Manifest)) }()
+	err := put(t, manifestName, a.text, a.Manifest.At, out)
+	if out.Close(); err != nil {
 		return err
 	}
 	if err := a.put(ctx, t, dumpName, Key(a.kept.Project, a.kept.Backup), a.Manifest.Dump); err != nil {
 		return err
 	}
-	for _, f := range a.Manifest.Files {
-		if err := a.put(ctx, t, filesName+f.SHA256, contentKey(a.kept.Project, f.SHA256), f); err != nil {
+	for f, err := range a.Manifest.Files.all() {
+		if err == nil {
+			err = a.put(ctx, t, filesName+f.SHA256, contentKey(a.kept.Project, f.SHA256), f.Bytes)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"math"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 
@@ -151,6 +152,7 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 // both keep the tables as they are from their beginning to their end. Which table was waited for last is put into waited.
 func (m *Maker) once(ctx context.Context, b platform.Backup, waited *string) (object blob.Object, warnings []string, err error) {
 	var manifest Manifest
+	defer func() { manifest.Files.Close() }()
 	err = m.reading(ctx, b.ProjectUUID, func(keeper pgx.Tx) error {
 		snapshot, err := pg.Value[string](ctx, keeper, `select pg_export_snapshot()`)
 		if err != nil {
@@ -164,16 +166,15 @@ func (m *Maker) once(ctx context.Context, b platform.Backup, waited *string) (ob
 				return f(tx)
 			})
 		}
-		var files []storedFile
 		if err := seeing(ctx, func(tx pgx.Tx) error {
-			if manifest, files, err = m.look(ctx, tx, b.ProjectUUID, b.UUID); err == nil {
+			if manifest, err = m.look(ctx, tx, b.ProjectUUID, b.UUID); err == nil {
 				warnings, err = tenant.Unrestored(ctx, tx)
 			}
 			return err
 		}); err != nil {
 			return err
 		}
-		if err := m.keepFiles(ctx, manifest, files); err != nil {
+		if err := m.keepFiles(ctx, manifest); err != nil {
 			return err
 		}
 		watching, seen := context.WithCancel(ctx)
@@ -235,13 +236,19 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (o
 	return object, sum.bytes(), err
 }
 
-// vanished reports whether a table was gone when it was to be read, though the snapshot had shown it. Of pg_dump nothing is known but what
+// vanished reports whether a table was gone when it was to be read, or was something else by then, though the snapshot had shown it. Of pg_dump nothing is known but what
 // PostgreSQL has told it, in English.
 func vanished(err error) bool {
 	if _, exited := errors.AsType[*exec.ExitError](err); exited {
-		return strings.Contains(err.Error(), "does not exist") || strings.Contains(err.Error(), "could not open relation with OID")
+		return slices.ContainsFunc([]string{"does not exist", "could not open relation with OID", "access to non-system", "is not a table"}, func(said string) bool {
+			return strings.Contains(err.Error(), said)
+		})
 	}
-	return pg.State(err) == "42P01" // undefined_table
+	switch pg.State(err) {
+	case "42P01", "42809", "55000": // undefined_table, wrong_object_type, object_not_in_prerequisite_state
+		return true
+	}
+	return false
 }
 
 // putOut reports whether a backup's sessions were ended by the server: another database may have taken the place of the project's.

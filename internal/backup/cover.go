@@ -122,13 +122,15 @@ func (m *Maker) uncovered(r io.Reader, passphrase string) (io.Reader, error) {
 
 // bounded reads a number of bytes and then fails; -1 is no bound.
 type bounded struct {
-	r    io.Reader
-	left int64
-	err  error
+	r      io.Reader
+	left   int64
+	err    error
+	failed error // by which it did, unless that was the end
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left == 0 {
+		b.failed = b.err
 		return 0, b.err
 	}
 	if b.left > 0 {
@@ -137,6 +139,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left > 0 {
 		b.left -= int64(n)
+	}
+	if err != nil && err != io.EOF {
+		b.failed = err
 	}
 	return n, err
 }

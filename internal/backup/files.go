@@ -20,38 +20,29 @@ var errDeleted = errors.New("a file was deleted while the backup was made")
 
 // keepFiles copies the bytes of files to where the project's backups have them, each content once. What another backup has copied is
 // there already. Which contents this one needs is noted before, so that nobody removes them.
-func (m *Maker) keepFiles(ctx context.Context, manifest Manifest, files []storedFile) error {
-	sums := make([][]byte, 0, len(manifest.Files))
-	kept := map[string]bool{}
-	for _, f := range files {
-		if sum := string(f.SHA256); !kept[sum] {
-			kept[sum] = true
-			sums = append(sums, f.SHA256)
-		}
-	}
-	if err := m.Store.NoteBackupContents(ctx, manifest.Project, manifest.Backup, sums); err != nil {
+func (m *Maker) keepFiles(ctx context.Context, manifest Manifest) error {
+	if _, err := m.Store.NoteBackupContents(ctx, manifest.Project, manifest.Backup, manifest.Files.sums()); err != nil {
 		return err
 	}
-	clear(kept)
-	for _, f := range files {
-		if sum := string(f.SHA256); !kept[sum] {
-			kept[sum] = true
-			if err := m.keepFile(ctx, manifest.Project, f); err != nil {
-				return fmt.Errorf("blob %s: %w", f.BlobUUID, err)
-			}
+	for f, err := range manifest.Files.all() {
+		if err == nil {
+			err = m.keepFile(ctx, manifest.Project, f)
+		}
+		if err != nil {
+			return fmt.Errorf("blob %s: %w", f.Blob, err)
 		}
 	}
 	return nil
 }
 
 // keepFile copies the bytes of a file unless they are there.
-func (m *Maker) keepFile(ctx context.Context, project uuid.UUID, f storedFile) error {
-	name := contentKey(project, hex.EncodeToString(f.SHA256))
+func (m *Maker) keepFile(ctx context.Context, project uuid.UUID, f content) error {
+	name := contentKey(project, f.SHA256)
 	there, err := m.isKept(ctx, name, f.Size)
 	if err != nil || there {
 		return err
 	}
-	bytes, _, err := m.Blobs.Open(ctx, tenant.FileKey(project, f.BlobUUID))
+	bytes, _, err := m.Blobs.Open(ctx, tenant.FileKey(project, f.Blob))
 	if fault.Is(err, fault.NotFound) {
 		return errors.Join(errDeleted, err)
 	}
@@ -59,7 +50,7 @@ func (m *Maker) keepFile(ctx context.Context, project uuid.UUID, f storedFile) e
 		return err
 	}
 	defer bytes.Close()
-	sealed := m.key().encrypted(&exact{r: bytes, sum: summed{hash: sha256.New()}, want: Bytes{f.Size, hex.EncodeToString(f.SHA256)}})
+	sealed := m.key().encrypted(&exact{r: bytes, sum: summed{hash: sha256.New()}, want: f.Bytes})
 	defer sealed.Close()
 	_, err = m.Blobs.Put(ctx, name, sealed, math.MaxInt64)
 	if fault.Is(err, fault.Conflict) {

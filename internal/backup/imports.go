@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -30,10 +29,7 @@ type Import struct {
 	Most       int64  // bytes that all it holds may have
 }
 
-const (
-	mostImported = 64 << 20 // bytes of a manifest that comes from elsewhere
-	mostPadding  = 64 << 10 // bytes behind a tar
-)
+const mostPadding = 64 << 10 // bytes behind a tar
 
 // Import reads an archive and keeps it as a backup of a project, which StartImport has noted. When complete has noted that it is there, it is; when Import fails,
 // nothing is left of it. It fails with Unprocessable if it is no archive that this install can read and restore, and with TooLarge.
@@ -90,7 +86,11 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 	if err != nil {
 		return none, err
 	}
-	for _, f := range append(manifest.Files, manifest.Dump) {
+	defer manifest.Files.Close()
+	for f, err := range manifest.Files.and(manifest.Dump) {
+		if err != nil {
+			return none, err
+		}
 		if f.Size > in.Most-size {
 			return none, tooLarge
 		}
@@ -100,15 +100,11 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 	if err := m.suits(ctx, manifest); err != nil {
 		return none, err
 	}
-	sums := make([][]byte, 0, len(manifest.Files))
-	for _, f := range manifest.Files {
-		sum, err := hex.DecodeString(f.SHA256)
-		if err != nil {
-			return none, errArchive.Because(err)
-		}
-		sums = append(sums, sum)
+	noted, err := m.Store.NoteBackupContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.sums())
+	if err == nil && noted != manifest.Files.Len() {
+		err = errArchive.Because(errors.New("the manifest has a content twice"))
 	}
-	if err := m.Store.NoteBackupContents(ctx, b.ProjectUUID, b.UUID, sums); err != nil {
+	if err != nil {
 		return none, err
 	}
 	dump, err := next(t, dumpName, manifest.Dump)
@@ -119,8 +115,11 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 	if err != nil {
 		return none, err
 	}
-	for _, f := range manifest.Files {
-		if err := m.keepNext(ctx, t, b.ProjectUUID, f); err != nil {
+	for f, err := range manifest.Files.all() {
+		if err == nil {
+			err = m.keepNext(ctx, t, b.ProjectUUID, f.Bytes)
+		}
+		if err != nil {
 			return none, err
 		}
 	}
@@ -142,7 +141,7 @@ func overhead(n int64) int64 {
 	if n > math.MaxInt64/4 {
 		return math.MaxInt64
 	}
-	return 2*n + mostImported
+	return 2*n + mostManifest
 }
 
 // readManifest reads the manifest that an archive begins with, and returns how many bytes it has.
@@ -152,17 +151,13 @@ func readManifest(t *tar.Reader) (Manifest, int64, error) {
 	if err != nil {
 		return manifest, 0, noArchive(err)
 	}
-	if h.Name != manifestName || h.Typeflag != tar.TypeReg || h.Size > mostImported {
+	if h.Name != manifestName || h.Typeflag != tar.TypeReg || h.Size > maxManifest {
 		return manifest, 0, errArchive
 	}
-	text, err := io.ReadAll(io.LimitReader(t, mostImported))
-	if err != nil {
+	if manifest, err = parseManifest(t, mostManifest); err != nil {
 		return manifest, 0, noArchive(err)
 	}
-	if manifest, err = parseManifest(text); err != nil {
-		return manifest, 0, err
-	}
-	return manifest, int64(len(text)), manifest.believable()
+	return manifest, h.Size, manifest.believable()
 }
 
 // noArchive gives an error of package tar its kind, unless it is that of what is read.
@@ -173,32 +168,38 @@ func noArchive(err error) error {
 	return errArchive.Because(err)
 }
 
-// parseManifest reads a manifest. It fails with Unprocessable if that is of a newer version.
-func parseManifest(text []byte) (Manifest, error) {
-	var found Manifest
-	var head struct {
-		Format int `json:"format"`
+// parseManifest reads a manifest, which may have so many bytes beside the contents of files. It fails with Unprocessable if that is of a newer version.
+func parseManifest(r io.Reader, most int64) (Manifest, error) {
+	rest := &bounded{r: r, left: most, err: fmt.Errorf("%w: the manifest has more than %d bytes", errDamaged, most)}
+	found := Manifest{Files: &Contents{budget: rest}}
+	err := json.UnmarshalRead(rest, &found)
+	if found.Files == nil { // as the text may have it
+		found.Files = &Contents{}
 	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return found, errors.Join(errDamaged, err)
+	found.Files.budget = nil
+	switch {
+	case found.Format > Format:
+		err = errNewer
+	case err != nil && rest.failed != nil:
+		err = rest.failed
+	case err != nil:
+		err = errors.Join(errDamaged, err)
 	}
-	if head.Format > Format {
-		return found, errNewer
+	if err != nil {
+		found.Files.Close()
 	}
-	if err := json.Unmarshal(text, &found); err != nil {
-		return found, errors.Join(errDamaged, err)
-	}
-	return found, nil
+	return found, err
 }
 
 // believable reports a manifest that no release has written.
 func (m Manifest) believable() error {
-	seen := map[string]bool{}
-	for _, f := range append(m.Files, m.Dump) {
-		if f.Size < 0 || len(f.SHA256) != 2*sha256.Size || strings.Trim(f.SHA256, "0123456789abcdef") != "" || seen[f.SHA256] {
+	for f, err := range m.Files.and(m.Dump) {
+		if err != nil {
+			return err
+		}
+		if f.Size < 0 || len(f.SHA256) != 2*sha256.Size || strings.Trim(f.SHA256, "0123456789abcdef") != "" {
 			return errArchive.Because(fmt.Errorf("the manifest has %v", f))
 		}
-		seen[f.SHA256] = true
 	}
 	if m.Format < firstFormat || m.Schema < 1 || m.PostgreSQL < 1 || m.Project == uuid.Nil || m.At.After(time.Now().AddDate(1, 0, 0)) {
 		return errArchive.Because(errors.New("the manifest is no manifest"))

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -39,7 +38,7 @@ type Manifest struct {
 	At         time.Time `json:"at"`                 // of the snapshot
 	TimeZone   string    `json:"timeZone,omitempty"` // of the times in the dump, if known
 	Dump       Bytes     `json:"dump"`
-	Files      []Bytes   `json:"files"`  // each content once
+	Files      *Contents `json:"files"`
 	Tables     []Table   `json:"tables"` // the platform's and the user's
 
 	Extensions []tenant.Extension `json:"extensions,omitempty"` // in the order in which they were made
@@ -70,7 +69,11 @@ type Table struct {
 	Rows   int64  `json:"rows"`
 }
 
-const maxManifest = 1 << 30 // bytes
+// The manifest of a million files has some hundred megabytes.
+const (
+	maxManifest  = 4 << 30  // bytes
+	mostManifest = 64 << 20 // bytes of all in it but the contents of files
+)
 
 func manifestKey(project, backup uuid.UUID) string {
 	return "projects/" + project.String() + "/backups/" + backup.String() + ".manifest"
@@ -88,15 +91,8 @@ func version() string {
 	return "unknown"
 }
 
-// storedFile is a file as the snapshot has it.
-type storedFile struct {
-	BlobUUID uuid.UUID
-	Size     int64
-	SHA256   []byte `db:"sha256"`
-}
-
 // look notes what a backup is to hold but for the tables, as the snapshot of the transaction has it. It looks at no table of the user's.
-func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, []storedFile, error) {
+func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, error) {
 	type about struct {
 		Schema     int64
 		PostgreSQL int `db:"postgresql"`
@@ -106,38 +102,41 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 		select (select max(version_id) from socle.migrations where is_applied) as schema,
 			current_setting('server_version_num')::int as postgresql, now() as at`)
 	if err != nil {
-		return Manifest{}, nil, err
+		return Manifest{}, err
 	}
-	files, err := pg.All[storedFile](ctx, tx, `select blob_uuid, size, sha256 from storage.files order by blob_uuid`)
+	files, err := contentsOf(ctx, tx)
 	if err != nil {
-		return Manifest{}, nil, err
+		return Manifest{}, err
 	}
 	extensions, err := tenant.Extensions(ctx, tx)
 	if err != nil {
-		return Manifest{}, nil, err
+		return Manifest{}, err
 	}
 	format, extended := firstFormat, (*tenant.Extended)(nil)
 	if len(extensions) > 0 {
 		format = Format
 		if extended, err = tenant.ExtendedOf(ctx, tx, project); err != nil {
-			return Manifest{}, nil, err
+			return Manifest{}, err
 		}
 	}
 	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Schema: a.Schema, PostgreSQL: a.PostgreSQL,
-		At: a.At.UTC(), TimeZone: dumpedIn, Files: distinct(files), Extensions: extensions, Extended: extended}, files, nil
+		At: a.At.UTC(), TimeZone: dumpedIn, Files: files, Extensions: extensions, Extended: extended}, nil
 }
 
-// distinct returns each content of files once.
-func distinct(files []storedFile) []Bytes {
-	seen, all := map[string]bool{}, []Bytes{}
-	for _, f := range files {
-		b := Bytes{f.Size, hex.EncodeToString(f.SHA256)}
-		if !seen[b.SHA256] {
-			seen[b.SHA256] = true
-			all = append(all, b)
-		}
+// contentsOf returns each content of a database's files once, with one of the blobs that hold it.
+func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
+	rows, err := tx.Query(ctx, `select distinct on (sha256) size, sha256, blob_uuid from storage.files order by sha256, blob_uuid`)
+	if err != nil {
+		return nil, err
 	}
-	return all
+	all := &Contents{}
+	var size int64
+	var sum []byte
+	var blob uuid.UUID
+	_, err = pgx.ForEachRow(rows, []any{&size, &sum, &blob}, func() error {
+		return all.add(content{Bytes{size, hex.EncodeToString(sum)}, blob})
+	})
+	return all, pg.Fault(err)
 }
 
 // count counts the rows of every table that a dump holds whole, which those of extensions it does not. It runs on the login that makes dumps: nothing hides rows from it,
@@ -158,6 +157,11 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 		names[i] = "only " + pg.Quote(t.Schema) + "." + pg.Quote(t.Name)
 	}
 	if _, err := pg.Exec(ctx, tx, "set local lock_timeout = "+pg.Literal(lockWait)); err != nil {
+		return nil, err
+	}
+	// What was a table may be a view by now, with code of a tenant's. A server that is older than that setting has none.
+	if _, err := pg.Exec(ctx, tx, `
+		select pg_catalog.set_config(s.name, 'view, foreign-table', true) from pg_catalog.pg_settings s where s.name = 'restrict_nonsystem_relation_kind'`); err != nil {
 		return nil, err
 	}
 	if _, err := pg.Exec(ctx, tx, "lock table "+strings.Join(names, ", ")+" in access share mode"); err != nil {
@@ -208,13 +212,12 @@ func (m *Maker) suits(ctx context.Context, manifest Manifest) error {
 
 // keepManifest stores a manifest beside its dump.
 func (m *Maker) keepManifest(ctx context.Context, manifest Manifest) error {
-	text, err := json.Marshal(manifest)
-	if err != nil {
-		return err
-	}
-	sealed := m.key().encrypted(bytes.NewReader(text))
+	out, in := io.Pipe()
+	go func() { in.CloseWithError(json.MarshalWrite(in, manifest)) }()
+	defer out.Close()
+	sealed := m.key().encrypted(out)
 	defer sealed.Close()
-	_, err = m.Blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifest)
+	_, err := m.Blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifest)
 	return err
 }
 
@@ -222,11 +225,8 @@ func (m *Maker) keepManifest(ctx context.Context, manifest Manifest) error {
 func (m *Maker) manifest(ctx context.Context, project, backup uuid.UUID) (Manifest, error) {
 	var found Manifest
 	err := m.open(ctx, manifestKey(project, backup), func(r io.Reader) error {
-		text, err := io.ReadAll(io.LimitReader(r, maxManifest))
-		if err != nil {
-			return err
-		}
-		if found, err = parseManifest(text); err != nil {
+		var err error
+		if found, err = parseManifest(r, maxManifest); err != nil {
 			return err
 		}
 		if found.Project != project || found.Backup != backup {

@@ -147,6 +147,7 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 	if err != nil {
 		return err
 	}
+	defer manifest.Files.Close()
 	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
 	wanted := func() error { return m.Store.Restores().Beat(ctx, r.UUID) }
 	if err := m.fill(ctx, c, manifest, entries, r.Target == platform.IntoNew, wanted); err != nil {
@@ -188,13 +189,15 @@ func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (Manifest,
 	if err != nil {
 		return manifest, nil, fmt.Errorf("dump: %w", err)
 	}
-	for _, f := range manifest.Files {
+	for f, err := range manifest.Files.all() {
 		sum := &summed{hash: sha256.New()}
-		err := m.open(ctx, contentKey(project, f.SHA256), func(r io.Reader) error {
-			_, err := io.Copy(sum, r)
-			return err
-		})
-		if err == nil && sum.bytes() != f {
+		if err == nil {
+			err = m.open(ctx, contentKey(project, f.SHA256), func(r io.Reader) error {
+				_, err := io.Copy(sum, r)
+				return err
+			})
+		}
+		if err == nil && sum.bytes() != f.Bytes {
 			err = errDamaged
 		}
 		if err != nil {
@@ -296,26 +299,38 @@ func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) er
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	files, err := pg.All[storedFile](ctx, conn, `select blob_uuid, size, sha256 from storage.files order by blob_uuid`)
-	if err != nil {
-		return err
+	type storedFile struct {
+		BlobUUID uuid.UUID
+		Size     int64
+		SHA256   []byte `db:"sha256"`
 	}
-	has := map[Bytes]bool{}
-	for _, f := range manifest.Files {
-		has[f] = true
-	}
-	for _, f := range files {
-		want := Bytes{f.Size, hex.EncodeToString(f.SHA256)}
-		if !has[want] {
-			return fmt.Errorf("%w: the manifest has no file %s", errDamaged, want.SHA256)
-		}
-		err := m.open(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
-			_, err := m.Blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), &exact{r: r, sum: summed{hash: sha256.New()}, want: want}, math.MaxInt64)
+	for last := uuid.Nil; ; {
+		files, err := pg.All[storedFile](ctx, conn, `
+			select blob_uuid, size, sha256 from storage.files where blob_uuid > @last order by blob_uuid limit @most`,
+			pgx.StrictNamedArgs{"last": last, "most": atATime})
+		if err != nil || len(files) == 0 {
 			return err
-		})
+		}
+		sums := make([][]byte, len(files))
+		for i, f := range files {
+			sums[i], last = f.SHA256, f.BlobUUID
+		}
+		has, err := m.Store.NeedsContents(ctx, manifest.Project, manifest.Backup, sums)
+		if err == nil && !has {
+			err = fmt.Errorf("%w: the manifest has not all files", errDamaged)
+		}
 		if err != nil {
-			return fmt.Errorf("file %s: %w", want.SHA256, err)
+			return err
+		}
+		for _, f := range files {
+			want := Bytes{f.Size, hex.EncodeToString(f.SHA256)}
+			err := m.open(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
+				_, err := m.Blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), &exact{r: r, sum: summed{hash: sha256.New()}, want: want}, math.MaxInt64)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("file %s: %w", want.SHA256, err)
+			}
 		}
 	}
-	return nil
 }

@@ -113,3 +113,44 @@ func TestDumpIsToldInEnglish(t *testing.T) {
 		t.Errorf("got %q, %v, want C", got, err)
 	}
 }
+
+// TestBackupOfSwappedTable puts a view in the place of a table that the backup's snapshot has shown: the login that reads everything runs nothing of it.
+func TestBackupOfSwappedTable(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	asOwner(t, a, `create function public.spring() returns int language plpgsql as $f$ begin perform pg_notify('sprung', current_user::text); return 1; end $f$;
+		grant execute on function public.spring() to public`)
+	heard := a.ProjectDatabase()
+	if _, err := heard.Exec(t.Context(), "listen sprung"); err != nil {
+		t.Fatal(err)
+	}
+	for _, partitioned := range []string{"", "partition by list (id)"} { // where there is nothing to count, pg_dump is the first to look
+		asOwner(t, a, `create table public.bait (id int) `+partitioned)
+		tx, err := a.ProjectDatabase().Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), `drop table public.bait`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), `create view public.bait as select public.spring() as id; alter view public.bait owner to `+
+			pgx.Identifier{query(t, a, `select current_database() || '_owner'`)}.Sanitize()); err != nil {
+			t.Fatal(err)
+		}
+		id := back(t, a)
+		until(t, "the backup waits for the table", func() bool {
+			return query(t, a, `select (count(*) > 0)::text from pg_stat_activity where datname = current_database() and usename like '%\_dump' and wait_event_type = 'Lock'`) == "true"
+		})
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		await(t, a, id, "completed", "failed").Content("status", "completed")
+		asOwner(t, a, `drop view public.bait`)
+	}
+	if _, err := heard.Exec(t.Context(), "notify sprung, 'the end'"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := heard.WaitForNotification(t.Context()); err != nil || n.Payload != "the end" {
+		t.Errorf("the view's function ran as %v, %v", n, err)
+	}
+}

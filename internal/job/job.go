@@ -64,8 +64,8 @@ type Config struct {
 	Lifecycle tenant.Lifecycle
 	Maker     *backup.Maker
 	Mail      *mail.Sender
-	PublicURL string // without a slash at its end; links in mails begin with it
-	LinkKey   []byte // from which the tokens of links are computed
+	PublicURL string       // without a slash at its end; links in mails begin with it
+	LinkKey   []byte       // from which the tokens of links are computed
 	Told      *pg.Listener // hears what is told in the platform database; nil: nothing
 	Log       *slog.Logger
 }

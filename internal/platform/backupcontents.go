@@ -2,6 +2,7 @@ package platform
 
 import (
 	"context"
+	"iter"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -16,19 +17,39 @@ func lockContents(ctx context.Context, tx pgx.Tx, project uuid.UUID) error {
 	return err
 }
 
-// NoteBackupContents notes which contents a backup needs, by their SHA-256, before it looks whether they are there.
-func (s *Store) NoteBackupContents(ctx context.Context, project, backup uuid.UUID, sums [][]byte) error {
-	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
+// NoteBackupContents notes which contents a backup needs, by their SHA-256, before it looks whether they are there. They come some at a time. It returns how many
+// were not noted before.
+func (s *Store) NoteBackupContents(ctx context.Context, project, backup uuid.UUID, sums iter.Seq2[[][]byte, error]) (noted int64, err error) {
+	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		if err := lockContents(ctx, tx, project); err != nil {
 			return err
 		}
-		_, err := pg.Exec(ctx, tx, `
-			insert into platform.backup_contents (backup_uuid, project_uuid, sha256)
-			select @backup, @project, unnest(@sums::bytea[])
-			on conflict do nothing`,
-			pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": sums})
-		return err
+		for some, err := range sums {
+			if err != nil {
+				return err
+			}
+			n, err := pg.Exec(ctx, tx, `
+				insert into platform.backup_contents (backup_uuid, project_uuid, sha256)
+				select @backup, @project, unnest(@sums::bytea[])
+				on conflict do nothing`,
+				pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": some})
+			if err != nil {
+				return err
+			}
+			noted += n
+		}
+		return nil
 	})
+	return noted, err
+}
+
+// NeedsContents reports whether a backup needs all of some contents.
+func (s *Store) NeedsContents(ctx context.Context, project, backup uuid.UUID, sums [][]byte) (bool, error) {
+	return pg.Value[bool](ctx, s.q, `
+		select not exists (
+			select from unnest(@sums::bytea[]) c
+			where not exists (select from platform.backup_contents where backup_uuid = @backup and project_uuid = @project and sha256 = c))`,
+		pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": sums})
 }
 
 // UnneededContents returns those contents that no backup of the project needs.

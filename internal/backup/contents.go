@@ -1,0 +1,181 @@
+package backup
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// Contents are those of a backup's files, each once: there may be millions, so they are in a temporary file that has no name any more, and
+// goes with the process at the latest. A nil Contents has none. One goroutine at a time adds; when that is over, any number read.
+type Contents struct {
+	file   *os.File
+	out    *bufio.Writer
+	n      int64
+	budget *bounded // what the rest of a text that is read may have; nil: any
+}
+
+// content is a content of files, and a blob that holds it where the backup is made.
+type content struct {
+	Bytes
+	Blob uuid.UUID
+}
+
+// A record is a size, a sum and a blob.
+const (
+	sumSize    = 32
+	recordSize = 8 + sumSize + 16
+	atATime    = 5000 // contents
+)
+
+// Len returns how many contents there are.
+func (c *Contents) Len() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.n
+}
+
+// Close lets go of the file.
+func (c *Contents) Close() {
+	if c != nil && c.file != nil {
+		_ = c.file.Close()
+	}
+}
+
+// add adds a content. It fails unless the sum is one, in the form that all have.
+func (c *Contents) add(with content) error {
+	if c.file == nil {
+		f, err := os.CreateTemp("", "socle-contents-")
+		if err != nil {
+			return err
+		}
+		c.file, c.out = f, bufio.NewWriterSize(f, chunk)
+		if err := os.Remove(f.Name()); err != nil {
+			return err
+		}
+	}
+	var record [recordSize]byte
+	binary.BigEndian.PutUint64(record[:], uint64(with.Size))
+	sum, err := hex.DecodeString(with.SHA256)
+	if err != nil || len(sum) != sumSize || hex.EncodeToString(sum) != with.SHA256 || with.Size < 0 {
+		return fmt.Errorf("%w: a content is %v", errDamaged, with.Bytes)
+	}
+	copy(record[8:], sum)
+	copy(record[8+sumSize:], with.Blob[:])
+	c.n++
+	_, err = c.out.Write(record[:])
+	return err
+}
+
+// all returns the contents in their order.
+func (c *Contents) all() iter.Seq2[content, error] {
+	return func(yield func(content, error) bool) {
+		if c.Len() == 0 {
+			return
+		}
+		if err := c.out.Flush(); err != nil {
+			yield(content{}, err)
+			return
+		}
+		in := bufio.NewReaderSize(io.NewSectionReader(c.file, 0, c.n*recordSize), chunk)
+		var record [recordSize]byte
+		for range c.n {
+			if _, err := io.ReadFull(in, record[:]); err != nil {
+				yield(content{}, err)
+				return
+			}
+			if !yield(content{Bytes{int64(binary.BigEndian.Uint64(record[:])), hex.EncodeToString(record[8 : 8+sumSize])}, uuid.UUID(record[8+sumSize:])}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// and returns the contents, and one that is not among them.
+func (c *Contents) and(last Bytes) iter.Seq2[Bytes, error] {
+	return func(yield func(Bytes, error) bool) {
+		for f, err := range c.all() {
+			if !yield(f.Bytes, err) {
+				return
+			}
+		}
+		yield(last, nil)
+	}
+}
+
+// sums returns the sums of the contents, some at a time.
+func (c *Contents) sums() iter.Seq2[[][]byte, error] {
+	return func(yield func([][]byte, error) bool) {
+		some := make([][]byte, 0, atATime)
+		for f, err := range c.all() {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			sum, _ := hex.DecodeString(f.SHA256) // add has seen that it can be
+			if some = append(some, sum); len(some) == atATime {
+				if !yield(slices.Clone(some), nil) {
+					return
+				}
+				some = some[:0]
+			}
+		}
+		if len(some) > 0 {
+			yield(some, nil)
+		}
+	}
+}
+
+// MarshalJSONTo writes the contents as a list.
+func (c *Contents) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if err := enc.WriteToken(jsontext.BeginArray); err != nil {
+		return err
+	}
+	for f, err := range c.all() {
+		if err != nil {
+			return err
+		}
+		if err := json.MarshalEncode(enc, f.Bytes); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndArray)
+}
+
+// UnmarshalJSONFrom reads a list of contents.
+func (c *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if kind := dec.PeekKind(); kind == 'n' {
+		return dec.SkipValue()
+	} else if kind != '[' {
+		return errors.New("the files are no list")
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for dec.PeekKind() != ']' {
+		before := dec.InputOffset()
+		var f Bytes
+		if err := json.UnmarshalDecode(dec, &f); err != nil {
+			return err
+		}
+		if err := c.add(content{Bytes: f}); err != nil {
+			return err
+		}
+		if c.budget != nil { // what is a content is none of the rest
+			c.budget.left += dec.InputOffset() - before
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}

@@ -1,0 +1,110 @@
+package backup
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+)
+
+// many is the manifest of a project with so many files, as a text that comes while it is read.
+func many(files int, seen func(n int)) io.Reader {
+	out, in := io.Pipe()
+	go func() {
+		fmt.Fprint(in, `{"format":2,"project":"01890000-0000-7000-8000-000000000000","backup":"01890000-0000-7000-8000-000000000001","schema":1,"postgresql":150018,"at":"2026-01-01T00:00:00Z","dump":{"size":1,"sha256":"`+strings.Repeat("a", 64)+`"},"files":[`)
+		var line bytes.Buffer
+		for n := range files {
+			sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n)))
+			fmt.Fprintf(&line, `{"size":%d,"sha256":"%s"}`, n, hex.EncodeToString(sum[:]))
+			if n < files-1 {
+				line.WriteByte(',')
+			}
+			if line.Len() > 1<<16 || n == files-1 {
+				if _, err := in.Write(line.Bytes()); err != nil {
+					return
+				}
+				line.Reset()
+				seen(n)
+			}
+		}
+		fmt.Fprint(in, `],"tables":[{"schema":"public","name":"orders","rows":7}]}`)
+		in.Close()
+	}()
+	return out
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestManifestOfManyFiles reads and writes the manifest of a million files, which is larger than all that a manifest may have otherwise, in
+// the memory that a small one takes.
+func TestManifestOfManyFiles(t *testing.T) {
+	const files, most = 1_000_000, 16 << 20
+	before, peak := heap(), uint64(0)
+	next := 0
+	manifest, err := parseManifest(many(files, func(n int) {
+		if n >= next {
+			peak, next = max(peak, heap()), next+100_000
+		}
+	}), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manifest.Files.Close()
+	if got := manifest.Files.Len(); got != files || len(manifest.Tables) != 1 {
+		t.Errorf("got %d contents, want %d, and %d tables", got, files, len(manifest.Tables))
+	}
+	if err := manifest.believable(); err != nil {
+		t.Error(err)
+	}
+	text := &summed{hash: sha256.New()}
+	if err := json.MarshalWrite(text, manifest); err != nil {
+		t.Fatal(err)
+	}
+	if text.size < 64<<20 {
+		t.Errorf("the text has %d bytes, want more", text.size)
+	}
+	if peak = max(peak, heap()); peak > before+most {
+		t.Errorf("%d bytes were taken, want at most %d", peak-before, most)
+	}
+	t.Logf("%d MiB of text, %d KiB of memory", text.size>>20, (peak-before)>>10)
+	i := 0
+	for f, err := range manifest.Files.all() {
+		sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(i)))
+		if want := (Bytes{int64(i), hex.EncodeToString(sum[:])}); err != nil || f.Bytes != want {
+			t.Fatalf("content %d: got %v, %v, want %v", i, f.Bytes, err, want)
+		}
+		i++
+	}
+}
+
+// TestManifestsThatAreNone reads what no release has written.
+func TestManifestsThatAreNone(t *testing.T) {
+	t.Parallel()
+	sum := strings.Repeat("a", 64)
+	for text, want := range map[string]error{
+		`{"format":1,"files":null}`: nil, `{"format":1}`: nil, `{"format":1,"files":[{"size":1,"sha256":"` + sum + `"}]}`: nil,
+		`{"format":3,"files":7}`: errNewer, `{"format":1,"files":7}`: errDamaged, `{"format":1,"files":{}}`: errDamaged, `{"format":1,"files":[7]}`: errDamaged,
+		`{"format":1,"files":[{"size":-1,"sha256":"` + sum + `"}]}`: errDamaged, `{"format":1,"files":[{"size":1,"sha256":"../x"}]}`: errDamaged,
+		`{"format":1,"files":[{"size":1,"sha256":"` + strings.ToUpper(sum) + `"}]}`: errDamaged, `{"format":1,"files":[`: errDamaged, ``: errDamaged, `{"format":1} x`: errDamaged,
+		`{"format":1,"socle":"` + strings.Repeat("x", 2000) + `"}`: errDamaged,
+	} {
+		got, err := parseManifest(strings.NewReader(text), 1000)
+		if !errors.Is(err, want) {
+			t.Errorf("%.60s: got %v, want %v", text, err, want)
+		}
+		got.Files.Close()
+	}
+}
