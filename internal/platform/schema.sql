@@ -27,6 +27,15 @@ begin
 	return null;
 end $$;
 
+CREATE FUNCTION platform.tell_backup_over() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	perform pg_notify('socle_backup', new.project_uuid::text);
+	return null;
+end $$;
+
 CREATE TABLE platform.attempts (
     key bytea NOT NULL,
     count integer NOT NULL,
@@ -568,6 +577,8 @@ CREATE UNIQUE INDEX tokens_name_key ON platform.tokens USING btree (user_uuid, l
 CREATE INDEX users_administrators ON platform.users USING btree (uuid) WHERE is_administrator;
 
 CREATE CONSTRAINT TRIGGER members_last_owner AFTER DELETE OR UPDATE ON platform.members DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW WHEN ((old.role = 2)) EXECUTE FUNCTION platform.keep_an_owner();
+
+CREATE TRIGGER tell_backup_over AFTER UPDATE OF status ON platform.backups FOR EACH ROW WHEN (((new.status = ANY (ARRAY['completed'::text, 'failed'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION platform.tell_backup_over();
 
 CREATE CONSTRAINT TRIGGER users_last_administrator AFTER DELETE OR UPDATE OF status, is_administrator ON platform.users DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW WHEN ((old.is_administrator AND (old.status = 'active'::text))) EXECUTE FUNCTION platform.keep_an_administrator();
 
