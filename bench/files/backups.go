@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"socle/bench/socle"
 	"socle/internal/pgserver"
 )
 
@@ -27,7 +28,7 @@ func (b *bench) backups(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(b.dir, "bare.dump")
+	file := filepath.Join(b.Dir, "bare.dump")
 	var id string
 	ways := []*struct {
 		name       string
@@ -40,7 +41,7 @@ func (b *bench) backups(ctx context.Context) error {
 			id, took, err = b.backup()
 			return took, err
 		}, bare: func() (time.Duration, error) { return b.bareDump(ctx, programs, file) }, after: func() error { // it is proven by a restore
-			return b.wait("/backups/"+id, func(r reply) bool { return r.Metadata.ProvenAt != "" })
+			return b.wait("/backups/"+id, func(r socle.Reply[content]) bool { return r.Metadata.ProvenAt != "" })
 		}},
 		{name: "restore beside pg_restore", ours: func() (time.Duration, error) { return b.restore(id) },
 			bare: func() (time.Duration, error) { return b.bareRestore(ctx, programs, file) }, after: func() error { return nil }},
@@ -97,7 +98,7 @@ func inTurn(round int, first, second func() error) error {
 
 // settle leaves nothing to be done for whoever reads the database first.
 func (b *bench) settle(ctx context.Context) error {
-	p := b.server.Projects().Open(b.id)
+	p := b.Projects().Open(b.Project)
 	_, vacuumed := p.Owner().Exec(ctx, `vacuum analyze`)
 	_, written := p.Trusted().Exec(ctx, `checkpoint`)
 	return errors.Join(vacuumed, written)
@@ -105,7 +106,7 @@ func (b *bench) settle(ctx context.Context) error {
 
 // fill makes tables of the wanted size: text that compresses, as rows do, numbers, and an index.
 func (b *bench) fill(ctx context.Context) error {
-	pool := b.server.Projects().Open(b.id).Owner()
+	pool := b.Projects().Open(b.Project).Owner()
 	const tables, width = 4, 400 // bytes of a row, or so
 	for t := range tables {
 		rows := int64(*gigabytes * (1 << 30) / width / tables)
@@ -123,7 +124,7 @@ func (b *bench) fill(ctx context.Context) error {
 }
 
 func (b *bench) bareDump(ctx context.Context, programs pgserver.Binaries, file string) (time.Duration, error) {
-	address, password := b.server.Projects().DumpURL(b.id)
+	address, password := b.Projects().DumpURL(b.Project)
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err
 	}
@@ -143,7 +144,7 @@ func (b *bench) bareDump(ctx context.Context, programs pgserver.Binaries, file s
 
 // bareRestore restores into an empty database, which it makes and drops.
 func (b *bench) bareRestore(ctx context.Context, programs pgserver.Binaries, file string) (time.Duration, error) {
-	config := b.server.Projects().Open(b.id).Trusted().Config().ConnConfig
+	config := b.Projects().Open(b.Project).Trusted().Config().ConnConfig
 	admin, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return 0, err
@@ -172,12 +173,12 @@ func program(ctx context.Context, password, name string, args ...string) error {
 // backup makes a backup.
 func (b *bench) backup() (id string, took time.Duration, err error) {
 	began := time.Now()
-	made, err := b.send("POST", "/backups", "{}")
+	made, err := b.send("POST", "/backups", `{}`)
 	if err != nil {
 		return "", 0, err
 	}
 	id = made.Content.UUID
-	if err := b.wait("/backups/"+id, func(r reply) bool { return r.Content.Status == "completed" }); err != nil {
+	if err := b.wait("/backups/"+id, func(r socle.Reply[content]) bool { return r.Content.Status == "completed" }); err != nil {
 		return id, 0, err
 	}
 	return id, time.Since(began), nil
@@ -190,18 +191,18 @@ func (b *bench) restore(backup string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := b.wait("/restores/"+made.Content.UUID, func(r reply) bool { return r.Content.Status == "completed" }); err != nil {
+	if err := b.wait("/restores/"+made.Content.UUID, func(r socle.Reply[content]) bool { return r.Content.Status == "completed" }); err != nil {
 		return 0, err
 	}
 	took := time.Since(began)
-	if _, err := b.send("DELETE", "/restores/"+made.Content.UUID, ""); err != nil {
+	if _, err := b.Do("DELETE", "/restores/"+made.Content.UUID, nil); err != nil {
 		return 0, err
 	}
 	return took, nil
 }
 
 // wait asks until what it gets is as it should be.
-func (b *bench) wait(path string, good func(reply) bool) error {
+func (b *bench) wait(path string, good func(socle.Reply[content]) bool) error {
 	for {
 		r, err := b.send("GET", path, "")
 		if err != nil {
@@ -219,7 +220,7 @@ func (b *bench) wait(path string, good func(reply) bool) error {
 
 // fileOf returns the UUID of the file that an answer describes; "" if it is no answer of Socle's.
 func fileOf(text []byte) string {
-	var r reply
+	var r socle.Reply[content]
 	if json.Unmarshal(text, &r) != nil {
 		return ""
 	}

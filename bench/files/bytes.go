@@ -41,7 +41,7 @@ func (b *bench) transfers(ctx context.Context) error {
 		return err
 	}
 	defer c.stop()
-	public := fmt.Sprintf("/files/%s/%s/", b.project, b.container)
+	public := fmt.Sprintf("/files/%s/%s/", b.Project, b.container)
 	fmt.Printf("%-42s %32s   %43s %10s\n", "medians of the rounds; ratios of each round", "MiB/s", "processor, ms a transfer", "peak RSS")
 	fmt.Printf("%-42s %7s %7s %8s %7s   %7s %11s %7s %7s %7s %10s\n", "", "Socle", "nginx", "ratio", "best", "Socle", "PostgreSQL", "nginx", "ratio", "best", "of Socle")
 	for _, t := range transfers {
@@ -49,7 +49,7 @@ func (b *bench) transfers(ctx context.Context) error {
 			continue
 		}
 		name := fmt.Sprintf("%d.bin", t.size/mebi)
-		put := load{Method: "PUT", URL: b.url + public + name, Token: b.token, Size: t.size, Times: 1, AtOnce: 1}
+		put := load{Method: "PUT", URL: b.URL + public + name, Token: b.Token, Size: t.size, Times: 1, AtOnce: 1}
 		made, err := c.carry(put)
 		if err != nil {
 			return err
@@ -60,9 +60,9 @@ func (b *bench) transfers(ctx context.Context) error {
 		}
 		time.Sleep(3 * time.Second) // of a file that was written just now no sum is remembered, see package blob
 		ways := []struct{ name, method, ours, theirs string }{
-			{"download", "GET", fmt.Sprintf("%s/containers/%s/files/%s/download", b.url, b.container, made.File), other + "/" + name},
-			{"download, public", "GET", b.url + public + name, other + "/" + name},
-			{"upload", "PUT", b.url + public + "up-%d", other + "/up-%d"},
+			{"download", "GET", fmt.Sprintf("%s/containers/%s/files/%s/download", b.URL, b.container, made.File), other + "/" + name},
+			{"download, public", "GET", b.URL + public + name, other + "/" + name},
+			{"upload", "PUT", b.URL + public + "up-%d", other + "/up-%d"},
 		}
 		for _, way := range ways {
 			title := fmt.Sprintf("%s, %d MiB, %d at once", way.name, t.size/mebi, t.atOnce)
@@ -71,7 +71,7 @@ func (b *bench) transfers(ctx context.Context) error {
 			}
 			var ours, theirs []cost
 			var peak atomic.Int64
-			l := load{Method: way.method, Token: b.token, Project: b.project, Size: t.size, Times: t.times, AtOnce: t.atOnce}
+			l := load{Method: way.method, Token: b.Token, Project: b.Project.String(), Size: t.size, Times: t.times, AtOnce: t.atOnce}
 			switch way.name {
 			case "upload":
 				l.Times = t.uploads
@@ -139,7 +139,7 @@ func (b *bench) startNginx(ctx context.Context) (url string, processes func() []
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("nginx is what transfers are measured beside: %w", err)
 	}
-	folder := filepath.Join(b.dir, "nginx")
+	folder := filepath.Join(b.Dir, "nginx")
 	if err := errors.Join(os.MkdirAll(filepath.Join(folder, "files"), 0o777), os.MkdirAll(filepath.Join(folder, "temp"), 0o777)); err != nil {
 		return "", nil, nil, err
 	}

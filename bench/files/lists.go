@@ -20,7 +20,7 @@ var sorts = []string{"createdAt", "fullFileName", "size", "mimeType", "updatedAt
 // lists measures pages of a large container: as the client sees them, and what of it the server takes for the list alone.
 func (b *bench) lists(ctx context.Context) error {
 	began := time.Now()
-	pool := b.server.Projects().Open(b.id).Trusted()
+	pool := b.Projects().Open(b.Project).Trusted()
 	// As the restore of a backup does it: the rows without the counting, and that once at the end.
 	if err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local session_replication_role = replica`); err != nil {
@@ -69,11 +69,11 @@ func (b *bench) page(ctx context.Context, page pg.Page) error {
 		order = "desc"
 	}
 	path := fmt.Sprintf("?sort=%s&order=%s&limit=%d&page=%d", page.Sort, order, page.Limit, page.Number)
-	container, p := uuid.MustParse(b.container), b.server.Projects().Open(b.id)
+	container, p := uuid.MustParse(b.container), b.Projects().Open(b.Project)
 	var whole, inner []time.Duration
 	for range *rounds {
 		at := time.Now()
-		if _, err := b.send("GET", "/containers/"+b.container+"/files"+path, ""); err != nil {
+		if _, err := b.Do("GET", "/containers/"+b.container+"/files"+path, nil); err != nil {
 			return err
 		}
 		whole = append(whole, time.Since(at))
@@ -94,7 +94,7 @@ func (b *bench) page(ctx context.Context, page pg.Page) error {
 
 // writes measures what the counting costs: the row of one more file in the large container, and of one file that is replaced.
 func (b *bench) writes(ctx context.Context) error {
-	pool := b.server.Projects().Open(b.id).Trusted()
+	pool := b.Projects().Open(b.Project).Trusted()
 	for _, w := range []struct{ name, sql string }{
 		{"a row more", `insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
 			values (gen_random_uuid(), $1, 'more ' || gen_random_uuid(), 'text/plain', (random() * 1e6)::bigint, decode(repeat('00', 32), 'hex'), gen_random_uuid(), $1, $1)`},

@@ -27,7 +27,7 @@ func family(parent int) []int {
 
 // postgresProcesses returns those of the server's own PostgreSQL.
 func (b *bench) postgresProcesses() []int {
-	found, _ := filepath.Glob(filepath.Join(b.config.DataDir, "*", "*", "postmaster.pid"))
+	found, _ := filepath.Glob(filepath.Join(b.Config.DataDir, "*", "*", "postmaster.pid"))
 	for _, name := range found {
 		text, _ := os.ReadFile(name)
 		first, _, _ := strings.Cut(string(text), "\n")

@@ -7,7 +7,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -15,52 +14,28 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 
-	"socle/internal/config"
-	"socle/internal/server"
+	"socle/bench/socle"
 )
 
 var megabytes = flag.Int64("megabytes", 1024, "size of the file")
 
 func main() {
 	flag.Parse()
-	if err := run(context.Background()); err != nil {
+	if err := socle.Run(context.Background(), "", nil, slog.New(slog.DiscardHandler), run); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "socle-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off"}, nil)
-	if err != nil {
-		return err
-	}
-	s, err := server.Start(ctx, c, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancel(ctx)
-	stopped := make(chan error, 1)
-	go func() { stopped <- s.Run(ctx) }()
-	defer func() { stop(); <-stopped }()
-
-	client := &requester{base: s.URL}
-	if err := client.signUp(); err != nil {
-		return err
-	}
+func run(ctx context.Context, s *socle.Socle) error {
 	file := &rows{left: *megabytes << 20}
-	err = measure(fmt.Sprintf("import of %d MiB", *megabytes), func() (string, error) {
-		r, err := client.send("POST", "/tables/import?name=big", "text/csv", file)
+	err := measure(fmt.Sprintf("import of %d MiB", *megabytes), func() (string, error) {
+		r, err := socle.Send[struct{ Rows float64 }](s, "POST", "/tables/import?name=big", file, "text/csv")
 		return fmt.Sprintf("%.0f rows", r.Content.Rows), err
 	})
 	if err != nil {
@@ -68,7 +43,7 @@ func run(ctx context.Context) error {
 	}
 	for _, format := range []string{"csv", "jsonl"} {
 		err = measure("export as "+format, func() (string, error) {
-			n, err := client.drain("/tables/big/export?format=" + format)
+			n, err := drain(s, "/tables/big/export?format="+format)
 			return fmt.Sprintf("%d MiB", n>>20), err
 		})
 		if err != nil {
@@ -137,58 +112,13 @@ func (r *rows) Read(b []byte) (int, error) {
 	return r.buffer.Read(b)
 }
 
-// requester is a user with a project.
-type requester struct{ base, token, project string }
-
-type reply struct {
-	Content struct {
-		UUID string
-		Rows float64
-	}
-	Metadata struct{ Token string }
-}
-
-func (c *requester) signUp() error {
-	user, err := c.send("POST", "/users", "application/json", strings.NewReader(`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`))
+// drain reads an answer, and returns how long it was.
+func drain(s *socle.Socle, path string) (int64, error) {
+	q, err := s.Request("GET", path, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	c.token = user.Metadata.Token
-	project, err := c.send("POST", "/projects", "application/json", strings.NewReader(`{"name": "bench"}`))
-	c.project = project.Content.UUID
-	return err
-}
-
-func (c *requester) request(method, path, contentType string, body io.Reader) (*http.Response, error) {
-	q, err := http.NewRequest(method, c.base+path, body)
-	if err != nil {
-		return nil, err
-	}
-	q.Header.Set("Content-Type", contentType)
-	if c.token != "" {
-		q.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	if c.project != "" {
-		q.Header.Set("X-Project", c.project)
-	}
-	return http.DefaultClient.Do(q)
-}
-
-func (c *requester) send(method, path, contentType string, body io.Reader) (r reply, err error) {
-	res, err := c.request(method, path, contentType, body)
-	if err != nil {
-		return r, err
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusCreated {
-		text, _ := io.ReadAll(res.Body)
-		return r, fmt.Errorf("%s: %s", path, text)
-	}
-	return r, json.NewDecoder(res.Body).Decode(&r)
-}
-
-func (c *requester) drain(path string) (int64, error) {
-	res, err := c.request("GET", path, "", nil)
+	res, err := http.DefaultClient.Do(q)
 	if err != nil {
 		return 0, err
 	}
