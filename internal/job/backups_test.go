@@ -333,9 +333,5 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 // kept reports whether anything is kept of a backup.
 func kept(t *testing.T, a *apitest.API, id string) bool {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(a.Config.StorageDir(), "projects", a.Project, "backups", id+".*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(names) > 0
+	return len(a.Stored("backups/"+id+".*")) > 0
 }

@@ -172,10 +172,7 @@ func TestRestoreEndsUploads(t *testing.T) {
 	id := backedUp(t, a)
 	r := restore(t, a, id)
 	a.Send("HEAD", location, "", tus).Want(404)
-	blobs := func() int {
-		names, _ := filepath.Glob(filepath.Join(a.Config.StorageDir(), "projects", a.Project, "files", "*", "*"))
-		return len(names)
-	}
+	blobs := func() int { return len(a.Stored("files/*/*")) }
 	if got := blobs(); got != 1 {
 		t.Errorf("%d blobs are kept of the database that was replaced, want 1", got)
 	}

@@ -23,11 +23,7 @@ func keptOf(t *testing.T, a *apitest.API) []string {
 	t.Helper()
 	var all []string
 	for _, pattern := range []string{"*.dump", "*.manifest", "content/*"} {
-		names, err := filepath.Glob(filepath.Join(a.Config.StorageDir(), "projects", a.Project, "backups", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, names...)
+		all = append(all, a.Stored("backups/"+pattern)...)
 	}
 	return all
 }
@@ -200,11 +196,7 @@ func TestRestoreFails(t *testing.T) {
 // files returns the blobs of a project's files.
 func files(t *testing.T, a *apitest.API) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(a.Config.StorageDir(), "projects", a.Project, "files", "*", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
+	return a.Stored("files/*/*")
 }
 
 // TestRestoreRefusesStrange restores what a project can't have.

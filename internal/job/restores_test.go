@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"mime/multipart"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -201,9 +200,8 @@ func TestRestoreInPlace(t *testing.T) {
 	if a.Get("/restores/"+r).Want(200).Get("keptUntil") == nil {
 		t.Error("it does not say until when the old database is kept")
 	}
-	files, err := filepath.Glob(filepath.Join(a.Config.StorageDir(), "projects", a.Project, "files", "*", "*"))
-	if err != nil || len(files) < 3 {
-		t.Errorf("there are the blobs %v, %v, want those of both databases", files, err)
+	if files := a.Stored("files/*/*"); len(files) < 3 {
+		t.Errorf("there are the blobs %v, want those of both databases", files)
 	}
 	a.Delete("/restores/" + r).Want(200)
 	until(t, "the old database is gone", func() bool { return !strings.Contains(databases(t, a), ",") })
@@ -212,7 +210,7 @@ func TestRestoreInPlace(t *testing.T) {
 	if got := a.Get("/containers/" + container + "/files/" + kept + "/download").Want(200); string(got.Body) != "as it was" {
 		t.Errorf("the file holds %q", got.Body)
 	}
-	if files, _ := filepath.Glob(filepath.Join(a.Config.StorageDir(), "projects", a.Project, "files", "*", "*")); len(files) != 3+1 {
+	if files := a.Stored("files/*/*"); len(files) != 3+1 {
 		t.Errorf("there are the blobs %v, want those of 3 files and a variant", files)
 	}
 }

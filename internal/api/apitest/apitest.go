@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -238,6 +239,16 @@ func (a *API) ProjectDatabase() *pgx.Conn {
 	}
 	a.t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
+}
+
+// Stored returns the files in the storage's folder that are kept for the project, by a pattern below its own folder.
+func (a *API) Stored(pattern string) []string {
+	a.t.Helper()
+	names, err := filepath.Glob(filepath.Join(a.Config.StorageDir(), "projects", a.Project, pattern))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return names
 }
 
 // CreateProject makes a project and returns its UUID.
