@@ -77,13 +77,23 @@ func TestNothingIsLeftByPolicies(t *testing.T) {
 
 func TestStatementTimeout(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, "", func(c *Config) { c.Timeout = 50 * time.Millisecond })
+	a := newAPI(t, `
+		create function insist() returns void language plpgsql as $$ begin perform set_config('statement_timeout', '0', false), pg_sleep(60); end $$;
+		create function bounce() returns void language plpgsql as $$ begin
+			loop
+				begin perform pg_sleep(60); exception when query_canceled then null; end;
+			end loop; end $$;
+		create view endless as with recursive n(i) as (select 1::bigint union all select i + 1 from n) select count(*) from n;
+		create view wide as select count(*) from generate_series(1, 1000000000000) a, generate_series(1, 1000000000000) b;
+		grant select on endless, wide to authenticated`, func(c *Config) { c.Timeout = 50 * time.Millisecond })
 	if _, err := a.server.Catalog.Get(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got := a.do("POST", "/rpc/sleep", "")
-	if got.status != http.StatusInternalServerError || !strings.Contains(got.body, `"code":"57014"`) {
-		t.Errorf("a statement beyond the timeout: %+v", got)
+	for _, test := range [][2]string{{"POST", "/rpc/sleep"}, {"POST", "/rpc/insist"}, {"POST", "/rpc/bounce"}, {"GET", "/endless"}, {"GET", "/wide"}} {
+		got := a.do(test[0], test[1], "")
+		if got.status != http.StatusInternalServerError || !strings.Contains(got.body, `"code":"57014"`) {
+			t.Errorf("%s beyond the timeout: %+v", test[1], got)
+		}
 	}
 	a.quiet()
 	a.server.Timeout = time.Nanosecond

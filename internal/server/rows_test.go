@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -258,6 +260,46 @@ func TestSessionsOfRows(t *testing.T) {
 			t.Fatalf("a session holds %s of the request before", text)
 		}
 	}
+}
+
+// TestSessionsThatStay: a function that goes on when it is cancelled is ended with its session, when nobody waits for it any more.
+func TestSessionsThatStay(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.Post("/functions/public", `{"name": "stay", "language": "plpgsql", "return_type": "void",
+		"definition": "begin loop begin perform pg_sleep(600); exception when query_canceled then null; end; end loop; end"}`).Want(201)
+	eventually(t, "the function is known", func() bool {
+		status, _ := s.rows(s.Project, "OPTIONS", "/rpc/stay", "", "apikey: "+s.secret)
+		return status == 200
+	})
+	conn := s.ProjectDatabase()
+	stay := func() (n int) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/projects/"+s.Project+"/rest/v1/rpc/stay", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("apikey", s.secret)
+	gone := make(chan error)
+	go func() {
+		res, err := http.DefaultClient.Do(r)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		gone <- err
+	}()
+	eventually(t, "it runs", func() bool { return stay() == 1 })
+	leave()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	eventually(t, "it has ended", func() bool { return stay() == 0 })
 }
 
 // TestRolesOfRows: code of the project that changes roles gets no further than its login may.
