@@ -21,6 +21,7 @@ const (
 	unheardMost  = 5 * time.Second  // age at which a catalogue is read again while nobody listens
 	unheardLeast = time.Second      // the same for a request that misses something in it
 	readMost     = 60 * time.Second // for reading the catalogue
+	pauseMost    = 5 * time.Second  // between two readings
 	readTries    = 5                // while it changes under the reading
 	retryAfter   = time.Second      // until a cache that can't listen tries again, doubled up to retryMost
 	retryMost    = 30 * time.Second
@@ -35,8 +36,9 @@ type Cache struct {
 	options catalog.Options
 	channel string // quoted
 	log     *slog.Logger
-	told    func()        // of a configuration to be read again; nil: nobody is
-	idle    time.Duration // without a request, after which it stops to listen
+	told    func()                   // of a configuration to be read again; nil: nobody is
+	idle    time.Duration            // without a request, after which it stops to listen
+	rest    func(took time.Duration) // between two readings of which the second is known to be needed
 
 	current atomic.Pointer[loaded]
 	used    atomic.Int64 // Unix seconds
@@ -72,6 +74,7 @@ type load struct {
 // NewCache returns a cache that reads over a pool, which is asked for anew each time.
 func NewCache(pool func() *pgxpool.Pool, o catalog.Options, log *slog.Logger) *Cache {
 	c := &Cache{pool: pool, options: o, channel: "pgrst", log: log, idle: time.Minute}
+	c.rest = c.pause
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.hearing, c.deafen = context.WithCancel(c.ctx)
 	return c
@@ -200,6 +203,14 @@ func (c *Cache) start(changed bool) *load {
 	return l
 }
 
+// pause waits as long as a reading took: whoever notifies without end has the catalogue read half of the time, not all of it.
+func (c *Cache) pause(took time.Duration) {
+	select {
+	case <-c.ctx.Done():
+	case <-time.After(min(took, pauseMost)):
+	}
+}
+
 var errClosed = errors.New("the catalogue's cache is closed")
 
 func (c *Cache) read(l *load) {
@@ -215,6 +226,7 @@ func (c *Cache) read(l *load) {
 			}
 		}
 		cancel()
+		took := time.Since(at)
 		c.mu.Lock()
 		if database != c.database && c.ctx.Err() == nil { // it may be that of the one before
 			c.mu.Unlock()
@@ -224,15 +236,16 @@ func (c *Cache) read(l *load) {
 			c.log.Warn("the catalogue can't be read; the one before serves on", "error", l.err)
 		} else {
 			first := c.current.Swap(&loaded{l.got, at}) == nil
-			if l.again && !first {
-				l.again = false
+			if l.again {
+				if first { // nobody waits for the first one longer than they must
+					close(l.done)
+					l = &load{done: make(chan struct{})}
+					c.loading = l
+				}
 				c.mu.Unlock()
-				continue
-			}
-			if l.again { // nobody waits for the first one longer than they must
-				close(l.done)
-				l = &load{done: make(chan struct{})}
-				c.loading = l
+				c.rest(took)
+				c.mu.Lock()
+				l.again = false
 				c.mu.Unlock()
 				continue
 			}

@@ -77,3 +77,40 @@ func TestNoCatalog(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestCatalogIsNotReadWithoutEnd: of changes that are told while the catalogue is being read, and for a while after that, one more reading comes.
+func TestCatalogIsNotReadWithoutEnd(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, "")
+	cache := a.server.Catalog
+	cache.Close()
+	cache = NewCache(func() *pgxpool.Pool { return a.admin }, catalog.Options{Schemas: []string{"public"}}, slog.New(slog.DiscardHandler))
+	cache.ListenOn("")
+	defer cache.Close()
+	rests, onward := make(chan time.Duration), make(chan struct{})
+	cache.rest = func(took time.Duration) { rests <- took; <-onward }
+	first, err := cache.Get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache.Reload()
+	cache.Reload()
+	if took := <-rests; took <= 0 {
+		t.Errorf("it rests after %v", took)
+	}
+	second := cache.Known()
+	for range 1000 {
+		cache.Reload()
+	}
+	a.exec("create table public.told ()")
+	close(onward)
+	third := cache.Newer(t.Context(), second)
+	if first == second || third == nil || third.Relations[catalog.Name{Schema: "public", Name: "told"}] == nil {
+		t.Errorf("got %p, %p, %p", first, second, third)
+	}
+	select {
+	case <-rests:
+		t.Error("it is read once more")
+	default:
+	}
+}
