@@ -155,6 +155,14 @@ func (s *Server) failure(role string, err error) failure {
 	return failure{Error: *fail(http.StatusInternalServerError, "PGRSTX00", "Internal error")}
 }
 
+// tooLong says that a change was made whose answer has too many bytes.
+func tooLong(size, most int) error {
+	e := fail(http.StatusInternalServerError, "54000", "the answer is too large")
+	e.Details = "The change was made. Its answer has " + strconv.Itoa(size) + " bytes, and may have at most " + strconv.Itoa(most) + "."
+	e.Hint = "Ask for fewer columns with select, or for none with return=minimal."
+	return e
+}
+
 const askForLess = "Ask for fewer rows with limit, or for fewer columns with select."
 
 // kinds tells a failure in the words of the domain, such as one of the injected functions.

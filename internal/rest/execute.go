@@ -69,6 +69,7 @@ type result struct {
 	status   []byte // of response.status, likewise
 	coming   *inbox // where the body comes from, if it is not held; nil if it is
 	size     int    // of the body in bytes, if it is not held
+	over     int    // bytes of a body that is not here because it has too many, of a change that is kept
 	passed   bool   // the request is answered
 	spool    *spool // on which the body is on its way to the client, or nil
 	held     *Held  // that taken bytes go back to
@@ -111,6 +112,9 @@ func execute(ctx context.Context, e *execution, x *exchange) (*result, error) {
 		}
 	}
 }
+
+// keeps reports whether the end of the transaction went along with its statement: what is done is kept whatever becomes of the answer.
+func (e *execution) keeps() bool { return !e.readOnly && !e.rollback && e.check == nil }
 
 // isServers reports whether PostgreSQL itself sent err: then the connection is still good.
 func isServers(err error) bool {

@@ -253,6 +253,26 @@ func TestTooLargeAnswer(t *testing.T) {
 	if got := a.do("POST", "/rpc/long", `{"n":3}`); got.body != `"xxx"` {
 		t.Errorf("after it: %+v", got)
 	}
+
+	// What is told of a change is true: it was made, or where that is looked at before, it was not.
+	pool := alone(a)
+	const made = `{"code":"54000","details":"The change was made. Its answer has `
+	if got := a.do("POST", "/rpc/grow", `{"n":2000}`); got.status != 500 || !strings.HasPrefix(got.body, made) {
+		t.Errorf("%.300v", got)
+	}
+	if got := a.do("DELETE", "/projects?name=like.p*&select=id&id=gt.4", "", "Prefer", "count=exact"); got.header.Get("Content-Range") != "*/2000" {
+		t.Errorf("what was made: %+v", got)
+	}
+	got = a.do("POST", "/rpc/grow", `{"n":2000}`, "Prefer", "handling=strict, max-affected=2000")
+	if got.status != 500 || !strings.Contains(got.body, "the answer is too large") || strings.HasPrefix(got.body, made) {
+		t.Errorf("%.300v", got)
+	}
+	if got := a.do("GET", "/projects?name=like.p*", ""); got.body != "[]" {
+		t.Errorf("what was not made: %.300v", got)
+	}
+	if n := pool.Stat().NewConnsCount(); n > 2 {
+		t.Errorf("%d connections were opened", n)
+	}
 }
 
 func TestNoDatabase(t *testing.T) {

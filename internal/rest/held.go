@@ -82,7 +82,7 @@ func (h *Held) changed() <-chan struct{} {
 // hold takes the bytes of an answer that has to be held. That of a change that is kept by now, or will be without another word, may not
 // be lost. Others wait for room as long as the request may take, or, since a change keeps its locks meanwhile, no longer than others wait for slow clients.
 func (x *exchange) hold(size int) error {
-	if !x.readOnly && !x.rollback && x.check == nil {
+	if x.keeps() {
 		x.held.owe(size)
 		x.result.took(x.held, size)
 		return nil

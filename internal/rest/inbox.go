@@ -248,6 +248,9 @@ func (x *exchange) answerRow() error {
 			r.passed = true
 		}
 		return err
+	case size > in.most && x.keeps():
+		r.over = size
+		return nil
 	case size > in.most:
 		return &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.most, ActualBodyLen: size}
 	case size <= uncounted:

@@ -41,6 +41,9 @@ func (c *call) run(ctx context.Context) error {
 				if got.passed {
 					return got.spool.wait()
 				}
+				if got.over > 0 {
+					return tooLong(got.over, c.server.MaxAnswer)
+				}
 				c.times.mark(&c.times.transaction)
 				return c.answer(got)
 			}
