@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"socle/internal/audit"
@@ -56,7 +55,6 @@ func (s *Server) pair() {
 		rt.twin = s.routes[i]
 		if slices.Contains(rt.op.Errors, http.StatusNotFound) {
 			rt.op.Errors = append(slices.Clone(rt.op.Errors), http.StatusPreconditionFailed)
-			rt.documented.Responses[strconv.Itoa(http.StatusPreconditionFailed)] = failureResponse(http.StatusPreconditionFailed)
 		}
 	}
 }

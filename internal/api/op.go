@@ -115,8 +115,7 @@ type route struct {
 	attached bool // files may come with the JSON body
 	output   reflect.Type
 
-	documented *huma.Operation // in the OpenAPI document
-	twin       *route          // reads what this one changes; nil if none does
+	twin *route // reads what this one changes; nil if none does
 
 	run      func(ctx context.Context, p *tenant.Project, input any) (any, error)
 	existing func(ctx context.Context, p *tenant.Project, input any) error // nil: nothing to look for
@@ -174,7 +173,6 @@ func register[I, O any](s *Server, op Operation, run func(context.Context, *tena
 	_, rt.upload = reflect.New(rt.input).Interface().(uploading)
 	_, rt.sent = reflect.New(rt.input).Interface().(sending)
 	_, rt.attached = reflect.New(rt.input).Interface().(attaching)
-	rt.describe(rt.output)
 	s.routes = append(s.routes, rt)
 	s.mux.Handle(op.Method+" "+op.Path, rt)
 	if op.Access.by == byVisitor {

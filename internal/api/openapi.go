@@ -133,7 +133,6 @@ func (rt *route) describe(output reflect.Type) {
 	for _, status := range failures {
 		op.Responses[strconv.Itoa(status)] = failureResponse(status)
 	}
-	rt.documented = op
 	if rt.op.Protocol == nil {
 		rt.openapi.AddOperation(op)
 	}
@@ -202,9 +201,13 @@ func (op Operation) describeAccess() string {
 // Document returns the OpenAPI 3.1 document of the platform API, indented.
 func Document() []byte { return documentText() }
 
-// documentText is the same for all servers, and made when it is first asked for.
+// documentText is the same for all servers, and made when it is first asked for: until then no server describes its operations.
 var documentText = sync.OnceValue(func() []byte {
-	text, err := json.MarshalIndent(New(Config{}).openapi, "", "  ")
+	s := New(Config{})
+	for _, rt := range s.routes {
+		rt.describe(rt.output)
+	}
+	text, err := json.MarshalIndent(s.openapi, "", "  ")
 	if err != nil {
 		panic("api: document: " + err.Error())
 	}
