@@ -7,8 +7,10 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 )
@@ -89,4 +91,34 @@ func Locked(ctx context.Context, c *pgx.ConnConfig, key int64, f func(*pgx.Conn)
 		return Fault(err)
 	}
 	return f(conn)
+}
+
+// The statements that take an advisory lock: one waits for whoever holds it, the other leaves it to them.
+const (
+	Waiting = `select pg_advisory_lock($1) is not null`
+	Leaving = `select pg_try_advisory_lock($1)`
+)
+
+// unlockTime is how long giving a lock back may take, after which the connection is closed, and the lock ends with it.
+const unlockTime = 5 * time.Second
+
+// LockedIn runs f while a connection of the pool holds the advisory lock of that key, which lock takes: [Waiting] or [Leaving].
+// f gets the connection. It is not run, and mine is false, if the lock is left to whoever holds it.
+func LockedIn(ctx context.Context, pool *pgxpool.Pool, lock string, key int64, f func(*pgx.Conn) error) (mine bool, err error) {
+	conn, err := Acquire(ctx, pool)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Release()
+	if mine, err = Value[bool](ctx, conn, lock, key); err != nil || !mine {
+		return false, err
+	}
+	defer func() {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
+		defer cancel()
+		if _, err := conn.Exec(after, "select pg_advisory_unlock($1)", key); err != nil {
+			_ = conn.Conn().Close(after)
+		}
+	}()
+	return true, f(conn.Conn())
 }

@@ -38,13 +38,14 @@ func Migrate(ctx context.Context, conn *pgx.Conn) error {
 type Store struct {
 	Defaults Settings // what holds until an administrator says otherwise; changed before the store is used
 
-	q  pg.Querier
-	b  pg.Beginner
-	tx pgx.Tx
+	q    pg.Querier
+	b    pg.Beginner
+	tx   pgx.Tx
+	pool *pgxpool.Pool // nil in a transaction
 }
 
 // New returns the store of the database that pool connects to.
-func New(pool *pgxpool.Pool) *Store { return &Store{Defaults: builtIn, q: pool, b: pool} }
+func New(pool *pgxpool.Pool) *Store { return &Store{Defaults: builtIn, q: pool, b: pool, pool: pool} }
 
 // InTx runs f in a transaction that the audit log has an entry of, see [audit.Write].
 func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
@@ -72,6 +73,21 @@ func (s *Store) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audi
 
 // AuditHead returns the end of the platform's audit log.
 func (s *Store) AuditHead(ctx context.Context) (audit.Head, error) { return audit.HeadOf(ctx, s.q) }
+
+// LockedIn is [pg.LockedIn] for the platform database. It is for a store that is not in a transaction, as [Store.Conn] is.
+func (s *Store) LockedIn(ctx context.Context, lock string, key int64, f func() error) (mine bool, err error) {
+	return pg.LockedIn(ctx, s.pool, lock, key, func(*pgx.Conn) error { return f() })
+}
+
+// Conn runs f on a connection to the platform database.
+func (s *Store) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
+	conn, err := pg.Acquire(ctx, s.pool)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return f(conn.Conn())
+}
 
 // Tx returns the transaction that the store is in, for jobs that are enqueued in it; nil outside of one.
 func (s *Store) Tx() pgx.Tx { return s.tx }

@@ -25,8 +25,8 @@ import (
 
 const (
 	migrationLock    = 0x50c1e_0001 // an arbitrary constant: whoever migrates the platform database holds it
-	platformPool     = 16           // connections
-	queuePool        = 3            // connections: what River asks is short, and it asks for all its queues at once
+	platformPool     = 20           // connections, of which those who make, pause and remove projects take up to eight
+	queuePool        = 2            // connections, beside the one on which River listens: what it asks is short
 	platformDatabase = "socle"
 	startTime        = 60 * time.Second // for PostgreSQL, a recovery included
 	keyKept          = 2 * time.Hour    // longer than a token lives
@@ -156,7 +156,7 @@ func (d *Database) prepare(ctx context.Context) error {
 		return fmt.Errorf("platform database: %w", err)
 	}
 	d.Store = platform.New(d.Pool)
-	return pg.Locked(ctx, pool.ConnConfig, migrationLock, func(conn *pgx.Conn) error {
+	_, err = pg.LockedIn(ctx, d.Pool, pg.Waiting, migrationLock, func(conn *pgx.Conn) error {
 		readOnly, err := pg.Value[bool](ctx, conn, `select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean`)
 		if err != nil {
 			return err
@@ -175,6 +175,7 @@ func (d *Database) prepare(ctx context.Context) error {
 		}
 		return job.Migrate(ctx, d.Pool)
 	})
+	return err
 }
 
 // Registry opens the registry of the projects on this database's server.
@@ -199,7 +200,7 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 }
 
 // spare is how many connections are left for what no pool counts: locks, migrations, dumps, people.
-const spare = 20
+const spare = 16
 
 // Keyring returns the keys of access tokens. The first server makes the first one. A key that the secret of the
 // instance does not open is an error: a new one in its place would end every session.

@@ -38,7 +38,7 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 	if err != nil {
 		return p, err
 	}
-	err = l.locked(ctx, p.UUID, waiting, func() error {
+	err = l.locked(ctx, p.UUID, pg.Waiting, func() error {
 		made, err := l.provision(ctx, p.UUID)
 		if err == nil {
 			p = made
@@ -71,7 +71,7 @@ func (l Lifecycle) Remove(ctx context.Context, id, user uuid.UUID) (platform.Pro
 	if err != nil {
 		return p, err
 	}
-	return p, l.locked(ctx, id, waiting, func() error { return l.remove(ctx, id) })
+	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.remove(ctx, id) })
 }
 
 // Finish finishes what was interrupted, projects that were being created, closed or removed; brings databases up to the newest
@@ -87,7 +87,7 @@ func (l Lifecycle) Finish(ctx context.Context) error {
 	}
 	var errs []error
 	for _, u := range unfinished {
-		err := l.locked(ctx, u.UUID, leaving, func() error { return l.finish(ctx, u.UUID, settings.DeletedKept()) })
+		err := l.locked(ctx, u.UUID, pg.Leaving, func() error { return l.finish(ctx, u.UUID, settings.DeletedKept()) })
 		if err != nil && !errors.Is(err, errLocked) {
 			errs = append(errs, fmt.Errorf("project %s: %w", u.UUID, err))
 		}
@@ -127,11 +127,11 @@ func (l Lifecycle) OfItself(ctx context.Context, action string, project uuid.UUI
 }
 
 func (l Lifecycle) provision(ctx context.Context, id uuid.UUID) (platform.Project, error) {
-	version, err := l.Registry.Provision(ctx, id)
+	err := l.Store.Conn(ctx, func(conn *pgx.Conn) error { return l.Registry.provision(ctx, conn, id) })
 	if err != nil {
 		return platform.Project{}, err
 	}
-	return l.Store.ActivateProject(ctx, id, version)
+	return l.Store.ActivateProject(ctx, id, Version())
 }
 
 func (l Lifecycle) remove(ctx context.Context, id uuid.UUID) error {
@@ -147,16 +147,9 @@ func (l Lifecycle) remove(ctx context.Context, id uuid.UUID) error {
 // errLocked says that somebody is at work on the project.
 var errLocked = errors.New("the project is being worked on")
 
-// The statements that take a project's lock: one waits for whoever holds it, the other
-// leaves the work to them.
-const (
-	waiting = `select pg_advisory_lock($1) is not null`
-	leaving = `select pg_try_advisory_lock($1)`
-)
-
 // Alone runs f while nobody else changes a project as a whole: makes, pauses, swaps or removes it.
 func (l Lifecycle) Alone(ctx context.Context, id uuid.UUID, f func() error) error {
-	return l.locked(ctx, id, waiting, f)
+	return l.locked(ctx, id, pg.Waiting, f)
 }
 
 // locked runs f while it holds the project's lock, which ends with this process at the latest.
@@ -167,18 +160,10 @@ func (l Lifecycle) locked(ctx context.Context, id uuid.UUID, lock string, f func
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	conn, err := pgx.ConnectConfig(ctx, l.Registry.base.ConnConfig)
-	if err != nil {
-		return pg.Fault(err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
 	key := int64(binary.BigEndian.Uint64(id[8:])) // the random half
-	mine, err := pg.Value[bool](ctx, conn, lock, key)
-	if err != nil {
-		return err
-	}
-	if !mine {
+	mine, err := l.Store.LockedIn(ctx, lock, key, f)
+	if err == nil && !mine {
 		return errLocked
 	}
-	return f()
+	return err
 }

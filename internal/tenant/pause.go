@@ -28,7 +28,7 @@ func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Proj
 		return p, err
 	}
 	l.changed(id)
-	return p, l.locked(ctx, id, waiting, func() error { return l.settle(ctx, id) })
+	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.settle(ctx, id) })
 }
 
 // Delete takes a project out of use as Pause does, and gives its name away. It is removed when it has been deleted for
@@ -39,7 +39,7 @@ func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Pro
 		return p, err
 	}
 	l.changed(id)
-	return p, l.locked(ctx, id, waiting, func() error { return l.settle(ctx, id) })
+	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.settle(ctx, id) })
 }
 
 // Resume makes a paused project active. It fails with Conflict if the project is not paused.
@@ -65,7 +65,7 @@ func (l Lifecycle) Restore(ctx context.Context, id, user uuid.UUID) (platform.Pr
 // would find it closed; the row says meanwhile that it has to be closed, should this come to nothing.
 func (l Lifecycle) reopen(ctx context.Context, id, user uuid.UUID, state string) (platform.Project, error) {
 	var p platform.Project
-	err := l.locked(ctx, id, waiting, func() error {
+	err := l.locked(ctx, id, pg.Waiting, func() error {
 		if err := l.Store.DatabaseOpening(ctx, id, state); err != nil {
 			return err
 		}

@@ -143,12 +143,17 @@ func (r *Registry) Provision(ctx context.Context, project uuid.UUID) (int64, err
 		return 0, pg.Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	return Version(), r.provision(ctx, conn, project)
+}
+
+// provision is [Registry.Provision] on a connection to the platform database.
+func (r *Registry) provision(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	for _, step := range r.steps() {
 		if err := step(ctx, conn, project); err != nil {
-			return 0, fmt.Errorf("provision %s: %w", project, pg.Fault(err))
+			return fmt.Errorf("provision %s: %w", project, pg.Fault(err))
 		}
 	}
-	return Version(), nil
+	return nil
 }
 
 // steps are those of making a project, each on a connection to the platform database.

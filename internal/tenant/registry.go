@@ -23,7 +23,7 @@ import (
 const (
 	poolSize     = 4                // connections of one login to one project
 	rowsPoolSize = 10               // of a login of the rows API
-	makersMost   = 4                // projects that are made or removed at a time: that takes connections beside the pools
+	makersMost   = 4                // projects that are made or removed at a time: each takes two connections to the platform database, and some beside the pools
 	unusedTime   = 10 * time.Minute // after which a project's pools are closed
 	cleanTime    = 5 * time.Second  // for a session to be cleaned
 )

@@ -18,9 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/config"
+	"socle/internal/pg"
 	"socle/internal/pgtest"
 	"socle/internal/server"
 )
@@ -94,12 +96,16 @@ func settings(url, dir string) (config.Config, error) {
 func Start(t testing.TB, c config.Config) *API {
 	t.Helper()
 	a := &API{t: t, Config: c, Log: &Log{}, counter: new(atomic.Int64), changes: &changes{}, prepared: &prepared{}}
-	t.Cleanup(func() { // when it has stopped
-		if a.Server != nil {
-			a.finish()
+	var projects []string // their databases
+	t.Cleanup(func() {    // when it has stopped
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := pgtest.Drop(ctx, projects...); err != nil {
+			t.Logf("drop the databases of projects: %v", err)
 		}
 	})
 	a.serve()
+	t.Cleanup(func() { projects = a.audited() })
 	return a
 }
 
@@ -135,29 +141,28 @@ func (a *API) serve() {
 	a.doc = readDocument(a.t, a.URL)
 }
 
-// finish looks at what the test's server has noted of its changes, and removes the databases of its projects, which live on the
+// audited looks at what the test's server has noted of its changes, and returns the databases of its projects, which live on the
 // cluster of all tests. A platform database that can't be reached was taken away by the test itself.
-func (a *API) finish() {
+func (a *API) audited() (databases []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, string(a.Config.DatabaseURL))
-	if err != nil {
-		return
+	platform := connections{a.Server.Queue().Pool, string(a.Config.DatabaseURL), ""}
+	var projects []uuid.UUID
+	if err := platform.use(ctx, func(q pg.Querier) (err error) {
+		projects, err = pg.Values[uuid.UUID](ctx, q, `
+			select p.uuid from pg_database d join platform.projects p on datname = 'socle_' || replace(p.uuid::text, '-', '')`)
+		return err
+	}); err != nil {
+		return nil
 	}
-	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, `
-		select datname from pg_database d join platform.projects p on datname = 'socle_' || replace(p.uuid::text, '-', '')`)
-	if err != nil {
-		return
+	logs := []connections{platform}
+	for _, id := range projects {
+		name := "socle_" + strings.ReplaceAll(id.String(), "-", "")
+		databases = append(databases, name)
+		logs = append(logs, connections{a.Server.Projects().Open(id).Trusted(), platform.address, name})
 	}
-	projects, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return
-	}
-	a.changes.check(ctx, a.t, conn, projects)
-	if err := pgtest.Drop(ctx, projects...); err != nil {
-		a.t.Logf("drop the databases of projects: %v", err)
-	}
+	a.changes.check(ctx, a.t, logs)
+	return databases
 }
 
 // Nobody is a client without a token.

@@ -1,12 +1,16 @@
 package apitest
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/pg"
 )
 
 // changes are the requests of a test that changed something: each must have exactly one entry in an audit log.
@@ -27,29 +31,56 @@ func (c *changes) note(r *Reply, method string) {
 	c.requests[r.Header.Get("X-Request-Id")] = r.request
 }
 
-// check looks into the logs of the platform, whose database conn is connected to, and of all projects that are there. A project that is
+// connections are how to reach a database: by the server's own, or by a new one, which gets into a database that is closed as well.
+type connections struct {
+	pool     *pgxpool.Pool
+	address  string
+	database string // "" for that of the address
+}
+
+// use runs f on a connection.
+func (c connections) use(ctx context.Context, f func(q pg.Querier) error) error {
+	if f(c.pool) == nil {
+		return nil
+	}
+	config, err := pgx.ParseConfig(c.address)
+	if err != nil {
+		return err
+	}
+	config.Database = cmp.Or(c.database, config.Database)
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	return f(conn)
+}
+
+// check looks into the logs of the platform, which is the first, and of all projects that are there. A project that is
 // gone has taken its log along.
-func (c *changes) check(ctx context.Context, t testing.TB, conn *pgx.Conn, projects []string) {
+func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.requests) == 0 || t.Failed() {
 		return
 	}
-	found := map[string]int{}
-	if !noted(ctx, conn, found) {
-		return // the test has taken the tables away
-	}
-	gone := false
-	for _, name := range projects {
-		config := conn.Config()
-		config.Database = name
-		project, err := pgx.ConnectConfig(ctx, config)
-		if err != nil {
+	found, gone := map[string]int{}, false
+	for i, log := range logs {
+		var ids []string
+		err := log.use(ctx, func(q pg.Querier) (err error) {
+			ids, err = pg.Values[string](ctx, q, `select entry::jsonb ->> 'request' from socle.audit where entry::jsonb ? 'request'`)
+			return err
+		})
+		switch {
+		case err == nil:
+		case i == 0:
+			return // the test has taken the tables away
+		default:
 			gone = true
-			continue
 		}
-		gone = !noted(ctx, project, found) || gone
-		_ = project.Close(ctx)
+		for _, id := range ids {
+			found[id]++
+		}
 	}
 	for _, what := range c.requests {
 		gone = gone || strings.HasPrefix(what, "DELETE /projects/")
@@ -59,17 +90,4 @@ func (c *changes) check(ctx context.Context, t testing.TB, conn *pgx.Conn, proje
 			t.Errorf("%s has %d entries in the audit logs, and not one", what, n)
 		}
 	}
-}
-
-// noted counts the entries of a database's log by their requests. It reports whether there is a log.
-func noted(ctx context.Context, conn *pgx.Conn, found map[string]int) bool {
-	rows, err := conn.Query(ctx, `select entry::jsonb ->> 'request' from socle.audit where entry::jsonb ? 'request'`)
-	if err != nil {
-		return false
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	for _, id := range ids {
-		found[id]++
-	}
-	return err == nil
 }
