@@ -24,7 +24,9 @@ import (
 // binary is the program, built once.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(workshop, "socle")
-	out, err := exec.Command("go", "build", "-o", path, "socle/cmd/socle").CombinedOutput()
+	build := exec.Command("go", "build", "-o", path, "socle/cmd/socle")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is delivered, and as lint has compiled its packages already
+	out, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
