@@ -32,8 +32,8 @@ func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 		return err
 	}
 	manifest, entries, err := m.check(ctx, b.ProjectUUID, id)
-	defer manifest.Files.Close()
 	if err == nil {
+		defer manifest.Files.Close()
 		err = m.fill(ctx, c, manifest, entries, false, func() error { return nil })
 	}
 	if err == nil {
