@@ -36,10 +36,11 @@ func (l *Later) Error() string { return fmt.Sprintf("again in %v: %v", l.After, 
 // Unwrap returns the cause.
 func (l *Later) Unwrap() error { return l.Err }
 
-// locked reports whether a table was locked by someone else for too long.
+// locked reports whether a table was locked by someone else for too long. What pg_dump waits for a lock is to PostgreSQL the time of a statement, the
+// only one that it limits.
 func locked(err error) bool {
 	if _, exited := errors.AsType[*exec.ExitError](err); exited {
-		return strings.Contains(err.Error(), "canceling statement due to lock timeout")
+		return strings.Contains(err.Error(), "canceling statement due to statement timeout") || strings.Contains(err.Error(), "canceling statement due to lock timeout")
 	}
 	return pg.State(err) == "55P03" // lock_not_available
 }

@@ -18,7 +18,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 	t.Parallel()
 	enough := filepath.Join(t.TempDir(), "enough")
 	dir := programs(t, `if [ -e `+enough+` ]; then while [ ! -s `+enough+` ]; do sleep 0.05; done; rm `+enough+`
-		echo "pg_dump: error: query failed: ERROR:  canceling statement due to lock timeout" >&2; exit 1; fi; exec "$real" "$@"`)
+		echo "pg_dump: error: query failed: ERROR:  canceling statement due to statement timeout" >&2; exit 1; fi; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.CreateTable("orders")
 	tx, err := a.ProjectDatabase().Begin(t.Context())
@@ -41,7 +41,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 		}
 	}
 	again := func() { // what is due in some seconds is due now
-		a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'backup' and state = 'scheduled'`)
+		a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'backup' and state in ('available', 'scheduled')`)
 	}
 	scheduled := func() bool {
 		conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
@@ -49,7 +49,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close(t.Context())
-		is, err := pg.Value[bool](t.Context(), conn, `select exists (select from river.river_job where kind = 'backup' and state = 'scheduled')`)
+		is, err := pg.Value[bool](t.Context(), conn, `select exists (select from river.river_job where kind = 'backup' and state in ('available', 'scheduled'))`)
 		if err != nil {
 			t.Fatal(err)
 		}
