@@ -12,25 +12,6 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// onPlatform asks the platform database, behind the servers' back.
-func onPlatform[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
-	rows, err := conn.Query(t.Context(), sql, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	return v
-}
-
 // TestRestoreOnSeveralServers restores a backup and goes back on it while requests reach two servers: none of them is told that something failed,
 // what was acknowledged is in the database that it was written to and not in another one, and the first request afterwards finds what is there now.
 func TestRestoreOnSeveralServers(t *testing.T) {
@@ -38,7 +19,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 	a := apitest.New(t)
 	servers := []*apitest.API{a, a.Another()}
 	until(t, "both servers hear of each other", func() bool {
-		return onPlatform[int](t, a, `select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and objid = 0 and objsubid = 2 and granted
+		return stored[int](t, a, `select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and objid = 0 and objsubid = 2 and granted
 			and database = (select oid from pg_database where datname = current_database())`, 0x50c1e) == 2
 	})
 	asOwner(t, a, `create table public.written (id int primary key, at timestamptz not null default clock_timestamp())`)
@@ -119,7 +100,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 	kept := query[string](t, a, `select datname::text from pg_database where datname like current_database() || '\_old\_%'`)
 	found, swaps := map[int64]bool{}, [2]string{}
 	for i, column := range []string{"completed_at", "undone_at"} {
-		swaps[i] = onPlatform[string](t, a, `select `+column+`::text from platform.restores where uuid = $1`, restored)
+		swaps[i] = stored[string](t, a, `select `+column+`::text from platform.restores where uuid = $1`, restored)
 	}
 	for database, condition := range map[string]string{
 		"":   fmt.Sprintf(`at < '%s' or at > '%s'`, swaps[0], swaps[1]),
