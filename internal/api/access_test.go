@@ -318,7 +318,7 @@ type target struct {
 // of another one by way of a project of one's own, and for one that there is not.
 func TestRights(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	administrator := a.SignUp("first")
 	owner, stranger := a.SignUp("owner"), a.SignUp("stranger")
 	owner.Project, stranger.Project = owner.CreateProject("own"), stranger.CreateProject("theirs")

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -53,7 +52,7 @@ func TestListUsers(t *testing.T) {
 
 func TestUpdateStanding(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	path := "/admin/users/" + user.User
 	administrator.Put(path, `{"status": "suspended"}`).Want(200).Content("status", "suspended")
@@ -84,7 +83,7 @@ func TestUpdateStanding(t *testing.T) {
 // TestAdministratorsAtOnce: administrators suspend each other, and step down, at the same moment; one is left.
 func TestAdministratorsAtOnce(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	all := []*apitest.API{a.SignUp("first")}
 	for range 19 {
 		next := a.SignUp("next")
@@ -105,7 +104,7 @@ func TestAdministratorsAtOnce(t *testing.T) {
 		})
 		subset(t, got, 200, 401, 403, 409)
 	}
-	left := platformQuery[int](t, a, `select count(*) from platform.users where is_administrator and status = 'active'`)
+	left := apitest.Value[int](a, `select count(*) from platform.users where is_administrator and status = 'active'`)
 	if left < 1 {
 		t.Errorf("there are %d active administrators after %v", left, got)
 	}
@@ -113,7 +112,7 @@ func TestAdministratorsAtOnce(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	administrator := a.SignUp("first")
 	set := func(name, value string) *apitest.Reply {
 		return administrator.Put("/admin/settings/"+name, `{"value": `+value+`}`)
@@ -180,7 +179,7 @@ func TestSignUpSetting(t *testing.T) {
 
 func TestProjectsPerOrganization(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	administrator.Put("/admin/settings/projects_per_organization", `{"value": 1}`).Want(200)
 	user.CreateProject("one")
@@ -206,17 +205,13 @@ func TestRetention(t *testing.T) {
 		a.Exec(fmt.Sprintf(`create table platform_requests.day_%s partition of platform.requests for values from ('%s 00:00+00') to ('%s 00:00+00')`,
 			day.Format("20060102"), day.Format(time.DateOnly), day.AddDate(0, 0, 1).Format(time.DateOnly)))
 	}
-	tidied := func(f func(context.Context) error) {
-		t.Helper()
-		if err := f(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
 	days := func() int {
-		return platformQuery[int](t, a, `select count(*) from pg_inherits where inhparent = 'platform.requests'::regclass`)
+		return apitest.Value[int](a, `select count(*) from pg_inherits where inhparent = 'platform.requests'::regclass`)
 	}
 	before := days()
-	tidied(a.Server.Queue().Sweep)
+	if err := a.Server.Queue().Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if got := days(); got != before-1 {
 		t.Errorf("%d days are left of %d, want one less", got, before)
 	}
@@ -227,14 +222,14 @@ func TestRetention(t *testing.T) {
 		path := "/projects/" + p
 		a.Delete(path).Want(200)
 		a.Exec(`update platform.projects set deleted_at = now() - $1::interval where uuid = $2`, ago, p)
-		tidied(a.Server.Queue().Tidy)
+		a.Tidy()
 		a.Post(path+"/restore", "").Want(want)
 	}
 }
 
 func TestListEnvironment(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	r := a.SignUp("first").Get("/admin/environment").Want(200)
 	shown := map[string]string{}
 	for i, name := range values(r, "name") {
@@ -251,7 +246,7 @@ func TestListEnvironment(t *testing.T) {
 
 func TestListParts(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	administrator := a.SignUp("first")
 	r := administrator.Get("/health/parts").Want(200)
 	for i, name := range values(r, "name") {

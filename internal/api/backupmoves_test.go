@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -113,7 +113,7 @@ func TestMoveBackup(t *testing.T) {
 		t.Errorf("the new project has the forms %v, want one of another name than %s", got, form)
 	}
 	until(t, "the imported backups are proven", func() bool {
-		return platformQuery[int](t, b, `select count(*) from platform.backups where proven_at is not null and tried_at is not null and proof_error = ''`) == 3
+		return apitest.Value[int](b, `select count(*) from platform.backups where proven_at is not null and tried_at is not null and proof_error = ''`) == 3
 	})
 
 	// It came to this install from another one, and goes on as it came.
@@ -157,7 +157,7 @@ func TestDownloadBackup(t *testing.T) {
 	if got := r.Header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("it is %s", got)
 	}
-	if n := platformQuery[int](t, a, `select count(*) from socle.audit where entry::jsonb ->> 'action' = 'downloadBackup'`); n != 1 {
+	if n := apitest.Value[int](a, `select count(*) from socle.audit where entry::jsonb ->> 'action' = 'downloadBackup'`); n != 1 {
 		t.Errorf("there are %d entries of the download", n)
 	}
 	key, err := age.GenerateX25519Identity()
@@ -339,17 +339,27 @@ func TestImportBackupRefuses(t *testing.T) {
 	imported(into, whole, "X-Passphrase: "+strings.Repeat("x", 201)).Want(400)
 	imported(a.Member(4), whole).Want(403)
 	imported(a.Nobody(), whole).Want(401)
-	broken := into.Request("POST", "/backups/import", io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), failing{}), sent)
-	if res, err := http.DefaultClient.Do(broken); err == nil {
-		t.Errorf("a body that breaks off is answered with %d", res.StatusCode)
-		res.Body.Close()
+	body, feed := io.Pipe()
+	broken := make(chan error, 1)
+	go func() {
+		res, err := http.DefaultClient.Do(into.Request("POST", "/backups/import", body, sent))
+		if err == nil {
+			res.Body.Close()
+		}
+		broken <- err
+	}()
+	if _, err := feed.Write(whole[:len(whole)/2]); err != nil {
+		t.Fatal(err)
 	}
-	until(t, "nothing is left of the imports", func() bool {
-		return platformQuery[int](t, a, `select count(*) from platform.backups where origin = 'imported' and status = 'running'`) == 0
-	})
-	if got := values(into.Get("/backups").Want(200), "uuid"); len(got) > 0 && before == len(blobs(t, a)) {
-		t.Errorf("there are backups %v", got)
+	running := func() int {
+		return apitest.Value[int](a, `select count(*) from platform.backups where origin = 'imported' and status = 'running'`)
 	}
+	until(t, "an import is under way", func() bool { return running() == 1 })
+	feed.CloseWithError(errors.New("the client is gone"))
+	if err := <-broken; err == nil {
+		t.Error("a body that breaks off is answered")
+	}
+	until(t, "nothing is left of it", func() bool { return running() == 0 })
 
 	a.Exec(`insert into platform.settings (name, value, updated_by) values ('max_imported_backup', '5000', gen_random_uuid())`)
 	imported(into, whole).Want(413).Field("file")
@@ -362,11 +372,6 @@ func TestImportBackupRefuses(t *testing.T) {
 	}
 	imported(into, whole).Want(201)
 }
-
-// failing breaks off.
-type failing struct{}
-
-func (failing) Read([]byte) (int, error) { return 0, fmt.Errorf("the client is gone") }
 
 // TestImportOneAtATime has an import wait for its body while another begins.
 func TestImportOneAtATime(t *testing.T) {
@@ -381,10 +386,10 @@ func TestImportOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the import is under way", func() bool {
-		return platformQuery[int](t, a, `select count(*) from platform.backups where status = 'running'`) == 1
+		return apitest.Value[int](a, `select count(*) from platform.backups where status = 'running'`) == 1
 	})
 	imported(a, whole).Want(409).Code("import_under_way")
-	running := platformQuery[string](t, a, `select uuid::text from platform.backups where status = 'running'`)
+	running := apitest.Value[string](a, `select uuid::text from platform.backups where status = 'running'`)
 	a.Post("/backups/"+running+"/download", `{"encryption": "none"}`).Want(409)
 	a.Post("/backups/"+running+"/verify", "").Want(409).Code("backup_not_completed")
 	madeBackup(t, a) // which is made meanwhile

@@ -31,7 +31,7 @@ func TestDeleteAccount(t *testing.T) {
 	if m := mailed(t, a, u.Email, 1); m.Subject != "Your account was deleted" {
 		t.Errorf("got %+v", m)
 	}
-	if n := platformQuery[int](t, a, `select count(*)::int from platform.organizations where uuid = $1`, u.Organization); n != 0 {
+	if n := apitest.Value[int](a, `select count(*)::int from platform.organizations where uuid = $1`, u.Organization); n != 0 {
 		t.Error("the empty organization stays")
 	}
 	// Name and address are free, and who takes them gets nothing of the one before.
@@ -71,7 +71,7 @@ func TestLastOwnerStays(t *testing.T) {
 
 func TestDeleteUser(t *testing.T) {
 	t.Parallel()
-	administrator := apitest.Empty(t).SignUp("first")
+	administrator := apitest.Users(t).SignUp("first")
 	user, other := administrator.SignUp("user"), administrator.SignUp("other")
 	other.Delete("/users/" + user.User).Want(403)
 	same(t, other.Delete("/users/"+apitest.Missing).Want(403), other.Delete("/users/"+user.User))

@@ -49,7 +49,7 @@ func first(t *testing.T, a *apitest.API, on string) {
 // madeBefore returns how many backups of the project were made before an operation.
 func madeBefore(t *testing.T, a *apitest.API, operation string) int {
 	t.Helper()
-	return platformQuery[int](t, a, "select count(*) from platform.backups where project_uuid = $1 and made_before = $2", a.Project, operation)
+	return apitest.Value[int](a, "select count(*) from platform.backups where project_uuid = $1 and made_before = $2", a.Project, operation)
 }
 
 // TestDestructiveIsDeclared holds each operation that deletes something in a project to say whether it is destructive.
@@ -123,7 +123,7 @@ func TestBackupFirst(t *testing.T) {
 	}
 
 	// What changes nothing, or is refused anyway, makes no backup; neither do another project's operations.
-	made := platformQuery[int](t, a, "select count(*) from platform.backups")
+	made := apitest.Value[int](a, "select count(*) from platform.backups")
 	a.Post("/sql", `{"query": "select 1"}`).Want(200)
 	a.Put("/tables/orders/columns/amount", `{"comment": "rounded"}`).Want(200)
 	a.Put("/tables/orders/columns/amount", `{"type": 1}`).Want(422)
@@ -135,7 +135,7 @@ func TestBackupFirst(t *testing.T) {
 	other := a.In(a.CreateProject("other"))
 	other.CreateTable("theirs")
 	other.Delete("/tables/theirs").Want(200)
-	if n := platformQuery[int](t, a, "select count(*) from platform.backups"); n != made {
+	if n := apitest.Value[int](a, "select count(*) from platform.backups"); n != made {
 		t.Errorf("%d backups were made for nothing", n-made)
 	}
 
@@ -146,12 +146,12 @@ func TestBackupFirst(t *testing.T) {
 			t.Errorf("%s: no backup was made before it", c.id)
 		}
 	}
-	last := platformQuery[string](t, a, "select uuid::text from platform.backups where made_before = 'deleteTable' and status = 'completed'")
+	last := apitest.Value[string](a, "select uuid::text from platform.backups where made_before = 'deleteTable' and status = 'completed'")
 	a.Get("/backups/"+last).Want(200).Content("status", "completed")
 	if before := a.Get("/backups/" + last).Want(200).Metadata("before"); before != "deleteTable" {
 		t.Errorf("the backup says that it was made before %v", before)
 	}
-	if n := platformQuery[int](t, a, "select count(*) from platform.awaited_backups"); n != 0 {
+	if n := apitest.Value[int](a, "select count(*) from platform.awaited_backups"); n != 0 {
 		t.Errorf("%d requests wait for ever", n)
 	}
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(409).Code("backup_first")
@@ -189,7 +189,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 			a.Send("DELETE", "/tables/"+table, "", "Prefer: respond-async, wait=0").Want(409).Code("backup_under_way")
 		}
 	}
-	id := platformQuery[string](t, a, "select uuid::text from platform.backups where made_before = 'deleteTable'")
+	id := apitest.Value[string](a, "select uuid::text from platform.backups where made_before = 'deleteTable'")
 	release(t, holder)
 	backedUp(t, a, id).Content("status", "completed")
 	a.Send("DELETE", "/tables/one", "", "Prefer: wait=0").Want(200)

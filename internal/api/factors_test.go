@@ -107,7 +107,7 @@ func TestSecondFactor(t *testing.T) {
 	// A new password by a link does not get past it.
 	a.Nobody().Post("/users/password/reset", reset(linkTo(t, a, "password reset"), apitest.Password)).Want(200)
 	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(401).Code("second_factor_required")
-	kept := platformQuery[string](t, a, `select string_agg(c::text, ' ') || (select string_agg(f::text, ' ') from platform.second_factors f) from platform.recovery_codes c`)
+	kept := apitest.Value[string](a, `select string_agg(c::text, ' ') || (select string_agg(f::text, ' ') from platform.second_factors f) from platform.recovery_codes c`)
 	for _, secret := range append([]any{token.TOTPText(p.secret), next}, codes...) {
 		if strings.Contains(a.Log.String(), secret.(string)) || strings.Contains(kept, secret.(string)) {
 			t.Errorf("the log or the database tells %s", secret)
@@ -159,7 +159,7 @@ func TestSecondFactorGoes(t *testing.T) {
 // TestResetSecondFactor: an administrator lets in who has lost app and codes; the password is still asked for.
 func TestResetSecondFactor(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	path := "/admin/users/" + user.User + "/totp"
 	administrator.Delete(path).Want(404)
@@ -171,7 +171,7 @@ func TestResetSecondFactor(t *testing.T) {
 	a.Post("/users/login", logIn(user.Email, "wrong")).Want(401)
 	user.Token = a.Post("/users/login", logIn(user.Email, apitest.Password)).Want(200).Metadata("token").(string)
 	user.Get("/users/me/totp").Want(404)
-	if n := platformQuery[int](t, a, `select count(*)::int from platform.recovery_codes`); n != 0 {
+	if n := apitest.Value[int](a, `select count(*)::int from platform.recovery_codes`); n != 0 {
 		t.Errorf("%d recovery codes are left", n)
 	}
 	if m := mailed(t, a, user.Email, 2); m.Subject != "Your second factor was removed by an administrator" {
@@ -194,7 +194,7 @@ func TestSecondFactorAtOnce(t *testing.T) {
 		return a.Post("/users/me/totp/confirm", `{"code": "`+confirmation+`"}`)
 	})
 	wantCounts(t, got, map[int]int{200: 1, 409: 4})
-	if n := platformQuery[int](t, a, `select count(*)::int from platform.recovery_codes`); n != 10 {
+	if n := apitest.Value[int](a, `select count(*)::int from platform.recovery_codes`); n != 10 {
 		t.Errorf("%d recovery codes are kept, want 10", n)
 	}
 	forgetCodes(a)

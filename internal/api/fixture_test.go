@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -293,31 +292,4 @@ func subset(t *testing.T, got map[int]int, allowed ...int) {
 			t.Errorf("got %d answers of status %d, want none but of %v", n, status, allowed)
 		}
 	}
-}
-
-// platformQuery runs a statement in the platform database, behind the server's back.
-func platformQuery[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	var v T
-	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&v); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	return v
-}
-
-// tryPlatform runs a statement in the platform database, behind the server's back.
-func tryPlatform(t *testing.T, a *apitest.API, sql string, args ...any) error {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	_, err = conn.Exec(t.Context(), sql, args...)
-	return err
 }

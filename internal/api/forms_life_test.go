@@ -75,7 +75,7 @@ func TestDeleteForm(t *testing.T) {
 	empty := a.Create("/forms", `{"name": "Empty"}`)
 	a.Delete("/forms/"+empty).Want(200).Content("name", "Empty")
 	a.Delete("/forms/" + empty).Want(404)
-	if n := platformQuery[int](t, a, `select count(*) from platform.forms where uuid = $1`, empty); n != 0 {
+	if n := apitest.Value[int](a, `select count(*) from platform.forms where uuid = $1`, empty); n != 0 {
 		t.Error("the platform still knows where a deleted form lived")
 	}
 

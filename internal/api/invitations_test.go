@@ -140,7 +140,7 @@ func TestAcceptInvitation(t *testing.T) {
 	ann.Get("/organizations/"+a.Organization).Want(200).Content("roleId", 4)
 	ann.Get(preview).Want(404)
 	ann.In(a.Project).CreateTable("mine")
-	if got := platformQuery[int](t, a, `select count(*) from platform.members where user_uuid = $1`, ann.User); got != 2 {
+	if got := apitest.Value[int](a, `select count(*) from platform.members where user_uuid = $1`, ann.User); got != 2 {
 		t.Errorf("there are %d memberships, want 2", got)
 	}
 	if got := values(a.Get(path).Want(200), "uuid"); len(got) != 0 {

@@ -10,7 +10,7 @@ import (
 // owners returns how many owners an organization has.
 func owners(t *testing.T, a *apitest.API, organization string) int {
 	t.Helper()
-	return platformQuery[int](t, a, `select count(*) from platform.members where role = 2 and organization_uuid = $1`, organization)
+	return apitest.Value[int](a, `select count(*) from platform.members where role = 2 and organization_uuid = $1`, organization)
 }
 
 func role(n int) string { return fmt.Sprintf(`{"role_id": %d}`, n) }
@@ -98,7 +98,7 @@ func TestLeaveOrganization(t *testing.T) {
 
 func TestTransferOrganization(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	administrator, owner := a.SignUp("first"), a.SignUp("owner")
 	heir, admin := owner.Member(5), owner.Member(3)
 	path := "/organizations/" + owner.Organization + "/owner"
@@ -187,12 +187,12 @@ func TestLastOwnerIsTheDatabasesToKeep(t *testing.T) {
 		`update platform.members set role = 3 where organization_uuid = $1`,
 		`with gone as (delete from platform.members where organization_uuid = $1 and role = 2 returning 1) select * from gone`,
 	} {
-		if err := tryPlatform(t, a, sql, a.Organization); err == nil {
+		if err := a.Try(sql, a.Organization); err == nil {
 			t.Errorf("%s went through", sql)
 		}
 	}
 	// One statement may hand it over.
-	if err := tryPlatform(t, a, `update platform.members set role = case when user_uuid = $2 then 2 else 5 end where organization_uuid = $1`,
+	if err := a.Try(`update platform.members set role = case when user_uuid = $2 then 2 else 5 end where organization_uuid = $1`,
 		a.Organization, viewer.User); err != nil {
 		t.Error(err)
 	}

@@ -115,7 +115,7 @@ func TestCreateOrganization(t *testing.T) {
 
 func TestOrganizationsAreLimited(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	administrator.Put("/admin/settings/organizations_per_user", `{"value": 5}`).Want(200)
 	got := atOnce(20, func(int) *apitest.Reply { return user.Post("/organizations", `{"name": "more"}`) })
@@ -205,7 +205,7 @@ func TestDeleteOrganizationWhileProjectsAreMade(t *testing.T) {
 		return a.Post("/projects", fmt.Sprintf(`{"name": "p%d", "organization_uuid": "%s"}`, i, id))
 	})
 	subset(t, got, 200, 201, 404, 409, 422)
-	left := platformQuery[int](t, a, `select count(*) from platform.projects p where not exists (select from platform.organizations o where o.uuid = p.organization_uuid)`)
+	left := apitest.Value[int](a, `select count(*) from platform.projects p where not exists (select from platform.organizations o where o.uuid = p.organization_uuid)`)
 	if left != 0 {
 		t.Errorf("%d projects have no organization", left)
 	}

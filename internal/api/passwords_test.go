@@ -100,7 +100,7 @@ func TestResetPasswordRefuses(t *testing.T) {
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, a.User)
 	nobody.Post("/users/password/forgot", `{"email": "moved@example.com"}`).Want(200)
 	until(t, "the queue is empty", func() bool {
-		return platformQuery[int](t, a, `select count(*)::int from river.river_job where finalized_at is null`) == 0
+		return apitest.Value[int](a, `select count(*)::int from river.river_job where finalized_at is null`) == 0
 	})
 	mailed(t, a, a.Email, 1)
 	if strings.Contains(a.Log.String(), "yet another one") {

@@ -122,7 +122,7 @@ func TestBadTokens(t *testing.T) {
 // TestTokensLeaveAccountsAlone: no operation on an account takes a personal access token, whatever it may do otherwise.
 func TestTokensLeaveAccountsAlone(t *testing.T) {
 	t.Parallel()
-	administrator := apitest.Empty(t).SignUp("first")
+	administrator := apitest.Users(t).SignUp("first")
 	u := withToken(t, administrator, 1)
 	before := accounts(t, administrator)
 	taken := []string{"getAccount", "createProject", "listProjects"}

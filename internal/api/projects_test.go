@@ -111,7 +111,7 @@ func wantGone(t *testing.T, a *apitest.API) {
 	t.Helper()
 	name := "socle_" + strings.ReplaceAll(a.Project, "-", "")
 	until(t, "the project's database and roles are gone", func() bool {
-		return platformQuery[int](t, a, `select (select count(*) from pg_database where datname = $1) +
+		return apitest.Value[int](a, `select (select count(*) from pg_database where datname = $1) +
 			(select count(*) from pg_roles where rolname like $1 || '%') + (select count(*) from platform.projects where uuid = $2::uuid) +
 			(select count(*) from platform.backups where project_uuid = $2::uuid) + (select count(*) from platform.forms where project_uuid = $2::uuid)`,
 			name, a.Project) == 0

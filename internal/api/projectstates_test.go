@@ -258,6 +258,7 @@ func TestDeletedProjectExpires(t *testing.T) {
 	a.Delete("/projects/" + a.Project).Want(200)
 	a.Delete("/projects/" + other.Project).Want(200)
 	a.Exec(`update platform.projects set deleted_at = now() - case when uuid = $1 then interval '7 days' else interval '6 days 23 hours' end where status = 'deleted'`, a.Project)
+	a.Tidy()
 	wantGone(t, a)
 	a.Post("/projects/"+a.Project+"/restore", "").Want(404)
 	a.Post("/projects/"+other.Project+"/restore", "").Want(200)

@@ -11,7 +11,7 @@ import (
 
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	administrator := a.SignUp("first")
 	a = a.SignUp("user")
 	a.Project = a.CreateProject("project")

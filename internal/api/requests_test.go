@@ -14,7 +14,7 @@ import (
 func noted(t *testing.T, a *apitest.API, n int) {
 	t.Helper()
 	until(t, fmt.Sprintf("%d requests are kept", n), func() bool {
-		return platformQuery[int](t, a, `select count(*) from platform.requests where project_uuid = $1`, a.Project) >= n
+		return apitest.Value[int](a, `select count(*) from platform.requests where project_uuid = $1`, a.Project) >= n
 	})
 }
 
@@ -102,10 +102,10 @@ func TestListRequestsByParts(t *testing.T) {
 
 	// What is old goes by days, and with its project.
 	until(t, "today's requests are kept", func() bool {
-		return platformQuery[bool](t, a, `select exists (select from platform.requests where at > $1)`, time.Now().Add(-time.Hour))
+		return apitest.Value[bool](a, `select exists (select from platform.requests where at > $1)`, time.Now().Add(-time.Hour))
 	})
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(200)
-	if got := platformQuery[int](t, a, `select count(*) from platform.requests where project_uuid = $1 and at < '2026-01-01'`, a.Project); got != 0 {
+	if got := apitest.Value[int](a, `select count(*) from platform.requests where project_uuid = $1 and at < '2026-01-01'`, a.Project); got != 0 {
 		t.Errorf("%d requests outlive their project", got)
 	}
 }

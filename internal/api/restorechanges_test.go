@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"socle/internal/api/apitest"
 )
@@ -70,11 +71,13 @@ func TestUndoRestore(t *testing.T) {
 
 	// A server that died in the middle has left the database closed.
 	execute(t, a, `do $$ begin execute format('alter database %I connection limit 0', current_database()); end $$`)
+	a.Tidy()
 	until(t, "the database is open again", func() bool {
 		return query[int](t, a, `select datconnlimit from pg_database where datname = current_database()`) == -1
 	})
 	before := len(blobs(t, a))
 	a.Delete("/restores/" + restored).Want(200)
+	a.Tidy()
 	until(t, "what was restored is gone", func() bool {
 		return a.Get("/restores/"+restored).Want(200).Get("keptUntil") == nil
 	})
@@ -117,11 +120,13 @@ func TestRequestsDuringRestore(t *testing.T) {
 		},
 	} {
 		wg.Go(func() {
+			pace := time.NewTicker(20 * time.Millisecond) // as many as a machine can answer only slow the restores down
+			defer pace.Stop()
 			for {
 				select {
 				case <-done:
 					return
-				default:
+				case <-pace.C:
 				}
 				r := send()
 				mu.Lock()

@@ -74,9 +74,9 @@ func TestRestoreBackup(t *testing.T) {
 		t.Log(err) // the swap has ended the session
 	}
 	until(t, "the restores end", func() bool {
-		return platformQuery[int](t, a, `select count(*) from platform.restores where status in ('pending', 'running')`) == 0
+		return apitest.Value[int](a, `select count(*) from platform.restores where status in ('pending', 'running')`) == 0
 	})
-	if n := platformQuery[int](t, a, `select count(*) from platform.restores where status <> 'completed'`); n != 0 {
+	if n := apitest.Value[int](a, `select count(*) from platform.restores where status <> 'completed'`); n != 0 {
 		t.Errorf("%d restores failed", n)
 	}
 	a.Get("/tables/orders").Want(200)
@@ -112,12 +112,13 @@ func TestDeleteBackup(t *testing.T) {
 	a.Delete("/backups/garbage").Want(400)
 	a.Nobody().Delete("/backups/" + second).Want(401)
 	a.Delete("/backups/"+second).Want(200).Content("status", "deleting")
+	a.Tidy()
 	until(t, "the backup is gone", func() bool { return a.Get("/backups/"+second).Status == 400 })
 	if n := len(blobs(t, a)); n != 2+1+1+1 {
 		t.Errorf("there are %d blobs, want 2 files, a dump, a manifest, a content: %q", n, blobs(t, a))
 	}
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) values (gen_random_uuid(), $1, $2, now() + interval '1 hour')`, a.Project, a.User)
-	pending := platformQuery[string](t, a, `select uuid::text from platform.backups where status = 'pending'`)
+	pending := apitest.Value[string](a, `select uuid::text from platform.backups where status = 'pending'`)
 	a.Delete("/backups/" + pending).Want(409).Code("backup_under_way")
 	r := a.Post("/backups/"+first+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
 	restoredAs(t, a, r, "completed")

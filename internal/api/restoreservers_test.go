@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,7 +20,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 	a := apitest.New(t)
 	servers := []*apitest.API{a, a.Another()}
 	until(t, "both servers hear of each other", func() bool {
-		return stored[int](t, a, `select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and objid = 0 and objsubid = 2 and granted
+		return apitest.Value[int](a, `select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and objid = 0 and objsubid = 2 and granted
 			and database = (select oid from pg_database where datname = current_database())`, 0x50c1e) == 2
 	})
 	asOwner(t, a, `create table public.written (id int primary key, at timestamptz not null default clock_timestamp())`)
@@ -61,11 +62,13 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 		}
 		for _, sends := range [][]func() *apitest.Reply{{write}, others} {
 			wg.Go(func() {
+				pace := time.NewTicker(5 * time.Millisecond)
+				defer pace.Stop()
 				for n := 0; ; n++ {
 					select {
 					case <-done:
 						return
-					default:
+					case <-pace.C:
 					}
 					r := sends[n%len(sends)]()
 					sent[i].Add(1)
@@ -100,7 +103,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 	kept := query[string](t, a, `select datname::text from pg_database where datname like current_database() || '\_old\_%'`)
 	found, swaps := map[int64]bool{}, [2]string{}
 	for i, column := range []string{"completed_at", "undone_at"} {
-		swaps[i] = stored[string](t, a, `select `+column+`::text from platform.restores where uuid = $1`, restored)
+		swaps[i] = apitest.Value[string](a, `select `+column+`::text from platform.restores where uuid = $1`, restored)
 	}
 	for database, condition := range map[string]string{
 		"":   fmt.Sprintf(`at < '%s' or at > '%s'`, swaps[0], swaps[1]),

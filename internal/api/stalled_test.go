@@ -18,7 +18,7 @@ import (
 func busy(t *testing.T, a *apitest.API) int {
 	t.Helper()
 	const sql = `select count(*)::int from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'`
-	return query[int](t, a, sql) + platformQuery[int](t, a, sql)
+	return query[int](t, a, sql) + apitest.Value[int](a, sql)
 }
 
 // TestStalledReaders: clients that take nothing of large files hold neither connections of the database nor memory, and nobody up.

@@ -29,7 +29,7 @@ import (
 // operation and whatever else is wrong, while a real one leads to the database.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
-	a := apitest.Empty(t)
+	a := apitest.Users(t)
 	b := a.SignUp("another")
 	user := a.Post("/users", `{"username": "user", "email": "user@example.com", "password": "`+apitest.Password+`"}`).Want(201)
 	token := user.Metadata("token").(string)

@@ -58,7 +58,7 @@ func TestUpdateUserRefuses(t *testing.T) {
 		{`{"email": "nobody"}`, "email"},
 		{`{"email": ""}`, "email"},
 		{`{"email": " ` + strings.ToUpper(other.Email) + `"}`, "email"},
-		{`{"email": "ｏ` + other.Email[1:] + `"}`, "email"},
+		{`{"email": "` + string(rune(other.Email[0])-'!'+'！') + other.Email[1:] + `"}`, "email"}, // of full width
 		{`{"email": "` + strings.Repeat("a", 300) + `@example.com"}`, "email"},
 		{`{"password": ""}`, "password"},
 		{`{"password": "seven77"}`, "password"},
@@ -104,7 +104,7 @@ func TestUpdateUserRefuses(t *testing.T) {
 // TestAdministratorUpdatesUser: an administrator changes anyone, and keeps their own session by it.
 func TestAdministratorUpdatesUser(t *testing.T) {
 	t.Parallel()
-	administrator := apitest.Empty(t).SignUp("first")
+	administrator := apitest.Users(t).SignUp("first")
 	user := administrator.SignUp("user")
 	administrator.Put("/users/"+user.User, `{"bio": "theirs", "roleId": 1}`).Want(200).Content("bio", "theirs").Content("roleId", 2)
 	administrator.Put("/users/"+user.User, `{"bio": 1}`).Want(422).Field("bio")

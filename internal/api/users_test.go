@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"socle/internal/api/apitest"
 	"socle/internal/config"
@@ -27,29 +26,10 @@ func person(name string, edits map[string]any) string {
 	return string(text)
 }
 
-// stored reads one value from the platform database, behind the server's back.
-func stored[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
-	rows, err := conn.Query(t.Context(), sql, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	return v
-}
-
 // accounts is all that the platform keeps of its users, as text.
 func accounts(t *testing.T, a *apitest.API) string {
 	t.Helper()
-	return stored[string](t, a, `select jsonb_pretty(jsonb_build_object(
+	return apitest.Value[string](a, `select jsonb_pretty(jsonb_build_object(
 		'users', (select jsonb_agg(u order by uuid) from platform.users u),
 		'organizations', (select jsonb_agg(o order by uuid) from platform.organizations o),
 		'members', (select jsonb_agg(m order by user_uuid, organization_uuid) from platform.members m),
@@ -265,7 +245,7 @@ func TestFirstUser(t *testing.T) {
 	if got[201]+got[429] != 50 || administrators.Load() != 1 || int(users.Load()) != got[201]-1 {
 		t.Errorf("got answers %v, %d administrators and %d users, want one administrator, and a user for every other 201", got, administrators.Load(), users.Load())
 	}
-	if n := stored[int](t, a, `select count(*) from platform.users where is_administrator`); n != 1 {
+	if n := apitest.Value[int](a, `select count(*) from platform.users where is_administrator`); n != 1 {
 		t.Errorf("%d administrators are stored, want 1", n)
 	}
 }
@@ -311,12 +291,12 @@ func TestSignUpClosed(t *testing.T) {
 func TestEqualSignUps(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t).Nobody().In("")
-	before := stored[int](t, a, `select count(*) from platform.organizations`)
+	before := apitest.Value[int](a, `select count(*) from platform.organizations`)
 	wantCounts(t, atOnce(8, func(int) *apitest.Reply { return a.Post("/users", person("equal", nil)) }), map[int]int{201: 1, 400: 7})
 	wantCounts(t, atOnce(10, func(i int) *apitest.Reply {
 		return a.Post("/users", person("name-"+decimal(uint32(i)), map[string]any{"email": "one@example.com"}))
 	}), map[int]int{201: 1, 400: 9})
-	if got := stored[int](t, a, `select count(*) from platform.organizations`); got != before+2 {
+	if got := apitest.Value[int](a, `select count(*) from platform.organizations`); got != before+2 {
 		t.Errorf("%d organizations were made, want 2", got-before)
 	}
 }

@@ -19,10 +19,11 @@ import (
 
 // cluster is the cluster of this test binary.
 type cluster struct {
-	server *pgserver.Server
-	admin  *pgxpool.Pool // the superuser's, for what the tests themselves need
-	guard  *exec.Cmd
-	input  io.Closer // of guard
+	server   *pgserver.Server
+	programs string        // their folder
+	admin    *pgxpool.Pool // the superuser's, for what the tests themselves need
+	guard    *exec.Cmd
+	input    io.Closer // of guard
 }
 
 // guarded is the cluster whose guard runs, which may be one that did not start.
@@ -52,7 +53,7 @@ func startCluster() (*cluster, error) {
 		return nil, err
 	}
 	key := rand.Text()
-	c := &cluster{guard: exec.Command("sh", "-c", guard, dir)}
+	c := &cluster{programs: binaries.Dir, guard: exec.Command("sh", "-c", guard, dir)}
 	c.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the terminal's Ctrl-C is for the tests
 	if c.input, err = c.guard.StdinPipe(); err != nil {
 		return nil, err

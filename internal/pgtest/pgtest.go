@@ -49,6 +49,15 @@ func Server() *pgserver.Server {
 	return c.server
 }
 
+// Programs returns the folder of the PostgreSQL that the cluster is of, so that others need not look for one. It panics if there is none.
+func Programs() string {
+	c, err := start()
+	if err != nil {
+		panic(err)
+	}
+	return c.programs
+}
+
 // URL returns the address of a new empty database, which is dropped when the test ends.
 func URL(t testing.TB) string {
 	t.Helper()

@@ -29,7 +29,7 @@ type account struct{ token, user, email, organization string }
 // up once.
 var accounts []account
 
-const howMany = 8
+const howMany = 16
 
 // fillPlatform makes an empty database that of a server before its first user.
 func fillPlatform(ctx context.Context, url string) error {
@@ -126,17 +126,4 @@ func (p *prepared) take() (account, bool) {
 	taken := p.left[0]
 	p.left = p.left[1:]
 	return taken, true
-}
-
-// account returns a user that nobody else in the test is: one of those prepared, or else a new one.
-func (a *API) account(name string) *API {
-	a.t.Helper()
-	taken, ok := a.prepared.take()
-	if !ok {
-		return a.SignUp(name)
-	}
-	user := a.Nobody()
-	user.Project = ""
-	user.Token, user.User, user.Email, user.Organization = taken.token, taken.user, taken.email, taken.organization
-	return user
 }

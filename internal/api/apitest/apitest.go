@@ -5,21 +5,21 @@ package apitest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"socle/internal/config"
 	"socle/internal/pg"
@@ -44,6 +44,7 @@ type API struct {
 	counter  *atomic.Int64 // of names, which subtests may need at the same time
 	changes  *changes
 	prepared *prepared
+	platform func() *pgxpool.Pool
 
 	Token        string // of the user; "" for nobody
 	User         string // UUID
@@ -59,11 +60,18 @@ type Option func(*config.Config)
 // one was there before.
 func New(t testing.TB, options ...Option) *API {
 	t.Helper()
+	a := Users(t, options...)
+	a.SignUp("first") // the administrator
+	a = a.SignUp("user")
+	a.Project = a.CreateProject("project")
+	return a
+}
+
+// Users starts a server whose first user [API.SignUp] is to return, and after that the others. The API returned is nobody's.
+func Users(t testing.TB, options ...Option) *API {
+	t.Helper()
 	a := Start(t, configure(t, pgtest.Clone(t, "users", fillUsers), options))
 	a.prepared = &prepared{left: slices.Clone(accounts)}
-	a.account("first") // the administrator
-	a = a.account("user")
-	a.Project = a.CreateProject("project")
 	return a
 }
 
@@ -89,13 +97,14 @@ func configure(t testing.TB, url string, options []Option) config.Config {
 // settings are those of a server for tests: limits off, so that tests don't meet by their address.
 func settings(url, dir string) (config.Config, error) {
 	return config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir, "SOCLE_DATABASE_URL=" + url,
-		"SOCLE_SECRET_KEY=" + secretKey, "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")}, nil)
+		"SOCLE_SECRET_KEY=" + secretKey, "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + pgtest.Programs()}, nil)
 }
 
 // Start starts a server with this configuration. It stops when the test ends.
 func Start(t testing.TB, c config.Config) *API {
 	t.Helper()
 	a := &API{t: t, Config: c, Log: &Log{}, counter: new(atomic.Int64), changes: &changes{}, prepared: &prepared{}}
+	a.platform = sync.OnceValue(a.connect)
 	var projects []string // their databases
 	t.Cleanup(func() {    // when it has stopped
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -186,12 +195,17 @@ func (a *API) With(t testing.TB) *API {
 	return &other
 }
 
-// SignUp makes a user.
+// SignUp returns a user that nobody else in the test is: one of those prepared, or else a new one, whose name and address begin with this.
 func (a *API) SignUp(name string) *API {
 	a.t.Helper()
-	name = fmt.Sprintf("%s-%d", name, a.counter.Add(1))
 	user := a.Nobody()
-	user.Project, user.Email = "", name+"@example.com"
+	user.Project = ""
+	if taken, ok := a.prepared.take(); ok {
+		user.Token, user.User, user.Email, user.Organization = taken.token, taken.user, taken.email, taken.organization
+		return user
+	}
+	name = fmt.Sprintf("%s-%d", name, a.counter.Add(1))
+	user.Email = name + "@example.com"
 	r := user.Post("/users", fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, user.Email, Password)).Want(201)
 	user.Token, user.User = r.Metadata("token").(string), r.Get("uuid").(string)
 	user.Organization = r.Get("organizationUuid").(string)
@@ -201,7 +215,7 @@ func (a *API) SignUp(name string) *API {
 // Stranger is a new user who has a project of their own, and asks about this API's project.
 func (a *API) Stranger() *API {
 	a.t.Helper()
-	s := a.account("stranger")
+	s := a.SignUp("stranger")
 	s.CreateProject("theirs")
 	s.Project = a.Project
 	return s
@@ -210,40 +224,18 @@ func (a *API) Stranger() *API {
 // Member is a new user with a role in the organization of this API's user: 2 owner, 3 admin, 4 developer, 5 viewer.
 func (a *API) Member(role int) *API {
 	a.t.Helper()
-	m := a.account("member")
+	m := a.SignUp("member")
 	a.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, $3)`, a.Organization, m.User, role)
 	m.Project = a.Project
 	return m
 }
 
-// Exec runs a statement on the platform database, behind the server's back.
-func (a *API) Exec(sql string, args ...any) {
+// Tidy makes the round of the server's queue that is due within ten seconds.
+func (a *API) Tidy() {
 	a.t.Helper()
-	conn, err := pgx.Connect(a.t.Context(), string(a.Config.DatabaseURL))
-	if err != nil {
-		a.t.Fatal(err)
+	if err := a.Server.Queue().Tidy(a.t.Context()); err != nil {
+		a.t.Error(err)
 	}
-	defer conn.Close(context.WithoutCancel(a.t.Context()))
-	if _, err := conn.Exec(a.t.Context(), sql, args...); err != nil {
-		a.t.Fatalf("%s: %v", sql, err)
-	}
-}
-
-// ProjectDatabase connects to the database of this API's project, as the cluster's superuser. The
-// connection is closed when the test ends.
-func (a *API) ProjectDatabase() *pgx.Conn {
-	a.t.Helper()
-	c, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	c.Database = "socle_" + strings.ReplaceAll(a.Project, "-", "")
-	conn, err := pgx.ConnectConfig(a.t.Context(), c)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	a.t.Cleanup(func() { conn.Close(context.Background()) })
-	return conn
 }
 
 // Stored returns the files in the storage's folder that are kept for the project, by a pattern below its own folder.
@@ -341,9 +333,7 @@ func (a *API) Do(r *http.Request) *Reply {
 	}
 	reply := &Reply{t: a.t, request: r.Method + " " + r.URL.RequestURI(), Status: res.StatusCode, Header: res.Header, Body: body}
 	if r.Method != "HEAD" && strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
-		d := json.NewDecoder(bytes.NewReader(body))
-		d.UseNumber()
-		if err := d.Decode(&reply.json); err != nil {
+		if reply.json, err = jsonschema.UnmarshalJSON(bytes.NewReader(body)); err != nil {
 			a.t.Fatalf("%s: the reply is not JSON: %v\n%s", reply.request, err, body)
 		}
 	}
