@@ -16,7 +16,7 @@ func leave(a *apitest.API, body string) *apitest.Reply {
 
 func TestDeleteAccount(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	u := a.SignUp("leaver")
 	other := again(t, u)
 	leave(u, `{}`).Want(422).Field("password")

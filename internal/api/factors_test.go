@@ -59,7 +59,7 @@ func logInWith(a *apitest.API, code string) string {
 
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	a.Get("/users/me/totp").Want(404)
 	begin(t, a)
@@ -117,7 +117,7 @@ func TestSecondFactor(t *testing.T) {
 
 func TestSecondFactorGoes(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	for _, call := range []string{"POST /users/me/totp", "DELETE /users/me/totp"} {
 		method, path, _ := strings.Cut(call, " ")
@@ -186,7 +186,7 @@ func TestResetSecondFactor(t *testing.T) {
 // TestSecondFactorAtOnce: one code lets one in, and nobody guesses without end.
 func TestSecondFactorAtOnce(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, limited)
+	a := apitest.User(t, limited)
 	nobody := a.Nobody().In("")
 	p := begin(t, a)
 	confirmation := p.code(0)
@@ -216,7 +216,7 @@ func TestSecondFactorAtOnce(t *testing.T) {
 // TestGuessingFromInside: whoever has got hold of a session can't guess the password that its account's operations ask for.
 func TestGuessingFromInside(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, limited)
+	a := apitest.User(t, limited)
 	for _, c := range []call{
 		{id: "createSecondFactor", method: "POST", path: "/users/me/totp", body: `{"password": "wrong"}`},
 		{id: "deleteAccount", method: "DELETE", path: "/users/me", body: `{"password": "wrong"}`},
@@ -241,7 +241,7 @@ func exhausted(t *testing.T, send func() *apitest.Reply) *apitest.Reply {
 
 func TestGuessingCodesToConfirm(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, limited)
+	a := apitest.User(t, limited)
 	begin(t, a)
 	exhausted(t, func() *apitest.Reply { return a.Post("/users/me/totp/confirm", `{"code": "000000"}`) })
 }

@@ -24,7 +24,7 @@ func logIn(email, password string) string {
 
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t).Nobody().In("")
+	a := apitest.User(t).Nobody().In("")
 	created := a.Post("/users", person("ada", map[string]any{"bio": "first", "email": "Ada.Straße@example.com"})).Want(201)
 	for _, email := range []string{"Ada.Straße@example.com", "ada.straße@EXAMPLE.com", "ADA.STRASSE@example.com", " ada.straße@example.com\n", "ａda.straße@example.com"} {
 		r := a.Post("/users/login", logIn(email, apitest.Password)).Want(200)
@@ -44,7 +44,7 @@ func TestLogin(t *testing.T) {
 // TestLoginRefuses: nobody learns whether there is an account.
 func TestLoginRefuses(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	before := accounts(t, a)
 	nobody := a.Nobody().In("")
 	wrong := nobody.Post("/users/login", logIn(a.Email, "not the password")).Want(401).Code("invalid_credentials")
@@ -87,7 +87,7 @@ func TestLoginRefuses(t *testing.T) {
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
 	const canary, wrong = "canary in the mine", "wrong canary bird"
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	r := nobody.Post("/users", person("canary", map[string]any{"password": canary})).Want(201)
 	replies := []*apitest.Reply{r,
@@ -137,7 +137,7 @@ func failures(t *testing.T, try func(i int) *apitest.Reply) int {
 // TestGuessingAnAccount: an account's failures count together, wherever they come from and however its address is spelt.
 func TestGuessingAnAccount(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, limited, func(c *config.Config) {
+	a := apitest.User(t, limited, func(c *config.Config) {
 		c.TrustedProxies = trusted
 	})
 	login := func(a *apitest.API, client, email, password string) *apitest.Reply {
@@ -172,7 +172,7 @@ func TestGuessingAnAccount(t *testing.T) {
 // TestGuessingFromAnAddress: an address's failures count together, and who is no proxy can't claim another one.
 func TestGuessingFromAnAddress(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, limited)
+	a := apitest.User(t, limited)
 	if n := failures(t, func(i int) *apitest.Reply {
 		return a.Nobody().Send("POST", "/users/login", logIn("user"+strconv.Itoa(i)+"@example.com", "wrong"), "X-Forwarded-For: 203.0.113."+strconv.Itoa(i),
 			"X-Real-Ip: 203.0.113."+strconv.Itoa(i), "Forwarded: for=203.0.113."+strconv.Itoa(i))
@@ -186,7 +186,7 @@ func TestGuessingFromAnAddress(t *testing.T) {
 // TestGuessingAtOnce: guesses that are sent before one was counted are no more than the others.
 func TestGuessingAtOnce(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, limited)
+	a := apitest.User(t, limited)
 	got := atOnce(30, func(int) *apitest.Reply { return a.Nobody().Post("/users/login", logIn(a.Email, "wrong")) })
 	if got[401] != 10 || got[429] != 20 {
 		t.Errorf("got answers %v, want 10 of 401 and 20 of 429", got)
@@ -196,7 +196,7 @@ func TestGuessingAtOnce(t *testing.T) {
 // TestSignUpsAreLimited: one address, and one account, can't be signed up without end.
 func TestSignUpsAreLimited(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, limited, func(c *config.Config) { c.TrustedProxies = trusted }).Nobody().In("")
+	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted }).Nobody().In("")
 	refused := person("", map[string]any{"email": "one@example.com"}) // for its name
 	for i := range 30 {
 		a.Send("POST", "/users", refused, "X-Forwarded-For: 203.0.113."+strconv.Itoa(i)).Want(400)

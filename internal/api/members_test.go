@@ -151,7 +151,7 @@ func TestOwnersAtOnce(t *testing.T) {
 // TestTwoOwnersAtOnce does the same with two, many times over: there is always one winner.
 func TestTwoOwnersAtOnce(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	b := a.SignUp("b")
 	for i := range 20 {
 		id := a.Create("/organizations", `{"name": "contested"}`)

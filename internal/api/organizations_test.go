@@ -95,7 +95,7 @@ func organizationCalls(a *apitest.API) []call {
 
 func TestCreateOrganization(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	path := "/organizations/" + a.Create("/organizations", `{"name": "  Büro \t"}`)
 	a.Get(path).Want(200).Content("name", "Büro").Content("roleId", 2)
 	a.Get(path+"/members").Want(200).Content("0.userUuid", a.User).Content("0.roleId", 2).Content("0.email", a.Email)

@@ -26,7 +26,7 @@ func reset(token, password string) string {
 
 func TestForgetPassword(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody, other := a.Nobody().In(""), again(t, a)
 	known := nobody.Post("/users/password/forgot", `{"email": `+quoted(" "+strings.ToUpper(a.Email))+`}`).Want(200)
 	same(t, nobody.Post("/users/password/forgot", `{"email": "nobody@example.com"}`).Want(200), known)
@@ -60,7 +60,7 @@ func TestForgetPassword(t *testing.T) {
 
 func TestResetPasswordRefuses(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	for _, body := range []string{`{}`, `{"email": ""}`, `{"email": "nobody"}`, `{"email": 1}`, `{"email": null}`, `{"email": ["a@example.com"]}`,
 		`{"email": "a@example.com\r\nBcc: b@example.com"}`} {
@@ -111,7 +111,7 @@ func TestResetPasswordRefuses(t *testing.T) {
 // TestResetAtOnce: one link sets one password.
 func TestResetAtOnce(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	token := forget(t, a, 1)
 	wantCounts(t, atOnce(6, func(i int) *apitest.Reply {
 		return a.Nobody().Post("/users/password/reset", reset(token, newPassword+strconv.Itoa(i)))
@@ -129,7 +129,7 @@ func TestResetAtOnce(t *testing.T) {
 
 func TestMailsAreLimited(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, limited, func(c *config.Config) { c.TrustedProxies = trusted })
+	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted })
 	ask := func(client, email string) *apitest.Reply {
 		return a.Nobody().Send("POST", "/users/password/forgot", `{"email": `+quoted(email)+`}`, "X-Forwarded-For: "+client)
 	}
@@ -174,7 +174,7 @@ func TestMailsAreLimited(t *testing.T) {
 
 func TestChangeEmail(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	body := func(email, password string) string {
 		return `{"email": ` + quoted(email) + `, "password": ` + quoted(password) + `}`
@@ -197,7 +197,7 @@ func TestChangeEmail(t *testing.T) {
 
 func TestChangeEmailRefuses(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	other := a.SignUp("other")
 	for body, fields := range map[string]string{

@@ -78,7 +78,7 @@ func TestBodiesThatAreNoJSON(t *testing.T) {
 // TestLargeBodiesAreNotRead: what says that it is too large is refused before it arrives, and what does not say so, soon.
 func TestLargeBodiesAreNotRead(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	declared := a.Request("POST", "/users", io.LimitReader(zeros{}, 100<<20))
 	declared.ContentLength = 100 << 20
 	res, err := http.DefaultTransport.RoundTrip(declared)

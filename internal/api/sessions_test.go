@@ -21,14 +21,14 @@ func refresh(token any) string { return `{"refresh_token": ` + quoted(token.(str
 
 func TestGetAccount(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	a.Get("/users/me").Want(200).Content("uuid", a.User).Content("email", a.Email).Content("roleId", 2)
 	a.Nobody().Get("/users/me").Want(401)
 }
 
 func TestRefreshSession(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t).Nobody().In("")
+	a := apitest.User(t).Nobody().In("")
 	before := a.Post("/users", person("ada", nil)).Want(201)
 	user := a.Nobody()
 	spent := before.Metadata("refreshToken")
@@ -52,7 +52,7 @@ func TestRefreshSession(t *testing.T) {
 
 func TestRefreshSessionRefuses(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	login := nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
 	refreshToken := login.Metadata("refreshToken").(string)
@@ -79,7 +79,7 @@ func TestRefreshSessionRefuses(t *testing.T) {
 // TestSpentRefreshTokens: whoever comes with a spent token ends the session, unless it was spent just now.
 func TestSpentRefreshTokens(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	const before = `update platform.sessions set refreshed_at = now() - interval '11 seconds'`
 	for name, spend := range map[string]func(first, second, third string) (stolen string){
@@ -113,7 +113,7 @@ func TestSpentRefreshTokens(t *testing.T) {
 // TestRefreshAtOnce: of a token that is sent many times at one moment there is one successor.
 func TestRefreshAtOnce(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	login := nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
 	var mu sync.Mutex
@@ -145,7 +145,7 @@ func TestRefreshAtOnce(t *testing.T) {
 
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, func(c *config.Config) { c.TrustedProxies = trusted })
+	a := apitest.User(t, func(c *config.Config) { c.TrustedProxies = trusted })
 	other := *a
 	other.Token = a.Nobody().Send("POST", "/users/login", logIn(a.Email, apitest.Password), "X-Forwarded-For: 203.0.113.9",
 		"User-Agent: Mozilla/5.0 <b>\xff\u202e"+strings.Repeat("0", 300)).Want(200).Metadata("token").(string)
@@ -187,7 +187,7 @@ func TestSessions(t *testing.T) {
 
 func TestLogout(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	login := a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
 	user := a.Nobody()
 	user.Token = login.Metadata("token").(string)

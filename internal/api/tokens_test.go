@@ -173,7 +173,7 @@ func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]
 // TestTokensElsewhere: a token counts in the one header that it belongs in, and there once.
 func TestTokensElsewhere(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody := a.Nobody()
 	nobody.Get("/projects?access_token=" + a.Token).Want(401)
 	nobody.Get("/projects?token=" + a.Token).Want(401)

@@ -11,7 +11,7 @@ import (
 
 func TestUpdateUser(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	path := "/users/" + a.User
 	user := a.Put(path, `{"bio": "one"}`).Want(200).Get("").(map[string]any)
 	created := user["createdAt"]
@@ -43,7 +43,7 @@ func TestUpdateUser(t *testing.T) {
 
 func TestUpdateUserRefuses(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	other := a.SignUp("other")
 	a.Put("/users/"+other.User, `{"bio": "mine"}`).Want(401)
 	before, path := accounts(t, a), "/users/"+a.User
@@ -119,7 +119,7 @@ func TestAdministratorUpdatesUser(t *testing.T) {
 // TestNewPasswordEndsSessions: but the one that it was set in.
 func TestNewPasswordEndsSessions(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	other := a.Nobody()
 	other.Token = a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).Metadata("token").(string)
 	bystander := a.SignUp("bystander")
@@ -138,7 +138,7 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 // TestUsersToOneName: of those who take one name at the same moment one gets it.
 func TestUsersToOneName(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	users := []*apitest.API{a.SignUp("one"), a.SignUp("two"), a.SignUp("three"), a.SignUp("four")}
 	// Two that swap their names wait for each other; neither gets the other's.
 	wantCounts(t, atOnce(2, func(i int) *apitest.Reply {

@@ -46,7 +46,7 @@ func unchanged(t *testing.T, a *apitest.API, before string) {
 
 func TestCreateUser(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t).Nobody().In("")
+	a := apitest.User(t).Nobody().In("")
 	r := a.Post("/users", `{"username": " Ada_L-1 ", "email": " Ada@Example.com ", "password": "`+apitest.Password+`", "bio": "first"}`).Want(201)
 	content := r.Get("").(map[string]any)
 	for _, member := range []string{"uuid", "organizationUuid"} {
@@ -82,7 +82,7 @@ func TestCreateUser(t *testing.T) {
 
 func TestCreateUserRefuses(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t).Nobody().In("")
+	a := apitest.User(t).Nobody().In("")
 	a.Post("/users", person("Ada", map[string]any{"email": "straße@example.com"})).Want(201)
 	before := accounts(t, a)
 	for _, tt := range []struct {
@@ -160,7 +160,7 @@ func TestCreateUserRefuses(t *testing.T) {
 // TestUserBodies: what two readers could read in two ways is not read, and what is no field is not set.
 func TestUserBodies(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	before := accounts(t, a)
 	rest := `"username": "newcomer", "email": "new@example.com", "password": "` + apitest.Password + `"}`
@@ -204,7 +204,7 @@ func TestUserBodies(t *testing.T) {
 
 func TestPasswords(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t, func(c *config.Config) { c.PasswordMin = 12 }).Nobody().In("")
+	a := apitest.User(t, func(c *config.Config) { c.PasswordMin = 12 }).Nobody().In("")
 	long := strings.Repeat("x", 72)
 	for name, tt := range map[string]struct{ password, other string }{
 		"after72":  {long + "12345678", long + "87654321"},
@@ -290,7 +290,7 @@ func TestSignUpClosed(t *testing.T) {
 // TestEqualSignUps: of equal sign-ups at the same moment one makes a user.
 func TestEqualSignUps(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t).Nobody().In("")
+	a := apitest.User(t).Nobody().In("")
 	before := apitest.Value[int](a, `select count(*) from platform.organizations`)
 	wantCounts(t, atOnce(8, func(int) *apitest.Reply { return a.Post("/users", person("equal", nil)) }), map[int]int{201: 1, 400: 7})
 	wantCounts(t, atOnce(10, func(i int) *apitest.Reply {

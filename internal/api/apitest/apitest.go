@@ -60,11 +60,17 @@ type Option func(*config.Config)
 // one was there before.
 func New(t testing.TB, options ...Option) *API {
 	t.Helper()
-	a := Users(t, options...)
-	a.SignUp("first") // the administrator
-	a = a.SignUp("user")
+	a := User(t, options...)
 	a.Project = a.CreateProject("project")
 	return a
+}
+
+// User is [New] without a project.
+func User(t testing.TB, options ...Option) *API {
+	t.Helper()
+	a := Users(t, options...)
+	a.SignUp("first") // the administrator
+	return a.SignUp("user")
 }
 
 // Users starts a server whose first user [API.SignUp] is to return, and after that the others. The API returned is nobody's.
