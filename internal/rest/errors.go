@@ -14,6 +14,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/httpx"
+	"socle/internal/rest/plan"
 	"socle/internal/rest/query"
 )
 
@@ -147,7 +148,7 @@ func (s *Server) failure(role string, err error) failure {
 	}
 	if e, ok := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); ok {
 		return failure{Error: query.Error{Status: http.StatusInternalServerError, Code: "54000", Message: "the answer is too large",
-			Details: "An answer has at most " + strconv.Itoa(e.MaxExpectedBodyLen) + " bytes.", Hint: askForLess}}
+			Details: atMost(e.MaxExpectedBodyLen), Hint: askForLess}}
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Internal {
 		return kinds(f)
@@ -155,13 +156,7 @@ func (s *Server) failure(role string, err error) failure {
 	return failure{Error: *fail(http.StatusInternalServerError, "PGRSTX00", "Internal error")}
 }
 
-// tooLong says that a change was made whose answer has too many bytes.
-func tooLong(size, most int) error {
-	e := fail(http.StatusInternalServerError, "54000", "the answer is too large")
-	e.Details = "The change was made. Its answer has " + strconv.Itoa(size) + " bytes, and may have at most " + strconv.Itoa(most) + "."
-	e.Hint = "Ask for fewer columns with select, or for none with return=minimal."
-	return e
-}
+func atMost(bytes int) string { return "An answer has at most " + strconv.Itoa(bytes) + " bytes." }
 
 const askForLess = "Ask for fewer rows with limit, or for fewer columns with select."
 
@@ -187,6 +182,10 @@ func unavailable(code, message string) failure {
 func (s *Server) postgres(role string, e *pgconn.PgError) failure {
 	if e.Code == "PGRST" {
 		return raised(e)
+	}
+	if plan.TooLong(e.Code, e.Message) {
+		return failure{Error: query.Error{Status: http.StatusInternalServerError, Code: "54000", Message: "the answer is too large",
+			Details: "Nothing was changed. " + atMost(s.MaxAnswer), Hint: "Ask for fewer columns with select, or for none with return=minimal."}}
 	}
 	f := failure{Error: query.Error{Status: s.status(role, e), Code: e.Code, Message: e.Message, Details: text(e.Detail), Hint: text(e.Hint)}}
 	if f.Status == http.StatusServiceUnavailable {

@@ -69,7 +69,6 @@ type result struct {
 	status   []byte // of response.status, likewise
 	coming   *inbox // where the body comes from, if it is not held; nil if it is
 	size     int    // of the body in bytes, if it is not held
-	over     int    // bytes of a body that is not here because it has too many, of a change that is kept
 	passed   bool   // the request is answered
 	spool    *spool // on which the body is on its way to the client, or nil
 	held     *Held  // that taken bytes go back to

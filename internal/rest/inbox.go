@@ -248,10 +248,7 @@ func (x *exchange) answerRow() error {
 			r.passed = true
 		}
 		return err
-	case size > in.most && x.keeps():
-		r.over = size
-		return nil
-	case size > in.most:
+	case size > in.most && !x.keeps(): // what is kept is told: the statement has looked how much that is, but for what it grows in another encoding
 		return &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.most, ActualBodyLen: size}
 	case size <= uncounted:
 	case x.pass != nil && !x.block:

@@ -41,9 +41,6 @@ func (c *call) run(ctx context.Context) error {
 				if got.passed {
 					return got.spool.wait()
 				}
-				if got.over > 0 {
-					return tooLong(got.over, c.server.MaxAnswer)
-				}
 				c.times.mark(&c.times.transaction)
 				return c.answer(got)
 			}
@@ -127,6 +124,7 @@ func (c *call) planWrite(r *plan.Request) (err error) {
 	if err := c.negotiate(r, r.Target); err != nil {
 		return err
 	}
+	r.MaxBody = c.server.MaxAnswer
 	r.Body = c.payload.text
 	r.Missing = c.prefer.Missing == "default"
 	out := &c.planned
@@ -162,6 +160,10 @@ func (c *call) planCall(r *plan.Request) error {
 	if err != nil {
 		return err
 	}
+	readOnly := get || f.Volatility != 'v'
+	if !readOnly {
+		r.MaxBody = c.server.MaxAnswer
+	}
 	target := f.Name
 	if f.Returns.Composite && f.Returns.Relation != (catalog.Name{}) {
 		target = f.Returns.Relation
@@ -191,11 +193,11 @@ func (c *call) planCall(r *plan.Request) error {
 		return err
 	}
 	out := &c.planned
-	out.Plan, out.function, out.readOnly = *p, f, get || f.Volatility != 'v'
+	out.Plan, out.function, out.readOnly = *p, f, readOnly
 	if c.strictMost() && !f.Returns.Set {
 		return fail(http.StatusBadRequest, "PGRST128", "Function must return SETOF or TABLE when max-affected preference is used with handling=strict")
 	}
-	if c.media.single() && !out.readOnly {
+	if c.media.single() && !readOnly {
 		out.check = checkSingle
 	}
 	out.check = c.checkMost(out.check)

@@ -184,7 +184,7 @@ func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 		b.sql = b.sql[:mark]
 		b.text("with called as (select ")
 		b.invoke(f, a)
-		b.text(" as v" + from + ") select ")
+		b.text(" as v" + from + ") ")
 	} else {
 		b.text("with called as (select ")
 		b.quote(result)
@@ -192,8 +192,10 @@ func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 		b.call(f, a)
 		b.text(" as ")
 		b.quote(result)
-		b.text("(v)) select ")
+		b.text("(v)) ")
 	}
+	b.weigh()
+	b.text("select ")
 	page := query.Limit{}
 	if f.Returns.Set {
 		page = r.Range
@@ -215,6 +217,7 @@ func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 	b.limit(page)
 	b.text(") as ")
 	b.quote(row)
+	b.weighed()
 	return b.plan(nil)
 }
 

@@ -54,6 +54,7 @@ type Request struct {
 	Body        []byte      // of a write or call by POST: JSON, or what a function's unnamed parameter takes; nil if there is none
 	Return      Return
 	Head        bool // no body is wanted of a read or a call
+	MaxBody     int  // bytes of the body; the statement fails for a longer one, see [TooLong]. 0: there is no limit. Equal for all requests of a kind
 	Missing     bool // missing=default: absent members take the column's default, else null
 	Resolve     Resolution
 	Aggregates  bool // whether aggregates are allowed

@@ -45,6 +45,7 @@ func (b *builder) answer(root *node) {
 		b.rows(root, page)
 		b.text(") ")
 	}
+	b.weigh()
 	b.text("select ")
 	b.total(root, page)
 	b.text(", count(*), null::text")
@@ -54,12 +55,13 @@ func (b *builder) answer(root *node) {
 	if b.r.Format == CSV {
 		b.text(" from page as ")
 		b.quote(row)
-		return
+	} else {
+		b.text(" from (")
+		b.rows(root, page)
+		b.text(") as ")
+		b.quote(row)
 	}
-	b.text(" from (")
-	b.rows(root, page)
-	b.text(") as ")
-	b.quote(row)
+	b.weighed()
 }
 
 // with is how another part of the statement begins.

@@ -319,7 +319,9 @@ func (b *builder) represent(root *node, upsert bool) {
 	if root.grouped || slices.ContainsFunc(root.children, (*node).inner) {
 		affected = "(select count(*) from changed)" // not all are shown
 	}
-	b.text(" select ")
+	b.text(" ")
+	b.weigh()
+	b.text("select ")
 	if b.r.Count == Exact || b.r.Count == Estimated {
 		b.text(affected)
 	} else {
@@ -332,12 +334,13 @@ func (b *builder) represent(root *node, upsert bool) {
 	if b.r.Format == CSV {
 		b.text(" from page as ")
 		b.quote(row)
-		return
+	} else {
+		b.text(" from (")
+		b.rows(root, query.Limit{})
+		b.text(") as ")
+		b.quote(row)
 	}
-	b.text(" from (")
-	b.rows(root, query.Limit{})
-	b.text(") as ")
-	b.quote(row)
+	b.weighed()
 }
 
 // outcome is settings for a write.
