@@ -112,7 +112,6 @@ func serve(e environment) *cobra.Command {
 				return err
 			}
 			welcome(cmd.OutOrStdout(), s)
-			defer paceCollector(e.environ)()
 			return s.Run(cmd.Context())
 		},
 	}

@@ -56,7 +56,6 @@ func rest(e environment) *cobra.Command {
 			if s.AdminURL != "" {
 				fmt.Fprintf(cmd.OutOrStdout(), "Health and metrics: %s/live, /ready, /metrics, /config, /schema_cache\n", s.AdminURL)
 			}
-			defer paceCollector(e.environ)()
 			return s.Run(cmd.Context())
 		},
 	}
