@@ -318,7 +318,8 @@ func (c *Cache) unused() bool {
 	return time.Since(time.Unix(c.used.Load(), 0)) > c.idle
 }
 
-// listenOnce listens until nobody uses the cache any more, which is no error.
+// listenOnce listens until nobody uses the cache any more, which is no error. (A [pg.Listener] listens whether anybody asks or not, on a connection
+// that no pool has made: it would not count among those that a server may have to its projects, nor follow a project to another database.)
 func (c *Cache) listenOnce() error {
 	wait, cancel := context.WithTimeout(c.hearing, acquireTimeout)
 	defer cancel()
