@@ -248,7 +248,7 @@ func (x *exchange) answerRow() error {
 			r.passed = true
 		}
 		return err
-	case size > in.most && !x.keeps(): // what is kept is told: the statement has looked how much that is, but for what it grows in another encoding
+	case size > in.most && !x.keeps(): // a change that is kept is told, too: its statement has looked at the length, to which only an encoding can have added
 		return &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.most, ActualBodyLen: size}
 	case size <= uncounted:
 	case x.pass != nil && !x.block:
