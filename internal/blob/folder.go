@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -22,6 +23,9 @@ import (
 
 // unfinished is the folder for bytes that are still arriving. No key begins with a dot.
 const unfinished = ".unfinished"
+
+// block is how many bytes of a file are written at a time.
+const block = 64 << 10
 
 // folder is a place in a folder of this machine.
 type folder struct {
@@ -100,7 +104,11 @@ func (s *folder) put(_ context.Context, key string, in *incoming) (Object, error
 		return Object{}, err
 	}
 	defer s.root.Remove(name) // in vain after success; what stays in spite of it is for Sweep
-	_, err = io.CopyBuffer(struct{ io.Writer }{f}, in, make([]byte, 64<<10))
+	// However little comes at a time, the file is written in whole blocks: a cache that keeps it in larger pieces sends it for less.
+	w := bufio.NewWriterSize(struct{ io.Writer }{f}, block)
+	if _, err = w.ReadFrom(in); err == nil {
+		err = w.Flush()
+	}
 	if err == nil {
 		err = s.sync(f)
 	}
