@@ -46,10 +46,10 @@ func TestDownloadLooksAhead(t *testing.T) {
 		go func() { answered <- member.Get(file) }()
 		const waiting = "select count(*)::int from pg_locks where relation = $1::text::regclass and not granted"
 		until(t, "both are asked for", func() bool {
-			return query[int](t, a, waiting, "storage.files") == 1 && platformQuery[int](t, a, waiting, "platform.members") == 1
+			return query[int](t, a, waiting, "storage.files") == 1 && apitest.Value[int](a, waiting, "platform.members") == 1
 		})
 		release(t, files)
-		until(t, "the file is found", func() bool { return query[int](t, a, waiting, "storage.files") == 0 && platformQuery[int](t, a, waiting, "platform.members") == 1 })
+		until(t, "the file is found", func() bool { return query[int](t, a, waiting, "storage.files") == 0 && apitest.Value[int](a, waiting, "platform.members") == 1 })
 		select {
 		case r := <-answered:
 			t.Errorf("got %d before the right was known", r.Status)
