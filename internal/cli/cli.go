@@ -36,9 +36,12 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root.AddCommand(serve(env), migrate(env), admin(env), auditLog(env), files(env), doctor(env), rest(env), openapi(), version())
 	root.AddGroup(&cobra.Group{ID: remoteGroup, Title: "Commands that call a server:"})
 	root.AddCommand(login(env), logout(env), use(env), gen(env))
-	if err := addRemote(root, env); err != nil {
-		fmt.Fprintln(stderr, "socle:", err)
-		return 1
+	// To make the others, all operations are described: most of what a command takes to start, a server too. One that stands above does without them.
+	if c, _, err := root.Find(args); err != nil || c.HasSubCommands() {
+		if err := addRemote(root, env); err != nil {
+			fmt.Fprintln(stderr, "socle:", err)
+			return 1
+		}
 	}
 	err := root.ExecuteContext(ctx)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"socle/internal/api"
@@ -52,14 +53,14 @@ type description struct {
 	Components struct{ Schemas map[string]schema }
 }
 
-// describe reads the OpenAPI document of this very program.
-func describe() (*description, error) {
+// describe returns the OpenAPI document of this very program, which is read once and changed by nobody.
+var describe = sync.OnceValues(func() (*description, error) {
 	var d description
 	if err := json.Unmarshal(api.Document(), &d); err != nil {
 		return nil, fmt.Errorf("the OpenAPI document: %w", err)
 	}
 	return &d, nil
-}
+})
 
 // operations returns all operations in the order of their paths and methods.
 func (d *description) operations() []operation {

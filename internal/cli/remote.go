@@ -39,6 +39,8 @@ func addRemote(root *cobra.Command, e environment) error {
 			group = &cobra.Command{Use: noun, Long: "Work with " + strings.ReplaceAll(noun, "-", " ") + ".", Args: noCommand,
 				RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }, GroupID: remoteGroup}
 			root.AddCommand(group)
+		} else if !group.HasSubCommands() {
+			return fmt.Errorf("socle %s is a command by itself, and would be one for %s", noun, o.ID)
 		}
 		if one != noun && one != "" && !group.HasAlias(one) && child(root, one) == nil { // a thing by itself, too: socle backup create
 			group.Aliases = append(group.Aliases, one)
@@ -104,6 +106,7 @@ func newRemote(d *description, o operation, verb string, e environment) *remote 
 	if r.media, r.body = d.body(o); r.media == rawMedia { // a file without a form around it
 		r.body = schema{Properties: map[string]schema{"file": r.body}, Required: []string{"file"}}
 	}
+	r.body.Properties = maps.Clone(r.body.Properties) // those of the document are everyone's
 	delete(r.body.Properties, "projectUUID")
 	r.flatten()
 	r.members = slices.Sorted(maps.Keys(r.body.Properties))
