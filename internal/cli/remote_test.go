@@ -1,21 +1,64 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"socle/internal/api/apitest"
 )
 
+// scripted are what the scripts can do beside what every testscript can.
+var scripted = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	// call ARGS... is socle within the test: "exec socle" starts a process as people do, which takes half a second of a processor under the race detector.
+	"call": func(ts *testscript.TestScript, neg bool, args []string) {
+		if status := Run(context.Background(), args, environ(ts), ts.Stdout(), ts.Stderr()); status == 0 == neg {
+			ts.Fatalf("socle %v: status %d", args, status)
+		}
+	},
+	// await PATTERN ARGS... types a command until it prints something that the pattern matches.
+	"await": func(ts *testscript.TestScript, _ bool, args []string) {
+		pattern, deadline := regexp.MustCompile(args[0]), time.Now().Add(time.Minute)
+		for {
+			var out bytes.Buffer
+			if Run(context.Background(), args[1:], environ(ts), &out, ts.Stderr()) == 0 && pattern.Match(out.Bytes()) {
+				return
+			}
+			if time.Now().After(deadline) {
+				ts.Fatalf("still not: %s", out.Bytes())
+			}
+			<-time.After(50 * time.Millisecond)
+		}
+	},
+	// uuid NAME sets a variable to the first UUID that the last command printed.
+	"uuid": func(ts *testscript.TestScript, _ bool, args []string) {
+		ts.Setenv(args[0], regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).FindString(ts.ReadFile("stdout")))
+	},
+}
+
+// environ is what a command of a script finds in its environment.
+func environ(ts *testscript.TestScript) []string {
+	var all []string
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "SOCLE_URL", "SOCLE_TOKEN", "SOCLE_PROJECT", "SOCLE_PASSPHRASE"} {
+		if v := ts.Getenv(name); v != "" {
+			all = append(all, name+"="+v)
+		}
+	}
+	return all
+}
+
 // TestScripts runs the scripts of testdata: socle as people type it, against a server.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
-	testscript.Run(t, testscript.Params{Dir: "testdata/scripts", Setup: func(env *testscript.Env) error {
+	testscript.Run(t, testscript.Params{Dir: "testdata/scripts", Cmds: scripted, Setup: func(env *testscript.Env) error {
 		env.Setenv("SOCLE_URL", a.URL)
 		env.Setenv("TOKEN", a.Token)
 		env.Setenv("EMAIL", a.Email)
