@@ -67,7 +67,7 @@ func TestStartMakesAPrivateCluster(t *testing.T) {
 
 func TestStartAfterACrash(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := made(t)
 	s := start(t, c)
 	execute(t, s, "create table kept as select 'here' as v")
 	kill(t, s.pid())
@@ -126,7 +126,7 @@ func TestStartMakesAHalfMadeClusterAgain(t *testing.T) {
 
 func TestStartFromACopy(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := made(t)
 	s := start(t, c)
 	execute(t, s, "create table kept as select 'here' as v; checkpoint")
 
@@ -147,7 +147,7 @@ func TestStartFromACopy(t *testing.T) {
 
 func TestAnotherPassword(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := made(t)
 	s := start(t, c)
 	wrong := c
 	wrong.Password = "another"
@@ -181,7 +181,7 @@ func TestAnotherPassword(t *testing.T) {
 
 func TestStartSaysWhyNot(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := made(t)
 	stop(t, start(t, c))
 
 	tests := map[string]struct {
@@ -215,7 +215,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 
 func TestStartEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := made(t)
 	stop(t, start(t, c))
 	held, err := openCluster(t.Context(), c)
 	if err != nil {
@@ -248,7 +248,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 
 func TestPasswordIsAskedFor(t *testing.T) {
 	t.Parallel()
-	s := start(t, config(t))
+	s := start(t, made(t))
 	u, err := url.Parse(s.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)

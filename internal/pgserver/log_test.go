@@ -9,7 +9,7 @@ import (
 
 func TestLog(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := made(t)
 	s := start(t, c)
 	const secret = "a canary in a statement"
 	if _, err := connect(t, s).Exec(t.Context(), "select '"+secret+"'::int"); err == nil {
