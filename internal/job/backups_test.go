@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -37,6 +38,11 @@ func reached(t *testing.T, a *apitest.API, path string, statuses []string) (r *a
 		return slices.Contains(statuses, r.Get("status").(string))
 	})
 	return r
+}
+
+// unproven has backups of a project not proven, for a test that is about something else: to prove one takes as long as to restore it.
+func unproven(a *apitest.API) {
+	schedule(a, `{"cron": "0 3 * * *", "prove": false, "prove_every_days": 0}`)
 }
 
 func back(t *testing.T, a *apitest.API) string {
@@ -97,6 +103,7 @@ func TestBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Create("/forms", `{"name": "contact"}`)
+	unproven(a)
 	id := back(t, a)
 	r := await(t, a, id, "completed", "failed").Content("status", "completed").Content("error", "")
 	if r.Get("startedAt") == nil || r.Get("completedAt") == nil {
@@ -134,7 +141,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// programs returns a folder with PostgreSQL's programs, of which pg_dump is a script; $real stands for the real one.
+// programs returns a folder with PostgreSQL's programs, of which pg_dump is a script.
 func programs(t *testing.T, script string) string {
 	t.Helper()
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
@@ -147,11 +154,29 @@ func programs(t *testing.T, script string) string {
 			t.Fatal(err)
 		}
 	}
-	script = "#!/bin/sh\n" + strings.ReplaceAll(script, "$real", binaries.Path("pg_dump")) + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "pg_dump"), []byte(script), 0o755); err != nil {
+	scripted(t, dir, "pg_dump", script)
+	return dir
+}
+
+// untouched is a script that does what the program in whose place it is does.
+const untouched = `exec "$real" "$@"`
+
+// scripted puts a script in the place of one of the programs in a folder; $real stands for the real one. Without a script there is none.
+func scripted(t *testing.T, dir, program, script string) {
+	t.Helper()
+	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return dir
+	path := filepath.Join(dir, program)
+	if script == "" {
+		err = os.Remove(path)
+	} else { // renamed, for one that is being run can't be written
+		err = errors.Join(os.WriteFile(path+".new", []byte("#!/bin/sh\n"+strings.ReplaceAll(script, "$real", binaries.Path(program))+"\n"), 0o755), os.Rename(path+".new", path))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestBackupFails makes backups with a pg_dump, or a pg_restore that is to list what a dump holds, that fails in one way or another. Each has its cause.
@@ -159,6 +184,8 @@ func TestBackupFails(t *testing.T) {
 	t.Parallel()
 	const failed, broken = "the dump did not succeed; the server's log says why", "the dump is not whole"
 	const missing, complained = "the dump could not be made: the programs of PostgreSQL can't be run where Socle runs", "the dump could not be made: a program of PostgreSQL complained; the server's log says what of"
+	dir := programs(t, untouched)
+	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	for name, c := range map[string]struct{ program, script, reason string }{
 		"at once":             {"pg_dump", `echo "canary" >&2; exit 1`, failed},
 		"in the middle":       {"pg_dump", `"$real" "$@" | head -c 5000; echo "canary" >&2; exit 1`, failed},
@@ -176,17 +203,8 @@ func TestBackupFails(t *testing.T) {
 		"missing for the list":    {"pg_restore", ``, missing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := programs(t, map[bool]string{true: c.script, false: `exec "$real" "$@"`}[c.program == "pg_dump"])
-			if c.program == "pg_restore" {
-				dir = scripted(t, dir, c.program, c.script)
-			}
-			a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
-			if c.script == "" {
-				if err := os.Remove(filepath.Join(dir, c.program)); err != nil {
-					t.Fatal(err)
-				}
-			}
+			a := a.With(t)
+			scripted(t, dir, c.program, c.script)
 			id := back(t, a)
 			r := await(t, a, id, "completed", "failed").Content("status", "failed").Content("error", c.reason)
 			if r.Get("completedAt") == nil {
@@ -196,6 +214,7 @@ func TestBackupFails(t *testing.T) {
 				t.Error("a part of the dump is kept")
 			}
 			await(t, a, back(t, a), "failed") // it is not in the way of the next one
+			scripted(t, dir, c.program, untouched)
 		})
 	}
 }
@@ -205,27 +224,11 @@ func TestBackupWarns(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, `printf 'WARNING:  database has a collation version mismatch\nDETAIL:  canary\n\tmore\npg_dump: warning: odd\n' >&2; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
+	unproven(a)
 	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
 	if !strings.Contains(a.Log.String(), "canary") {
 		t.Error("the warning is not in the log")
 	}
-}
-
-// scripted puts a script in the place of one of the programs in a folder.
-func scripted(t *testing.T, dir, program, script string) string {
-	t.Helper()
-	path := filepath.Join(dir, program)
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil {
-		err = os.Remove(path)
-	}
-	if err == nil {
-		err = os.WriteFile(path, []byte("#!/bin/sh\n"+strings.ReplaceAll(script, "$real", real)+"\n"), 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 // TestBackupKeepsThePassword looks at what pg_dump was called with.
@@ -235,6 +238,7 @@ func TestBackupKeepsThePassword(t *testing.T) {
 	dir := programs(t, fmt.Sprintf(`cat "$PGPASSFILE" >%[1]s/password; tr '\0' '\n' </proc/$$/cmdline >%[1]s/called; env >>%[1]s/called
 		ls -l "$PGPASSFILE" >%[1]s/mode; exec "$real" "$@"`, seen))
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
+	unproven(a)
 	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
 	read := func(name string) string {
 		t.Helper()
@@ -285,6 +289,7 @@ func TestAbandonedBackups(t *testing.T) {
 		values ($1, $2, $3, 'running', now() - interval '1 hour', now() - interval '1 minute')`, running, a.Project, a.User)
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) values ($1, $2, $3, now() - interval '1 minute')`,
 		pending, other.Project, a.User)
+	tidy(t, a)
 
 	await(t, a, running, "failed").Content("error", "the server that made it stopped")
 	await(t, other, pending, "failed").Content("error", "the server that was to make it stopped")

@@ -15,7 +15,6 @@ import (
 
 	"socle/internal/api/apitest"
 	"socle/internal/config"
-	"socle/internal/pgserver"
 )
 
 // keptOf returns the files that are kept of a project's backups.
@@ -53,10 +52,12 @@ func flips(t *testing.T) int {
 func TestRestoreOfDamage(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	unproven(a)
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, `insert into public.orders select n, repeat('note', 100) from generate_series(1, 1000) n`)
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
 	other := a.In(a.CreateProject("other"))
+	unproven(other)
 	upload(t, other, other.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of another", 10000))
 	id, earlier := backedUp(t, a), backedUp(t, a)
 	backedUp(t, other)
@@ -64,6 +65,7 @@ func TestRestoreOfDamage(t *testing.T) {
 		c.SecretKey = config.Secret(strings.ReplaceAll(uuid.NewString()+uuid.NewString(), "-", ""))
 	}).SignUp("first")
 	instance.Project = instance.CreateProject("project")
+	unproven(instance)
 	upload(t, instance, instance.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
 	backedUp(t, instance)
 	before, oid := fingerprint(t, a), query(t, a, `select oid::text from pg_database where datname = current_database()`)
@@ -132,50 +134,33 @@ func TestRestoreOfDamage(t *testing.T) {
 	restore(t, a, id)
 }
 
-// restoring returns a folder with PostgreSQL's programs, of which pg_restore is a script where it restores into a database.
-func restoring(t *testing.T, script string) string {
-	t.Helper()
-	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := programs(t, `exec "$real" "$@"`)
-	path, real := filepath.Join(dir, "pg_restore"), binaries.Path("pg_restore")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	text := "#!/bin/sh\ncase \"$*\" in *--dbname=*) " + strings.ReplaceAll(script, "$real", real) + ";; esac\nexec " + real + " \"$@\"\n"
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+// restoring is a script in the place of pg_restore: it does as it is told where it restores into a database, and what the real one does elsewhere.
+func restoring(script string) string {
+	return "case \"$*\" in *--dbname=*) " + script + ";; esac\nexec $real \"$@\""
 }
 
 // TestRestoreFails restores with a pg_restore that fails in one way or another: nothing has changed, and nothing is left.
 func TestRestoreFails(t *testing.T) {
 	t.Parallel()
+	dir := programs(t, untouched)
+	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
+	unproven(a)
+	a.CreateTable("orders", "note text")
+	asOwner(t, a, `insert into public.orders values (1, 'kept')`)
+	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", "bytes")
+	id := backedUp(t, a)
+	before, blobs := fingerprint(t, a), files(t, a)
 	for name, script := range map[string]string{
-		"at once":       `echo "canary" >&2; exit 1`,
-		"killed":        `kill -9 $$`,
-		"with nothing":  `cat >/dev/null; exit 0`,
-		"in the middle": `head -c 5000 | $real "$@"; echo "canary" >&2; exit 1`,
-		"afterwards":    `$real "$@"; echo "canary" >&2; exit 1`,
+		"at once":       restoring(`echo "canary" >&2; exit 1`),
+		"killed":        restoring(`kill -9 $$`),
+		"with nothing":  restoring(`cat >/dev/null; exit 0`),
+		"in the middle": restoring(`head -c 5000 | $real "$@"; echo "canary" >&2; exit 1`),
+		"afterwards":    restoring(`$real "$@"; echo "canary" >&2; exit 1`),
 		"missing":       ``,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := restoring(t, script)
-			a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
-			a.CreateTable("orders", "note text")
-			asOwner(t, a, `insert into public.orders values (1, 'kept')`)
-			upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", "bytes")
-			id := backedUp(t, a)
-			if name == "missing" {
-				if err := os.Remove(filepath.Join(dir, "pg_restore")); err != nil {
-					t.Fatal(err)
-				}
-			}
-			before, blobs := fingerprint(t, a), files(t, a)
+			a := a.With(t)
+			scripted(t, dir, "pg_restore", script)
 			if reason := refused(t, a, id); reason == "" || strings.Contains(reason, "canary") || strings.Contains(reason, "/") {
 				t.Errorf("the reason is %q", reason)
 			}
@@ -217,6 +202,7 @@ func TestRestoreRefusesStrange(t *testing.T) {
 func TestAbandonedRestore(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	unproven(a)
 	a.CreateTable("orders")
 	id, pending, abandoned := backedUp(t, a), uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 	live := "socle_" + strings.ReplaceAll(a.Project, "-", "")
@@ -226,12 +212,14 @@ func TestAbandonedRestore(t *testing.T) {
 	const note = `insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_by, created_at, status, heartbeat_at)
 		values ($1, $2, $3, $3, 'in_place', $4, now() - interval '1 hour', $5, now() - interval '1 minute')`
 	a.Exec(note, abandoned.String(), id, a.Project, a.User, "running")
+	tidyTwice(t, a)
 	restored(t, a, abandoned.String(), "failed").Content("error", "the server that restored it stopped")
 	if strings.Contains(databases(t, a), ",") {
 		t.Errorf("the databases are %s", databases(t, a))
 	}
 	until(t, "the project's database is open", func() bool { return a.Get("/tables/orders").Status == 200 })
 	a.Exec(note, pending.String(), id, a.Project, a.User, "pending")
+	tidy(t, a)
 	restored(t, a, pending.String(), "failed").Content("error", "the server that was to restore it stopped")
 	restore(t, a, id)
 }
@@ -240,6 +228,7 @@ func TestAbandonedRestore(t *testing.T) {
 func TestRestoreWithTraffic(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	unproven(a)
 	a.CreateTable("before")
 	id := backedUp(t, a)
 	a.CreateTable("later")

@@ -72,11 +72,22 @@ const attributes = `
 		union all select row(r.rolname, m.rolname)::text from pg_auth_members a join pg_roles r on r.oid = a.roleid join pg_roles m on m.oid = a.member where m.rolname like 'socle\_PROJECT%'
 	) all_of_it`
 
-// TestRestoreRunsNothingStrong restores databases whose owner has laid traps, each alone, and all that can be together.
+// TestRestoreRunsNothingStrong restores databases whose owner has laid traps: all that can be together, each in a schema of its own, and the one that changes what names mean
+// for the others. Whichever of them runs as more than the owner says so.
 func TestRestoreRunsNothingStrong(t *testing.T) {
 	t.Parallel()
-	a := apitest.New(t)
+	const alone = "catalogue's names"
+	var together strings.Builder
 	for name, sql := range traps {
+		if name == alone {
+			continue
+		}
+		schema := `"` + name + `".`
+		together.WriteString("create schema " + strings.TrimSuffix(schema, ".") + ";\n" +
+			strings.NewReplacer("public.spring", "public.spring", "public.steady", "public.steady", "public.", schema).Replace(sql) + ";\n")
+	}
+	a := apitest.New(t)
+	for name, sql := range map[string]string{"together": together.String(), alone: traps[alone]} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := a.With(t)
@@ -84,8 +95,9 @@ func TestRestoreRunsNothingStrong(t *testing.T) {
 			asOwner(t, a, trap)
 			asOwner(t, a, sql)
 			roles := strings.ReplaceAll(attributes, "PROJECT", strings.ReplaceAll(a.Project, "-", ""))
-			before, rows := query(t, a, roles), query(t, a, `select coalesce(sum(reltuples), 0)::text from pg_class where relname = 't'`)
+			before, rows := query(t, a, roles), query(t, a, `select coalesce(sum(reltuples), 0)::text from pg_catalog.pg_class where relname = 't'`)
 			id := backedUp(t, a)
+			until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 			r := a.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
 			restored(t, a, r, "completed", "failed").Content("status", "completed").Content("error", "")
 			if diff := cmp.Diff(before, query(t, a, roles)); diff != "" {
