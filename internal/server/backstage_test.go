@@ -75,13 +75,6 @@ func (b *backstage) close() {
 	}
 }
 
-// unsynced has PostgreSQL wait for no disk: what it has written outlives its processes, if not the machine.
-func (b *backstage) unsynced() {
-	b.t.Helper()
-	b.exec(`alter system set fsync = off`)
-	b.exec(`select pg_reload_conf()`)
-}
-
 // exec runs a statement in the platform database.
 func (b *backstage) exec(sql string) {
 	b.t.Helper()

@@ -183,9 +183,7 @@ func roundsOr(t *testing.T, few int) int {
 // TestKilledServer kills the server under sixteen writers: the next start has all that was acknowledged.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	p := serve(t, dir)
-	c := p.newClient()
+	p, c := resume(t)
 	all := writers(t, c)
 	for range rounds(t) {
 		load(t, c.at(p), all, func() { p.signal(syscall.SIGKILL) })
@@ -194,7 +192,7 @@ func TestKilledServer(t *testing.T) {
 		if postmaster == 0 {
 			t.Error("PostgreSQL ended with the server: there is nothing to adopt")
 		}
-		p = serve(t, dir)
+		p = serve(t, p.dir)
 		if got := p.postmaster(); got != postmaster {
 			t.Errorf("PostgreSQL was process %d and is %d", postmaster, got)
 		}
@@ -208,8 +206,7 @@ func TestKilledServer(t *testing.T) {
 // lost none of its connections' places.
 func TestKilledPostgreSQL(t *testing.T) {
 	t.Parallel()
-	p := serve(t, t.TempDir())
-	c := p.newClient()
+	p, c := resume(t)
 	all := writers(t, c)
 	for round := range max(2, rounds(t)) {
 		b := p.backstage(t)
@@ -255,9 +252,7 @@ func TestKilledPostgreSQL(t *testing.T) {
 // TestKilledBoth kills the server and PostgreSQL.
 func TestKilledBoth(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	p := serve(t, dir)
-	c := p.newClient()
+	p, c := resume(t)
 	all := writers(t, c)
 	for range rounds(t) {
 		load(t, c.at(p), all, func() {
@@ -268,7 +263,7 @@ func TestKilledBoth(t *testing.T) {
 			}
 		})
 		p.wait()
-		p = serve(t, dir)
+		p = serve(t, p.dir)
 		for _, w := range all {
 			w.check(c.at(p), w)
 		}

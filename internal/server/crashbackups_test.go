@@ -257,11 +257,10 @@ func (k *keeper) eventually(what string, left func() string) {
 // removed: each of these ends, as it says; and whatever the end, projects are whole, in the one state or the other.
 func TestKilledBackups(t *testing.T) {
 	t.Parallel()
-	p := serve(t, t.TempDir())
-	k := &keeper{t: t, p: p, c: p.newClient(), round: rand.IntN(3), states: map[string]int{}}
+	p, c := resume(t)
+	k := &keeper{t: t, p: p, c: c, round: rand.IntN(3), states: map[string]int{}}
 	k.container, _ = k.c.container(t, "kept")
 	b := p.backstage(t)
-	b.unsynced()
 	b.asOwner(k.c.project, fmt.Sprintf(`create table public.orders as select n, 0 as state, repeat('note', 50) as note from generate_series(1, %d) n`, keptRows))
 	b.close()
 	k.advance()

@@ -286,11 +286,7 @@ func (c client) works(t *testing.T) {
 // agree with rows, and a day later nothing is left that belongs to nobody.
 func TestKilledFileChanges(t *testing.T) {
 	t.Parallel()
-	p := serve(t, t.TempDir())
-	c := p.newClient()
-	b := p.backstage(t)
-	b.unsynced()
-	b.close()
+	p, c := resume(t)
 	all := fileWorkers(t, c)
 	first := rand.IntN(3)
 	for round := range rounds(t) {
@@ -310,7 +306,7 @@ func TestKilledFileChanges(t *testing.T) {
 		b.verify(c.project, false)
 		b.close()
 	}
-	b = p.backstage(t)
+	b := p.backstage(t)
 	defer b.close()
 	b.dayLater(c.project)
 	b.verify(c.project, true)

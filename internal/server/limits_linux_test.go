@@ -33,8 +33,7 @@ func limit(t *testing.T, pid, resource int, most uint64) (before uint64) {
 // again.
 func TestFullVolume(t *testing.T) {
 	t.Parallel()
-	p := serve(t, t.TempDir())
-	c := p.newClient()
+	p, c := resume(t)
 	made := 0
 	write := func() int {
 		status := c.send(t, "POST", "/containers", fmt.Sprintf(`{"name": "made-%d"}`, made+1)).status
@@ -45,7 +44,6 @@ func TestFullVolume(t *testing.T) {
 	}
 	b := p.backstage(t)
 	defer b.close()
-	b.unsynced()
 	b.exec(`select pg_switch_wal()`) // from here on there is room for most of a segment, which has 16 MiB
 	for range 5 {
 		write()

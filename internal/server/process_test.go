@@ -24,8 +24,8 @@ import (
 // binary is the program, built once.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(workshop, "socle")
-	build := exec.Command("go", "build", "-o", path, "socle/cmd/socle")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is delivered, and as lint has compiled its packages already
+	build := exec.Command("go", "build", "-ldflags=-w", "-o", path, "socle/cmd/socle") // without what only a debugger reads: half of what it takes to link
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=") // as it is delivered, and as lint has compiled its packages already
 	out, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
@@ -287,4 +287,40 @@ func (p *process) newClient() client {
 func (c client) at(p *process) client {
 	c.url = p.url
 	return c
+}
+
+// install is what a server has left behind that worked in a folder: its PostgreSQL, and a user who has a project. To make that takes as much of a processor
+// as ten copies of it do.
+var install struct {
+	once sync.Once
+	dir  string
+	user client
+}
+
+// resume starts a server on a copy of the install. Its PostgreSQL waits for no disk: what it has written outlives its processes, if not the machine.
+func resume(t *testing.T) (*process, client) {
+	t.Helper()
+	install.once.Do(func() {
+		p := serve(t, filepath.Join(workshop, "install"))
+		user := p.newClient()
+		b := p.backstage(t)
+		b.exec(`alter system set fsync = off`)
+		b.close()
+		p.signal(syscall.SIGTERM)
+		if status := p.wait(); status != 0 {
+			t.Fatalf("exit status %d", status)
+		}
+		install.dir, install.user = p.dir, user
+	})
+	if install.dir == "" {
+		t.Fatal("no server has worked in a folder: the test that was to have one failed")
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	if out, err := exec.Command("cp", "-Rp", install.dir, dir).CombinedOutput(); err != nil {
+		t.Fatalf("copy the install: %v: %s", err, out)
+	}
+	p := serve(t, dir)
+	user := install.user.at(p)
+	user.token = user.send(t, "POST", "/users/login", `{"email": "ada@example.com", "password": "correct horse battery"}`).token // the install may be old
+	return p, user
 }

@@ -68,9 +68,7 @@ func TestRowsPausedElsewhere(t *testing.T) {
 // project is stuck in between.
 func TestKilledProjectChange(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	p := serve(t, dir)
-	c := p.newClient()
+	p, c := resume(t)
 	for range roundsOr(t, 1) {
 		for _, change := range []string{"POST /pause", "POST /resume", "DELETE ", "POST /restore", "DELETE ?purge=true"} {
 			made := c.want(t, 201, "POST", "/projects", `{"name": "short-lived"}`)["uuid"].(string)
@@ -90,7 +88,7 @@ func TestKilledProjectChange(t *testing.T) {
 			p.signal(syscall.SIGKILL)
 			p.wait()
 			done := <-answered == 200
-			p = serve(t, dir)
+			p = serve(t, p.dir)
 			c, mine = c.at(p), mine.at(p)
 			mine.settle(t, change, done)
 			mine.send(t, "DELETE", path+"?purge=true", "") // one that is being purged is gone already
