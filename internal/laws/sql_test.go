@@ -4,6 +4,7 @@ import (
 	"errors"
 	"go/ast"
 	"go/constant"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -27,14 +28,15 @@ func TestStatementsPrepare(t *testing.T) {
 	a := apitest.New(t)
 	databases := map[string]*pgx.Conn{
 		"platform": connect(t, string(a.Config.DatabaseURL)), "project": connect(t, databaseURL(t, a))}
-	for name, where := range map[string][]string{"platform": {"platform"}, "job": {"platform"}, "server": {"platform"}, "tenant": {"platform", "project"},
+	of := map[string][]string{"platform": {"platform"}, "job": {"platform"}, "server": {"platform"}, "tenant": {"platform", "project"},
 		"cli": {"platform"}, "schema": {"project"}, "form": {"project"}, "object": {"project"}, "backup": {"project"}, "rest/catalog": {"project"},
-		"statement": {"project"}} {
-		found := statements(t, "socle/internal/"+name)
-		if len(found) == 0 {
+		"statement": {"project"}}
+	found := statements(t, slices.Sorted(maps.Keys(of)))
+	for name, where := range of {
+		if len(found[name]) == 0 {
 			t.Errorf("no statement found in %s", name)
 		}
-		for _, s := range found {
+		for _, s := range found[name] {
 			if !strings.HasPrefix(s.sql, "select") && !strings.HasPrefix(s.sql, "insert") && !strings.HasPrefix(s.sql, "update") &&
 				!strings.HasPrefix(s.sql, "delete") && !strings.HasPrefix(s.sql, "with") {
 				continue // what PostgreSQL calls utility statements can't be prepared
@@ -59,16 +61,23 @@ func prepare(t *testing.T, database *pgx.Conn, sql string) error {
 	return err
 }
 
-// statements returns the constant SQL texts of a package.
-func statements(t *testing.T, path string) []statement {
+// statements returns the constant SQL texts of packages. What they import is read as the compiler has left it: with the flags in GOFLAGS that the tests were
+// built with, nothing has to be compiled for it.
+func statements(t *testing.T, names []string) map[string][]statement {
 	t.Helper()
+	const internal = "socle/internal/"
+	var paths []string
+	for _, name := range names {
+		paths = append(paths, internal+name)
+	}
 	loaded, err := packages.Load(&packages.Config{Context: t.Context(), Dir: root(t),
-		Mode: packages.NeedName | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports}, path)
+		Mode: packages.NeedName | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports}, paths...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found []statement
+	found := map[string][]statement{}
 	for _, p := range loaded {
+		name := strings.TrimPrefix(p.PkgPath, internal)
 		for _, file := range p.Syntax {
 			ast.Inspect(file, func(n ast.Node) bool {
 				call, ok := n.(*ast.CallExpr)
@@ -80,7 +89,7 @@ func statements(t *testing.T, path string) []statement {
 					return true
 				}
 				if v := p.TypesInfo.Types[call.Args[i]].Value; v != nil && v.Kind() == constant.String {
-					found = append(found, statement{p.Fset.Position(call.Pos()).String(), strings.TrimSpace(constant.StringVal(v))})
+					found[name] = append(found[name], statement{p.Fset.Position(call.Pos()).String(), strings.TrimSpace(constant.StringVal(v))})
 				}
 				return true
 			})

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -53,12 +54,17 @@ type listed struct {
 	TestGoFiles          []string
 }
 
+// listing is what go list says of the module's packages.
+var listing = sync.OnceValues(func() ([]byte, error) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles", "./...")
+	cmd.Dir = "../.."
+	return cmd.Output()
+})
+
 // tree lists the packages of the module, by their path in it.
 func tree(t *testing.T) map[string]listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles", "./...")
-	cmd.Dir = root(t)
-	out, err := cmd.Output()
+	out, err := listing()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
