@@ -25,7 +25,7 @@ import (
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(workshop, "socle")
 	build := exec.Command("go", "build", "-ldflags=-w", "-o", path, "socle/cmd/socle") // without what only a debugger reads: half of what it takes to link
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=") // as it is delivered, and as lint has compiled its packages already
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")                      // as it is delivered, and as lint has compiled its packages already
 	out, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
