@@ -43,9 +43,9 @@ soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each, under writer
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v
 	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/job -run TestRestoreOfDamage -timeout 2h -v
 
-full: postgresql ## upload to a disk that is full; needs root, for a small file system of its own
+full: postgresql ## upload to a disk that is full, and to one that turns read-only; needs root, for small file systems of its own
 	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \
-	{ FULL_DISK=$$disk $(go) test ./internal/server -run DoNotFit -count 1 -v; status=$$?; umount $$disk; rmdir $$disk; exit $$status; }
+	{ FULL_DISK=$$disk $(go) test ./internal/server -run 'DoNotFit|ReadOnly' -count 1 -v; status=$$?; umount $$disk; rmdir $$disk; exit $$status; }
 
 postgresql:
 	@scripts/install-postgres.sh

@@ -256,7 +256,7 @@ func failed(doing, key string, err error) error {
 	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		switch errno {
-		case syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE:
+		case syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS, syscall.EACCES, syscall.EIO, syscall.EMFILE, syscall.ENFILE:
 			return unavailable(err)
 		}
 	}
