@@ -67,6 +67,39 @@ func TestRunSQLIsBounded(t *testing.T) {
 	}
 }
 
+// TestTemporaryFiles: what a session of a project writes into temporary files is bounded, and it can't lift that. At the bound the statement fails, and all else goes on.
+func TestTemporaryFiles(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	shown := func(want string) {
+		t.Helper()
+		a.Post("/sql", sqlBody("show temp_file_limit")).Want(200).Content("results.0.rows.0.0", want)
+	}
+	const bounded = `select count(*) from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase where datname = current_database() and setconfig @> '{temp_file_limit=8GB}'`
+	if got := query[int](t, a, bounded); got != 4 {
+		t.Errorf("%d logins are bounded, want 4", got)
+	}
+	shown("8GB")
+	for _, sql := range []string{"set temp_file_limit = -1", "select set_config('temp_file_limit', '-1', false)",
+		`do $$ begin execute format('alter role current_user in database %I reset temp_file_limit', current_database()); end $$`} {
+		a.Post("/sql", sqlBody(sql, writing)).Want(422)
+	}
+	a.Post("/sql", sqlBody(`do $$ begin execute format('alter role current_user in database %I reset all', current_database()); end $$`, writing)).Want(200)
+	shown("8GB")
+
+	execute(t, a, `do $$ begin execute format('alter role %I in database %I set temp_file_limit = 1024', current_database() || '_owner', current_database()); end $$`)
+	a.Post("/sql", sqlBody("create table public.sorted as select generate_series(1, 200000) as n", writing)).Want(200)
+	const sort = "set local work_mem = '64kB'; select count(*) from (select n from public.sorted order by n desc offset 1) s"
+	for _, q := range []string{sort, "create table public.more as select * from public.sorted; " + sort, "set local maintenance_work_mem = '1MB'; create index on public.sorted (n desc)"} {
+		r := a.Post("/sql", sqlBody(q, writing)).Want(422)
+		if !strings.Contains(string(r.Body), "temp_file_limit") {
+			t.Errorf("%s: %s", q, r.Body)
+		}
+	}
+	a.Get("/tables/more").Want(404)
+	a.Post("/sql", sqlBody("delete from public.sorted where n > 10; select count(*) from public.sorted", writing)).Want(200).Content("results.1.rows.0.0", 10)
+}
+
 // TestRunSQLTimeout: our clock ends what no setting and no handler of the statement's can keep alive.
 func TestRunSQLTimeout(t *testing.T) {
 	t.Parallel()

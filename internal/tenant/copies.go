@@ -157,13 +157,7 @@ func (c *Copy) Finish(ctx context.Context) error {
 	if err := errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
-	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
-		var statements []string
-		for _, l := range projectLogins {
-			statements = append(statements, "grant connect on database "+pg.Quote(c.name())+" to "+pg.Quote(l.role(c.Project)))
-		}
-		return execAll(ctx, conn, statements)
-	})
+	return c.registry.admin(ctx, func(conn *pgx.Conn) error { return execAll(ctx, conn, admit(c.Project, c.name())) })
 }
 
 // Drop drops the copy, if it is there.

@@ -226,10 +226,21 @@ func (r *Registry) grantDatabase(ctx context.Context, conn *pgx.Conn, project uu
 	name := pg.Quote(database(project))
 	statements := []string{"revoke all on database " + name + " from public",
 		"grant create, temporary on database " + name + " to " + pg.Quote(owner.role(project))}
+	return execAll(ctx, conn, append(append(statements, admit(project, database(project))...), "alter database "+name+" allow_connections true"))
+}
+
+// mostTemporary is what one session of a project may have in temporary files, for sorts, joins and cursors: the disk is everybody's. Only a superuser can lift it. What
+// restores a backup sorts for indexes, and is not bound.
+const mostTemporary = "8GB"
+
+// admit returns the statements that let a project's logins into a database.
+func admit(project uuid.UUID, database string) []string {
+	var statements []string
 	for _, l := range projectLogins {
-		statements = append(statements, "grant connect on database "+name+" to "+pg.Quote(l.role(project)))
+		role, name := pg.Quote(l.role(project)), pg.Quote(database)
+		statements = append(statements, "alter role "+role+" in database "+name+" set temp_file_limit = "+pg.Literal(mostTemporary), "grant connect on database "+name+" to "+role)
 	}
-	return execAll(ctx, conn, append(statements, "alter database "+name+" allow_connections true"))
+	return statements
 }
 
 // furnish brings a project's database up to date and gives the owner what is the owner's: once, since
