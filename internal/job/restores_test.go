@@ -118,7 +118,7 @@ func fingerprint(t *testing.T, a *apitest.API) string {
 		`select p::text from pg_policies p`,
 		`select row(tgrelid::regclass, pg_get_triggerdef(oid), tgenabled)::text from pg_trigger where not tgisinternal`,
 		`select row(evtname, evtenabled, evtfoid::regproc)::text from pg_event_trigger`,
-		`select row(oid::regtype, typtype, ` + acl("case when typtype <> 'm' then typacl end") + /* those of a multirange are its range's */ `, typowner::regrole, (select array_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = t.oid))::text from pg_type t
+		`select row(oid::regtype, typtype, ` + acl("case when typtype <> 'm' then typacl end") + /* pg_dump says nothing of a multirange's */ `, typowner::regrole, (select array_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = t.oid))::text from pg_type t
 			where typcategory <> 'A' and typnamespace::regnamespace::text` + users,
 		`select row(defaclrole::regrole, nullif(defaclnamespace, 0)::regnamespace, defaclobjtype, ` + acl("defaclacl") + `)::text from pg_default_acl`,
 		`select s::text from pg_sequences s`,

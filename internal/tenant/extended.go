@@ -145,26 +145,50 @@ func ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UUID) (*Extended
 	return e, nil
 }
 
-// Unrestored returns, in words for the user, what was added to the tables of extensions that no dump holds.
+// Unrestored returns, in words for the user, what was done to the tables of extensions, and to the project's logins, that no dump holds. That is not done again by a restore: of what is
+// an operator's, expressions would be evaluated with an operator's rights. What was added is known by its number, which is higher than those of all that the
+// extension made; a column and a comment have none, and are known by the transaction that wrote them. A grant on a column, which is restored, writes it too.
 func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		with tables as (
-			select c.oid, format('%I.%I', n.nspname, c.relname) as name, (
-				select max(o.objid::bigint) from pg_depend o where o.refclassid = 'pg_extension'::regclass and o.refobjid = d.refobjid and o.deptype = 'e') as last
+			select c.oid, format('%I.%I', n.nspname, c.relname) as name, e.xmin as updated,
+				(select a.xmin from pg_attribute a where a.attrelid = c.oid and a.attnum = -6) as made, -- tableoid, which nobody changes
+				(select max(o.objid::bigint) from pg_depend o where o.refclassid = 'pg_extension'::regclass and o.refobjid = d.refobjid and o.deptype = 'e') as last
 			from pg_depend d
+			join pg_extension e on e.oid = d.refobjid
 			join pg_class c on c.oid = d.objid
 			join pg_namespace n on n.oid = c.relnamespace
 			where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind in ('r', 'p')
+		), columns as (
+			select t.*, a.attname, a.attacl, a.attnum, a.xmin not in (t.made, t.updated) as written,
+				max(a.attnum) filter (where a.xmin in (t.made, t.updated)) over (partition by t.oid) as untouched
+			from tables t join pg_attribute a on a.attrelid = t.oid where a.attnum > 0 and not a.attisdropped
 		), added as (
-			select t.name, 'index' as what, i.indexrelid::regclass::text as part from tables t join pg_index i on i.indrelid = t.oid where i.indexrelid::bigint > t.last
+			select t.name, 'index ' || i.indexrelid::regclass::text as what from tables t join pg_index i on i.indrelid = t.oid where i.indexrelid::bigint > t.last
 			union all
-			select t.name, 'trigger', quote_ident(g.tgname) from tables t join pg_trigger g on g.tgrelid = t.oid where not g.tgisinternal and g.oid::bigint > t.last
+			select t.name, 'trigger ' || quote_ident(g.tgname) from tables t join pg_trigger g on g.tgrelid = t.oid where not g.tgisinternal and g.oid::bigint > t.last
 			union all
-			select t.name, 'rule', quote_ident(r.rulename) from tables t join pg_rewrite r on r.ev_class = t.oid where r.oid::bigint > t.last
+			select t.name, 'rule ' || quote_ident(r.rulename) from tables t join pg_rewrite r on r.ev_class = t.oid where r.oid::bigint > t.last
 			union all
-			select t.name, 'constraint', quote_ident(k.conname) from tables t join pg_constraint k on k.conrelid = t.oid where k.oid::bigint > t.last
+			select t.name, 'constraint ' || quote_ident(k.conname) from tables t join pg_constraint k on k.conrelid = t.oid where k.oid::bigint > t.last
+			union all
+			select t.name, 'statistics ' || quote_ident(x.stxname) from tables t join pg_statistic_ext x on x.stxrelid = t.oid where x.oid::bigint > t.last
+			union all
+			select name, 'added or changed column ' || quote_ident(attname) from columns where written and (attacl is null or attnum > untouched)
+			union all
+			select t.name, 'comment' || coalesce(' on column ' || quote_ident(a.attname), '')
+			from tables t
+			join pg_description c on c.objoid = t.oid and c.classoid = 'pg_class'::regclass and c.xmin not in (t.made, t.updated)
+			left join pg_attribute a on a.attrelid = t.oid and a.attnum = c.objsubid and c.objsubid > 0
 		)
-		select format('the %s %s of %s, a table of an extension, is in no backup', what, part, name) from added order by 1`)
+		select format('the %s of %s, a table of an extension, is in no backup', what, name) as said from added
+		union all
+		select format('the setting %s of a login of the project is in no backup', split_part(value, '=', 1))
+		from pg_db_role_setting s
+		join pg_roles r on r.oid = s.setrole and starts_with(r.rolname, current_database() || '_') and r.rolname <> current_user
+		cross join unnest(s.setconfig) value
+		where (s.setdatabase = 0 or s.setdatabase = (select oid from pg_database where datname = current_database())) and not starts_with(value, 'temp_file_limit=')
+		order by 1`)
 }
 
 // Extend does to the extensions of the copy what was done to those of the project source. What comes from elsewhere gives nobody what could be
