@@ -18,7 +18,7 @@ import (
 	"socle/internal/pgserver"
 )
 
-// backups measures backup and restore, in turn by Socle and by pg_dump and pg_restore alone: the same database, read by the same login, the
+// backups measures backup, proof and restore, in turn by Socle and by pg_dump and pg_restore alone: the same database, read by the same login, the
 // same format and compression, into a file on the same disk, which is synced. What it costs of a processor counts all who take part.
 func (b *bench) backups(ctx context.Context) error {
 	if err := b.fill(ctx); err != nil {
@@ -43,6 +43,8 @@ func (b *bench) backups(ctx context.Context) error {
 		}, bare: func() (time.Duration, error) { return b.bareDump(ctx, programs, file) }, after: func() error { // it is proven by a restore
 			return b.wait("/backups/"+id, func(r socle.Reply[content]) bool { return r.Metadata.ProvenAt != "" })
 		}},
+		{name: "proof beside pg_restore", ours: func() (time.Duration, error) { return b.prove(id) },
+			bare: func() (time.Duration, error) { return b.bareRestore(ctx, programs, file) }, after: func() error { return nil }},
 		{name: "restore beside pg_restore", ours: func() (time.Duration, error) { return b.restore(id) },
 			bare: func() (time.Duration, error) { return b.bareRestore(ctx, programs, file) }, after: func() error { return nil }},
 	}
@@ -182,6 +184,20 @@ func (b *bench) backup() (id string, took time.Duration, err error) {
 		return id, 0, err
 	}
 	return id, time.Since(began), nil
+}
+
+// prove proves a backup once more.
+func (b *bench) prove(backup string) (time.Duration, error) {
+	before, err := b.send("GET", "/backups/"+backup, "")
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if _, err := b.send("POST", "/backups/"+backup+"/verify", `{}`); err != nil {
+		return 0, err
+	}
+	err = b.wait("/backups/"+backup, func(r socle.Reply[content]) bool { return r.Metadata.ProvenAt != before.Metadata.ProvenAt })
+	return time.Since(began), err
 }
 
 // restore restores a backup in place, and lets go of what it replaced.

@@ -23,11 +23,7 @@ func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 	if b.Size != nil && *b.Size > MostProven && !asked {
 		return nil
 	}
-	proof := id
-	if asked { // beside one that nobody asked for
-		proof = uuid.NewSHA1(id, []byte("asked"))
-	}
-	c := m.Projects.Proof(b.ProjectUUID, proof)
+	c := m.Projects.Proof(b.ProjectUUID, id, asked)
 	if err := c.Drop(ctx); err != nil { // of a proof that was cut off
 		return err
 	}

@@ -2,10 +2,12 @@ package job_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"socle/internal/api/apitest"
+	"socle/internal/config"
 )
 
 // TestBackupIsProven waits until a backup was restored to see whether it can be; and damages one that was, which is found out.
@@ -15,7 +17,7 @@ func TestBackupIsProven(t *testing.T) {
 	a.CreateTable("orders")
 	id := backedUp(t, a)
 	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
-	const proofs = `select count(*)::text from pg_database where datname like '%PROJECT\_proof\_%'`
+	const proofs = `select count(*)::text from pg_database where datname ~ 'PROJECT_(proof|asked)_'`
 	if got := query(t, a, strings.ReplaceAll(proofs, "PROJECT", strings.ReplaceAll(a.Project, "-", ""))); got != "0" {
 		t.Errorf("%s databases are left", got)
 	}
@@ -58,5 +60,40 @@ func TestProofComparesRows(t *testing.T) {
 	r := a.Get("/backups/" + id).Want(200)
 	if proven, why := r.Metadata("provenAt"), r.Metadata("proofError"); proven != nil || why != "restored, table public.counts has other rows than the backup" {
 		t.Errorf("proven at %v, %v", proven, why)
+	}
+}
+
+// TestProofIsNoStray looks for databases that nobody fills any more while a proof that somebody asked for fills one.
+func TestProofIsNoStray(t *testing.T) {
+	t.Parallel()
+	held := filepath.Join(t.TempDir(), "held")
+	dir := scripted(t, programs(t, `exec "$real" "$@"`), "pg_restore", `case "$*" in *--data-only*) while [ -e `+held+` ]; do sleep 0.05; done; esac; exec "$real" "$@"`)
+	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
+	a.CreateTable("orders")
+	id := backedUp(t, a)
+	tried := func() any { return a.Get("/backups/" + id).Want(200).Metadata("triedAt") }
+	until(t, "the backup is proven", func() bool { return tried() != nil })
+	before := tried()
+
+	if err := os.WriteFile(held, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.Post("/backups/"+id+"/verify", "").Want(200)
+	made := func() bool {
+		return query(t, a, `select count(*)::text from pg_database where datname ~ '`+strings.ReplaceAll(a.Project, "-", "")+`_(proof|asked)_'`) == "1"
+	}
+	until(t, "the database is made", made)
+	if err := a.Server.Queue().Tidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !made() {
+		t.Error("the database is dropped while it is filled")
+	}
+	if err := os.Remove(held); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the backup is judged", func() bool { return tried() != before })
+	if why := a.Get("/backups/" + id).Want(200).Metadata("proofError"); why != nil && why != "" {
+		t.Errorf("the backup is not proven: %v", why)
 	}
 }

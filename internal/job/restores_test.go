@@ -93,7 +93,7 @@ func query(t *testing.T, a *apitest.API, sql string) string {
 // databases returns the databases of a project.
 func databases(t *testing.T, a *apitest.API) string {
 	t.Helper()
-	return query(t, a, `select string_agg(datname, ',' order by datname) from pg_database where datname like 'socle\_`+strings.ReplaceAll(a.Project, "-", "")+`%' and datname not like '%\_proof\_%'`)
+	return query(t, a, `select string_agg(datname, ',' order by datname) from pg_database where datname like 'socle\_`+strings.ReplaceAll(a.Project, "-", "")+`%' and datname !~ '_(proof|asked)_'`)
 }
 
 // fingerprint is all of a project's database that a restore has to bring back: definitions, privileges and rows.

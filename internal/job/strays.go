@@ -20,7 +20,7 @@ func (q *Queue) dropStrays(ctx context.Context) error {
 		select d.datname
 		from (
 			select datname, right(datname, 16) as half, substr(datname, 7, 32) as project -- the half of a UUID that the name has, see tenant.Copy
-			from pg_database where datname like 'socle\_%\_proof\_%' or datname like 'socle\_%\_new\_%'
+			from pg_database where datname ~ '^socle_[0-9a-f]{32}_(proof|asked|new)_'
 		) d
 		join platform.projects p on replace(p.uuid::text, '-', '') = d.project
 		where not exists (

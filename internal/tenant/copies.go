@@ -68,8 +68,11 @@ func (r *Registry) DropStray(ctx context.Context, database string) error {
 func (c *Copy) name() string     { return database(c.Project) + c.kind + hex.EncodeToString(c.id[8:]) }
 func (c *Copy) replaced() string { return database(c.Project) + "_old_" + hex.EncodeToString(c.id[8:]) }
 
-// Proof returns the copy of a project that is made to see whether a backup, which id stands for, can be restored. It takes nothing's place.
-func (r *Registry) Proof(project, id uuid.UUID) *Copy { return &Copy{project, r, id, "_proof_"} }
+// Proof returns the copy of a project that is made to see whether a backup, which id stands for, can be restored. It takes nothing's place. One that somebody
+// asked for is another than one that is made of itself.
+func (r *Registry) Proof(project, id uuid.UUID, asked bool) *Copy {
+	return &Copy{project, r, id, map[bool]string{false: "_proof_", true: "_asked_"}[asked]}
+}
 
 func (c *Copy) config(l login) *pgx.ConnConfig {
 	config := c.registry.config(c.Project, l)
