@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
@@ -83,7 +84,7 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 		cmd := m.command(ctx, "pg_restore", "--data-only", "--file=-", "--use-list="+list.name)
 		cmd.Stdin = r
 		return run(cmd, func(out io.Reader) error {
-			script := bufio.NewReader(out)
+			script := bufio.NewReaderSize(out, chunk)
 			for _, e := range entries {
 				if err := compareTable(ctx, conn, e, script); err != nil {
 					return err
@@ -111,10 +112,16 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 		return fmt.Errorf("rows of %s.%s: %w", e.namespace, e.tag, err)
 	}
 	want, got := &lines{hash: sha256.New()}, &lines{hash: sha256.New()}
-	if _, err := io.Copy(want, &copied{r: script, fresh: true}); err != nil {
+	both, reading := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		_, err := io.Copy(want, &copied{r: script, fresh: true})
 		return err
-	}
-	if _, err := conn.PgConn().CopyTo(ctx, got, sql); err != nil {
+	})
+	both.Go(func() error {
+		_, err := conn.PgConn().CopyTo(reading, got, sql)
+		return err
+	})
+	if err := both.Wait(); err != nil {
 		return err
 	}
 	if want.sum != got.sum {

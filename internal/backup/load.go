@@ -45,7 +45,7 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 		if err := m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
 			cmd := m.command(ctx, "pg_restore", "--data-only", "--file=-", "--use-list="+list.name)
 			cmd.Stdin = r
-			return run(cmd, func(out io.Reader) error { return load(ctx, tx, bufio.NewReader(out), tables) })
+			return run(cmd, func(out io.Reader) error { return load(ctx, tx, bufio.NewReaderSize(out, chunk), tables) })
 		}); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (c *copied) Read(b []byte) (int, error) {
 			return 0, err
 		}
 		if c.ended = c.fresh && string(line) == "\\.\n"; !c.ended {
-			c.rest = slices.Clone(line)
+			c.rest = line // which stays until the next one is read
 		}
 		c.fresh = err == nil
 	}
