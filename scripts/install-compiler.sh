@@ -18,7 +18,7 @@ else
 	as_root='sudo -n'
 fi
 if [ -n "${CC:-}" ] || ! command -v apt-get >/dev/null || ! $as_root true 2>/dev/null; then
-	echo "install-compiler: the race detector needs a C compiler; run this, then try again: sudo apt-get install gcc libc6-dev" >&2
+	echo "install-compiler: the race detector needs a C compiler; run this as root, then try again: apt-get install gcc libc6-dev" >&2
 	exit 1
 fi
 echo "install-compiler: installing gcc with apt-get" >&2

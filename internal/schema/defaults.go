@@ -160,7 +160,7 @@ func (t *types) checkValue(ctx context.Context, field, value string, of dataType
 	}
 	err := execute(ctx, t.tx, "do "+pg.Literal("declare v "+of.SQL+" := "+literal+"; begin end"))
 	if state := pg.State(err); state != "" && ofUser(state) {
-		return badDefault(field, "is not a value of the column's type").Because(err)
+		return badDefault(field, "is neither a value of the column's type nor a call that defaults may be, such as now()").Because(err)
 	}
 	return err
 }

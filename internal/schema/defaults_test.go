@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"strings"
 	"testing"
 
 	"socle/internal/fault"
@@ -107,6 +108,10 @@ func TestDefaultsRefused(t *testing.T) {
 	} {
 		_, err := p.add("canary", schema.NewColumn{Name: "x", Type: test.typ, DefaultValue: test.sent})
 		wantFault(t, "default "+test.sent+" of "+test.typ, err, fault.Unprocessable, "columns.0.defaultValue", "invalid_default")
+	}
+	_, err := p.add("canary", schema.NewColumn{Name: "x", Type: "uuid", DefaultValue: "auth.uid()"})
+	if err == nil || !strings.Contains(err.Error(), "nor a call that defaults may be") {
+		t.Errorf("a call that no default may be: %v, which does not say so", err)
 	}
 	if after := p.snapshot(); after != before {
 		t.Errorf("refused defaults left something:\n%s\nbefore:\n%s", after, before)

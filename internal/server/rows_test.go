@@ -182,6 +182,9 @@ func TestWhoMayAskForRows(t *testing.T) {
 		if status != 401 {
 			t.Errorf("%s: got %d %s, want 401", name, status, text)
 		}
+		if strings.HasPrefix(header, "apikey: ") && header != "apikey: " && !strings.Contains(text, "The key or token is not valid for this project") {
+			t.Errorf("%s: got %s, which does not say that the key is wrong", name, text)
+		}
 		absent, same := s.rows(apitest.Missing, "GET", "/titles", "", header)
 		if absent != 401 {
 			t.Errorf("%s, absent project: got %d %s, want 401", name, absent, same)

@@ -78,7 +78,7 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 		return err
 	}
 	if s.listener, err = net.Listen("tcp", c.Addr); err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return fmt.Errorf("%w: choose another address with --addr or SOCLE_ADDR", err)
 	}
 	if s.metrics, err = newMetrics(c.MetricsAddr); err != nil {
 		return err

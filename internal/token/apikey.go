@@ -10,7 +10,6 @@ import (
 
 // Prefixes of API keys: whoever finds one, a person or a scanner of leaked secrets, sees what it is.
 const (
-	CommonPrefix      = "socle_"
 	PublishablePrefix = "socle_publishable_"
 	SecretPrefix      = "socle_secret_"
 	PersonalPrefix    = "socle_pat_" // of personal access tokens
