@@ -10,12 +10,12 @@ versitygw = v1.8.0
 # elsewhere that are none, probably since the linker keeps one copy of such code for all packages.
 unwatched = $(foreach p,golang.org/x/crypto/argon2 golang.org/x/crypto/scrypt compress/flate image/... golang.org/x/image/...,-gcflags=$(p)=-race=false)
 
-.PHONY: help run build test check lint golden soak full postgresql postgis pgbackrest compiler node clients gateway
+.PHONY: help go run build test check lint golden soak full postgresql postgis pgbackrest compiler node clients gateway
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
-run: postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:9000' for flags of socle serve
+run: go postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:9000' for flags of socle serve
 	@exec bin/socle serve $(ARGS)
 
 build: ## build bin/socle
@@ -25,7 +25,7 @@ build: ## build bin/socle
 # Tests keep little in memory and allocate much of it (to hash a password takes 19 MiB): collected when it has doubled, it would be collected all the
 # time. The limit is for those that do keep much, since the detector takes several times as much again. -ldflags=-w leaves out what only a debugger reads: a third of what it takes to link.
 # GOFLAGS hands the flags on to the go list of the laws, which would have all packages compiled once more without them.
-test: postgresql postgis pgbackrest compiler clients gateway ## run all tests, with the race detector, on a PostgreSQL of their own
+test: go postgresql postgis pgbackrest compiler clients gateway ## run all tests, with the race detector, on a PostgreSQL of their own
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB GOFLAGS="$$($(go) env GOFLAGS) -race -vet=off -ldflags=-w $(unwatched)" $(go) test -parallel 4 ./...
 
 check: lint test ## what a change must pass: lint, and all tests, the laws of the tree among them
@@ -46,6 +46,10 @@ soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each, under writer
 full: postgresql ## upload to a disk that is full, and to one that turns read-only; needs root, for small file systems of its own
 	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \
 	{ FULL_DISK=$$disk $(go) test ./internal/server -run 'DoNotFit|ReadOnly' -count 1 -v; status=$$?; umount $$disk; rmdir $$disk; exit $$status; }
+
+# Before anything is installed.
+go:
+	@: $(go)
 
 postgresql:
 	@scripts/install-postgres.sh
