@@ -49,7 +49,9 @@ func TestDownloadLooksAhead(t *testing.T) {
 			return query[int](t, a, waiting, "storage.files") == 1 && apitest.Value[int](a, waiting, "platform.members") == 1
 		})
 		release(t, files)
-		until(t, "the file is found", func() bool { return query[int](t, a, waiting, "storage.files") == 0 && apitest.Value[int](a, waiting, "platform.members") == 1 })
+		until(t, "the file is found", func() bool {
+			return query[int](t, a, waiting, "storage.files") == 0 && apitest.Value[int](a, waiting, "platform.members") == 1
+		})
 		select {
 		case r := <-answered:
 			t.Errorf("got %d before the right was known", r.Status)

@@ -67,7 +67,8 @@ func TestProofComparesRows(t *testing.T) {
 func TestProofIsNoStray(t *testing.T) {
 	t.Parallel()
 	held := filepath.Join(t.TempDir(), "held")
-	dir := scripted(t, programs(t, `exec "$real" "$@"`), "pg_restore", `case "$*" in *--data-only*) while [ -e `+held+` ]; do sleep 0.05; done; esac; exec "$real" "$@"`)
+	dir := programs(t, `exec "$real" "$@"`)
+	scripted(t, dir, "pg_restore", `case "$*" in *--data-only*) while [ -e `+held+` ]; do sleep 0.05; done; esac; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.CreateTable("orders")
 	id := backedUp(t, a)

@@ -83,9 +83,13 @@ func (g *guest) look() {
 	g.finish()
 }
 
-// wind has the clock look soon.
+// wind has the clock look soon, unless the time is over.
 func (g *guest) wind(now time.Time) {
 	wait := min(glance, g.until.Sub(now))
+	if wait <= 0 {
+		g.finish()
+		return
+	}
 	g.next = now.Add(wait)
 	g.clock.Reset(wait)
 }
