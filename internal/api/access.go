@@ -270,13 +270,11 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, scope platfo
 		if !token.IsPersonal(text) {
 			return platform.Caller{}, fault.New(fault.Unauthenticated, "the personal access token is not valid").WithCode("invalid_token")
 		}
-		meanwhile(ctx)
 		return s.platform.AuthenticateToken(ctx, token.Hash(text), scope)
 	}
 	claims, err := s.keys().Verify(text, time.Now())
 	if err != nil {
 		return platform.Caller{}, err
 	}
-	meanwhile(ctx)
 	return s.platform.Authenticate(ctx, claims.User, claims.Session, scope)
 }

@@ -80,20 +80,9 @@ type downloadFileInput struct {
 	PictureQuery
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 	File      uuid.UUID `path:"fileUUID" format:"uuid"`
-
-	ahead *object.Ahead
-}
-
-func (in *downloadFileInput) foresee(ctx context.Context, p *tenant.Project) {
-	if in.PictureQuery == (PictureQuery{}) {
-		in.ahead = object.LookAhead(ctx, p, in.Container, in.File)
-	}
 }
 
 func (s *Server) downloadFile(ctx context.Context, p *tenant.Project, in *downloadFileInput) (download, error) {
-	if in.ahead != nil {
-		return downloading(in.ahead.Open(ctx, p, s.blobs))
-	}
 	return s.openFile(ctx, p, in.Container, in.File, in.PictureQuery)
 }
 

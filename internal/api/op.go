@@ -220,16 +220,12 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) (any, error) {
-	input := reflect.New(rt.input)
-	faults := bind(rt.params, r, input.Elem())
-	if len(faults) == 0 {
-		ctx = rt.ahead(ctx, r, input.Interface())
-	}
 	ctx, err := rt.op.Access.authenticate(ctx, rt.Server, r)
 	if err != nil {
 		return nil, err
 	}
-	if len(faults) > 0 {
+	input := reflect.New(rt.input)
+	if faults := bind(rt.params, r, input.Elem()); len(faults) > 0 {
 		return nil, &fault.Error{Kind: fault.Invalid, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 	}
 	body, err := rt.read(w, r, input)
