@@ -79,9 +79,10 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 	if err != nil || len(entries) == 0 {
 		return err
 	}
-	defer list.remove()
+	defer list.Close()
 	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd := m.command(ctx, "pg_restore", "--data-only", "--file=-", "--use-list="+list.name)
+		cmd := m.command(ctx, "pg_restore", "--data-only", "--file=-")
+		cmd.Args = append(cmd.Args, "--use-list="+hand(cmd, list))
 		cmd.Stdin = r
 		return run(cmd, func(out io.Reader) error {
 			script := bufio.NewReaderSize(out, chunk)

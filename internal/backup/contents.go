@@ -56,14 +56,11 @@ func (c *Contents) Close() {
 // add adds a content. It fails unless the sum is one, in the form that all have.
 func (c *Contents) add(with content) error {
 	if c.file == nil {
-		f, err := os.CreateTemp("", "socle-contents-")
+		f, err := unnamed("")
 		if err != nil {
 			return err
 		}
 		c.file, c.out = f, bufio.NewWriterSize(f, chunk)
-		if err := os.Remove(f.Name()); err != nil {
-			return err
-		}
 	}
 	var record [recordSize]byte
 	binary.BigEndian.PutUint64(record[:], uint64(with.Size))

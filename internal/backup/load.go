@@ -36,14 +36,15 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 	if err != nil {
 		return err
 	}
-	defer list.remove()
+	defer list.Close()
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		tables, err := emptied(ctx, tx)
 		if err != nil {
 			return err
 		}
 		if err := m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-			cmd := m.command(ctx, "pg_restore", "--data-only", "--file=-", "--use-list="+list.name)
+			cmd := m.command(ctx, "pg_restore", "--data-only", "--file=-")
+			cmd.Args = append(cmd.Args, "--use-list="+hand(cmd, list))
 			cmd.Stdin = r
 			return run(cmd, func(out io.Reader) error { return load(ctx, tx, bufio.NewReaderSize(out, chunk), tables) })
 		}); err != nil {

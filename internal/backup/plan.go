@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -65,26 +64,13 @@ func (p *plans) ofExtensions(members []tenant.Member) {
 	})
 }
 
-// list is a file that tells pg_restore what to restore.
-type list struct{ name string }
-
-func (l list) remove() { _ = os.RemoveAll(filepath.Dir(l.name)) }
-
-func listFile(entries []entry) (list, error) {
-	dir, err := os.MkdirTemp("", "socle-restore-")
-	if err != nil {
-		return list{}, err
-	}
-	l := list{filepath.Join(dir, "list")}
+// listFile returns a file that tells pg_restore what to restore.
+func listFile(entries []entry) (*os.File, error) {
 	var text strings.Builder
 	for _, e := range entries {
 		fmt.Fprintf(&text, "%d;\n", e.id)
 	}
-	if err := os.WriteFile(l.name, []byte(text.String()), 0o600); err != nil {
-		l.remove()
-		return list{}, err
-	}
-	return l, nil
+	return unnamed(text.String())
 }
 
 // grant says as the owner what a dump says of privileges. A role that this server does not have, another project's perhaps, gets nothing.

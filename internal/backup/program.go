@@ -11,19 +11,42 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// reaching lets a command reach a database by its address; the password goes into a file, which done removes.
+// reaching lets a command reach a database by its address. Neither a command line nor an environment holds the password: it goes into a file,
+// which done lets go of.
 func reaching(cmd *exec.Cmd, address, password string) (done func(), err error) {
-	secrets, err := passwordFile(password)
+	secrets, err := unnamed("*:*:*:*:" + password + "\n")
 	if err != nil {
 		return nil, err
 	}
 	cmd.Args = append(cmd.Args, "--no-password", "--dbname="+address)
-	cmd.Env = append(cmd.Env, "PGPASSFILE="+secrets)
-	return func() { _ = os.RemoveAll(filepath.Dir(secrets)) }, nil
+	cmd.Env = append(cmd.Env, "PGPASSFILE="+hand(cmd, secrets))
+	return func() { _ = secrets.Close() }, nil
+}
+
+// unnamed returns a file with this text that no folder holds: however the server ends, nothing of it is left behind.
+func unnamed(text string) (*os.File, error) {
+	f, err := os.CreateTemp("", "socle-")
+	if err != nil {
+		return nil, err
+	}
+	if err = os.Remove(f.Name()); err == nil {
+		_, err = f.WriteString(text)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// hand lets a command that has not started read a file, and returns the name that it has there.
+func hand(cmd *exec.Cmd, f *os.File) string {
+	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)) // the first comes after standard error
 }
 
 func (m *Maker) command(ctx context.Context, name string, args ...string) *exec.Cmd {
@@ -92,20 +115,6 @@ func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err erro
 		err = fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, stderr)
 	}
 	return stderr.String(), err
-}
-
-// passwordFile writes a password where the programs read it, in a folder of its own, which the caller
-// removes. Neither a command line nor an environment holds it.
-func passwordFile(password string) (string, error) {
-	dir, err := os.MkdirTemp("", "socle-dump-")
-	if err != nil {
-		return "", err
-	}
-	name := filepath.Join(dir, "pgpass")
-	if err := os.WriteFile(name, []byte("*:*:*:*:"+password+"\n"), 0o600); err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
-	}
-	return name, nil
 }
 
 // tail keeps the end of what is written to it.

@@ -275,9 +275,10 @@ func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manif
 	if err != nil {
 		return err
 	}
-	defer list.remove()
+	defer list.Close()
 	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd := m.command(ctx, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security", "--use-list="+list.name)
+		cmd := m.command(ctx, "pg_restore", "--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security")
+		cmd.Args = append(cmd.Args, "--use-list="+hand(cmd, list))
 		address, password := c.OwnerURL()
 		done, err := reaching(cmd, address, password)
 		if err != nil {

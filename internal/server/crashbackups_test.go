@@ -228,6 +228,15 @@ func (k *keeper) settled() {
 			union all select name || ' ' || status from platform.projects where status not in ('active', 'paused')`)
 		return strings.Join(left, ", ")
 	})
+	left, err := filepath.Glob(filepath.Join(k.p.scratch(), "*"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for _, name := range left {
+		if text, err := os.ReadFile(name); err != nil || len(text) > 0 {
+			k.t.Errorf("a server that was killed left %s: %q %v", name, text, err)
+		}
+	}
 	folders, err := os.ReadDir(filepath.Join(k.p.dir, "storage/projects"))
 	if err != nil {
 		k.t.Fatal(err)

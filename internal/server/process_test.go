@@ -68,6 +68,9 @@ type process struct {
 	done chan struct{} // closed when it has ended
 }
 
+// scratch is where the process has its temporary files.
+func (p *process) scratch() string { return p.dir + ".tmp" }
+
 // output keeps what a process prints.
 type output struct {
 	mu   sync.Mutex
@@ -106,7 +109,10 @@ func launch(t *testing.T, dir string, settings ...string) *process {
 func launchBy(t *testing.T, dir string, change func(*exec.Cmd), settings ...string) *process {
 	t.Helper()
 	p := &process{t: t, dir: dir, log: &output{}, done: make(chan struct{})}
-	p.cmd = command(t, append([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir}, settings...), "serve")
+	if err := os.MkdirAll(p.scratch(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.cmd = command(t, append([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir, "TMPDIR=" + p.scratch()}, settings...), "serve")
 	change(p.cmd)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
