@@ -76,7 +76,10 @@ func TestMoveBackup(t *testing.T) {
 	if origin := b.Get("/backups/" + got[0]).Want(200).Metadata("origin"); origin != "imported" {
 		t.Errorf("the backup was %v", origin)
 	}
-	b.Post("/projects/"+b.Project+"/pause", "").Want(200)
+	until(t, "the imported backups are proven", func() bool {
+		return apitest.Value[int](b, `select count(*) from platform.backups where proven_at is not null and tried_at is not null and proof_error = ''`) == 3
+	})
+	b.Post("/projects/"+b.Project+"/pause", "").Want(200) // which would end a proof
 	imported(b, []byte("x")).Want(409).Code("project_paused")
 	b.Post("/projects/"+b.Project+"/resume", "").Want(200)
 
@@ -112,9 +115,6 @@ func TestMoveBackup(t *testing.T) {
 	if got := values(forms, "uuid"); len(got) != 1 || got[0] == form {
 		t.Errorf("the new project has the forms %v, want one of another name than %s", got, form)
 	}
-	until(t, "the imported backups are proven", func() bool {
-		return apitest.Value[int](b, `select count(*) from platform.backups where proven_at is not null and tried_at is not null and proof_error = ''`) == 3
-	})
 
 	// It came to this install from another one, and goes on as it came.
 	again := imported(a.In(a.CreateProject("other")), downloaded(b, got[0], `{"encryption": "none"}`)).Want(201)
@@ -135,6 +135,7 @@ func TestMoveBackup(t *testing.T) {
 func TestDownloadBackup(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	a.Unproven()
 	id := madeBackup(t, a)
 	path := "/backups/" + id + "/download"
 	for body, field := range map[string]string{`{}`: "encryption", `{"encryption": "some"}`: "encryption", `{"passphrase": "too short"}`: "passphrase",
@@ -236,6 +237,7 @@ func pack(t *testing.T, all []packed) []byte {
 func TestImportBackupRefuses(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	a.Unproven()
 	a.CreateTable("orders", "note text")
 	container := a.Create("/containers", `{"name": "reports"}`)
 	upload(a, container, "a.txt", "hello").Want(201)

@@ -118,6 +118,7 @@ func TestCreateBackupRefuses(t *testing.T) {
 func TestBackupsOneAtATime(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	a.Unproven()
 	a.CreateTable("orders")
 	holder, err := a.ProjectDatabase().Begin(t.Context())
 	if err != nil {

@@ -36,6 +36,7 @@ const standing = `
 func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	a.Unproven()
 	execute(t, a, byTheOperator)
 	asOwner(t, a, `create table public.kept (id int)`)
 	want := query[string](t, a, standing)

@@ -25,6 +25,7 @@ const (
 func TestRestoreExtensions(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	a.Unproven()
 	execute(t, a, operatorsPart)
 	execute(t, a, `insert into extensions.spatial_ref_sys (srid, auth_name, srtext) values (990000, 'ours', 'of our own')`)
 	asOwner(t, a, ownersTables)

@@ -21,6 +21,7 @@ func restoreInPlace(t *testing.T, a *apitest.API, backup string) string {
 func TestUndoRestore(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	a.Unproven()
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, `insert into public.orders values (1, 'first')`)
 	container := a.Create("/containers", `{"name": "reports"}`)
@@ -92,6 +93,7 @@ func TestUndoRestore(t *testing.T) {
 func TestRequestsDuringRestore(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	a.Unproven()
 	a.CreateTable("orders", "note text")
 	container := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(a, container, "a.txt", "first").Want(201).Get("uuid").(string)

@@ -39,6 +39,7 @@ func restoredAs(t *testing.T, a *apitest.API, id, status string) *apitest.Reply 
 func TestRestoreBackup(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	a.Unproven()
 	a.CreateTable("orders", "note text")
 	id := a.Create("/backups", `{}`)
 	backedUp(t, a, id).Content("status", "completed")
@@ -90,6 +91,7 @@ func TestRestoreBackup(t *testing.T) {
 func TestDeleteBackup(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	a.Unproven()
 	container := a.Create("/containers", `{"name": "reports"}`)
 	upload(a, container, "a.txt", "in both").Want(201)
 	first := a.Create("/backups", `{}`)

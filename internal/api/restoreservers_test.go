@@ -18,6 +18,7 @@ import (
 func TestRestoreOnSeveralServers(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
+	a.Unproven()
 	servers := []*apitest.API{a, a.Another()}
 	until(t, "both servers hear of each other", func() bool {
 		return apitest.Value[int](a, `select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and objid = 0 and objsubid = 2 and granted

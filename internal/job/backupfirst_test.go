@@ -46,7 +46,7 @@ func TestAwaitedBackupsAreKept(t *testing.T) {
 func TestBackupOfDroppedTable(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
-	unproven(a)
+	a.Unproven()
 	a.CreateTable("kept")
 	for _, partitioned := range []string{"", "partition by list (id)"} { // where there is nothing to count, pg_dump is the first to look
 		tx, err := a.ProjectDatabase().Begin(t.Context())

@@ -20,7 +20,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 	dir := programs(t, `if [ -e `+enough+` ]; then while [ ! -s `+enough+` ]; do sleep 0.05; done; rm `+enough+`
 		echo "pg_dump: error: query failed: ERROR:  canceling statement due to statement timeout" >&2; exit 1; fi; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
-	unproven(a)
+	a.Unproven()
 	a.CreateTable("orders")
 	tx, err := a.ProjectDatabase().Begin(t.Context())
 	if err != nil {
@@ -119,7 +119,7 @@ func TestDumpIsToldInEnglish(t *testing.T) {
 func TestBackupOfSwappedTable(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
-	unproven(a)
+	a.Unproven()
 	asOwner(t, a, `create function public.spring() returns int language plpgsql as $f$ begin perform pg_notify('sprung', current_user::text); return 1; end $f$;
 		grant execute on function public.spring() to public`)
 	heard := a.ProjectDatabase()

@@ -40,11 +40,6 @@ func reached(t *testing.T, a *apitest.API, path string, statuses []string) (r *a
 	return r
 }
 
-// unproven has backups of a project not proven, for a test that is about something else: to prove one takes as long as to restore it.
-func unproven(a *apitest.API) {
-	schedule(a, `{"cron": "0 3 * * *", "prove": false, "prove_every_days": 0}`)
-}
-
 func back(t *testing.T, a *apitest.API) string {
 	t.Helper()
 	return a.Post("/backups", `{}`).Want(201).Content("status", "pending").Get("uuid").(string)
@@ -103,7 +98,7 @@ func TestBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Create("/forms", `{"name": "contact"}`)
-	unproven(a)
+	a.Unproven()
 	id := back(t, a)
 	r := await(t, a, id, "completed", "failed").Content("status", "completed").Content("error", "")
 	if r.Get("startedAt") == nil || r.Get("completedAt") == nil {
@@ -224,7 +219,7 @@ func TestBackupWarns(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, `printf 'WARNING:  database has a collation version mismatch\nDETAIL:  canary\n\tmore\npg_dump: warning: odd\n' >&2; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
-	unproven(a)
+	a.Unproven()
 	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
 	if !strings.Contains(a.Log.String(), "canary") {
 		t.Error("the warning is not in the log")
@@ -238,7 +233,7 @@ func TestBackupKeepsThePassword(t *testing.T) {
 	dir := programs(t, fmt.Sprintf(`cat "$PGPASSFILE" >%[1]s/password; tr '\0' '\n' </proc/$$/cmdline >%[1]s/called; env >>%[1]s/called
 		stat --dereference --format '%%a %%h' "$PGPASSFILE" >%[1]s/mode; exec "$real" "$@"`, seen))
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
-	unproven(a)
+	a.Unproven()
 	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
 	read := func(name string) string {
 		t.Helper()

@@ -21,7 +21,7 @@ func TestImportRunsNothingStrong(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
 	into := a.In(a.CreateProject("into"))
-	unproven(into)
+	into.Unproven()
 	archive := func(a *apitest.API) string {
 		return string(a.Post("/backups/"+backedUp(t, a)+"/download", `{"encryption": "none"}`).Want(200).Body)
 	}
@@ -29,7 +29,7 @@ func TestImportRunsNothingStrong(t *testing.T) {
 		return into.Send("POST", "/backups/import", body, "Content-Type: application/octet-stream")
 	}
 	from := a.In(a.CreateProject("liar"))
-	unproven(from)
+	from.Unproven()
 	for name, sql := range strange {
 		conn := from.ProjectDatabase()
 		if _, err := conn.Exec(t.Context(), "create table public.padding (); "+sql); err != nil {

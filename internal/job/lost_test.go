@@ -17,11 +17,8 @@ import (
 // tidyTwice makes the rounds of a queue twice: what is to be seen in two of them counts.
 func tidyTwice(t *testing.T, a *apitest.API) {
 	t.Helper()
-	for range 2 {
-		if err := a.Server.Queue().Tidy(t.Context()); err != nil {
-			t.Errorf("tidy: %v", err)
-		}
-	}
+	a.Tidy()
+	a.Tidy()
 }
 
 // TestLost finds what a server that was killed has left in the middle.
@@ -34,13 +31,13 @@ func TestLost(t *testing.T) {
 	project := a.Project
 
 	t.Run("jobs", func(t *testing.T) {
-		living := platformText(t, a, `select attempted_by[1] from river.river_job where kind = 'prove'`)
+		living := apitest.Value[string](a, `select attempted_by[1] from river.river_job where kind = 'prove'`)
 		job := func(worker string, attempts int) int64 {
 			t.Helper()
 			a.Exec(`insert into river.river_job (kind, queue, args, state, attempt, max_attempts, attempted_at, attempted_by)
 				values ('discard', 'files', jsonb_build_object('project', $1::text), 'running', 1, $2, now(), array[$3])`, project, attempts, worker)
 			var n int64
-			fmt.Sscan(platformText(t, a, `select max(id)::text from river.river_job`), &n)
+			fmt.Sscan(apitest.Value[string](a, `select max(id)::text from river.river_job`), &n)
 			return n
 		}
 		again, over, worked := job("socle-gone", 5), job("socle-gone", 1), job(living, 5)
@@ -48,7 +45,7 @@ func TestLost(t *testing.T) {
 		a.Exec(`update river.river_job set attempted_at = now() - interval '2 hours' where id = $1`, long)
 		tidyTwice(t, a)
 		state := func(job int64) string {
-			return platformText(t, a, `select state::text || coalesce(' ' || (errors[array_upper(errors, 1)] ->> 'error'), '') from river.river_job where id = $1`, job)
+			return apitest.Value[string](a, `select state::text || coalesce(' ' || (errors[array_upper(errors, 1)] ->> 'error'), '') from river.river_job where id = $1`, job)
 		}
 		until(t, "the jobs are done again", func() bool {
 			return state(again) == "completed the server stopped" && state(long) == "completed the server stopped"
@@ -104,7 +101,7 @@ func TestLost(t *testing.T) {
 		a.Exec(`create database "` + name + "_proof_" + hex.EncodeToString(stray[8:]) + `"`)
 		a.Exec(`create database "` + name + "_new_" + hex.EncodeToString(stray[8:]) + `"`)
 		tidyTwice(t, a)
-		if got := platformText(t, a, `select count(*)::text from pg_database where starts_with(datname, $1)`, name+"_"); got != "0" {
+		if got := apitest.Value[string](a, `select count(*)::text from pg_database where starts_with(datname, $1)`, name+"_"); got != "0" {
 			t.Errorf("%s databases are left", got)
 		}
 	})

@@ -1,7 +1,6 @@
 package job_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"socle/internal/api/apitest"
 )
@@ -25,31 +23,16 @@ func schedule(a *apitest.API, body string) {
 	a.Put("/projects/"+a.Project+"/backup-schedule", body).Want(200)
 }
 
-// platformText runs a statement on the platform database, and returns its one text.
-func platformText(t *testing.T, a *apitest.API, sql string, args ...any) string {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	var text string
-	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&text); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	return text
-}
-
 // scheduled returns the statuses of the backups that a project's schedule has made.
 func scheduled(t *testing.T, a *apitest.API) string {
 	t.Helper()
-	return platformText(t, a, `select coalesce(string_agg(status, ' ' order by created_at), '') from platform.backups where scheduled and project_uuid = $1`, a.Project)
+	return apitest.Value[string](a, `select coalesce(string_agg(status, ' ' order by created_at), '') from platform.backups where scheduled and project_uuid = $1`, a.Project)
 }
 
 // isDue reports whether a project's schedule says that a backup is due.
 func isDue(t *testing.T, a *apitest.API) bool {
 	t.Helper()
-	return platformText(t, a, `select (next_run_at <= now())::text from platform.backup_schedules where project_uuid = $1`, a.Project) == "true"
+	return apitest.Value[string](a, `select (next_run_at <= now())::text from platform.backup_schedules where project_uuid = $1`, a.Project) == "true"
 }
 
 func tidy(t *testing.T, servers ...*apitest.API) {
@@ -95,11 +78,11 @@ func TestDueBackups(t *testing.T) {
 			t.Errorf("%s: due is %v", name, got)
 		}
 	}
-	id := platformText(t, a, `select uuid::text from platform.backups where project_uuid = $1`, a.Project)
+	id := apitest.Value[string](a, `select uuid::text from platform.backups where project_uuid = $1`, a.Project)
 	if made := a.Get("/backups/" + id).Want(200); made.Metadata("scheduled") != true {
 		t.Errorf("it is not said that it was due: %s", made.Body)
 	}
-	noted := platformText(t, a, `select count(*)::text from socle.audit where entry::jsonb @> jsonb_build_object('action', 'createDueBackup', 'project', $1::text, 'created', $2::text)`, a.Project, id)
+	noted := apitest.Value[string](a, `select count(*)::text from socle.audit where entry::jsonb @> jsonb_build_object('action', 'createDueBackup', 'project', $1::text, 'created', $2::text)`, a.Project, id)
 	if noted != "1" {
 		t.Errorf("the backup has %s entries in the audit log, want 1", noted)
 	}
@@ -201,7 +184,7 @@ func TestRemoveUnkept(t *testing.T) {
 	if !there(t, other, untouched)["theirs"] {
 		t.Error("another project's backup is gone")
 	}
-	if noted := platformText(t, a, `select count(*)::text from socle.audit where entry::jsonb ->> 'action' = 'removeUnkeptBackups'`); noted != "1" {
+	if noted := apitest.Value[string](a, `select count(*)::text from socle.audit where entry::jsonb ->> 'action' = 'removeUnkeptBackups'`); noted != "1" {
 		t.Errorf("the removal has %s entries in the audit log, want 1", noted)
 	}
 
@@ -227,9 +210,9 @@ func TestUnkeptShare(t *testing.T) {
 	due(a)
 	tidy(t, a)
 	until(t, "the first backup is proven", func() bool {
-		return platformText(t, a, `select count(proven_at)::text from platform.backups`) == "1"
+		return apitest.Value[string](a, `select count(proven_at)::text from platform.backups`) == "1"
 	})
-	first := platformText(t, a, `select uuid::text from platform.backups`)
+	first := apitest.Value[string](a, `select uuid::text from platform.backups`)
 	a.Delete("/containers/" + container + "/files/" + gone).Want(200)
 	if n := len(keptOf(t, a)); n != 4 { // dump, manifest, two contents
 		t.Fatalf("%d files are kept of the first backup", n)
@@ -243,7 +226,7 @@ func TestUnkeptShare(t *testing.T) {
 	a.Exec(`update platform.backups set bytes_until = now() where uuid = $1`, first)
 	tidy(t, a)
 	a.Get("/backups/" + first).Want(400)
-	second := platformText(t, a, `select uuid::text from platform.backups`)
+	second := apitest.Value[string](a, `select uuid::text from platform.backups`)
 	if a.Get("/backups/"+second).Want(200).Metadata("provenAt") == nil {
 		t.Error("the last proven backup was removed")
 	}
@@ -266,12 +249,12 @@ func TestProofsBySchedule(t *testing.T) {
 		t.Helper()
 		id := backedUp(t, a)
 		until(t, "the job is over", func() bool {
-			return platformText(t, a, `select count(*)::text from river.river_job where args ->> 'backup' = $1 and kind = 'backup' and state = 'completed'`, id) == "1"
+			return apitest.Value[string](a, `select count(*)::text from river.river_job where args ->> 'backup' = $1 and kind = 'backup' and state = 'completed'`, id) == "1"
 		})
 		return id
 	}
 	proofs := func(id string) string {
-		return platformText(t, a, `select count(*)::text from river.river_job where args ->> 'backup' = $1 and kind = 'prove'`, id)
+		return apitest.Value[string](a, `select count(*)::text from river.river_job where args ->> 'backup' = $1 and kind = 'prove'`, id)
 	}
 	sweep := func() {
 		t.Helper()

@@ -236,6 +236,12 @@ func (a *API) Member(role int) *API {
 	return m
 }
 
+// Unproven has backups of the API's project not proven, for a test that is about something else: to prove one takes as long as to restore it.
+func (a *API) Unproven() {
+	a.t.Helper()
+	a.Put("/projects/"+a.Project+"/backup-schedule", `{"cron": "0 3 * * *", "prove": false, "prove_every_days": 0}`).Want(200)
+}
+
 // Tidy makes the round of the server's queue that is due within ten seconds.
 func (a *API) Tidy() {
 	a.t.Helper()
