@@ -67,7 +67,7 @@ func TestProofComparesRows(t *testing.T) {
 func TestProofIsNoStray(t *testing.T) {
 	t.Parallel()
 	held := filepath.Join(t.TempDir(), "held")
-	dir := programs(t, `exec "$real" "$@"`)
+	dir := programs(t, untouched)
 	scripted(t, dir, "pg_restore", `case "$*" in *--data-only*) while [ -e `+held+` ]; do sleep 0.05; done; esac; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.CreateTable("orders")
@@ -84,9 +84,7 @@ func TestProofIsNoStray(t *testing.T) {
 		return query(t, a, `select count(*)::text from pg_database where datname ~ '`+strings.ReplaceAll(a.Project, "-", "")+`_(proof|asked)_'`) == "1"
 	}
 	until(t, "the database is made", made)
-	if err := a.Server.Queue().Tidy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	a.Tidy()
 	if !made() {
 		t.Error("the database is dropped while it is filled")
 	}
