@@ -28,6 +28,9 @@ const readmeServer = "S=http://127.0.0.1:8080\n"
 // TestREADME runs the README's first five minutes, all in one shell, and compares what they print.
 func TestREADME(t *testing.T) {
 	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil { // without it the README's loop until the server answers never ends
+		t.Fatal("the README needs curl, and says so: install it")
+	}
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
