@@ -139,6 +139,9 @@ var rights = map[string]right{
 	"createEnumValue":    {4, `{"value": "v{n}"}`},
 	"renameEnumValue":    {4, `{"value": "good"}`},
 	"deleteEnum":         {4, ""},
+	"listExtensions":     {5, ""},
+	"createExtension":    {4, `{"name": "plperlu"}`},
+	"deleteExtension":    {4, ""},
 	"lintProject":        {5, ""},
 	"listFunctions":      {5, ""},
 	"getFunction":        {5, ""},
@@ -297,7 +300,7 @@ func (o operation) send(who *apitest.API, names map[string]string, body string, 
 func namesOf(f things, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "responseUUID": f.response, "containerUUID": f.container,
 		"fileUUID": f.file, "keyUUID": apitest.Missing, "jwtKeyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup, "restoreUUID": f.restore, "tableUUID": f.tableUUID, "fullTableName": table,
-		"columnName": "note", "constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood", "enumValue": "good",
+		"columnName": "note", "constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood", "enumValue": "good", "extensionName": map[bool]string{true: "tsm_system_rows", false: "tsm_system_time"}[table == "kept"],
 		"schema": "public", "triggerName": "stamp", "userUUID": f.User, "sessionUUID": apitest.Missing, "tokenUUID": apitest.Missing, "tomorrow": tomorrow(), "organization": f.Organization, "email": f.Email}
 }
 
@@ -455,7 +458,7 @@ func (o operation) want(r right, v visitor, at target) int {
 	switch o.id {
 	case "createBackup", "undoRestore": // what the restore replaced is noted and not there
 		done = 409
-	case "importBackup": // which has to be a backup
+	case "importBackup", "createExtension": // which has to be a backup, or one that a project may have
 		done = 422
 	}
 	switch {

@@ -22,6 +22,7 @@ var harmless = map[string]string{
 	"deleteField": "the answers stay", "unlinkForm": "a setting", "deleteKey": "a setting", "deleteJWTKey": "a setting",
 	"deleteConstraint": "holds nothing", "deleteIndex": "holds nothing", "deletePolicy": "holds nothing", "deleteTrigger": "holds nothing",
 	"deleteEnum": "holds nothing, and none that a column has is deleted", "deleteFunction": "holds nothing",
+	"deleteExtension": "holds nothing, and none that a column has is deleted",
 }
 
 // destructive are requests that destroy something of a furnished project.

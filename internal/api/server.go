@@ -109,6 +109,7 @@ func New(c Config) *Server {
 	s.registerPolicies()
 	s.registerGrants()
 	s.registerEnums()
+	s.registerExtensions()
 	s.registerLint()
 	s.registerFunctions()
 	s.registerTriggers()

@@ -42,6 +42,9 @@ func (f things) structureCalls() []call {
 		{"createEnumValue", "POST", "/enums/mood/values", `{"value": "more"}`, 4},
 		{"renameEnumValue", "PUT", "/enums/mood/values/good", `{"value": "better"}`, 4},
 		{"deleteEnum", "DELETE", "/enums/old_mood", "", 4},
+		{"listExtensions", "GET", "/extensions", "", 5},
+		{"createExtension", "POST", "/extensions", `{"name": "tsm_system_rows"}`, 4},
+		{"deleteExtension", "DELETE", "/extensions/tsm_system_rows", "", 4},
 		{"deleteConstraint", "DELETE", "/tables/old/constraints/old_b_check", "", 4},
 		{"deleteColumn", "DELETE", "/tables/old/columns/a", "", 4},
 		{"deleteTable", "DELETE", "/tables/old", "", 4},
@@ -69,6 +72,9 @@ var doomed = map[string]func(t *testing.T, a *apitest.API, names map[string]stri
 	"deleteEnum": func(t *testing.T, a *apitest.API, names map[string]string) {
 		names["enumName"] = "doomed" + names["n"]
 		asOwner(t, a, "create type public."+names["enumName"]+" as enum ()")
+	},
+	"deleteExtension": func(t *testing.T, a *apitest.API, names map[string]string) {
+		execute(t, a, "create schema if not exists extensions; create extension if not exists "+names["extensionName"]+" schema extensions")
 	},
 	"deleteConstraint": func(t *testing.T, a *apitest.API, names map[string]string) {
 		names["constraintName"] = "doomed" + names["n"]

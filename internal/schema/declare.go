@@ -151,6 +151,7 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 	if d.Schema != public {
 		path += ", " + public
 	}
+	path += ", " + Extensions
 	verb := "create function "
 	if d.Replace {
 		verb = "create or replace function "

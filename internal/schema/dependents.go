@@ -54,7 +54,7 @@ func explainDrop(state string) *fault.Error {
 }
 
 // dependentsOf returns what would have to go with a thing, however far away, without its own parts (an index of
-// a table, the type of its rows). A view depends by way of its rule, which is not shown.
+// a table, the type of its rows, what an extension brought). A view depends by way of its rule, which is not shown.
 func dependentsOf(ctx context.Context, tx pgx.Tx, o object) ([]Dependent, error) {
 	return pg.All[Dependent](ctx, tx, `
 		with recursive reached as (
@@ -65,7 +65,7 @@ func dependentsOf(ctx context.Context, tx pgx.Tx, o object) ([]Dependent, error)
 			from reached g
 			join pg_catalog.pg_depend d on d.refclassid = g.class and d.refobjid = g.id and (g.part = 0 or d.refobjsubid = g.part)
 			left join pg_catalog.pg_rewrite r on d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass and r.oid = d.objid
-			where d.deptype in ('n', 'a', 'i')
+			where d.deptype in ('n', 'a', 'i', 'e')
 		)
 		select distinct i.type as kind, i.identity as name
 		from reached g cross join lateral pg_catalog.pg_identify_object(g.class, g.id, g.part) i

@@ -117,7 +117,7 @@ func badExpression(field, state, place string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, field, code, "%s", message+place)
 }
 
-// named runs f while a name without a schema means the catalogue, then that schema, then public. What the
+// named runs f while a name without a schema means the catalogue, then that schema, then public, then the extensions. What the
 // catalogue has can't be shadowed by it.
 func named(ctx context.Context, tx pgx.Tx, schema string, f func() error) error {
 	set := func(path string) error {
@@ -134,4 +134,6 @@ func named(ctx context.Context, tx pgx.Tx, schema string, f func() error) error 
 }
 
 // pathOf is the search path within which the names of a user's expression on a table of the schema are meant.
-func pathOf(schema string) string { return "pg_catalog, " + pg.Quote(schema) + ", public, pg_temp" }
+func pathOf(schema string) string {
+	return "pg_catalog, " + pg.Quote(schema) + ", public, " + Extensions + ", pg_temp"
+}

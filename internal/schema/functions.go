@@ -42,7 +42,7 @@ type NewFunction struct {
 
 // CreateFunction makes a function that belongs to the project's owner, runs with the rights of its caller, and
 // may be executed by no one to whom that was not granted. Names in its body that have no schema mean the
-// function's own schema, then public, whoever calls it. The same name with the same argument types is a
+// function's own schema, then public, then the extensions, whoever calls it. The same name with the same argument types is a
 // Conflict on name, unless n says to replace it. It fails with Invalid on schema if that is no schema for
 // users, with NotFound if there is no such schema, and with Unprocessable on the field at fault.
 func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Function, error) {
@@ -223,8 +223,7 @@ func pick(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string
 // oidOf returns a type's number, whatever type it is, or 0 if there is none.
 func oidOf(ctx context.Context, tx pgx.Tx, s typeSpec) (uint32, error) {
 	oid, err := pg.Value[uint32](ctx, tx, `
-		select coalesce(pg_catalog.to_regtype(@sql), case when @fallback <> '' then pg_catalog.to_regtype(@fallback) end, 0)::oid`,
-		pgx.StrictNamedArgs{"sql": s.sql, "fallback": s.fallback})
+select coalesce(pg_catalog.to_regtype(`+meant+`), 0)::oid`, s.arguments())
 	if err == nil {
 		return oid, nil
 	}

@@ -53,7 +53,7 @@ const selectFindings = `
 			coalesce((select o.option_value::bool from pg_catalog.pg_options_to_table(c.reloptions) o
 				where o.option_name = 'security_invoker'), false) as invoker
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-		where c.relkind in ('r', 'p', 'v', 'm') and c.relpersistence <> 't' and ` + userSchema + `
+		where c.relkind in ('r', 'p', 'v', 'm') and c.relpersistence <> 't' and ` + userSchema + ` and ` + notMember + `
 	), policies as (
 		select pg_catalog.quote_ident(p.polname) || ' on ' || r.object as object, p.polcmd in ('a', 'w', 'd', '*')
 				and (p.polcmd in ('d', '*', 'w') and pg_catalog.pg_get_expr(p.polqual, p.polrelid) = 'true' and coalesce(pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid), 'true') = 'true'

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// builtType is all that the parser may write: quoted names or the words of an interval, integers, brackets.
-var builtType = regexp.MustCompile(`^(?s)(?:"(?:[^"\x00]|"")+"\."(?:[^"\x00]|"")+"|interval(?: (?:year|month|day|hour|minute|second|to))*)(?:\(-?[0-9]+(?:,-?[0-9]+)*\))?(?:\[\]){0,2}$`)
+// builtType is all that the parser may write: quoted names or the words of an interval, integers, words as literals, brackets.
+var builtType = regexp.MustCompile(`^(?s)(?:"(?:[^"\x00]|"")+"\."(?:[^"\x00]|"")+"|interval(?: (?:year|month|day|hour|minute|second|to))*)(?:\((?:-?[0-9]+|'[a-z0-9_]+')(?:,(?:-?[0-9]+|'[a-z0-9_]+'))*\))?(?:\[\]){0,2}$`)
 
 func FuzzParseTypes(f *testing.F) {
 	for _, seed := range []string{"integer", "varchar(80)[]", "numeric(10,-2)", `app."Odd ""Type"""`, "timestamp(3) with time zone", "interval day to second(3)", "bit varying", "float(24)", "serial",
-		"integer,text", "", ",", `"`, `"a".`, "a.b.c", "int)", "int; drop table x", "int\x00", "\xff", "-", "(", "[[", "double", "time with", "setof int"} {
+		"integer,text", "", ",", `"`, `"a".`, "a.b.c", "int)", "int; drop table x", "int\x00", "\xff", "-", "(", "[[", "double", "time with", "setof int", "geometry(Point, 4326)[]", "geometry('x')", "geometry(-Point)"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -20,8 +20,10 @@ func FuzzParseTypes(f *testing.F) {
 			t.Errorf("%q: types and an error", text)
 		}
 		for _, parsed := range types {
-			if !builtType.MatchString(parsed.sql) || parsed.fallback != "" && !builtType.MatchString(parsed.fallback) {
-				t.Errorf("%q is written as %q, or else %q", text, parsed.sql, parsed.fallback)
+			for _, written := range append(parsed.fallbacks[:], parsed.sql) {
+				if written != "" && !builtType.MatchString(written) {
+					t.Errorf("%q is written as %q", text, written)
+				}
 			}
 		}
 		if one, err := parseType(text); (err == nil) != (len(types) == 1) || err == nil && one != types[0] {

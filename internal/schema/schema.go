@@ -4,7 +4,7 @@
 // [condition].)
 //
 // Reads run on whatever the caller passes, the platform's own login in practice. Everything that a user shaped
-// runs on the pool of the project's owner, which is no superuser. Every pool pins its search path to
+// runs on the pool of the project's owner, which is no superuser; extensions are installed by the platform's login. Every pool pins its search path to
 // pg_catalog, so each name in a statement here is qualified. Who may call is the interface's business.
 //
 // A failure of a user-shaped statement is translated by the step that provoked it, which knows the field to

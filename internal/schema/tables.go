@@ -56,7 +56,7 @@ const (
 	// userTables is where selectTables looks; a condition and the page follow, and then a closing parenthesis and c.
 	userTables = `
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-		where c.relkind in ('r', 'p') and c.relpersistence <> 't' and ` + userSchema
+		where c.relkind in ('r', 'p') and c.relpersistence <> 't' and ` + userSchema + ` and ` + notMember
 
 	selectTableByID   = selectTables + ` and c.oid = @id) c`
 	selectTableByName = selectTables + ` and n.nspname = @schema and c.relname = @name) c`

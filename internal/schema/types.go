@@ -69,7 +69,7 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 	}
 	r, err := pg.One[row](ctx, t.tx, `
 		with recursive named as (
-			select case when pg_catalog.to_regtype(@sql) is not null or @fallback = '' then @sql else @fallback end as sql
+			select `+meant+` as sql
 		), found as (
 			select d.sql, t.oid, t.typtype, t.typcategory, t.typbasetype, coalesce(e.oid, t.oid) as element
 			from named d
@@ -91,7 +91,7 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 		join pg_catalog.pg_namespace n on n.oid = e.typnamespace
 		cross join lateral (select pg_catalog.format_type(f.oid, null) as full_name) printed
 		cross join lateral (select `+shownType+` as name) shown`,
-		pgx.StrictNamedArgs{"sql": spec.sql, "fallback": spec.fallback})
+		spec.arguments())
 	switch {
 	case fault.Is(err, fault.NotFound) || err == nil && !r.Usable:
 		return dataType{}, badType(field, "is not a type that this database has for columns and functions")
@@ -100,7 +100,7 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 			switch state {
 			case "42501": // insufficient_privilege, on the schema
 				return badType(field, "is not a type that this database has for columns and functions")
-			case "22023", "42601", "22003": // invalid_parameter_value, syntax_error, numeric_value_out_of_range
+			case "22023", "22P02", "42601", "22003": // invalid_parameter_value, invalid_text_representation, syntax_error, numeric_value_out_of_range
 				return badType(field, errModifier.Error())
 			}
 			return nil
@@ -112,12 +112,24 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 	return d, nil
 }
 
+// meant is the SQL expression of the name that leads to a type, of those that [typeSpec] has; of its first one if none does.
+const meant = `case when pg_catalog.to_regtype(@sql) is not null then @sql
+	when @public <> '' and pg_catalog.to_regtype(@public) is not null then @public
+	when @extended <> '' and pg_catalog.to_regtype(@extended) is not null then @extended else @sql end`
+
+func (t typeSpec) arguments() pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{"sql": t.sql, "public": t.fallbacks[0], "extended": t.fallbacks[1]}
+}
+
 // shownType is the SQL expression of a type's name as clients read it, from printed.full_name, what format_type
-// prints: types of public without their schema, unless pg_catalog has one of that name. [shortType] does the
+// prints: types of public and of the extensions without their schema, unless one of that name is found before them. [shortType] does the
 // rest.
 const shownType = `case
 	when printed.full_name like 'public.%' and pg_catalog.to_regtype(pg_catalog.substr(printed.full_name, 8)) is null
-	then pg_catalog.substr(printed.full_name, 8) else printed.full_name end`
+	then pg_catalog.substr(printed.full_name, 8)
+	when printed.full_name like 'extensions.%' and pg_catalog.to_regtype(pg_catalog.substr(printed.full_name, 12)) is null
+		and pg_catalog.to_regtype('public.' || pg_catalog.substr(printed.full_name, 12)) is null
+	then pg_catalog.substr(printed.full_name, 12) else printed.full_name end`
 
 var longType = regexp.MustCompile(`^(character varying|character|timestamp|time)(\([0-9]+\))?( with time zone| without time zone)?((?:\[\])*)$`)
 

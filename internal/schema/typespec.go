@@ -12,10 +12,20 @@ import (
 
 // typeSpec is a type as a client wrote it, parsed, and written anew as SQL text of our own making.
 type typeSpec struct {
-	sql      string // the type, or where an unqualified name may mean two, the one of pg_catalog
-	fallback string // the one of public then, or ""
-	identity bool   // serial and its kin: an integer that counts by itself
-	modified bool   // modifiers were given
+	sql       string    // the type, or where an unqualified name may mean several, the one of pg_catalog
+	fallbacks fallbacks // which it means if there is none
+	identity  bool      // serial and its kin: an integer that counts by itself
+	modified  bool      // modifiers were given
+}
+
+// fallbacks are the types of public and of the extensions that an unqualified name may mean, in this order; "" for none.
+type fallbacks [2]string
+
+func (f fallbacks) with(suffix string) fallbacks {
+	if f != (fallbacks{}) {
+		f[0], f[1] = f[0]+suffix, f[1]+suffix
+	}
+	return f
 }
 
 const (
@@ -157,9 +167,7 @@ func (p *typeParser) parse() (typeSpec, error) {
 		brackets += "[]"
 	}
 	t.sql += brackets
-	if t.fallback != "" {
-		t.fallback += brackets
-	}
+	t.fallbacks = t.fallbacks.with(brackets)
 	return t, nil
 }
 
@@ -173,13 +181,13 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 		if word, ok = p.name(); !ok {
 			return typeSpec{}, errType
 		}
-		return p.modified(pg.Quote(unquoted(schema), unquoted(word)), "")
+		return p.modified(pg.Quote(unquoted(schema), unquoted(word)), fallbacks{})
 	}
 	if base, ok := serials[word]; ok {
 		return typeSpec{sql: builtin(base), identity: true}, nil
 	}
 	if base, ok := spellings[word]; ok {
-		return p.modified(builtin(base), "")
+		return p.modified(builtin(base), fallbacks{})
 	}
 	switch word {
 	case "double":
@@ -191,12 +199,12 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 		return p.float()
 	case "character", "char":
 		if p.accept("varying") {
-			return p.modified(builtin("varchar"), "")
+			return p.modified(builtin("varchar"), fallbacks{})
 		}
 		return p.modifiedOr(builtin("bpchar"), "(1)")
 	case "bit":
 		if p.accept("varying") {
-			return p.modified(builtin("varbit"), "")
+			return p.modified(builtin("varbit"), fallbacks{})
 		}
 		return p.modifiedOr(builtin("bit"), "(1)")
 	case "time", "timestamp", "timetz", "timestamptz":
@@ -204,12 +212,12 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 	case "interval":
 		return p.interval()
 	}
-	return p.modified(builtin(unquoted(word)), pg.Quote(public, unquoted(word)))
+	return p.modified(builtin(unquoted(word)), fallbacks{pg.Quote(public, unquoted(word)), pg.Quote(Extensions, unquoted(word))})
 }
 
 // float parses what follows float: a precision in bits that chooses the type.
 func (p *typeParser) float() (typeSpec, error) {
-	mods, err := p.modifiers()
+	mods, err := p.integers()
 	if err != nil || mods == nil {
 		return typeSpec{sql: builtin("float8")}, err
 	}
@@ -258,7 +266,7 @@ func (p *typeParser) interval() (typeSpec, error) {
 
 // precision parses an optional precision of seconds.
 func (p *typeParser) precision() (string, error) {
-	mods, err := p.modifiers()
+	mods, err := p.integers()
 	if err != nil || mods == nil {
 		return "", err
 	}
@@ -269,48 +277,45 @@ func (p *typeParser) precision() (string, error) {
 }
 
 // modified parses optional modifiers behind a type.
-func (p *typeParser) modified(sql, fallback string) (typeSpec, error) {
+func (p *typeParser) modified(sql string, others fallbacks) (typeSpec, error) {
 	mods, err := p.modifiers()
 	if err != nil || mods == nil {
-		return typeSpec{sql: sql, fallback: fallback}, err
+		return typeSpec{sql: sql, fallbacks: others}, err
 	}
-	texts := make([]string, len(mods))
-	for i, m := range mods {
-		texts[i] = strconv.Itoa(m)
-	}
-	list := "(" + strings.Join(texts, ",") + ")"
-	t := typeSpec{sql: sql + list, modified: true}
-	if fallback != "" {
-		t.fallback = fallback + list
-	}
-	return t, nil
+	list := "(" + strings.Join(mods, ",") + ")"
+	return typeSpec{sql: sql + list, fallbacks: others.with(list), modified: true}, nil
 }
 
 // modifiedOr is modified for a type that without modifiers means the given ones.
 func (p *typeParser) modifiedOr(sql, otherwise string) (typeSpec, error) {
-	t, err := p.modified(sql, "")
+	t, err := p.modified(sql, fallbacks{})
 	if err == nil && !t.modified {
 		t.sql += otherwise
 	}
 	return t, err
 }
 
-// modifiers parses an optional list of integers in parentheses. It returns nil if there is none.
-func (p *typeParser) modifiers() ([]int, error) {
+// modifiers parses an optional list in parentheses of integers and words, such as (10,-2) or (Point,4326), into SQL texts.
+// It returns nil if there is none.
+func (p *typeParser) modifiers() ([]string, error) {
 	if !p.accept("(") {
 		return nil, nil
 	}
-	var mods []int
+	var mods []string
 	for {
-		sign := 1
+		sign := ""
 		if p.accept("-") {
-			sign = -1
+			sign = "-"
 		}
-		n, err := strconv.Atoi(p.next())
-		if err != nil {
+		token := p.next()
+		switch {
+		case isNumber(token):
+			mods = append(mods, sign+token)
+		case sign == "" && modifierWord.MatchString(token):
+			mods = append(mods, pg.Literal(token))
+		default:
 			return nil, errModifier
 		}
-		mods = append(mods, sign*n)
 		if p.accept(")") {
 			return mods, nil
 		}
@@ -318,6 +323,25 @@ func (p *typeParser) modifiers() ([]int, error) {
 			return nil, errModifier
 		}
 	}
+}
+
+var modifierWord = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// integers is modifiers where only integers have a meaning.
+func (p *typeParser) integers() ([]int, error) {
+	mods, err := p.modifiers()
+	if err != nil {
+		return nil, err
+	}
+	var all []int
+	for _, m := range mods {
+		n, err := strconv.Atoi(m)
+		if err != nil {
+			return nil, errModifier
+		}
+		all = append(all, n)
+	}
+	return all, nil
 }
 
 // name takes the next token if it is a word or a quoted name.

@@ -20,6 +20,7 @@ import (
 	"socle/internal/rest"
 	"socle/internal/rest/catalog"
 	"socle/internal/rest/query"
+	"socle/internal/schema"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -28,8 +29,10 @@ const (
 	rowsPath  = "/rest/v1"
 	believed  = 5 * time.Second // how long what the platform said of a key or project is taken for true
 	mostKnown = 10_000          // keys and projects that are kept in mind
-	searched  = "public"        // the schema that is searched behind the one that is shown
 )
+
+// searched are the schemas that are searched behind the one that is shown, as [tenant.RequestPath] has them.
+var searched = []string{"public", schema.Extensions}
 
 // rows serves the rows of every project, at /projects/{projectUUID}/rest/v1.
 type rows struct {
@@ -207,7 +210,7 @@ func (s *rows) of(id uuid.UUID, settings string) (*projectRows, error) {
 	case former != nil && former.cache != nil && slices.Equal(former.schemas, how.Schemas):
 		p.cache = former.cache
 	default:
-		p.cache = rest.NewCache(s.registry.Open(id).Trusted, catalog.Options{Schemas: how.Schemas, SearchPath: []string{searched}}, s.log)
+		p.cache = rest.NewCache(s.registry.Open(id).Trusted, catalog.Options{Schemas: how.Schemas, SearchPath: searched}, s.log)
 	}
 	if former != nil && former.cache != nil && former.cache != p.cache {
 		s.ending.Go(former.cache.Retire) // requests under way still read what it has, or wait for it
@@ -227,7 +230,7 @@ func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Serve
 		url = s.url + "/projects/" + id.String() + rowsPath
 	}
 	return rest.New(rest.Config{
-		Catalog: p.cache, APIKeys: true, Schemas: p.schemas, SearchPath: []string{searched}, OpenAPIServer: url, OpenAPISecurity: true,
+		Catalog: p.cache, APIKeys: true, Schemas: p.schemas, SearchPath: searched, OpenAPIServer: url, OpenAPISecurity: true,
 		Role: func(role string) (rest.Role, bool) {
 			switch role {
 			case "anon", "authenticated":

@@ -23,7 +23,7 @@ const endTime = 5 * time.Second
 // settings are those that a query starts with. To have them read makes the transaction one that can't be made
 // writable any more.
 const settings = `
-	select pg_catalog.set_config('search_path', 'public', true),
+	select pg_catalog.set_config('search_path', 'public, extensions', true),
 	       pg_catalog.set_config('lock_timeout', '5s', true),
 	       pg_catalog.set_config('extra_float_digits', '1', true),
 	       pg_catalog.set_config('bytea_output', 'hex', true)`

@@ -155,6 +155,9 @@ func (c *Copy) Finish(ctx context.Context) error {
 	}
 	err = execAll(ctx, conn, []string{"alter event trigger " + closing + " enable"})
 	if err == nil {
+		err = c.closeRoom(ctx, conn)
+	}
+	if err == nil {
 		err = pg.Migrate(ctx, conn, Schema, migrations)
 	}
 	if err := errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {

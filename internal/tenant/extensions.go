@@ -10,18 +10,14 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/pg"
+	"socle/internal/schema"
 )
 
-// Extension is an extension of a project's database. Their scripts run as a superuser, so it was an operator who installed it.
+// Extension is an extension of a project's database. Their scripts run as a superuser, so the platform installed it, or an operator did.
 type Extension struct {
 	Name   string `json:"name"`
 	Schema string `json:"schema"`
 }
-
-// harmless are the extensions that a database may get on the word of a backup that came from elsewhere: types, operators and functions
-// that reach nothing outside of the database.
-var harmless = []string{"btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn", "earthdistance", "fuzzystrmatch", "hstore", "intarray", "isn", "ltree",
-	"pg_trgm", "pgcrypto", "postgis", "seg", "tablefunc", "tsm_system_rows", "tsm_system_time", "unaccent", "uuid-ossp", "vector"}
 
 // Extensions returns the extensions of the database that q leads to, in the order in which they were made; without the
 // language that every database has.
@@ -42,7 +38,7 @@ func (r *Registry) ServerVersion(ctx context.Context) (version int, err error) {
 }
 
 // CheckExtensions fails with Unprocessable unless a copy of a project may have some extensions, and the server has them. Those of a foreign backup
-// must be harmless, or be in the project's database already.
+// must be of [schema.Harmless], or be in the project's database already.
 func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wanted []Extension, foreign bool) error {
 	if len(wanted) == 0 {
 		return nil
@@ -71,7 +67,7 @@ func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wante
 		switch {
 		case !slices.Contains(offered, e.Name):
 			return fault.New(fault.Unprocessable, "the backup needs the extension %.63q, which this server does not have", e.Name).WithCode("extension_missing")
-		case foreign && !installed && !slices.Contains(harmless, e.Name):
+		case foreign && !installed && !slices.Contains(schema.Harmless, e.Name):
 			return fault.New(fault.Unprocessable, "the backup needs the extension %.63q, which an operator has to install in the project first", e.Name).WithCode("extension_missing")
 		case foreign && reserved(e.Schema):
 			return fault.New(fault.Unprocessable, "the backup has the extension %.63q in a schema that is not the project's", e.Name).WithCode("extension_missing")
@@ -85,7 +81,7 @@ func reserved(schema string) bool {
 }
 
 // extend makes extensions in a copy that nobody but the platform's login can reach yet: what their scripts run as a superuser finds nothing that a
-// user made. Their schemas are the owner's.
+// user made. Their schemas are the owner's, but for [schema.Extensions]: there the owner may make things until the copy is finished.
 func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extension) error {
 	for _, e := range extensions {
 		fixed, err := pg.Value[bool](ctx, conn, `
@@ -95,14 +91,32 @@ func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extensio
 		}
 		statements := []string{"create extension " + pg.Quote(e.Name)}
 		if !fixed {
-			statements = []string{"create schema if not exists " + pg.Quote(e.Schema) + " authorization " + pg.Quote(owner.role(c.Project)),
-				"create extension " + pg.Quote(e.Name) + " schema " + pg.Quote(e.Schema)}
+			statements = append(c.room(e.Schema), "create extension "+pg.Quote(e.Name)+" schema "+pg.Quote(e.Schema))
 		}
 		if err := execAll(ctx, conn, statements); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// room are the statements that make a schema for extensions. What the owner had in [schema.Extensions] finds its place there again, see [Copy.closeRoom].
+func (c *Copy) room(name string) []string {
+	to := pg.Quote(owner.role(c.Project))
+	if name != schema.Extensions {
+		return []string{"create schema if not exists " + pg.Quote(name) + " authorization " + to}
+	}
+	return []string{"create schema if not exists " + name, "grant usage on schema " + name + " to public", "grant create on schema " + name + " to " + to}
+}
+
+// closeRoom takes back what room allowed the owner.
+func (c *Copy) closeRoom(ctx context.Context, conn *pgx.Conn) error {
+	there, err := pg.Value[bool](ctx, conn, `
+		select exists (select from pg_namespace where nspname = @name and nspowner = current_user::regrole)`, pgx.StrictNamedArgs{"name": schema.Extensions})
+	if err != nil || !there {
+		return err
+	}
+	return execAll(ctx, conn, []string{"revoke create on schema " + schema.Extensions + " from " + pg.Quote(owner.role(c.Project))})
 }
 
 // Member is a table of an extension.

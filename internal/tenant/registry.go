@@ -123,7 +123,7 @@ func (r *Registry) DumpURL(project uuid.UUID) (address, password string) {
 }
 
 // RequestPath is the search path that connections of the request and service logins start with, and come back to.
-const RequestPath = `"public"`
+const RequestPath = `"public", "extensions"`
 
 func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	c, project := r.base.Copy(), p.UUID

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"context"
+
+	"socle/internal/platform"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+func (s *Server) registerExtensions() {
+	within(s, listExtensions, s.listExtensions, nil)
+	within(s, createExtension, s.createExtension, nil)
+	within(s, deleteExtension, s.deleteExtension, nil)
+}
+
+var listExtensions = Operation{
+	ID: "listExtensions", Method: "GET", Path: "/extensions", Summary: "List extensions",
+	Access: project(platform.Viewer), Errors: specified,
+	Notes: "Those that the project has, and those that it may have.",
+}
+
+type listExtensionsInput struct {
+	PageQuery
+	Sort string `query:"sort" enum:"name" default:"name"`
+}
+
+func (s *Server) listExtensions(ctx context.Context, p *tenant.Project, in *listExtensionsInput) (Answer[[]schema.Extension, PageMetadata], error) {
+	page := in.by(in.Sort)
+	extensions, total, err := schema.ListExtensions(ctx, p.Trusted(), page)
+	return listOf(extensions, page, total), err
+}
+
+var createExtension = Operation{
+	ID: "createExtension", Method: "POST", Path: "/extensions", Summary: "Install an extension",
+	Access: project(platform.Developer), Errors: creating, Timeout: lasting,
+	Notes: "With those that it needs, into the schema `extensions`, which is searched behind `public`: its types, functions and operators need no prefix.",
+}
+
+type createExtensionInput struct {
+	Body struct {
+		Name string `json:"name" example:"pg_trgm"`
+		ProjectInBody
+	}
+}
+
+func (s *Server) createExtension(ctx context.Context, p *tenant.Project, in *createExtensionInput) (schema.Extension, error) {
+	return schema.CreateExtension(ctx, p.Trusted(), in.Body.Name)
+}
+
+var deleteExtension = Operation{
+	ID: "deleteExtension", Method: "DELETE", Path: "/extensions/{extensionName}", Summary: "Remove an extension",
+	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
+	Notes: "One that columns, indexes or functions use is not removed; `metadata.dependents` names them.",
+}
+
+type extensionInput struct {
+	Name string `path:"extensionName" maxLength:"63"`
+}
+
+func (s *Server) deleteExtension(ctx context.Context, p *tenant.Project, in *extensionInput) (schema.Extension, error) {
+	return schema.DeleteExtension(ctx, p.Trusted(), in.Name)
+}

@@ -1,0 +1,185 @@
+package schema
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/audit"
+	"socle/internal/fault"
+	"socle/internal/pg"
+)
+
+// Extensions is the schema of the extensions that a project gets here, and is searched behind public. It is the platform's: the
+// scripts run as a superuser, and find nothing in it that a user made.
+const Extensions = "extensions"
+
+// Harmless are the extensions that a project may have for the asking: types, operators and functions that reach nothing outside of the database.
+var Harmless = []string{"btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn", "earthdistance", "fuzzystrmatch", "hstore", "intarray", "isn", "ltree",
+	"pg_trgm", "pgcrypto", "postgis", "seg", "tablefunc", "tsm_system_rows", "tsm_system_time", "unaccent", "uuid-ossp", "vector"}
+
+// Extension is an extension that the project has or may have.
+type Extension struct {
+	Name             string  `json:"name" example:"pg_trgm"`
+	Description      string  `json:"description"`
+	Version          *string `json:"version" nullable:"true" doc:"The one that the server would install; null if its files are not there any more."`
+	InstalledVersion *string `json:"installedVersion" nullable:"true" doc:"Null if the project does not have it."`
+	Schema           *string `json:"schema" nullable:"true" doc:"Where it is installed."`
+}
+
+const (
+	selectExtensions = `
+		select coalesce(e.extname, a.name)::text as name, coalesce(a.comment, '') as description, a.default_version as version,
+			e.extversion as installed_version, n.nspname::text as schema` + knownExtensions
+	knownExtensions = `
+		from pg_catalog.pg_available_extensions a
+		full join pg_catalog.pg_extension e on e.extname = a.name
+		left join pg_catalog.pg_namespace n on n.oid = e.extnamespace
+		where (a.name = any(@harmless) or e.oid is not null) and coalesce(e.extname, a.name) <> 'plpgsql'`
+)
+
+var (
+	extensionSorts = map[string]string{"name": "coalesce(e.extname, a.name)"}
+	harmless       = pgx.StrictNamedArgs{"harmless": Harmless}
+)
+
+// ListExtensions returns a page, sorted by name, of the extensions that the project has or may have, and how many there are in all.
+func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extension, int64, error) {
+	found, err := pg.All[Extension](ctx, q, selectExtensions+page.Clause(extensionSorts, "e.oid"), harmless)
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err := pg.Value[int64](ctx, q, `select count(*)`+knownExtensions, harmless)
+	return found, total, err
+}
+
+// CreateExtension installs an extension and those that it needs. Like [DeleteExtension] it runs on the pool of the platform's login, and says nothing that a
+// client wrote. It fails with Unprocessable on name if a project can't have it or the server does not, and with Conflict if the project has it already, or
+// if names in its script could mean something of the user's.
+func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
+	if !slices.Contains(Harmless, name) {
+		return Extension{}, fault.OnField(fault.Unprocessable, "name", "invalid_value", "is none of the extensions that a project may have")
+	}
+	var made Extension
+	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
+		if err := claimExtensions(ctx, tx, name); err != nil {
+			return err
+		}
+		err := execute(ctx, tx, "create extension "+pg.Quote(name)+" schema "+Extensions+" cascade")
+		switch pg.State(err) {
+		case "42710", "23505": // duplicate_object, unique_violation in the catalogue
+			return fault.OnField(fault.Conflict, "name", "already_exists", "is installed already").Because(err)
+		case "0A000", "58P01": // feature_not_supported: not available; undefined_file
+			return fault.OnField(fault.Unprocessable, "name", "extension_missing", "is not on this server: an operator has to install its package").Because(err)
+		}
+		if err != nil {
+			return refused(err, nil)
+		}
+		if err := openMembers(ctx, tx); err != nil {
+			return err
+		}
+		audit.Created(ctx, name)
+		made, err = getExtension(ctx, tx, name)
+		return err
+	})
+	return made, err
+}
+
+// claimExtensions makes the schema of the extensions if it is not there. It fails with Conflict unless all that the extension's script could find is the platform's:
+// the script searches this schema, and those of the extensions that it needs.
+func claimExtensions(ctx context.Context, tx pgx.Tx, name string) error {
+	if err := execute(ctx, tx, "create schema if not exists "+Extensions); err != nil {
+		return err
+	}
+	type found struct {
+		Foreign   bool
+		Elsewhere *string
+	}
+	f, err := pg.One[found](ctx, tx, `
+		select n.nspowner <> pg_catalog.to_regrole(pg_catalog.quote_ident(current_user)) or `+hasOthers+` as foreign, (
+			select min(r.name) from pg_catalog.pg_available_extensions a
+			join pg_catalog.pg_available_extension_versions v on v.name = a.name and v.version = a.default_version
+			cross join pg_catalog.unnest(v.requires) r(name)
+			join pg_catalog.pg_extension e on e.extname = r.name
+			where a.name = @name and e.extnamespace <> n.oid)::text as elsewhere
+		from pg_catalog.pg_namespace n where n.nspname = @schema`, pgx.StrictNamedArgs{"name": name, "schema": Extensions})
+	switch {
+	case err != nil:
+		return err
+	case f.Foreign:
+		return fault.New(fault.Conflict, "the schema extensions has something in it that is no extension's, or is somebody else's").WithCode("schema_taken")
+	case f.Elsewhere != nil:
+		return fault.New(fault.Conflict, "the extension %s, which it needs, is installed in another schema", *f.Elsewhere).WithCode("schema_taken")
+	}
+	return execute(ctx, tx, "grant usage on schema "+Extensions+" to public")
+}
+
+// hasOthers is the SQL condition that the schema n has something in it that is no extension's.
+const hasOthers = `exists (
+	select from pg_catalog.pg_depend d
+	where d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass and d.refobjid = n.oid
+		and d.classid <> 'pg_catalog.pg_extension'::pg_catalog.regclass and not exists (
+		select from pg_catalog.pg_depend x where x.classid = d.classid and x.objid = d.objid and x.deptype = 'e'))`
+
+// openMembers undoes, for the tables of extensions in their schema, that new tables are closed: they hold what is the same everywhere, such as PostGIS's
+// coordinate systems, which its functions read with the rights of whoever calls them. What others may do there, the script has said.
+func openMembers(ctx context.Context, tx pgx.Tx) error {
+	closed, err := pg.Values[string](ctx, tx, `
+		select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
+		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+		where n.nspname = @schema and c.relkind = 'r' and c.relrowsecurity and not `+notMember, pgx.StrictNamedArgs{"schema": Extensions})
+	if err != nil {
+		return err
+	}
+	for _, table := range closed {
+		if err := execute(ctx, tx, "alter table "+table+" disable row level security"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notMember is the SQL condition that the relation c is no extension's.
+const notMember = `not exists (
+	select from pg_catalog.pg_depend x where x.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and x.objid = c.oid and x.deptype = 'e')`
+
+func getExtension(ctx context.Context, q pg.Querier, name string) (Extension, error) {
+	return pg.One[Extension](ctx, q, selectExtensions+` and e.extname = @name`, pgx.StrictNamedArgs{"harmless": Harmless, "name": name})
+}
+
+// DeleteExtension removes an extension that the project has, and returns it as it was. It fails with NotFound if the project does not have it, with Forbidden if it is one
+// that only operators install, and with Conflict, code in_use and the member dependents, if others depend on it.
+func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
+	var gone Extension
+	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
+		var err error
+		if gone, err = getExtension(ctx, tx, name); fault.Is(err, fault.NotFound) {
+			return fault.New(fault.NotFound, "the project has no such extension").Because(err)
+		} else if err != nil {
+			return err
+		}
+		id, err := pg.Value[uint32](ctx, tx, `select oid from pg_catalog.pg_extension where extname = @name`, pgx.StrictNamedArgs{"name": name})
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(Harmless, name) {
+			return fault.New(fault.Forbidden, "an operator installed the extension")
+		}
+		if _, err := drop(ctx, tx, "drop extension "+pg.Quote(name), object{"pg_extension", id, 0}, false); err != nil {
+			return err
+		}
+		return leaveExtensions(ctx, tx)
+	})
+	return gone, err
+}
+
+// leaveExtensions drops the schema of the extensions if it is empty.
+func leaveExtensions(ctx context.Context, tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return execute(ctx, part, "drop schema if exists "+Extensions+" restrict") })
+	if pg.State(err) == "2BP01" { // dependent_objects_still_exist
+		return nil
+	}
+	return err
+}
