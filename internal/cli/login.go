@@ -103,7 +103,12 @@ func addConnectionFlags(cmd *cobra.Command) {
 // client returns a client for a command: flags win over the environment, and that over what is kept. A session whose
 // token is about to expire is refreshed.
 func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
-	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
+	flag := func(name string) string {
+		if f := cmd.Flags().Lookup(name); f != nil {
+			return f.Value.String()
+		}
+		return ""
+	}
 	c := &client.Client{URL: first(flag("url"), e.value(config.ClientURL)), Token: e.value(config.ClientToken), Project: first(flag("project"), e.value(config.ClientProject))}
 	if c.URL != "" && c.Token != "" {
 		return c, nil
@@ -215,14 +220,4 @@ func logout(e environment) *cobra.Command {
 		})
 	}
 	return cmd
-}
-
-func use(e environment) *cobra.Command {
-	return &cobra.Command{Use: "use PROJECT", Short: "Choose the project that further commands act in, by its UUID", Args: exactly(1), GroupID: remoteGroup,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return e.withAccount(func(a *account) error {
-				a.Project = args[0]
-				return nil
-			})
-		}}
 }
