@@ -42,7 +42,7 @@ type Manifest struct {
 	Tables     []Table   `json:"tables"` // the platform's and the user's
 
 	Extensions []tenant.Extension `json:"extensions,omitempty"` // in the order in which they were made
-	Extended   *tenant.Extended   `json:"extended,omitempty"`   // what was done to them; nil if there are none, or it is not known
+	Extended   *tenant.Extended   `json:"extended,omitempty"`   // what was done to them, and to multirange types; nil if there is nothing of that, or it is not known
 }
 
 // source returns the project whose logins the dump names.
@@ -112,11 +112,15 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 	if err != nil {
 		return Manifest{}, err
 	}
-	format, extended := firstFormat, (*tenant.Extended)(nil)
-	if len(extensions) > 0 {
-		format = Format
-		if extended, err = tenant.ExtendedOf(ctx, tx, project); err != nil {
-			return Manifest{}, err
+	extended, err := tenant.ExtendedOf(ctx, tx, project)
+	if err != nil {
+		return Manifest{}, err
+	}
+	format := Format
+	if len(extensions) == 0 {
+		format = firstFormat
+		if len(extended.Rights) == 0 {
+			extended = nil
 		}
 	}
 	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Schema: a.Schema, PostgreSQL: a.PostgreSQL,

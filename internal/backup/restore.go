@@ -257,14 +257,14 @@ func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, ent
 	return compare(ctx, c, manifest)
 }
 
-// extend does to the extensions of a copy what was done to those of the project.
+// extend does to the extensions and the multirange types of a copy what was done to those of the project.
 func (m *Maker) extend(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
-	if len(manifest.Extensions) == 0 {
+	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
 		return nil
 	}
 	left, err := c.Extend(ctx, manifest.Extended, manifest.source(), manifest.foreign())
 	if len(left) > 0 {
-		m.Log.Warn("what was done to extensions can't all be done again", "project", c.Project, "left", left)
+		m.Log.Warn("what was done to extensions and multirange types can't all be done again", "project", c.Project, "left", left)
 	}
 	return err
 }

@@ -118,7 +118,7 @@ func fingerprint(t *testing.T, a *apitest.API) string {
 		`select p::text from pg_policies p`,
 		`select row(tgrelid::regclass, pg_get_triggerdef(oid), tgenabled)::text from pg_trigger where not tgisinternal`,
 		`select row(evtname, evtenabled, evtfoid::regproc)::text from pg_event_trigger`,
-		`select row(oid::regtype, typtype, ` + acl("case when typtype <> 'm' then typacl end") + /* pg_dump says nothing of a multirange's */ `, typowner::regrole, (select array_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = t.oid))::text from pg_type t
+		`select row(oid::regtype, typtype, ` + acl("typacl") + `, typowner::regrole, (select array_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = t.oid))::text from pg_type t
 			where typcategory <> 'A' and typnamespace::regnamespace::text` + users,
 		`select row(defaclrole::regrole, nullif(defaclnamespace, 0)::regnamespace, defaclobjtype, ` + acl("defaclacl") + `)::text from pg_default_acl`,
 		`select s::text from pg_sequences s`,
@@ -248,6 +248,12 @@ const unusual = `
 	create procedure private.act() language plpgsql security definer as 'begin end';
 	create aggregate private.total(int) (sfunc = int4pl, stype = int);
 	create domain public.small as int check (value < 10); revoke usage on type public.small from anon;
+	create type public.span as range (subtype = int, multirange_type_name = public.spans); create type public.period as range (subtype = date, multirange_type_name = private."Periods");
+	do $d$ begin
+		if current_setting('server_version_num')::int < 170000 then -- then a multirange has privileges of its own, of which pg_dump says nothing
+			revoke usage on type public.spans from public; grant usage on type public.spans to anon with grant option; grant usage on type private."Periods" to authenticated, service_role;
+		end if;
+	end $d$;
 	alter default privileges grant select on tables to anon; alter default privileges revoke all on functions from service_role; alter default privileges in schema private grant execute on functions to authenticated;
 	create sequence public.counted increment 5 cycle; select nextval('public.counted'), nextval('public.counted'); grant usage on sequence public.counted to authenticated;
 	create view public.seen with (security_barrier) as select id from public.people; grant select on public.seen to anon;

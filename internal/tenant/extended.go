@@ -15,10 +15,10 @@ import (
 )
 
 // Extended is what was done to the objects of a project's extensions after these were made, of which pg_dump tells little: privileges
-// alone, as statements that only the objects' owner can say.
+// alone, as statements that only the objects' owner can say. Of multirange types, which have privileges of their own before PostgreSQL 17, it tells nothing.
 type Extended struct {
 	Tables []ExtendedTable  `json:"tables"`           // all of the extensions
-	Rights []ExtendedObject `json:"rights,omitempty"` // of objects that have others than their extension gave them
+	Rights []ExtendedObject `json:"rights,omitempty"` // of objects that have others than they were made with
 }
 
 // ExtendedTable is who sees which rows of an extension's table.
@@ -41,7 +41,7 @@ type ExtendedPolicy struct {
 	Check      string   `json:"check"`
 }
 
-// ExtendedObject is who may do what with an object of an extension.
+// ExtendedObject is who may do what with an object of an extension, or a multirange type.
 type ExtendedObject struct {
 	Kind     string          `json:"kind"`     // table, column, function, type and the like
 	Identity string          `json:"identity"` // as pg_identify_object has it
@@ -68,11 +68,13 @@ const selectExtendedTables = `
 	where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind in ('r', 'p')
 	order by 1, 2`
 
-// selectExtendedRights compares the privileges of the extensions' objects with those that they were made with. What an owner has is no privilege
+// selectExtendedRights compares the privileges of the extensions' objects, and of multirange types, with those that they were made with. What an owner has is no privilege
 // of somebody else's: it goes with the object.
 const selectExtendedRights = `
 	with members as (
 		select d.classid, d.objid from pg_depend d where d.refclassid = 'pg_extension'::regclass and d.deptype = 'e'
+		union
+		select 'pg_type'::regclass, t.oid from pg_type t where t.typtype = 'm' and t.oid >= 16384 and current_setting('server_version_num')::int < 170000
 	), objects as (
 		select m.classid, m.objid, 0 as part, c.relacl as acl, acldefault(case c.relkind when 'S' then 's' else 'r' end::"char", c.relowner) as usual
 		from members m join pg_class c on c.oid = m.objid where m.classid = 'pg_class'::regclass and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
@@ -110,7 +112,7 @@ type extendedRow struct {
 	Other                  bool // than its extension gave it
 }
 
-// ExtendedOf returns what was done to the extensions of a project's database, which q leads to.
+// ExtendedOf returns what was done to the extensions and the multirange types of a project's database, which q leads to.
 func ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UUID) (*Extended, error) {
 	type table struct {
 		Schema, Name               string
@@ -191,7 +193,7 @@ func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 		order by 1`)
 }
 
-// Extend does to the extensions of the copy what was done to those of the project source. What comes from elsewhere gives nobody what could be
+// Extend does to the extensions and the multirange types of the copy what was done to those of the project source. What comes from elsewhere gives nobody what could be
 // a trap for others: tables, and the right to put triggers on them. It returns what can't be done here, in words for the log.
 func (c *Copy) Extend(ctx context.Context, e *Extended, source uuid.UUID, foreign bool) (left []string, err error) {
 	conn, err := c.ConnectTrusted(ctx)
