@@ -24,14 +24,14 @@ const (
 	latest    = 2 * time.Minute
 )
 
-// Later says that a backup is to be begun again after a time: until then it keeps no table from anybody.
+// Later says that what was to be done is to be begun again after a time. Until then a backup keeps no table from anybody, and of one that is being proven nothing is known.
 type Later struct {
-	After time.Duration
+	After time.Duration // 0: soon, and some times more, then not before the next round
 	Err   error
 }
 
 // Error returns why.
-func (l *Later) Error() string { return fmt.Sprintf("again in %v: %v", l.After, l.Err) }
+func (l *Later) Error() string { return fmt.Sprintf("again after %v: %v", l.After, l.Err) }
 
 // Unwrap returns the cause.
 func (l *Later) Unwrap() error { return l.Err }

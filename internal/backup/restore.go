@@ -219,7 +219,7 @@ func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, ent
 	if err := m.Lifecycle.Alone(ctx, c.Project, func() error {
 		status, err := m.Store.ProjectStatus(ctx, c.Project)
 		if err == nil && status != platform.Active {
-			err = fault.New(fault.Conflict, "the project is not active any more")
+			err = errInactive
 		}
 		if err == nil {
 			err = wanted()

@@ -26,13 +26,10 @@ type proveArgs struct {
 // Kind names the job.
 func (proveArgs) Kind() string { return "prove" }
 
-// InsertOpts has each backup proven once at a time, and again if the server stopped.
-func (a proveArgs) InsertOpts() river.InsertOpts {
-	if a.Asked {
-		return river.InsertOpts{Queue: proofQueue, MaxAttempts: 3, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
-			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled}}}
-	}
-	return river.InsertOpts{Queue: proofQueue, MaxAttempts: 3, UniqueOpts: river.UniqueOpts{ByArgs: true, ByPeriod: time.Hour}}
+// InsertOpts has each backup proven once at a time, and again if the server stopped or PostgreSQL went away: within a quarter of an hour, that is.
+func (proveArgs) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: proofQueue, MaxAttempts: 6, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
+		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled}}}
 }
 
 // proveBackup proves a backup. Another one that was the last to be proven need not be kept for that any more.

@@ -96,3 +96,70 @@ func TestProofIsNoStray(t *testing.T) {
 		t.Errorf("the backup is not proven: %v", why)
 	}
 }
+
+// TestProofIsBrokenOff has sessions of a proof end, as those of a PostgreSQL that is restarted do, and a project paused before one begins: that says nothing of the backups, which
+// are proven when it is over.
+func TestProofIsBrokenOff(t *testing.T) {
+	t.Parallel()
+	held := filepath.Join(t.TempDir(), "held")
+	dir := programs(t, untouched)
+	scripted(t, dir, "pg_restore", `case "$*" in *--data-only*) while [ -e `+held+` ]; do : > `+held+`.there; sleep 0.05; done; esac; exec "$real" "$@"`)
+	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
+	hold := func() {
+		t.Helper()
+		if err := os.WriteFile(held, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	isHeld := func() { // where a proof has a session and nothing is restored yet
+		t.Helper()
+		until(t, "the proof is held", func() bool { return os.Remove(held+".there") == nil })
+	}
+	release := func() {
+		t.Helper()
+		if err := os.Remove(held); err != nil {
+			t.Fatal(err)
+		}
+	}
+	role := "ends_" + strings.ReplaceAll(a.Project, "-", "")
+	a.Exec(`create role ` + role)
+	asOwner(t, a, `
+		create function public.lasts() returns boolean language sql as 'select current_database() !~ ''proof'' or not exists (select from pg_catalog.pg_roles where rolname = ''`+role+`'') or pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())';
+		create table public.orders (id int check (public.lasts())); insert into public.orders values (1)`)
+	hold()
+	id := backedUp(t, a)
+	isHeld()
+	a.Exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname ~ $1`, strings.ReplaceAll(a.Project, "-", "")+"_proof_")
+	release()
+	failures := func(n int) []string {
+		return apitest.Value[[]string](a, `select array(select e ->> 'error' from river.river_job, unnest(errors) e where kind = 'prove' and args ->> 'backup' = $1 limit $2)`, id, n)
+	}
+	until(t, "the proof is broken off twice", func() bool { return len(failures(2)) == 2 })
+	for i, want := range []string{"the platform's tables", "pg_restore: error: "} {
+		if why := failures(2)[i]; !strings.Contains(why, want) {
+			t.Errorf("proof %d broke off because of %q, want %q", i, why, want)
+		}
+	}
+	if r := a.Get("/backups/" + id).Want(200); r.Metadata("triedAt") != nil || r.Metadata("proofError") != "" {
+		t.Errorf("it was tried at %v: %v", r.Metadata("triedAt"), r.Metadata("proofError"))
+	}
+	proven := func(id string) {
+		t.Helper()
+		a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'prove' and state in ('retryable', 'scheduled')`)
+		until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	}
+	a.Exec(`drop role ` + role)
+	proven(id)
+
+	hold()
+	a.Post("/backups/"+id+"/verify", "").Want(200)
+	isHeld()
+	waiting := backedUp(t, a) // to be proven after that one
+	a.Post("/projects/"+a.Project+"/pause", "").Want(200)
+	release()
+	until(t, "the proof waits for the project", func() bool {
+		return apitest.Value[bool](a, `select exists (select from river.river_job where kind = 'prove' and args ->> 'backup' = $1 and state = 'scheduled')`, waiting)
+	})
+	a.Post("/projects/"+a.Project+"/resume", "").Want(200)
+	proven(waiting)
+}

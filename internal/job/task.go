@@ -15,7 +15,7 @@ import (
 	"socle/internal/platform"
 )
 
-// once is a worker of jobs that are tried once, and again only if the server stopped meanwhile.
+// once is a worker of jobs that are tried once, and again only if the server stopped meanwhile or they say so.
 type once[A river.JobArgs] struct {
 	river.WorkerDefaults[A]
 	log  *slog.Logger
@@ -32,11 +32,12 @@ func (o *once[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	if err == nil {
 		return nil
 	}
-	if later, ok := errors.AsType[*backup.Later](err); ok {
+	later, ok := errors.AsType[*backup.Later](err)
+	if ok && later.After > 0 {
 		o.log.Info(job.Kind+" waits", "error", err)
 		return river.JobSnooze(later.After)
 	}
-	if ctx.Err() != nil { // the server stops, and the job is tried again by the next one
+	if ok || ctx.Err() != nil { // the server stops, say, and the job is tried again by the next one
 		o.log.Info(job.Kind+" is broken off", "error", err)
 		return err
 	}
