@@ -26,6 +26,7 @@ func TestUnknownRoutes(t *testing.T) {
 		{"POST", "/users/", 404, "unknown_route"},
 		{"POST", "/users;x", 404, "unknown_route"},
 		{"GET", "/projects/" + apitest.Missing + "/nothing", 404, "unknown_route"},
+		{"GET", "/files/" + apitest.Missing + "/" + apitest.Missing, 404, "unknown_route"},
 		{"DELETE", "/users", 405, "method_not_allowed"},
 		{"PATCH", "/users/" + apitest.Missing, 405, "method_not_allowed"},
 		{"TRACE", "/users", 405, "method_not_allowed"},

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"reflect"
 	"strings"
 	"sync/atomic"
 
@@ -158,7 +159,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	handler, pattern := s.mux.Handler(r)
-	if pattern != "" {
+	if pattern != "" && reflect.TypeOf(handler) != redirecting {
 		s.mux.ServeHTTP(w, r)
 		return
 	}
@@ -169,6 +170,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	Fail(w, r, http.StatusNotFound, "unknown_route", "there is no such route")
 }
+
+// redirecting is what ServeMux answers a path with that lacks nothing but the slash before a rest: here that names nothing.
+var redirecting = reflect.TypeOf(http.RedirectHandler("/", http.StatusTemporaryRedirect))
 
 // allowed returns the methods that ServeMux would name in a 405; "" if it would answer 404.
 func allowed(handler http.Handler, r *http.Request) string {

@@ -38,9 +38,8 @@ func newMetrics(addr string) (*metrics, error) {
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	}, []string{"route", "status"})}
 	registry.MustRegister(m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	m.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	paths := httpx.Paths{"/metrics": promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP}
+	m.http = &http.Server{Handler: paths, ReadHeaderTimeout: 10 * time.Second}
 	return m, nil
 }
 

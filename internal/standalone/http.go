@@ -68,40 +68,40 @@ func (s *Server) adminRoutes() http.Handler {
 			func() float64 { return float64(s.pool.Stat().MaxConns() - s.pool.Stat().AcquiredConns()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "pgrst_db_pool_timeouts_total", Help: "Requests that gave up waiting for a connection."},
 			func() float64 { return float64(s.pool.Stat().CanceledAcquireCount()) }))
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /live", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), probeTime)
-		defer cancel()
-		if !s.live(ctx) {
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-	})
-	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), probeTime)
-		defer cancel()
-		if _, err := s.now.Load().cache.Get(ctx); err != nil || s.pool.Ping(ctx) != nil {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		} else if !s.live(ctx) {
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-	})
-	mux.HandleFunc("GET /config", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, s.now.Load().Config.String())
-	})
-	mux.HandleFunc("GET /schema_cache", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), probeTime)
-		defer cancel()
-		c, err := s.now.Load().cache.Get(ctx)
-		if err != nil {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(known(c)) // whoever asked is gone
-	})
-	return mux
+	return httpx.Paths{
+		"/metrics": promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP,
+		"/live": func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+			defer cancel()
+			if !s.live(ctx) {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		},
+		"/ready": func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+			defer cancel()
+			if _, err := s.now.Load().cache.Get(ctx); err != nil || s.pool.Ping(ctx) != nil {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			} else if !s.live(ctx) {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		},
+		"/config": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = io.WriteString(w, s.now.Load().Config.String())
+		},
+		"/schema_cache": func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+			defer cancel()
+			c, err := s.now.Load().cache.Get(ctx)
+			if err != nil {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(known(c)) // whoever asked is gone
+		},
+	}
 }
 
 // live reports whether requests are taken.

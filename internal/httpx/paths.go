@@ -1,0 +1,21 @@
+package httpx
+
+import "net/http"
+
+// Paths answers GET and HEAD of exactly these paths. Unlike [http.ServeMux] it never redirects from a path that could be written in another way.
+type Paths map[string]http.HandlerFunc
+
+// ServeHTTP answers a request.
+func (p Paths) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, ok := p[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "the path takes GET, HEAD", http.StatusMethodNotAllowed)
+		return
+	}
+	answer(w, r)
+}

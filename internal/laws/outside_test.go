@@ -1,0 +1,80 @@
+package laws
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// outside are the files that connect to somewhere, and who says where. No address comes from a request: what may reach this machine's neighbours is the operator's to say. Whoever
+// adds one that does has to refuse them where the connection is made, after the name is resolved and for each redirect.
+var outside = map[string]string{
+	"client/client.go":              "who runs the command",
+	"internal/blob/s3.go":           "SOCLE_STORAGE_URL",
+	"internal/mail/mail.go":         "SOCLE_SMTP_URL",
+	"internal/standalone/config.go": "the settings of socle rest",
+	"internal/standalone/http.go":   "its own listener",
+	"internal/standalone/ready.go":  "the settings of socle rest",
+}
+
+// connects is what leads out of a process, but for the databases, whose addresses are settings.
+var connects = map[string]*regexp.Regexp{
+	"net":                               regexp.MustCompile(`^(Dial|Lookup|Resolver$|DefaultResolver$)`),
+	"net/http":                          regexp.MustCompile(`^(Client|DefaultClient|DefaultTransport|Transport|Get|Head|Post|PostForm)$`),
+	"crypto/tls":                        regexp.MustCompile(`^Dial`),
+	"github.com/lestrrat-go/jwx/v3/jwk": regexp.MustCompile(`^(Fetch|NewCache)`),
+	"github.com/lestrrat-go/jwx/v3/jws": regexp.MustCompile(`^WithVerifyAuto$`),
+}
+
+func TestNothingConnectsElsewhere(t *testing.T) {
+	t.Parallel()
+	found := map[string]bool{}
+	for path, p := range tree(t) {
+		if strings.HasPrefix(path, "bench/") || slices.Contains(forTests, path) {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			file := filepath.ToSlash(filepath.Join(path, name))
+			parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			imported := map[string]*regexp.Regexp{}
+			for _, i := range parsed.Imports {
+				from := strings.Trim(i.Path.Value, `"`)
+				as := from[strings.LastIndex(from, "/")+1:]
+				if i.Name != nil {
+					as = i.Name.Name
+				}
+				imported[as] = connects[from]
+			}
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				s, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				x, ok := s.X.(*ast.Ident)
+				if !ok {
+					return true
+				}
+				if way := imported[x.Name]; way != nil && way.MatchString(s.Sel.Name) {
+					found[file] = true
+					if outside[file] == "" {
+						t.Errorf("%s: %s.%s", file, x.Name, s.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	for file := range outside {
+		if !found[file] {
+			t.Errorf("%s connects to nothing any more", file)
+		}
+	}
+}
