@@ -15,7 +15,8 @@ import (
 )
 
 // RemoveOrphans removes bytes that are older than age and that no database knows: those of no file in the projects, paused and deleted ones
-// too, what is left of failed backups, and whatever is kept for a project that there is not. What is younger may be on its way.
+// too, what is left of failed backups, and whatever is kept for a project that was removed. What is younger may be on its way. What is kept for projects that the
+// database has never had stays: it may be a new database beside an old storage, one that was put back to an earlier time, or the storage another instance's too.
 func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	// The folders come first: a project's row is there before its bytes.
 	folders, err := q.Lifecycle.Blobs.Folders(ctx, "projects")
@@ -38,12 +39,18 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
+	var ids, foreign []uuid.UUID
 	for _, folder := range folders {
-		id, err := uuid.Parse(folder)
-		if err != nil || id.String() != folder {
-			continue // nothing of ours
+		if id, err := uuid.Parse(folder); err == nil && id.String() == folder { // else it is nothing of ours
+			ids = append(ids, id)
 		}
+	}
+	gone, err := q.Store.GoneProjects(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range ids {
 		removed := 0
 		switch {
 		case slices.Contains(restored, id):
@@ -55,8 +62,10 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 				removed, err = object.RemoveOrphans(ctx, p, q.Lifecycle.Blobs, age)
 				return err
 			})
+		case slices.Contains(gone, id):
+			removed, err = q.removeFolder(ctx, "projects/"+id.String(), age)
 		case !slices.Contains(known, id):
-			removed, err = q.removeFolder(ctx, "projects/"+folder, age)
+			foreign = append(foreign, id)
 		}
 		if slices.Contains(known, id) {
 			strays, failed := q.removeStrayBackups(ctx, id, age)
@@ -68,6 +77,9 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 		if err != nil { // the other projects have theirs removed all the same
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
+	}
+	if len(foreign) > 0 {
+		q.Log.Warn("bytes of projects that the database has never had are left where they are", "projects", len(foreign), "first", foreign[0])
 	}
 	return errors.Join(errs...)
 }

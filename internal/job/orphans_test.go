@@ -63,13 +63,14 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 	restored := a.CreateProject("restored") // whose former database is kept
 	a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, kept_until, created_by)
 		values (gen_random_uuid(), gen_random_uuid(), $1, $1, 'in_place', 'completed', now() + interval '1 day', $1)`, restored)
-	id, gone := uuid.NewString(), uuid.NewString()
+	id, gone, foreign := uuid.NewString(), a.CreateProject("gone"), uuid.NewString()
+	a.Exec(`delete from platform.projects where uuid = $1`, gone)
 	file := "/files/" + id[:2] + "/" + id
 	removed := []string{plant(a.Project, file, true), plant(gone, file, true), plant(gone, "/backups/"+id+".dump", true), plant(paused, file, true)}
 	other := uuid.NewString()
 	young := "/files/" + other[:2] + "/" + other
 	kept := []string{plant(a.Project, young, false), plant(gone, young, false), plant(paused, young, false), plant(restored, file, true), plant(a.Project, "/backups/"+id+".dump", true),
-		plant("others", "/x", true)}
+		plant("others", "/x", true), plant(foreign, file, true), plant(foreign, "/backups/"+id+".dump", true)}
 
 	secret, err := a.Config.LoadSecretKey()
 	if err != nil {
@@ -80,7 +81,8 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	log := slog.New(slog.DiscardHandler)
+	var said strings.Builder
+	log := slog.New(slog.NewTextHandler(&said, nil))
 	registry, err := tenant.NewRegistry(string(a.Config.DatabaseURL), secret, 8, log)
 	if err != nil {
 		t.Fatal(err)
@@ -99,5 +101,8 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 		if _, err := os.Stat(path); err != nil {
 			t.Errorf("%s is gone: %v", path, err)
 		}
+	}
+	if !strings.Contains(said.String(), foreign) {
+		t.Errorf("nobody is told of the bytes of project %s, which this database has never had: %s", foreign, &said)
 	}
 }

@@ -150,6 +150,14 @@ func (s *Store) AllProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects order by uuid`)
 }
 
+// GoneProjects returns those of some projects that there have been and that are removed, by what the audit log says.
+func (s *Store) GoneProjects(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q, `
+		select o from unnest(@of::uuid[]) o
+		where not exists (select from platform.projects where uuid = o)
+		  and exists (select from socle.audit where entry::jsonb ->> 'project' = o::text)`, pgx.StrictNamedArgs{"of": of})
+}
+
 // ProjectStatus returns a project's status. It fails with NotFound if there is none.
 func (s *Store) ProjectStatus(ctx context.Context, id uuid.UUID) (string, error) {
 	return pg.Value[string](ctx, s.q, `select status from platform.projects where uuid = @id`,
