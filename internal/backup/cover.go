@@ -107,17 +107,14 @@ func (m *Maker) uncovered(r io.Reader, passphrase string) (io.Reader, error) {
 		identities = append(identities, identityInTurn{i, &m.passphrases})
 	}
 	header := &bounded{r: r, left: mostHeader, err: errArchive}
-	plain, err := age.Decrypt(header, identities...)
+	plain, err := opened(header, identities...)
 	header.left = -1 // what follows is judged piece by piece
 	if _, wrong := errors.AsType[*age.NoIdentityMatchError](err); wrong && passphrase != "" {
 		return nil, errPassphrase
 	} else if wrong {
 		return nil, errNoKey
 	}
-	if err != nil {
-		return nil, errors.Join(errDamaged, err)
-	}
-	return damaged{plain}, nil
+	return plain, err
 }
 
 // bounded reads a number of bytes and then fails; -1 is no bound.

@@ -84,15 +84,29 @@ func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 // errDamaged says that what is kept of a backup is not what was kept.
 var errDamaged = errors.New("what is kept of the backup is damaged")
 
+// opened returns what from holds encrypted for one of some. That it can't be opened is damage, there or while it is read, unless it is from that failed.
+func opened(from *bounded, by ...age.Identity) (io.Reader, error) {
+	plain, err := age.Decrypt(from, by...)
+	return damaged{plain, from}, from.damage(err)
+}
+
+// damage says that an error is that of what was read, unless reading it has failed.
+func (b *bounded) damage(err error) error {
+	if err == nil || err == io.EOF || b.failed != nil {
+		return err
+	}
+	return errors.Join(errDamaged, err)
+}
+
 // damaged wraps the failures of reading what is encrypted.
-type damaged struct{ r io.Reader }
+type damaged struct {
+	r    io.Reader
+	from *bounded
+}
 
 func (d damaged) Read(b []byte) (int, error) {
 	n, err := d.r.Read(b)
-	if err != nil && err != io.EOF {
-		err = errors.Join(errDamaged, err)
-	}
-	return n, err
+	return n, d.from.damage(err)
 }
 
 // Decrypt returns what was encrypted under the key of an instance's backups, see [tenant.Registry.BackupKey].
@@ -100,9 +114,5 @@ func Decrypt(of []byte, r io.Reader) (io.Reader, error) { return key(of).decrypt
 
 // decrypted returns what was encrypted. Reading it fails with errDamaged where something was changed or cut off.
 func (k key) decrypted(r io.Reader) (io.Reader, error) {
-	plain, err := age.Decrypt(r, k)
-	if err != nil {
-		return nil, errors.Join(errDamaged, err)
-	}
-	return damaged{plain}, nil
+	return opened(&bounded{r: r, left: -1}, k)
 }

@@ -264,5 +264,5 @@ func failed(doing, key string, err error) error {
 }
 
 func unavailable(err error) error {
-	return &fault.Error{Kind: fault.Unavailable, Detail: "the storage takes no bytes at present", RetryAfter: 10 * time.Second, Err: err}
+	return &fault.Error{Kind: fault.Unavailable, Detail: "the storage can't be used at present", RetryAfter: 10 * time.Second, Err: err}
 }

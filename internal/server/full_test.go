@@ -123,7 +123,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 		})
 		return id, reason
 	}
-	if _, reason := backup("failed"); reason != "the storage takes no bytes at present" {
+	if _, reason := backup("failed"); reason != "the storage can't be used at present" {
 		t.Errorf("the reason is %q", reason)
 	}
 	run(`truncate public.noise`)

@@ -204,7 +204,7 @@ func TestDiskLosesWrites(t *testing.T) {
 	if status, _, _ := c.do(t, "GET", folder+"b", nil); status != 404 {
 		t.Errorf("what was not acknowledged: %d", status)
 	}
-	if _, reason := c.backedUp(t, "failed"); reason != "the storage takes no bytes at present" {
+	if _, reason := c.backedUp(t, "failed"); reason != "the storage can't be used at present" {
 		t.Errorf("the reason is %q", reason)
 	}
 	if log := p.log.String(); !strings.Contains(log, "input/output error") {

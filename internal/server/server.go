@@ -111,7 +111,7 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 		if mistake, ok := errors.AsType[*blob.Mistake](err); ok {
 			return blobs, fmt.Errorf("storage: %w", mistake)
 		}
-		log.Warn("the storage takes no bytes at present", "error", err)
+		log.Warn("the storage can't be used at present", "error", err)
 	}
 	if c.StorageURL == "" {
 		if _, err := blobs.Sweep(ctx, 0); err != nil {
