@@ -283,3 +283,74 @@ func TestReadPart(t *testing.T) {
 		}
 	}
 }
+
+// TestCloseEndsARead closes a blob that somebody is reading: the read fails, and asks for nothing more.
+func TestCloseEndsARead(t *testing.T) {
+	t.Parallel()
+	s, service := openService(t)
+	if _, err := s.Put(t.Context(), "a", strings.NewReader("0123456789"), noLimit); err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int32
+	service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet {
+			return false
+		}
+		asked.Add(1)
+		w.Header().Set("Content-Length", "10")
+		_, _ = io.WriteString(w, "0")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return true
+	})
+	r, _, err := s.Open(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.Read(make([]byte, 10)); n != 1 || err != nil {
+		t.Fatalf("Read = %d, %v", n, err)
+	}
+	ended := make(chan error)
+	go func() {
+		_, err := r.Read(make([]byte, 10))
+		ended <- err
+	}()
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("the read does not fail")
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the service was asked %d times, want once", n)
+	}
+}
+
+// TestRangesAreIgnored reads the end of a blob from a service, or from somebody before it, that answers with the whole.
+func TestRangesAreIgnored(t *testing.T) {
+	t.Parallel()
+	s, service := openService(t)
+	if _, err := s.Put(t.Context(), "a", strings.NewReader("0123456789"), noLimit); err != nil {
+		t.Fatal(err)
+	}
+	service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, "0123456789")
+		}
+		return r.Method == http.MethodGet
+	})
+	if got := get(t, s, "a"); got != "0123456789" {
+		t.Errorf("got %q", got)
+	}
+	r, _, err := s.Open(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Seek(5, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("the bytes from 5 on are %q, %v", got, err)
+	}
+}

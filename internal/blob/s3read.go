@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,7 +24,7 @@ func (b *bucket) open(ctx context.Context, key string) (io.ReadSeekCloser, int64
 	}); err != nil {
 		return nil, 0, err
 	}
-	reading := context.WithoutCancel(ctx) // a download may last longer than the request's time for opening it
+	reading, end := context.WithCancel(context.WithoutCancel(ctx)) // a download may last longer than the request's time for opening it
 	get := func(at int64) (io.ReadCloser, *time.Timer, error) {
 		// The time is that for the answer, and then that between two reads of a body; see [ranged.Read].
 		getting, cancel := context.WithCancel(reading)
@@ -34,9 +35,13 @@ func (b *bucket) open(ctx context.Context, key string) (io.ReadSeekCloser, int64
 			cancel()
 			return nil, nil, failed("read", key, s3Fault(err))
 		}
-		return &cancelling{got.Body, cancel}, clock, nil
+		body := &cancelling{got.Body, cancel}
+		if from := aws.ToString(got.ContentRange); at > 0 && !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", at)) { // whoever stands between may not know ranges
+			return nil, nil, errors.Join(unavailable(fmt.Errorf("read %s from byte %d: the service answers with %q", key, at, from)), body.Close())
+		}
+		return body, clock, nil
 	}
-	return &ranged{size: size, patience: b.timeout, get: get}, size, nil
+	return &ranged{size: size, patience: b.timeout, get: get, end: end}, size, nil
 }
 
 // ranged reads an object with a request for each place that it is read from. A body that breaks off is taken up where it did.
@@ -45,6 +50,7 @@ type ranged struct {
 	at       int64 // where the next Read begins
 	patience time.Duration
 	get      func(at int64) (io.ReadCloser, *time.Timer, error)
+	end      func() // ends all requests, those to come too
 
 	body  io.ReadCloser // from at on; nil: none
 	clock *time.Timer   // ends the body
@@ -107,9 +113,9 @@ func (r *ranged) Seek(offset int64, whence int) (int64, error) {
 	return r.at, nil
 }
 
-// Close ends the reading.
+// Close ends the reading, a Read under way too, as that of a file does: whoever answers with several ranges reads in a goroutine of its own.
 func (r *ranged) Close() error {
-	r.drop()
+	r.end()
 	return nil
 }
 
