@@ -30,6 +30,9 @@ const (
 	mostRange   = 200       // bytes of a Range header; a longer one is ignored, as a server may
 	slowestRead = 16 << 10  // bytes per second that a client must take in the long run
 	readGrace   = time.Hour // beside that
+
+	// oneDate is for how long a file may still be replaced by one that was modified in the same second, by which no part of it may be taken for one of this.
+	oneDate = 2 * time.Second
 )
 
 // ServeHTTP writes the file, or the range of it that is asked for.
@@ -47,7 +50,7 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "private, no-cache") // who may read it is asked each time
 	h.Set("ETag", d.file.ETag())
 	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(d.file.SHA256)+":")
-	if len(r.Header.Get("Range")) > mostRange {
+	if len(r.Header.Get("Range")) > mostRange || r.Method != http.MethodGet { // of no other method it means anything (RFC 9110, 14.2)
 		r.Header.Del("Range")
 	}
 	if zeros, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes=-"); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
@@ -57,7 +60,11 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return
 	}
-	http.ServeContent(&ranged{ResponseWriter: w, request: r}, r, "", d.file.UpdatedAt, d.content)
+	modified := d.file.UpdatedAt
+	if time.Since(modified) < oneDate {
+		modified = time.Time{} // none is said, and none compared
+	}
+	http.ServeContent(&ranged{ResponseWriter: w, request: r}, r, "", modified, d.content)
 	if err := d.content.Err(); err != nil {
 		httpx.From(r.Context()).Err = err
 		panic(http.ErrAbortHandler) // the end of the file was held back: nobody takes what was sent for the whole

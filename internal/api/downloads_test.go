@@ -42,6 +42,20 @@ func TestDownloadFile(t *testing.T) {
 		}
 	}
 	a.Send("GET", path, "", "Range: bytes=1-3", `If-Range: "other"`).Want(200)
+	if got := a.Send("HEAD", path, "", "Range: bytes=1-3").Want(200).Header.Get("Content-Length"); got != "5" {
+		t.Errorf("got Content-Length %q for HEAD with a range", got)
+	}
+
+	// A date tells of a file only when none that replaces it can have the same.
+	execute(t, a, "update storage.files set updated_at = now() + interval '1 minute'")
+	if got := a.Get(path).Header.Get("Last-Modified"); got != "" {
+		t.Errorf("a file that is new has Last-Modified %q", got)
+	}
+	execute(t, a, "update storage.files set updated_at = now() - interval '1 minute'")
+	date := a.Get(path).Header.Get("Last-Modified")
+	a.Send("GET", path, "", "Range: bytes=1-3", "If-Range: "+date).Want(206)
+	a.Send("GET", path, "", "If-Modified-Since: "+date).Want(304)
+	a.Send("GET", path, "", "If-Unmodified-Since: Sat, 21 Nov 2020 00:00:00 GMT").Want(412)
 	for _, span := range []string{"bytes=5-", "bytes=99-100", "bytes=-0", "bytes=-00", "bytes=3-1", "bytes=a-b", "lines=1-2", "bytes=1-2-3"} {
 		a.Send("GET", path, "", "Range: "+span).Want(416).Code("invalid_range")
 	}

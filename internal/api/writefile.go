@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -32,6 +33,9 @@ var sentContent = map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{Type: 
 
 // send takes the body of a request, and reads none of it.
 func (s *Sent) send(w http.ResponseWriter, r *http.Request) error {
+	if r.Header.Get("Content-Range") != "" { // the body is a part, and would be taken for the whole
+		return fault.OnField(fault.Invalid, "Content-Range", "not_applicable", "is not known here: the body is the whole")
+	}
 	claim := r.Header.Get("Content-Type")
 	switch media, _, _ := mime.ParseMediaType(claim); media {
 	case "multipart/form-data":
@@ -61,11 +65,12 @@ var writeFile = Operation{
 }
 
 type writeFileInput struct {
-	Project     uuid.UUID `path:"projectUUID" format:"uuid"`
-	Container   uuid.UUID `path:"containerUUID" format:"uuid"`
-	Name        string    `path:"fullFileName"`
-	IfMatch     string    `header:"If-Match" doc:"ETag of the bytes to replace."`
-	IfNoneMatch string    `header:"If-None-Match" doc:"* makes a new file only."`
+	Project      uuid.UUID `path:"projectUUID" format:"uuid"`
+	Container    uuid.UUID `path:"containerUUID" format:"uuid"`
+	Name         string    `path:"fullFileName"`
+	IfMatch      string    `header:"If-Match" doc:"ETag of the bytes to replace."`
+	IfNoneMatch  string    `header:"If-None-Match" doc:"* makes a new file only."`
+	IfUnmodified string    `header:"If-Unmodified-Since" doc:"When the bytes to replace were last modified; without If-Match."`
 	Sent
 }
 
@@ -98,11 +103,14 @@ func (s *Server) uploadSigned(ctx context.Context, p *tenant.Project, container 
 
 // check judges by the request's conditions the file that is there.
 func (in *writeFileInput) check(present *object.File) error {
+	since, undated := http.ParseTime(in.IfUnmodified)
 	switch {
 	case in.IfMatch != "" && (present == nil || !matches([]string{in.IfMatch}, present.ETag(), false)):
 		return fault.OnField(fault.Precondition, "If-Match", "changed", "names other bytes than those of the file")
 	case in.IfNoneMatch != "" && present != nil && matches([]string{in.IfNoneMatch}, present.ETag(), true):
 		return fault.OnField(fault.Precondition, "If-None-Match", "changed", "names the bytes of the file that is there")
+	case in.IfMatch == "" && undated == nil && present != nil && present.UpdatedAt.Truncate(time.Second).After(since):
+		return fault.OnField(fault.Precondition, "If-Unmodified-Since", "changed", "is before the file that is there was modified")
 	}
 	return nil
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"socle/internal/api/apitest"
 )
@@ -69,6 +71,8 @@ func TestWriteFileRefuses(t *testing.T) {
 	put(a, c, "kept", "x", "If-None-Match: "+tag).Want(412)
 	put(a, c, "kept", "x", `If-Match: "other"`).Want(412).Field("If-Match")
 	put(a, c, "new", "x", "If-Match: *").Want(412).Field("If-Match")
+	put(a, c, "kept", "x", "If-Unmodified-Since: Sat, 21 Nov 2026 00:00:00 GMT").Want(412).Field("If-Unmodified-Since")
+	put(a, c, "kept", "x", "Content-Range: bytes 3-3/4").Want(400).Field("Content-Range") // as a client that goes on with an upload says
 	put(a, c, strings.Repeat("a", 1025), "x").Want(422).Field("full_file_name")
 	put(a, apitest.Missing, "kept", "x").Want(404)
 	put(a, "garbage", "kept", "x").Want(400).Field("containerUUID")
@@ -80,7 +84,9 @@ func TestWriteFileRefuses(t *testing.T) {
 	}
 	gone(t, a, 1)
 	wantFiles(t, a, 1)
-	put(a, c, "kept", "other", "If-Match: "+tag).Want(200)
+	put(a, c, "kept", "other", "If-Match: "+tag, "If-Unmodified-Since: Sat, 21 Nov 2026 00:00:00 GMT").Want(200)
+	put(a, c, "kept", "other", "If-Unmodified-Since: "+time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)).Want(200)
+	put(a, c, "kept", "other", "If-Unmodified-Since: yesterday").Want(200)
 	put(a, c, "new", "x", "If-None-Match: *").Want(200)
 }
 
