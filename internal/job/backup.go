@@ -27,7 +27,7 @@ func (backupArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: backupQueue, MaxAttempts: 1}
 }
 
-// makeBackup makes a backup. Then older ones may go, and it is proven.
+// makeBackup makes a backup. Then older ones may go, and bytes that waited for it, and it is proven.
 func (q *Queue) makeBackup(ctx context.Context, a backupArgs) error {
 	id := a.Backup
 	if err := q.Maker.Make(ctx, id); err != nil {
@@ -37,6 +37,7 @@ func (q *Queue) makeBackup(ctx context.Context, a backupArgs) error {
 	if err != nil {
 		return fault.Except(err, fault.NotFound)
 	}
+	q.Discard(ctx, after.ProjectUUID)
 	if after.Prove {
 		_, err = q.client.Insert(ctx, proveArgs{Backup: id}, nil)
 	}

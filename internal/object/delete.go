@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -86,8 +87,12 @@ func DeleteContainer(ctx context.Context, p *tenant.Project, id uuid.UUID, force
 	})
 }
 
-// discardBatch is how many files one transaction removes.
-const discardBatch = 1000
+const (
+	discardBatch = 1000 // files that one transaction removes
+
+	// heldBack is for how long bytes wait for a backup at the most: who has one made after the other would keep them for good.
+	heldBack = 6 * time.Hour
+)
 
 // Discard removes the bytes of deleted files of project p, and the containers that are being deleted with all that is in
 // them. Each step may be taken again, and by several at once. It returns how many blobs there were.
@@ -126,10 +131,16 @@ func emptyContainers(ctx context.Context, p *tenant.Project) (int64, error) {
 	return 0, err
 }
 
-// removeDiscarded removes a batch of blobs. A blob's note goes after its bytes.
+// removeDiscarded removes a batch of blobs. A blob's note goes after its bytes. Whether a backup has its snapshot is looked at after the statement has begun: one that
+// takes it later does not see the files of the notes that the statement sees. pg_dump, which may not have left when the backup is over, begins later and is done before.
 func removeDiscarded(ctx context.Context, p *tenant.Project, store *blob.Store) (int, error) {
-	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `select blob_uuid from storage.discarded order by discarded_at limit @batch`,
-		pgx.StrictNamedArgs{"batch": discardBatch})
+	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
+		select blob_uuid from storage.discarded
+		where discarded_at < now() - @held::interval or not exists (
+			select from pg_stat_activity
+			where datname = current_database() and usename = @dumper and xact_start is not null and application_name <> 'pg_dump')
+		order by discarded_at limit @batch`,
+		pgx.StrictNamedArgs{"batch": discardBatch, "held": heldBack, "dumper": tenant.DumperOf(p.UUID)})
 	if err != nil {
 		return 0, err
 	}

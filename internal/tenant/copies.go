@@ -104,6 +104,9 @@ func (c *Copy) OwnerURL() (address, password string) { return c.registry.address
 // OwnerOf returns the name of the owner's login of a project.
 func OwnerOf(project uuid.UUID) string { return owner.role(project) }
 
+// DumperOf returns the name of the login of a project that makes dumps: whoever is connected to the project's database under it makes a backup.
+func DumperOf(project uuid.UUID) string { return dump.role(project) }
+
 // event triggers of the platform that must not meddle with what is restored as it was
 const closing = "socle_close_new_tables"
 

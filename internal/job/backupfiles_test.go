@@ -1,0 +1,66 @@
+package job_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"socle/internal/api/apitest"
+	"socle/internal/blob"
+	"socle/internal/blob/blobtest"
+	"socle/internal/config"
+	"socle/internal/object"
+)
+
+// TestDeleteWhileBackedUp deletes a container with its files while their bytes are copied: the backup has them, and they go when it is over.
+func TestDeleteWhileBackedUp(t *testing.T) {
+	t.Parallel()
+	service := blobtest.New(t)
+	a := apitest.New(t, func(c *config.Config) { service.Configure(c) })
+	a.Unproven()
+	c := a.Create("/containers", `{"name": "reports"}`)
+	for _, name := range []string{"a", "b", "c"} {
+		upload(t, a, c, name, "bytes of "+name)
+	}
+	stored := func() (n int) {
+		for _, name := range service.Objects(t) {
+			if strings.Contains(name, "/files/") {
+				n++
+			}
+		}
+		return n
+	}
+	copying, deleted := make(chan struct{}), make(chan struct{})
+	release, once := sync.OnceFunc(func() { close(deleted) }), sync.OnceFunc(func() { close(copying) })
+	defer release()
+	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == "PUT" && strings.Contains(r.URL.Path, "/backups/content/") {
+			once()
+			<-deleted
+		}
+		return false
+	})
+	id := back(t, a)
+	<-copying
+	a.Delete("/containers/" + c + "?force=true").Want(200)
+	blobs, err := blob.OpenConfigured(a.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blobs.Close()
+	if _, err := object.Discard(t.Context(), a.Server.Projects().Open(uuid.MustParse(a.Project)), blobs); err != nil {
+		t.Fatal(err)
+	}
+	if n := stored(); n != 3 {
+		t.Errorf("%d of 3 files have their bytes while they are backed up", n)
+	}
+	a.Get("/containers/" + c + "/files").Want(400)
+	release()
+	await(t, a, id, "completed", "failed").Content("status", "completed")
+	until(t, "the bytes are gone", func() bool { return stored() == 0 })
+	restore(t, a, id)
+	a.Get("/containers/"+c).Want(200).Content("totalFiles", 3)
+}
