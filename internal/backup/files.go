@@ -10,8 +10,10 @@ import (
 	"math"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
+	"socle/internal/pg"
 	"socle/internal/tenant"
 )
 
@@ -42,6 +44,20 @@ func (m *Maker) keepFile(ctx context.Context, project uuid.UUID, f content) erro
 	if err != nil || there {
 		return err
 	}
+	err = m.stored(ctx, project, f, func(r io.Reader) error {
+		sealed := m.key().encrypted(r)
+		defer sealed.Close()
+		_, err := m.Blobs.Put(ctx, name, sealed, math.MaxInt64)
+		return err
+	})
+	if fault.Is(err, fault.Conflict) {
+		return nil // a worker that was given up has copied it after all
+	}
+	return err
+}
+
+// stored has read read the bytes of a file, which fail at their end unless they are those of the content.
+func (m *Maker) stored(ctx context.Context, project uuid.UUID, f content, read func(io.Reader) error) error {
 	bytes, _, err := m.Blobs.Open(ctx, tenant.FileKey(project, f.Blob))
 	if fault.Is(err, fault.NotFound) {
 		return errors.Join(errDeleted, err)
@@ -50,13 +66,49 @@ func (m *Maker) keepFile(ctx context.Context, project uuid.UUID, f content) erro
 		return err
 	}
 	defer bytes.Close()
-	sealed := m.key().encrypted(&exact{r: bytes, sum: summed{hash: sha256.New()}, want: f.Bytes})
-	defer sealed.Close()
-	_, err = m.Blobs.Put(ctx, name, sealed, math.MaxInt64)
-	if fault.Is(err, fault.Conflict) {
-		return nil // a worker that was given up has copied it after all
+	return read(&exact{r: bytes, sum: summed{hash: sha256.New()}, want: f.Bytes})
+}
+
+// checkContent reads a content of the backups of a project, and fails unless it is what it was.
+func (m *Maker) checkContent(ctx context.Context, project uuid.UUID, want Bytes) error {
+	sum := &summed{hash: sha256.New()}
+	err := m.open(ctx, contentKey(project, want.SHA256), func(r io.Reader) error {
+		_, err := io.Copy(sum, r)
+		return err
+	})
+	if err == nil && sum.bytes() != want {
+		err = errDamaged
 	}
 	return err
+}
+
+// mend copies a damaged content anew, if a file of the project has it still, and reports whether it did: then all backups that need it are whole again. Those to come would
+// have been damaged too, since nothing is copied that is there.
+func (m *Maker) mend(ctx context.Context, project uuid.UUID, damaged Bytes, damage error) bool {
+	f := content{Bytes: damaged}
+	sum, err := hex.DecodeString(damaged.SHA256)
+	if err == nil {
+		f.Blob, err = pg.Value[uuid.UUID](ctx, m.Projects.Open(project).Trusted(), `select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
+			pgx.StrictNamedArgs{"sum": sum, "size": damaged.Size})
+	}
+	if err == nil {
+		err = m.stored(ctx, project, f, func(r io.Reader) error { // nothing is removed but for bytes that can be read
+			_, err := io.Copy(io.Discard, r)
+			return err
+		})
+	}
+	if err == nil {
+		err = m.Blobs.Delete(ctx, contentKey(project, damaged.SHA256))
+	}
+	if err == nil {
+		err = m.keepFile(ctx, project, f)
+	}
+	if err != nil {
+		m.Log.Error("a content of backups is damaged, and can't be copied anew", "project", project, "content", damaged.SHA256, "damage", damage, "error", err)
+		return false
+	}
+	m.Log.Warn("a content of backups was damaged, and is copied anew from a file", "project", project, "content", damaged.SHA256, "damage", damage)
+	return true
 }
 
 // isKept reports whether a content of n bytes is there. One of another size is damaged, and is removed.

@@ -175,30 +175,29 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 	})
 }
 
-// check reads all that is kept of a backup. It fails unless every byte is what it was when the backup was made,
+// check reads all that is kept of a backup. It fails unless every byte is what it was when the backup was made, or could be copied anew,
 // and this release can restore it.
-func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (Manifest, []entry, error) {
-	manifest, err := m.manifest(ctx, project, backup)
-	if err != nil {
+func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (manifest Manifest, entries []entry, err error) {
+	if manifest, err = m.manifest(ctx, project, backup); err != nil {
 		return manifest, nil, fmt.Errorf("manifest: %w", err)
 	}
+	defer func() {
+		if err != nil {
+			manifest.Files.Close()
+		}
+	}()
 	if err := m.suits(ctx, manifest); err != nil {
 		return manifest, nil, err
 	}
-	entries, err := m.readable(ctx, manifest)
-	if err != nil {
+	if entries, err = m.readable(ctx, manifest); err != nil {
 		return manifest, nil, fmt.Errorf("dump: %w", err)
 	}
 	for f, err := range manifest.Files.all() {
-		sum := &summed{hash: sha256.New()}
 		if err == nil {
-			err = m.open(ctx, contentKey(project, f.SHA256), func(r io.Reader) error {
-				_, err := io.Copy(sum, r)
-				return err
-			})
+			err = m.checkContent(ctx, project, f.Bytes)
 		}
-		if err == nil && sum.bytes() != f.Bytes {
-			err = errDamaged
+		if errors.Is(err, errDamaged) && m.mend(ctx, project, f.Bytes, err) {
+			err = nil
 		}
 		if err != nil {
 			return manifest, nil, fmt.Errorf("file %s: %w", f.SHA256, err)

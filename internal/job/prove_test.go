@@ -42,6 +42,47 @@ func TestBackupIsProven(t *testing.T) {
 	})
 }
 
+// TestDamagedContentIsMended damages the copy that backups have of a file: as long as there is the file, the next proof, or restore, copies it anew.
+func TestDamagedContentIsMended(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.Unproven()
+	c := a.Create("/containers", `{"name": "reports"}`)
+	file := upload(t, a, c, "a.txt", strings.Repeat("bytes of a file", 10000))
+	id := backedUp(t, a)
+	flip := func() {
+		t.Helper()
+		names := a.Stored("backups/content/*")
+		if len(names) != 1 {
+			t.Fatalf("contents are %v", names)
+		}
+		text, err := os.ReadFile(names[0])
+		if err == nil {
+			text[len(text)/2] ^= 1
+			err = os.WriteFile(names[0], text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	flip()
+	a.Post("/backups/"+id+"/verify", "").Want(200)
+	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	if r := a.Get("/backups/" + id).Want(200); r.Metadata("provenAt") == nil || !strings.Contains(a.Log.String(), "copied anew") {
+		t.Errorf("the backup is not proven: %v", r.Metadata("proofError"))
+	}
+	flip()
+	restore(t, a, id)
+	a.Delete("/containers/" + c + "/files/" + file).Want(200)
+	restore(t, a, id)
+
+	a.Delete("/containers/" + c + "/files/" + file).Want(200)
+	flip()
+	if reason := refused(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
+		t.Errorf("without the file, the reason is %q", reason)
+	}
+}
+
 // TestProofComparesRows: a backup whose rows become others while they are restored is not proven, though there are as many of them.
 func TestProofComparesRows(t *testing.T) {
 	t.Parallel()

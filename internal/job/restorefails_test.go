@@ -55,7 +55,8 @@ func TestRestoreOfDamage(t *testing.T) {
 	a.Unproven()
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, `insert into public.orders select n, repeat('note', 100) from generate_series(1, 1000) n`)
-	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
+	c := a.Create("/containers", `{"name": "reports"}`)
+	file := upload(t, a, c, "a.txt", strings.Repeat("bytes of a file", 10000))
 	other := a.In(a.CreateProject("other"))
 	other.Unproven()
 	upload(t, other, other.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of another", 10000))
@@ -68,6 +69,7 @@ func TestRestoreOfDamage(t *testing.T) {
 	instance.Unproven()
 	upload(t, instance, instance.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
 	backedUp(t, instance)
+	a.Delete("/containers/" + c + "/files/" + file).Want(200) // of which its content could be copied anew
 	before, oid := fingerprint(t, a), query(t, a, `select oid::text from pg_database where datname = current_database()`)
 
 	var kept []string

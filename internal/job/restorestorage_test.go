@@ -29,7 +29,9 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 
 	const away = "the storage can't be used at present"
 	for name, after := range map[string]int{"at the beginning": 0, "in the middle": 70_000} {
-		content := func(r *http.Request) bool { return r.Method == "GET" && strings.Contains(r.URL.Path, "/backups/content/") }
+		content := func(r *http.Request) bool {
+			return r.Method == "GET" && strings.Contains(r.URL.Path, "/backups/content/")
+		}
 		service.Cut(after, content)
 		service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
 			if !content(r) || r.Header.Get("Range") == "bytes=0-" {
