@@ -34,7 +34,6 @@ func (s *Server) registerTus() {
 		s.mux.HandleFunc("OPTIONS "+path, func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
 			tusHeaders(h)
-			h.Set("Tus-Version", tusVersion)
 			h.Set("Tus-Extension", "creation,creation-defer-length,termination,expiration,checksum,concatenation")
 			h.Set("Tus-Checksum-Algorithm", object.ChecksumAlgorithms)
 			h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
@@ -48,9 +47,10 @@ func (s *Server) registerTus() {
 
 func tusHeaders(h http.Header) {
 	h.Set("Tus-Resumable", tusVersion)
+	h.Set("Tus-Version", tusVersion) // who speaks another one has to be told
 	h.Set("Cache-Control", "no-store")
 	h.Set("Access-Control-Allow-Origin", "*") // a token is in the request itself, never in a cookie
-	h.Set("Access-Control-Expose-Headers", "Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Offset, X-Request-Id")
+	h.Set("Access-Control-Expose-Headers", "Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id")
 }
 
 // TusVersion is embedded in the input of a request of the protocol.
@@ -84,6 +84,9 @@ func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		}
 		if u.Concat != "" {
 			h.Set("Upload-Concat", u.Concat)
+		}
+		if u.FullFileName != "" {
+			h.Set("Upload-Metadata", tusMetadataOf(u))
 		}
 		h.Set("Upload-Expires", u.ExpiresAt.UTC().Format(http.TimeFormat))
 	}
@@ -151,6 +154,15 @@ func tusMetadata(header string) (map[string]string, error) {
 		about[key] = string(text)
 	}
 	return about, nil
+}
+
+// tusMetadataOf writes what is kept of the pairs: those that mean something here.
+func tusMetadataOf(u object.Resumable) string {
+	text := "filename " + base64.StdEncoding.EncodeToString([]byte(u.FullFileName))
+	if u.MimeType != "" {
+		text += ",filetype " + base64.StdEncoding.EncodeToString([]byte(u.MimeType))
+	}
+	return text
 }
 
 type tusInput struct {

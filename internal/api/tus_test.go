@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,7 +60,15 @@ func TestTus(t *testing.T) {
 	}
 	u := newTus(t, a, c, "a/ü.txt", 12, "Upload-Metadata: filename "+base64.StdEncoding.EncodeToString([]byte("a/ü.txt"))+",filetype dGV4dC9wbGFpbg==,alone")
 	wantOffset(t, tus(a, "HEAD", u, ""), 200, 0)
-	wantOffset(t, part2(a, u, 0, "hello"), 204, 5)
+	if got := tus(a, "HEAD", u, "").Header.Get("Upload-Metadata"); got != "filename YS/DvC50eHQ=,filetype dGV4dC9wbGFpbg==" {
+		t.Errorf("got Upload-Metadata %q", got)
+	}
+	execute(t, a, "update storage.resumable_uploads set expires_at = now() + interval '1 minute'")
+	first := part2(a, u, 0, "hello")
+	wantOffset(t, first, 204, 5)
+	if until, err := http.ParseTime(first.Header.Get("Upload-Expires")); err != nil || time.Until(until) < time.Hour {
+		t.Errorf("an upload that went on expires at %v, %v", until, err)
+	}
 	part2(a, u, 0, "hello").Want(409).Code("mismatch")
 	part2(a, u, 5, "more than there is").Want(413).Code("too_large")
 	wantOffset(t, tus(a.Member(4), "HEAD", u, ""), 200, 5)
@@ -113,7 +122,9 @@ func TestTusRefuses(t *testing.T) {
 		return "Upload-Metadata: filename " + base64.StdEncoding.EncodeToString([]byte(name))
 	}
 	a.Send("POST", path, "", "Upload-Length: 1", named("a")).Want(412)
-	a.Send("POST", path, "", "Upload-Length: 1", named("a"), "Tus-Resumable: 0.2.2").Want(412)
+	if got := a.Send("POST", path, "", "Upload-Length: 1", named("a"), "Tus-Resumable: 0.2.2").Want(412).Header.Get("Tus-Version"); got != "1.0.0" {
+		t.Errorf("who speaks another version is told %q", got)
+	}
 	tus(a, "POST", path, "", named("a")).Want(400).Field("Upload-Length")
 	tus(a, "POST", path, "", named("a"), "Upload-Length: -1").Want(400)
 	tus(a, "POST", path, "", "Upload-Length: 1", "Upload-Metadata: filename =").Want(400).Field("Upload-Metadata")

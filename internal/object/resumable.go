@@ -238,10 +238,10 @@ func (r *Resumable) keepPart(ctx context.Context, p *tenant.Project, store *blob
 			if err != nil {
 				return err
 			}
-			n, err := pg.Exec(ctx, tx, `
-				update storage.resumable_uploads set expires_at = now() + interval '1 day' where uuid = @id and file_uuid is null`,
+			r.ExpiresAt, err = pg.Value[time.Time](ctx, tx, `
+				update storage.resumable_uploads set expires_at = now() + interval '1 day' where uuid = @id and file_uuid is null returning expires_at`,
 				pgx.StrictNamedArgs{"id": r.UUID})
-			if err == nil && n == 0 { // it has become a file meanwhile, or was given up
+			if fault.Is(err, fault.NotFound) { // it has become a file meanwhile, or was given up
 				err = elsewhere()
 			}
 			if err != nil {
