@@ -75,6 +75,7 @@ type archive struct {
 // ServeHTTP writes the backup. What fails before the first byte is answered; afterwards the connection is cut off, so that
 // no part of a backup looks like the whole.
 func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer a.Close()
 	var size int64
 	out := &leaving{ResponseWriter: w, control: http.NewResponseController(w), begin: func() {
 		name, h := "socle-"+a.project.String()+"-"+a.Manifest.At.UTC().Format("20060102T150405Z")+".tar", w.Header()

@@ -34,7 +34,7 @@ type Archive struct {
 	to    age.Recipient // nil: it is not encrypted
 }
 
-// OpenArchive returns a backup as an archive. It fails with NotFound if there is none, and with Conflict if it is not completed.
+// OpenArchive returns a backup as an archive, which the caller closes. It fails with NotFound if there is none, and with Conflict if it is not completed.
 func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover) (*Archive, error) {
 	to, err := c.recipient(&m.passphrases)
 	if err != nil {
@@ -55,10 +55,14 @@ func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover)
 	out.Project, out.Source = kept.source(), uuid.Nil
 	text := &summed{hash: sha256.New()}
 	if err := json.MarshalWrite(text, out); err != nil {
+		kept.Files.Close()
 		return nil, err
 	}
 	return &Archive{out, m, kept, text.size, to}, nil
 }
+
+// Close lets go of the archive.
+func (a *Archive) Close() { a.Manifest.Files.Close() }
 
 // Encrypted reports whether the archive is encrypted.
 func (a *Archive) Encrypted() bool { return a.to != nil }

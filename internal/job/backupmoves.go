@@ -36,13 +36,17 @@ func (q *Queue) ImportBackup(ctx context.Context, project, user uuid.UUID, in ba
 	return b, err
 }
 
-// DownloadBackup returns a backup as an archive, and notes that it was asked for. It fails as [backup.Maker.OpenArchive] does.
+// DownloadBackup returns a backup as an archive, which the caller closes, and notes that it was asked for. It fails as [backup.Maker.OpenArchive] does.
 func (q *Queue) DownloadBackup(ctx context.Context, project, id uuid.UUID, c backup.Cover) (*backup.Archive, error) {
 	a, err := q.Maker.OpenArchive(ctx, project, id, c)
 	if err != nil {
 		return nil, err
 	}
-	return a, q.Store.InTx(ctx, func(*platform.Store) error { return nil })
+	if err := q.Store.InTx(ctx, func(*platform.Store) error { return nil }); err != nil {
+		a.Close()
+		return nil, err
+	}
+	return a, nil
 }
 
 // VerifyBackup has a backup proven at once. It fails with NotFound if there is none, and with Conflict if it is not completed.
