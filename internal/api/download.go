@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,11 +51,10 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "private, no-cache") // who may read it is asked each time
 	h.Set("ETag", d.file.ETag())
 	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(d.file.SHA256)+":")
-	if len(r.Header.Get("Range")) > mostRange || r.Method != http.MethodGet { // of no other method it means anything (RFC 9110, 14.2)
+	if span := d.span(r); span == "" {
 		r.Header.Del("Range")
-	}
-	if zeros, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes=-"); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
-		r.Header.Set("Range", "bytes="+strconv.FormatInt(d.file.Size, 10)+"-") // the last 0 bytes are none: a range that nothing satisfies
+	} else {
+		r.Header.Set("Range", span)
 	}
 	deadline := time.Now().Add(readGrace + time.Duration(d.file.Size/slowestRead)*time.Second)
 	if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -70,6 +70,23 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // the end of the file was held back: nobody takes what was sent for the whole
 	}
 }
+
+// span returns the range that is asked for as http.ServeContent reads it; "" if there is none to look at (RFC 9110, 14.2): of another method than GET it
+// means nothing, nor in a unit that is not known here.
+func (d download) span(r *http.Request) string {
+	text := r.Header.Get("Range")
+	unit, set, _ := strings.Cut(text, "=")
+	if r.Method != http.MethodGet || len(text) > mostRange || !strings.EqualFold(unit, "bytes") {
+		return ""
+	}
+	if zeros, ok := strings.CutPrefix(set, "-"); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
+		set = strconv.FormatInt(d.file.Size, 10) + "-" // the last 0 bytes are none: a range that nothing satisfies
+	}
+	return "bytes=" + hugeNumber.ReplaceAllLiteralString(set, "999999999999999999")
+}
+
+// hugeNumber is one that is beyond the end of any file.
+var hugeNumber = regexp.MustCompile(`[1-9][0-9]{18,}`)
 
 // fileNameParam returns the parameters that name a file: as it is if every client reads it alike, else once in ASCII for
 // old clients, and once in full (RFC 6266, RFC 8187).
