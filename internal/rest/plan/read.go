@@ -202,36 +202,31 @@ func (b *builder) source(n *node) {
 	}
 	b.text(" as ")
 	b.quote(n.alias)
-	if n.link == nil || n.link.Kind != catalog.ManyToMany {
+	if n.through == "" {
 		return
 	}
 	b.text(" join ")
 	b.name(n.link.Through)
 	b.text(" as ")
-	b.quote(n.through())
+	b.quote(n.through)
 	b.text(" on ")
 	for i, p := range n.link.ThroughPairs {
-		b.equal(i, n.through(), p.From, n.alias, p.To)
+		b.equal(i, n.through, p.From, n.alias, p.To)
 	}
 }
 
-// through is the alias of the join table between a node and its parent. No other has it: those that the builder
-// makes end in a digit, and so does a root's if it looks like one of these.
-func (n *node) through() string { return n.alias + "j" }
-
-// linked writes the conditions of the link between a node and its parent, and says how many there are.
-func (b *builder) linked(n *node) int {
+// linked writes the conditions of the link between a node and its parent.
+func (b *builder) linked(n *node) {
 	if n.link == nil || n.link.Kind == catalog.Computed {
-		return 0
+		return
 	}
 	far := n.alias
-	if n.link.Kind == catalog.ManyToMany {
-		far = n.through()
+	if n.through != "" {
+		far = n.through
 	}
 	for i, p := range n.link.Pairs {
 		b.equal(i, far, p.To, n.parent.alias, p.From)
 	}
-	return len(n.link.Pairs)
 }
 
 func (b *builder) equal(i int, near, column, far, other string) {

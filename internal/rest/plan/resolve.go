@@ -15,6 +15,7 @@ type node struct {
 	rel      *catalog.Relation // nil if the columns aren't known
 	cte      string            // of a root whose rows come from a part of the statement
 	alias    string
+	through  string        // the alias of the join table between it and its parent, if there is one
 	link     *catalog.Link // from parent
 	children []*node       // in the order of the items
 	where    []query.Condition
@@ -195,6 +196,9 @@ func (b *builder) connect(n *node) error {
 		}
 		c.link, c.name, c.rel = l, l.To, b.c.Relations[l.To]
 		c.alias = b.alias(l.To.Name)
+		if l.Kind == catalog.ManyToMany {
+			c.through = b.alias(l.Through.Name)
+		}
 		c.few = n.few || !toOne(l)
 		if one := int64(1); l.Single && l.Function.Returns.Set && c.limit == nil { // it promises one row
 			c.limit = &one
