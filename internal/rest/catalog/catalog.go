@@ -26,6 +26,8 @@ type Relation struct {
 	ByName                           map[string]*Column
 	PrimaryKey                       []string // of a view: the columns that come from its base tables' keys, of those that it shows whole
 	Insertable, Updatable, Deletable bool
+	// Whether constraints hold for all of its rows. A view can show a row twice, and a table shows those of tables that inherit from it.
+	Constrained bool
 	// Whether reading plainly runs code of the database's that is likely to change its session: volatile functions of policies, views and
 	// rows. What is behind those is not looked at.
 	ReadRuns bool

@@ -105,7 +105,7 @@ func (r *reader) readRelations(ctx context.Context) error {
 		Schema, Name, Description string
 		Kind                      byte
 		Writes                    int32
-		ReadRuns                  bool
+		Constrained, ReadRuns     bool
 	}
 	// 28 is all that can be written. Only views are asked, and foreign tables, except those without a handler: asking
 	// for one of them fails for all.
@@ -115,6 +115,7 @@ func (r *reader) readRelations(ctx context.Context) error {
 			case when c.relkind in ('r', 'p') then 28
 				when c.relkind = 'v' or w.fdwhandler <> 0 then pg_catalog.pg_relation_is_updatable(c.oid, true)
 				else 0 end as writes,
+			c.relkind = 'p' or c.relkind = 'r' and not c.relhassubclass as constrained,
 			c.reltype in (select p.proargtypes[0] from pg_catalog.pg_proc p where p.pronargs = 1 and p.provolatile = 'v') or exists (
 				select from pg_catalog.pg_depend u
 				join pg_catalog.pg_proc p on u.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = u.refobjid and p.provolatile = 'v'
@@ -134,7 +135,7 @@ func (r *reader) readRelations(ctx context.Context) error {
 		relation := &Relation{
 			Name: Name{row.Schema, row.Name}, Description: row.Description, Kind: row.Kind, ByName: map[string]*Column{},
 			Insertable: row.Writes&insertable != 0, Updatable: row.Writes&updatable != 0, Deletable: row.Writes&deletable != 0,
-			ReadRuns: row.ReadRuns,
+			Constrained: row.Constrained, ReadRuns: row.ReadRuns,
 		}
 		r.relations[row.ID] = relation
 		r.catalog.Relations[relation.Name] = relation

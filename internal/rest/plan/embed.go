@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"socle/internal/rest/catalog"
 	"socle/internal/rest/query"
 )
 
@@ -72,8 +73,11 @@ func (c *node) joined() bool {
 	case c.spread() || c.parent.grouped:
 		return true
 	}
-	return c.toOne() && (c.ordering || !c.parent.few)
+	return c.toOne() && (c.ordering || !c.parent.few || !c.atMostOne())
 }
+
+// atMostOne reports whether it is sure that there is one row at most of a relation that is embedded as one.
+func (c *node) atMostOne() bool { return c.link.Kind == catalog.Computed || c.rel.Constrained }
 
 // join writes the join of an embedded relation.
 func (b *builder) join(c *node) {

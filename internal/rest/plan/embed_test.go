@@ -6,6 +6,39 @@ import (
 	"socle/internal/rest/plan"
 )
 
+// TestEmbeddedTwice: of what is embedded as one, and has more rows, each makes a row, however long the page is.
+func TestEmbeddedTwice(t *testing.T) {
+	t.Parallel()
+	d := open(t, `
+		create view cast_of as select f.id, f.title, a.name from films f join roles r on r.film_id = f.id join actors a on a.id = r.actor_id;
+		create table people (id int primary key, name text);
+		create table singers (voice text) inherits (people);
+		create table songs (id int primary key, person_id int references people);
+		insert into people values (1, 'Ann'); insert into singers values (1, 'Bea', 'alt'); insert into songs values (1, 1)`)
+	for _, c := range []struct {
+		f               planner
+		url, body, want string
+	}{
+		{plan.Read, "reviews?select=id,cast_of(name)&id=eq.1&order=cast_of(name)", "", `[{"id":1,"cast_of":{"name":"Duvall"}},{"id":1,"cast_of":{"name":"Nicholson"}}]`},
+		{plan.Read, "reviews?select=id,cast_of(name)&id=eq.1&order=cast_of(title)&cast_of.name=eq.Duvall", "", `[{"id":1,"cast_of":{"name":"Duvall"}}]`},
+		{plan.Read, "reviews?select=id,cast_of(title)&id=eq.1", "", `[{"id":1,"cast_of":{"title":"The Shining"}},{"id":1,"cast_of":{"title":"The Shining"}}]`},
+		{plan.Read, "songs?select=id,people(name)&order=people(name)", "", `[{"id":1,"people":{"name":"Ann"}},{"id":1,"people":{"name":"Bea"}}]`},
+		{plan.Read, "songs?select=id,people()&order=people(name)", "", `[{"id":1}]`},
+		{plan.Update, "reviews?id=eq.1&select=id,cast_of(title)", `{"stars":1}`, `[{"id":1,"cast_of":{"title":"The Shining"}},{"id":1,"cast_of":{"title":"The Shining"}}]`},
+	} {
+		for _, limit := range []*int64{nil, new(int64(100))} {
+			r := d.request(t, c.url)
+			r.Range.Limit, r.Return = limit, plan.Representation
+			if c.body != "" {
+				r.Body = []byte(c.body)
+			}
+			if got, err := d.do(c.f, r); err != nil || compact(got.body) != c.want {
+				t.Errorf("%s: got %s, %v, want %s", c.url, compact(got.body), err, c.want)
+			}
+		}
+	}
+}
+
 // TestJoinTableAlias: a relation whose name looks like one that a statement makes is itself.
 func TestJoinTableAlias(t *testing.T) {
 	t.Parallel()
