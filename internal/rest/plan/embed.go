@@ -135,36 +135,56 @@ func (b *builder) many(c *node) query.Limit {
 	return p
 }
 
-// related writes a field of an embedded relation for the order of its parent's rows: what the join has, if it has it.
+// related writes a field of an embedded relation for the order of its parent's rows.
 func (b *builder) related(c *node, f *query.Field) {
-	for i := range c.outputs {
-		o := &c.outputs[i]
-		switch {
-		case !c.joined():
-		case o.name == f.Name && len(f.Path) == 0 && c.column(f.Name) == nil && c.spread():
-			b.quote(c.alias)
-			b.text(".")
-			b.number(i)
-			return
-		case o.star && len(f.Path) == 0 && c.column(f.Name) != nil:
-			b.column(c.alias, f.Name)
-			return
-		case o.shows(f) && c.spread():
-			b.quote(c.alias)
-			b.text(".")
-			b.number(i)
-			return
-		case o.shows(f):
-			b.column(c.alias, o.name)
-			return
-		}
+	if c.joined() && b.relatedOutput(c, f) {
+		return
 	}
 	b.text("(select ")
 	b.field(c, f)
 	b.text(" from ")
 	b.source(c)
 	b.filter(c, false)
-	b.text(" limit 1)")
+	one := int64(1) // there may be more where it is not sure
+	if c.limit != nil {
+		one = min(one, *c.limit)
+	}
+	b.limit(query.Limit{Limit: &one, Offset: c.offset})
+	b.text(")")
+}
+
+// relatedOutput writes a field as the join of an embedded relation has it, if it has.
+func (b *builder) relatedOutput(c *node, f *query.Field) bool {
+	for i := range c.outputs {
+		o := &c.outputs[i]
+		switch {
+		case c.spread():
+			if o.shows(f) || o.name == f.Name && len(f.Path) == 0 && c.column(f.Name) == nil {
+				b.part(&output{child: c, sub: i})
+				return true
+			}
+		case o.star:
+			if len(f.Path) == 0 && c.column(f.Name) != nil && c.once(f.Name) {
+				b.column(c.alias, f.Name)
+				return true
+			}
+		case o.shows(f) && c.once(o.name):
+			b.column(c.alias, o.name)
+			return true
+		}
+	}
+	return false
+}
+
+// once says whether one output alone has a name.
+func (n *node) once(name string) bool {
+	found := 0
+	for i := range n.outputs {
+		if o := &n.outputs[i]; o.name == name || o.star && n.column(name) != nil {
+			found++
+		}
+	}
+	return found == 1
 }
 
 // shows says whether an output is a field as it is.

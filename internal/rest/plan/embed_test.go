@@ -39,6 +39,27 @@ func TestEmbeddedTwice(t *testing.T) {
 	}
 }
 
+// TestRelatedOrder: rows are ordered by what of an embedded relation is shown beside them, whatever else has its name.
+func TestRelatedOrder(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	for url, want := range map[string]string{
+		"films?select=id,directors(id)&order=directors(id).desc.nullslast,id&directors.limit=0":              `[{"id":1,"directors":null},{"id":2,"directors":null},{"id":3,"directors":null},{"id":4,"directors":null}]`,
+		"films?select=id,directors(name)&order=directors(id).desc.nullslast,id&directors.offset=1":           `[{"id":1,"directors":null},{"id":2,"directors":null},{"id":3,"directors":null},{"id":4,"directors":null}]`,
+		"reviews?select=stars,films(id,...directors(id))&order=films(id).desc&id=in.(1,4)":                   `[{"stars":5,"films":{"id":3,"id":2}},{"stars":5,"films":{"id":1,"id":1}}]`,
+		"reviews?select=stars,films(title,title:year)&order=films(title).desc&id=in.(1,4)":                   `[{"stars":5,"films":{"title":"The Shining","title":1980}},{"stars":5,"films":{"title":"Cléo","title":1962}}]`,
+		"reviews?select=stars,...films(id,...directors(director:id))&order=films(director).desc&id=in.(1,4)": `[{"stars":5,"id":3,"director":2},{"stars":5,"id":1,"director":1}]`,
+	} {
+		for _, limit := range []*int64{nil, new(int64(100))} {
+			r := d.request(t, url)
+			r.Range.Limit = limit
+			if got, err := d.do(plan.Read, r); err != nil || compact(got.body) != want {
+				t.Errorf("%s: got %s, %v, want %s", url, compact(got.body), err, want)
+			}
+		}
+	}
+}
+
 // TestJoinTableAlias: a relation whose name looks like one that a statement makes is itself.
 func TestJoinTableAlias(t *testing.T) {
 	t.Parallel()
