@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // aggregate writes an output with its aggregate, if it has one.
 func (b *builder) aggregate(n *node, o *output) {
 	if o.aggregate == "" {
@@ -50,11 +52,16 @@ func (b *builder) group(n *node) {
 		switch {
 		case o.star:
 			b.row(n.alias)
-		case o.json() && !(o.sub < 0 && o.child.toOne()): // JSON has no equality, its text has
+		case o.child != nil && o.sub < 0 && o.child.toOne():
+			if o.child.nests() {
+				b.object(o.child)
+				b.text("::text")
+			} else {
+				b.row(o.child.alias)
+			}
+		case o.json(): // it has no equality, its text has
 			b.part(o)
 			b.text("::text")
-		case o.child != nil && o.sub < 0:
-			b.row(o.child.alias)
 		case o.represented() && o.cast == "": // what is shown has no equality, what is stored has
 			b.field(n, &o.field)
 		default:
@@ -77,4 +84,9 @@ func (b *builder) part(o *output) {
 		return
 	}
 	b.number(o.sub)
+}
+
+// nests says whether there is JSON made of embedded rows in those of a node.
+func (n *node) nests() bool {
+	return slices.ContainsFunc(n.outputs, func(o output) bool { return o.json() })
 }

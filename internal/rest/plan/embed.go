@@ -40,9 +40,10 @@ func (b *builder) embedded(o *output) {
 	c := o.child
 	switch {
 	case c.joined() && c.toOne():
-		b.text("pg_catalog.row_to_json(")
-		b.row(c.alias)
-		b.text(")")
+		b.object(c)
+		if c.parent.grouped && c.nests() { // by the text
+			b.text("::text::json")
+		}
 		return
 	case c.joined():
 		b.orEmpty(o, "::text")
@@ -59,6 +60,13 @@ func (b *builder) embedded(o *output) {
 	}
 	b.text(") as ")
 	b.quote(row)
+	b.text(")")
+}
+
+// object writes the row of an embedded relation as the join has it, as JSON.
+func (b *builder) object(c *node) {
+	b.text("pg_catalog.row_to_json(")
+	b.row(c.alias)
 	b.text(")")
 }
 

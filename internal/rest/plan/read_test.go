@@ -104,18 +104,21 @@ func TestRead(t *testing.T) {
 		"films?select=id,...directors(name)&order=directors(name)&limit=1":            `[{"id":1,"name":"Kubrick"}]`,
 
 		// Aggregates.
-		"films?select=count()":                                                 `[{"count":4}]`,
-		"films?select=n:count(),director_id&order=director_id":                 `[{"n":2,"director_id":1},{"n":1,"director_id":2},{"n":1,"director_id":null}]`,
-		"films?select=price.sum()::int,year.max(),price.avg()::float4":         `[{"sum":28,"max":1980,"avg":9.25}]`,
-		"films?select=data->>n::int.sum()":                                     `[{"sum":6}]`,
-		"directors?select=name,films(count())&order=id&limit=1":                `[{"name":"Kubrick","films":[{"count":2}]}]`,
-		"films?select=...directors(name),price.sum()&order=directors(name)":    `[{"sum":18.5,"name":"Kubrick"},{"sum":9.25,"name":"Varda"},{"sum":null,"name":null}]`,
-		"reviews?select=stars.sum(),films(title)&film_id=eq.1":                 `[{"sum":8,"films":{"title":"The Shining"}}]`,
-		"films?select=count(),reviews(stars)&id=eq.1&reviews.order=id":         `[{"count":1,"reviews":[{"stars":5},{"stars":3}]}]`,
-		"films?select=count(),...reviews(stars)&id=eq.1&reviews.order=id":      `[{"count":1,"stars":[5, 3]}]`,
-		"actors?select=count()&id=eq.0":                                        `[{"count":0}]`,
-		"films?select=...directors(born.max())":                                `[{"max":"1928-07-26"}]`,
-		"reviews?select=stars.max(),...films(...directors(name))&film_id=eq.3": `[{"max":5,"name":"Varda"}]`,
+		"films?select=count()":                                                                                  `[{"count":4}]`,
+		"films?select=n:count(),director_id&order=director_id":                                                  `[{"n":2,"director_id":1},{"n":1,"director_id":2},{"n":1,"director_id":null}]`,
+		"films?select=price.sum()::int,year.max(),price.avg()::float4":                                          `[{"sum":28,"max":1980,"avg":9.25}]`,
+		"films?select=data->>n::int.sum()":                                                                      `[{"sum":6}]`,
+		"directors?select=name,films(count())&order=id&limit=1":                                                 `[{"name":"Kubrick","films":[{"count":2}]}]`,
+		"films?select=...directors(name),price.sum()&order=directors(name)":                                     `[{"sum":18.5,"name":"Kubrick"},{"sum":9.25,"name":"Varda"},{"sum":null,"name":null}]`,
+		"reviews?select=stars.sum(),films(title)&film_id=eq.1":                                                  `[{"sum":8,"films":{"title":"The Shining"}}]`,
+		"films?select=count(),reviews(stars)&id=eq.1&reviews.order=id":                                          `[{"count":1,"reviews":[{"stars":5},{"stars":3}]}]`,
+		"films?select=count(),...reviews(stars)&id=eq.1&reviews.order=id":                                       `[{"count":1,"stars":[5, 3]}]`,
+		"actors?select=count()&id=eq.0":                                                                         `[{"count":0}]`,
+		"films?select=...directors(born.max())":                                                                 `[{"max":"1928-07-26"}]`,
+		"reviews?select=stars.max(),...films(...directors(name))&film_id=eq.3":                                  `[{"max":5,"name":"Varda"}]`,
+		"reviews?select=stars.sum(),films(directors(name))&film_id=lt.3":                                        `[{"sum":12,"films":{"directors":{"name":"Kubrick"}}}]`,
+		"reviews?select=stars.sum(),films(title,directors(name),actors(id))&film_id=eq.1&films.actors.order=id": `[{"sum":8,"films":{"title":"The Shining","directors":{"name":"Kubrick"},"actors":[{"id":1},{"id":2}]}}]`,
+		"films?select=count(),technical(films(title))&id=gt.1":                                                  `[{"count":3,"technical":null}]`,
 	} {
 		got, err := d.do(plan.Read, d.request(t, url))
 		if err != nil {
