@@ -152,7 +152,7 @@ func (b *builder) cast(typ string) {
 // PostgreSQL's messages show it. The first one, the root's, is the relation's own.
 func (b *builder) alias(name string) string {
 	b.aliases++
-	if b.aliases == 1 && name != row && !numbered(name) {
+	if b.aliases == 1 && name != row && name != "excluded" && !numbered(name) { // PostgreSQL itself names the rows of an upsert so
 		return name
 	}
 	const longest = 63 - len("_1000000")

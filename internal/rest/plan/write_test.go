@@ -71,6 +71,17 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestExcluded: rows can be merged into a table that is named as PostgreSQL names the rows that are merged.
+func TestExcluded(t *testing.T) {
+	t.Parallel()
+	d := open(t, `create table excluded (id int primary key, name text); insert into excluded values (1, 'x')`)
+	r := d.request(t, "excluded")
+	r.Body, r.Return, r.Resolve = []byte(`{"id":1,"name":"y"}`), plan.Representation, plan.MergeDuplicates
+	if got, err := d.do(plan.Insert, r); err != nil || got.body != `[{"id":1,"name":"y"}]` {
+		t.Errorf("got %s, %v", got.body, err)
+	}
+}
+
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	d := open(t)
