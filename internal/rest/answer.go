@@ -136,6 +136,9 @@ type brokenError struct{ cause error }
 
 func (e *brokenError) Error() string { return "the answer was broken off: " + e.cause.Error() }
 
+// goneError is why an answer was broken off if the client takes no more of it. That is no failure of ours.
+type goneError struct{ error }
+
 func isBroken(err error) bool {
 	_, ok := errors.AsType[*brokenError](err)
 	return ok

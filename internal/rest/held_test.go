@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"socle/internal/httpx"
 )
 
 // slow asks for a path and returns when the answer has begun, of which it takes no more than the status until it is read.
@@ -220,6 +223,26 @@ func TestSlowClientsOfOthers(t *testing.T) {
 	_ = c.(*net.TCPConn).SetReadBuffer(1 << 20)
 	if rest, err := io.ReadAll(c); len(rest) >= 200*20000 {
 		t.Errorf("the client got %d bytes, %v", len(rest), err)
+	}
+}
+
+// TestGoneClients: it is no failure that a client takes no more of its answer, but one that it is broken off for others.
+func TestGoneClients(t *testing.T) {
+	t.Parallel()
+	for _, hangsUp := range []bool{true, false} {
+		a := newAPI(t, long, func(c *Config) {
+			c.Held, c.Patience, c.Awaited = NewHeld(1<<20), 10*time.Millisecond, func() bool { return !hangsUp }
+		})
+		known := make(chan *httpx.Request, 1)
+		s := httptest.NewServer(httpx.Wrap(a.server, httpx.Config{Log: slog.New(slog.DiscardHandler), Answered: func(done httpx.Answered) { known <- done.Request }}))
+		t.Cleanup(s.Close)
+		c := a.slow(s.Listener.Addr().String(), "/pages?select=*,again:body,more:body,most:body")
+		if hangsUp {
+			_ = c.Close()
+		}
+		if got := <-known; (got.Err == nil) != hangsUp {
+			t.Errorf("the client hangs up: %t, the failure %v", hangsUp, got.Err)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"regexp"
 	"sync"
@@ -135,10 +136,14 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	if s.ServerTiming {
 		c.times.last = time.Now()
 	}
-	if err := c.serve(); isBroken(err) {
-		httpx.From(r.Context()).Err = err
+	err := c.serve()
+	if broken, ok := errors.AsType[*brokenError](err); ok {
+		if _, gone := broken.cause.(goneError); !gone {
+			httpx.From(r.Context()).Err = err
+		}
 		panic(http.ErrAbortHandler)
-	} else if err != nil {
+	}
+	if err != nil {
 		s.fail(w, r, c.caller.Role, err)
 	}
 	c.release()

@@ -168,7 +168,7 @@ func (s *spool) drain() {
 		s.last = time.Now()
 		switch {
 		case err != nil:
-			s.stop(err)
+			s.stop(goneError{err})
 		case s.whole:
 			s.giveBack(passSize)
 		default:
