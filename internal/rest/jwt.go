@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -19,6 +18,9 @@ import (
 
 	"socle/internal/rest/query"
 )
+
+// secretLeast is how many bytes a secret has at least: fewer can be guessed from one token.
+const secretLeast = 32
 
 // leeway is by how much the clocks of who signs and who verifies may differ.
 const leeway = 30 * time.Second
@@ -70,8 +72,8 @@ func NewJWT(c JWTConfig) (*JWT, error) {
 		return nil, err
 	}
 	if c.Secret != nil {
-		if len(c.Secret) < 32 {
-			return nil, errors.New("the JWT secret must be at least 32 characters long")
+		if len(c.Secret) < secretLeast {
+			return nil, fmt.Errorf("the JWT secret must be at least %d characters long", secretLeast)
 		}
 		v.keys = append(v.keys, verifyingKey{key: c.Secret, algorithms: []string{"HS256"}})
 	}
@@ -116,7 +118,13 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 		}
 		key = public
 	}
-	return k, jwk.Export(key, &k.key)
+	if err := jwk.Export(key, &k.key); err != nil {
+		return k, err
+	}
+	if secret, ok := k.key.([]byte); ok && len(secret) < secretLeast {
+		return k, fmt.Errorf("a secret of %d bytes, fewer than %d", len(secret), secretLeast)
+	}
+	return k, nil
 }
 
 // Verify returns who a token is for. It fails with the contract's errors.

@@ -162,6 +162,7 @@ func TestCachedTokens(t *testing.T) {
 func TestJWTConfig(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []JWTConfig{
+		{Keys: []byte(`{"kty":"oct","k":"c2hvcnQ"}`)},
 		{Secret: []byte("short")}, {Keys: []byte("{")}, {RoleClaim: "role"}, {RoleClaim: ".a[x]"}, {RoleClaim: `."a`},
 		{RoleClaim: ".a[1"}, {RoleClaim: "."}, {RoleClaim: ".a..b"}, {RoleClaim: `.a[?(@ = "x")]`}, {RoleClaim: `.a[?(@ == "x")].b`}, {RoleClaim: `$.a[?search(@, "(")]`},
 		{RoleClaim: `["a`},
