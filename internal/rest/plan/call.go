@@ -198,16 +198,12 @@ func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 	b.text("select ")
 	page := query.Limit{}
 	if f.Returns.Set {
-		page = r.Range
-		if m := r.MaxRows; m != nil && (page.Limit == nil || *m < *page.Limit) {
-			page.Limit = m
-		}
+		page = b.atMost(r.Range)
 	}
-	switch {
-	case r.Count != Exact && r.Count != Estimated:
-		b.text("null::bigint")
-	default:
+	if r.Count == Exact || r.Count == Estimated {
 		b.text("(select count(*) from called)")
+	} else {
+		b.text("null::bigint")
 	}
 	b.text(", count(*), null::text")
 	b.settings()

@@ -43,15 +43,7 @@ func bound(most int64) *int64 { most++; return &most }
 // matching writes a select of all rows of the root, without what they show and without a page.
 func (b *builder) matching(root *node) {
 	if root.grouped {
-		b.text("select ")
-		b.outputs(root)
-		b.text(" from ")
-		b.source(root)
-		for _, c := range root.children {
-			b.join(c)
-		}
-		b.filter(root, true)
-		b.group(root)
+		b.allRows(root)
 		return
 	}
 	b.text("select 1 from ")

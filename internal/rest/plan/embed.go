@@ -136,11 +136,7 @@ func (b *builder) from(c *node) {
 
 // many is the page of an embedded relation that may have many rows.
 func (b *builder) many(c *node) query.Limit {
-	p := query.Limit{Limit: c.limit, Offset: c.offset}
-	if m := b.r.MaxRows; m != nil && (p.Limit == nil || *m < *p.Limit) {
-		p.Limit = m
-	}
-	return p
+	return b.atMost(query.Limit{Limit: c.limit, Offset: c.offset})
 }
 
 // related writes a field of an embedded relation for the order of its parent's rows.

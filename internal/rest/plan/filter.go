@@ -127,7 +127,7 @@ func (b *builder) conditions(n *node, g *query.Group) {
 // operators are those that stand between a field and a value.
 var operators = map[string]string{
 	"eq": " = ", "neq": " <> ", "gt": " > ", "gte": " >= ", "lt": " < ", "lte": " <= ",
-	"like": " like ", "ilike": " ilike ", "match": " ~ ", "imatch": " ~* ", "isdistinct": " is distinct from ",
+	"like": " like ", "ilike": " ilike ", "match": " ~ ", "imatch": " ~* ", "in": " = ", "isdistinct": " is distinct from ",
 	"cs": " @> ", "cd": " <@ ", "ov": " && ", "sl": " << ", "sr": " >> ", "nxr": " &< ", "nxl": " &> ", "adj": " -|- ",
 }
 
@@ -152,8 +152,6 @@ func (b *builder) comparison(n *node, c *query.Comparison) {
 			b.fail(noOperator(c))
 		}
 		b.text(states[c.Value])
-	case "in":
-		b.in(n, c)
 	case "fts", "plfts", "phfts", "wfts":
 		b.search(n, c)
 	default:
@@ -185,26 +183,29 @@ func (n *node) tested(c *query.Comparison) *node {
 func (b *builder) operand(n *node, c *query.Comparison) {
 	from, mapped := n.fromText(&c.Field)
 	switch c.Operator {
-	case "eq", "neq", "gt", "gte", "lt", "lte", "isdistinct":
+	case "eq", "neq", "gt", "gte", "lt", "lte", "isdistinct", "in":
 	default:
 		mapped = false
 	}
+	quantifier := c.Quantifier
+	if c.Operator == "in" {
+		quantifier = "any"
+	}
+	if quantifier != "" {
+		b.text(quantifier)
+		b.text("(")
+		defer b.text(")")
+	}
 	switch {
-	case c.Quantifier != "":
-		b.text(c.Quantifier + "(")
-		if mapped {
-			b.mappedArray(from, c)
-		} else {
-			b.argOf(c)
-		}
-		b.text(")")
-	case mapped:
+	case !mapped:
+		b.argOf(c)
+	case quantifier != "":
+		b.mappedArray(from, c)
+	default:
 		b.name(from)
 		b.text("(")
 		b.argOf(c)
 		b.text(")")
-	default:
-		b.argOf(c)
 	}
 }
 
@@ -214,7 +215,7 @@ func (b *builder) argOf(c *query.Comparison) {
 	b.origins[len(b.origins)-1].comparison = c
 }
 
-// valueOf is a comparison's value as PostgreSQL takes it.
+// valueOf is a comparison's value as PostgreSQL takes it: a list is one argument.
 func valueOf(c *query.Comparison) string {
 	value := c.Value
 	if c.Operator == "in" || c.Quantifier != "" && c.List != nil {
@@ -224,18 +225,6 @@ func valueOf(c *query.Comparison) string {
 		value = strings.ReplaceAll(value, "*", "%")
 	}
 	return value
-}
-
-// in writes a comparison with a list. One argument has all of it.
-func (b *builder) in(n *node, c *query.Comparison) {
-	b.field(n, &c.Field)
-	b.text(" = any(")
-	if from, ok := n.fromText(&c.Field); ok {
-		b.mappedArray(from, c)
-	} else {
-		b.argOf(c)
-	}
-	b.text(")")
 }
 
 // fromText is the function that reads the values of a field's domain.

@@ -50,17 +50,21 @@ func (b *builder) answer(root *node) {
 	b.total(root, page)
 	b.text(", count(*), null::text")
 	b.settings()
+	b.bodyOf(root, page)
+}
+
+// bodyOf writes the last column of the answer's row, and the rows that it is made of.
+func (b *builder) bodyOf(root *node, page query.Limit) {
 	b.text(", ")
 	b.body()
 	if b.r.Format == CSV {
 		b.text(" from page as ")
-		b.quote(row)
 	} else {
 		b.text(" from (")
 		b.rows(root, page)
 		b.text(") as ")
-		b.quote(row)
 	}
+	b.quote(row)
 	b.weighed()
 }
 
@@ -88,10 +92,14 @@ func (b *builder) settings() {
 
 // page is the part of the rows that is asked for, within the most that may be.
 func (b *builder) page(root *node) query.Limit {
-	p := b.r.Range
 	if root.cte == changed {
 		return query.Limit{}
 	}
+	return b.atMost(b.r.Range)
+}
+
+// atMost is a page within the most rows that one may have.
+func (b *builder) atMost(p query.Limit) query.Limit {
 	if m := b.r.MaxRows; m != nil && (p.Limit == nil || *m < *p.Limit) {
 		p.Limit = m
 	}
@@ -100,6 +108,13 @@ func (b *builder) page(root *node) query.Limit {
 
 // rows writes the select of a node's rows.
 func (b *builder) rows(n *node, page query.Limit) {
+	b.allRows(n)
+	b.order(n)
+	b.limit(page)
+}
+
+// allRows is rows without an order and a page.
+func (b *builder) allRows(n *node) {
 	b.text("select ")
 	b.outputs(n)
 	b.text(" from ")
@@ -109,8 +124,6 @@ func (b *builder) rows(n *node, page query.Limit) {
 	}
 	b.filter(n, true)
 	b.group(n)
-	b.order(n)
-	b.limit(page)
 }
 
 func (b *builder) limit(page query.Limit) {

@@ -329,18 +329,7 @@ func (b *builder) represent(root *node, upsert bool) {
 	}
 	b.text(", " + affected + ", null::text")
 	b.outcome(upsert)
-	b.text(", ")
-	b.body()
-	if b.r.Format == CSV {
-		b.text(" from page as ")
-		b.quote(row)
-	} else {
-		b.text(" from (")
-		b.rows(root, query.Limit{})
-		b.text(") as ")
-		b.quote(row)
-	}
-	b.weighed()
+	b.bodyOf(root, query.Limit{})
 }
 
 // outcome is settings for a write.
