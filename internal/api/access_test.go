@@ -128,6 +128,8 @@ var rights = map[string]right{
 	"getIndex":           {5, ""},
 	"createIndex":        {4, `{"name": "i{n}", "columns": ["note"]}`},
 	"deleteIndex":        {4, ""},
+	"createCompaction":   {4, ""},
+	"getCompaction":      {5, ""},
 	"listPolicies":       {5, ""},
 	"createPolicy":       {4, `{"name": "p{n}", "roles": ["authenticated"], "using": "true"}`},
 	"updatePolicy":       {4, `{"using": "true"}`},

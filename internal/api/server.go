@@ -106,6 +106,7 @@ func New(c Config) *Server {
 	s.registerTableChanges()
 	s.registerColumnChanges()
 	s.registerIndexes()
+	s.registerCompactions()
 	s.registerConstraints()
 	s.registerPolicies()
 	s.registerGrants()

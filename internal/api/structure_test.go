@@ -31,6 +31,8 @@ func (f things) structureCalls() []call {
 		{"listIndexes", "GET", "/tables/orders/indexes", "", 5},
 		{"createIndex", "POST", "/tables/orders/indexes", `{"columns": ["note", "id"]}`, 4},
 		{"deleteIndex", "DELETE", "/tables/old/indexes/old_index", "", 4},
+		{"createCompaction", "POST", "/tables/orders/compaction", "", 4},
+		{"getCompaction", "GET", "/tables/orders/compaction", "", 5},
 		{"listPolicies", "GET", "/tables/orders/policies", "", 5},
 		{"createPolicy", "POST", "/tables/orders/policies", `{"name": "more", "roles": ["authenticated"], "using": "true"}`, 4},
 		{"updatePolicy", "PUT", "/tables/orders/policies/own", `{"using": "true"}`, 4},
@@ -64,6 +66,12 @@ var doomed = map[string]func(t *testing.T, a *apitest.API, names map[string]stri
 	"deleteIndex": func(t *testing.T, a *apitest.API, names map[string]string) {
 		names["indexName"] = "doomed" + names["n"]
 		asOwner(t, a, "create index "+names["indexName"]+" on public.orders (note)")
+	},
+	"createCompaction": func(t *testing.T, a *apitest.API, names map[string]string) {
+		names["tableUUID"] = a.CreateTable("compacted" + names["n"]).Metadata("uuid").(string)
+	},
+	"getCompaction": func(t *testing.T, a *apitest.API, names map[string]string) {
+		a.Post("/tables/"+names["tableUUID"]+"/compaction", "") // if none is under way
 	},
 	"deletePolicy": func(t *testing.T, a *apitest.API, names map[string]string) {
 		names["policyName"] = "doomed" + names["n"]

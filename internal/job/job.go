@@ -95,12 +95,13 @@ func New(c Config) (*Queue, error) {
 	addOnce(workers, c.Log, q.proveBackup)
 	river.AddWorker(workers, &discardWorker{lifecycle: c.Lifecycle})
 	river.AddWorker(workers, &indexWorker{pool: c.Pool, projects: c.Lifecycle.Registry, log: c.Log})
+	river.AddWorker(workers, &compactionWorker{pool: c.Pool, lifecycle: c.Lifecycle, log: c.Log})
 	river.AddWorker(workers, &mailWorker{Config: c})
 	river.AddWorker(workers, &passwordResetWorker{store: c.Store})
 	client, err := river.NewClient(riverpgxv5.New(cmp.Or(c.Queue, c.Pool)), &river.Config{
 		ID: workerName + uuid.NewString(), Schema: queueSchema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
 		Queues: map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}, filesQueue: {MaxWorkers: discardAtOnce},
-			indexQueue: {MaxWorkers: indexesAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}, proofQueue: {MaxWorkers: 1}},
+			indexQueue: {MaxWorkers: indexesAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}, proofQueue: {MaxWorkers: 1}, compactionQueue: {MaxWorkers: 1}},
 		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
 	})
 	if err != nil {

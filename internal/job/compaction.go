@@ -1,0 +1,111 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
+
+	"socle/internal/fault"
+	"socle/internal/pg"
+	"socle/internal/platform"
+	"socle/internal/schema"
+	"socle/internal/tenant"
+)
+
+const compactionQueue = "compactions" // on one server one at a time
+
+// compactionArgs names the table to compact.
+type compactionArgs struct {
+	Project uuid.UUID `json:"project"`
+	Table   uint32    `json:"table"`
+}
+
+// Kind names the job.
+func (compactionArgs) Kind() string { return "compaction" }
+
+// InsertOpts has each table compacted once at a time, and tried again when others were in the way, or the server stopped.
+func (compactionArgs) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: compactionQueue, MaxAttempts: 5, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
+		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled}}}
+}
+
+type compactionWorker struct {
+	river.WorkerDefaults[compactionArgs]
+	pool      *pgxpool.Pool // of the platform database
+	lifecycle tenant.Lifecycle
+	log       *slog.Logger
+}
+
+// Work compacts the table. What it returns is shown to clients, so it has no more than a fault's own words.
+func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionArgs]) error {
+	bounded, cancel := context.WithTimeout(ctx, indexTime)
+	defer cancel()
+	err := schema.CompactTable(bounded, w.lifecycle.Registry.Open(job.Args.Project).Owner(), job.Args.Table)
+	if err == nil {
+		return pg.InTx(ctx, w.pool, func(tx pgx.Tx) error {
+			_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
+			return err
+		})
+	}
+	w.log.Error("compaction", "project", job.Args.Project, "table", job.Args.Table, "error", err)
+	if bounded.Err() != nil && ctx.Err() == nil {
+		return river.JobCancel(errors.New("it took longer than " + indexTime.String()))
+	}
+	switch f := fault.Of(err); f.Kind {
+	case fault.Unprocessable, fault.NotFound:
+		return river.JobCancel(errors.New(f.Detail)) // the next try would fail alike
+	case fault.Internal:
+		return errors.New("something went wrong on the server")
+	default:
+		return errors.New(f.Detail)
+	}
+}
+
+// Compaction is the latest one of a table.
+type Compaction struct {
+	Status    string     `json:"status" enum:"waiting,running,completed,failed"`
+	Progress  *int       `json:"progress" nullable:"true" doc:"How many hundredths of the table's pages have been read; its indexes are made after that. Null if it is not known."`
+	Error     string     `json:"error" doc:"Why it failed, or why it waits for another try; else empty."`
+	CreatedAt time.Time  `json:"createdAt"`
+	EndedAt   *time.Time `json:"endedAt" nullable:"true"`
+}
+
+// CreateCompaction has a table compacted. It fails with Conflict, code busy, if that is under way.
+func (q *Queue) CreateCompaction(ctx context.Context, p *tenant.Project, table uint32) (Compaction, error) {
+	var c Compaction
+	err := q.Store.InTx(ctx, func(tx *platform.Store) error {
+		inserted, err := q.client.InsertTx(ctx, tx.Tx(), compactionArgs{p.UUID, table}, nil)
+		if err != nil {
+			return pg.Fault(err)
+		}
+		if inserted.UniqueSkippedAsDuplicate {
+			return fault.New(fault.Conflict, "it is being compacted").WithCode("busy")
+		}
+		c = Compaction{Status: "waiting", CreatedAt: inserted.Job.CreatedAt}
+		return nil
+	})
+	return c, err
+}
+
+// GetCompaction returns the latest compaction of a table, which is known for a day at least. It fails with NotFound if there is none.
+func (q *Queue) GetCompaction(ctx context.Context, p *tenant.Project, table uint32) (Compaction, error) {
+	c, err := pg.One[Compaction](ctx, q.Pool, `
+		select case when j.state = 'running' then 'running' when j.state = 'completed' then 'completed' when j.state in ('cancelled', 'discarded') then 'failed' else 'waiting' end as status,
+			null::int as progress, j.created_at, j.finalized_at as ended_at,
+			case when j.state in ('running', 'completed') then '' else regexp_replace(coalesce(j.errors[array_upper(j.errors, 1)] ->> 'error', ''), '^JobCancelError: ', '') end as error
+		from river.river_job j
+		where j.kind = 'compaction' and j.args ->> 'project' = @project::text and (j.args ->> 'table')::bigint = @table
+		order by j.id desc limit 1`, pgx.StrictNamedArgs{"project": p.UUID, "table": int64(table)})
+	if err == nil && c.Status == "running" {
+		c.Progress, err = schema.Compacted(ctx, p.Trusted(), table)
+	}
+	return c, err
+}
