@@ -15,7 +15,7 @@ func (s *Server) registerColumnChanges() {
 
 var updateColumn = Operation{
 	ID: "updateColumn", Method: "PUT", Path: "/tables/{tableUUID}/columns/{columnName}", Summary: "Change a column",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting, Destructive: true,
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting, Destructive: true, Grows: true,
 	Notes: "All members change or none. A type changes only if every row's value becomes one of it, in the way that `using` names; otherwise `metadata.failing` counts the rows (up to 1000), and `metadata.example` is the key of one. Members may be spelt in snake_case too.",
 }
 
@@ -52,6 +52,11 @@ func (*updateColumnBody) normalize(v any) (any, string) {
 
 // spares reports whether the values stay as they are: a cast may round them.
 func (in *updateColumnInput) spares() bool { return in.Body.Type == nil }
+
+// slim reports whether neither rows are written anew nor an index is made.
+func (in *updateColumnInput) slim() bool {
+	return in.Body.Type == nil && (in.Body.Unique == nil || !*in.Body.Unique)
+}
 
 func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *updateColumnInput) (schema.Column, error) {
 	b := in.Body

@@ -26,7 +26,7 @@ func (s *Server) listConstraints(ctx context.Context, p *tenant.Project, in *tab
 
 var createConstraint = Operation{
 	ID: "createConstraint", Method: "POST", Path: "/tables/{tableUUID}/constraints", Summary: "Create a constraint",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting, Grows: true,
 	Notes: "With `not_valid`, a check or a foreign key holds for new rows at once, and for all when it is validated. So a large table is not looked at while others wait.",
 }
 

@@ -83,7 +83,7 @@ func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Tabl
 
 var createIndex = Operation{
 	ID: "createIndex", Method: "POST", Path: "/tables/{tableUUID}/indexes", Summary: "Create an index",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting, Grows: true,
 	Notes: "On a table of more than 100000 rows or 64 MB it is built in the background, while others write: its status is `building`, and `ready` or `failed` later. " +
 		"Names in expressions mean the database's own, then the table's schema, then public.",
 }

@@ -35,6 +35,7 @@ type Operation struct {
 	Protocol func(http.Header) // sets headers of every answer, by a protocol of its own that the OpenAPI document leaves out
 	Success  int               // 0 means 201 for POST, which creates, and 200 for all else
 
+	Grows       bool // it is refused while the project's database has more bytes than it may
 	Destructive bool // a backup may have to be completed before it, see destructive.go
 }
 
@@ -162,6 +163,9 @@ func register[I, O any](s *Server, op Operation, run func(context.Context, *tena
 	if op.Access.inProject() && !op.Access.paused && slices.Contains(op.Errors, http.StatusNotFound) && !slices.Contains(op.Errors, http.StatusConflict) {
 		rt.op.Errors = withStatus(op.Errors, http.StatusConflict) // the project is paused; the specified operations know no 409
 	}
+	if op.Grows && slices.Contains(rt.op.Errors, http.StatusConflict) {
+		rt.op.Errors = withStatus(rt.op.Errors, http.StatusRequestEntityTooLarge) // the specified operations know no 413 either
+	}
 	if op.Timeout == 0 {
 		rt.op.Timeout = usual
 	}
@@ -253,11 +257,30 @@ func (rt *route) act(ctx context.Context, r *http.Request, project *tenant.Proje
 	}
 	ctx = rt.noted(ctx, r, body)
 	result, err := rt.once(ctx, r, input.Interface(), body, func(ctx context.Context) (any, error) {
+		if err := rt.fits(project, input.Interface()); err != nil {
+			return nil, err
+		}
 		return rt.backUpFirst(ctx, r, project, input.Interface(), body, func(ctx context.Context) (any, error) {
 			return rt.ifMatch(ctx, r, project, func(ctx context.Context) (any, error) { return rt.run(ctx, project, input.Interface()) })
 		})
 	})
+	if err == nil && project != nil && project.Full() && !reads(rt.op.Method) {
+		if _, err := rt.lifecycle.GetSize(ctx, project.UUID); err != nil { // it may have made room
+			rt.log.Warn("measure a project's database", "project", project.UUID, "error", err)
+		}
+	}
 	return result, named(err, prefix)
+}
+
+// slim is an input of an operation that Grows that may ask for something that takes no room.
+type slim interface{ slim() bool }
+
+// fits fails with TooLarge if the operation takes room in the project's database and that has none.
+func (rt *route) fits(project *tenant.Project, input any) error {
+	if s, ok := input.(slim); !rt.op.Grows || !project.Full() || ok && s.slim() {
+		return nil
+	}
+	return tenant.ErrFull
 }
 
 // withFiles reports whether files come with the JSON body.

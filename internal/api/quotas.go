@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"socle/internal/object"
 	"socle/internal/platform"
@@ -15,30 +16,53 @@ func (s *Server) registerQuotas() {
 	within(s, updateQuota, s.updateQuota, nil)
 }
 
-var getQuota = Operation{
-	ID: "getQuota", Method: "GET", Path: "/projects/{projectUUID}/quota", Summary: "Get what a project's files may come to",
-	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
-	Notes: "And what they come to now. An upload beyond it is 413, `quota_exceeded`.",
+// quota is what a project may come to, and comes to: its files, and its database.
+type quota struct {
+	object.Quota
+	tenant.Size
 }
 
-func (s *Server) getQuota(ctx context.Context, p *tenant.Project, _ *projectInput) (object.Quota, error) {
-	return object.GetQuota(ctx, p)
+var getQuota = Operation{
+	ID: "getQuota", Method: "GET", Path: "/projects/{projectUUID}/quota", Summary: "Get what a project's files and its database may come to",
+	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
+	Notes: "And what they come to now. An upload beyond it is 413, `quota_exceeded`; so is what makes a database larger that is larger than it may be.",
+}
+
+func (s *Server) getQuota(ctx context.Context, p *tenant.Project, _ *projectInput) (quota, error) {
+	size, err := s.lifecycle.GetSize(ctx, p.UUID)
+	if err != nil {
+		return quota{}, err
+	}
+	files, err := object.GetQuota(ctx, p)
+	return quota{files, size}, err
 }
 
 var updateQuota = Operation{
-	ID: "updateQuota", Method: "PUT", Path: "/projects/{projectUUID}/quota", Summary: "Change what a project's files may come to",
+	ID: "updateQuota", Method: "PUT", Path: "/projects/{projectUUID}/quota", Summary: "Change what a project's files and its database may come to",
 	Access: projectInPath(platform.Administrator), Errors: []int{400, 401, 403, 404, 422, 500},
-	Notes: "For administrators of the instance. What the body does not name stays as it is. Files that are there stay, whatever the quota.",
+	Notes: "For administrators of the instance. What the body does not name stays as it is. Files and rows that are there stay, whatever the quota.",
 }
 
 type updateQuotaInput struct {
 	UUID uuid.UUID `path:"projectUUID" format:"uuid"`
 	Body struct {
-		MaxFiles *int64 `json:"max_files,omitempty" minimum:"0"`
-		MaxBytes *int64 `json:"max_bytes,omitempty" minimum:"0"`
+		MaxFiles         *int64 `json:"max_files,omitempty" minimum:"0"`
+		MaxBytes         *int64 `json:"max_bytes,omitempty" minimum:"0"`
+		MaxDatabaseBytes *int64 `json:"max_database_bytes,omitempty" minimum:"0"`
 	}
 }
 
-func (s *Server) updateQuota(ctx context.Context, p *tenant.Project, in *updateQuotaInput) (object.Quota, error) {
-	return object.UpdateQuota(ctx, p, in.Body.MaxFiles, in.Body.MaxBytes)
+func (s *Server) updateQuota(ctx context.Context, p *tenant.Project, in *updateQuotaInput) (quota, error) {
+	b := in.Body
+	if b.MaxFiles == nil && b.MaxBytes == nil && b.MaxDatabaseBytes == nil {
+		return quota{}, unchanging()
+	}
+	return tenant.Change(ctx, p, func(tx pgx.Tx) (quota, error) {
+		files, err := object.UpdateQuota(ctx, tx, b.MaxFiles, b.MaxBytes)
+		if err != nil {
+			return quota{}, err
+		}
+		size, err := s.lifecycle.UpdateSize(ctx, p.UUID, b.MaxDatabaseBytes) // last, for it is another database's and kept at once
+		return quota{files, size}, err
+	})
 }

@@ -27,7 +27,7 @@ func (AnyValue) Schema(huma.Registry) *huma.Schema {
 
 var runSQL = Operation{
 	ID: "runSQL", Method: "POST", Path: "/sql", Summary: "Run SQL", Success: 200,
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 422, 500}, Timeout: statement.MaxTimeout + usual + usual, Destructive: true,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 413, 422, 500}, Timeout: statement.MaxTimeout + usual + usual, Destructive: true,
 	Notes: "Runs as the project's owner, all statements in one transaction, which is undone unless `read_only` is false. " +
 		"If the database refuses a statement, `metadata.postgres` has its own words: `message`, `detail`, `hint`, `context`, `sqlstate`, " +
 		"`position` (the character of the query, from 1; 0 if unknown) and `statement` (from 1). " +

@@ -55,7 +55,7 @@ func (s *Server) getPublicForm(ctx context.Context, p *tenant.Project, in *formI
 
 var createResponse = Operation{
 	ID: "createResponse", Method: "POST", Path: "/forms/{formUUID}/responses", Summary: "Fill in a form",
-	Access: publicForm, Errors: []int{400, 401, 404, 409, 413, 422, 429, 500},
+	Access: publicForm, Errors: []int{400, 401, 404, 409, 413, 422, 429, 500}, Grows: true,
 	Notes: "Every rule of every field is checked, unless the response is `partial`: then it is kept for 7 days, and `metadata.token` is the secret with which it goes on.\n\n" +
 		"A response with files is `multipart/form-data`: first the part `answers`, as JSON, then each file in a part named by its field's UUID. They go into the form's container, whose rules hold.",
 }
@@ -107,7 +107,7 @@ func receiptOf(r form.Receipt, token string) Answer[form.Receipt, receiptMetadat
 
 var updateResponse = Operation{
 	ID: "updateResponse", Method: "PUT", Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Go on with a partial response",
-	Access: publicForm, Errors: []int{400, 401, 404, 409, 422, 429, 500},
+	Access: publicForm, Errors: []int{400, 401, 404, 409, 422, 429, 500}, Grows: true,
 	Notes: "What the body does not name stays answered, null takes an answer back. Without `partial` the response is complete, and every rule of every field is checked.",
 }
 

@@ -50,7 +50,7 @@ func (s *Server) updateTable(ctx context.Context, p *tenant.Project, in *updateT
 
 var duplicateTable = Operation{
 	ID: "duplicateTable", Method: "POST", Path: "/tables/{tableUUID}/duplicate", Summary: "Duplicate a table",
-	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
+	Access: project(platform.Developer), Errors: shaping, Timeout: lasting, Grows: true,
 	Notes: "The new table has the columns, defaults, constraints, indexes and comments of the other one, sequences of its own, and its rows if asked. It is closed: policies, grants and triggers are not copied.",
 }
 

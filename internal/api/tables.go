@@ -177,7 +177,7 @@ func (s *Server) listColumns(ctx context.Context, p *tenant.Project, in *tableNa
 
 var createColumn = Operation{
 	ID: "createColumn", Method: "POST", Path: "/tables/{fullTableName}/columns", Summary: "Create a column",
-	Access: project(platform.Developer), Errors: specifiedWithBody, Timeout: lasting,
+	Access: project(platform.Developer), Errors: specifiedWithBody, Timeout: lasting, Grows: true,
 	Notes: "Takes one column, or several as `columns`, which are created all or none. The content is the first one, `metadata.columns` all of them. Members may be spelt in snake_case too.",
 }
 

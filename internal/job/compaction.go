@@ -50,6 +50,9 @@ func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionAr
 	defer cancel()
 	err := schema.CompactTable(bounded, w.lifecycle.Registry.Open(job.Args.Project).Owner(), job.Args.Table)
 	if err == nil {
+		if _, err := w.lifecycle.GetSize(ctx, job.Args.Project); err != nil { // there may be room again
+			w.log.Warn("measure a project's database", "project", job.Args.Project, "error", err)
+		}
 		return pg.InTx(ctx, w.pool, func(tx pgx.Tx) error {
 			_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 			return err

@@ -44,19 +44,14 @@ func GetQuota(ctx context.Context, p *tenant.Project) (Quota, error) {
 	return pg.One[Quota](ctx, p.Trusted(), `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 
-// UpdateQuota gives project p a quota of its own. What is nil stays as it is. Files that are there stay, whatever the quota.
-func UpdateQuota(ctx context.Context, p *tenant.Project, maxFiles, maxBytes *int64) (Quota, error) {
-	if maxFiles == nil && maxBytes == nil {
-		return Quota{}, fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
+// UpdateQuota gives the project of a transaction a quota of its own. What is nil stays as it is. Files that are there stay, whatever the quota.
+func UpdateQuota(ctx context.Context, tx pgx.Tx, maxFiles, maxBytes *int64) (Quota, error) {
+	if _, err := pg.Exec(ctx, tx, `
+		update storage.usage set max_files = coalesce(@files, max_files), max_bytes = coalesce(@bytes, max_bytes)`,
+		pgx.StrictNamedArgs{"files": maxFiles, "bytes": maxBytes}); err != nil {
+		return Quota{}, err
 	}
-	return tenant.Change(ctx, p, func(tx pgx.Tx) (Quota, error) {
-		if _, err := pg.Exec(ctx, tx, `
-			update storage.usage set max_files = coalesce(@files, max_files), max_bytes = coalesce(@bytes, max_bytes)`,
-			pgx.StrictNamedArgs{"files": maxFiles, "bytes": maxBytes}); err != nil {
-			return Quota{}, err
-		}
-		return pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
-	})
+	return pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 
 // withinQuota fails with TooLarge if the files of a project, those of the transaction included, come to more than they may. The

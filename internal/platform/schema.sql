@@ -271,7 +271,9 @@ CREATE TABLE platform.projects (
     closed boolean DEFAULT false NOT NULL,
     rest_schemas text[] DEFAULT '{public}'::text[] NOT NULL,
     backup_before_destructive boolean DEFAULT false NOT NULL,
+    max_database_bytes bigint,
     CONSTRAINT projects_deleted_at CHECK (((status <> 'deleted'::text) OR (deleted_at IS NOT NULL))),
+    CONSTRAINT projects_max_database_bytes CHECK ((max_database_bytes >= 0)),
     CONSTRAINT projects_rest_schemas CHECK (((cardinality(rest_schemas) >= 1) AND (cardinality(rest_schemas) <= 20))),
     CONSTRAINT projects_status CHECK ((status = ANY (ARRAY['creating'::text, 'active'::text, 'paused'::text, 'deleted'::text, 'deleting'::text])))
 );
@@ -283,6 +285,8 @@ COMMENT ON COLUMN platform.projects.closed IS 'that the database of a paused or 
 COMMENT ON COLUMN platform.projects.rest_schemas IS 'schemas that the rows API shows, the default one first';
 
 COMMENT ON COLUMN platform.projects.backup_before_destructive IS 'whether nothing of the project is destroyed before a backup of it is completed';
+
+COMMENT ON COLUMN platform.projects.max_database_bytes IS 'the project''s own quota; null: that of every project';
 
 CREATE TABLE platform.recovery_codes (
     user_uuid uuid NOT NULL,

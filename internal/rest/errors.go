@@ -46,6 +46,10 @@ func fail(status int, code, message string) *query.Error {
 	return &query.Error{Status: status, Code: code, Message: message}
 }
 
+// errFull answers what would make a full database larger, as PostgreSQL does where the disk is full.
+var errFull = &query.Error{Status: http.StatusServiceUnavailable, Code: "53100", Message: "the database has all the bytes that it may have",
+	Hint: "Rows can be read and deleted. To make room, delete rows and compact their table, delete a table, or have the quota raised."}
+
 // fail answers with err.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err error) {
 	httpx.From(r.Context()).Err = err

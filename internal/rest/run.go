@@ -21,6 +21,7 @@ type planned struct {
 	plan.Plan
 	function *catalog.Function // of a call
 	readOnly bool
+	confined bool // readOnly because the database is full
 	passes   bool // answers while a long body comes; else it is held
 	count    plan.Count
 	check    func(*result) error
@@ -44,6 +45,9 @@ func (c *call) run(ctx context.Context) error {
 				c.times.mark(&c.times.transaction)
 				return c.answer(got)
 			}
+		}
+		if c.planned.confined && pg.State(err) == "25006" { // read_only_sql_transaction
+			return errFull
 		}
 		if again || !missing(err) {
 			return err
@@ -121,6 +125,9 @@ func (c *call) planWrite(r *plan.Request) (err error) {
 	if c.refused != nil {
 		return c.refused
 	}
+	if c.server.Full() && (c.r.Method != http.MethodDelete || c.server.Overgrown()) {
+		return errFull
+	}
 	if err := c.negotiate(r, r.Target); err != nil {
 		return err
 	}
@@ -161,6 +168,11 @@ func (c *call) planCall(r *plan.Request) error {
 		return err
 	}
 	readOnly := get || f.Volatility != 'v'
+	confined := !readOnly && c.server.Full()
+	if confined && c.server.Overgrown() {
+		return errFull
+	}
+	readOnly = readOnly || confined
 	if !readOnly {
 		r.MaxBody = c.server.MaxAnswer
 	}
@@ -193,7 +205,7 @@ func (c *call) planCall(r *plan.Request) error {
 		return err
 	}
 	out := &c.planned
-	out.Plan, out.function, out.readOnly = *p, f, readOnly
+	out.Plan, out.function, out.readOnly, out.confined = *p, f, readOnly, confined
 	if c.strictMost() && !f.Returns.Set {
 		return fail(http.StatusBadRequest, "PGRST128", "Function must return SETOF or TABLE when max-affected preference is used with handling=strict")
 	}

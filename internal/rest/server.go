@@ -29,7 +29,11 @@ type Config struct {
 	// Verify returns who a token is for. It fails with a *query.Error or a *fault.Error. nil: no token is believed.
 	Verify func(ctx context.Context, token string) (Caller, error)
 	// Ended is asked when the database is out of reach, and says what to answer instead if that is because it is not served any more. nil: it always is.
-	Ended     func(ctx context.Context) error
+	Ended func(ctx context.Context) error
+	// Full says whether the database has more bytes than it may: then it is read, and rows are deleted, and nothing else is changed. nil: it never has.
+	Full func() bool
+	// Overgrown says whether it has grown since, by code that runs when rows are deleted or functions are called: then those are not either. nil: it never has.
+	Overgrown func() bool
 	APIKeys   bool   // the header apikey holds a token too, for requests without another
 	Anonymous string // the role of requests without a token; "" refuses them
 
@@ -101,6 +105,13 @@ func New(c Config) *Server {
 	}
 	if c.Patience == 0 {
 		c.Patience = patient
+	}
+	never := func() bool { return false }
+	if c.Full == nil {
+		c.Full = never
+	}
+	if c.Overgrown == nil {
+		c.Overgrown = never
 	}
 	if c.Held == nil {
 		c.Held = NewHeld(HeldSize)

@@ -205,6 +205,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	begin("queue", s.queue.Run)
 	begin("projects", s.registry.Run)
+	begin("sizes", s.queue.Lifecycle.WatchSizes)
 	begin("listener", s.told.Run)
 	begin("keys", s.renewKeys)
 	begin("requests", s.requests.run)

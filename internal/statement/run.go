@@ -39,6 +39,10 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	full := p.Full() && !q.ReadOnly
+	if full && p.Overgrown() {
+		return nil, tenant.ErrFull
+	}
 	bounded, cancel := context.WithTimeout(ctx, q.Timeout)
 	defer cancel()
 	conn, err := pg.Acquire(ctx, p.Owner())
@@ -46,7 +50,7 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 		return nil, err
 	}
 	defer conn.Release()
-	s := &session{conn: conn.Conn().PgConn(), query: q, bytes: maxBytes}
+	s := &session{conn: conn.Conn().PgConn(), query: q, bytes: maxBytes, full: full}
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
 	results, err := s.run(bounded, pieces, params)
 	over := bounded.Err()
@@ -102,6 +106,7 @@ type session struct {
 	query Query
 	bytes int // that the answer still takes
 	types []columnType
+	full  bool // the query may not make the database larger
 }
 
 // columnType is the type of a column of the results.
@@ -119,6 +124,13 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 	if _, err := s.conn.Exec(ctx, begin+settings).ReadAll(); err != nil {
 		return nil, pg.Fault(err)
 	}
+	var before int64
+	if s.full {
+		var err error
+		if before, err = s.taken(ctx, taken); err != nil {
+			return nil, pg.Fault(err)
+		}
+	}
 	results := make([]Result, 0, len(pieces))
 	for i, p := range pieces {
 		r, err := s.execute(ctx, p.text, params)
@@ -132,6 +144,15 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 	}
 	if err := s.nameTypes(ctx, results); err != nil {
 		return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
+	}
+	if s.full {
+		after, err := s.taken(ctx, settled+taken)
+		if err != nil {
+			return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
+		}
+		if after > before {
+			return nil, errGrows
+		}
 	}
 	end := "commit"
 	if s.query.ReadOnly {

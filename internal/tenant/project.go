@@ -3,6 +3,7 @@ package tenant
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,6 +25,9 @@ type Project struct {
 	gone     bool // deleted: whoever still holds the project gets no connection any more
 	closed   bool // opened by [Registry.Maintain], though its database is closed
 	gate     gate
+
+	full, overgrown atomic.Bool // see Lifecycle.WatchSizes
+	fullFrom        int64       // bytes that the database had when it was found full, or fewer that it had since
 }
 
 // Trusted returns the pool of the platform's login in the project's database.

@@ -1,0 +1,82 @@
+package tenant
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"socle/internal/fault"
+)
+
+// TestMeasureUsed: what is measured was used since the last round, is in use, or is full.
+func TestMeasureUsed(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	l := i.healthy
+	made, err := i.create(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := l.Registry.Open(made.UUID)
+	limit := func(most int64) {
+		t.Helper()
+		if err := l.Store.LimitDatabase(t.Context(), p.UUID, most); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full := func(since time.Time, want bool) {
+		t.Helper()
+		if err := l.MeasureUsed(t.Context(), since); err != nil {
+			t.Fatal(err)
+		}
+		if p.Full() != want {
+			t.Errorf("the project is full: %v, want %v", p.Full(), want)
+		}
+	}
+	limit(1)
+	full(time.Time{}, false) // nobody has used it
+	p.Owner()
+	tomorrow := time.Now().Add(24 * time.Hour)
+	full(tomorrow, false)
+	full(time.Time{}, true)
+	limit(1 << 30)
+	full(tomorrow, false)
+	limit(1)
+	conn, err := p.Owner().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	full(tomorrow, true)
+	conn.Release()
+	if size, err := l.GetSize(t.Context(), p.UUID); err != nil || size.MaxDatabaseBytes != 1 || size.DatabaseBytes < 1<<20 {
+		t.Errorf("got %+v, %v", size, err)
+	}
+	if _, err := l.GetSize(t.Context(), uuid.New()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("got %v, want that there is no such project", err)
+	}
+}
+
+func TestOvergrown(t *testing.T) {
+	t.Parallel()
+	p := &Project{}
+	for n, step := range []struct {
+		bytes, most     int64
+		full, overgrown bool
+	}{
+		{10 * leeway, 20 * leeway, false, false},
+		{30 * leeway, 20 * leeway, true, false}, // between two rounds, however much
+		{31 * leeway, 20 * leeway, true, false},
+		{31*leeway + 1, 20 * leeway, true, true},
+		{25 * leeway, 20 * leeway, true, false},
+		{27 * leeway, 20 * leeway, true, true}, // counted from the least that it had
+		{19 * leeway, 20 * leeway, false, false},
+		{23 * leeway, 20 * leeway, true, false},
+		{23 * leeway, 30 * leeway, false, false},
+	} {
+		p.measured(step.bytes, step.most)
+		if p.Full() != step.full || p.Overgrown() != step.overgrown {
+			t.Errorf("step %d: got %v, %v, want %v, %v", n, p.Full(), p.Overgrown(), step.full, step.overgrown)
+		}
+	}
+}
