@@ -49,6 +49,7 @@ func TestDatabaseQuota(t *testing.T) {
 	refused(a.Post("/tables/orders/duplicate", `{"name": "copy", "with_rows": true}`), 413)
 	refused(a.Put("/tables/orders/columns/note", `{"type": "varchar(10)"}`), 413)
 	refused(a.Put("/tables/orders/columns/note", `{"unique": true}`), 413)
+	refused(a.Post("/extensions", `{"name": "postgis"}`), 413)
 	refused(a.Post("/tables/orders/columns", `{"name": "more", "type": "uuid", "defaultValue": "gen_random_uuid()"}`), 400)
 	refused(a.Send("POST", "/tables/orders/import", "id,note\n1,x\n", "Content-Type: text/csv"), 413)
 	refused(a.Send("POST", "/tables/import?name=made", "id,note\n1,x\n", "Content-Type: text/csv"), 413)

@@ -33,7 +33,7 @@ func (s *Server) listExtensions(ctx context.Context, p *tenant.Project, in *list
 
 var createExtension = Operation{
 	ID: "createExtension", Method: "POST", Path: "/extensions", Summary: "Install an extension",
-	Access: project(platform.Developer), Errors: creating, Timeout: lasting,
+	Access: project(platform.Developer), Errors: creating, Timeout: lasting, Grows: true,
 	Notes: "With those that it needs, into the schema `extensions`, which is searched behind `public`: its types, functions and operators need no prefix.",
 }
 
