@@ -118,15 +118,7 @@ func (c *Copy) Make(ctx context.Context, version int64, extensions []Extension) 
 		if err := c.registry.setRoles(ctx, conn, c.Project); err != nil {
 			return err
 		}
-		name := pg.Quote(c.name())
-		if err := execAll(ctx, conn, []string{
-			"create database " + name + " template template0 encoding 'UTF8' allow_connections false",
-			"revoke all on database " + name + " from public",
-			"alter database " + name + " allow_connections true",
-		}); err != nil {
-			return err
-		}
-		if err := pg.MigrateTo(ctx, c.config(trusted), Schema, migrations, version); err != nil {
+		if err := c.create(ctx, conn, version); err != nil {
 			return err
 		}
 		inside, err := c.ConnectTrusted(ctx)
@@ -144,10 +136,26 @@ func (c *Copy) Make(ctx context.Context, version int64, extensions []Extension) 
 			"alter schema public owner to " + pg.Quote(owner.role(c.Project)),
 			"revoke all on schema public from public, anon, authenticated, service_role",
 			"grant usage on schema public to public", // as initdb leaves it, from where the dump goes on
-			"grant create, temporary, connect on database " + name + " to " + pg.Quote(owner.role(c.Project)),
-			"grant connect on database " + name + " to " + pg.Quote(dump.role(c.Project)),
+			"grant create, temporary, connect on database " + pg.Quote(c.name()) + " to " + pg.Quote(owner.role(c.Project)),
+			"grant connect on database " + pg.Quote(c.name()) + " to " + pg.Quote(dump.role(c.Project)),
 		})
 	})
+}
+
+// create makes the copy's database at a migration. Nearly always that is the newest, which the template of new projects has.
+func (c *Copy) create(ctx context.Context, conn *pgx.Conn, version int64) error {
+	name := pg.Quote(c.name())
+	opened := []string{"revoke all on database " + name + " from public", "alter database " + name + " allow_connections true"}
+	if version == Version() {
+		if err := clone(ctx, conn, c.name()); err != nil {
+			return err
+		}
+		return execAll(ctx, conn, opened)
+	}
+	if err := execAll(ctx, conn, append([]string{"create database " + name + " template template0 encoding 'UTF8' allow_connections false"}, opened...)); err != nil {
+		return err
+	}
+	return pg.MigrateTo(ctx, c.config(trusted), Schema, migrations, version)
 }
 
 // Finish brings the copy up to date, and opens it to all logins of the project, though nobody knows it yet.

@@ -205,11 +205,19 @@ func (r *Registry) restoreRoles(ctx context.Context, project uuid.UUID) error {
 	return r.setRoles(ctx, conn, project)
 }
 
-// makeDatabase clones the template into a database that takes no connections yet. Another server may be cloning it at this
-// moment, or a cluster may not have noticed yet that a client of the template is gone: then it tries again.
+// makeDatabase clones the template into the project's database, unless it is there.
 func (r *Registry) makeDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	if err := clone(ctx, conn, database(project)); pg.State(err) != "42P04" { // duplicate_database
+		return err
+	}
+	return nil
+}
+
+// clone makes a database of the template, which takes no connections yet. Another server may be cloning it at this
+// moment, or a cluster may not have noticed yet that a client of the template is gone: then it tries again.
+func clone(ctx context.Context, conn *pgx.Conn, name string) error {
 	for {
-		err := ignoring(conn, ctx, "create database "+pg.Quote(database(project))+" template "+pg.Quote(template())+" allow_connections false", "42P04")
+		err := alter(ctx, conn, "create database "+pg.Quote(name)+" template "+pg.Quote(template())+" allow_connections false")
 		if pg.State(err) != "55006" { // object_in_use
 			return err
 		}
