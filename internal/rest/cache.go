@@ -41,8 +41,9 @@ type Cache struct {
 	rest    func(took time.Duration) // between two readings of which the second is known to be needed
 
 	current atomic.Pointer[loaded]
-	used    atomic.Int64 // Unix seconds
-	heard   atomic.Bool  // a connection listens, and has from before current was read
+	zones   atomic.Pointer[map[string]bool] // see [Cache.knowsZone]
+	used    atomic.Int64                    // Unix seconds
+	heard   atomic.Bool                     // a connection listens, and has from before current was read
 
 	mu        sync.Mutex
 	database  int   // counts what the database has been
@@ -268,6 +269,24 @@ func (c *Cache) readAtOnce(ctx context.Context) (got *catalog.Catalog, err error
 		return err
 	})
 	return got, err
+}
+
+// knowsZone reports whether PostgreSQL has a time zone of this name. It goes through a thousand files to say which there are: they are read for the
+// first request that names one, and kept, for they change with PostgreSQL itself.
+func (c *Cache) knowsZone(ctx context.Context, name string) (bool, error) {
+	if known := c.zones.Load(); known != nil {
+		return (*known)[name], nil
+	}
+	names, err := pg.Values[string](ctx, c.pool(), "select name from pg_catalog.pg_timezone_names")
+	if err != nil {
+		return false, err
+	}
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
+		known[name] = true
+	}
+	c.zones.Store(&known)
+	return known[name], nil
 }
 
 // goneMeanwhile reports whether the catalogue could not be read because something was dropped in that moment: a default of a type that is no

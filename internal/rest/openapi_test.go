@@ -213,7 +213,7 @@ func TestDescriptionIsKept(t *testing.T) {
 func TestDescriptionIsOfTheCatalogue(t *testing.T) {
 	t.Parallel()
 	d := descriptions{fresh: time.Hour}
-	old, current := &catalog.Catalog{}, &catalog.Catalog{TimeZones: map[string]bool{}}
+	old, current := &catalog.Catalog{}, &catalog.Catalog{}
 	d.put(described{old, "anon", "public"}, []byte("old"))
 	if got := d.get(described{current, "anon", "public"}); got != nil {
 		t.Errorf("got %s for another catalogue, want none", got)

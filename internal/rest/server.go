@@ -290,7 +290,22 @@ func (c *call) read() error {
 			c.payload.text = []byte("{}") // no arguments
 		}
 	}
-	if zone := c.prefer.Timezone; zone != "" && !c.catalog.TimeZones[zone] && !offset.MatchString(zone) {
+	return c.readZone()
+}
+
+// readZone leaves a time zone out that nobody knows.
+func (c *call) readZone() error {
+	zone := c.prefer.Timezone
+	if zone == "" || offset.MatchString(zone) {
+		return nil
+	}
+	ctx, cancel := context.WithDeadline(c.r.Context(), c.until)
+	defer cancel()
+	known, err := c.server.Catalog.knowsZone(ctx, zone)
+	if err != nil {
+		return noCatalog(ctx, err)
+	}
+	if !known {
 		c.prefer.Invalid = append(c.prefer.Invalid, "timezone="+zone)
 		c.prefer.Timezone = ""
 		c.refused = c.prefer.Strict()

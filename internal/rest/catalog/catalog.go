@@ -12,7 +12,6 @@ type Catalog struct {
 	Comments  map[string]string    // of the schemas that have one
 	Links     map[Name][]*Link     // by the relation that they lead from; both ends and what is between are exposed
 	Functions map[Name][]*Function // overloads, by name; those only that a request can call
-	TimeZones map[string]bool      // names that timezone takes
 	Handlers  []Handler            // custom media types, those of schemas that come first before the others
 	GeoJSON   Name                 // PostGIS's function that makes a feature of a row; zero without PostGIS
 }

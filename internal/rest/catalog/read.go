@@ -28,7 +28,7 @@ func Read(ctx context.Context, q pg.Querier, o Options) (*Catalog, error) {
 		q: q, options: o,
 		catalog: &Catalog{
 			Schemas: o.Schemas, Relations: map[Name]*Relation{}, Comments: map[string]string{},
-			Links: map[Name][]*Link{}, Functions: map[Name][]*Function{}, TimeZones: map[string]bool{},
+			Links: map[Name][]*Link{}, Functions: map[Name][]*Function{},
 		},
 		relations: map[uint32]*Relation{}, views: map[uint32][]attribute{},
 	}
@@ -38,7 +38,7 @@ func Read(ctx context.Context, q pg.Querier, o Options) (*Catalog, error) {
 	}{
 		{"schemas", r.readComments}, {"relations", r.readRelations}, {"columns", r.readColumns}, {"views", r.readViews},
 		{"inert relations", r.readInert}, {"constraints", r.readConstraints}, {"functions", r.readFunctions}, {"media types", r.readHandlers},
-		{"geometries", r.readGeoJSON}, {"time zones", r.readTimeZones},
+		{"geometries", r.readGeoJSON},
 	} {
 		if err := step.read(ctx); err != nil {
 			return nil, fmt.Errorf("read the catalogue's %s: %w", step.what, err)
@@ -139,14 +139,6 @@ func (r *reader) readRelations(ctx context.Context) error {
 		}
 		r.relations[row.ID] = relation
 		r.catalog.Relations[relation.Name] = relation
-	}
-	return err
-}
-
-func (r *reader) readTimeZones(ctx context.Context) error {
-	names, err := pg.Values[string](ctx, r.q, "select name from pg_catalog.pg_timezone_names")
-	for _, name := range names {
-		r.catalog.TimeZones[name] = true
 	}
 	return err
 }
