@@ -33,12 +33,11 @@ type shownCatalog struct {
 	Links      []*catalog.Link     `json:"links"`
 	Functions  []*catalog.Function `json:"functions"`
 	MediaTypes []catalog.Handler   `json:"mediaTypes"`
-	TimeZones  int                 `json:"timeZones"`
 	GeoJSON    bool                `json:"geoJSON"`
 }
 
 func known(c *catalog.Catalog) shownCatalog {
-	s := shownCatalog{Schemas: c.Schemas, MediaTypes: c.Handlers, TimeZones: len(c.TimeZones), GeoJSON: c.GeoJSON != catalog.Name{}}
+	s := shownCatalog{Schemas: c.Schemas, MediaTypes: c.Handlers, GeoJSON: c.GeoJSON != catalog.Name{}}
 	by := func(a, b catalog.Name) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
 	}
