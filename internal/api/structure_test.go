@@ -17,6 +17,7 @@ func structure(t *testing.T, a *apitest.API) {
 		create type public.mood as enum ('good', 'bad'); create type public.old_mood as enum ('good');
 		create table public.old (a text, b text constraint old_b_check check (b <> ''));
 		create index old_index on public.old (b)`)
+	a.Post("/tables/old/compaction", "").Want(201)
 }
 
 // structureCalls are the operations on the structure of the project's database.
@@ -32,7 +33,7 @@ func (f things) structureCalls() []call {
 		{"createIndex", "POST", "/tables/orders/indexes", `{"columns": ["note", "id"]}`, 4},
 		{"deleteIndex", "DELETE", "/tables/old/indexes/old_index", "", 4},
 		{"createCompaction", "POST", "/tables/orders/compaction", "", 4},
-		{"getCompaction", "GET", "/tables/orders/compaction", "", 5},
+		{"getCompaction", "GET", "/tables/old/compaction", "", 5},
 		{"listPolicies", "GET", "/tables/orders/policies", "", 5},
 		{"createPolicy", "POST", "/tables/orders/policies", `{"name": "more", "roles": ["authenticated"], "using": "true"}`, 4},
 		{"updatePolicy", "PUT", "/tables/orders/policies/own", `{"using": "true"}`, 4},

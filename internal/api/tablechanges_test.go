@@ -156,7 +156,7 @@ func TestHeldTable(t *testing.T) {
 	}
 	var held []call
 	for _, c := range f.structureCalls() {
-		if c.least == 4 && slices.Contains([]string{"/tables/orders", "/tables/old"}, tableOf(c.path)) {
+		if c.least == 4 && c.id != "createCompaction" /* waits, later */ && slices.Contains([]string{"/tables/orders", "/tables/old"}, tableOf(c.path)) {
 			held = append(held, c)
 		}
 	}
