@@ -70,7 +70,8 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 	other := uuid.NewString()
 	young := "/files/" + other[:2] + "/" + other
 	kept := []string{plant(a.Project, young, false), plant(gone, young, false), plant(paused, young, false), plant(restored, file, true), plant(a.Project, "/backups/"+id+".dump", true),
-		plant("others", "/x", true), plant(foreign, file, true), plant(foreign, "/backups/"+id+".dump", true)}
+		plant("others", "/x", true), plant(foreign, file, true), plant(foreign, "/backups/"+id+".dump", true),
+		plant(paused, "/backups/"+id+".dump", false), plant(paused, "/backups/content/"+strings.Repeat("a", 64), true)} // contents come before the dump
 
 	secret, err := a.Config.LoadSecretKey()
 	if err != nil {

@@ -41,7 +41,7 @@ func (q *Queue) dropStrays(ctx context.Context) error {
 const strayBatch = 1000
 
 // removeStrayBackups removes what is kept of failed backups of a project, and contents that no backup needs, if it is older than age: a server
-// that was killed while it removed it has left it. Where there are backups that the database does not know, it was put back to an earlier
+// that was killed while it removed it has left it. Where there are backups that the database does not know, young ones too, it was put back to an earlier
 // time: they need contents that it does not know either, and all stays. It returns how many blobs there were.
 func (q *Queue) removeStrayBackups(ctx context.Context, project uuid.UUID, age time.Duration) (int, error) {
 	failed, err := q.Store.FailedBackups(ctx, project)
@@ -54,12 +54,11 @@ func (q *Queue) removeStrayBackups(ctx context.Context, project uuid.UUID, age t
 		if err != nil {
 			return 0, err
 		}
-		if time.Since(e.Modified) < age {
-			continue
-		}
-		name := strings.TrimPrefix(e.Key, folder)
+		old, name := time.Since(e.Modified) >= age, strings.TrimPrefix(e.Key, folder)
 		if sum, ok := strings.CutPrefix(name, "content/"); ok {
-			contents = append(contents, sum)
+			if old {
+				contents = append(contents, sum)
+			}
 			continue
 		}
 		id, err := uuid.Parse(strings.TrimSuffix(strings.TrimSuffix(name, ".dump"), ".manifest"))
@@ -70,7 +69,7 @@ func (q *Queue) removeStrayBackups(ctx context.Context, project uuid.UUID, age t
 		if !known {
 			return 0, nil
 		}
-		if over {
+		if over && old {
 			remove = append(remove, e.Key)
 		}
 	}
