@@ -166,11 +166,11 @@ func (q *Queue) Tidy(ctx context.Context) error {
 }
 
 // Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, bytes that nobody knows, responses that nobody went on with,
-// counts of attempts, kept answers, old links and tokens, and requests of long ago.
+// counts of attempts, kept answers, old links and tokens, and requests of long ago. It has the newest backups proven when it is time, and schedules put right.
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
 	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.forgetRequestDays(ctx),
-		q.RemoveOrphans(ctx, object.OrphanAge), q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx), q.Store.ForgetInvitations(ctx)}
+		q.RemoveOrphans(ctx, object.OrphanAge), q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx), q.Store.ForgetInvitations(ctx), q.Store.CorrectBackupSchedules(ctx)}
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range projects {

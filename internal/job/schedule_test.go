@@ -306,3 +306,18 @@ func TestScheduleSurvives(t *testing.T) {
 		t.Errorf("the next one is due at %s, %v", next, err)
 	}
 }
+
+// TestScheduleAfterAClockAhead: what was counted by a clock that was ahead is counted anew.
+func TestScheduleAfterAClockAhead(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	schedule(a, `{"cron": "0 3 29 2 *", "prove": false}`)
+	counted := a.Get("/projects/" + a.Project + "/backup-schedule").Want(200).Get("nextRunAt")
+	a.Exec(`update platform.backup_schedules set next_run_at = next_run_at + interval '1 year'`)
+	if err := a.Server.Queue().Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.Get("/projects/" + a.Project + "/backup-schedule").Want(200).Get("nextRunAt"); got != counted {
+		t.Errorf("the next backup is due at %v, want %v", got, counted)
+	}
+}

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -116,6 +117,21 @@ func (s *Store) DeleteBackupSchedule(ctx context.Context, project uuid.UUID) (Ba
 		return pg.One[BackupSchedule](ctx, tx.q, `delete from platform.backup_schedules where project_uuid = @project returning`+scheduleColumns,
 			pgx.StrictNamedArgs{"project": project})
 	})
+}
+
+// CorrectBackupSchedules counts anew when the next backup is due where that is later than it would be from now on: the clock was ahead when it was counted, and
+// there would be none until then.
+func (s *Store) CorrectBackupSchedules(ctx context.Context) error {
+	all, err := pg.All[BackupSchedule](ctx, s.q, `select`+scheduleColumns+`from platform.backup_schedules where next_run_at > now()`)
+	for _, b := range all {
+		next, unknown := s.nextRun(ctx, b.Cron, b.Timezone)
+		if unknown == nil && next.Before(b.NextRunAt) {
+			_, unknown = pg.Exec(ctx, s.q, `update platform.backup_schedules set next_run_at = @next where project_uuid = @project and next_run_at = @counted`,
+				pgx.StrictNamedArgs{"project": b.ProjectUUID, "next": next, "counted": b.NextRunAt})
+		}
+		err = errors.Join(err, unknown)
+	}
+	return err
 }
 
 // DueBackups returns the projects of which a backup is due and can be made: they are active, and no other backup and no restore is under way.
