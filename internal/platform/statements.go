@@ -31,8 +31,10 @@ const statementsLoaded = `'pg_stat_statements' = any (regexp_split_to_array(curr
 // CountStatements makes readable what PostgreSQL counts of statements, if it counts them. The extension is in the platform's database alone, which
 // no project reaches: what it shows is of all databases.
 func CountStatements(ctx context.Context, q pg.Querier) error {
+	// To say what is available, PostgreSQL reads a file of each extension: that comes last.
 	can, err := pg.Value[bool](ctx, q, `
-		select `+statementsLoaded+` and exists (select from pg_available_extensions where name = 'pg_stat_statements' and installed_version is null)`)
+		select `+statementsLoaded+` and not exists (select from pg_extension where extname = 'pg_stat_statements')
+			and exists (select from pg_available_extensions where name = 'pg_stat_statements')`)
 	if err != nil || !can {
 		return err
 	}

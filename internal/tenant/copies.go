@@ -132,7 +132,7 @@ func (c *Copy) Make(ctx context.Context, version int64, extensions []Extension) 
 		if err := c.extend(ctx, inside, extensions); err != nil {
 			return err
 		}
-		return execAll(ctx, inside, []string{
+		return atOnce(ctx, inside, []string{
 			"alter schema public owner to " + pg.Quote(owner.role(c.Project)),
 			"revoke all on schema public from public, anon, authenticated, service_role",
 			"grant usage on schema public to public", // as initdb leaves it, from where the dump goes on
@@ -174,7 +174,7 @@ func (c *Copy) Finish(ctx context.Context) error {
 	if err := errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
-	return c.registry.admin(ctx, func(conn *pgx.Conn) error { return execAll(ctx, conn, admit(c.Project, c.name())) })
+	return c.registry.admin(ctx, func(conn *pgx.Conn) error { return atOnce(ctx, conn, admit(c.Project, c.name())) })
 }
 
 // Drop drops the copy, if it is there.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -178,7 +179,7 @@ func (r *Registry) makeRoles(ctx context.Context, conn *pgx.Conn, project uuid.U
 	if err := r.setRoles(ctx, conn, project); err != nil {
 		return err
 	}
-	return execAll(ctx, conn, grants)
+	return atOnce(ctx, conn, grants)
 }
 
 // setRoles gives the project's logins their attributes, closed against all that a tenant should not have.
@@ -192,7 +193,7 @@ func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UU
 			attributes[l]+" password "+pg.Literal(pg.Verifier(r.password(l.role(project)))))
 	}
 	set := "alter role " + pg.Quote(dump.role(project)) + " set "
-	return execAll(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'")) // what pg_dump is told is read
+	return atOnce(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'")) // what pg_dump is told is read
 }
 
 // restoreRoles undoes what a tenant's code did to the project's logins. It fails if they are gone.
@@ -234,7 +235,7 @@ func (r *Registry) grantDatabase(ctx context.Context, conn *pgx.Conn, project uu
 	name := pg.Quote(database(project))
 	statements := []string{"revoke all on database " + name + " from public",
 		"grant create, temporary on database " + name + " to " + pg.Quote(owner.role(project))}
-	return execAll(ctx, conn, append(append(statements, admit(project, database(project))...), "alter database "+name+" allow_connections true"))
+	return atOnce(ctx, conn, append(append(statements, admit(project, database(project))...), "alter database "+name+" allow_connections true"))
 }
 
 // mostTemporary is what one session of a project may have in temporary files, for sorts, joins and cursors: the disk is everybody's. Only a superuser can lift it. What
@@ -268,7 +269,7 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 		return err
 	}
 	name := pg.Quote(owner.role(project))
-	return execAll(ctx, conn, []string{
+	return atOnce(ctx, conn, []string{
 		// What the owner makes is closed to everyone but the service role, which answers for the whole project.
 		"alter default privileges for role " + name + " revoke execute on functions from public",
 		"alter default privileges for role " + name + " revoke usage on types from public",
@@ -352,10 +353,15 @@ func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
 	return nil
 }
 
+// atOnce runs statements in one transaction and one round trip. What makes or drops a database can't be among them.
+func atOnce(ctx context.Context, conn *pgx.Conn, statements []string) error {
+	return alter(ctx, conn, strings.Join(statements, ";\n"))
+}
+
 // alterTries is how often a statement is tried that meets another: each time, someone else's was done instead.
 const alterTries = 20
 
-// alter runs a statement on the catalogue that all databases of the server share. Where it meets another on the same row, PostgreSQL makes it wait for
+// alter runs a statement, or several in one transaction, on the catalogue that all databases of the server share. Where it meets another on the same row, PostgreSQL makes it wait for
 // that and then fail: two jobs of one project may set its logins' attributes at the same time, and the owner may set its own. It did nothing then, and is tried again.
 func alter(ctx context.Context, conn *pgx.Conn, sql string) error {
 	var err error
