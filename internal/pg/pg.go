@@ -50,6 +50,7 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	c.ConnConfig.RuntimeParams["application_name"] = "socle"
 	c.ConnConfig.RuntimeParams["search_path"] = "pg_catalog, pg_temp"
 	c.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	c.ConnConfig.RuntimeParams["client_encoding"] = "UTF8" // whatever the database's, or a login's, is
 	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/pgtest"
 )
 
 // alone gives the request roles a pool of one connection, so that one request follows another on it.
@@ -320,6 +322,39 @@ func TestTooLargeAnswer(t *testing.T) {
 	}
 	if n := pool.Stat().NewConnsCount(); n != 1 {
 		t.Errorf("%d connections were opened", n)
+	}
+}
+
+// TestOtherEncoding asks for rows of a database that is not in UTF-8. An answer may grow on its way here: a change whose answer is longer than it may be for
+// that is made and told.
+func TestOtherEncoding(t *testing.T) {
+	t.Parallel()
+	server := open(t, pgtest.Server().URL("postgres"), "", 1)
+	if _, err := server.Exec(t.Context(), `create database latin template template0 encoding 'LATIN1' locale 'C'`); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := server.Exec(context.WithoutCancel(t.Context()), `drop database latin with (force)`); err != nil {
+			t.Error(err)
+		}
+	})
+	a := newAPIAt(t, pgtest.Server().URL("latin"), `create table "städte" (id int primary key, name text not null); grant all on "städte" to authenticated; insert into "städte" values (1, chr(228) || 'ö')`,
+		func(c *Config) { c.MaxAnswer = 1 << 16 })
+	if got := a.do("GET", "/st%C3%A4dte?name=like.*%C3%B6", ""); got.status != http.StatusOK || got.body != `[{"id":1,"name":"äö"}]` {
+		t.Errorf("got %v", got)
+	}
+	for i, note := range []string{"é", "ÿ"} {
+		long := strings.Repeat(note, 40_000) // bytes there, and twice as many here
+		want := fmt.Sprintf(`[{"id":%d,"name":"%s"}]`, 2+i, long)
+		if got := a.do("POST", "/städte", want, "Prefer", "return=representation", "Content-Type", "application/json"); got.status != http.StatusCreated || got.body != want {
+			t.Errorf("a change: %d, %d bytes, %.200s", got.status, len(got.body), got.body)
+		}
+	}
+	if got := a.do("GET", "/städte?select=id", ""); got.body != "[{\"id\":1}, \n {\"id\":2}, \n {\"id\":3}]" {
+		t.Errorf("got %v", got)
+	}
+	if got := a.do("POST", "/städte", `{"id":4,"name":"€"}`, "Content-Type", "application/json"); got.status != http.StatusBadRequest {
+		t.Errorf("what it has no character for: %v", got)
 	}
 }
 

@@ -83,10 +83,15 @@ type api struct {
 // newAPI returns a server over a database with the fixture and what sql makes beside it.
 func newAPI(t testing.TB, sql string, configure ...func(*Config)) *api {
 	t.Helper()
+	return newAPIAt(t, pgtest.URL(t), sql, configure...)
+}
+
+// newAPIAt is newAPI over an empty database.
+func newAPIAt(t testing.TB, url, sql string, configure ...func(*Config)) *api {
+	t.Helper()
 	if err := roles(); err != nil {
 		t.Fatal(err)
 	}
-	url := pgtest.URL(t)
 	admin := open(t, url, "", 2)
 	if _, err := admin.Exec(t.Context(), "set search_path = public; "+fixture+";"+sql+"; reset search_path"); err != nil {
 		t.Fatal(err)
