@@ -75,14 +75,15 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 		_, ok := counted[Table{Schema: e.namespace, Name: e.tag}]
 		return e.desc != "TABLE DATA" || slices.Contains(schemas, e.namespace) || !ok // tables of extensions have rows that no dump has
 	})
-	list, err := listFile(entries)
-	if err != nil || len(entries) == 0 {
-		return err
+	if len(entries) == 0 {
+		return nil
 	}
-	defer list.Close()
 	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd := m.command(ctx, "pg_restore", "--data-only", "--file=-")
-		cmd.Args = append(cmd.Args, "--use-list="+hand(cmd, list))
+		cmd, done, err := m.restoring(ctx, entries, "--data-only", "--file=-")
+		if err != nil {
+			return err
+		}
+		defer done()
 		cmd.Stdin = r
 		return run(cmd, func(out io.Reader) error {
 			script := bufio.NewReaderSize(out, chunk)

@@ -56,7 +56,7 @@ func (c *Contents) Close() {
 // add adds a content. It fails unless the sum is one, in the form that all have.
 func (c *Contents) add(with content) error {
 	if c.file == nil {
-		f, err := unnamed("")
+		f, err := scratch(false)
 		if err != nil {
 			return err
 		}

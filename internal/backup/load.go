@@ -32,19 +32,17 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	list, err := listFile(p.platform)
-	if err != nil {
-		return err
-	}
-	defer list.Close()
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		tables, err := emptied(ctx, tx)
 		if err != nil {
 			return err
 		}
 		if err := m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-			cmd := m.command(ctx, "pg_restore", "--data-only", "--file=-")
-			cmd.Args = append(cmd.Args, "--use-list="+hand(cmd, list))
+			cmd, done, err := m.restoring(ctx, p.platform, "--data-only", "--file=-")
+			if err != nil {
+				return err
+			}
+			defer done()
 			cmd.Stdin = r
 			return run(cmd, func(out io.Reader) error { return load(ctx, tx, bufio.NewReaderSize(out, chunk), tables) })
 		}); err != nil {

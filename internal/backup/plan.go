@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -64,13 +63,13 @@ func (p *plans) ofExtensions(members []tenant.Member) {
 	})
 }
 
-// listFile returns a file that tells pg_restore what to restore.
-func listFile(entries []entry) (*os.File, error) {
+// listOf returns what tells pg_restore what to restore.
+func listOf(entries []entry) string {
 	var text strings.Builder
 	for _, e := range entries {
 		fmt.Fprintf(&text, "%d;\n", e.id)
 	}
-	return unnamed(text.String())
+	return text.String()
 }
 
 // grant says as the owner what a dump says of privileges. A role that this server does not have, another project's perhaps, gets nothing.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,34 +20,54 @@ import (
 // reaching lets a command reach a database by its address. Neither a command line nor an environment holds the password: it goes into a file,
 // which done lets go of.
 func reaching(cmd *exec.Cmd, address, password string) (done func(), err error) {
-	secrets, err := unnamed("*:*:*:*:" + password + "\n")
+	name, done, err := hand(cmd, "*:*:*:*:"+password+"\n")
 	if err != nil {
 		return nil, err
 	}
 	cmd.Args = append(cmd.Args, "--no-password", "--dbname="+address)
-	cmd.Env = append(cmd.Env, "PGPASSFILE="+hand(cmd, secrets))
-	return func() { _ = secrets.Close() }, nil
+	cmd.Env = append(cmd.Env, "PGPASSFILE="+name)
+	return done, nil
 }
 
-// unnamed returns a file with this text that no folder holds: however the server ends, nothing of it is left behind.
-func unnamed(text string) (*os.File, error) {
+// hand lets a command that has not started read a text, and returns the name of the file that it finds it in, until done.
+func hand(cmd *exec.Cmd, text string) (name string, done func(), err error) {
+	return handAs(cmd, text, runtime.GOOS != "linux")
+}
+
+// handAs is hand by a file that has a name, or has none. On Linux it needs none: however the server ends, nothing is left behind. Elsewhere /dev/fd leads, if
+// it has the file at all, to where we are in it, which is its end.
+func handAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), err error) {
+	f, err := scratch(named)
+	if err != nil {
+		return "", nil, err
+	}
+	done = func() {
+		_ = f.Close()
+		if named {
+			_ = os.Remove(f.Name())
+		}
+	}
+	if _, err := f.WriteString(text); err != nil {
+		done()
+		return "", nil, err
+	}
+	if named {
+		return f.Name(), done, nil
+	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)), done, nil // the first comes after standard error
+}
+
+// scratch returns an empty file, which only this user may open. Without a name it is gone when it is closed.
+func scratch(named bool) (*os.File, error) {
 	f, err := os.CreateTemp("", "socle-")
-	if err != nil {
-		return nil, err
+	if err != nil || named {
+		return f, err
 	}
-	if err = os.Remove(f.Name()); err == nil {
-		_, err = f.WriteString(text)
-	}
-	if err != nil {
+	if err := os.Remove(f.Name()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-// hand lets a command that has not started read a file, and returns the name that it has there.
-func hand(cmd *exec.Cmd, f *os.File) string {
-	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
-	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)) // the first comes after standard error
 }
 
 func (m *Maker) command(ctx context.Context, name string, args ...string) *exec.Cmd {
@@ -58,6 +79,17 @@ func (m *Maker) command(ctx context.Context, name string, args ...string) *exec.
 	}), "LC_ALL=C") // what they say is read
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
+}
+
+// restoring is a command of pg_restore for some entries of a dump, until done.
+func (m *Maker) restoring(ctx context.Context, entries []entry, args ...string) (cmd *exec.Cmd, done func(), err error) {
+	cmd = m.command(ctx, "pg_restore", args...)
+	list, done, err := hand(cmd, listOf(entries))
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd.Args = append(cmd.Args, "--use-list="+list)
+	return cmd, done, nil
 }
 
 // What the programs of PostgreSQL may be at fault for, beside failing.

@@ -43,3 +43,33 @@ func TestProgramsSpeakEnglish(t *testing.T) {
 		t.Errorf("the environment has %v, want %v", got, want)
 	}
 }
+
+// TestHand has a program read what it is handed twice, in a file that has a name and in one that has none; nothing is left of either.
+func TestHand(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	for _, named := range []bool{false, true} {
+		cmd := exec.CommandContext(t.Context(), "cat")
+		var names []string
+		for _, text := range []string{"a password\n", "a list\n"} {
+			name, done, err := handAs(cmd, text, named)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer done()
+			names = append(names, name, name)
+			if info, err := os.Stat(name); named && (err != nil || info.Mode() != 0o600) {
+				t.Errorf("the file is %v, %v", info, err)
+			}
+		}
+		cmd.Args = append(cmd.Args, names...)
+		if out, err := cmd.Output(); err != nil || string(out) != "a password\na password\na list\na list\n" {
+			t.Errorf("named %v: it read %q, %v", named, out, err)
+		}
+	}
+	t.Cleanup(func() {
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("left are %v, %v", left, err)
+		}
+	})
+}
