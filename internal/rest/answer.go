@@ -10,9 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"socle/internal/rest/catalog"
 	"socle/internal/rest/plan"
-	"socle/internal/rest/query"
 )
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
@@ -304,56 +302,6 @@ func override(h http.Header, status int, got *result) (int, error) {
 
 func badHeaders() error {
 	return fail(http.StatusInternalServerError, "PGRST111", "response.headers guc must be a JSON array composed of objects with a single key and a string value")
-}
-
-// options answers what may be done with a thing.
-var noQuery query.Query
-
-func (c *call) options() error {
-	allow := "OPTIONS,GET,HEAD"
-	name := catalog.Name{Schema: c.schema, Name: c.route.name}
-	switch {
-	case c.route.name == "":
-	case c.route.function:
-		all := c.catalog.Functions[name]
-		if len(all) == 0 {
-			_, err := plan.Choose(c.catalog, name, nil, "")
-			return err
-		}
-		allow = "OPTIONS,POST"
-		for _, f := range all {
-			if f.Volatility != 'v' {
-				allow = "OPTIONS,GET,HEAD,POST"
-			}
-		}
-	default:
-		t := c.catalog.Relations[name]
-		if t == nil {
-			_, err := plan.Read(c.catalog, &plan.Request{Target: name, Query: &noQuery})
-			return err
-		}
-		if t.Insertable {
-			allow += ",POST"
-		}
-		if t.Insertable && t.Updatable && len(t.PrimaryKey) > 0 {
-			allow += ",PUT"
-		}
-		if t.Updatable {
-			allow += ",PATCH"
-		}
-		if t.Deletable {
-			allow += ",DELETE"
-		}
-	}
-	h := c.w.Header()
-	h.Set("Allow", allow)
-	if h.Get("Access-Control-Allow-Origin") == "" && len(c.server.Origins) == 0 {
-		h.Set("Access-Control-Allow-Origin", "*")
-	}
-	h.Set("Content-Length", "0")
-	vary(h)
-	c.w.WriteHeader(http.StatusOK)
-	return nil
 }
 
 // times are how long the parts of a request took.

@@ -25,13 +25,15 @@ func rolePath(text string) ([]roleStep, error) {
 	rest := strings.TrimPrefix(text, "$")
 	var path []roleStep
 	for rest != "" {
-		switch {
-		case strings.HasPrefix(rest, `."`):
-			key, after, ok := strings.Cut(rest[2:], `"`)
+		if quoted := quotedStep(rest); quoted != "" {
+			key, after, ok := strings.Cut(rest[2:], quoted)
 			if !ok {
 				return nil, fmt.Errorf("the path %q to the role ends within quotes", text)
 			}
 			path, rest = append(path, roleStep{key: key}), after
+			continue
+		}
+		switch {
 		case rest[0] == '.':
 			end := strings.IndexAny(rest[1:], ".[") + 1
 			if end == 0 {
@@ -41,24 +43,12 @@ func rolePath(text string) ([]roleStep, error) {
 				return nil, fmt.Errorf("the path %q to the role has an empty name", text)
 			}
 			path, rest = append(path, roleStep{key: rest[1:end]}), rest[end:]
-		case strings.HasPrefix(rest, "['"):
-			key, after, ok := strings.Cut(rest[2:], "']")
-			if !ok {
-				return nil, fmt.Errorf("the path %q to the role ends within brackets", text)
-			}
-			path, rest = append(path, roleStep{key: key}), after
 		case strings.HasPrefix(rest, "[?"):
 			passes, err := roleFilter(rest)
 			if err != nil {
 				return nil, fmt.Errorf("the path %q to the role: %w", text, err)
 			}
 			path, rest = append(path, roleStep{passes: passes}), ""
-		case strings.HasPrefix(rest, `["`):
-			key, after, ok := strings.Cut(rest[2:], `"]`)
-			if !ok {
-				return nil, fmt.Errorf("the path %q to the role ends within brackets", text)
-			}
-			path, rest = append(path, roleStep{key: key}), after
 		case rest[0] == '[':
 			digits, after, ok := strings.Cut(rest[1:], "]")
 			n, err := strconv.Atoi(digits)
@@ -71,6 +61,19 @@ func rolePath(text string) ([]roleStep, error) {
 		}
 	}
 	return path, nil
+}
+
+// quotedStep returns what ends the name in quotes that a path goes on with, "" if it goes on otherwise.
+func quotedStep(path string) string {
+	switch path[:min(2, len(path))] {
+	case `."`:
+		return `"`
+	case "['":
+		return "']"
+	case `["`:
+		return `"]`
+	}
+	return ""
 }
 
 // filters are the forms of a filter: a comparison, or a search by a regular expression.

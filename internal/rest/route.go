@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/plan"
 )
 
 // route is what a path names.
@@ -50,16 +53,58 @@ func (to route) allowed(method string) error {
 			return nil
 		}
 	case http.MethodPatch, http.MethodPut, http.MethodDelete:
-		if to.function {
-			return fail(http.StatusMethodNotAllowed, "PGRST101", "Cannot use the "+method+" method on RPC")
-		}
-		if to.name != "" {
+		if to.name != "" && !to.function {
 			return nil
 		}
-	default:
-		if to.function {
-			return fail(http.StatusMethodNotAllowed, "PGRST101", "Cannot use the "+method+" method on RPC")
-		}
+	}
+	if to.function {
+		return fail(http.StatusMethodNotAllowed, "PGRST101", "Cannot use the "+method+" method on RPC")
 	}
 	return fail(http.StatusMethodNotAllowed, "PGRST117", "Unsupported HTTP method: "+method)
+}
+
+// options answers what may be done with a thing.
+func (c *call) options() error {
+	allow := "OPTIONS,GET,HEAD"
+	name := catalog.Name{Schema: c.schema, Name: c.route.name}
+	switch {
+	case c.route.name == "":
+	case c.route.function:
+		all := c.catalog.Functions[name]
+		if len(all) == 0 {
+			return plan.NoFunction(c.catalog, name)
+		}
+		allow = "OPTIONS,POST"
+		for _, f := range all {
+			if f.Volatility != 'v' {
+				allow = "OPTIONS,GET,HEAD,POST"
+			}
+		}
+	default:
+		t := c.catalog.Relations[name]
+		if t == nil {
+			return plan.NoRelation(c.catalog, name)
+		}
+		if t.Insertable {
+			allow += ",POST"
+		}
+		if t.Insertable && t.Updatable && len(t.PrimaryKey) > 0 {
+			allow += ",PUT"
+		}
+		if t.Updatable {
+			allow += ",PATCH"
+		}
+		if t.Deletable {
+			allow += ",DELETE"
+		}
+	}
+	h := c.w.Header()
+	h.Set("Allow", allow)
+	if h.Get("Access-Control-Allow-Origin") == "" && len(c.server.Origins) == 0 {
+		h.Set("Access-Control-Allow-Origin", "*")
+	}
+	h.Set("Content-Length", "0")
+	vary(h)
+	c.w.WriteHeader(http.StatusOK)
+	return nil
 }

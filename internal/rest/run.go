@@ -315,6 +315,14 @@ func (c *call) execute(ctx context.Context) (*result, error) {
 	}
 	buffer := takeScratch()
 	defer buffer.release()
+	c.settings(e, buffer)
+	return execute(ctx, e, &c.exchange)
+}
+
+// settings gives an execution the parameters of its transaction: those of the role, what the database is told of the request, and those of the function
+// and the configuration. They are good until buffer is released.
+func (c *call) settings(e *execution, buffer *scratch) {
+	s, f := c.server, c.planned.function
 	e.settings = buffer.settings[:0]
 	if path := s.path(c.schema); string(path) != c.role.SearchPath {
 		e.settings = append(e.settings, setting{"search_path", path})
@@ -344,16 +352,15 @@ func (c *call) execute(ctx context.Context) (*result, error) {
 	if c.prefer.Timezone != "" {
 		e.settings = append(e.settings, setting{"timezone", b[zone:]})
 	}
-	if p.function != nil && len(p.function.Settings) > 0 {
-		e.settings = appendSettings(e.settings, p.function.Settings)
-		if level := p.function.Settings[isolationSetting]; level != "" {
+	if f != nil && len(f.Settings) > 0 {
+		e.settings = appendSettings(e.settings, f.Settings)
+		if level := f.Settings[isolationSetting]; level != "" {
 			e.isolation = level
 		}
 	}
 	e.settings = append(e.settings, s.app...)
 	buffer.settings = e.settings
 	e.isolation = isolation(e.isolation)
-	return execute(ctx, e, &c.exchange)
 }
 
 // runs reports whether a request for a relation runs code that may leave statements prepared in the session.

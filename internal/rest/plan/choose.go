@@ -96,6 +96,9 @@ func manyFunctions(found []*catalog.Function) error {
 		Hint:    "Try renaming the parameters or the function itself in the database so function overloading can be resolved"}
 }
 
+// NoFunction is the failure to find a function of a name, whatever its arguments are.
+func NoFunction(c *catalog.Catalog, name catalog.Name) error { return noFunction(c, name, nil, "") }
+
 func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw string) error {
 	function := name.Schema + "." + name.Name
 	sorted := slices.Sorted(slices.Values(names))

@@ -40,9 +40,9 @@ func noColumn(rel *catalog.Relation, column string) error {
 		Message: "Could not find the '" + column + "' column of '" + rel.Name.Name + "' in the schema cache"}
 }
 
-// noRelation is the failure to find a relation. Its hint names one that is spelled much like it, if the schema
+// NoRelation is the failure to find a relation. Its hint names one that is spelled much like it, if the schema
 // isn't so large that looking for it would cost.
-func noRelation(c *catalog.Catalog, name catalog.Name) error {
+func NoRelation(c *catalog.Catalog, name catalog.Name) error {
 	const most = 500
 	var names []string
 	for n := range c.Relations {

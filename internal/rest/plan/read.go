@@ -9,7 +9,7 @@ import (
 func Read(c *catalog.Catalog, r *Request) (*Plan, error) {
 	rel := c.Relations[r.Target]
 	if rel == nil {
-		return nil, noRelation(c, r.Target)
+		return nil, NoRelation(c, r.Target)
 	}
 	b := newBuilder(c, r)
 	b.unlocks = r.Format != CSV // which looks at rows once more for the body, behind the column that unlocks

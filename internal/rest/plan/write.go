@@ -145,7 +145,7 @@ func Delete(c *catalog.Catalog, r *Request) (*Plan, error) {
 func change(c *catalog.Catalog, r *Request) (*builder, *node, error) {
 	rel := c.Relations[r.Target]
 	if rel == nil {
-		return nil, nil, noRelation(c, r.Target)
+		return nil, nil, NoRelation(c, r.Target)
 	}
 	b := newBuilder(c, r)
 	root := &node{name: rel.Name, rel: rel, cte: changed}
