@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,21 +78,13 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err e
 	if s.Terse {
 		told = terse{f.Code, f.Message}
 	}
-	text := readable(told)
+	text, err := encode(told)
+	if err != nil {
+		panic("rest: " + err.Error()) // details are texts and maps of texts
+	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(f.Status)
 	_, _ = w.Write(text)
-}
-
-// readable returns v as JSON in which <, > and & stand for themselves: messages quote what the client wrote, such as data->key.
-func readable(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("rest: " + err.Error()) // details are texts and maps of texts
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // outOfReach reports whether a request came to nothing because the database could not be had, or not any more: nothing of it was kept.

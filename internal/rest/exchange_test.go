@@ -107,9 +107,7 @@ func TestNothingIsLeftAnywhere(t *testing.T) {
 			t.Errorf("after %s %s (%s): a temporary table is left", step.method, step.path, step.prefer)
 		}
 	}
-	if n := pool.Stat().NewConnsCount(); n != 1 {
-		t.Errorf("%d connections were opened, want 1", n)
-	}
+	a.wantOne(pool)
 }
 
 // TestNothingIsLeftOfBefore: code that came into a table which was believed to have none leaves something as long as the catalogue is the
@@ -132,9 +130,7 @@ func TestNothingIsLeftOfBefore(t *testing.T) {
 	if left = strings.ReplaceAll(left, `"setting" : ""`, `"setting" : null`); left != `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}` {
 		t.Error(left)
 	}
-	if n := pool.Stat().NewConnsCount(); n != 1 {
-		t.Errorf("%d connections were opened, want 1", n)
-	}
+	a.wantOne(pool)
 }
 
 // TestFailsAtTheEnd: what is checked when the transaction ends fails the request, and leaves nothing, though no statement of the request's
@@ -154,9 +150,7 @@ func TestFailsAtTheEnd(t *testing.T) {
 			t.Errorf("after %v: %s", step, got.body)
 		}
 	}
-	if n := pool.Stat().NewConnsCount(); n != 1 {
-		t.Errorf("%d connections were opened, want 1", n)
-	}
+	a.wantOne(pool)
 }
 
 // TestPreparedBehindOthers: what a function prepares that only another one calls goes now and then.

@@ -31,6 +31,14 @@ func alone(a *api) *pgxpool.Pool {
 	return pool
 }
 
+// wantOne fails the test if more than one connection was opened.
+func (a *api) wantOne(pool *pgxpool.Pool) {
+	a.Helper()
+	if n := pool.Stat().NewConnsCount(); n != 1 {
+		a.Errorf("%d connections were opened, want 1", n)
+	}
+}
+
 func TestNothingIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, "create function leave_and_fail() returns void language plpgsql as $$ begin perform leave(); raise 'no'; end $$;")
@@ -50,9 +58,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			t.Errorf("after %s: %s, want %s", step.path, got.body, want)
 		}
 	}
-	if n := pool.Stat().NewConnsCount(); n != 1 {
-		t.Errorf("%d connections were opened, want 1", n)
-	}
+	a.wantOne(pool)
 }
 
 // TestNothingIsLeftByPolicies: code that a request for rows runs is no different from a function that it calls.
@@ -72,9 +78,7 @@ func TestNothingIsLeftByPolicies(t *testing.T) {
 	if got := a.do("POST", "/rpc/residue", ""); got.body != want {
 		t.Errorf("got %s, want %s", got.body, want)
 	}
-	if n := pool.Stat().NewConnsCount(); n != 1 {
-		t.Errorf("%d connections were opened, want 1", n)
-	}
+	a.wantOne(pool)
 }
 
 func TestStatementTimeout(t *testing.T) {
@@ -320,9 +324,7 @@ func TestTooLargeAnswer(t *testing.T) {
 	if got := a.do("POST", "/bulky", row(3), "Prefer", "return=minimal"); got.status != http.StatusCreated {
 		t.Errorf("one that shows nothing: %.300v", got)
 	}
-	if n := pool.Stat().NewConnsCount(); n != 1 {
-		t.Errorf("%d connections were opened", n)
-	}
+	a.wantOne(pool)
 }
 
 // TestOtherEncoding asks for rows of a database that is not in UTF-8. An answer may grow on its way here: a change whose answer is longer than it may be for

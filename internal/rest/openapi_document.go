@@ -92,7 +92,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// encode is json.Marshal that leaves < and > as they are: clients look for <pk/> and <fk …/>.
+// encode is json.Marshal that leaves <, > and & as they are: clients look for <pk/> and <fk …/>, and messages quote what they wrote, such as data->key.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

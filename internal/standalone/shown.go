@@ -1,7 +1,6 @@
 package standalone
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,16 +37,13 @@ type shownCatalog struct {
 
 func known(c *catalog.Catalog) shownCatalog {
 	s := shownCatalog{Schemas: c.Schemas, MediaTypes: c.Handlers, GeoJSON: c.GeoJSON != catalog.Name{}}
-	by := func(a, b catalog.Name) int {
-		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
-	}
-	for _, name := range slices.SortedFunc(maps.Keys(c.Relations), by) {
+	for _, name := range slices.SortedFunc(maps.Keys(c.Relations), catalog.Name.Compare) {
 		s.Relations = append(s.Relations, c.Relations[name])
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(c.Links), by) {
+	for _, name := range slices.SortedFunc(maps.Keys(c.Links), catalog.Name.Compare) {
 		s.Links = append(s.Links, c.Links[name]...)
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(c.Functions), by) {
+	for _, name := range slices.SortedFunc(maps.Keys(c.Functions), catalog.Name.Compare) {
 		s.Functions = append(s.Functions, c.Functions[name]...)
 	}
 	return s

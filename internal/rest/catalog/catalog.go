@@ -2,8 +2,15 @@
 // refer to each other, and its functions. A Catalog is read once and never changes; a newer one replaces it.
 package catalog
 
+import "cmp"
+
 // Name is the name of a relation, function or type, with its schema.
 type Name struct{ Schema, Name string }
+
+// Compare puts names in the order of their schemas, and within one in their own.
+func (n Name) Compare(other Name) int {
+	return cmp.Or(cmp.Compare(n.Schema, other.Schema), cmp.Compare(n.Name, other.Name))
+}
 
 // Catalog is the exposed part of a database.
 type Catalog struct {

@@ -89,14 +89,10 @@ func (c *Catalog) linkComputed(list []computed) {
 func (c *Catalog) sortLinks() {
 	for _, links := range c.Links {
 		slices.SortStableFunc(links, func(a, b *Link) int {
-			return cmp.Or(compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Constraint, b.Constraint),
-				compare(a.Through, b.Through), cmp.Compare(a.ThroughConstraint, b.ThroughConstraint))
+			return cmp.Or(a.To.Compare(b.To), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Constraint, b.Constraint),
+				a.Through.Compare(b.Through), cmp.Compare(a.ThroughConstraint, b.ThroughConstraint))
 		})
 	}
-}
-
-func compare(a, b Name) int {
-	return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
 }
 
 // pair puts columns together with those that they must equal.
