@@ -45,7 +45,8 @@ func held(c *catalog.Column, value jsontext.Value) (arg any, ok bool) {
 	case kind == '{' || kind == '[':
 		return nil, false
 	}
-	return string(value), simple[c.BaseType]
+	name, _, _ := strings.Cut(c.BaseType, "(") // its length and precision hold when it is written
+	return string(value), simple[name]
 }
 
 // simple are types whose values can be numbers, true and false in JSON: PostgreSQL reads the text of those.
