@@ -31,10 +31,23 @@ func (m *Maker) keepFiles(ctx context.Context, manifest Manifest) error {
 			err = m.keepFile(ctx, manifest.Project, f)
 		}
 		if err != nil {
-			return fmt.Errorf("blob %s: %w", f.Blob, err)
+			return m.named(ctx, manifest.Project, f, err)
 		}
 	}
 	return nil
+}
+
+// named adds to a failure to copy a content, if its bytes are at fault, which file they are of: nobody else can say that to the user, who has no backup until the file is put right.
+func (m *Maker) named(ctx context.Context, project uuid.UUID, f content, failure error) error {
+	failure = fmt.Errorf("blob %s: %w", f.Blob, failure)
+	if !errors.Is(failure, errDeleted) && !errors.Is(failure, errInexact) {
+		return failure
+	}
+	name, err := pg.Value[string](ctx, m.Projects.Open(project).Trusted(), `select full_file_name from storage.files where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": f.Blob})
+	if err != nil { // it was deleted
+		return failure
+	}
+	return fault.New(fault.Unprocessable, "the file %s has lost its bytes, or has others: write it anew, or delete it", name).Because(failure)
 }
 
 // keepFile copies the bytes of a file unless they are there.

@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -63,4 +64,24 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 	until(t, "the bytes are gone", func() bool { return stored() == 0 })
 	restore(t, a, id)
 	a.Get("/containers/"+c).Want(200).Content("totalFiles", 3)
+}
+
+// TestBackupOfALostFile makes a backup of a project that has a file without its bytes, or with others: it fails, and says which file that is.
+func TestBackupOfALostFile(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.Unproven()
+	c := a.Create("/containers", `{"name": "reports"}`)
+	file := upload(t, a, c, "2026/a.txt", "bytes of a file")
+	lose := func(how func(name string) error) {
+		t.Helper()
+		if err := how(a.Stored("files/*/*")[0]); err != nil {
+			t.Fatal(err)
+		}
+		await(t, a, back(t, a), "completed", "failed").Content("error", "the file 2026/a.txt has lost its bytes, or has others: write it anew, or delete it")
+	}
+	lose(func(name string) error { return os.WriteFile(name, []byte("other of a file"), 0o600) })
+	lose(os.Remove)
+	a.Delete("/containers/" + c + "/files/" + file).Want(200)
+	backedUp(t, a)
 }
