@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bufio"
 	"context"
-	"crypto/sha256"
 	"io"
 	"time"
 
@@ -53,7 +52,7 @@ func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover)
 	}
 	out := kept
 	out.Project, out.Source = kept.source(), uuid.Nil
-	text := &summed{hash: sha256.New()}
+	text := newSummed()
 	if err := json.MarshalWrite(text, out); err != nil {
 		kept.Files.Close()
 		return nil, err
@@ -145,7 +144,7 @@ func (a *Archive) put(ctx context.Context, t *tar.Writer, name, key string, want
 		return err
 	}
 	return a.maker.open(ctx, key, func(r io.Reader) error {
-		return put(t, name, want.Size, a.Manifest.At, &exact{r: r, sum: summed{hash: sha256.New()}, want: want})
+		return put(t, name, want.Size, a.Manifest.At, exactly(r, want))
 	})
 }
 

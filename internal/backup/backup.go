@@ -226,7 +226,7 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (o
 		return object, plain, err
 	}
 	defer done()
-	sum := &summed{hash: sha256.New()}
+	sum := newSummed()
 	err = m.runQuietly(cmd, func(out io.Reader) error {
 		sealed := m.key().encrypted(io.TeeReader(out, sum))
 		defer sealed.Close()
@@ -261,7 +261,7 @@ func putOut(err error) bool {
 func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error) {
 	name := Key(manifest.Project, manifest.Backup)
 	var entries []entry
-	sum := &summed{hash: sha256.New()}
+	sum := newSummed()
 	err := m.open(ctx, name, func(r io.Reader) error {
 		r = io.TeeReader(r, sum)
 		var err error
@@ -295,6 +295,8 @@ type summed struct {
 	hash hash.Hash
 	size int64
 }
+
+func newSummed() *summed { return &summed{hash: sha256.New()} }
 
 func (s *summed) Write(b []byte) (int, error) {
 	s.size += int64(len(b))

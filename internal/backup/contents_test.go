@@ -69,7 +69,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 	if err := manifest.believable(); err != nil {
 		t.Error(err)
 	}
-	text := &summed{hash: sha256.New()}
+	text := newSummed()
 	if err := json.MarshalWrite(text, manifest); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -79,12 +78,12 @@ func (m *Maker) stored(ctx context.Context, project uuid.UUID, f content, read f
 		return err
 	}
 	defer bytes.Close()
-	return read(&exact{r: bytes, sum: summed{hash: sha256.New()}, want: f.Bytes})
+	return read(exactly(bytes, f.Bytes))
 }
 
 // checkContent reads a content of the backups of a project, and fails unless it is what it was.
 func (m *Maker) checkContent(ctx context.Context, project uuid.UUID, want Bytes) error {
-	sum := &summed{hash: sha256.New()}
+	sum := newSummed()
 	err := m.open(ctx, contentKey(project, want.SHA256), func(r io.Reader) error {
 		_, err := io.Copy(sum, r)
 		return err
@@ -149,9 +148,11 @@ var errInexact = fault.New(fault.Unprocessable, "the bytes of a file are not tho
 // exact reads r, and fails at its end unless that were the bytes wanted.
 type exact struct {
 	r    io.Reader
-	sum  summed
+	sum  *summed
 	want Bytes
 }
+
+func exactly(r io.Reader, want Bytes) *exact { return &exact{r, newSummed(), want} }
 
 func (e *exact) Read(b []byte) (int, error) {
 	n, err := e.r.Read(b)

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -323,7 +322,7 @@ func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) er
 		for _, f := range files {
 			want := Bytes{f.Size, hex.EncodeToString(f.SHA256)}
 			err := m.open(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
-				_, err := m.Blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), &exact{r: r, sum: summed{hash: sha256.New()}, want: want}, math.MaxInt64)
+				_, err := m.Blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), exactly(r, want), math.MaxInt64)
 				return err
 			})
 			if err != nil {

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -15,6 +17,7 @@ import (
 	"socle/internal/config"
 	"socle/internal/fault"
 	"socle/internal/object"
+	"socle/internal/platform"
 	"socle/internal/server"
 	"socle/internal/tenant"
 )
@@ -62,29 +65,21 @@ func verifyProjects(ctx context.Context, c config.Config, d *server.Database, se
 	if err != nil {
 		return err
 	}
-	known, err := d.Store.AllProjects(ctx)
-	if err != nil {
-		return err
-	}
-	active, err := d.Store.ActiveProjects(ctx)
-	if err != nil {
-		return err
-	}
-	closed, err := d.Store.ClosedProjects(ctx)
+	statuses, err := d.Store.ProjectStatuses(ctx)
 	if err != nil {
 		return err
 	}
 	damaged := 0
-	for _, id := range known {
+	for _, id := range slices.SortedFunc(maps.Keys(statuses), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
 		look := func(p *tenant.Project) error {
 			n, err := verifyProject(ctx, p, blobs, sums, out)
 			damaged += n
 			return err
 		}
-		switch {
-		case slices.Contains(active, id):
+		switch statuses[id] {
+		case platform.Active:
 			err = look(registry.Open(id))
-		case slices.Contains(closed, id):
+		case platform.Paused, platform.Deleted:
 			err = registry.Maintain(ctx, id, look)
 		default:
 			fmt.Fprintf(out, "project %s: not looked at, since it is being made or removed\n", id)
@@ -99,7 +94,7 @@ func verifyProjects(ctx context.Context, c config.Config, d *server.Database, se
 		}
 	}
 	for _, folder := range folders {
-		if id, err := uuid.Parse(folder); err != nil || !slices.Contains(known, id) {
+		if id, err := uuid.Parse(folder); err != nil || statuses[id] == "" {
 			fmt.Fprintf(out, "orphan projects/%s: there is no such project\n", folder)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/object"
+	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
@@ -23,15 +24,7 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	if err != nil {
 		return err
 	}
-	known, err := q.Store.AllProjects(ctx)
-	if err != nil {
-		return err
-	}
-	active, err := q.Store.ActiveProjects(ctx)
-	if err != nil {
-		return err
-	}
-	closed, err := q.Store.ClosedProjects(ctx)
+	statuses, err := q.Store.ProjectStatuses(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,22 +45,23 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	var errs []error
 	for _, id := range ids {
 		removed := 0
+		status, known := statuses[id]
 		switch {
 		case slices.Contains(restored, id):
 			// Bytes that the database there does not know may be those of the one that is kept, or to come.
-		case slices.Contains(active, id):
+		case status == platform.Active:
 			removed, err = object.RemoveOrphans(ctx, q.Lifecycle.Registry.Open(id), q.Lifecycle.Blobs, age)
-		case slices.Contains(closed, id):
+		case status == platform.Paused, status == platform.Deleted:
 			err = q.maintain(ctx, id, func(p *tenant.Project) error {
 				removed, err = object.RemoveOrphans(ctx, p, q.Lifecycle.Blobs, age)
 				return err
 			})
 		case slices.Contains(gone, id):
 			removed, err = q.removeFolder(ctx, "projects/"+id.String(), age)
-		case !slices.Contains(known, id):
+		case !known:
 			foreign = append(foreign, id)
 		}
-		if slices.Contains(known, id) {
+		if known {
 			strays, failed := q.removeStrayBackups(ctx, id, age)
 			removed, err = removed+strays, errors.Join(err, failed)
 		}

@@ -145,9 +145,17 @@ func (s *Store) ClosedProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where status in ('paused', 'deleted') order by uuid`)
 }
 
-// AllProjects returns all projects, whatever their status, that there are or that are being made or removed.
-func (s *Store) AllProjects(ctx context.Context) ([]uuid.UUID, error) {
-	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects order by uuid`)
+// ProjectStatuses returns the status of each project that there is or that is being made or removed.
+func (s *Store) ProjectStatuses(ctx context.Context) (map[uuid.UUID]string, error) {
+	all, err := pg.All[struct {
+		UUID   uuid.UUID
+		Status string
+	}](ctx, s.q, `select uuid, status from platform.projects`)
+	statuses := make(map[uuid.UUID]string, len(all))
+	for _, p := range all {
+		statuses[p.UUID] = p.Status
+	}
+	return statuses, err
 }
 
 // GoneProjects returns those of some projects that there have been and that are removed, by what the audit log says.

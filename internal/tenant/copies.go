@@ -74,32 +74,36 @@ func (r *Registry) Proof(project, id uuid.UUID, asked bool) *Copy {
 	return &Copy{project, r, id, map[bool]string{false: "_proof_", true: "_asked_"}[asked]}
 }
 
-func (c *Copy) config(l login) *pgx.ConnConfig {
+func (c *Copy) config(l login, database string) *pgx.ConnConfig {
 	config := c.registry.config(c.Project, l)
-	config.Database = c.name()
+	config.Database = database
 	return config
+}
+
+func (c *Copy) connect(ctx context.Context, l login, database string) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, c.config(l, database))
+	return conn, pg.Fault(err)
 }
 
 // ConnectTrusted connects under the platform's login. The caller closes the connection.
 func (c *Copy) ConnectTrusted(ctx context.Context) (*pgx.Conn, error) {
-	conn, err := pgx.ConnectConfig(ctx, c.config(trusted))
-	return conn, pg.Fault(err)
+	return c.connect(ctx, trusted, c.name())
 }
 
 // ConnectOwner connects as the project's owner. The caller closes the connection.
 func (c *Copy) ConnectOwner(ctx context.Context) (*pgx.Conn, error) {
-	conn, err := pgx.ConnectConfig(ctx, c.config(owner))
-	return conn, pg.Fault(err)
+	return c.connect(ctx, owner, c.name())
 }
 
 // ConnectDump connects under the login that makes dumps. The caller closes the connection.
 func (c *Copy) ConnectDump(ctx context.Context) (*pgx.Conn, error) {
-	conn, err := pgx.ConnectConfig(ctx, c.config(dump))
-	return conn, pg.Fault(err)
+	return c.connect(ctx, dump, c.name())
 }
 
 // OwnerURL returns how a program connects as the project's owner, and the password that goes with it.
-func (c *Copy) OwnerURL() (address, password string) { return c.registry.address(c.config(owner)) }
+func (c *Copy) OwnerURL() (address, password string) {
+	return c.registry.address(c.config(owner, c.name()))
+}
 
 // OwnerOf returns the name of the owner's login of a project.
 func OwnerOf(project uuid.UUID) string { return owner.role(project) }
@@ -155,7 +159,7 @@ func (c *Copy) create(ctx context.Context, conn *pgx.Conn, version int64) error 
 	if err := execAll(ctx, conn, append([]string{"create database " + name + " template template0 encoding 'UTF8' allow_connections false"}, opened...)); err != nil {
 		return err
 	}
-	return pg.MigrateTo(ctx, c.config(trusted), Schema, migrations, version)
+	return pg.MigrateTo(ctx, c.config(trusted, c.name()), Schema, migrations, version)
 }
 
 // Finish brings the copy up to date, and opens it to all logins of the project, though nobody knows it yet.
@@ -185,10 +189,7 @@ func (c *Copy) DropReplaced(ctx context.Context) error { return c.registry.drop(
 
 // ConnectReplaced connects under the platform's login to the database that the copy took the place of. The caller closes the connection.
 func (c *Copy) ConnectReplaced(ctx context.Context) (*pgx.Conn, error) {
-	config := c.registry.config(c.Project, trusted)
-	config.Database = c.replaced()
-	conn, err := pgx.ConnectConfig(ctx, config)
-	return conn, pg.Fault(err)
+	return c.connect(ctx, trusted, c.replaced())
 }
 
 // Reopen opens the project's database, after a swap that has not come to its end.

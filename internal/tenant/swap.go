@@ -35,9 +35,7 @@ func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) err
 
 // Renew brings the database that the copy took the place of up to date.
 func (c *Copy) Renew(ctx context.Context) error {
-	config := c.registry.config(c.Project, trusted)
-	config.Database = c.replaced()
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := c.ConnectReplaced(ctx)
 	if err != nil {
 		return err
 	}
@@ -71,16 +69,14 @@ func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f fu
 
 // carryLog replaces the audit log of the incoming database by that of the project's.
 func (c *Copy) carryLog(ctx context.Context, incoming string) error {
-	from, err := pgx.ConnectConfig(ctx, c.registry.config(c.Project, trusted))
+	from, err := c.connect(ctx, trusted, database(c.Project))
 	if err != nil {
-		return pg.Fault(err)
+		return err
 	}
 	defer from.Close(context.WithoutCancel(ctx))
-	config := c.registry.config(c.Project, trusted)
-	config.Database = incoming
-	to, err := pgx.ConnectConfig(ctx, config)
+	to, err := c.connect(ctx, trusted, incoming)
 	if err != nil {
-		return pg.Fault(err)
+		return err
 	}
 	defer to.Close(context.WithoutCancel(ctx))
 	return pgx.BeginFunc(ctx, to, func(tx pgx.Tx) error {
