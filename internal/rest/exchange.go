@@ -61,31 +61,36 @@ const (
 	leftPrepared = "select pg_catalog.string_agg('deallocate ' operator(pg_catalog.||) pg_catalog.quote_ident(name), '; ') from pg_catalog.pg_prepared_statements where from_sql"
 )
 
-// try runs the execution on a connection, and once more if statements that were prepared there are no good any more.
+// try runs the execution on a connection, and says so if its time was over before it was done.
 func (x *exchange) try(ctx context.Context, conn *pgxpool.Conn) error {
 	x.result = newResult()
 	err := x.begin(ctx, conn, x.until, x.most)
 	defer x.end()
-	if err != nil {
-		return err
-	}
-	if x.session.requests++; x.session.requests%lookEvery == 0 {
-		x.called = true // what other code than that of functions has left prepared goes too
-	}
-	err = x.run()
-	if pe, ok := errors.AsType[*pgconn.PgError](err); ok && x.reused && !x.lost && stale[pe.Code] && pe.Where == "" {
-		x.session.forget()
-		x.result.release()
-		x.result, x.careful = newResult(), true
-		err = x.run()
+	if err == nil {
+		err = x.attempt()
 	}
 	switch {
 	case err == nil || isServers(err) || isBroken(err):
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded) || x.client.Err() != nil:
 		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// attempt runs it, and once more if a statement was prepared for what is no more.
+func (x *exchange) attempt() error {
+	if x.session.requests++; x.session.requests%lookEvery == 0 {
+		x.called = true // what other code than that of functions has left prepared goes too
+	}
+	err := x.run()
+	if pe, ok := errors.AsType[*pgconn.PgError](err); ok && x.reused && !x.lost && stale[pe.Code] && pe.Where == "" {
+		x.session.forget()
+		x.result.release()
+		x.result, x.careful = newResult(), true
+		err = x.run()
 	}
 	return err
 }
