@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivertype"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
@@ -33,8 +32,7 @@ func (compactionArgs) Kind() string { return "compaction" }
 
 // InsertOpts has each table compacted once at a time, and tried again when others were in the way, or the server stopped.
 func (compactionArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: compactionQueue, MaxAttempts: 5, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
-		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled}}}
+	return river.InsertOpts{Queue: compactionQueue, MaxAttempts: 5, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: unfinished}}
 }
 
 type compactionWorker struct {

@@ -32,18 +32,24 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	if err != nil {
 		return err
 	}
-	var ids, foreign []uuid.UUID
+	var ids, unknown, foreign []uuid.UUID
 	for _, folder := range folders {
-		if id, err := uuid.Parse(folder); err == nil && id.String() == folder { // else it is nothing of ours
-			ids = append(ids, id)
+		id, err := uuid.Parse(folder)
+		if err != nil || id.String() != folder {
+			continue // nothing of ours
+		}
+		ids = append(ids, id)
+		if _, known := statuses[id]; !known {
+			unknown = append(unknown, id)
 		}
 	}
-	gone, err := q.Store.GoneProjects(ctx, ids)
+	gone, err := q.Store.GoneProjects(ctx, unknown)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, id := range ids {
+		var err error
 		removed := 0
 		status, known := statuses[id]
 		switch {

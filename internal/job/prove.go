@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 
 	"socle/internal/backup"
 	"socle/internal/fault"
@@ -28,8 +27,7 @@ func (proveArgs) Kind() string { return "prove" }
 
 // InsertOpts has each backup proven once at a time, and again if the server stopped or PostgreSQL went away: within a quarter of an hour, that is.
 func (proveArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: proofQueue, MaxAttempts: 6, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
-		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled}}}
+	return river.InsertOpts{Queue: proofQueue, MaxAttempts: 6, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: unfinished}}
 }
 
 // proveBackup proves a backup. Another one that was the last to be proven need not be kept for that any more.

@@ -8,12 +8,17 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"socle/internal/backup"
 	"socle/internal/fault"
 	"socle/internal/pg"
 	"socle/internal/platform"
 )
+
+// unfinished are the states of a job that is not over.
+var unfinished = []rivertype.JobState{
+	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled}
 
 // once is a worker of jobs that are tried once, and again only if the server stopped meanwhile or they say so.
 type once[A river.JobArgs] struct {

@@ -158,12 +158,14 @@ func (s *Store) ProjectStatuses(ctx context.Context) (map[uuid.UUID]string, erro
 	return statuses, err
 }
 
-// GoneProjects returns those of some projects that there have been and that are removed, by what the audit log says.
+// GoneProjects returns which of some projects that there are not there have been, by what the audit log says, all of which it reads.
 func (s *Store) GoneProjects(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, error) {
+	if len(of) == 0 {
+		return nil, nil
+	}
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select o from unnest(@of::uuid[]) o
-		where not exists (select from platform.projects where uuid = o)
-		  and exists (select from socle.audit where entry::jsonb ->> 'project' = o::text)`, pgx.StrictNamedArgs{"of": of})
+		where exists (select from socle.audit where entry::jsonb ->> 'project' = o::text)`, pgx.StrictNamedArgs{"of": of})
 }
 
 // ProjectStatus returns a project's status. It fails with NotFound if there is none.
