@@ -21,7 +21,7 @@ import (
 const (
 	maxBody          = 1 << 20  // bytes of a JSON body
 	maxAnonymousBody = 16 << 10 // of one that anyone may send
-	maxValues        = 50_000   // of a body that are kept
+	maxValues        = 60_000   // of a body that are kept
 	bodyLag          = 30 * time.Second
 
 	bodyBudget    = 64 << 20 // bytes for the larger bodies of all requests in flight
