@@ -142,7 +142,7 @@ func TestSlowDownloads(t *testing.T) {
 				if got += n; err != nil {
 					break
 				}
-				time.Sleep(test.pause)
+				<-time.After(test.pause) // of the fake clock
 			}
 			conn.Close()
 			if whole := got > 10<<20; whole != test.whole || !whole && time.Since(begun) > 5*time.Minute {
