@@ -10,7 +10,7 @@ versitygw = v1.8.0
 # elsewhere that are none, probably since the linker keeps one copy of such code for all packages.
 unwatched = $(foreach p,golang.org/x/crypto/argon2 golang.org/x/crypto/scrypt compress/flate image/... golang.org/x/image/...,-gcflags=$(p)=-race=false)
 
-.PHONY: help go run build test check lint golden soak full postgresql postgis pgbackrest compiler node clients gateway
+.PHONY: help go run build test check lint golden soak full postgresql postgis pgbackrest chromium compiler node clients gateway
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -25,7 +25,7 @@ build: ## build bin/socle
 # Tests keep little in memory and allocate much of it (to hash a password takes 19 MiB): collected when it has doubled, it would be collected all the
 # time. The limit is for those that do keep much, since the detector takes several times as much again. -ldflags=-w leaves out what only a debugger reads: a third of what it takes to link.
 # GOFLAGS hands the flags on to the go list of the laws, which would have all packages compiled once more without them.
-test: go postgresql postgis pgbackrest compiler clients gateway ## run all tests, with the race detector, on a PostgreSQL of their own
+test: go postgresql postgis pgbackrest chromium compiler clients gateway ## run all tests, with the race detector, on a PostgreSQL of their own
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB GOFLAGS="$$($(go) env GOFLAGS) -race -vet=off -ldflags=-w $(unwatched)" $(go) test -parallel 4 ./...
 
 check: lint test ## what a change must pass: lint, and all tests, the laws of the tree among them
@@ -61,6 +61,9 @@ postgis: postgresql
 pgbackrest: postgresql
 	@scripts/install-pgbackrest.sh
 
+chromium:
+	@scripts/install-chromium.sh
+
 # The race detector needs one.
 compiler:
 	@scripts/install-compiler.sh
@@ -74,9 +77,10 @@ gateway: bin/versitygw-$(versitygw)
 bin/versitygw-$(versitygw):
 	@mkdir -p bin/tools && GOBIN=$(CURDIR)/bin/tools $(go) install github.com/versity/versitygw/cmd/versitygw@$(versitygw) && mv bin/tools/versitygw $@
 
-# The client libraries, the compiler and the mail server that tests use: installed anew when the lock file is newer.
+# The client libraries, the compiler, the mail server and the driver of Chromium that tests use: installed anew when the lock file is newer.
 libraries = internal/server/testdata/clients
 clients: node $(libraries)/node_modules/.package-lock.json
 
 $(libraries)/node_modules/.package-lock.json: $(libraries)/package-lock.json | node
+	@echo "clients: installing with npm" >&2
 	@cd $(libraries) && npm ci --loglevel=error >/dev/null && touch node_modules/.package-lock.json
