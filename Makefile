@@ -18,7 +18,10 @@ help:
 run: go postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:9000' for flags of socle serve
 	@exec bin/socle serve $(ARGS)
 
+# Says what takes a minute, if it is to be done: bin/socle is missing, or older than a source.
 build: ## build bin/socle
+	@if find cmd internal go.mod go.sum -type f -newer bin/socle ! -name '*_test.go' ! -path '*/testdata/*' 2>&1 | grep -q .; then \
+		echo "build: compiling bin/socle, which takes a minute the first time" >&2; fi
 	@$(go) build -o bin/socle ./cmd/socle
 
 # `make lint` vets. The detector would wait a second at the end of each package, for goroutines that are to come to nothing.
