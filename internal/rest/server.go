@@ -182,7 +182,8 @@ type call struct {
 	route   route
 	schema  string
 	asked   string // the query string
-	catalog *catalog.Catalog
+	known   *loaded
+	catalog *catalog.Catalog // of known
 	query   *query.Query
 	prefer  query.Prefer
 	refused error // by a strict Prefer
@@ -196,6 +197,7 @@ type call struct {
 	execution execution
 	exchange  exchange
 	values    []string // of headers of the answer
+	unchecked bool     // it runs whatever version the schema has
 }
 
 // calls are memory that requests use one after another.
@@ -225,13 +227,15 @@ func (c *call) serve() error {
 	now := time.Now()
 	c.until = now.Add(s.Timeout)
 	ctx := r.Context()
-	if c.catalog = s.Catalog.known(now); c.catalog == nil {
+	known := s.Catalog.known(now)
+	if known == nil {
 		ctx, cancel := context.WithDeadline(ctx, c.until)
 		defer cancel()
-		if c.catalog, err = s.Catalog.Get(ctx); err != nil {
+		if known, err = s.Catalog.get(ctx); err != nil {
 			return noCatalog(ctx, err)
 		}
 	}
+	c.use(known)
 	if c.route, err = routeOf(c.path); err != nil {
 		return err
 	}
@@ -251,6 +255,7 @@ func (c *call) serve() error {
 		c.route, c.schema = route{name: s.RootSpec.Name, function: true}, s.RootSpec.Schema
 	}
 	if r.Method == http.MethodOptions {
+		c.renew(ctx)
 		return c.options()
 	}
 	if err := c.read(); err != nil {

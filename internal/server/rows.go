@@ -210,10 +210,11 @@ func (s *rows) of(id uuid.UUID, settings string) (*projectRows, error) {
 	case former != nil && former.cache != nil && slices.Equal(former.schemas, how.Schemas):
 		p.cache = former.cache
 	default:
-		p.cache = rest.NewCache(s.registry.Open(id).Trusted, catalog.Options{Schemas: how.Schemas, SearchPath: searched}, s.log)
+		p.cache = rest.NewCache(rest.Source{Pool: s.registry.Open(id).Trusted, Options: catalog.Options{Schemas: how.Schemas, SearchPath: searched},
+			Version: tenant.CatalogueVersion, Read: tenant.FoldCatalogueVersion}, s.log)
 	}
 	if former != nil && former.cache != nil && former.cache != p.cache {
-		s.ending.Go(former.cache.Retire) // requests under way still read what it has, or wait for it
+		former.cache.Retire() // requests under way still read what it has, or wait for it
 	}
 	if p.Server == nil {
 		p.Server = s.active(id, p, verify)
