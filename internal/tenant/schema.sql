@@ -783,8 +783,8 @@ ALTER TABLE storage.usage ENABLE ROW LEVEL SECURITY;
 ALTER TABLE storage.variants ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA socle TO PUBLIC;
-GRANT USAGE ON SCHEMA socle TO socle_01a203cd220072efa42abc6fa1128e86_request;
-GRANT USAGE ON SCHEMA socle TO socle_01a203cd220072efa42abc6fa1128e86_service;
+GRANT USAGE ON SCHEMA socle TO socle_PROJECT_request;
+GRANT USAGE ON SCHEMA socle TO socle_PROJECT_service;
 
-GRANT SELECT ON TABLE socle.catalogue_version TO socle_01a203cd220072efa42abc6fa1128e86_request;
-GRANT SELECT ON TABLE socle.catalogue_version TO socle_01a203cd220072efa42abc6fa1128e86_service;
+GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_request;
+GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_service;
