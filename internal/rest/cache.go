@@ -61,6 +61,7 @@ type Cache struct {
 type loaded struct {
 	*catalog.Catalog
 	version string // of the schema, as old as the catalogue or older; "" if it has none
+	size    int    // bytes
 	at      time.Time
 	took    time.Duration
 }
@@ -329,6 +330,7 @@ func (c *Cache) readAtOnce(ctx context.Context) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	got.size = got.Catalog.Size()
 	if c.source.Read != nil && got.version != "" {
 		if err := c.source.Read(ctx, conn); err != nil {
 			c.log.Warn("after the catalogue was read", "error", err)

@@ -245,3 +245,12 @@ func (d *descriptions) put(key described, text []byte) {
 	}
 	d.kept[key] = dated{text, time.Now()}
 }
+
+func (d *descriptions) size() (size int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range d.kept {
+		size += len(one.text)
+	}
+	return size
+}

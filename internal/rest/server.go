@@ -132,6 +132,17 @@ func New(c Config) *Server {
 	return s
 }
 
+// Size returns about how many bytes of memory the server keeps for requests to come: its catalogue, statements and descriptions.
+func (s *Server) Size() int {
+	size := s.plans.Size() + s.descriptions.size()
+	if s.Catalog != nil {
+		if l := s.Catalog.current.Load(); l != nil {
+			size += l.size
+		}
+	}
+	return size
+}
+
 // ServeHTTP answers a request whose path is that of the contract: /, /relation or /rpc/function.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Serve(w, r, r.URL.EscapedPath())

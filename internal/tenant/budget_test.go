@@ -225,6 +225,20 @@ func TestIdlePoolsAreClosed(t *testing.T) {
 	}
 }
 
+// TestVisit: a round over projects leaves no connection that it opened, and those alone that were there.
+func TestVisit(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t, 8)
+	cold, warm := newProject(t, r), newProject(t, r)
+	value[int](t, warm.Owner(), "select 1")
+	for _, p := range []*Project{cold, warm} {
+		if err := r.Visit(p.UUID, func(p *Project) error { return p.Trusted().Ping(t.Context()) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "no session of the visited project, and one of the other", func() bool { return sessions(t, r, cold) == 0 && sessions(t, r, warm) == 1 })
+}
+
 // TestDeletedProject asks a project that is held beyond its end for a connection.
 func TestDeletedProject(t *testing.T) {
 	t.Parallel()

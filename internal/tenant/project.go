@@ -31,8 +31,9 @@ type Project struct {
 	closed   bool // opened by [Registry.Maintain], though its database is closed
 	gate     gate
 
-	full, overgrown atomic.Bool // see Lifecycle.WatchSizes
-	fullFrom        int64       // bytes that the database had when it was found full, or fewer that it had since
+	full, overgrown atomic.Bool  // see Lifecycle.WatchSizes
+	writes          atomic.Int64 // when the database was measured
+	fullFrom        int64        // bytes that the database had when it was found full, or fewer that it had since
 }
 
 // Trusted returns the pool of the platform's login in the project's database.

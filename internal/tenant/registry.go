@@ -83,6 +83,17 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 	return p
 }
 
+// Visit calls f with a project, for a round over all projects: connections that were opened for it are closed when f returns, so
+// that a round has no more than those of one project.
+func (r *Registry) Visit(id uuid.UUID, f func(p *Project) error) error {
+	p := r.Open(id)
+	before := p.open.Load()
+	err := f(p)
+	for p.open.Load() > before && p.evict() {
+	}
+	return err
+}
+
 // Awaited reports whether somebody waits for a connection, to whichever project, because the server has as many open as it may.
 func (r *Registry) Awaited() bool { return r.budget.waiting.Load() > 0 }
 
