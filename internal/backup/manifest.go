@@ -150,9 +150,9 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 		select n.nspname as schema, c.relname as name, 0::bigint as rows
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		where c.relkind = 'r' and c.relpersistence <> 't' and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
-			and (n.nspname, c.relname) <> ('socle', 'migrations')
+			and not (n.nspname = @own and c.relname = any(@bookkeeping))
 			and not exists (select from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid and d.deptype = 'e')
-		order by 1, 2`)
+		order by 1, 2`, pgx.StrictNamedArgs{"own": tenant.Schema, "bookkeeping": tenant.BookkeepingTables})
 	if err != nil || len(tables) == 0 {
 		return tables, err
 	}

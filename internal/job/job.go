@@ -174,9 +174,11 @@ func (q *Queue) Sweep(ctx context.Context) error {
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range projects {
-		p := q.Lifecycle.Registry.Open(id)
-		_, expired := form.Sweep(ctx, p)
-		if err := errors.Join(q.sweepFiles(ctx, p), expired); err != nil {
+		err := q.Lifecycle.Registry.Visit(id, func(p *tenant.Project) error {
+			_, expired := form.Sweep(ctx, p)
+			return errors.Join(q.sweepFiles(ctx, p), expired)
+		})
+		if err != nil {
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}

@@ -97,7 +97,8 @@ func newAPIAt(t testing.TB, url, sql string, configure ...func(*Config)) *api {
 		t.Fatal(err)
 	}
 	request, service := open(t, url, "request", 2), open(t, url, "service", 2)
-	cache := NewCache(func() *pgxpool.Pool { return admin }, catalog.Options{Schemas: []string{"public"}}, slog.New(slog.DiscardHandler))
+	cache := NewCache(Source{Pool: func() *pgxpool.Pool { return admin }, Options: catalog.Options{Schemas: []string{"public"}}}, slog.New(slog.DiscardHandler))
+	cache.ListenOn("pgrst", nil)
 	t.Cleanup(cache.Close)
 	c := Config{
 		Catalog: cache, Schemas: []string{"public"}, Anonymous: "anon", APIKeys: true,

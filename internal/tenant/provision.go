@@ -263,6 +263,9 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 	if err := pg.Migrate(ctx, conn, Schema, migrations); err != nil {
 		return err
 	}
+	if err := admitToVersion(ctx, conn, project); err != nil {
+		return err
+	}
 	fresh, err := pg.Value[bool](ctx, conn, `
 		select exists (select from pg_namespace where nspname = 'public' and nspowner = 'pg_database_owner'::regrole)`)
 	if err != nil || !fresh {
