@@ -22,7 +22,7 @@ import (
 // A schema, and a sequence, can't be locked. Their versions are compared when the dump is complete.
 
 const (
-	// relockPauses are the pauses between tries to lock all tables. No try waits for a lock: who waits for one table
+	// relockTries is how often the locks are tried at once. No try waits for a lock: who waits for one table
 	// while it holds others can deadlock with a user's transaction, and PostgreSQL might end that one.
 	relockTries      = 6
 	firstRelockPause = 50 * time.Millisecond // doubled after each try

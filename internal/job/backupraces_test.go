@@ -112,7 +112,7 @@ func TestBackupMeetsDroppedTable(t *testing.T) {
 
 		id := back(t, a)
 		until(t, "the backup waits for the table", func() bool {
-			waits, _ := a.Get("/backups/"+id).Want(200).Metadata("waitingFor").(string)
+			waits, _ := a.Get("/backups/" + id).Want(200).Metadata("waitingFor").(string)
 			return strings.HasPrefix(waits, "the table public.dropped")
 		})
 		if err := tx.Commit(t.Context()); err != nil {

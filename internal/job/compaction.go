@@ -19,7 +19,7 @@ import (
 	"socle/internal/tenant"
 )
 
-const compactionQueue = "compactions" // on one server one at a time
+const compactionQueue = "compactions"
 
 // compactionArgs names the table to compact.
 type compactionArgs struct {
