@@ -19,7 +19,7 @@ import (
 	"socle/internal/tenant"
 )
 
-const compactionQueue = "compactions" // on one server one at a time
+const compactionQueue = "compactions"
 
 // compactionArgs names the table to compact, and the transaction that was next when the compaction
 // was requested: what was deleted before it is gone afterwards.
