@@ -144,7 +144,8 @@ CREATE TABLE platform.idempotency (
     fingerprint bytea NOT NULL,
     status smallint,
     answer bytea,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    holder integer
 );
 
 COMMENT ON COLUMN platform.idempotency.key IS 'hash of who asks, what for, and under which Idempotency-Key';
@@ -152,6 +153,8 @@ COMMENT ON COLUMN platform.idempotency.key IS 'hash of who asks, what for, and u
 COMMENT ON COLUMN platform.idempotency.fingerprint IS 'hash of the body';
 
 COMMENT ON COLUMN platform.idempotency.status IS 'null while the request is under way';
+
+COMMENT ON COLUMN platform.idempotency.holder IS 'PID of the database session of the server that works on the request; null if the server did not know it';
 
 CREATE TABLE platform.instance (
     one boolean DEFAULT true NOT NULL,
@@ -272,6 +275,7 @@ CREATE TABLE platform.projects (
     rest_schemas text[] DEFAULT '{public}'::text[] NOT NULL,
     backup_before_destructive boolean DEFAULT false NOT NULL,
     max_database_bytes bigint,
+    request_key text,
     CONSTRAINT projects_deleted_at CHECK (((status <> 'deleted'::text) OR (deleted_at IS NOT NULL))),
     CONSTRAINT projects_max_database_bytes CHECK ((max_database_bytes >= 0)),
     CONSTRAINT projects_rest_schemas CHECK (((cardinality(rest_schemas) >= 1) AND (cardinality(rest_schemas) <= 20))),
@@ -287,6 +291,8 @@ COMMENT ON COLUMN platform.projects.rest_schemas IS 'schemas that the rows API s
 COMMENT ON COLUMN platform.projects.backup_before_destructive IS 'whether nothing of the project is destroyed before a backup of it is completed';
 
 COMMENT ON COLUMN platform.projects.max_database_bytes IS 'the project''s own quota; null: that of every project';
+
+COMMENT ON COLUMN platform.projects.request_key IS 'hash of the Idempotency-Key of the request that creates the project, for the audit entry of its completion';
 
 CREATE TABLE platform.recovery_codes (
     user_uuid uuid NOT NULL,
