@@ -348,6 +348,14 @@ COMMENT ON COLUMN platform.restores.kept_until IS 'until when the database is ke
 
 COMMENT ON COLUMN platform.restores.undone_at IS 'since when the project is again what it was before; what was restored is what is kept then';
 
+CREATE TABLE platform.retired_roles (
+    name text NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    next_try timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON COLUMN platform.retired_roles.next_try IS 'the time between tries doubles, up to six hours';
+
 CREATE TABLE platform.second_factors (
     user_uuid uuid NOT NULL,
     sealed bytea NOT NULL,
@@ -499,6 +507,9 @@ ALTER TABLE ONLY platform.recovery_codes
 
 ALTER TABLE ONLY platform.restores
     ADD CONSTRAINT restores_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY platform.retired_roles
+    ADD CONSTRAINT retired_roles_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY platform.second_factors
     ADD CONSTRAINT second_factors_pkey PRIMARY KEY (user_uuid);

@@ -175,6 +175,9 @@ func (c *Copy) Finish(ctx context.Context) error {
 	if err == nil {
 		err = pg.Migrate(ctx, conn, Schema, migrations)
 	}
+	if err == nil {
+		err = atOnce(ctx, conn, grantPlatform(c.Project))
+	}
 	if err := errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}

@@ -96,6 +96,7 @@ func (l Lifecycle) Finish(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("project %s: %w", u.UUID, err))
 		}
 	}
+	errs = append(errs, l.dropRetiredRole(ctx))
 	return errors.Join(errs...)
 }
 
@@ -153,7 +154,11 @@ func (l Lifecycle) provision(ctx context.Context, id uuid.UUID) (platform.Projec
 }
 
 func (l Lifecycle) remove(ctx context.Context, id uuid.UUID) error {
-	if err := l.Registry.Destroy(ctx, id); err != nil {
+	retired, err := l.Registry.Destroy(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := l.Store.RetireRoles(ctx, retired); err != nil {
 		return err
 	}
 	if err := l.Blobs.DeleteAll(ctx, "projects/"+id.String()); err != nil {
