@@ -168,6 +168,19 @@ func (s *Store) GoneProjects(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, 
 		where exists (select from socle.audit where entry::jsonb ->> 'project' = o::text)`, pgx.StrictNamedArgs{"of": of})
 }
 
+// ProjectCreation is what is known of a project's creation.
+type ProjectCreation struct {
+	User       uuid.UUID
+	RequestKey string // hash of the request's Idempotency-Key; "" if it had none
+}
+
+// ProjectCreation returns who creates a project, and by which request. It fails with NotFound if there is none.
+func (s *Store) ProjectCreation(ctx context.Context, id uuid.UUID) (ProjectCreation, error) {
+	return pg.One[ProjectCreation](ctx, s.q, `
+		select created_by as user, coalesce(request_key, '') as request_key from platform.projects where uuid = @id`,
+		pgx.StrictNamedArgs{"id": id})
+}
+
 // ProjectStatus returns a project's status. It fails with NotFound if there is none.
 func (s *Store) ProjectStatus(ctx context.Context, id uuid.UUID) (string, error) {
 	return pg.Value[string](ctx, s.q, `select status from platform.projects where uuid = @id`,

@@ -26,6 +26,7 @@ import (
 	"socle/internal/mail"
 	"socle/internal/password"
 	"socle/internal/pg"
+	"socle/internal/platform"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -94,6 +95,7 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 		return err
 	}
 	s.told = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
+	platform.HoldClaims(s.told)
 	s.registry.Hear(s.told, func(project uuid.UUID) { s.rows.replaced(project) })
 	return s.assemble(ctx, c)
 }
@@ -145,7 +147,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
 		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"), FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
-		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log,
+		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log, ClaimHolder: s.told.PID,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)
 		}})

@@ -173,10 +173,7 @@ func (c *Copy) Finish(ctx context.Context) error {
 		err = c.closeRoom(ctx, conn)
 	}
 	if err == nil {
-		err = pg.Migrate(ctx, conn, Schema, migrations)
-	}
-	if err == nil {
-		err = admitToVersion(ctx, conn, c.Project)
+		err = migrate(ctx, conn, c.Project)
 	}
 	if err := errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
