@@ -30,12 +30,13 @@ const (
 
 // Registry opens projects.
 type Registry struct {
-	base   *pgxpool.Config // the platform's login
-	tls    url.Values      // what the address says of it
-	secret []byte
-	budget *budget
-	making chan struct{} // a slot for each project that is being made or removed
-	log    *slog.Logger
+	base       *pgxpool.Config // the platform's login
+	tls        url.Values      // what the address says of it
+	secret     []byte
+	budget     *budget
+	making     chan struct{}  // a slot for each project that is being made or removed
+	supervisor *pg.Supervisor // of the projects' logins
+	log        *slog.Logger
 
 	id       uuid.UUID    // tells servers apart
 	listener *pg.Listener // nil: it hears of nothing
@@ -60,7 +61,8 @@ func NewRegistry(address string, secret []byte, connections int, log *slog.Logge
 		tls = u.Query()
 		maps.DeleteFunc(tls, func(name string, _ []string) bool { return !strings.HasPrefix(name, "ssl") })
 	}
-	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost), log: log,
+	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost),
+		supervisor: pg.NewSupervisor(base.ConnConfig), log: log,
 		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{}, swapping: map[int32]bool{}}
 	r.budget = newBudget(connections, r.reclaim)
 	return r, nil
@@ -128,7 +130,15 @@ const RequestPath = `"public", "extensions"`
 func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	c, project := r.base.Copy(), p.UUID
 	c.ConnConfig = r.config(project, l)
-	c.BeforeConnect = r.budget.beforeConnect
+	c.BeforeConnect = func(ctx context.Context, config *pgx.ConnConfig) error {
+		if err := r.budget.beforeConnect(ctx, config); err != nil {
+			return err
+		}
+		if l != trusted {
+			r.supervisor.Supervise(config)
+		}
+		return nil
+	}
 	switch {
 	case l != trusted:
 		r.guard(c, project)
