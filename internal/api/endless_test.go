@@ -59,3 +59,24 @@ func TestEndlessChanges(t *testing.T) {
 	}
 	a.Post("/tables/orders/constraints", `{"type": "check", "name": "positive", "expression": "id > 0"}`).Want(201)
 }
+
+// TestLockTable: a session that fills the lock table of the server is ended, and its author is told why.
+func TestLockTable(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	other := a.In(a.CreateProject("Bystander"))
+	asOwner(t, a, `create table public.filled (id integer); create function public.lock_much() returns trigger language plpgsql as $$ begin
+		perform pg_advisory_xact_lock(n) from generate_series(1, 80000) n; perform pg_sleep(3600); return new; end $$;
+		create trigger t before insert on public.filled for each row execute function public.lock_much()`)
+	const much = "do $$ begin perform pg_advisory_lock(n) from generate_series(1, 80000) n; perform pg_sleep(3600); end $$"
+	a.Post("/sql", sqlBody(much, writing)).Want(422).Code("session_ended")
+	a.Send("POST", "/tables/filled/import?format=csv", "id\n1\n", "Content-Type: text/csv").Want(422).Code("session_ended")
+	until(t, "its locks are gone", func() bool {
+		return query[bool](t, a, "select not exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))")
+	})
+	other.CreateTable("t")
+	a.Post("/sql", sqlBody("select 1")).Want(200)
+	if log := a.Log.String(); !strings.Contains(log, "a project's session is ended") || !strings.Contains(log, "perform pg_advisory_lock(n)") {
+		t.Error("the log does not say what was ended")
+	}
+}

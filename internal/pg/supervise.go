@@ -27,6 +27,13 @@ const (
 type Supervisor struct {
 	from  *pgx.ConnConfig
 	slots chan struct{}
+	pids  sync.Map // of the sessions
+}
+
+// Supervises reports whether a session is one of the supervisor's.
+func (s *Supervisor) Supervises(pid uint32) bool {
+	_, ok := s.pids.Load(pid)
+	return ok
 }
 
 // NewSupervisor returns a supervisor that terminates sessions from connections of its own. The login
@@ -63,8 +70,8 @@ func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 	dial := c.DialFunc
 	var current atomic.Pointer[supervised]
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if s := current.Load(); s != nil { // pgx dials again to cancel, only when it gives up the connection
-			s.expire()
+		if session := current.Load(); session != nil { // pgx dials again to cancel, only when it gives up the connection
+			session.expire()
 			return dial(ctx, network, address)
 		}
 
@@ -72,15 +79,20 @@ func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 		if err != nil {
 			return nil, err
 		}
-		s := &supervised{Conn: conn, terminate: terminate, closed: func() { current.Store(nil) }}
-		current.Store(s)
-		return s, nil
+		session := &supervised{Conn: conn, terminate: terminate}
+		session.closed = func() {
+			current.Store(nil)
+			s.pids.Delete(session.pid.Load())
+		}
+		current.Store(session)
+		return session, nil
 	}
 
 	connected := c.AfterConnect
 	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		if s := current.Load(); s != nil {
-			s.pid.Store(conn.PID())
+		if session := current.Load(); session != nil {
+			session.pid.Store(conn.PID())
+			s.pids.Store(conn.PID(), true)
 		}
 		if connected != nil {
 			return connected(ctx, conn)

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/pg"
 )
 
 // wire is a connection of a pool, spoken to in PostgreSQL's own messages. A pipeline of pgconn's can't end in a simple query, which
@@ -177,6 +179,7 @@ func (w *wire) receive() (byte, error) {
 			}
 			if failed.Severity == "FATAL" || failed.Severity == "PANIC" || failed.SeverityUnlocalized == "FATAL" || failed.SeverityUnlocalized == "PANIC" {
 				w.lost = true
+				w.conn.Conn().Config().OnPgError(w.conn.Conn().PgConn(), failed) // it may know why
 			} else {
 				w.heard = true
 			}
@@ -215,8 +218,8 @@ func (w *wire) untouched(readOnly bool, err error) bool {
 	if !w.spoken {
 		return true
 	}
-	if isServers(err) { // it says goodbye in place of the first answer
-		return true
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok { // it says goodbye in place of the first answer
+		return !pg.EndedByLimit(e)
 	}
 	hungUp := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err)
 	return readOnly && hungUp // it may have begun, but nothing comes of that

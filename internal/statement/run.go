@@ -273,6 +273,8 @@ func refused(err error, index int, p piece) error {
 		return pg.Fault(err)
 	}
 	switch {
+	case pg.EndedByLimit(e):
+		return pg.Fault(err)
 	case e.Code[:2] == "08" && e.Code != "08P01" /* as many values as parameters */, e.Code[:2] == "53" && e.Code != "53400" /* more than a session may have */, e.Code == "57P02", e.Code == "57P03":
 		return pg.Fault(err)
 	}

@@ -36,6 +36,7 @@ type Registry struct {
 	budget     *budget
 	making     chan struct{}  // a slot for each project that is being made or removed
 	supervisor *pg.Supervisor // of the projects' logins
+	watchdog   watchdog
 	log        *slog.Logger
 
 	id       uuid.UUID    // tells servers apart
@@ -178,6 +179,7 @@ func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
 		if err.Code == "28P01" { // invalid_password
 			refused.Store(true)
 		}
+		r.watchdog.explain(conn, err)
 		return report(conn, err)
 	}
 	connect := c.BeforeConnect
