@@ -217,7 +217,7 @@ func (s *Server) Run(ctx context.Context) error {
 	begin("requests", s.requests.run)
 	begin("metrics", s.metrics.run)
 	begin("http", func(context.Context) error {
-		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(httpx.StrictListener(s.listener)); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
