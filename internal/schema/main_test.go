@@ -231,10 +231,13 @@ func successes(t testing.TB, errs []error, kinds ...fault.Kind) int {
 // waitFor waits until the expression is true.
 func (p *project) waitFor(expression string) {
 	p.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for p.value(expression) != "true" {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("not true after 30 s: %s", expression)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(time.Minute); p.value(expression) != "true"; {
+		select {
+		case <-deadline:
+			p.t.Fatalf("still not true: %s", expression)
+		case <-tick.C:
 		}
 	}
 }

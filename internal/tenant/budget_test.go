@@ -31,7 +31,7 @@ func names(projects []*Project) (all []string) {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for !holds() {
 		select {
 		case <-deadline:
