@@ -38,6 +38,9 @@ type Maker struct {
 	Log       *slog.Logger
 
 	passphrases sync.Mutex // one at a time: each takes memory, so that guessing is dear
+
+	accountsMu sync.Mutex
+	accounts   map[uint32]bool // whether they can run the programs, by their number
 }
 
 func (m *Maker) key() key { return m.Projects.BackupKey() }
@@ -232,14 +235,15 @@ func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Man
 
 // dump streams a dump of the project's database into storage. It returns what is stored, and what that is when it is decrypted.
 func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (object blob.Object, plain Bytes, err error) {
-	cmd := m.command(ctx, "pg_dump", "--format=custom", compression, "--encoding=UTF8", "--lock-wait-timeout="+dumpLockTimeout, "--snapshot="+snapshot)
-	cmd.Env = append(cmd.Env, "PGTZ="+dumpedIn)
 	address, password := m.Projects.DumpURL(b.ProjectUUID)
-	done, err := reaching(cmd, address, password)
+	cmd, done, err := m.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compression, "--encoding=UTF8",
+		"--lock-wait-timeout="+dumpLockTimeout, "--snapshot="+snapshot)
 	if err != nil {
 		return object, plain, err
 	}
 	defer done()
+	cmd.Env = append(cmd.Env, "PGTZ="+dumpedIn)
+
 	sum := newSummed()
 	err = m.runQuietly(cmd, func(out io.Reader) error {
 		sealed := m.key().encrypted(io.TeeReader(out, sum))
@@ -272,7 +276,11 @@ func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error
 		return nil, err
 	}
 	return entries, m.open(ctx, name, func(r io.Reader) error {
-		cmd := m.command(ctx, "pg_restore", "--list")
+		cmd, done, err := m.command(ctx, connection{}, "pg_restore", "--list")
+		if err != nil {
+			return err
+		}
+		defer done()
 		cmd.Stdin = r
 		return m.runQuietly(cmd, func(out io.Reader) error {
 			n, err := io.Copy(io.Discard, out)

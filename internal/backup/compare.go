@@ -79,7 +79,7 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 		return nil
 	}
 	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd, done, err := m.restoring(ctx, entries, "--data-only", "--file=-")
+		cmd, done, err := m.restoring(ctx, connection{}, entries, "--data-only", "--file=-")
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 			return err
 		}
 		if err := m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-			cmd, done, err := m.restoring(ctx, p.platform, "--data-only", "--file=-")
+			cmd, done, err := m.restoring(ctx, connection{}, p.platform, "--data-only", "--file=-")
 			if err != nil {
 				return err
 			}
