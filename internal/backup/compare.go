@@ -136,7 +136,7 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 func find(script *bufio.Reader, statement string) error {
 	first, rest, _ := strings.Cut(statement, "\n")
 	for {
-		line, err := script.ReadString('\n')
+		line, err := readLine(script)
 		if err != nil {
 			return fmt.Errorf("%w: the statement is not there", errors.Join(errDamaged, err))
 		}

@@ -132,7 +132,7 @@ var copying = regexp.MustCompile(`^COPY (\w+)\.(\w+) \(([\w", ]+)\) FROM stdin;\
 // load reads what pg_restore prints, and copies the rows that are in it into their tables.
 func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[string]platformTable) error {
 	for {
-		line, err := script.ReadString('\n')
+		line, err := readLine(script)
 		if err == io.EOF {
 			return nil
 		}
@@ -157,6 +157,21 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 		sql := "copy " + pg.Quote(t.Schema) + "." + pg.Quote(t.Name) + " (" + strings.Join(columns, ", ") + ") from stdin"
 		if _, err := tx.Conn().PgConn().CopyFrom(ctx, &copied{r: script, fresh: true}, sql); err != nil {
 			return err
+		}
+	}
+}
+
+// mostLine is how many bytes are kept of a line of a script. A statement that copies has fewer.
+const mostLine = 1 << 20
+
+// readLine reads a line, and returns its beginning.
+func readLine(r *bufio.Reader) (string, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part[:min(len(part), mostLine-len(line))]...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return string(line), err
 		}
 	}
 }
