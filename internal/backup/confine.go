@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,6 +45,8 @@ func (m *Maker) confine(ctx context.Context, cmd *exec.Cmd, to connection) {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account}
 	cmd.Dir = "/"
+	// libpq fails if it may not look into HOME. Without it, it takes the account's own.
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(s string) bool { return strings.HasPrefix(s, "HOME=") })
 }
 
 // accountFor returns the account that a program runs as which uses a connection; nil for Socle's own.
@@ -62,6 +65,12 @@ func accountFor(to connection) *syscall.Credential {
 	}
 	for _, file := range []string{"sslcert", "sslkey", "sslrootcert", "sslcrl", "sslcrldir"} { // which may be root's alone
 		if u.Query().Has(file) || os.Getenv("PG"+strings.ToUpper(file)) != "" {
+			return nil
+		}
+	}
+
+	if home, err := os.UserHomeDir(); err == nil {
+		if _, err := os.Stat(filepath.Join(home, ".postgresql")); err == nil { // where libpq looks for the same files
 			return nil
 		}
 	}

@@ -103,6 +103,8 @@ func TestProgramAccount(t *testing.T) {
 	if err := os.Mkdir(inside, 0o777); err != nil {
 		t.Fatal(err)
 	}
+	home := folder("home", 0o755, 0)
+	t.Setenv("HOME", home)
 	for host, want := range map[string]int{
 		"":                              int(nobody.Uid), // no connection
 		"db.example.com":                int(nobody.Uid),
@@ -123,6 +125,12 @@ func TestProgramAccount(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: got the account %d, want %d", host, got, want)
 		}
+	}
+	if err := os.Mkdir(filepath.Join(home, ".postgresql"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := accountFor(connection{address: "postgresql:///?host=db.example.com"}); got != nil {
+		t.Errorf("with certificates at home: got the account %d", got.Uid)
 	}
 }
 
