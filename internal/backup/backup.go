@@ -15,6 +15,7 @@ import (
 	"math"
 	"os/exec"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -38,6 +39,9 @@ type Maker struct {
 	Log       *slog.Logger
 
 	passphrases sync.Mutex // one at a time: each takes memory, so that guessing is dear
+
+	accountsMu sync.Mutex
+	accounts   map[uint32]bool // whether they can run the programs, by their number
 }
 
 func (m *Maker) key() key { return m.Projects.BackupKey() }
@@ -115,20 +119,33 @@ const compression = "--compress=3"
 // dumpedIn is the time zone of the times in a dump: whatever the server's is, and the environment's, those of a restored database can be compared with them.
 const dumpedIn = "UTC"
 
-// tries is how often a backup is begun at once if a file lost its bytes while they were copied.
-const tries = 3
+const (
+	// tries is how often a dump is begun at once if pg_dump collided with another transaction: most of these are short. If a
+	// file has lost its bytes it is begun once more: the file may have been deleted.
+	tries = 5
+
+	firstRetryPause = 100 * time.Millisecond // doubled after each try
+)
 
 // make makes a backup and reads it back. It returns a *Later if other transactions prevented that.
 func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	var object blob.Object
 	var warnings []string
 	var err error
-	for range tries {
-		if object, warnings, err = m.once(ctx, b); !errors.Is(err, errDeleted) {
+	for try := range tries {
+		object, warnings, err = m.once(ctx, b, time.Duration(try+1)*dumpLockTimeout)
+		met, collided := errors.AsType[*collisionError](err)
+		if again := (collided && met.ofDump) || (errors.Is(err, errDeleted) && try == 0); !again {
 			break
 		}
+
 		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil { // what there is of the dump
 			return errors.Join(err, e)
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(firstRetryPause << try):
 		}
 	}
 
@@ -150,13 +167,15 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 //
 // A session stays in a transaction, without a snapshot or locks, until the bytes are copied: as long as it is there, the
 // bytes of deleted files are kept (see object.Discard). So nobody waits for them but the backup.
-func (m *Maker) once(ctx context.Context, b platform.Backup) (object blob.Object, warnings []string, err error) {
+func (m *Maker) once(ctx context.Context, b platform.Backup, lockTimeout time.Duration) (
+	object blob.Object, warnings []string, err error,
+) {
 	var manifest Manifest
 	defer func() { manifest.Files.Close() }()
 
 	err = m.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(present pgx.Tx) error {
-			object, manifest, warnings, err = m.snapshot(ctx, b, present)
+			object, manifest, warnings, err = m.snapshot(ctx, b, present, lockTimeout)
 			if err != nil {
 				return err
 			}
@@ -175,7 +194,7 @@ func (m *Maker) once(ctx context.Context, b platform.Backup) (object blob.Object
 
 // snapshot dumps a snapshot of the database and notes what is in it, while no table can be replaced. pg_dump, which keeps
 // one processor busy, runs while the rows are counted. present sees the database as it is.
-func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx) (
+func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx, lockTimeout time.Duration) (
 	object blob.Object, manifest Manifest, warnings []string, err error,
 ) {
 	err = m.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
@@ -197,7 +216,7 @@ func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx)
 		var dump Bytes
 		both, working := errgroup.WithContext(ctx)
 		both.Go(func() (err error) {
-			object, dump, err = m.dump(working, b, exported)
+			object, dump, err = m.dump(working, b, exported, lockTimeout)
 			return dumpCollision(err)
 		})
 		both.Go(func() (err error) {
@@ -231,15 +250,18 @@ func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Man
 }
 
 // dump streams a dump of the project's database into storage. It returns what is stored, and what that is when it is decrypted.
-func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (object blob.Object, plain Bytes, err error) {
-	cmd := m.command(ctx, "pg_dump", "--format=custom", compression, "--encoding=UTF8", "--lock-wait-timeout="+dumpLockTimeout, "--snapshot="+snapshot)
-	cmd.Env = append(cmd.Env, "PGTZ="+dumpedIn)
+func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lockTimeout time.Duration) (
+	object blob.Object, plain Bytes, err error,
+) {
 	address, password := m.Projects.DumpURL(b.ProjectUUID)
-	done, err := reaching(cmd, address, password)
+	cmd, done, err := m.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compression, "--encoding=UTF8",
+		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
 	if err != nil {
 		return object, plain, err
 	}
 	defer done()
+	cmd.Env = append(cmd.Env, "PGTZ="+dumpedIn)
+
 	sum := newSummed()
 	err = m.runQuietly(cmd, func(out io.Reader) error {
 		sealed := m.key().encrypted(io.TeeReader(out, sum))
@@ -272,7 +294,11 @@ func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error
 		return nil, err
 	}
 	return entries, m.open(ctx, name, func(r io.Reader) error {
-		cmd := m.command(ctx, "pg_restore", "--list")
+		cmd, done, err := m.command(ctx, connection{}, "pg_restore", "--list")
+		if err != nil {
+			return err
+		}
+		defer done()
 		cmd.Stdin = r
 		return m.runQuietly(cmd, func(out io.Reader) error {
 			n, err := io.Copy(io.Discard, out)

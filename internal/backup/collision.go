@@ -40,6 +40,7 @@ type collisionError struct {
 	object  string // what both wanted, in words for the user
 	waiting string // what the backup waits for, follows object
 	failed  string // why the backup failed in the end, follows object
+	ofDump  bool   // pg_dump met it, though all tables were locked
 	err     error
 }
 
@@ -49,13 +50,14 @@ func (c *collisionError) Error() string { return c.object + " " + c.failed + ": 
 // Unwrap returns the cause.
 func (c *collisionError) Unwrap() error { return c.err }
 
-func lockedAt(object string, err error) error {
-	return &collisionError{object, ", which another transaction has locked", "was locked by another transaction", err}
+func lockedAt(object string, err error) *collisionError {
+	return &collisionError{object: object, waiting: ", which another transaction has locked",
+		failed: "was locked by another transaction", err: err}
 }
 
-func replacedAt(object string, err error) error {
-	return &collisionError{object, ", which was changed while the backup was made",
-		"was changed while the backup was made, at each try", err}
+func replacedAt(object string, err error) *collisionError {
+	return &collisionError{object: object, waiting: ", which was changed while the backup was made",
+		failed: "was changed while the backup was made, at each try", err: err}
 }
 
 // collisionOf returns err, which came of work on object, as a *collisionError if it is one.
@@ -83,6 +85,15 @@ func dumpCollision(err error) error {
 		return err
 	}
 
+	met := readCollision(err)
+	if met == nil {
+		return err
+	}
+	met.ofDump = true
+	return met
+}
+
+func readCollision(err error) *collisionError {
 	text := err.Error()
 	says := func(some ...string) bool {
 		return slices.ContainsFunc(some, func(said string) bool { return strings.Contains(text, said) })
@@ -102,7 +113,7 @@ func dumpCollision(err error) error {
 		}
 		return replacedAt(object, err)
 	}
-	return err
+	return nil
 }
 
 var (

@@ -293,13 +293,9 @@ func (m *Maker) extend(ctx context.Context, c *tenant.Copy, manifest Manifest) e
 // restoreUsers has pg_restore restore what is the user's, logged in as the owner: code of the user runs while it does.
 func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manifest, p plans) error {
 	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd, listed, err := m.restoring(ctx, p.users, "--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security")
-		if err != nil {
-			return err
-		}
-		defer listed()
 		address, password := c.OwnerURL()
-		done, err := reaching(cmd, address, password)
+		cmd, done, err := m.restoring(ctx, connection{address, password}, p.users,
+			"--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security")
 		if err != nil {
 			return err
 		}

@@ -200,7 +200,7 @@ func TestBackupAmongChanges(t *testing.T) {
 		}
 	}
 
-	fail(5)
+	fail(12)
 	completed(t, a, back(t, a))
 
 	fail(1000)
