@@ -23,6 +23,7 @@ type figures struct {
 	first              error // that failed
 	took               time.Duration
 	warm, cold         []time.Duration
+	socle, postgres    time.Duration // of a processor
 }
 
 // worker is one client, and what it has measured.
@@ -41,10 +42,11 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 	last := make([]atomic.Int64, len(b.projects)) // the number of the last request to each project
 	workers := make([]worker, clients)
 	var wg sync.WaitGroup
+	socle, postgres := b.processor()
 	begun := time.Now()
 	for i := range workers {
 		w := &workers[i]
-		*w = worker{bench: b, transport: transport, random: rand.New(rand.NewPCG(uint64(i), uint64(clients)))}
+		*w = worker{bench: b, transport: transport, random: rand.New(rand.NewPCG(uint64(begun.UnixNano()), uint64(i)))}
 		wg.Go(func() {
 			for time.Since(begun) < length && ctx.Err() == nil {
 				p := draw(w.random)
@@ -65,23 +67,27 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 	wg.Wait()
 	took := time.Since(begun)
 	<-watched
-	return sum(workers, took)
+	return b.sum(workers, took, socle, postgres)
 }
 
 // sweep asks each project once.
 func (b *bench) sweep(ctx context.Context) figures {
 	w := worker{bench: b, transport: http.DefaultTransport, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}
+	socle, postgres := b.processor()
 	begun := time.Now()
 	for _, p := range b.projects {
 		if ctx.Err() == nil {
 			w.ask(p, false, true)
 		}
 	}
-	return sum([]worker{w}, time.Since(begun))
+	return b.sum([]worker{w}, time.Since(begun), socle, postgres)
 }
 
-func sum(workers []worker, took time.Duration) figures {
+// sum puts together what workers have measured. socle and postgres are what these had of a processor before.
+func (b *bench) sum(workers []worker, took, socle, postgres time.Duration) figures {
 	all := figures{took: took}
+	all.socle, all.postgres = b.processor()
+	all.socle, all.postgres = all.socle-socle, all.postgres-postgres
 	for _, w := range workers {
 		all.requests += w.requests
 		all.failures += w.failures

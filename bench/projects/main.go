@@ -1,11 +1,12 @@
 // Command projects measures many active projects on one server: Socle with a PostgreSQL of its own, both with their defaults, in a
 // folder that goes with it. It makes projects, each with a table, and has clients use all of them, by a Zipf law and uniformly: half of
 // the requests read rows, the others write rows, list tables and containers, and make containers. It prints what failed, the
-// throughput, the latency of warm and of cold requests, the memory of Socle, the connections to projects, how long it took to make
-// the tenth project and the last, and to start with all of them.
+// throughput, the latency of warm and of cold requests, their cost to Socle and to PostgreSQL by a processor's clock, the memory of Socle, the connections to projects, how long it took to make
+// the first projects and the last, and to start with all of them.
 //
 // A request is warm if its project had one at most 40 requests ago, so that its connections are most likely open, and cold if that
-// is more than 400 requests ago. The rounds of one client are cold: first all connections are closed for want of use.
+// is more than 400 requests ago. The rounds of one client ask each project once: the first when no catalogue is known, the next when all
+// connections were closed for want of use, the last after a start.
 //
 //	go run ./bench/projects [-projects 1000] [-seconds 20] [-clients 16,64] [-socle bin/socle]
 package main
@@ -70,7 +71,8 @@ func run(ctx context.Context) error {
 	if err := b.makeProjects(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("%-34s %8s %8s %9s %9s %9s %9s %9s %9s %6s\n", "", "requests", "failures", "a second", "warm p50", "warm p99", "cold p50", "cold p99", "RSS, MiB", "load")
+	fmt.Printf("%-34s %8s %8s %9s %9s %9s %9s %9s %7s %9s %9s %6s\n", "", "requests", "failures", "a second", "warm p50", "warm p99", "cold p50", "cold p99", "CPU ms", "of PG", "RSS, MiB", "load")
+	b.show("1 client, first requests", b.sweep(ctx))
 	for text := range strings.SplitSeq(*counts, ",") {
 		clients, err := strconv.Atoi(text)
 		if err != nil {
@@ -121,14 +123,20 @@ func (b *bench) measureCold(ctx context.Context) error {
 // show prints a line of figures.
 func (b *bench) show(name string, f figures) {
 	rss, peak := b.memory()
-	fmt.Printf("%-34s %8d %8d %9.0f %9s %9s %9s %9s %4d/%4d %6s\n", name, f.requests, f.failures, float64(f.requests)/f.took.Seconds(),
-		milliseconds(f.warm, 50), milliseconds(f.warm, 99), milliseconds(f.cold, 50), milliseconds(f.cold, 99), rss, peak, loadAverage())
+	fmt.Printf("%-34s %8d %8d %9.0f %9s %9s %9s %9s %7.2f %9.2f %4d/%4d %6s\n", name, f.requests, f.failures, float64(f.requests)/f.took.Seconds(),
+		milliseconds(f.warm, 50), milliseconds(f.warm, 99), milliseconds(f.cold, 50), milliseconds(f.cold, 99),
+		f.each(f.socle), f.each(f.postgres), rss, peak, loadAverage())
 	if f.failures > 0 {
 		fmt.Printf("    the first failure: %v\n", f.first)
 	}
 	if n, err := b.connections(); err == nil {
 		fmt.Printf("    connections to projects now: %d, at most: %d; that listen: %d\n", n.open, b.mostOpen.Load(), n.listening)
 	}
+}
+
+// each returns the milliseconds of a time that one request had.
+func (f figures) each(all time.Duration) float64 {
+	return all.Seconds() * 1000 / float64(max(f.requests, 1))
 }
 
 func milliseconds(times []time.Duration, percentile int) string {

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -36,6 +37,11 @@ type bench struct {
 	projects []project
 	mostOpen atomic.Int64 // connections to projects that were seen at once
 }
+
+const (
+	measuredProjects = 20 // at each end, that are made one after the other
+	madeAtOnce       = 4  // of those between
+)
 
 // project is one with a table, and a secret key to its rows.
 type project struct{ id, key string }
@@ -89,52 +95,70 @@ func (b *bench) stop() {
 	_ = b.cmd.Wait()
 }
 
-// makeProjects makes the user, and all projects one after the other.
+// makeProjects makes the user and all projects.
 func (b *bench) makeProjects(ctx context.Context) error {
 	user, err := b.post("/users", "", `{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
 	if err != nil {
 		return err
 	}
 	b.token = user.Metadata.Token
-	var organization string
+	organizations := make([]string, 0, *count/perOrganization+1)
+	for n := 0; n < *count; n += perOrganization {
+		made, err := b.post("/organizations", "", fmt.Sprintf(`{"name": "bench %d"}`, n))
+		if err != nil {
+			return err
+		}
+		organizations = append(organizations, made.Content.UUID)
+	}
+
+	// The first and the last ones, whose times are printed, are made one after the other.
+	b.projects = make([]project, *count)
 	times := make([]time.Duration, *count)
-	for n := range *count {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	few := min(measuredProjects, *count)
+	for _, part := range []struct{ from, to, atOnce int }{{0, few, 1}, {few, *count - few, madeAtOnce}, {max(few, *count-few), *count, 1}} {
+		var wg sync.WaitGroup
+		errs := make([]error, part.atOnce)
+		for i := range part.atOnce {
+			wg.Go(func() {
+				for n := part.from + i; n < part.to && errs[i] == nil; n += part.atOnce {
+					if errs[i] = ctx.Err(); errs[i] == nil {
+						b.projects[n], times[n], errs[i] = b.makeProject(n, organizations[n/perOrganization])
+					}
+				}
+			})
 		}
-		if n%perOrganization == 0 {
-			made, err := b.post("/organizations", "", fmt.Sprintf(`{"name": "bench %d"}`, n))
-			if err != nil {
-				return err
-			}
-			organization = made.Content.UUID
-		}
-		begun := time.Now()
-		made, err := b.post("/projects", "", fmt.Sprintf(`{"name": "bench %d", "organization_uuid": %q}`, n, organization))
-		times[n] = time.Since(begun)
-		if err != nil {
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
 			return err
 		}
-		p := project{id: made.Content.UUID}
-		key, err := b.post("/projects/"+p.id+"/keys", "", `{"name": "bench", "kind": "secret"}`)
-		if err != nil {
-			return err
-		}
-		p.key = key.Metadata.Key
-		if _, err := b.post("/tables", p.id, `{"name": "items", "columns": [{"name": "id", "type": "uuid", "primary": true, "default_value": "gen_random_uuid()"}, {"name": "note", "type": "text"}]}`); err != nil {
-			return err
-		}
-		b.projects = append(b.projects, p)
 	}
 
 	middle := func(around []time.Duration) float64 {
 		sorted := slices.Sorted(slices.Values(around))
 		return sorted[len(sorted)/2].Seconds() * 1000
 	}
-	few := min(11, *count)
-	early, late := middle(times[min(4, *count-few):min(4, *count-few)+few]), middle(times[*count-few:])
-	fmt.Printf("making a project, median of 11: around the 10th %.0f ms, the last %.0f ms, ratio %.2f; load %s\n", early, late, late/early, loadAverage())
+	early, late := middle(times[:few]), middle(times[*count-few:])
+	fmt.Printf("making a project, median of %d: the first %.0f ms, the last %.0f ms, ratio %.2f; load %s\n", few, early, late, late/early, loadAverage())
 	return nil
+}
+
+// makeProject makes a project with a table and a key, and returns how long the project alone took.
+func (b *bench) makeProject(n int, organization string) (p project, took time.Duration, err error) {
+	begun := time.Now()
+	made, err := b.post("/projects", "", fmt.Sprintf(`{"name": "bench %d", "organization_uuid": %q}`, n, organization))
+	took = time.Since(begun)
+	if err != nil {
+		return p, took, err
+	}
+	p.id = made.Content.UUID
+	key, err := b.post("/projects/"+p.id+"/keys", "", `{"name": "bench", "kind": "secret"}`)
+	if err != nil {
+		return p, took, err
+	}
+	p.key = key.Metadata.Key
+	_, err = b.post("/tables", p.id, `{"name": "items", "columns": [
+		{"name": "id", "type": "uuid", "primary": true, "default_value": "gen_random_uuid()"}, {"name": "note", "type": "text"}]}`)
+	return p, took, err
 }
 
 type reply struct {
