@@ -225,8 +225,7 @@ func (s *rows) of(id uuid.UUID, settings string) (*projectRows, error) {
 	case former != nil && former.cache != nil && slices.Equal(former.schemas, how.Schemas):
 		p.cache = former.cache
 	default:
-		p.cache = rest.NewCache(rest.Source{Pool: s.registry.Open(id).Trusted, Options: catalog.Options{Schemas: how.Schemas, SearchPath: searched},
-			Version: tenant.CatalogueVersion, Read: tenant.FoldCatalogueVersion}, s.log)
+		p.cache = s.newCache(id, how.Schemas)
 	}
 	if p.Server == nil {
 		p.Server = s.active(id, p, verify)
@@ -258,6 +257,16 @@ func (s *rows) trim() {
 func (s *rows) drop(p *projectRows) {
 	delete(s.projects, p.id)
 	s.recent.Remove(p.place)
+}
+
+// newCache returns a cache of what a project exposes.
+func (s *rows) newCache(id uuid.UUID, schemas []string) *rest.Cache {
+	return rest.NewCache(rest.Source{
+		Pool:    s.registry.Open(id).Trusted,
+		Options: catalog.Options{Schemas: schemas, SearchPath: searched},
+		Version: tenant.CatalogueVersion,
+		Read:    tenant.FoldCatalogueVersion,
+	}, s.log)
 }
 
 // active returns what serves the rows of a project that is not paused.

@@ -76,7 +76,7 @@ func TestFewerConnectionsThanProjects(t *testing.T) {
 // TestConnectionsAreReclaimed: many projects share few connections, and when nothing is in flight any project can have all of them.
 func TestConnectionsAreReclaimed(t *testing.T) {
 	t.Parallel()
-	const connections, clients, count, requests = 8, 16, 30, 12
+	const connections, clients, count, requests = 4, 8, 10, 12
 	r := newRegistry(t, connections)
 	projects := make([]*Project, count)
 	for i := range projects {

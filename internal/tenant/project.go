@@ -22,7 +22,7 @@ type Project struct {
 	UUID uuid.UUID
 
 	registry *Registry
-	place    *list.Element // among the registry's projects; nil of one that is in nobody's sight
+	place    *list.Element // in the registry's order of last use; nil for a project that [Registry.Maintain] opened
 	open     atomic.Int32  // connections
 	mu       sync.Mutex
 	pools    map[login]*pgxpool.Pool

@@ -116,13 +116,17 @@ func (r *reader) readRelations(ctx context.Context) error {
 				when c.relkind = 'v' or w.fdwhandler <> 0 then pg_catalog.pg_relation_is_updatable(c.oid, true)
 				else 0 end as writes,
 			c.relkind = 'p' or c.relkind = 'r' and not c.relhassubclass as constrained,
-			c.reltype in (select p.proargtypes[0] from pg_catalog.pg_proc p where p.pronargs = 1 and p.provolatile = 'v') or exists (
-				select from pg_catalog.pg_depend u
-				join pg_catalog.pg_proc p on u.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = u.refobjid and p.provolatile = 'v'
-				where u.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass
-						and u.objid in (select o.oid from pg_catalog.pg_policy o where o.polrelid = c.oid)
-					or u.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
-						and u.objid in (select w.oid from pg_catalog.pg_rewrite w where w.ev_class = c.oid)) as read_runs
+			c.reltype in (select p.proargtypes[0] from pg_catalog.pg_proc p where p.pronargs = 1 and p.provolatile = 'v')
+				or exists (
+					select from pg_catalog.pg_policy o
+					join pg_catalog.pg_depend u on u.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass and u.objid = o.oid
+					join pg_catalog.pg_proc p on u.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = u.refobjid
+					where o.polrelid = c.oid and p.provolatile = 'v')
+				or exists (
+					select from pg_catalog.pg_rewrite w
+					join pg_catalog.pg_depend u on u.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass and u.objid = w.oid
+					join pg_catalog.pg_proc p on u.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = u.refobjid
+					where w.ev_class = c.oid and p.provolatile = 'v') as read_runs
 		from pg_catalog.pg_class c
 		join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		left join pg_catalog.pg_description d on d.objoid = c.oid and d.objsubid = 0
