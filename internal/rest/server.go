@@ -54,6 +54,7 @@ type Config struct {
 	Awaited      func() bool   // whether somebody waits for a connection that is not one of this server's pools, but could be had for one of those; nil: nobody does
 	Held         *Held         // answers that wait for their clients; nil: 128 MiB for this server alone
 	Unprepared   bool          // no connection keeps statements prepared, for a pooler that gives each transaction another one
+	Confined     bool          // code of the database shares its origin with others', see confine.go
 	Terse        bool          // failures are told by code and message alone
 	Aggregates   bool          // may be asked for
 	AliasesOnly  bool          // an embedded relation that has an alias is named by that alone
