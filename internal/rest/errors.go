@@ -65,7 +65,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err e
 	}
 	h := w.Header()
 	for name, values := range f.header {
-		h[name] = values
+		if s.maySet(name) {
+			h[name] = values
+		}
 	}
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("Proxy-Status", "PostgREST; error="+proxyToken(f.Code))

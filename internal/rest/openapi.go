@@ -64,7 +64,7 @@ func (c *call) describe(ctx context.Context) error {
 			return err
 		}
 		s.descriptions.put(key, body)
-		if status, err = override(h, status, got); err != nil {
+		if status, err = s.override(h, status, got); err != nil {
 			return err
 		}
 	}

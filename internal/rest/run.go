@@ -120,7 +120,7 @@ func (c *call) plan() error {
 	s, r := c.server, &c.wanted
 	*r = plan.Request{
 		Target: catalog.Name{Schema: c.schema, Name: c.route.name}, Query: c.query, Range: c.window,
-		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.before != "", AliasesOnly: s.AliasesOnly, Head: c.r.Method == http.MethodHead,
+		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.before != "", AliasesOnly: s.AliasesOnly, Confined: s.Confined, Head: c.r.Method == http.MethodHead,
 	}
 	switch c.prefer.Count {
 	case "exact":

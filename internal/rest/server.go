@@ -56,6 +56,7 @@ type Config struct {
 	Held         *Held         // answers that wait for their clients; nil: 128 MiB for this server alone
 	Bodies       *Bodies       // bodies of requests; nil: 256 MiB for this server alone
 	Unprepared   bool          // no connection keeps statements prepared, for a pooler that gives each transaction another one
+	Confined     bool          // code of the database shares its origin with others', see confine.go
 	Terse        bool          // failures are told by code and message alone
 	Aggregates   bool          // may be asked for
 	AliasesOnly  bool          // an embedded relation that has an alias is named by that alone

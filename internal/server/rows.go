@@ -288,7 +288,7 @@ func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Serve
 			return rest.Role{}, false
 		},
 		Verify: verify, Held: s.held, Bodies: s.bodies, Awaited: s.registry.Awaited, Ended: func(ctx context.Context) error { return s.ended(ctx, id) },
-		Full: project.Full, Overgrown: project.Overgrown,
+		Full: project.Full, Overgrown: project.Overgrown, Confined: true,
 	})
 }
 

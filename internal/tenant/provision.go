@@ -196,14 +196,24 @@ func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UU
 	return atOnce(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'")) // what pg_dump is told is read
 }
 
-// restoreRoles undoes what a tenant's code did to the project's logins. It fails if they are gone.
+// restoreRoles undoes what a tenant's code did to the project's logins: PostgreSQL lets a login change its own password and
+// its own settings, in general and in a database. It fails if they are gone.
 func (r *Registry) restoreRoles(ctx context.Context, project uuid.UUID) error {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	return r.setRoles(ctx, conn, project)
+	if err := r.setRoles(ctx, conn, project); err != nil {
+		return err
+	}
+
+	name := database(project)
+	var statements []string
+	for _, l := range projectLogins {
+		statements = append(statements, "alter role "+pg.Quote(l.role(project))+" in database "+pg.Quote(name)+" reset all")
+	}
+	return atOnce(ctx, conn, append(statements, admit(project, name)...))
 }
 
 // makeDatabase clones the template into the project's database, unless it is there.

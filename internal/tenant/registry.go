@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/fault"
 	"socle/internal/pg"
 )
 
@@ -167,13 +169,26 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	return pool
 }
 
+// selectAltered reports whether the login of the session has settings that the platform has not given it.
+const selectAltered = `
+	select exists (
+		select from pg_catalog.pg_db_role_setting s cross join pg_catalog.unnest(s.setconfig) setting
+		where s.setrole = (select oid from pg_catalog.pg_roles where rolname = session_user)
+			and s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
+			and not pg_catalog.starts_with(setting, 'temp_file_limit='))`
+
+// errAltered says that a session began with settings that the tenant gave its login. The next one begins without them.
+var errAltered = fault.New(fault.Unavailable, "the login's settings were changed; they are reset, try again")
+
 // guard protects a pool of a tenant's login from what the tenant's code can do: to the session, and to the login itself,
-// which PostgreSQL lets change its own password and settings.
+// which PostgreSQL lets change its own password and settings. Whatever a session can't begin with, be it a wrong password,
+// a library that is not there or any setting at all, is reset before the next one begins.
 func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // a statement prepared by name could be replaced
 	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{          // stronger than a login's own settings
 		"client_encoding": "UTF8", "standard_conforming_strings": "on", "default_transaction_read_only": "off", "synchronous_commit": "on",
-		"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0",
+		"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
+		"tcp_user_timeout": "0", "client_connection_check_interval": "0",
 	})
 	c.AfterRelease = func(conn *pgx.Conn) bool {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
@@ -184,22 +199,48 @@ func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
 	var refused atomic.Bool
 	report := c.ConnConfig.OnPgError
 	c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
-		if err.Code == "28P01" { // invalid_password
+		if err.SeverityUnlocalized == "FATAL" && !slices.Contains(serverStates, err.Code) {
 			refused.Store(true)
 		}
 		r.watchdog.explain(conn, err)
 		return report(conn, err)
 	}
+	prepare := c.AfterConnect
+	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if err := prepare(ctx, conn); err != nil {
+			return err
+		}
+		var altered bool
+		err := conn.QueryRow(ctx, selectAltered).Scan(&altered)
+		if err == nil && altered {
+			err = errAltered
+		}
+		if err != nil && ctx.Err() == nil {
+			refused.Store(true)
+		}
+		return err
+	}
 	connect := c.BeforeConnect
 	c.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
 		if refused.CompareAndSwap(true, false) {
-			r.log.Warn("a login of the project is refused; its password is set again", "project", project)
+			r.log.Warn("reset the logins of a project, one of which was altered or refused", "project", project)
 			if err := r.restoreRoles(ctx, project); err != nil {
 				return err
 			}
 		}
 		return connect(ctx, conn)
 	}
+}
+
+// serverStates are the SQLSTATEs of FATAL errors that come of the server, a database that is closed, or whoever ended the
+// session, not of what a login was changed to.
+var serverStates = []string{
+	"53300", // too_many_connections
+	"55000", // object_not_in_prerequisite_state: the database takes no connections
+	"3D000", // invalid_catalog_name
+	"57P01", // admin_shutdown
+	"57P02", // crash_shutdown
+	"57P03", // cannot_connect_now
 }
 
 // touch notes that a project is used.

@@ -26,6 +26,11 @@ func notToOne(n *node, relation string) error {
 		Details: "'" + n.name.Name + "' and '" + relation + "' do not form a many-to-one or one-to-one relationship"}
 }
 
+func noCast(typ string) error {
+	return &query.Error{Status: 403, Code: "42501", Message: "permission denied for type " + typ,
+		Hint: "Types that name objects of the database by their numbers can't be asked for. Show a name by a computed field or a view."}
+}
+
 func noAggregates() error {
 	return &query.Error{Status: 400, Code: "PGRST123", Message: "Use of aggregate functions is not allowed"}
 }

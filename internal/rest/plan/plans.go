@@ -178,7 +178,7 @@ func (w *walk) request(what byte, c *catalog.Catalog, r *Request) bool {
 		return false
 	}
 	w.bytes(what, byte(r.Format), byte(r.Count), byte(r.Return), byte(r.Resolve))
-	w.bools(r.Head, r.Missing, r.Aggregates, r.Before, r.AliasesOnly)
+	w.bools(r.Head, r.Missing, r.Aggregates, r.Before, r.AliasesOnly, r.Confined)
 	w.texts(r.Target.Schema, r.Target.Name)
 	w.limit(r.Range.Limit, r.Range.Offset)
 	w.limit(r.MaxRows, 0)
