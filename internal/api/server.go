@@ -76,6 +76,8 @@ type Server struct {
 	factorKey  []byte
 	settings   []config.Shown
 	rateLimit  bool
+	bodies     *httpx.Budget // of large JSON bodies
+	decoding   chan struct{} // has an item for each large JSON body that is being decoded
 	log        *slog.Logger
 
 	claimHolder func() uint32
@@ -92,7 +94,7 @@ type Server struct {
 // New returns the API with all its operations.
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords, lifecycle: c.Lifecycle, jobs: c.Jobs,
-		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, mux: http.NewServeMux()}
+		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, bodies: httpx.NewBudget(bodyBudget), decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
 	s.linkKey, s.refreshKey, s.factorKey, s.signingKey = c.LinkKey, c.RefreshKey, c.FactorKey, c.SigningKey
 	s.variants = object.NewVariants(c.Blobs, func(ctx context.Context, project uuid.UUID) { s.jobs.Discard(ctx, project) })
 	s.claimHolder = c.ClaimHolder

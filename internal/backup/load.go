@@ -113,8 +113,9 @@ func emptied(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
 		from pg_class c
 		join pg_namespace n on n.oid = c.relnamespace
 		join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-		where c.relkind = 'r' and n.nspname = any(@schemas) and (n.nspname, c.relname) <> ('socle', 'migrations')
-		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{"schemas": schemas})
+		where c.relkind = 'r' and n.nspname = any(@schemas)
+			and not (n.nspname = @own and c.relname = any(@bookkeeping))
+		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{"schemas": schemas, "own": tenant.Schema, "bookkeeping": tenant.BookkeepingTables})
 	if err != nil {
 		return nil, err
 	}

@@ -140,6 +140,11 @@ func (s *Store) ActiveProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where status = 'active' order by uuid`)
 }
 
+// KnownProjects returns those of some projects that there are or were, until they are removed.
+func (s *Store) KnownProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where uuid = any(@projects)`, pgx.StrictNamedArgs{"projects": projects})
+}
+
 // ClosedProjects returns the projects that are kept and that nobody can use: paused ones and deleted ones.
 func (s *Store) ClosedProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where status in ('paused', 'deleted') order by uuid`)

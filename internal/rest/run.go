@@ -27,53 +27,90 @@ type planned struct {
 	check    func(*result) error
 }
 
-// run plans the request, executes it and answers. What fails for want of a thing that a newer catalogue may know is tried
-// once more with that.
+// staleMost is how often a request is planned anew because the schema changed since the catalogue was read. After that it runs by
+// the newest catalogue there is, whatever version the schema has by then.
+const staleMost = 4
+
+// run plans the request, executes it and answers. What fails by a catalogue that is out of date is tried again by a newer one.
 func (c *call) run(ctx context.Context) error {
-	for again := false; ; again = true {
-		err := c.plan()
+	for tries := 0; ; tries++ {
+		planned, err := c.attempt(ctx)
 		if err == nil {
-			p := &c.planned
-			p.passes = p.readOnly && p.check == nil && c.media.handler == nil && c.media.explain == ""
-			c.times.mark(&c.times.plan)
-			var got *result
-			if got, err = c.execute(ctx); err == nil {
-				defer got.release()
-				if got.passed {
-					return got.spool.wait()
-				}
-				c.times.mark(&c.times.transaction)
-				return c.answer(got)
-			}
+			return nil
 		}
 		if c.planned.confined && pg.State(err) == "25006" { // read_only_sql_transaction
 			return errFull
 		}
-		if again || !missing(err) {
-			return err
+
+		again := false
+		switch {
+		case isStale(err):
+			again = c.replan(ctx, tries)
+		case tries == 0 && (!planned && isRefusal(err) || missing(err)):
+			again = c.renew(ctx)
 		}
-		if !c.renew(ctx) {
+		if !again {
 			return err
 		}
 	}
 }
+
+// attempt is run by the catalogue at hand. It reports whether the request could be planned.
+func (c *call) attempt(ctx context.Context) (planned bool, err error) {
+	if err := c.plan(); err != nil {
+		return false, err
+	}
+	p := &c.planned
+	p.passes = p.readOnly && p.check == nil && c.media.handler == nil && c.media.explain == ""
+	c.times.mark(&c.times.plan)
+
+	got, err := c.execute(ctx)
+	if err != nil {
+		return true, err
+	}
+	defer got.release()
+	if got.passed {
+		return true, got.spool.wait()
+	}
+	c.times.mark(&c.times.transaction)
+	return true, c.answer(got)
+}
+
+// use has the request planned by a catalogue.
+func (c *call) use(l *loaded) { c.known, c.catalog = l, l.Catalog }
 
 // renew takes a newer catalogue, if there is one.
 func (c *call) renew(ctx context.Context) bool {
 	ctx, cancel := context.WithDeadline(ctx, c.until)
 	defer cancel()
-	newer := c.server.Catalog.Newer(ctx, c.catalog)
+	newer := c.server.Catalog.newer(ctx, c.known)
 	if newer != nil {
-		c.catalog = newer
+		c.use(newer)
 	}
 	return newer != nil
 }
 
-// missing reports whether err may come from a catalogue that is out of date.
-func missing(err error) bool {
-	if e, ok := errors.AsType[*query.Error](err); ok {
-		return strings.HasPrefix(e.Code, "PGRST2")
+// replan takes another catalogue than the one that PostgreSQL has said to be out of date.
+func (c *call) replan(ctx context.Context, tries int) bool {
+	ctx, cancel := context.WithDeadline(ctx, c.until)
+	defer cancel()
+	newer, err := c.server.Catalog.renewed(ctx, c.known)
+	if err != nil {
+		return false
 	}
+	c.use(newer)
+	c.unchecked = tries+1 >= staleMost
+	return true
+}
+
+// isRefusal reports whether err says what is wrong with the request.
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*query.Error](err)
+	return ok && err != errFull
+}
+
+// missing reports whether PostgreSQL misses something that the catalogue has.
+func missing(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && stale[e.Code]
 }
@@ -292,9 +329,12 @@ func (c *call) execute(ctx context.Context) (*result, error) {
 	s, p := c.server, &c.planned
 	e := &c.execution
 	*e = execution{
-		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
+		pool: c.role.Pool, catalog: c.catalog, version: version{s.Catalog.source.Version, c.known.version}, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
 		sql: p.SQL, args: p.Args, check: p.check, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil || c.runs(p), unlocks: p.Unlocks,
 		inert: p.Inert, bare: p.Bare, unnamed: s.Unprepared, wait: s.Wait, held: s.Held, patience: s.Patience, waiting: &s.waiting,
+	}
+	if c.unchecked {
+		e.version, e.called = version{}, true // its code may be another by now
 	}
 	if !p.readOnly && !p.Bare && e.check == nil && s.Held.scarce() {
 		e.check = func(*result) error { return nil } // that its answer is here

@@ -133,6 +133,17 @@ func New(c Config) *Server {
 	return s
 }
 
+// Size returns about how many bytes of memory the server keeps for requests to come: its catalogue, statements and descriptions.
+func (s *Server) Size() int {
+	size := s.plans.Size() + s.descriptions.size()
+	if s.Catalog != nil {
+		if l := s.Catalog.current.Load(); l != nil {
+			size += l.size
+		}
+	}
+	return size
+}
+
 // ServeHTTP answers a request whose path is that of the contract: /, /relation or /rpc/function.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Serve(w, r, r.URL.EscapedPath())
@@ -183,7 +194,8 @@ type call struct {
 	route   route
 	schema  string
 	asked   string // the query string
-	catalog *catalog.Catalog
+	known   *loaded
+	catalog *catalog.Catalog // of known
 	query   *query.Query
 	prefer  query.Prefer
 	refused error // by a strict Prefer
@@ -197,6 +209,7 @@ type call struct {
 	execution execution
 	exchange  exchange
 	values    []string // of headers of the answer
+	unchecked bool     // it runs whatever version the schema has
 }
 
 // calls are memory that requests use one after another.
@@ -226,13 +239,15 @@ func (c *call) serve() error {
 	now := time.Now()
 	c.until = now.Add(s.Timeout)
 	ctx := r.Context()
-	if c.catalog = s.Catalog.known(now); c.catalog == nil {
+	known := s.Catalog.known(now)
+	if known == nil {
 		ctx, cancel := context.WithDeadline(ctx, c.until)
 		defer cancel()
-		if c.catalog, err = s.Catalog.Get(ctx); err != nil {
+		if known, err = s.Catalog.get(ctx); err != nil {
 			return noCatalog(ctx, err)
 		}
 	}
+	c.use(known)
 	if c.route, err = routeOf(c.path); err != nil {
 		return err
 	}
@@ -252,6 +267,7 @@ func (c *call) serve() error {
 		c.route, c.schema = route{name: s.RootSpec.Name, function: true}, s.RootSpec.Schema
 	}
 	if r.Method == http.MethodOptions {
+		c.renew(ctx)
 		return c.options()
 	}
 	if err := c.read(); err != nil {

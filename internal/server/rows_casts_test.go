@@ -26,7 +26,7 @@ func TestCastsThatName(t *testing.T) {
 	for _, typ := range []string{"regrole", "regclass", "regnamespace", "regproc", "regprocedure", "regoper", "regoperator", "regtype", "regconfig", "regdictionary",
 		"regcollation", "REGROLE", " regrole ", "aclitem", "pg_class", "pg_type"} {
 		for _, path := range []string{"/numbers?select=id::T", "/numbers?select=a:id::T", "/numbers?select=text::T", "/titles?select=id,numbers(id::T)",
-			"/titles?select=id,...numbers(id::T)", "/numbers?select=many::_"+strings.TrimSpace(typ), "/rpc/numbers_of?select=id::T"} {
+			"/titles?select=id,...numbers(id::T)", "/numbers?select=many::_" + strings.TrimSpace(typ), "/rpc/numbers_of?select=id::T"} {
 			path = strings.ReplaceAll(strings.ReplaceAll(path, "T", typ), " ", "%20")
 			status, text := s.rows(s.Project, "GET", path, "", secret)
 			if status != 403 || !strings.Contains(text, `"code":"42501"`) || !strings.Contains(text, "permission denied for type") {

@@ -223,6 +223,9 @@ app.settings.greeting = "hello"
 	go func() { ended <- s.Run(ctx) }()
 	api, watch := client{t, s.URL}, client{t, s.AdminURL}
 	watch.until(200, "/ready")
+	for _, url := range []string{s.URL, s.AdminURL} {
+		checkFraming(t, strings.TrimPrefix(url, "http://"))
+	}
 
 	claims := func(role, sub string) string {
 		return sign(secret, fmt.Sprintf(`{"app":{"roles":[%q]},"sub":%q,"aud":"us"}`, role, sub))

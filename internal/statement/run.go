@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -60,26 +59,16 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	if over == nil || err == nil {
 		return results, err
 	}
-	conn.Release() // so that its place is free for the next connection
-	if end := terminate(closing, p, s.conn.PID()); end != nil {
-		err = errors.Join(err, end)
+
+	select { // the answer says that the query was undone
+	case <-s.conn.CleanupDone():
+	case <-closing.Done():
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	return nil, fault.OnField(fault.Unprocessable, "timeout_ms", "timeout", "is over: the query took longer than %d ms and was undone",
 		q.Timeout.Milliseconds()).Because(err)
-}
-
-// terminate ends a session of the owner that did not end by itself. Code can catch that it is cancelled, but not this.
-func terminate(ctx context.Context, p *tenant.Project, pid uint32) error {
-	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		_, err := pg.Values[bool](ctx, tx, `
-			select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
-			where pid = @pid and usename = @owner and datname = pg_catalog.current_database()`,
-			pgx.StrictNamedArgs{"pid": int32(pid), "owner": p.Owner().Config().ConnConfig.User})
-		return err
-	})
 }
 
 // parameters returns the values of a query's parameters.
@@ -284,6 +273,8 @@ func refused(err error, index int, p piece) error {
 		return pg.Fault(err)
 	}
 	switch {
+	case pg.EndedByLimit(e):
+		return pg.Fault(err)
 	case e.Code[:2] == "08" && e.Code != "08P01" /* as many values as parameters */, e.Code[:2] == "53" && e.Code != "53400" /* more than a session may have */, e.Code == "57P02", e.Code == "57P03":
 		return pg.Fault(err)
 	}

@@ -270,10 +270,7 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := pg.Migrate(ctx, conn, Schema, migrations); err != nil {
-		return err
-	}
-	if err := atOnce(ctx, conn, grantPlatform(project)); err != nil {
+	if err := migrate(ctx, conn, project); err != nil {
 		return err
 	}
 	fresh, err := pg.Value[bool](ctx, conn, `
@@ -294,14 +291,21 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 	})
 }
 
-// grantPlatform returns the statements that give a project's logins what they need of schema socle, which PUBLIC has no
-// part in: its name, and to the owner the functions by which its transactions write their audit entries.
-func grantPlatform(project uuid.UUID) []string {
-	name := pg.Quote(owner.role(project))
-	return []string{
-		"grant usage on schema " + pg.Quote(Schema) + " to " + name + ", " + pg.Quote(request.role(project)) + ", " + pg.Quote(service.role(project)),
-		"grant execute on function socle.lock_audit(), socle.append_audit(bigint, text, bytea) to " + name,
+// migrate applies the migrations to a database of a project, and grants the project's logins what they
+// need of schema socle, which PUBLIC has no rights on: the logins of the rows API read the version of
+// the schema, and the owner executes the functions by which its transactions write audit entries.
+func migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	if err := pg.Migrate(ctx, conn, Schema, migrations); err != nil {
+		return err
 	}
+
+	login := pg.Quote(owner.role(project))
+	rows := pg.Quote(request.role(project)) + ", " + pg.Quote(service.role(project))
+	return atOnce(ctx, conn, []string{
+		"grant usage on schema " + pg.Quote(Schema) + " to " + login + ", " + rows,
+		"grant select on socle.catalogue_version to " + rows,
+		"grant execute on function socle.lock_audit(), socle.append_audit(bigint, text, bytea) to " + login,
+	})
 }
 
 // Destroy removes a project's database and logins, or what is left of them. It returns the logins that can't be dropped yet,

@@ -1,7 +1,7 @@
 package tenant
 
 import (
-	"cmp"
+	"container/list"
 	"context"
 	"log/slog"
 	"maps"
@@ -31,12 +31,14 @@ const (
 
 // Registry opens projects.
 type Registry struct {
-	base   *pgxpool.Config // the platform's login
-	tls    url.Values      // what the address says of it
-	secret []byte
-	budget *budget
-	making chan struct{} // a slot for each project that is being made or removed
-	log    *slog.Logger
+	base       *pgxpool.Config // the platform's login
+	tls        url.Values      // what the address says of it
+	secret     []byte
+	budget     *budget
+	making     chan struct{}  // a slot for each project that is being made or removed
+	supervisor *pg.Supervisor // of the projects' logins
+	watchdog   watchdog
+	log        *slog.Logger
 
 	id       uuid.UUID    // tells servers apart
 	listener *pg.Listener // nil: it hears of nothing
@@ -45,6 +47,7 @@ type Registry struct {
 
 	mu       sync.Mutex
 	projects map[uuid.UUID]*Project
+	recent   *list.List     // of the same, the one used last first
 	swapping map[int32]bool // keys of projects whose database is being replaced
 }
 
@@ -61,9 +64,10 @@ func NewRegistry(address string, secret []byte, connections int, log *slog.Logge
 		tls = u.Query()
 		maps.DeleteFunc(tls, func(name string, _ []string) bool { return !strings.HasPrefix(name, "ssl") })
 	}
-	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost), log: log,
-		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{}, swapping: map[int32]bool{}}
-	r.budget = newBudget(connections, r.reclaim)
+	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost),
+		supervisor: pg.NewSupervisor(base.ConnConfig), log: log,
+		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
+	r.budget = newBudget(connections, r.evict)
 	return r, nil
 }
 
@@ -79,8 +83,20 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 			p.gate.shut()
 		}
 		r.projects[id] = p
+		p.place = r.recent.PushFront(p)
 	}
 	return p
+}
+
+// Visit calls f with a project, for a round over all projects: connections that were opened for it are closed when f returns, so
+// that a round has no more than those of one project.
+func (r *Registry) Visit(id uuid.UUID, f func(p *Project) error) error {
+	p := r.Open(id)
+	before := p.open.Load()
+	err := f(p)
+	for p.open.Load() > before && p.evict() {
+	}
+	return err
 }
 
 // Awaited reports whether somebody waits for a connection, to whichever project, because the server has as many open as it may.
@@ -129,7 +145,11 @@ const RequestPath = `"public", "extensions"`
 func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	c, project := r.base.Copy(), p.UUID
 	c.ConnConfig = r.config(project, l)
-	c.BeforeConnect = r.budget.beforeConnect
+	c.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
+		r.supervisor.Supervise(config)
+		r.budget.count(config, &p.open) // around it: a slot is given back when the session has ended
+		return nil
+	}
 	switch {
 	case l != trusted:
 		r.guard(c, project)
@@ -182,6 +202,7 @@ func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
 		if err.SeverityUnlocalized == "FATAL" && !slices.Contains(serverStates, err.Code) {
 			refused.Store(true)
 		}
+		r.watchdog.explain(conn, err)
 		return report(conn, err)
 	}
 	prepare := c.AfterConnect
@@ -222,15 +243,24 @@ var serverStates = []string{
 	"57P03", // cannot_connect_now
 }
 
+// touch notes that a project is used.
+func (r *Registry) touch(p *Project) {
+	if p.place == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recent.MoveToFront(p.place)
+}
+
 // open returns the projects, the one unused for longest first.
 func (r *Registry) open() []*Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make([]*Project, 0, len(r.projects))
-	for _, p := range r.projects {
-		all = append(all, p)
+	all := make([]*Project, 0, r.recent.Len())
+	for e := r.recent.Back(); e != nil; e = e.Prev() {
+		all = append(all, e.Value.(*Project))
 	}
-	slices.SortFunc(all, func(a, b *Project) int { return cmp.Compare(a.lastUsed().UnixNano(), b.lastUsed().UnixNano()) })
 	return all
 }
 
@@ -242,13 +272,27 @@ func (r *Registry) closeUnused(since time.Time) {
 
 func (r *Registry) closeAll() { r.closeUnused(time.Now().Add(time.Hour)) }
 
-// reclaim closes the idle connections of the project that has some and was unused for longest.
-func (r *Registry) reclaim() {
-	for _, p := range r.open() {
-		if p.release() {
-			return
+// evict closes an idle connection, of the project that was unused for longest among those that have one.
+func (r *Registry) evict() bool {
+	for _, p := range r.connected() {
+		if p.evict() {
+			return true
 		}
 	}
+	return false
+}
+
+// connected returns the projects that have connections, the one unused for longest first. They are never more than connections.
+func (r *Registry) connected() []*Project {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []*Project
+	for e := r.recent.Back(); e != nil; e = e.Prev() {
+		if p := e.Value.(*Project); p.open.Load() > 0 {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // forget closes a project's pools and drops it.
@@ -256,6 +300,9 @@ func (r *Registry) forget(id uuid.UUID) {
 	r.mu.Lock()
 	p := r.projects[id]
 	delete(r.projects, id)
+	if p != nil {
+		r.recent.Remove(p.place)
+	}
 	r.mu.Unlock()
 	if p != nil {
 		p.leave()

@@ -23,6 +23,26 @@ begin
 	end if;
 end $$;
 
+CREATE FUNCTION socle.change_catalogue_version() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	-- Temporary objects are in nobody's catalogue. DROP has no objects at its end: sql_drop has them.
+	if tg_event = 'sql_drop' then
+		if not exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
+			return;
+		end if;
+	elsif tg_tag = 'REFRESH MATERIALIZED VIEW'
+		or not exists (select from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
+		return;
+	end if;
+
+	insert into socle.catalogue_version (n, xact)
+	select 1 + (hashtextextended(gen_random_uuid()::text, 0) & 1099511627775), pg_current_xact_id()
+	where not exists (select from socle.catalogue_version where xact = pg_current_xact_id());
+end $$;
+
 CREATE FUNCTION socle.close_new_tables() RETURNS event_trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -118,11 +138,13 @@ begin
 end $$;
 
 CREATE FUNCTION socle.tell_of_change() RETURNS event_trigger
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
-	perform pg_notify('pgrst', 'reload schema');
+	if exists (select from pg_stat_activity where datname = current_database() and query = 'listen pgrst') then
+		perform pg_notify('pgrst', 'reload schema');
+	end if;
 end $$;
 
 CREATE FUNCTION storage.bytes_replaced() RETURNS trigger
@@ -449,6 +471,15 @@ CREATE TABLE socle.audit_head (
 );
 
 COMMENT ON TABLE socle.audit_head IS 'the last entry; its lock puts those that write at one time in order';
+
+CREATE TABLE socle.catalogue_version (
+    n numeric NOT NULL,
+    xact xid8
+);
+
+COMMENT ON TABLE socle.catalogue_version IS 'sum(n) is the version of the schema; a server that reads the catalogue folds the rows into one';
+
+COMMENT ON COLUMN socle.catalogue_version.xact IS 'the transaction that inserted the row; null of a row that others were folded into';
 
 CREATE TABLE socle.migrations (
     id integer NOT NULL,
@@ -807,17 +838,19 @@ ALTER TABLE storage.usage ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.variants ENABLE ROW LEVEL SECURITY;
 
-GRANT USAGE ON SCHEMA socle TO socle_01a203dc7588721a8e865e1cfa430152_owner;
-GRANT USAGE ON SCHEMA socle TO socle_01a203dc7588721a8e865e1cfa430152_request;
-GRANT USAGE ON SCHEMA socle TO socle_01a203dc7588721a8e865e1cfa430152_service;
+GRANT USAGE ON SCHEMA socle TO socle_PROJECT_owner;
+GRANT USAGE ON SCHEMA socle TO socle_PROJECT_request;
+GRANT USAGE ON SCHEMA socle TO socle_PROJECT_service;
 
 REVOKE ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) FROM PUBLIC;
-GRANT ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) TO socle_01a203dc7588721a8e865e1cfa430152_owner;
+GRANT ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION socle.change_catalogue_version() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.close_new_tables() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) FROM PUBLIC;
-GRANT ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) TO socle_01a203dc7588721a8e865e1cfa430152_owner;
+GRANT ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION socle.refuse_extensions() FROM PUBLIC;
 
@@ -848,3 +881,6 @@ REVOKE ALL ON FUNCTION storage.sort_keys(full_file_name text, mime_type text, si
 REVOKE ALL ON FUNCTION storage.split_sorted(block storage.sorted_blocks) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.variant_deleted() FROM PUBLIC;
+
+GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_request;
+GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_service;

@@ -50,6 +50,13 @@ func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error
 	return *made, nil
 }
 
+// Size returns how many bytes are kept.
+func (p *Plans) Size() int {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.size
+}
+
 // find returns the statements of a shape that were kept for a catalogue, nil if there are none.
 func (p *Plans) find(c *catalog.Catalog, w *walk, kept bool) *shaped {
 	if !kept {
