@@ -133,7 +133,11 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	var warnings []string
 	var err error
 	for try := range tries {
-		object, warnings, err = m.once(ctx, b, time.Duration(try+1)*dumpLockTimeout)
+		lockTimeout := dumpLockTimeout
+		if try == tries-1 {
+			lockTimeout = lastDumpLockTimeout
+		}
+		object, warnings, err = m.once(ctx, b, lockTimeout)
 		met, collided := errors.AsType[*collisionError](err)
 		if again := (collided && met.ofDump) || (errors.Is(err, errDeleted) && try == 0); !again {
 			break

@@ -29,8 +29,9 @@ const (
 
 	// dumpLockTimeout bounds how long pg_dump waits for a lock. All tables are locked for reading before, so it waits
 	// only behind a change that waits for the backup itself, and that everyone else waits behind. The time is that of a
-	// statement, which may lock all tables, so each try allows for more.
-	dumpLockTimeout = time.Second
+	// statement, which may lock all tables of a large database, so the last try allows for more.
+	dumpLockTimeout     = time.Second
+	lastDumpLockTimeout = 10 * time.Second
 
 	// indexLockTimeout bounds how long counting rows waits for an index that is being replaced.
 	indexLockTimeout = "30s"
