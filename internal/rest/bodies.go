@@ -36,6 +36,9 @@ type bodyRoom struct {
 
 // take takes room for so many bytes more. It waits a while for others to give theirs back.
 func (r *bodyRoom) take(ctx context.Context, n int64) error {
+	if r.taken+n > r.all.share {
+		return noBodyRoom()
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.wait)
 	defer cancel()
 	if r.own.Acquire(ctx, n) != nil {
