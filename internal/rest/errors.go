@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"socle/internal/fault"
-	"socle/internal/pg"
 	"socle/internal/httpx"
+	"socle/internal/pg"
 	"socle/internal/rest/plan"
 	"socle/internal/rest/query"
 )

@@ -62,7 +62,7 @@ type Server struct {
 // Start builds a server and makes it ready to serve; it answers from [Server.Run] on. Whatever fails, what was
 // started before is stopped again.
 func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, error) {
-	s := &Server{log: log}
+	s := &Server{log: slog.New(boundedLog{log.Handler()})}
 	if err := s.start(ctx, c); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
