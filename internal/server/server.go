@@ -57,6 +57,8 @@ type Server struct {
 	listener net.Listener
 	metrics  *metrics
 	requests *requestLog
+
+	readiness readiness
 }
 
 // Start builds a server and makes it ready to serve; it answers from [Server.Run] on. Whatever fails, what was

@@ -1,0 +1,22 @@
+package tenant
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+)
+
+// Probe fails unless a request to a project that nobody used of late would get a connection: one within the budget that PostgreSQL accepts.
+func (r *Registry) Probe(ctx context.Context) error {
+	c := r.base.ConnConfig.Copy()
+	if err := r.budget.beforeConnect(ctx, c); err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return pg.Fault(err)
+	}
+	return conn.Close(ctx)
+}
