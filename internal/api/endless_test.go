@@ -80,3 +80,21 @@ func TestLockTable(t *testing.T) {
 		t.Error("the log does not say what was ended")
 	}
 }
+
+// TestHugeMessages: an error or a notice of 100 MB is bounded in memory, log and answer, whoever meets it.
+func TestHugeMessages(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders", "note text")
+	asOwner(t, a, `
+		create function public.shout(id integer, bytes integer) returns boolean language plpgsql immutable as $$ begin
+			raise notice '%', repeat('n', bytes); raise exception '%', repeat('e', bytes); end $$;
+		insert into public.orders values (1, 'x')`)
+	a.Post("/tables/orders/constraints", `{"type": "check", "expression": "shout(id, 17 << 20)"}`).Want(422).Code("too_large")
+	a.Post("/tables/orders/constraints", `{"type": "check", "expression": "shout(id, 1 << 20)"}`).Want(422)
+	r := a.Post("/sql", sqlBody("select public.shout(1, 1 << 20)")).Want(422).Code("sql_error")
+	a.Post("/sql", sqlBody("select public.shout(1, 40 << 20)")).Want(422).Code("too_large")
+	if len(r.Body) > 64<<10 || len(a.Log.String()) > 256<<10 {
+		t.Errorf("the answer has %d bytes, the log %d", len(r.Body), len(a.Log.String()))
+	}
+}

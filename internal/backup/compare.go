@@ -120,8 +120,10 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 		return err
 	})
 	both.Go(func() error {
-		_, err := conn.PgConn().CopyTo(reading, got, sql)
-		return err
+		return pg.CopyOut(reading, conn, sql, func(row io.Reader) error {
+			_, err := io.Copy(got, row)
+			return err
+		})
 	})
 	if err := both.Wait(); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -75,6 +76,7 @@ type Queue struct {
 	Config
 	client *river.Client[pgx.Tx]
 	lost   lost
+	absent atomic.Int64 // since when this server is without its lock, in Unix nanoseconds; 0: it is not
 
 	backupOver bell // rings when one is
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"socle/internal/fault"
 )
@@ -28,6 +29,9 @@ func Fault(err error) error {
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return sqlstate(e, err)
+	}
+	if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
+		return fault.New(fault.Unprocessable, "a row or a message of the database has more than %d MB", MaxMessage>>20).WithCode("too_large").Because(err)
 	}
 	if disconnected(err) {
 		return &fault.Error{Kind: fault.Unavailable, Detail: "the database does not answer", RetryAfter: time.Second, Err: err}

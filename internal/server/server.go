@@ -58,12 +58,14 @@ type Server struct {
 	listener net.Listener
 	metrics  *metrics
 	requests *requestLog
+
+	readiness readiness
 }
 
 // Start builds a server and makes it ready to serve; it answers from [Server.Run] on. Whatever fails, what was
 // started before is stopped again.
 func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, error) {
-	s := &Server{log: log}
+	s := &Server{log: slog.New(boundedLog{log.Handler()})}
 	if err := s.start(ctx, c); err != nil {
 		return nil, errors.Join(err, s.close())
 	}

@@ -306,7 +306,7 @@ func refused(err error, index int, p piece) error {
 	if e.Position > 0 {
 		position = p.start + int(e.Position)
 	}
-	f.Extra = map[string]any{"postgres": Refusal{Message: readable(e.Message), Detail: readable(e.Detail), Hint: readable(e.Hint), SQLState: e.Code,
+	f.Extra = map[string]any{"postgres": Refusal{Message: clip(readable(e.Message)), Detail: clip(readable(e.Detail)), Hint: clip(readable(e.Hint)), SQLState: e.Code,
 		Position: position, Statement: index + 1, Context: clip(readable(e.Where))}}
 	return f
 }

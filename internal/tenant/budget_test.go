@@ -255,3 +255,24 @@ func TestDeletedProject(t *testing.T) {
 		t.Error("a deleted project is kept")
 	}
 }
+
+// TestProbe asks for what a request needs while the budget has no connection left.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t, 1)
+	p := newProject(t, r)
+	held, err := p.Owner().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := r.Probe(ctx); err == nil {
+		t.Error("a connection can be had that there is none of")
+	}
+	held.Release()
+	if err := r.Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "its place is free", func() bool { return taken(r.budget, 1) == 0 })
+}
