@@ -85,6 +85,9 @@ func settings(b Binaries, further map[string]string) string {
 // it reads through the system's cache anyway.
 func sharedBuffers(memory int) int { return max(16, min(128, memory/16)) }
 
+// ProjectMemory returns how many bytes of this machine's memory the sessions of one project may have together.
+func ProjectMemory() int64 { return int64(max(512, memory()/4)) << 20 }
+
 // memory returns the MB that this machine, or the container we are in, has: a usual size if it can't be told.
 func memory() int {
 	size := 4096

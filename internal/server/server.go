@@ -27,6 +27,7 @@ import (
 	"socle/internal/password"
 	"socle/internal/pg"
 	"socle/internal/platform"
+	"socle/internal/pgserver"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -95,6 +96,9 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	}
 	if s.registry, err = s.database.Registry(ctx, s.secret, s.log); err != nil {
 		return err
+	}
+	if s.database.own != nil {
+		s.registry.BoundMemory(pgserver.ProjectMemory(), pgserver.OwnMemory)
 	}
 	if err := s.registry.EndOrphans(ctx, s.database.Store.KnownProjects); err != nil {
 		s.log.Error("end the sessions that a killed server left", "error", err) // the watchdog ends those that are past a limit
