@@ -33,32 +33,33 @@ var attachedSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"ans
 	AdditionalProperties: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: "A file for the field whose UUID the part is named by."}}
 
 // attach reads the answers, and none of the files.
-func (a *Attached) attach(w http.ResponseWriter, r *http.Request) (any, error) {
+func (a *Attached) attach(ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request) (body any, give func(), err error) {
 	a.body = &arriving{ReadCloser: r.Body, control: http.NewResponseController(w), left: maxBody + mostHeads}
 	r.Body = a.body
-	var err error
 	if a.parts, err = r.MultipartReader(); err != nil {
-		return nil, fault.OnField(fault.Invalid, "Content-Type", "invalid_format", "must be multipart/form-data with a boundary").Because(err)
+		return nil, nothingTaken, fault.OnField(fault.Invalid, "Content-Type", "invalid_format", "must be multipart/form-data with a boundary").Because(err)
 	}
+
 	part, err := a.parts.NextRawPart()
 	if err != nil {
-		return nil, broken(err)
+		return nil, nothingTaken, broken(err)
 	}
 	if part.FormName() != "answers" {
-		return nil, fault.OnField(fault.Invalid, "answers", "out_of_order", "must be the first part")
+		return nil, nothingTaken, fault.OnField(fault.Invalid, "answers", "out_of_order", "must be the first part")
 	}
-	text, err := io.ReadAll(io.LimitReader(part, maxBody+1))
+
+	text, give, err := rt.readText(ctx, io.LimitReader(part, maxBody+1), -1, maxBody)
+	if fault.Is(err, fault.Invalid) {
+		return nil, give, broken(err)
+	}
 	if err != nil {
-		return nil, broken(err)
+		return nil, give, err
 	}
-	if len(text) > maxBody {
-		return nil, fault.New(fault.TooLarge, "the answers are larger than %d bytes", maxBody)
-	}
-	v, err := parseJSON(text)
+	v, err := rt.decode(text, rt.shape.members["answers"])
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "the answers are not JSON").WithCode("malformed_json").Because(err)
+		return nil, give, malformed(err, "answers")
 	}
-	return map[string]any{"answers": v}, nil
+	return map[string]any{"answers": v}, give, nil
 }
 
 // next returns the part that comes next, nil behind the last one.

@@ -16,7 +16,10 @@ import (
 )
 
 // codesByAccount bounds wrong codes: who guesses has the password already.
-var codesByAccount = platform.Limit{Name: "second factor", Most: 10, Window: time.Hour}
+var codesByAccount = platform.GuessLimit{
+	Network:   platform.Limit{Name: "second factor network", Most: 10, Window: time.Hour},
+	Strangers: platform.Limit{Name: "second factor", Most: 10, Window: time.Hour},
+}
 
 const recoveryCodes = 10
 
@@ -148,13 +151,13 @@ func (s *Server) mayGuessCode(ctx context.Context, user uuid.UUID) error {
 	if !s.rateLimit {
 		return nil
 	}
-	return s.platform.Attempts(ctx, codesByAccount, user.String())
+	return s.platform.MayGuess(ctx, codesByAccount, user.String(), network(ctx))
 }
 
 // wrongCode counts a wrong code and returns its failure.
 func (s *Server) wrongCode(ctx context.Context, user uuid.UUID) error {
 	if s.rateLimit {
-		if err := s.platform.Attempt(ctx, codesByAccount, user.String()); err != nil {
+		if err := s.platform.CountGuess(ctx, codesByAccount, user.String(), network(ctx)); err != nil {
 			return err
 		}
 	}

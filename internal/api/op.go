@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"reflect"
@@ -17,6 +16,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/httpx"
+	"socle/internal/pg"
 	"socle/internal/tenant"
 )
 
@@ -54,8 +54,6 @@ var (
 const (
 	usual   = 10 * time.Second // what an operation may take
 	lasting = 30 * time.Second // what one that changes a database's structure may take
-	maxBody = 1 << 20          // bytes of a JSON body
-	bodyLag = 30 * time.Second // what a client may take to send a JSON body
 )
 
 // Answer is the result of an operation that says more than its content. An operation with nothing to
@@ -93,7 +91,7 @@ type uploading interface {
 
 // attaching is an input that embeds [Attached].
 type attaching interface {
-	attach(w http.ResponseWriter, r *http.Request) (body any, err error)
+	attach(ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request) (body any, give func(), err error)
 }
 
 // normalizer is a body that takes more than one form. normalize brings a value into the form that the schema describes;
@@ -111,6 +109,7 @@ type route struct {
 	params   []param
 	body     *huma.Schema // nil: no JSON body
 	bodyAt   []int
+	shape    *shape // of the body, as it is read
 	upload   bool
 	sent     bool // a file is the body itself
 	attached bool // files may come with the JSON body
@@ -173,6 +172,15 @@ func register[I, O any](s *Server, op Operation, run func(context.Context, *tena
 	rt.params = append(rt.params, op.Access.params(s.registry)...)
 	if f, ok := rt.input.FieldByName("Body"); ok {
 		rt.body, rt.bodyAt = s.registry.Schema(f.Type, true, strings.ToUpper(op.ID[:1])+op.ID[1:]+"Body"), f.Index
+		made := shapes{s.registry, map[*huma.Schema]*shape{}}
+		if _, ok := reflect.New(f.Type).Interface().(normalizer); ok {
+			rt.shape = made.normalized(rt.body)
+		} else {
+			rt.shape = made.of(rt.body)
+		}
+		if slices.Contains(rt.op.Errors, http.StatusConflict) && rt.op.mostBody() > bodyAllowance {
+			rt.op.Errors = withStatus(rt.op.Errors, http.StatusTooManyRequests) // nor 429
+		}
 	}
 	_, rt.upload = reflect.New(rt.input).Interface().(uploading)
 	_, rt.sent = reflect.New(rt.input).Interface().(sending)
@@ -214,7 +222,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	result, err := rt.serve(ctx, w, r)
 	if err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) && fault.Of(err).Code != pg.OutcomeUnknown {
 			err = fault.New(fault.Unavailable, "the request took too long").Because(err)
 		}
 		writeFailure(w, r, err, rt.op.Errors)
@@ -232,7 +240,8 @@ func (rt *route) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if faults := bind(rt.params, r, input.Elem()); len(faults) > 0 {
 		return nil, &fault.Error{Kind: fault.Invalid, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 	}
-	body, err := rt.read(w, r, input)
+	body, give, err := rt.read(ctx, w, r, input)
+	defer give()
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +265,7 @@ func (rt *route) act(ctx context.Context, r *http.Request, project *tenant.Proje
 		return nil, named(err, prefix)
 	}
 	ctx = rt.noted(ctx, r, body)
-	result, err := rt.once(ctx, r, input.Interface(), body, func(ctx context.Context) (any, error) {
+	result, err := rt.once(ctx, r, project, input.Interface(), body, func(ctx context.Context) (any, error) {
 		if err := rt.fits(project, input.Interface()); err != nil {
 			return nil, err
 		}
@@ -304,69 +313,42 @@ func named(err error, prefix string) error {
 	return &renamed
 }
 
-// read reads the body as far as its form goes: JSON, or the beginning of a multipart body.
-func (rt *route) read(w http.ResponseWriter, r *http.Request, input reflect.Value) (any, error) {
+// read reads the body as far as its form goes: JSON, or the beginning of a multipart body. What it takes of the budget for bodies is
+// given back by give, which is never nil.
+func (rt *route) read(ctx context.Context, w http.ResponseWriter, r *http.Request, input reflect.Value) (body any, give func(), err error) {
+	give = nothingTaken
 	if rt.body == nil && !rt.upload && !rt.sent {
-		return nil, nil
+		return nil, give, nil
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return nil, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not taken")
+		return nil, give, fault.OnField(fault.Invalid, "Content-Encoding", "unknown", "is not taken")
 	}
 	if rt.sent {
-		return nil, input.Interface().(sending).send(w, r)
+		return nil, give, input.Interface().(sending).send(w, r)
 	}
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if rt.upload {
 		if raw, ok := input.Interface().(interface {
 			beginRaw(w http.ResponseWriter, r *http.Request, media string) error
 		}); ok && err == nil && media != "multipart/form-data" {
-			return nil, raw.beginRaw(w, r, media)
+			return nil, give, raw.beginRaw(w, r, media)
 		}
 		if err != nil || media != "multipart/form-data" || len(params["boundary"]) > 70 {
-			return nil, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data")
+			return nil, give, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data")
 		}
-		return nil, input.Interface().(uploading).begin(w, r)
+		return nil, give, input.Interface().(uploading).begin(w, r)
 	}
 	if rt.withFiles(r) {
-		return input.Interface().(attaching).attach(w, r)
+		return input.Interface().(attaching).attach(ctx, rt, w, r)
 	}
 	// What curl says when it is told nothing is taken for JSON, if it is JSON.
 	if err != nil || media != "application/json" && media != "application/x-www-form-urlencoded" {
-		return nil, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/json")
+		return nil, give, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/json")
 	}
 	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return nil, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be in UTF-8")
+		return nil, give, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be in UTF-8")
 	}
-	return readJSON(w, r)
-}
-
-func readJSON(w http.ResponseWriter, r *http.Request) (any, error) {
-	tooLarge := fault.New(fault.TooLarge, "the body is larger than %d bytes", maxBody)
-	if r.ContentLength > maxBody {
-		return nil, tooLarge
-	}
-	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(bodyLag)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, err
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, tooLarge.Because(err)
-	}
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
-	}
-	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, err
-	}
-	v, err := parseJSON(body)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "the body is not JSON").WithCode("malformed_json").Because(err)
-	}
-	if _, ok := v.(map[string]any); !ok {
-		return nil, fault.New(fault.Invalid, "the body must be a JSON object").WithCode("malformed_json")
-	}
-	return v, nil
+	return rt.readJSON(ctx, w, r)
 }
 
 // fill judges a body by its schema and reads it into the input. It returns what was put in front of the client's field names.

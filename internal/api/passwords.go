@@ -9,7 +9,6 @@ import (
 
 	"socle/internal/audit"
 	"socle/internal/fault"
-	"socle/internal/httpx"
 	"socle/internal/job"
 	"socle/internal/platform"
 	"socle/internal/token"
@@ -53,7 +52,7 @@ func (s *Server) forgetPassword(ctx context.Context, in *forgetPasswordInput) (n
 
 var resetPassword = Operation{
 	ID: "resetPassword", Method: "POST", Path: "/users/password/reset", Summary: "Set a new password by a link", Access: anyone, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
-	Notes: "Ends all sessions of the user. A second factor stays as it is.",
+	Notes: "Ends all sessions of the user. A second factor stays as it is. Wrong passwords from elsewhere do not hinder log-ins from the network of this request.",
 }
 
 type resetPasswordInput struct {
@@ -84,6 +83,9 @@ func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (not
 			return err
 		}
 		if _, err := tx.UpdateUser(ctx, user.UUID, uuid.Nil, platform.UserUpdate{PasswordHash: &hash}); err != nil {
+			return err
+		}
+		if err := s.knowNetwork(ctx, tx, user); err != nil {
 			return err
 		}
 		return s.jobs.SendMail(ctx, tx, job.Mail{Template: "password-changed", To: user.Email, Data: map[string]string{"username": user.Username}})
@@ -156,7 +158,7 @@ func (s *Server) confirmPassword(ctx context.Context, password string) (platform
 	if err != nil {
 		return user, err
 	}
-	account, address := platform.EmailKey(user.Email), httpx.Network(httpx.From(ctx).Client)
+	account, address := platform.EmailKey(user.Email), network(ctx)
 	if err := s.mayLogIn(ctx, address, account); err != nil {
 		return user, err
 	}
@@ -165,7 +167,7 @@ func (s *Server) confirmPassword(ctx context.Context, password string) (platform
 		return user, err
 	}
 	if !ok {
-		if err := s.count(ctx, logInsByAddress, logInsByAccount, account); err != nil {
+		if err := s.countLogIn(ctx, account); err != nil {
 			return user, err
 		}
 		return user, fault.OnField(fault.Unprocessable, "password", "wrong_password", "is not your password")
@@ -201,8 +203,11 @@ func (s *Server) confirmEmail(ctx context.Context, in *confirmEmailInput) (confi
 		}
 		audit.By(ctx, link.UserUUID.UUID)
 		user, err := tx.UpdateUser(ctx, link.UserUUID.UUID, uuid.Nil, platform.UserUpdate{Email: &link.Email})
+		if err != nil {
+			return err
+		}
 		confirmed.Email = user.Email
-		return err
+		return s.knowNetwork(ctx, tx, user)
 	})
 	return confirmed, err
 }

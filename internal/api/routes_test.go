@@ -118,14 +118,18 @@ func TestAmbiguousHTTP(t *testing.T) {
 		"two hosts":              "GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
 		"no host":                "GET /healthz HTTP/1.1\r\n\r\n",
 		"unknown version":        "GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n",
-		"unknown coding":         head + "Transfer-Encoding: gzip\r\n\r\n{}",
+		"chunked in HTTP/1.0": "POST /users HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+		"bare LF":        "GET /healthz HTTP/1.1\r\nHost: x\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+		"folded header":  head + "Content-Length: 2\r\nX: a\r\n b\r\n\r\n{}",
+		"unknown coding": head + "Transfer-Encoding: gzip\r\n\r\n{}",
 	} {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,75 +10,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
 )
-
-// number is a JSON number as the client wrote it: nothing is rounded before a rule has looked at it.
-type number string
-
-// parseJSON reads one JSON value: nil, bool, string, number, []any or map[string]any. It refuses what two
-// readers could read in two ways: duplicate members, invalid UTF-8, lone surrogates, trailing bytes.
-func parseJSON(body []byte) (any, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(body))
-	v, err := parseValue(d)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.ReadToken(); err != io.EOF {
-		return nil, fmt.Errorf("bytes after the value")
-	}
-	return v, nil
-}
-
-// numbers writes a parsed value's numbers as they came.
-var numbers = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, n number) error {
-	return e.WriteValue(jsontext.Value(n))
-}))
-
-func parseValue(d *jsontext.Decoder) (any, error) {
-	t, err := d.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	switch t.Kind() {
-	case 'n':
-		return nil, nil
-	case 't', 'f':
-		return t.Bool(), nil
-	case '"':
-		return t.String(), nil
-	case '0':
-		return number(t.String()), nil
-	case '[':
-		array := []any{}
-		for d.PeekKind() != ']' {
-			v, err := parseValue(d)
-			if err != nil {
-				return nil, err
-			}
-			array = append(array, v)
-		}
-		_, err := d.ReadToken()
-		return array, err
-	}
-	object := map[string]any{}
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		key := name.String()
-		if object[key], err = parseValue(d); err != nil {
-			return nil, err
-		}
-	}
-	_, err = d.ReadToken()
-	return object, err
-}
 
 // rules judges values by the schema that the OpenAPI document shows, and collects the fields at fault.
 type rules struct {

@@ -40,6 +40,9 @@ func (s *Server) signIn(ctx context.Context, store *platform.Store, user platfor
 	if err != nil {
 		return signedInUser{}, err
 	}
+	if err := s.knowNetwork(ctx, store, user); err != nil {
+		return signedInUser{}, err
+	}
 	return s.signedIn(user, session)
 }
 

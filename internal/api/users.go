@@ -17,13 +17,16 @@ import (
 
 var errPanic = errors.New("panic")
 
-// Limits of sign-up and log-in. Successful log-ins don't count, so that nobody is locked out of what they know
-// the password of by their own use; failures of others lock an account for one window at most.
+// Limits of sign-up and log-in. Successful log-ins don't count. Failures of others lock an account for one
+// window at most, and never for networks that it was used from before.
 var (
 	signUpsByAddress = platform.Limit{Name: "sign-up address", Most: 60, Window: time.Minute}
 	signUpsByAccount = platform.Limit{Name: "sign-up account", Most: 30, Window: 10 * time.Minute}
 	logInsByAddress  = platform.Limit{Name: "log-in address", Most: 20, Window: 5 * time.Minute}
-	logInsByAccount  = platform.Limit{Name: "log-in account", Most: 10, Window: 5 * time.Minute}
+	logInsByAccount  = platform.GuessLimit{
+		Network:   platform.Limit{Name: "log-in network", Most: 10, Window: 5 * time.Minute},
+		Strangers: platform.Limit{Name: "log-in account", Most: 20, Window: 5 * time.Minute},
+	}
 )
 
 func (s *Server) registerUsers() {
@@ -132,7 +135,7 @@ type loginInput struct {
 }
 
 func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error) {
-	account, address := platform.EmailKey(in.Body.Email), httpx.Network(httpx.From(ctx).Client)
+	account, address := platform.EmailKey(in.Body.Email), network(ctx)
 	if err := s.mayLogIn(ctx, address, account); err != nil {
 		return signedInUser{}, err
 	}
@@ -146,7 +149,7 @@ func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error
 		return signedInUser{}, err
 	}
 	if !ok || user.Status != "active" {
-		if err := s.count(ctx, logInsByAddress, logInsByAccount, account); err != nil {
+		if err := s.countLogIn(ctx, account); err != nil {
 			return signedInUser{}, err
 		}
 		return signedInUser{}, fault.New(fault.Unauthenticated, "the e-mail address or the password is wrong").WithCode("invalid_credentials")
@@ -186,7 +189,28 @@ func (s *Server) mayLogIn(ctx context.Context, address, account string) error {
 	if err := s.platform.Attempts(ctx, logInsByAddress, address); err != nil {
 		return err
 	}
-	return s.platform.Attempts(ctx, logInsByAccount, account)
+	return s.platform.MayGuess(ctx, logInsByAccount, account, address)
+}
+
+// countLogIn counts a wrong password.
+func (s *Server) countLogIn(ctx context.Context, account string) error {
+	if err := s.countAddress(ctx, logInsByAddress); err != nil || !s.rateLimit {
+		return err
+	}
+	return s.platform.CountGuess(ctx, logInsByAccount, account, network(ctx))
+}
+
+// network returns what the client of a request is counted under.
+func network(ctx context.Context) string { return httpx.Network(httpx.From(ctx).Client) }
+
+// knowNetwork remembers that a user has proved who they are from the client's network.
+func (s *Server) knowNetwork(ctx context.Context, store *platform.Store, user platform.User) error {
+	for _, account := range []string{platform.EmailKey(user.Email), user.UUID.String()} { // passwords, codes
+		if err := store.KnowNetwork(ctx, account, network(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var updateUser = Operation{

@@ -17,6 +17,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
 
 	"socle/internal/backup"
 	"socle/internal/form"
@@ -28,11 +29,10 @@ import (
 )
 
 const (
-	queueSchema   = "river"
-	backupsAtOnce = 2 // on one server
-	tidyEvery     = 10 * time.Second
-	sweepEvery    = 6 * time.Hour
-	uploadTime    = 24 * time.Hour // after which nobody is finishing an upload any more
+	queueSchema = "river"
+	tidyEvery   = 10 * time.Second
+	sweepEvery  = 6 * time.Hour
+	uploadTime  = 24 * time.Hour // after which nobody is finishing an upload any more
 )
 
 // Migrate brings the queue's tables up to date. The caller holds the migration lock.
@@ -98,10 +98,13 @@ func New(c Config) (*Queue, error) {
 	river.AddWorker(workers, &compactionWorker{pool: c.Pool, lifecycle: c.Lifecycle, log: c.Log})
 	river.AddWorker(workers, &mailWorker{Config: c})
 	river.AddWorker(workers, &passwordResetWorker{store: c.Store})
+	queues := map[string]river.QueueConfig{filesQueue: {MaxWorkers: discardAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}}
+	for name, shared := range sharedQueues {
+		queues[name] = river.QueueConfig{MaxWorkers: shared.workers}
+	}
 	client, err := river.NewClient(riverpgxv5.New(cmp.Or(c.Queue, c.Pool)), &river.Config{
 		ID: workerName + uuid.NewString(), Schema: queueSchema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
-		Queues: map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}, filesQueue: {MaxWorkers: discardAtOnce},
-			indexQueue: {MaxWorkers: indexesAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}, proofQueue: {MaxWorkers: 1}, compactionQueue: {MaxWorkers: 1}},
+		Queues: queues, Middleware: []rivertype.Middleware{&fairness{pool: c.Pool, log: c.Log, running: map[claim]int{}}},
 		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
 	})
 	if err != nil {

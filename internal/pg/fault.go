@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,7 +35,23 @@ func Fault(err error) error {
 	return err
 }
 
+// endedRoutine marks the error of a session that Socle ended because of a limit. PostgreSQL puts the name of a function
+// of its own there, and no statement can choose it.
+const endedRoutine = "socle_watchdog"
+
+// Ended makes e, by which PostgreSQL says that an administrator ended the session, say because of which limit that was.
+func Ended(e *pgconn.PgError, limit string) {
+	e.Routine, e.Message = endedRoutine, "terminating connection: "+limit
+}
+
+// EndedByLimit reports whether Socle ended the session because of a limit.
+func EndedByLimit(e *pgconn.PgError) bool { return e.Routine == endedRoutine }
+
 func sqlstate(e *pgconn.PgError, err error) error {
+	if EndedByLimit(e) {
+		return fault.New(fault.Unprocessable, "the database session was ended: %s", strings.TrimPrefix(e.Message, "terminating connection: ")).
+			WithCode("session_ended").Because(err)
+	}
 	switch e.Code {
 	case "23505", "23P01": // unique_violation, exclusion_violation
 		return fault.New(fault.Conflict, "there is already such a thing").Because(err)

@@ -23,8 +23,9 @@ func own() map[string]string {
 		"password_encryption":     "scram-sha-256",
 
 		"max_connections": "200",
-		// pg_dump locks all tables at once, and several projects of many thousand are backed up and restored at a time. 15 MB for 50,000 locks.
-		"max_locks_per_transaction": "256",
+		// All projects share the lock table. pg_dump locks all tables at once, and a hostile session can take 150,000 locks a second: the
+		// watchdog of package tenant needs about half of one to end it. 25 MB, a third of them from the start, for 102,400 locks.
+		"max_locks_per_transaction": "512",
 		"shared_buffers":            strconv.Itoa(sharedBuffers(memory())) + "MB",
 		"wal_level":                 "logical",
 		// The machine is shared with Socle, and requests are short: compiling a statement costs more than it saves.

@@ -118,7 +118,7 @@ func execute(ctx context.Context, e *execution, x *exchange) (*result, error) {
 			return nil, err
 		}
 		*x = exchange{execution: e}
-		x.client, x.pooler = client, e.unnamed
+		x.client = client
 		if err = x.try(ctx, conn); err == nil {
 			return x.result, nil
 		}

@@ -157,7 +157,7 @@ func (a *api) quiet() {
 
 func (a *api) await(done func() bool) {
 	a.Helper()
-	deadline, tick := time.After(20*time.Second), time.NewTicker(5*time.Millisecond)
+	deadline, tick := time.After(time.Minute), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
 	for !done() {
 		select {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/pg"
@@ -130,6 +131,11 @@ func open(t testing.TB, url, login string, size int32) *pgxpool.Pool {
 	}
 	if login != "" {
 		config.ConnConfig.User, config.ConnConfig.Password = login, login
+	}
+	supervisor := pg.NewSupervisor(config.ConnConfig)
+	config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
+		supervisor.Supervise(conn)
+		return nil
 	}
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {

@@ -168,6 +168,10 @@ func (c *call) planWrite(r *plan.Request) (err error) {
 	if err := c.negotiate(r, r.Target); err != nil {
 		return err
 	}
+	if err := c.writeCSV(r.Target); err != nil {
+		return err
+	}
+
 	r.MaxBody = c.server.MaxAnswer
 	r.Body = c.payload.text
 	r.Missing = c.prefer.Missing == "default"
@@ -197,6 +201,40 @@ func (c *call) planWrite(r *plan.Request) (err error) {
 	}
 	return err
 }
+
+// writeCSV makes JSON of a body in CSV for a relation, which must have the columns that columns= or else the first line names.
+func (c *call) writeCSV(target catalog.Name) error {
+	rel := c.catalog.Relations[target]
+	if c.payload.csv == nil || rel == nil {
+		return nil
+	}
+
+	for _, name := range c.payload.csv.names {
+		if c.query.Columns == nil && rel.ByName[name] == nil {
+			return plan.NoColumn(rel, name)
+		}
+	}
+	wanted := make(map[string]bool, len(c.query.Columns))
+	for _, name := range c.query.Columns {
+		wanted[name] = true
+	}
+	return c.takeCSV(func(name string) bool {
+		return rel.ByName[name] != nil && (c.query.Columns == nil || wanted[name])
+	}, false)
+}
+
+// takeCSV replaces a body in CSV by the JSON of the columns that keep wants, or of their first row.
+func (c *call) takeCSV(keep func(name string) bool, one bool) error {
+	text, err := c.payload.csv.json(keep, one, csvGrowth*c.server.MaxBody)
+	if err != nil {
+		return err
+	}
+	c.payload.text, c.payload.csv = text, nil
+	return c.room.take(c.r.Context(), int64(len(text)))
+}
+
+// csvGrowth is how many times as large as the longest body rows in CSV may become as JSON, which has the columns' names in each row.
+const csvGrowth = 3
 
 func (c *call) planCall(r *plan.Request) error {
 	get := c.r.Method != http.MethodPost
@@ -235,6 +273,14 @@ func (c *call) planCall(r *plan.Request) error {
 		}
 		r.Query = &q
 	default:
+		if c.payload.csv != nil {
+			err = c.takeCSV(func(name string) bool {
+				return slices.ContainsFunc(f.Params, func(p catalog.Parameter) bool { return p.Name == name })
+			}, true)
+			if err != nil {
+				return err
+			}
+		}
 		r.Body = c.payload.text
 	}
 	p, err := plan.Call(c.catalog, r, f)
@@ -258,8 +304,10 @@ func (c *call) choose(name catalog.Name, get bool) (*catalog.Function, error) {
 	switch {
 	case get:
 		var given []string
+		seen := map[string]bool{}
 		for _, p := range c.query.Params {
-			if !slices.Contains(given, p.Name) {
+			if !seen[p.Name] {
+				seen[p.Name] = true
 				given = append(given, p.Name)
 			}
 		}
@@ -268,7 +316,11 @@ func (c *call) choose(name catalog.Name, get bool) (*catalog.Function, error) {
 		return plan.ChooseJSON(c.catalog, name, c.query.Columns, c.payload.text)
 	case c.payload.raw == "":
 		given := c.query.Columns
-		if given == nil {
+		switch {
+		case given != nil:
+		case c.payload.csv != nil:
+			given = c.payload.csv.names
+		default:
 			var err error
 			if given, err = plan.Keys(c.payload.text); err != nil {
 				return nil, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
 
 	"socle/internal/httpx"
 	"socle/internal/pg"
@@ -53,6 +54,7 @@ type Config struct {
 	Patience     time.Duration // with a client that takes nothing of its answer while others wait for its connection; 0 is 2 s
 	Awaited      func() bool   // whether somebody waits for a connection that is not one of this server's pools, but could be had for one of those; nil: nobody does
 	Held         *Held         // answers that wait for their clients; nil: 128 MiB for this server alone
+	Bodies       *Bodies       // bodies of requests; nil: 256 MiB for this server alone
 	Unprepared   bool          // no connection keeps statements prepared, for a pooler that gives each transaction another one
 	Terse        bool          // failures are told by code and message alone
 	Aggregates   bool          // may be asked for
@@ -87,6 +89,7 @@ type Server struct {
 	descriptions descriptions
 	plans        plan.Plans
 	waiting      atomic.Int32 // requests that wait for a connection
+	bodies       *semaphore.Weighted
 }
 
 // New returns a server.
@@ -116,7 +119,11 @@ func New(c Config) *Server {
 	if c.Held == nil {
 		c.Held = NewHeld(HeldSize)
 	}
-	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings), descriptions: descriptions{fresh: describedFresh}}
+	if c.Bodies == nil {
+		c.Bodies = NewBodies(BodiesSize)
+	}
+	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings), descriptions: descriptions{fresh: describedFresh},
+		bodies: semaphore.NewWeighted(c.Bodies.share)}
 	for _, schema := range c.Schemas {
 		path := pg.Quote(schema)
 		for _, extra := range c.SearchPath {
@@ -200,6 +207,7 @@ type call struct {
 	refused error // by a strict Prefer
 	window  query.Limit
 	payload payload
+	room    bodyRoom // that the payload takes
 	media   media
 	times   times
 
@@ -272,6 +280,10 @@ func (c *call) serve() error {
 	if err := c.read(); err != nil {
 		return err
 	}
+	defer func() { c.room.release() }()
+	if err := c.readPayload(ctx); err != nil {
+		return err
+	}
 	c.times.mark(&c.times.parse)
 	return c.run(ctx)
 }
@@ -298,15 +310,30 @@ func (c *call) read() error {
 			}
 		}
 	}
-	if !reads && r.Method != http.MethodDelete {
-		if c.payload, err = readBody(c.w, r, s.MaxBody, c.route.function); err != nil {
-			return err
-		}
-		if c.route.function && c.payload.raw == "json" && len(c.payload.text) == 0 {
-			c.payload.text = []byte("{}") // no arguments
+	return c.readZone()
+}
+
+// readPayload reads the body, if the request has one and there is the relation that it is for.
+func (c *call) readPayload(ctx context.Context) (err error) {
+	s, r := c.server, c.r
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodDelete:
+		return nil
+	}
+	if name := (catalog.Name{Schema: c.schema, Name: c.route.name}); !c.route.function && c.catalog.Relations[name] == nil {
+		if !c.renew(ctx) || c.catalog.Relations[name] == nil {
+			return plan.NoRelation(c.catalog, name)
 		}
 	}
-	return c.readZone()
+
+	c.room = bodyRoom{own: s.bodies, all: s.Bodies, wait: s.Wait}
+	if c.payload, err = readBody(c.w, r, s.MaxBody, c.route.function, &c.room); err != nil {
+		return err
+	}
+	if c.route.function && c.payload.raw == "json" && len(c.payload.text) == 0 {
+		c.payload.text = []byte("{}") // no arguments
+	}
+	return nil
 }
 
 // readZone leaves a time zone out that nobody knows.

@@ -37,6 +37,7 @@ func TestBackupMetrics(t *testing.T) {
 	if text := shown(); strings.Contains(text, "socle_backup_") {
 		t.Errorf("a project without a schedule is shown:\n%s", text)
 	}
+	checkFraming(t, address)
 	a.Put("/projects/"+a.Project+"/backup-schedule", `{"cron": "0 0 1 1 *"}`).Want(200)
 	metric := func(name, value string) string {
 		return "\nsocle_backup_" + name + `_timestamp_seconds{project="` + a.Project + `"} ` + value + "\n"

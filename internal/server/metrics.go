@@ -39,7 +39,8 @@ func newMetrics(addr string) (*metrics, error) {
 	}, []string{"route", "status"})}
 	registry.MustRegister(m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	paths := httpx.Paths{"/metrics": promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP}
-	m.http = &http.Server{Handler: paths, ReadHeaderTimeout: 10 * time.Second}
+	m.http = &http.Server{Handler: paths, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 60 * time.Second}
+	m.http.SetKeepAlivesEnabled(false) // one request for each connection, see httpx.StrictListener
 	return m, nil
 }
 
@@ -50,7 +51,7 @@ func (m *metrics) run(ctx context.Context) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = m.http.Close() })
 	defer stop()
-	if err := m.http.Serve(m.listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := m.http.Serve(httpx.StrictListener(m.listener)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

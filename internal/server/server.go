@@ -26,6 +26,7 @@ import (
 	"socle/internal/mail"
 	"socle/internal/password"
 	"socle/internal/pg"
+	"socle/internal/platform"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -87,13 +88,17 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	if s.blobs, err = openBlobs(ctx, c, s.log); err != nil {
 		return err
 	}
-	if s.database, err = OpenDatabase(ctx, c, s.secret, s.log); err != nil {
+	if s.database, err = openDatabase(ctx, c, s.secret, true, s.log); err != nil {
 		return err
 	}
 	if s.registry, err = s.database.Registry(ctx, s.secret, s.log); err != nil {
 		return err
 	}
+	if err := s.registry.EndOrphans(ctx, s.database.Store.KnownProjects); err != nil {
+		s.log.Error("end the sessions that a killed server left", "error", err) // the watchdog ends those that are past a limit
+	}
 	s.told = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
+	platform.HoldClaims(s.told)
 	s.registry.Hear(s.told, func(project uuid.UUID) { s.rows.replaced(project) })
 	return s.assemble(ctx, c)
 }
@@ -145,7 +150,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
 		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"), FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
-		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log,
+		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log, ClaimHolder: s.told.PID,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)
 		}})
@@ -195,7 +200,7 @@ func (s *Server) Run(ctx context.Context) error {
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	var wg sync.WaitGroup
-	failed := make(chan error, 8)
+	failed := make(chan error, 9)
 	begin := func(what string, f func(context.Context) error) {
 		wg.Go(func() {
 			if err := f(working); err != nil && working.Err() == nil {
@@ -205,13 +210,14 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	begin("queue", s.queue.Run)
 	begin("projects", s.registry.Run)
+	begin("watchdog", s.registry.Watch)
 	begin("sizes", s.queue.Lifecycle.WatchSizes)
 	begin("listener", s.told.Run)
 	begin("keys", s.renewKeys)
 	begin("requests", s.requests.run)
 	begin("metrics", s.metrics.run)
 	begin("http", func(context.Context) error {
-		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(httpx.StrictListener(s.listener)); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil

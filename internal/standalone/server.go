@@ -93,6 +93,7 @@ func (s *Server) start(ctx context.Context, c Config) error {
 	}
 	s.AdminURL = urlOf(s.admin)
 	s.adminHTTP = newHTTPServer(s.adminRoutes(), s.log)
+	s.adminHTTP.SetKeepAlivesEnabled(false) // one request for each connection, see httpx.StrictListener
 	return nil
 }
 
@@ -108,6 +109,13 @@ func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	}
 	if c.api.Unprepared {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	if !c.api.Unprepared { // a pooler's processes are not PostgreSQL's
+		supervisor := pg.NewSupervisor(config.ConnConfig)
+		config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
+			supervisor.Supervise(conn)
+			return nil
+		}
 	}
 	config.MaxConnLifetime, config.MaxConnIdleTime = c.maxLifetime, c.maxIdle
 	return pgxpool.NewWithConfig(ctx, config)
@@ -158,7 +166,7 @@ func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, 2)
 	serve := func(h *http.Server, l net.Listener) {
 		wg.Go(func() {
-			if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := h.Serve(httpx.StrictListener(l)); !errors.Is(err, http.ErrServerClosed) {
 				failed <- err
 			}
 		})

@@ -105,7 +105,7 @@ func eventually(t *testing.T, is func() (bool, string)) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for late := time.After(20 * time.Second); ; {
+	for late := time.After(time.Minute); ; {
 		ok, says := is()
 		if ok {
 			return
@@ -223,6 +223,9 @@ app.settings.greeting = "hello"
 	go func() { ended <- s.Run(ctx) }()
 	api, watch := client{t, s.URL}, client{t, s.AdminURL}
 	watch.until(200, "/ready")
+	for _, url := range []string{s.URL, s.AdminURL} {
+		checkFraming(t, strings.TrimPrefix(url, "http://"))
+	}
 
 	claims := func(role, sub string) string {
 		return sign(secret, fmt.Sprintf(`{"app":{"roles":[%q]},"sub":%q,"aud":"us"}`, role, sub))

@@ -3,7 +3,6 @@ package tenant
 import (
 	"container/list"
 	"context"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -12,13 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const (
-	// evictEvery is how soon the first in the queue looks for an idle connection again when there was none.
-	evictEvery = 5 * time.Millisecond
-
-	// closeTime is how long a connection that was closed counts, unless PostgreSQL hangs up sooner.
-	closeTime = 10 * time.Second
-)
+// evictEvery is how soon the first in the queue looks for an idle connection again when there was none.
+const evictEvery = 5 * time.Millisecond
 
 // budget bounds the connections that are open to the project databases of a server, all pools together. A connection counts on the
 // wire: from before it is dialled until PostgreSQL has hung up, since its session takes one of max_connections until then. Beyond
@@ -38,34 +32,31 @@ func newBudget(connections int, evict func() bool) *budget {
 	return &budget{free: connections, evict: evict, queue: list.New()}
 }
 
-// beforeConnect makes a connection that is about to be opened take a slot. open counts the slots that it and others hold. Cancelling
+// count makes a connection that is about to be opened take a slot. open counts the slots that it and others hold. Cancelling
 // a statement dials once more over the same configuration; that needs no slot and must not wait for one.
-func (b *budget) beforeConnect(open *atomic.Int32) func(context.Context, *pgx.ConnConfig) error {
-	return func(_ context.Context, c *pgx.ConnConfig) error {
-		dial := c.DialFunc
-		var holds atomic.Bool
-		c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if holds.Load() {
-				return dial(ctx, network, address)
-			}
-
-			if err := b.take(ctx); err != nil {
-				return nil, err
-			}
-			conn, err := dial(ctx, network, address)
-			if err != nil {
-				b.give(false)
-				return nil, err
-			}
-
-			holds.Store(true)
-			open.Add(1)
-			return &slot{Conn: conn, budget: b, closed: func() {
-				holds.Store(false)
-				open.Add(-1)
-			}}, nil
+func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
+	dial := c.DialFunc
+	var holds atomic.Bool
+	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if holds.Load() {
+			return dial(ctx, network, address)
 		}
-		return nil
+
+		if err := b.take(ctx); err != nil {
+			return nil, err
+		}
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			b.give(false)
+			return nil, err
+		}
+
+		holds.Store(true)
+		open.Add(1)
+		return &slot{Conn: conn, budget: b, closed: func() {
+			holds.Store(false)
+			open.Add(-1)
+		}}, nil
 	}
 }
 
@@ -148,7 +139,7 @@ func (b *budget) give(closed bool) {
 	close(first.Value.(chan struct{}))
 }
 
-// slot is a connection that gives its slot back when PostgreSQL has hung up.
+// slot is a connection that gives its slot back when its session has ended, see [pg.Supervisor].
 type slot struct {
 	net.Conn
 	budget *budget
@@ -156,24 +147,17 @@ type slot struct {
 	once   sync.Once
 }
 
-// Close says that no more is sent, and returns. The session ends by that, or by the farewell that pgx has sent.
+// Close returns at once; the connection counts until it is closed.
 func (s *slot) Close() error {
 	s.once.Do(func() {
 		s.closed()
 		s.budget.mu.Lock()
 		s.budget.closing++
 		s.budget.mu.Unlock()
-		go s.hangUp()
+		go func() {
+			_ = s.Conn.Close()
+			s.budget.give(true)
+		}()
 	})
 	return nil
-}
-
-func (s *slot) hangUp() {
-	defer s.budget.give(true)
-	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // it may be closed already
-	}
-	_ = s.SetReadDeadline(time.Now().Add(closeTime))
-	_, _ = io.Copy(io.Discard, s.Conn)
-	_ = s.Conn.Close()
 }

@@ -3,7 +3,6 @@ package tenant
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/pg"
@@ -29,16 +28,6 @@ func FoldCatalogueVersion(ctx context.Context, q pg.Querier) error {
 		insert into socle.catalogue_version (n) select sum(n) from folded having count(*) > 0`,
 		pgx.StrictNamedArgs{"most": versionsMost})
 	return err
-}
-
-// admitToVersion lets the logins of the rows API read the version of the schema. Nobody else may see any of the schema that it
-// is in: what an owner can name, the owner's objects can depend on.
-func admitToVersion(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	logins := pg.Quote(request.role(project)) + ", " + pg.Quote(service.role(project))
-	return atOnce(ctx, conn, []string{
-		"grant usage on schema socle to " + logins,
-		"grant select on socle.catalogue_version to " + logins,
-	})
 }
 
 // BookkeepingTables are the tables of [Schema] that tell about a database itself. No backup has their rows.

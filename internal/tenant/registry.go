@@ -29,12 +29,14 @@ const (
 
 // Registry opens projects.
 type Registry struct {
-	base   *pgxpool.Config // the platform's login
-	tls    url.Values      // what the address says of it
-	secret []byte
-	budget *budget
-	making chan struct{} // a slot for each project that is being made or removed
-	log    *slog.Logger
+	base       *pgxpool.Config // the platform's login
+	tls        url.Values      // what the address says of it
+	secret     []byte
+	budget     *budget
+	making     chan struct{}  // a slot for each project that is being made or removed
+	supervisor *pg.Supervisor // of the projects' logins
+	watchdog   watchdog
+	log        *slog.Logger
 
 	id       uuid.UUID    // tells servers apart
 	listener *pg.Listener // nil: it hears of nothing
@@ -60,7 +62,8 @@ func NewRegistry(address string, secret []byte, connections int, log *slog.Logge
 		tls = u.Query()
 		maps.DeleteFunc(tls, func(name string, _ []string) bool { return !strings.HasPrefix(name, "ssl") })
 	}
-	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost), log: log,
+	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost),
+		supervisor: pg.NewSupervisor(base.ConnConfig), log: log,
 		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
 	r.budget = newBudget(connections, r.evict)
 	return r, nil
@@ -140,7 +143,11 @@ const RequestPath = `"public", "extensions"`
 func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	c, project := r.base.Copy(), p.UUID
 	c.ConnConfig = r.config(project, l)
-	c.BeforeConnect = r.budget.beforeConnect(&p.open)
+	c.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
+		r.supervisor.Supervise(config)
+		r.budget.count(config, &p.open) // around it: a slot is given back when the session has ended
+		return nil
+	}
 	switch {
 	case l != trusted:
 		r.guard(c, project)
@@ -180,6 +187,7 @@ func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
 		if err.Code == "28P01" { // invalid_password
 			refused.Store(true)
 		}
+		r.watchdog.explain(conn, err)
 		return report(conn, err)
 	}
 	connect := c.BeforeConnect

@@ -39,10 +39,7 @@ func (c *Copy) Renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = pg.Migrate(ctx, conn, Schema, migrations)
-	if err == nil {
-		err = admitToVersion(ctx, conn, c.Project)
-	}
+	err = migrate(ctx, conn, c.Project)
 	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 

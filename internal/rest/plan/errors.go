@@ -35,9 +35,19 @@ func noSpreadAggregates() error {
 		Details: "Aggregates are not implemented for one-to-many or many-to-many spreads."}
 }
 
-func noColumn(rel *catalog.Relation, column string) error {
+// NoColumn is the failure to find a column that a payload names.
+func NoColumn(rel *catalog.Relation, column string) error {
 	return &query.Error{Status: 400, Code: "PGRST204",
-		Message: "Could not find the '" + column + "' column of '" + rel.Name.Name + "' in the schema cache"}
+		Message: "Could not find the '" + excerpt(column) + "' column of '" + rel.Name.Name + "' in the schema cache"}
+}
+
+// excerpt returns a name as a message shows it: no name of PostgreSQL's is cut.
+func excerpt(name string) string {
+	const most = 256
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
 // NoRelation is the failure to find a relation. Its hint names one that is spelled much like it, if the schema

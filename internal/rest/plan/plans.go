@@ -245,7 +245,7 @@ func (w *walk) condition(c query.Condition) {
 	case *query.Comparison:
 		w.comparisons = append(w.comparisons, c)
 		w.bytes('c')
-		w.bools(c.Not, c.List == nil)
+		w.bools(c.Not, c.List == nil, longSearch(c))
 		w.field(&c.Field)
 		w.texts(c.Operator, c.Quantifier, c.Config)
 		if c.Operator == "is" { // a word of the statement

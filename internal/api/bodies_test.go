@@ -1,0 +1,157 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"socle/internal/api"
+	"socle/internal/api/apitest"
+)
+
+// countedBody is a body that counts what is read of it.
+type countedBody struct {
+	*bytes.Reader
+	read int
+}
+
+func (c *countedBody) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.read += n
+	return n, err
+}
+
+func (c *countedBody) Close() error { return nil }
+
+// pathParam is a parameter in a path of the OpenAPI document.
+var pathParam = regexp.MustCompile(`\{[^}]*\}`)
+
+type takingBody struct {
+	id, method, path string
+	busy             bool // it is declared that it may be refused with 429
+}
+
+// takingBodies returns the operations that take a JSON body, with paths to what is not there.
+func takingBodies(t *testing.T) []takingBody {
+	t.Helper()
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			RequestBody struct{ Content map[string]any }
+			Responses   map[string]any
+		}
+	}
+	if err := json.Unmarshal(api.Document(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	var all []takingBody
+	for path, methods := range doc.Paths {
+		for method, o := range methods {
+			if o.RequestBody.Content["application/json"] != nil {
+				path := pathParam.ReplaceAllString(path, "00000000-0000-0000-0000-000000000001")
+				all = append(all, takingBody{o.OperationID, strings.ToUpper(method), path, o.Responses["429"] != nil})
+			}
+		}
+	}
+	return all
+}
+
+// TestStrangersBodies: of a body of 1 MiB that comes without an account, no operation reads more than 16 KiB and what it takes to see that there is more.
+func TestStrangersBodies(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	text := []byte(`{"a":[` + strings.Repeat("{},", 1<<20/3-10) + `{}]}`)
+	for _, o := range takingBodies(t) {
+		for _, length := range []int64{int64(len(text)), -1} {
+			r := httptest.NewRequestWithContext(t.Context(), o.method, o.path, nil)
+			body := &countedBody{Reader: bytes.NewReader(text)}
+			r.Body, r.ContentLength = body, length
+			r.Header.Set("Content-Type", "application/json")
+			answer := httptest.NewRecorder()
+			a.Server.Handler().ServeHTTP(answer, r)
+			if answer.Code/100 != 4 || body.read > 17<<10 {
+				t.Errorf("%s: got %d after %d bytes of the body, want a refusal: %s", o.id, answer.Code, body.read, answer.Body)
+			}
+		}
+	}
+}
+
+// gated is a body whose second half comes when a gate is open.
+type gated struct {
+	io.Reader
+	begun chan<- struct{}
+	gate  <-chan struct{}
+	once  sync.Once
+}
+
+func (g *gated) Read(b []byte) (int, error) {
+	g.once.Do(func() {
+		g.begun <- struct{}{}
+		<-g.gate
+	})
+	return g.Reader.Read(b)
+}
+
+func (g *gated) Close() error { return nil }
+
+// openOperations are the operations with 429 that anyone may call: their bodies are too small to count.
+var openOperations = []string{"createUser", "login", "forgetPassword", "resetPassword", "confirmEmail", "refreshSession"}
+
+// TestBodiesHaveOneBudget: a user's large bodies that are in flight leave room for those of others, and further ones of the same user are told to come back.
+func TestBodiesHaveOneBudget(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	large := `{"name": "Survey", "description": "` + strings.Repeat("x", 1_000_000) + `"}`
+	begun, gate := make(chan struct{}, 100), make(chan struct{})
+	var wg sync.WaitGroup
+	send := func(from *apitest.API, body io.ReadCloser) *httptest.ResponseRecorder {
+		r := from.Request("POST", "/forms", nil, "Content-Type: application/json").WithContext(t.Context())
+		r.RequestURI, r.Body, r.ContentLength = r.URL.RequestURI(), body, int64(len(large))
+		answer := httptest.NewRecorder()
+		a.Server.Handler().ServeHTTP(answer, r)
+		return answer
+	}
+	const most = 4 // of one user at once, see bodyBudget
+	for range most {
+		wg.Go(func() {
+			if got := send(a, &gated{Reader: strings.NewReader(large), begun: begun, gate: gate}); got.Code != http.StatusUnprocessableEntity {
+				t.Errorf("a body that had room: got %d: %s", got.Code, got.Body)
+			}
+		})
+	}
+	for range most {
+		<-begun
+	}
+	var refused sync.WaitGroup
+	for _, o := range takingBodies(t) {
+		if !o.busy || slices.Contains(openOperations, o.id) {
+			continue
+		}
+		refused.Go(func() {
+			got := a.Send(o.method, o.path, large).Want(429).Metadata("code")
+			if got != "too_busy" {
+				t.Errorf("%s: got %v, want too_busy", o.id, got)
+			}
+		})
+	}
+	refused.Wait()
+	a.Post("/forms", `{"name": "Small"}`).Want(201)
+
+	other := a.SignUp("other")
+	other.Project = other.CreateProject("project")
+	if got := send(other, io.NopCloser(strings.NewReader(large))); got.Code != http.StatusUnprocessableEntity {
+		t.Errorf("another user's body: got %d: %s", got.Code, got.Body)
+	}
+	close(gate)
+	wg.Wait()
+	if got := send(a, io.NopCloser(strings.NewReader(large))); got.Code != http.StatusUnprocessableEntity {
+		t.Errorf("a body behind them: got %d: %s", got.Code, got.Body)
+	}
+}

@@ -1,0 +1,165 @@
+package httpx
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// maxHeadLine bounds the part of a line that is kept until its end arrives. It is above the
+// server's own limit of a whole head, which answers 431.
+const maxHeadLine = 128 << 10
+
+// errFraming makes net/http answer 400 and close the connection.
+var errFraming = errors.New("httpx: ambiguous request framing")
+
+// StrictListener returns l with connections on which a request whose end two readers could see in
+// different places is refused with 400, and ends the connection: Transfer-Encoding in HTTP/1.0,
+// Transfer-Encoding beside Content-Length, a line that ends in a bare LF or has a bare CR, and a folded
+// header line (RFC 9112, sections 2.2, 5.2 and 6.1). net/http accepts all of these, or ignores what is
+// wrong in them, and removes the evidence before it calls a handler.
+//
+// The bytes of requests are checked on their way to net/http, so a connection must not be hijacked for
+// another protocol, and a chunked request must be the last one of its connection, as [Wrap] has it.
+func StrictListener(l net.Listener) net.Listener { return strictListener{l} }
+
+type strictListener struct{ net.Listener }
+
+func (l strictListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &strictConn{Conn: c}, nil
+}
+
+// strictConn is a connection whose requests are checked. net/http reads from one goroutine at a time.
+type strictConn struct {
+	net.Conn
+	check framing
+	err   error // of all further reads
+}
+
+// Read reads up to the first line that is refused.
+func (c *strictConn) Read(p []byte) (int, error) {
+	if c.err != nil {
+		return 0, c.err
+	}
+
+	n, err := c.Conn.Read(p)
+
+	good, refused := c.check.scan(p[:n])
+	if refused {
+		c.err = errFraming
+		if good == 0 {
+			return 0, c.err
+		}
+		return good, nil
+	}
+	return n, err
+}
+
+// ReadFrom lets the kernel send a file where it can.
+func (c *strictConn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
+
+// CloseWrite lets net/http deliver an answer to a client that is still sending.
+func (c *strictConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// framing follows the requests of a connection from head to head. Its zero value is at the beginning of the first one.
+type framing struct {
+	line    []byte // the beginning of a line whose end has not arrived
+	body    int64  // bytes of a body that are still to come; -1 if the rest of the connection is not looked at
+	inHead  bool   // the request line was read
+	http10  bool
+	chunked bool
+	length  int64 // of the body, as announced; -1 without a Content-Length
+}
+
+// scan goes on with the bytes that came next. It returns how many are good, and whether what follows them is refused.
+func (f *framing) scan(p []byte) (good int, refused bool) {
+	rest := p
+	for len(rest) > 0 {
+		if f.body < 0 {
+			break
+		}
+		if f.body > 0 {
+			n := min(f.body, int64(len(rest)))
+			f.body, rest = f.body-n, rest[n:]
+			continue
+		}
+
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			if len(f.line)+len(rest) > maxHeadLine {
+				return len(p) - len(rest), true
+			}
+			f.line = append(f.line, rest...)
+			break
+		}
+
+		line := rest[:end+1]
+		if len(f.line) > 0 {
+			line = append(f.line, line...)
+		}
+		if !f.take(line) {
+			return len(p) - len(rest), true
+		}
+		f.line, rest = nil, rest[end+1:]
+	}
+	return len(p), false
+}
+
+// take takes a whole line of a head, and reports whether it is good.
+func (f *framing) take(line []byte) bool {
+	line, ok := bytes.CutSuffix(line, []byte("\r\n"))
+	if !ok || bytes.IndexByte(line, '\r') >= 0 {
+		return false
+	}
+
+	switch {
+	case !f.inHead && len(line) == 0: // net/http takes it behind the body of a POST, and refuses it elsewhere
+		return true
+	case !f.inHead:
+		*f = framing{inHead: true, http10: bytes.HasSuffix(line, []byte(" HTTP/1.0")), length: -1}
+		return true
+	case len(line) > 0:
+		return f.header(line)
+	}
+
+	f.inHead = false
+	switch {
+	case f.chunked:
+		f.body = -1
+	case f.length > 0:
+		f.body = f.length
+	}
+	return !f.chunked || !f.http10 && f.length < 0
+}
+
+// header takes a line of a header.
+func (f *framing) header(line []byte) bool {
+	if line[0] == ' ' || line[0] == '\t' {
+		return false
+	}
+
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	switch {
+	case len(name) == len("Content-Length") && strings.EqualFold(string(name), "Content-Length"):
+		n, err := strconv.ParseUint(strings.Trim(string(value), " \t"), 10, 63)
+		if err != nil || f.length >= 0 && f.length != int64(n) {
+			return false
+		}
+		f.length = int64(n)
+	case len(name) == len("Transfer-Encoding") && strings.EqualFold(string(name), "Transfer-Encoding"):
+		f.chunked = true
+	}
+	return true
+}
