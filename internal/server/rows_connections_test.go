@@ -38,7 +38,7 @@ func TestManyProjectsFewConnections(t *testing.T) {
 	for i := range projects {
 		id := uuid.New()
 		t.Cleanup(func() {
-			if err := registry.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
+			if _, err := registry.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
 				t.Error(err)
 			}
 		})
