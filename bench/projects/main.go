@@ -1,8 +1,8 @@
 // Command projects measures many active projects on one server: Socle with a PostgreSQL of its own, both with their defaults, in a
-// folder that goes with it. It makes projects, each with a table, and has clients use all of them, by a Zipf law and uniformly: half of
-// the requests read rows, the others write rows, list tables and containers, and make containers. It prints what failed, the
-// throughput, the latency of warm and of cold requests, their cost to Socle and to PostgreSQL by a processor's clock, the memory of Socle, the connections to projects, how long it took to make
-// the first projects and the last, and to start with all of them.
+// folder that goes with it. It makes projects, each with a table, and has clients use all of them, by a Zipf law and uniformly: half
+// of the requests read rows, the others write rows, list tables and containers, and make containers. It prints what failed, the
+// throughput, the latency of warm and of cold requests, their cost to Socle and to PostgreSQL by a processor's clock, the memory of
+// Socle, the connections to projects, how long it took to make the first projects and the last, and to start with all of them.
 //
 // A request is warm if its project had one at most 40 requests ago, so that its connections are most likely open, and cold if that
 // is more than 400 requests ago. The rounds of one client ask each project once: the first when no catalogue is known, the next when all

@@ -1,9 +1,7 @@
 package catalog
 
 import (
-	"context"
-
-	"socle/internal/pg"
+	"github.com/jackc/pgx/v5"
 )
 
 // selectInert finds the tables that requests read, and write, without running code of the database's: nothing but PostgreSQL's own
@@ -80,12 +78,12 @@ const selectInert = `
 			where added.code not in (select own.oid from own))`
 
 // readInert marks the relations that are inert.
-func (r *reader) readInert(ctx context.Context) error {
+func (r *reader) readInert(read pgx.Rows) error {
 	type row struct {
 		ID    uint32
 		Write bool
 	}
-	rows, err := pg.All[row](ctx, r.q, selectInert, r.schemas())
+	rows, err := collect[row](read)
 	for _, row := range rows {
 		if relation := r.relations[row.ID]; relation != nil {
 			relation.InertRead, relation.InertWrite = true, row.Write
