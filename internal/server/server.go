@@ -26,8 +26,8 @@ import (
 	"socle/internal/mail"
 	"socle/internal/password"
 	"socle/internal/pg"
-	"socle/internal/platform"
 	"socle/internal/pgserver"
+	"socle/internal/platform"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
