@@ -10,7 +10,7 @@ versitygw = v1.8.0
 # elsewhere that are none, probably since the linker keeps one copy of such code for all packages.
 unwatched = $(foreach p,golang.org/x/crypto/argon2 golang.org/x/crypto/scrypt compress/flate image/... golang.org/x/image/...,-gcflags=$(p)=-race=false)
 
-.PHONY: help go run build test check lint golden soak full postgresql postgis pgbackrest compiler node clients gateway
+.PHONY: help go run build test check lint golden soak full postgresql postgis pgbackrest chromium compiler node clients gateway
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -18,14 +18,17 @@ help:
 run: go postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:9000' for flags of socle serve
 	@exec bin/socle serve $(ARGS)
 
+# Says what takes a minute, if it is to be done: bin/socle is missing, or older than a source.
 build: ## build bin/socle
+	@if find cmd internal go.mod go.sum -type f -newer bin/socle ! -name '*_test.go' ! -path '*/testdata/*' 2>&1 | grep -q .; then \
+		echo "build: compiling bin/socle, which takes a minute the first time" >&2; fi
 	@$(go) build -o bin/socle ./cmd/socle
 
 # `make lint` vets. The detector would wait a second at the end of each package, for goroutines that are to come to nothing.
 # Tests keep little in memory and allocate much of it (to hash a password takes 19 MiB): collected when it has doubled, it would be collected all the
 # time. The limit is for those that do keep much, since the detector takes several times as much again. -ldflags=-w leaves out what only a debugger reads: a third of what it takes to link.
 # GOFLAGS hands the flags on to the go list of the laws, which would have all packages compiled once more without them.
-test: go postgresql postgis pgbackrest compiler clients gateway ## run all tests, with the race detector, on a PostgreSQL of their own
+test: go postgresql postgis pgbackrest chromium compiler clients gateway ## run all tests, with the race detector, on a PostgreSQL of their own
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB GOFLAGS="$$($(go) env GOFLAGS) -race -vet=off -ldflags=-w $(unwatched)" $(go) test -parallel 4 ./...
 
 check: lint test ## what a change must pass: lint, and all tests, the laws of the tree among them
@@ -61,6 +64,9 @@ postgis: postgresql
 pgbackrest: postgresql
 	@scripts/install-pgbackrest.sh
 
+chromium:
+	@scripts/install-chromium.sh
+
 # The race detector needs one.
 compiler:
 	@scripts/install-compiler.sh
@@ -74,9 +80,10 @@ gateway: bin/versitygw-$(versitygw)
 bin/versitygw-$(versitygw):
 	@mkdir -p bin/tools && GOBIN=$(CURDIR)/bin/tools $(go) install github.com/versity/versitygw/cmd/versitygw@$(versitygw) && mv bin/tools/versitygw $@
 
-# The client libraries, the compiler and the mail server that tests use: installed anew when the lock file is newer.
+# The client libraries, the compiler, the mail server and the driver of Chromium that tests use: installed anew when the lock file is newer.
 libraries = internal/server/testdata/clients
 clients: node $(libraries)/node_modules/.package-lock.json
 
 $(libraries)/node_modules/.package-lock.json: $(libraries)/package-lock.json | node
+	@echo "clients: installing with npm" >&2
 	@cd $(libraries) && npm ci --loglevel=error >/dev/null && touch node_modules/.package-lock.json

@@ -99,23 +99,6 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 	}
 }
 
-// TestAnswerLost: a server that died after the change and before its answer was kept. Whoever repeats the request does not do it twice.
-func TestAnswerLost(t *testing.T) {
-	t.Parallel()
-	a := apitest.New(t)
-	send := func() *apitest.Reply {
-		return a.Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: lost")
-	}
-	send().Want(201)
-	a.Exec(`update platform.idempotency set status = null, answer = null`)
-	send().Want(422).Code("in_progress")
-	a.Exec(`update platform.idempotency set created_at = now() - interval '2 minutes'`)
-	send().Want(422).Code("already_done")
-	if got := query[int](t, a, "select count(*) from forms.forms"); got != 1 {
-		t.Errorf("there are %d forms, want 1", got)
-	}
-}
-
 // TestKeptSecrets: an answer that shows a key is kept so that the database alone does not reveal it.
 func TestKeptSecrets(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ var createCompaction = Operation{
 	ID: "createCompaction", Method: "POST", Path: "/tables/{tableUUID}/compaction", Summary: "Compact a table",
 	Access: project(platform.Developer), Errors: unshaping,
 	Notes: "In the background the table is written anew with its indexes, so that it gives back the room of rows that were deleted or changed. Nobody can read or write it meanwhile, and for as long as that takes there are two of it. " +
-		"If others hold the table it is tried again, for some minutes.",
+		"What was deleted before the request is gone afterwards. While others hold the table, or a transaction that began before the request can still see deleted rows, it is tried again, for some minutes.",
 }
 
 func (s *Server) createCompaction(ctx context.Context, p *tenant.Project, in *tableInput) (job.Compaction, error) {

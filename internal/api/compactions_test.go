@@ -76,3 +76,40 @@ func TestCompaction(t *testing.T) {
 	a.Get("/tables/missing/compaction").Want(404)
 	a.Get("/tables/auth.users/compaction").Want(400)
 }
+
+// TestCompactionOldSnapshot: a compaction does not rewrite a table while a snapshot defeats it, and says so.
+func TestCompactionOldSnapshot(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders", "note text")
+	asOwner(t, a, `insert into public.orders select n, repeat('x', 100) from generate_series(1, 5000) n`)
+
+	reader := a.ProjectDatabase()
+	read := func(sql string) {
+		t.Helper()
+		if _, err := reader.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read("begin isolation level repeatable read read only; select")
+	asOwner(t, a, `delete from public.orders where id > 10`)
+	file := func() uint32 { return query[uint32](t, a, "select pg_relation_filenode('orders')") }
+	before := file()
+
+	a.Post("/tables/orders/compaction", "").Want(201)
+	var r *apitest.Reply
+	until(t, "a try has ended", func() bool {
+		r = a.Get("/tables/orders/compaction").Want(200)
+		return r.Get("error") != "" || r.Get("endedAt") != nil
+	})
+	r.Content("endedAt", nil).Content("error", "a transaction that began before the compaction can still see deleted rows")
+	if file() != before {
+		t.Error("the table was written anew, in vain")
+	}
+
+	read("rollback")
+	compacted(t, a, "orders").Content("status", "completed").Content("error", "")
+	if got := query[int](t, a, "select pg_relation_size('orders')"); got != 8192 {
+		t.Errorf("10 rows take %d bytes", got)
+	}
+}

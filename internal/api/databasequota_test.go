@@ -133,6 +133,35 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 	run("insert into orders select n from generate_series(1001, 2000) n").Want(200)
 }
 
+// TestDatabaseQuotaOfSQLBesideOthers: what others write into the catalogues of the whole PostgreSQL server is not the project's.
+func TestDatabaseQuotaOfSQLBesideOthers(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders", "note text")
+	asOwner(t, a, "insert into public.orders select n from generate_series(1, 10) n")
+	a.Exec(`update platform.projects set max_database_bytes = 1 where uuid = $1`, a.Project)
+	a.Get("/projects/" + a.Project + "/quota").Want(200)
+
+	holder := a.ProjectDatabase()
+	if _, err := holder.Exec(t.Context(), "select pg_advisory_lock(7)"); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan *apitest.Reply, 1)
+	go func() {
+		done <- a.Post("/sql", sqlBody("select pg_advisory_xact_lock(7); delete from orders where id = 1", writing))
+	}()
+	until(t, "the query waits", func() bool {
+		return query[bool](t, a, "select exists (select from pg_locks where locktype = 'advisory' and objid = 7 and not granted and database = (select oid from pg_database where datname = current_database()))")
+	})
+	execute(t, a, `do $$ begin
+		execute format('comment on database %I is %L', current_database(), (select string_agg(md5(random()::text), '') from generate_series(1, 30000)));
+	end $$`)
+	if _, err := holder.Exec(t.Context(), "select pg_advisory_unlock(7)"); err != nil {
+		t.Fatal(err)
+	}
+	(<-done).Want(200)
+}
+
 // TestDatabaseQuotaOfServers: each server finds out by itself, and at once what a request to it has made room for.
 func TestDatabaseQuotaOfServers(t *testing.T) {
 	t.Parallel()

@@ -3,21 +3,23 @@ package api
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"socle/internal/audit"
 	"socle/internal/fault"
+	"socle/internal/platform"
+	"socle/internal/tenant"
 	"socle/internal/token"
 )
 
 const (
-	keyHeader   = "Idempotency-Key"
-	maxKey      = 255 // bytes
-	keyTakeOver = time.Minute
+	keyHeader = "Idempotency-Key"
+	maxKey    = 255 // bytes
 )
 
 // rendered is an answer as it goes to the client.
@@ -46,9 +48,10 @@ func (rt *route) keyOf(ctx context.Context, key string) []byte {
 	return sum[:]
 }
 
-// once runs a request that has an Idempotency-Key once: whoever repeats it with the same body gets the same answer. The answer is kept
-// sealed under the client's key, since it may carry a secret. What failed may be tried again.
-func (rt *route) once(ctx context.Context, r *http.Request, input, body any, run func(context.Context) (any, error)) (any, error) {
+// once runs a request with an Idempotency-Key once: a repeated request with the same body gets the same answer. The
+// answer is kept sealed under the client's key, since it may contain a secret. A request that failed may be repeated;
+// it fails with Conflict, code already_done, if its change was committed and only the answer was lost.
+func (rt *route) once(ctx context.Context, r *http.Request, project *tenant.Project, input, body any, run func(context.Context) (any, error)) (any, error) {
 	keys := r.Header.Values(keyHeader)
 	if len(keys) == 0 || !rt.repeatable() {
 		return run(ctx)
@@ -61,10 +64,16 @@ func (rt *route) once(ctx context.Context, r *http.Request, input, body any, run
 	if err != nil {
 		return nil, err
 	}
-	kept, err := rt.platform.ClaimRequest(ctx, key, fingerprint, keyTakeOver)
+
+	_, busy := rt.inFlight.LoadOrStore(string(key), nil)
+	if !busy {
+		defer rt.inFlight.Delete(string(key))
+	}
+	kept, err := rt.platform.ClaimRequest(ctx, platform.Claim{Key: key, Fingerprint: fingerprint, Holder: rt.claimHolder(), InFlight: busy})
 	if err != nil {
 		return nil, err
 	}
+
 	files, weighs := input.(weighed)
 	if kept != nil {
 		answer, err := reopen(kept, sealing)
@@ -80,15 +89,18 @@ func (rt *route) once(ctx context.Context, r *http.Request, input, body any, run
 	if weighs {
 		on = files.weigh()
 	}
+
 	result, err := run(ctx)
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), usual)
 	defer cancel()
 	if err != nil {
+		err = rt.unlessDone(after, project, key, err)
 		if e := rt.platform.ReleaseRequest(after, key); e != nil {
-			rt.log.Error("release an Idempotency-Key", "error", e) // it is free again in a minute
+			rt.log.Error("release an Idempotency-Key", "error", e) // the next request with the key takes it over
 		}
 		return nil, err
 	}
+
 	answer := rt.render(result)
 	if weighs {
 		answer.Weight = on.weight()
@@ -105,6 +117,27 @@ func (rt *route) once(ctx context.Context, r *http.Request, input, body any, run
 		rt.log.Error("keep an answer for its Idempotency-Key", "error", err) // it was done, and the client is told so
 	}
 	return answer, nil
+}
+
+// unlessDone returns the failure of a request, or instead of it that the request's change is committed: a unique name
+// or a quota fails before the audit entry that has the key, and a lost connection leaves the outcome open.
+func (rt *route) unlessDone(ctx context.Context, project *tenant.Project, key []byte, failure error) error {
+	auditKey := hex.EncodeToString(key)
+	err := rt.platform.CheckRequestDone(ctx, auditKey)
+	if err == nil && project != nil && caller(ctx).Status == platform.Active {
+		var done bool
+		if done, err = audit.HasKey(ctx, project.Trusted(), auditKey); done {
+			err = audit.AlreadyDone(nil)
+		}
+	}
+
+	switch {
+	case fault.Is(err, fault.Conflict):
+		return fault.Of(err).Because(failure)
+	case err != nil:
+		rt.log.Error("look up an Idempotency-Key in the audit log", "error", err)
+	}
+	return failure
 }
 
 // reopen returns an answer that was kept.

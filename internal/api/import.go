@@ -16,7 +16,7 @@ const importNotes = "The file is the body itself, or the part `file` of a multip
 
 var importTable = Operation{
 	ID: "importTable", Method: "POST", Path: "/tables/import", Summary: "Make a table of a file",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 409, 413, 422, 500}, Grows: true,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 409, 413, 422, 429, 500}, Grows: true,
 	Notes: importNotes + " The columns' types are the narrowest that all values have. The table is closed, as every new one is.",
 }
 
@@ -68,7 +68,7 @@ func (s *Server) importTable(ctx context.Context, p *tenant.Project, in *importT
 
 var importRows = Operation{
 	ID: "importRows", Method: "POST", Path: "/tables/{tableUUID}/import", Summary: "Import rows into a table",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 500}, Grows: true,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 429, 500}, Grows: true,
 	Notes: importNotes + " The header, or the members of JSON, are names of columns; the others get their defaults. The rows are stored as the project's owner, by whom triggers run too. " +
 		"Of rows of the file that are alike, `mode=upsert` leaves the last one.",
 }

@@ -132,3 +132,40 @@ func zipOf(t *testing.T, name, content string) string {
 	}
 	return b.String()
 }
+
+// TestImportOneWorkbookAtATime: while a project imports a workbook another one of its is told to wait.
+func TestImportOneWorkbookAtATime(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	a.CreateTable("orders")
+	book := workbook(t, `<row r="1"><c t="inlineStr"><is><t>id</t></is></c></row><row r="2"><c><v>1</v></c></row>`)
+	database := a.ProjectDatabase()
+	if _, err := database.Exec(t.Context(), `
+		create function public.hold() returns trigger language plpgsql as $$ begin perform pg_catalog.pg_advisory_xact_lock(4711); return new; end $$;
+		grant execute on function public.hold() to public;
+		create trigger hold before insert on public.orders for each row execute function public.hold()`); err != nil {
+		t.Fatal(err)
+	}
+	holder, err := database.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.Exec(t.Context(), "select pg_advisory_xact_lock(4711)"); err != nil {
+		t.Fatal(err)
+	}
+
+	imported := make(chan *apitest.Reply, 1)
+	go func() { imported <- a.Send("POST", "/tables/orders/import", book, bookType) }()
+	for !query[bool](t, a, "select exists(select from pg_locks where locktype = 'advisory' and objid = 4711 and not granted)") {
+		if t.Context().Err() != nil {
+			t.Fatal("the import does not come to its row")
+		}
+	}
+	a.Send("POST", "/tables/orders/import", book, bookType).Want(429).Code("too_many_imports")
+	a.Send("POST", "/tables/import?name=other", book, bookType).Want(429).Code("too_many_imports")
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	(<-imported).Want(201).Content("rows", 1)
+	a.Send("POST", "/tables/import?name=other", book, bookType).Want(201).Content("rows", 1)
+}

@@ -16,6 +16,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/httpx"
+	"socle/internal/pg"
 	"socle/internal/tenant"
 )
 
@@ -224,7 +225,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	result, err := rt.serve(ctx, w, r)
 	if err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) && fault.Of(err).Code != pg.OutcomeUnknown {
 			err = fault.New(fault.Unavailable, "the request took too long").Because(err)
 		}
 		writeFailure(w, r, err, rt.op.Errors)
@@ -267,7 +268,7 @@ func (rt *route) act(ctx context.Context, r *http.Request, project *tenant.Proje
 		return nil, named(err, prefix)
 	}
 	ctx = rt.noted(ctx, r, body)
-	result, err := rt.once(ctx, r, input.Interface(), body, func(ctx context.Context) (any, error) {
+	result, err := rt.once(ctx, r, project, input.Interface(), body, func(ctx context.Context) (any, error) {
 		if err := rt.fits(project, input.Interface()); err != nil {
 			return nil, err
 		}

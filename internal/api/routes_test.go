@@ -129,7 +129,7 @@ func TestAmbiguousHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)
 		}

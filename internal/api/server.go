@@ -12,6 +12,7 @@ import (
 	"path"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -49,6 +50,8 @@ type Config struct {
 	RateLimit  bool
 	Log        *slog.Logger
 
+	ClaimHolder func() uint32 // PID of this server's session that holds its claims, see [platform.HoldClaims]
+
 	// DescribeRows returns the OpenAPI document of a project's rows API.
 	DescribeRows func(ctx context.Context, project uuid.UUID) ([]byte, error)
 }
@@ -77,6 +80,9 @@ type Server struct {
 	decoding   chan struct{} // has an item for each large JSON body that is being decoded
 	log        *slog.Logger
 
+	claimHolder func() uint32
+	inFlight    sync.Map // keys of the requests with an Idempotency-Key that are being worked on here
+
 	describeRows func(ctx context.Context, project uuid.UUID) ([]byte, error)
 
 	mux      *http.ServeMux
@@ -91,6 +97,7 @@ func New(c Config) *Server {
 		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, bodies: httpx.NewBudget(bodyBudget), decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
 	s.linkKey, s.refreshKey, s.factorKey, s.signingKey = c.LinkKey, c.RefreshKey, c.FactorKey, c.SigningKey
 	s.variants = object.NewVariants(c.Blobs, func(ctx context.Context, project uuid.UUID) { s.jobs.Discard(ctx, project) })
+	s.claimHolder = c.ClaimHolder
 	s.SetKeyring(c.Keyring)
 	s.openapi, s.registry = newOpenAPI()
 	s.registerUsers()

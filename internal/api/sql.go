@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,6 +14,7 @@ import (
 )
 
 func (s *Server) registerSQL() {
+	s.registry.RegisterTypeAlias(reflect.TypeFor[statement.Rows](), reflect.TypeFor[[][]any]())
 	within(s, runSQL, s.runSQL, nil)
 	within(s, listQueries, s.listQueries, nil)
 }

@@ -56,11 +56,11 @@ func TestRunSQLIsBounded(t *testing.T) {
 	if got := len(r.Get("results.0.rows").([]any)); got != 5 {
 		t.Errorf("got %d rows, want 5", got)
 	}
-	r = a.Post("/sql", sqlBody("select repeat('x', 1000000) from generate_series(1, 100)")).Want(200).Content("results.0.truncated", true)
+	r = a.Post("/sql", sqlBody("select repeat('x', 1000000) from generate_series(1, 100)", `"timeout_ms": 30000`)).Want(200).Content("results.0.truncated", true)
 	if len(r.Body) > 11<<20 {
 		t.Errorf("the answer has %d bytes", len(r.Body))
 	}
-	a.Post("/sql", sqlBody("select repeat('x', 200000000)")).Want(422).Code("too_large")
+	a.Post("/sql", sqlBody("select repeat('x', 40000000)", `"timeout_ms": 30000`)).Want(422).Code("too_large")
 	a.Post("/sql", sqlBody("create table t (n int); insert into t select generate_series(1, 50) returning n", writing, `"max_rows": 2`)).Want(200).Content("results.1.truncated", true)
 	if got := query[int](t, a, "select count(*) from public.t"); got != 50 {
 		t.Errorf("%d rows were written, want 50", got)

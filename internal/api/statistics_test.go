@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,31 +87,37 @@ func TestSlowStatements(t *testing.T) {
 		create function public.starts_with(name, text) returns boolean language plpgsql as $$ begin raise 'called'; end $$;
 		create view public.pg_stat_activity as select 1`)
 	owner := a.Server.Projects().Open(uuid.MustParse(a.Project)).Owner()
-	for range 3 {
-		if _, err := owner.Exec(t.Context(), "select 'canary', count(*) from pg_catalog.pg_class where relname <> 'secret'"); err != nil {
-			t.Fatal(err)
+	const calls = 3
+	run, shown := 0, 0
+	// PostgreSQL forgets statements of which there are too many, and other tests run a great many.
+	until(t, "the owner's statement is shown", func() bool {
+		for range calls {
+			if _, err := owner.Exec(t.Context(), "select 'canary', count(*) from pg_catalog.pg_class where relname <> 'secret'"); err != nil {
+				t.Fatal(err)
+			}
+			run++
 		}
-	}
-	r := a.Get(path).Want(200).Content("slowStatements.available", true).Content("slowStatements.reason", "")
-	found := false
-	for _, s := range r.Get("slowStatements.statements").([]any) {
-		m := s.(map[string]any)
-		text := m["text"].(string)
-		if strings.Contains(text, "relname <>") {
-			found = fmt.Sprint(m["calls"]) == "3"
+		r := a.Get(path).Want(200).Content("slowStatements.available", true).Content("slowStatements.reason", "")
+		for _, s := range r.Get("slowStatements.statements").([]any) {
+			m := s.(map[string]any)
+			text := m["text"].(string)
+			if strings.Contains(text, "relname <>") {
+				shown, _ = strconv.Atoi(fmt.Sprint(m["calls"]))
+			}
+			if strings.Contains(text, "secret") || strings.Contains(text, "storage.files") {
+				t.Errorf("shown: %s", text)
+			}
 		}
-		if strings.Contains(text, "secret") || strings.Contains(text, "storage.files") {
-			t.Errorf("shown: %s", text)
-		}
-	}
-	if !found {
-		t.Errorf("the owner's statement is missing: %s", r.Body)
+		return shown >= calls
+	})
+	if shown > run {
+		t.Errorf("got %d calls of the owner's statement, want at most %d", shown, run)
 	}
 	if other := a.CreateProject("other"); strings.Contains(string(a.Get("/projects/"+other+"/statistics").Want(200).Body), "relname <>") {
 		t.Error("a project is shown another one's statements")
 	}
 	a.Exec("drop extension pg_stat_statements")
-	r = a.Get(path).Want(200).Content("slowStatements.available", false).Content("slowStatements.statements", "[]")
+	r := a.Get(path).Want(200).Content("slowStatements.available", false).Content("slowStatements.statements", "[]")
 	if reason := r.Get("slowStatements.reason").(string); !strings.Contains(reason, "not installed") {
 		t.Errorf("got the reason %q", reason)
 	}

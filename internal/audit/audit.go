@@ -146,9 +146,28 @@ func (r *record) append(ctx context.Context, tx pgx.Tx) error {
 	_, err = pg.Exec(ctx, tx, `select socle.append_audit(@seq, @entry, @hash)`,
 		pgx.StrictNamedArgs{"seq": last.Seq + 1, "entry": string(text), "hash": chained(r.key, last.Seq+1, last.Hash, text)})
 	if pg.Violates(err, "audit_key") {
-		return fault.New(fault.Conflict, "what this key asked for is done already, and its answer was lost").WithCode("already_done").Because(err)
+		return AlreadyDone(err)
 	}
 	return err
+}
+
+// AlreadyDone returns the failure of a request whose Idempotency-Key has made its change before: Conflict, code already_done.
+func AlreadyDone(cause error) error {
+	return fault.New(fault.Conflict, "what this key asked for is done already, and its answer was lost").WithCode("already_done").Because(cause)
+}
+
+// KeyOf returns the hash of the Idempotency-Key of the request that ctx belongs to; "" if it has none.
+func KeyOf(ctx context.Context) string {
+	if r, ok := ctx.Value(recordKey{}).(*record); ok {
+		return r.entry.Key
+	}
+	return ""
+}
+
+// HasKey reports whether a committed change of the database was made under an Idempotency-Key, by the key's hash.
+func HasKey(ctx context.Context, q pg.Querier, key string) (bool, error) {
+	return pg.Value[bool](ctx, q, `select exists (select from socle.audit where entry::jsonb ->> 'key' = @key)`,
+		pgx.StrictNamedArgs{"key": key})
 }
 
 // hashVersion is the first byte of a hash over fields with their lengths. The release before wrote hashes without a

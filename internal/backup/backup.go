@@ -14,9 +14,8 @@ import (
 	"log/slog"
 	"math"
 	"os/exec"
-	"slices"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -40,6 +39,9 @@ type Maker struct {
 	Log       *slog.Logger
 
 	passphrases sync.Mutex // one at a time: each takes memory, so that guessing is dear
+
+	accountsMu sync.Mutex
+	accounts   map[uint32]bool // whether they can run the programs, by their number
 }
 
 func (m *Maker) key() key { return m.Projects.BackupKey() }
@@ -117,115 +119,153 @@ const compression = "--compress=3"
 // dumpedIn is the time zone of the times in a dump: whatever the server's is, and the environment's, those of a restored database can be compared with them.
 const dumpedIn = "UTC"
 
-// tries is how often a backup is begun, each time with what the database holds then, if a file or a table was deleted while it was made, or
-// the database was replaced.
-const tries = 3
+const (
+	// tries is how often a dump is begun at once if pg_dump collided with another transaction: most of these are short. If a
+	// file has lost its bytes it is begun once more: the file may have been deleted.
+	tries = 5
 
-// make makes a backup and looks at it again.
+	firstRetryPause = 100 * time.Millisecond // doubled after each try
+)
+
+// make makes a backup and reads it back. It returns a *Later if other transactions prevented that.
 func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	var object blob.Object
 	var warnings []string
 	var err error
-	table := ""
-	for range tries {
-		if object, warnings, err = m.once(ctx, b, &table); !errors.Is(err, errDeleted) && !vanished(err) && !putOut(err) {
+	for try := range tries {
+		lockTimeout := dumpLockTimeout
+		if try == tries-1 {
+			lockTimeout = lastDumpLockTimeout
+		}
+		object, warnings, err = m.once(ctx, b, lockTimeout)
+		met, collided := errors.AsType[*collisionError](err)
+		if again := (collided && met.ofDump) || (errors.Is(err, errDeleted) && try == 0); !again {
 			break
 		}
+
 		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil { // what there is of the dump
 			return errors.Join(err, e)
 		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(firstRetryPause << try):
+		}
 	}
-	if locked(err) {
+
+	if met, ok := errors.AsType[*collisionError](err); ok && ctx.Err() == nil {
 		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil {
 			return errors.Join(err, e)
 		}
-		return m.postpone(ctx, b, table, err)
+		return m.postpone(ctx, b, met)
 	}
 	if err != nil {
 		return err
 	}
+
 	return m.Store.CompleteBackup(ctx, b.UUID, object.Size, object.SHA256, warnings)
 }
 
-// once makes a backup of what one snapshot of the database shows: the bytes of the files first, since they may go, then the dump. Whoever
-// keeps the snapshot has looked at no table, and so is in nobody's way. It returns what a restore will not bring back, too. The rows are counted while pg_dump, which keeps one processor busy, is at its work;
-// both keep the tables as they are from their beginning to their end. Which table was waited for last is put into waited.
-func (m *Maker) once(ctx context.Context, b platform.Backup, waited *string) (object blob.Object, warnings []string, err error) {
+// once dumps one snapshot of the database, copies the bytes of the files that the snapshot shows, and reads the dump back.
+// It also returns warnings: what a restore will not bring back.
+//
+// A session stays in a transaction, without a snapshot or locks, until the bytes are copied: as long as it is there, the
+// bytes of deleted files are kept (see object.Discard). So nobody waits for them but the backup.
+func (m *Maker) once(ctx context.Context, b platform.Backup, lockTimeout time.Duration) (
+	object blob.Object, warnings []string, err error,
+) {
 	var manifest Manifest
 	defer func() { manifest.Files.Close() }()
-	err = m.reading(ctx, b.ProjectUUID, func(keeper pgx.Tx) error {
-		snapshot, err := pg.Value[string](ctx, keeper, `select pg_export_snapshot()`)
-		if err != nil {
-			return err
-		}
-		seeing := func(ctx context.Context, f func(pgx.Tx) error) error {
-			return m.reading(ctx, b.ProjectUUID, func(tx pgx.Tx) error {
-				if _, err := tx.Exec(ctx, "set transaction snapshot "+pg.Literal(snapshot)); err != nil {
-					return err
-				}
-				return f(tx)
-			})
-		}
-		if err := seeing(ctx, func(tx pgx.Tx) error {
-			if manifest, err = m.look(ctx, tx, b.ProjectUUID, b.UUID); err == nil {
-				warnings, err = tenant.Unrestored(ctx, tx)
-			}
-			return err
-		}); err != nil {
-			return err
-		}
-		if err := m.keepFiles(ctx, manifest); err != nil {
-			return err
-		}
-		watching, seen := context.WithCancel(ctx)
-		watched := make(chan string, 1)
-		go func() { watched <- m.watch(watching, b) }()
-		defer func() {
-			seen()
-			*waited = <-watched
-		}()
-		both, working := errgroup.WithContext(ctx)
-		both.Go(func() error {
-			return seeing(working, func(tx pgx.Tx) (err error) {
-				manifest.Tables, err = count(working, tx)
+
+	err = m.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, conn, func(present pgx.Tx) error {
+			object, manifest, warnings, err = m.snapshot(ctx, b, present, lockTimeout)
+			if err != nil {
 				return err
-			})
+			}
+			return m.keepFiles(ctx, manifest)
 		})
-		both.Go(func() (err error) {
-			object, manifest.Dump, err = m.dump(working, b, snapshot)
-			return err
-		})
-		return both.Wait()
 	})
 	if err != nil {
-		return object, nil, err
+		return object, nil, collisionOf("the project's database", err)
 	}
+
 	if _, err := m.readable(ctx, manifest); err != nil {
 		return object, nil, err
 	}
 	return object, warnings, m.keepManifest(ctx, manifest)
 }
 
-// reading runs f in a transaction that reads, on a connection of the login that makes dumps.
-func (m *Maker) reading(ctx context.Context, project uuid.UUID, f func(pgx.Tx) error) error {
-	conn, err := m.Projects.ConnectDump(ctx, project)
+// snapshot dumps a snapshot of the database and notes what is in it, while no table can be replaced. pg_dump, which keeps
+// one processor busy, runs while the rows are counted. present sees the database as it is.
+func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx, lockTimeout time.Duration) (
+	object blob.Object, manifest Manifest, warnings []string, err error,
+) {
+	err = m.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
+		tx, err := freeze(ctx, conn)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+
+		exported, err := pg.Value[string](ctx, tx, `select pg_export_snapshot()`)
+		if err != nil {
+			return err
+		}
+		unlocked, err := unlockables(ctx, tx)
+		if err != nil {
+			return err
+		}
+
+		var dump Bytes
+		both, working := errgroup.WithContext(ctx)
+		both.Go(func() (err error) {
+			object, dump, err = m.dump(working, b, exported, lockTimeout)
+			return dumpCollision(err)
+		})
+		both.Go(func() (err error) {
+			manifest, warnings, err = m.describe(working, tx, b)
+			return collisionOf("a table", err)
+		})
+		if err := both.Wait(); err != nil {
+			return err
+		}
+
+		manifest.Dump = dump
+		return checkUnlocked(ctx, present, unlocked)
+	})
+	return object, manifest, warnings, err
+}
+
+// describe returns the manifest of a backup, but for the dump, as the snapshot of the transaction has it, and the warnings.
+func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Manifest, []string, error) {
+	manifest, err := m.look(ctx, tx, b.ProjectUUID, b.UUID)
 	if err != nil {
-		return err
+		return manifest, nil, err
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
+
+	warnings, err := tenant.Unrestored(ctx, tx)
+	if err != nil {
+		return manifest, nil, err
+	}
+
+	manifest.Tables, err = count(ctx, tx)
+	return manifest, warnings, err
 }
 
 // dump streams a dump of the project's database into storage. It returns what is stored, and what that is when it is decrypted.
-func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (object blob.Object, plain Bytes, err error) {
-	cmd := m.command(ctx, "pg_dump", "--format=custom", compression, "--encoding=UTF8", "--lock-wait-timeout="+lockWait, "--snapshot="+snapshot)
-	cmd.Env = append(cmd.Env, "PGTZ="+dumpedIn)
+func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lockTimeout time.Duration) (
+	object blob.Object, plain Bytes, err error,
+) {
 	address, password := m.Projects.DumpURL(b.ProjectUUID)
-	done, err := reaching(cmd, address, password)
+	cmd, done, err := m.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compression, "--encoding=UTF8",
+		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
 	if err != nil {
 		return object, plain, err
 	}
 	defer done()
+	cmd.Env = append(cmd.Env, "PGTZ="+dumpedIn)
+
 	sum := newSummed()
 	err = m.runQuietly(cmd, func(out io.Reader) error {
 		sealed := m.key().encrypted(io.TeeReader(out, sum))
@@ -234,26 +274,6 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string) (o
 		return err
 	})
 	return object, sum.bytes(), err
-}
-
-// vanished reports whether a table was gone when it was to be read, or was something else by then, though the snapshot had shown it. Of pg_dump nothing is known but what
-// PostgreSQL has told it, in English.
-func vanished(err error) bool {
-	if _, exited := errors.AsType[*exec.ExitError](err); exited {
-		return slices.ContainsFunc([]string{"does not exist", "could not open relation with OID", "access to non-system", "is not a table"}, func(said string) bool {
-			return strings.Contains(err.Error(), said)
-		})
-	}
-	switch pg.State(err) {
-	case "42P01", "42809", "55000": // undefined_table, wrong_object_type, object_not_in_prerequisite_state
-		return true
-	}
-	return false
-}
-
-// putOut reports whether a backup's sessions were ended by the server: another database may have taken the place of the project's.
-func putOut(err error) bool {
-	return pg.State(err) == "57P01" || err != nil && strings.Contains(err.Error(), "terminating connection due to administrator command")
 }
 
 // readable reads a dump to its end, and fails unless it is what the manifest says and pg_restore can read its table of contents,
@@ -278,7 +298,11 @@ func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error
 		return nil, err
 	}
 	return entries, m.open(ctx, name, func(r io.Reader) error {
-		cmd := m.command(ctx, "pg_restore", "--list")
+		cmd, done, err := m.command(ctx, connection{}, "pg_restore", "--list")
+		if err != nil {
+			return err
+		}
+		defer done()
 		cmd.Stdin = r
 		return m.runQuietly(cmd, func(out io.Reader) error {
 			n, err := io.Copy(io.Discard, out)

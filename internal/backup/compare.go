@@ -79,7 +79,7 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 		return nil
 	}
 	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd, done, err := m.restoring(ctx, entries, "--data-only", "--file=-")
+		cmd, done, err := m.restoring(ctx, connection{}, entries, "--data-only", "--file=-")
 		if err != nil {
 			return err
 		}
@@ -120,8 +120,10 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 		return err
 	})
 	both.Go(func() error {
-		_, err := conn.PgConn().CopyTo(reading, got, sql)
-		return err
+		return pg.CopyOut(reading, conn, sql, func(row io.Reader) error {
+			_, err := io.Copy(got, row)
+			return err
+		})
 	})
 	if err := both.Wait(); err != nil {
 		return err
@@ -136,7 +138,7 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 func find(script *bufio.Reader, statement string) error {
 	first, rest, _ := strings.Cut(statement, "\n")
 	for {
-		line, err := script.ReadString('\n')
+		line, err := readLine(script)
 		if err != nil {
 			return fmt.Errorf("%w: the statement is not there", errors.Join(errDamaged, err))
 		}

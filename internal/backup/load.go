@@ -38,7 +38,7 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 			return err
 		}
 		if err := m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-			cmd, done, err := m.restoring(ctx, p.platform, "--data-only", "--file=-")
+			cmd, done, err := m.restoring(ctx, connection{}, p.platform, "--data-only", "--file=-")
 			if err != nil {
 				return err
 			}
@@ -113,8 +113,9 @@ func emptied(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
 		from pg_class c
 		join pg_namespace n on n.oid = c.relnamespace
 		join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-		where c.relkind = 'r' and n.nspname = any(@schemas) and (n.nspname, c.relname) <> ('socle', 'migrations')
-		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{"schemas": schemas})
+		where c.relkind = 'r' and n.nspname = any(@schemas)
+			and not (n.nspname = @own and c.relname = any(@bookkeeping))
+		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{"schemas": schemas, "own": tenant.Schema, "bookkeeping": tenant.BookkeepingTables})
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ var copying = regexp.MustCompile(`^COPY (\w+)\.(\w+) \(([\w", ]+)\) FROM stdin;\
 // load reads what pg_restore prints, and copies the rows that are in it into their tables.
 func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[string]platformTable) error {
 	for {
-		line, err := script.ReadString('\n')
+		line, err := readLine(script)
 		if err == io.EOF {
 			return nil
 		}
@@ -157,6 +158,21 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 		sql := "copy " + pg.Quote(t.Schema) + "." + pg.Quote(t.Name) + " (" + strings.Join(columns, ", ") + ") from stdin"
 		if _, err := tx.Conn().PgConn().CopyFrom(ctx, &copied{r: script, fresh: true}, sql); err != nil {
 			return err
+		}
+	}
+}
+
+// mostLine is how many bytes are kept of a line of a script. A statement that copies has fewer.
+const mostLine = 1 << 20
+
+// readLine reads a line, and returns its beginning.
+func readLine(r *bufio.Reader) (string, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part[:min(len(part), mostLine-len(line))]...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return string(line), err
 		}
 	}
 }

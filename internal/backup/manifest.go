@@ -8,7 +8,6 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -144,31 +143,24 @@ func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
 }
 
 // count counts the rows of every table that a dump holds whole, which those of extensions it does not. It runs on the login that makes dumps: nothing hides rows from it,
-// and nothing that a tenant left in the database can do harm with it. From the beginning to the end of the transaction no table can be changed or dropped.
+// and nothing that a tenant left in the database can do harm with it. The caller has locked the tables, or nobody else is in the database.
 func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	tables, err := pg.All[Table](ctx, tx, `
 		select n.nspname as schema, c.relname as name, 0::bigint as rows
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		where c.relkind = 'r' and c.relpersistence <> 't' and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
-			and (n.nspname, c.relname) <> ('socle', 'migrations')
+			and not (n.nspname = @own and c.relname = any(@bookkeeping))
 			and not exists (select from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid and d.deptype = 'e')
-		order by 1, 2`)
+		order by 1, 2`, pgx.StrictNamedArgs{"own": tenant.Schema, "bookkeeping": tenant.BookkeepingTables})
 	if err != nil || len(tables) == 0 {
 		return tables, err
 	}
-	names := make([]string, len(tables))
-	for i, t := range tables {
-		names[i] = "only " + pg.Quote(t.Schema) + "." + pg.Quote(t.Name)
-	}
-	if _, err := pg.Exec(ctx, tx, "set local lock_timeout = "+pg.Literal(lockWait)); err != nil {
+	if _, err := pg.Exec(ctx, tx, "set local lock_timeout = "+pg.Literal(indexLockTimeout)); err != nil {
 		return nil, err
 	}
-	// What was a table may be a view by now, with code of a tenant's. A server that is older than that setting has none.
+	// A view of a tenant's may have got a table's name, with its schema. A server that is older than the setting has none.
 	if _, err := pg.Exec(ctx, tx, `
 		select pg_catalog.set_config(s.name, 'view, foreign-table', true) from pg_catalog.pg_settings s where s.name = 'restrict_nonsystem_relation_kind'`); err != nil {
-		return nil, err
-	}
-	if _, err := pg.Exec(ctx, tx, "lock table "+strings.Join(names, ", ")+" in access share mode"); err != nil {
 		return nil, err
 	}
 	for some := range slices.Chunk(tables, countedAtOnce) { // parts of tables

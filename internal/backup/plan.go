@@ -35,7 +35,7 @@ func plan(entries []entry, manifest Manifest, to string) (plans, error) {
 		case e.desc == "SCHEMA" && extended(func(x tenant.Extension) bool { return x.Schema == e.tag }):
 		case slices.Contains([]string{"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES"}, e.desc):
 		case slices.Contains(schemas, e.namespace):
-			if e.desc == "TABLE DATA" && !(e.namespace == tenant.Schema && e.tag == "migrations") {
+			if e.desc == "TABLE DATA" && !(e.namespace == tenant.Schema && slices.Contains(tenant.BookkeepingTables, e.tag)) {
 				p.platform = append(p.platform, e)
 			}
 		case e.desc == "SCHEMA" && (e.tag == "public" || slices.Contains(schemas, e.tag)):

@@ -11,23 +11,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// reaching lets a command reach a database by its address. Neither a command line nor an environment holds the password: it goes into a file,
-// which done lets go of.
-func reaching(cmd *exec.Cmd, address, password string) (done func(), err error) {
-	name, done, err := hand(cmd, "*:*:*:*:"+password+"\n")
-	if err != nil {
-		return nil, err
-	}
-	cmd.Args = append(cmd.Args, "--no-password", "--dbname="+address)
-	cmd.Env = append(cmd.Env, "PGPASSFILE="+name)
-	return done, nil
-}
 
 // hand lets a command that has not started read a text, and returns the name of the file that it finds it in, until done.
 func hand(cmd *exec.Cmd, text string) (name string, done func(), err error) {
@@ -47,7 +34,11 @@ func handAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), e
 			_ = os.Remove(f.Name())
 		}
 	}
-	if _, err := f.WriteString(text); err != nil {
+	_, err = f.WriteString(text)
+	if err == nil && cmd.SysProcAttr != nil && cmd.SysProcAttr.Credential != nil {
+		err = f.Chown(int(cmd.SysProcAttr.Credential.Uid), int(cmd.SysProcAttr.Credential.Gid))
+	}
+	if err != nil {
 		done()
 		return "", nil, err
 	}
@@ -70,26 +61,39 @@ func scratch(named bool) (*os.File, error) {
 	return f, nil
 }
 
-func (m *Maker) command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, m.Binaries.Path(name), args...)
-	// Settings of libpq (certificates, say) hold for its programs too; our own, which may be secrets, are not their concern.
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
-		name, _, _ := strings.Cut(s, "=")
-		return strings.HasPrefix(name, "SOCLE_") || strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE"
-	}), "LC_ALL=C") // what they say is read
+// command returns a program of PostgreSQL that is ready to run, until done. Neither its arguments nor its environment hold
+// the password of a connection: that is in a file.
+func (m *Maker) command(ctx context.Context, to connection, name string, args ...string) (cmd *exec.Cmd, done func(), err error) {
+	cmd = exec.CommandContext(ctx, m.Binaries.Path(name), args...)
+	cmd.Env = environment()
 	cmd.WaitDelay = 5 * time.Second
-	return cmd
-}
+	m.confine(ctx, cmd, to)
+	if to == (connection{}) {
+		return cmd, func() {}, nil
+	}
 
-// restoring is a command of pg_restore for some entries of a dump, until done.
-func (m *Maker) restoring(ctx context.Context, entries []entry, args ...string) (cmd *exec.Cmd, done func(), err error) {
-	cmd = m.command(ctx, "pg_restore", args...)
-	list, done, err := hand(cmd, listOf(entries))
+	file, done, err := hand(cmd, "*:*:*:*:"+to.password+"\n")
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd.Args = append(cmd.Args, "--use-list="+list)
+	cmd.Args = append(cmd.Args, "--no-password", "--dbname="+to.address)
+	cmd.Env = append(cmd.Env, "PGPASSFILE="+file)
 	return cmd, done, nil
+}
+
+// restoring is a command of pg_restore for some entries of a dump, until done.
+func (m *Maker) restoring(ctx context.Context, to connection, entries []entry, args ...string) (cmd *exec.Cmd, done func(), err error) {
+	cmd, connected, err := m.command(ctx, to, "pg_restore", args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, listed, err := hand(cmd, listOf(entries))
+	if err != nil {
+		connected()
+		return nil, nil, err
+	}
+	cmd.Args = append(cmd.Args, "--use-list="+list)
+	return cmd, func() { connected(); listed() }, nil
 }
 
 // What the programs of PostgreSQL may be at fault for, beside failing.

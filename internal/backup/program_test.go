@@ -1,46 +1,136 @@
 package backup
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"socle/internal/pgserver"
 )
 
-// TestProgramsSpeakEnglish runs a program in an environment of another language: what it says is read.
-func TestProgramsSpeakEnglish(t *testing.T) {
+// TestProgramIsConfined looks at the environment, the arguments and the open files of a program in an environment that holds
+// secrets, and another language: it has its own connection, what libpq needs for TLS, and nothing else.
+func TestProgramIsConfined(t *testing.T) {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		t.Setenv(name, "de_DE.UTF-8")
 	}
-	t.Setenv("LANGUAGE", "de:fr")
-	t.Setenv("SOCLE_SECRET_KEY", "canary")
-	t.Setenv("PGSSLROOTCERT", "kept")
-	env, err := exec.LookPath("env")
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"LANGUAGE", "SOCLE_SECRET_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD", "PGSERVICE",
+		"PGOPTIONS", "LD_PRELOAD_", "ANYTHING"} {
+		t.Setenv(name, "canary")
 	}
+	for fd := 3; fd < 1024; fd++ { // what the test itself was started with
+		syscall.CloseOnExec(fd)
+	}
+	t.Setenv("HOME", "/home")
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("PGSSLROOTCERT", "kept")
 	dir := t.TempDir()
-	if err := os.Symlink(env, filepath.Join(dir, "pg_dump")); err != nil {
+	script := "#!/bin/sh\ntr '\\0' '\\n' </proc/$$/environ; echo; for a; do echo \"argument $a\"; done\n" +
+		"cat $PGPASSFILE; exec ls -l /proc/self/fd\n"
+	if err := os.WriteFile(filepath.Join(dir, "pg_dump"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	m := &Maker{Binaries: pgserver.Binaries{Dir: dir}}
-	out, err := m.command(t.Context(), "pg_dump").Output()
+	cmd, done, err := m.command(t.Context(), connection{"postgresql:///?host=db.example.com", "password"}, "pg_dump", "--format=custom")
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer done()
+	cmd.Stdin = strings.NewReader("")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	var got []string
-	for _, line := range strings.Fields(string(out)) {
-		if strings.HasPrefix(line, "L") || strings.HasPrefix(line, "SOCLE_") || strings.HasPrefix(line, "PGSSL") {
+	for line := range strings.Lines(string(out)) {
+		line = strings.TrimSuffix(line, "\n")
+		if left, target, isFile := strings.Cut(line, " -> "); isFile {
+			if strings.HasPrefix(target, "/proc/") { // the folder that ls reads
+				continue
+			}
+			if !strings.HasPrefix(target, "pipe:") && target != "/dev/null" && !strings.HasSuffix(target, " (deleted)") {
+				t.Errorf("open is the file %s", target)
+			}
+			line = "file " + left[strings.LastIndexByte(left, ' ')+1:]
+		}
+		if line != "" && !strings.HasPrefix(line, "PWD=") && !strings.HasPrefix(line, "total ") { // of the shell, and of ls
 			got = append(got, line)
 		}
 	}
 	slices.Sort(got)
-	if want := []string{"LC_ALL=C", "PGSSLROOTCERT=kept"}; !slices.Equal(slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(s, "LOGNAME") || strings.HasPrefix(s, "LS_") }), want) {
-		t.Errorf("the environment has %v, want %v", got, want)
+	want := []string{"*:*:*:*:password", "HOME=/home", "LC_ALL=C", "PATH=/usr/local/bin:/usr/bin:/bin", "PGPASSFILE=/dev/fd/3", "PGSSLROOTCERT=kept",
+		"TMPDIR=" + os.Getenv("TMPDIR"), "argument --dbname=postgresql:///?host=db.example.com", "argument --format=custom", "argument --no-password",
+		"file 0", "file 1", "file 2", "file 3"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the program has (-want +got):\n%s", diff)
+	}
+}
+
+// TestProgramAccount asks which account a program runs as where Socle is root: one that reaches the database, and nothing else if it can be helped.
+func TestProgramAccount(t *testing.T) {
+	nobody := lookup("nobody")
+	if os.Geteuid() != 0 || nobody == nil {
+		if got := accountFor(connection{}); got != nil {
+			t.Errorf("got %v", got)
+		}
+		return
+	}
+	open, err := os.MkdirTemp("", "socle-open-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(open) })
+	folder := func(name string, mode os.FileMode, uid int) string {
+		path := filepath.Join(open, name)
+		if err := errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, mode), os.Chown(path, uid, uid)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if err := os.Chmod(open, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	closed := folder("closed", 0o700, 0)
+	inside := filepath.Join(closed, "inside")
+	if err := os.Mkdir(inside, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	home := folder("home", 0o755, 0)
+	t.Setenv("HOME", home)
+	for host, want := range map[string]int{
+		"":                              int(nobody.Uid), // no connection
+		"db.example.com":                int(nobody.Uid),
+		folder("everyone", 0o755, 0):    int(nobody.Uid),
+		folder("cluster", 0o700, 12345): 12345,
+		closed:                          0,
+		inside:                          0,
+		"db.example.com&sslkey=/root/k": 0,
+	} {
+		to := connection{}
+		if host != "" {
+			to.address = "postgresql:///?host=" + host
+		}
+		got := 0
+		if a := accountFor(to); a != nil {
+			got = int(a.Uid)
+		}
+		if got != want {
+			t.Errorf("%q: got the account %d, want %d", host, got, want)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(home, ".postgresql"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := accountFor(connection{address: "postgresql:///?host=db.example.com"}); got != nil {
+		t.Errorf("with certificates at home: got the account %d", got.Uid)
 	}
 }
 

@@ -85,7 +85,7 @@ func (m *Maker) prove(ctx context.Context, c *tenant.Copy, b platform.Backup) er
 
 // isOurs reports whether a proof met something that has nothing to do with the backup: what it needs does not answer or went away, or another change was in the way.
 func isOurs(err error) bool {
-	if errors.Is(err, errDamaged) || errors.Is(err, errContents) {
+	if errors.Is(err, errDamaged) || errors.Is(err, errContents) || errors.Is(err, errRestoreTimeout) {
 		return false
 	}
 	if _, exited := errors.AsType[*exec.ExitError](err); exited && slices.ContainsFunc([]string{"FATAL:", "server closed the connection", "connection to server"}, func(said string) bool {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os/exec"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -205,10 +206,32 @@ func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (manifest 
 	return manifest, entries, nil
 }
 
-// fill makes a copy and restores a dump into it: the platform's tables first, for the user's may refer to them, then what is the user's, as
+// errRestoreTimeout says that restoring a database took longer than it may.
+var errRestoreTimeout = errors.New("the time limit of a restore has passed")
+
+// fill is [Maker.fillCopy] with a time limit: code of the project's owner runs meanwhile. What still runs then ends when
+// the caller drops the copy, which terminates all sessions in it.
+func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error) error {
+	settings, err := m.Store.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	limit := settings.RestoreTimeout(manifest.Dump.Size)
+	limited, cancel := context.WithTimeoutCause(ctx, limit, errRestoreTimeout)
+	defer cancel()
+
+	err = m.fillCopy(limited, c, manifest, entries, fresh, wanted)
+	if err != nil && context.Cause(limited) == errRestoreTimeout {
+		return fault.New(fault.Unprocessable, "restoring the database took longer than %v", limit.Round(time.Second)).
+			Because(errors.Join(errRestoreTimeout, err))
+	}
+	return err
+}
+
+// fillCopy makes a copy and restores a dump into it: the platform's tables first, for the user's may refer to them, then what is the user's, as
 // the owner. It fails unless every table has as many rows as it had, and before it makes anything, unless the copy is wanted still: whoever gives it
 // up removes it, once.
-func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error) error {
+func (m *Maker) fillCopy(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error) error {
 	p, err := plan(entries, manifest, tenant.OwnerOf(c.Project))
 	if err != nil {
 		return err
@@ -270,13 +293,9 @@ func (m *Maker) extend(ctx context.Context, c *tenant.Copy, manifest Manifest) e
 // restoreUsers has pg_restore restore what is the user's, logged in as the owner: code of the user runs while it does.
 func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manifest, p plans) error {
 	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd, listed, err := m.restoring(ctx, p.users, "--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security")
-		if err != nil {
-			return err
-		}
-		defer listed()
 		address, password := c.OwnerURL()
-		done, err := reaching(cmd, address, password)
+		cmd, done, err := m.restoring(ctx, connection{address, password}, p.users,
+			"--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security")
 		if err != nil {
 			return err
 		}

@@ -23,13 +23,16 @@ const (
 	newestFormat = 16
 )
 
-// Bounds of what is taken for a table of contents.
+// Bounds of what is taken for a table of contents. Who made a dump can have as much of it kept in memory as mostKept.
 const (
 	atOnce       = 4 << 10 // bytes
 	mostEntries  = 2_000_000
 	mostContents = 1 << 29 // bytes of all of it
-	mostText     = 1 << 28 // bytes
+	mostKept     = 1 << 26 // bytes of the texts that are kept of it
 )
+
+// defined are the kinds of entries whose statements are kept: pg_restore runs those of the others.
+var defined = []string{"ACL", "DEFAULT ACL", "POLICY"}
 
 // errContents says that the table of contents can't be read.
 var errContents = errors.New("the dump has no table of contents that this version reads")
@@ -81,8 +84,9 @@ func contents(r io.Reader) (entries []entry, err error) {
 }
 
 type tocReader struct {
-	r   *bufio.Reader
-	err error
+	r    *bufio.Reader
+	kept int // bytes
+	err  error
 }
 
 func (t *tocReader) fail(format string, args ...any) {
@@ -94,20 +98,24 @@ func (t *tocReader) fail(format string, args ...any) {
 func (t *tocReader) entry(minor, offset int) entry {
 	e := entry{id: t.number()}
 	t.number() // whether it has data
-	t.text()   // catalogue
-	t.text()   // oid
+	t.skip()   // catalogue
+	t.skip()   // oid
 	e.tag, e.desc = t.text(), t.text()
 	t.number() // section
-	e.definition = t.text()
-	t.text() // the statement that drops it
+	if slices.Contains(defined, e.desc) {
+		e.definition = t.text()
+	} else {
+		t.skip()
+	}
+	t.skip() // the statement that drops it
 	e.copy, e.namespace = t.text(), t.text()
-	t.text() // tablespace
-	t.text() // access method
+	t.skip() // tablespace
+	t.skip() // access method
 	if minor >= 16 {
 		t.number() // kind of relation
 	}
 	e.owner = t.text()
-	t.text() // whether rows have oids
+	t.skip() // whether rows have oids
 	for t.err == nil {
 		if _, more := t.optional(); !more { // dependencies
 			break
@@ -147,11 +155,19 @@ func (t *tocReader) text() string {
 // optional returns a text and whether there is one.
 func (t *tocReader) optional() (string, bool) {
 	n := t.number()
-	if n > mostText {
-		t.fail("a text has %d bytes", n)
-	}
 	if n < 0 || t.err != nil {
 		return "", false
 	}
+	if t.kept += n; t.kept > mostKept {
+		t.fail("it has texts of more than %d bytes", mostKept)
+		return "", false
+	}
 	return string(t.bytes(n)), true
+}
+
+// skip passes over a text.
+func (t *tocReader) skip() {
+	if n := t.number(); n > 0 && t.err == nil {
+		_, t.err = io.CopyN(io.Discard, t.r, int64(n))
+	}
 }

@@ -105,8 +105,10 @@ func TestServiceFails(t *testing.T) {
 			t.Parallel()
 			service := blobtest.New(t)
 			var c config.Config
-			service.Impatient(&c)
+			service.Configure(&c)
 			s := openConfigured(t, c)
+			b := s.place.(*bucket)
+			patient := b.timeout
 			put(t, s, "there", "there")
 			r, _, err := s.Open(t.Context(), "there")
 			if err != nil {
@@ -115,6 +117,7 @@ func TestServiceFails(t *testing.T) {
 			defer r.Close()
 
 			service.Fail(fail)
+			b.timeout = 300 * time.Millisecond // requests that are to succeed have more
 			_, putErr := s.Put(t.Context(), "a", strings.NewReader("x"), noLimit)
 			_, partsErr := s.Put(t.Context(), "a", bytes.NewReader(large()), noLimit)
 			_, _, openErr := s.Open(t.Context(), "there")
@@ -130,6 +133,7 @@ func TestServiceFails(t *testing.T) {
 				}
 			}
 			service.Fail(nil)
+			b.timeout = patient
 			wantFiles(t, inService(service), "there")
 			put(t, s, "a", "now")
 		})
@@ -237,10 +241,11 @@ func TestAbsentService(t *testing.T) {
 	gone.Close()
 	for _, change := range [][2]string{{"s3://blobs", "s3://others"}, {"endpoint=", "endpoint=" + url.QueryEscape(gone.URL) + "&was="}} {
 		var c config.Config
-		blobtest.New(t).Impatient(&c)
+		blobtest.New(t).Configure(&c)
 		c.StorageURL = strings.Replace(c.StorageURL, change[0], change[1], 1)
 		c.StorageURL, _, _ = strings.Cut(c.StorageURL, "&was=")
 		s := openConfigured(t, c)
+		s.place.(*bucket).timeout = 300 * time.Millisecond
 		if _, err := s.Put(t.Context(), "a", strings.NewReader("x"), noLimit); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("Put = %v, want Unavailable", err)
 		}

@@ -28,7 +28,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		SilenceErrors: true, SilenceUsage: true,
 		Args: noCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // for nil, cobra takes the arguments of the process
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -21,6 +22,9 @@ const (
 	maxProblems = 100 // that an answer of ours reports; the rest is no less at fault
 	clipped     = 64  // bytes of a name that is sent back
 )
+
+// errTooHeavy refuses answers to a form whose patterns were kept before there were bounds.
+var errTooHeavy = errors.New("can't be checked: the patterns of the form are too complex")
 
 // definition is a form's fields at a moment, by which responses are judged.
 type definition struct {
@@ -44,16 +48,20 @@ func (d definition) trapped(in Answers) bool {
 
 // judge returns the answers as they are kept. It fails with Unprocessable on every one that breaks a rule of
 // its field, such as answers.<uuid>, and on what is no field's. files are the fields that a file came for.
-func (d definition) judge(in Answers, files map[uuid.UUID]bool) (Answers, error) {
+// It ends when ctx does: the answers of one response may take tens of milliseconds.
+func (d definition) judge(ctx context.Context, in Answers, files map[uuid.UUID]bool) (Answers, error) {
 	var p problems
-	kept := Answers{}
+	kept, left := Answers{}, newEffort()
 	for _, f := range d.fields {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		name := f.UUID.String()
 		if f.Type == "file" {
 			f.judgeFile(&p, in[name], files[f.UUID])
 			continue
 		}
-		value, err := f.answer(in[name])
+		value, err := f.answer(in[name], left)
 		switch {
 		case err == nil:
 			kept[name] = value
@@ -106,7 +114,7 @@ func blank(v jsontext.Value) bool {
 
 // answer judges a value, and returns it as it is kept: text as it came, numbers, true or false, and lists of options; dates in ISO 8601.
 // It fails with errUnanswered if there is none.
-func (f *Field) answer(v jsontext.Value) (jsontext.Value, error) {
+func (f *Field) answer(v jsontext.Value, left *effort) (jsontext.Value, error) {
 	if blank(v) {
 		return nil, errUnanswered
 	}
@@ -115,7 +123,14 @@ func (f *Field) answer(v jsontext.Value) (jsontext.Value, error) {
 		return nil, err
 	}
 	var none problems // the rules themselves were judged when the field was changed
-	kept, err := f.judge(text, f.prepare(&none))
+	if f.Pattern != nil && left.weight < 0 {
+		return nil, errTooHeavy
+	}
+	r := f.prepare(&none)
+	if f.Pattern != nil && !left.load(r.pattern) {
+		return nil, errTooHeavy
+	}
+	kept, err := f.judge(text, r, left)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package form
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,7 +62,7 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 			}
 			created = append(created, f)
 		}
-		return nil
+		return checkPatterns(ctx, tx, form, created, func(i int) string { return fmt.Sprintf("fields.%d.pattern", i) })
 	})
 	if err != nil {
 		return nil, err
@@ -215,9 +216,43 @@ func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, 
 			    date_format = @date_format, start_date = @start_date, end_date = @end_date, updated_at = now()
 			where uuid = @field
 			returning `+fieldColumns, args)
-		return err
+		if err != nil {
+			return err
+		}
+		return checkPatterns(ctx, tx, form, []Field{updated}, func(int) string { return "pattern" })
 	})
 	return updated, err
+}
+
+// checkPatterns fails with Unprocessable if the patterns of a form are too complex together, on the changed field that is the first
+// too many. name is what the request calls the pattern of the i-th.
+func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Field, name func(i int) string) error {
+	i := slices.IndexFunc(changed, func(f Field) bool { return f.Pattern != nil })
+	if i < 0 {
+		return nil
+	}
+	all, err := listFields(ctx, tx, form)
+	if err != nil {
+		return err
+	}
+
+	left := newEffort()
+	for _, f := range all {
+		if f.Pattern == nil {
+			continue
+		}
+		p, err := patterns.get(*f.Pattern)
+		if err != nil { // of an older release's bounds
+			continue
+		}
+		if !left.load(p) {
+			if at := slices.IndexFunc(changed, func(c Field) bool { return c.UUID == f.UUID }); at >= 0 {
+				i = at
+			}
+			return fault.OnField(fault.Unprocessable, name(i), "invalid_value", "is too complex beside the other patterns of the form")
+		}
+	}
+	return nil
 }
 
 func (d Definition) args() pgx.StrictNamedArgs {

@@ -156,7 +156,7 @@ func (s submission) finish(ctx context.Context, tx pgx.Tx, answers Answers, rece
 	if err != nil {
 		return err
 	}
-	kept, err := d.judge(answers, nil)
+	kept, err := d.judge(ctx, answers, nil)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package form
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strconv"
@@ -18,7 +17,6 @@ const (
 	maxLabel      = 100  // characters
 	maxDefault    = 1000 // characters
 	maxPattern    = 1000 // characters
-	maxProgram    = 2500 // instructions of a compiled pattern: matching takes that many steps a character at worst
 	maxOptions    = 1000
 	maxOptionSize = 255 // characters
 )
@@ -29,7 +27,7 @@ const crossed = "out_of_range"
 // rules are a definition's rules made ready to judge values by.
 // One that is absent, or wrong itself, judges nothing.
 type rules struct {
-	pattern          *regexp.Regexp
+	pattern          *pattern
 	options          []string
 	earliest, latest *time.Time
 }
@@ -73,7 +71,7 @@ func (d *Definition) checkDefault(p *problems, r rules) {
 	if d.DefaultValue == nil || !p.checkText("default_value", *d.DefaultValue, maxDefault) {
 		return
 	}
-	value, err := d.judge(*d.DefaultValue, r)
+	value, err := d.judge(*d.DefaultValue, r, newEffort())
 	if err != nil {
 		p.add("default_value", "invalid_value", err.Error())
 		return
@@ -98,29 +96,24 @@ func (p *problems) checkOrder(lower string, least *int64, upper string, most *in
 }
 
 // checkPattern compiles the pattern so that it has to match a whole value.
-func (d *Definition) checkPattern(p *problems) *regexp.Regexp {
+func (d *Definition) checkPattern(p *problems) *pattern {
 	if d.Pattern == nil || !p.checkText("pattern", *d.Pattern, maxPattern) {
 		return nil
 	}
-	parsed, err := syntax.Parse(*d.Pattern, syntax.Perl)
+
+	compiled, err := patterns.get(*d.Pattern)
+	if err == errComplex {
+		p.add("pattern", "invalid_value", err.Error())
+		return nil
+	}
 	if err != nil {
-		p.add("pattern", "invalid_format", "is not an RE2 expression: "+reason(err))
+		p.add("pattern", "invalid_format", err.Error())
 		return nil
 	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil || len(program.Inst) > maxProgram {
-		p.add("pattern", "invalid_value", "is too complex")
-		return nil
+	if err := compiled.tooLong(d.MaxLength); err != nil {
+		p.add("pattern", "invalid_value", err.Error())
 	}
-	whole, err := regexp.Compile(`\A(?:` + *d.Pattern + `)\z`)
-	if err != nil { // perhaps it ends in a quotation that \Q opened
-		whole, err = regexp.Compile(`\A(?:` + *d.Pattern + `\E)\z`)
-	}
-	if err != nil { // the group around it was one too many
-		p.add("pattern", "invalid_value", "is too complex")
-		return nil
-	}
-	return whole
+	return compiled
 }
 
 // reason returns what is wrong with an expression, without repeating it.

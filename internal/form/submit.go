@@ -164,7 +164,7 @@ func CreateResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, 
 			if d, err = s.define(ctx, tx); err != nil {
 				return err
 			}
-			if kept, err = d.judge(answers, files.Fields); err != nil {
+			if kept, err = d.judge(ctx, answers, files.Fields); err != nil {
 				return err
 			}
 		}
@@ -183,7 +183,7 @@ func (s submission) judge(ctx context.Context, d definition, trapped bool) (Answ
 	if trapped {
 		return nil, nil
 	}
-	kept, broken := d.judge(s.answers, s.files.Fields)
+	kept, broken := d.judge(ctx, s.answers, s.files.Fields)
 	if broken == nil {
 		return kept, nil
 	}

@@ -21,11 +21,11 @@ var (
 const maxAddress = 254 // characters of an e-mail address that the mail system carries
 
 // judge decides whether the field takes a value, and returns the value as it is kept. The error says what is
-// wrong with the value.
-func (d *Definition) judge(value string, r rules) (string, error) {
+// wrong with the value. A pattern takes its steps from e.
+func (d *Definition) judge(value string, r rules, e *effort) (string, error) {
 	switch d.Type {
 	case "text", "textarea", "email", "url", "phone":
-		return value, d.judgeText(value, r)
+		return value, d.judgeText(value, r, e)
 	case "number", "rating":
 		return value, d.judgeNumber(value)
 	case "radio", "select":
@@ -42,7 +42,7 @@ func (d *Definition) judge(value string, r rules) (string, error) {
 	return value, nil
 }
 
-func (d *Definition) judgeText(value string, r rules) error {
+func (d *Definition) judgeText(value string, r rules, e *effort) error {
 	length := int64(utf8.RuneCountInString(value))
 	switch {
 	case d.MinLength != nil && length < *d.MinLength:
@@ -57,10 +57,15 @@ func (d *Definition) judgeText(value string, r rules) error {
 		return errors.New("must be an http or https URL")
 	case d.Type == "phone" && !phonePattern.MatchString(value):
 		return errors.New("must be a phone number")
-	case r.pattern != nil && !r.pattern.MatchString(value):
-		return errors.New("must match the pattern")
+	case r.pattern == nil:
+		return nil
 	}
-	return nil
+
+	matches, err := e.match(r.pattern, value, length)
+	if err == nil && !matches {
+		err = errors.New("must match the pattern")
+	}
+	return err
 }
 
 func isAddress(s string) bool {
@@ -106,14 +111,22 @@ func judgeChoices(value string, r rules) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for i, choice := range chosen {
-		if err := judgeChoice(choice, r); err != nil {
+
+	left := make(map[string]bool, len(r.options)) // whether an option is not chosen yet
+	for _, option := range r.options {
+		left[option] = true
+	}
+	for _, choice := range chosen {
+		unused, known := left[choice]
+		if !known {
 			return "", errors.New("must be options of the field")
 		}
-		if slices.Contains(chosen[:i], choice) {
+		if !unused {
 			return "", errors.New("must not repeat an option")
 		}
+		left[choice] = false
 	}
+
 	return formatList(chosen)
 }
 

@@ -41,29 +41,3 @@ func TestAwaitedBackupsAreKept(t *testing.T) {
 	tidy(t, a)
 	removed("with a schedule that keeps one", "due", "first and due long ago")
 }
-
-// TestBackupOfDroppedTable drops a table that the backup's snapshot has shown when its rows are to be counted, and one when pg_dump is to lock it: the backup is begun again.
-func TestBackupOfDroppedTable(t *testing.T) {
-	t.Parallel()
-	a := apitest.New(t)
-	a.Unproven()
-	a.CreateTable("kept")
-	for _, partitioned := range []string{"", "partition by list (id)"} { // where there is nothing to count, pg_dump is the first to look
-		tx, err := a.ProjectDatabase().Begin(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		asOwner(t, a, `create table public.dropped (id int) `+partitioned)
-		if _, err := tx.Exec(t.Context(), `drop table public.dropped`); err != nil {
-			t.Fatal(err)
-		}
-		id := back(t, a)
-		until(t, "the backup waits for the table", func() bool {
-			return query(t, a, `select (count(*) > 0)::text from pg_stat_activity where datname = current_database() and usename like '%\_dump' and wait_event_type = 'Lock'`) == "true"
-		})
-		if err := tx.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		await(t, a, id, "completed")
-	}
-}

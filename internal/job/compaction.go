@@ -19,12 +19,14 @@ import (
 	"socle/internal/tenant"
 )
 
-const compactionQueue = "compactions" // on one server one at a time
+const compactionQueue = "compactions"
 
-// compactionArgs names the table to compact.
+// compactionArgs names the table to compact, and the transaction that was next when the compaction
+// was requested: what was deleted before it is gone afterwards.
 type compactionArgs struct {
-	Project uuid.UUID `json:"project"`
-	Table   uint32    `json:"table"`
+	Project uuid.UUID `json:"project" river:"unique"`
+	Table   uint32    `json:"table" river:"unique"`
+	Next    int64     `json:"next"`
 }
 
 // Kind names the job.
@@ -46,7 +48,12 @@ type compactionWorker struct {
 func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionArgs]) error {
 	bounded, cancel := context.WithTimeout(ctx, indexTime)
 	defer cancel()
-	err := schema.CompactTable(bounded, w.lifecycle.Registry.Open(job.Args.Project).Owner(), job.Args.Table)
+
+	p := w.lifecycle.Registry.Open(job.Args.Project)
+	err := schema.AwaitSnapshots(bounded, p.Trusted(), job.Args.Next)
+	if err == nil {
+		err = schema.CompactTable(bounded, p.Owner(), job.Args.Table)
+	}
 	if err == nil {
 		if _, err := w.lifecycle.GetSize(ctx, job.Args.Project); err != nil { // there may be room again
 			w.log.Warn("measure a project's database", "project", job.Args.Project, "error", err)
@@ -81,9 +88,14 @@ type Compaction struct {
 
 // CreateCompaction has a table compacted. It fails with Conflict, code busy, if that is under way.
 func (q *Queue) CreateCompaction(ctx context.Context, p *tenant.Project, table uint32) (Compaction, error) {
+	next, err := schema.NextTransaction(ctx, p.Trusted())
+	if err != nil {
+		return Compaction{}, err
+	}
+
 	var c Compaction
-	err := q.Store.InTx(ctx, func(tx *platform.Store) error {
-		inserted, err := q.client.InsertTx(ctx, tx.Tx(), compactionArgs{p.UUID, table}, nil)
+	err = q.Store.InTx(ctx, func(tx *platform.Store) error {
+		inserted, err := q.client.InsertTx(ctx, tx.Tx(), compactionArgs{p.UUID, table, next}, nil)
 		if err != nil {
 			return pg.Fault(err)
 		}

@@ -21,6 +21,6 @@ func (q *Queue) Counts(ctx context.Context) (Counts, error) {
 		select count(*) filter (where state in ('available', 'pending', 'retryable', 'scheduled')) as waiting,
 		       count(*) filter (where state = 'running') as running,
 		       count(*) filter (where state = 'discarded' and finalized_at > now() - interval '24 hours') as failed,
-		       coalesce(now() - min(scheduled_at) filter (where state = 'available'), interval '0') as oldest
+		       coalesce(now() - min(scheduled_at) filter (where state = 'available' and scheduled_at <= now()), interval '0') as oldest
 		from river.river_job`)
 }

@@ -23,9 +23,8 @@ import (
 )
 
 const (
-	indexQueue    = "indexes"
-	indexesAtOnce = 2                // on one server
-	indexTime     = 50 * time.Minute // less than the hour after which River takes a job for lost
+	indexQueue = "indexes"
+	indexTime  = 50 * time.Minute // less than the hour after which River takes a job for lost
 )
 
 // indexArgs says which index to build.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,6 +18,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
 
 	"socle/internal/backup"
 	"socle/internal/form"
@@ -28,11 +30,10 @@ import (
 )
 
 const (
-	queueSchema   = "river"
-	backupsAtOnce = 2 // on one server
-	tidyEvery     = 10 * time.Second
-	sweepEvery    = 6 * time.Hour
-	uploadTime    = 24 * time.Hour // after which nobody is finishing an upload any more
+	queueSchema = "river"
+	tidyEvery   = 10 * time.Second
+	sweepEvery  = 6 * time.Hour
+	uploadTime  = 24 * time.Hour // after which nobody is finishing an upload any more
 )
 
 // Migrate brings the queue's tables up to date. The caller holds the migration lock.
@@ -75,6 +76,7 @@ type Queue struct {
 	Config
 	client *river.Client[pgx.Tx]
 	lost   lost
+	absent atomic.Int64 // since when this server is without its lock, in Unix nanoseconds; 0: it is not
 
 	backupOver bell // rings when one is
 }
@@ -98,10 +100,13 @@ func New(c Config) (*Queue, error) {
 	river.AddWorker(workers, &compactionWorker{pool: c.Pool, lifecycle: c.Lifecycle, log: c.Log})
 	river.AddWorker(workers, &mailWorker{Config: c})
 	river.AddWorker(workers, &passwordResetWorker{store: c.Store})
+	queues := map[string]river.QueueConfig{filesQueue: {MaxWorkers: discardAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}}
+	for name, shared := range sharedQueues {
+		queues[name] = river.QueueConfig{MaxWorkers: shared.workers}
+	}
 	client, err := river.NewClient(riverpgxv5.New(cmp.Or(c.Queue, c.Pool)), &river.Config{
 		ID: workerName + uuid.NewString(), Schema: queueSchema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
-		Queues: map[string]river.QueueConfig{backupQueue: {MaxWorkers: backupsAtOnce}, filesQueue: {MaxWorkers: discardAtOnce},
-			indexQueue: {MaxWorkers: indexesAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}, proofQueue: {MaxWorkers: 1}, compactionQueue: {MaxWorkers: 1}},
+		Queues: queues, Middleware: []rivertype.Middleware{&fairness{pool: c.Pool, log: c.Log, running: map[claim]int{}}},
 		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
 	})
 	if err != nil {
@@ -174,9 +179,11 @@ func (q *Queue) Sweep(ctx context.Context) error {
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range projects {
-		p := q.Lifecycle.Registry.Open(id)
-		_, expired := form.Sweep(ctx, p)
-		if err := errors.Join(q.sweepFiles(ctx, p), expired); err != nil {
+		err := q.Lifecycle.Registry.Visit(id, func(p *tenant.Project) error {
+			_, expired := form.Sweep(ctx, p)
+			return errors.Join(q.sweepFiles(ctx, p), expired)
+		})
+		if err != nil {
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}

@@ -22,6 +22,9 @@ const workerLock = `hashtextextended('worker ' || @worker::text, 0)`
 // reconnect is how soon a lock is taken again that was lost with its connection.
 const reconnect = time.Second
 
+// absentTime is how long a server may be without its lock until it counts as cut off from the queue.
+const absentTime = 5 * time.Second
+
 // attend holds the lock of this server until ctx ends. It closes there when it holds it for the first time.
 func (q *Queue) attend(ctx context.Context, there chan<- struct{}) {
 	once := sync.OnceFunc(func() { close(there) })
@@ -30,6 +33,7 @@ func (q *Queue) attend(ctx context.Context, there chan<- struct{}) {
 		if ctx.Err() != nil {
 			return
 		}
+		q.absent.CompareAndSwap(0, time.Now().UnixNano())
 		q.Log.Warn("the connection that shows that this server works on jobs is lost", "error", err)
 		select {
 		case <-ctx.Done():
@@ -37,6 +41,12 @@ func (q *Queue) attend(ctx context.Context, there chan<- struct{}) {
 		case <-time.After(reconnect):
 		}
 	}
+}
+
+// Alive reports whether this server works on jobs, or was cut off from the queue only a moment ago.
+func (q *Queue) Alive() bool {
+	since := q.absent.Load()
+	return since == 0 || time.Since(time.Unix(0, since)) < absentTime
 }
 
 // hold takes the lock, calls held, and returns when the connection is lost or ctx ends.
@@ -49,6 +59,7 @@ func (q *Queue) hold(ctx context.Context, held func()) error {
 	if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock(`+workerLock+`)`, pgx.StrictNamedArgs{"worker": q.client.ID()}); err != nil {
 		return err
 	}
+	q.absent.Store(0)
 	held()
 	_, err = conn.WaitForNotification(ctx) // none comes
 	return err

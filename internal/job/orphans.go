@@ -56,7 +56,10 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 		case slices.Contains(restored, id):
 			// Bytes that the database there does not know may be those of the one that is kept, or to come.
 		case status == platform.Active:
-			removed, err = object.RemoveOrphans(ctx, q.Lifecycle.Registry.Open(id), q.Lifecycle.Blobs, age)
+			err = q.Lifecycle.Registry.Visit(id, func(p *tenant.Project) error {
+				removed, err = object.RemoveOrphans(ctx, p, q.Lifecycle.Blobs, age)
+				return err
+			})
 		case status == platform.Paused, status == platform.Deleted:
 			err = q.maintain(ctx, id, func(p *tenant.Project) error {
 				removed, err = object.RemoveOrphans(ctx, p, q.Lifecycle.Blobs, age)

@@ -13,8 +13,12 @@ import (
 	"socle/internal/platform"
 )
 
-// undoTime is for undoing what a request began that failed.
-const undoTime = 30 * time.Second
+const (
+	restoreQueue = "restores"
+
+	// undoTime is for undoing what a request began that failed.
+	undoTime = 30 * time.Second
+)
 
 // restoreArgs names the restore to carry out.
 type restoreArgs struct {
@@ -26,7 +30,7 @@ func (restoreArgs) Kind() string { return "restore" }
 
 // InsertOpts says that a restore is tried once: the next try is a new one, with a status of its own.
 func (restoreArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: backupQueue, MaxAttempts: 1}
+	return river.InsertOpts{Queue: restoreQueue, MaxAttempts: 1}
 }
 
 // RestoreBackup has a backup restored in the place of what its project holds. It fails as [platform.Store.CreateRestore] does.

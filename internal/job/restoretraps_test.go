@@ -65,10 +65,10 @@ var traps = map[string]string{
 	"catalogue's names": `create function public.now() returns timestamptz language plpgsql as 'begin perform public.spring(); return pg_catalog.now(); end'; create view public.pg_class as select public.steady(1) as oid; alter role current_user set search_path = public, pg_catalog`,
 }
 
-// attributes are those of all roles and databases but the test's own, which no restore may change.
+// attributes are those of all roles that no restore may change. Other tests make projects at the same time, and roles named ends_.
 const attributes = `
 	select string_agg(line, e'\n' order by line) from (
-		select row(rolname, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls)::text as line from pg_roles where rolname like 'socle\_PROJECT%' or rolname !~ '^socle_'
+		select row(rolname, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls)::text as line from pg_roles where rolname like 'socle\_PROJECT%' or rolname !~ '^(socle|ends)_'
 		union all select row(r.rolname, m.rolname)::text from pg_auth_members a join pg_roles r on r.oid = a.roleid join pg_roles m on m.oid = a.member where m.rolname like 'socle\_PROJECT%'
 	) all_of_it`
 

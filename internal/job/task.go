@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -37,6 +38,7 @@ func (o *once[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	if err == nil {
 		return nil
 	}
+	err = &shortError{err}
 	later, ok := errors.AsType[*backup.Later](err)
 	if ok && later.After > 0 {
 		o.log.Info(job.Kind+" waits", "error", err)
@@ -49,6 +51,24 @@ func (o *once[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	o.log.Error(job.Kind, "error", err) // River keeps it with the job, and logs it nowhere
 	return river.JobCancel(err)
 }
+
+// mostErrorText is how many bytes of an error are logged and kept with a job. It may hold what a project's code said.
+const mostErrorText = 8 << 10
+
+// shortError is an error with a text of bounded length.
+type shortError struct{ error }
+
+// Error returns the beginning of the text.
+func (s *shortError) Error() string {
+	text := s.error.Error()
+	if len(text) <= mostErrorText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostErrorText], "") + "…"
+}
+
+// Unwrap returns the error itself.
+func (s *shortError) Unwrap() error { return s.error }
 
 // giveUp ends the tasks that nobody works on any more: those that run and whose worker has been silent, and those that never began and
 // whose job was taken, or is over.

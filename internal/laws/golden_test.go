@@ -54,7 +54,8 @@ func TestSchemasAreCurrent(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
 	golden(t, "internal/platform/schema.sql", dump(t, string(a.Config.DatabaseURL), "platform"))
-	golden(t, "internal/tenant/schema.sql", dump(t, databaseURL(t, a), "socle", "auth", "storage", "forms", "realtime"))
+	tenants := dump(t, databaseURL(t, a), "socle", "auth", "storage", "forms", "realtime")
+	golden(t, "internal/tenant/schema.sql", bytes.ReplaceAll(tenants, []byte(strings.ReplaceAll(a.Project, "-", "")), []byte("PROJECT")))
 }
 
 // databaseURL returns the address of the project's database for pg_dump.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"socle/internal/fault"
 )
@@ -28,13 +30,32 @@ func Fault(err error) error {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return sqlstate(e, err)
 	}
+	if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
+		return fault.New(fault.Unprocessable, "a row or a message of the database has more than %d MB", MaxMessage>>20).WithCode("too_large").Because(err)
+	}
 	if disconnected(err) {
 		return &fault.Error{Kind: fault.Unavailable, Detail: "the database does not answer", RetryAfter: time.Second, Err: err}
 	}
 	return err
 }
 
+// endedRoutine marks the error of a session that Socle ended because of a limit. PostgreSQL puts the name of a function
+// of its own there, and no statement can choose it.
+const endedRoutine = "socle_watchdog"
+
+// Ended makes e, by which PostgreSQL says that an administrator ended the session, say because of which limit that was.
+func Ended(e *pgconn.PgError, limit string) {
+	e.Routine, e.Message = endedRoutine, "terminating connection: "+limit
+}
+
+// EndedByLimit reports whether Socle ended the session because of a limit.
+func EndedByLimit(e *pgconn.PgError) bool { return e.Routine == endedRoutine }
+
 func sqlstate(e *pgconn.PgError, err error) error {
+	if EndedByLimit(e) {
+		return fault.New(fault.Unprocessable, "the database session was ended: %s", strings.TrimPrefix(e.Message, "terminating connection: ")).
+			WithCode("session_ended").Because(err)
+	}
 	switch e.Code {
 	case "23505", "23P01": // unique_violation, exclusion_violation
 		return fault.New(fault.Conflict, "there is already such a thing").Because(err)

@@ -25,7 +25,11 @@ type Listener struct {
 
 // NewListener returns a listener in the database that config leads to. It hears nothing until [Listener.Run].
 func NewListener(config *pgx.ConnConfig, log *slog.Logger) *Listener {
-	return &Listener{config: config.Copy(), log: log, told: map[string]func(string){}}
+	c := config.Copy()
+	for name, seconds := range map[string]string{"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"} {
+		c.RuntimeParams[name] = seconds // other servers rely on the session to end when this machine is gone
+	}
+	return &Listener{config: c, log: log, told: map[string]func(string){}}
 }
 
 // On has told called for each notification on a channel. It must not wait. On and Catch are called before Run.

@@ -47,6 +47,7 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	c.MaxConnIdleTime = idleTime
 	c.HealthCheckPeriod = 10 * time.Second
 	c.ConnConfig.ConnectTimeout = connectTimeout
+	c.ConnConfig.MaxProtocolMessageBodyLen = MaxMessage
 	c.ConnConfig.RuntimeParams["application_name"] = "socle"
 	c.ConnConfig.RuntimeParams["search_path"] = "pg_catalog, pg_temp"
 	c.ConnConfig.RuntimeParams["timezone"] = "UTC"
@@ -207,7 +208,38 @@ func inTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 		defer conn.Release()
 		b = conn
 	}
-	return Fault(pgx.BeginFunc(ctx, b, f))
+	tx, err := b.Begin(ctx)
+	if err != nil {
+		return Fault(err)
+	}
+	defer func() { _ = tx.Rollback(ctx) }() // does nothing after a commit; what fails closes the connection
+
+	if err := f(tx); err != nil {
+		return Fault(err)
+	}
+
+	// pgx calls an error safe to retry after it has sent the commit, so look before whether it is sent at all.
+	_, nested := b.(pgx.Tx)
+	sent := !nested && ctx.Err() == nil && !tx.Conn().IsClosed()
+	err = tx.Commit(ctx)
+	if sent && outcomeUnknown(err) {
+		return &fault.Error{Kind: fault.Unavailable, Code: OutcomeUnknown, Err: err,
+			Detail: "the connection to the database was lost during the commit; look whether the change was made before you repeat the request"}
+	}
+	return Fault(err)
+}
+
+// OutcomeUnknown is the code of the failure of a transaction whose commit was sent and not answered.
+const OutcomeUnknown = "outcome_unknown"
+
+// outcomeUnknown reports whether a commit that was sent may have succeeded though it failed here: neither an error nor a
+// rollback was reported. An error of severity FATAL ends the session, maybe after the commit.
+func outcomeUnknown(err error) bool {
+	if err == nil || errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, pgx.ErrTxClosed) {
+		return false
+	}
+	e, reported := errors.AsType[*pgconn.PgError](err)
+	return !reported || e.SeverityUnlocalized != "ERROR"
 }
 
 func retryable(err error) bool {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 // own returns the settings of every cluster.
 func own() map[string]string {
-	return map[string]string{
+	all := map[string]string{
 		// One way in: the socket, in the cluster's folder. The path is relative to the data
 		// directory, so it is short wherever the folder is.
 		"listen_addresses":        "",
@@ -22,8 +23,9 @@ func own() map[string]string {
 		"password_encryption":     "scram-sha-256",
 
 		"max_connections": "200",
-		// pg_dump locks all tables at once, and several projects of many thousand are backed up and restored at a time. 15 MB for 50,000 locks.
-		"max_locks_per_transaction": "256",
+		// All projects share the lock table. pg_dump locks all tables at once, and a hostile session can take 150,000 locks a second: the
+		// watchdog of package tenant needs about half of one to end it. 25 MB, a third of them from the start, for 102,400 locks.
+		"max_locks_per_transaction": "512",
 		"shared_buffers":            strconv.Itoa(sharedBuffers(memory())) + "MB",
 		"wal_level":                 "logical",
 		// The machine is shared with Socle, and requests are short: compiling a statement costs more than it saves.
@@ -44,6 +46,12 @@ func own() map[string]string {
 		"log_error_verbosity":     "terse",
 		"log_checkpoints":         "off",
 	}
+	if runtime.GOOS == "linux" {
+		// After a crash PostgreSQL syncs the whole data folder before it starts. One by one, the 400 files of each of a thousand
+		// databases take minutes.
+		all["recovery_init_sync_method"] = "syncfs"
+	}
+	return all
 }
 
 // counting returns the settings by which PostgreSQL counts what statements cost, none if these binaries can't. Statements that are not queries are left
@@ -76,6 +84,9 @@ func settings(b Binaries, further map[string]string) string {
 // sharedBuffers returns how many MB of a machine's memory PostgreSQL takes for its own cache: a little, since
 // it reads through the system's cache anyway.
 func sharedBuffers(memory int) int { return max(16, min(128, memory/16)) }
+
+// ProjectMemory returns how many bytes of this machine's memory the sessions of one project may have together.
+func ProjectMemory() int64 { return int64(max(512, memory()/4)) << 20 }
 
 // memory returns the MB that this machine, or the container we are in, has: a usual size if it can't be told.
 func memory() int {

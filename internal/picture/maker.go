@@ -59,31 +59,50 @@ func (m *Maker) Make(ctx context.Context, owner uuid.UUID, size int64, open func
 		return Picture{}, err
 	}
 	defer content.Close()
+
 	s := &source{ctx: ctx, content: content}
-	h, err := readHead(s)
+	h, err := m.head(ctx, s)
 	if err != nil {
 		return Picture{}, s.explain(err)
 	}
+
 	spec = spec.clean()
 	l := spec.layout(h.upright())
-	need := h.memory() + int64(l.width)*int64(l.height)*8 // the pixels, and as many bytes of what is written
+	if h.orientation >= 5 {
+		l = l.turned()
+	}
+	need := h.memory() + l.memory(h.width, h.height) + int64(l.width)*int64(l.height)*8 // the pixels, and as many bytes of what is written
 	if need > memory {
 		return Picture{}, refused("too_many_pixels", "the picture of %d × %d takes too much memory to decode", h.width, h.height)
 	}
+
 	need = max(need, m.least)
 	if err := m.memory.Acquire(ctx, need); err != nil {
 		return Picture{}, tooMany().Because(err)
 	}
 	defer m.memory.Release(need)
+
 	decoded, err := s.decode(h)
 	if err != nil {
 		return Picture{}, s.explain(err)
 	}
-	made, err := write(decoded, h, l, spec)
-	if err == nil {
-		err = ctx.Err()
+	made, err := write(ctx, decoded, h, l, spec)
+	if s.failed = ctx.Err(); s.failed != nil {
+		return Picture{}, s.explain(s.failed)
 	}
 	return made, err
+}
+
+// head reads the head of a picture, which takes memory too.
+func (m *Maker) head(ctx context.Context, s *source) (head, error) {
+	const need = 2 * mostHead // what is read, and a profile
+	if !m.memory.TryAcquire(need) {
+		if err := m.memory.Acquire(ctx, need); err != nil {
+			return head{}, tooMany().Because(err)
+		}
+	}
+	defer m.memory.Release(need)
+	return readHead(s)
 }
 
 func (m *Maker) enter(owner uuid.UUID) bool {
@@ -174,12 +193,13 @@ func (s *source) decode(h head) (image.Image, error) {
 	return decoded, nil
 }
 
-// write scales what was decoded, turns it upright, and encodes it.
-func write(decoded image.Image, h head, l layout, spec Spec) (Picture, error) {
-	if h.orientation >= 5 {
-		l = l.turned()
+// write scales what was decoded, by the layout of how it is stored, turns it upright, and encodes it.
+func write(ctx context.Context, decoded image.Image, h head, l layout, spec Spec) (Picture, error) {
+	scaled := scale(ctx, decoded, l)
+	if err := ctx.Err(); err != nil {
+		return Picture{}, err
 	}
-	scaled := scale(decoded, l)
+
 	upright := turn(scaled, h.orientation)
 	if spec.Format == "" {
 		spec.Format = h.format.becomes

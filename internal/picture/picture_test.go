@@ -3,15 +3,23 @@ package picture
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/jpeg"
 	"image/png"
 	"io"
+	"runtime"
 	"strconv"
 	"testing"
+	"unsafe"
 
 	"github.com/google/uuid"
+
+	"socle/internal/fault"
 )
 
 // photo is a JPEG of a size with something in it.
@@ -127,7 +135,7 @@ func TestScale(t *testing.T) {
 		for i := range 100 * 80 {
 			m.SetNRGBA(i%100, i/100, color.NRGBA{200, 100, 50, 128})
 		}
-		got := scale(m, layout{0, 0, 100, 80, size[0], size[1]})
+		got := scale(t.Context(), m, layout{0, 0, 100, 80, size[0], size[1]})
 		want := color.RGBAModel.Convert(color.NRGBA{200, 100, 50, 128})
 		for y := range size[1] {
 			for x := range size[0] {
@@ -141,14 +149,14 @@ func TestScale(t *testing.T) {
 	for i := range checks.Pix {
 		checks.Pix[i] = uint8(255 * ((i + i/1024) & 1))
 	}
-	for _, p := range scale(checks, layout{0, 0, 1024, 1024, 100, 100}).Pix {
+	for _, p := range scale(t.Context(), checks, layout{0, 0, 1024, 1024, 100, 100}).Pix {
 		if p != 255 && (p < 120 || p > 135) {
 			t.Fatalf("got %d of a board of black and white", p)
 		}
 	}
 	far := image.NewRGBA(image.Rect(0, 0, 40, 40)) // what is transparent has no colour, and neither does its neighbour get one
 	far.SetRGBA(20, 20, color.RGBA{255, 0, 0, 255})
-	scaled := scale(far, layout{0, 0, 40, 40, 10, 10})
+	scaled := scale(t.Context(), far, layout{0, 0, 40, 40, 10, 10})
 	for i := 0; i < len(scaled.Pix); i += 4 {
 		if p := scaled.Pix[i:][:4]; p[0] > p[3] || p[1] > 0 || p[2] > 0 {
 			t.Fatalf("got %v", p)
@@ -169,6 +177,76 @@ func TestTurn(t *testing.T) {
 		}
 		if got.Rect.Max != want || got.RGBAAt(0, 0).R != 255 {
 			t.Errorf("orientation %s: got %v of %v, want the mark first, of %v", strconv.Itoa(o), got.Pix, got.Rect, want)
+		}
+	}
+}
+
+// TestScaleCountsItsMemory: what is counted for scaling is what its tables take, whatever the proportions.
+func TestScaleCountsItsMemory(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ width, height, to int }{{4000, 3000, 800}, {4096, 4096, 4096}, {1_000_000, 1, 4096}, {1, 1_000_000, 4096}, {500_000, 2, 1}} {
+		l := Spec{Width: test.to, Height: test.to, Fit: Fill}.layout(test.width, test.height)
+		taken := 4*int64(test.width) + 16*int64(l.width)
+		for _, all := range [][]tap{taps(l.x, l.w, l.width, test.width), taps(l.y, l.h, l.height, test.height)} {
+			for _, one := range all {
+				taken += int64(unsafe.Sizeof(one)) + 4*int64(len(one.weights))
+			}
+		}
+		if counted := l.memory(test.width, test.height); counted < taken || counted > 2*taken+1<<20 {
+			t.Errorf("%d × %d to %d: %d bytes are counted, %d taken", test.width, test.height, test.to, counted, taken)
+		}
+	}
+}
+
+// pngHead is the start of a PNG in gray of a size, without its pixels.
+func pngHead(width, height uint32) []byte {
+	var b bytes.Buffer
+	b.WriteString("\x89PNG\r\n\x1a\n")
+	for _, chunk := range []struct{ kind, data string }{
+		{"IHDR", string(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)) + "\x08\x00\x00\x00\x00"}, {"IDAT", "\x78"},
+	} {
+		b.Write(binary.BigEndian.AppendUint32(nil, uint32(len(chunk.data))))
+		b.WriteString(chunk.kind + chunk.data)
+		b.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(chunk.kind+chunk.data))))
+	}
+	return b.Bytes()
+}
+
+// TestExtremeProportions: pictures whose tables would not fit into the memory for all are refused by their heads. It is not parallel
+// since it measures allocations.
+func TestExtremeProportions(t *testing.T) {
+	maker := NewMaker()
+	for _, size := range [][2]uint32{{50_000_000, 1}, {1, 50_000_000}, {25_000_000, 2}, {65_535, 65_535}} {
+		source := pngHead(size[0], size[1])
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := maker.Make(t.Context(), uuid.Nil, int64(len(source)), reading(source), Spec{Width: 4096})
+		runtime.ReadMemStats(&after)
+		if f, ok := errors.AsType[*fault.Error](err); !ok || f.CodeWord() != "too_many_pixels" {
+			t.Errorf("%d × %d: %v", size[0], size[1], err)
+		}
+		if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 8 {
+			t.Errorf("%d × %d: %d MB were allocated", size[0], size[1], got)
+		}
+	}
+
+	truncated := pngHead(1000, 1000)
+	if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(truncated)), reading(truncated), Spec{Width: 10}); !fault.Is(err, fault.Unprocessable) {
+		t.Errorf("truncated: %v", err)
+	}
+}
+
+// TestScalingEndsWithItsContext: rows are not gone through for a picture whose time is over.
+func TestScalingEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	white := image.NewUniform(color.White)
+	src := image.NewRGBA(image.Rect(0, 0, 10, 10_000))
+	draw.Draw(src, src.Rect, white, image.Point{}, draw.Src)
+	for _, p := range scale(ctx, src, layout{0, 0, 10, 10_000, 10, 10}).Pix {
+		if p != 0 {
+			t.Fatal("it was scaled")
 		}
 	}
 }

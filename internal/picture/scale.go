@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"context"
 	"image"
 	"image/draw"
 	"math"
@@ -9,9 +10,9 @@ import (
 )
 
 // scale scales a part of a picture by the kernel of Catmull and Rom, one row of the source after the other: beside the
-// source and the result it holds but a few rows. [kernel.Kernel.Scale] itself would hold 32 bytes for each pixel of the result's width
-// and the source's height. Where a pixel is transparent its colour does not count.
-func scale(src image.Image, l layout) *image.RGBA {
+// source and the result it holds what [layout.memory] says. [kernel.Kernel.Scale] itself would hold 32 bytes for each pixel of the
+// result's width and the source's height. Where a pixel is transparent its colour does not count. It ends with ctx, in the middle.
+func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 	b := src.Bounds()
 	dst := image.NewRGBA(image.Rect(0, 0, l.width, l.height))
 	if whole := (layout{0, 0, float64(b.Dx()), float64(b.Dy()), b.Dx(), b.Dy()}); l == whole {
@@ -25,6 +26,9 @@ func scale(src image.Image, l layout) *image.RGBA {
 	var spare [][]float32
 	first := 0 // of those rows
 	for y := down[0].from; first < l.height; y++ {
+		if y%1024 == 0 && ctx.Err() != nil {
+			return dst
+		}
 		draw.Draw(row, row.Rect, src, image.Pt(b.Min.X, b.Min.Y+y), draw.Src)
 		shrinkRow(narrow, row.Pix, across)
 		for i := first; i < l.height && down[i].from <= y; i++ {
@@ -57,6 +61,23 @@ func scale(src image.Image, l layout) *image.RGBA {
 	return dst
 }
 
+// memory returns how many bytes scaling a source of a size takes beside the source and the result, at most: the weights of its columns and
+// rows, a row of it, and the rows of the result that are under way.
+func (l layout) memory(width, height int) int64 {
+	const underWay = 2 * 4 // a pixel of the source is part of four at most, and as many are spare
+	return tapsMemory(l.w, l.width, width) + tapsMemory(l.h, l.height, height) + 4*int64(width) + 16*underWay*int64(l.width)
+}
+
+// tapsMemory returns how many bytes taps takes, at most.
+func tapsMemory(length float64, n, size int) int64 {
+	const tapSize = 48 // of the struct, and what its weights are rounded up by
+	weights := min(2*reach(length/float64(n))+1, float64(size))
+	return int64(n) * (tapSize + 4*int64(math.Ceil(weights)))
+}
+
+// reach returns how many pixels on each side make one of the result, if that is one of so many.
+func reach(ratio float64) float64 { return kernel.CatmullRom.Support * max(1, ratio) }
+
 // tap is which pixels of a row or column make one of the result, and how much of each.
 type tap struct {
 	from    int
@@ -67,7 +88,7 @@ type tap struct {
 func taps(start, length float64, n, size int) []tap {
 	ratio := length / float64(n)
 	stretch := max(1, ratio)
-	reach := kernel.CatmullRom.Support * stretch
+	reach := reach(ratio)
 	all := make([]tap, n)
 	for i := range all {
 		centre := start + (float64(i)+0.5)*ratio - 0.5

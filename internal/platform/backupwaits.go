@@ -10,13 +10,6 @@ import (
 	"socle/internal/pg"
 )
 
-// BackupWaits says what a backup that runs waits for, in words for the user; "" if it does not wait.
-func (s *Store) BackupWaits(ctx context.Context, id uuid.UUID, what string) error {
-	_, err := pg.Exec(ctx, s.q, `update platform.backups set waiting_for = @what where uuid = @id and status = 'running' and waiting_for <> @what`,
-		pgx.StrictNamedArgs{"id": id, "what": what})
-	return err
-}
-
 // PostponeBackup says that a backup that runs is to be begun again later, and what it waits for. It returns for how long it has been tried. It fails with NotFound
 // if someone has given it up.
 func (s *Store) PostponeBackup(ctx context.Context, id uuid.UUID, what string) (time.Duration, error) {

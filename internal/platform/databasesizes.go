@@ -30,6 +30,22 @@ func (s *Store) DatabaseSizes(ctx context.Context, projects []uuid.UUID, names [
 		pgx.StrictNamedArgs{"projects": projects, "names": names, "most": DefaultDatabaseBytes})
 }
 
+// DatabaseWrites returns how many rows were ever written to databases, those of the catalogue included: 0 if PostgreSQL does not count them.
+func (s *Store) DatabaseWrites(ctx context.Context, names []string) (map[string]int64, error) {
+	counts, err := pg.All[struct {
+		Name   string
+		Writes int64
+	}](ctx, s.q, `
+		select datname::text as name,
+			pg_stat_get_db_tuples_inserted(oid) + pg_stat_get_db_tuples_updated(oid) + pg_stat_get_db_tuples_deleted(oid) as writes
+		from pg_database where datname = any(@names)`, pgx.StrictNamedArgs{"names": names})
+	writes := make(map[string]int64, len(counts))
+	for _, c := range counts {
+		writes[c.Name] = c.Writes
+	}
+	return writes, err
+}
+
 // LimitDatabase says what a project's database may come to, in bytes.
 func (s *Store) LimitDatabase(ctx context.Context, project uuid.UUID, most int64) error {
 	_, err := pg.Exec(ctx, s.q, `update platform.projects set max_database_bytes = @most where uuid = @id`,

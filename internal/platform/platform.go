@@ -92,9 +92,16 @@ func (s *Store) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
 // Tx returns the transaction that the store is in, for jobs that are enqueued in it; nil outside of one.
 func (s *Store) Tx() pgx.Tx { return s.tx }
 
-// Ping reports whether the database answers and holds the platform's tables.
+// Ping fails unless the platform database takes a transaction as requests have them: one that takes a lock and
+// is committed to disk.
 func (s *Store) Ping(ctx context.Context) error {
-	if _, err := pg.Value[bool](ctx, s.q, `select one from platform.instance`); err != nil {
+	err := s.InTx(ctx, func(tx *Store) error {
+		_, err := pg.Value[bool](ctx, tx.q, `
+			select one from platform.instance cross join pg_current_xact_id()
+			cross join pg_advisory_xact_lock_shared(hashtextextended('socle readiness ' || pg_backend_pid(), 0))`)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("platform database: %w", err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"socle/internal/audit"
 	"socle/internal/fault"
 	"socle/internal/pg"
 )
@@ -31,9 +32,10 @@ type Project struct {
 
 // The states of a project that its members meet.
 const (
-	Active  = "active"
-	Paused  = "paused"  // its data are kept, and nothing reaches them
-	Deleted = "deleted" // as paused, and gone for everyone until it is restored; later it is removed
+	Creating = "creating"
+	Active   = "active"
+	Paused   = "paused"  // its data are kept, and nothing reaches them
+	Deleted  = "deleted" // as paused, and gone for everyone until it is restored; later it is removed
 )
 
 const projectColumns = ` p.uuid, p.organization_uuid, p.name, p.description, p.status, p.created_at, p.created_by, p.updated_at, p.updated_by, p.deleted_at,
@@ -90,12 +92,12 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 		}
 		var err error
 		p, err = pg.One[Project](ctx, tx, `
-			insert into platform.projects as p (uuid, organization_uuid, name, description, status, created_by, updated_by)
-			select @id, @organization, @name, @description, 'creating', @user, @user
+			insert into platform.projects as p (uuid, organization_uuid, name, description, status, created_by, updated_by, request_key)
+			select @id, @organization, @name, @description, 'creating', @user, @user, nullif(@request_key, '')
 			where (select count(*) from platform.projects where organization_uuid = @organization) < @most::bigint
 			returning`+projectColumns,
 			pgx.StrictNamedArgs{"id": id, "organization": n.Organization, "name": name,
-				"description": n.Description, "user": user, "most": most})
+				"description": n.Description, "user": user, "most": most, "request_key": audit.KeyOf(ctx)})
 		if fault.Is(err, fault.NotFound) {
 			return fault.New(fault.Unprocessable, "the organization has %d projects, those that can be restored included, and may not have more", most).
 				WithCode("quota")

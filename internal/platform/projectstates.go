@@ -140,6 +140,11 @@ func (s *Store) ActiveProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where status = 'active' order by uuid`)
 }
 
+// KnownProjects returns those of some projects that there are or were, until they are removed.
+func (s *Store) KnownProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
+	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where uuid = any(@projects)`, pgx.StrictNamedArgs{"projects": projects})
+}
+
 // ClosedProjects returns the projects that are kept and that nobody can use: paused ones and deleted ones.
 func (s *Store) ClosedProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where status in ('paused', 'deleted') order by uuid`)
@@ -166,6 +171,19 @@ func (s *Store) GoneProjects(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, 
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select o from unnest(@of::uuid[]) o
 		where exists (select from socle.audit where entry::jsonb ->> 'project' = o::text)`, pgx.StrictNamedArgs{"of": of})
+}
+
+// ProjectCreation is what is known of a project's creation.
+type ProjectCreation struct {
+	User       uuid.UUID
+	RequestKey string // hash of the request's Idempotency-Key; "" if it had none
+}
+
+// ProjectCreation returns who creates a project, and by which request. It fails with NotFound if there is none.
+func (s *Store) ProjectCreation(ctx context.Context, id uuid.UUID) (ProjectCreation, error) {
+	return pg.One[ProjectCreation](ctx, s.q, `
+		select created_by as user, coalesce(request_key, '') as request_key from platform.projects where uuid = @id`,
+		pgx.StrictNamedArgs{"id": id})
 }
 
 // ProjectStatus returns a project's status. It fails with NotFound if there is none.

@@ -144,7 +144,8 @@ CREATE TABLE platform.idempotency (
     fingerprint bytea NOT NULL,
     status smallint,
     answer bytea,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    holder integer
 );
 
 COMMENT ON COLUMN platform.idempotency.key IS 'hash of who asks, what for, and under which Idempotency-Key';
@@ -152,6 +153,8 @@ COMMENT ON COLUMN platform.idempotency.key IS 'hash of who asks, what for, and u
 COMMENT ON COLUMN platform.idempotency.fingerprint IS 'hash of the body';
 
 COMMENT ON COLUMN platform.idempotency.status IS 'null while the request is under way';
+
+COMMENT ON COLUMN platform.idempotency.holder IS 'PID of the database session of the server that works on the request; null if the server did not know it';
 
 CREATE TABLE platform.instance (
     one boolean DEFAULT true NOT NULL,
@@ -272,6 +275,7 @@ CREATE TABLE platform.projects (
     rest_schemas text[] DEFAULT '{public}'::text[] NOT NULL,
     backup_before_destructive boolean DEFAULT false NOT NULL,
     max_database_bytes bigint,
+    request_key text,
     CONSTRAINT projects_deleted_at CHECK (((status <> 'deleted'::text) OR (deleted_at IS NOT NULL))),
     CONSTRAINT projects_max_database_bytes CHECK ((max_database_bytes >= 0)),
     CONSTRAINT projects_rest_schemas CHECK (((cardinality(rest_schemas) >= 1) AND (cardinality(rest_schemas) <= 20))),
@@ -287,6 +291,8 @@ COMMENT ON COLUMN platform.projects.rest_schemas IS 'schemas that the rows API s
 COMMENT ON COLUMN platform.projects.backup_before_destructive IS 'whether nothing of the project is destroyed before a backup of it is completed';
 
 COMMENT ON COLUMN platform.projects.max_database_bytes IS 'the project''s own quota; null: that of every project';
+
+COMMENT ON COLUMN platform.projects.request_key IS 'hash of the Idempotency-Key of the request that creates the project, for the audit entry of its completion';
 
 CREATE TABLE platform.recovery_codes (
     user_uuid uuid NOT NULL,
@@ -341,6 +347,14 @@ COMMENT ON COLUMN platform.restores.project_uuid IS 'the project that is restore
 COMMENT ON COLUMN platform.restores.kept_until IS 'until when the database is kept that the restored one took the place of; null if there is none';
 
 COMMENT ON COLUMN platform.restores.undone_at IS 'since when the project is again what it was before; what was restored is what is kept then';
+
+CREATE TABLE platform.retired_roles (
+    name text NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    next_try timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON COLUMN platform.retired_roles.next_try IS 'the time between tries doubles, up to six hours';
 
 CREATE TABLE platform.second_factors (
     user_uuid uuid NOT NULL,
@@ -493,6 +507,9 @@ ALTER TABLE ONLY platform.recovery_codes
 
 ALTER TABLE ONLY platform.restores
     ADD CONSTRAINT restores_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY platform.retired_roles
+    ADD CONSTRAINT retired_roles_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY platform.second_factors
     ADD CONSTRAINT second_factors_pkey PRIMARY KEY (user_uuid);

@@ -23,6 +23,7 @@ type Settings struct {
 	DeletedProjectDays      int64 // that a deleted project can be restored
 	RequestDays             int64 // that requests to projects are kept
 	MaxImportedBackup       int64 // bytes of all that it holds
+	MaxRestoreSeconds       int64 // for the database of a backup, and as many more for each GiB of its dump
 }
 
 // DeletedKept returns how long a deleted project can be restored.
@@ -33,9 +34,14 @@ func (s Settings) DeletedKept() time.Duration {
 // RequestsKept returns how long requests to projects are kept.
 func (s Settings) RequestsKept() time.Duration { return time.Duration(s.RequestDays) * 24 * time.Hour }
 
+// RestoreTimeout returns how long restoring a dump of so many bytes may take.
+func (s Settings) RestoreTimeout(dump int64) time.Duration {
+	return time.Duration(s.MaxRestoreSeconds) * (time.Second + time.Duration(float64(time.Second)*float64(dump)/(1<<30)))
+}
+
 // builtIn are the settings of an instance that nobody has told anything else.
 var builtIn = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000, ProjectsPerOrganization: 100, MaxUploadSize: 5 << 30,
-	DeletedProjectDays: 7, RequestDays: 7, MaxImportedBackup: 100 << 30}
+	DeletedProjectDays: 7, RequestDays: 7, MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
 
 // declaration declares a setting: a switch, or a number with its range.
 type declaration struct {
@@ -63,6 +69,8 @@ var declarations = []declaration{
 		number: func(s *Settings) *int64 { return &s.RequestDays }},
 	{name: "max_imported_backup", meaning: "How many bytes a backup that is imported may hold in all.", min: 1, max: 100 << 40,
 		number: func(s *Settings) *int64 { return &s.MaxImportedBackup }},
+	{name: "max_restore_seconds", meaning: "How many seconds a restore, or the proof of a backup, may take to restore the database; as many more for each GiB of the dump.",
+		min: 1, max: 30 * 24 * 3600, number: func(s *Settings) *int64 { return &s.MaxRestoreSeconds }},
 }
 
 // Setting is a setting as administrators see it.

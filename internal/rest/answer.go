@@ -66,7 +66,7 @@ func (c *call) answer(got *result) error {
 	if len(p.Outdated) > 0 {
 		c.set(h, "Warning", outdated(p.Outdated))
 	}
-	status, err := override(h, status, got)
+	status, err := c.server.override(h, status, got)
 	if err != nil {
 		return err
 	}
@@ -115,6 +115,7 @@ func (c *call) write(status int, whole bool, got *result) error {
 	if !head && status != http.StatusNoContent {
 		c.set(h, "Content-Length", strconv.Itoa(size))
 	}
+	c.server.confine(h)
 	c.w.WriteHeader(status)
 	switch {
 	case head || size == 0 || status == http.StatusNoContent:
@@ -267,8 +268,9 @@ func contentLocation(path, raw string) string {
 	return path + "?" + raw
 }
 
-// override applies what the statement left in response.headers and response.status.
-func override(h http.Header, status int, got *result) (int, error) {
+// override applies what the statement left in response.headers and response.status. Headers that the database's code may
+// not set are dropped.
+func (s *Server) override(h http.Header, status int, got *result) (int, error) {
 	if len(got.headers) > 0 {
 		var all []map[string]string
 		if json.Unmarshal(got.headers, &all) != nil {
@@ -281,9 +283,11 @@ func override(h http.Header, status int, got *result) (int, error) {
 			}
 			for name, value := range one {
 				name = http.CanonicalHeaderKey(name)
-				if seen[name] {
+				switch {
+				case !s.maySet(name):
+				case seen[name]:
 					h.Add(name, value)
-				} else {
+				default:
 					h.Set(name, value)
 				}
 				seen[name] = true

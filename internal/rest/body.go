@@ -1,8 +1,6 @@
 package rest
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"io"
 	"net/http"
@@ -13,13 +11,15 @@ import (
 
 // payload is the body of a request.
 type payload struct {
-	text []byte     // JSON unless raw says otherwise; nil if the request has none
+	text []byte     // JSON unless raw says otherwise; nil if the request has none, or in CSV
+	csv  *csvBody   // nil unless the rows came as CSV and are not JSON yet
 	form url.Values // of a function's arguments; nil unless they came so
 	raw  string     // json, text, xml or bytea: the type of a function's one unnamed parameter that may take the body whole; "" for none
 }
 
-// readBody reads a body of at most most bytes, and makes JSON of rows in other forms. A function also takes plain text, XML and bytes.
-func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool) (payload, error) {
+// readBody reads a body of at most most bytes, and makes JSON of a form. A function also takes plain text, XML and bytes.
+// It takes room for a long body, and fails if there is none.
+func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool, room *bodyRoom) (payload, error) {
 	kind := r.Header.Get("Content-Type")
 	switch kind {
 	case "":
@@ -31,7 +31,7 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool)
 		}
 		kind = strings.ToLower(kind)
 	}
-	text, err := readAll(w, r, most)
+	text, err := readAll(w, r, most, room)
 	if err != nil {
 		return payload{}, err
 	}
@@ -39,8 +39,8 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool)
 	case "application/json", "application/vnd.pgrst.array", "application/vnd.pgrst.array+json":
 		return payload{text: text, raw: "json"}, nil
 	case "text/csv":
-		rows, err := csvRows(text)
-		return payload{text: rows}, err
+		rows, err := readCSV(text)
+		return payload{csv: rows}, err
 	case "application/x-www-form-urlencoded":
 		values, err := url.ParseQuery(string(text))
 		if err != nil {
@@ -67,24 +67,40 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool)
 	return payload{}, fail(http.StatusBadRequest, "PGRST102", "Content-Type not acceptable: "+kind)
 }
 
-func readAll(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+// readAll reads a body into memory that grows with what has arrived, not with what the client declares.
+func readAll(w http.ResponseWriter, r *http.Request, most int64, room *bodyRoom) ([]byte, error) {
 	if r.ContentLength > most {
 		return nil, tooLarge()
 	}
+
 	body := http.MaxBytesReader(w, r.Body, most)
+	size := most + 1 // one more tells the end
 	if r.ContentLength >= 0 {
-		text := make([]byte, r.ContentLength)
-		_, err := io.ReadFull(body, text)
-		return text, unreadable(err)
+		size = r.ContentLength + 1
 	}
-	text, err := io.ReadAll(body)
-	return text, unreadable(err)
+	text := make([]byte, 0, min(size, uncountedBody))
+	for {
+		n, err := body.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if err == io.EOF {
+			return text, nil
+		}
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		if len(text) < cap(text) {
+			continue
+		}
+
+		more := min(size, 4*int64(cap(text)))
+		if err := room.take(r.Context(), more); err != nil {
+			return nil, err
+		}
+		text = append(make([]byte, 0, more), text...)
+	}
 }
 
 func unreadable(err error) error {
-	if err == nil {
-		return nil
-	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge()
 	}
@@ -93,58 +109,6 @@ func unreadable(err error) error {
 
 func tooLarge() error {
 	return fail(http.StatusRequestEntityTooLarge, "PGRST102", "The body is too large")
-}
-
-// csvRows makes a JSON array of objects of rows in CSV, the first of which names the columns.
-func csvRows(text []byte) ([]byte, error) {
-	in := csv.NewReader(bytes.NewReader(text))
-	in.FieldsPerRecord, in.ReuseRecord, in.LazyQuotes = -1, true, false
-	first, err := in.Read()
-	if errors.Is(err, io.EOF) {
-		return []byte("[]"), nil
-	}
-	if err != nil {
-		return nil, badCSV(err)
-	}
-	names := make([][]byte, len(first))
-	for i, name := range first {
-		names[i] = append(appendJSON(nil, name), ':')
-	}
-	out := append(make([]byte, 0, 2*len(text)+2), '[')
-	for n := 0; ; n++ {
-		row, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			return append(out, ']'), nil
-		}
-		if err != nil {
-			return nil, badCSV(err)
-		}
-		if len(row) < len(names) {
-			return nil, fail(http.StatusBadRequest, "PGRST102", "All lines must have same number of fields")
-		}
-		if n > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, '{')
-		for i, name := range names {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(out, name...)
-			if row[i] == "NULL" {
-				out = append(out, "null"...)
-			} else {
-				out = appendJSON(out, row[i])
-			}
-		}
-		out = append(out, '}')
-	}
-}
-
-func badCSV(err error) error {
-	e := fail(http.StatusBadRequest, "PGRST102", "Empty or invalid csv")
-	e.Details = err.Error()
-	return e
 }
 
 // formRow makes a JSON object of a form. Of a field given twice the last value counts.

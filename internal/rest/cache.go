@@ -18,115 +18,125 @@ import (
 
 // Times of a Cache.
 const (
-	unheardMost  = 5 * time.Second  // age at which a catalogue is read again while nobody listens
-	unheardLeast = time.Second      // the same for a request that misses something in it
-	readMost     = 60 * time.Second // for reading the catalogue
-	pauseMost    = 5 * time.Second  // between two readings
-	readTries    = 5                // while it changes under the reading
-	retryAfter   = time.Second      // until a cache that can't listen tries again, doubled up to retryMost
-	retryMost    = 30 * time.Second
+	unwatchedMost  = 5 * time.Second  // age at which a catalogue is read again that nothing watches
+	unwatchedLeast = time.Second      // the same for a request that misses something in it
+	readMost       = 60 * time.Second // for reading the catalogue
+	pauseMost      = 5 * time.Second  // between two readings
+	readTries      = 5                // while it changes under the reading
 )
 
-// Cache keeps the catalogue of a database. The first request reads it; after that one connection listens on the channel
-// pgrst, and whenever a notification says that the schema has changed the catalogue is read again, while the
-// old one serves on. A cache that nobody asks for a while lets its connection go and costs nothing but memory; so it
-// does where no connection is to be had, and then a catalogue is at most a few seconds old.
+// Source is where a Cache reads the catalogue, and how it knows that it has to.
+type Source struct {
+	Pool    func() *pgxpool.Pool // its login can read the catalogue
+	Options catalog.Options
+	// Version is a query for the version of the schema: a text that each transaction which changes the schema changes when it
+	// commits. Every request compares it, on its own login and in its own round trip, with that of the catalogue it was planned
+	// by, so the next request after a change sees the change, and nothing listens. "": the schema has no version, see [Cache.ListenOn].
+	Version string
+	// Read is called on the connection that has read the catalogue; nil: nothing is.
+	Read func(ctx context.Context, conn pg.Querier) error
+}
+
+// Cache keeps the catalogue of a database. The first request reads it, and so does one that finds it out of date: by the version
+// of the schema where it has one, else because a notification said so, see [Cache.ListenOn]. A cache whose schema has a version
+// runs nothing and has no connection while no request needs the catalogue read.
 type Cache struct {
-	pool    func() *pgxpool.Pool // its login can read the catalogue
-	options catalog.Options
-	channel string // quoted
-	log     *slog.Logger
-	told    func()                   // of a configuration to be read again; nil: nobody is
-	idle    time.Duration            // without a request, after which it stops to listen
-	rest    func(took time.Duration) // between two readings of which the second is known to be needed
+	source   Source
+	log      *slog.Logger
+	listener *listener                // nil: nothing listens
+	rest     func(took time.Duration) // between two readings of which the second is known to be needed
 
 	current atomic.Pointer[loaded]
 	zones   atomic.Pointer[map[string]bool] // see [Cache.knowsZone]
-	used    atomic.Int64                    // Unix seconds
-	heard   atomic.Bool                     // a connection listens, and has from before current was read
 
-	mu        sync.Mutex
-	database  int   // counts what the database has been
-	loading   *load // nil if the catalogue is not being read
-	listening bool
-	retired   bool // nobody is to listen any more
-	closed    bool
-	ctx       context.Context // of what the cache does by itself
-	cancel    context.CancelFunc
-	hearing   context.Context // of listening
-	deafen    context.CancelFunc
-	running   sync.WaitGroup
-	listener  sync.WaitGroup
+	mu       sync.Mutex
+	database int   // counts what the database has been
+	loading  *load // nil if the catalogue is not being read
+	closed   bool
+	ctx      context.Context // of what the cache does by itself
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
 }
 
 type loaded struct {
 	*catalog.Catalog
-	at time.Time
+	version string // of the schema, as old as the catalogue or older; "" if it has none
+	size    int    // bytes
+	at      time.Time
+	took    time.Duration
 }
 
 // load is a reading of the catalogue under way.
 type load struct {
 	done  chan struct{}
 	again bool // the schema has changed since it began
-	got   *catalog.Catalog
+	got   *loaded
 	err   error
 }
 
-// NewCache returns a cache that reads over a pool, which is asked for anew each time.
-func NewCache(pool func() *pgxpool.Pool, o catalog.Options, log *slog.Logger) *Cache {
-	c := &Cache{pool: pool, options: o, channel: "pgrst", log: log, idle: time.Minute}
+// NewCache returns a cache that reads from a source.
+func NewCache(source Source, log *slog.Logger) *Cache {
+	c := &Cache{source: source, log: log}
 	c.rest = c.pause
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.hearing, c.deafen = context.WithCancel(c.ctx)
 	return c
 }
 
-// ListenOn has the cache listen on another channel than pgrst. On "" it never listens, and reads the catalogue again only for
-// [Cache.Reload]. It is called before the cache is used.
-func (c *Cache) ListenOn(channel string) {
-	c.channel = pg.Quote(channel)
-	if channel == "" {
-		c.listening = true
-		c.heard.Store(true)
-	}
-}
-
-// OnReloadConfig has a function called when a notification says that the configuration has changed. It must not wait, and is set before the
-// cache is used.
-func (c *Cache) OnReloadConfig(told func()) { c.told = told }
-
-// Get returns the catalogue, and waits only for the very first one.
-func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
-	if known := c.Known(); known != nil {
+// get returns the catalogue, and waits only for the very first one.
+func (c *Cache) get(ctx context.Context) (*loaded, error) {
+	if known := c.known(time.Now()); known != nil {
 		return known, nil
 	}
 	return c.wait(ctx, c.start(false))
 }
 
-// Known returns the catalogue, nil if it was not read yet.
-func (c *Cache) Known() *catalog.Catalog { return c.known(time.Now()) }
-
-func (c *Cache) known(now time.Time) *catalog.Catalog {
-	if unix := now.Unix(); c.used.Load() != unix {
-		c.used.Store(unix)
-		c.listen()
+// Get returns the catalogue, and waits only for the very first one.
+func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
+	l, err := c.get(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if l := c.current.Load(); l != nil {
-		if !c.heard.Load() && now.Sub(l.at) > unheardMost {
-			c.start(false)
-		}
+	return l.Catalog, nil
+}
+
+// Known returns the catalogue, nil if it was not read yet.
+func (c *Cache) Known() *catalog.Catalog {
+	if l := c.known(time.Now()); l != nil {
 		return l.Catalog
 	}
 	return nil
 }
 
-// Newer returns a catalogue that is newer than old, for a request that did not find what it wants in old: if one is there or is being
-// read, or if nobody would have told that there is one. Otherwise it returns nil.
-func (c *Cache) Newer(ctx context.Context, old *catalog.Catalog) *catalog.Catalog {
+func (c *Cache) known(now time.Time) *loaded {
+	if c.listener != nil {
+		c.listener.begin()
+	}
+	l := c.current.Load()
+	if l != nil && c.unwatched(l) && now.Sub(l.at) > unwatchedMost {
+		c.start(false)
+	}
+	return l
+}
+
+// unwatched reports whether a change of the schema would go unseen: the connection that listens is lost, or the schema is to have
+// a version and has none, since its database waits for migrations.
+func (c *Cache) unwatched(l *loaded) bool {
+	if c.source.Version != "" {
+		return l.version == ""
+	}
+	return c.listener != nil && !c.listener.heard.Load()
+}
+
+// newer returns a catalogue that is newer than old, for a request that failed by it: nil if there is none.
+func (c *Cache) newer(ctx context.Context, old *loaded) *loaded {
+	if old.version != "" {
+		return c.newerVersion(ctx, old)
+	}
+
 	c.mu.Lock()
 	l := c.loading
 	c.mu.Unlock()
-	if now := c.current.Load(); l == nil && !c.heard.Load() && now != nil && time.Since(now.at) > unheardLeast {
+	if now := c.current.Load(); l == nil && now != nil && c.unwatched(now) && time.Since(now.at) > unwatchedLeast {
 		l = c.start(false)
 	}
 	if l != nil {
@@ -134,10 +144,41 @@ func (c *Cache) Newer(ctx context.Context, old *catalog.Catalog) *catalog.Catalo
 			return nil
 		}
 	}
-	if now := c.current.Load(); now != nil && now.Catalog != old {
-		return now.Catalog
+	if now := c.current.Load(); now != nil && now != old {
+		return now
 	}
 	return nil
+}
+
+// newerVersion is newer for a schema with a version: it asks for that.
+func (c *Cache) newerVersion(ctx context.Context, old *loaded) *loaded {
+	version, err := pg.Value[string](ctx, c.source.Pool(), c.source.Version)
+	if err != nil {
+		c.log.Warn("the version of the schema can't be read", "error", err)
+		return nil
+	}
+
+	l := c.current.Load()
+	for range 2 { // a reading that is under way may have begun before the change
+		if l != nil && l.version == version {
+			break
+		}
+		if l, err = c.wait(ctx, c.start(false)); err != nil {
+			return nil
+		}
+	}
+	if l == old {
+		return nil
+	}
+	return l
+}
+
+// renewed returns another catalogue than old, which is known to be out of date.
+func (c *Cache) renewed(ctx context.Context, old *loaded) (*loaded, error) {
+	if l := c.current.Load(); l != nil && l != old {
+		return l, nil
+	}
+	return c.wait(ctx, c.start(false))
 }
 
 // Reload has the catalogue read again, for someone who knows that it has changed. It does not wait.
@@ -147,7 +188,7 @@ func (c *Cache) Reload() {
 	}
 }
 
-// Forget forgets the catalogue, for someone who knows that the database has become another one: who wants it waits until that has been read.
+// Forget forgets the catalogue, for someone who knows that the database has become another one: the next request waits until that has been read.
 func (c *Cache) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,11 +199,9 @@ func (c *Cache) Forget() {
 // Retire ends the listening, for a cache that another takes the place of, and waits until it has ended. Requests that have the cache still can
 // have it read the catalogue.
 func (c *Cache) Retire() {
-	c.mu.Lock()
-	c.retired = true
-	c.mu.Unlock()
-	c.deafen()
-	c.listener.Wait()
+	if c.listener != nil {
+		c.listener.end()
+	}
 }
 
 // Close ends what the cache does by itself, and waits until it has ended. The cache still serves what it has.
@@ -171,11 +210,11 @@ func (c *Cache) Close() {
 	c.closed = true
 	c.mu.Unlock()
 	c.cancel()
-	c.listener.Wait()
+	c.Retire()
 	c.running.Wait()
 }
 
-func (c *Cache) wait(ctx context.Context, l *load) (*catalog.Catalog, error) {
+func (c *Cache) wait(ctx context.Context, l *load) (*loaded, error) {
 	select {
 	case <-l.done:
 		return l.got, l.err
@@ -204,7 +243,7 @@ func (c *Cache) start(changed bool) *load {
 	return l
 }
 
-// pause waits as long as a reading took: whoever notifies without end has the catalogue read half of the time, not all of it.
+// pause waits as long as a reading took: a schema that changes without end is read half of the time, not all of it.
 func (c *Cache) pause(took time.Duration) {
 	select {
 	case <-c.ctx.Done():
@@ -214,7 +253,13 @@ func (c *Cache) pause(took time.Duration) {
 
 var errClosed = errors.New("the catalogue's cache is closed")
 
+// read carries out a reading.
 func (c *Cache) read(l *load) {
+	if last := c.current.Load(); last != nil && c.source.Version != "" {
+		if left := last.took - time.Since(last.at.Add(last.took)); left > 0 {
+			c.rest(left)
+		}
+	}
 	for {
 		ctx, cancel := context.WithTimeout(c.ctx, readMost)
 		at := time.Now()
@@ -236,7 +281,8 @@ func (c *Cache) read(l *load) {
 		if l.err != nil {
 			c.log.Warn("the catalogue can't be read; the one before serves on", "error", l.err)
 		} else {
-			first := c.current.Swap(&loaded{l.got, at}) == nil
+			l.got.at, l.got.took = at, took
+			first := c.current.Swap(l.got) == nil
 			if l.again {
 				if first { // nobody waits for the first one longer than they must
 					close(l.done)
@@ -259,16 +305,38 @@ func (c *Cache) read(l *load) {
 }
 
 // readAtOnce reads the catalogue as it is at one moment of one database: another may take its place meanwhile.
-func (c *Cache) readAtOnce(ctx context.Context) (got *catalog.Catalog, err error) {
-	err = pgx.BeginTxFunc(ctx, c.pool(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+func (c *Cache) readAtOnce(ctx context.Context) (*loaded, error) {
+	conn, err := pg.Acquire(ctx, c.source.Pool())
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+
+	// First the version, then the catalogue: a change between the two is met with one more reading, never with an old catalogue.
+	got := &loaded{}
+	if c.source.Version != "" {
+		if got.version, err = pg.Value[string](ctx, conn, c.source.Version); err != nil && pg.State(err) != "42P01" { // undefined_table
+			return nil, err
+		}
+	}
+	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		// That a statement which runs once is compiled takes twenty times as long as it does.
-		if _, err = tx.Exec(ctx, "set local jit = off"); err != nil {
+		if _, err := tx.Exec(ctx, "set local jit = off"); err != nil {
 			return err
 		}
-		got, err = catalog.Read(ctx, tx, c.options)
+		got.Catalog, err = catalog.Read(ctx, tx, c.source.Options)
 		return err
 	})
-	return got, err
+	if err != nil {
+		return nil, err
+	}
+	got.size = got.Catalog.Size()
+	if c.source.Read != nil && got.version != "" {
+		if err := c.source.Read(ctx, conn); err != nil {
+			c.log.Warn("after the catalogue was read", "error", err)
+		}
+	}
+	return got, nil
 }
 
 // knowsZone reports whether PostgreSQL has a time zone of this name. It goes through a thousand files to say which there are: they are read for the
@@ -277,7 +345,7 @@ func (c *Cache) knowsZone(ctx context.Context, name string) (bool, error) {
 	if known := c.zones.Load(); known != nil {
 		return (*known)[name], nil
 	}
-	names, err := pg.Values[string](ctx, c.pool(), "select name from pg_catalog.pg_timezone_names")
+	names, err := pg.Values[string](ctx, c.source.Pool(), "select name from pg_catalog.pg_timezone_names")
 	if err != nil {
 		return false, err
 	}
@@ -294,99 +362,4 @@ func (c *Cache) knowsZone(ctx context.Context, name string) (bool, error) {
 func goneMeanwhile(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (e.Code == "XX000" || stale[e.Code])
-}
-
-// listen makes sure that a connection listens.
-func (c *Cache) listen() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.listening || c.retired || c.closed {
-		return
-	}
-	c.listening = true
-	c.listener.Go(func() {
-		c.listenWhileUsed()
-		c.heard.Store(false)
-		c.mu.Lock()
-		c.listening = false
-		c.mu.Unlock()
-	})
-}
-
-func (c *Cache) listenWhileUsed() {
-	for delay := retryAfter; !c.unused(); {
-		began := time.Now()
-		err := c.listenOnce()
-		lost := c.heard.Swap(false)
-		if c.hearing.Err() != nil || err == nil {
-			return
-		}
-		if time.Since(began) > retryMost {
-			delay = retryAfter
-		}
-		if lost && time.Since(began) > retryAfter {
-			continue // the first time at once: another database may have taken the place of this one
-		}
-		c.log.Warn("nobody listens for changes of the schema", "error", err, "again", delay)
-		select {
-		case <-c.hearing.Done():
-			return
-		case <-time.After(delay):
-		}
-		delay = min(2*delay, retryMost)
-	}
-}
-
-func (c *Cache) unused() bool {
-	return time.Since(time.Unix(c.used.Load(), 0)) > c.idle
-}
-
-// listenOnce listens until nobody uses the cache any more, which is no error. (A [pg.Listener] listens whether anybody asks or not, on a connection
-// that no pool has made: it would not count among those that a server may have to its projects, nor follow a project to another database.)
-func (c *Cache) listenOnce() error {
-	wait, cancel := context.WithTimeout(c.hearing, acquireTimeout)
-	defer cancel()
-	pooled, err := c.pool().Acquire(wait)
-	if err != nil {
-		return err
-	}
-	conn := pooled.Hijack() // a pool that is closed does not wait for it
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), time.Second)
-		defer cancel()
-		_ = conn.Close(ctx)
-	}()
-	if _, err := conn.Exec(c.hearing, "listen "+c.channel); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	begun := c.loading != nil
-	c.mu.Unlock()
-	// What happened before is not told.
-	if begun || c.current.Load() != nil {
-		c.start(true)
-	}
-	if c.told != nil {
-		c.told()
-	}
-	c.heard.Store(true)
-	for !c.unused() {
-		ctx, cancel := context.WithTimeout(c.hearing, c.idle)
-		n, err := conn.WaitForNotification(ctx)
-		ended := ctx.Err() != nil
-		cancel()
-		switch {
-		case err == nil && (n.Payload == "" || n.Payload == "reload schema"):
-			c.start(true)
-		case err == nil && n.Payload == "reload config" && c.told != nil:
-			c.told()
-		}
-		if err != nil && !ended {
-			return err
-		}
-		if c.hearing.Err() != nil {
-			return nil
-		}
-	}
-	return nil
 }

@@ -13,33 +13,6 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-func (a *api) listeners() (n int) {
-	a.Helper()
-	if err := a.admin.QueryRow(a.Context(), `select count(*) from pg_stat_activity where datname = current_database() and query = 'listen pgrst'`).Scan(&n); err != nil {
-		a.Fatal(err)
-	}
-	return n
-}
-
-func TestIdleCacheListensNoMore(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, "")
-	a.server.Catalog.idle = 10 * time.Millisecond
-	if got := a.do("GET", "/clients", ""); got.status != http.StatusOK {
-		t.Fatal(got)
-	}
-	a.await(func() bool { return !a.server.Catalog.isListening() && a.listeners() == 0 })
-
-	a.exec("create table public.meanwhile (id int); grant all on public.meanwhile to authenticated")
-	a.await(func() bool { return a.do("GET", "/meanwhile", "").status == http.StatusOK })
-}
-
-func (c *Cache) isListening() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.listening
-}
-
 func TestFirstCatalogIsReadOnce(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, "")
@@ -71,7 +44,7 @@ func TestNoCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	a.server.Catalog = NewCache(func() *pgxpool.Pool { return pool }, catalog.Options{Schemas: []string{"public"}}, slog.New(slog.DiscardHandler))
+	a.server.Catalog = NewCache(Source{Pool: func() *pgxpool.Pool { return pool }, Options: catalog.Options{Schemas: []string{"public"}}}, slog.New(slog.DiscardHandler))
 	defer a.server.Catalog.Close()
 	if got := a.do("GET", "/clients", ""); got.status != 503 || !strings.Contains(got.body, "PGRST002") || got.header.Get("Retry-After") == "" {
 		t.Errorf("%+v", got)
@@ -84,8 +57,7 @@ func TestCatalogIsNotReadWithoutEnd(t *testing.T) {
 	a := newAPI(t, "")
 	cache := a.server.Catalog
 	cache.Close()
-	cache = NewCache(func() *pgxpool.Pool { return a.admin }, catalog.Options{Schemas: []string{"public"}}, slog.New(slog.DiscardHandler))
-	cache.ListenOn("")
+	cache = NewCache(Source{Pool: func() *pgxpool.Pool { return a.admin }, Options: catalog.Options{Schemas: []string{"public"}}}, slog.New(slog.DiscardHandler))
 	defer cache.Close()
 	rests, onward := make(chan time.Duration), make(chan struct{})
 	cache.rest = func(took time.Duration) { rests <- took; <-onward }
@@ -98,14 +70,14 @@ func TestCatalogIsNotReadWithoutEnd(t *testing.T) {
 	if took := <-rests; took <= 0 {
 		t.Errorf("it rests after %v", took)
 	}
-	second := cache.Known()
+	second := cache.current.Load()
 	for range 1000 {
 		cache.Reload()
 	}
 	a.exec("create table public.told ()")
 	close(onward)
-	third := cache.Newer(t.Context(), second)
-	if first == second || third == nil || third.Relations[catalog.Name{Schema: "public", Name: "told"}] == nil {
+	third := cache.newer(t.Context(), second)
+	if first == second.Catalog || third == nil || third.Relations[catalog.Name{Schema: "public", Name: "told"}] == nil {
 		t.Errorf("got %p, %p, %p", first, second, third)
 	}
 	select {

@@ -16,15 +16,17 @@ func (s *Server) Description(ctx context.Context, role, url string) ([]byte, err
 	}
 	kept := &page{header: http.Header{}}
 	c := call{server: s, w: kept, r: r, path: "/", caller: Caller{Role: role, Claims: []byte("{}")}, schema: s.Schemas[0], until: time.Now().Add(s.Timeout)}
-	var known bool
-	if c.role, known = s.Role(role); !known {
+	var ok bool
+	if c.role, ok = s.Role(role); !ok {
 		return nil, errors.New("describe: there is no role " + role)
 	}
 	ctx, cancel := context.WithDeadline(ctx, c.until)
 	defer cancel()
-	if c.catalog, err = s.Catalog.Get(ctx); err != nil {
+	known, err := s.Catalog.get(ctx)
+	if err != nil {
 		return nil, noCatalog(ctx, err)
 	}
+	c.use(known)
 	if err := c.describe(ctx); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/httpx"
+	"socle/internal/pg"
 	"socle/internal/rest/plan"
 	"socle/internal/rest/query"
 )
@@ -64,7 +65,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err e
 	}
 	h := w.Header()
 	for name, values := range f.header {
-		h[name] = values
+		if s.maySet(name) {
+			h[name] = values
+		}
 	}
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("Proxy-Status", "PostgREST; error="+proxyToken(f.Code))
@@ -90,7 +93,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err e
 // outOfReach reports whether a request came to nothing because the database could not be had, or not any more: nothing of it was kept.
 func outOfReach(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return e.Code == "57P01" || e.Code == "53300" // told to go: what was committed is told before
+		return e.Code == "57P01" && !pg.EndedByLimit(e) || e.Code == "53300" // told to go: what was committed is told before
 	}
 	_, unknown := errors.AsType[*catalogError](err)
 	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
@@ -131,6 +134,9 @@ func (s *Server) failure(role string, err error) failure {
 		return unavailable("PGRST000", "Database connection error.")
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		if f, ok := errors.AsType[*fault.Error](pg.Fault(err)); ok && pg.EndedByLimit(e) {
+			return kinds(f)
+		}
 		return s.postgres(role, e)
 	}
 	switch {

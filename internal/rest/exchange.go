@@ -39,7 +39,7 @@ type exchange struct {
 	unclean  bool // something may be left in the session
 }
 
-// awaited is an answer that PostgreSQL owes: d, closed; p, prepared; b, begun; e, committed; s, settings and the like; c, the planner's guess; m, the
+// awaited is an answer that PostgreSQL owes: d, closed; p, prepared; b, begun; e, committed; v, settings behind a comparison of versions; s, settings and the like; c, the planner's guess; m, the
 // statement itself; q, the simple query; r, what is left behind; z, synchronized.
 type awaited struct {
 	kind      byte
@@ -158,7 +158,11 @@ func (x *exchange) askAll(args, countArgs [][]byte) (err error) {
 		err = x.say('b', "", x.beginning(), nil)
 	}
 	if err == nil {
-		err = x.say('s', "", x.scratch.setting(x.settings, x.readOnly && !x.block), x.scratch.values)
+		kind := byte('s')
+		if x.version.is != "" {
+			kind = 'v'
+		}
+		err = x.say(kind, "", x.scratch.setting(x.settings, x.readOnly && !x.block, x.version), x.scratch.values)
 	}
 	if err == nil && x.before != "" {
 		err = x.say('s', x.role, x.before, nil)
@@ -350,6 +354,9 @@ func (x *exchange) read() error {
 		if err == nil {
 			stands = stands || a.kind == 'q' || a.kind == 'e'
 			continue
+		}
+		if pe, ok := errors.AsType[*pgconn.PgError](err); ok && a.kind == 'v' && pe.Code == "22P02" && strings.Contains(pe.Message, staleMark) {
+			err = &staleError{pe}
 		}
 		for _, b := range owed[i:] {
 			if b.statement != nil && b.kind == 'p' && !b.statement.ready {

@@ -114,7 +114,7 @@ func TestNothingIsLeftAnywhere(t *testing.T) {
 // one before, and not to those who have a newer one.
 func TestNothingIsLeftOfBefore(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, untidy, func(c *Config) { c.Catalog.ListenOn("") })
+	a := newAPI(t, untidy, func(c *Config) { c.Catalog.ListenOn("", nil) })
 	pool := alone(a)
 	if got := a.do("GET", "/plain", ""); got.body != `[{"id":1}]` {
 		t.Fatal(got)

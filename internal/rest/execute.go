@@ -20,6 +20,7 @@ import (
 type execution struct {
 	pool      *pgxpool.Pool
 	catalog   *catalog.Catalog
+	version   version // that the schema must have
 	role      string
 	settings  []setting
 	isolation string // "" is read committed
@@ -48,6 +49,23 @@ type execution struct {
 	patience time.Duration
 	// waiting counts those who wait for a connection.
 	waiting *atomic.Int32
+}
+
+// version is what the schema must be at: what the query returns. Without a version anything will do.
+type version struct{ query, is string }
+
+// staleMark is in what PostgreSQL says when the schema has another version.
+const staleMark = "the catalogue is out of date"
+
+// staleError says that the schema has another version than the catalogue that a request was planned by. Nothing of the request ran.
+type staleError struct{ cause *pgconn.PgError }
+
+func (e *staleError) Error() string { return e.cause.Error() }
+func (e *staleError) Unwrap() error { return e.cause }
+
+func isStale(err error) bool {
+	_, ok := errors.AsType[*staleError](err)
+	return ok
 }
 
 // setting is a configuration parameter for the transaction.
@@ -100,7 +118,7 @@ func execute(ctx context.Context, e *execution, x *exchange) (*result, error) {
 			return nil, err
 		}
 		*x = exchange{execution: e}
-		x.client, x.pooler = client, e.unnamed
+		x.client = client
 		if err = x.try(ctx, conn); err == nil {
 			return x.result, nil
 		}

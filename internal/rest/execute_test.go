@@ -157,7 +157,7 @@ func (a *api) quiet() {
 
 func (a *api) await(done func() bool) {
 	a.Helper()
-	deadline, tick := time.After(20*time.Second), time.NewTicker(5*time.Millisecond)
+	deadline, tick := time.After(time.Minute), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
 	for !done() {
 		select {
@@ -174,7 +174,7 @@ func TestChangedSchema(t *testing.T) {
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
 		t.Fatal(got)
 	}
-	a.await(func() bool { return a.server.Catalog.heard.Load() })
+	a.await(func() bool { return a.server.Catalog.listener.heard.Load() })
 	// Without a word to anyone: prepared statements notice by themselves.
 	a.exec("alter table public.projects drop column client_id; alter table public.clients alter column id type text")
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":"1"}]` {

@@ -29,6 +29,7 @@ const (
 
 const (
 	inboxSize = 8 << 10 // as much as PostgreSQL sends at once
+	errorMost = 1 << 20 // bytes of an error: what a function raises has what text it likes
 	heldMost  = 1 << 20 // bytes of a body that is held, so that the connection need not wait for the client, where it could be passed on
 )
 
@@ -141,6 +142,9 @@ func (in *inbox) shrink() {
 
 // failure reads an errorResponse.
 func (in *inbox) failure() (*pgconn.PgError, error) {
+	if in.rest > errorMost {
+		return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: errorMost, ActualBodyLen: in.rest}
+	}
 	text, err := in.take(in.rest)
 	if err != nil {
 		return nil, err

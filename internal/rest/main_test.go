@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/pg"
@@ -97,7 +98,8 @@ func newAPIAt(t testing.TB, url, sql string, configure ...func(*Config)) *api {
 		t.Fatal(err)
 	}
 	request, service := open(t, url, "request", 2), open(t, url, "service", 2)
-	cache := NewCache(func() *pgxpool.Pool { return admin }, catalog.Options{Schemas: []string{"public"}}, slog.New(slog.DiscardHandler))
+	cache := NewCache(Source{Pool: func() *pgxpool.Pool { return admin }, Options: catalog.Options{Schemas: []string{"public"}}}, slog.New(slog.DiscardHandler))
+	cache.ListenOn("pgrst", nil)
 	t.Cleanup(cache.Close)
 	c := Config{
 		Catalog: cache, Schemas: []string{"public"}, Anonymous: "anon", APIKeys: true,
@@ -129,6 +131,11 @@ func open(t testing.TB, url, login string, size int32) *pgxpool.Pool {
 	}
 	if login != "" {
 		config.ConnConfig.User, config.ConnConfig.Password = login, login
+	}
+	supervisor := pg.NewSupervisor(config.ConnConfig)
+	config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
+		supervisor.Supervise(conn)
+		return nil
 	}
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {

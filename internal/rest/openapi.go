@@ -36,11 +36,16 @@ func (c *call) describe(ctx context.Context) error {
 	h := c.w.Header()
 	vary(h)
 	status := http.StatusOK
+	c.renew(ctx)
 	key := described{c.catalog, c.caller.Role, c.schema}
 	body := s.descriptions.get(key)
 	if body == nil || s.before != "" { // which may refuse this request
 		c.planned = planned{Plan: plan.Plan{SQL: selectPrivileges, Args: []any{c.schema}}, readOnly: true}
 		got, err := c.execute(ctx)
+		for tries := 0; isStale(err) && c.replan(ctx, tries); tries++ {
+			key.catalog = c.catalog
+			got, err = c.execute(ctx)
+		}
 		if goneMeanwhile(err) {
 			got, err = c.execute(ctx)
 		}
@@ -59,7 +64,7 @@ func (c *call) describe(ctx context.Context) error {
 			return err
 		}
 		s.descriptions.put(key, body)
-		if status, err = override(h, status, got); err != nil {
+		if status, err = s.override(h, status, got); err != nil {
 			return err
 		}
 	}
@@ -239,4 +244,13 @@ func (d *descriptions) put(key described, text []byte) {
 		}
 	}
 	d.kept[key] = dated{text, time.Now()}
+}
+
+func (d *descriptions) size() (size int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range d.kept {
+		size += len(one.text)
+	}
+	return size
 }

@@ -189,7 +189,7 @@ func TestDescriptionIsKept(t *testing.T) {
 		cache := a.server.Catalog
 		cache.mu.Lock()
 		defer cache.mu.Unlock()
-		return cache.heard.Load() && cache.loading == nil
+		return cache.listener.heard.Load() && cache.loading == nil
 	})
 	old := uses(t, a.described("anon"))
 	if _, err := a.admin.Exec(t.Context(), "grant insert on public.clients to anon"); err != nil {

@@ -27,53 +27,90 @@ type planned struct {
 	check    func(*result) error
 }
 
-// run plans the request, executes it and answers. What fails for want of a thing that a newer catalogue may know is tried
-// once more with that.
+// staleMost is how often a request is planned anew because the schema changed since the catalogue was read. After that it runs by
+// the newest catalogue there is, whatever version the schema has by then.
+const staleMost = 4
+
+// run plans the request, executes it and answers. What fails by a catalogue that is out of date is tried again by a newer one.
 func (c *call) run(ctx context.Context) error {
-	for again := false; ; again = true {
-		err := c.plan()
+	for tries := 0; ; tries++ {
+		planned, err := c.attempt(ctx)
 		if err == nil {
-			p := &c.planned
-			p.passes = p.readOnly && p.check == nil && c.media.handler == nil && c.media.explain == ""
-			c.times.mark(&c.times.plan)
-			var got *result
-			if got, err = c.execute(ctx); err == nil {
-				defer got.release()
-				if got.passed {
-					return got.spool.wait()
-				}
-				c.times.mark(&c.times.transaction)
-				return c.answer(got)
-			}
+			return nil
 		}
 		if c.planned.confined && pg.State(err) == "25006" { // read_only_sql_transaction
 			return errFull
 		}
-		if again || !missing(err) {
-			return err
+
+		again := false
+		switch {
+		case isStale(err):
+			again = c.replan(ctx, tries)
+		case tries == 0 && (!planned && isRefusal(err) || missing(err)):
+			again = c.renew(ctx)
 		}
-		if !c.renew(ctx) {
+		if !again {
 			return err
 		}
 	}
 }
+
+// attempt is run by the catalogue at hand. It reports whether the request could be planned.
+func (c *call) attempt(ctx context.Context) (planned bool, err error) {
+	if err := c.plan(); err != nil {
+		return false, err
+	}
+	p := &c.planned
+	p.passes = p.readOnly && p.check == nil && c.media.handler == nil && c.media.explain == ""
+	c.times.mark(&c.times.plan)
+
+	got, err := c.execute(ctx)
+	if err != nil {
+		return true, err
+	}
+	defer got.release()
+	if got.passed {
+		return true, got.spool.wait()
+	}
+	c.times.mark(&c.times.transaction)
+	return true, c.answer(got)
+}
+
+// use has the request planned by a catalogue.
+func (c *call) use(l *loaded) { c.known, c.catalog = l, l.Catalog }
 
 // renew takes a newer catalogue, if there is one.
 func (c *call) renew(ctx context.Context) bool {
 	ctx, cancel := context.WithDeadline(ctx, c.until)
 	defer cancel()
-	newer := c.server.Catalog.Newer(ctx, c.catalog)
+	newer := c.server.Catalog.newer(ctx, c.known)
 	if newer != nil {
-		c.catalog = newer
+		c.use(newer)
 	}
 	return newer != nil
 }
 
-// missing reports whether err may come from a catalogue that is out of date.
-func missing(err error) bool {
-	if e, ok := errors.AsType[*query.Error](err); ok {
-		return strings.HasPrefix(e.Code, "PGRST2")
+// replan takes another catalogue than the one that PostgreSQL has said to be out of date.
+func (c *call) replan(ctx context.Context, tries int) bool {
+	ctx, cancel := context.WithDeadline(ctx, c.until)
+	defer cancel()
+	newer, err := c.server.Catalog.renewed(ctx, c.known)
+	if err != nil {
+		return false
 	}
+	c.use(newer)
+	c.unchecked = tries+1 >= staleMost
+	return true
+}
+
+// isRefusal reports whether err says what is wrong with the request.
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*query.Error](err)
+	return ok && err != errFull
+}
+
+// missing reports whether PostgreSQL misses something that the catalogue has.
+func missing(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && stale[e.Code]
 }
@@ -83,7 +120,7 @@ func (c *call) plan() error {
 	s, r := c.server, &c.wanted
 	*r = plan.Request{
 		Target: catalog.Name{Schema: c.schema, Name: c.route.name}, Query: c.query, Range: c.window,
-		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.before != "", AliasesOnly: s.AliasesOnly, Head: c.r.Method == http.MethodHead,
+		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.before != "", AliasesOnly: s.AliasesOnly, Confined: s.Confined, Head: c.r.Method == http.MethodHead,
 	}
 	switch c.prefer.Count {
 	case "exact":
@@ -131,6 +168,10 @@ func (c *call) planWrite(r *plan.Request) (err error) {
 	if err := c.negotiate(r, r.Target); err != nil {
 		return err
 	}
+	if err := c.writeCSV(r.Target); err != nil {
+		return err
+	}
+
 	r.MaxBody = c.server.MaxAnswer
 	r.Body = c.payload.text
 	r.Missing = c.prefer.Missing == "default"
@@ -160,6 +201,40 @@ func (c *call) planWrite(r *plan.Request) (err error) {
 	}
 	return err
 }
+
+// writeCSV makes JSON of a body in CSV for a relation, which must have the columns that columns= or else the first line names.
+func (c *call) writeCSV(target catalog.Name) error {
+	rel := c.catalog.Relations[target]
+	if c.payload.csv == nil || rel == nil {
+		return nil
+	}
+
+	for _, name := range c.payload.csv.names {
+		if c.query.Columns == nil && rel.ByName[name] == nil {
+			return plan.NoColumn(rel, name)
+		}
+	}
+	wanted := make(map[string]bool, len(c.query.Columns))
+	for _, name := range c.query.Columns {
+		wanted[name] = true
+	}
+	return c.takeCSV(func(name string) bool {
+		return rel.ByName[name] != nil && (c.query.Columns == nil || wanted[name])
+	}, false)
+}
+
+// takeCSV replaces a body in CSV by the JSON of the columns that keep wants, or of their first row.
+func (c *call) takeCSV(keep func(name string) bool, one bool) error {
+	text, err := c.payload.csv.json(keep, one, csvGrowth*c.server.MaxBody)
+	if err != nil {
+		return err
+	}
+	c.payload.text, c.payload.csv = text, nil
+	return c.room.take(c.r.Context(), int64(len(text)))
+}
+
+// csvGrowth is how many times as large as the longest body rows in CSV may become as JSON, which has the columns' names in each row.
+const csvGrowth = 3
 
 func (c *call) planCall(r *plan.Request) error {
 	get := c.r.Method != http.MethodPost
@@ -198,6 +273,14 @@ func (c *call) planCall(r *plan.Request) error {
 		}
 		r.Query = &q
 	default:
+		if c.payload.csv != nil {
+			err = c.takeCSV(func(name string) bool {
+				return slices.ContainsFunc(f.Params, func(p catalog.Parameter) bool { return p.Name == name })
+			}, true)
+			if err != nil {
+				return err
+			}
+		}
 		r.Body = c.payload.text
 	}
 	p, err := plan.Call(c.catalog, r, f)
@@ -221,8 +304,10 @@ func (c *call) choose(name catalog.Name, get bool) (*catalog.Function, error) {
 	switch {
 	case get:
 		var given []string
+		seen := map[string]bool{}
 		for _, p := range c.query.Params {
-			if !slices.Contains(given, p.Name) {
+			if !seen[p.Name] {
+				seen[p.Name] = true
 				given = append(given, p.Name)
 			}
 		}
@@ -231,7 +316,11 @@ func (c *call) choose(name catalog.Name, get bool) (*catalog.Function, error) {
 		return plan.ChooseJSON(c.catalog, name, c.query.Columns, c.payload.text)
 	case c.payload.raw == "":
 		given := c.query.Columns
-		if given == nil {
+		switch {
+		case given != nil:
+		case c.payload.csv != nil:
+			given = c.payload.csv.names
+		default:
 			var err error
 			if given, err = plan.Keys(c.payload.text); err != nil {
 				return nil, err
@@ -292,9 +381,12 @@ func (c *call) execute(ctx context.Context) (*result, error) {
 	s, p := c.server, &c.planned
 	e := &c.execution
 	*e = execution{
-		pool: c.role.Pool, catalog: c.catalog, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
+		pool: c.role.Pool, catalog: c.catalog, version: version{s.Catalog.source.Version, c.known.version}, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
 		sql: p.SQL, args: p.Args, check: p.check, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil || c.runs(p), unlocks: p.Unlocks,
 		inert: p.Inert, bare: p.Bare, unnamed: s.Unprepared, wait: s.Wait, held: s.Held, patience: s.Patience, waiting: &s.waiting,
+	}
+	if c.unchecked {
+		e.version, e.called = version{}, true // its code may be another by now
 	}
 	if !p.readOnly && !p.Bare && e.check == nil && s.Held.scarce() {
 		e.check = func(*result) error { return nil } // that its answer is here

@@ -44,8 +44,9 @@ var settingTexts = struct {
 	known map[string]string
 }{known: map[string]string{}}
 
-// setting returns the statement that sets settings for the transaction; its arguments are in values.
-func (s *scratch) setting(all []setting, readOnly bool) string {
+// setting returns the statement that sets settings for the transaction, and fails before it does if the schema has another version; its
+// arguments are in values.
+func (s *scratch) setting(all []setting, readOnly bool, v version) string {
 	s.values = s.values[:0]
 	s.names = s.names[:0]
 	for _, set := range all {
@@ -56,11 +57,15 @@ func (s *scratch) setting(all []setting, readOnly bool) string {
 	if readOnly {
 		s.names = append(s.names, '!')
 	}
+	if v.is != "" {
+		s.values = append(s.values, []byte(v.is))
+		s.names = append(s.names, v.query...)
+	}
 	settingTexts.RLock()
 	text, ok := settingTexts.known[string(s.names)]
 	settingTexts.RUnlock()
 	if !ok {
-		text = settingsSQL(all, readOnly)
+		text = settingsSQL(all, readOnly, v)
 		settingTexts.Lock()
 		settingTexts.known[string(s.names)] = text
 		settingTexts.Unlock()
@@ -68,9 +73,14 @@ func (s *scratch) setting(all []setting, readOnly bool) string {
 	return text
 }
 
-func settingsSQL(all []setting, readOnly bool) string {
+// settingsSQL has the versions compared first. The cast fails when they differ: then PostgreSQL skips whatever comes after, and nothing
+// has run. The query is a subselect since what that may read is settled by the login, before a setting changes the role.
+func settingsSQL(all []setting, readOnly bool, v version) string {
 	var b strings.Builder
 	b.WriteString("select ")
+	if v.is != "" {
+		fmt.Fprintf(&b, "(case when (%s) operator(pg_catalog.=) $%d then '0' else '%s' end)::pg_catalog.int4, ", v.query, len(all)+1, staleMark)
+	}
 	for i, set := range all {
 		if i > 0 {
 			b.WriteString(", ")

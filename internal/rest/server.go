@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
 
 	"socle/internal/httpx"
 	"socle/internal/pg"
@@ -53,7 +54,9 @@ type Config struct {
 	Patience     time.Duration // with a client that takes nothing of its answer while others wait for its connection; 0 is 2 s
 	Awaited      func() bool   // whether somebody waits for a connection that is not one of this server's pools, but could be had for one of those; nil: nobody does
 	Held         *Held         // answers that wait for their clients; nil: 128 MiB for this server alone
+	Bodies       *Bodies       // bodies of requests; nil: 256 MiB for this server alone
 	Unprepared   bool          // no connection keeps statements prepared, for a pooler that gives each transaction another one
+	Confined     bool          // code of the database shares its origin with others', see confine.go
 	Terse        bool          // failures are told by code and message alone
 	Aggregates   bool          // may be asked for
 	AliasesOnly  bool          // an embedded relation that has an alias is named by that alone
@@ -87,6 +90,7 @@ type Server struct {
 	descriptions descriptions
 	plans        plan.Plans
 	waiting      atomic.Int32 // requests that wait for a connection
+	bodies       *semaphore.Weighted
 }
 
 // New returns a server.
@@ -116,7 +120,11 @@ func New(c Config) *Server {
 	if c.Held == nil {
 		c.Held = NewHeld(HeldSize)
 	}
-	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings), descriptions: descriptions{fresh: describedFresh}}
+	if c.Bodies == nil {
+		c.Bodies = NewBodies(BodiesSize)
+	}
+	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings), descriptions: descriptions{fresh: describedFresh},
+		bodies: semaphore.NewWeighted(c.Bodies.share)}
 	for _, schema := range c.Schemas {
 		path := pg.Quote(schema)
 		for _, extra := range c.SearchPath {
@@ -130,6 +138,17 @@ func New(c Config) *Server {
 		s.before = "select " + pg.Quote(c.PreRequest.Schema, c.PreRequest.Name) + "()"
 	}
 	return s
+}
+
+// Size returns about how many bytes of memory the server keeps for requests to come: its catalogue, statements and descriptions.
+func (s *Server) Size() int {
+	size := s.plans.Size() + s.descriptions.size()
+	if s.Catalog != nil {
+		if l := s.Catalog.current.Load(); l != nil {
+			size += l.size
+		}
+	}
+	return size
 }
 
 // ServeHTTP answers a request whose path is that of the contract: /, /relation or /rpc/function.
@@ -182,12 +201,14 @@ type call struct {
 	route   route
 	schema  string
 	asked   string // the query string
-	catalog *catalog.Catalog
+	known   *loaded
+	catalog *catalog.Catalog // of known
 	query   *query.Query
 	prefer  query.Prefer
 	refused error // by a strict Prefer
 	window  query.Limit
 	payload payload
+	room    bodyRoom // that the payload takes
 	media   media
 	times   times
 
@@ -196,6 +217,7 @@ type call struct {
 	execution execution
 	exchange  exchange
 	values    []string // of headers of the answer
+	unchecked bool     // it runs whatever version the schema has
 }
 
 // calls are memory that requests use one after another.
@@ -225,13 +247,15 @@ func (c *call) serve() error {
 	now := time.Now()
 	c.until = now.Add(s.Timeout)
 	ctx := r.Context()
-	if c.catalog = s.Catalog.known(now); c.catalog == nil {
+	known := s.Catalog.known(now)
+	if known == nil {
 		ctx, cancel := context.WithDeadline(ctx, c.until)
 		defer cancel()
-		if c.catalog, err = s.Catalog.Get(ctx); err != nil {
+		if known, err = s.Catalog.get(ctx); err != nil {
 			return noCatalog(ctx, err)
 		}
 	}
+	c.use(known)
 	if c.route, err = routeOf(c.path); err != nil {
 		return err
 	}
@@ -251,9 +275,14 @@ func (c *call) serve() error {
 		c.route, c.schema = route{name: s.RootSpec.Name, function: true}, s.RootSpec.Schema
 	}
 	if r.Method == http.MethodOptions {
+		c.renew(ctx)
 		return c.options()
 	}
 	if err := c.read(); err != nil {
+		return err
+	}
+	defer func() { c.room.release() }()
+	if err := c.readPayload(ctx); err != nil {
 		return err
 	}
 	c.times.mark(&c.times.parse)
@@ -282,15 +311,30 @@ func (c *call) read() error {
 			}
 		}
 	}
-	if !reads && r.Method != http.MethodDelete {
-		if c.payload, err = readBody(c.w, r, s.MaxBody, c.route.function); err != nil {
-			return err
-		}
-		if c.route.function && c.payload.raw == "json" && len(c.payload.text) == 0 {
-			c.payload.text = []byte("{}") // no arguments
+	return c.readZone()
+}
+
+// readPayload reads the body, if the request has one and there is the relation that it is for.
+func (c *call) readPayload(ctx context.Context) (err error) {
+	s, r := c.server, c.r
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodDelete:
+		return nil
+	}
+	if name := (catalog.Name{Schema: c.schema, Name: c.route.name}); !c.route.function && c.catalog.Relations[name] == nil {
+		if !c.renew(ctx) || c.catalog.Relations[name] == nil {
+			return plan.NoRelation(c.catalog, name)
 		}
 	}
-	return c.readZone()
+
+	c.room = bodyRoom{own: s.bodies, all: s.Bodies, wait: s.Wait}
+	if c.payload, err = readBody(c.w, r, s.MaxBody, c.route.function, &c.room); err != nil {
+		return err
+	}
+	if c.route.function && c.payload.raw == "json" && len(c.payload.text) == 0 {
+		c.payload.text = []byte("{}") // no arguments
+	}
+	return nil
 }
 
 // readZone leaves a time zone out that nobody knows.

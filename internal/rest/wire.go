@@ -9,10 +9,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"socle/internal/pg"
 )
 
 // wire is a connection of a pool, spoken to in PostgreSQL's own messages. A pipeline of pgconn's can't end in a simple query, which
@@ -29,13 +30,11 @@ type wire struct {
 	spoken bool // at least a part of a message was sent
 	heard  bool // the server has answered something
 	lost   bool // nobody knows where the connection is: it can only be closed
-	pooler bool // may stand between: then the session's number is not PostgreSQL's
 }
 
 const (
 	writeAhead   = 64 << 10 // bytes that a connection takes in even if the server is busy with writing itself
 	cancelAgain  = 250 * time.Millisecond
-	cancelMost   = 4                // times, until a session is ended from another one
 	lookEvery    = 100              // requests of a connection after which statements are looked for that nobody was expected to prepare
 	farewellMost = 15 * time.Second // for ending a statement and a connection that nobody waits for any more
 )
@@ -81,17 +80,17 @@ func (w *wire) end() {
 		w.lost = true
 	}
 	if w.lost {
-		go bury(w.conn, w.pooler)
+		go bury(w.conn)
 		return
 	}
 	w.session.in.shrink()
 	w.conn.Release()
 }
 
-// bury closes a connection; what may still run on it is ended first. The pool counts it until then. A cancellation means whatever runs
-// when it arrives, and is lost on a statement that only comes after it: so it is sent again until the server has hung up. Code can catch
-// that it is cancelled, but not that its session is ended.
-func bury(conn *pgxpool.Conn, pooler bool) {
+// bury closes a connection; what may still run on it is ended first. The pool counts it until then. A cancellation applies to what runs
+// when it arrives, and is lost on a statement that only comes after it: so it is sent again until the server hangs up. A session that
+// catches its cancellation is terminated by whoever supervises the pool, see [pg.Supervise].
+func bury(conn *pgxpool.Conn) {
 	defer conn.Release()
 	ctx, cancel := context.WithTimeout(context.Background(), farewellMost)
 	defer cancel()
@@ -99,28 +98,15 @@ func bury(conn *pgxpool.Conn, pooler bool) {
 	farewell, _ := (&pgproto3.Terminate{}).Encode(nil)
 	_ = pc.Conn().SetDeadline(time.Now().Add(time.Second))
 	_, _ = pc.Conn().Write(farewell)
-	for tries := 1; ctx.Err() == nil; tries++ {
-		if tries <= cancelMost || pooler {
-			_ = pc.CancelRequest(ctx)
-		} else {
-			terminate(ctx, conn.Conn())
-		}
+
+	for ctx.Err() == nil {
+		_ = pc.CancelRequest(ctx)
 		_ = pc.Conn().SetReadDeadline(time.Now().Add(cancelAgain))
 		if _, err := io.Copy(io.Discard, pc.Conn()); !errors.Is(err, os.ErrDeadlineExceeded) {
 			break
 		}
 	}
 	_ = pc.Close(ctx)
-}
-
-// terminate ends the session of a connection from another one of the same login, as far as that can be had.
-func terminate(ctx context.Context, conn *pgx.Conn) {
-	other, err := pgx.ConnectConfig(ctx, conn.Config())
-	if err != nil {
-		return
-	}
-	_, _ = other.Exec(ctx, "select pg_catalog.pg_terminate_backend($1)", int32(conn.PgConn().PID()))
-	_ = other.Close(ctx)
 }
 
 // add queues a message; the argument of add is what its Encode returns.
@@ -193,6 +179,7 @@ func (w *wire) receive() (byte, error) {
 			}
 			if failed.Severity == "FATAL" || failed.Severity == "PANIC" || failed.SeverityUnlocalized == "FATAL" || failed.SeverityUnlocalized == "PANIC" {
 				w.lost = true
+				w.conn.Conn().Config().OnPgError(w.conn.Conn().PgConn(), failed) // it may know why
 			} else {
 				w.heard = true
 			}
@@ -231,8 +218,8 @@ func (w *wire) untouched(readOnly bool, err error) bool {
 	if !w.spoken {
 		return true
 	}
-	if isServers(err) { // it says goodbye in place of the first answer
-		return true
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok { // it says goodbye in place of the first answer
+		return !pg.EndedByLimit(e)
 	}
 	hungUp := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err)
 	return readOnly && hungUp // it may have begun, but nothing comes of that

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -227,18 +228,53 @@ func TestCreateColumnsRefused(t *testing.T) {
 	}
 }
 
-// TestUserCodeIsBounded checks that code of a user's that runs in a change is ended by our clock.
+// TestUserCodeIsBounded checks that the deadline of a change ends code of a user's that runs in it and catches its cancellation.
 func TestUserCodeIsBounded(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	p.table("t", column("id"))
-	p.sql(`create function public.slow(text) returns boolean language plpgsql as 'begin perform pg_catalog.set_config(''statement_timeout'', ''0'', false); perform pg_catalog.pg_sleep(3600); return true; end'`,
+	p.sql(`create function public.slow(text) returns boolean language plpgsql as $$ begin
+			perform pg_catalog.set_config('statement_timeout', '0', false);
+			loop begin perform pg_catalog.pg_sleep(3600); exception when query_canceled then null; end; end loop;
+		end $$`,
 		`create domain public.trap as text check (public.slow(value))`)
 	_, err := p.add("t", schema.NewColumn{Name: "x", Type: "trap", DefaultValue: "a"})
 	wantFault(t, "slow domain", err, fault.Unprocessable, "", "timeout")
-	p.waitFor(`select not exists (select from pg_stat_activity where usename like 'owner_of_%' and datname = current_database() and wait_event = 'PgSleep')`)
+	p.waitFor(`not exists (select from pg_stat_activity where usename like 'owner_of_%' and datname = current_database() and wait_event = 'PgSleep')`)
 	if _, err := p.add("t", schema.NewColumn{Name: "x", Type: "text"}); err != nil {
 		t.Errorf("the next change: %v", err)
+	}
+}
+
+// TestEndlessExpressions: an index expression that catches its cancellation ends with the compaction or the index build that calls it.
+func TestEndlessExpressions(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.table("t", column("id"))
+	p.sql(`create function public.slow(integer) returns integer language plpgsql immutable as $$ begin return $1; end $$`,
+		`insert into public.t values (1)`, `create index slow on public.t (public.slow(id))`,
+		`create or replace function public.slow(integer) returns integer language plpgsql immutable as $$ begin
+			loop begin perform pg_catalog.pg_sleep(3600); exception when query_canceled then null; end; end loop;
+		end $$`)
+	var table uint32
+	if _, err := fmt.Sscan(p.value(`'public.t'::regclass::oid`), &table); err != nil {
+		t.Fatal(err)
+	}
+	for name, work := range map[string]func(context.Context) error{
+		"compaction": func(ctx context.Context) error { return schema.CompactTable(ctx, p.owner, table) },
+		"index": func(ctx context.Context) error {
+			return schema.BuildIndex(ctx, p.owner, table, schema.NewIndex{Name: "other", Method: "btree", Keys: []schema.IndexKey{{Expression: "public.slow(id)"}}})
+		},
+	} {
+		ctx, leave := context.WithCancel(t.Context())
+		failed := make(chan error)
+		go func() { failed <- work(ctx) }()
+		p.waitFor(`exists (select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep')`)
+		leave()
+		if err := <-failed; err == nil {
+			t.Errorf("%s: an endless expression ended", name)
+		}
+		p.waitFor(`not exists (select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep')`)
 	}
 }
 

@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -11,9 +12,12 @@ import (
 	"socle/internal/pg"
 )
 
-// CompactTable writes a table and its indexes anew, with its partitions, so that they take no more room than their rows need. Nobody reads or writes the table
-// meanwhile, and while it goes on there are two of it. As the owner: what an index's expression calls is the owner's code.
-// It fails with NotFound if there is no such table, with Unprocessable if it is not the owner's or an index can't be made anew, and with Conflict, code busy, if others hold it.
+// CompactTable rewrites a table with its partitions and indexes, so that they occupy no more space
+// than their rows need. The table is locked meanwhile, and exists twice. It runs on the owner's
+// login, since index expressions are the owner's code. Rows that an old snapshot can see stay: see
+// [AwaitSnapshots]. It fails with NotFound for an unknown table, with Unprocessable if the owner
+// does not own the table or an index can't be rebuilt, and with Conflict, code busy, if others hold
+// a lock on it.
 func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error {
 	conn, err := pg.Acquire(ctx, owner)
 	if err != nil {
@@ -49,7 +53,62 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 	}))
 }
 
-// Compacted returns how many hundredths of a table's pages have been read by who compacts it, nil if nobody does.
+// snapshotWait is how long one try of a compaction waits for old snapshots.
+const snapshotWait = 5 * time.Second
+
+// NextTransaction returns the ID that the next transaction of the PostgreSQL server gets. Rows
+// whose deletion is committed were deleted by older transactions.
+func NextTransaction(ctx context.Context, q pg.Querier) (int64, error) {
+	return pg.Value[int64](ctx, q, `
+		select pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text::bigint`)
+}
+
+// AwaitSnapshots waits until no snapshot can see rows that transactions before next have deleted.
+// VACUUM FULL keeps such rows, and reports no error: it would block the table and free nothing.
+// AwaitSnapshots fails with Conflict, code busy, after [snapshotWait].
+func AwaitSnapshots(ctx context.Context, q pg.Querier, next int64) error {
+	bounded, cancel := context.WithTimeout(ctx, snapshotWait)
+	defer cancel()
+
+	const longest = 250 * time.Millisecond
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, longest) {
+		held, err := snapshotBefore(ctx, q, next)
+		if err != nil || !held {
+			return err
+		}
+
+		select {
+		case <-bounded.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fault.New(fault.Conflict, "a transaction that began before the compaction can still see deleted rows").WithCode("busy")
+		case <-time.After(pause):
+		}
+	}
+}
+
+// snapshotBefore reports whether the horizon of a VACUUM FULL is before a transaction. It computes
+// the horizon as PostgreSQL does, from the oldest running transaction of any database (which is in
+// the snapshot of VACUUM FULL itself), the snapshots of this database, and what replication holds
+// back. VACUUM without FULL has a snapshot that PostgreSQL does not count.
+func snapshotBefore(ctx context.Context, q pg.Querier, next int64) (bool, error) {
+	return pg.Value[bool](ctx, q, `
+		select exists (
+			select from (
+				select pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::pg_catalog.xid
+				union all
+				select a.backend_xmin from pg_catalog.pg_stat_activity a
+				where (a.datname = pg_catalog.current_database() or a.backend_type = 'walsender')
+				  and not exists (select from pg_catalog.pg_stat_progress_vacuum v where v.pid = a.pid)
+				union all
+				select s.xmin from pg_catalog.pg_replication_slots s) held (xmin)
+			where pg_catalog.age(held.xmin) > pg_catalog.age(@next::bigint::text::pg_catalog.xid8::pg_catalog.xid))`,
+		pgx.StrictNamedArgs{"next": next})
+}
+
+// Compacted returns the percentage of a table's pages that a running compaction has read, nil if
+// none runs.
 func Compacted(ctx context.Context, q pg.Querier, table uint32) (*int, error) {
 	read, err := pg.Values[int](ctx, q, `
 		select (100 * c.heap_blks_scanned / greatest(c.heap_blks_total, 1))::int from pg_catalog.pg_stat_progress_cluster c

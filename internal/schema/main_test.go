@@ -67,8 +67,13 @@ func newProject(t testing.TB) *project {
 	p.owner = newPool(t, u.String())
 	t.Cleanup(func() {
 		for name, pool := range map[string]*pgxpool.Pool{"owner": p.owner, "platform": p.platform} {
-			if n := pool.Stat().AcquiredConns(); n != 0 {
-				t.Errorf("%d connections of the %s's pool are still in use", n, name)
+			deadline := time.Now().Add(10 * time.Second)
+			for pool.Stat().AcquiredConns() != 0 { // an abandoned session takes a moment to end
+				if time.Now().After(deadline) {
+					t.Errorf("%d connections of the %s's pool are still in use", pool.Stat().AcquiredConns(), name)
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
 			}
 		}
 	})
@@ -80,6 +85,11 @@ func newPool(t testing.TB, address string) *pgxpool.Pool {
 	config, err := pg.PoolConfig(address, 4)
 	if err != nil {
 		t.Fatal(err)
+	}
+	supervisor := pg.NewSupervisor(config.ConnConfig)
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		supervisor.Supervise(c) // as package tenant does
+		return nil
 	}
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
@@ -221,10 +231,13 @@ func successes(t testing.TB, errs []error, kinds ...fault.Kind) int {
 // waitFor waits until the expression is true.
 func (p *project) waitFor(expression string) {
 	p.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for p.value(expression) != "true" {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("not true after 30 s: %s", expression)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(time.Minute); p.value(expression) != "true"; {
+		select {
+		case <-deadline:
+			p.t.Fatalf("still not true: %s", expression)
+		case <-tick.C:
 		}
 	}
 }

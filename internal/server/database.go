@@ -52,7 +52,7 @@ func Attach(ctx context.Context, c config.Config, log *slog.Logger) (d *Database
 		return nil, nil, err
 	}
 	if secret, err = c.LoadSecretKey(); err == nil {
-		d, err = OpenDatabase(ctx, c, secret, log)
+		d, err = openDatabase(ctx, c, secret, !busy, log)
 	}
 	if err != nil {
 		if lock != nil {
@@ -86,16 +86,17 @@ func (d *Database) migrateProjects(ctx context.Context, c config.Config, secret 
 	return tenant.Lifecycle{Store: d.Store, Registry: registry, Blobs: blobs}.Finish(ctx)
 }
 
-// OpenDatabase starts the private PostgreSQL if the configuration names no other, and brings the platform's
-// tables up to date. Any number of servers may do so at once.
-func OpenDatabase(ctx context.Context, c config.Config, secret []byte, log *slog.Logger) (*Database, error) {
+// openDatabase starts the private PostgreSQL if the configuration names no other, and brings the platform's
+// tables up to date. Any number of servers may do so at once. Whoever holds the lock of the data folder is alone with
+// the private PostgreSQL.
+func openDatabase(ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger) (*Database, error) {
 	binaries, err := pgserver.Find(c.PostgresBin)
 	if err != nil {
 		return nil, err
 	}
 	d := &Database{URL: string(c.DatabaseURL), Binaries: binaries}
 	if d.URL == "" {
-		if err := d.startOwn(ctx, c, secret, log); err != nil {
+		if err := d.startOwn(ctx, c, secret, alone, log); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +107,7 @@ func OpenDatabase(ctx context.Context, c config.Config, secret []byte, log *slog
 	return d, nil
 }
 
-func (d *Database) startOwn(ctx context.Context, c config.Config, secret []byte, log *slog.Logger) error {
+func (d *Database) startOwn(ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	own, err := pgserver.Start(ctx, pgserver.Config{
@@ -117,19 +118,25 @@ func (d *Database) startOwn(ctx context.Context, c config.Config, secret []byte,
 		return err
 	}
 	d.own, d.URL = own, own.URL(platformDatabase)
-	if err := furnish(ctx, own.URL("postgres")); err != nil {
+	if err := furnish(ctx, own.URL("postgres"), alone); err != nil {
 		return errors.Join(fmt.Errorf("private PostgreSQL: %w", err), own.Stop(context.WithoutCancel(ctx)))
 	}
 	return nil
 }
 
-// furnish makes the platform database of a private PostgreSQL.
-func furnish(ctx context.Context, url string) error {
+// furnish makes the platform database of a private PostgreSQL. Alone, it first ends what a killed server left running there.
+func furnish(ctx context.Context, url string, alone bool) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	if alone {
+		if err := tenant.EndSessions(ctx, conn); err != nil {
+			return err
+		}
+	}
+
 	there, err := pg.Value[bool](ctx, conn, `select exists (select from pg_database where datname = $1)`, platformDatabase)
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package server_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -45,4 +47,19 @@ func TestDocsPage(t *testing.T) {
 
 func withoutComments(page string) string {
 	return regexp.MustCompile(`(?m)^\s*//.*$`).ReplaceAllString(page, "")
+}
+
+// TestDocsInBrowser: Chromium shows every operation of the document, without errors and requests to other hosts.
+func TestDocsInBrowser(t *testing.T) {
+	t.Parallel()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("%v: make chromium", err)
+	}
+	node := exec.CommandContext(t.Context(), "node", "reference.mjs")
+	node.Dir = clients
+	node.Env = append(os.Environ(), "SOCLE_URL="+apitest.Empty(t).URL, "SOCLE_CHROMIUM="+chromium)
+	if out, err := node.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }

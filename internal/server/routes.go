@@ -1,12 +1,10 @@
 package server
 
 import (
-	"context"
 	_ "embed"
 	"encoding/json"
 	"net/http"
 	"strings"
-	"time"
 
 	"socle/internal/api"
 	"socle/internal/httpx"
@@ -14,8 +12,6 @@ import (
 
 //go:embed docs.html
 var docsPage []byte
-
-const probeTime = 3 * time.Second // for each look at a part of the server
 
 // routes returns the handler of everything: the rows of projects, the server's own few paths, and the platform
 // API for the rest.
@@ -51,22 +47,6 @@ func (s *Server) routes() http.Handler {
 		}
 		h(w, r)
 	})
-}
-
-// ready says whether requests can be served, part by part; the reasons are in the log.
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), probeTime)
-	defer cancel()
-	parts, status := map[string]string{}, http.StatusOK
-	for name, probe := range map[string]func(context.Context) error{"database": s.database.Store.Ping, "storage": s.blobs.Check} {
-		parts[name] = "ok"
-		if err := probe(ctx); err != nil {
-			s.log.Warn("not ready", "part", name, "error", err)
-			parts[name], status = "failing", http.StatusServiceUnavailable
-		}
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	writeJSON(w, status, parts)
 }
 
 // docs is the API reference: one page that reads /openapi.json and nothing from elsewhere.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,10 @@ const (
 	rowsPath  = "/rest/v1"
 	believed  = 5 * time.Second // how long what the platform said of a key or project is taken for true
 	mostKnown = 10_000          // keys and projects that are kept in mind
+	mostKept  = 48 << 20        // bytes of catalogues, statements and descriptions of all projects together
+	keptEach  = 8 << 10         // bytes of a project beside those
+	mostShare = mostKept / 4    // bytes of one project
+	trimEvery = 200             // requests
 )
 
 // searched are the schemas that are searched behind the one that is shown, as [tenant.RequestPath] has them.
@@ -41,13 +46,15 @@ type rows struct {
 	url      string // public, of the instance; "" if it is not known
 	log      *slog.Logger
 	held     *rest.Held   // the answers of all projects that wait for their clients
+	bodies   *rest.Bodies // the bodies of requests to all projects
 	nowhere  *rest.Server // answers for projects that are not there as any project answers a stranger
 
-	mu       sync.Mutex
-	projects map[uuid.UUID]*projectRows
-	known    map[subject]verdict
-	changes  uint64         // of projects, that were told
-	ending   sync.WaitGroup // caches that nobody asks any more
+	mu        sync.Mutex
+	projects  map[uuid.UUID]*projectRows
+	recent    *list.List // of the same, the one used last first
+	untrimmed int        // requests since trim
+	known     map[subject]verdict
+	changes   uint64 // of projects, that were told
 }
 
 // subject is what the platform is asked about: a project, or a key of one by its hash.
@@ -59,6 +66,8 @@ type subject struct {
 // projectRows serves the rows of a project.
 type projectRows struct {
 	*rest.Server
+	id       uuid.UUID
+	place    *list.Element
 	settings string      // as the platform said them
 	schemas  []string    // that cache knows
 	cache    *rest.Cache // nil of a project that is not active
@@ -73,7 +82,9 @@ type verdict struct {
 }
 
 func newRows(store *platform.Store, registry *tenant.Registry, url string, log *slog.Logger) *rows {
-	return &rows{store: store, registry: registry, url: url, log: log, held: rest.NewHeld(rest.HeldSize), projects: map[uuid.UUID]*projectRows{}, known: map[subject]verdict{},
+	return &rows{store: store, registry: registry, url: url, log: log,
+		held: rest.NewHeld(rest.HeldSize), bodies: rest.NewBodies(rest.BodiesSize),
+		projects: map[uuid.UUID]*projectRows{}, recent: list.New(), known: map[subject]verdict{},
 		nowhere: rest.New(rest.Config{APIKeys: true, Verify: func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, badKey }})}
 }
 
@@ -191,8 +202,12 @@ func unused(verify verifier, answer *query.Error) *rest.Server {
 func (s *rows) of(id uuid.UUID, settings string) (*projectRows, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.untrimmed++; s.untrimmed >= trimEvery {
+		s.trim()
+	}
 	former := s.projects[id]
 	if former != nil && former.settings == settings {
+		s.recent.MoveToFront(former.place)
 		return former, nil
 	}
 	var how platform.RestConfig
@@ -203,23 +218,55 @@ func (s *rows) of(id uuid.UUID, settings string) (*projectRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &projectRows{settings: settings, schemas: how.Schemas}
+	p := &projectRows{id: id, settings: settings, schemas: how.Schemas}
 	switch {
 	case closed[how.Status] != nil:
 		p.Server = unused(verify, closed[how.Status])
 	case former != nil && former.cache != nil && slices.Equal(former.schemas, how.Schemas):
 		p.cache = former.cache
 	default:
-		p.cache = rest.NewCache(s.registry.Open(id).Trusted, catalog.Options{Schemas: how.Schemas, SearchPath: searched}, s.log)
-	}
-	if former != nil && former.cache != nil && former.cache != p.cache {
-		s.ending.Go(former.cache.Retire) // requests under way still read what it has, or wait for it
+		p.cache = s.newCache(id, how.Schemas)
 	}
 	if p.Server == nil {
 		p.Server = s.active(id, p, verify)
 	}
-	s.projects[id] = p
+	if former != nil {
+		s.recent.Remove(former.place) // requests under way still have it
+	}
+	s.projects[id], p.place = p, s.recent.PushFront(p)
 	return p, nil
+}
+
+// trim drops what is kept for the projects that were unused for longest, beyond a bound. Requests under way still have it; who asks
+// again has it read again.
+func (s *rows) trim() {
+	s.untrimmed = 0
+	size := 0
+	for e := s.recent.Front(); e != nil; {
+		p := e.Value.(*projectRows)
+		e = e.Next()
+		own := keptEach + p.Size()
+		if own > mostShare || size+own > mostKept {
+			s.drop(p)
+			continue
+		}
+		size += own
+	}
+}
+
+func (s *rows) drop(p *projectRows) {
+	delete(s.projects, p.id)
+	s.recent.Remove(p.place)
+}
+
+// newCache returns a cache of what a project exposes.
+func (s *rows) newCache(id uuid.UUID, schemas []string) *rest.Cache {
+	return rest.NewCache(rest.Source{
+		Pool:    s.registry.Open(id).Trusted,
+		Options: catalog.Options{Schemas: schemas, SearchPath: searched},
+		Version: tenant.CatalogueVersion,
+		Read:    tenant.FoldCatalogueVersion,
+	}, s.log)
 }
 
 // active returns what serves the rows of a project that is not paused.
@@ -240,8 +287,8 @@ func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Serve
 			}
 			return rest.Role{}, false
 		},
-		Verify: verify, Held: s.held, Awaited: s.registry.Awaited, Ended: func(ctx context.Context) error { return s.ended(ctx, id) },
-		Full: project.Full, Overgrown: project.Overgrown,
+		Verify: verify, Held: s.held, Bodies: s.bodies, Awaited: s.registry.Awaited, Ended: func(ctx context.Context) error { return s.ended(ctx, id) },
+		Full: project.Full, Overgrown: project.Overgrown, Confined: true,
 	})
 }
 
@@ -326,8 +373,11 @@ func (s *rows) learn(what subject, look func() (verdict, error)) (verdict, error
 	if s.changes != changes {
 		return v, err // it may be what was true before
 	}
-	if len(s.known) >= mostKnown {
-		clear(s.known) // whoever asks on is asked for again
+	for other := range s.known { // any one: whoever asks on is asked for again
+		if len(s.known) < mostKnown {
+			break
+		}
+		delete(s.known, other)
 	}
 	s.known[what] = v
 	return v, err
@@ -354,7 +404,9 @@ func (s *rows) replaced(id uuid.UUID) {
 func (s *rows) forget(id uuid.UUID) {
 	s.mu.Lock()
 	p := s.projects[id]
-	delete(s.projects, id)
+	if p != nil {
+		s.drop(p)
+	}
 	s.mu.Unlock()
 	if p != nil && p.cache != nil {
 		p.cache.Close()
@@ -366,11 +418,11 @@ func (s *rows) close() {
 	s.mu.Lock()
 	projects := s.projects
 	s.projects = map[uuid.UUID]*projectRows{}
+	s.recent.Init()
 	s.mu.Unlock()
 	for _, p := range projects {
 		if p.cache != nil {
 			p.cache.Close()
 		}
 	}
-	s.ending.Wait()
 }

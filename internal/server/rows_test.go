@@ -144,10 +144,7 @@ func TestRowsAreClosed(t *testing.T) {
 
 	// A function is closed too.
 	s.Post("/functions/public", `{"name": "answer", "language": "sql", "definition": "select 42", "return_type": "integer"}`).Want(201)
-	eventually(t, "the function is known", func() bool {
-		status, text := s.rows(s.Project, "GET", "/rpc/answer", "", "apikey: "+s.secret)
-		return status == 200 && text == "42"
-	})
+	s.want(200, "42", "GET", "/rpc/answer", "", "apikey: "+s.secret)
 	if status, text := s.rows(s.Project, "GET", "/rpc/answer", "", anon); status != 401 && status != 403 {
 		t.Errorf("a function without a grant: got %d %s", status, text)
 	}
@@ -227,18 +224,12 @@ func TestRowsFollowTheSchema(t *testing.T) {
 	s.want(200, `[{"id":1,"title":"Emma","owner":null}]`, "GET", "/titles", "", secret)
 	s.Post("/tables/titles/columns", `{"name": "year", "type": "integer", "defaultValue": "1815"}`).Want(201)
 	s.CreateTable("authors", "name text")
-	eventually(t, "the new table is known", func() bool {
-		status, _ := s.rows(s.Project, "GET", "/authors", "", secret)
-		return status == 200
-	})
+	s.want(200, `[]`, "GET", "/authors", "", secret)
 	s.want(200, `[{"year":1815}]`, "GET", "/titles?select=year", "", secret)
 	s.want(201, "", "POST", "/titles", `{"id": 2, "year": 1818}`, secret)
 	s.Put("/tables/titles/rename", `{"name": "books"}`).Want(200)
-	eventually(t, "the new name is known, and the old one is not", func() bool {
-		found, _ := s.rows(s.Project, "GET", "/books", "", secret)
-		gone, _ := s.rows(s.Project, "GET", "/titles", "", secret)
-		return found == 200 && gone == 404
-	})
+	s.want(200, "", "GET", "/books", "", secret)
+	s.want(404, "", "GET", "/titles", "", secret)
 }
 
 // TestSessionsOfRows: what a function leaves in a session is gone before the next request.
@@ -250,13 +241,10 @@ func TestSessionsOfRows(t *testing.T) {
 		t.Helper()
 		s.Post("/functions/public", fmt.Sprintf(`{"name": %q, "language": "plpgsql", "definition": %q, "return_type": %q}`, name, body, returns)).Want(201)
 	}
-	define("litter", `begin perform set_config('app.user', 'ada', false), set_config('statement_timeout', '1', false), pg_advisory_lock(7); listen gossip; end`, "void")
+	define("litter", `begin perform set_config('app.user', 'ada', false), set_config('statement_timeout', '600000', false), pg_advisory_lock(7); listen gossip; end`, "void")
 	define("look", `begin return concat_ws(' ', current_setting('app.user', true), current_setting('statement_timeout'),
 		(select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()), (select count(*) from pg_listening_channels())); end`, "text")
-	eventually(t, "the functions are known", func() bool {
-		status, _ := s.rows(s.Project, "POST", "/rpc/look", "{}", secret)
-		return status == 200
-	})
+	s.want(200, "", "POST", "/rpc/look", "{}", secret)
 	for range 30 { // more often than there are connections
 		s.want(204, "", "POST", "/rpc/litter", "{}", secret)
 		if text := s.want(200, "", "POST", "/rpc/look", "{}", secret); strings.TrimSpace(strings.Trim(text, `"`)) != "0 0 0" {
@@ -271,10 +259,7 @@ func TestSessionsThatStay(t *testing.T) {
 	s := openShop(t)
 	s.Post("/functions/public", `{"name": "stay", "language": "plpgsql", "return_type": "void",
 		"definition": "begin loop begin perform pg_sleep(600); exception when query_canceled then null; end; end loop; end"}`).Want(201)
-	eventually(t, "the function is known", func() bool {
-		status, _ := s.rows(s.Project, "OPTIONS", "/rpc/stay", "", "apikey: "+s.secret)
-		return status == 200
-	})
+	s.want(200, "", "OPTIONS", "/rpc/stay", "", "apikey: "+s.secret)
 	conn := s.ProjectDatabase()
 	stay := func() (n int) {
 		t.Helper()
@@ -315,10 +300,7 @@ func TestRolesOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	anon := "apikey: " + s.publishable
-	eventually(t, "the function is known", func() bool {
-		status, _ := s.rows(s.Project, "POST", "/rpc/become", `{"r": "anon"}`, anon)
-		return status == 200
-	})
+	s.want(200, "", "POST", "/rpc/become", `{"r": "anon"}`, anon)
 	for _, role := range []string{"service_role", "postgres", "socle", "socle_" + strings.ReplaceAll(s.Project, "-", "") + "_owner", "socle_" + strings.ReplaceAll(s.Project, "-", "") + "_service", "pg_read_all_data"} {
 		if status, text := s.rows(s.Project, "POST", "/rpc/become", fmt.Sprintf(`{"r": %q}`, role), anon); status < 400 || status >= 500 {
 			t.Errorf("anon becomes %s: got %d %s", role, status, text)

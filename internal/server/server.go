@@ -26,6 +26,8 @@ import (
 	"socle/internal/mail"
 	"socle/internal/password"
 	"socle/internal/pg"
+	"socle/internal/pgserver"
+	"socle/internal/platform"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -57,12 +59,14 @@ type Server struct {
 	listener net.Listener
 	metrics  *metrics
 	requests *requestLog
+
+	readiness readiness
 }
 
 // Start builds a server and makes it ready to serve; it answers from [Server.Run] on. Whatever fails, what was
 // started before is stopped again.
 func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, error) {
-	s := &Server{log: log}
+	s := &Server{log: slog.New(boundedLog{log.Handler()})}
 	if err := s.start(ctx, c); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -87,13 +91,20 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	if s.blobs, err = openBlobs(ctx, c, s.log); err != nil {
 		return err
 	}
-	if s.database, err = OpenDatabase(ctx, c, s.secret, s.log); err != nil {
+	if s.database, err = openDatabase(ctx, c, s.secret, true, s.log); err != nil {
 		return err
 	}
 	if s.registry, err = s.database.Registry(ctx, s.secret, s.log); err != nil {
 		return err
 	}
+	if s.database.own != nil {
+		s.registry.BoundMemory(pgserver.ProjectMemory(), pgserver.OwnMemory)
+	}
+	if err := s.registry.EndOrphans(ctx, s.database.Store.KnownProjects); err != nil {
+		s.log.Error("end the sessions that a killed server left", "error", err) // the watchdog ends those that are past a limit
+	}
 	s.told = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
+	platform.HoldClaims(s.told)
 	s.registry.Hear(s.told, func(project uuid.UUID) { s.rows.replaced(project) })
 	return s.assemble(ctx, c)
 }
@@ -145,7 +156,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
 		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"), FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
-		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log,
+		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log, ClaimHolder: s.told.PID,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)
 		}})
@@ -195,7 +206,7 @@ func (s *Server) Run(ctx context.Context) error {
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	var wg sync.WaitGroup
-	failed := make(chan error, 8)
+	failed := make(chan error, 9)
 	begin := func(what string, f func(context.Context) error) {
 		wg.Go(func() {
 			if err := f(working); err != nil && working.Err() == nil {
@@ -205,6 +216,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	begin("queue", s.queue.Run)
 	begin("projects", s.registry.Run)
+	begin("watchdog", s.registry.Watch)
 	begin("sizes", s.queue.Lifecycle.WatchSizes)
 	begin("listener", s.told.Run)
 	begin("keys", s.renewKeys)

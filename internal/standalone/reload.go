@@ -28,10 +28,9 @@ func (s *Server) serve(c Config) {
 	if former != nil && slices.Equal(former.Config.api.Schemas, c.api.Schemas) && slices.Equal(former.Config.api.SearchPath, c.api.SearchPath) && slices.Equal(former.hoisted, c.hoisted) {
 		next.cache = former.cache
 	} else {
-		next.cache = rest.NewCache(func() *pgxpool.Pool { return s.pool },
-			catalog.Options{Schemas: c.api.Schemas, SearchPath: c.api.SearchPath, Hoisted: c.hoisted}, s.log)
-		next.cache.ListenOn(c.channel)
-		next.cache.OnReloadConfig(s.ReloadConfig)
+		next.cache = rest.NewCache(rest.Source{Pool: func() *pgxpool.Pool { return s.pool },
+			Options: catalog.Options{Schemas: c.api.Schemas, SearchPath: c.api.SearchPath, Hoisted: c.hoisted}}, s.log)
+		next.cache.ListenOn(c.channel, s.ReloadConfig)
 	}
 	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.Held = next.cache, s.role, longest, s.held
 	if c.logQuery {

@@ -110,6 +110,13 @@ func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	if c.api.Unprepared {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
+	if !c.api.Unprepared { // a pooler's processes are not PostgreSQL's
+		supervisor := pg.NewSupervisor(config.ConnConfig)
+		config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
+			supervisor.Supervise(conn)
+			return nil
+		}
+	}
 	config.MaxConnLifetime, config.MaxConnIdleTime = c.maxLifetime, c.maxIdle
 	return pgxpool.NewWithConfig(ctx, config)
 }

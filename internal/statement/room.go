@@ -11,13 +11,15 @@ import (
 // What is counted is what the transaction sees: a table that it has dropped or truncated counts no more, though its file is there until the end. What was undone leaves
 // empty pages in its tables for a while; package tenant bounds what comes of that.
 
-// taken asks how many bytes the owner's tables and indexes have, and the catalogue (whose relations have the numbers below 16384). The platform's tables are left out, which grow with
-// any request, and what ANALYZE finds.
+// taken asks how many bytes the owner's tables and indexes and the catalogue of the database have.
+// The relations of the catalogue have numbers below 16384. The platform's tables are left out,
+// which grow with any request, and so is what ANALYZE finds. The catalogues that all databases of
+// the PostgreSQL server share are left out, too: they grow with every project.
 const taken = `
 	select pg_catalog.sum(pg_catalog.pg_relation_size(c.oid))
 	from pg_catalog.pg_class c
 	where c.relkind in ('r', 'i', 'm', 'S', 't') and (c.relowner = (select r.oid from pg_catalog.pg_roles r where r.rolname = session_user)
-	  or c.oid < 16384 and c.relname !~ '^pg_(statistic|toast_2619)')`
+	  or c.oid < 16384 and not c.relisshared and c.relname !~ '^pg_(statistic|toast_2619)')`
 
 var errGrows = fault.New(fault.TooLarge, "the project's database has all the bytes that it may have, and would be larger after the query, which was undone").WithCode("quota_exceeded")
 

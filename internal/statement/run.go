@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -50,7 +49,8 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 		return nil, err
 	}
 	defer conn.Release()
-	s := &session{conn: conn.Conn().PgConn(), query: q, bytes: maxBytes, full: full}
+	s := &session{conn: conn.Conn().PgConn(), query: q, full: full, budget: budget{room: &answers, project: p.UUID}}
+	context.AfterFunc(ctx, func() { s.budget.release() }) // when the answer is written
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
 	results, err := s.run(bounded, pieces, params)
 	over := bounded.Err()
@@ -60,26 +60,16 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	if over == nil || err == nil {
 		return results, err
 	}
-	conn.Release() // so that its place is free for the next connection
-	if end := terminate(closing, p, s.conn.PID()); end != nil {
-		err = errors.Join(err, end)
+
+	select { // the answer says that the query was undone
+	case <-s.conn.CleanupDone():
+	case <-closing.Done():
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	return nil, fault.OnField(fault.Unprocessable, "timeout_ms", "timeout", "is over: the query took longer than %d ms and was undone",
 		q.Timeout.Milliseconds()).Because(err)
-}
-
-// terminate ends a session of the owner that did not end by itself. Code can catch that it is cancelled, but not this.
-func terminate(ctx context.Context, p *tenant.Project, pid uint32) error {
-	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		_, err := pg.Values[bool](ctx, tx, `
-			select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
-			where pid = @pid and usename = @owner and datname = pg_catalog.current_database()`,
-			pgx.StrictNamedArgs{"pid": int32(pid), "owner": p.Owner().Config().ConnConfig.User})
-		return err
-	})
 }
 
 // parameters returns the values of a query's parameters.
@@ -104,9 +94,10 @@ func parameters(q Query, statements int) ([][]byte, error) {
 type session struct {
 	conn  *pgconn.PgConn
 	query Query
-	bytes int // that the answer still takes
 	types []columnType
 	full  bool // the query may not make the database larger
+
+	budget budget // of the answer
 }
 
 // columnType is the type of a column of the results.
@@ -176,7 +167,7 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 	if err := f.Flush(); err != nil {
 		return Result{}, err
 	}
-	r := Result{Columns: []ResultColumn{}, Rows: [][]any{}}
+	r := Result{Columns: []ResultColumn{}}
 	var refusal error
 	for {
 		message, err := s.conn.ReceiveMessage(ctx)
@@ -185,9 +176,14 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 		}
 		switch m := message.(type) {
 		case *pgproto3.RowDescription:
+			if len(s.types)+len(m.Fields) > maxResultColumns {
+				return Result{}, fault.OnField(fault.Unprocessable, "query", "too_large", "has results of more than %d columns together", maxResultColumns)
+			}
 			s.describe(&r, m.Fields)
 		case *pgproto3.DataRow:
-			s.row(&r, m.Values)
+			if err := s.row(&r, m.Values); err != nil {
+				return Result{}, err
+			}
 		case *pgproto3.CommandComplete:
 			r.Command = readable(string(m.CommandTag))
 			n := pgconn.NewCommandTag(r.Command).RowsAffected()
@@ -212,23 +208,30 @@ func (s *session) describe(r *Result, fields []pgproto3.FieldDescription) {
 }
 
 // row keeps a row if there is room for it.
-func (s *session) row(r *Result, values [][]byte) {
-	if len(r.Rows) == s.query.MaxRows || r.Truncated {
+func (s *session) row(r *Result, values [][]byte) error {
+	if r.kept == s.query.MaxRows || r.Truncated {
 		r.Truncated = true
-		return
+		return nil
 	}
+
+	before, size := len(r.Rows.text), 0
 	for _, v := range values {
-		s.bytes -= len(v) + 4
+		size += len(v)
 	}
-	if s.bytes < 0 {
+	if s.budget.used+size > maxBytes {
 		r.Truncated = true
-		return
+		return nil
 	}
-	row := make([]any, len(values))
-	for i, v := range values {
-		row[i] = value(s.types[len(s.types)-len(values)+i].oid, v)
+	if err := r.Rows.add(s.types[len(s.types)-len(values):], values); err != nil {
+		return err
 	}
-	r.Rows = append(r.Rows, row)
+	if !s.budget.use(len(r.Rows.text) - before) {
+		r.Rows.text = r.Rows.text[:before]
+		r.Truncated = true
+		return nil
+	}
+	r.kept++
+	return nil
 }
 
 // nameTypes asks for the names of the columns' types, which the transaction itself may have made.
@@ -284,6 +287,8 @@ func refused(err error, index int, p piece) error {
 		return pg.Fault(err)
 	}
 	switch {
+	case pg.EndedByLimit(e):
+		return pg.Fault(err)
 	case e.Code[:2] == "08" && e.Code != "08P01" /* as many values as parameters */, e.Code[:2] == "53" && e.Code != "53400" /* more than a session may have */, e.Code == "57P02", e.Code == "57P03":
 		return pg.Fault(err)
 	}
@@ -301,7 +306,7 @@ func refused(err error, index int, p piece) error {
 	if e.Position > 0 {
 		position = p.start + int(e.Position)
 	}
-	f.Extra = map[string]any{"postgres": Refusal{Message: readable(e.Message), Detail: readable(e.Detail), Hint: readable(e.Hint), SQLState: e.Code,
+	f.Extra = map[string]any{"postgres": Refusal{Message: clip(readable(e.Message)), Detail: clip(readable(e.Detail)), Hint: clip(readable(e.Hint)), SQLState: e.Code,
 		Position: position, Statement: index + 1, Context: clip(readable(e.Where))}}
 	return f
 }

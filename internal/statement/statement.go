@@ -30,9 +30,11 @@ type Answer struct {
 type Result struct {
 	Command   string         `json:"command" doc:"PostgreSQL's word for what was done; empty if rows were left out." example:"INSERT 0 3"`
 	Columns   []ResultColumn `json:"columns"`
-	Rows      [][]any        `json:"rows" doc:"Each a list of values in the order of the columns."`
+	Rows      Rows           `json:"rows" doc:"Each a list of values in the order of the columns."`
 	RowCount  *int64         `json:"rowCount" nullable:"true" doc:"Rows that were returned or changed; null if that is not known, since rows were left out."`
 	Truncated bool           `json:"truncated" doc:"There are more rows than were asked for, or than an answer holds."`
+
+	kept int // rows
 }
 
 // ResultColumn is a column of a result.
@@ -48,6 +50,7 @@ const (
 	DefaultRows    = 1000
 	MaxRows        = 10_000
 
-	maxBytes = 10 << 20 // of the values of an answer; rows beyond that are left out
-	maxRow   = 32 << 20 // of one row as the server sends it
+	maxBytes         = 10 << 20 // of the rows of an answer, as JSON; rows beyond that are left out
+	maxRow           = 32 << 20 // of one row as the server sends it
+	maxResultColumns = 50_000   // of all results
 )

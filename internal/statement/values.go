@@ -13,26 +13,25 @@ import (
 // maxExact is the largest integer up to which every reader of JSON reads all of them exactly.
 const maxExact = 1 << 53
 
-// value returns a value of a type, from the text that PostgreSQL prints, as JSON: null, a boolean, a number if every
+// appendValue appends a value of a type, of the text that PostgreSQL prints, as JSON: null, a boolean, a number if every
 // reader reads it exactly, JSON for JSON, and else that text.
-func value(oid uint32, text []byte) any {
+func appendValue(to []byte, oid uint32, text []byte) ([]byte, error) {
 	if text == nil {
-		return nil
+		return append(to, "null"...), nil
 	}
-	s := string(text)
 	switch oid {
 	case pgtype.BoolOID:
-		return s == "t"
+		return strconv.AppendBool(to, string(text) == "t"), nil
 	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.OIDOID, pgtype.NumericOID, pgtype.Float4OID, pgtype.Float8OID:
-		if exact(oid, s) {
-			return jsontext.Value(s)
+		if exact(oid, string(text)) {
+			return append(to, text...), nil
 		}
 	case pgtype.JSONOID, pgtype.JSONBOID:
-		if v := jsontext.Value(text).Clone(); v.IsValid() { // what JSON readers disagree on, such as duplicate members, stays text
-			return v
+		if jsontext.Value(text).IsValid() { // what JSON readers disagree on, such as duplicate members, stays text
+			return append(to, text...), nil
 		}
 	}
-	return readable(s)
+	return jsontext.AppendQuote(to, readable(string(text)))
 }
 
 // exact reports whether a number's text is one of JSON that a reader with 64 bits of floating point keeps.

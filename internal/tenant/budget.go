@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"container/list"
 	"context"
 	"net"
 	"sync"
@@ -10,74 +11,153 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// reclaimEvery is how soon a connection is asked for again when one that was given up went to somebody else.
-const reclaimEvery = 50 * time.Millisecond
+// evictEvery is how soon the first in the queue looks for an idle connection again when there was none.
+const evictEvery = 5 * time.Millisecond
 
-// budget bounds the connections that are open to the project databases of a server, all pools together.
-// It counts where a connection is really opened and closed, on the wire.
+// budget bounds the connections that are open to the project databases of a server, all pools together. A connection counts on the
+// wire: from before it is dialled until PostgreSQL has hung up, since its session takes one of max_connections until then. Beyond
+// the bound, whoever opens one waits in a queue, and each has one idle connection closed.
 type budget struct {
-	slots   chan struct{}
-	reclaim func() // has a connection that nobody uses closed, if there is one
-	waiting atomic.Int32
+	evict func() bool // closes an idle connection; false if there is none
+
+	mu      sync.Mutex
+	free    int
+	closing int        // connections that were closed, and still count
+	queue   *list.List // of chan struct{}, closed when the slot is given
+
+	waiting atomic.Int32 // the length of the queue
 }
 
-func newBudget(connections int, reclaim func()) *budget {
-	return &budget{slots: make(chan struct{}, connections), reclaim: reclaim}
+func newBudget(connections int, evict func() bool) *budget {
+	return &budget{free: connections, evict: evict, queue: list.New()}
 }
 
-// beforeConnect makes a connection that is about to be opened take a slot. Cancelling a statement
-// dials once more over the same configuration; that needs no slot and must not wait for one.
-func (b *budget) beforeConnect(_ context.Context, c *pgx.ConnConfig) error {
+// count makes a connection that is about to be opened take a slot. open counts the slots that it and others hold. Cancelling
+// a statement dials once more over the same configuration; that needs no slot and must not wait for one.
+func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 	dial := c.DialFunc
 	var holds atomic.Bool
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if holds.Load() {
 			return dial(ctx, network, address)
 		}
+
 		if err := b.take(ctx); err != nil {
 			return nil, err
 		}
 		conn, err := dial(ctx, network, address)
 		if err != nil {
-			<-b.slots
+			b.give(false)
 			return nil, err
 		}
+
 		holds.Store(true)
-		return &slot{Conn: conn, release: sync.OnceFunc(func() {
+		open.Add(1)
+		return &slot{Conn: conn, budget: b, closed: func() {
 			holds.Store(false)
-			<-b.slots
-		})}, nil
+			open.Add(-1)
+		}}, nil
 	}
-	return nil
 }
 
+// take takes a slot, and waits in the queue if there is none.
 func (b *budget) take(ctx context.Context) error {
-	select {
-	case b.slots <- struct{}{}:
+	b.mu.Lock()
+	if b.free > 0 {
+		b.free--
+		b.mu.Unlock()
 		return nil
-	default:
 	}
+	given := make(chan struct{})
+	place := b.queue.PushBack(given)
 	b.waiting.Add(1)
-	defer b.waiting.Add(-1)
+	b.mu.Unlock()
+
+	b.makeRoom()
+	tick := time.NewTicker(evictEvery)
+	defer tick.Stop()
 	for {
-		b.reclaim()
 		select {
-		case b.slots <- struct{}{}:
+		case <-given:
 			return nil
 		case <-ctx.Done():
+			b.leave(place, given)
 			return ctx.Err()
-		case <-time.After(reclaimEvery):
+		case <-tick.C:
+			if b.isFirst(place) {
+				b.makeRoom()
+			}
 		}
 	}
 }
 
-// slot is a connection that gives its place in the budget back when it closes.
-type slot struct {
-	net.Conn
-	release func()
+// makeRoom closes an idle connection unless enough are being closed for all that wait.
+func (b *budget) makeRoom() {
+	b.mu.Lock()
+	enough := b.closing >= b.queue.Len()
+	b.mu.Unlock()
+	if !enough {
+		b.evict()
+	}
 }
 
+func (b *budget) isFirst(place *list.Element) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.Front() == place
+}
+
+// leave gives up a place in the queue, and hands a slot on that was given meanwhile.
+func (b *budget) leave(place *list.Element, given chan struct{}) {
+	b.mu.Lock()
+	select {
+	case <-given:
+		b.mu.Unlock()
+		b.give(false)
+		return
+	default:
+	}
+	b.queue.Remove(place)
+	b.waiting.Add(-1)
+	b.mu.Unlock()
+}
+
+// give gives a slot back: to the first in the queue, if one waits.
+func (b *budget) give(closed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if closed {
+		b.closing--
+	}
+	first := b.queue.Front()
+	if first == nil {
+		b.free++
+		return
+	}
+	b.queue.Remove(first)
+	b.waiting.Add(-1)
+	close(first.Value.(chan struct{}))
+}
+
+// slot is a connection that gives its slot back when its session has ended, see [pg.Supervisor].
+type slot struct {
+	net.Conn
+	budget *budget
+	closed func()
+	once   sync.Once
+}
+
+// Close returns at once; the connection counts until it is closed.
 func (s *slot) Close() error {
-	defer s.release()
-	return s.Conn.Close()
+	s.once.Do(func() {
+		s.closed()
+		s.budget.mu.Lock()
+		s.budget.closing++
+		s.budget.mu.Unlock()
+		go func() {
+			_ = s.Conn.Close()
+			s.budget.give(true)
+		}()
+	})
+	return nil
 }

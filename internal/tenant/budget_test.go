@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/pg"
 )
@@ -13,16 +16,22 @@ import (
 // sessions returns how many sessions of Socle's the projects' databases have.
 func sessions(t *testing.T, r *Registry, projects ...*Project) int {
 	t.Helper()
-	var names []string
+	return value[int](t, connectTo(t, r.base.ConnConfig), countSessions, names(projects))
+}
+
+const countSessions = `select count(*)::int from pg_stat_activity where datname = any($1) and backend_type = 'client backend'`
+
+// names returns the names of projects' databases.
+func names(projects []*Project) (all []string) {
 	for _, p := range projects {
-		names = append(names, database(p.UUID))
+		all = append(all, database(p.UUID))
 	}
-	return value[int](t, connectTo(t, r.base.ConnConfig), `select count(*)::int from pg_stat_activity where datname = any($1) and backend_type = 'client backend'`, names)
+	return all
 }
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for !holds() {
 		select {
 		case <-deadline:
@@ -62,6 +71,102 @@ func TestFewerConnectionsThanProjects(t *testing.T) {
 		}
 	}
 	eventually(t, "three sessions at most", func() bool { return sessions(t, r, projects...) <= 3 })
+}
+
+// TestConnectionsAreReclaimed: many projects share few connections, and when nothing is in flight any project can have all of them.
+func TestConnectionsAreReclaimed(t *testing.T) {
+	t.Parallel()
+	const connections, clients, count, requests = 4, 8, 10, 12
+	r := newRegistry(t, connections)
+	projects := make([]*Project, count)
+	for i := range projects {
+		projects[i] = newProject(t, r)
+	}
+
+	done, watched := make(chan struct{}), make(chan int)
+	watcher := connectTo(t, r.base.ConnConfig)
+	go func() { // PostgreSQL itself never has more sessions than the budget
+		most := 0
+		for {
+			now, err := pg.Value[int](t.Context(), watcher, countSessions, names(projects))
+			if err != nil {
+				now = -1
+			}
+			most = max(most, now)
+			select {
+			case <-done:
+				watched <- most
+				return
+			default:
+			}
+		}
+	}()
+	failures := make(chan error, clients*requests)
+	var wg sync.WaitGroup
+	for client := range clients {
+		wg.Go(func() {
+			for n := range requests {
+				p := projects[(client*7+n*11)%count]
+				_, err := pg.Value[string](t.Context(), []*pgxpool.Pool{p.Trusted(), p.Request(), p.Service()}[n%3], CatalogueVersion)
+				failures <- err
+			}
+		})
+	}
+	wg.Wait()
+	close(done)
+	close(failures)
+	for err := range failures {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if most := <-watched; most < 1 || most > connections {
+		t.Errorf("%d sessions, of %d", most, connections)
+	}
+
+	for range connections { // all of them, while nobody gives one back
+		conn, err := projects[0].Request().Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Release()
+	}
+}
+
+// TestBudgetIsAQueue: slots are handed over in the order in which they were asked for, past those who gave up.
+func TestBudgetIsAQueue(t *testing.T) {
+	t.Parallel()
+	var evicted atomic.Int32
+	b := newBudget(1, func() bool { evicted.Add(1); return false })
+	if err := b.take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	order := make(chan int, 3)
+	gone, cancel := context.WithCancel(t.Context())
+	for n, ctx := range []context.Context{t.Context(), gone, t.Context()} {
+		go func() {
+			if b.take(ctx) == nil {
+				order <- n
+			} else {
+				order <- -n
+			}
+		}()
+		eventually(t, "that it waits", func() bool { return int(b.waiting.Load()) == n+1 })
+	}
+	cancel()
+	if got := <-order; got != -1 {
+		t.Errorf("got %d, want that the second gives up", got)
+	}
+	for _, want := range []int{0, 2} {
+		b.give(false)
+		if got := <-order; got != want {
+			t.Errorf("got %d, want %d", got, want)
+		}
+	}
+	b.give(false)
+	if b.free != 1 || b.waiting.Load() != 0 || evicted.Load() == 0 {
+		t.Errorf("%d are free, %d wait, %d were to be evicted", b.free, b.waiting.Load(), evicted.Load())
+	}
 }
 
 // TestBudgetIsGivenBack takes the only connection away in every way, and asks for it again.
@@ -120,13 +225,27 @@ func TestIdlePoolsAreClosed(t *testing.T) {
 	}
 }
 
+// TestVisit: a round over projects leaves no connection that it opened, and those alone that were there.
+func TestVisit(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t, 8)
+	cold, warm := newProject(t, r), newProject(t, r)
+	value[int](t, warm.Owner(), "select 1")
+	for _, p := range []*Project{cold, warm} {
+		if err := r.Visit(p.UUID, func(p *Project) error { return p.Trusted().Ping(t.Context()) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "no session of the visited project, and one of the other", func() bool { return sessions(t, r, cold) == 0 && sessions(t, r, warm) == 1 })
+}
+
 // TestDeletedProject asks a project that is held beyond its end for a connection.
 func TestDeletedProject(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t, 8)
 	p := newProject(t, r)
 	value[int](t, p.Trusted(), "select 1")
-	if err := r.Destroy(t.Context(), p.UUID); err != nil {
+	if _, err := r.Destroy(t.Context(), p.UUID); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Owner().Ping(t.Context()); err == nil {
@@ -137,19 +256,23 @@ func TestDeletedProject(t *testing.T) {
 	}
 }
 
-// TestRolesNamedElsewhere deletes a project whose roles the owner of another one has named.
-func TestRolesNamedElsewhere(t *testing.T) {
+// TestProbe asks for what a request needs while the budget has no connection left.
+func TestProbe(t *testing.T) {
 	t.Parallel()
-	r := newRegistry(t, 8)
-	p, other := newProject(t, r), newProject(t, r)
-	name := pg.Quote(owner.role(p.UUID))
-	conn := connect(t, other, owner)
-	exec(t, conn, `create table public.t (id int); grant select on public.t to `+name+`; grant usage on schema public to `+name+`;
-		create policy named on public.t to `+name+` using (true); alter default privileges grant select on tables to `+name)
-	if err := r.Destroy(t.Context(), p.UUID); err != nil {
+	r := newRegistry(t, 1)
+	p := newProject(t, r)
+	held, err := p.Owner().Acquire(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if value[bool](t, conn, `select exists (select from pg_roles where rolname like $1)`, "socle_"+hexOf(p.UUID)+"%") {
-		t.Error("a role is left")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := r.Probe(ctx); err == nil {
+		t.Error("a connection can be had that there is none of")
 	}
+	held.Release()
+	if err := r.Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "its place is free", func() bool { return taken(r.budget, 1) == 0 })
 }

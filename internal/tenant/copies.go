@@ -33,7 +33,13 @@ func (r *Registry) ConnectDump(ctx context.Context, project uuid.UUID) (*pgx.Con
 	if err := r.Open(project).gate.pass(ctx); err != nil {
 		return nil, err
 	}
-	conn, err := pgx.ConnectConfig(ctx, r.config(project, dump))
+	return r.connect(ctx, r.config(project, dump))
+}
+
+// connect connects to a project's database under one of its logins, outside of the pools. The caller closes the connection.
+func (r *Registry) connect(ctx context.Context, c *pgx.ConnConfig) (*pgx.Conn, error) {
+	r.supervisor.Supervise(c)
+	conn, err := pgx.ConnectConfig(ctx, c)
 	return conn, pg.Fault(err)
 }
 
@@ -81,6 +87,9 @@ func (c *Copy) config(l login, database string) *pgx.ConnConfig {
 }
 
 func (c *Copy) connect(ctx context.Context, l login, database string) (*pgx.Conn, error) {
+	if l != trusted {
+		return c.registry.connect(ctx, c.config(l, database))
+	}
 	conn, err := pgx.ConnectConfig(ctx, c.config(l, database))
 	return conn, pg.Fault(err)
 }
@@ -173,7 +182,7 @@ func (c *Copy) Finish(ctx context.Context) error {
 		err = c.closeRoom(ctx, conn)
 	}
 	if err == nil {
-		err = pg.Migrate(ctx, conn, Schema, migrations)
+		err = migrate(ctx, conn, c.Project)
 	}
 	if err := errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
 		return err

@@ -36,7 +36,7 @@ func TestDatabaseIsNeverOpen(t *testing.T) {
 	r := newRegistry(t, 8)
 	stranger := newProject(t, r)
 	p := &Project{UUID: newUUID(t), registry: r}
-	t.Cleanup(func() { _ = r.Destroy(t.Context(), p.UUID) })
+	t.Cleanup(func() { _, _ = r.Destroy(t.Context(), p.UUID) })
 	conn := connect(t, stranger, trusted)
 	c := r.config(stranger.UUID, request)
 	c.Database = database(p.UUID)

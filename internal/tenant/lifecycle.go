@@ -44,7 +44,13 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 			p = made
 			return nil
 		}
-		return errors.Join(err, l.undo(ctx, p.UUID, user))
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+		defer cancel()
+		if made, unknown := l.Store.GetProject(after, p.UUID); unknown == nil { // only the answer to the last step was lost
+			p = made
+			return nil
+		}
+		return errors.Join(err, l.undo(after, p.UUID, user))
 	})
 	return p, err
 }
@@ -52,8 +58,6 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 // undo removes a project whose creation has failed: maybe in its last step, of which only the answer was lost,
 // so that it is taken out of use first.
 func (l Lifecycle) undo(ctx context.Context, id, user uuid.UUID) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
-	defer cancel()
 	if _, err := l.Store.RemovingProject(ctx, id, user); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
@@ -92,6 +96,7 @@ func (l Lifecycle) Finish(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("project %s: %w", u.UUID, err))
 		}
 	}
+	errs = append(errs, l.dropRetiredRole(ctx))
 	return errors.Join(errs...)
 }
 
@@ -116,8 +121,22 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, kept time.Duration)
 		return l.settle(ctx, id)
 	case status == platform.Paused:
 		return l.settle(ctx, id)
+	case status == platform.Creating:
+		return l.complete(ctx, id)
 	}
 	_, err = l.provision(ctx, id)
+	return err
+}
+
+// complete finishes the creation of a project whose server died. The audit entry names the user who asked for the
+// project and has the key of the request, so that a repeated request finds that it is done.
+func (l Lifecycle) complete(ctx context.Context, id uuid.UUID) error {
+	c, err := l.Store.ProjectCreation(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = l.provision(audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose),
+		audit.Entry{Action: "createProject", Actor: c.User.String(), Project: id.String(), Key: c.RequestKey}), id)
 	return err
 }
 
@@ -135,7 +154,11 @@ func (l Lifecycle) provision(ctx context.Context, id uuid.UUID) (platform.Projec
 }
 
 func (l Lifecycle) remove(ctx context.Context, id uuid.UUID) error {
-	if err := l.Registry.Destroy(ctx, id); err != nil {
+	retired, err := l.Registry.Destroy(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := l.Store.RetireRoles(ctx, retired); err != nil {
 		return err
 	}
 	if err := l.Blobs.DeleteAll(ctx, "projects/"+id.String()); err != nil {

@@ -54,7 +54,7 @@ func newInstance(t *testing.T) *instance {
 	}
 	t.Cleanup(func() {
 		for _, id := range i.projects() {
-			if err := i.healthy.Registry.Destroy(context.Background(), id); err != nil {
+			if _, err := i.healthy.Registry.Destroy(context.Background(), id); err != nil {
 				t.Errorf("destroy: %v", err)
 			}
 		}

@@ -45,7 +45,7 @@ func newProject(t *testing.T, r *Registry) *Project {
 	t.Helper()
 	id := newUUID(t)
 	t.Cleanup(func() {
-		if err := r.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
+		if _, err := r.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
 			t.Errorf("destroy: %v", err)
 		}
 	})

@@ -1,7 +1,10 @@
 package tenant
 
 import (
+	"container/list"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +22,8 @@ type Project struct {
 	UUID uuid.UUID
 
 	registry *Registry
+	place    *list.Element // in the registry's order of last use; nil for a project that [Registry.Maintain] opened
+	open     atomic.Int32  // connections
 	mu       sync.Mutex
 	pools    map[login]*pgxpool.Pool
 	used     time.Time
@@ -26,8 +31,9 @@ type Project struct {
 	closed   bool // opened by [Registry.Maintain], though its database is closed
 	gate     gate
 
-	full, overgrown atomic.Bool // see Lifecycle.WatchSizes
-	fullFrom        int64       // bytes that the database had when it was found full, or fewer that it had since
+	full, overgrown atomic.Bool  // see Lifecycle.WatchSizes
+	writes          atomic.Int64 // when the database was measured
+	fullFrom        int64        // bytes that the database had when it was found full, or fewer that it had since
 }
 
 // Trusted returns the pool of the platform's login in the project's database.
@@ -61,6 +67,7 @@ func (p *Project) Request() *pgxpool.Pool { return p.pool(request) }
 func (p *Project) Service() *pgxpool.Pool { return p.pool(service) }
 
 func (p *Project) pool(l login) *pgxpool.Pool {
+	p.registry.touch(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used = time.Now()
@@ -103,22 +110,34 @@ func (p *Project) leave() {
 	}
 }
 
-// release closes the connections that nobody uses at the moment, and reports whether there is one.
-func (p *Project) release() bool {
+// evict closes a connection that is idle, and reports whether there was one.
+func (p *Project) evict() bool {
+	if p.open.Load() == 0 {
+		return false
+	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	idle := false
-	for _, pool := range p.pools {
-		if pool.Stat().IdleConns() > 0 {
-			pool.Reset()
-			idle = true
+	pools := slices.Collect(maps.Values(p.pools))
+	p.mu.Unlock()
+
+	for _, pool := range pools {
+		if pool.Stat().IdleConns() > 0 && evictFrom(pool) {
+			return true
 		}
 	}
-	return idle
+	return false
 }
 
-func (p *Project) lastUsed() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.used
+// evictFrom closes one of a pool's idle connections.
+func evictFrom(pool *pgxpool.Pool) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
+	defer cancel()
+	idle := pool.AcquireAllIdle(ctx)
+	if len(idle) == 0 {
+		return false
+	}
+	_ = idle[0].Conn().Close(ctx)
+	for _, conn := range idle {
+		conn.Release()
+	}
+	return true
 }

@@ -196,14 +196,24 @@ func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UU
 	return atOnce(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'")) // what pg_dump is told is read
 }
 
-// restoreRoles undoes what a tenant's code did to the project's logins. It fails if they are gone.
+// restoreRoles undoes what a tenant's code did to the project's logins: PostgreSQL lets a login change its own password and
+// its own settings, in general and in a database. It fails if they are gone.
 func (r *Registry) restoreRoles(ctx context.Context, project uuid.UUID) error {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	return r.setRoles(ctx, conn, project)
+	if err := r.setRoles(ctx, conn, project); err != nil {
+		return err
+	}
+
+	name := database(project)
+	var statements []string
+	for _, l := range projectLogins {
+		statements = append(statements, "alter role "+pg.Quote(l.role(project))+" in database "+pg.Quote(name)+" reset all")
+	}
+	return atOnce(ctx, conn, append(statements, admit(project, name)...))
 }
 
 // makeDatabase clones the template into the project's database, unless it is there.
@@ -260,7 +270,7 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := pg.Migrate(ctx, conn, Schema, migrations); err != nil {
+	if err := migrate(ctx, conn, project); err != nil {
 		return err
 	}
 	fresh, err := pg.Value[bool](ctx, conn, `
@@ -281,59 +291,47 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 	})
 }
 
-// Destroy removes a project's database and roles, or what is left of them.
-func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) error {
+// migrate applies the migrations to a database of a project, and grants the project's logins what they
+// need of schema socle, which PUBLIC has no rights on: the logins of the rows API read the version of
+// the schema, and the owner executes the functions by which its transactions write audit entries.
+func migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	if err := pg.Migrate(ctx, conn, Schema, migrations); err != nil {
+		return err
+	}
+
+	login := pg.Quote(owner.role(project))
+	rows := pg.Quote(request.role(project)) + ", " + pg.Quote(service.role(project))
+	return atOnce(ctx, conn, []string{
+		"grant usage on schema " + pg.Quote(Schema) + " to " + login + ", " + rows,
+		"grant select on socle.catalogue_version to " + rows,
+		"grant execute on function socle.lock_audit(), socle.append_audit(bigint, text, bytea) to " + login,
+	})
+}
+
+// Destroy removes a project's database and logins, or what is left of them. It returns the logins that can't be dropped yet,
+// since objects of other projects name them; they can't log in any more.
+func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []string, err error) {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
-		return pg.Fault(err)
+		return nil, pg.Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(database(project))+" with (force)"); err != nil {
-		return fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
+		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
 	}
 	if err := r.dropCopies(ctx, conn, project); err != nil {
-		return fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
+		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
 	}
 	r.forget(project) // after its sessions were ended: it waits for those who use one
+	var names []string
 	for _, l := range projectLogins {
-		if err := r.dropRole(ctx, conn, l.role(project)); err != nil {
-			return fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
-		}
+		names = append(names, l.role(project))
 	}
-	return nil
-}
-
-// dropRole drops a role, if it is there, with what the owners of other projects granted to it in their databases: they
-// can name any role of the server, and a role that something refers to can't be dropped.
-func (r *Registry) dropRole(ctx context.Context, conn *pgx.Conn, role string) error {
-	databases, err := pg.Values[string](ctx, conn, `
-		select distinct d.datname
-		from pg_shdepend s
-		join pg_database d on d.oid = s.dbid
-		join pg_roles r on r.oid = s.refobjid
-		where s.refclassid = 'pg_authid'::regclass and r.rolname = @role and d.datallowconn`, pgx.StrictNamedArgs{"role": role})
+	retired, err = dropRoles(ctx, conn, names)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
 	}
-	for _, name := range databases {
-		c := r.base.ConnConfig.Copy()
-		c.Database = name
-		if err := once(ctx, c, "drop owned by "+pg.Quote(role)); err != nil {
-			return err
-		}
-	}
-	_, err = conn.Exec(ctx, "drop role if exists "+pg.Quote(role))
-	return err
-}
-
-// once runs a statement on a connection of its own.
-func once(ctx context.Context, c *pgx.ConnConfig, sql string) error {
-	conn, err := pgx.ConnectConfig(ctx, c)
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, sql)
-	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	return retired, nil
 }
 
 // ignoring runs a statement and takes the given SQLSTATE for success.

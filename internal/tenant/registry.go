@@ -1,7 +1,7 @@
 package tenant
 
 import (
-	"cmp"
+	"container/list"
 	"context"
 	"log/slog"
 	"maps"
@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/fault"
 	"socle/internal/pg"
 )
 
@@ -30,12 +31,14 @@ const (
 
 // Registry opens projects.
 type Registry struct {
-	base   *pgxpool.Config // the platform's login
-	tls    url.Values      // what the address says of it
-	secret []byte
-	budget *budget
-	making chan struct{} // a slot for each project that is being made or removed
-	log    *slog.Logger
+	base       *pgxpool.Config // the platform's login
+	tls        url.Values      // what the address says of it
+	secret     []byte
+	budget     *budget
+	making     chan struct{}  // a slot for each project that is being made or removed
+	supervisor *pg.Supervisor // of the projects' logins
+	watchdog   watchdog
+	log        *slog.Logger
 
 	id       uuid.UUID    // tells servers apart
 	listener *pg.Listener // nil: it hears of nothing
@@ -44,6 +47,7 @@ type Registry struct {
 
 	mu       sync.Mutex
 	projects map[uuid.UUID]*Project
+	recent   *list.List     // of the same, the one used last first
 	swapping map[int32]bool // keys of projects whose database is being replaced
 }
 
@@ -60,9 +64,10 @@ func NewRegistry(address string, secret []byte, connections int, log *slog.Logge
 		tls = u.Query()
 		maps.DeleteFunc(tls, func(name string, _ []string) bool { return !strings.HasPrefix(name, "ssl") })
 	}
-	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost), log: log,
-		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{}, swapping: map[int32]bool{}}
-	r.budget = newBudget(connections, r.reclaim)
+	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost),
+		supervisor: pg.NewSupervisor(base.ConnConfig), log: log,
+		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
+	r.budget = newBudget(connections, r.evict)
 	return r, nil
 }
 
@@ -78,8 +83,20 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 			p.gate.shut()
 		}
 		r.projects[id] = p
+		p.place = r.recent.PushFront(p)
 	}
 	return p
+}
+
+// Visit calls f with a project, for a round over all projects: connections that were opened for it are closed when f returns, so
+// that a round has no more than those of one project.
+func (r *Registry) Visit(id uuid.UUID, f func(p *Project) error) error {
+	p := r.Open(id)
+	before := p.open.Load()
+	err := f(p)
+	for p.open.Load() > before && p.evict() {
+	}
+	return err
 }
 
 // Awaited reports whether somebody waits for a connection, to whichever project, because the server has as many open as it may.
@@ -128,7 +145,11 @@ const RequestPath = `"public", "extensions"`
 func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	c, project := r.base.Copy(), p.UUID
 	c.ConnConfig = r.config(project, l)
-	c.BeforeConnect = r.budget.beforeConnect
+	c.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
+		r.supervisor.Supervise(config)
+		r.budget.count(config, &p.open) // around it: a slot is given back when the session has ended
+		return nil
+	}
 	switch {
 	case l != trusted:
 		r.guard(c, project)
@@ -148,13 +169,26 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	return pool
 }
 
+// selectAltered reports whether the login of the session has settings that the platform has not given it.
+const selectAltered = `
+	select exists (
+		select from pg_catalog.pg_db_role_setting s cross join pg_catalog.unnest(s.setconfig) setting
+		where s.setrole = (select oid from pg_catalog.pg_roles where rolname = session_user)
+			and s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
+			and not pg_catalog.starts_with(setting, 'temp_file_limit='))`
+
+// errAltered says that a session began with settings that the tenant gave its login. The next one begins without them.
+var errAltered = fault.New(fault.Unavailable, "the login's settings were changed; they are reset, try again")
+
 // guard protects a pool of a tenant's login from what the tenant's code can do: to the session, and to the login itself,
-// which PostgreSQL lets change its own password and settings.
+// which PostgreSQL lets change its own password and settings. Whatever a session can't begin with, be it a wrong password,
+// a library that is not there or any setting at all, is reset before the next one begins.
 func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // a statement prepared by name could be replaced
 	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{          // stronger than a login's own settings
 		"client_encoding": "UTF8", "standard_conforming_strings": "on", "default_transaction_read_only": "off", "synchronous_commit": "on",
-		"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0",
+		"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
+		"tcp_user_timeout": "0", "client_connection_check_interval": "0",
 	})
 	c.AfterRelease = func(conn *pgx.Conn) bool {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
@@ -165,15 +199,31 @@ func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
 	var refused atomic.Bool
 	report := c.ConnConfig.OnPgError
 	c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
-		if err.Code == "28P01" { // invalid_password
+		if err.SeverityUnlocalized == "FATAL" && !slices.Contains(serverStates, err.Code) {
 			refused.Store(true)
 		}
+		r.watchdog.explain(conn, err)
 		return report(conn, err)
+	}
+	prepare := c.AfterConnect
+	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if err := prepare(ctx, conn); err != nil {
+			return err
+		}
+		var altered bool
+		err := conn.QueryRow(ctx, selectAltered).Scan(&altered)
+		if err == nil && altered {
+			err = errAltered
+		}
+		if err != nil && ctx.Err() == nil {
+			refused.Store(true)
+		}
+		return err
 	}
 	connect := c.BeforeConnect
 	c.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
 		if refused.CompareAndSwap(true, false) {
-			r.log.Warn("a login of the project is refused; its password is set again", "project", project)
+			r.log.Warn("reset the logins of a project, one of which was altered or refused", "project", project)
 			if err := r.restoreRoles(ctx, project); err != nil {
 				return err
 			}
@@ -182,15 +232,35 @@ func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
 	}
 }
 
+// serverStates are the SQLSTATEs of FATAL errors that come of the server, a database that is closed, or whoever ended the
+// session, not of what a login was changed to.
+var serverStates = []string{
+	"53300", // too_many_connections
+	"55000", // object_not_in_prerequisite_state: the database takes no connections
+	"3D000", // invalid_catalog_name
+	"57P01", // admin_shutdown
+	"57P02", // crash_shutdown
+	"57P03", // cannot_connect_now
+}
+
+// touch notes that a project is used.
+func (r *Registry) touch(p *Project) {
+	if p.place == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recent.MoveToFront(p.place)
+}
+
 // open returns the projects, the one unused for longest first.
 func (r *Registry) open() []*Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make([]*Project, 0, len(r.projects))
-	for _, p := range r.projects {
-		all = append(all, p)
+	all := make([]*Project, 0, r.recent.Len())
+	for e := r.recent.Back(); e != nil; e = e.Prev() {
+		all = append(all, e.Value.(*Project))
 	}
-	slices.SortFunc(all, func(a, b *Project) int { return cmp.Compare(a.lastUsed().UnixNano(), b.lastUsed().UnixNano()) })
 	return all
 }
 
@@ -202,13 +272,27 @@ func (r *Registry) closeUnused(since time.Time) {
 
 func (r *Registry) closeAll() { r.closeUnused(time.Now().Add(time.Hour)) }
 
-// reclaim closes the idle connections of the project that has some and was unused for longest.
-func (r *Registry) reclaim() {
-	for _, p := range r.open() {
-		if p.release() {
-			return
+// evict closes an idle connection, of the project that was unused for longest among those that have one.
+func (r *Registry) evict() bool {
+	for _, p := range r.connected() {
+		if p.evict() {
+			return true
 		}
 	}
+	return false
+}
+
+// connected returns the projects that have connections, the one unused for longest first. They are never more than connections.
+func (r *Registry) connected() []*Project {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []*Project
+	for e := r.recent.Back(); e != nil; e = e.Prev() {
+		if p := e.Value.(*Project); p.open.Load() > 0 {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // forget closes a project's pools and drops it.
@@ -216,6 +300,9 @@ func (r *Registry) forget(id uuid.UUID) {
 	r.mu.Lock()
 	p := r.projects[id]
 	delete(r.projects, id)
+	if p != nil {
+		r.recent.Remove(p.place)
+	}
 	r.mu.Unlock()
 	if p != nil {
 		p.leave()

@@ -23,6 +23,26 @@ begin
 	end if;
 end $$;
 
+CREATE FUNCTION socle.change_catalogue_version() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	-- Temporary objects are in nobody's catalogue. DROP has no objects at its end: sql_drop has them.
+	if tg_event = 'sql_drop' then
+		if not exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
+			return;
+		end if;
+	elsif tg_tag = 'REFRESH MATERIALIZED VIEW'
+		or not exists (select from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
+		return;
+	end if;
+
+	insert into socle.catalogue_version (n, xact)
+	select 1 + (hashtextextended(gen_random_uuid()::text, 0) & 1099511627775), pg_current_xact_id()
+	where not exists (select from socle.catalogue_version where xact = pg_current_xact_id());
+end $$;
+
 CREATE FUNCTION socle.close_new_tables() RETURNS event_trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -61,12 +81,70 @@ begin
 	end if;
 end $$;
 
+CREATE FUNCTION socle.refuse_references() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	referred text;
+begin
+	if (select rolsuper from pg_authid where rolname = session_user) then
+		return;
+	end if;
+
+	-- Everything here is found by an index, since every DDL statement of the tenant pays for it: what is in a schema
+	-- depends on it, a row type belongs to its table, an array type to its element type.
+	with schemas as (
+		select 'pg_namespace'::regclass as class, oid as id from pg_namespace
+		where nspname in ('socle', 'storage', 'forms', 'auth', 'realtime')
+	), inside as materialized (
+		select d.classid as class, d.objid as id from schemas s
+		join pg_depend d on d.refclassid = s.class and d.refobjid = s.id
+	), types as materialized (
+		select id from inside where class = 'pg_type'::regclass
+		union all
+		select c.reltype from inside i join pg_class c on c.oid = i.id where i.class = 'pg_class'::regclass and c.reltype <> 0
+	), platform as (
+		select class, id from schemas
+		union all
+		select class, id from inside where class <> 'pg_type'::regclass
+		union all
+		select 'pg_type'::regclass, id from types
+		union all
+		select 'pg_type'::regclass, t.typarray from types join pg_type t on t.oid = types.id where t.typarray <> 0
+	)
+	select pg_describe_object(d.refclassid, d.refobjid, 0) into referred
+	from platform p join pg_depend d on d.refclassid = p.class and d.refobjid = p.id
+	where age(d.xmin) <= age(pg_current_xact_id()::xid)
+	limit 1;
+	if found then
+		raise insufficient_privilege using message = referred || ' belongs to the platform: nothing can refer to it';
+	end if;
+
+	if tg_tag not in ('GRANT', 'ALTER DEFAULT PRIVILEGES', 'CREATE SCHEMA', 'CREATE POLICY', 'ALTER POLICY', 'CREATE USER MAPPING') then
+		return;
+	end if;
+	perform from pg_shdepend s
+	join pg_authid r on r.oid = s.refobjid
+	where s.dbid = (select oid from pg_database where datname = current_database())
+		and (tg_tag not in ('CREATE POLICY', 'ALTER POLICY') or s.classid = 'pg_policy'::regclass)
+		and s.refclassid = 'pg_authid'::regclass
+		and age(s.xmin) <= age(pg_current_xact_id()::xid)
+		and r.rolname not in ('anon', 'authenticated', 'service_role')
+		and not has_database_privilege(r.oid, s.dbid, 'connect');
+	if found then
+		raise insufficient_privilege using message = 'the role is none of the project''s: name anon, authenticated, service_role or public';
+	end if;
+end $$;
+
 CREATE FUNCTION socle.tell_of_change() RETURNS event_trigger
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
-	perform pg_notify('pgrst', 'reload schema');
+	if exists (select from pg_stat_activity where datname = current_database() and query = 'listen pgrst') then
+		perform pg_notify('pgrst', 'reload schema');
+	end if;
 end $$;
 
 CREATE FUNCTION storage.bytes_replaced() RETURNS trigger
@@ -393,6 +471,15 @@ CREATE TABLE socle.audit_head (
 );
 
 COMMENT ON TABLE socle.audit_head IS 'the last entry; its lock puts those that write at one time in order';
+
+CREATE TABLE socle.catalogue_version (
+    n numeric NOT NULL,
+    xact xid8
+);
+
+COMMENT ON TABLE socle.catalogue_version IS 'sum(n) is the version of the schema; a server that reads the catalogue folds the rows into one';
+
+COMMENT ON COLUMN socle.catalogue_version.xact IS 'the transaction that inserted the row; null of a row that others were folded into';
 
 CREATE TABLE socle.migrations (
     id integer NOT NULL,
@@ -751,4 +838,49 @@ ALTER TABLE storage.usage ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.variants ENABLE ROW LEVEL SECURITY;
 
-GRANT USAGE ON SCHEMA socle TO PUBLIC;
+GRANT USAGE ON SCHEMA socle TO socle_PROJECT_owner;
+GRANT USAGE ON SCHEMA socle TO socle_PROJECT_request;
+GRANT USAGE ON SCHEMA socle TO socle_PROJECT_service;
+
+REVOKE ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION socle.change_catalogue_version() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.close_new_tables() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION socle.refuse_extensions() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.refuse_references() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.tell_of_change() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.bytes_replaced() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.containers_inserted() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.count_files(containers uuid[], files bigint[], bytes bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.count_project(more_files bigint, more_bytes bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.files_deleted() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.files_inserted() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.files_updated() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.parts_deleted() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.place_keys(containers uuid[], sorts text[], texts text[], numbers bigint[], times timestamp with time zone[], ids uuid[], sign integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.sort_keys(full_file_name text, mime_type text, size bigint, created_at timestamp with time zone, updated_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.split_sorted(block storage.sorted_blocks) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.variant_deleted() FROM PUBLIC;
+
+GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_request;
+GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_service;

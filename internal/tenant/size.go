@@ -55,9 +55,17 @@ func (p *Project) measured(bytes, most int64) {
 func (p *Project) usedSince(since time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.used.After(since) {
-		return true
-	}
+	return p.used.After(since) || p.inUseLocked()
+}
+
+// inUse reports whether somebody uses a connection: what a transaction writes is counted when it ends.
+func (p *Project) inUse() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.inUseLocked()
+}
+
+func (p *Project) inUseLocked() bool {
 	for _, pool := range p.pools {
 		if pool.Stat().AcquiredConns() > 0 {
 			return true
@@ -85,16 +93,37 @@ func (l Lifecycle) WatchSizes(ctx context.Context) error {
 	}
 }
 
-// MeasureUsed measures the databases of the projects that were used here since a time, and those that are full: others may have made room in them.
+// MeasureUsed measures the databases of the projects that were used here since a time, if rows of theirs were written since they were
+// measured or a connection is in use; and those that are full: others may have made room in them. It connects to none of them.
 func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
-	var ids []uuid.UUID
+	var used []*Project
+	var names []string
 	for _, p := range l.Registry.open() {
 		if p.Full() || p.usedSince(since) {
+			used, names = append(used, p), append(names, database(p.UUID))
+		}
+	}
+	if len(used) == 0 {
+		return nil
+	}
+
+	writes, err := l.Store.DatabaseWrites(ctx, names)
+	if err != nil {
+		return err
+	}
+	var ids []uuid.UUID
+	for i, p := range used {
+		if p.wrote(writes[names[i]]) || p.Full() || p.inUse() {
 			ids = append(ids, p.UUID)
 		}
 	}
-	_, err := l.measure(ctx, ids...)
+	_, err = l.measure(ctx, ids...)
 	return err
+}
+
+// wrote notes how many rows were written to the database in all, and reports whether that is another number than before.
+func (p *Project) wrote(writes int64) bool {
+	return p.writes.Swap(writes) != writes || writes == 0
 }
 
 // GetSize measures the database of a project. It fails with NotFound if there is none.

@@ -80,3 +80,17 @@ func TestOvergrown(t *testing.T) {
 		}
 	}
 }
+
+// TestWrites: a database that nothing was written to is not measured again, unless PostgreSQL does not count what is written.
+func TestWrites(t *testing.T) {
+	t.Parallel()
+	p := &Project{}
+	for n, step := range []struct {
+		writes int64
+		want   bool
+	}{{5, true}, {5, false}, {6, true}, {6, false}, {2, true}, {0, true}, {0, true}} {
+		if got := p.wrote(step.writes); got != step.want {
+			t.Errorf("step %d: got %v, want %v", n, got, step.want)
+		}
+	}
+}

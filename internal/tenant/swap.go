@@ -39,7 +39,8 @@ func (c *Copy) Renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(pg.Migrate(ctx, conn, Schema, migrations), conn.Close(context.WithoutCancel(ctx)))
+	err = migrate(ctx, conn, c.Project)
+	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
 func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f func(renames []string) error) error {

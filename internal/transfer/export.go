@@ -103,27 +103,32 @@ func selectText(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet boo
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, exportTime)
 	defer cancel()
-	conn := e.tx.Conn().PgConn()
+	copied := func(row io.Reader) error {
+		_, err := io.Copy(w, row)
+		return err
+	}
 	switch e.Format {
 	case CSV:
-		_, err := conn.CopyTo(ctx, w, "copy ("+e.sql+") to stdout (format csv, header)")
-		return unreadable(err)
+		return unreadable(pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copied))
 	case TSV:
-		_, err := conn.CopyTo(ctx, w, "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')")
-		return unreadable(err)
+		return unreadable(pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')", copied))
 	}
-	rows := conn.ExecParams(ctx, "select pg_catalog.row_to_json(r)::pg_catalog.text from ("+e.sql+") r", nil, nil, nil, nil)
-	for rows.NextRow() {
-		// A line break that JSON has outside of its strings means nothing.
-		line := bytes.ReplaceAll(bytes.ReplaceAll(rows.Values()[0], []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
-		if _, err := w.Write(append(line, '\n')); err != nil {
-			cancel()
-			_, _ = rows.Close()
+	line := func(row io.Reader) error {
+		if _, err := io.Copy(oneLine{w}, row); err != nil {
 			return err
 		}
+		_, err := w.Write([]byte{'\n'})
+		return err
 	}
-	_, err := rows.Close()
-	return unreadable(err)
+	return unreadable(pg.CopyOut(ctx, e.tx.Conn(), "select pg_catalog.row_to_json(r)::pg_catalog.text from ("+e.sql+") r", line))
+}
+
+// oneLine writes line breaks as spaces: those that JSON has outside of its strings mean nothing.
+type oneLine struct{ w io.Writer }
+
+// Write writes a part of a line.
+func (l oneLine) Write(part []byte) (int, error) {
+	return l.w.Write(bytes.ReplaceAll(bytes.ReplaceAll(part, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" ")))
 }
 
 // unreadable translates why a table can't be read: code of the project's, such as a policy's, may run meanwhile.

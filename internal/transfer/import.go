@@ -24,6 +24,12 @@ var errDry = errors.New("nothing is kept of a dry run")
 // have. The file is read twice: for the types, and for the rows. It fails with Invalid on schema or name, with Conflict on
 // name if that is taken, and with Unprocessable on file, with what is wrong with its rows.
 func ImportTable(ctx context.Context, p *tenant.Project, schemaName, name string, file io.ReadSeeker, o Options) (Imported, error) {
+	done, err := enter(ctx, p.UUID, file, o)
+	if err != nil {
+		return Imported{}, err
+	}
+	defer done()
+
 	columns, err := examine(ctx, file, o)
 	if err != nil {
 		return Imported{}, err
@@ -34,27 +40,33 @@ func ImportTable(ctx context.Context, p *tenant.Project, schemaName, name string
 		headers[i] = c.Header
 		n.Columns = append(n.Columns, schema.NewColumn{Name: c.Name, Type: c.Type})
 	}
-	done, err := inTx(ctx, p, file, o, func(ctx context.Context, tx pgx.Tx) (schema.Table, []ImportedColumn, []string, error) {
+	imported, err := inTx(ctx, p, file, o, func(ctx context.Context, tx pgx.Tx) (schema.Table, []ImportedColumn, []string, error) {
 		t, err := schema.CreatePlainTable(ctx, tx, n)
 		audit.Created(ctx, t.FullName())
 		return t, columns, headers, err
 	})
 	if o.DryRun {
-		done.TableID = nil
+		imported.TableID = nil
 	}
-	return done, err
+	return imported, err
 }
 
 // ImportRows adds a file's rows to the table that ref leads to. A header, or the members of JSON, name columns of the table;
 // columns that are not named get their defaults. Without a header the values are those of all columns in their order, but
 // for those that the database computes. It fails as [schema.HoldTable] does, and with Unprocessable on file.
 func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.ReadSeeker, o Options) (Imported, error) {
+	done, err := enter(ctx, p.UUID, file, o)
+	if err != nil {
+		return Imported{}, err
+	}
+	defer done()
+
 	return inTx(ctx, p, file, o, func(ctx context.Context, tx pgx.Tx) (schema.Table, []ImportedColumn, []string, error) {
 		t, all, err := schema.HoldTable(ctx, tx, p.UUID, ref)
 		if err != nil {
 			return t, nil, nil, err
 		}
-		columns, err := match(file, o, all)
+		columns, err := match(ctx, file, o, all)
 		headers := make([]string, len(columns))
 		for i, c := range columns {
 			headers[i] = c.Name
@@ -64,11 +76,11 @@ func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.Read
 }
 
 // match finds the columns of a table that a file has values for.
-func match(file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedColumn, error) {
+func match(ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedColumn, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c schema.BulkColumn) bool { return c.Generated })
 	var columns []ImportedColumn
 	if o.Format == JSONL {
-		return matchMembers(file, o, all)
+		return matchMembers(ctx, file, o, all)
 	}
 	if !o.Header {
 		for _, c := range all {
@@ -76,7 +88,7 @@ func match(file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedCo
 		}
 		return columns, nil
 	}
-	s, err := rewind(file, o, nil)
+	s, err := rewind(ctx, file, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +107,12 @@ func match(file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedCo
 }
 
 // matchMembers finds the columns that lines of JSON have members for, anywhere in the file.
-func matchMembers(file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedColumn, error) {
-	s, err := rewind(file, o, nil)
+func matchMembers(ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedColumn, error) {
+	s, err := rewind(ctx, file, o, nil)
 	for err == nil {
-		_, err = s.next()
+		if err = ctx.Err(); err == nil {
+			_, err = s.next()
+		}
 	}
 	if err != io.EOF {
 		return nil, tooLong(err)
@@ -120,20 +134,20 @@ func empty() error {
 }
 
 // rewind opens a file from its beginning.
-func rewind(file io.ReadSeeker, o Options, known []string) (source, error) {
+func rewind(ctx context.Context, file io.ReadSeeker, o Options, known []string) (source, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("rewind a file to import: %w", err)
 	}
 	if o.Format == XLSX {
-		s, err := openWorkbook(file, o)
+		s, err := openRows(ctx, file, o)
 		return s, tooLong(err)
 	}
 	s, err := open(file, o, known)
 	return s, tooLong(err)
 }
 
-// openWorkbook returns the rows of a workbook's sheet.
-func openWorkbook(file io.ReadSeeker, o Options) (source, error) {
+// openRows returns the rows of a workbook's sheet.
+func openRows(ctx context.Context, file io.ReadSeeker, o Options) (source, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, fmt.Errorf("measure a file to import: %w", err)
@@ -142,7 +156,7 @@ func openWorkbook(file io.ReadSeeker, o Options) (source, error) {
 	if !ok {
 		return nil, fmt.Errorf("a workbook in a %T", file)
 	}
-	s, err := openSheet(at, size, o.Sheet)
+	s, err := openSheet(ctx, at, size, o.Sheet)
 	if err != nil || !o.Header {
 		return s, err
 	}
@@ -168,7 +182,7 @@ func tooLong(err error) error {
 
 // examine reads a whole file for its columns and their types.
 func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColumn, error) {
-	s, err := rewind(file, o, nil)
+	s, err := rewind(ctx, file, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +274,7 @@ func isFault(err error) bool {
 
 // load stores the rows.
 func (d *Imported) load(ctx context.Context, tx pgx.Tx, t schema.Table, headers []string, file io.ReadSeeker, o Options) error {
-	s, err := rewind(file, o, headers)
+	s, err := rewind(ctx, file, o, headers)
 	if err != nil {
 		return err
 	}

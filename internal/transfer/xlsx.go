@@ -1,42 +1,23 @@
 package transfer
 
 import (
-	"archive/zip"
-	"bytes"
+	"context"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"path"
 	"strconv"
-	"strings"
 	"time"
 )
 
 // XLSX is the format of spreadsheets (ECMA-376): an archive of XML, of which the first sheet is read.
 const XLSX = "xlsx"
 
-const (
-	maxEntries = 10_000   // of an archive
-	maxStrings = 16 << 20 // bytes of texts that cells share, which are kept in memory
-	maxSheet   = 2 << 30  // bytes of a sheet's XML
-	maxPart    = 16 << 20 // bytes of the XML of any other part that is read
-)
-
-var (
-	errSheet     = errors.New("not a workbook")
-	errSheetSize = errors.New("a workbook that is too large")
-	errNoSheet   = errors.New("a workbook without the sheet")
-)
-
 // xlsxSource reads the rows of a sheet. Its values are text as they would be in CSV: numbers in full, dates by ISO 8601.
 type xlsxSource struct {
-	reader  *sheetReader
+	*workbook
+	reader  *markupReader
 	xml     *xml.Decoder
-	shared  []string
-	dates   []bool // of the styles: whether numbers are moments
-	old     bool   // dates are counted from 1904
 	header  []string
 	ended   bool
 	values  []value
@@ -44,209 +25,71 @@ type xlsxSource struct {
 	columns int // of the first row
 }
 
-// openSheet opens the first sheet of a workbook.
-func openSheet(file io.ReaderAt, size int64, name string) (*xlsxSource, error) {
-	archive, err := zip.NewReader(file, size)
-	if err != nil || len(archive.File) > maxEntries {
-		return nil, errSheet
-	}
-	parts := map[string]*zip.File{}
-	for _, f := range archive.File {
-		parts[strings.TrimPrefix(f.Name, "/")] = f
-	}
-	s := &xlsxSource{}
-	sheet, err := s.workbook(parts, name)
+// openSheet opens the sheet of a name of a workbook, or the first one. It is read while ctx lasts.
+func openSheet(ctx context.Context, file io.ReaderAt, size int64, name string) (*xlsxSource, error) {
+	w, err := openWorkbook(ctx, file, size, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.strings(parts["xl/sharedStrings.xml"]), s.styles(parts["xl/styles.xml"])); err != nil {
-		return nil, err
-	}
-	f, ok := parts[sheet]
-	if !ok {
-		return nil, errSheet
-	}
-	r, err := f.Open()
+	r, err := w.sheet.Open()
 	if err != nil {
 		return nil, errSheet
 	}
-	s.reader = &sheetReader{r: r, left: maxSheet, row: maxRecord}
+	s := &xlsxSource{workbook: w, reader: &markupReader{ctx: ctx, r: r, left: maxSheet, row: maxRecord}}
 	s.xml = xml.NewDecoder(s.reader)
 	return s, nil
-}
-
-// sheetReader is XML of bounded size, of which each row is bounded too: an archive can be packed a thousandfold, and a row is
-// kept whole.
-type sheetReader struct {
-	r         io.Reader
-	left, row int64 // bytes of all, and of the present row, that may still come
-	open      bool  // the last byte was <
-}
-
-func (s *sheetReader) Read(b []byte) (int, error) {
-	n, err := s.r.Read(b)
-	s.left, s.row = s.left-int64(n), s.row-int64(n)
-	switch {
-	case s.left < 0:
-		return 0, errSheetSize
-	case s.row < 0:
-		return 0, errTooLong
-	case s.open && n > 0 && b[0] == '!' || bytes.Contains(b[:n], []byte("<!")): // no workbook needs a document type or CDATA
-		return 0, errSheet
-	}
-	if n > 0 {
-		s.open = b[n-1] == '<'
-	}
-	return n, err
-}
-
-// part reads a part of the workbook into v. A part that is not there is empty.
-func part(f *zip.File, most int64, v any) error {
-	if f == nil {
-		return nil
-	}
-	r, err := f.Open()
-	if err != nil {
-		return errSheet
-	}
-	defer r.Close()
-	err = xml.NewDecoder(&sheetReader{r: r, left: most, row: most}).Decode(v)
-	return asSheet(err)
-}
-
-// asSheet makes every failure to read XML but those of size one.
-func asSheet(err error) error {
-	if err == nil || errors.Is(err, errSheetSize) || errors.Is(err, errTooLong) {
-		return err
-	}
-	return errSheet
-}
-
-// workbook finds the part of the sheet of a name, whatever its case, or of the first one.
-func (s *xlsxSource) workbook(parts map[string]*zip.File, name string) (string, error) {
-	var book struct {
-		Properties struct {
-			Date1904 bool `xml:"date1904,attr"`
-		} `xml:"workbookPr"`
-		Sheets []struct {
-			Name string `xml:"name,attr"`
-			ID   string `xml:"http://schemas.openxmlformats.org/officeDocument/2006/relationships id,attr"`
-		} `xml:"sheets>sheet"`
-	}
-	var links struct {
-		All []struct {
-			ID     string `xml:"Id,attr"`
-			Target string `xml:"Target,attr"`
-		} `xml:"Relationship"`
-	}
-	if parts["xl/workbook.xml"] == nil {
-		return "", errSheet
-	}
-	if err := errors.Join(part(parts["xl/workbook.xml"], maxPart, &book), part(parts["xl/_rels/workbook.xml.rels"], maxPart, &links)); err != nil {
-		return "", err
-	}
-	s.old = book.Properties.Date1904
-	wanted := 0
-	for wanted < len(book.Sheets) && name != "" && !strings.EqualFold(book.Sheets[wanted].Name, name) {
-		wanted++
-	}
-	if name != "" && wanted == len(book.Sheets) {
-		return "", errNoSheet
-	}
-	for _, l := range links.All {
-		if wanted < len(book.Sheets) && l.ID == book.Sheets[wanted].ID {
-			if strings.HasPrefix(l.Target, "/") {
-				return l.Target[1:], nil
-			}
-			return path.Join("xl", l.Target), nil
-		}
-	}
-	return "", errSheet
-}
-
-// text is what a cell or a shared text says, in one piece or in runs of different looks.
-type text struct {
-	Plain string `xml:"t"`
-	Runs  []struct {
-		Text string `xml:"t"`
-	} `xml:"r"`
-}
-
-func (t text) String() string {
-	all := t.Plain
-	for _, r := range t.Runs {
-		all += r.Text
-	}
-	return all
-}
-
-func (s *xlsxSource) strings(f *zip.File) error {
-	var table struct {
-		Items []text `xml:"si"`
-	}
-	if err := part(f, maxStrings, &table); err != nil {
-		return err
-	}
-	for _, item := range table.Items {
-		s.shared = append(s.shared, item.String())
-	}
-	return nil
-}
-
-// styles finds which styles show numbers as dates or times.
-func (s *xlsxSource) styles(f *zip.File) error {
-	var sheet struct {
-		Formats []struct {
-			ID   int    `xml:"numFmtId,attr"`
-			Code string `xml:"formatCode,attr"`
-		} `xml:"numFmts>numFmt"`
-		Cells []struct {
-			Format int `xml:"numFmtId,attr"`
-		} `xml:"cellXfs>xf"`
-	}
-	if err := part(f, maxPart, &sheet); err != nil {
-		return err
-	}
-	custom := map[int]bool{}
-	for _, format := range sheet.Formats {
-		custom[format.ID] = isMoment(format.Code)
-	}
-	for _, c := range sheet.Cells {
-		s.dates = append(s.dates, custom[c.Format] || c.Format >= 14 && c.Format <= 22 || c.Format >= 45 && c.Format <= 47)
-	}
-	return nil
-}
-
-// isMoment reports whether a format has a year, month, day, hour or second outside of quotes and brackets.
-func isMoment(code string) bool {
-	quoted, bracketed := false, false
-	for i := 0; i < len(code); i++ {
-		switch c := code[i]; {
-		case c == '\\' || c == '_' || c == '*':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '[':
-			bracketed = true
-		case c == ']':
-			bracketed = false
-		case !bracketed && strings.IndexByte("yYmMdDhHsS", c) >= 0:
-			return true
-		}
-	}
-	return false
 }
 
 func (s *xlsxSource) names() []string { return s.header }
 
 // cell is a cell of a row as the sheet has it.
 type cell struct {
-	Ref    string  `xml:"r,attr"`
-	Type   string  `xml:"t,attr"`
-	Style  int     `xml:"s,attr"`
-	Value  *string `xml:"v"`
-	Inline *text   `xml:"is"`
+	ref, kind string
+	style     int
+	value     []byte // of v, or of is if that is set
+	inline    bool
+}
+
+// cell reads a cell, whose start was read.
+func (s *xlsxSource) cell(start xml.StartElement) (c cell, err error) {
+	c.ref, c.kind = attribute(start, "", "r"), attribute(start, "", "t")
+	if style := attribute(start, "", "s"); style != "" {
+		if c.style, err = strconv.Atoi(style); err != nil {
+			return c, errSheet
+		}
+	}
+
+	depth, inValue := 0, false
+	for {
+		token, err := s.xml.Token()
+		if err != nil {
+			return c, asSheet(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			switch name := token.Name.Local; {
+			case depth == 0 && name == "is":
+				if c.value, err = appendText(nil, s.xml); err != nil {
+					return c, err
+				}
+				c.inline = true
+				continue
+			case depth == 0 && name == "v":
+				inValue = true
+			}
+			depth++
+		case xml.EndElement:
+			if depth == 0 {
+				return c, nil
+			}
+			depth--
+			inValue = inValue && depth > 0
+		case xml.CharData:
+			if inValue && depth == 1 && !c.inline {
+				c.value = append(c.value, token...)
+			}
+		}
+	}
 }
 
 func (s *xlsxSource) next() (row, error) {
@@ -294,13 +137,13 @@ func (s *xlsxSource) row() (row, error) {
 		if !ok || start.Name.Local != "c" {
 			continue
 		}
-		var c cell
-		if err := s.xml.DecodeElement(&c, &start); err != nil {
-			return r, asSheet(err)
+		c, err := s.cell(start)
+		if err != nil {
+			return r, err
 		}
 		at := len(s.values)
-		if c.Ref != "" {
-			at = columnOf(c.Ref)
+		if c.ref != "" {
+			at = columnOf(c.ref)
 		}
 		if at < len(s.values) || at > maxColumns {
 			r.bad = &Rejected{Line: r.line, Code: "ragged", Message: "has cells out of order, or too many"}
@@ -339,29 +182,31 @@ func columnOf(ref string) int {
 }
 
 func (s *xlsxSource) value(c cell) value {
-	if c.Inline != nil {
-		return value{text: []byte(c.Inline.String())}
+	if c.inline {
+		return value{text: c.value}
 	}
-	if c.Value == nil || *c.Value == "" || c.Type == "e" { // an error of a formula is no value
+	if len(c.value) == 0 || c.kind == "e" { // an error of a formula is no value
 		return value{null: true}
 	}
-	v := *c.Value
-	switch c.Type {
+	v := string(c.value)
+	switch c.kind {
 	case "s":
-		if i, err := strconv.Atoi(v); err == nil && i >= 0 && i < len(s.shared) {
-			return value{text: []byte(s.shared[i])}
+		i, err := strconv.Atoi(v)
+		if err != nil {
+			return value{null: true}
 		}
-		return value{null: true}
+		text, ok := s.shared.at(i)
+		return value{text: text, null: !ok}
 	case "b":
 		return value{text: []byte(strconv.FormatBool(v == "1"))}
 	case "str", "inlineStr", "d":
-		return value{text: []byte(v)}
+		return value{text: c.value}
 	}
 	f, err := strconv.ParseFloat(v, 64)
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-		return value{text: []byte(v)}
+		return value{text: c.value}
 	}
-	if c.Style >= 0 && c.Style < len(s.dates) && s.dates[c.Style] {
+	if c.style >= 0 && c.style < len(s.dates) && s.dates[c.style] {
 		return value{text: []byte(s.moment(f))}
 	}
 	return value{text: strconv.AppendFloat(nil, f, 'f', -1, 64)}

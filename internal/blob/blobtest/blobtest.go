@@ -139,10 +139,10 @@ func (s *S3) Configure(c *config.Config) {
 	c.StorageURL, c.S3AccessKey, c.S3SecretKey = s.StorageURL, accessKey, secretKey
 }
 
-// Impatient is [S3.Configure] with a short time for the service's answers.
+// Impatient is [S3.Configure] with a short timeout, in which a busy machine can answer nevertheless.
 func (s *S3) Impatient(c *config.Config) {
 	s.Configure(c)
-	c.StorageURL = strings.Replace(c.StorageURL, "timeout=5s", "timeout=300ms", 1)
+	c.StorageURL = strings.Replace(c.StorageURL, "timeout=5s", "timeout=1s", 1)
 }
 
 // Fail has requests looked at by f first, which answers them and returns true, or returns false. With nil they are passed on.

@@ -1,11 +1,8 @@
 package catalog
 
 import (
-	"context"
-
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-
-	"socle/internal/pg"
 )
 
 // domains are the domains with what is under them, through domains of domains.
@@ -72,7 +69,7 @@ const selectColumns = `
 	where ` + selected + `
 	order by a.attrelid, a.attnum`
 
-func (r *reader) readColumns(ctx context.Context) error {
+func (r *reader) readColumns(read pgx.Rows) error {
 	type row struct {
 		RelationID, TypeID                uint32
 		Number                            int16
@@ -82,11 +79,7 @@ func (r *reader) readColumns(ctx context.Context) error {
 		MaxLength                         int
 		Enum                              []string
 	}
-	casts, err := r.readCasts(ctx)
-	if err != nil {
-		return err
-	}
-	rows, err := pg.All[row](ctx, r.q, selectColumns, r.schemas())
+	rows, err := collect[row](read)
 	for _, row := range rows {
 		relation := r.relations[row.RelationID]
 		if relation == nil {
@@ -100,7 +93,7 @@ func (r *reader) readColumns(ctx context.Context) error {
 		if c.BaseType == "" {
 			c.BaseType = c.Type
 		} else {
-			d := casts[row.TypeID]
+			d := r.casts[row.TypeID]
 			c.ToJSON, c.FromJSON, c.FromText = d.toJSON, d.fromJSON, d.fromText
 		}
 		relation.Columns = append(relation.Columns, c)
@@ -113,13 +106,8 @@ func (r *reader) readColumns(ctx context.Context) error {
 // representation is how a domain's values are shown and read.
 type representation struct{ toJSON, fromJSON, fromText Name }
 
-// readCasts returns the representations by their domains. A cast whose function this login must not call is none.
-func (r *reader) readCasts(ctx context.Context) (map[uint32]representation, error) {
-	type row struct {
-		Source, Target uint32
-		Schema, Name   string
-	}
-	rows, err := pg.All[row](ctx, r.q, `
+// selectCasts selects representations. A cast whose function this login must not call is none.
+const selectCasts = `
 		select k.castsource as source, k.casttarget as target, n.nspname as schema, p.proname as name
 		from pg_catalog.pg_cast k
 		join pg_catalog.pg_proc p on p.oid = k.castfunc
@@ -127,7 +115,14 @@ func (r *reader) readCasts(ctx context.Context) (map[uint32]representation, erro
 		join pg_catalog.pg_type s on s.oid = k.castsource
 		join pg_catalog.pg_type t on t.oid = k.casttarget
 		where k.castcontext = 'i' and k.castmethod = 'f' and (s.typtype = 'd' or t.typtype = 'd')
-			and pg_catalog.has_function_privilege(p.oid, 'execute')`)
+			and pg_catalog.has_function_privilege(p.oid, 'execute')`
+
+func (r *reader) readCasts(read pgx.Rows) error {
+	type row struct {
+		Source, Target uint32
+		Schema, Name   string
+	}
+	rows, err := collect[row](read)
 	casts := map[uint32]representation{}
 	for _, row := range rows {
 		function := Name{row.Schema, row.Name}
@@ -144,5 +139,6 @@ func (r *reader) readCasts(ctx context.Context) (map[uint32]representation, erro
 			casts[row.Target] = to
 		}
 	}
-	return casts, err
+	r.casts = casts
+	return err
 }

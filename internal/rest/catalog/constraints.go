@@ -1,10 +1,9 @@
 package catalog
 
 import (
-	"context"
 	"slices"
 
-	"socle/internal/pg"
+	"github.com/jackc/pgx/v5"
 )
 
 // constraint is a primary key, unique or foreign key constraint of any relation.
@@ -18,11 +17,10 @@ type constraint struct {
 	TargetColumns []int16
 }
 
-// readConstraints makes primary keys and links of the constraints of all tables, since an exposed view may show a
+// selectConstraints selects the constraints of all tables, since an exposed view may show a
 // hidden table. The foreign keys of partitions say nothing that those of their whole tables do not. Tables of
 // PostgreSQL's own have numbers below 16384.
-func (r *reader) readConstraints(ctx context.Context) error {
-	list, err := pg.All[constraint](ctx, r.q, `
+const selectConstraints = `
 		select k.oid as id, k.conname as name, k.contype as kind, k.conrelid as relation_id, k.conkey as columns,
 			k.confrelid as target_id, coalesce(k.confkey, '{}') as target_columns
 		from pg_catalog.pg_constraint k
@@ -30,7 +28,10 @@ func (r *reader) readConstraints(ctx context.Context) error {
 		left join pg_catalog.pg_class target on target.oid = k.confrelid
 		where k.conrelid >= 16384 and (k.contype in ('p', 'u')
 			or k.contype = 'f' and not c.relispartition and not target.relispartition)
-		order by k.oid`)
+		order by k.oid`
+
+func (r *reader) readConstraints(read pgx.Rows) error {
+	list, err := collect[constraint](read)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,10 @@
 package catalog
 
 import (
-	"context"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-
-	"socle/internal/pg"
 )
 
 // selectFunctions leaves out what PostgreSQL calls by itself only.
@@ -55,8 +52,8 @@ type functionRow struct {
 	ArgumentID                   uint32
 }
 
-func (r *reader) readFunctions(ctx context.Context) error {
-	rows, err := pg.All[functionRow](ctx, r.q, selectFunctions, r.schemas())
+func (r *reader) readFunctions(read pgx.Rows) error {
+	rows, err := collect[functionRow](read)
 	var links []computed
 	settings := r.options.Hoisted
 	if settings == nil {
@@ -133,16 +130,8 @@ func callable(params []Parameter) bool {
 	return len(params) == 1 && slices.Contains([]string{"json", "jsonb", "text", "xml", "bytea"}, params[0].Type)
 }
 
-func (r *reader) readHandlers(ctx context.Context) error {
-	type row struct {
-		MediaType, Schema, Name string
-		Binary, Aggregate       bool
-		RelationSchema          string
-		RelationName            string
-	}
-	schemas := slices.Concat(r.options.Schemas, r.options.SearchPath)
-	rows, err := pg.All[row](ctx, r.q, `
-		with recursive `+domains+`,
+const selectHandlers = `
+		with recursive ` + domains + `,
 		media as (
 			select t.oid as id, pg_catalog.lower(t.typname) as name, d.base = 'bytea'::pg_catalog.regtype as binary
 			from domains d
@@ -160,8 +149,16 @@ func (r *reader) readHandlers(ctx context.Context) error {
 			and (p.prokind = 'f' and not p.proretset and n.nspname = any (@schemas)
 				or p.prokind = 'a' and p.pronargs = 1
 					and (rc.oid is not null or p.proargtypes[0] = 'pg_catalog.anyelement'::pg_catalog.regtype))
-		order by pg_catalog.array_position(@path::text[], n.nspname::text), n.nspname, p.proname, p.oid`,
-		pgx.StrictNamedArgs{"schemas": r.options.Schemas, "path": schemas})
+		order by pg_catalog.array_position(@path::text[], n.nspname::text), n.nspname, p.proname, p.oid`
+
+func (r *reader) readHandlers(read pgx.Rows) error {
+	type row struct {
+		MediaType, Schema, Name string
+		Binary, Aggregate       bool
+		RelationSchema          string
+		RelationName            string
+	}
+	rows, err := collect[row](read)
 	for _, row := range rows {
 		h := Handler{MediaType: row.MediaType, Function: Name{row.Schema, row.Name}, Binary: row.Binary,
 			For: Name{row.RelationSchema, row.RelationName}}

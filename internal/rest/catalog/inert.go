@@ -1,9 +1,7 @@
 package catalog
 
 import (
-	"context"
-
-	"socle/internal/pg"
+	"github.com/jackc/pgx/v5"
 )
 
 // selectInert finds the tables that requests read, and write, without running code of the database's: nothing but PostgreSQL's own
@@ -27,6 +25,14 @@ const selectInert = `
 			or p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace and p.proname in (
 				'current_setting', 'now', 'transaction_timestamp', 'statement_timestamp', 'clock_timestamp', 'nextval', 'gen_random_uuid', 'random'))
 	),
+	exposed as (
+		select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = any (@schemas)
+	),
+	looked_at as (
+		select e.oid from exposed e
+		union select k.confrelid from pg_catalog.pg_constraint k where k.contype = 'f' and k.conrelid in (select e.oid from exposed e)
+		union select k.conrelid from pg_catalog.pg_constraint k where k.contype = 'f' and k.confrelid in (select e.oid from exposed e)
+	),
 	trees (relation, writes, tree) as (
 		select o.polrelid, false, o.polqual::text from pg_catalog.pg_policy o
 		union all select o.polrelid, true, o.polwithcheck::text from pg_catalog.pg_policy o
@@ -39,9 +45,9 @@ const selectInert = `
 	),
 	running as materialized (
 		select t.relation, pg_catalog.bool_and(t.writes) as only_writes from trees t
-		where t.tree ~ '\{(RTE|RANGETBLENTRY|COERCETODOMAIN) ' or exists (
+		where t.tree is not null and t.relation in (select l.oid from looked_at l) and (t.tree ~ '\{(RTE|RANGETBLENTRY|COERCETODOMAIN) ' or exists (
 			select from pg_catalog.regexp_matches(t.tree, ':(?:funcid|opfuncid|hashfuncid|negfuncid|aggfnoid|winfnoid) ([1-9][0-9]*)', 'g') as found (id)
-			where found.id[1] not in (select h.id from harmless h))
+			where found.id[1] not in (select h.id from harmless h)))
 		group by t.relation
 	)
 	select c.oid as id,
@@ -72,12 +78,12 @@ const selectInert = `
 			where added.code not in (select own.oid from own))`
 
 // readInert marks the relations that are inert.
-func (r *reader) readInert(ctx context.Context) error {
+func (r *reader) readInert(read pgx.Rows) error {
 	type row struct {
 		ID    uint32
 		Write bool
 	}
-	rows, err := pg.All[row](ctx, r.q, selectInert, r.schemas())
+	rows, err := collect[row](read)
 	for _, row := range rows {
 		if relation := r.relations[row.ID]; relation != nil {
 			relation.InertRead, relation.InertWrite = true, row.Write

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,40 +24,77 @@ var hoisted = []string{"statement_timeout", "plan_filter.statement_cost_limit", 
 // types and functions of other schemas than pg_catalog are told by their full names. A transaction of one snapshot
 // (repeatable read) sees one state of the catalogue; without it, DDL meanwhile can leave out what it touches.
 // Nothing is locked but views, each for the moment in which PostgreSQL finds out whether it can be written.
-func Read(ctx context.Context, q pg.Querier, o Options) (*Catalog, error) {
+//
+// All statements are sent at once: there are ten, and on a busy machine each round trip costs more than most of them.
+func Read(ctx context.Context, q Querier, o Options) (*Catalog, error) {
 	r := reader{
-		q: q, options: o,
+		options: o,
 		catalog: &Catalog{
 			Schemas: o.Schemas, Relations: map[Name]*Relation{}, Comments: map[string]string{},
 			Links: map[Name][]*Link{}, Functions: map[Name][]*Function{},
 		},
 		relations: map[uint32]*Relation{}, views: map[uint32][]attribute{},
 	}
-	for _, step := range []struct {
-		what string
-		read func(context.Context) error
+	schemas := pgx.StrictNamedArgs{"schemas": o.Schemas}
+	path := pgx.StrictNamedArgs{"schemas": o.Schemas, "path": slices.Concat(o.Schemas, o.SearchPath)}
+	steps := []struct {
+		what, sql string
+		args      []any
+		read      func(pgx.Rows) error
 	}{
-		{"schemas", r.readComments}, {"relations", r.readRelations}, {"columns", r.readColumns}, {"views", r.readViews},
-		{"inert relations", r.readInert}, {"constraints", r.readConstraints}, {"functions", r.readFunctions}, {"media types", r.readHandlers},
-		{"geometries", r.readGeoJSON},
-	} {
-		if err := step.read(ctx); err != nil {
-			return nil, fmt.Errorf("read the catalogue's %s: %w", step.what, err)
+		{"schemas", selectComments, []any{schemas}, r.readComments},
+		{"relations", selectRelations, []any{schemas}, r.readRelations},
+		{"casts", selectCasts, nil, r.readCasts},
+		{"columns", selectColumns, []any{schemas}, r.readColumns},
+		{"views", selectViews, []any{schemas}, r.readViews},
+		{"inert relations", selectInert, []any{schemas}, r.readInert},
+		{"constraints", selectConstraints, nil, r.readConstraints},
+		{"functions", selectFunctions, []any{schemas}, r.readFunctions},
+		{"media types", selectHandlers, []any{path}, r.readHandlers},
+		{"geometries", selectGeoJSON, nil, r.readGeoJSON},
+	}
+
+	batch := &pgx.Batch{}
+	for _, step := range steps {
+		batch.Queue(step.sql, step.args...)
+	}
+	results := q.SendBatch(ctx, batch)
+	for _, step := range steps {
+		rows, err := results.Query()
+		if err == nil {
+			err = step.read(rows)
 		}
+		if err != nil {
+			_ = results.Close() // it has failed
+			return nil, fmt.Errorf("read the catalogue's %s: %w", step.what, pg.Fault(err))
+		}
+	}
+	if err := results.Close(); err != nil {
+		return nil, fmt.Errorf("read the catalogue: %w", pg.Fault(err))
 	}
 	r.catalog.sortLinks()
 	return r.catalog, nil
 }
 
+// Querier is what a catalogue is read from: a pool, a connection or a transaction.
+type Querier interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// collect reads rows into Ts by column name.
+func collect[T any](rows pgx.Rows) ([]T, error) {
+	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+}
+
 // reader builds a catalogue, and keeps the numbers that PostgreSQL knows things by until it is built.
 type reader struct {
-	q       pg.Querier
 	options Options
 	catalog *Catalog
 
-	relations map[uint32]*Relation   // exposed
-	columns   []column               // of the exposed relations, one relation after the other
-	views     map[uint32][]attribute // where the columns of views come from, in their order
+	relations map[uint32]*Relation      // exposed
+	casts     map[uint32]representation // of domains
+	columns   []column                  // of the exposed relations, one relation after the other
+	views     map[uint32][]attribute    // where the columns of views come from, in their order
 }
 
 // column is a column of an exposed relation.
@@ -74,18 +112,16 @@ type attribute struct {
 // selected are the relations that the catalogue has.
 const selected = `c.relkind in ('r', 'v', 'm', 'f', 'p') and not c.relispartition and n.nspname = any (@schemas)`
 
-func (r *reader) schemas() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{"schemas": r.options.Schemas}
-}
-
-func (r *reader) readComments(ctx context.Context) error {
-	type row struct{ Schema, Comment string }
-	rows, err := pg.All[row](ctx, r.q, `
+const selectComments = `
 		select n.nspname as schema, d.description as comment
 		from pg_catalog.pg_namespace n
 		join pg_catalog.pg_description d on d.objoid = n.oid and d.objsubid = 0
 			and d.classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
-		where n.nspname = any (@schemas)`, r.schemas())
+		where n.nspname = any (@schemas)`
+
+func (r *reader) readComments(read pgx.Rows) error {
+	type row struct{ Schema, Comment string }
+	rows, err := collect[row](read)
 	for _, row := range rows {
 		r.catalog.Comments[row.Schema] = row.Comment
 	}
@@ -99,30 +135,26 @@ const (
 	deletable  = 1 << 4
 )
 
-func (r *reader) readRelations(ctx context.Context) error {
-	type row struct {
-		ID                        uint32
-		Schema, Name, Description string
-		Kind                      byte
-		Writes                    int32
-		Constrained, ReadRuns     bool
-	}
-	// 28 is all that can be written. Only views are asked, and foreign tables, except those without a handler: asking
-	// for one of them fails for all.
-	rows, err := pg.All[row](ctx, r.q, `
+// selectRelations says by bits what can be written; 28 is all. Only views are asked, and foreign tables, except those without a handler: asking
+// for one of them fails for all.
+const selectRelations = `
 		select c.oid as id, n.nspname as schema, c.relname as name, c.relkind as kind,
 			coalesce(d.description, '') as description,
 			case when c.relkind in ('r', 'p') then 28
 				when c.relkind = 'v' or w.fdwhandler <> 0 then pg_catalog.pg_relation_is_updatable(c.oid, true)
 				else 0 end as writes,
 			c.relkind = 'p' or c.relkind = 'r' and not c.relhassubclass as constrained,
-			c.reltype in (select p.proargtypes[0] from pg_catalog.pg_proc p where p.pronargs = 1 and p.provolatile = 'v') or exists (
-				select from pg_catalog.pg_depend u
-				join pg_catalog.pg_proc p on u.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = u.refobjid and p.provolatile = 'v'
-				where u.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass
-						and u.objid in (select o.oid from pg_catalog.pg_policy o where o.polrelid = c.oid)
-					or u.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
-						and u.objid in (select w.oid from pg_catalog.pg_rewrite w where w.ev_class = c.oid)) as read_runs
+			c.reltype in (select p.proargtypes[0] from pg_catalog.pg_proc p where p.pronargs = 1 and p.provolatile = 'v')
+				or exists (
+					select from pg_catalog.pg_policy o
+					join pg_catalog.pg_depend u on u.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass and u.objid = o.oid
+					join pg_catalog.pg_proc p on u.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = u.refobjid
+					where o.polrelid = c.oid and p.provolatile = 'v')
+				or exists (
+					select from pg_catalog.pg_rewrite w
+					join pg_catalog.pg_depend u on u.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass and u.objid = w.oid
+					join pg_catalog.pg_proc p on u.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = u.refobjid
+					where w.ev_class = c.oid and p.provolatile = 'v') as read_runs
 		from pg_catalog.pg_class c
 		join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		left join pg_catalog.pg_description d on d.objoid = c.oid and d.objsubid = 0
@@ -130,7 +162,17 @@ func (r *reader) readRelations(ctx context.Context) error {
 		left join pg_catalog.pg_foreign_table f on f.ftrelid = c.oid
 		left join pg_catalog.pg_foreign_server s on s.oid = f.ftserver
 		left join pg_catalog.pg_foreign_data_wrapper w on w.oid = s.srvfdw
-		where `+selected, r.schemas())
+		where ` + selected
+
+func (r *reader) readRelations(read pgx.Rows) error {
+	type row struct {
+		ID                        uint32
+		Schema, Name, Description string
+		Kind                      byte
+		Writes                    int32
+		Constrained, ReadRuns     bool
+	}
+	rows, err := collect[row](read)
 	for _, row := range rows {
 		relation := &Relation{
 			Name: Name{row.Schema, row.Name}, Description: row.Description, Kind: row.Kind, ByName: map[string]*Column{},
@@ -143,13 +185,15 @@ func (r *reader) readRelations(ctx context.Context) error {
 	return err
 }
 
-func (r *reader) readGeoJSON(ctx context.Context) error {
-	names, err := pg.All[Name](ctx, r.q, `
+const selectGeoJSON = `
 		select n.nspname as schema, p.proname as name
 		from pg_catalog.pg_proc p
 		join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 		where p.proname = 'st_asgeojson' and p.proargtypes[0] = 'pg_catalog.record'::pg_catalog.regtype
-		order by n.nspname`)
+		order by n.nspname`
+
+func (r *reader) readGeoJSON(read pgx.Rows) error {
+	names, err := collect[Name](read)
 	if len(names) > 0 {
 		r.catalog.GeoJSON = names[0]
 	}

@@ -1,21 +1,15 @@
 package catalog
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
-	"socle/internal/pg"
+	"github.com/jackc/pgx/v5"
 )
 
-// readViews finds out where the columns of the exposed views come from, and those of the views that they stand on.
+// selectViews selects the exposed views and those that they stand on, to find out where their columns come from.
 // The catalogue keeps that in the tree of the view's query alone.
-func (r *reader) readViews(ctx context.Context) error {
-	type row struct {
-		ID   uint32
-		Tree string
-	}
-	rows, err := pg.All[row](ctx, r.q, `
+const selectViews = `
 		with recursive views (id) as (
 			select c.oid
 			from pg_catalog.pg_class c
@@ -31,7 +25,14 @@ func (r *reader) readViews(ctx context.Context) error {
 		)
 		select v.id, w.ev_action::text as tree
 		from views v
-		join pg_catalog.pg_rewrite w on w.ev_class = v.id and w.rulename = '_RETURN'`, r.schemas())
+		join pg_catalog.pg_rewrite w on w.ev_class = v.id and w.rulename = '_RETURN'`
+
+func (r *reader) readViews(read pgx.Rows) error {
+	type row struct {
+		ID   uint32
+		Tree string
+	}
+	rows, err := collect[row](read)
 	for _, row := range rows {
 		r.views[row.ID] = origins(row.Tree)
 	}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"encoding/hex"
-	"slices"
 
 	"socle/internal/rest/catalog"
 	"socle/internal/rest/query"
@@ -80,9 +79,14 @@ func (b *builder) arguments(f *catalog.Function) (*arguments, error) {
 	if b.r.Query.Columns != nil {
 		names = b.r.Query.Columns
 	}
+	given := make(map[string]bool, len(names))
+	for _, n := range names {
+		given[n] = true
+	}
+
 	a.json, a.many = true, p.list
 	for i := range f.Params {
-		if slices.Contains(names, f.Params[i].Name) {
+		if given[f.Params[i].Name] {
 			a.list = append(a.list, argument{param: &f.Params[i]})
 		}
 	}

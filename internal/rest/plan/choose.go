@@ -101,7 +101,7 @@ func NoFunction(c *catalog.Catalog, name catalog.Name) error { return noFunction
 
 func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw string) error {
 	function := name.Schema + "." + name.Name
-	sorted := slices.Sorted(slices.Values(names))
+	list := enumerate(names)
 	message, details := "Could not find the function "+function, "Searched for the function "+function
 	whole := raw != "" && raw != "json"
 	switch {
@@ -111,11 +111,11 @@ func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw strin
 		message += " without parameters"
 		details += " without parameters"
 	case len(names) == 1:
-		message += "(" + sorted[0] + ")"
-		details += " with parameter " + sorted[0]
+		message += "(" + list + ")"
+		details += " with parameter " + list
 	default:
-		message += "(" + strings.Join(sorted, ", ") + ")"
-		details += " with parameters " + strings.Join(sorted, ", ")
+		message += "(" + list + ")"
+		details += " with parameters " + list
 	}
 	if raw == "json" {
 		details += " or with a single unnamed json/jsonb parameter"
@@ -123,19 +123,38 @@ func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw strin
 	failure := &query.Error{Status: 404, Code: "PGRST202", Message: message + " in the schema cache",
 		Details: details + ", but no matches were found in the schema cache."}
 	if !whole {
-		failure.Hint = callHint(c, name, sorted)
+		failure.Hint = callHint(c, name, list)
 	}
 	return failure
 }
 
+// enumerated is how many bytes of the names of arguments a message has at most.
+const enumerated = 1 << 10
+
+// enumerate returns names in order with commas between. What a message has no room for is left out.
+func enumerate(names []string) string {
+	var text strings.Builder
+	for i, name := range slices.Sorted(slices.Values(names)) {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		if text.Len()+len(name) > enumerated {
+			text.WriteString("…")
+			break
+		}
+		text.WriteString(name)
+	}
+	return text.String()
+}
+
 // callHint names a function that is spelled much like one that isn't there, or an overload whose parameters are.
-func callHint(c *catalog.Catalog, name catalog.Name, names []string) any {
+func callHint(c *catalog.Catalog, name catalog.Name, names string) any {
 	if overloads := c.Functions[name]; len(overloads) > 0 {
 		var lists []string
 		for _, f := range overloads {
 			lists = append(lists, parameters(f))
 		}
-		if like := likeliest(lists, "("+strings.Join(names, ", ")+")", faintly); like != "" {
+		if like := likeliest(lists, "("+names+")", faintly); like != "" {
 			return "Perhaps you meant to call the function " + name.Schema + "." + name.Name + like
 		}
 		return nil

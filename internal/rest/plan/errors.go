@@ -26,6 +26,11 @@ func notToOne(n *node, relation string) error {
 		Details: "'" + n.name.Name + "' and '" + relation + "' do not form a many-to-one or one-to-one relationship"}
 }
 
+func noCast(typ string) error {
+	return &query.Error{Status: 403, Code: "42501", Message: "permission denied for type " + typ,
+		Hint: "Types that name objects of the database by their numbers can't be asked for. Show a name by a computed field or a view."}
+}
+
 func noAggregates() error {
 	return &query.Error{Status: 400, Code: "PGRST123", Message: "Use of aggregate functions is not allowed"}
 }
@@ -35,9 +40,19 @@ func noSpreadAggregates() error {
 		Details: "Aggregates are not implemented for one-to-many or many-to-many spreads."}
 }
 
-func noColumn(rel *catalog.Relation, column string) error {
+// NoColumn is the failure to find a column that a payload names.
+func NoColumn(rel *catalog.Relation, column string) error {
 	return &query.Error{Status: 400, Code: "PGRST204",
-		Message: "Could not find the '" + column + "' column of '" + rel.Name.Name + "' in the schema cache"}
+		Message: "Could not find the '" + excerpt(column) + "' column of '" + rel.Name.Name + "' in the schema cache"}
+}
+
+// excerpt returns a name as a message shows it: no name of PostgreSQL's is cut.
+func excerpt(name string) string {
+	const most = 256
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
 // NoRelation is the failure to find a relation. Its hint names one that is spelled much like it, if the schema

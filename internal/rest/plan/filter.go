@@ -255,11 +255,19 @@ func (b *builder) search(n *node, c *query.Comparison) {
 		b.field(n, &c.Field)
 	}
 	b.text(" @@ ")
+	if longSearch(c) {
+		b.text("(select ")
+		defer b.text(")")
+	}
 	b.text(searches[c.Operator])
 	b.config(c)
 	b.argOf(c)
 	b.text(")")
 }
+
+// longSearch reports whether a full-text search has so many terms that PostgreSQL should read them once, not once for each row. Of
+// a short one it is to know the terms when it plans.
+func longSearch(c *query.Comparison) bool { return searches[c.Operator] != "" && len(c.Value) > 1<<10 }
 
 // config writes the configuration of a search: as text, since an index on the expression has it so.
 func (b *builder) config(c *query.Comparison) {

@@ -2,18 +2,15 @@ package plan
 
 import (
 	"bytes"
-	"io"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"socle/internal/rest/catalog"
-	"socle/internal/rest/query"
 )
 
 // payload is what the rows of a body are.
 type payload struct {
-	names   []string // of their members
+	names   []string // of their members, at most MaxNames + 1
 	columns []*catalog.Column
 	values  []jsontext.Value // of the members of a body that is one object, each of another name; else nil
 	args    []any            // the values as arguments for the columns; nil if they are read from the body
@@ -36,17 +33,19 @@ func (b *builder) payload(rel *catalog.Relation) (*payload, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := p.names
-	p.columns = make([]*catalog.Column, 0, len(names))
-	for i, n := range names {
+	p.columns = make([]*catalog.Column, 0, min(len(p.names), MaxNames))
+	seen := make(map[*catalog.Column]bool, cap(p.columns))
+	for _, n := range p.names {
 		c := rel.ByName[n]
 		if c == nil {
-			return nil, noColumn(rel, n)
+			return nil, NoColumn(rel, n)
 		}
-		if !slices.Contains(names[:i], n) {
+		if !seen[c] {
+			seen[c] = true
 			p.columns = append(p.columns, c)
 		}
 	}
+
 	p.args = p.direct(rel)
 	return &p, nil
 }
@@ -155,143 +154,4 @@ func (b *builder) completed(p *payload, first bool) {
 		b.text("->0")
 	}
 	b.text("))")
-}
-
-// Keys returns the names of the members of a JSON body's object, or of the objects of its array, which must be the same
-// in all. Other values have none. It fails with PGRST102 if the body is not that.
-func Keys(body []byte) ([]string, error) {
-	p, err := read(body)
-	return p.names, err
-}
-
-var (
-	errBody error = &query.Error{Status: 400, Code: "PGRST102", Message: "Empty or invalid json"}
-	errKeys error = &query.Error{Status: 400, Code: "PGRST102", Message: "All object keys must match"}
-)
-
-// read reads the outline of a JSON body: the names of its objects' members, whether it is an array, and how many
-// objects there are. A value that is neither has no rows.
-func read(body []byte) (p payload, err error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
-	switch d.PeekKind() {
-	case '{':
-		p.rows = 1
-		p.names, err = members(d, nil, func(end int64, v jsontext.Value) {
-			p.values = append(p.values, body[end-int64(len(v)):end]) // the decoder's own is good until it reads on
-		})
-		if len(p.values) != len(p.names) { // of members with one name
-			p.values = nil
-		}
-	case '[':
-		p.list = true
-		p.names, p.rows, err = elements(d)
-	default:
-		p.list = true
-		if d.SkipValue() != nil {
-			err = errBody
-		}
-	}
-	if err != nil {
-		return payload{}, err
-	}
-	if _, err := d.ReadToken(); err != io.EOF {
-		return payload{}, errBody
-	}
-	return p, nil
-}
-
-func elements(d *jsontext.Decoder) (names []string, rows int, err error) {
-	if _, err := d.ReadToken(); err != nil {
-		return nil, 0, errBody
-	}
-	for ; d.PeekKind() != ']'; rows++ {
-		switch d.PeekKind() {
-		case '{':
-		case 0:
-			return nil, 0, errBody
-		default:
-			if d.SkipValue() != nil {
-				return nil, 0, errBody
-			}
-			return nil, 0, errKeys
-		}
-		found, err := members(d, names, nil)
-		if err != nil {
-			return nil, 0, err
-		}
-		if rows > 0 && !same(names, found) {
-			return nil, 0, errKeys
-		}
-		names = found
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return nil, 0, errBody
-	}
-	return names, rows, nil
-}
-
-// members reads an object and returns the names of its members, each once. Those that are known, in their order, cost
-// nothing. each, if there is one, gets every value and where it ends.
-func members(d *jsontext.Decoder, known []string, each func(end int64, v jsontext.Value)) ([]string, error) {
-	if _, err := d.ReadToken(); err != nil {
-		return nil, errBody
-	}
-	names := known[:0:0]
-	matched := 0 // names of known seen so far, while nothing else was
-	for d.PeekKind() == '"' {
-		token, err := d.ReadValue()
-		if err != nil {
-			return nil, errBody
-		}
-		if names == nil && matched < len(known) && plain(token, known[matched]) {
-			matched++
-		} else {
-			name, err := jsontext.AppendUnquote(nil, token)
-			if err != nil {
-				return nil, errBody
-			}
-			if names == nil {
-				names = append(make([]string, 0, 16), known[:matched]...)
-			}
-			if !slices.Contains(names, string(name)) {
-				names = append(names, string(name))
-			}
-		}
-		if each == nil {
-			if d.SkipValue() != nil {
-				return nil, errBody
-			}
-			continue
-		}
-		v, err := d.ReadValue()
-		if err != nil {
-			return nil, errBody
-		}
-		each(d.InputOffset(), v)
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return nil, errBody
-	}
-	if names == nil {
-		return known[:matched], nil
-	}
-	return names, nil
-}
-
-// plain says whether the text of a JSON string without escapes is a name.
-func plain(token jsontext.Value, name string) bool {
-	return len(token) == len(name)+2 && string(token[1:len(token)-1]) == name
-}
-
-// same says whether two lists have the same names.
-func same(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] && !slices.Contains(b, a[i]) {
-			return false
-		}
-	}
-	return true
 }

@@ -60,6 +60,7 @@ type Request struct {
 	Aggregates  bool // whether aggregates are allowed
 	Before      bool // code of the database's runs before the statement
 	AliasesOnly bool // an embedded relation that has an alias is named by that alone
+	Confined    bool // no cast shows the names of roles and hidden objects, or whether they exist
 }
 
 // Format is how rows become the body.

@@ -50,6 +50,13 @@ func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error
 	return *made, nil
 }
 
+// Size returns how many bytes are kept.
+func (p *Plans) Size() int {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.size
+}
+
 // find returns the statements of a shape that were kept for a catalogue, nil if there are none.
 func (p *Plans) find(c *catalog.Catalog, w *walk, kept bool) *shaped {
 	if !kept {
@@ -171,7 +178,7 @@ func (w *walk) request(what byte, c *catalog.Catalog, r *Request) bool {
 		return false
 	}
 	w.bytes(what, byte(r.Format), byte(r.Count), byte(r.Return), byte(r.Resolve))
-	w.bools(r.Head, r.Missing, r.Aggregates, r.Before, r.AliasesOnly)
+	w.bools(r.Head, r.Missing, r.Aggregates, r.Before, r.AliasesOnly, r.Confined)
 	w.texts(r.Target.Schema, r.Target.Name)
 	w.limit(r.Range.Limit, r.Range.Offset)
 	w.limit(r.MaxRows, 0)
@@ -238,7 +245,7 @@ func (w *walk) condition(c query.Condition) {
 	case *query.Comparison:
 		w.comparisons = append(w.comparisons, c)
 		w.bytes('c')
-		w.bools(c.Not, c.List == nil)
+		w.bools(c.Not, c.List == nil, longSearch(c))
 		w.field(&c.Field)
 		w.texts(c.Operator, c.Quantifier, c.Config)
 		if c.Operator == "is" { // a word of the statement

@@ -406,3 +406,22 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 }
+
+// TestLongSearch: PostgreSQL reads the terms of a long full-text search once, not for each row.
+func TestLongSearch(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	for terms, want := range map[int]bool{1: false, 5000: true} {
+		url := "films?select=id&vector=fts." + strings.Repeat("cat%7C", terms) + "dog"
+		p, err := plan.Read(d.catalog, d.request(t, url))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(p.SQL, "(select to_tsquery("); got != want {
+			t.Errorf("%d terms: read once %v, want %v: %s", terms, got, want, p.SQL)
+		}
+		if _, err := d.run(p); err != nil {
+			t.Errorf("%d terms: %v", terms, err)
+		}
+	}
+}

@@ -138,9 +138,25 @@ var types = map[string]bool{
 	"timestamp": true, "timestamp with time zone": true, "timestamp without time zone": true, "varchar": true,
 }
 
+// namesObjects reports whether a cast to or from a type tells names of roles, relations or functions by their numbers, or
+// whether there are such: it is a type of references, of privileges, a row of a catalogue, or an array of those.
+func namesObjects(typ string) bool {
+	typ = strings.TrimPrefix(typ, "_")
+	switch typ {
+	case "aclitem", "regclass", "regcollation", "regconfig", "regdatabase", "regdictionary", "regnamespace", "regoper", "regoperator", "regproc",
+		"regprocedure", "regrole", "regtype":
+		return true
+	}
+	return strings.HasPrefix(typ, "pg_")
+}
+
 // cast writes the type of a cast, which is the client's text: the contract has it without quotes.
 func (b *builder) cast(typ string) {
 	typ = strings.ToLower(strings.TrimSpace(typ))
+	if b.r.Confined && namesObjects(typ) {
+		b.fail(noCast(typ))
+		return
+	}
 	if types[typ] {
 		b.text(typ)
 		return

@@ -2,6 +2,9 @@ package plan_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -234,10 +237,37 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", body, err, diff)
 		}
 	}
-	_, err := plan.Keys([]byte(`[{"a":1},{}]`))
 	want := &query.Error{Status: 400, Code: "PGRST102", Message: "All object keys must match"}
-	if got, _ := errors.AsType[*query.Error](err); !cmp.Equal(want, got) {
-		t.Errorf("got %v, want %v", err, want)
+	for _, body := range []string{`[{"a":1},{}]`, `[{"a":1},{"b":1}]`, `[{"a":1},{"a":1,"b":1}]`, `[{"a":1,"b":1},{"b":1,"b":2}]`, `[{"a":1,"b":1},{"a":1,"a":2}]`} {
+		_, err := plan.Keys([]byte(body))
+		if got, _ := errors.AsType[*query.Error](err); !cmp.Equal(want, got) {
+			t.Errorf("%s: got %v, want %v", body, err, want)
+		}
+	}
+}
+
+// TestManyKeys reads objects of many members, in the order of the first object and in the reverse.
+func TestManyKeys(t *testing.T) {
+	t.Parallel()
+	object := func(n int, reverse bool) string {
+		members := make([]string, n)
+		for i := range members {
+			members[i] = fmt.Sprintf(`"k%d":0`, i)
+		}
+		if reverse {
+			slices.Reverse(members)
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	}
+	for body, want := range map[string]int{
+		object(150_000, false): plan.MaxNames + 1,
+		"[" + object(plan.MaxNames, false) + strings.Repeat(","+object(plan.MaxNames, true), 300) + "]": plan.MaxNames,
+		"[" + object(plan.MaxNames+9, false) + "," + object(plan.MaxNames+9, true) + "]":                plan.MaxNames + 1,
+	} {
+		names, err := plan.Keys([]byte(body))
+		if err != nil || len(names) != want {
+			t.Errorf("%.50s…: %d names, %v, want %d", body, len(names), err, want)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func New(t testing.TB) *tenant.Project {
 	}
 	id := UUID(t)
 	t.Cleanup(func() {
-		if err := r.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
+		if _, err := r.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
 			t.Errorf("destroy: %v", err)
 		}
 	})

@@ -1,0 +1,140 @@
+// Command hostile replays attacks of one tenant, or of a stranger, against a server of its own with its own PostgreSQL, and measures what they
+// cost: how long each lasted and what its author was told, the processor time and the peak memory of Socle and of PostgreSQL, and what
+// became meanwhile of the requests of another project and of /readyz. Everything is on the loopback interface, bounded in number and time,
+// in a temporary folder that is removed at the end.
+//
+//	go run ./bench/hostile [-only xlsx,sql] [-limit 60s] [-after 10s] [-socle path]
+//	go run ./bench/hostile -list
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var (
+	only     = flag.String("only", "", "attacks to run, by parts of their names, separated by commas; empty: all")
+	except   = flag.String("except", "", "attacks to leave out, likewise")
+	list     = flag.Bool("list", false, "list the attacks")
+	limit    = flag.Duration("limit", time.Minute, "how long an attack may last")
+	after    = flag.Duration("after", 10*time.Second, "how long after an attack memory is measured again")
+	megs     = flag.Int("megabytes", 1000, "size of each aggregate, and of the error text by 2/5 of it")
+	program  = flag.String("socle", "", "program to attack; empty: built from this tree")
+	postgres = flag.String("postgres-bin", "", "folder of PostgreSQL's programs; empty: the usual places")
+)
+
+func main() {
+	flag.Parse()
+	if *list {
+		for _, a := range attacks {
+			fmt.Printf("%-24s %s\n", a.name, a.what)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "socle-hostile-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
+		return err
+	}
+	s, err := start(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+
+	attacker, err := s.furnish("attacker")
+	if err != nil {
+		return err
+	}
+	bystander, err := s.furnish("bystander")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-24s %8s  %-34s %7s %9s %9s %11s %8s %8s  %-12s %9s\n", "attack", "lasted", "its author was told", "CPU", "socle", "postgres",
+		"bystander", "p99", "worst", "/readyz", "RSS after")
+	for _, a := range attacks {
+		if !chosen(a.name) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		measure(ctx, s, a, &stage{server: s, account: attacker, bystander: bystander, dir: dir})
+		if !s.alive() {
+			return fmt.Errorf("socle is gone after %s: see %s", a.name, filepath.Join(dir, "socle.log"))
+		}
+	}
+	return nil
+}
+
+func chosen(name string) bool {
+	in := func(list string) bool {
+		for part := range strings.SplitSeq(list, ",") {
+			if part != "" && strings.Contains(name, part) {
+				return true
+			}
+		}
+		return false
+	}
+	return (*only == "" || in(*only)) && !in(*except)
+}
+
+// attack is one attack. run prepares and replays it, and returns what its author was told. It ends with its context.
+type attack struct {
+	name, what string
+	run        func(context.Context, *stage) string
+}
+
+// stage is what an attack has.
+type stage struct {
+	*server
+	account            // the attacker's
+	bystander account  // whom the attacks are not to reach
+	dir       string   // for files
+	began     func()   // starts the clock, after preparations
+	notes     []string // beside the answers
+}
+
+// measure replays an attack and prints what it did.
+func measure(ctx context.Context, s *server, a attack, st *stage) {
+	load := newBystander(s, st.bystander)
+	memory := newWatch(s)
+	clock, cpu := time.Now(), s.cpu()
+	st.began = func() { clock, cpu = time.Now(), s.cpu() }
+	bounded, cancel := context.WithTimeout(ctx, *limit)
+	load.start(ctx)
+	memory.start(ctx)
+	told := a.run(bounded, st)
+	lasted, spent := time.Since(clock), s.cpu()-cpu
+	cancel()
+	load.stop()
+	memory.stop()
+
+	select {
+	case <-time.After(*after):
+	case <-ctx.Done():
+	}
+	told = strings.Join(append([]string{told}, st.notes...), "; ")
+	fmt.Printf("%-24s %7.1fs  %-34s %6.1fs %5d MiB %5d MiB %5d/%-5d %6dms %6dms  %-12s %5d MiB\n", a.name, lasted.Seconds(), told, spent.Seconds(),
+		memory.socle>>20, memory.postgres>>20, load.failed, load.total, load.percentile(99).Milliseconds(), load.percentile(100).Milliseconds(),
+		load.readiness(), s.rss()>>20)
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// processor returns what Socle and its PostgreSQL have had of a processor, backends that have ended included. On a machine that others
+// use it says more than the clock. It is zero where there is no /proc.
+func (b *bench) processor() (socle, postgres time.Duration) {
+	socle, _ = ticks(strconv.Itoa(b.cmd.Process.Pid), 2)
+	text, err := os.ReadFile(filepath.Join(b.dir, "data/postgres/data/postmaster.pid"))
+	if err != nil {
+		return socle, 0
+	}
+	postmaster, _, _ := strings.Cut(string(text), "\n")
+	postgres, _ = ticks(postmaster, 4)
+	all, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range all {
+		pid := strings.Split(path, "/")[2]
+		if _, parent := ticks(pid, 2); parent == postmaster {
+			postgres += running(pid)
+		}
+	}
+	return socle, postgres
+}
+
+// ticks returns the time of a process in user and system mode, and with 4 fields also that of its children that have ended, and its
+// parent.
+func ticks(pid string, fields int) (used time.Duration, parent string) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
+	if err != nil {
+		return 0, ""
+	}
+	// The name, which is in parentheses, may hold anything; behind it come the state and the parent.
+	all := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(all) < 15 {
+		return 0, ""
+	}
+	for _, field := range all[11 : 11+fields] {
+		n, _ := strconv.ParseInt(field, 10, 64)
+		used += time.Duration(n) * 10 * time.Millisecond
+	}
+	return used, all[1]
+}
+
+// running returns the time of a process of one thread. A tick, of ten milliseconds, is more than many a backend has had.
+func running(pid string) time.Duration {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%s/schedstat", pid)) // it may be gone
+	first, _, _ := strings.Cut(string(text), " ")
+	n, _ := strconv.ParseInt(first, 10, 64)
+	return time.Duration(n)
+}

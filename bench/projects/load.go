@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A request is warm if its project had one at most warmMost requests before, cold if that was more than coldLeast before, or never.
+const (
+	warmMost  = 40
+	coldLeast = 400
+)
+
+// figures are those of one measurement.
+type figures struct {
+	requests, failures int
+	first              error // that failed
+	took               time.Duration
+	warm, cold         []time.Duration
+	socle, postgres    time.Duration // of a processor
+}
+
+// worker is one client, and what it has measured.
+type worker struct {
+	*bench
+	figures
+	transport http.RoundTripper
+	random    *rand.Rand
+}
+
+// load has clients send requests for a time to projects that draw draws.
+func (b *bench) load(ctx context.Context, clients int, length time.Duration, draw func(*rand.Rand) int) figures {
+	transport := &http.Transport{MaxIdleConnsPerHost: clients}
+	defer transport.CloseIdleConnections()
+	var sent atomic.Int64
+	last := make([]atomic.Int64, len(b.projects)) // the number of the last request to each project
+	workers := make([]worker, clients)
+	var wg sync.WaitGroup
+	socle, postgres := b.processor()
+	begun := time.Now()
+	for i := range workers {
+		w := &workers[i]
+		*w = worker{bench: b, transport: transport, random: rand.New(rand.NewPCG(uint64(begun.UnixNano()), uint64(i)))}
+		wg.Go(func() {
+			for time.Since(begun) < length && ctx.Err() == nil {
+				p := draw(w.random)
+				n := sent.Add(1)
+				before := last[p].Swap(n)
+				w.ask(b.projects[p], before > 0 && n-before <= warmMost, before == 0 || n-before > coldLeast)
+			}
+		})
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for time.Since(begun) < length && ctx.Err() == nil {
+			_, _ = b.connections() // the most is noted
+			time.Sleep(250 * time.Millisecond)
+		}
+	}()
+	wg.Wait()
+	took := time.Since(begun)
+	<-watched
+	return b.sum(workers, took, socle, postgres)
+}
+
+// sweep asks each project once.
+func (b *bench) sweep(ctx context.Context) figures {
+	w := worker{bench: b, transport: http.DefaultTransport, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}
+	socle, postgres := b.processor()
+	begun := time.Now()
+	for _, p := range b.projects {
+		if ctx.Err() == nil {
+			w.ask(p, false, true)
+		}
+	}
+	return b.sum([]worker{w}, time.Since(begun), socle, postgres)
+}
+
+// sum puts together what workers have measured. socle and postgres are what these had of a processor before.
+func (b *bench) sum(workers []worker, took, socle, postgres time.Duration) figures {
+	all := figures{took: took}
+	all.socle, all.postgres = b.processor()
+	all.socle, all.postgres = all.socle-socle, all.postgres-postgres
+	for _, w := range workers {
+		all.requests += w.requests
+		all.failures += w.failures
+		if all.first == nil {
+			all.first = w.first
+		}
+		all.warm, all.cold = slices.Concat(all.warm, w.warm), slices.Concat(all.cold, w.cold)
+	}
+	return all
+}
+
+// ask sends a request to a project, and notes how long it took.
+func (w *worker) ask(p project, warm, cold bool) {
+	q := w.next(p)
+	begun := time.Now()
+	_, err := send(w.transport, q)
+	took := time.Since(begun)
+	w.requests++
+	switch {
+	case err != nil:
+		w.failures++
+		if w.first == nil {
+			w.first = err
+		}
+	case warm:
+		w.warm = append(w.warm, took)
+	case cold:
+		w.cold = append(w.cold, took)
+	}
+}
+
+// next returns a request to a project.
+func (w *worker) next(p project) *http.Request {
+	switch n := w.random.IntN(100); {
+	case n < 50:
+		return w.rowsRequest("GET", "/items?select=id,note&limit=5", p, "")
+	case n < 70:
+		return w.rowsRequest("POST", "/items", p, `{"note": "a note"}`)
+	case n < 80:
+		return w.platformRequest("GET", "/tables", p.id, "")
+	case n < 90:
+		return w.platformRequest("GET", "/containers?limit=5", p.id, "")
+	default:
+		return w.platformRequest("POST", "/containers", p.id, fmt.Sprintf(`{"name": "c%d", "max_file_size": 1000}`, w.random.Uint64()))
+	}
+}

@@ -1,0 +1,154 @@
+// Command projects measures many active projects on one server: Socle with a PostgreSQL of its own, both with their defaults, in a
+// folder that goes with it. It makes projects, each with a table, and has clients use all of them, by a Zipf law and uniformly: half
+// of the requests read rows, the others write rows, list tables and containers, and make containers. It prints what failed, the
+// throughput, the latency of warm and of cold requests, their cost to Socle and to PostgreSQL by a processor's clock, the memory of
+// Socle, the connections to projects, how long it took to make the first projects and the last, and to start with all of them.
+//
+// A request is warm if its project had one at most 40 requests ago, so that its connections are most likely open, and cold if that
+// is more than 400 requests ago. The rounds of one client ask each project once: the first when no catalogue is known, the next when all
+// connections were closed for want of use, the last after a start.
+//
+//	go run ./bench/projects [-projects 1000] [-seconds 20] [-clients 16,64] [-socle bin/socle]
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var (
+	count   = flag.Int("projects", 1000, "projects that are made")
+	seconds = flag.Float64("seconds", 20, "length of each measurement")
+	counts  = flag.String("clients", "16,64", "numbers of clients")
+	program = flag.String("socle", "", "the program that is measured; empty: one built from the tree")
+	parent  = flag.String("dir", "", "where the folder is made; empty: the usual place for temporary files")
+)
+
+// perOrganization is how many projects the bench makes in an organization; by default it may have as many.
+const perOrganization = 100
+
+func main() {
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	dir, err := os.MkdirTemp(*parent, "socle-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
+		return err
+	}
+	if *program == "" {
+		*program = filepath.Join(dir, "socle")
+		if err := build(ctx, *program); err != nil {
+			return err
+		}
+	}
+
+	b := &bench{dir: dir}
+	if _, err := b.start(); err != nil {
+		return err
+	}
+	defer func() { b.stop() }()
+	if err := b.makeProjects(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("%-34s %8s %8s %9s %9s %9s %9s %9s %7s %9s %9s %6s\n", "", "requests", "failures", "a second", "warm p50", "warm p99", "cold p50", "cold p99", "CPU ms", "of PG", "RSS, MiB", "load")
+	b.show("1 client, first requests", b.sweep(ctx))
+	for text := range strings.SplitSeq(*counts, ",") {
+		clients, err := strconv.Atoi(text)
+		if err != nil {
+			return err
+		}
+		for _, law := range []string{"Zipf", "uniform"} {
+			f := b.load(ctx, clients, time.Duration(*seconds*float64(time.Second)), b.draw(law))
+			b.show(fmt.Sprintf("%d clients, %s", clients, law), f)
+		}
+	}
+	return b.measureCold(ctx)
+}
+
+// draw returns what draws a project by a law. By Zipf's the most used one has about a seventh of the requests.
+func (b *bench) draw(law string) func(*rand.Rand) int {
+	if law == "uniform" {
+		return func(r *rand.Rand) int { return r.IntN(len(b.projects)) }
+	}
+	sums, sum := make([]float64, len(b.projects)), 0.0
+	for i := range sums {
+		sum += 1 / float64(i+1)
+		sums[i] = sum
+	}
+	return func(r *rand.Rand) int {
+		i, _ := slices.BinarySearch(sums, r.Float64()*sum)
+		return min(i, len(sums)-1)
+	}
+}
+
+// measureCold asks each project once, by one client: when all connections were closed for want of use, and after a start, which it
+// measures, when no catalogue is known either.
+func (b *bench) measureCold(ctx context.Context) error {
+	if err := b.awaitNoConnections(ctx); err != nil {
+		return err
+	}
+	b.show("1 client, connections closed", b.sweep(ctx))
+
+	b.stop()
+	took, err := b.start()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("start with %d projects: %.2f s\n", len(b.projects), took.Seconds())
+	b.show("1 client, after the start", b.sweep(ctx))
+	return nil
+}
+
+// show prints a line of figures.
+func (b *bench) show(name string, f figures) {
+	rss, peak := b.memory()
+	fmt.Printf("%-34s %8d %8d %9.0f %9s %9s %9s %9s %7.2f %9.2f %4d/%4d %6s\n", name, f.requests, f.failures, float64(f.requests)/f.took.Seconds(),
+		milliseconds(f.warm, 50), milliseconds(f.warm, 99), milliseconds(f.cold, 50), milliseconds(f.cold, 99),
+		f.each(f.socle), f.each(f.postgres), rss, peak, loadAverage())
+	if f.failures > 0 {
+		fmt.Printf("    the first failure: %v\n", f.first)
+	}
+	if n, err := b.connections(); err == nil {
+		fmt.Printf("    connections to projects now: %d, at most: %d; that listen: %d\n", n.open, b.mostOpen.Load(), n.listening)
+	}
+}
+
+// each returns the milliseconds of a time that one request had.
+func (f figures) each(all time.Duration) float64 {
+	return all.Seconds() * 1000 / float64(max(f.requests, 1))
+}
+
+func milliseconds(times []time.Duration, percentile int) string {
+	if len(times) == 0 {
+		return "-"
+	}
+	slices.Sort(times)
+	return fmt.Sprintf("%.1f", float64(times[len(times)*percentile/100].Microseconds())/1000)
+}
+
+func loadAverage() string {
+	text, _ := os.ReadFile("/proc/loadavg") // elsewhere there is none
+	first, _, _ := strings.Cut(string(text), " ")
+	return first
+}

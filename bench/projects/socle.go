@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"socle/internal/config"
+	"socle/internal/pg"
+	"socle/internal/server"
+)
+
+// bench is a running Socle with projects.
+type bench struct {
+	dir      string
+	cmd      *exec.Cmd
+	url      string
+	database *server.Database // for those who count connections
+	token    string           // the user's
+	projects []project
+	mostOpen atomic.Int64 // connections to projects that were seen at once
+}
+
+const (
+	measuredProjects = 20 // at each end, that are made one after the other
+	madeAtOnce       = 4  // of those between
+)
+
+// project is one with a table, and a secret key to its rows.
+type project struct{ id, key string }
+
+func build(ctx context.Context, program string) error {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/socle").CombinedOutput(); err != nil {
+		return fmt.Errorf("build socle: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func (b *bench) settings() []string {
+	return []string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(b.dir, "data"), "SOCLE_RATE_LIMIT=off", "SOCLE_LOG_LEVEL=" + cmp.Or(os.Getenv("SOCLE_LOG_LEVEL"), "warn")}
+}
+
+// start starts Socle, and returns how long it took until it served.
+func (b *bench) start() (time.Duration, error) {
+	begun := time.Now()
+	b.cmd = exec.Command(*program, "serve")
+	b.cmd.Env, b.cmd.Stderr = append(os.Environ(), b.settings()...), os.Stderr
+	out, err := b.cmd.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := b.cmd.Start(); err != nil {
+		return 0, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	took := time.Since(begun)
+	if err != nil {
+		return 0, fmt.Errorf("start socle: %w", err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	fields := strings.Fields(line)
+	b.url = fields[len(fields)-1]
+
+	c, err := config.Load(b.settings(), nil)
+	if err != nil {
+		return 0, err
+	}
+	b.database, _, err = server.Attach(context.Background(), c, slog.New(slog.DiscardHandler))
+	return took, err
+}
+
+func (b *bench) stop() {
+	if b.database != nil {
+		_ = b.database.Close(context.Background())
+		b.database = nil
+	}
+	_ = b.cmd.Process.Signal(syscall.SIGTERM)
+	_ = b.cmd.Wait()
+}
+
+// makeProjects makes the user and all projects.
+func (b *bench) makeProjects(ctx context.Context) error {
+	user, err := b.post("/users", "", `{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
+	if err != nil {
+		return err
+	}
+	b.token = user.Metadata.Token
+	organizations := make([]string, 0, *count/perOrganization+1)
+	for n := 0; n < *count; n += perOrganization {
+		made, err := b.post("/organizations", "", fmt.Sprintf(`{"name": "bench %d"}`, n))
+		if err != nil {
+			return err
+		}
+		organizations = append(organizations, made.Content.UUID)
+	}
+
+	// The first and the last ones, whose times are printed, are made one after the other.
+	b.projects = make([]project, *count)
+	times := make([]time.Duration, *count)
+	few := min(measuredProjects, *count)
+	for _, part := range []struct{ from, to, atOnce int }{{0, few, 1}, {few, *count - few, madeAtOnce}, {max(few, *count-few), *count, 1}} {
+		var wg sync.WaitGroup
+		errs := make([]error, part.atOnce)
+		for i := range part.atOnce {
+			wg.Go(func() {
+				for n := part.from + i; n < part.to && errs[i] == nil; n += part.atOnce {
+					if errs[i] = ctx.Err(); errs[i] == nil {
+						b.projects[n], times[n], errs[i] = b.makeProject(n, organizations[n/perOrganization])
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+
+	middle := func(around []time.Duration) float64 {
+		sorted := slices.Sorted(slices.Values(around))
+		return sorted[len(sorted)/2].Seconds() * 1000
+	}
+	early, late := middle(times[:few]), middle(times[*count-few:])
+	fmt.Printf("making a project, median of %d: the first %.0f ms, the last %.0f ms, ratio %.2f; load %s\n", few, early, late, late/early, loadAverage())
+	return nil
+}
+
+// makeProject makes a project with a table and a key, and returns how long the project alone took.
+func (b *bench) makeProject(n int, organization string) (p project, took time.Duration, err error) {
+	begun := time.Now()
+	made, err := b.post("/projects", "", fmt.Sprintf(`{"name": "bench %d", "organization_uuid": %q}`, n, organization))
+	took = time.Since(begun)
+	if err != nil {
+		return p, took, err
+	}
+	p.id = made.Content.UUID
+	key, err := b.post("/projects/"+p.id+"/keys", "", `{"name": "bench", "kind": "secret"}`)
+	if err != nil {
+		return p, took, err
+	}
+	p.key = key.Metadata.Key
+	_, err = b.post("/tables", p.id, `{"name": "items", "columns": [
+		{"name": "id", "type": "uuid", "primary": true, "default_value": "gen_random_uuid()"}, {"name": "note", "type": "text"}]}`)
+	return p, took, err
+}
+
+type reply struct {
+	Content  struct{ UUID string }
+	Metadata struct{ Token, Key string }
+}
+
+func (b *bench) post(path, project, body string) (r reply, err error) {
+	text, err := send(http.DefaultTransport, b.platformRequest("POST", path, project, body))
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(text, &r)
+}
+
+func (b *bench) platformRequest(method, path, project, body string) *http.Request {
+	q := request(method, b.url+path, body)
+	if b.token != "" {
+		q.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	if project != "" {
+		q.Header.Set("X-Project", project)
+	}
+	return q
+}
+
+func (b *bench) rowsRequest(method, path string, p project, body string) *http.Request {
+	q := request(method, b.url+"/projects/"+p.id+"/rest/v1"+path, body)
+	q.Header.Set("apikey", p.key)
+	return q
+}
+
+func request(method, url, body string) *http.Request {
+	q, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		panic(err) // of our own making
+	}
+	if body != "" {
+		q.Header.Set("Content-Type", "application/json")
+	}
+	return q
+}
+
+// send sends a request, and returns the body of its answer, which must tell of success.
+func send(transport http.RoundTripper, q *http.Request) ([]byte, error) {
+	res, err := transport.RoundTrip(q)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(res.Body); err != nil {
+		return nil, err
+	}
+	if res.StatusCode >= 300 {
+		return nil, fmt.Errorf("%s %s: %s %s", q.Method, q.URL, res.Status, text.Bytes())
+	}
+	return text.Bytes(), nil
+}
+
+type connections struct{ Open, Listening int64 }
+
+// connections counts those to the databases of projects.
+func (b *bench) connections() (n struct{ open, listening int64 }, err error) {
+	c, err := pg.One[connections](context.Background(), b.database.Pool, `
+		select count(*) as open, count(*) filter (where query ilike 'listen%') as listening
+		from pg_stat_activity where datname ~ '^socle_[0-9a-f]{32}$' and backend_type = 'client backend'`)
+	n.open, n.listening = c.Open, c.Listening
+	b.mostOpen.Store(max(b.mostOpen.Load(), n.open))
+	return n, err
+}
+
+// awaitNoConnections waits until all connections to projects were closed for want of use.
+func (b *bench) awaitNoConnections(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	for {
+		n, err := b.connections()
+		if err != nil || n.open == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("connections that nobody uses stay open")
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// memory returns what Socle has of memory in MiB, and the most that it had.
+func (b *bench) memory() (now, peak int64) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid)) // elsewhere there is none
+	for line := range strings.SplitSeq(string(text), "\n") {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		n, _ := strconv.ParseInt(fields[1], 10, 64)
+		switch fields[0] {
+		case "VmRSS:":
+			now = n >> 10
+		case "VmHWM:":
+			peak = n >> 10
+		}
+	}
+	return now, peak
+}

@@ -1,0 +1,161 @@
+package backup
+
+import (
+	"context"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// pg_dump and pg_restore read what projects and strangers wrote. They get no more of the server than they need: an
+// environment of their own and, where Socle is root, another account, if that reaches what they work with.
+
+// connection is how a program reaches a database. The zero connection reaches none.
+type connection struct{ address, password string }
+
+// environment returns the environment of a program: where programs and temporary files are, and the settings of libpq for
+// TLS. Messages are in English, for they are read.
+func environment() []string {
+	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"}
+	for _, s := range os.Environ() {
+		name, _, _ := strings.Cut(s, "=")
+		switch {
+		case strings.HasPrefix(name, "PGSSL"), name == "PGGSSENCMODE", name == "PGCHANNELBINDING",
+			name == "HOME", name == "TMPDIR": // libpq looks for certificates in HOME
+			env = append(env, s)
+		}
+	}
+	return env
+}
+
+// confine has a command run as another account, if Socle is root and that account can run the program and reach the
+// database.
+func (m *Maker) confine(ctx context.Context, cmd *exec.Cmd, to connection) {
+	account := accountFor(to)
+	if account == nil || !m.runsAs(ctx, *account) {
+		return
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account}
+	cmd.Dir = "/"
+	// libpq fails if it may not look into HOME. Without it, it takes the account's own.
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(s string) bool { return strings.HasPrefix(s, "HOME=") })
+}
+
+// accountFor returns the account that a program runs as which uses a connection; nil for Socle's own.
+func accountFor(to connection) *syscall.Credential {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	nobody := lookup("nobody")
+	if to == (connection{}) || nobody == nil {
+		return nobody
+	}
+
+	u, err := url.Parse(to.address)
+	if err != nil {
+		return nil
+	}
+	for _, file := range []string{"sslcert", "sslkey", "sslrootcert", "sslcrl", "sslcrldir"} { // which may be root's alone
+		if u.Query().Has(file) || os.Getenv("PG"+strings.ToUpper(file)) != "" {
+			return nil
+		}
+	}
+
+	if home, err := os.UserHomeDir(); err == nil {
+		if _, err := os.Stat(filepath.Join(home, ".postgresql")); err == nil { // where libpq looks for the same files
+			return nil
+		}
+	}
+
+	host := u.Query().Get("host")
+	if !filepath.IsAbs(host) {
+		return nobody
+	}
+	info, err := os.Stat(host)
+	if err != nil {
+		return nil
+	}
+	// The socket of the private PostgreSQL is in a folder that is open to its account alone.
+	stat := info.Sys().(*syscall.Stat_t)
+	for _, a := range []*syscall.Credential{nobody, {Uid: stat.Uid, Gid: stat.Gid}} {
+		if a.Uid != 0 && reaches(host, *a) {
+			return a
+		}
+	}
+	return nil
+}
+
+// reaches reports whether an account may pass a folder and all that are above it.
+func reaches(folder string, account syscall.Credential) bool {
+	for ; ; folder = filepath.Dir(folder) {
+		info, err := os.Stat(folder)
+		if err != nil || !passable(info, account) {
+			return false
+		}
+		if folder == filepath.Dir(folder) {
+			return true
+		}
+	}
+}
+
+func passable(info fs.FileInfo, account syscall.Credential) bool {
+	if info.Sys().(*syscall.Stat_t).Uid == account.Uid {
+		return info.Mode()&0o100 != 0
+	}
+	return info.Mode()&0o001 != 0
+}
+
+// lookup returns an account by its name, or nil.
+func lookup(name string) *syscall.Credential {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+// probeTime bounds how long it takes to see whether an account can run the programs.
+const probeTime = 10 * time.Second
+
+// runsAs reports whether an account can run PostgreSQL's programs. In a container root may not become another account.
+func (m *Maker) runsAs(ctx context.Context, account syscall.Credential) bool {
+	m.accountsMu.Lock()
+	defer m.accountsMu.Unlock()
+	if runs, known := m.accounts[account.Uid]; known {
+		return runs
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, m.Binaries.Path("pg_restore"), "--version")
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", environment(), &syscall.SysProcAttr{Credential: &account}
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return false
+	}
+
+	if m.accounts == nil {
+		m.accounts = map[uint32]bool{}
+	}
+	m.accounts[account.Uid] = err == nil
+	if err != nil && m.Log != nil {
+		m.Log.Warn("PostgreSQL's programs run as Socle's own account", "wanted", account.Uid, "error", err)
+	}
+	return err == nil
+}

@@ -1,0 +1,179 @@
+package pg
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// MaxMessage is the most bytes of a message of the server's that is read whole: a row, a notice, an error. What is larger fails. A statement of
+// a project's can make one of a gigabyte.
+const MaxMessage = 16 << 20
+
+const streamBuffer = 64 << 10
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
+
+// CopyOut runs a COPY … TO STDOUT, or a query of one column as text, and hands on what comes piece by piece: a value may be as long as PostgreSQL makes
+// them (1 GB), and is never held. sql is one statement of ours. add gets each row as a reader that is good until it returns. The connection is closed
+// on any failure that PostgreSQL did not report itself.
+func CopyOut(ctx context.Context, conn *pgx.Conn, sql string, add func(row io.Reader) error) error {
+	c := conn.PgConn()
+	if err := c.SyncConn(ctx); err != nil { // pgx itself may still be reading
+		return err
+	}
+	s := stream{in: bufio.NewReaderSize(c.Conn(), streamBuffer), add: add}
+	stop := context.AfterFunc(ctx, func() { _ = c.Conn().SetDeadline(longAgo) })
+	query, err := (&pgproto3.Query{String: sql}).Encode(nil)
+	if err == nil {
+		_, err = c.Conn().Write(query)
+	}
+	if err == nil {
+		err = s.read()
+	}
+	interrupted := !stop()
+
+	if _, server := errors.AsType[*pgconn.PgError](err); !s.synchronized || interrupted || (err != nil && !server) {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
+		defer cancel()
+		_ = c.CancelRequest(closing) // the server is in the middle of it
+		_ = c.Close(closing)
+	}
+	if interrupted {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// stream is the answer to a simple query.
+type stream struct {
+	in           *bufio.Reader
+	add          func(row io.Reader) error
+	synchronized bool // the server waits for the next query
+}
+
+// read reads the answer to its end.
+func (s *stream) read() error {
+	var failed error
+	for {
+		var head [5]byte
+		if _, err := io.ReadFull(s.in, head[:]); err != nil {
+			return err
+		}
+		size := int64(int32(binary.BigEndian.Uint32(head[1:]))) - 4
+		if size < 0 {
+			return fmt.Errorf("a message of %d bytes", size)
+		}
+
+		body := &messageBody{s.in, size}
+		switch head[0] {
+		case 'd': // CopyData
+			if err := s.add(body); err != nil {
+				return err
+			}
+		case 'D': // DataRow
+			if err := s.value(body); err != nil {
+				return err
+			}
+		case 'E': // ErrorResponse
+			e, err := readError(body)
+			if err != nil {
+				return err
+			}
+			failed = e
+			if e.Severity == "FATAL" || e.Severity == "PANIC" {
+				return e
+			}
+		case 'Z': // ReadyForQuery
+			if err := body.skip(); err != nil {
+				return err
+			}
+			s.synchronized = s.in.Buffered() == 0
+			return failed
+		}
+		if err := body.skip(); err != nil {
+			return err
+		}
+	}
+}
+
+// messageBody is what is left of a message.
+type messageBody struct {
+	in   *bufio.Reader
+	left int64
+}
+
+// Read reads on in the message.
+func (b *messageBody) Read(to []byte) (int, error) {
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := b.in.Read(to[:min(int64(len(to)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// WriteTo writes the rest of the message without another buffer.
+func (b *messageBody) WriteTo(w io.Writer) (written int64, err error) {
+	for b.left > 0 {
+		if _, err := b.in.Peek(1); err != nil { // waits for more
+			return written, err
+		}
+		part, _ := b.in.Peek(int(min(int64(b.in.Buffered()), b.left)))
+		n, err := w.Write(part)
+		written += int64(n)
+		b.left -= int64(n)
+		_, _ = b.in.Discard(n) // it is there
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+func (b *messageBody) skip() error {
+	for b.left > 0 {
+		n, err := b.in.Discard(int(min(b.left, streamBuffer)))
+		b.left -= int64(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// value hands on the value of a row of one column.
+func (s *stream) value(body *messageBody) error {
+	var head [6]byte
+	if _, err := io.ReadFull(body, head[:]); err != nil {
+		return err
+	}
+	if columns := binary.BigEndian.Uint16(head[:2]); columns != 1 {
+		return fmt.Errorf("a row of %d values, want one", columns)
+	}
+	return s.add(body)
+}
+
+func readError(body *messageBody) (*pgconn.PgError, error) {
+	if body.left > MaxMessage {
+		return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: MaxMessage, ActualBodyLen: int(body.left)}
+	}
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return nil, err
+	}
+	var m pgproto3.ErrorResponse
+	if err := m.Decode(text); err != nil {
+		return nil, err
+	}
+	return pgconn.ErrorResponseToPgError(&m), nil
+}

@@ -1,0 +1,165 @@
+package pg
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	cancelGrace   = time.Second      // for a session to end after its client asked for that
+	terminateTime = 10 * time.Second // for a session to be terminated
+
+	terminationsAtOnce = 2 // each takes a connection
+)
+
+// Supervisor makes sessions end with their connections. pgx cancels the statement of a client that
+// gave up, and hangs up 15 seconds later; a function can catch the cancellation, and its session runs
+// on with its locks. A supervised session that is still there a second after the cancellation is
+// terminated. Closing the connection returns when the session has ended, so whatever counts
+// connections by their closing counts sessions.
+type Supervisor struct {
+	from  *pgx.ConnConfig
+	slots chan struct{}
+	pids  sync.Map // of the sessions
+}
+
+// Supervises reports whether a session is one of the supervisor's.
+func (s *Supervisor) Supervises(pid uint32) bool {
+	_, ok := s.pids.Load(pid)
+	return ok
+}
+
+// NewSupervisor returns a supervisor that terminates sessions from connections of its own. The login
+// that from has must be allowed to: it is the same as the sessions', or a superuser.
+func NewSupervisor(from *pgx.ConnConfig) *Supervisor {
+	return &Supervisor{from: from.Copy(), slots: make(chan struct{}, terminationsAtOnce)}
+}
+
+// Terminate ends a session of a login, which its code can't catch.
+func (s *Supervisor) Terminate(ctx context.Context, user string, pid uint32) error {
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.slots }()
+
+	conn, err := pgx.ConnectConfig(ctx, s.from)
+	if err != nil {
+		return Fault(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	_, err = Values[bool](ctx, conn, `
+		select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where pid = @pid and usename = @user`,
+		pgx.StrictNamedArgs{"pid": int32(pid), "user": user})
+	return err
+}
+
+// Supervise has the session of a connection supervised. c serves one connection: it is a fresh copy,
+// as [pgxpool.Config.BeforeConnect] gets it.
+func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
+	user := c.User
+	terminate := func(ctx context.Context, pid uint32) error { return s.Terminate(ctx, user, pid) }
+	dial := c.DialFunc
+	var current atomic.Pointer[supervised]
+	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if session := current.Load(); session != nil { // pgx dials again to cancel, only when it gives up the connection
+			session.expire()
+			return dial(ctx, network, address)
+		}
+
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		session := &supervised{Conn: conn, terminate: terminate}
+		session.closed = func() {
+			current.Store(nil)
+			s.pids.Delete(session.pid.Load())
+		}
+		current.Store(session)
+		return session, nil
+	}
+
+	connected := c.AfterConnect
+	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if session := current.Load(); session != nil {
+			session.pid.Store(conn.PID())
+			s.pids.Store(conn.PID(), true)
+		}
+		if connected != nil {
+			return connected(ctx, conn)
+		}
+		return nil
+	}
+}
+
+// supervised is the network connection of a session.
+type supervised struct {
+	net.Conn
+	pid       atomic.Uint32 // 0: the session has not begun
+	terminate func(ctx context.Context, pid uint32) error
+	closed    func()
+
+	mu     sync.Mutex
+	done   bool        // Close was called
+	expiry *time.Timer // nil: nobody gave up the session
+}
+
+// expire terminates the session unless it ends within the grace period.
+func (s *supervised) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.expiry == nil && !s.done {
+		s.expiry = time.AfterFunc(cancelGrace, s.end)
+	}
+}
+
+// end terminates the session. A failure needs no report: Close tries again.
+func (s *supervised) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), terminateTime)
+	defer cancel()
+	_ = s.terminate(ctx, s.pid.Load())
+}
+
+// Close hangs up when the session has ended, and terminates it if it does not end by itself.
+func (s *supervised) Close() error {
+	s.mu.Lock()
+	if s.done {
+		s.mu.Unlock()
+		return net.ErrClosed
+	}
+	s.done = true
+	if s.expiry != nil {
+		s.expiry.Stop()
+	}
+	s.mu.Unlock()
+
+	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // an idle session ends by it
+	}
+	if s.pid.Load() != 0 && !s.drain(cancelGrace) {
+		s.end()
+		s.drain(terminateTime)
+	}
+
+	defer s.closed()
+	return s.Conn.Close()
+}
+
+// drain reads what the server still sends, and reports whether it hung up in time.
+func (s *supervised) drain(wait time.Duration) bool {
+	if s.Conn.SetReadDeadline(time.Now().Add(wait)) != nil {
+		return true
+	}
+	_, err := io.Copy(io.Discard, s.Conn)
+	timeout, ok := err.(net.Error)
+	return !ok || !timeout.Timeout()
+}

@@ -1,0 +1,177 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"net/http"
+
+	"socle/internal/rest/plan"
+)
+
+// csvBody is rows in CSV, the first line of which names the columns.
+type csvBody struct {
+	text  []byte
+	names []string // different ones, in order
+}
+
+// readCSV reads the names of the columns. Lines may not have more fields than a table can have columns.
+func readCSV(text []byte) (*csvBody, error) {
+	if tooWide(text) {
+		return nil, fail(http.StatusBadRequest, "PGRST102", "A line has more fields than a table can have columns")
+	}
+
+	first, err := newCSVReader(text).Read()
+	if errors.Is(err, io.EOF) {
+		return &csvBody{}, nil
+	}
+	if err != nil {
+		return nil, badCSV(err)
+	}
+
+	b := &csvBody{text: text}
+	seen := make(map[string]bool, len(first))
+	for _, name := range first {
+		if !seen[name] {
+			seen[name] = true
+			b.names = append(b.names, name)
+		}
+	}
+	return b, nil
+}
+
+// tooWide reports whether a line has more than plan.MaxNames fields. Of text that is no valid CSV it may report either.
+func tooWide(text []byte) bool {
+	fields, quoted := 1, false
+	for _, c := range text {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '\n':
+			fields = 1
+		case c == ',':
+			if fields++; fields > plan.MaxNames {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func newCSVReader(text []byte) *csv.Reader {
+	in := csv.NewReader(bytes.NewReader(text))
+	in.FieldsPerRecord, in.ReuseRecord = -1, true
+	return in
+}
+
+// json returns the rows as a JSON array of objects, of at most most bytes. It leaves out columns that keep does not want. If
+// one is set, it returns the first row alone, but checks all.
+func (b *csvBody) json(keep func(name string) bool, one bool, most int64) ([]byte, error) {
+	if b.names == nil {
+		return []byte("[]"), nil
+	}
+	columns, width, err := b.columns(keep)
+	if err != nil {
+		return nil, err
+	}
+	size, err := b.measure(columns, width, one)
+	if err != nil {
+		return nil, err
+	}
+	if size > most {
+		e := fail(http.StatusRequestEntityTooLarge, "PGRST102", "The rows are too large")
+		e.Details = "As JSON they have " + formatInt(size) + " bytes, of at most " + formatInt(most) + "."
+		e.Hint = "Send fewer rows at a time, or JSON."
+		return nil, e
+	}
+
+	in := newCSVReader(b.text)
+	_, _ = in.Read()
+	out := append(make([]byte, 0, size), '[')
+	for {
+		row, err := in.Read()
+		if err != nil || one && len(out) > 1 { // there is no other than the end
+			return append(out, ']'), nil
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, '{')
+		for i, c := range columns {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, c.member...)
+			if row[c.index] == "NULL" {
+				out = append(out, "null"...)
+			} else {
+				out = appendJSON(out, row[c.index])
+			}
+		}
+		out = append(out, '}')
+	}
+}
+
+// csvColumn is a column that is kept.
+type csvColumn struct {
+	index  int    // of its field
+	member []byte // its name in JSON, and the colon
+}
+
+// columns returns the columns to keep, of those with one name the last, and how many fields a line must have.
+func (b *csvBody) columns(keep func(name string) bool) (columns []csvColumn, width int, err error) {
+	header, err := newCSVReader(b.text).Read()
+	if err != nil {
+		return nil, 0, badCSV(err)
+	}
+	last := make(map[string]int, len(header))
+	for i, name := range header {
+		last[name] = i
+	}
+	for i, name := range header {
+		if last[name] == i && keep(name) {
+			columns = append(columns, csvColumn{i, append(appendJSON(nil, name), ':')})
+		}
+	}
+	return columns, len(header), nil
+}
+
+// measure checks the rows, and returns how many bytes they have as JSON, or a few more.
+func (b *csvBody) measure(columns []csvColumn, width int, one bool) (size int64, err error) {
+	fixed := int64(len("{},"))
+	for _, c := range columns {
+		fixed += int64(len(c.member) + len(","))
+	}
+	in := newCSVReader(b.text)
+	_, _ = in.Read()
+	var cell []byte
+	size = int64(len("[]"))
+	for n := 0; ; n++ {
+		row, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return size, nil
+		}
+		if err != nil {
+			return 0, badCSV(err)
+		}
+		if len(row) < width {
+			return 0, fail(http.StatusBadRequest, "PGRST102", "All lines must have same number of fields")
+		}
+		if one && n > 0 {
+			continue
+		}
+		size += fixed
+		for _, c := range columns {
+			cell = appendJSON(cell[:0], row[c.index])
+			size += int64(len(cell))
+		}
+	}
+}
+
+func badCSV(err error) error {
+	e := fail(http.StatusBadRequest, "PGRST102", "Empty or invalid csv")
+	e.Details = err.Error()
+	return e
+}

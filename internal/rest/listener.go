@@ -1,0 +1,121 @@
+package rest
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"socle/internal/pg"
+)
+
+// Times of a listener.
+const (
+	retryAfter = time.Second      // until a listener that lost its connection tries again, doubled up to retryMost
+	retryMost  = 30 * time.Second // the longest such time
+)
+
+// listener has a Cache read again when a notification says that the schema has changed. It holds a connection for as long as it
+// lives, from the first request on: it is for a server of one database.
+type listener struct {
+	cache   *Cache
+	channel string // quoted
+	told    func() // of a configuration to be read again; nil: nothing is
+	heard   atomic.Bool
+	once    sync.Once
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// ListenOn has the cache listen on a channel, from the first request on. The payload "reload schema", or none, has the catalogue
+// read again; "reload config" has told called, if it is not nil, which must not wait. On "" it does not listen, and reads
+// the catalogue again only for [Cache.Reload]. It is called before the cache is used.
+func (c *Cache) ListenOn(channel string, told func()) {
+	if channel == "" {
+		c.listener = nil
+		return
+	}
+	l := &listener{cache: c, channel: pg.Quote(channel), told: told}
+	l.ctx, l.cancel = context.WithCancel(c.ctx)
+	c.listener = l
+}
+
+func (l *listener) begin() {
+	l.once.Do(func() { l.running.Go(l.run) })
+}
+
+// end ends the listening, and waits until it has ended.
+func (l *listener) end() {
+	l.cancel()
+	l.once.Do(func() {}) // it begins no more
+	l.running.Wait()
+}
+
+func (l *listener) run() {
+	for delay := retryAfter; ; {
+		began := time.Now()
+		err := l.listen()
+		lost := l.heard.Swap(false)
+		if l.ctx.Err() != nil {
+			return
+		}
+
+		if time.Since(began) > retryMost {
+			delay = retryAfter
+		}
+		if lost && time.Since(began) > retryAfter {
+			continue // the first time at once
+		}
+		l.cache.log.Warn("the connection that listens for changes of the schema is lost", "error", err, "again", delay)
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-time.After(delay):
+		}
+		delay = min(2*delay, retryMost)
+	}
+}
+
+// listen listens until the connection is lost.
+func (l *listener) listen() error {
+	wait, cancel := context.WithTimeout(l.ctx, acquireTimeout)
+	defer cancel()
+	pooled, err := l.cache.source.Pool().Acquire(wait)
+	if err != nil {
+		return err
+	}
+	conn := pooled.Hijack() // a pool that is closed does not wait for it
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), time.Second)
+		defer cancel()
+		_ = conn.Close(ctx)
+	}()
+	if _, err := conn.Exec(l.ctx, "listen "+l.channel); err != nil {
+		return err
+	}
+
+	// What happened before is not told.
+	l.cache.mu.Lock()
+	begun := l.cache.loading != nil
+	l.cache.mu.Unlock()
+	if begun || l.cache.current.Load() != nil {
+		l.cache.start(true)
+	}
+	if l.told != nil {
+		l.told()
+	}
+	l.heard.Store(true)
+
+	for {
+		n, err := conn.WaitForNotification(l.ctx)
+		switch {
+		case err != nil:
+			return err
+		case n.Payload == "" || n.Payload == "reload schema":
+			l.cache.start(true)
+		case n.Payload == "reload config" && l.told != nil:
+			l.told()
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package plan
+
+import (
+	"bytes"
+	"io"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"socle/internal/rest/query"
+)
+
+// MaxNames is how many columns a table can have in PostgreSQL. A function has fewer parameters, so a payload of more names
+// fits neither.
+const MaxNames = 1600
+
+var (
+	errBody error = &query.Error{Status: 400, Code: "PGRST102", Message: "Empty or invalid json"}
+	errKeys error = &query.Error{Status: 400, Code: "PGRST102", Message: "All object keys must match"}
+)
+
+// Keys returns the names of the members of a JSON body's object, or of the objects of its array, which must be the same
+// in all. Other values have none. Of a body with more than [MaxNames] it returns the first MaxNames + 1.
+// It fails with PGRST102 if the body is not valid JSON.
+func Keys(body []byte) ([]string, error) {
+	p, err := read(body)
+	return p.names, err
+}
+
+// read reads the outline of a JSON body: the names of its objects' members, whether it is an array, and how many
+// objects there are. A value that is neither has no rows. Its time is linear in the length of the body.
+func read(body []byte) (payload, error) {
+	r := reader{body: body, decoder: jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))}
+	if err := r.read(); err != nil {
+		return payload{}, err
+	}
+	if _, err := r.decoder.ReadToken(); err != io.EOF {
+		return payload{}, errBody
+	}
+
+	r.payload.names = r.names.list
+	if len(r.payload.values) != len(r.payload.names) { // two members have one name, or there are too many
+		r.payload.values = nil
+	}
+	return r.payload, nil
+}
+
+// reader reads a JSON body.
+type reader struct {
+	body    []byte
+	decoder *jsontext.Decoder
+	payload payload
+	names   nameSet // of the members of the first object
+	seen    []int   // by the position of a name: the last object that has it, from 1; nil while all objects are alike
+}
+
+func (r *reader) read() error {
+	switch r.decoder.PeekKind() {
+	case '{':
+		r.payload.rows = 1
+		return r.first(true)
+	case '[':
+		r.payload.list = true
+		return r.elements()
+	}
+
+	r.payload.list = true
+	if r.decoder.SkipValue() != nil {
+		return errBody
+	}
+	return nil
+}
+
+func (r *reader) elements() error {
+	d := r.decoder
+	if _, err := d.ReadToken(); err != nil {
+		return errBody
+	}
+
+	for ; d.PeekKind() != ']'; r.payload.rows++ {
+		switch d.PeekKind() {
+		case '{':
+		case 0:
+			return errBody
+		default:
+			if d.SkipValue() != nil {
+				return errBody
+			}
+			return errKeys
+		}
+
+		next := r.further
+		if r.payload.rows == 0 {
+			next = func() error { return r.first(false) }
+		}
+		if err := next(); err != nil {
+			return err
+		}
+	}
+
+	if _, err := d.ReadToken(); err != nil {
+		return errBody
+	}
+	return nil
+}
+
+// first reads the first object, whose names the others must have, and collects its values if they are wanted.
+func (r *reader) first(values bool) error {
+	var scratch []byte
+	return r.members(func(token jsontext.Value) error {
+		name, err := jsontext.AppendUnquote(scratch[:0], token)
+		if err != nil {
+			return errBody
+		}
+		scratch = name
+		if len(r.names.list) <= MaxNames && r.names.index(name) < 0 {
+			r.names.add(string(name))
+		}
+		return nil
+	}, func(value jsontext.Value) {
+		if values && len(r.payload.values) <= MaxNames {
+			end := r.decoder.InputOffset()
+			r.payload.values = append(r.payload.values, r.body[end-int64(len(value)):end]) // the decoder reuses its own
+		}
+	})
+}
+
+// further reads an object behind the first. While its names come in the order of those it compares them one by one.
+func (r *reader) further() error {
+	known := r.names.list
+	if len(known) > MaxNames { // it fits no table, whatever the others have
+		if r.decoder.SkipValue() != nil {
+			return errBody
+		}
+		return nil
+	}
+
+	var scratch []byte
+	row, matched, count, strange := r.payload.rows+1, 0, 0, false
+	err := r.members(func(token jsontext.Value) error {
+		if matched == count && matched < len(known) && plain(token, known[matched]) {
+			matched, count = matched+1, count+1
+			return nil
+		}
+		name, err := jsontext.AppendUnquote(scratch[:0], token)
+		if err != nil {
+			return errBody
+		}
+		scratch = name
+		at := r.names.index(name)
+		if r.seen == nil {
+			r.seen = make([]int, len(known))
+		}
+		switch {
+		case at < 0:
+			strange = true
+		case at >= matched && r.seen[at] != row:
+			r.seen[at] = row
+			count++
+		}
+		return nil
+	}, nil)
+	if err == nil && (strange || count != len(known)) {
+		return errKeys
+	}
+	return err
+}
+
+// members reads an object. It hands each name, as it is written, to name, and each value to value unless that is nil.
+func (r *reader) members(name func(jsontext.Value) error, value func(jsontext.Value)) error {
+	d := r.decoder
+	if _, err := d.ReadToken(); err != nil {
+		return errBody
+	}
+
+	for d.PeekKind() == '"' {
+		token, err := d.ReadValue()
+		if err != nil {
+			return errBody
+		}
+		if err := name(token); err != nil {
+			return err
+		}
+		if value == nil {
+			if d.SkipValue() != nil {
+				return errBody
+			}
+			continue
+		}
+		v, err := d.ReadValue()
+		if err != nil {
+			return errBody
+		}
+		value(v)
+	}
+
+	if _, err := d.ReadToken(); err != nil {
+		return errBody
+	}
+	return nil
+}
+
+// plain says whether the text of a JSON string without escapes is a name.
+func plain(token jsontext.Value, name string) bool {
+	return len(token) == len(name)+2 && string(token[1:len(token)-1]) == name
+}
+
+// nameSet is different names in the order of their arrival.
+type nameSet struct {
+	list      []string
+	positions map[string]int // in list, once that is too long to be searched
+}
+
+// searched is how many names are compared one after another.
+const searched = 16
+
+// index returns the position of a name, -1 if it is not there.
+func (s *nameSet) index(name []byte) int {
+	if s.positions == nil {
+		return slices.IndexFunc(s.list, func(n string) bool { return n == string(name) })
+	}
+	if at, ok := s.positions[string(name)]; ok {
+		return at
+	}
+	return -1
+}
+
+// add adds a name that is not there.
+func (s *nameSet) add(name string) {
+	s.list = append(s.list, name)
+	if s.positions != nil {
+		s.positions[name] = len(s.list) - 1
+		return
+	}
+	if len(s.list) <= searched {
+		return
+	}
+	s.positions = make(map[string]int, 2*searched)
+	for i, n := range s.list {
+		s.positions[n] = i
+	}
+}

@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	probeTime = 3 * time.Second // for a look at all parts of the server
+	probeKept = time.Second     // how long its result is told again: anyone may ask
+)
+
+// readiness is what the last look at the server found.
+type readiness struct {
+	mu    sync.Mutex
+	at    time.Time
+	parts map[string]string
+	fails bool
+}
+
+// ready says whether requests can be served, part by part; the reasons are in the log.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	parts, fails := s.readiness.look(s)
+	status := http.StatusOK
+	if fails {
+		status = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	writeJSON(w, status, parts)
+}
+
+// look returns the state of each part. One look at a time, and at most one a second, is all that it costs, however many ask.
+func (r *readiness) look(s *Server) (parts map[string]string, fails bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.at) < probeKept {
+		return r.parts, r.fails
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
+	defer cancel()
+	probes := s.probes()
+	results := make(chan func(), len(probes))
+	parts = map[string]string{}
+	for name, probe := range probes {
+		go func() {
+			err := probe(ctx)
+			results <- func() {
+				parts[name] = "ok"
+				if err != nil {
+					s.log.Warn("not ready", "part", name, "error", err)
+					parts[name], fails = "failing", true
+				}
+			}
+		}()
+	}
+	for range probes {
+		(<-results)()
+	}
+	r.at, r.parts, r.fails = time.Now(), parts, fails
+	return parts, fails
+}
+
+// probes try what requests need.
+func (s *Server) probes() map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"database": s.database.Store.Ping,
+		"projects": s.registry.Probe,
+		"storage":  s.blobs.Check,
+		"jobs": func(context.Context) error {
+			if !s.queue.Alive() {
+				return errors.New("this server is cut off from the queue of jobs")
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,33 @@
+package server
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"socle/internal/rest"
+)
+
+// TestTrimRows: what is kept of projects is bounded, and goes with those that were unused for longest.
+func TestTrimRows(t *testing.T) {
+	t.Parallel()
+	s := newRows(nil, nil, "", slog.New(slog.DiscardHandler))
+	const most = mostKept / keptEach
+	ids := make([]uuid.UUID, most+10)
+	for i := range ids {
+		ids[i] = uuid.New()
+		p := &projectRows{id: ids[i], settings: "x", Server: rest.New(rest.Config{})}
+		s.projects[p.id], p.place = p, s.recent.PushFront(p)
+	}
+	if p, err := s.of(ids[0], "x"); err != nil || p.id != ids[0] {
+		t.Fatal(p, err)
+	}
+	s.trim()
+	if len(s.projects) != most || s.recent.Len() != most {
+		t.Errorf("%d projects are kept, %d in order, want %d", len(s.projects), s.recent.Len(), most)
+	}
+	if s.projects[ids[0]] == nil || s.projects[ids[1]] != nil {
+		t.Error("the one that was used is gone, or the one that was unused for longest is not")
+	}
+}

@@ -1,0 +1,98 @@
+package tenant
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+)
+
+const (
+	orphansTime = 15 * time.Second       // for the sessions that a killed server left to end
+	aloneTime   = time.Second            // for PostgreSQL to notice that the connections of a killed server are gone
+	aloneEvery  = 100 * time.Millisecond // how often that is looked at
+)
+
+// EndSessions ends all sessions of projects' logins on the PostgreSQL that conn leads to, and waits until they are gone. It is for a PostgreSQL
+// that only one Socle server uses, before that server uses it: the sessions are those that a killed one left running.
+func EndSessions(ctx context.Context, conn *pgx.Conn) error {
+	return endSessions(ctx, conn, ofProjects)
+}
+
+// EndOrphans ends the sessions that a killed server left running, if no other server of this platform is at work. known returns those of some projects
+// that are this platform's: others may share the PostgreSQL server. It is called before the registry is used.
+func (r *Registry) EndOrphans(ctx context.Context, known func(context.Context, []uuid.UUID) ([]uuid.UUID, error)) error {
+	return r.admin(ctx, func(conn *pgx.Conn) error {
+		alone, err := isAlone(ctx, conn)
+		if err != nil || !alone {
+			return err
+		}
+		logins, err := pg.Values[string](ctx, conn, `select distinct usename::text from pg_stat_activity where usename ~ @pattern`, pgx.StrictNamedArgs{"pattern": ofProjects})
+		if err != nil {
+			return err
+		}
+		var projects []uuid.UUID
+		for _, login := range logins {
+			id, err := uuid.Parse(login[len("socle_"):][:32])
+			if err == nil && !slices.Contains(projects, id) {
+				projects = append(projects, id)
+			}
+		}
+		if len(projects) == 0 {
+			return nil
+		}
+		if projects, err = known(ctx, projects); err != nil {
+			return err
+		}
+		for _, id := range projects {
+			if err := endSessions(ctx, conn, "^socle_"+hexOf(id)+"_"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// isAlone reports whether no other server of the platform is at work: each shares a lock for as long as it is, see [Registry.Hear].
+func isAlone(ctx context.Context, conn *pgx.Conn) (alone bool, err error) {
+	for deadline := time.Now().Add(aloneTime); ; {
+		alone, err = pg.Value[bool](ctx, conn, `select pg_try_advisory_lock($1, 0)`, swapLock)
+		if err != nil || alone || time.Now().After(deadline) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(aloneEvery):
+		}
+	}
+	if alone {
+		_, err = pg.Exec(ctx, conn, `select pg_advisory_unlock($1, 0)`, swapLock)
+	}
+	return alone, err
+}
+
+// endSessions ends the sessions of the logins that match a pattern, and waits until they are gone.
+func endSessions(ctx context.Context, conn *pgx.Conn, pattern string) error {
+	ctx, cancel := context.WithTimeout(ctx, orphansTime)
+	defer cancel()
+	tick := time.NewTicker(endEvery)
+	defer tick.Stop()
+	for {
+		left, err := pg.Value[int](ctx, conn, `select count(pg_terminate_backend(pid))::int from pg_stat_activity where usename ~ @pattern`,
+			pgx.StrictNamedArgs{"pattern": pattern})
+		if err != nil || left == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d sessions of projects do not end: %w", left, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package tenant
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+)
+
+// Probe fails unless a request to a project that nobody used of late would get a connection: one within the budget that PostgreSQL accepts.
+func (r *Registry) Probe(ctx context.Context) error {
+	c := r.base.ConnConfig.Copy()
+	var open atomic.Int32
+	r.supervisor.Supervise(c)
+	r.budget.count(c, &open)
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return pg.Fault(err)
+	}
+	return conn.Close(ctx)
+}

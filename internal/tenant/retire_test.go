@@ -1,0 +1,76 @@
+package tenant
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"socle/internal/pg"
+	"socle/internal/platform"
+)
+
+// TestRemoveWhileNamedElsewhere removes a project whose logins another one's objects name, as owners could do in earlier
+// releases, while a transaction of that other one has locked them. The project is removed, its logins can't log in, and
+// they are dropped when the locks are gone.
+func TestRemoveWhileNamedElsewhere(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	named, err := i.create(t.Context(), i.healthy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := i.healthy.Create(t.Context(), i.user, platform.NewProject{Organization: i.organization, Name: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := pg.Quote(owner.role(named.UUID))
+	p := i.healthy.Registry.Open(other.UUID)
+	inspect, tenant := connect(t, p, trusted), connect(t, p, owner)
+	policies := 2*policyBatch + 1
+	exec(t, inspect, fmt.Sprintf(`
+		create table public.t (id int);
+		alter table public.t owner to %[1]s;
+		do 'begin
+			for i in 1..%[2]d loop execute format(''create policy named_%%s on public.t to %[3]s using (true)'', i); end loop;
+		end';
+		create policy shared on public.t to anon, %[3]s using (true);
+		grant select on public.t to %[3]s;
+		grant usage on schema public to %[3]s;
+		alter default privileges for role %[1]s grant select on tables to %[3]s`, pg.Quote(owner.role(other.UUID)), policies, role))
+	exec(t, tenant, "begin; lock table public.t")
+
+	if _, err := i.healthy.Remove(t.Context(), named.UUID, i.user); err != nil {
+		t.Fatal(err)
+	}
+	login := i.healthy.Registry.config(other.UUID, owner)
+	login.User, login.Password = owner.role(named.UUID), i.healthy.Registry.password(owner.role(named.UUID))
+	if _, err := pgx.ConnectConfig(t.Context(), login); pg.State(err) != "28P01" { // invalid_password: it has none
+		t.Errorf("a login of the removed project: got %v, want state 28P01", err)
+	}
+	if err := i.healthy.Finish(t.Context()); err == nil {
+		t.Error("a login is dropped while a policy names it")
+	}
+	again, err := i.create(t.Context(), i.healthy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.healthy.Remove(t.Context(), again.UUID, i.user); err != nil {
+		t.Error(err)
+	}
+
+	exec(t, tenant, "rollback")
+	i.exec(`update platform.retired_roles set next_try = now()`)
+	if err := i.healthy.Finish(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := value[int](t, inspect, `select count(*)::int from pg_roles where rolname like $1`, "socle_"+hexOf(named.UUID)+"%"); got != 0 {
+		t.Errorf("%d logins are left", got)
+	}
+	if got := value[string](t, tenant, `select string_agg(polname || ' ' || polroles::regrole[]::text, ', ') from pg_policy`); got != "shared {anon}" {
+		t.Errorf("got policies %s, want the one that names another role", got)
+	}
+	if got := value[int](t, connectTo(t, i.healthy.Registry.base.ConnConfig), `select count(*)::int from platform.retired_roles`); got != 0 {
+		t.Errorf("%d logins are still to be dropped", got)
+	}
+}

@@ -1,0 +1,81 @@
+package tenant
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"socle/internal/pg"
+)
+
+// TestLoginsSurviveTheirSettings gives the project's logins every setting that a login may give itself, at the ends of its
+// range, in general and in the database: at the next request they work, and have none of them.
+func TestLoginsSurviveTheirSettings(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t, 8)
+	p := newProject(t, r)
+	type parameter struct {
+		Name, Low, High string
+	}
+	all, err := pg.All[parameter](t.Context(), connect(t, p, trusted), `
+		select name, case vartype when 'enum' then enumvals[1] when 'bool' then 'off' else coalesce(min_val, 'nonesuch') end as low,
+			case vartype when 'enum' then enumvals[cardinality(enumvals)] when 'bool' then 'on' else coalesce(max_val, '') end as high
+		from pg_settings where context = 'user' order by name`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, parameter{"role", "anon", "pg_monitor"}, parameter{"local_preload_libraries", "nonesuch", "plpgsql"}, parameter{"socle.own", "a", "b"})
+	if len(all) < 100 {
+		t.Fatalf("got %d parameters, want 100 or more", len(all))
+	}
+
+	for _, l := range []login{owner, request} {
+		pool := p.pool(l)
+		check := func(what string) {
+			t.Helper()
+			r.reset(p.UUID) // so that the next request begins a session
+			_, first := pool.Exec(t.Context(), "select")
+			var user, path string
+			if err := pool.QueryRow(t.Context(), "select current_user, pg_catalog.current_setting('search_path')").Scan(&user, &path); err != nil || user != l.role(p.UUID) {
+				t.Errorf("%s, %s: after %v, got user %q, %v", l, what, first, user, err)
+			}
+			if got := value[int](t, p.Trusted(), `select count(*)::int from pg_db_role_setting s cross join unnest(setconfig) c
+				where s.setrole = $1::regrole and not starts_with(c, 'temp_file_limit=')`, l.role(p.UUID)); got != 0 {
+				t.Errorf("%s, %s: %d settings are left", l, what, got)
+			}
+			if got := value[int](t, p.Trusted(), `select count(*)::int from pg_db_role_setting s
+				where s.setrole = $1::regrole and setconfig = array['temp_file_limit=8GB']`, l.role(p.UUID)); got != 1 {
+				t.Errorf("%s, %s: its temporary files are not bounded", l, what)
+			}
+		}
+		for _, where := range []string{"", " in database " + pg.Quote(database(p.UUID))} {
+			for _, end := range []string{"low", "high"} {
+				conn := connect(t, p, l)
+				set := 0
+				for _, s := range all {
+					v := map[string]string{"low": s.Low, "high": s.High}[end]
+					if state(t, conn, "alter role "+pg.Quote(l.role(p.UUID))+where+" set "+pg.Quote(strings.Split(s.Name, ".")...)+" = "+pg.Literal(v)) == "" {
+						set++
+					}
+				}
+				if set < 80 {
+					t.Errorf("%s: %d parameters could be set, want 80 or more", l, set)
+				}
+				check(fmt.Sprintf("%d parameters at the %s end%s", set, end, where))
+			}
+		}
+		if l != owner {
+			continue
+		}
+		for _, one := range []string{"role = anon", "local_preload_libraries = nonesuch", "row_security = off", "idle_session_timeout = 1",
+			"default_table_access_method = nonesuch", "default_transaction_isolation = serializable", "search_path = nonesuch", "client_encoding = 'LATIN1'"} {
+			conn := connect(t, p, l)
+			if got := state(t, conn, "alter role current_user set "+one); got != "" && got != "22023" {
+				t.Errorf("%s: state %s", one, got)
+			}
+			check(one)
+		}
+		exec(t, connect(t, p, l), "alter role current_user password null")
+		check("without a password")
+	}
+}

@@ -1,0 +1,318 @@
+package tenant
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"socle/internal/pg"
+)
+
+// A PostgreSQL server has one lock table, one queue of notifications and one memory for all projects, and no setting
+// that bounds what one login takes of them. The watchdog does: it looks at the sessions of all projects' logins a few
+// times a second, and ends those that are past a limit. Every Socle server has one; that two of them end a session is harmless.
+const (
+	watchEvery   = 250 * time.Millisecond // 80,000 advisory locks take a session half a second
+	watchAgain   = time.Second            // after a lost connection
+	watchTime    = 10 * time.Second       // for one look
+	foreignLooks = 2                      // at a session of another server's that is past a limit, until it is ended here
+
+	rowsAge  = 30 * time.Minute // of a transaction of the rows API: as long as a client may take an answer
+	ownerAge = 70 * time.Minute // of one of the owner's: longer than an export, an import or the build of an index may take
+	idleAge  = 5 * time.Minute  // of a transaction that waits for its client
+
+	mostSessionLocks  = 8000 // of a session, or fewer on a server with a small lock table
+	leastSessionLocks = 1000
+	mostQueue         = 0.25 // of the queue of notifications, until a session that keeps it from shrinking is ended
+)
+
+// watched is a session of a project's login.
+type watched struct {
+	PID      int32
+	Login    string  // socle_<project>_owner and the like
+	Database string  // the project's, or that of a copy of it
+	Age      float64 // seconds of its transaction, or of its statement
+	Idle     float64 // seconds that it has waited for its client within a transaction
+	Locks    int     // in the lock table
+	Memory   int64   // bytes of its own; 0 if that is not known
+	Query    string  // the beginning of its last statement
+}
+
+// project returns what the names of a project's logins and databases begin with.
+func (w watched) project() string { return w.Login[:strings.LastIndexByte(w.Login, '_')] }
+
+func (w watched) is(l login) bool { return strings.HasSuffix(w.Login, "_"+string(l)) }
+
+// isPlatforms reports whether a session is at work for the platform: it dumps the project, or restores it into a copy. What these lock and how
+// long they take follows from the project's size, and the jobs that they belong to have their own limits.
+func (w watched) isPlatforms() bool { return w.is(dump) || w.Database != w.project() }
+
+// watchLimits are those of a server.
+type watchLimits struct {
+	capacity int     // entries of the lock table
+	queue    float64 // the part of the queue of notifications that is in use
+	memory   int64   // bytes of a project's sessions together; 0 is unlimited
+}
+
+func (l watchLimits) sessionLocks() int {
+	return max(leastSessionLocks, min(mostSessionLocks, l.capacity/12))
+}
+func (l watchLimits) projectLocks() int { return 2 * l.sessionLocks() }
+
+// excess is a session that is past a limit.
+type excess struct {
+	watched
+	limit string // for the author
+}
+
+// judge returns the sessions to end. Of sessions that are too much together it is the largest: the rest may be within the limit then, and the next look comes soon.
+func (l watchLimits) judge(sessions []watched) []excess {
+	var over []excess
+	locks, memory := map[string]int{}, map[string]int64{}
+	largest, heaviest := map[string]watched{}, map[string]watched{}
+	var all int
+	var most, oldest watched
+	for _, s := range sessions {
+		if limit := l.past(s); limit != "" {
+			over = append(over, excess{s, limit})
+			continue
+		}
+
+		all += s.Locks
+		most = larger(most, s, func(w watched) float64 { return float64(w.Locks) })
+		if s.isPlatforms() {
+			continue
+		}
+		p := s.project()
+		locks[p] += s.Locks
+		largest[p] = larger(largest[p], s, func(w watched) float64 { return float64(w.Locks) })
+		memory[p] += s.Memory
+		heaviest[p] = larger(heaviest[p], s, func(w watched) float64 { return float64(w.Memory) })
+		oldest = larger(oldest, s, func(w watched) float64 { return w.Age })
+	}
+
+	for p, n := range locks {
+		if n > l.projectLocks() {
+			over = append(over, excess{largest[p], fmt.Sprintf("the project's sessions held more than %d locks", l.projectLocks())})
+		}
+	}
+	for p, n := range memory {
+		if l.memory > 0 && n > l.memory {
+			over = append(over, excess{heaviest[p], fmt.Sprintf("the project's sessions took more than %d MB of memory", l.memory>>20)})
+		}
+	}
+	if all > l.capacity/4*3 {
+		over = append(over, excess{most, "the server's lock table was nearly full"})
+	}
+	if l.queue > mostQueue && oldest.Age > 1 {
+		over = append(over, excess{oldest, "the server's queue of notifications was filling up"})
+	}
+	return over
+}
+
+// past returns the limit that a session is past on its own, "" if it is not.
+func (l watchLimits) past(s watched) string {
+	if s.isPlatforms() {
+		if s.Locks > l.capacity/2 {
+			return fmt.Sprintf("the session held more than %d locks", l.capacity/2)
+		}
+		return ""
+	}
+
+	age := rowsAge
+	if s.is(owner) {
+		age = ownerAge
+	}
+	switch {
+	case s.Locks > l.sessionLocks():
+		return fmt.Sprintf("the session held more than %d locks", l.sessionLocks())
+	case s.Age > age.Seconds():
+		return fmt.Sprintf("the transaction took longer than %v", age)
+	case s.Idle > idleAge.Seconds():
+		return fmt.Sprintf("the transaction was idle for longer than %v", idleAge)
+	}
+	return ""
+}
+
+func larger(a, b watched, by func(watched) float64) watched {
+	if a.PID == 0 || by(b) > by(a) {
+		return b
+	}
+	return a
+}
+
+// ofProjects is the pattern of the names of projects' logins.
+const ofProjects = `^socle_[0-9a-f]{32}_(owner|request|service|dump)$`
+
+// selectWatched finds the sessions of projects' logins. What a session has by its fast path is not in the lock table.
+const selectWatched = `
+	with held as (
+		select pid, count(*)::int as locks from pg_locks where not fastpath group by pid
+	)
+	select a.pid, a.usename::text as login, a.datname::text as database, coalesce(h.locks, 0) as locks, 0::bigint as memory, left(a.query, 500) as query,
+		coalesce(extract(epoch from clock_timestamp() - least(a.xact_start, case when a.state = 'active' then a.query_start end)), 0)::float8 as age,
+		case when a.state like 'idle in transaction%' then extract(epoch from clock_timestamp() - a.state_change) else 0 end::float8 as idle
+	from pg_stat_activity a left join held h on h.pid = a.pid
+	where a.backend_type = 'client backend' and a.datname is not null and a.usename ~ '` + ofProjects + `'`
+
+// watchdog is what a registry keeps of its watchdog.
+type watchdog struct {
+	memory func(pid int) int64 // nil: it is not known
+	limit  int64               // bytes of a project's sessions together
+
+	mu    sync.Mutex
+	seen  map[int32]int       // looks at which a session of another server's was past a limit
+	ended map[int32]watchNote // sessions that were ended of late
+	beat  time.Time           // when it last looked
+}
+
+// watchNote says why a session was ended.
+type watchNote struct {
+	limit string
+	at    time.Time
+}
+
+// keepNotes is how long it is known why a session was ended.
+const keepNotes = time.Minute
+
+// BoundMemory has the watchdog bound the memory of each project's sessions together. of returns the bytes that a process has
+// for itself. It is called before Watch.
+func (r *Registry) BoundMemory(limit int64, of func(pid int) int64) {
+	r.watchdog.memory, r.watchdog.limit = of, limit
+}
+
+// Watch runs the watchdog until ctx ends.
+func (r *Registry) Watch(ctx context.Context) error {
+	for {
+		err := r.watch(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		r.log.Warn("watchdog", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(watchAgain):
+		}
+	}
+}
+
+// watch looks at sessions until its connection fails or ctx ends. It does so in one transaction: the catalogue's locks that the query needs are
+// taken by the first look, and a lock table that is full later does not stop the others. Between statements such a transaction holds no snapshot, so vacuum
+// goes on beside it.
+func (r *Registry) watch(ctx context.Context) error {
+	c := r.base.ConnConfig.Copy()
+	c.RuntimeParams["application_name"] = "socle watchdog"
+	c.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return pg.Fault(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return pg.Fault(err)
+	}
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		if err := r.look(ctx, tx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// look ends the sessions that are past a limit.
+func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
+	ctx, cancel := context.WithTimeout(ctx, watchTime)
+	defer cancel()
+	limits, err := pg.One[struct {
+		Capacity int
+		Queue    float64
+	}](ctx, tx, `
+		select current_setting('max_locks_per_transaction')::int * (current_setting('max_connections')::int + current_setting('max_prepared_transactions')::int) as capacity,
+			pg_notification_queue_usage() as queue
+		from pg_stat_clear_snapshot()`)
+	if err != nil {
+		return err
+	}
+	sessions, err := pg.All[watched](ctx, tx, selectWatched)
+	if err != nil {
+		return err
+	}
+
+	w := &r.watchdog
+	if w.memory != nil {
+		for i := range sessions {
+			sessions[i].Memory = w.memory(int(sessions[i].PID))
+		}
+	}
+	over := w.due(watchLimits{limits.Capacity, limits.Queue, w.limit}.judge(sessions), r.supervisor.Supervises)
+	pids := make([]int32, 0, len(over))
+	for _, e := range over {
+		r.log.Warn("a project's session is ended", "project", e.project(), "login", e.Login, "database", e.Database, "limit", e.limit,
+			"pid", e.PID, "locks", e.Locks, "seconds", int(e.Age), "memory", e.Memory, "statement", e.Query)
+		pids = append(pids, e.PID)
+	}
+	_, err = pg.Values[bool](ctx, tx, `select pg_terminate_backend(pid) from unnest(@pids::int[]) pid`, pgx.StrictNamedArgs{"pids": pids}) // also of none: then all that it needs is there
+	return err
+}
+
+// due returns those sessions that are to be ended now, and notes why they are. The server that a session belongs to can tell its author, so it comes first.
+func (w *watchdog) due(over []excess, ours func(pid uint32) bool) []excess {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	w.beat = now
+	for pid, note := range w.ended {
+		if now.Sub(note.at) > keepNotes {
+			delete(w.ended, pid)
+		}
+	}
+
+	seen := w.seen
+	w.seen = map[int32]int{}
+	if w.ended == nil {
+		w.ended = map[int32]watchNote{}
+	}
+	var due []excess
+	for _, e := range over {
+		w.seen[e.PID] = seen[e.PID] + 1
+		if !ours(uint32(e.PID)) && w.seen[e.PID] < foreignLooks {
+			continue
+		}
+		w.ended[e.PID] = watchNote{e.limit, now}
+		due = append(due, e)
+	}
+	return due
+}
+
+// explain says in the words of an error that the watchdog ended a session, if it did.
+func (w *watchdog) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
+	if err.Code != "57P01" { // admin_shutdown
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if note, ok := w.ended[int32(conn.PID())]; ok {
+		pg.Ended(err, note.limit)
+	}
+}
+
+// Watches reports whether the watchdog has looked at the sessions of late.
+func (r *Registry) Watches() bool {
+	r.watchdog.mu.Lock()
+	defer r.watchdog.mu.Unlock()
+	return time.Since(r.watchdog.beat) < watchTime
+}

@@ -1,0 +1,389 @@
+package transfer
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxDirectory = 2 << 20   // bytes of an archive's directory
+	maxStrings   = 16 << 20  // bytes of the XML of texts that cells share, which are kept in memory
+	maxShared    = 2_000_000 // of these texts
+	maxSheet     = 2 << 30   // bytes of a sheet's XML
+	maxPart      = 16 << 20  // bytes of the XML of any other part that is read
+	maxStyles    = 100_000   // of cells; spreadsheets have 64,000 at most
+	maxTag       = 64 << 10  // bytes of a tag: the parser keeps all of its attributes
+	maxDepth     = 100       // of elements in one another
+)
+
+var (
+	errSheet     = errors.New("not a workbook")
+	errSheetSize = errors.New("a workbook that is too large")
+	errNoSheet   = errors.New("a workbook without the sheet")
+)
+
+// workbook is what the rows of one of its sheets need.
+type workbook struct {
+	sheet  *zip.File
+	shared sharedTexts
+	dates  []bool // of the styles: whether numbers are moments
+	old    bool   // dates are counted from 1904
+}
+
+// openArchive reads the directory of a workbook's archive.
+func openArchive(file io.ReaderAt, size int64) (map[string]*zip.File, error) {
+	r := &directoryReader{r: file, left: maxDirectory}
+	archive, err := zip.NewReader(r, size)
+	r.open = true
+	if errors.Is(err, errSheetSize) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, errSheet
+	}
+	parts := make(map[string]*zip.File, len(archive.File))
+	for _, f := range archive.File {
+		parts[strings.TrimPrefix(f.Name, "/")] = f
+	}
+	return parts, nil
+}
+
+// directoryReader bounds what is read of an archive before its parts are opened.
+type directoryReader struct {
+	r    io.ReaderAt
+	left int // bytes
+	open bool
+}
+
+func (d *directoryReader) ReadAt(b []byte, at int64) (int, error) {
+	if !d.open {
+		if d.left -= len(b); d.left < 0 {
+			return 0, errSheetSize
+		}
+	}
+	return d.r.ReadAt(b, at)
+}
+
+// openWorkbook reads all of a workbook but its rows.
+func openWorkbook(ctx context.Context, file io.ReaderAt, size int64, name string) (*workbook, error) {
+	parts, err := openArchive(file, size)
+	if err != nil {
+		return nil, err
+	}
+	w := &workbook{}
+	id, err := w.find(ctx, parts["xl/workbook.xml"], name)
+	if err != nil {
+		return nil, err
+	}
+	target, err := follow(ctx, parts["xl/_rels/workbook.xml.rels"], id)
+	if err != nil {
+		return nil, err
+	}
+	if w.sheet = parts[target]; w.sheet == nil {
+		return nil, errSheet
+	}
+	if err := w.shared.read(ctx, parts["xl/sharedStrings.xml"]); err != nil {
+		return nil, err
+	}
+	return w, w.styles(ctx, parts["xl/styles.xml"])
+}
+
+// visitor is told of the start of an element, and the name of the one around it. It reports whether it has read the element to its end.
+type visitor func(d *xml.Decoder, parent string, start xml.StartElement) (read bool, err error)
+
+// visit hands the elements of a part to a visitor. A part that is not there has none.
+func visit(ctx context.Context, f *zip.File, most int64, see visitor) error {
+	if f == nil {
+		return nil
+	}
+	r, err := f.Open()
+	if err != nil {
+		return errSheet
+	}
+	defer r.Close()
+
+	most = min(most, int64(min(f.UncompressedSize64, maxSheet)))
+	d := xml.NewDecoder(&markupReader{ctx: ctx, r: r, left: most, row: most})
+	around := []string{""}
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return asSheet(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			read, err := see(d, around[len(around)-1], token)
+			if err != nil {
+				return err
+			}
+			if !read {
+				around = append(around, token.Name.Local)
+			}
+		case xml.EndElement:
+			around = around[:len(around)-1]
+		}
+	}
+}
+
+// asSheet makes every failure to read XML one, but those of size and of the context.
+func asSheet(err error) error {
+	for _, kept := range []error{nil, errSheetSize, errTooLong, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, kept) {
+			return err
+		}
+	}
+	return errSheet
+}
+
+func attribute(start xml.StartElement, space, name string) string {
+	for _, a := range start.Attr {
+		if a.Name.Local == name && a.Name.Space == space {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// find returns the id of the sheet of a name, whatever its case, or of the first one.
+func (w *workbook) find(ctx context.Context, f *zip.File, name string) (id string, err error) {
+	if f == nil {
+		return "", errSheet
+	}
+	const relationships = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+	found := false
+	err = visit(ctx, f, maxPart, func(_ *xml.Decoder, parent string, start xml.StartElement) (bool, error) {
+		switch {
+		case start.Name.Local == "workbookPr":
+			if text := attribute(start, "", "date1904"); text != "" {
+				w.old, err = strconv.ParseBool(text)
+				return false, asSheet(err)
+			}
+		case parent == "sheets" && start.Name.Local == "sheet" && !found && (name == "" || strings.EqualFold(attribute(start, "", "name"), name)):
+			found, id = true, attribute(start, relationships, "id")
+		}
+		return false, nil
+	})
+	if err == nil && !found && name != "" {
+		err = errNoSheet
+	}
+	return id, err
+}
+
+// follow returns the part that an id of the workbook leads to.
+func follow(ctx context.Context, f *zip.File, id string) (part string, err error) {
+	err = visit(ctx, f, maxPart, func(_ *xml.Decoder, _ string, start xml.StartElement) (bool, error) {
+		if start.Name.Local != "Relationship" || part != "" || attribute(start, "", "Id") != id {
+			return false, nil
+		}
+		target := attribute(start, "", "Target")
+		if part = path.Join("xl", target); strings.HasPrefix(target, "/") {
+			part = target[1:]
+		}
+		return false, nil
+	})
+	return part, err
+}
+
+// styles finds which styles show numbers as dates or times.
+func (w *workbook) styles(ctx context.Context, f *zip.File) error {
+	custom := map[int]bool{}
+	var formats []int
+	err := visit(ctx, f, maxPart, func(_ *xml.Decoder, parent string, start xml.StartElement) (bool, error) {
+		format := parent == "numFmts" && start.Name.Local == "numFmt"
+		cell := parent == "cellXfs" && start.Name.Local == "xf"
+		if !format && !cell {
+			return false, nil
+		}
+		if len(custom) == maxStyles || len(formats) == maxStyles {
+			return false, errSheetSize
+		}
+		id := 0
+		if text := attribute(start, "", "numFmtId"); text != "" {
+			var err error
+			if id, err = strconv.Atoi(text); err != nil {
+				return false, errSheet
+			}
+		}
+		if format {
+			custom[id] = isMoment(attribute(start, "", "formatCode"))
+			return false, nil
+		}
+		formats = append(formats, id)
+		return false, nil
+	})
+	for _, id := range formats {
+		w.dates = append(w.dates, custom[id] || id >= 14 && id <= 22 || id >= 45 && id <= 47)
+	}
+	return err
+}
+
+// isMoment reports whether a format has a year, month, day, hour or second outside of quotes and brackets.
+func isMoment(code string) bool {
+	quoted, bracketed := false, false
+	for i := 0; i < len(code); i++ {
+		switch c := code[i]; {
+		case c == '\\' || c == '_' || c == '*':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[':
+			bracketed = true
+		case c == ']':
+			bracketed = false
+		case !bracketed && strings.IndexByte("yYmMdDhHsS", c) >= 0:
+			return true
+		}
+	}
+	return false
+}
+
+// sharedTexts are texts one behind the other.
+type sharedTexts struct {
+	text []byte
+	ends []uint32
+}
+
+func (s *sharedTexts) read(ctx context.Context, f *zip.File) error {
+	if f != nil { // its XML is longer
+		s.text = make([]byte, 0, min(f.UncompressedSize64, maxStrings))
+	}
+	return visit(ctx, f, maxStrings, func(d *xml.Decoder, _ string, start xml.StartElement) (read bool, err error) {
+		if start.Name.Local != "si" {
+			return false, nil
+		}
+		if len(s.ends) == maxShared {
+			return false, errSheetSize
+		}
+		s.text, err = appendText(s.text, d)
+		s.ends = append(s.ends, uint32(len(s.text)))
+		return true, err
+	})
+}
+
+// at returns a text, false if there is none of this number.
+func (s *sharedTexts) at(i int) ([]byte, bool) {
+	if i < 0 || i >= len(s.ends) {
+		return nil, false
+	}
+	start := uint32(0)
+	if i > 0 {
+		start = s.ends[i-1]
+	}
+	return s.text[start:s.ends[i]], true
+}
+
+// appendText reads an element, whose start was read, to its end, and appends what it says: in one piece (t), or in runs of different
+// looks (r, t). How it is pronounced (rPh) is left out.
+func appendText(to []byte, d *xml.Decoder) ([]byte, error) {
+	var names [2]string
+	for depth := 0; ; {
+		token, err := d.Token()
+		if err != nil {
+			return to, asSheet(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if depth < len(names) {
+				names[depth] = token.Name.Local
+			}
+			depth++
+		case xml.EndElement:
+			if depth == 0 {
+				return to, nil
+			}
+			depth--
+		case xml.CharData:
+			if depth == 1 && names[0] == "t" || depth == 2 && names[0] == "r" && names[1] == "t" {
+				to = append(to, token...)
+			}
+		}
+	}
+}
+
+// markupReader reads XML of bounded size, as an archive can be packed a thousandfold. It refuses what makes the parser keep more than a
+// row: long tags, deep elements, document types and CDATA, which no spreadsheet writes into a workbook. It ends with its context.
+type markupReader struct {
+	ctx       context.Context
+	r         io.Reader
+	left, row int64 // bytes of all, and of the present row, that may still come
+
+	tag   int  // bytes since the last <, 0 outside of a tag
+	kind  byte // the byte behind it
+	last  byte
+	quote byte // of the attribute's value, 0 outside of one
+	depth int
+}
+
+func (m *markupReader) Read(b []byte) (int, error) {
+	if err := m.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := m.r.Read(b)
+	m.left, m.row = m.left-int64(n), m.row-int64(n)
+	switch {
+	case m.left < 0:
+		return 0, errSheetSize
+	case m.row < 0:
+		return 0, errTooLong
+	}
+	for _, c := range b[:n] {
+		if err := m.see(c); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// see takes a byte.
+func (m *markupReader) see(c byte) error {
+	if m.tag == 0 {
+		if c == '<' {
+			m.tag, m.kind, m.quote = 1, 0, 0
+		}
+		return nil
+	}
+	if m.tag++; m.tag > maxTag {
+		return errSheetSize
+	}
+	if m.kind == 0 {
+		if m.kind = c; c == '!' {
+			return errSheet
+		}
+	}
+
+	switch {
+	case m.kind == '?': // quotes mean nothing in an instruction
+		if c == '>' && m.last == '?' {
+			m.tag = 0
+		}
+	case m.quote != 0:
+		if c == m.quote {
+			m.quote = 0
+		}
+	case c == '"' || c == '\'':
+		m.quote = c
+	case c == '>':
+		m.tag = 0
+		switch {
+		case m.kind == '/':
+			m.depth--
+		case m.last != '/':
+			m.depth++
+		}
+		if m.depth > maxDepth {
+			return errSheetSize
+		}
+	}
+	m.last = c
+	return nil
+}
