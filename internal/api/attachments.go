@@ -34,8 +34,7 @@ var attachedSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"ans
 
 // attach reads the answers, and none of the files.
 func (a *Attached) attach(ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request) (body any, give func(), err error) {
-	a.body = &arriving{ReadCloser: r.Body, control: http.NewResponseController(w), left: maxBody + mostHeads}
-	r.Body = a.body
+	a.body = newArriving(w, r, maxBody+mostHeads)
 	if a.parts, err = r.MultipartReader(); err != nil {
 		return nil, nothingTaken, fault.OnField(fault.Invalid, "Content-Type", "invalid_format", "must be multipart/form-data with a boundary").Because(err)
 	}

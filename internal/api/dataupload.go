@@ -49,8 +49,7 @@ func (u *DataUpload) beginRaw(w http.ResponseWriter, r *http.Request, media stri
 		return fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data, text/csv, text/tab-separated-values, application/x-ndjson, a workbook's or application/octet-stream")
 	}
 	u.length, u.media = r.ContentLength, media
-	u.body = &arriving{ReadCloser: r.Body, control: http.NewResponseController(w), left: unbounded}
-	r.Body = u.body
+	u.body = newArriving(w, r, unbounded)
 	return nil
 }
 
@@ -62,7 +61,7 @@ func (u *DataUpload) Read(b []byte) (int, error) {
 	n, err := u.body.Read(b)
 	u.scale.bytes(b[:n])
 	if err != nil && err != io.EOF {
-		err = fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
+		err = incomplete(err)
 	}
 	return n, err
 }

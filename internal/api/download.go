@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,9 +27,7 @@ type download struct {
 var inline = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "text/plain", "audio/", "video/", "application/pdf"}
 
 const (
-	mostRange   = 200       // bytes of a Range header; a longer one is ignored, as a server may
-	slowestRead = 16 << 10  // bytes per second that a client must take in the long run
-	readGrace   = time.Hour // beside that
+	mostRange = 200 // bytes of a Range header; a longer one is ignored, as a server may
 
 	// oneDate is for how long a file may still be replaced by one that was modified in the same second, by which no part of it may be taken for one of this.
 	oneDate = 2 * time.Second
@@ -56,15 +53,11 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		r.Header.Set("Range", span)
 	}
-	deadline := time.Now().Add(readGrace + time.Duration(d.file.Size/slowestRead)*time.Second)
-	if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return
-	}
 	modified := d.file.UpdatedAt
 	if time.Since(modified) < oneDate {
 		modified = time.Time{} // none is said, and none compared
 	}
-	http.ServeContent(&ranged{ResponseWriter: w, request: r}, r, "", modified, d.content)
+	http.ServeContent(&ranged{ResponseWriter: httpx.NewPacedWriter(w), request: r}, r, "", modified, d.content)
 	if err := d.content.Err(); err != nil {
 		httpx.From(r.Context()).Err = err
 		panic(http.ErrAbortHandler) // the end of the file was held back: nobody takes what was sent for the whole

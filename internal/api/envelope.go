@@ -48,6 +48,7 @@ var messages = map[int]string{
 	403: "Forbidden",
 	404: "Not found",
 	405: "Method not allowed",
+	408: "Request timeout",
 	409: "Conflict",
 	412: "Precondition failed",
 	413: "Payload too large",
@@ -71,6 +72,7 @@ var statuses = map[fault.Kind][]int{
 	fault.Precondition:    {412, 409, 422, 400},
 	fault.TooLarge:        {413, 400},
 	fault.Mismatch:        {460, 400},
+	fault.TooSlow:         {408, 400},
 	fault.TooMany:         {429},
 	fault.Unavailable:     {500},
 }

@@ -185,6 +185,9 @@ func register[I, O any](s *Server, op Operation, run func(context.Context, *tena
 	_, rt.upload = reflect.New(rt.input).Interface().(uploading)
 	_, rt.sent = reflect.New(rt.input).Interface().(sending)
 	_, rt.attached = reflect.New(rt.input).Interface().(attaching)
+	if (rt.upload || rt.sent || rt.attached) && slices.Contains(rt.op.Errors, http.StatusConflict) {
+		rt.op.Errors = withStatus(rt.op.Errors, http.StatusRequestTimeout)
+	}
 	s.routes = append(s.routes, rt)
 	s.mux.Handle(op.Method+" "+op.Path, rt)
 	if op.Access.by == byVisitor {

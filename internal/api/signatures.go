@@ -16,6 +16,7 @@ import (
 	"socle/internal/fault"
 	"socle/internal/platform"
 	"socle/internal/tenant"
+	"socle/internal/token"
 )
 
 // A signed URL lets whoever has it do one thing for a time: what it names, by the one method, on behalf of the user who signed it. That user must still be
@@ -62,9 +63,22 @@ func (s *Server) sign(method, path string, of signed) string {
 
 // mac binds a payload to a method and a path, which names the project.
 func (s *Server) mac(method, path, payload string) string {
+	return base64.RawURLEncoding.EncodeToString(token.MAC(s.signingKey, []byte(method), []byte(path), []byte(payload)))
+}
+
+// formerMAC is what the release before signed with. Such URLs live a week at most.
+func (s *Server) formerMAC(method, path, payload string) string {
 	h := hmac.New(sha256.New, s.signingKey)
 	h.Write([]byte(method + "\n" + path + "\n" + payload))
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+// isSignature reports whether a MAC binds a payload to a method and a path. A former one is good where it has one reading.
+func (s *Server) isSignature(mac, method, path, payload string) bool {
+	if hmac.Equal([]byte(mac), []byte(s.mac(method, path, payload))) {
+		return true
+	}
+	return !strings.ContainsAny(path+payload, "\r\n") && hmac.Equal([]byte(mac), []byte(s.formerMAC(method, path, payload)))
 }
 
 // signer returns who signed a request's URL, and what for.
@@ -76,7 +90,7 @@ func (s *Server) signer(ctx context.Context, r *http.Request) (*signed, platform
 	}
 	payload, mac, _ := strings.Cut(r.URL.Query().Get(signatureParam), ".")
 	project := optionalUUID(r.PathValue("projectUUID"))
-	if !project.Valid || !hmac.Equal([]byte(mac), []byte(s.mac(method, r.URL.Path, payload))) {
+	if !project.Valid || !s.isSignature(mac, method, r.URL.Path, payload) {
 		return nil, platform.Caller{}, refused
 	}
 	text, err := base64.RawURLEncoding.DecodeString(payload)

@@ -14,10 +14,12 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// busy returns how many connections to the project's database and to the platform's are in the middle of something.
+// busy returns how many connections to the project's database and to the platform's are in the middle of
+// something. The watchdog always is.
 func busy(t *testing.T, a *apitest.API) int {
 	t.Helper()
-	const sql = `select count(*)::int from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'`
+	const sql = `select count(*)::int from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'
+		and application_name <> 'socle watchdog'`
 	return query[int](t, a, sql) + apitest.Value[int](a, sql)
 }
 
@@ -87,30 +89,50 @@ func TestStalledBodiesEnd(t *testing.T) {
 	c := a.Create("/containers", `{"name": "reports"}`)
 	a.CreateTable("orders")
 	multipart := "multipart/form-data; boundary=" + boundary
-	for _, r := range []struct{ method, path, media, begun string }{
-		{"POST", "/forms", "application/json", `{"name": "Sur`},
-		{"POST", "/users/login", "application/json", `{`},
-		{"POST", "/containers/" + c + "/files", multipart, multipartOf("a.txt", "hello")[:200]},
-		{"PUT", address(a, c, "b.txt"), "text/plain", "hello"},
-		{"POST", "/tables/orders/import", "text/csv", "id\n1\n"},
-		{"POST", "/backups/import", "application/octet-stream", "hello"},
-	} {
-		request := a.Request(r.method, r.path, nil, "Content-Type: "+r.media)
+	form := a.Create("/forms", `{"name": "Survey"}`)
+	a.Put("/forms/"+form, `{"state": "open"}`).Want(200)
+	stall := func(method, path, media, begun string, status int) {
+		t.Helper()
+		request := a.Request(method, path, nil, "Content-Type: "+media, "Tus-Resumable: 1.0.0", "Upload-Offset: 0")
 		request = request.WithContext(t.Context())
 		request.ContentLength = 10_000
 		answer := httptest.NewRecorder()
-		s := &stalling{ResponseWriter: answer, Reader: bytes.NewReader([]byte(r.begun))}
+		s := &stalling{ResponseWriter: answer, Reader: bytes.NewReader([]byte(begun))}
 		request.Body = s
 		request.RequestURI = request.URL.RequestURI()
 		a.Server.Handler().ServeHTTP(s, request)
-		if answer.Code/100 != 4 || s.waited <= 0 || s.waited > time.Minute {
-			t.Errorf("%s %s: got %d after %v, want a refusal within a minute: %s", r.method, r.path, answer.Code, s.waited, answer.Body)
+		a.Reply(request, answer.Result()).Want(status)
+		if s.waited <= 0 || s.waited > time.Minute {
+			t.Errorf("%s %s: got %d after %v, want a refusal within a minute: %s", method, path, answer.Code, s.waited, answer.Body)
 		}
+	}
+	for _, r := range []struct {
+		method, path, media, begun string
+		status                     int
+	}{
+		{"POST", "/forms", "application/json", `{"name": "Sur`, 400},
+		{"POST", "/users/login", "application/json", `{`, 400},
+		{"POST", "/containers/" + c + "/files", multipart, multipartOf("a.txt", "hello")[:200], 408},
+		{"PUT", address(a, c, "b.txt"), "text/plain", "hello", 408},
+		{"POST", "/tables/import", "text/csv", "id\n1\n", 408},
+		{"POST", "/tables/orders/import", "text/csv", "id\n1\n", 408},
+		{"POST", "/backups/import", "application/octet-stream", "hello", 408},
+		{"POST", "/forms/" + form + "/responses", multipart, multipartOf("a.txt", "hello")[:len("--"+boundary)], 408},
+	} {
+		stall(r.method, r.path, r.media, r.begun, r.status)
 	}
 	until(t, "nothing is left", func() bool {
 		return busy(t, a) == 0 && query[int](t, a, "select count(*) from storage.uploads") == 0 && query[int](t, a, "select count(*) from storage.files") == 0
 	})
 	if left := blobs(t, a); len(left) > 0 {
 		t.Errorf("left are %v", left)
+	}
+
+	// What came of a resumable upload stays, so that the client can go on.
+	begun := a.Send("POST", "/containers/"+c+"/tus", "", "Tus-Resumable: 1.0.0", "Upload-Length: 10000", "Upload-Metadata: filename YS50eHQ=").Want(201)
+	resumed := strings.TrimPrefix(begun.Header.Get("Location"), a.URL)
+	stall("PATCH", resumed, "application/offset+octet-stream", "hello", 408)
+	if got := a.Send("HEAD", resumed, "", "Tus-Resumable: 1.0.0").Want(200).Header.Get("Upload-Offset"); got != "5" {
+		t.Errorf("the upload goes on at %q, want 5", got)
 	}
 }

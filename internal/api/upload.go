@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"socle/internal/fault"
+	"socle/internal/httpx"
 )
 
 const (
-	uploadLull = 60 * time.Second // without a byte of the body
+	uploadLull = 60 * time.Second // for the client to take the next piece of an answer
 	mostParts  = 10
 	mostName   = 4 << 10  // bytes of a name's part; how long a name may be is the file's own rule
 	mostHeads  = 64 << 10 // bytes of all that is not the file, once before it and once behind
@@ -32,7 +33,7 @@ type Upload struct {
 
 // begin takes the body of a request, and reads none of it.
 func (u *Upload) begin(w http.ResponseWriter, r *http.Request) error {
-	u.body = &arriving{ReadCloser: r.Body, control: http.NewResponseController(w), left: mostHeads}
+	u.body = newArriving(w, r, mostHeads)
 	r.Body = struct { // the multipart reader would read 4 KiB at a time
 		io.Reader
 		io.Closer
@@ -122,29 +123,47 @@ func tooManyParts() error {
 
 // broken says that a multipart body can't be read to its end.
 func broken(err error) error {
+	if errors.Is(err, httpx.ErrTooSlow) {
+		return tooSlow(err)
+	}
 	return fault.New(fault.Invalid, "the body is not whole, or no multipart/form-data").WithCode("malformed_multipart").Because(err)
 }
 
-// arriving is a body that is read for as long as it goes on arriving. The multipart reader would keep heads of
+// incomplete says that a body that is the file itself can't be read to its end.
+func incomplete(err error) error {
+	if errors.Is(err, httpx.ErrTooSlow) {
+		return tooSlow(err)
+	}
+	return fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
+}
+
+func tooSlow(err error) error {
+	return fault.New(fault.TooSlow, "the body arrives too slowly").Because(err)
+}
+
+// arriving is a body that is read for as long as it arrives at the least rate. The multipart reader would keep heads of
 // megabytes; what stands beside the file is bounded here.
 type arriving struct {
-	io.ReadCloser
+	*httpx.PacedReader
 	control *http.ResponseController
 	left    int // bytes that may still come, or unbounded
 }
 
+// newArriving returns the body of a request, which it replaces.
+func newArriving(w http.ResponseWriter, r *http.Request, left int) *arriving {
+	a := &arriving{PacedReader: httpx.NewPacedReader(w, r), control: http.NewResponseController(w), left: left}
+	r.Body = a
+	return a
+}
+
 func (a *arriving) Read(b []byte) (int, error) {
-	deadline := time.Now().Add(uploadLull)
-	if err := errors.Join(a.control.SetReadDeadline(deadline), a.control.SetWriteDeadline(deadline)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return 0, err
-	}
 	if a.left == 0 {
 		return 0, errors.New("too many bytes beside the file")
 	}
 	if a.left > 0 {
 		b = b[:min(len(b), a.left)]
 	}
-	n, err := a.ReadCloser.Read(b)
+	n, err := a.PacedReader.Read(b)
 	if a.left > 0 {
 		a.left -= n
 	}

@@ -43,8 +43,8 @@ func (s *Sent) send(w http.ResponseWriter, r *http.Request) error {
 	case "application/x-www-form-urlencoded": // what curl says when it is told nothing
 		claim = ""
 	}
-	s.body = &arriving{ReadCloser: r.Body, control: http.NewResponseController(w), left: unbounded}
-	r.Body, s.length, s.mimeType = s.body, max(r.ContentLength, 0), claim
+	s.body = newArriving(w, r, unbounded)
+	s.length, s.mimeType = max(r.ContentLength, 0), claim
 	return nil
 }
 
@@ -52,7 +52,7 @@ func (s *Sent) send(w http.ResponseWriter, r *http.Request) error {
 func (s *Sent) Read(b []byte) (int, error) {
 	n, err := s.body.Read(b)
 	if err != nil && err != io.EOF {
-		err = fault.New(fault.Invalid, "the body did not arrive").WithCode("incomplete_body").Because(err)
+		err = incomplete(err)
 	}
 	return n, err
 }

@@ -25,6 +25,7 @@ import (
 
 	"socle/internal/fault"
 	"socle/internal/pg"
+	"socle/internal/token"
 )
 
 // Entry says of one change who made it, and how. Absent members are not written.
@@ -169,13 +170,32 @@ func HasKey(ctx context.Context, q pg.Querier, key string) (bool, error) {
 		pgx.StrictNamedArgs{"key": key})
 }
 
+// hashVersion is the first byte of a hash over fields with their lengths. The release before wrote hashes without a
+// version, of 32 bytes. It may go on to write some behind versioned ones while servers are replaced, so each
+// entry is checked by the form that its own hash has.
+const hashVersion = 2
+
 // chained returns the hash of an entry of this number that follows one with the hash previous.
 func chained(key []byte, seq int64, previous, entry []byte) []byte {
+	mac := token.MAC(key, []byte(KeyPurpose), binary.BigEndian.AppendUint64(nil, uint64(seq)), previous, entry)
+	return append([]byte{hashVersion}, mac...)
+}
+
+// formerlyChained is chained as the release before has it.
+func formerlyChained(key []byte, seq int64, previous, entry []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(seq)))
 	h.Write(previous)
 	h.Write(entry)
 	return h.Sum(nil)
+}
+
+// isChained reports whether a hash is that of an entry.
+func isChained(hash, key []byte, seq int64, previous, entry []byte) bool {
+	if len(hash) == sha256.Size {
+		return hmac.Equal(hash, formerlyChained(key, seq, previous, entry))
+	}
+	return hmac.Equal(hash, chained(key, seq, previous, entry))
 }
 
 // timestamps writes times so that their order as text is their order.

@@ -27,6 +27,7 @@ const (
 	Precondition                // 412: the thing is not in the state that the client counts on
 	TooLarge                    // 413
 	Mismatch                    // 460 in the tus protocol: the bytes that came are not those that were announced
+	TooSlow                     // 408: the body arrives too slowly
 	TooMany                     // 429: later, after RetryAfter
 	Unavailable                 // 503: something that we need does not answer
 )
@@ -34,7 +35,7 @@ const (
 var codes = [...]string{
 	Internal: "internal", Invalid: "invalid_value", Unprocessable: "invalid_value",
 	Unauthenticated: "unauthenticated", Forbidden: "forbidden", NotFound: "not_found",
-	Conflict: "already_exists", Precondition: "changed", TooLarge: "too_large", Mismatch: "checksum_mismatch", TooMany: "rate_limited", Unavailable: "unavailable",
+	Conflict: "already_exists", Precondition: "changed", TooLarge: "too_large", Mismatch: "checksum_mismatch", TooSlow: "too_slow", TooMany: "rate_limited", Unavailable: "unavailable",
 }
 
 // Error is a failure that its caller may tell the client about.

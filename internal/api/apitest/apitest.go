@@ -338,6 +338,12 @@ func (a *API) Do(r *http.Request) *Reply {
 	if err != nil {
 		a.t.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
 	}
+	return a.Reply(r, res)
+}
+
+// Reply reads the answer to a request, which must be as the OpenAPI document says.
+func (a *API) Reply(r *http.Request, res *http.Response) *Reply {
+	a.t.Helper()
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
