@@ -29,7 +29,7 @@ build: ## build bin/socle
 # time. The limit is for those that do keep much, since the detector takes several times as much again. -ldflags=-w leaves out what only a debugger reads: a third of what it takes to link.
 # GOFLAGS hands the flags on to the go list of the laws, which would have all packages compiled once more without them.
 test: go postgresql postgis pgbackrest chromium compiler clients gateway ## run all tests, with the race detector, on a PostgreSQL of their own
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB GOFLAGS="$$($(go) env GOFLAGS) -race -vet=off -ldflags=-w $(unwatched)" $(go) test -parallel 4 ./...
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB GOFLAGS="$$($(go) env GOFLAGS) -race -vet=off -ldflags=-w $(unwatched)" $(go) test -parallel 4 -timeout 30m ./...
 
 check: lint test ## what a change must pass: lint, and all tests, the laws of the tree among them
 

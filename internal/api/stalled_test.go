@@ -14,10 +14,12 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// busy returns how many connections to the project's database and to the platform's are in the middle of something.
+// busy returns how many connections to the project's database and to the platform's are in the middle of
+// something. The watchdog always is.
 func busy(t *testing.T, a *apitest.API) int {
 	t.Helper()
-	const sql = `select count(*)::int from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'`
+	const sql = `select count(*)::int from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'
+		and application_name <> 'socle watchdog'`
 	return query[int](t, a, sql) + apitest.Value[int](a, sql)
 }
 

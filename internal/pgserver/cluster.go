@@ -280,8 +280,7 @@ func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 	}
 	defer closeFiles(cmd)
 	cmd.Stdout, cmd.Stderr = log, log
-	// A machine out of memory ends a backend, not the postmaster or Socle.
-	cmd.Env = append(cmd.Env, "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj", "PG_OOM_ADJUST_VALUE=500")
+	boundMemory(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,8 @@ func own() map[string]string {
 		"default_text_search_config": "pg_catalog.english",
 
 		"log_line_prefix": "%m [%p] %q%u@%d ",
-		// What a statement did wrong is told to whoever ran it. Its text and its values, which may be secrets, stay out of the log.
+		// The client gets the error of a statement. Its text and its values, which may be secrets, stay out
+		// of the log, also when the session is terminated: the watchdog of package tenant logs why.
 		"log_min_messages":        "log",
 		"log_min_error_statement": "panic",
 		"log_error_verbosity":     "terse",
@@ -87,6 +88,10 @@ func sharedBuffers(memory int) int { return max(16, min(128, memory/16)) }
 
 // ProjectMemory returns how many bytes of this machine's memory the sessions of one project may have together.
 func ProjectMemory() int64 { return int64(max(512, memory()/4)) << 20 }
+
+// sessionMemory returns how many KiB of private memory one process of PostgreSQL may have. A statement
+// beyond it fails with out_of_memory, and PostgreSQL goes on.
+func sessionMemory(memory int) int { return max(512, memory/16) << 10 }
 
 // memory returns the MB that this machine, or the container we are in, has: a usual size if it can't be told.
 func memory() int {

@@ -3,6 +3,7 @@ package pgtest_test
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,7 +12,8 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestBackendLimits: a kernel without memory ends a session, not the postmaster.
+// TestBackendLimits: a session has a bound of memory, and a kernel without memory kills it rather than
+// the postmaster.
 func TestBackendLimits(t *testing.T) {
 	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
@@ -22,5 +24,16 @@ func TestBackendLimits(t *testing.T) {
 	proc := fmt.Sprintf("/proc/%d/", conn.PgConn().PID())
 	if score, err := os.ReadFile(proc + "oom_score_adj"); err != nil || strings.TrimSpace(string(score)) != "500" {
 		t.Errorf("oom_score_adj: got %q, %v", score, err)
+	}
+
+	var data string
+	limits, err := os.ReadFile(proc + "limits")
+	for line := range strings.Lines(string(limits)) {
+		if rest, ok := strings.CutPrefix(line, "Max data size"); ok {
+			data = strings.Fields(rest)[0]
+		}
+	}
+	if bytes, _ := strconv.Atoi(data); err != nil || bytes < 512<<20 {
+		t.Errorf("the data size is bounded by %q, %v", data, err)
 	}
 }

@@ -15,9 +15,10 @@ import (
 // CompactTable rewrites a table with its partitions and indexes, so that they occupy no more space
 // than their rows need. The table is locked meanwhile, and exists twice. It runs on the owner's
 // login, since index expressions are the owner's code. Rows that an old snapshot can see stay: see
-// [AwaitSnapshots]. It fails with NotFound for an unknown table, with Unprocessable if the owner
-// does not own the table or an index can't be rebuilt, and with Conflict, code busy, if others hold
-// a lock on it.
+// [AwaitSnapshots]. VACUUM removes deleted rows first, since it ignores transactions of other
+// databases, which the snapshot of VACUUM FULL contains. It fails with NotFound for an unknown
+// table, with Unprocessable if the owner does not own the table or an index can't be rebuilt, and
+// with Conflict, code busy, if others hold a lock on it.
 func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error {
 	conn, err := pg.Acquire(ctx, owner)
 	if err != nil {
@@ -42,7 +43,13 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 	if !owned {
 		return fault.New(fault.Unprocessable, "this belongs to the platform or to an extension").WithCode("not_owned")
 	}
-	return pg.Fault(refused(run(ctx, conn, "vacuum (full) "+pg.Quote(t.Schema, t.Name)), func(state string) *fault.Error {
+
+	name := pg.Quote(t.Schema, t.Name)
+	err = run(ctx, conn, "vacuum (index_cleanup off, truncate off) "+name)
+	if err == nil {
+		err = run(ctx, conn, "vacuum (full) "+name)
+	}
+	return pg.Fault(refused(err, func(state string) *fault.Error {
 		switch {
 		case state == "42P01" || state == "3F000": // undefined_table, invalid_schema_name: dropped or renamed just now
 			return noTable()
@@ -53,8 +60,10 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 	}))
 }
 
-// snapshotWait is how long one try of a compaction waits for old snapshots.
-const snapshotWait = 5 * time.Second
+const (
+	foreignWait  = 5 * time.Second  // of a compaction for transactions of other projects
+	snapshotWait = 10 * time.Second // for snapshots of its own project
+)
 
 // NextTransaction returns the ID that the next transaction of the PostgreSQL server gets. Rows
 // whose deletion is committed were deleted by older transactions.
@@ -65,46 +74,53 @@ func NextTransaction(ctx context.Context, q pg.Querier) (int64, error) {
 
 // AwaitSnapshots waits until no snapshot can see rows that transactions before next have deleted.
 // VACUUM FULL keeps such rows, and reports no error: it would block the table and free nothing.
-// AwaitSnapshots fails with Conflict, code busy, after [snapshotWait].
+// It fails with Conflict, code busy, if snapshots of this database hold for [snapshotWait]. For
+// transactions of other databases it waits no longer than [foreignWait], since no project may stop
+// the compactions of another: see [CompactTable].
 func AwaitSnapshots(ctx context.Context, q pg.Querier, next int64) error {
-	bounded, cancel := context.WithTimeout(ctx, snapshotWait)
-	defer cancel()
-
+	begun := time.Now()
 	const longest = 250 * time.Millisecond
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, longest) {
-		held, err := snapshotBefore(ctx, q, next)
-		if err != nil || !held {
+		h, err := horizonBefore(ctx, q, next)
+		if err != nil {
 			return err
 		}
 
-		select {
-		case <-bounded.Done():
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		waited := time.Since(begun)
+		if !h.Own && (!h.Foreign || waited >= foreignWait) {
+			return nil
+		}
+		if waited >= snapshotWait {
 			return fault.New(fault.Conflict, "a transaction that began before the compaction can still see deleted rows").WithCode("busy")
+		}
+
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
 		case <-time.After(pause):
 		}
 	}
 }
 
-// snapshotBefore reports whether the horizon of a VACUUM FULL is before a transaction. It computes
-// the horizon as PostgreSQL does, from the oldest running transaction of any database (which is in
-// the snapshot of VACUUM FULL itself), the snapshots of this database, and what replication holds
-// back. VACUUM without FULL has a snapshot that PostgreSQL does not count.
-func snapshotBefore(ctx context.Context, q pg.Querier, next int64) (bool, error) {
-	return pg.Value[bool](ctx, q, `
+// horizon says what keeps the horizon of a VACUUM FULL before a transaction.
+type horizon struct {
+	Own     bool // sessions of this database, or replication
+	Foreign bool // a running transaction, maybe of another database: it is in the snapshot of VACUUM FULL itself
+}
+
+// horizonBefore computes the horizon as PostgreSQL does. VACUUM without FULL has a snapshot that
+// PostgreSQL does not count.
+func horizonBefore(ctx context.Context, q pg.Querier, next int64) (horizon, error) {
+	return pg.One[horizon](ctx, q, `
+		with bound as (select pg_catalog.age(@next::bigint::text::pg_catalog.xid8::pg_catalog.xid) as age)
 		select exists (
-			select from (
-				select pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::pg_catalog.xid
-				union all
-				select a.backend_xmin from pg_catalog.pg_stat_activity a
-				where (a.datname = pg_catalog.current_database() or a.backend_type = 'walsender')
+				select from pg_catalog.pg_stat_activity a
+				where (a.datname = pg_catalog.current_database() or a.backend_type = 'walsender') and a.pid <> pg_catalog.pg_backend_pid()
 				  and not exists (select from pg_catalog.pg_stat_progress_vacuum v where v.pid = a.pid)
-				union all
-				select s.xmin from pg_catalog.pg_replication_slots s) held (xmin)
-			where pg_catalog.age(held.xmin) > pg_catalog.age(@next::bigint::text::pg_catalog.xid8::pg_catalog.xid))`,
-		pgx.StrictNamedArgs{"next": next})
+				  and (pg_catalog.age(a.backend_xmin) > bound.age or pg_catalog.age(a.backend_xid) > bound.age))
+			  or exists (select from pg_catalog.pg_replication_slots s where pg_catalog.age(s.xmin) > bound.age) as own,
+			pg_catalog.age(pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::pg_catalog.xid) > bound.age as foreign
+		from bound`, pgx.StrictNamedArgs{"next": next})
 }
 
 // Compacted returns the percentage of a table's pages that a running compaction has read, nil if

@@ -20,7 +20,8 @@ func TestAwaitSnapshots(t *testing.T) {
 		waits     bool
 	}{
 		"a reader":                     {false, "begin isolation level repeatable read; select", true},
-		"a writer elsewhere":           {true, "begin; select pg_current_xact_id()", true},
+		"a writer":                     {false, "begin; select pg_current_xact_id()", true},
+		"a writer elsewhere":           {true, "begin; select pg_current_xact_id()", false},
 		"a reader elsewhere":           {true, "begin isolation level repeatable read; select", false},
 		"a transaction that has begun": {false, "begin", false},
 	} {

@@ -67,13 +67,13 @@ func newProject(t testing.TB) *project {
 	p.owner = newPool(t, u.String())
 	t.Cleanup(func() {
 		for name, pool := range map[string]*pgxpool.Pool{"owner": p.owner, "platform": p.platform} {
-			deadline := time.Now().Add(10 * time.Second)
+			deadline := time.After(time.Minute)
 			for pool.Stat().AcquiredConns() != 0 { // an abandoned session takes a moment to end
-				if time.Now().After(deadline) {
-					t.Errorf("%d connections of the %s's pool are still in use", pool.Stat().AcquiredConns(), name)
-					break
+				select {
+				case <-deadline:
+					t.Fatalf("%d connections of the %s's pool are still in use", pool.Stat().AcquiredConns(), name)
+				case <-time.After(10 * time.Millisecond):
 				}
-				time.Sleep(10 * time.Millisecond)
 			}
 		}
 	})

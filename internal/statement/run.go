@@ -289,7 +289,9 @@ func refused(err error, index int, p piece) error {
 	switch {
 	case pg.EndedByLimit(e):
 		return pg.Fault(err)
-	case e.Code[:2] == "08" && e.Code != "08P01" /* as many values as parameters */, e.Code[:2] == "53" && e.Code != "53400" /* more than a session may have */, e.Code == "57P02", e.Code == "57P03":
+	case e.Code[:2] == "08" && e.Code != "08P01", // but as many values as parameters
+		e.Code[:2] == "53" && e.Code != "53200" && e.Code != "53400", // but more memory, or more files, than a session may have
+		e.Code == "57P02", e.Code == "57P03":
 		return pg.Fault(err)
 	}
 	code := "sql_error"

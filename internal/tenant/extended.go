@@ -185,11 +185,11 @@ func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 		)
 		select format('the %s of %s, a table of an extension, is in no backup', what, name) as said from added
 		union all
-		select format('the setting %s of a login of the project is in no backup', split_part(value, '=', 1))
+		select format('the setting %s of a login of the project is in no backup', split_part(setting, '=', 1))
 		from pg_db_role_setting s
 		join pg_roles r on r.oid = s.setrole and starts_with(r.rolname, current_database() || '_') and r.rolname <> current_user
-		cross join unnest(s.setconfig) value
-		where (s.setdatabase = 0 or s.setdatabase = (select oid from pg_database where datname = current_database())) and not starts_with(value, 'temp_file_limit=')
+		cross join unnest(s.setconfig) setting
+		where (s.setdatabase = 0 or s.setdatabase = (select oid from pg_database where datname = current_database())) and not `+isBound+`
 		order by 1`)
 }
 

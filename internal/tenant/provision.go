@@ -248,16 +248,26 @@ func (r *Registry) grantDatabase(ctx context.Context, conn *pgx.Conn, project uu
 	return atOnce(ctx, conn, append(append(statements, admit(project, database(project))...), "alter database "+name+" allow_connections true"))
 }
 
-// mostTemporary is what one session of a project may have in temporary files, for sorts, joins and cursors: the disk is everybody's. Only a superuser can lift it. What
-// restores a backup sorts for indexes, and is not bound.
+// mostTemporary bounds the temporary files of one session of a project, for sorts, joins and cursors,
+// since all projects share the disk. Restores of backups, which sort for indexes, are not bounded.
 const mostTemporary = "8GB"
+
+// bounds are the settings of a project's logins in its database that only a superuser can change:
+// the size of temporary files, and what its code can write into PostgreSQL's log.
+var bounds = []string{"temp_file_limit = '" + mostTemporary + "'", "log_min_messages = fatal"}
+
+// isBound is the condition that setting, a name=value of pg_db_role_setting, is one of bounds.
+const isBound = `setting ~ '^(temp_file_limit|log_min_messages)='`
 
 // admit returns the statements that let a project's logins into a database.
 func admit(project uuid.UUID, database string) []string {
 	var statements []string
 	for _, l := range projectLogins {
 		role, name := pg.Quote(l.role(project)), pg.Quote(database)
-		statements = append(statements, "alter role "+role+" in database "+name+" set temp_file_limit = "+pg.Literal(mostTemporary), "grant connect on database "+name+" to "+role)
+		statements = append(statements, "grant connect on database "+name+" to "+role)
+		for _, setting := range bounds {
+			statements = append(statements, "alter role "+role+" in database "+name+" set "+setting)
+		}
 	}
 	return statements
 }

@@ -175,7 +175,7 @@ const selectAltered = `
 		select from pg_catalog.pg_db_role_setting s cross join pg_catalog.unnest(s.setconfig) setting
 		where s.setrole = (select oid from pg_catalog.pg_roles where rolname = session_user)
 			and s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
-			and not pg_catalog.starts_with(setting, 'temp_file_limit='))`
+			and not ` + isBound + `)`
 
 // errAltered says that a session began with settings that the tenant gave its login. The next one begins without them.
 var errAltered = fault.New(fault.Unavailable, "the login's settings were changed; they are reset, try again")
