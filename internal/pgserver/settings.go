@@ -87,7 +87,10 @@ func settings(b Binaries, further map[string]string) string {
 func sharedBuffers(memory int) int { return max(16, min(128, memory/16)) }
 
 // ProjectMemory returns how many bytes of this machine's memory the sessions of one project may have together.
-func ProjectMemory() int64 { return int64(max(512, memory()/4)) << 20 }
+func ProjectMemory() int64 { return max(512<<20, Memory()/4) }
+
+// Memory returns how many bytes of memory this machine has, or the container that it is run in.
+func Memory() int64 { return int64(memory()) << 20 }
 
 // sessionMemory returns how many KiB of private memory one process of PostgreSQL may have. A statement
 // beyond it fails with out_of_memory, and PostgreSQL goes on.

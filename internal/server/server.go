@@ -66,6 +66,7 @@ type Server struct {
 // Start builds a server and makes it ready to serve; it answers from [Server.Run] on. Whatever fails, what was
 // started before is stopped again.
 func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, error) {
+	boundMemory()
 	s := &Server{log: slog.New(boundedLog{log.Handler()})}
 	if err := s.start(ctx, c); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -206,7 +207,7 @@ func (s *Server) Run(ctx context.Context) error {
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	var wg sync.WaitGroup
-	failed := make(chan error, 9)
+	failed := make(chan error, 11)
 	begin := func(what string, f func(context.Context) error) {
 		wg.Go(func() {
 			if err := f(working); err != nil && working.Err() == nil {
@@ -222,6 +223,7 @@ func (s *Server) Run(ctx context.Context) error {
 	begin("keys", s.renewKeys)
 	begin("requests", s.requests.run)
 	begin("metrics", s.metrics.run)
+	begin("memory", releaseMemory)
 	begin("http", func(context.Context) error {
 		if err := s.http.Serve(httpx.StrictListener(s.listener)); !errors.Is(err, http.ErrServerClosed) {
 			return err

@@ -20,7 +20,7 @@ const (
 	watchEvery   = 250 * time.Millisecond // 80,000 advisory locks take a session half a second
 	watchAgain   = time.Second            // after a lost connection
 	watchTime    = 10 * time.Second       // for one look
-	foreignLooks = 2                      // at a session of another server's that is past a limit, until it is ended here
+	foreignLooks = 12                     // at a session of another server past a limit, until it is ended here: by then that server is dead
 
 	rowsAge  = 30 * time.Minute // of a transaction of the rows API: as long as a client may take an answer
 	ownerAge = 70 * time.Minute // of one of the owner's: longer than an export, an import or the build of an index may take
