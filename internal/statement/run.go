@@ -115,10 +115,10 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 	if _, err := s.conn.Exec(ctx, begin+settings).ReadAll(); err != nil {
 		return nil, pg.Fault(err)
 	}
-	var before int64
+	var before map[string]relationSize
 	if s.full {
 		var err error
-		if before, err = s.taken(ctx, taken); err != nil {
+		if before, err = s.sizes(ctx, selectSizes); err != nil {
 			return nil, pg.Fault(err)
 		}
 	}
@@ -137,11 +137,11 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 		return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
 	}
 	if s.full {
-		after, err := s.taken(ctx, settled+taken)
+		after, err := s.sizes(ctx, settled+selectSizes)
 		if err != nil {
 			return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
 		}
-		if after > before {
+		if growth(before, after) > 0 {
 			return nil, errGrows
 		}
 	}
