@@ -38,7 +38,10 @@ func (s *scratch) release() {
 	}
 }
 
-// settingTexts are the statements that set settings, by the names of those. There are few.
+// settingTextsMost bounds settingTexts: the settings of a project's functions can have any names.
+const settingTextsMost = 1000
+
+// settingTexts caches the statements that set settings, by the settings' names.
 var settingTexts = struct {
 	sync.RWMutex
 	known map[string]string
@@ -67,6 +70,9 @@ func (s *scratch) setting(all []setting, readOnly bool, v version) string {
 	if !ok {
 		text = settingsSQL(all, readOnly, v)
 		settingTexts.Lock()
+		if len(settingTexts.known) >= settingTextsMost {
+			clear(settingTexts.known)
+		}
 		settingTexts.known[string(s.names)] = text
 		settingTexts.Unlock()
 	}
