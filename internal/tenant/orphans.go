@@ -32,7 +32,7 @@ func (r *Registry) EndOrphans(ctx context.Context, known func(context.Context, [
 		if err != nil || !alone {
 			return err
 		}
-		logins, err := pg.Values[string](ctx, conn, `select distinct usename::text from pg_stat_activity where usename ~ @pattern`, pgx.StrictNamedArgs{"pattern": ofProjects})
+		logins, err := pg.Values[string](ctx, conn, withSessions+` select distinct usename::text from sessions where usename ~ @pattern`, pgx.StrictNamedArgs{"pattern": ofProjects})
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func endSessions(ctx context.Context, conn *pgx.Conn, pattern string) error {
 	tick := time.NewTicker(endEvery)
 	defer tick.Stop()
 	for {
-		left, err := pg.Value[int](ctx, conn, `select count(pg_terminate_backend(pid))::int from pg_stat_activity where usename ~ @pattern`,
+		left, err := pg.Value[int](ctx, conn, withSessions+` select count(pg_terminate_backend(pid))::int from sessions where usename ~ @pattern`,
 			pgx.StrictNamedArgs{"pattern": pattern})
 		if err != nil || left == 0 {
 			return err

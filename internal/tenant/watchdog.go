@@ -149,16 +149,22 @@ func larger(a, b watched, by func(watched) float64) watched {
 // ofProjects is the pattern of the names of projects' logins.
 const ofProjects = `^socle_[0-9a-f]{32}_(owner|request|service|dump)$`
 
+// withSessions begins a query for sessions by the name of their login. PostgreSQL reads them first: given the pattern, it would
+// match it with all roles of the server for each session, 9 s with 1,000 projects and 170 sessions.
+const withSessions = `
+	with sessions as materialized (
+		select * from pg_stat_activity where backend_type = 'client backend' and datname is not null
+	)`
+
 // selectWatched finds the sessions of projects' logins. What a session has by its fast path is not in the lock table.
-const selectWatched = `
-	with held as (
+const selectWatched = withSessions + `, held as (
 		select pid, count(*)::int as locks from pg_locks where not fastpath group by pid
 	)
 	select a.pid, a.usename::text as login, a.datname::text as database, coalesce(h.locks, 0) as locks, 0::bigint as memory, left(a.query, 500) as query,
 		coalesce(extract(epoch from clock_timestamp() - least(a.xact_start, case when a.state = 'active' then a.query_start end)), 0)::float8 as age,
 		case when a.state like 'idle in transaction%' then extract(epoch from clock_timestamp() - a.state_change) else 0 end::float8 as idle
-	from pg_stat_activity a left join held h on h.pid = a.pid
-	where a.backend_type = 'client backend' and a.datname is not null and a.usename ~ '` + ofProjects + `'`
+	from sessions a left join held h on h.pid = a.pid
+	where a.usename ~ '` + ofProjects + `'`
 
 // watchdog is what a registry keeps of its watchdog.
 type watchdog struct {

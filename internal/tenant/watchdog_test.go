@@ -3,10 +3,12 @@ package tenant
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
@@ -129,4 +131,59 @@ func TestOrphans(t *testing.T) {
 		t.Errorf("the statement of a killed server: got %v", err)
 	}
 	exec(t, theirs, "select 1")
+}
+
+// TestWatchdogAmongManyRoles: what a look costs follows from the sessions, not from the roles, of which there are four a project.
+func TestWatchdogAmongManyRoles(t *testing.T) {
+	t.Parallel()
+	const roles, connections = 1000, 10
+	r := newRegistry(t, connections)
+	conn, err := pgx.ConnectConfig(t.Context(), r.base.ConnConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	for range connections {
+		other, err := pgx.ConnectConfig(t.Context(), r.base.ConnConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close(context.WithoutCancel(t.Context()))
+	}
+
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
+	_, err = tx.Exec(t.Context(), `do $$ begin for i in 1..`+strconv.Itoa(roles)+` loop execute format('create role socle_%s_owner', md5(i::text)); end loop; end $$`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := pg.Value[int](t.Context(), tx, `select count(*)::int from pg_stat_activity`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type node struct {
+		Rows     float64 `json:"Actual Rows"`
+		Loops    float64 `json:"Actual Loops"`
+		Filtered float64 `json:"Rows Removed by Filter"`
+		Joined   float64 `json:"Rows Removed by Join Filter"`
+		Plans    []node
+	}
+	plans, err := pg.Value[[]struct{ Plan node }](t.Context(), tx, "explain (analyze, timing off, format json) "+selectWatched)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var handled func(n node) float64
+	handled = func(n node) float64 {
+		rows := (n.Rows + n.Filtered + n.Joined) * n.Loops
+		for _, p := range n.Plans {
+			rows += handled(p)
+		}
+		return rows
+	}
+	if rows := handled(plans[0].Plan); rows > float64(3*roles+200*sessions) {
+		t.Errorf("PostgreSQL handled %v rows for %d sessions and %d roles", rows, sessions, roles)
+	}
 }
