@@ -119,18 +119,35 @@ func (w *worker) ask(p project, warm, cold bool) {
 	}
 }
 
+// kinds are the kinds of requests, each with how many of 100 are of it.
+var kinds = []struct {
+	name  string
+	share int
+	next  func(w *worker, p project) *http.Request
+}{
+	{"read", 50, func(w *worker, p project) *http.Request {
+		return w.rowsRequest("GET", "/items?select=id,note&limit=5", p, "")
+	}},
+	{"write", 20, func(w *worker, p project) *http.Request {
+		return w.rowsRequest("POST", "/items", p, `{"note": "a note"}`)
+	}},
+	{"tables", 10, func(w *worker, p project) *http.Request { return w.platformRequest("GET", "/tables", p.id, "") }},
+	{"containers", 10, func(w *worker, p project) *http.Request {
+		return w.platformRequest("GET", "/containers?limit=5", p.id, "")
+	}},
+	{"create", 10, func(w *worker, p project) *http.Request {
+		return w.platformRequest("POST", "/containers", p.id, fmt.Sprintf(`{"name": "c%d", "max_file_size": 1000}`, w.random.Uint64()))
+	}},
+}
+
 // next returns a request to a project.
 func (w *worker) next(p project) *http.Request {
-	switch n := w.random.IntN(100); {
-	case n < 50:
-		return w.rowsRequest("GET", "/items?select=id,note&limit=5", p, "")
-	case n < 70:
-		return w.rowsRequest("POST", "/items", p, `{"note": "a note"}`)
-	case n < 80:
-		return w.platformRequest("GET", "/tables", p.id, "")
-	case n < 90:
-		return w.platformRequest("GET", "/containers?limit=5", p.id, "")
-	default:
-		return w.platformRequest("POST", "/containers", p.id, fmt.Sprintf(`{"name": "c%d", "max_file_size": 1000}`, w.random.Uint64()))
+	n := w.random.IntN(100)
+	for _, k := range kinds {
+		if *only == k.name || *only == "" && n < k.share {
+			return k.next(w, p)
+		}
+		n -= k.share
 	}
+	panic("bench: no requests of kind " + *only)
 }

@@ -8,7 +8,7 @@
 // is more than 400 requests ago. The rounds of one client ask each project once: the first when no catalogue is known, the next when all
 // connections were closed for want of use, the last after a start.
 //
-//	go run ./bench/projects [-projects 1000] [-seconds 20] [-clients 16,64] [-socle bin/socle]
+//	go run ./bench/projects [-projects 1000] [-seconds 20] [-clients 16,64] [-only read] [-socle bin/socle]
 package main
 
 import (
@@ -31,6 +31,7 @@ var (
 	count   = flag.Int("projects", 1000, "projects that are made")
 	seconds = flag.Float64("seconds", 20, "length of each measurement")
 	counts  = flag.String("clients", "16,64", "numbers of clients")
+	only    = flag.String("only", "", "the kind of requests: read, write, tables, containers, create; empty: a mixture")
 	program = flag.String("socle", "", "the program that is measured; empty: one built from the tree")
 	parent  = flag.String("dir", "", "where the folder is made; empty: the usual place for temporary files")
 )

@@ -224,8 +224,9 @@ type connections struct{ Open, Listening int64 }
 // connections counts those to the databases of projects.
 func (b *bench) connections() (n struct{ open, listening int64 }, err error) {
 	c, err := pg.One[connections](context.Background(), b.database.Pool, `
+		with sessions as materialized (select datname, query from pg_stat_activity where backend_type = 'client backend')
 		select count(*) as open, count(*) filter (where query ilike 'listen%') as listening
-		from pg_stat_activity where datname ~ '^socle_[0-9a-f]{32}$' and backend_type = 'client backend'`)
+		from sessions where starts_with(datname, 'socle_')`)
 	n.open, n.listening = c.Open, c.Listening
 	b.mostOpen.Store(max(b.mostOpen.Load(), n.open))
 	return n, err

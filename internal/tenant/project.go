@@ -30,6 +30,7 @@ type Project struct {
 	gone     bool // deleted: whoever still holds the project gets no connection any more
 	closed   bool // opened by [Registry.Maintain], though its database is closed
 	gate     gate
+	altered  atomic.Bool // a login has to be reset before the next session begins
 
 	full, overgrown atomic.Bool  // see Lifecycle.WatchSizes
 	writes          atomic.Int64 // when the database was measured

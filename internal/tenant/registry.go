@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"socle/internal/fault"
 	"socle/internal/pg"
 )
 
@@ -47,8 +45,9 @@ type Registry struct {
 
 	mu       sync.Mutex
 	projects map[uuid.UUID]*Project
-	recent   *list.List     // of the same, the one used last first
-	swapping map[int32]bool // keys of projects whose database is being replaced
+	recent   *list.List         // of the same, the one used last first
+	swapping map[int32]bool     // keys of projects whose database is being replaced
+	altered  map[uuid.UUID]bool // projects with a login that has settings of its own, as the watchdog saw it last
 }
 
 // NewRegistry returns a registry of the projects on the server that address names, with the
@@ -79,6 +78,7 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 	p := r.projects[id]
 	if p == nil {
 		p = &Project{UUID: id, registry: r}
+		p.altered.Store(r.altered[id])
 		if r.swapping[swapKey(id)] {
 			p.gate.shut()
 		}
@@ -152,7 +152,7 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	}
 	switch {
 	case l != trusted:
-		r.guard(c, project)
+		r.guard(c, p)
 	case !p.closed:
 		respectClosed(c)
 	}
@@ -169,21 +169,10 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	return pool
 }
 
-// selectAltered reports whether the login of the session has settings that the platform has not given it.
-const selectAltered = `
-	select exists (
-		select from pg_catalog.pg_db_role_setting s cross join pg_catalog.unnest(s.setconfig) setting
-		where s.setrole = (select oid from pg_catalog.pg_roles where rolname = session_user)
-			and s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
-			and not ` + isBound + `)`
-
-// errAltered says that a session began with settings that the tenant gave its login. The next one begins without them.
-var errAltered = fault.New(fault.Unavailable, "the login's settings were changed; they are reset, try again")
-
 // guard protects a pool of a tenant's login from what the tenant's code can do: to the session, and to the login itself,
-// which PostgreSQL lets change its own password and settings. Whatever a session can't begin with, be it a wrong password,
-// a library that is not there or any setting at all, is reset before the next one begins.
-func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
+// which PostgreSQL lets change its own password and settings. A session that can't begin, be it for a wrong password or a library
+// that is not there, has the project's logins reset before the next one begins, and so have settings that the watchdog finds.
+func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // a statement prepared by name could be replaced
 	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{          // stronger than a login's own settings
 		"client_encoding": "UTF8", "standard_conforming_strings": "on", "default_transaction_read_only": "off", "synchronous_commit": "on",
@@ -196,35 +185,20 @@ func (r *Registry) guard(c *pgxpool.Config, project uuid.UUID) {
 		_, err := conn.PgConn().Exec(ctx, "discard all").ReadAll()
 		return err == nil
 	}
-	var refused atomic.Bool
 	report := c.ConnConfig.OnPgError
 	c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
 		if err.SeverityUnlocalized == "FATAL" && !slices.Contains(serverStates, err.Code) {
-			refused.Store(true)
+			p.altered.Store(true)
 		}
 		r.watchdog.explain(conn, err)
 		return report(conn, err)
 	}
-	prepare := c.AfterConnect
-	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		if err := prepare(ctx, conn); err != nil {
-			return err
-		}
-		var altered bool
-		err := conn.QueryRow(ctx, selectAltered).Scan(&altered)
-		if err == nil && altered {
-			err = errAltered
-		}
-		if err != nil && ctx.Err() == nil {
-			refused.Store(true)
-		}
-		return err
-	}
 	connect := c.BeforeConnect
 	c.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
-		if refused.CompareAndSwap(true, false) {
-			r.log.Warn("reset the logins of a project, one of which was altered or refused", "project", project)
-			if err := r.restoreRoles(ctx, project); err != nil {
+		if p.altered.CompareAndSwap(true, false) {
+			r.log.Warn("reset the logins of a project, one of which was altered or refused", "project", p.UUID)
+			if err := r.restoreRoles(ctx, p.UUID); err != nil {
+				p.altered.Store(true)
 				return err
 			}
 		}

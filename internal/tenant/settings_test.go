@@ -9,7 +9,7 @@ import (
 )
 
 // TestLoginsSurviveTheirSettings gives the project's logins every setting that a login may give itself, at the ends of its
-// range, in general and in the database: at the next request they work, and have none of them.
+// range, in general and in the database: when the watchdog has seen it they work, and have none of them.
 func TestLoginsSurviveTheirSettings(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t, 8)
@@ -34,6 +34,9 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 		check := func(what string) {
 			t.Helper()
 			r.reset(p.UUID) // so that the next request begins a session
+			if err := r.findAltered(t.Context(), p.Trusted()); err != nil {
+				t.Error(err)
+			}
 			_, first := pool.Exec(t.Context(), "select")
 			var user, path string
 			if err := pool.QueryRow(t.Context(), "select current_user, pg_catalog.current_setting('search_path')").Scan(&user, &path); err != nil || user != l.role(p.UUID) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -20,6 +21,7 @@ const (
 	watchEvery   = 250 * time.Millisecond // 80,000 advisory locks take a session half a second
 	watchAgain   = time.Second            // after a lost connection
 	watchTime    = 10 * time.Second       // for one look
+	alteredLooks = 8                      // from one look at the settings of logins to the next
 	foreignLooks = 12                     // at a session of another server past a limit, until it is ended here: by then that server is dead
 
 	rowsAge  = 30 * time.Minute // of a transaction of the rows API: as long as a client may take an answer
@@ -227,9 +229,14 @@ func (r *Registry) watch(ctx context.Context) error {
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	for {
+	for looks := 0; ; looks++ {
 		if err := r.look(ctx, tx); err != nil {
 			return err
+		}
+		if looks%alteredLooks == 0 {
+			if err := r.findAltered(ctx, tx); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -321,4 +328,45 @@ func (r *Registry) Watches() bool {
 	r.watchdog.mu.Lock()
 	defer r.watchdog.mu.Unlock()
 	return time.Since(r.watchdog.beat) < watchTime
+}
+
+// selectAltered finds the databases of projects with a login that has settings which the platform has not given it. Nearly all have
+// exactly those, so that is asked first.
+const selectAltered = `
+	with altered as materialized (
+		select setrole from pg_db_role_setting
+		where setconfig <> '{temp_file_limit=` + mostTemporary + `,log_min_messages=fatal}'
+			and exists (select from unnest(setconfig) setting where not ` + isBound + `)
+	)
+	select distinct r.rolname::text from altered a join pg_roles r on r.oid = a.setrole where r.rolname ~ '^socle_[0-9a-f]{32}_(owner|request|service)$'`
+
+// findAltered has the logins that gave themselves settings reset, see [Registry.guard]. Sessions that began with them are closed when they are idle.
+func (r *Registry) findAltered(ctx context.Context, q pg.Querier) error {
+	ctx, cancel := context.WithTimeout(ctx, watchTime)
+	defer cancel()
+	logins, err := pg.Values[string](ctx, q, selectAltered)
+	if err != nil {
+		return err
+	}
+	altered := map[uuid.UUID]bool{}
+	for _, login := range logins {
+		if id, err := uuid.Parse(login[len("socle_"):][:32]); err == nil {
+			altered[id] = true
+		}
+	}
+
+	var open []*Project
+	r.mu.Lock()
+	r.altered = altered
+	for id := range altered {
+		if p := r.projects[id]; p != nil {
+			open = append(open, p)
+		}
+	}
+	r.mu.Unlock()
+	for _, p := range open {
+		p.altered.Store(true)
+		r.reset(p.UUID)
+	}
+	return nil
 }
