@@ -52,7 +52,7 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 				p := draw(w.random)
 				n := sent.Add(1)
 				before := last[p].Swap(n)
-				w.ask(b.projects[p], before > 0 && n-before <= warmMost, before == 0 || n-before > coldLeast)
+				w.ask(w.next(b.projects[p]), before > 0 && n-before <= warmMost, before == 0 || n-before > coldLeast)
 			}
 		})
 	}
@@ -70,14 +70,14 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 	return b.sum(workers, took, socle, postgres)
 }
 
-// sweep asks each project once.
+// sweep reads rows of each project, once.
 func (b *bench) sweep(ctx context.Context) figures {
 	w := worker{bench: b, transport: http.DefaultTransport, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}
 	socle, postgres := b.processor()
 	begun := time.Now()
 	for _, p := range b.projects {
 		if ctx.Err() == nil {
-			w.ask(p, false, true)
+			w.ask(kinds[0].next(&w, p), false, true)
 		}
 	}
 	return b.sum([]worker{w}, time.Since(begun), socle, postgres)
@@ -99,9 +99,8 @@ func (b *bench) sum(workers []worker, took, socle, postgres time.Duration) figur
 	return all
 }
 
-// ask sends a request to a project, and notes how long it took.
-func (w *worker) ask(p project, warm, cold bool) {
-	q := w.next(p)
+// ask sends a request, and notes how long it took.
+func (w *worker) ask(q *http.Request, warm, cold bool) {
 	begun := time.Now()
 	_, err := send(w.transport, q)
 	took := time.Since(begun)

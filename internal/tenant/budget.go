@@ -4,11 +4,13 @@ import (
 	"container/list"
 	"context"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // evictEvery is how soon the first in the queue looks for an idle connection again when there was none.
@@ -18,7 +20,8 @@ const evictEvery = 5 * time.Millisecond
 // wire: from before it is dialled until PostgreSQL has hung up, since its session takes one of max_connections until then. Beyond
 // the bound, whoever opens one waits in a queue, and each has one idle connection closed.
 type budget struct {
-	evict func() bool // closes an idle connection; false if there is none
+	evict      func() bool   // closes an idle connection; false if there is none
+	connecting chan struct{} // a place for each session that is about to begin
 
 	mu      sync.Mutex
 	free    int
@@ -29,14 +32,19 @@ type budget struct {
 }
 
 func newBudget(connections int, evict func() bool) *budget {
-	return &budget{free: connections, evict: evict, queue: list.New()}
+	return &budget{free: connections, evict: evict, queue: list.New(), connecting: make(chan struct{}, connectingMost())}
 }
+
+// connectingMost is how many sessions begin at a time. The beginning is a processor's work, of PostgreSQL above all: beyond what the
+// processors do at once, sessions would not begin sooner, and requests on connections that are open would wait.
+func connectingMost() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
 // count makes a connection that is about to be opened take a slot. open counts the slots that it and others hold. Cancelling
 // a statement dials once more over the same configuration; that needs no slot and must not wait for one.
 func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 	dial := c.DialFunc
 	var holds atomic.Bool
+	var current atomic.Pointer[slot]
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if holds.Load() {
 			return dial(ctx, network, address)
@@ -45,18 +53,46 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 		if err := b.take(ctx); err != nil {
 			return nil, err
 		}
+		begun, err := b.begin(ctx)
+		if err != nil {
+			b.give(false)
+			return nil, err
+		}
 		conn, err := dial(ctx, network, address)
 		if err != nil {
+			begun()
 			b.give(false)
 			return nil, err
 		}
 
 		holds.Store(true)
 		open.Add(1)
-		return &slot{Conn: conn, budget: b, closed: func() {
+		s := &slot{Conn: conn, budget: b, begun: begun, closed: func() {
 			holds.Store(false)
 			open.Add(-1)
-		}}, nil
+		}}
+		current.Store(s)
+		return s, nil
+	}
+	connected := c.AfterConnect
+	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if s := current.Load(); s != nil {
+			s.begun()
+		}
+		if connected != nil {
+			return connected(ctx, conn)
+		}
+		return nil
+	}
+}
+
+// begin waits for a place among the sessions that begin. begun gives it back; it may be called more than once.
+func (b *budget) begin(ctx context.Context) (begun func(), err error) {
+	select {
+	case b.connecting <- struct{}{}:
+		return sync.OnceFunc(func() { <-b.connecting }), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
@@ -143,6 +179,7 @@ func (b *budget) give(closed bool) {
 type slot struct {
 	net.Conn
 	budget *budget
+	begun  func() // the session has begun, or never will
 	closed func()
 	once   sync.Once
 }
@@ -156,6 +193,7 @@ func (s *slot) Close() error {
 		s.budget.mu.Unlock()
 		go func() {
 			_ = s.Conn.Close()
+			s.begun()
 			s.budget.give(true)
 		}()
 	})

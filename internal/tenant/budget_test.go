@@ -3,11 +3,14 @@ package tenant
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"socle/internal/pg"
@@ -275,4 +278,69 @@ func TestProbe(t *testing.T) {
 		t.Error(err)
 	}
 	eventually(t, "its place is free", func() bool { return taken(r.budget, 1) == 0 })
+}
+
+// TestSessionsBeginFewAtATime: whoever opens a connection waits while as many sessions begin as may at a time, also if those fail.
+func TestSessionsBeginFewAtATime(t *testing.T) {
+	t.Parallel()
+	const connections = 40
+	r := newRegistry(t, connections)
+	b := newBudget(connections, func() bool { return false })
+	var open, beginning, most atomic.Int32
+	connect := func(password string) error {
+		c := r.base.ConnConfig.Copy()
+		c.Password = password
+		dial := c.DialFunc
+		c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			n := beginning.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			conn, err := dial(ctx, network, address)
+			return begun{conn, sync.OnceFunc(func() { beginning.Add(-1) })}, err
+		}
+		b.count(c, &open)
+		connected := c.AfterConnect
+		c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+			conn.Conn().(*slot).Conn.(begun).done() // before the budget hears of it
+			return connected(ctx, conn)
+		}
+		conn, err := pgx.ConnectConfig(t.Context(), c)
+		if err != nil {
+			return err
+		}
+		return conn.Close(t.Context())
+	}
+
+	var failures atomic.Int32
+	var wg sync.WaitGroup
+	for i := range connections {
+		wg.Go(func() {
+			password := r.base.ConnConfig.Password
+			if i%2 == 1 {
+				password = "another"
+			}
+			if connect(password) != nil {
+				failures.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if got, limit := most.Load(), int32(connectingMost()); got > limit || got < 2 {
+		t.Errorf("%d sessions began at a time, want 2 to %d", got, limit)
+	}
+	if got := failures.Load(); got != connections/2 {
+		t.Errorf("%d connections failed, want %d", got, connections/2)
+	}
+	eventually(t, "no place is taken", func() bool { return len(b.connecting) == 0 })
+}
+
+// begun is a connection that says when its session has begun, or never will.
+type begun struct {
+	net.Conn
+	done func()
+}
+
+func (c begun) Close() error {
+	c.done()
+	return c.Conn.Close()
 }
