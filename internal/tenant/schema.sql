@@ -477,7 +477,7 @@ CREATE TABLE socle.catalogue_version (
     xact xid8
 );
 
-COMMENT ON TABLE socle.catalogue_version IS 'sum(n) is the version of the schema; a server that reads the catalogue folds the rows into one';
+COMMENT ON TABLE socle.catalogue_version IS 'bit_xor(n) is the version of the schema; a server that reads the catalogue folds the rows into one';
 
 COMMENT ON COLUMN socle.catalogue_version.xact IS 'the transaction that inserted the row; null of a row that others were folded into';
 
