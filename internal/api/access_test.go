@@ -349,6 +349,11 @@ func TestRights(t *testing.T) {
 	targets := []target{{"own", owner.Project, own}, {"theirs", stranger.Project, theirs}, {"mixed", owner.Project, mixed}, {"absent", owner.Project, absent}}
 
 	forms := map[*apitest.API]string{owner: own["formUUID"], stranger: theirs["formUUID"]}
+	type use struct {
+		id       string
+		landlord *apitest.API
+	}
+	unused := map[use]map[string]string{} // the names of what was provided for an operation and is still there, since it was refused
 	n := 0
 	for _, o := range operations(t, a) {
 		r, ok := rights[o.id]
@@ -370,49 +375,19 @@ func TestRights(t *testing.T) {
 				names["n"], names["functionName"] = strconv.Itoa(n), "f"+strconv.Itoa(n)
 				want := o.want(r, v, at)
 				furnishOrganization(t, o.id, map[string]*apitest.API{"own": owner, "theirs": stranger}[at.name], v, want, names)
-				switch landlord := map[string]*apitest.API{"own": owner, "theirs": stranger, "mixed": stranger}[at.name]; {
-				case landlord == nil:
-				case o.id == "deleteFunction" || o.id == "getFunction":
-					landlord.Post("/functions/public", strings.ReplaceAll(rights["createFunction"].body, "{n}", names["n"])).Want(201)
-				case doomed[o.id] != nil:
-					doomed[o.id](t, landlord, names)
-				case o.id == "deleteTrigger":
-					names["triggerName"] = "g" + names["n"]
-					landlord.Post("/tables/"+names["tableUUID"]+"/triggers", strings.ReplaceAll(rights["createTrigger"].body, "{n}", names["n"])).Want(201)
-				case o.id == "deleteKey":
-					names["keyUUID"] = landlord.Create("/projects/"+landlord.Project+"/keys", `{"name": "to go `+names["n"]+`", "kind": "secret"}`)
-				case o.id == "deleteContainer":
-					names["containerUUID"] = landlord.Create("/containers", `{"name": "to-go-`+names["n"]+`"}`)
-				case o.id == "deleteFile" || o.id == "deleteFolder":
-					names["folder"] = "to-go-" + names["n"]
-					names["fileUUID"] = upload(landlord, names["containerUUID"], names["folder"]+"/a.txt", "hello").Want(201).Get("uuid").(string)
-				case o.id == "deleteBackup":
-					names["backupUUID"] = oldBackup(t, landlord)
-				case o.id == "deleteRestore", o.id == "undoRestore":
-					names["restoreUUID"] = oldRestore(t, landlord, names["backupUUID"])
-				case o.id == "deleteForm":
-					names["formUUID"] = landlord.Create("/forms", `{"name": "to go"}`)
-				case o.id == "orderFields":
-					names["formUUID"] = landlord.Create("/forms", `{"name": "in order"}`)
-					names["fieldUUID"] = landlord.Create("/forms/"+names["formUUID"]+"/fields", rights["createField"].body)
-				case o.id == "deleteField":
-					names["fieldUUID"] = landlord.Create("/forms/"+forms[landlord]+"/fields", rights["createField"].body)
-				case o.id == "deleteResponse", o.id == "updateResponse":
-					begun := landlord.Post("/forms/"+forms[landlord]+"/responses", `{"answers": {}, "partial": true}`).Want(201)
-					names["responseUUID"], names["token"] = begun.Get("uuid").(string), begun.Metadata("token").(string)
-				case o.id == "deleteJWTKey":
-					a.Exec(`delete from platform.project_jwt_keys`) // a project may have a few only
-					names["jwtKeyUUID"] = landlord.Create("/projects/"+landlord.Project+"/jwt-keys", strings.ReplaceAll(rights["createJWTKey"].body, "{n}", "to go "+names["n"]))
-				case o.id == "deleteProject" && want == 200:
-					names["projectUUID"] = landlord.CreateProject("gone")
-				case want == 200 && slices.Contains([]string{"deleteProject", "restoreProject", "pauseProject", "resumeProject"}, o.id):
-					names["projectUUID"] = projectFor(landlord, o.id)
+				landlord := map[string]*apitest.API{"own": owner, "theirs": stranger, "mixed": stranger}[at.name]
+				if landlord != nil && unused[use{o.id, landlord}] == nil {
+					unused[use{o.id, landlord}] = provide(t, o.id, landlord, names, forms[landlord], want)
 				}
+				maps.Copy(names, unused[use{o.id, landlord}])
 				who := account(t, o, v, names, map[string]*apitest.API{"own": owner, "theirs": stranger}[at.name]).In(at.project)
 				if v.name == "administrator" && at.name == "own" && slices.Contains(o.declared, 412) {
 					o.send(who, names, r.body, `If-Match: "of another state"`).Want(412).Code("changed")
 				}
 				replies[at.name] = o.send(who, names, r.body)
+				if replies[at.name].Status < 400 {
+					delete(unused, use{o.id, landlord})
+				}
 				if at.name == "own" && slices.Contains(o.declared, 304) && replies[at.name].Status == 200 {
 					o.send(who, names, "", "If-None-Match: *").Want(304)
 				}
@@ -428,6 +403,54 @@ func TestRights(t *testing.T) {
 			}
 		}
 	}
+}
+
+// provide makes what an operation takes away, or changes for good, and returns the names that it has; nil if there is nothing to make.
+func provide(t *testing.T, id string, landlord *apitest.API, names map[string]string, form string, want int) map[string]string {
+	t.Helper()
+	n := names["n"]
+	switch {
+	case id == "deleteFunction" || id == "getFunction":
+		landlord.Post("/functions/public", strings.ReplaceAll(rights["createFunction"].body, "{n}", n)).Want(201)
+		return map[string]string{"functionName": "f" + n}
+	case doomed[id] != nil:
+		made := maps.Clone(names)
+		doomed[id](t, landlord, made)
+		maps.DeleteFunc(made, func(name, value string) bool { return names[name] == value })
+		return made
+	case id == "deleteTrigger":
+		landlord.Post("/tables/"+names["tableUUID"]+"/triggers", strings.ReplaceAll(rights["createTrigger"].body, "{n}", n)).Want(201)
+		return map[string]string{"triggerName": "g" + n}
+	case id == "deleteKey":
+		return map[string]string{"keyUUID": landlord.Create("/projects/"+landlord.Project+"/keys", `{"name": "to go `+n+`", "kind": "secret"}`)}
+	case id == "deleteContainer":
+		return map[string]string{"containerUUID": landlord.Create("/containers", `{"name": "to-go-`+n+`"}`)}
+	case id == "deleteFile" || id == "deleteFolder":
+		file := upload(landlord, names["containerUUID"], "to-go-"+n+"/a.txt", "hello").Want(201).Get("uuid").(string)
+		return map[string]string{"folder": "to-go-" + n, "fileUUID": file}
+	case id == "deleteBackup":
+		return map[string]string{"backupUUID": oldBackup(t, landlord)}
+	case id == "deleteRestore", id == "undoRestore":
+		return map[string]string{"restoreUUID": oldRestore(t, landlord, names["backupUUID"])}
+	case id == "deleteForm":
+		return map[string]string{"formUUID": landlord.Create("/forms", `{"name": "to go"}`)}
+	case id == "orderFields":
+		form := landlord.Create("/forms", `{"name": "in order"}`)
+		return map[string]string{"formUUID": form, "fieldUUID": landlord.Create("/forms/"+form+"/fields", rights["createField"].body)}
+	case id == "deleteField":
+		return map[string]string{"fieldUUID": landlord.Create("/forms/"+form+"/fields", rights["createField"].body)}
+	case id == "deleteResponse", id == "updateResponse":
+		begun := landlord.Post("/forms/"+form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
+		return map[string]string{"responseUUID": begun.Get("uuid").(string), "token": begun.Metadata("token").(string)}
+	case id == "deleteJWTKey":
+		landlord.Exec(`delete from platform.project_jwt_keys where project_uuid = $1`, landlord.Project) // a project may have a few only
+		return map[string]string{"jwtKeyUUID": landlord.Create("/projects/"+landlord.Project+"/jwt-keys", strings.ReplaceAll(rights["createJWTKey"].body, "{n}", "to go "+n))}
+	case id == "deleteProject" && want == 200:
+		return map[string]string{"projectUUID": landlord.CreateProject("gone")}
+	case want == 200 && slices.Contains([]string{"restoreProject", "pauseProject", "resumeProject"}, id):
+		return map[string]string{"projectUUID": projectFor(landlord, id)}
+	}
+	return nil
 }
 
 // projectFor makes a project that is in the state that an operation changes.

@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -46,7 +47,10 @@ func TestForgedTokens(t *testing.T) {
 	unreachable(t, a)
 
 	a = a.Nobody()
-	for _, o := range all {
+	// All operations read a token in one way: each gets a tenth of the forgeries, and each tenth all.
+	meets := func(operation, forgery int) bool { return operation%10 == 0 || operation%10 == forgery%10 }
+	kinds := slices.Sorted(maps.Keys(forged))
+	for i, o := range all {
 		if rights[o.id].least == anyone {
 			o.send(a, names, strings.ReplaceAll(rights[o.id].body, "{n}", "x")).Want(500).Code("unavailable")
 			continue
@@ -54,8 +58,11 @@ func TestForgedTokens(t *testing.T) {
 		if o.bearer {
 			o.send(a, garbage, "{").Want(401).Code("invalid_token")
 		}
-		for name, header := range forged {
-			forger := a.Request(o.method, placeholder.ReplaceAllString(o.path, "%00"), strings.NewReader("{"), "Authorization: "+header)
+		for j, name := range kinds {
+			if !meets(i, j) {
+				continue
+			}
+			forger := a.Request(o.method, placeholder.ReplaceAllString(o.path, "%00"), strings.NewReader("{"), "Authorization: "+forged[name])
 			if r := a.Do(forger); r.Status != 401 || r.Header.Get("WWW-Authenticate") != "Bearer" {
 				t.Errorf("%s with %s: got %d, want 401\n%s", o.id, name, r.Status, r.Body)
 			}
