@@ -118,7 +118,7 @@ func TestBodiesHaveOneBudget(t *testing.T) {
 		a.Server.Handler().ServeHTTP(answer, r)
 		return answer
 	}
-	const most = 4 // of one user at once, see bodyBudget
+	const most = 16 // of one user at once: a quarter of the budget, see httpx.Budget
 	for range most {
 		wg.Go(func() {
 			if got := send(a, &gated{Reader: strings.NewReader(large), begun: begun, gate: gate}); got.Code != http.StatusUnprocessableEntity {

@@ -24,7 +24,6 @@ const (
 	maxValues        = 60_000   // of a body that are kept
 	bodyLag          = 30 * time.Second
 
-	bodyBudget    = 64 << 20 // bytes for the larger bodies of all requests in flight
 	bodyAllowance = 16 << 10 // bytes of a body that are not counted
 	bodyCost      = 4        // bytes of memory for each byte of a body: itself, its values, and what they are read into
 	bodyWait      = 2 * time.Second

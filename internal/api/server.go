@@ -38,6 +38,7 @@ type Config struct {
 	Keyring    *token.Keyring
 	Lifecycle  tenant.Lifecycle
 	Jobs       *job.Queue
+	Bodies     *httpx.Budget  // memory of the bodies of all requests in flight
 	PublicURL  string         // without a slash at its end
 	AuditKey   []byte         // of the entries of the audit log
 	SigningKey []byte         // of signed URLs
@@ -76,7 +77,7 @@ type Server struct {
 	factorKey  []byte
 	settings   []config.Shown
 	rateLimit  bool
-	bodies     *httpx.Budget // of large JSON bodies
+	bodies     *httpx.Budget
 	decoding   chan struct{} // has an item for each large JSON body that is being decoded
 	log        *slog.Logger
 
@@ -94,7 +95,7 @@ type Server struct {
 // New returns the API with all its operations.
 func New(c Config) *Server {
 	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords, lifecycle: c.Lifecycle, jobs: c.Jobs,
-		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, bodies: httpx.NewBudget(bodyBudget), decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
+		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, bodies: c.Bodies, decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
 	s.linkKey, s.refreshKey, s.factorKey, s.signingKey = c.LinkKey, c.RefreshKey, c.FactorKey, c.SigningKey
 	s.variants = object.NewVariants(c.Blobs, func(ctx context.Context, project uuid.UUID) { s.jobs.Discard(ctx, project) })
 	s.claimHolder = c.ClaimHolder

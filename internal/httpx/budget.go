@@ -26,6 +26,9 @@ func NewBudget(size int64) *Budget {
 	return &Budget{size: size, free: size, held: map[string]int64{}, change: make(chan struct{})}
 }
 
+// Most returns how many bytes one client may hold while nobody else holds any.
+func (b *Budget) Most() int64 { return b.size / 4 }
+
 // Take takes n bytes for a client, and waits for room until ctx ends; then it fails with [ErrBusy].
 // The caller gives them back once.
 func (b *Budget) Take(ctx context.Context, client string, n int64) (give func(), err error) {

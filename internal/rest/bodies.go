@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	"socle/internal/httpx"
 )
 
 // BodiesSize is how many bytes a process usually has for the bodies of requests under way.
@@ -14,56 +14,37 @@ const BodiesSize = 256 << 20
 // uncountedBody is how many bytes a body may have that is not counted: nearly all are shorter.
 const uncountedBody = 64 << 10
 
-// Bodies bounds the memory of the bodies of requests under way. Servers of one process share it. Each of them gets a quarter
-// of it at most, so that the requests of one project leave room for those of others. It is safe for concurrent use.
-type Bodies struct {
-	all   *semaphore.Weighted
-	share int64 // bytes
-}
-
-// NewBodies returns one of so many bytes.
-func NewBodies(size int64) *Bodies {
-	return &Bodies{all: semaphore.NewWeighted(size), share: size / 4}
-}
-
-// bodyRoom is what one request has of a server's share.
+// bodyRoom is what the body of one request has of the budget.
 type bodyRoom struct {
-	own   *semaphore.Weighted // the server's
-	all   *Bodies
-	wait  time.Duration // for room
-	taken int64
+	budget *httpx.Budget
+	owner  string        // who is charged
+	wait   time.Duration // for room
+	size   int64         // bytes that were taken
+	taken  []func()      // each gives its part back
 }
 
 // take takes room for so many bytes more. It waits a while for others to give theirs back.
 func (r *bodyRoom) take(ctx context.Context, n int64) error {
-	if r.taken+n > r.all.share {
-		return noBodyRoom()
+	none := fail(http.StatusServiceUnavailable, "53200", "too many bodies of requests are under way")
+	if r.size+n > r.budget.Most() {
+		return none
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.wait)
 	defer cancel()
-	if r.own.Acquire(ctx, n) != nil {
-		return noBodyRoom()
-	}
-	if r.all.all.Acquire(ctx, n) != nil {
-		r.own.Release(n)
-		return noBodyRoom()
+	give, err := r.budget.Take(ctx, r.owner, n)
+	if err != nil {
+		return none
 	}
 
-	r.taken += n
+	r.size += n
+	r.taken = append(r.taken, give)
 	return nil
 }
 
 // release gives back all that was taken.
 func (r *bodyRoom) release() {
-	if r.taken == 0 {
-		return
+	for _, give := range r.taken {
+		give()
 	}
-	r.own.Release(r.taken)
-	r.all.all.Release(r.taken)
-	r.taken = 0
-}
-
-// noBodyRoom is the failure to take a body in. Nothing was changed.
-func noBodyRoom() error {
-	return fail(http.StatusServiceUnavailable, "53200", "too many bodies of requests are under way")
+	r.size, r.taken = 0, nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"socle/internal/httpx"
 )
 
 // allocated returns how many bytes f allocates. No other test may run beside it.
@@ -88,7 +90,7 @@ func TestManyParameters(t *testing.T) {
 func TestBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, "create function size(text) returns int language sql as 'select length($1)'", func(c *Config) {
-		c.Bodies, c.Wait = NewBodies(4<<20), time.Minute
+		c.Bodies, c.Wait = httpx.NewBudget(4<<20), time.Minute
 	})
 	text := []string{"Content-Type", "text/plain"}
 	if got := a.do("POST", "/rpc/size", strings.Repeat("x", 2<<20), text...); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "53200") {

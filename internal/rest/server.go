@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/sync/semaphore"
 
 	"socle/internal/httpx"
 	"socle/internal/pg"
@@ -54,7 +53,8 @@ type Config struct {
 	Patience     time.Duration // with a client that takes nothing of its answer while others wait for its connection; 0 is 2 s
 	Awaited      func() bool   // whether somebody waits for a connection that is not one of this server's pools, but could be had for one of those; nil: nobody does
 	Held         *Held         // answers that wait for their clients; nil: 128 MiB for this server alone
-	Bodies       *Bodies       // bodies of requests; nil: 256 MiB for this server alone
+	Bodies       *httpx.Budget // memory of the bodies of requests; nil: 256 MiB for this server alone
+	Owner        string        // whom Bodies charges
 	Unprepared   bool          // no connection keeps statements prepared, for a pooler that gives each transaction another one
 	Confined     bool          // code of the database shares its origin with others', see confine.go
 	Terse        bool          // failures are told by code and message alone
@@ -90,7 +90,6 @@ type Server struct {
 	descriptions descriptions
 	plans        plan.Plans
 	waiting      atomic.Int32 // requests that wait for a connection
-	bodies       *semaphore.Weighted
 }
 
 // New returns a server.
@@ -121,10 +120,9 @@ func New(c Config) *Server {
 		c.Held = NewHeld(HeldSize)
 	}
 	if c.Bodies == nil {
-		c.Bodies = NewBodies(BodiesSize)
+		c.Bodies = httpx.NewBudget(BodiesSize)
 	}
-	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings), descriptions: descriptions{fresh: describedFresh},
-		bodies: semaphore.NewWeighted(c.Bodies.share)}
+	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings), descriptions: descriptions{fresh: describedFresh}}
 	for _, schema := range c.Schemas {
 		path := pg.Quote(schema)
 		for _, extra := range c.SearchPath {
@@ -327,7 +325,7 @@ func (c *call) readPayload(ctx context.Context) (err error) {
 		}
 	}
 
-	c.room = bodyRoom{own: s.bodies, all: s.Bodies, wait: s.Wait}
+	c.room = bodyRoom{budget: s.Bodies, owner: s.Owner, wait: s.Wait}
 	if c.payload, err = readBody(c.w, r, s.MaxBody, c.route.function, &c.room); err != nil {
 		return err
 	}

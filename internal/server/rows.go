@@ -45,9 +45,9 @@ type rows struct {
 	registry *tenant.Registry
 	url      string // public, of the instance; "" if it is not known
 	log      *slog.Logger
-	held     *rest.Held   // the answers of all projects that wait for their clients
-	bodies   *rest.Bodies // the bodies of requests to all projects
-	nowhere  *rest.Server // answers for projects that are not there as any project answers a stranger
+	held     *rest.Held    // the answers of all projects that wait for their clients
+	bodies   *httpx.Budget // of all requests, those of the platform API too
+	nowhere  *rest.Server  // answers for projects that are not there as any project answers a stranger
 
 	mu        sync.Mutex
 	projects  map[uuid.UUID]*projectRows
@@ -81,9 +81,9 @@ type verdict struct {
 	until time.Time
 }
 
-func newRows(store *platform.Store, registry *tenant.Registry, url string, log *slog.Logger) *rows {
+func newRows(store *platform.Store, registry *tenant.Registry, bodies *httpx.Budget, url string, log *slog.Logger) *rows {
 	return &rows{store: store, registry: registry, url: url, log: log,
-		held: rest.NewHeld(rest.HeldSize), bodies: rest.NewBodies(rest.BodiesSize),
+		held: rest.NewHeld(rest.HeldSize), bodies: bodies,
 		projects: map[uuid.UUID]*projectRows{}, recent: list.New(), known: map[subject]verdict{},
 		nowhere: rest.New(rest.Config{APIKeys: true, Verify: func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, badKey }})}
 }
@@ -287,7 +287,7 @@ func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Serve
 			}
 			return rest.Role{}, false
 		},
-		Verify: verify, Held: s.held, Bodies: s.bodies, Awaited: s.registry.Awaited, Ended: func(ctx context.Context) error { return s.ended(ctx, id) },
+		Verify: verify, Held: s.held, Bodies: s.bodies, Owner: id.String(), Awaited: s.registry.Awaited, Ended: func(ctx context.Context) error { return s.ended(ctx, id) },
 		Full: project.Full, Overgrown: project.Overgrown, Confined: true,
 	})
 }

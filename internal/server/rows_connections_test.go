@@ -30,7 +30,7 @@ func TestManyProjectsFewConnections(t *testing.T) {
 	if err := registry.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s := newRows(nil, registry, "", slog.New(slog.DiscardHandler))
+	s := newRows(nil, registry, nil, "", slog.New(slog.DiscardHandler))
 	verify := func(context.Context, string) (rest.Caller, error) { return rest.Caller{Role: "service_role"}, nil }
 	projects := make([]*rest.Server, count)
 	databases := make([]string, count)

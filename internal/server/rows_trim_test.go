@@ -12,7 +12,7 @@ import (
 // TestTrimRows: what is kept of projects is bounded, and goes with those that were unused for longest.
 func TestTrimRows(t *testing.T) {
 	t.Parallel()
-	s := newRows(nil, nil, "", slog.New(slog.DiscardHandler))
+	s := newRows(nil, nil, nil, "", slog.New(slog.DiscardHandler))
 	const most = mostKept / keptEach
 	ids := make([]uuid.UUID, most+10)
 	for i := range ids {

@@ -28,6 +28,7 @@ import (
 	"socle/internal/pg"
 	"socle/internal/pgserver"
 	"socle/internal/platform"
+	"socle/internal/rest"
 	"socle/internal/tenant"
 	"socle/internal/token"
 )
@@ -153,7 +154,8 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 	setup := hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16])
-	s.api = api.New(api.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
+	bodies := httpx.NewBudget(rest.BodiesSize)
+	s.api = api.New(api.Config{Platform: d.Store, Bodies: bodies, Projects: s.registry, Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
 		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"), FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
@@ -171,7 +173,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	if !claimed {
 		s.SetupToken = setup
 	}
-	s.rows = newRows(d.Store, s.registry, c.PublicURL, s.log)
+	s.rows = newRows(d.Store, s.registry, bodies, c.PublicURL, s.log)
 	s.requests = newRequestLog(d.Store, s.log)
 	s.metrics.watchBackups(d.Store, s.log)
 	handler := httpx.Wrap(s.metrics.measure(s.routes()), httpx.Config{Log: s.log, TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked,
