@@ -216,6 +216,7 @@ func TestIdlePoolsAreClosed(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t, 8)
 	p := newProject(t, r)
+	eventually(t, "the session that made the project has ended", func() bool { return sessions(t, r, p) == 0 })
 	for range 2 { // and opened again
 		value[int](t, p.Trusted(), "select 1")
 		value[int](t, p.Owner(), "select 1")
