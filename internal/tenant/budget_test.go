@@ -85,6 +85,7 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 	for i := range projects {
 		projects[i] = newProject(t, r)
 	}
+	eventually(t, "the sessions that made the projects have ended", func() bool { return sessions(t, r, projects...) == 0 })
 
 	done, watched := make(chan struct{}), make(chan int)
 	watcher := connectTo(t, r.base.ConnConfig)
