@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func disconnected(err error) bool {
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, net.ErrClosed) ||
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		pgconn.Timeout(err) || pgconn.SafeToRetry(err)
 }
 

@@ -3,6 +3,8 @@ package tenant
 import (
 	"container/list"
 	"context"
+	"errors"
+	"io"
 	"net"
 	"runtime"
 	"sync"
@@ -23,6 +25,9 @@ type budget struct {
 	evict      func() bool   // closes an idle connection; false if there is none
 	connecting chan struct{} // a place for each session that is about to begin
 
+	// lost returns why a session has ended without a word, nil if that is not known.
+	lost func(pid uint32) error
+
 	mu      sync.Mutex
 	free    int
 	closing int        // connections that were closed, and still count
@@ -31,8 +36,8 @@ type budget struct {
 	waiting atomic.Int32 // the length of the queue
 }
 
-func newBudget(connections int, evict func() bool) *budget {
-	return &budget{free: connections, evict: evict, queue: list.New(), connecting: make(chan struct{}, connectingMost())}
+func newBudget(connections int, evict func() bool, lost func(pid uint32) error) *budget {
+	return &budget{free: connections, evict: evict, lost: lost, queue: list.New(), connecting: make(chan struct{}, connectingMost())}
 }
 
 // connectingMost is how many sessions begin at a time. The beginning is a processor's work, of PostgreSQL above all: beyond what the
@@ -77,6 +82,7 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 	connected := c.AfterConnect
 	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		if s := current.Load(); s != nil {
+			s.pid.Store(conn.PID())
 			s.begun()
 		}
 		if connected != nil {
@@ -179,9 +185,21 @@ func (b *budget) give(closed bool) {
 type slot struct {
 	net.Conn
 	budget *budget
-	begun  func() // the session has begun, or never will
+	pid    atomic.Uint32 // 0: the session has not begun
+	begun  func()        // the session has begun, or never will
 	closed func()
 	once   sync.Once
+}
+
+// Read says why the session has ended if PostgreSQL could not: one that is ended while it waits for its client to read rows just hangs up.
+func (s *slot) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	if errors.Is(err, io.EOF) {
+		if why := s.budget.lost(s.pid.Load()); why != nil {
+			err = why
+		}
+	}
+	return n, err
 }
 
 // Close returns at once; the connection counts until it is closed.

@@ -141,7 +141,7 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 func TestBudgetIsAQueue(t *testing.T) {
 	t.Parallel()
 	var evicted atomic.Int32
-	b := newBudget(1, func() bool { evicted.Add(1); return false })
+	b := newBudget(1, func() bool { evicted.Add(1); return false }, func(uint32) error { return nil })
 	if err := b.take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestSessionsBeginFewAtATime(t *testing.T) {
 	t.Parallel()
 	const connections = 40
 	r := newRegistry(t, connections)
-	b := newBudget(connections, func() bool { return false })
+	b := newBudget(connections, func() bool { return false }, func(uint32) error { return nil })
 	var open, beginning, most atomic.Int32
 	connect := func(password string) error {
 		c := r.base.ConnConfig.Copy()

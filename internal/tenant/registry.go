@@ -66,7 +66,7 @@ func NewRegistry(address string, secret []byte, connections int, log *slog.Logge
 	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost),
 		supervisor: pg.NewSupervisor(base.ConnConfig), log: log,
 		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
-	r.budget = newBudget(connections, r.evict)
+	r.budget = newBudget(connections, r.evict, r.watchdog.lost)
 	return r, nil
 }
 

@@ -323,6 +323,19 @@ func (w *watchdog) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 	}
 }
 
+// lost returns why a session has ended, if it was the watchdog that ended it.
+func (w *watchdog) lost(pid uint32) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	note, ok := w.ended[int32(pid)]
+	if !ok {
+		return nil
+	}
+	e := &pgconn.PgError{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "57P01"}
+	pg.Ended(e, note.limit)
+	return e
+}
+
 // Watches reports whether the watchdog has looked at the sessions of late.
 func (r *Registry) Watches() bool {
 	r.watchdog.mu.Lock()

@@ -133,6 +133,38 @@ func TestOrphans(t *testing.T) {
 	exec(t, theirs, "select 1")
 }
 
+// TestEndedBetweenRows ends a session that waits for its client to read rows: PostgreSQL can't tell that client why, Socle does.
+func TestEndedBetweenRows(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t, 4)
+	p := newProject(t, r)
+	conn, err := p.Owner().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	rows, err := conn.Query(t.Context(), "select repeat('x', 1000) from generate_series(1, 100000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	pid := conn.Conn().PgConn().PID()
+	eventually(t, "the session waits for its client", func() bool {
+		return value[bool](t, p.Trusted(), "select exists (select from pg_stat_activity where pid = $1 and wait_event = 'ClientWrite')", int32(pid))
+	})
+
+	over := []excess{{watched{PID: int32(pid), Login: owner.role(p.UUID)}, "it took too much"}}
+	r.watchdog.due(over, func(uint32) bool { return true })
+	if err := r.supervisor.Terminate(t.Context(), owner.role(p.UUID), pid); err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+	}
+	if f := fault.Of(pg.Fault(rows.Err())); f.Kind != fault.Unprocessable || f.CodeWord() != "session_ended" || !strings.Contains(f.Detail, "it took too much") {
+		t.Errorf("got %v", rows.Err())
+	}
+}
+
 // TestWatchdogAmongManyRoles: what a look costs follows from the sessions, not from the roles, of which there are four a project.
 func TestWatchdogAmongManyRoles(t *testing.T) {
 	t.Parallel()
