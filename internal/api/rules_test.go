@@ -45,16 +45,16 @@ func TestParseJSONTakesLittle(t *testing.T) { // not parallel: it counts what al
 	hostile := strings.Repeat("{},", maxBody/3)
 	hostile = hostile[:len(hostile)-1]
 	many := &strings.Builder{}
-	for i := range 20_000 {
+	for i := range 100_000 {
 		fmt.Fprintf(many, `,"%d":1`, i)
 	}
 	for _, rt := range s.routes {
-		if !slices.Contains([]string{"login", "createField"}, rt.op.ID) {
+		if !slices.Contains([]string{"login", "createField", "createResponse", "updateContainer"}, rt.op.ID) {
 			continue
 		}
 		texts := []string{`{"a":[` + hostile + `]}`, `{"a":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + "}", "{" + many.String()[1:] + "}"}
 		for name := range rt.shape.members {
-			texts = append(texts, `{"`+name+`":[`+hostile+`]}`)
+			texts = append(texts, `{"`+name+`":[`+hostile+`]}`, `{"`+name+`":{`+many.String()[1:]+`}}`)
 		}
 		for _, text := range texts {
 			var before, after runtime.MemStats

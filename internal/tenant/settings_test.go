@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -81,4 +82,28 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 		exec(t, connect(t, p, l), "alter role current_user password null")
 		check("without a password")
 	}
+}
+
+// TestWatchdogResetsLogins: settings that a login gave itself are gone some seconds later, without a failure to tell of them.
+func TestWatchdogResetsLogins(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t, 4)
+	p := newProject(t, r)
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() { stopped <- r.Watch(ctx) }()
+	defer func() {
+		stop()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	}()
+
+	conn := connect(t, p, owner)
+	eventually(t, "the watchdog has looked", r.Watches)
+	exec(t, conn, "alter role current_user set work_mem = '77MB'")
+	eventually(t, "the login has its own settings no more", func() bool {
+		return value[string](t, p.Owner(), "select current_setting('work_mem')") != "77MB" &&
+			value[int](t, p.Trusted(), "select count(*)::int from pg_db_role_setting where setrole = $1::regrole and setdatabase = 0", owner.role(p.UUID)) == 0
+	})
 }

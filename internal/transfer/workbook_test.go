@@ -79,14 +79,15 @@ func TestHostileWorkbooks(t *testing.T) {
 		first int    // bytes of the first value
 		most  uint64 // MB that may be allocated
 	}{
-		{"runs of one text", []string{shared, `<sst><si>` + many(`<r><t>x</t></r>`, 40_000) + `</si></sst>`}, nil, 40_000, 40},
-		{"runs of one cell", []string{"xl/one.xml", `<worksheet><sheetData><row><c t="inlineStr"><is>` + many(`<r><t>x</t></r>`, 40_000) + `</is></c></row></sheetData></worksheet>`}, nil, 40_000, 40},
-		{"empty texts", []string{shared, `<sst>` + many(`<si/>`, 50_000) + `</sst>`}, nil, 0, 30},
+		{"runs of one text", []string{shared, `<sst><si>` + many(`<r><t>x</t></r>`, 160_000) + `</si></sst>`}, nil, 160_000, 150},
+		{"runs of one cell", []string{"xl/one.xml", `<worksheet><sheetData><row><c t="inlineStr"><is>` + many(`<r><t>x</t></r>`, 160_000) + `</is></c></row></sheetData></worksheet>`}, nil, 160_000, 150},
+		{"empty texts", []string{shared, `<sst>` + many(`<si/>`, 200_000) + `</sst>`}, nil, 0, 100},
 		{"too many empty texts", []string{shared, `<sst>` + many(`<si/>`, maxShared+1) + `</sst>`}, errSheetSize, 0, 600},
-		{"attributes of a text", []string{shared, `<sst ` + many(`a="" `, 400_000) + `/>`}, errSheetSize, 0, 40},
-		{"attributes of a row", []string{"xl/one.xml", `<worksheet><sheetData><row ` + many(`a="" `, 400_000) + `/></sheetData></worksheet>`}, errSheetSize, 0, 10},
-		{"a > in an attribute", []string{"xl/one.xml", `<worksheet><sheetData><row a="` + many(`>`, 400_000) + `"/></sheetData></worksheet>`}, errSheetSize, 0, 10},
-		{"deep elements", []string{"xl/one.xml", `<worksheet><sheetData>` + many(`<row>`, 100_000)}, errSheetSize, 0, 10},
+		{"texts", []string{shared, `<sst>` + many(`<si><t>text</t></si>`, 900_000) + `</sst>`}, errSheetSize, 0, 900},
+		{"attributes of a text", []string{shared, `<sst ` + many(`a="" `, 1_500_000) + `/>`}, errSheetSize, 0, 40},
+		{"attributes of a row", []string{"xl/one.xml", `<worksheet><sheetData><row ` + many(`a="" `, 1_500_000) + `/></sheetData></worksheet>`}, errSheetSize, 0, 10},
+		{"a > in an attribute", []string{"xl/one.xml", `<worksheet><sheetData><row a="` + many(`>`, 1_500_000) + `"/></sheetData></worksheet>`}, errSheetSize, 0, 10},
+		{"deep elements", []string{"xl/one.xml", `<worksheet><sheetData>` + many(`<row>`, 1_000_000)}, errSheetSize, 0, 10},
 		{"a document type", []string{"xl/one.xml", `<!DOCTYPE worksheet [<!ENTITY a "aaaa">]>` + sheetXML}, errSheet, 0, 10},
 		{"a document type of texts", []string{shared, `<!DOCTYPE sst [<!ENTITY a "aaaa">]><sst><si><t>&a;</t></si></sst>`}, errSheet, 0, 10},
 		{"sheets", []string{"xl/workbook.xml", bookStart + `<sheet name="One" r:id="a"/>` + many(`<sheet name="x" r:id="b"/>`, 40_000) + `</sheets></workbook>`}, nil, 0, 60},
