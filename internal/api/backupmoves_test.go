@@ -17,6 +17,7 @@ import (
 	"filippo.io/age"
 
 	"socle/internal/api/apitest"
+	"socle/internal/backup"
 )
 
 const sent = "Content-Type: application/octet-stream"
@@ -97,7 +98,7 @@ func TestMoveBackup(t *testing.T) {
 		if text := p.Get("/containers/" + container + "/files/" + big + "/download").Want(200).Body; string(text) != large {
 			t.Errorf("the large file has %d bytes", len(text))
 		}
-		owner := "socle_" + strings.ReplaceAll(p.Project, "-", "") + "_owner"
+		owner := p.Database() + "_owner"
 		if roles := query[string](t, p, `select roles::text from pg_policies where policyname = 'mine'`); roles != "{"+owner+"}" {
 			t.Errorf("the policy is for %s, want the owner", roles)
 		}
@@ -309,7 +310,8 @@ func TestImportBackupRefuses(t *testing.T) {
 		"sealed, cut at a chunk": {sealed[:len(sealed)-(len(sealed)-200)%(64<<10+16)], []string{pass}, "damaged_backup"},
 		"sealed, only a head":    {sealed[:150], []string{pass}, "damaged_backup"},
 		"endless head":           {append([]byte("age-encryption.org/v1\n"), bytes.Repeat([]byte("-> x\n\n"), 100_000)...), nil, "damaged_backup"},
-		"a newer format":         {manifest("format", 3), nil, "newer_version"},
+		"a newer format":         {manifest("format", backup.Format+1), nil, "newer_version"},
+		"another database":       {manifest("database", "postgres"), nil, "damaged_backup"},
 		"a newer schema":         {manifest("schema", 1_000_000), nil, "newer_version"},
 		"no schema":              {manifest("schema", 0), nil, "damaged_backup"},
 		"a newer PostgreSQL":     {manifest("postgresql", 990_000), nil, "newer_postgresql"},

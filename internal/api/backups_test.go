@@ -148,7 +148,7 @@ func TestBackupsOneAtATime(t *testing.T) {
 func TestBackupFails(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
-	role := pgx.Identifier{"socle_" + strings.ReplaceAll(a.Project, "-", "") + "_dump"}.Sanitize()
+	role := pgx.Identifier{a.Database() + "_dump"}.Sanitize()
 	execute(t, a, "alter role "+role+" nologin")
 	id := a.Create("/backups", `{}`)
 	r := backedUp(t, a, id).Content("status", "failed")

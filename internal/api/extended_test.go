@@ -64,7 +64,7 @@ func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 		create statistics extensions.linked on auth_name, auth_srid from extensions.spatial_ref_sys; alter table extensions.spatial_ref_sys alter auth_srid set statistics 7;
 		comment on table extensions.spatial_ref_sys is 'systems'; comment on column extensions.spatial_ref_sys.srid is 'number'; grant select (srid) on extensions.spatial_ref_sys to anon`)
 	asOwner(t, a, `alter role current_user set search_path = public, extensions`)
-	owner := "socle_" + strings.ReplaceAll(a.Project, "-", "") + "_owner"
+	owner := a.Database() + "_owner"
 	execute(t, a, `alter table extensions.spatial_ref_sys owner to `+owner)
 	want = query[string](t, a, standing)
 	id = madeBackup(t, a)
@@ -77,7 +77,7 @@ func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
 	restoredAs(t, a, n.Get("uuid").(string), "completed")
 	copied := a.In(n.Get("projectUuid").(string))
-	if got := strings.ReplaceAll(query[string](t, copied, standing), strings.ReplaceAll(copied.Project, "-", ""), strings.ReplaceAll(a.Project, "-", "")); got != want {
+	if got := strings.ReplaceAll(query[string](t, copied, standing), copied.Database(), a.Database()); got != want {
 		t.Errorf("as a new project: got\n%s\nwant\n%s", got, want)
 	}
 

@@ -196,7 +196,7 @@ func execute(t *testing.T, a *apitest.API, sql string) {
 // asOwner runs a statement in the project's database as its owner does.
 func asOwner(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
-	execute(t, a, "set role "+pgx.Identifier{"socle_" + strings.ReplaceAll(a.Project, "-", "") + "_owner"}.Sanitize()+"; "+sql)
+	execute(t, a, "set role "+pgx.Identifier{a.Database() + "_owner"}.Sanitize()+"; "+sql)
 }
 
 // same fails the test unless two replies say the same.

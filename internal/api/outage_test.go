@@ -51,7 +51,7 @@ func TestProjectDatabaseGone(t *testing.T) {
 	a := apitest.New(t)
 	f := furnish(t, a)
 	other := a.In(a.CreateProject("other"))
-	open := shut(t, a, "socle_"+strings.ReplaceAll(a.Project, "-", ""))
+	open := shut(t, a, a.Database())
 	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), f.fileCalls()) {
 		if c.id != "getBackup" && c.id != "createBackup" { // the platform database knows of them
 			want500(t, c.id, c.send(a))

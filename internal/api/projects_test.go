@@ -109,7 +109,7 @@ func TestPurgeProject(t *testing.T) {
 // wantGone fails the test unless nothing is left of the API's project.
 func wantGone(t *testing.T, a *apitest.API) {
 	t.Helper()
-	name := "socle_" + strings.ReplaceAll(a.Project, "-", "")
+	name := a.Database()
 	until(t, "the project's database and roles are gone", func() bool {
 		return apitest.Value[int](a, `select (select count(*) from pg_database where datname = $1) +
 			(select count(*) from pg_roles where rolname like $1 || '%') + (select count(*) from platform.projects where uuid = $2::uuid) +

@@ -104,7 +104,7 @@ func direct(t *testing.T, a *apitest.API) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := tenant.NewRegistry(string(a.Config.DatabaseURL), secret, 1, slog.New(slog.DiscardHandler))
+	r, err := tenant.NewRegistry(string(a.Config.DatabaseURL), secret, a.Server.Projects().Names, 1, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestProjectDatabaseMissing(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)
 	path := "/projects/" + a.Project
-	a.Exec("drop database " + pg.Quote("socle_"+strings.ReplaceAll(a.Project, "-", "")) + " with (force)")
+	a.Exec("drop database " + pg.Quote(a.Database()) + " with (force)")
 	a.Post(path+"/pause", "").Want(200)
 	want500(t, "resumeProject", a.Post(path+"/resume", ""))
 	a.Get(path).Want(200).Content("status", "paused")
@@ -377,7 +377,7 @@ func TestStrangersOfPausedProject(t *testing.T) {
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
 	put(a, c, "a.txt", "hello").Want(200)
-	file, database := address(a, c, "a.txt"), pgx.Identifier{"socle_" + strings.ReplaceAll(a.Project, "-", "")}.Sanitize()
+	file, database := address(a, c, "a.txt"), pgx.Identifier{a.Database()}.Sanitize()
 	for _, status := range []string{"paused", "deleted"} {
 		a.Nobody().Get(file).Want(200)
 		a.Exec(`update platform.projects set status = $1, deleted_at = case when $1 = 'deleted' then now() end where uuid = $2`, status, a.Project)

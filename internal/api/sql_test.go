@@ -47,6 +47,30 @@ func TestRunSQL(t *testing.T) {
 	a.Stranger().Post("/sql", sqlBody("select 1")).Want(401)
 }
 
+// TestOtherProjectsAreNotNamed: what PostgreSQL shows to every login does not tell which other projects there are.
+func TestOtherProjectsAreNotNamed(t *testing.T) {
+	t.Parallel()
+	a := apitest.New(t)
+	other := a.SignUp("other")
+	other.Project = other.CreateProject("theirs")
+	other.Post("/sql", sqlBody("create table t (id int)", writing)).Want(200) // leaves a session open
+	a.Post("/sql", sqlBody("select 1")).Want(200)
+
+	const shown = `
+		select d::text from pg_database d union all select r::text from pg_roles r union all select a::text from pg_stat_activity a
+		union all select s::text from pg_db_role_setting s union all select c::text from pg_shdescription c`
+	r := a.Post("/sql", sqlBody(shown, `"max_rows": 10000`)).Want(200).Content("results.0.truncated", false)
+	text := strings.ToLower(string(r.Body))
+	if !strings.Contains(text, a.Database()) || !strings.Contains(text, other.Database()) {
+		t.Fatalf("the databases of the test are not among those shown: %s", text)
+	}
+	for _, id := range []string{other.Project, strings.ReplaceAll(other.Project, "-", "")} {
+		if strings.Contains(text, id) {
+			t.Errorf("%s is shown: %s", id, text)
+		}
+	}
+}
+
 func TestRunSQLIsBounded(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t)

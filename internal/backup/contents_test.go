@@ -90,13 +90,34 @@ func TestManifestOfManyFiles(t *testing.T) {
 	}
 }
 
+// TestManifestDatabase: the dump names logins after the database that it was taken from.
+func TestManifestDatabase(t *testing.T) {
+	t.Parallel()
+	const project, source = `"01912b8c-0000-7000-8000-00000000abcd"`, `"01912b8c-0000-7000-8000-00000000dcba"`
+
+	for text, want := range map[string]string{
+		`{"format":2,"project":` + project + `}`:                         "socle_01912b8c00007000800000000000abcd",
+		`{"format":2,"project":` + project + `,"source":` + source + `}`: "socle_01912b8c00007000800000000000dcba",
+		`{"format":3,"project":` + project + `,"database":"socle_0123"}`: "socle_0123",
+	} {
+		m, err := parseManifest(strings.NewReader(text), 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.database(); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+		m.Files.Close()
+	}
+}
+
 // TestManifestsThatAreNone reads what no release has written.
 func TestManifestsThatAreNone(t *testing.T) {
 	t.Parallel()
 	sum := strings.Repeat("a", 64)
 	for text, want := range map[string]error{
 		`{"format":1,"files":null}`: nil, `{"format":1}`: nil, `{"format":1,"files":[{"size":1,"sha256":"` + sum + `"}]}`: nil,
-		`{"format":3,"files":7}`: errNewer, `{"format":1,"files":7}`: errDamaged, `{"format":1,"files":{}}`: errDamaged, `{"format":1,"files":[7]}`: errDamaged,
+		`{"format":4,"files":7}`: errNewer, `{"format":1,"files":7}`: errDamaged, `{"format":1,"files":{}}`: errDamaged, `{"format":1,"files":[7]}`: errDamaged,
 		`{"format":1,"files":[{"size":-1,"sha256":"` + sum + `"}]}`: errDamaged, `{"format":1,"files":[{"size":1,"sha256":"../x"}]}`: errDamaged,
 		`{"format":1,"files":[{"size":1,"sha256":"` + strings.ToUpper(sum) + `"}]}`: errDamaged, `{"format":1,"files":[`: errDamaged, ``: errDamaged, `{"format":1} x`: errDamaged,
 		`{"format":1,"socle":"` + strings.Repeat("x", 2000) + `"}`: errDamaged,

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"os/exec"
+	"regexp"
 	"strings"
 	"time"
 
@@ -19,7 +20,6 @@ import (
 	"socle/internal/blob"
 	"socle/internal/fault"
 	"socle/internal/platform"
-	"socle/internal/tenant"
 )
 
 // Import is an archive that arrives.
@@ -96,7 +96,7 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 		}
 		size += f.Size
 	}
-	manifest.Source, manifest.Project, manifest.Backup, manifest.Format = manifest.Project, b.ProjectUUID, b.UUID, Format
+	manifest.Source, manifest.Project, manifest.Backup, manifest.Format = manifest.Project, b.ProjectUUID, b.UUID, max(manifest.Format, extensionsFormat)
 	if err := m.suits(ctx, manifest); err != nil {
 		return none, err
 	}
@@ -130,7 +130,7 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 	if err != nil {
 		return none, err
 	}
-	if _, err := plan(entries, manifest, tenant.OwnerOf(b.ProjectUUID)); err != nil {
+	if _, err := plan(entries, manifest, m.Projects.Owner(b.ProjectUUID)); err != nil {
 		return none, err
 	}
 	return object, m.keepManifest(ctx, manifest)
@@ -191,6 +191,9 @@ func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	return found, err
 }
 
+// databaseName matches the names that projects' databases have, see [tenant.Names].
+var databaseName = regexp.MustCompile(`^socle_[0-9a-f]{32}$`)
+
 // believable reports a manifest that no release has written.
 func (m Manifest) believable() error {
 	for f, err := range m.Files.and(m.Dump) {
@@ -203,6 +206,9 @@ func (m Manifest) believable() error {
 	}
 	if m.Format < firstFormat || m.Schema < 1 || m.PostgreSQL < 1 || m.Project == uuid.Nil || m.At.After(time.Now().AddDate(1, 0, 0)) {
 		return errArchive.Because(errors.New("the manifest is no manifest"))
+	}
+	if m.Database != "" && !databaseName.MatchString(m.Database) {
+		return errArchive.Because(fmt.Errorf("the manifest names the database %q", m.Database))
 	}
 	return nil
 }

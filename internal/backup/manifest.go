@@ -20,10 +20,13 @@ import (
 )
 
 // Format is the version of what backups are made of. A release reads its own and older ones.
-const Format = 2
+const Format = 3
 
-// The first version knew neither extensions nor backups of other projects. Backups without either say so, for the releases before.
-const firstFormat = 1
+// A backup has the oldest format that can express it, so that older releases read it.
+const (
+	firstFormat      = 1 // neither extensions nor backups of other projects
+	extensionsFormat = 2 // the database is named for the project
+)
 
 // Manifest says what a backup is made of.
 type Manifest struct {
@@ -32,6 +35,7 @@ type Manifest struct {
 	Project    uuid.UUID `json:"project"`
 	Backup     uuid.UUID `json:"backup"`
 	Source     uuid.UUID `json:"source,omitzero"`    // the project that it was made of, if it was imported
+	Database   string    `json:"database,omitempty"` // its name; "" if that is the project's UUID, see tenant.Names
 	Schema     int64     `json:"schema"`             // the newest migration of the project's database
 	PostgreSQL int       `json:"postgresql"`         // as the server counts: 150018
 	At         time.Time `json:"at"`                 // of the snapshot
@@ -50,6 +54,14 @@ func (m Manifest) source() uuid.UUID {
 		return m.Source
 	}
 	return m.Project
+}
+
+// database returns the name of the database that the dump was taken from.
+func (m Manifest) database() string {
+	if m.Database != "" {
+		return m.Database
+	}
+	return tenant.Names{}.Database(m.source())
 }
 
 // foreign reports whether the backup came from elsewhere: then nothing in it is to be believed.
@@ -111,18 +123,26 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 	if err != nil {
 		return Manifest{}, err
 	}
-	extended, err := tenant.ExtendedOf(ctx, tx, project)
+	extended, err := m.Projects.ExtendedOf(ctx, tx, project)
 	if err != nil {
 		return Manifest{}, err
 	}
-	format := Format
+	format := extensionsFormat
 	if len(extensions) == 0 {
 		format = firstFormat
 		if len(extended.Rights) == 0 {
 			extended = nil
 		}
 	}
-	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Schema: a.Schema, PostgreSQL: a.PostgreSQL,
+
+	database := m.Projects.Database(project)
+	if database == (tenant.Names{}).Database(project) {
+		database = ""
+	} else {
+		format = Format
+	}
+
+	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Database: database, Schema: a.Schema, PostgreSQL: a.PostgreSQL,
 		At: a.At.UTC(), TimeZone: dumpedIn, Files: files, Extensions: extensions, Extended: extended}, nil
 }
 

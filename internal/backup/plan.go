@@ -26,7 +26,7 @@ type plans struct {
 // Unprocessable if there is something that a project can't have. Extensions that the manifest has are there before.
 func plan(entries []entry, manifest Manifest, to string) (plans, error) {
 	var p plans
-	from := tenant.OwnerOf(manifest.source())
+	from := tenant.OwnerIn(manifest.database())
 	extended := func(is func(tenant.Extension) bool) bool { return slices.ContainsFunc(manifest.Extensions, is) }
 	for _, e := range entries {
 		kind, name, _ := strings.Cut(e.tag, " ")

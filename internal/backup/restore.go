@@ -232,7 +232,7 @@ func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, ent
 // the owner. It fails unless every table has as many rows as it had, and before it makes anything, unless the copy is wanted still: whoever gives it
 // up removes it, once.
 func (m *Maker) fillCopy(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error) error {
-	p, err := plan(entries, manifest, tenant.OwnerOf(c.Project))
+	p, err := plan(entries, manifest, m.Projects.Owner(c.Project))
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (m *Maker) extend(ctx context.Context, c *tenant.Copy, manifest Manifest) e
 	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
 		return nil
 	}
-	left, err := c.Extend(ctx, manifest.Extended, manifest.source(), manifest.foreign())
+	left, err := c.Extend(ctx, manifest.Extended, manifest.database(), manifest.foreign())
 	if len(left) > 0 {
 		m.Log.Warn("what was done to extensions and multirange types can't all be done again", "project", c.Project, "left", left)
 	}

@@ -33,7 +33,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 	env := environment{environ: environ}
-	root.AddCommand(serve(env), migrate(env), admin(env), auditLog(env), files(env), doctor(env), rest(env), openapi(), version())
+	root.AddCommand(serve(env), migrate(env), admin(env), auditLog(env), databases(env), files(env), doctor(env), rest(env), openapi(), version())
 	root.AddGroup(&cobra.Group{ID: remoteGroup, Title: "Commands that call a server:"})
 	root.AddCommand(login(env), logout(env), use(env), gen(env))
 	// To make the others, all operations are described: most of what a command takes to start, a server too. One that stands above does without them.

@@ -98,9 +98,9 @@ func TestEndlessRestore(t *testing.T) {
 		t.Errorf("the backup is not proven because of %q", why)
 	}
 	until(t, "the databases are gone", func() bool {
-		return query(t, a, `select count(*)::text from pg_database where datname ~ '`+strings.ReplaceAll(a.Project, "-", "")+`_(new|proof|asked)_'`) == "0"
+		return query(t, a, `select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(new|proof|asked)_'`) == "0"
 	})
-	if n := query(t, a, `select count(*)::text from pg_stat_activity where datname ~ '`+strings.ReplaceAll(a.Project, "-", "")+`_(new|proof|asked)_'`); n != "0" {
+	if n := query(t, a, `select count(*)::text from pg_stat_activity where datname ~ '`+a.Database()+`_(new|proof|asked)_'`); n != "0" {
 		t.Errorf("%s sessions go on", n)
 	}
 }

@@ -61,7 +61,7 @@ func TestImportRunsNothingStrong(t *testing.T) {
 		alter table storage.containers disable trigger all; insert into storage.containers (uuid, name, max_file_size, created_by, updated_by, total_files) values (gen_random_uuid(), 'liar', 1, gen_random_uuid(), gen_random_uuid(), 99)`); err != nil {
 		t.Fatal(err)
 	}
-	roles := strings.ReplaceAll(attributes, "PROJECT", strings.ReplaceAll(into.Project, "-", ""))
+	roles := strings.ReplaceAll(attributes, "PROJECT", strings.TrimPrefix(into.Database(), "socle_"))
 	before := query(t, into, roles)
 	body := archive(from)
 	id := send(body).Want(201).Get("uuid").(string)

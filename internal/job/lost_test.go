@@ -27,7 +27,7 @@ func TestLost(t *testing.T) {
 	a := apitest.New(t)
 	id := backedUp(t, a)
 	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
-	name := "socle_" + strings.ReplaceAll(a.Project, "-", "")
+	name := a.Database()
 	project := a.Project
 
 	t.Run("jobs", func(t *testing.T) {

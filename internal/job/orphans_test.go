@@ -84,7 +84,7 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 	defer pool.Close()
 	var said strings.Builder
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	registry, err := tenant.NewRegistry(string(a.Config.DatabaseURL), secret, 8, log)
+	registry, err := tenant.NewRegistry(string(a.Config.DatabaseURL), secret, a.Server.Projects().Names, 8, log)
 	if err != nil {
 		t.Fatal(err)
 	}

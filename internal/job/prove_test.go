@@ -18,7 +18,7 @@ func TestBackupIsProven(t *testing.T) {
 	id := backedUp(t, a)
 	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 	const proofs = `select count(*)::text from pg_database where datname ~ 'PROJECT_(proof|asked)_'`
-	if got := query(t, a, strings.ReplaceAll(proofs, "PROJECT", strings.ReplaceAll(a.Project, "-", ""))); got != "0" {
+	if got := query(t, a, strings.ReplaceAll(proofs, "PROJECT", a.Database())); got != "0" {
 		t.Errorf("%s databases are left", got)
 	}
 
@@ -122,7 +122,7 @@ func TestProofIsNoStray(t *testing.T) {
 	}
 	a.Post("/backups/"+id+"/verify", "").Want(200)
 	made := func() bool {
-		return query(t, a, `select count(*)::text from pg_database where datname ~ '`+strings.ReplaceAll(a.Project, "-", "")+`_(proof|asked)_'`) == "1"
+		return query(t, a, `select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(proof|asked)_'`) == "1"
 	}
 	until(t, "the database is made", made)
 	a.Tidy()
@@ -162,7 +162,7 @@ func TestProofIsBrokenOff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	role := "ends_" + strings.ReplaceAll(a.Project, "-", "")
+	role := "ends_" + strings.TrimPrefix(a.Database(), "socle_")
 	a.Exec(`create role ` + role)
 	asOwner(t, a, `
 		create function public.lasts() returns boolean language sql as 'select current_database() !~ ''proof'' or not exists (select from pg_catalog.pg_roles where rolname = ''`+role+`'') or pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())';
@@ -170,7 +170,7 @@ func TestProofIsBrokenOff(t *testing.T) {
 	hold()
 	id := backedUp(t, a)
 	isHeld()
-	a.Exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname ~ $1`, strings.ReplaceAll(a.Project, "-", "")+"_proof_")
+	a.Exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname ~ $1`, a.Database()+"_proof_")
 	release()
 	failures := func(n int) []string {
 		return apitest.Value[[]string](a, `select array(select e ->> 'error' from river.river_job, unnest(errors) e where kind = 'prove' and args ->> 'backup' = $1 limit $2)`, id, n)

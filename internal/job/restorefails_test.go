@@ -207,7 +207,7 @@ func TestAbandonedRestore(t *testing.T) {
 	a.Unproven()
 	a.CreateTable("orders")
 	id, pending, abandoned := backedUp(t, a), uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
-	live := "socle_" + strings.ReplaceAll(a.Project, "-", "")
+	live := a.Database()
 	left := fmt.Sprintf("%s_new_%x", live, abandoned[8:])
 	a.Exec("create database " + pgx.Identifier{left}.Sanitize())
 	a.Exec("alter database " + pgx.Identifier{live}.Sanitize() + " connection limit 0")

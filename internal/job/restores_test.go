@@ -93,7 +93,7 @@ func query(t *testing.T, a *apitest.API, sql string) string {
 // databases returns the databases of a project.
 func databases(t *testing.T, a *apitest.API) string {
 	t.Helper()
-	return query(t, a, `select string_agg(datname, ',' order by datname) from pg_database where datname like 'socle\_`+strings.ReplaceAll(a.Project, "-", "")+`%' and datname !~ '_(proof|asked)_'`)
+	return query(t, a, `select string_agg(datname, ',' order by datname) from pg_database where datname like '`+a.Database()+`%' and datname !~ '_(proof|asked)_'`)
 }
 
 // fingerprint is all of a project's database that a restore has to bring back: definitions, privileges and rows.
@@ -298,7 +298,7 @@ func TestRestoreUnusual(t *testing.T) {
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201).Content("target", "new")
 	restored(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "").Content("keptUntil", nil)
 	copied := a.In(n.Get("projectUuid").(string))
-	sameBut(t, before, strings.ReplaceAll(fingerprint(t, copied), strings.ReplaceAll(copied.Project, "-", ""), strings.ReplaceAll(a.Project, "-", "")))
+	sameBut(t, before, strings.ReplaceAll(fingerprint(t, copied), copied.Database(), a.Database()))
 	copied.Get("/tables/people").Want(200)
 	copied.CreateTable("after")
 	until(t, "the empty database is gone", func() bool { return !strings.Contains(databases(t, copied), ",") })

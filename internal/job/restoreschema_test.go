@@ -79,7 +79,7 @@ func schemaOf(t *testing.T, a *apitest.API) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out = keys.ReplaceAll(out, nil)
-	return strings.ReplaceAll(string(out), strings.ReplaceAll(a.Project, "-", ""), "PROJECT")
+	return strings.ReplaceAll(string(out), strings.TrimPrefix(a.Database(), "socle_"), "PROJECT")
 }
 
 // TestRestoreSchema restores a database with something of every kind: what pg_dump says of it afterwards is what it said before, line by line.

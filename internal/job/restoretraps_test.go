@@ -91,7 +91,7 @@ func TestRestoreRunsNothingStrong(t *testing.T) {
 			a := a.With(t)
 			a = a.In(a.CreateProject("trapped"))
 			asOwner(t, a, sql)
-			roles := strings.ReplaceAll(attributes, "PROJECT", strings.ReplaceAll(a.Project, "-", ""))
+			roles := strings.ReplaceAll(attributes, "PROJECT", strings.TrimPrefix(a.Database(), "socle_"))
 			before, rows := query(t, a, roles), query(t, a, `select coalesce(sum(reltuples), 0)::text from pg_catalog.pg_class where relname = 't'`)
 			id := backedUp(t, a)
 			until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })

@@ -16,20 +16,29 @@ import (
 // dropStrays drops databases that restores and proofs were to fill and that nobody is at any more. Even one that was given up may be made after
 // that: PostgreSQL goes on with a statement whose client is gone.
 func (q *Queue) dropStrays(ctx context.Context) error {
+	names, err := pg.Values[string](ctx, q.Pool, `select datname::text from pg_database where datname ~ '^socle_[0-9a-f]{32}_(proof|asked|new)_'`)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	projects := make([]uuid.UUID, len(names))
+	for i, name := range names {
+		projects[i], _ = q.Lifecycle.Registry.ProjectOf(name)
+	}
+
 	strays, err := pg.Values[string](ctx, q.Pool, `
-		select d.datname
+		select d.name
 		from (
-			select datname, right(datname, 16) as half, substr(datname, 7, 32) as project -- the half of a UUID that the name has, see tenant.Copy
-			from pg_database where datname ~ '^socle_[0-9a-f]{32}_(proof|asked|new)_'
+			select name, project, right(name, 16) as half -- of the UUID that the name ends with, see tenant.Copy
+			from unnest(@names::text[], @projects::uuid[]) as copies (name, project)
 		) d
-		join platform.projects p on replace(p.uuid::text, '-', '') = d.project
+		join platform.projects p on p.uuid = d.project
 		where not exists (
 			select from river.river_job j
 			where j.kind = @proof and j.state in ('available', 'pending', 'retryable', 'scheduled', 'running')
 			  and right(replace(j.args ->> 'backup', '-', ''), 16) = d.half)
 		and not exists (
 			select from platform.restores r where r.status in ('pending', 'running') and right(replace(r.uuid::text, '-', ''), 16) = d.half)`,
-		pgx.StrictNamedArgs{"proof": proveArgs{}.Kind()})
+		pgx.StrictNamedArgs{"names": names, "projects": projects, "proof": proveArgs{}.Kind()})
 	errs := []error{err}
 	for _, name := range strays {
 		errs = append(errs, q.Lifecycle.Registry.DropStray(ctx, name))

@@ -55,7 +55,7 @@ func TestSchemasAreCurrent(t *testing.T) {
 	a := apitest.New(t)
 	golden(t, "internal/platform/schema.sql", dump(t, string(a.Config.DatabaseURL), "platform"))
 	tenants := dump(t, databaseURL(t, a), "socle", "auth", "storage", "forms", "realtime")
-	golden(t, "internal/tenant/schema.sql", bytes.ReplaceAll(tenants, []byte(strings.ReplaceAll(a.Project, "-", "")), []byte("PROJECT")))
+	golden(t, "internal/tenant/schema.sql", bytes.ReplaceAll(tenants, []byte(strings.TrimPrefix(a.Database(), "socle_")), []byte("PROJECT")))
 }
 
 // databaseURL returns the address of the project's database for pg_dump.
@@ -65,7 +65,7 @@ func databaseURL(t *testing.T, a *apitest.API) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Replace(string(a.Config.DatabaseURL), "/"+c.Database, "/socle_"+strings.ReplaceAll(a.Project, "-", ""), 1)
+	return strings.Replace(string(a.Config.DatabaseURL), "/"+c.Database, "/"+a.Database(), 1)
 }
 
 // passing are lines of a dump that say nothing of the schema, and vary with PostgreSQL's version.

@@ -140,7 +140,7 @@ func removeDiscarded(ctx context.Context, p *tenant.Project, store *blob.Store) 
 			select from pg_stat_activity
 			where datname = current_database() and usename = @dumper and xact_start is not null and application_name <> 'pg_dump')
 		order by discarded_at limit @batch`,
-		pgx.StrictNamedArgs{"batch": discardBatch, "held": heldBack, "dumper": tenant.DumperOf(p.UUID)})
+		pgx.StrictNamedArgs{"batch": discardBatch, "held": heldBack, "dumper": p.Dumper()})
 	if err != nil {
 		return 0, err
 	}

@@ -16,6 +16,11 @@ type SigningKey struct {
 	RetiredAt *time.Time
 }
 
+// NameKey returns the key that names of databases are encrypted under, nil if they are not.
+func (s *Store) NameKey(ctx context.Context) ([]byte, error) {
+	return pg.Value[[]byte](ctx, s.q, `select name_key from platform.instance`)
+}
+
 // SigningKeys returns the active key, first, and those retired less than keep ago.
 func (s *Store) SigningKeys(ctx context.Context, keep time.Duration) ([]SigningKey, error) {
 	return pg.All[SigningKey](ctx, s.q, `

@@ -140,6 +140,17 @@ func (s *Store) ActiveProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where status = 'active' order by uuid`)
 }
 
+// ProjectNames returns all projects by name, deleted ones that can still be restored included.
+func (s *Store) ProjectNames(ctx context.Context) ([]NamedProject, error) {
+	return pg.All[NamedProject](ctx, s.q, `select uuid, name, status from platform.projects order by name, uuid`)
+}
+
+// NamedProject is the name and the status of a project.
+type NamedProject struct {
+	UUID         uuid.UUID
+	Name, Status string
+}
+
 // KnownProjects returns those of some projects that there are or were, until they are removed.
 func (s *Store) KnownProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where uuid = any(@projects)`, pgx.StrictNamedArgs{"projects": projects})

@@ -160,10 +160,14 @@ CREATE TABLE platform.instance (
     one boolean DEFAULT true NOT NULL,
     administrator_uuid uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    name_key bytea,
+    CONSTRAINT instance_name_key CHECK ((octet_length(name_key) = 16)),
     CONSTRAINT instance_one CHECK (one)
 );
 
 COMMENT ON COLUMN platform.instance.administrator_uuid IS 'the first user; null until someone claims the instance';
+
+COMMENT ON COLUMN platform.instance.name_key IS 'AES key that names of databases are encrypted under; null: they are the UUIDs of the projects';
 
 CREATE TABLE platform.invitations (
     uuid uuid NOT NULL,

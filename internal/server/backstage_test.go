@@ -114,7 +114,7 @@ func (b *backstage) asOwner(project, sql string, into ...any) {
 // backend returns the number of a process of PostgreSQL that serves a connection to a project's database.
 func (b *backstage) backend(project string) int {
 	b.t.Helper()
-	all := b.values(`select pid::text from pg_stat_activity where datname = $1 and backend_type = 'client backend' limit 1`, database(project))
+	all := b.values(`select pid::text from pg_stat_activity where datname = $1 and backend_type = 'client backend' limit 1`, b.registry.Database(uuid.MustParse(project)))
 	if len(all) == 0 {
 		b.t.Error("nobody is connected")
 		return 0

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // keeper is a project that is backed up, restored and removed while things are killed. Its state is a number, which every row of a table
@@ -221,11 +223,15 @@ func (k *keeper) settled() {
 		if err := b.queue.Tidy(k.t.Context()); err != nil {
 			return err.Error()
 		}
+		var databases []string
+		for _, id := range b.values(`select uuid::text from platform.projects`) {
+			databases = append(databases, b.registry.Database(uuid.MustParse(id)))
+		}
 		left := b.values(`
 			select datname from pg_database
-			where datname like 'socle\_%' and datname not like 'socle\_template%' and datname not in (select 'socle_' || replace(uuid::text, '-', '') from platform.projects)
+			where datname like 'socle\_%' and datname not like 'socle\_template%' and datname <> all(coalesce($1, '{}'::text[]))
 			union all select kind || ' ' || state::text from river.river_job where state = 'running'
-			union all select name || ' ' || status from platform.projects where status not in ('active', 'paused')`)
+			union all select name || ' ' || status from platform.projects where status not in ('active', 'paused')`, databases)
 		return strings.Join(left, ", ")
 	})
 	left, err := filepath.Glob(filepath.Join(k.p.scratch(), "*"))

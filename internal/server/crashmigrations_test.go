@@ -5,15 +5,16 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"socle/internal/pg"
 	"socle/internal/pgtest"
+	"socle/internal/tenant"
 )
 
 // migrated is a database that is at one of its migrations.
@@ -129,11 +130,11 @@ func TestKilledMigration(t *testing.T) {
 		t.Errorf("got version %d, want %d (-want +got):\n%s", version, m.newest, cmp.Diff(want, is))
 	}
 	c := p.newClient()
-	undisturbed := database(c.want(t, 201, "POST", "/projects", `{"name": "undisturbed"}`)["uuid"].(string))
+	undisturbed := databaseOf(t, url, c.want(t, 201, "POST", "/projects", `{"name": "undisturbed"}`)["uuid"].(string))
 	for range roundsOr(t, 1) {
 		p.signal(syscall.SIGKILL)
 		p.wait()
-		project := newMigrated(t, url, database(c.project), "socle", "../tenant/migrations")
+		project := newMigrated(t, url, databaseOf(t, url, c.project), "socle", "../tenant/migrations")
 		old := 1 + rand.Int64N(project.newest-1)
 		platform := m.connect()
 		for _, sql := range []string{"drop database " + project.config.Database + " with (force)", "create database " + project.config.Database + " template template0"} {
@@ -157,5 +158,52 @@ func TestKilledMigration(t *testing.T) {
 	}
 }
 
-// database returns the name of a project's database.
-func database(project string) string { return "socle_" + strings.ReplaceAll(project, "-", "") }
+// TestUsedInstallKeepsDatabaseNames: only an install without users starts to hide projects in the names of databases.
+func TestUsedInstallKeepsDatabaseNames(t *testing.T) {
+	t.Parallel()
+	const hides = 17 // the migration that adds the key
+
+	for _, used := range []bool{false, true} {
+		m := newMigrated(t, pgtest.URL(t), "", "platform", "../platform/migrations")
+		m.to(hides - 1)
+		conn := m.connect()
+		if used {
+			const user = `
+				set session_replication_role = replica; -- a user without an organization
+				insert into platform.users (uuid, username, username_folded, email, email_folded, password_hash, organization_uuid)
+				values (gen_random_uuid(), 'ada', 'ada', 'ada@example.com', 'ada@example.com', 'x', gen_random_uuid())`
+			if _, err := conn.Exec(t.Context(), user); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.to(hides)
+
+		var hidden bool
+		if err := conn.QueryRow(t.Context(), "select name_key is not null from platform.instance").Scan(&hidden); err != nil {
+			t.Fatal(err)
+		}
+		if hidden == used {
+			t.Errorf("install used %v: names hide projects %v, want %v", used, hidden, !used)
+		}
+	}
+}
+
+// databaseOf returns the name of a project's database. url is the address of the platform database.
+func databaseOf(t *testing.T, url, project string) string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+
+	var key []byte
+	if err := conn.QueryRow(t.Context(), "select name_key from platform.instance").Scan(&key); err != nil {
+		t.Fatal(err)
+	}
+	names, err := tenant.NewNames(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names.Database(uuid.MustParse(project))
+}

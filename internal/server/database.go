@@ -185,6 +185,15 @@ func (d *Database) prepare(ctx context.Context) error {
 	return err
 }
 
+// Names returns the names of the projects' databases.
+func (d *Database) Names(ctx context.Context) (tenant.Names, error) {
+	key, err := d.Store.NameKey(ctx)
+	if err != nil {
+		return tenant.Names{}, err
+	}
+	return tenant.NewNames(key)
+}
+
 // Registry opens the registry of the projects on this database's server.
 func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger) (*tenant.Registry, error) {
 	most, err := pg.Value[int](ctx, d.Pool, `
@@ -196,7 +205,11 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 	if d.own == nil {
 		connections /= 2 // others use the server too
 	}
-	r, err := tenant.NewRegistry(d.URL, secret, max(connections, 4), log)
+	names, err := d.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := tenant.NewRegistry(d.URL, secret, names, max(connections, 4), log)
 	if err != nil {
 		return nil, err
 	}

@@ -153,7 +153,7 @@ func (c client) projectOf(t *testing.T, url string) *pgx.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Database = "socle_" + strings.ReplaceAll(c.project, "-", "")
+	config.Database = databaseOf(t, url, c.project)
 	conn, err := pgx.ConnectConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)

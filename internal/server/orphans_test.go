@@ -4,6 +4,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/google/uuid"
 )
 
 // TestKilledServersSessions kills the server while a statement of a project runs that catches its cancellation: the next start ends it first.
@@ -12,7 +14,7 @@ func TestKilledServersSessions(t *testing.T) {
 	p, c := resume(t)
 	b := p.backstage(t)
 	running := func() bool {
-		return len(b.values(`select pid::text from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'`, database(c.project))) > 0
+		return len(b.values(`select pid::text from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'`, b.registry.Database(uuid.MustParse(c.project)))) > 0
 	}
 
 	var lost sync.WaitGroup

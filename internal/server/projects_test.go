@@ -53,7 +53,7 @@ func TestRowsPausedElsewhere(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	key := "apikey: " + s.secret
-	database := "socle_" + strings.ReplaceAll(s.Project, "-", "")
+	database := s.Database()
 	s.Exec(`update platform.projects set status = 'paused' where uuid = $1`, s.Project)
 	s.Exec(`alter database ` + database + ` connection limit 0`)
 	s.Exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and usename <> current_user`, database)

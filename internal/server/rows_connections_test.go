@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 
@@ -23,7 +22,7 @@ import (
 func TestManyProjectsFewConnections(t *testing.T) {
 	t.Parallel()
 	const connections, clients, count, requests = 8, 16, 30, 10
-	registry, err := tenant.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of a test with many projects"), connections, slog.New(slog.DiscardHandler))
+	registry, err := tenant.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of a test with many projects"), tenant.Names{}, connections, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +49,7 @@ func TestManyProjectsFewConnections(t *testing.T) {
 		}
 		p := &projectRows{id: id, schemas: []string{"public"}, cache: s.newCache(id, []string{"public"})}
 		t.Cleanup(p.cache.Close)
-		projects[i], databases[i], first = s.active(id, p, verify), "socle_"+strings.ReplaceAll(id.String(), "-", ""), id
+		projects[i], databases[i], first = s.active(id, p, verify), registry.Database(id), id
 	}
 
 	var wg sync.WaitGroup

@@ -217,7 +217,7 @@ func TestForgedTokens(t *testing.T) {
 		"crit":                  compact(`{"alg":"ES256","crit":["b64"],"b64":false}`, service, parts[2]),
 		"a platform token":      s.Token,
 		"role postgres":         elliptical.sign(`{"role":"postgres"}`),
-		"role of the login":     elliptical.sign(`{"role":"socle_` + strings.ReplaceAll(s.Project, "-", "") + `_service"}`),
+		"role of the login":     elliptical.sign(`{"role":"` + s.Database() + `_service"}`),
 		"role service":          elliptical.sign(`{"role":"service"}`),
 		"hostile role":          elliptical.sign(`{"role":"anon\"; --"}`),
 		"role in a list":        elliptical.sign(`{"role":["service_role"]}`),

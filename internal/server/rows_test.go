@@ -170,7 +170,7 @@ func TestWhoMayAskForRows(t *testing.T) {
 		"expired":               "Authorization: Bearer " + s.token(map[string]any{"role": "anon", "exp": now.Add(-time.Hour)}),
 		"no role":               "Authorization: Bearer " + s.token(map[string]any{"sub": "ada"}),
 		"role postgres":         "Authorization: Bearer " + s.token(map[string]any{"role": "postgres"}),
-		"role of the owner":     "Authorization: Bearer " + s.token(map[string]any{"role": "socle_" + strings.ReplaceAll(s.Project, "-", "") + "_owner"}),
+		"role of the owner":     "Authorization: Bearer " + s.token(map[string]any{"role": s.Database() + "_owner"}),
 		"hostile role":          "Authorization: Bearer " + s.token(map[string]any{"role": `anon"; --`}),
 		"role in a list":        "Authorization: Bearer " + s.token(map[string]any{"role": []string{"anon"}}),
 		"wrong secret":          "Authorization: Bearer " + s.sign(strings.Repeat("0", 64), map[string]any{"role": "anon"}),
@@ -301,7 +301,7 @@ func TestRolesOfRows(t *testing.T) {
 	}
 	anon := "apikey: " + s.publishable
 	s.want(200, "", "POST", "/rpc/become", `{"r": "anon"}`, anon)
-	for _, role := range []string{"service_role", "postgres", "socle", "socle_" + strings.ReplaceAll(s.Project, "-", "") + "_owner", "socle_" + strings.ReplaceAll(s.Project, "-", "") + "_service", "pg_read_all_data"} {
+	for _, role := range []string{"service_role", "postgres", "socle", s.Database() + "_owner", s.Database() + "_service", "pg_read_all_data"} {
 		if status, text := s.rows(s.Project, "POST", "/rpc/become", fmt.Sprintf(`{"r": %q}`, role), anon); status < 400 || status >= 500 {
 			t.Errorf("anon becomes %s: got %d %s", role, status, text)
 		}

@@ -19,15 +19,15 @@ import (
 // sessions returns how many sessions of Socle's the projects' databases have.
 func sessions(t *testing.T, r *Registry, projects ...*Project) int {
 	t.Helper()
-	return value[int](t, connectTo(t, r.base.ConnConfig), countSessions, names(projects))
+	return value[int](t, connectTo(t, r.base.ConnConfig), countSessions, databases(projects))
 }
 
 const countSessions = `select count(*)::int from pg_stat_activity where datname = any($1) and backend_type = 'client backend'`
 
-// names returns the names of projects' databases.
-func names(projects []*Project) (all []string) {
+// databases returns the names of projects' databases.
+func databases(projects []*Project) (all []string) {
 	for _, p := range projects {
-		all = append(all, database(p.UUID))
+		all = append(all, p.registry.Database(p.UUID))
 	}
 	return all
 }
@@ -92,7 +92,7 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 	go func() { // PostgreSQL itself never has more sessions than the budget
 		most := 0
 		for {
-			now, err := pg.Value[int](t.Context(), watcher, countSessions, names(projects))
+			now, err := pg.Value[int](t.Context(), watcher, countSessions, databases(projects))
 			if err != nil {
 				now = -1
 			}

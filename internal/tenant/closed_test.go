@@ -87,7 +87,7 @@ func TestNothingIsGranted(t *testing.T) {
 		) as known(what, granted) where granted order by what`
 	everything := []string{"aggregate", "function", "insert", "other function", "procedure", "select", "sequence", "view"}
 	for role, want := range map[string][]string{"anon": {}, "authenticated": {}, "service_role": everything,
-		request.role(p.UUID): {}, service.role(p.UUID): {}} {
+		p.registry.login(p.UUID, request): {}, p.registry.login(p.UUID, service): {}} {
 		got, err := pg.Values[string](t.Context(), connect(t, p, trusted), may, pgx.StrictNamedArgs{"role": role})
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestOwnerChangesItselfMeanwhile(t *testing.T) {
 			if len(done) > 0 {
 				t.Fatalf("%s: it did not meet the owner's change", change)
 			}
-			waiting = value[bool](t, p.Trusted(), `select exists (select from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%')`, owner.role(p.UUID))
+			waiting = value[bool](t, p.Trusted(), `select exists (select from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%')`, p.registry.login(p.UUID, owner))
 		}
 		exec(t, conn, "commit")
 		if err := <-done; err != nil {
@@ -208,7 +208,7 @@ func TestOwnerChangesItselfMeanwhile(t *testing.T) {
 
 func TestDumpURLKeepsTLS(t *testing.T) {
 	t.Parallel()
-	r, err := NewRegistry("postgres://socle:canary@db.example.com/socle?sslmode=require&application_name=x", secret, 1, slog.New(slog.DiscardHandler))
+	r, err := NewRegistry("postgres://socle:canary@db.example.com/socle?sslmode=require&application_name=x", secret, names, 1, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestDumpURLKeepsTLS(t *testing.T) {
 	if c.TLSConfig == nil || len(c.Fallbacks) > 0 {
 		t.Error("pg_dump may connect without TLS")
 	}
-	if c.Host != "db.example.com" || c.Port != 5432 || c.User != dump.role(id) || c.Database != database(id) || c.Password != "" {
+	if c.Host != "db.example.com" || c.Port != 5432 || c.User != r.login(id, dump) || c.Database != r.Database(id) || c.Password != "" {
 		t.Errorf("got %s", address)
 	}
 	if password == "" || strings.Contains(address, password) || strings.Contains(address, "canary") {

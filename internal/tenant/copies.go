@@ -71,8 +71,12 @@ func (r *Registry) DropStray(ctx context.Context, database string) error {
 }
 
 // The names follow from the id, so that whoever comes by later finds what was left.
-func (c *Copy) name() string     { return database(c.Project) + c.kind + hex.EncodeToString(c.id[8:]) }
-func (c *Copy) replaced() string { return database(c.Project) + "_old_" + hex.EncodeToString(c.id[8:]) }
+func (c *Copy) name() string {
+	return c.registry.Database(c.Project) + c.kind + hex.EncodeToString(c.id[8:])
+}
+func (c *Copy) replaced() string {
+	return c.registry.Database(c.Project) + "_old_" + hex.EncodeToString(c.id[8:])
+}
 
 // Proof returns the copy of a project that is made to see whether a backup, which id stands for, can be restored. It takes nothing's place. One that somebody
 // asked for is another than one that is made of itself.
@@ -114,12 +118,6 @@ func (c *Copy) OwnerURL() (address, password string) {
 	return c.registry.address(c.config(owner, c.name()))
 }
 
-// OwnerOf returns the name of the owner's login of a project.
-func OwnerOf(project uuid.UUID) string { return owner.role(project) }
-
-// DumperOf returns the name of the login of a project that makes dumps: whoever is connected to the project's database under it makes a backup.
-func DumperOf(project uuid.UUID) string { return dump.role(project) }
-
 // event triggers of the platform that must not meddle with what is restored as it was
 const closing = "socle_close_new_tables"
 
@@ -146,11 +144,11 @@ func (c *Copy) Make(ctx context.Context, version int64, extensions []Extension) 
 			return err
 		}
 		return atOnce(ctx, inside, []string{
-			"alter schema public owner to " + pg.Quote(owner.role(c.Project)),
+			"alter schema public owner to " + pg.Quote(c.registry.login(c.Project, owner)),
 			"revoke all on schema public from public, anon, authenticated, service_role",
 			"grant usage on schema public to public", // as initdb leaves it, from where the dump goes on
-			"grant create, temporary, connect on database " + pg.Quote(c.name()) + " to " + pg.Quote(owner.role(c.Project)),
-			"grant connect on database " + pg.Quote(c.name()) + " to " + pg.Quote(dump.role(c.Project)),
+			"grant create, temporary, connect on database " + pg.Quote(c.name()) + " to " + pg.Quote(c.registry.login(c.Project, owner)),
+			"grant connect on database " + pg.Quote(c.name()) + " to " + pg.Quote(c.registry.login(c.Project, dump)),
 		})
 	})
 }
@@ -182,12 +180,12 @@ func (c *Copy) Finish(ctx context.Context) error {
 		err = c.closeRoom(ctx, conn)
 	}
 	if err == nil {
-		err = migrate(ctx, conn, c.Project)
+		err = c.registry.migrate(ctx, conn, c.Project)
 	}
 	if err := errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
-	return c.registry.admin(ctx, func(conn *pgx.Conn) error { return atOnce(ctx, conn, admit(c.Project, c.name())) })
+	return c.registry.admin(ctx, func(conn *pgx.Conn) error { return atOnce(ctx, conn, c.registry.admitLogins(c.Project, c.name())) })
 }
 
 // Drop drops the copy, if it is there.
@@ -248,7 +246,7 @@ func (r *Registry) drop(ctx context.Context, name string) error {
 // dropCopies drops all databases that were made beside a project's own.
 func (r *Registry) dropCopies(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	names, err := pg.Values[string](ctx, conn, `select datname from pg_database where starts_with(datname, @name::text || '_')`,
-		pgx.StrictNamedArgs{"name": database(project)})
+		pgx.StrictNamedArgs{"name": r.Database(project)})
 	for _, name := range names {
 		if err == nil {
 			_, err = conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)")

@@ -113,13 +113,13 @@ type extendedRow struct {
 }
 
 // ExtendedOf returns what was done to the extensions and the multirange types of a project's database, which q leads to.
-func ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UUID) (*Extended, error) {
+func (r *Registry) ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UUID) (*Extended, error) {
 	type table struct {
 		Schema, Name               string
 		Owned, RowSecurity, Forced bool
 		Policies                   string
 	}
-	tables, err := pg.All[table](ctx, q, selectExtendedTables, pgx.StrictNamedArgs{"owner": owner.role(project)})
+	tables, err := pg.All[table](ctx, q, selectExtendedTables, pgx.StrictNamedArgs{"owner": r.login(project, owner)})
 	if err != nil {
 		return nil, err
 	}
@@ -193,15 +193,15 @@ func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 		order by 1`)
 }
 
-// Extend does to the extensions and the multirange types of the copy what was done to those of the project source. What comes from elsewhere gives nobody what could be
+// Extend does to the extensions and the multirange types of the copy what was done to those of the project whose database had the name source. What comes from elsewhere gives nobody what could be
 // a trap for others: tables, and the right to put triggers on them. It returns what can't be done here, in words for the log.
-func (c *Copy) Extend(ctx context.Context, e *Extended, source uuid.UUID, foreign bool) (left []string, err error) {
+func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign bool) (left []string, err error) {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	here, err := ExtendedOf(ctx, conn, c.Project)
+	here, err := c.registry.ExtendedOf(ctx, conn, c.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func (c *Copy) Extend(ctx context.Context, e *Extended, source uuid.UUID, foreig
 type extending struct {
 	*Copy
 	conn    *pgx.Conn // the platform's login
-	source  uuid.UUID
+	source  string    // database
 	foreign bool
 	roles   []string // of the server
 	left    []string
@@ -250,12 +250,12 @@ func (x *extending) role(name string) string {
 	if name == "" {
 		return "public"
 	}
-	if login, ok := strings.CutPrefix(name, database(x.source)+"_"); ok {
-		name = database(x.Project) + "_" + login
+	if login, ok := strings.CutPrefix(name, x.source+"_"); ok {
+		name = x.registry.Database(x.Project) + "_" + login
 	}
 	known := slices.Contains(x.roles, name)
 	if x.foreign {
-		known = slices.Contains([]string{"anon", "authenticated", "service_role"}, name) || strings.HasPrefix(name, database(x.Project)+"_") && known
+		known = slices.Contains([]string{"anon", "authenticated", "service_role"}, name) || strings.HasPrefix(name, x.registry.Database(x.Project)+"_") && known
 	}
 	if !known {
 		return ""
@@ -343,7 +343,7 @@ func columnAt(identity string) int {
 // table lets those see the rows of a table who did. What a user may have shaped, the expressions of policies, is said by the owner, to whom the table is lent for
 // that: one statement at a time that begins as one for a policy can't be anything else, and none runs code.
 func (x *extending) table(ctx context.Context, t ExtendedTable) error {
-	name, own := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(owner.role(x.Project))
+	name, own := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(x.registry.login(x.Project, owner))
 	before, err := pg.Value[string](ctx, x.conn, `select pg_get_userbyid(relowner) from pg_class where oid = @name::regclass`, pgx.StrictNamedArgs{"name": name})
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extensio
 
 // room are the statements that make a schema for extensions. What the owner had in [schema.Extensions] finds its place there again, see [Copy.closeRoom].
 func (c *Copy) room(name string) []string {
-	to := pg.Quote(owner.role(c.Project))
+	to := pg.Quote(c.registry.login(c.Project, owner))
 	if name != schema.Extensions {
 		return []string{"create schema if not exists " + pg.Quote(name) + " authorization " + to}
 	}
@@ -116,7 +116,7 @@ func (c *Copy) closeRoom(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil || !there {
 		return err
 	}
-	return execAll(ctx, conn, []string{"revoke create on schema " + schema.Extensions + " from " + pg.Quote(owner.role(c.Project))})
+	return execAll(ctx, conn, []string{"revoke create on schema " + schema.Extensions + " from " + pg.Quote(c.registry.login(c.Project, owner))})
 }
 
 // Member is a table of an extension.
@@ -147,7 +147,7 @@ func (c *Copy) Lend(ctx context.Context, members []Member) error {
 		if !m.Filled {
 			return ""
 		}
-		return "grant insert on " + table + " to " + pg.Quote(owner.role(c.Project))
+		return "grant insert on " + table + " to " + pg.Quote(c.registry.login(c.Project, owner))
 	})
 }
 
@@ -157,7 +157,7 @@ func (c *Copy) TakeBack(ctx context.Context, members []Member) error {
 		if !m.Filled {
 			return ""
 		}
-		return "revoke insert on " + table + " from " + pg.Quote(owner.role(c.Project))
+		return "revoke insert on " + table + " from " + pg.Quote(c.registry.login(c.Project, owner))
 	})
 }
 

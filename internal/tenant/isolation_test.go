@@ -16,7 +16,7 @@ func TestLoginsReachTheirDatabaseAlone(t *testing.T) {
 	a, b := newProject(t, r), newProject(t, r)
 	for _, l := range projectLogins {
 		connect(t, a, l)
-		for _, name := range []string{database(b.UUID), "postgres", "template1", template()} {
+		for _, name := range []string{b.registry.Database(b.UUID), "postgres", "template1", template()} {
 			c := r.config(a.UUID, l)
 			c.Database = name
 			conn, err := pgx.ConnectConfig(t.Context(), c)
@@ -39,7 +39,7 @@ func TestDatabaseIsNeverOpen(t *testing.T) {
 	t.Cleanup(func() { _, _ = r.Destroy(t.Context(), p.UUID) })
 	conn := connect(t, stranger, trusted)
 	c := r.config(stranger.UUID, request)
-	c.Database = database(p.UUID)
+	c.Database = p.registry.Database(p.UUID)
 	for i, step := range r.steps() {
 		if err := step(t.Context(), conn, p.UUID); err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestRolesOfProject(t *testing.T) {
 		       array(select m.roleid::regrole::text from pg_auth_members m where m.member = r.oid order by 1) as groups
 		from pg_roles r
 		where rolname like $1 and rolconnlimit > 0
-		order by 1`, "socle_"+hexOf(p.UUID)+"%")
+		order by 1`, p.registry.Database(p.UUID)+"%")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,13 +86,13 @@ func TestDenied(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t, 8)
 	a, b := newProject(t, r), newProject(t, r)
-	fill := strings.NewReplacer("$A", database(a.UUID), "$B", database(b.UUID), "$platform", r.base.ConnConfig.User).Replace
+	fill := strings.NewReplacer("$A", a.registry.Database(a.UUID), "$B", b.registry.Database(b.UUID), "$platform", r.base.ConnConfig.User).Replace
 	exec(t, connect(t, a, owner), "create table public.mine (id int); create function public.f() returns int language sql as 'select 1'")
 	exec(t, connect(t, b, owner), "create table public.theirs as select 1 as id")
 	other := connect(t, b, owner) // a session that somebody may try to end
 
 	inspect := connect(t, a, trusted)
-	before := value[string](t, inspect, serverState, a.UUID.String(), hexOf(a.UUID))
+	before := value[string](t, inspect, serverState, a.UUID.String(), r.Database(a.UUID))
 	for _, l := range projectLogins {
 		t.Run(string(l), func(t *testing.T) {
 			conn := connect(t, a, l)
@@ -117,7 +117,7 @@ func TestDenied(t *testing.T) {
 			}
 		})
 	}
-	if after := value[string](t, inspect, serverState, a.UUID.String(), hexOf(a.UUID)); after != before {
+	if after := value[string](t, inspect, serverState, a.UUID.String(), r.Database(a.UUID)); after != before {
 		t.Error(cmp.Diff(before, after))
 	}
 	if got := value[int](t, other, "select count(*)::int from public.theirs"); got != 1 {
@@ -140,7 +140,7 @@ const serverState = `
 		'database', (select jsonb_build_array(datdba::regrole, datacl, datconnlimit, datallowconn) from pg_database where datname = current_database()),
 		'roles', (select jsonb_agg(jsonb_build_array(rolname, rolsuper, rolcreatedb, rolcreaterole, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit, rolconfig,
 			(select jsonb_agg(m.roleid::regrole order by m.roleid) from pg_auth_members m where m.member = r.oid)) order by rolname)
-			from pg_roles r where rolname in ('anon', 'authenticated', 'service_role') or rolname like 'socle_' || $2 || '%'),
+			from pg_roles r where rolname in ('anon', 'authenticated', 'service_role') or rolname like $2 || '%'),
 		'settings', (select count(*) from pg_file_settings where sourcefile like '%auto.conf')))`
 
 // ignored are statements that PostgreSQL may not refuse: it warns, and does nothing.

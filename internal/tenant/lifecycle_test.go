@@ -68,7 +68,7 @@ func (i *instance) lifecycle(url string, cut *cutter) Lifecycle {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	r, err := NewRegistry(url, secret, 8, slog.New(slog.DiscardHandler))
+	r, err := NewRegistry(url, secret, names, 8, slog.New(slog.DiscardHandler))
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func (i *instance) check(made ...uuid.UUID) {
 	conn := connectTo(i.t, i.healthy.Registry.base.ConnConfig)
 	for _, id := range made {
 		left := value[int](i.t, conn, `
-			select (select count(*) from pg_database where datname = $1)::int + (select count(*) from pg_roles where rolname like $1 || '_%')::int`, database(id))
+			select (select count(*) from pg_database where datname = $1)::int + (select count(*) from pg_roles where rolname like $1 || '_%')::int`, i.healthy.Registry.Database(id))
 		if !known[id] && left > 0 {
 			i.t.Errorf("a project is gone, and %d databases and roles of it are left", left)
 		}

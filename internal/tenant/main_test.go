@@ -17,9 +17,18 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var secret = []byte("the secret of an instance for tests")
 
+// names are those of an install's databases.
+var names = func() Names {
+	n, err := NewNames([]byte("a key for names!"))
+	if err != nil {
+		panic(err)
+	}
+	return n
+}()
+
 // prepared is the server on which all tests have their projects, prepared once.
 var prepared = sync.OnceValue(func() error {
-	r, err := NewRegistry(pgtest.Server().URL("postgres"), secret, 4, slog.New(slog.DiscardHandler))
+	r, err := NewRegistry(pgtest.Server().URL("postgres"), secret, names, 4, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -32,7 +41,7 @@ func newRegistry(t *testing.T, connections int) *Registry {
 	if err := prepared(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewRegistry(pgtest.Server().URL("postgres"), secret, connections, slog.New(slog.DiscardHandler))
+	r, err := NewRegistry(pgtest.Server().URL("postgres"), secret, names, connections, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,8 +38,8 @@ func (r *Registry) EndOrphans(ctx context.Context, known func(context.Context, [
 		}
 		var projects []uuid.UUID
 		for _, login := range logins {
-			id, err := uuid.Parse(login[len("socle_"):][:32])
-			if err == nil && !slices.Contains(projects, id) {
+			id, ok := r.ProjectOf(login)
+			if ok && !slices.Contains(projects, id) {
 				projects = append(projects, id)
 			}
 		}
@@ -50,7 +50,7 @@ func (r *Registry) EndOrphans(ctx context.Context, known func(context.Context, [
 			return err
 		}
 		for _, id := range projects {
-			if err := endSessions(ctx, conn, "^socle_"+hexOf(id)+"_"); err != nil {
+			if err := endSessions(ctx, conn, "^"+r.Database(id)+"_"); err != nil {
 				return err
 			}
 		}

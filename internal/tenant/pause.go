@@ -123,7 +123,7 @@ func (r *Registry) admit(ctx context.Context, project uuid.UUID) (int64, error) 
 }
 
 func (r *Registry) unlimitDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	return execAll(ctx, conn, []string{"alter database " + pg.Quote(database(project)) + " connection limit -1"})
+	return execAll(ctx, conn, []string{"alter database " + pg.Quote(r.Database(project)) + " connection limit -1"})
 }
 
 // selectConnected counts who is connected to a database, or about to be, and ends the sessions: of all who came before a time, and of the
@@ -147,7 +147,7 @@ func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
 		return pg.Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := ignoring(conn, ctx, "alter database "+pg.Quote(database(project))+" connection limit 0", "3D000"); err != nil {
+	if err := ignoring(conn, ctx, "alter database "+pg.Quote(r.Database(project))+" connection limit 0", "3D000"); err != nil {
 		return fmt.Errorf("refuse to %s: %w", project, pg.Fault(err))
 	}
 	since, err := pg.Value[time.Time](ctx, conn, `select clock_timestamp()`)
@@ -157,7 +157,7 @@ func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
 	tick := time.NewTicker(endEvery)
 	defer tick.Stop()
 	for {
-		left, err := pg.Value[int64](ctx, conn, selectConnected, pgx.StrictNamedArgs{"name": database(project), "since": since})
+		left, err := pg.Value[int64](ctx, conn, selectConnected, pgx.StrictNamedArgs{"name": r.Database(project), "since": since})
 		if err != nil {
 			return fmt.Errorf("refuse to %s: %w", project, err)
 		}

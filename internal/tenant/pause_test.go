@@ -157,7 +157,7 @@ func TestPausedOwnership(t *testing.T) {
 		t.Fatal(err)
 	}
 	exec(t, connect(t, i.healthy.Registry.Open(granter.UUID), trusted), // as owners could do in earlier releases
-		"create table public.shared (); grant select on public.shared to "+pg.Quote(owner.role(other.UUID)))
+		"create table public.shared (); grant select on public.shared to "+pg.Quote(names.login(other.UUID, owner)))
 	if err := pause(i.healthy, granter.UUID, i.user); err != nil {
 		t.Fatal(err)
 	}

@@ -61,6 +61,9 @@ func Change[T any](ctx context.Context, p *Project, f func(tx pgx.Tx) (T, error)
 // A connection is cleaned of what such a statement left in its session before the next one gets it.
 func (p *Project) Owner() *pgxpool.Pool { return p.pool(owner) }
 
+// Dumper returns the name of the login that backs up the project.
+func (p *Project) Dumper() string { return p.registry.Dumper(p.UUID) }
+
 // Request returns the pool of the login that may become anon or authenticated, for the rows API.
 func (p *Project) Request() *pgxpool.Pool { return p.pool(request) }
 

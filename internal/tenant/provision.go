@@ -168,7 +168,7 @@ func (r *Registry) makeRoles(ctx context.Context, conn *pgx.Conn, project uuid.U
 	member := map[login][]string{request: {"anon", "authenticated"}, service: {"service_role"}, dump: {"pg_read_all_data"}}
 	var grants []string
 	for _, l := range projectLogins {
-		name := pg.Quote(l.role(project))
+		name := pg.Quote(r.login(project, l))
 		if err := ignoring(conn, ctx, "create role "+name, "42710"); err != nil {
 			return err
 		}
@@ -188,11 +188,11 @@ func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UU
 		service: "noinherit connection limit 50", dump: "inherit bypassrls connection limit 8"}
 	var statements []string
 	for _, l := range projectLogins {
-		role := "alter role " + pg.Quote(l.role(project))
+		role := "alter role " + pg.Quote(r.login(project, l))
 		statements = append(statements, role+" reset all", role+" login nosuperuser nocreatedb nocreaterole noreplication "+
-			attributes[l]+" password "+pg.Literal(pg.Verifier(r.password(l.role(project)))))
+			attributes[l]+" password "+pg.Literal(pg.Verifier(r.password(r.login(project, l)))))
 	}
-	set := "alter role " + pg.Quote(dump.role(project)) + " set "
+	set := "alter role " + pg.Quote(r.login(project, dump)) + " set "
 	return atOnce(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'")) // what pg_dump is told is read
 }
 
@@ -208,17 +208,17 @@ func (r *Registry) restoreRoles(ctx context.Context, project uuid.UUID) error {
 		return err
 	}
 
-	name := database(project)
+	name := r.Database(project)
 	var statements []string
 	for _, l := range projectLogins {
-		statements = append(statements, "alter role "+pg.Quote(l.role(project))+" in database "+pg.Quote(name)+" reset all")
+		statements = append(statements, "alter role "+pg.Quote(r.login(project, l))+" in database "+pg.Quote(name)+" reset all")
 	}
-	return atOnce(ctx, conn, append(statements, admit(project, name)...))
+	return atOnce(ctx, conn, append(statements, r.admitLogins(project, name)...))
 }
 
 // makeDatabase clones the template into the project's database, unless it is there.
 func (r *Registry) makeDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	if err := clone(ctx, conn, database(project)); pg.State(err) != "42P04" { // duplicate_database
+	if err := clone(ctx, conn, r.Database(project)); pg.State(err) != "42P04" { // duplicate_database
 		return err
 	}
 	return nil
@@ -242,10 +242,10 @@ func clone(ctx context.Context, conn *pgx.Conn, name string) error {
 
 // grantDatabase opens the database, to the project's own logins alone.
 func (r *Registry) grantDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	name := pg.Quote(database(project))
+	name := pg.Quote(r.Database(project))
 	statements := []string{"revoke all on database " + name + " from public",
-		"grant create, temporary on database " + name + " to " + pg.Quote(owner.role(project))}
-	return atOnce(ctx, conn, append(append(statements, admit(project, database(project))...), "alter database "+name+" allow_connections true"))
+		"grant create, temporary on database " + name + " to " + pg.Quote(r.login(project, owner))}
+	return atOnce(ctx, conn, append(append(statements, r.admitLogins(project, r.Database(project))...), "alter database "+name+" allow_connections true"))
 }
 
 // mostTemporary bounds the temporary files of one session of a project, for sorts, joins and cursors,
@@ -259,11 +259,11 @@ var bounds = []string{"temp_file_limit = '" + mostTemporary + "'", "log_min_mess
 // isBound is the condition that setting, a name=value of pg_db_role_setting, is one of bounds.
 const isBound = `setting ~ '^(temp_file_limit|log_min_messages)='`
 
-// admit returns the statements that let a project's logins into a database.
-func admit(project uuid.UUID, database string) []string {
+// admitLogins returns the statements that let a project's logins into a database.
+func (r *Registry) admitLogins(project uuid.UUID, database string) []string {
 	var statements []string
 	for _, l := range projectLogins {
-		role, name := pg.Quote(l.role(project)), pg.Quote(database)
+		role, name := pg.Quote(r.login(project, l)), pg.Quote(database)
 		statements = append(statements, "grant connect on database "+name+" to "+role)
 		for _, setting := range bounds {
 			statements = append(statements, "alter role "+role+" in database "+name+" set "+setting)
@@ -280,7 +280,7 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := migrate(ctx, conn, project); err != nil {
+	if err := r.migrate(ctx, conn, project); err != nil {
 		return err
 	}
 	fresh, err := pg.Value[bool](ctx, conn, `
@@ -288,7 +288,7 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 	if err != nil || !fresh {
 		return err
 	}
-	name := pg.Quote(owner.role(project))
+	name := pg.Quote(r.login(project, owner))
 	return atOnce(ctx, conn, []string{
 		// What the owner makes is closed to everyone but the service role, which answers for the whole project.
 		"alter default privileges for role " + name + " revoke execute on functions from public",
@@ -304,13 +304,13 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 // migrate applies the migrations to a database of a project, and grants the project's logins what they
 // need of schema socle, which PUBLIC has no rights on: the logins of the rows API read the version of
 // the schema, and the owner executes the functions by which its transactions write audit entries.
-func migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := pg.Migrate(ctx, conn, Schema, migrations); err != nil {
 		return err
 	}
 
-	login := pg.Quote(owner.role(project))
-	rows := pg.Quote(request.role(project)) + ", " + pg.Quote(service.role(project))
+	login := pg.Quote(r.login(project, owner))
+	rows := pg.Quote(r.login(project, request)) + ", " + pg.Quote(r.login(project, service))
 	return atOnce(ctx, conn, []string{
 		"grant usage on schema " + pg.Quote(Schema) + " to " + login + ", " + rows,
 		"grant select on socle.catalogue_version to " + rows,
@@ -326,7 +326,7 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 		return nil, pg.Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(database(project))+" with (force)"); err != nil {
+	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(r.Database(project))+" with (force)"); err != nil {
 		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
 	}
 	if err := r.dropCopies(ctx, conn, project); err != nil {
@@ -335,7 +335,7 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 	r.forget(project) // after its sessions were ended: it waits for those who use one
 	var names []string
 	for _, l := range projectLogins {
-		names = append(names, l.role(project))
+		names = append(names, r.login(project, l))
 	}
 	retired, err = dropRoles(ctx, conn, names)
 	if err != nil {

@@ -119,7 +119,7 @@ func TestRolesOfOthersAreNotNamed(t *testing.T) {
 	a, b := newProject(t, r), newProject(t, r)
 	conn := connect(t, a, owner)
 	exec(t, conn, `create table public.t (id int); create function public.f() returns int language sql as 'select 1'`)
-	own, theirs := pg.Quote(owner.role(a.UUID)), pg.Quote(request.role(b.UUID))
+	own, theirs := pg.Quote(a.registry.login(a.UUID, owner)), pg.Quote(b.registry.login(b.UUID, request))
 	for _, sql := range []string{
 		`create policy p on public.t to $R using (true)`,
 		`create policy p on public.t using (true); alter policy p on public.t to anon, $R`,
@@ -143,7 +143,7 @@ func TestRolesOfOthersAreNotNamed(t *testing.T) {
 	}
 	if got := value[int](t, connect(t, a, trusted), `
 		select count(*)::int from pg_shdepend where dbid = (select oid from pg_database where datname = current_database())
-			and refobjid in (select oid from pg_roles where rolname like $1)`, "socle_"+hexOf(b.UUID)+"%"); got != 0 {
+			and refobjid in (select oid from pg_roles where rolname like $1)`, b.registry.Database(b.UUID)+"%"); got != 0 {
 		t.Errorf("%d objects name a role of the other project", got)
 	}
 }

@@ -29,6 +29,7 @@ const (
 
 // Registry opens projects.
 type Registry struct {
+	Names
 	base       *pgxpool.Config // the platform's login
 	tls        url.Values      // what the address says of it
 	secret     []byte
@@ -53,7 +54,7 @@ type Registry struct {
 // NewRegistry returns a registry of the projects on the server that address names, with the
 // platform's login. secret is the secret of the instance; connections bounds how many
 // connections to project databases are open at a time.
-func NewRegistry(address string, secret []byte, connections int, log *slog.Logger) (*Registry, error) {
+func NewRegistry(address string, secret []byte, names Names, connections int, log *slog.Logger) (*Registry, error) {
 	base, err := pg.PoolConfig(address, poolSize)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func NewRegistry(address string, secret []byte, connections int, log *slog.Logge
 		tls = u.Query()
 		maps.DeleteFunc(tls, func(name string, _ []string) bool { return !strings.HasPrefix(name, "ssl") })
 	}
-	r := &Registry{base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost),
+	r := &Registry{Names: names, base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost),
 		supervisor: pg.NewSupervisor(base.ConnConfig), log: log,
 		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
 	r.budget = newBudget(connections, r.evict, r.watchdog.lost)

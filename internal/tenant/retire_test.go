@@ -24,7 +24,7 @@ func TestRemoveWhileNamedElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	role := pg.Quote(owner.role(named.UUID))
+	role := pg.Quote(names.login(named.UUID, owner))
 	p := i.healthy.Registry.Open(other.UUID)
 	inspect, tenant := connect(t, p, trusted), connect(t, p, owner)
 	policies := 2*policyBatch + 1
@@ -37,14 +37,14 @@ func TestRemoveWhileNamedElsewhere(t *testing.T) {
 		create policy shared on public.t to anon, %[3]s using (true);
 		grant select on public.t to %[3]s;
 		grant usage on schema public to %[3]s;
-		alter default privileges for role %[1]s grant select on tables to %[3]s`, pg.Quote(owner.role(other.UUID)), policies, role))
+		alter default privileges for role %[1]s grant select on tables to %[3]s`, pg.Quote(names.login(other.UUID, owner)), policies, role))
 	exec(t, tenant, "begin; lock table public.t")
 
 	if _, err := i.healthy.Remove(t.Context(), named.UUID, i.user); err != nil {
 		t.Fatal(err)
 	}
 	login := i.healthy.Registry.config(other.UUID, owner)
-	login.User, login.Password = owner.role(named.UUID), i.healthy.Registry.password(owner.role(named.UUID))
+	login.User, login.Password = names.login(named.UUID, owner), i.healthy.Registry.password(names.login(named.UUID, owner))
 	if _, err := pgx.ConnectConfig(t.Context(), login); pg.State(err) != "28P01" { // invalid_password: it has none
 		t.Errorf("a login of the removed project: got %v, want state 28P01", err)
 	}
@@ -64,7 +64,7 @@ func TestRemoveWhileNamedElsewhere(t *testing.T) {
 	if err := i.healthy.Finish(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := value[int](t, inspect, `select count(*)::int from pg_roles where rolname like $1`, "socle_"+hexOf(named.UUID)+"%"); got != 0 {
+	if got := value[int](t, inspect, `select count(*)::int from pg_roles where rolname like $1`, names.Database(named.UUID)+"%"); got != 0 {
 		t.Errorf("%d logins are left", got)
 	}
 	if got := value[string](t, tenant, `select string_agg(polname || ' ' || polroles::regrole[]::text, ', ') from pg_policy`); got != "shared {anon}" {

@@ -40,25 +40,25 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 			}
 			_, first := pool.Exec(t.Context(), "select")
 			var user, path string
-			if err := pool.QueryRow(t.Context(), "select current_user, pg_catalog.current_setting('search_path')").Scan(&user, &path); err != nil || user != l.role(p.UUID) {
+			if err := pool.QueryRow(t.Context(), "select current_user, pg_catalog.current_setting('search_path')").Scan(&user, &path); err != nil || user != p.registry.login(p.UUID, l) {
 				t.Errorf("%s, %s: after %v, got user %q, %v", l, what, first, user, err)
 			}
 			if got := value[int](t, p.Trusted(), `select count(*)::int from pg_db_role_setting s cross join unnest(setconfig) setting
-				where s.setrole = $1::regrole and not `+isBound, l.role(p.UUID)); got != 0 {
+				where s.setrole = $1::regrole and not `+isBound, p.registry.login(p.UUID, l)); got != 0 {
 				t.Errorf("%s, %s: %d settings are left", l, what, got)
 			}
 			if got := value[int](t, p.Trusted(), `select count(*)::int from pg_db_role_setting s
-				where s.setrole = $1::regrole and setconfig = array['temp_file_limit=8GB', 'log_min_messages=fatal']`, l.role(p.UUID)); got != 1 {
+				where s.setrole = $1::regrole and setconfig = array['temp_file_limit=8GB', 'log_min_messages=fatal']`, p.registry.login(p.UUID, l)); got != 1 {
 				t.Errorf("%s, %s: its bounds are gone", l, what)
 			}
 		}
-		for _, where := range []string{"", " in database " + pg.Quote(database(p.UUID))} {
+		for _, where := range []string{"", " in database " + pg.Quote(p.registry.Database(p.UUID))} {
 			for _, end := range []string{"low", "high"} {
 				conn := connect(t, p, l)
 				set := 0
 				for _, s := range all {
 					v := map[string]string{"low": s.Low, "high": s.High}[end]
-					if state(t, conn, "alter role "+pg.Quote(l.role(p.UUID))+where+" set "+pg.Quote(strings.Split(s.Name, ".")...)+" = "+pg.Literal(v)) == "" {
+					if state(t, conn, "alter role "+pg.Quote(p.registry.login(p.UUID, l))+where+" set "+pg.Quote(strings.Split(s.Name, ".")...)+" = "+pg.Literal(v)) == "" {
 						set++
 					}
 				}
@@ -104,6 +104,6 @@ func TestWatchdogResetsLogins(t *testing.T) {
 	exec(t, conn, "alter role current_user set work_mem = '77MB'")
 	eventually(t, "the login has its own settings no more", func() bool {
 		return value[string](t, p.Owner(), "select current_setting('work_mem')") != "77MB" &&
-			value[int](t, p.Trusted(), "select count(*)::int from pg_db_role_setting where setrole = $1::regrole and setdatabase = 0", owner.role(p.UUID)) == 0
+			value[int](t, p.Trusted(), "select count(*)::int from pg_db_role_setting where setrole = $1::regrole and setdatabase = 0", p.registry.login(p.UUID, owner)) == 0
 	})
 }

@@ -100,7 +100,7 @@ func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
 	var names []string
 	for _, p := range l.Registry.open() {
 		if p.Full() || p.usedSince(since) {
-			used, names = append(used, p), append(names, database(p.UUID))
+			used, names = append(used, p), append(names, l.Registry.Database(p.UUID))
 		}
 	}
 	if len(used) == 0 {
@@ -156,7 +156,7 @@ func (l Lifecycle) measure(ctx context.Context, projects ...uuid.UUID) ([]platfo
 	defer cancel()
 	names := make([]string, len(projects))
 	for i, id := range projects {
-		names[i] = database(id)
+		names[i] = l.Registry.Database(id)
 	}
 	sizes, err := l.Store.DatabaseSizes(ctx, projects, names)
 	for _, s := range sizes {

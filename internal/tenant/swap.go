@@ -18,18 +18,18 @@ import (
 // this server and to those that hear of it wait until it is done, see [Registry.Hear].
 func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.name(), []string{
-		"alter database " + pg.Quote(database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
-		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(database(c.Project)),
+		"alter database " + pg.Quote(c.registry.Database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
+		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(c.registry.Database(c.Project)),
 	}, f)
 }
 
 // SwapBack puts the database that the copy took the place of in its place again, and keeps the copy as it was kept. It is brought up to date before. Beside that it is [Copy.Swap].
 func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.replaced(), []string{
-		"alter database " + pg.Quote(database(c.Project)) + " rename to " + pg.Quote(c.name()),
-		"alter database " + pg.Quote(c.replaced()) + " rename to " + pg.Quote(database(c.Project)),
+		"alter database " + pg.Quote(c.registry.Database(c.Project)) + " rename to " + pg.Quote(c.name()),
+		"alter database " + pg.Quote(c.replaced()) + " rename to " + pg.Quote(c.registry.Database(c.Project)),
 		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(c.replaced()),
-		"alter database " + pg.Quote(database(c.Project)) + " connection limit -1",
+		"alter database " + pg.Quote(c.registry.Database(c.Project)) + " connection limit -1",
 	}, f)
 }
 
@@ -39,7 +39,7 @@ func (c *Copy) Renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = migrate(ctx, conn, c.Project)
+	err = c.registry.migrate(ctx, conn, c.Project)
 	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
@@ -70,7 +70,7 @@ func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f fu
 
 // carryLog replaces the audit log of the incoming database by that of the project's.
 func (c *Copy) carryLog(ctx context.Context, incoming string) error {
-	from, err := c.connect(ctx, trusted, database(c.Project))
+	from, err := c.connect(ctx, trusted, c.registry.Database(c.Project))
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *Copy) carryLog(ctx context.Context, incoming string) error {
 func (r *Registry) Closed(ctx context.Context, projects []uuid.UUID) (closed []uuid.UUID, err error) {
 	names := make([]string, len(projects))
 	for i, id := range projects {
-		names[i] = database(id)
+		names[i] = r.Database(id)
 	}
 	err = r.admin(ctx, func(conn *pgx.Conn) error {
 		found, err := pg.Values[string](ctx, conn, `select datname::text from pg_database where datname = any(@names) and datconnlimit = 0`, pgx.StrictNamedArgs{"names": names})

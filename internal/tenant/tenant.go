@@ -7,7 +7,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"io/fs"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -30,28 +29,6 @@ var migrations = func() fs.FS {
 // Schema is the platform's schema in every project database.
 const Schema = "socle"
 
-// login is one of the accounts that connect to a project's database. None can become another.
-type login string
-
-const (
-	trusted login = ""        // the platform's own login
-	owner   login = "owner"   // the project's owner: DDL and SQL of users
-	request login = "request" // may become anon or authenticated
-	service login = "service" // may become service_role
-	dump    login = "dump"    // reads everything, for backups, the sums of passwords included: only pg_dump gets it
-)
-
-// projectLogins are the logins that are made for each project.
-var projectLogins = []login{owner, request, service, dump}
-
-// database returns the name of a project's database. It never leaves the server.
-func database(project uuid.UUID) string { return "socle_" + hexOf(project) }
-
-// role returns the name of a project's login.
-func (l login) role(project uuid.UUID) string { return "socle_" + hexOf(project) + "_" + string(l) }
-
-func hexOf(id uuid.UUID) string { return strings.ReplaceAll(id.String(), "-", "") }
-
 // password returns a login's password. It follows from the secret of the instance, so that no
 // copy of it is kept anywhere.
 func (r *Registry) password(role string) string {
@@ -67,9 +44,9 @@ func (r *Registry) JWTSecret(project uuid.UUID) string {
 // config returns how to connect to a project's database under a login.
 func (r *Registry) config(project uuid.UUID, l login) *pgx.ConnConfig {
 	c := r.base.ConnConfig.Copy()
-	c.Database = database(project)
+	c.Database = r.Database(project)
 	if l != trusted {
-		c.User = l.role(project)
+		c.User = r.login(project, l)
 		c.Password = r.password(c.User)
 	}
 	return c

@@ -57,7 +57,7 @@ func TestTrapsAreNotSprung(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(sprung) != 1 || sprung[0] != owner.role(p.UUID) {
+	if len(sprung) != 1 || sprung[0] != p.registry.login(p.UUID, owner) {
 		t.Errorf("the tenant's code ran as %q, want as the owner alone", sprung)
 	}
 }

@@ -363,7 +363,7 @@ func (r *Registry) findAltered(ctx context.Context, q pg.Querier) error {
 	}
 	altered := map[uuid.UUID]bool{}
 	for _, login := range logins {
-		if id, err := uuid.Parse(login[len("socle_"):][:32]); err == nil {
+		if id, ok := r.ProjectOf(login); ok {
 			altered[id] = true
 		}
 	}

@@ -82,7 +82,7 @@ func TestWatchdog(t *testing.T) {
 		t.Errorf("80,000 locks: got %v", err)
 	}
 	eventually(t, "its locks are gone", func() bool {
-		return value[bool](t, bystander.Trusted(), `select not exists (select from pg_locks l join pg_database d on d.oid = l.database where l.locktype = 'advisory' and d.datname = $1)`, database(p.UUID))
+		return value[bool](t, bystander.Trusted(), `select not exists (select from pg_locks l join pg_database d on d.oid = l.database where l.locktype = 'advisory' and d.datname = $1)`, p.registry.Database(p.UUID))
 	})
 	for _, pool := range []login{owner, request, service} {
 		value[int](t, bystander.pool(pool), "select 1")
@@ -99,7 +99,7 @@ func TestOrphans(t *testing.T) {
 	if err := prepared(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewRegistry(pgtest.URL(t), secret, 8, slog.New(slog.DiscardHandler)) // with a platform database of its own: servers of others share that of all tests
+	r, err := NewRegistry(pgtest.URL(t), secret, names, 8, slog.New(slog.DiscardHandler)) // with a platform database of its own: servers of others share that of all tests
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,9 +153,9 @@ func TestEndedBetweenRows(t *testing.T) {
 		return value[bool](t, p.Trusted(), "select exists (select from pg_stat_activity where pid = $1 and wait_event = 'ClientWrite')", int32(pid))
 	})
 
-	over := []excess{{watched{PID: int32(pid), Login: owner.role(p.UUID)}, "it took too much"}}
+	over := []excess{{watched{PID: int32(pid), Login: p.registry.login(p.UUID, owner)}, "it took too much"}}
 	r.watchdog.due(over, func(uint32) bool { return true })
-	if err := r.supervisor.Terminate(t.Context(), owner.role(p.UUID), pid); err != nil {
+	if err := r.supervisor.Terminate(t.Context(), p.registry.login(p.UUID, owner), pid); err != nil {
 		t.Fatal(err)
 	}
 	for rows.Next() {

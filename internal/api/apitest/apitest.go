@@ -163,16 +163,23 @@ func (a *API) audited() (databases []string) {
 	defer cancel()
 	platform := connections{a.Server.Queue().Pool, string(a.Config.DatabaseURL), ""}
 	var projects []uuid.UUID
+	var all []string // names of databases
 	if err := platform.use(ctx, func(q pg.Querier) (err error) {
-		projects, err = pg.Values[uuid.UUID](ctx, q, `
-			select p.uuid from pg_database d join platform.projects p on datname = 'socle_' || replace(p.uuid::text, '-', '')`)
+		projects, err = pg.Values[uuid.UUID](ctx, q, `select uuid from platform.projects`)
+		if err != nil {
+			return err
+		}
+		all, err = pg.Values[string](ctx, q, `select datname::text from pg_database`)
 		return err
 	}); err != nil {
 		return nil
 	}
 	logs := []connections{platform}
 	for _, id := range projects {
-		name := "socle_" + strings.ReplaceAll(id.String(), "-", "")
+		name := a.Server.Projects().Database(id)
+		if !slices.Contains(all, name) {
+			continue
+		}
 		databases = append(databases, name)
 		logs = append(logs, connections{a.Server.Projects().Open(id).Trusted(), platform.address, name})
 	}

@@ -2,8 +2,8 @@ package apitest
 
 import (
 	"context"
-	"strings"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -46,6 +46,9 @@ func Value[T any](a *API, sql string, args ...any) T {
 	return v
 }
 
+// Database returns the name of the database of this API's project.
+func (a *API) Database() string { return a.Server.Projects().Database(uuid.MustParse(a.Project)) }
+
 // ProjectDatabase connects to the database of this API's project, as the cluster's superuser. The
 // connection is closed when the test ends.
 func (a *API) ProjectDatabase() *pgx.Conn {
@@ -54,7 +57,7 @@ func (a *API) ProjectDatabase() *pgx.Conn {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	c.Database = "socle_" + strings.ReplaceAll(a.Project, "-", "")
+	c.Database = a.Database()
 	conn, err := pgx.ConnectConfig(a.t.Context(), c)
 	if err != nil {
 		a.t.Fatal(err)

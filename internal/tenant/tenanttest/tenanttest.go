@@ -18,7 +18,11 @@ const connections = 60
 
 // registry is of all tests of the binary.
 var registry = sync.OnceValues(func() (*tenant.Registry, error) {
-	r, err := tenant.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of the tests"), connections, slog.New(slog.DiscardHandler))
+	names, err := tenant.NewNames([]byte("key of test names")[:16])
+	if err != nil {
+		return nil, err
+	}
+	r, err := tenant.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of the tests"), names, connections, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
