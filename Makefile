@@ -2,7 +2,7 @@
 
 export CGO_ENABLED ?= 0
 go = $(if $(shell command -v go 2>/dev/null),go,$(error Go is missing: install Go 1.26 or newer, see https://go.dev/doc/install))
-staticcheck = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+golangci = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 versitygw = v1.8.0
 
 # What the race detector leaves out: libraries that hash, inflate and decode pictures, each call what it was given, and share nothing. It has nothing to
@@ -33,10 +33,10 @@ test: go postgresql postgis pgbackrest chromium compiler clients gateway ## run 
 
 check: lint test ## what a change must pass: lint, and all tests, the laws of the tree among them
 
-lint: ## formatting, vet, staticcheck, go.mod
+lint: ## formatting, vet, golangci-lint, go.mod
 	@unformatted=$$(gofmt -l $$($(go) list -f '{{.Dir}}' ./...)); test -z "$$unformatted" || { echo "gofmt -w: $$unformatted"; exit 1; }
 	$(go) vet ./...
-	$(go) run $(staticcheck) ./...
+	$(go) run $(golangci) run ./...
 	$(go) mod tidy -diff
 
 golden: postgresql ## write the generated files anew: docs/openapi.json, the schema dumps

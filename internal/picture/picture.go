@@ -23,6 +23,7 @@ const (
 	Fill    = "fill"    // stretched to both
 )
 
+// Limits of pictures, and the quality if none is asked for.
 const (
 	MaxSide      = 4096       // pixels of a side of what is made
 	MaxPixels    = 50_000_000 // of a source

@@ -43,8 +43,8 @@ type ResultColumn struct {
 	Type string `json:"type" example:"integer"`
 }
 
+// DefaultTimeout, MaxTimeout, DefaultRows and MaxRows bound a query.
 const (
-	// DefaultTimeout, MaxTimeout, DefaultRows and MaxRows bound a query.
 	DefaultTimeout = 10 * time.Second
 	MaxTimeout     = 30 * time.Second
 	DefaultRows    = 1000

@@ -290,7 +290,7 @@ func (a *API) Create(path, body string) string {
 	return a.Post(path, body).Want(201).Get("uuid").(string)
 }
 
-// Get, Post, Put and Delete send a request. A body is JSON as it stands, well-formed or not.
+// Get sends a GET request; Post, Put and Delete send theirs. A body is JSON as it stands, well-formed or not.
 func (a *API) Get(path string) *Reply { a.t.Helper(); return a.Send("GET", path, "") }
 
 // Post sends a POST request.

@@ -61,6 +61,7 @@ type Column struct {
 // LinkKind tells links apart.
 type LinkKind uint8
 
+// Kinds of links.
 const (
 	ManyToOne LinkKind = iota
 	OneToMany

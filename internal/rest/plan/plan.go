@@ -66,6 +66,7 @@ type Request struct {
 // Format is how rows become the body.
 type Format uint8
 
+// Formats of a body.
 const (
 	JSON   Format = iota // an array of objects
 	Object               // one object; the caller fails if page is not 1
@@ -79,6 +80,7 @@ const (
 // Count is the wanted count of all rows.
 type Count uint8
 
+// Kinds of counts.
 const (
 	NoCount Count = iota
 	Exact
@@ -89,6 +91,7 @@ const (
 // Return is what a write answers with.
 type Return uint8
 
+// Answers to a write.
 const (
 	Minimal Return = iota
 	HeadersOnly
@@ -98,6 +101,7 @@ const (
 // Resolution is what an insert does with rows that are there already.
 type Resolution uint8
 
+// Resolutions of conflicts.
 const (
 	NoResolution Resolution = iota
 	MergeDuplicates

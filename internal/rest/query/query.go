@@ -35,6 +35,7 @@ type Item struct {
 // Kind tells items apart.
 type Kind uint8
 
+// Kinds of items.
 const (
 	Column Kind = iota
 	Star        // every column
@@ -45,6 +46,7 @@ const (
 // Join says what becomes of rows without a match in an embedded relation.
 type Join uint8
 
+// Kinds of joins.
 const (
 	DefaultJoin Join = iota // kept, unless the embedded relation is filtered by null
 	Inner
