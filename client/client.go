@@ -73,11 +73,13 @@ func (e *Error) Error() string {
 	if text == "" {
 		text = fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
 	}
+
 	if len(e.Fields) > 1 {
 		for _, f := range e.Fields {
 			text += "\n  " + f.Name + " " + f.Message
 		}
 	}
+
 	return text
 }
 
@@ -99,21 +101,25 @@ func (c *Client) do(ctx context.Context, r Request, attempts int) (*Reply, error
 	if err != nil {
 		return nil, err
 	}
+
 	header := r.Header.Clone()
 	if header == nil {
 		header = http.Header{}
 	}
+
 	if body != nil {
 		header.Set("Content-Type", "application/json")
 	}
 	if r.Method == http.MethodPost && header.Get("Idempotency-Key") == "" {
 		header.Set("Idempotency-Key", rand.Text())
 	}
+
 	for attempt, wait := 1, firstWait; ; attempt, wait = attempt+1, 2*wait {
 		reader := stream
 		if body != nil {
 			reader = bytes.NewReader(body)
 		}
+
 		res, err := c.send(ctx, r, header, reader)
 		var reply *Reply
 		if err == nil {
@@ -122,10 +128,12 @@ func (c *Client) do(ctx context.Context, r Request, attempts int) (*Reply, error
 		if err == nil {
 			return reply, nil
 		}
+
 		after, again := retryable(err)
 		if !again || stream != nil || attempt == attempts || max(after, wait) > mostWait {
 			return nil, err
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -141,22 +149,27 @@ func (c *Client) Open(ctx context.Context, r Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	header := r.Header.Clone()
 	if header == nil {
 		header = http.Header{}
 	}
+
 	if body != nil {
 		header.Set("Content-Type", "application/json")
 		stream = bytes.NewReader(body)
 	}
+
 	res, err := c.send(ctx, r, header, stream)
 	if err != nil {
 		return nil, err
 	}
+
 	if res.StatusCode >= 400 {
 		_, err := read(res)
 		return nil, err
 	}
+
 	return res, nil
 }
 
@@ -170,10 +183,12 @@ func encode(body any) (stream io.Reader, text []byte, err error) {
 	case json.RawMessage:
 		return nil, b, nil
 	}
+
 	text, err = json.Marshal(body)
 	if err != nil {
 		return nil, nil, fmt.Errorf("write the body: %w", err)
 	}
+
 	return nil, text, nil
 }
 
@@ -182,10 +197,12 @@ func (c *Client) send(ctx context.Context, r Request, header http.Header, body i
 	if len(r.Query) > 0 {
 		address += "?" + r.Query.Encode()
 	}
+
 	req, err := http.NewRequestWithContext(ctx, r.Method, address, body)
 	if err != nil {
 		return nil, err
 	}
+
 	req.Header = header.Clone()
 	if c.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Token)
@@ -193,26 +210,32 @@ func (c *Client) send(ctx context.Context, r Request, header http.Header, body i
 	if c.Project != "" {
 		req.Header.Set("X-Project", c.Project)
 	}
+
 	client := c.HTTP
 	if client == nil {
 		client = http.DefaultClient
 	}
+
 	return client.Do(req)
 }
 
 // read reads an envelope.
 func read(res *http.Response) (*Reply, error) {
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(io.LimitReader(res.Body, mostReply))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	if start := bytes.TrimSpace(text); len(start) > 1 && start[0] == '[' { // the list of files is an array that holds its envelope
+
+	// the list of files is an array that holds its envelope
+	if start := bytes.TrimSpace(text); len(start) > 1 && start[0] == '[' {
 		var wrapped []json.RawMessage
 		if json.Unmarshal(text, &wrapped) == nil && len(wrapped) == 1 {
 			text = wrapped[0]
 		}
 	}
+
 	var envelope struct {
 		Content  json.RawMessage
 		Metadata json.RawMessage
@@ -224,9 +247,16 @@ func read(res *http.Response) (*Reply, error) {
 		}
 		return nil, errors.New("the answer is not one of a Socle server")
 	}
+
 	if *envelope.Success {
-		return &Reply{Status: res.StatusCode, Header: res.Header, Content: envelope.Content, Metadata: envelope.Metadata}, nil
+		return &Reply{
+			Status:   res.StatusCode,
+			Header:   res.Header,
+			Content:  envelope.Content,
+			Metadata: envelope.Metadata,
+		}, nil
 	}
+
 	var m struct {
 		Code, Detail, RequestID string
 		Fields                  []Field
@@ -234,10 +264,12 @@ func read(res *http.Response) (*Reply, error) {
 	if err := json.Unmarshal(envelope.Metadata, &m); err != nil {
 		return nil, fmt.Errorf("read the failure: %w", err)
 	}
+
 	seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
 	if err != nil {
 		seconds = 0
 	}
+
 	return nil, &Error{Status: res.StatusCode, Code: m.Code, Detail: m.Detail, Fields: m.Fields, RequestID: m.RequestID,
 		Retry: time.Duration(seconds) * time.Second}
 }
@@ -248,9 +280,10 @@ func retryable(err error) (after time.Duration, again bool) {
 		return 0, false
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Retry, e.Code == "unavailable" || e.Code == "busy" || e.Code == "in_progress" || e.Status == http.StatusBadGateway ||
-			e.Status == http.StatusServiceUnavailable
+		return e.Retry, e.Code == "unavailable" || e.Code == "busy" || e.Code == "in_progress" ||
+			e.Status == http.StatusBadGateway || e.Status == http.StatusServiceUnavailable
 	}
+
 	_, unreachable := errors.AsType[*url.Error](err)
 	return 0, unreachable
 }

@@ -14,21 +14,28 @@ import (
 // serve answers the nth request with the nth status, and with what was asked as its content.
 func serve(t *testing.T, statuses ...int) (*client.Client, *[]*http.Request) {
 	t.Helper()
+
 	var asked []*http.Request
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status := statuses[len(asked)]
 		asked = append(asked, r)
+
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
+
 		w.WriteHeader(status)
+
 		if status >= 400 {
-			io.WriteString(w, `{"content": "null", "errors": ["no"], "metadata": {"code": "unavailable", "detail": "Not now.", "fields": [], "requestId": "r"}, "success": false}`)
+			io.WriteString(w,
+				`{"content": "null", "errors": ["no"], "metadata": {"code": "unavailable", "detail": "Not now.", "fields": [], "requestId": "r"}, "success": false}`)
 			return
 		}
+
 		io.WriteString(w, `[{"content": [`+string(body)+`], "errors": [], "metadata": {}, "success": true}]`)
 	}))
+
 	t.Cleanup(server.Close)
 	return &client.Client{URL: server.URL, Token: "t", Project: "p"}, &asked
 }
@@ -36,11 +43,17 @@ func serve(t *testing.T, statuses ...int) (*client.Client, *[]*http.Request) {
 // TestDoRepeats: a request that the server could not serve is sent again, as the same one.
 func TestDoRepeats(t *testing.T) {
 	t.Parallel()
+
 	c, asked := serve(t, 500, 200)
-	reply, err := c.Do(t.Context(), client.Request{Method: "POST", Path: "/forms", Body: map[string]string{"name": "x"}})
+	reply, err := c.Do(t.Context(), client.Request{
+		Method: "POST",
+		Path:   "/forms",
+		Body:   map[string]string{"name": "x"},
+	})
 	if err != nil || string(reply.Content) != `[{"name":"x"}]` {
 		t.Fatalf("got %v, %v", reply, err)
 	}
+
 	first, second := (*asked)[0].Header, (*asked)[1].Header
 	if key := first.Get("Idempotency-Key"); key == "" || second.Get("Idempotency-Key") != key {
 		t.Errorf("got the keys %q and %q, want one", key, second.Get("Idempotency-Key"))
@@ -53,6 +66,7 @@ func TestDoRepeats(t *testing.T) {
 // TestDoGivesUp: a stream can't be sent twice, and nothing is sent for ever.
 func TestDoGivesUp(t *testing.T) {
 	t.Parallel()
+
 	for _, test := range []struct {
 		body     any
 		attempts int
@@ -68,8 +82,12 @@ func TestDoGivesUp(t *testing.T) {
 
 func TestNotASocle(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }))
+
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "<html>")
+	}))
 	defer server.Close()
+
 	c := &client.Client{URL: server.URL}
 	if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/"}); err == nil {
 		t.Error("a page was taken for an answer")

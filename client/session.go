@@ -23,6 +23,7 @@ func (c *Client) Login(ctx context.Context, email, password, code string) (Sessi
 	if code != "" {
 		body["code"] = code
 	}
+
 	return c.session(ctx, "/users/login", body)
 }
 
@@ -34,14 +35,18 @@ func (c *Client) Refresh(ctx context.Context, refreshToken string) (Session, err
 func (c *Client) session(ctx context.Context, path string, body any) (Session, error) {
 	nobody := *c
 	nobody.Token, nobody.Project = "", ""
-	reply, err := nobody.do(ctx, Request{Method: http.MethodPost, Path: path, Body: body}, 1) // a refresh token is good for one
+
+	// a refresh token is good for one
+	reply, err := nobody.do(ctx, Request{Method: http.MethodPost, Path: path, Body: body}, 1)
 	if err != nil {
 		return Session{}, err
 	}
+
 	var s Session
 	if err := json.Unmarshal(reply.Metadata, &s); err != nil {
 		return Session{}, fmt.Errorf("read the session: %w", err)
 	}
+
 	c.Token = s.Token
 	return s, nil
 }

@@ -24,10 +24,12 @@ func (b *bench) backups(ctx context.Context) error {
 	if err := b.fill(ctx); err != nil {
 		return err
 	}
+
 	programs, err := pgserver.Find(*postgres)
 	if err != nil {
 		return err
 	}
+
 	file := filepath.Join(b.Dir, "bare.dump")
 	var id string
 	ways := []*struct {
@@ -40,18 +42,25 @@ func (b *bench) backups(ctx context.Context) error {
 		{name: "backup beside pg_dump", ours: func() (took time.Duration, err error) {
 			id, took, err = b.backup()
 			return took, err
-		}, bare: func() (time.Duration, error) { return b.bareDump(ctx, programs, file) }, after: func() error { // it is proven by a restore
+		}, bare: func() (time.Duration, error) { return b.bareDump(ctx, programs, file) }, after: func() error {
+			// it is proven by a restore
 			return b.wait("/backups/"+id, func(r socle.Reply[content]) bool { return r.Metadata.ProvenAt != "" })
 		}},
 		{name: "proof beside pg_restore", ours: func() (time.Duration, error) { return b.prove(id) },
-			bare: func() (time.Duration, error) { return b.bareRestore(ctx, programs, file) }, after: func() error { return nil }},
+			bare: func() (time.Duration, error) {
+				return b.bareRestore(ctx, programs, file)
+			}, after: func() error { return nil }},
 		{name: "restore beside pg_restore", ours: func() (time.Duration, error) { return b.restore(id) },
-			bare: func() (time.Duration, error) { return b.bareRestore(ctx, programs, file) }, after: func() error { return nil }},
+			bare: func() (time.Duration, error) {
+				return b.bareRestore(ctx, programs, file)
+			}, after: func() error { return nil }},
 	}
+
 	for i := range *repeats {
 		if err := b.settle(ctx); err != nil {
 			return err
 		}
+
 		for _, w := range ways {
 			one := func(times, costs *[]float64, f func() (time.Duration, error), after func() error) func() error {
 				return func() error {
@@ -61,29 +70,42 @@ func (b *bench) backups(ctx context.Context) error {
 					if err != nil {
 						return err
 					}
+
 					return after()
 				}
 			}
-			if err := inTurn(i, one(&w.bareTimes, &w.bareCosts, w.bare, func() error { return nil }), one(&w.times, &w.costs, w.ours, w.after)); err != nil {
+			if err := inTurn(i, one(&w.bareTimes, &w.bareCosts, w.bare, func() error { return nil }),
+				one(&w.times, &w.costs, w.ours, w.after)); err != nil {
 				return err
 			}
-			w.ratios, w.costRatios = append(w.ratios, w.times[i]/w.bareTimes[i]), append(w.costRatios, w.costs[i]/w.bareCosts[i])
-			fmt.Printf("round %d: %-28s %6.1f s, bare %6.1f s; processor %6.1f s, bare %6.1f s\n", i+1, w.name, w.times[i], w.bareTimes[i], w.costs[i], w.bareCosts[i])
+
+			w.ratios, w.costRatios = append(w.ratios, w.times[i]/w.bareTimes[i]), append(w.costRatios,
+				w.costs[i]/w.bareCosts[i])
+
+			fmt.Printf("round %d: %-28s %6.1f s, bare %6.1f s; processor %6.1f s, bare %6.1f s\n", i+1, w.name,
+				w.times[i], w.bareTimes[i], w.costs[i], w.bareCosts[i])
 		}
 	}
+
 	info, err := os.Stat(file)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("bare dump of %d MiB\n%-30s %30s   %30s\n", info.Size()/mebi, "medians of the rounds", "seconds", "processor, seconds")
+
+	fmt.Printf("bare dump of %d MiB\n%-30s %30s   %30s\n", info.Size()/mebi, "medians of the rounds", "seconds",
+		"processor, seconds")
 	fmt.Printf("%-30s %7s %7s %7s %7s   %7s %7s %7s\n", "", "Socle", "bare", "ratio", "best", "Socle", "bare", "ratio")
+
 	for _, w := range ways {
 		var m [6]float64
 		for i, all := range [][]float64{w.times, w.bareTimes, w.ratios, w.costs, w.bareCosts, w.costRatios} {
 			m[i], _ = middle(all)
 		}
-		fmt.Printf("%-30s %7.1f %7.1f %7.2f %7.2f   %7.1f %7.1f %7.2f\n", w.name, m[0], m[1], m[2], least(w.ratios), m[3], m[4], m[5])
+
+		fmt.Printf("%-30s %7.1f %7.1f %7.2f %7.2f   %7.1f %7.1f %7.2f\n", w.name, m[0], m[1], m[2], least(w.ratios),
+			m[3], m[4], m[5])
 	}
+
 	return nil
 }
 
@@ -92,9 +114,11 @@ func inTurn(round int, first, second func() error) error {
 	if round%2 == 1 {
 		first, second = second, first
 	}
+
 	if err := first(); err != nil {
 		return err
 	}
+
 	return second()
 }
 
@@ -103,6 +127,7 @@ func (b *bench) settle(ctx context.Context) error {
 	p := b.Projects().Open(b.Project)
 	_, vacuumed := p.Owner().Exec(ctx, `vacuum analyze`)
 	_, written := p.Trusted().Exec(ctx, `checkpoint`)
+
 	return errors.Join(vacuumed, written)
 }
 
@@ -113,8 +138,12 @@ func (b *bench) fill(ctx context.Context) error {
 	for t := range tables {
 		rows := int64(*gigabytes * (1 << 30) / width / tables)
 		for _, sql := range []string{
-			fmt.Sprintf(`create table public.filling%d (id bigint primary key, about text, amount numeric, at timestamptz)`, t),
-			fmt.Sprintf(`insert into public.filling%d select n, repeat(md5(n::text) || ' of ' || n, 4) || md5((n * 7)::text) || md5((n * 11)::text) || md5((n * 13)::text), n * 1.25, now() from generate_series(1, %d) n`, t, rows),
+			fmt.Sprintf(
+				`create table public.filling%d (id bigint primary key, about text, amount numeric, at timestamptz)`, t,
+			),
+			fmt.Sprintf(
+				`insert into public.filling%d select n, repeat(md5(n::text) || ' of ' || n, 4) || md5((n * 7)::text) || md5((n * 11)::text) || md5((n * 13)::text), n * 1.25, now() from generate_series(1, %d) n`, t, rows,
+			),
 			fmt.Sprintf(`create index on public.filling%d (at)`, t),
 		} {
 			if _, err := pool.Exec(ctx, sql); err != nil {
@@ -122,25 +151,33 @@ func (b *bench) fill(ctx context.Context) error {
 			}
 		}
 	}
+
 	return nil
 }
 
 func (b *bench) bareDump(ctx context.Context, programs pgserver.Binaries, file string) (time.Duration, error) {
 	address, password := b.Projects().DumpURL(b.Project)
+
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err
 	}
+
 	began := time.Now()
-	if err := program(ctx, password, programs.Path("pg_dump"), "--format=custom", "--compress=3", "--file="+file, "--dbname="+address); err != nil {
+
+	if err := program(ctx, password, programs.Path("pg_dump"), "--format=custom", "--compress=3", "--file="+file,
+		"--dbname="+address); err != nil {
 		return 0, err
 	}
+
 	f, err := os.Open(file)
 	if err != nil {
 		return 0, err
 	}
+
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return 0, err
 	}
+
 	return time.Since(began), nil
 }
 
@@ -152,14 +189,22 @@ func (b *bench) bareRestore(ctx context.Context, programs pgserver.Binaries, fil
 		return 0, err
 	}
 	defer admin.Close(ctx)
-	address := "postgresql:///?" + url.Values{"host": {config.Host}, "port": {strconv.Itoa(int(config.Port))}, "user": {config.User}, "dbname": {"bare"}}.Encode()
+
+	address := "postgresql:///?" + url.Values{
+		"host": {config.Host}, "port": {strconv.Itoa(int(config.Port))}, "user": {config.User}, "dbname": {"bare"},
+	}.Encode()
+
 	if _, err := admin.Exec(ctx, `create database bare template template0`); err != nil {
 		return 0, err
 	}
+
 	began := time.Now()
-	err = program(ctx, config.Password, programs.Path("pg_restore"), "--no-owner", "--no-privileges", "--dbname="+address, file)
+	err = program(ctx, config.Password, programs.Path("pg_restore"), "--no-owner", "--no-privileges",
+		"--dbname="+address, file)
+
 	took := time.Since(began)
 	_, dropped := admin.Exec(ctx, `drop database bare`)
+
 	return took, errors.Join(err, dropped)
 }
 
@@ -169,20 +214,26 @@ func program(ctx context.Context, password, name string, args ...string) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", filepath.Base(name), err, out)
 	}
+
 	return nil
 }
 
 // backup makes a backup.
 func (b *bench) backup() (id string, took time.Duration, err error) {
 	began := time.Now()
+
 	made, err := b.send("POST", "/backups", `{}`)
 	if err != nil {
 		return "", 0, err
 	}
+
 	id = made.Content.UUID
-	if err := b.wait("/backups/"+id, func(r socle.Reply[content]) bool { return r.Content.Status == "completed" }); err != nil {
+	if err := b.wait("/backups/"+id, func(r socle.Reply[content]) bool {
+		return r.Content.Status == "completed"
+	}); err != nil {
 		return id, 0, err
 	}
+
 	return id, time.Since(began), nil
 }
 
@@ -192,28 +243,40 @@ func (b *bench) prove(backup string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	began := time.Now()
+
 	if _, err := b.send("POST", "/backups/"+backup+"/verify", `{}`); err != nil {
 		return 0, err
 	}
-	err = b.wait("/backups/"+backup, func(r socle.Reply[content]) bool { return r.Metadata.ProvenAt != before.Metadata.ProvenAt })
+
+	err = b.wait("/backups/"+backup, func(r socle.Reply[content]) bool {
+		return r.Metadata.ProvenAt != before.Metadata.ProvenAt
+	})
 	return time.Since(began), err
 }
 
 // restore restores a backup in place, and lets go of what it replaced.
 func (b *bench) restore(backup string) (time.Duration, error) {
 	began := time.Now()
+
 	made, err := b.send("POST", "/backups/"+backup+"/restore", `{"target": "in_place"}`)
 	if err != nil {
 		return 0, err
 	}
-	if err := b.wait("/restores/"+made.Content.UUID, func(r socle.Reply[content]) bool { return r.Content.Status == "completed" }); err != nil {
+
+	if err := b.wait("/restores/"+made.Content.UUID, func(r socle.Reply[content]) bool {
+		return r.Content.Status == "completed"
+	}); err != nil {
 		return 0, err
 	}
+
 	took := time.Since(began)
+
 	if _, err := b.Do("DELETE", "/restores/"+made.Content.UUID, nil); err != nil {
 		return 0, err
 	}
+
 	return took, nil
 }
 
@@ -224,12 +287,14 @@ func (b *bench) wait(path string, good func(socle.Reply[content]) bool) error {
 		if err != nil {
 			return err
 		}
+
 		if good(r) {
 			return nil
 		}
 		if r.Content.Status == "failed" {
 			return fmt.Errorf("%s: %s", path, r.Content.Error)
 		}
+
 		time.Sleep(100 * time.Millisecond) // asking costs a processor, too
 	}
 }
@@ -240,5 +305,6 @@ func fileOf(text []byte) string {
 	if json.Unmarshal(text, &r) != nil {
 		return ""
 	}
+
 	return r.Content.UUID
 }

@@ -20,7 +20,9 @@ const mebi = 1 << 20
 // transfer is a file of one size, and how often and by how many it is downloaded in one round; it is uploaded less often, and by as many.
 type transfer struct{ size, times, uploads, atOnce int }
 
-var transfers = []transfer{{mebi, 1000, 50, 1}, {mebi, 2000, 100, 8}, {100 * mebi, 4, 2, 1}, {100 * mebi, 8, 4, 4}, {1024 * mebi, 1, 1, 1}}
+var transfers = []transfer{
+	{mebi, 1000, 50, 1}, {mebi, 2000, 100, 8}, {100 * mebi, 4, 2, 1}, {100 * mebi, 8, 4, 4}, {1024 * mebi, 1, 1, 1},
+}
 
 // cost is what a round took.
 type cost struct {
@@ -36,31 +38,41 @@ func (b *bench) transfers(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+
 	c, err := startCarrier(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.stop()
+
 	public := fmt.Sprintf("/files/%s/%s/", b.Project, b.container)
-	fmt.Printf("%-42s %32s   %43s %10s\n", "medians of the rounds; ratios of each round", "MiB/s", "processor, ms a transfer", "peak RSS")
-	fmt.Printf("%-42s %7s %7s %8s %7s   %7s %11s %7s %7s %7s %10s\n", "", "Socle", "nginx", "ratio", "best", "Socle", "PostgreSQL", "nginx", "ratio", "best", "of Socle")
+	fmt.Printf("%-42s %32s   %43s %10s\n", "medians of the rounds; ratios of each round", "MiB/s",
+		"processor, ms a transfer", "peak RSS")
+	fmt.Printf("%-42s %7s %7s %8s %7s   %7s %11s %7s %7s %7s %10s\n", "", "Socle", "nginx", "ratio", "best", "Socle",
+		"PostgreSQL", "nginx", "ratio", "best", "of Socle")
+
 	for _, t := range transfers {
 		if !slices.Contains(strings.Split(*sizes, ","), strconv.Itoa(t.size/mebi)) {
 			continue
 		}
+
 		name := fmt.Sprintf("%d.bin", t.size/mebi)
 		put := load{Method: "PUT", URL: b.URL + public + name, Token: b.Token, Size: t.size, Times: 1, AtOnce: 1}
 		made, err := c.carry(put)
 		if err != nil {
 			return err
 		}
+
 		put.URL = other + "/" + name
 		if _, err := c.carry(put); err != nil {
 			return err
 		}
+
 		time.Sleep(3 * time.Second) // of a file that was written just now no sum is remembered, see package blob
+
 		ways := []struct{ name, method, ours, theirs string }{
-			{"download", "GET", fmt.Sprintf("%s/containers/%s/files/%s/download", b.URL, b.container, made.File), other + "/" + name},
+			{"download", "GET", fmt.Sprintf("%s/containers/%s/files/%s/download", b.URL, b.container, made.File),
+				other + "/" + name},
 			{"download, public", "GET", b.URL + public + name, other + "/" + name},
 			{"upload", "PUT", b.URL + public + "up-%d", other + "/up-%d"},
 		}
@@ -69,38 +81,55 @@ func (b *bench) transfers(ctx context.Context) error {
 			if !strings.HasPrefix(title, *only) {
 				continue
 			}
+
 			var ours, theirs []cost
 			var peak atomic.Int64
-			l := load{Method: way.method, Token: b.Token, Project: b.Project.String(), Size: t.size, Times: t.times, AtOnce: t.atOnce}
+
+			l := load{
+				Method:  way.method,
+				Token:   b.Token,
+				Project: b.Project.String(),
+				Size:    t.size,
+				Times:   t.times,
+				AtOnce:  t.atOnce,
+			}
+
 			switch way.name {
 			case "upload":
 				l.Times = t.uploads
 			case "download, public":
 				l.Token = "" // by anyone
 			}
+
 			for i := range *repeats {
 				err := inTurn(i, func() error {
-					if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak begins anew
+					// the peak begins anew
+					if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 						return err
 					}
+
 					l.URL = way.ours
 					one, err := b.round(c, l, []int{os.Getpid()}, b.postgresProcesses())
 					ours = append(ours, one)
 					peak.Store(max(peak.Load(), peakRSS()))
+
 					return err
 				}, func() error {
 					l.URL = way.theirs
 					one, err := b.round(c, l, processes(), nil)
 					theirs = append(theirs, one)
+
 					return err
 				})
 				if err != nil {
 					return err
 				}
 			}
+
 			printCosts(title, ours, theirs, peak.Load())
 		}
 	}
+
 	fmt.Println("Before Socle acknowledges an upload, its bytes and its row are synced to the disk; nginx leaves that to the system.")
 	return nil
 }
@@ -110,7 +139,11 @@ func (b *bench) round(c *carrier, l load, server, database []int) (cost, error) 
 	s, d := processorTime(server), processorTime(database)
 	did, err := c.carry(l)
 	each := func(t time.Duration) float64 { return t.Seconds() * 1000 / float64(l.Times) }
-	return cost{float64(l.Times) * float64(l.Size) / mebi / did.Seconds, each(processorTime(server) - s), each(processorTime(database) - d)}, err
+
+	return cost{
+		float64(l.Times) * float64(l.Size) / mebi / did.Seconds, each(processorTime(server) - s),
+		each(processorTime(database) - d),
+	}, err
 }
 
 func printCosts(name string, ours, theirs []cost, peak int64) {
@@ -119,17 +152,24 @@ func printCosts(name string, ours, theirs []cost, peak int64) {
 		for _, c := range all {
 			values = append(values, what(c))
 		}
+
 		m, _ := middle(values)
 		return m
 	}
-	rate, server, database := func(c cost) float64 { return c.rate }, func(c cost) float64 { return c.server }, func(c cost) float64 { return c.database }
+
+	rate, server, database := func(c cost) float64 {
+		return c.rate
+	}, func(c cost) float64 { return c.server }, func(c cost) float64 { return c.database }
+
 	var rates, times []float64
 	for i, c := range ours {
 		rates, times = append(rates, c.rate/theirs[i].rate), append(times, theirs[i].server/c.server)
 	}
+
 	ratio, best := middle(rates)
 	cheap, cheapest := middle(times)
-	fmt.Printf("%-42s %7.0f %7.0f %8.2f %7.2f   %7.2f %11.2f %7.2f %7.2f %7.2f %6d MiB\n", name, of(ours, rate), of(theirs, rate), ratio, best,
+	fmt.Printf("%-42s %7.0f %7.0f %8.2f %7.2f   %7.2f %11.2f %7.2f %7.2f %7.2f %6d MiB\n", name, of(ours, rate),
+		of(theirs, rate), ratio, best,
 		of(ours, server), of(ours, database), of(theirs, server), cheap, cheapest, peak/mebi)
 }
 
@@ -139,22 +179,29 @@ func (b *bench) startNginx(ctx context.Context) (url string, processes func() []
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("nginx is what transfers are measured beside: %w", err)
 	}
+
 	folder := filepath.Join(b.Dir, "nginx")
-	if err := errors.Join(os.MkdirAll(filepath.Join(folder, "files"), 0o777), os.MkdirAll(filepath.Join(folder, "temp"), 0o777)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(folder, "files"), 0o777),
+		os.MkdirAll(filepath.Join(folder, "temp"), 0o777)); err != nil {
 		return "", nil, nil, err
 	}
+
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, nil, err
 	}
+
 	address := free.Addr().String()
+
 	if err := free.Close(); err != nil {
 		return "", nil, nil, err
 	}
+
 	owner := ""
 	if os.Geteuid() == 0 {
 		owner = "user root;"
 	}
+
 	settings := fmt.Sprintf(`
 %s
 daemon off;
@@ -183,12 +230,16 @@ http {
 	if err := os.WriteFile(filepath.Join(folder, "nginx.conf"), []byte(settings), 0o600); err != nil {
 		return "", nil, nil, err
 	}
-	cmd := exec.CommandContext(ctx, program, "-c", filepath.Join(folder, "nginx.conf"), "-p", folder, "-e", filepath.Join(folder, "error.log"))
+
+	cmd := exec.CommandContext(ctx, program, "-c", filepath.Join(folder, "nginx.conf"), "-p", folder, "-e",
+		filepath.Join(folder, "error.log"))
 	cmd.Stderr = os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+
 	if err := cmd.Start(); err != nil {
 		return "", nil, nil, err
 	}
+
 	stop = func() { _ = cmd.Cancel(); _ = cmd.Wait() }
 	for range 100 {
 		if c, err := net.Dial("tcp", address); err == nil {
@@ -196,6 +247,7 @@ http {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+
 	stop()
 	return "", nil, nil, errors.New("nginx does not listen")
 }

@@ -44,17 +44,21 @@ type carrier struct {
 func startCarrier(ctx context.Context) (*carrier, error) {
 	cmd := exec.CommandContext(ctx, os.Args[0], "-what", "carry")
 	cmd.Stderr = os.Stderr
+
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
+
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
+
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+
 	return &carrier{json.NewEncoder(in), json.NewDecoder(out), func() { _ = in.Close(); _ = cmd.Wait() }}, nil
 }
 
@@ -62,9 +66,11 @@ func (c *carrier) carry(l load) (did carried, err error) {
 	if err = c.in.Encode(l); err == nil {
 		err = c.out.Decode(&did)
 	}
+
 	if err == nil && did.Error != "" {
 		err = errors.New(did.Error)
 	}
+
 	return did, err
 }
 
@@ -78,6 +84,7 @@ func carryAll(in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return err
 		}
+
 		if err := to.Encode(l.carry()); err != nil {
 			return err
 		}
@@ -89,6 +96,7 @@ func (l load) carry() carried {
 	var n atomic.Int64
 	files, errs := make([]string, l.AtOnce), make([]error, l.AtOnce)
 	began := time.Now()
+
 	for i := range l.AtOnce {
 		wg.Go(func() {
 			for range l.Times / l.AtOnce {
@@ -96,17 +104,20 @@ func (l load) carry() carried {
 				if strings.Contains(url, "%d") {
 					url = fmt.Sprintf(url, n.Add(1)%8)
 				}
+
 				if files[i], errs[i] = l.one(url); errs[i] != nil {
 					return
 				}
 			}
 		})
 	}
+
 	wg.Wait()
 	did := carried{Seconds: time.Since(began).Seconds(), File: files[0]}
 	if err := errors.Join(errs...); err != nil {
 		did.Error = err.Error()
 	}
+
 	return did
 }
 
@@ -116,35 +127,43 @@ func (l load) one(url string) (string, error) {
 	if l.Method == http.MethodPut {
 		body = io.LimitReader(&endless{}, int64(l.Size))
 	}
+
 	q, err := http.NewRequest(l.Method, url, body)
 	if err != nil {
 		return "", err
 	}
+
 	if l.Token != "" {
 		q.Header.Set("Authorization", "Bearer "+l.Token)
 	}
+
 	if body != nil {
 		q.ContentLength = int64(l.Size)
 		q.Header.Set("Content-Type", "application/octet-stream")
 	} else {
 		q.Header.Set("X-Project", l.Project)
 	}
+
 	res, err := keeping.Do(q)
 	if err != nil {
 		return "", err
 	}
 	defer res.Body.Close()
+
 	if body != nil {
 		text, err := io.ReadAll(res.Body)
 		if err != nil || res.StatusCode > 204 {
 			return "", fmt.Errorf("PUT %s: %s %s %v", url, res.Status, text, err)
 		}
+
 		return fileOf(text), nil
 	}
+
 	n, err := io.Copy(discard{}, res.Body)
 	if err == nil && (n != int64(l.Size) || res.StatusCode != 200) {
 		err = fmt.Errorf("GET %s: %s, %d bytes", url, res.Status, n)
 	}
+
 	return "", err
 }
 
@@ -154,6 +173,7 @@ var block = func() []byte {
 	for i := range b {
 		b[i] = byte(rand.Uint32())
 	}
+
 	return b
 }()
 
@@ -163,6 +183,7 @@ type endless struct{ at int }
 func (e *endless) Read(b []byte) (int, error) {
 	n := copy(b, block[e.at:])
 	e.at = (e.at + n) % len(block)
+
 	return n, nil
 }
 
@@ -176,6 +197,7 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) ReadFrom(r io.Reader) (n int64, err error) {
 	piece := pieces.Get().(*[]byte)
 	defer pieces.Put(piece)
+
 	for {
 		got, err := r.Read(*piece)
 		n += int64(got)

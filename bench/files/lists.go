@@ -20,6 +20,7 @@ var sorts = []string{"createdAt", "fullFileName", "size", "mimeType", "updatedAt
 // lists measures pages of a large container: as the client sees them, and what of it the server takes for the list alone.
 func (b *bench) lists(ctx context.Context) error {
 	began := time.Now()
+
 	pool := b.Projects().Open(b.Project).Trusted()
 	// As the restore of a backup does it: the rows without the counting, and that once at the end.
 	if err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
@@ -33,6 +34,7 @@ func (b *bench) lists(ctx context.Context) error {
 			from generate_series(1, $2::bigint) n`, b.container, *files); err != nil {
 			return err
 		}
+
 		for _, sql := range []string{
 			`update storage.containers c set (total_files, total_size) = (select count(*), sum(size) from storage.files f where f.container_uuid = c.uuid)`,
 			`update storage.usage set (files, bytes) = (select count(*), sum(size) from storage.files)`,
@@ -42,24 +44,35 @@ func (b *bench) lists(ctx context.Context) error {
 				return err
 			}
 		}
+
 		return nil
 	}); err != nil {
 		return err
 	}
+
 	if _, err := pool.Exec(ctx, `vacuum analyze storage.files`); err != nil {
 		return err
 	}
-	fmt.Printf("%d files in %s\n%-55s %10s %10s %10s %10s\n", *files, time.Since(began).Round(time.Second), "page", "median", "p95", "list only", "best")
+
+	fmt.Printf("%d files in %s\n%-55s %10s %10s %10s %10s\n", *files, time.Since(began).Round(time.Second), "page",
+		"median", "p95", "list only", "best")
+
 	last := *files / 20
 	for _, sort := range sorts {
 		for _, order := range []string{"asc", "desc"} {
 			for _, page := range []int{1, min(10_000, last), last / 2, last} {
-				if err := b.page(ctx, pg.Page{Number: page, Limit: 20, Sort: sort, Descending: order == "desc"}); err != nil {
+				if err := b.page(ctx, pg.Page{
+					Number:     page,
+					Limit:      20,
+					Sort:       sort,
+					Descending: order == "desc",
+				}); err != nil {
 					return err
 				}
 			}
 		}
 	}
+
 	return b.writes(ctx)
 }
 
@@ -68,27 +81,36 @@ func (b *bench) page(ctx context.Context, page pg.Page) error {
 	if page.Descending {
 		order = "desc"
 	}
+
 	path := fmt.Sprintf("?sort=%s&order=%s&limit=%d&page=%d", page.Sort, order, page.Limit, page.Number)
 	container, p := uuid.MustParse(b.container), b.Projects().Open(b.Project)
+
 	var whole, inner []time.Duration
 	for range *rounds {
 		at := time.Now()
+
 		if _, err := b.Do("GET", "/containers/"+b.container+"/files"+path, nil); err != nil {
 			return err
 		}
+
 		whole = append(whole, time.Since(at))
 		at = time.Now()
+
 		if _, _, err := object.ListFiles(ctx, p, container, page); err != nil {
 			return err
 		}
+
 		inner = append(inner, time.Since(at))
 	}
+
 	slices.Sort(whole)
 	slices.Sort(inner)
+
 	at := func(all []time.Duration, percent int) time.Duration {
 		return all[len(all)*percent/100].Round(10 * time.Microsecond)
 	}
 	fmt.Printf("%-55s %10s %10s %10s %10s\n", path, at(whole, 50), at(whole, 95), at(inner, 50), at(inner, 0))
+
 	return nil
 }
 
@@ -96,11 +118,14 @@ func (b *bench) page(ctx context.Context, page pg.Page) error {
 func (b *bench) writes(ctx context.Context) error {
 	pool := b.Projects().Open(b.Project).Trusted()
 	for _, w := range []struct{ name, sql string }{
-		{"a row more", `insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
+		{"a row more",
+			`insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
 			values (gen_random_uuid(), $1, 'more ' || gen_random_uuid(), 'text/plain', (random() * 1e6)::bigint, decode(repeat('00', 32), 'hex'), gen_random_uuid(), $1, $1)`},
-		{"a row replaced", `update storage.files set size = (random() * 1e6)::bigint, blob_uuid = gen_random_uuid(), updated_at = now()
+		{"a row replaced",
+			`update storage.files set size = (random() * 1e6)::bigint, blob_uuid = gen_random_uuid(), updated_at = now()
 			where container_uuid = $1 and full_file_name = 'folder 1/file 1'`},
-		{"a row less", `delete from storage.files where uuid = (select uuid from storage.files where container_uuid = $1 and full_file_name > 'more' limit 1)`},
+		{"a row less",
+			`delete from storage.files where uuid = (select uuid from storage.files where container_uuid = $1 and full_file_name > 'more' limit 1)`},
 	} {
 		var times, bare []time.Duration
 		for range 10 * *rounds {
@@ -112,14 +137,18 @@ func (b *bench) writes(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
+
 				*role.times = append(*role.times, took)
 			}
 		}
+
 		middle, best := median(times)
 		without, least := median(bare)
-		fmt.Printf("%-55s %10s, best %s; without the counting %s, best %s\n", w.name, middle.Round(10*time.Microsecond), best.Round(10*time.Microsecond),
+		fmt.Printf("%-55s %10s, best %s; without the counting %s, best %s\n", w.name, middle.Round(10*time.Microsecond),
+			best.Round(10*time.Microsecond),
 			without.Round(10*time.Microsecond), least.Round(10*time.Microsecond))
 	}
+
 	return nil
 }
 
@@ -129,10 +158,13 @@ func timed(ctx context.Context, pool *pgxpool.Pool, role, sql string, args ...an
 		if _, err := tx.Exec(ctx, `select set_config('session_replication_role', $1, true)`, role); err != nil {
 			return err
 		}
+
 		at := time.Now()
 		_, err := tx.Exec(ctx, sql, args...)
 		took = time.Since(at)
+
 		return err
 	})
+
 	return took, err
 }

@@ -22,9 +22,10 @@ import (
 )
 
 var (
-	what      = flag.String("what", "lists,bytes,backups", "what is measured")
-	files     = flag.Int("files", 1_000_000, "files in the container that is listed")
-	rounds    = flag.Int("rounds", 50, "requests for each page, of which the median and the 95th percentile are printed")
+	what   = flag.String("what", "lists,bytes,backups", "what is measured")
+	files  = flag.Int("files", 1_000_000, "files in the container that is listed")
+	rounds = flag.Int("rounds", 50,
+		"requests for each page, of which the median and the 95th percentile are printed")
 	repeats   = flag.Int("repeats", 5, "rounds of transfers and backups, of which the median and the best are printed")
 	sizes     = flag.String("sizes", "1,100,1024", "MiB of the files that are transferred")
 	only      = flag.String("only", "", "the transfers that are measured, by what their name begins with; empty: all")
@@ -36,14 +37,17 @@ var (
 
 func main() {
 	flag.Parse()
+
 	if *what == "carry" { // see carrier
 		if err := carryAll(os.Stdin, os.Stdout); err != nil {
 			log.Fatal(err)
 		}
 		return
 	}
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+
 	if err := run(ctx); err != nil {
 		log.Fatal(err)
 	}
@@ -57,13 +61,17 @@ type bench struct {
 
 func run(ctx context.Context) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	return socle.Run(ctx, *dir, []string{"SOCLE_POSTGRES_BIN=" + *postgres}, log, func(ctx context.Context, s *socle.Socle) error {
+	return socle.Run(ctx, *dir, []string{
+		"SOCLE_POSTGRES_BIN=" + *postgres,
+	}, log, func(ctx context.Context, s *socle.Socle) error {
 		b := &bench{Socle: s}
 		made, err := b.send("POST", "/containers", `{"name": "bench", "is_public": true, "max_file_size": 5368709120}`)
 		if err != nil {
 			return err
 		}
+
 		b.container = made.Content.UUID
+
 		for _, of := range []struct {
 			name    string
 			measure func(context.Context) error
@@ -71,10 +79,12 @@ func run(ctx context.Context) error {
 			if !slices.Contains(strings.Split(*what, ","), of.name) {
 				continue
 			}
+
 			if err := of.measure(ctx); err != nil {
 				return fmt.Errorf("%s: %w", of.name, err)
 			}
 		}
+
 		return nil
 	})
 }

@@ -22,6 +22,7 @@ func family(parent int) []int {
 			all = append(all, pid)
 		}
 	}
+
 	return all
 }
 
@@ -35,6 +36,7 @@ func (b *bench) postgresProcesses() []int {
 			return family(pid)
 		}
 	}
+
 	return nil
 }
 
@@ -49,6 +51,7 @@ func processorTime(pids []int) (sum time.Duration) {
 			sum += time.Duration(n)
 		}
 	}
+
 	return sum
 }
 
@@ -60,6 +63,7 @@ func (b *bench) allTime() (sum time.Duration) {
 			sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
 		}
 	}
+
 	processes := b.postgresProcesses()
 	sum += processorTime(processes)
 	if len(processes) > 0 {
@@ -72,6 +76,7 @@ func (b *bench) allTime() (sum time.Duration) {
 			}
 		}
 	}
+
 	return sum
 }
 
@@ -83,6 +88,7 @@ func peakRSS() int64 {
 	if len(fields) == 0 {
 		return 0
 	}
+
 	n, _ := strconv.ParseInt(fields[0], 10, 64)
 	return n << 10
 }

@@ -40,11 +40,14 @@ var (
 const slowest = 10 * time.Second
 
 // inside is what no answer may show.
-var inside = regexp.MustCompile(`(?i)sqlstate|syntax error at or near|goroutine|\.go:\d|socle_[0-9a-f]{12}|/tmp/|password_hash|argon2`)
+var inside = regexp.MustCompile(
+	`(?i)sqlstate|syntax error at or near|goroutine|\.go:\d|socle_[0-9a-f]{12}|/tmp/|password_hash|argon2`,
+)
 
 // endings are operations that would end the game (the project, the session, the user's right to be asked), or for a moment take the project
 // away (a restore in place), and those that show by design what no other answer may.
-var endings = []string{"deleteProject", "pauseProject", "logout", "deleteSession", "deleteOtherSessions", "deleteAccount", "deleteUser", "updateStanding", "updateUser", "restoreBackup",
+var endings = []string{"deleteProject", "pauseProject", "logout", "deleteSession", "deleteOtherSessions",
+	"deleteAccount", "deleteUser", "updateStanding", "updateUser", "restoreBackup",
 	"listEnvironment",       // shows administrators where the server keeps its data
 	"runSQL", "listQueries"} // tell the project's own people what PostgreSQL said of their SQL
 
@@ -82,11 +85,13 @@ type world struct {
 
 func main() {
 	flag.Parse()
+
 	dir, err := os.MkdirTemp("", "socle-fuzz-")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+
 	if err := run(dir); err != nil {
 		os.RemoveAll(dir)
 		log.Fatal(err)
@@ -94,40 +99,52 @@ func main() {
 }
 
 func run(dir string) error {
-	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off"}, nil)
+	c, err := config.Load([]string{
+		"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off",
+	}, nil)
 	if err != nil {
 		return err
 	}
+
 	s, err := server.Start(context.Background(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Run(ctx) }()
+
 	defer func() { stop(); <-stopped }()
+
 	w, err := newWorld(s.URL)
 	if err != nil {
 		return err
 	}
+
 	return w.fuzz()
 }
 
 func newWorld(base string) (*world, error) {
 	w := &world{url: base, known: map[string][]string{"schema": {"public"}}}
+
 	var document struct {
 		Paths      map[string]map[string]operation
 		Components struct{ Schemas map[string]schema }
 	}
+
 	res, err := http.Get(base + "/openapi.json")
 	if err != nil {
 		return nil, err
 	}
 	defer res.Body.Close()
+
 	if err := json.NewDecoder(res.Body).Decode(&document); err != nil {
 		return nil, err
 	}
+
 	w.components = document.Components.Schemas
+
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(document.Paths[path])) {
 			o := document.Paths[path][method]
@@ -137,17 +154,22 @@ func newWorld(base string) (*world, error) {
 			}
 		}
 	}
+
 	var user struct{ Metadata struct{ Token string } }
-	if err := w.post("/users", `{"username": "fuzz", "email": "fuzz@example.com", "password": "correct horse battery"}`, &user); err != nil {
+	if err := w.post("/users", `{"username": "fuzz", "email": "fuzz@example.com", "password": "correct horse battery"}`,
+		&user); err != nil {
 		return nil, err
 	}
+
 	w.token = user.Metadata.Token
 	var project struct{ Content struct{ UUID string } }
 	if err := w.post("/projects", `{"name": "fuzz"}`, &project); err != nil {
 		return nil, err
 	}
+
 	w.project = project.Content.UUID
 	w.known["projectUUID"] = []string{w.project}
+
 	return w, nil
 }
 
@@ -156,13 +178,16 @@ func (w *world) post(path, body string, into any) error {
 	if err != nil {
 		return err
 	}
+
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer "+w.token)
+
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
+
 	return json.NewDecoder(res.Body).Decode(into)
 }
 
@@ -172,34 +197,47 @@ func (w *world) fuzz() error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	begun := time.Now()
+
 	for c := range *clients {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(*seed, uint64(c)))
-			client := &http.Client{Timeout: 3 * slowest, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+
+			client := &http.Client{Timeout: 3 * slowest, CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse
+			},
 				Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
+
 			for range *requests / *clients {
 				o := w.operations[random.IntN(len(w.operations))]
 				status, complaint := w.try(client, random, o)
 				mu.Lock()
 				statuses[status]++
+
 				if complaint != "" {
 					complaints[o.method+" "+o.path+": "+complaint]++
 				}
+
 				mu.Unlock()
 			}
 		})
 	}
+
 	wg.Wait()
-	fmt.Printf("%d requests to %d operations in %s\n", *requests, len(w.operations), time.Since(begun).Round(time.Second))
+	fmt.Printf("%d requests to %d operations in %s\n", *requests, len(w.operations),
+		time.Since(begun).Round(time.Second))
+
 	for _, status := range slices.Sorted(maps.Keys(statuses)) {
 		fmt.Printf("%s: %d\n", status, statuses[status])
 	}
+
 	for _, complaint := range slices.Sorted(maps.Keys(complaints)) {
 		fmt.Printf("%d × %s\n", complaints[complaint], complaint)
 	}
+
 	if len(complaints) > 0 {
 		return fmt.Errorf("%d kinds of answers that should not be", len(complaints))
 	}
+
 	return nil
 }
 
@@ -207,15 +245,19 @@ func (w *world) fuzz() error {
 func (w *world) try(client *http.Client, random *rand.Rand, o operation) (status, complaint string) {
 	r := w.request(random, o)
 	start := time.Now()
+
 	res, err := client.Do(r)
 	if err != nil {
 		return "none", "no answer: " + err.Error()
 	}
 	defer res.Body.Close()
+
 	body, err := io.ReadAll(res.Body)
 	status = strconv.Itoa(res.StatusCode)
 	_, declared := o.Responses[status]
-	refusedEarly := res.StatusCode == 404 || res.StatusCode == 405 || res.StatusCode == 400 || res.StatusCode == 431 // by its path or headers
+
+	// by its path or headers
+	refusedEarly := res.StatusCode == 404 || res.StatusCode == 405 || res.StatusCode == 400 || res.StatusCode == 431
 	switch {
 	case err != nil:
 		return status, "half an answer"
@@ -230,9 +272,11 @@ func (w *world) try(client *http.Client, random *rand.Rand, o operation) (status
 	case strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") && !json.Valid(body):
 		return status, "no JSON"
 	}
+
 	if res.StatusCode < 300 {
 		w.learn(o, body)
 	}
+
 	return status, ""
 }
 
@@ -242,16 +286,22 @@ func (w *world) learn(o operation, body []byte) {
 	if o.method != "POST" || json.Unmarshal(body, &reply) != nil {
 		return
 	}
-	keys := map[string]string{"/forms": "formUUID", "/forms/{formUUID}/fields": "fieldUUID", "/containers": "containerUUID", "/backups": "backupUUID",
-		"/containers/{containerUUID}/files": "fileUUID", "/users": "userUUID"}
+
+	keys := map[string]string{"/forms": "formUUID", "/forms/{formUUID}/fields": "fieldUUID",
+		"/containers": "containerUUID", "/backups": "backupUUID", "/containers/{containerUUID}/files": "fileUUID",
+		"/users": "userUUID"}
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	keep := func(name, value string) {
 		if value != "" && len(w.known[name]) < 500 {
 			w.known[name] = append(w.known[name], value)
 		}
 	}
+
 	keep(keys[o.path], reply.Content.UUID)
+
 	switch o.path {
 	case "/tables":
 		keep("fullTableName", reply.Content.Name)
@@ -267,15 +317,18 @@ func (w *world) request(random *rand.Rand, o operation) *http.Request {
 	path := placeholder.ReplaceAllStringFunc(o.path, func(p string) string {
 		return url.PathEscape(w.value(random, strings.Trim(p, "{}")))
 	})
+
 	query := url.Values{}
 	for _, p := range o.Parameters {
 		if p.In == "query" && random.IntN(4) == 0 {
 			query.Add(p.Name, w.scalar(random, p.Name, p.Schema))
 		}
 	}
+
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
+
 	var body io.Reader
 	contentType := "application/json"
 	if content, ok := o.RequestBody.Content["application/json"]; ok {
@@ -283,16 +336,22 @@ func (w *world) request(random *rand.Rand, o operation) *http.Request {
 		if random.IntN(50) == 0 {
 			text = text[:random.IntN(len(text))]
 		}
+
 		body = bytes.NewReader(text)
 	} else if _, ok := o.RequestBody.Content["multipart/form-data"]; ok {
 		contentType = "multipart/form-data; boundary=b"
-		body = strings.NewReader("--b\r\nContent-Disposition: form-data; name=\"full_file_name\"\r\n\r\n" + w.value(random, "full_file_name") +
-			"\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n" + w.value(random, "file") + "\r\n--b--\r\n")
+
+		body = strings.NewReader("--b\r\nContent-Disposition: form-data; name=\"full_file_name\"\r\n\r\n" +
+			w.value(random, "full_file_name") +
+			"\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n" +
+			w.value(random, "file") + "\r\n--b--\r\n")
 	}
+
 	r, err := http.NewRequest(o.method, w.url+path, body)
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	if body != nil {
 		r.Header.Set("Content-Type", contentType)
 	}
@@ -302,6 +361,7 @@ func (w *world) request(random *rand.Rand, o operation) *http.Request {
 	if random.IntN(30) > 0 {
 		r.Header.Set("X-Project", w.project)
 	}
+
 	return r
 }
 
@@ -313,11 +373,14 @@ func (w *world) value(random *rand.Rand, name string) string {
 	case 1:
 		return "name_" + strconv.Itoa(random.IntN(100_000))
 	}
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	if known := w.known[name]; len(known) > 0 {
 		return known[random.IntN(len(known))]
 	}
+
 	return usual[random.IntN(len(usual))]
 }
 
@@ -328,6 +391,7 @@ func (w *world) scalar(random *rand.Rand, name string, s schema) string {
 	if random.IntN(2) == 0 {
 		return strconv.Itoa(random.IntN(200) - 10)
 	}
+
 	return w.value(random, name)
 }
 
@@ -336,9 +400,13 @@ func (w *world) member(random *rand.Rand, name string, s schema, depth int) any 
 	for s.Ref != "" {
 		s = w.components[s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]]
 	}
+
 	if random.IntN(25) == 0 {
-		return []any{nil, true, 1.5, -1, "", []any{}, map[string]any{}, json.Number("1e400"), json.Number("9223372036854775808")}[random.IntN(9)]
+		return []any{
+			nil, true, 1.5, -1, "", []any{}, map[string]any{}, json.Number("1e400"), json.Number("9223372036854775808"),
+		}[random.IntN(9)]
 	}
+
 	kind := fmt.Sprint(s.Type)
 	switch {
 	case strings.Contains(kind, "object"):
@@ -348,12 +416,14 @@ func (w *world) member(random *rand.Rand, name string, s schema, depth int) any 
 				object[member] = w.member(random, member, s.Properties[member], depth+1)
 			}
 		}
+
 		return object
 	case strings.Contains(kind, "array") && s.Items != nil:
 		array := []any{}
 		for range 1 + random.IntN(3) {
 			array = append(array, w.member(random, name, *s.Items, depth+1))
 		}
+
 		return array
 	case strings.Contains(kind, "integer"):
 		return random.IntN(2000) - 100
@@ -362,8 +432,10 @@ func (w *world) member(random *rand.Rand, name string, s schema, depth int) any 
 	case len(s.Enum) > 0:
 		return s.Enum[random.IntN(len(s.Enum))]
 	}
+
 	if likely, ok := likely[name]; ok && random.IntN(4) > 0 {
 		return likely[random.IntN(len(likely))]
 	}
+
 	return w.value(random, name)
 }

@@ -20,10 +20,14 @@ import (
 
 // attacks are all attacks, in the order in which they run. Those that may take the server with them come last.
 var attacks = []attack{
-	{"xlsx-runs", "import of a workbook with one text in 160,000 runs", workbooks("xl/sharedStrings.xml", `<sst><si>`, `<r><t>x</t></r>`, 160_000, `</si></sst>`)},
-	{"xlsx-texts", "imports of workbooks with 3,000,000 empty texts, six at once", workbooks("xl/sharedStrings.xml", `<sst>`, `<si/>`, 3_000_000, `</sst>`)},
-	{"xlsx-attributes", "imports of workbooks with 1,500,000 attributes, six at once", workbooks("xl/sharedStrings.xml", `<sst `, `a="" `, 1_500_000, `/>`)},
-	{"xlsx-sheets", "imports of workbooks with 40,000 sheets, six at once", workbooks("xl/workbook.xml", bookStart, `<sheet name="x" r:id="b"/>`, 40_000, bookEnd)},
+	{"xlsx-runs", "import of a workbook with one text in 160,000 runs",
+		workbooks("xl/sharedStrings.xml", `<sst><si>`, `<r><t>x</t></r>`, 160_000, `</si></sst>`)},
+	{"xlsx-texts", "imports of workbooks with 3,000,000 empty texts, six at once",
+		workbooks("xl/sharedStrings.xml", `<sst>`, `<si/>`, 3_000_000, `</sst>`)},
+	{"xlsx-attributes", "imports of workbooks with 1,500,000 attributes, six at once",
+		workbooks("xl/sharedStrings.xml", `<sst `, `a="" `, 1_500_000, `/>`)},
+	{"xlsx-sheets", "imports of workbooks with 40,000 sheets, six at once",
+		workbooks("xl/workbook.xml", bookStart, `<sheet name="x" r:id="b"/>`, 40_000, bookEnd)},
 	{"login-bodies", "100 log-ins at once with 1 MB of empty objects each, without an account", loginBodies},
 	{"picture-wide", "24 pictures of 50,000,000 × 1 at once, made smaller", pictures(50_000_000, 1)},
 	{"picture-tall", "24 pictures of 1 × 50,000,000 at once, made smaller", pictures(1, 50_000_000)},
@@ -56,12 +60,16 @@ func atOnce(n int, f func(i int) string) string {
 	for i := range n {
 		wg.Go(func() {
 			got := f(i)
+
 			mu.Lock()
 			defer mu.Unlock()
+
 			counts[got]++
 		})
 	}
+
 	wg.Wait()
+
 	var all []string
 	for what, times := range counts {
 		if n == 1 {
@@ -69,6 +77,7 @@ func atOnce(n int, f func(i int) string) string {
 		}
 		all = append(all, fmt.Sprintf("%d× %s", times, what))
 	}
+
 	slices.Sort(all)
 	return strings.Join(all, ", ")
 }
@@ -102,6 +111,7 @@ func workbooks(part, start, much string, times int, end string) func(context.Con
 			"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="a" Target="one.xml"/><Relationship Id="b" Target="one.xml"/></Relationships>`,
 			"xl/one.xml":                 `<worksheet><sheetData><row r="1"><c t="inlineStr"><is><t>name</t></is></c></row><row r="2"><c t="s"><v>0</v></c></row></sheetData></worksheet>`,
 		}
+
 		parts[part] = start + strings.Repeat(much, times) + end
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
@@ -114,6 +124,7 @@ func workbooks(part, start, much string, times int, end string) func(context.Con
 				return err.Error()
 			}
 		}
+
 		if err := z.Close(); err != nil {
 			return err.Error()
 		}
@@ -121,6 +132,7 @@ func workbooks(part, start, much string, times int, end string) func(context.Con
 		s.began()
 		path := "/tables/import?dry_run=true&name=book"
 		one := s.post(ctx, path, b.Bytes(), bookType)
+
 		return one + "; " + atOnce(6, func(int) string { return s.post(ctx, path, b.Bytes(), bookType) })
 	}
 }
@@ -128,6 +140,7 @@ func workbooks(part, start, much string, times int, end string) func(context.Con
 func loginBodies(ctx context.Context, s *stage) string {
 	body := []byte(`{"a":[` + strings.Repeat(`{},`, 340_000) + `{}]}`)
 	s.began()
+
 	return atOnce(100, func(int) string {
 		return told(s.send(ctx, "POST", "/users/login", account{}, body, "application/json"))
 	})
@@ -144,9 +157,11 @@ func pictures(width, height uint32) func(context.Context, *stage) string {
 				return err.Error()
 			}
 		}
+
 		if err := z.Close(); err != nil {
 			return err.Error()
 		}
+
 		picture := []byte("\x89PNG\r\n\x1a\n")
 		head := append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height), 8, 0, 0, 0, 0)
 		for _, chunk := range []struct {
@@ -157,10 +172,13 @@ func pictures(width, height uint32) func(context.Context, *stage) string {
 			typed := append([]byte(chunk.kind), chunk.data...)
 			picture = binary.BigEndian.AppendUint32(append(picture, typed...), crc32.ChecksumIEEE(typed))
 		}
-		made, err := s.json("POST", "/containers", s.account, fmt.Sprintf(`{"name": "p%dx%d", "is_public": true}`, width, height))
+
+		made, err := s.json("POST", "/containers", s.account,
+			fmt.Sprintf(`{"name": "p%dx%d", "is_public": true}`, width, height))
 		if err != nil {
 			return err.Error()
 		}
+
 		path := "/files/" + s.project + "/" + made.text("content", "uuid") + "/p.png"
 		if said := told(s.send(ctx, "PUT", path, s.account, picture, "image/png")); !strings.HasPrefix(said, "20") {
 			return "upload: " + said
@@ -179,24 +197,30 @@ func patterns(ctx context.Context, s *stage) string {
 	if err != nil {
 		return err.Error()
 	}
+
 	path := "/forms/" + form.text("content", "uuid")
 	made, err := s.json("POST", path+"/fields", s.account, `{"fields": [`+field+strings.Repeat(","+field, 9)+`]}`)
 	if err != nil {
 		return err.Error()
 	}
+
 	if _, err := s.json("PUT", path, s.account, `{"state": "open"}`); err != nil {
 		return err.Error()
 	}
+
 	metadata, _ := made["metadata"].(map[string]any)
 	fields, _ := metadata["fields"].([]any)
+
 	var answers []string
 	for _, f := range fields {
-		answers = append(answers, fmt.Sprintf(`%q: %q`, answer(f.(map[string]any)).text("uuid"), strings.Repeat("a", 100_000)))
+		answers = append(answers,
+			fmt.Sprintf(`%q: %q`, answer(f.(map[string]any)).text("uuid"), strings.Repeat("a", 100_000)))
 	}
 
 	s.began()
 	return atOnce(2, func(int) string {
-		return s.post(ctx, path+"/responses", []byte(`{"answers": {`+strings.Join(answers, ",")+`}}`), "application/json")
+		return s.post(ctx, path+"/responses", []byte(`{"answers": {`+strings.Join(answers, ",")+`}}`),
+			"application/json")
 	})
 }
 
@@ -210,10 +234,14 @@ func rowsCSV(table string) func(context.Context, *stage) string {
 func rowsKeys(ctx context.Context, s *stage) string {
 	var body strings.Builder
 	body.WriteString(`{"name":"x"`)
+
 	for i := range 150_000 {
 		fmt.Fprintf(&body, `,"k%d":0`, i)
 	}
-	return atOnce(4, func(int) string { return s.post(ctx, s.rows()+"items", []byte(body.String()+"}"), "application/json") })
+
+	return atOnce(4, func(int) string {
+		return s.post(ctx, s.rows()+"items", []byte(body.String()+"}"), "application/json")
+	})
 }
 
 func rowsParameters(ctx context.Context, s *stage) string {
@@ -221,6 +249,7 @@ func rowsParameters(ctx context.Context, s *stage) string {
 	for i := 0; query.Len() < 60_000; i++ {
 		fmt.Fprintf(&query, "&k%d=1", i)
 	}
+
 	return atOnce(4, func(int) string {
 		return told(s.send(ctx, "GET", s.rows()+"rpc/nosuch?"+query.String()[1:], s.account, nil, ""))
 	})
@@ -228,7 +257,9 @@ func rowsParameters(ctx context.Context, s *stage) string {
 
 func rowsSearch(ctx context.Context, s *stage) string {
 	return atOnce(4, func(int) string {
-		return told(s.send(ctx, "GET", s.rows()+"items?name=fts."+strings.Repeat("term%7C", 5_000)+"x", s.account, nil, ""))
+		return told(
+			s.send(ctx, "GET", s.rows()+"items?name=fts."+strings.Repeat("term%7C", 5_000)+"x", s.account, nil, ""),
+		)
 	})
 }
 
@@ -244,37 +275,53 @@ func http10(ctx context.Context, s *stage) string {
 		return err.Error()
 	}
 	defer conn.Close()
+
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	inner := "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"
-	_, _ = fmt.Fprintf(conn, "POST /users/login HTTP/1.0\r\nHost: a\r\nContent-Type: application/json\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(inner), inner)
+	_, _ = fmt.Fprintf(conn,
+		"POST /users/login HTTP/1.0\r\nHost: a\r\nContent-Type: application/json\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(inner), inner)
+
 	text, _ := io.ReadAll(conn)
 	first, _, _ := strings.Cut(string(text), "\r\n")
-	return fmt.Sprintf("%d answers, first %s", strings.Count(string(text), "HTTP/1."), strings.TrimPrefix(first, "HTTP/1.0 "))
+
+	return fmt.Sprintf("%d answers, first %s", strings.Count(string(text), "HTTP/1."),
+		strings.TrimPrefix(first, "HTTP/1.0 "))
 }
 
 // lockout logs in as the bystander with wrong passwords, and then with the right one from another network.
 func lockout(ctx context.Context, s *stage) string {
 	from := func(address, password string) string {
 		local := &net.TCPAddr{IP: net.ParseIP(address)}
-		client := &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{LocalAddr: local}).DialContext, DisableKeepAlives: true}}
+		client := &http.Client{
+			Transport: &http.Transport{
+				DialContext: (&net.Dialer{LocalAddr: local}).DialContext, DisableKeepAlives: true,
+			},
+		}
+
 		body := fmt.Sprintf(`{"email": %q, "password": %q}`, s.bystander.email, password)
+
 		r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/users/login", strings.NewReader(body))
 		if err != nil {
 			return err.Error()
 		}
+
 		r.Header.Set("Content-Type", "application/json")
+
 		res, err := client.Do(r)
 		if err != nil {
 			return told(0, nil, err)
 		}
 		defer res.Body.Close()
+
 		text, err := io.ReadAll(res.Body)
 		return told(res.StatusCode, text, err)
 	}
+
 	wrong := ""
 	for i := range 12 {
 		wrong = from(fmt.Sprintf("127.0.%d.9", i%4), "wrong")
 	}
+
 	s.notes = append(s.notes, "the owner: "+from("127.9.9.9", password))
 	return wrong
 }
@@ -282,23 +329,30 @@ func lockout(ctx context.Context, s *stage) string {
 func slowUploads(ctx context.Context, s *stage) string {
 	ctx, cancel := context.WithTimeout(ctx, 45*time.Second)
 	defer cancel()
+
 	made, err := s.json("POST", "/containers", s.account, fmt.Sprintf(`{"name": "slow%d"}`, time.Now().UnixNano()))
 	if err != nil {
 		return err.Error()
 	}
+
 	return atOnce(20, func(i int) string {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(s.url, "http://"))
 		if err != nil {
 			return err.Error()
 		}
 		defer conn.Close()
-		_, _ = fmt.Fprintf(conn, "PUT /files/%s/%s/f%d HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\n",
+
+		_, _ = fmt.Fprintf(conn,
+			"PUT /files/%s/%s/f%d HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\n",
 			s.project, made.text("content", "uuid"), i, s.token)
+
 		for {
 			if _, err := conn.Write([]byte("x")); err != nil {
 				return "ended"
 			}
+
 			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+
 			if n, err := conn.Read(make([]byte, 4096)); n > 0 || err == io.EOF {
 				return "ended"
 			}

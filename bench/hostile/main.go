@@ -33,14 +33,17 @@ var (
 
 func main() {
 	flag.Parse()
+
 	if *list {
 		for _, a := range attacks {
 			fmt.Printf("%-24s %s\n", a.name, a.what)
 		}
 		return
 	}
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+
 	if err := run(ctx); err != nil {
 		log.Fatal(err)
 	}
@@ -52,9 +55,11 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+
 	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
 		return err
 	}
+
 	s, err := start(ctx, dir)
 	if err != nil {
 		return err
@@ -65,12 +70,16 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	bystander, err := s.furnish("bystander")
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%-24s %8s  %-34s %7s %9s %9s %11s %8s %8s  %-12s %9s\n", "attack", "lasted", "its author was told", "CPU", "socle", "postgres",
+
+	fmt.Printf("%-24s %8s  %-34s %7s %9s %9s %11s %8s %8s  %-12s %9s\n", "attack", "lasted", "its author was told",
+		"CPU", "socle", "postgres",
 		"bystander", "p99", "worst", "/readyz", "RSS after")
+
 	for _, a := range attacks {
 		if !chosen(a.name) {
 			continue
@@ -78,11 +87,14 @@ func run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+
 		measure(ctx, s, a, &stage{server: s, account: attacker, bystander: bystander, dir: dir})
+
 		if !s.alive() {
 			return fmt.Errorf("socle is gone after %s: see %s", a.name, filepath.Join(dir, "socle.log"))
 		}
 	}
+
 	return nil
 }
 
@@ -93,8 +105,10 @@ func chosen(name string) bool {
 				return true
 			}
 		}
+
 		return false
 	}
+
 	return (*only == "" || in(*only)) && !in(*except)
 }
 
@@ -120,9 +134,11 @@ func measure(ctx context.Context, s *server, a attack, st *stage) {
 	memory := newWatch(s)
 	clock, cpu := time.Now(), s.cpu()
 	st.began = func() { clock, cpu = time.Now(), s.cpu() }
+
 	bounded, cancel := context.WithTimeout(ctx, *limit)
 	load.start(ctx)
 	memory.start(ctx)
+
 	told := a.run(bounded, st)
 	lasted, spent := time.Since(clock), s.cpu()-cpu
 	cancel()
@@ -133,8 +149,11 @@ func measure(ctx context.Context, s *server, a attack, st *stage) {
 	case <-time.After(*after):
 	case <-ctx.Done():
 	}
+
 	told = strings.Join(append([]string{told}, st.notes...), "; ")
-	fmt.Printf("%-24s %7.1fs  %-34s %6.1fs %5d MiB %5d MiB %5d/%-5d %6dms %6dms  %-12s %5d MiB\n", a.name, lasted.Seconds(), told, spent.Seconds(),
-		memory.socle>>20, memory.postgres>>20, load.failed, load.total, load.percentile(99).Milliseconds(), load.percentile(100).Milliseconds(),
+	fmt.Printf("%-24s %7.1fs  %-34s %6.1fs %5d MiB %5d MiB %5d/%-5d %6dms %6dms  %-12s %5d MiB\n", a.name,
+		lasted.Seconds(), told, spent.Seconds(),
+		memory.socle>>20, memory.postgres>>20, load.failed, load.total, load.percentile(99).Milliseconds(),
+		load.percentile(100).Milliseconds(),
 		load.readiness(), s.rss()>>20)
 }

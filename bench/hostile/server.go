@@ -32,39 +32,51 @@ type server struct {
 func start(ctx context.Context, dir string) (*server, error) {
 	if *program == "" {
 		*program = filepath.Join(dir, "socle")
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", *program, "./cmd/socle").CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", *program,
+			"./cmd/socle").CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build socle: %w\n%s", err, out)
 		}
 	}
+
 	logs, err := os.Create(filepath.Join(dir, "socle.log"))
 	if err != nil {
 		return nil, err
 	}
 	defer logs.Close()
+
 	s := &server{cmd: exec.Command(*program, "serve"), data: filepath.Join(dir, "data"), ended: make(chan struct{}),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}}}
-	s.cmd.Env = append(os.Environ(), "SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR="+s.data, "SOCLE_LOG_LEVEL=warn", "SOCLE_POSTGRES_BIN="+*postgres)
+	s.cmd.Env = append(os.Environ(), "SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR="+s.data, "SOCLE_LOG_LEVEL=warn",
+		"SOCLE_POSTGRES_BIN="+*postgres)
+
 	s.cmd.Stderr = logs
+
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
+
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
+
 	lines := bufio.NewReader(out)
 	line, err := lines.ReadString('\n')
+
 	go func() {
 		_, _ = io.Copy(io.Discard, lines)
 		_ = s.cmd.Wait()
 		close(s.ended)
 	}()
+
 	fields := strings.Fields(line)
 	if err != nil || len(fields) == 0 {
 		s.stop()
 		text, _ := os.ReadFile(logs.Name())
+
 		return nil, fmt.Errorf("start socle: %w\n%s", err, text)
 	}
+
 	s.url = fields[len(fields)-1]
 	return s, nil
 }
@@ -72,6 +84,7 @@ func start(ctx context.Context, dir string) (*server, error) {
 // stop ends the server, and its PostgreSQL with it.
 func (s *server) stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+
 	select {
 	case <-s.ended:
 	case <-time.After(time.Minute):
@@ -96,22 +109,27 @@ const password = "correct horse battery"
 // furnish makes an account with a table of 200 rows that anyone may read.
 func (s *server) furnish(name string) (a account, err error) {
 	a = account{name: name, email: name + "@example.com"}
-	user, err := s.json("POST", "/users", a, fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, a.email, password))
+	user, err := s.json("POST", "/users", a,
+		fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, a.email, password))
 	if err != nil {
 		return a, err
 	}
+
 	a.token = user.text("metadata", "token")
 	project, err := s.json("POST", "/projects", a, `{"name": "hostile"}`)
 	if err != nil {
 		return a, err
 	}
+
 	a.project = project.text("content", "uuid")
 	key, err := s.json("POST", "/projects/"+a.project+"/keys", a, `{"name": "hostile", "kind": "publishable"}`)
 	if err != nil {
 		return a, err
 	}
+
 	a.key = key.text("metadata", "key")
-	_, err = s.json("POST", "/sql", a, `{"read_only": false, "query": "create table items (id serial primary key, name text); insert into items (name) select 'x' from generate_series(1, 200); alter table items disable row level security; grant all on items to anon; grant usage on sequence items_id_seq to anon"}`)
+	_, err = s.json("POST", "/sql", a,
+		`{"read_only": false, "query": "create table items (id serial primary key, name text); insert into items (name) select 'x' from generate_series(1, 200); alter table items disable row level security; grant all on items to anon; grant usage on sequence items_id_seq to anon"}`)
 	return a, err
 }
 
@@ -125,6 +143,7 @@ func (a answer) text(path ...string) string {
 		m, _ := at.(map[string]any)
 		at = m[name]
 	}
+
 	s, _ := at.(string)
 	return s
 }
@@ -133,40 +152,51 @@ func (a answer) text(path ...string) string {
 func (s *server) json(method, path string, a account, body string) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+
 	status, text, err := s.send(ctx, method, path, a, []byte(body), "application/json")
 	if err != nil {
 		return nil, err
 	}
+
 	if status >= 300 {
 		return nil, fmt.Errorf("%s %s: %d %.300s", method, path, status, text)
 	}
+
 	var got answer
 	return got, json.Unmarshal(text, &got)
 }
 
 // send sends a request as an account, with its key where it goes to the rows, and returns the first megabyte of the answer.
-func (s *server) send(ctx context.Context, method, path string, a account, body []byte, contentType string) (int, []byte, error) {
+func (s *server) send(
+	ctx context.Context, method, path string, a account, body []byte, contentType string,
+) (int, []byte, error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
+
 	r.Header.Set("Content-Type", contentType)
+
 	switch {
 	case strings.Contains(path, "/rest/v1"):
 		r.Header.Set("apikey", a.key)
 	case a.token != "":
 		r.Header.Set("Authorization", "Bearer "+a.token)
 	}
+
 	if a.project != "" {
 		r.Header.Set("X-Project", a.project)
 	}
+
 	res, err := s.client.Do(r)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	_, _ = io.Copy(io.Discard, res.Body)
+
 	return res.StatusCode, text, err
 }
 
@@ -180,13 +210,16 @@ func told(status int, text []byte, err error) string {
 		if errors.As(err, &e) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return "cut off"
 		}
+
 		return "failed"
 	}
+
 	var got answer
 	_ = json.Unmarshal(text, &got)
 	code := got.text("metadata", "code")
 	if code == "" {
 		code = got.text("code")
 	}
+
 	return strings.TrimSpace(strconv.Itoa(status) + " " + code)
 }

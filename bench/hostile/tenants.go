@@ -19,80 +19,112 @@ func sqlCatches(ctx context.Context, s *stage) string {
 // schemaCatches adds a check whose function catches that it is cancelled, and then one that does not, to see whether the table is free.
 func schemaCatches(ctx context.Context, s *stage) string {
 	s.sql(ctx, `create table caught (id int); insert into caught values (1);
-		create function endless(int) returns boolean language plpgsql as $$ begin `+catching+`; return true; end $$`, writing)
+		create function endless(int) returns boolean language plpgsql as $$ begin `+catching+`; return true; end $$`,
+		writing)
+
 	s.began()
-	said := s.post(ctx, "/tables/caught/constraints", []byte(`{"name": "endless", "type": "check", "expression": "endless(id)"}`), "application/json")
+	said := s.post(ctx, "/tables/caught/constraints",
+		[]byte(`{"name": "endless", "type": "check", "expression": "endless(id)"}`), "application/json")
+
 	s.notes = append(s.notes, "then: "+s.sql(ctx, "alter table caught add column another int", writing))
+
 	return said
 }
 
 func notifyFlood(ctx context.Context, s *stage) string {
 	return atOnce(3, func(i int) string {
-		return s.sql(ctx, fmt.Sprintf(`do $$ begin for i in 1..150000 loop perform pg_notify('c%d', i::text); end loop; end $$`, i), writing+`, "timeout_ms": 30000`)
+		return s.sql(ctx,
+			fmt.Sprintf(`do $$ begin for i in 1..150000 loop perform pg_notify('c%d', i::text); end loop; end $$`, i),
+			writing+`, "timeout_ms": 30000`)
 	})
 }
 
 // regrole casts the numbers that roles and relations have, and counts names that are not the attacker's.
 func regrole(ctx context.Context, s *stage) string {
-	s.sql(ctx, `create table numbers (id int); insert into numbers select generate_series(16384, 20000); alter table numbers disable row level security; grant select on numbers to anon`, writing)
+	s.sql(
+		ctx,
+		`create table numbers (id int); insert into numbers select generate_series(16384, 20000); alter table numbers disable row level security; grant select on numbers to anon`, writing,
+	)
+
 	s.began()
 	found := 0
+
 	var said []string
 	for _, cast := range []string{"regrole", "regclass"} {
 		status, text, err := s.send(ctx, "GET", s.rows()+"numbers?select=id::"+cast, s.account, nil, "")
 		said = append(said, told(status, text, err))
-		found += strings.Count(string(text), "socle_") + strings.Count(string(text), "auth.") + strings.Count(string(text), "storage.")
+		found += strings.Count(string(text), "socle_") + strings.Count(string(text), "auth.") +
+			strings.Count(string(text), "storage.")
 	}
+
 	s.notes = append(s.notes, fmt.Sprintf("%d names", found))
 	return strings.Join(said, ", ")
 }
 
 // headers has a function set headers that are the platform's, and counts those that arrive.
 func headers(ctx context.Context, s *stage) string {
-	forbidden := map[string]string{"Set-Cookie": "a=b", "Clear-Site-Data": `"*"`, "Strict-Transport-Security": "max-age=99999999", "NEL": "{}", "Report-To": "{}",
-		"Alt-Svc": `h3=":443"`, "Service-Worker-Allowed": "/", "X-Request-Id": "forged", "X-Content-Type-Options": "off", "Content-Type": "text/html"}
+	forbidden := map[string]string{"Set-Cookie": "a=b", "Clear-Site-Data": `"*"`,
+		"Strict-Transport-Security": "max-age=99999999", "NEL": "{}", "Report-To": "{}", "Alt-Svc": `h3=":443"`,
+		"Service-Worker-Allowed": "/", "X-Request-Id": "forged", "X-Content-Type-Options": "off",
+		"Content-Type": "text/html"}
+
 	var list []string
 	for name, value := range forbidden {
 		list = append(list, fmt.Sprintf(`{"%s":"%s"}`, name, strings.ReplaceAll(value, `"`, `\"`)))
 	}
-	s.sql(ctx, `create function forge() returns text language sql as $f$ select set_config('response.headers', $$[`+strings.Join(list, ",")+`]$$, true); select '<script>' $f$;
+
+	s.sql(ctx, `create function forge() returns text language sql as $f$ select set_config('response.headers', $$[`+
+		strings.Join(list, ",")+`]$$, true); select '<script>' $f$;
 		grant execute on function forge() to anon`, writing)
+
 	s.began()
+
 	r, err := http.NewRequestWithContext(ctx, "POST", s.url+s.rows()+"rpc/forge", nil)
 	if err != nil {
 		return err.Error()
 	}
+
 	r.Header.Set("apikey", s.key)
+
 	res, err := s.client.Do(r)
 	if err != nil {
 		return told(0, nil, err)
 	}
 	defer res.Body.Close()
+
 	var came []string
 	for name, value := range forbidden {
 		if slices.Contains(res.Header.Values(name), value) {
 			came = append(came, name)
 		}
 	}
+
 	slices.Sort(came)
+
 	if len(came) > 0 {
 		s.notes = append(s.notes, "came through: "+strings.Join(came, ", "))
 	}
+
 	return told(res.StatusCode, nil, nil)
 }
 
 func advisoryLocks(ctx context.Context, s *stage) string {
-	return s.sql(ctx, `select count(pg_advisory_lock(i)) from generate_series(1, 80000) i; select pg_sleep(20)`, `, "timeout_ms": 30000`)
+	return s.sql(ctx, `select count(pg_advisory_lock(i)) from generate_series(1, 80000) i; select pg_sleep(20)`,
+		`, "timeout_ms": 30000`)
 }
 
 func errorText(ctx context.Context, s *stage) string {
-	return s.sql(ctx, fmt.Sprintf(`do $$ begin raise exception '%%', repeat('x', %d); end $$`, *megs*400_000), `, "timeout_ms": 30000`)
+	return s.sql(ctx, fmt.Sprintf(`do $$ begin raise exception '%%', repeat('x', %d); end $$`, *megs*400_000),
+		`, "timeout_ms": 30000`)
 }
 
 func aggregates(ctx context.Context, s *stage) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+
 	return atOnce(4, func(int) string {
-		return s.sql(ctx, fmt.Sprintf(`select length(string_agg(repeat('x', 1000), '')) from generate_series(1, %d)`, *megs*1000), `, "timeout_ms": 30000`)
+		return s.sql(ctx,
+			fmt.Sprintf(`select length(string_agg(repeat('x', 1000), '')) from generate_series(1, %d)`, *megs*1000),
+			`, "timeout_ms": 30000`)
 	})
 }

@@ -47,30 +47,41 @@ func (b *bystander) start(ctx context.Context) {
 	} {
 		b.repeat(ctx, time.Duration(200+50*i)*time.Millisecond, func() {
 			began := time.Now()
+
 			bounded, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
+
 			status, err := ask(bounded)
+
 			if ctx.Err() != nil {
 				return
 			}
+
 			b.mu.Lock()
 			defer b.mu.Unlock()
+
 			b.took = append(b.took, time.Since(began))
 			b.total++
+
 			if err != nil || status >= 400 {
 				b.failed++
 			}
 		})
 	}
+
 	b.repeat(ctx, 500*time.Millisecond, func() {
 		bounded, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
+
 		status, err := b.ask(bounded, "GET", "/readyz", "")
+
 		if ctx.Err() != nil {
 			return
 		}
+
 		b.mu.Lock()
 		defer b.mu.Unlock()
+
 		if b.ready++; err != nil || status != http.StatusOK {
 			b.unwell++
 		}
@@ -87,6 +98,7 @@ func (b *bystander) repeat(ctx context.Context, every time.Duration, f func()) {
 	b.wg.Go(func() {
 		clock := time.NewTicker(every + rand.N(tick))
 		defer clock.Stop()
+
 		for {
 			select {
 			case <-ctx.Done():
@@ -106,9 +118,11 @@ func (b *bystander) stop() {
 func (b *bystander) percentile(p int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if len(b.took) == 0 {
 		return 0
 	}
+
 	slices.Sort(b.took)
 	return b.took[(len(b.took)-1)*p/100]
 }
@@ -116,9 +130,11 @@ func (b *bystander) percentile(p int) time.Duration {
 func (b *bystander) readiness() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.unwell == 0 {
 		return "ready"
 	}
+
 	return fmt.Sprintf("not %d/%d", b.unwell, b.ready)
 }
 
@@ -136,15 +152,19 @@ func (w *watch) start(ctx context.Context) {
 	ctx, w.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(w.done)
+
 		clock := time.NewTicker(sampled)
 		defer clock.Stop()
+
 		for {
 			w.socle = max(w.socle, w.server.rss())
 			sum := int64(0)
 			for _, pid := range w.server.postgres() {
 				sum += memoryOf(pid, "RssAnon:")
 			}
+
 			w.postgres = max(w.postgres, sum)
+
 			select {
 			case <-ctx.Done():
 				return
@@ -169,6 +189,7 @@ func memoryOf(pid int, what string) int64 {
 	if len(fields) == 0 {
 		return 0
 	}
+
 	n, _ := strconv.ParseInt(fields[0], 10, 64)
 	return n << 10
 }
@@ -183,6 +204,7 @@ func (s *server) postgres() []int {
 			return family(pid)
 		}
 	}
+
 	return nil
 }
 
@@ -198,6 +220,7 @@ func family(parent int) []int {
 			all = append(all, pid)
 		}
 	}
+
 	return all
 }
 
@@ -209,8 +232,10 @@ func (s *server) cpu() (sum time.Duration) {
 		if i == 0 { // the backends that have ended are the postmaster's children
 			last = 15
 		}
+
 		sum += ticks(pid, 11, last)
 	}
+
 	return sum
 }
 
@@ -222,9 +247,11 @@ func ticks(pid, from, to int) (sum time.Duration) {
 	if len(fields) < to {
 		return 0
 	}
+
 	for _, field := range fields[from:to] {
 		n, _ := strconv.ParseInt(field, 10, 64)
 		sum += time.Duration(n) * 10 * time.Millisecond
 	}
+
 	return sum
 }

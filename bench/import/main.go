@@ -41,6 +41,7 @@ func run(ctx context.Context, s *socle.Socle) error {
 	if err != nil {
 		return err
 	}
+
 	for _, format := range []string{"csv", "jsonl"} {
 		err = measure("export as "+format, func() (string, error) {
 			n, err := drain(s, "/tables/big/export?format="+format)
@@ -50,6 +51,7 @@ func run(ctx context.Context, s *socle.Socle) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -59,18 +61,24 @@ func measure(what string, f func() (string, error)) error {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak begins anew
 		return err
 	}
+
 	before, err := resident("VmRSS")
 	if err != nil {
 		return err
 	}
+
 	start := time.Now()
+
 	result, err := f()
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+
 	took := time.Since(start)
 	peak, err := resident("VmHWM")
-	fmt.Printf("%-20s %8s  %-16s memory %d MiB before, %d MiB more at the peak\n", what, took.Round(100*time.Millisecond), result, before>>20, (peak-before)>>20)
+	fmt.Printf("%-20s %8s  %-16s memory %d MiB before, %d MiB more at the peak\n", what,
+		took.Round(100*time.Millisecond), result, before>>20, (peak-before)>>20)
+
 	return err
 }
 
@@ -80,10 +88,12 @@ func resident(name string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	m := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(text)
 	if m == nil {
 		return 0, fmt.Errorf("no %s", name)
 	}
+
 	kilobytes, err := strconv.ParseInt(string(m[1]), 10, 64)
 	return kilobytes << 10, err
 }
@@ -100,15 +110,20 @@ func (r *rows) Read(b []byte) (int, error) {
 		if r.left <= 0 {
 			return 0, io.EOF
 		}
+
 		if r.n == 0 {
 			r.buffer.WriteString("id,name,price,at,ok,note\n")
 		}
+
 		for range 200 {
 			r.n++
-			fmt.Fprintf(&r.buffer, "%d,\"name, %d\",%d.%02d,2026-01-%02d 10:%02d:00,%t,%s\n", r.n, r.n, r.n%1000, r.n%100, 1+r.n%28, r.n%60, r.n%2 == 0, strings.Repeat("lorem ipsum ", r.n%8))
+			fmt.Fprintf(&r.buffer, "%d,\"name, %d\",%d.%02d,2026-01-%02d 10:%02d:00,%t,%s\n", r.n, r.n, r.n%1000,
+				r.n%100, 1+r.n%28, r.n%60, r.n%2 == 0, strings.Repeat("lorem ipsum ", r.n%8))
 		}
+
 		r.left -= int64(r.buffer.Len())
 	}
+
 	return r.buffer.Read(b)
 }
 
@@ -118,10 +133,12 @@ func drain(s *socle.Socle, path string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	res, err := http.DefaultClient.Do(q)
 	if err != nil {
 		return 0, err
 	}
 	defer res.Body.Close()
+
 	return io.Copy(io.Discard, res.Body)
 }

@@ -13,10 +13,12 @@ import (
 // use it says more than the clock. It is zero where there is no /proc.
 func (b *bench) processor() (socle, postgres time.Duration) {
 	socle, _ = ticks(strconv.Itoa(b.cmd.Process.Pid), 2)
+
 	text, err := os.ReadFile(filepath.Join(b.dir, "data/postgres/data/postmaster.pid"))
 	if err != nil {
 		return socle, 0
 	}
+
 	postmaster, _, _ := strings.Cut(string(text), "\n")
 	postgres, _ = ticks(postmaster, 4)
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -26,6 +28,7 @@ func (b *bench) processor() (socle, postgres time.Duration) {
 			postgres += running(pid)
 		}
 	}
+
 	return socle, postgres
 }
 
@@ -36,15 +39,18 @@ func ticks(pid string, fields int) (used time.Duration, parent string) {
 	if err != nil {
 		return 0, ""
 	}
+
 	// The name, which is in parentheses, may hold anything; behind it come the state and the parent.
 	all := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(all) < 15 {
 		return 0, ""
 	}
+
 	for _, field := range all[11 : 11+fields] {
 		n, _ := strconv.ParseInt(field, 10, 64)
 		used += time.Duration(n) * 10 * time.Millisecond
 	}
+
 	return used, all[1]
 }
 
@@ -53,5 +59,6 @@ func running(pid string) time.Duration {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%s/schedstat", pid)) // it may be gone
 	first, _, _ := strings.Cut(string(text), " ")
 	n, _ := strconv.ParseInt(first, 10, 64)
+
 	return time.Duration(n)
 }

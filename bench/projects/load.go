@@ -38,9 +38,11 @@ type worker struct {
 func (b *bench) load(ctx context.Context, clients int, length time.Duration, draw func(*rand.Rand) int) figures {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
+
 	var sent atomic.Int64
 	last := make([]atomic.Int64, len(b.projects)) // the number of the last request to each project
 	workers := make([]worker, clients)
+
 	var wg sync.WaitGroup
 	socle, postgres := b.processor()
 	begun := time.Now()
@@ -56,30 +58,41 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 			}
 		})
 	}
+
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
+
 		for time.Since(begun) < length && ctx.Err() == nil {
 			_, _ = b.connections() // the most is noted
 			time.Sleep(250 * time.Millisecond)
 		}
 	}()
+
 	wg.Wait()
 	took := time.Since(begun)
 	<-watched
+
 	return b.sum(workers, took, socle, postgres)
 }
 
 // sweep reads rows of each project, once.
 func (b *bench) sweep(ctx context.Context) figures {
-	w := worker{bench: b, transport: http.DefaultTransport, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}
+	w := worker{
+		bench:     b,
+		transport: http.DefaultTransport,
+		random:    rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)),
+	}
+
 	socle, postgres := b.processor()
 	begun := time.Now()
+
 	for _, p := range b.projects {
 		if ctx.Err() == nil {
 			w.ask(kinds[0].next(&w, p), false, true)
 		}
 	}
+
 	return b.sum([]worker{w}, time.Since(begun), socle, postgres)
 }
 
@@ -88,14 +101,18 @@ func (b *bench) sum(workers []worker, took, socle, postgres time.Duration) figur
 	all := figures{took: took}
 	all.socle, all.postgres = b.processor()
 	all.socle, all.postgres = all.socle-socle, all.postgres-postgres
+
 	for _, w := range workers {
 		all.requests += w.requests
 		all.failures += w.failures
+
 		if all.first == nil {
 			all.first = w.first
 		}
+
 		all.warm, all.cold = slices.Concat(all.warm, w.warm), slices.Concat(all.cold, w.cold)
 	}
+
 	return all
 }
 
@@ -105,6 +122,7 @@ func (w *worker) ask(q *http.Request, warm, cold bool) {
 	_, err := send(w.transport, q)
 	took := time.Since(begun)
 	w.requests++
+
 	switch {
 	case err != nil:
 		w.failures++
@@ -135,7 +153,8 @@ var kinds = []struct {
 		return w.platformRequest("GET", "/containers?limit=5", p.id, "")
 	}},
 	{"create", 10, func(w *worker, p project) *http.Request {
-		return w.platformRequest("POST", "/containers", p.id, fmt.Sprintf(`{"name": "c%d", "max_file_size": 1000}`, w.random.Uint64()))
+		return w.platformRequest("POST", "/containers", p.id,
+			fmt.Sprintf(`{"name": "c%d", "max_file_size": 1000}`, w.random.Uint64()))
 	}},
 }
 
@@ -148,5 +167,6 @@ func (w *worker) next(p project) *http.Request {
 		}
 		n -= k.share
 	}
+
 	panic("bench: no requests of kind " + *only)
 }

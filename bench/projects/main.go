@@ -41,8 +41,10 @@ const perOrganization = 100
 
 func main() {
 	flag.Parse()
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+
 	if err := run(ctx); err != nil {
 		log.Fatal(err)
 	}
@@ -54,9 +56,11 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+
 	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
 		return err
 	}
+
 	if *program == "" {
 		*program = filepath.Join(dir, "socle")
 		if err := build(ctx, *program); err != nil {
@@ -69,21 +73,28 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { b.stop() }()
+
 	if err := b.makeProjects(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("%-34s %8s %8s %9s %9s %9s %9s %9s %7s %9s %9s %6s\n", "", "requests", "failures", "a second", "warm p50", "warm p99", "cold p50", "cold p99", "CPU ms", "of PG", "RSS, MiB", "load")
+
+	fmt.Printf("%-34s %8s %8s %9s %9s %9s %9s %9s %7s %9s %9s %6s\n", "", "requests", "failures", "a second",
+		"warm p50", "warm p99", "cold p50", "cold p99", "CPU ms", "of PG", "RSS, MiB", "load")
+
 	b.show("1 client, first requests", b.sweep(ctx))
+
 	for text := range strings.SplitSeq(*counts, ",") {
 		clients, err := strconv.Atoi(text)
 		if err != nil {
 			return err
 		}
+
 		for _, law := range []string{"Zipf", "uniform"} {
 			f := b.load(ctx, clients, time.Duration(*seconds*float64(time.Second)), b.draw(law))
 			b.show(fmt.Sprintf("%d clients, %s", clients, law), f)
 		}
 	}
+
 	return b.measureCold(ctx)
 }
 
@@ -92,11 +103,13 @@ func (b *bench) draw(law string) func(*rand.Rand) int {
 	if law == "uniform" {
 		return func(r *rand.Rand) int { return r.IntN(len(b.projects)) }
 	}
+
 	sums, sum := make([]float64, len(b.projects)), 0.0
 	for i := range sums {
 		sum += 1 / float64(i+1)
 		sums[i] = sum
 	}
+
 	return func(r *rand.Rand) int {
 		i, _ := slices.BinarySearch(sums, r.Float64()*sum)
 		return min(i, len(sums)-1)
@@ -109,29 +122,37 @@ func (b *bench) measureCold(ctx context.Context) error {
 	if err := b.awaitNoConnections(ctx); err != nil {
 		return err
 	}
+
 	b.show("1 client, connections closed", b.sweep(ctx))
 
 	b.stop()
+
 	took, err := b.start()
 	if err != nil {
 		return err
 	}
+
 	fmt.Printf("start with %d projects: %.2f s\n", len(b.projects), took.Seconds())
 	b.show("1 client, after the start", b.sweep(ctx))
+
 	return nil
 }
 
 // show prints a line of figures.
 func (b *bench) show(name string, f figures) {
 	rss, peak := b.memory()
-	fmt.Printf("%-34s %8d %8d %9.0f %9s %9s %9s %9s %7.2f %9.2f %4d/%4d %6s\n", name, f.requests, f.failures, float64(f.requests)/f.took.Seconds(),
+	fmt.Printf("%-34s %8d %8d %9.0f %9s %9s %9s %9s %7.2f %9.2f %4d/%4d %6s\n", name, f.requests, f.failures,
+		float64(f.requests)/f.took.Seconds(),
 		milliseconds(f.warm, 50), milliseconds(f.warm, 99), milliseconds(f.cold, 50), milliseconds(f.cold, 99),
 		f.each(f.socle), f.each(f.postgres), rss, peak, loadAverage())
+
 	if f.failures > 0 {
 		fmt.Printf("    the first failure: %v\n", f.first)
 	}
+
 	if n, err := b.connections(); err == nil {
-		fmt.Printf("    connections to projects now: %d, at most: %d; that listen: %d\n", n.open, b.mostOpen.Load(), n.listening)
+		fmt.Printf("    connections to projects now: %d, at most: %d; that listen: %d\n", n.open,
+			b.mostOpen.Load(), n.listening)
 	}
 }
 
@@ -144,6 +165,7 @@ func milliseconds(times []time.Duration, percentile int) string {
 	if len(times) == 0 {
 		return "-"
 	}
+
 	slices.Sort(times)
 	return fmt.Sprintf("%.1f", float64(times[len(times)*percentile/100].Microseconds())/1000)
 }
@@ -151,5 +173,6 @@ func milliseconds(times []time.Duration, percentile int) string {
 func loadAverage() string {
 	text, _ := os.ReadFile("/proc/loadavg") // elsewhere there is none
 	first, _, _ := strings.Cut(string(text), " ")
+
 	return first
 }

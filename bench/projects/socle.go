@@ -54,7 +54,10 @@ func build(ctx context.Context, program string) error {
 }
 
 func (b *bench) settings() []string {
-	return []string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(b.dir, "data"), "SOCLE_RATE_LIMIT=off", "SOCLE_LOG_LEVEL=" + cmp.Or(os.Getenv("SOCLE_LOG_LEVEL"), "warn")}
+	return []string{
+		"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(b.dir, "data"), "SOCLE_RATE_LIMIT=off",
+		"SOCLE_LOG_LEVEL=" + cmp.Or(os.Getenv("SOCLE_LOG_LEVEL"), "warn"),
+	}
 }
 
 // start starts Socle, and returns how long it took until it served.
@@ -62,19 +65,24 @@ func (b *bench) start() (time.Duration, error) {
 	begun := time.Now()
 	b.cmd = exec.Command(*program, "serve")
 	b.cmd.Env, b.cmd.Stderr = append(os.Environ(), b.settings()...), os.Stderr
+
 	out, err := b.cmd.StdoutPipe()
 	if err != nil {
 		return 0, err
 	}
+
 	if err := b.cmd.Start(); err != nil {
 		return 0, err
 	}
+
 	line, err := bufio.NewReader(out).ReadString('\n')
 	took := time.Since(begun)
 	if err != nil {
 		return 0, fmt.Errorf("start socle: %w", err)
 	}
+
 	go func() { _, _ = io.Copy(io.Discard, out) }()
+
 	fields := strings.Fields(line)
 	b.url = fields[len(fields)-1]
 
@@ -82,6 +90,7 @@ func (b *bench) start() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	b.database, _, err = server.Attach(context.Background(), c, slog.New(slog.DiscardHandler))
 	return took, err
 }
@@ -91,16 +100,19 @@ func (b *bench) stop() {
 		_ = b.database.Close(context.Background())
 		b.database = nil
 	}
+
 	_ = b.cmd.Process.Signal(syscall.SIGTERM)
 	_ = b.cmd.Wait()
 }
 
 // makeProjects makes the user and all projects.
 func (b *bench) makeProjects(ctx context.Context) error {
-	user, err := b.post("/users", "", `{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
+	user, err := b.post("/users", "",
+		`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
 	if err != nil {
 		return err
 	}
+
 	b.token = user.Metadata.Token
 	organizations := make([]string, 0, *count/perOrganization+1)
 	for n := 0; n < *count; n += perOrganization {
@@ -108,6 +120,7 @@ func (b *bench) makeProjects(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		organizations = append(organizations, made.Content.UUID)
 	}
 
@@ -115,7 +128,9 @@ func (b *bench) makeProjects(ctx context.Context) error {
 	b.projects = make([]project, *count)
 	times := make([]time.Duration, *count)
 	few := min(measuredProjects, *count)
-	for _, part := range []struct{ from, to, atOnce int }{{0, few, 1}, {few, *count - few, madeAtOnce}, {max(few, *count-few), *count, 1}} {
+	for _, part := range []struct {
+		from, to, atOnce int
+	}{{0, few, 1}, {few, *count - few, madeAtOnce}, {max(few, *count-few), *count, 1}} {
 		var wg sync.WaitGroup
 		errs := make([]error, part.atOnce)
 		for i := range part.atOnce {
@@ -127,6 +142,7 @@ func (b *bench) makeProjects(ctx context.Context) error {
 				}
 			})
 		}
+
 		wg.Wait()
 		if err := errors.Join(errs...); err != nil {
 			return err
@@ -138,7 +154,9 @@ func (b *bench) makeProjects(ctx context.Context) error {
 		return sorted[len(sorted)/2].Seconds() * 1000
 	}
 	early, late := middle(times[:few]), middle(times[*count-few:])
-	fmt.Printf("making a project, median of %d: the first %.0f ms, the last %.0f ms, ratio %.2f; load %s\n", few, early, late, late/early, loadAverage())
+	fmt.Printf("making a project, median of %d: the first %.0f ms, the last %.0f ms, ratio %.2f; load %s\n", few, early,
+		late, late/early, loadAverage())
+
 	return nil
 }
 
@@ -150,11 +168,13 @@ func (b *bench) makeProject(n int, organization string) (p project, took time.Du
 	if err != nil {
 		return p, took, err
 	}
+
 	p.id = made.Content.UUID
 	key, err := b.post("/projects/"+p.id+"/keys", "", `{"name": "bench", "kind": "secret"}`)
 	if err != nil {
 		return p, took, err
 	}
+
 	p.key = key.Metadata.Key
 	_, err = b.post("/tables", p.id, `{"name": "items", "columns": [
 		{"name": "id", "type": "uuid", "primary": true, "default_value": "gen_random_uuid()"}, {"name": "note", "type": "text"}]}`)
@@ -171,6 +191,7 @@ func (b *bench) post(path, project, body string) (r reply, err error) {
 	if err != nil {
 		return r, err
 	}
+
 	return r, json.Unmarshal(text, &r)
 }
 
@@ -182,12 +203,14 @@ func (b *bench) platformRequest(method, path, project, body string) *http.Reques
 	if project != "" {
 		q.Header.Set("X-Project", project)
 	}
+
 	return q
 }
 
 func (b *bench) rowsRequest(method, path string, p project, body string) *http.Request {
 	q := request(method, b.url+"/projects/"+p.id+"/rest/v1"+path, body)
 	q.Header.Set("apikey", p.key)
+
 	return q
 }
 
@@ -196,9 +219,11 @@ func request(method, url, body string) *http.Request {
 	if err != nil {
 		panic(err) // of our own making
 	}
+
 	if body != "" {
 		q.Header.Set("Content-Type", "application/json")
 	}
+
 	return q
 }
 
@@ -209,13 +234,16 @@ func send(transport http.RoundTripper, q *http.Request) ([]byte, error) {
 		return nil, err
 	}
 	defer res.Body.Close()
+
 	var text bytes.Buffer
 	if _, err := text.ReadFrom(res.Body); err != nil {
 		return nil, err
 	}
+
 	if res.StatusCode >= 300 {
 		return nil, fmt.Errorf("%s %s: %s %s", q.Method, q.URL, res.Status, text.Bytes())
 	}
+
 	return text.Bytes(), nil
 }
 
@@ -229,6 +257,7 @@ func (b *bench) connections() (n struct{ open, listening int64 }, err error) {
 		from sessions where starts_with(datname, 'socle_')`)
 	n.open, n.listening = c.Open, c.Listening
 	b.mostOpen.Store(max(b.mostOpen.Load(), n.open))
+
 	return n, err
 }
 
@@ -236,11 +265,13 @@ func (b *bench) connections() (n struct{ open, listening int64 }, err error) {
 func (b *bench) awaitNoConnections(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
+
 	for {
 		n, err := b.connections()
 		if err != nil || n.open == 0 {
 			return err
 		}
+
 		select {
 		case <-ctx.Done():
 			return errors.New("connections that nobody uses stay open")
@@ -257,6 +288,7 @@ func (b *bench) memory() (now, peak int64) {
 		if len(fields) < 2 {
 			continue
 		}
+
 		n, _ := strconv.ParseInt(fields[1], 10, 64)
 		switch fields[0] {
 		case "VmRSS:":
@@ -265,5 +297,6 @@ func (b *bench) memory() (now, peak int64) {
 			peak = n >> 10
 		}
 	}
+
 	return now, peak
 }

@@ -33,10 +33,12 @@ func onProcessor(dir string) (used time.Duration) {
 		if err != nil {
 			continue
 		}
+
 		first, _, _ := strings.Cut(string(times), " ")
 		n, _ := strconv.ParseInt(first, 10, 64)
 		used += time.Duration(n)
 	}
+
 	return used
 }
 
@@ -48,12 +50,14 @@ func children(parent string) (dirs []string) {
 		if err != nil {
 			continue
 		}
+
 		// The name, which is in parentheses, may hold anything; behind it come the state and the parent.
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 		if len(fields) >= 2 && string(fields[1]) == parent {
 			dirs = append(dirs, filepath.Dir(path))
 		}
 	}
+
 	return dirs
 }
 
@@ -63,15 +67,18 @@ func findPostmaster(dir string) (pid string, err error) {
 		if err != nil || e.Name() != "postmaster.pid" {
 			return err
 		}
+
 		text, err := os.ReadFile(path)
 		pid, _, _ = strings.Cut(string(text), "\n")
 		if err != nil {
 			return err
 		}
+
 		return fs.SkipAll
 	})
 	if err == nil && pid == "" {
 		err = fmt.Errorf("no PostgreSQL in %s", dir)
 	}
+
 	return pid, err
 }

@@ -32,12 +32,15 @@ func (s socle) startLimit(ctx context.Context) (process, error) {
 	if err != nil {
 		return process{}, err
 	}
+
 	self, err := os.Executable()
 	if err != nil {
 		return process{}, err
 	}
+
 	cmd := exec.CommandContext(ctx, self, "-limit")
 	cmd.Stdin = strings.NewReader(string(text))
+
 	return start(cmd)
 }
 
@@ -47,14 +50,17 @@ func serveLimit(in io.Reader, out io.Writer) error {
 	if err := json.NewDecoder(in).Decode(&d); err != nil {
 		return err
 	}
+
 	pool, err := barePool(context.Background(), d)
 	if err != nil {
 		return err
 	}
+
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
+
 	fmt.Fprintf(out, "http://%s\n", listener.Addr())
 	return http.Serve(listener, limitHandler(pool))
 }
@@ -64,36 +70,44 @@ func limitHandler(pool *pgxpool.Pool) http.Handler {
 	const settings = `select set_config('role', 'anon', true), set_config('request.jwt.claims', '{"role":"anon"}', true), set_config('request.method', $1, true),
 		set_config('request.path', $2, true), set_config('request.headers', '{"host":"127.0.0.1:54321","user-agent":"Go-http-client/1.1","accept-encoding":"gzip"}', true),
 		set_config('request.cookies', '{}', true), set_config('search_path', 'public', true)`
+
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{request}/{n}/{table}", func(w http.ResponseWriter, q *http.Request) {
 		var i, n int
 		fmt.Sscan(q.PathValue("request"), &i)
 		fmt.Sscan(q.PathValue("n"), &n)
+
 		r := requests[i]
 		_, _ = io.Copy(io.Discard, q.Body)
 		batch := &pgx.Batch{}
 		batch.Queue(settings, r.method, q.URL.Path)
 		batch.Queue(r.sql, r.args(n)...)
+
 		results := pool.SendBatch(q.Context(), batch)
 		defer results.Close()
+
 		if _, err := results.Exec(); err != nil {
 			http.Error(w, err.Error(), 500)
 			return
 		}
+
 		if r.method != "GET" {
 			if _, err := results.Exec(); err != nil {
 				http.Error(w, err.Error(), 500)
 			}
 			return
 		}
+
 		var body []byte
 		if err := results.QueryRow().Scan(&body); err != nil {
 			http.Error(w, err.Error(), 500)
 			return
 		}
+
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(body)
 	})
+
 	return mux
 }
 
@@ -103,10 +117,12 @@ func barePool(ctx context.Context, d database) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Database = d.Host, d.Port, d.Name
 	c.ConnConfig.User, c.ConnConfig.Password = d.User, d.Password
 	c.ConnConfig.TLSConfig, c.ConnConfig.Fallbacks = nil, nil
 	c.ConnConfig.RuntimeParams["role"] = "anon" // statements are prepared outside of the requests' transactions
 	c.MaxConns = d.Connections
+
 	return pgxpool.NewWithConfig(ctx, c)
 }

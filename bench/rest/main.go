@@ -24,7 +24,8 @@ import (
 )
 
 var (
-	seconds = flag.Float64("seconds", 2, "length of one measurement: what is noted of requests is written a second later, and should fall into it")
+	seconds = flag.Float64("seconds", 2,
+		"length of one measurement: what is noted of requests is written a second later, and should fall into it")
 	rounds  = flag.Int("rounds", 9, "measurements of each kind, of which the median counts")
 	only    = flag.String("only", "", "measure only requests whose name contains this")
 	counts  = flag.String("clients", "16,64", "numbers of clients")
@@ -41,9 +42,11 @@ type request struct {
 }
 
 var requests = []request{
-	{name: "one row by key", method: "GET", sql: `select coalesce(json_agg(t), '[]')::text from (select * from public.items where id = $1) t`,
-		args: func(n int) []any { return []any{1 + n%1000} },
-		fill: func(n int) (string, string) { return fmt.Sprintf("/items?id=eq.%d", 1+n%1000), "" }},
+	{name: "one row by key",
+		method: "GET",
+		sql:    `select coalesce(json_agg(t), '[]')::text from (select * from public.items where id = $1) t`,
+		args:   func(n int) []any { return []any{1 + n%1000} },
+		fill:   func(n int) (string, string) { return fmt.Sprintf("/items?id=eq.%d", 1+n%1000), "" }},
 	{name: "20 rows, filtered and ordered", method: "GET",
 		sql:  `select coalesce(json_agg(t), '[]')::text from (select id, name, price from public.items where price > $1 order by price limit 20) t`,
 		args: func(n int) []any { return []any{float64(n % 500)} },
@@ -81,14 +84,17 @@ const schema = `
 
 func main() {
 	flag.Parse()
+
 	if *bare {
 		if err := serveLimit(os.Stdin, os.Stdout); err != nil {
 			log.Fatal(err)
 		}
 		return
 	}
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+
 	if err := run(ctx); err != nil {
 		log.Fatal(err)
 	}
@@ -100,50 +106,68 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+
 	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
 		return err
 	}
+
 	s, err := startSocle(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer s.stop()
+
 	if *long > 0 {
 		return s.measureMemory(ctx)
 	}
+
 	limit, err := s.startLimit(ctx)
 	if err != nil {
 		return err
 	}
 	defer limit.stop()
-	fmt.Printf("%-40s  %-30s  %-30s  %-30s  %s\n", "", "requests a second", "99th percentile, ms", "processor time, µs", "of PostgreSQL")
+
+	fmt.Printf("%-40s  %-30s  %-30s  %-30s  %s\n", "", "requests a second", "99th percentile, ms", "processor time, µs",
+		"of PostgreSQL")
 	fmt.Printf("%-32s %7s", "request", "clients")
+
 	for range 4 {
 		fmt.Printf("  %6s %6s %-16s", "socle", "limit", "ratio")
 	}
+
 	fmt.Println()
+
 	for i, r := range requests {
 		if !strings.Contains(r.name, *only) {
 			continue
 		}
+
 		for text := range strings.SplitSeq(*counts, ",") {
 			clients, err := strconv.Atoi(text)
 			if err != nil {
 				return err
 			}
+
 			ours := subject{s.process, func(n int) (*http.Request, error) { return r.send(s.rows(), s.key, n) }}
-			theirs := subject{limit, func(n int) (*http.Request, error) { return r.send(fmt.Sprintf("%s/%d/%d", limit.url, i, n), s.key, n) }}
+			theirs := subject{limit, func(n int) (*http.Request, error) {
+				return r.send(fmt.Sprintf("%s/%d/%d", limit.url, i, n), s.key, n)
+			}}
+
 			p, err := measurePairs(ours, theirs, clients, s.postmaster)
 			if err != nil {
 				return err
 			}
+
 			fmt.Printf("%-32s %7d", r.name, clients)
+
 			for _, value := range []func(figures) float64{throughput, slowest, processor, postgres} {
 				fmt.Printf("  %s", p.show(value))
 			}
+
 			fmt.Println()
 		}
 	}
+
 	return nil
 }
 
@@ -153,10 +177,13 @@ func (r request) send(base, key string, n int) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	q.Header.Set("apikey", key)
+
 	if body != "" {
 		q.Header.Set("Content-Type", "application/json")
 		q.Header.Set("Prefer", "return=minimal")
 	}
+
 	return q, nil
 }

@@ -29,6 +29,7 @@ type pairs struct{ ours, theirs []figures }
 func measurePairs(ours, theirs subject, clients int, postmaster string) (p pairs, err error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
+
 	length := 500 * time.Millisecond // to warm up
 	for round := range *rounds + 1 {
 		var pair [2]figures
@@ -39,11 +40,14 @@ func measurePairs(ours, theirs subject, clients int, postmaster string) (p pairs
 				return p, err
 			}
 		}
+
 		if round > 0 {
 			p.ours, p.theirs = append(p.ours, pair[0]), append(p.theirs, pair[1])
 		}
+
 		length = time.Duration(*seconds * float64(time.Second))
 	}
+
 	return p, nil
 }
 
@@ -53,6 +57,7 @@ func (p pairs) ratio(value func(figures) float64) (median, low, high float64) {
 	for i := range all {
 		all[i] = value(p.ours[i]) / value(p.theirs[i])
 	}
+
 	slices.Sort(all)
 	return all[len(all)/2], all[len(all)/4], all[len(all)*3/4]
 }
@@ -62,6 +67,7 @@ func median(all []figures, value func(figures) float64) float64 {
 	for i := range all {
 		values[i] = value(all[i])
 	}
+
 	slices.Sort(values)
 	return values[len(values)/2]
 }
@@ -78,7 +84,9 @@ func processor(f figures) float64  { return f.own }
 func postgres(f figures) float64   { return f.postgres }
 
 // measure sends requests from so many clients for a time.
-func (s subject) measure(transport *http.Transport, clients int, length time.Duration, postmaster string) (figures, error) {
+func (s subject) measure(
+	transport *http.Transport, clients int, length time.Duration, postmaster string,
+) (figures, error) {
 	times, errs := make([][]time.Duration, clients), make([]error, clients)
 	var wg sync.WaitGroup
 	postgres, own := ofPostgres(postmaster), s.processor()
@@ -93,13 +101,20 @@ func (s subject) measure(transport *http.Transport, clients int, length time.Dur
 			}
 		})
 	}
+
 	wg.Wait()
 	took := time.Since(begun)
 	ownAfter, postgresAfter := s.processor(), ofPostgres(postmaster)
 	all := slices.Concat(times...)
 	slices.Sort(all)
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(len(all)) }
-	return figures{perSecond: float64(len(all)) / took.Seconds(), p99: all[len(all)*99/100], own: each(ownAfter - own), postgres: each(postgresAfter - postgres)},
+
+	return figures{
+			perSecond: float64(len(all)) / took.Seconds(),
+			p99:       all[len(all)*99/100],
+			own:       each(ownAfter - own),
+			postgres:  each(postgresAfter - postgres),
+		},
 		errors.Join(errs...)
 }
 
@@ -109,17 +124,21 @@ func send(transport *http.Transport, next func(n int) (*http.Request, error), n 
 	if err != nil {
 		return err
 	}
+
 	res, err := transport.RoundTrip(r)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
+
 	buffer.Reset()
 	if _, err := buffer.ReadFrom(res.Body); err != nil {
 		return err
 	}
+
 	if res.StatusCode >= 300 {
 		return fmt.Errorf("%s %s: %s %s", r.Method, r.URL, res.Status, buffer)
 	}
+
 	return nil
 }

@@ -26,33 +26,43 @@ func (s socle) measureMemory(ctx context.Context) error {
 	if _, err := s.project.Owner().Exec(ctx, longAnswer, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
+
 	read := func(megabytes int) (int64, error) {
 		r, err := http.NewRequest("GET", fmt.Sprintf("%s/rpc/long?megabytes=%d", s.rows(), megabytes), nil)
 		if err != nil {
 			return 0, err
 		}
+
 		r.Header.Set("apikey", s.key)
+
 		res, err := http.DefaultClient.Do(r)
 		if err != nil {
 			return 0, err
 		}
 		defer res.Body.Close()
+
 		n, err := io.Copy(io.Discard, res.Body)
 		if err == nil && res.StatusCode != http.StatusOK {
 			err = fmt.Errorf("status %d", res.StatusCode)
 		}
+
 		return n, err
 	}
+
 	own := fmt.Sprintf("/proc/%d", s.Process.Pid)
+
 	if _, err := read(1); err != nil {
 		return err
 	}
+
 	fmt.Printf("%7s %14s %18s %18s\n", "clients", "bytes each", "more in socle, MiB", "more in pg, MiB")
+
 	for _, clients := range []int{1, 4} {
 		var all sync.WaitGroup
 		var size atomic.Int64
 		errs, done := make(chan error, clients), make(chan struct{})
 		before, postgres := resident(own), ofServer(s.postmaster)
+
 		for range clients {
 			all.Go(func() {
 				n, err := read(*long)
@@ -60,25 +70,32 @@ func (s socle) measureMemory(ctx context.Context) error {
 				errs <- err
 			})
 		}
+
 		go func() { all.Wait(); close(done) }()
+
 		var mostOwn, mostPostgres int64
 		tick := time.NewTicker(5 * time.Millisecond)
 		for reading := true; reading; {
 			select {
 			case <-tick.C:
-				mostOwn, mostPostgres = max(mostOwn, resident(own)-before), max(mostPostgres, ofServer(s.postmaster)-postgres)
+				mostOwn, mostPostgres = max(mostOwn, resident(own)-before), max(mostPostgres,
+					ofServer(s.postmaster)-postgres)
 			case <-done:
 				reading = false
 			}
 		}
+
 		tick.Stop()
+
 		for range clients {
 			if err := <-errs; err != nil {
 				return err
 			}
 		}
+
 		fmt.Printf("%7d %14d %18.1f %18.1f\n", clients, size.Load(), float64(mostOwn)/1024, float64(mostPostgres)/1024)
 	}
+
 	return nil
 }
 
@@ -98,6 +115,7 @@ func resident(dir string) int64 {
 	if len(fields) == 0 {
 		return 0
 	}
+
 	n, _ := strconv.ParseInt(string(fields[0]), 10, 64)
 	return n
 }

@@ -34,15 +34,20 @@ func start(cmd *exec.Cmd) (process, error) {
 	if err != nil {
 		return process{}, err
 	}
+
 	cmd.Stderr = os.Stderr
+
 	if err := cmd.Start(); err != nil {
 		return process{}, err
 	}
+
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		return process{}, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
+
 	go func() { _, _ = io.Copy(io.Discard, out) }()
+
 	fields := strings.Fields(line)
 	return process{cmd, fields[len(fields)-1]}, nil
 }
@@ -69,54 +74,72 @@ func (s socle) rows() string { return s.url + "/projects/" + s.id.String() + "/r
 func startSocle(ctx context.Context, dir string) (s socle, err error) {
 	if *program == "" {
 		*program = filepath.Join(dir, "socle")
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", *program, "./cmd/socle").CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", *program,
+			"./cmd/socle").CombinedOutput(); err != nil {
 			return s, fmt.Errorf("build socle: %w\n%s", err, out)
 		}
 	}
-	settings := []string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off", "SOCLE_LOG_LEVEL=warn"}
+
+	settings := []string{
+		"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off",
+		"SOCLE_LOG_LEVEL=warn",
+	}
+
 	cmd := exec.Command(*program, "serve")
 	cmd.Env = append(os.Environ(), settings...)
 	if s.process, err = start(cmd); err != nil {
 		return s, err
 	}
+
 	if s.postmaster, err = findPostmaster(dir); err == nil {
 		err = s.furnish(ctx, settings)
 	}
+
 	if err != nil {
 		s.stop()
 	}
+
 	return s, err
 }
 
 // furnish makes the user, the project and the key.
 func (s *socle) furnish(ctx context.Context, settings []string) error {
-	user, err := s.post("/users", "", `{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
+	user, err := s.post("/users", "",
+		`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
 	if err != nil {
 		return err
 	}
+
 	made, err := s.post("/projects", user.Metadata.Token, `{"name": "bench"}`)
 	if err != nil {
 		return err
 	}
+
 	s.id = made.Content.UUID
-	key, err := s.post("/projects/"+s.id.String()+"/keys", user.Metadata.Token, `{"name": "bench", "kind": "publishable"}`)
+	key, err := s.post("/projects/"+s.id.String()+"/keys", user.Metadata.Token,
+		`{"name": "bench", "kind": "publishable"}`)
 	if err != nil {
 		return err
 	}
+
 	s.key = key.Metadata.Key
+
 	c, err := config.Load(settings, nil)
 	if err != nil {
 		return err
 	}
+
 	log := slog.New(slog.DiscardHandler)
 	database, secret, err := server.Attach(ctx, c, log)
 	if err != nil {
 		return err
 	}
+
 	registry, err := database.Registry(ctx, secret, log)
 	if err != nil {
 		return err
 	}
+
 	s.project = registry.Open(s.id)
 	_, err = s.project.Owner().Exec(ctx, schema, pgx.QueryExecModeSimpleProtocol)
 	return err
@@ -132,16 +155,20 @@ func (s *socle) post(path, token, body string) (r reply, err error) {
 	if err != nil {
 		return r, err
 	}
+
 	q.Header.Set("Content-Type", "application/json")
 	q.Header.Set("Authorization", "Bearer "+token)
+
 	res, err := http.DefaultClient.Do(q)
 	if err != nil {
 		return r, err
 	}
 	defer res.Body.Close()
+
 	if res.StatusCode != http.StatusCreated {
 		text, _ := io.ReadAll(res.Body)
 		return r, fmt.Errorf("%s: %s", path, text)
 	}
+
 	return r, json.NewDecoder(res.Body).Decode(&r)
 }

@@ -29,42 +29,58 @@ type Socle struct {
 
 // Run calls f with a server, and stops it afterwards. parent is where its folder is made; "" means the usual place for temporary files. settings are
 // added to those that the server needs.
-func Run(ctx context.Context, parent string, settings []string, log *slog.Logger, f func(context.Context, *Socle) error) error {
+func Run(
+	ctx context.Context, parent string, settings []string, log *slog.Logger, f func(context.Context, *Socle) error,
+) error {
 	dir, err := os.MkdirTemp(parent, "socle-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
+
 	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
 		return err
 	}
-	c, err := config.Load(append([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off"}, settings...), nil)
+
+	c, err := config.Load(
+		append([]string{
+			"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off",
+		}, settings...), nil,
+	)
 	if err != nil {
 		return err
 	}
+
 	s, err := server.Start(ctx, c, log)
 	if err != nil {
 		return err
 	}
+
 	ctx, stop := context.WithCancel(ctx)
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Run(ctx) }()
+
 	defer func() { stop(); <-stopped }()
+
 	b := &Socle{Server: s, Config: c, Dir: dir}
 	if err := b.signUp(); err != nil {
 		return err
 	}
+
 	return f(ctx, b)
 }
 
 func (s *Socle) signUp() error {
-	user, err := Send[struct{}](s, "POST", "/users", strings.NewReader(`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`))
+	user, err := Send[struct{}](s, "POST", "/users",
+		strings.NewReader(`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`))
 	if err != nil {
 		return err
 	}
+
 	s.Token = user.Metadata.Token
 	project, err := Send[struct{ UUID uuid.UUID }](s, "POST", "/projects", strings.NewReader(`{"name": "bench"}`))
 	s.Project = project.Content.UUID
+
 	return err
 }
 
@@ -74,12 +90,14 @@ func (s *Socle) Request(method, path string, body io.Reader) (*http.Request, err
 	if err != nil {
 		return nil, err
 	}
+
 	if s.Token != "" {
 		q.Header.Set("Authorization", "Bearer "+s.Token)
 	}
 	if s.Project != uuid.Nil {
 		q.Header.Set("X-Project", s.Project.String())
 	}
+
 	q.Header.Set("Content-Type", "application/json")
 	return q, nil
 }
@@ -90,18 +108,22 @@ func (s *Socle) Do(method, path string, body io.Reader, contentType ...string) (
 	if err != nil {
 		return nil, err
 	}
+
 	for _, t := range contentType {
 		q.Header.Set("Content-Type", t)
 	}
+
 	res, err := http.DefaultClient.Do(q)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode >= 300 {
 		err = fmt.Errorf("%s %s: %s", method, path, text)
 	}
+
 	return text, err
 }
 
@@ -117,5 +139,6 @@ func Send[C any](s *Socle, method, path string, body io.Reader, contentType ...s
 	if err != nil {
 		return r, err
 	}
+
 	return r, json.Unmarshal(text, &r)
 }

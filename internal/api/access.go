@@ -85,10 +85,12 @@ func (a Access) params(registry huma.Registry) []param {
 	if a.by != byHeader {
 		return nil
 	}
+
 	params := paramsOf(registry, reflect.TypeFor[projectHeader]())
 	for i := range params {
 		params[i].index = nil // read by authenticate; here it is only judged
 	}
+
 	return params
 }
 
@@ -112,14 +114,18 @@ func (a Access) authenticate(ctx context.Context, s *Server, r *http.Request) (c
 	} else {
 		c, err = a.caller(ctx, s, r)
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	if c.Status == platform.Deleted && !a.deleted {
 		c.Project, c.Role, c.Status = uuid.NullUUID{}, 0, ""
 	}
+
 	known := httpx.From(ctx)
 	known.User, known.Project = c.User, c.Project.UUID
+
 	return context.WithValue(ctx, callerKey{}, c), nil
 }
 
@@ -134,16 +140,19 @@ func (a Access) caller(ctx context.Context, s *Server, r *http.Request) (platfor
 		if fault.Is(err, fault.Unauthenticated) { // a token that does not hold is no token
 			return platform.Caller{}, nil
 		}
+
 		return c, err
 	case a.by == byAddress && nameless:
 		return s.admit(ctx, r, platform.Caller{})
 	case a.visits(r):
 		return s.visitor(ctx, r)
 	}
+
 	c, err := s.authenticate(ctx, r, a.scope(r))
 	if err != nil || a.by != byAddress || c.Project.Valid {
 		return c, err
 	}
+
 	return s.admit(ctx, r, c)
 }
 
@@ -154,14 +163,17 @@ func (s *Server) admit(ctx context.Context, r *http.Request, stranger platform.C
 	if !id.Valid {
 		return stranger, nil
 	}
+
 	if s.projects.Connected(id.UUID) {
 		stranger.Project = id
 		return stranger, nil
 	}
+
 	status, err := s.platform.ProjectStatus(ctx, id.UUID)
 	if fault.Is(err, fault.NotFound) || err == nil && status != platform.Active {
 		return stranger, nil
 	}
+
 	stranger.Project = id
 	return stranger, err
 }
@@ -181,6 +193,7 @@ func (a Access) scope(r *http.Request) platform.Scope {
 	case byOrganization:
 		return platform.Scope{Organization: optionalUUID(r.PathValue("organizationUUID"))}
 	}
+
 	return platform.Scope{}
 }
 
@@ -196,7 +209,8 @@ func (a Access) enter(ctx context.Context, s *Server) (*tenant.Project, error) {
 	c := caller(ctx)
 	switch {
 	case c.ByToken && !a.takes(c):
-		return nil, fault.New(fault.Forbidden, "this is not for personal access tokens, or not for one of single projects").WithCode("token_not_allowed")
+		return nil, fault.New(fault.Forbidden,
+			"this is not for personal access tokens, or not for one of single projects").WithCode("token_not_allowed")
 	case a.by <= byToken:
 		return nil, nil
 	case a.by == byInstance && !c.Administrator:
@@ -212,6 +226,7 @@ func (a Access) enter(ctx context.Context, s *Server) (*tenant.Project, error) {
 	case c.Status == platform.Paused && !a.paused:
 		return nil, paused()
 	}
+
 	return s.projects.Open(c.Project.UUID), nil
 }
 
@@ -232,15 +247,18 @@ func (a Access) overtaken(ctx context.Context, s *Server, p *tenant.Project, err
 	if p == nil || !fault.Is(err, fault.Internal) && !fault.Is(err, fault.Unavailable) {
 		return err
 	}
+
 	status, unknown := s.platform.ProjectStatus(ctx, p.UUID)
 	switch {
 	case unknown != nil && !fault.Is(unknown, fault.NotFound) || status == platform.Active:
 		return err
-	case status == platform.Paused && !a.paused && (a.by != byAddress || caller(ctx).Role != 0): // strangers are told nothing
+		// strangers are told nothing
+	case status == platform.Paused && !a.paused && (a.by != byAddress || caller(ctx).Role != 0):
 		return paused().Because(err)
 	case !a.paused && status == platform.Paused || !a.deleted && status != platform.Paused:
 		return a.absent().Because(err)
 	}
+
 	return err
 }
 
@@ -253,6 +271,7 @@ func (a Access) takes(c platform.Caller) bool {
 	case a.by == byToken:
 		return a.tokens
 	}
+
 	return c.Only == nil
 }
 
@@ -260,21 +279,28 @@ func (a Access) takes(c platform.Caller) bool {
 func (s *Server) authenticate(ctx context.Context, r *http.Request, scope platform.Scope) (platform.Caller, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
-		return platform.Caller{}, fault.New(fault.Unauthenticated, "one Authorization header with a bearer token is needed").WithCode("invalid_token")
+		return platform.Caller{}, fault.New(fault.Unauthenticated,
+			"one Authorization header with a bearer token is needed").WithCode("invalid_token")
 	}
+
 	scheme, text, ok := strings.Cut(values[0], " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return platform.Caller{}, fault.New(fault.Unauthenticated, "a bearer token is needed").WithCode("invalid_token")
 	}
+
 	if strings.HasPrefix(text, token.PersonalPrefix) {
 		if !token.IsPersonal(text) {
-			return platform.Caller{}, fault.New(fault.Unauthenticated, "the personal access token is not valid").WithCode("invalid_token")
+			return platform.Caller{}, fault.New(fault.Unauthenticated, "the personal access token is not valid").
+				WithCode("invalid_token")
 		}
+
 		return s.platform.AuthenticateToken(ctx, token.Hash(text), scope)
 	}
+
 	claims, err := s.keys().Verify(text, time.Now())
 	if err != nil {
 		return platform.Caller{}, err
 	}
+
 	return s.platform.Authenticate(ctx, claims.User, claims.Session, scope)
 }

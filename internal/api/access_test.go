@@ -26,7 +26,8 @@ const (
 
 // rights are those of all operations. In a body {n} stands for a number that no other request has.
 var rights = map[string]right{
-	"createUser":        {anyone, `{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
+	"createUser": {anyone,
+		`{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
 	"login":             {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
 	"updateUser":        {signedIn, `{"bio": "changed"}`},
 	"createProject":     {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
@@ -209,7 +210,8 @@ var rights = map[string]right{
 	"listParts":            {administrator, ""},
 
 	// of the rows API
-	"createJWTKey":       {3, `{"kty": "EC", "kid": "{n}", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`},
+	"createJWTKey": {3,
+		`{"kty": "EC", "kid": "{n}", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`},
 	"listJWTKeys":        {3, ""},
 	"deleteJWTKey":       {3, ""},
 	"getRestSettings":    {3, ""},
@@ -230,6 +232,7 @@ var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 // operations returns those of the document that the server hands out.
 func operations(t *testing.T, a *apitest.API) []operation {
 	t.Helper()
+
 	var document struct {
 		Paths map[string]map[string]struct {
 			OperationID string
@@ -241,6 +244,7 @@ func operations(t *testing.T, a *apitest.API) []operation {
 	if err := json.Unmarshal(a.Get("/openapi.json").Want(200).Body, &document); err != nil {
 		t.Fatal(err)
 	}
+
 	var all []operation
 	for path, methods := range document.Paths {
 		for method, d := range methods {
@@ -250,21 +254,33 @@ func operations(t *testing.T, a *apitest.API) []operation {
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				o.declared = append(o.declared, n)
 			}
-			o.bearer = len(d.Security) > 0 && !slices.ContainsFunc(d.Security, func(s map[string]any) bool { return len(s) == 0 })
+
+			o.bearer = len(d.Security) > 0 && !slices.ContainsFunc(d.Security, func(s map[string]any) bool {
+				return len(s) == 0
+			})
+
 			for _, p := range d.Parameters {
 				o.header = o.header || p.Name == "X-Project"
 			}
+
 			for _, p := range placeholder.FindAllStringSubmatch(path, -1) {
 				if p[1] == "organizationUUID" || p[1] == "settingName" {
 					continue
 				}
-				o.thing = o.thing || !slices.Contains([]string{"schema", "projectUUID", "formUUID", "userUUID", "sessionUUID", "tokenUUID"}, p[1])
+
+				o.thing = o.thing ||
+					!slices.Contains([]string{
+						"schema", "projectUUID", "formUUID", "userUUID", "sessionUUID", "tokenUUID",
+					}, p[1])
 			}
+
 			all = append(all, o)
 		}
 	}
+
 	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.id, b.id) })
 	return all
 }
@@ -276,6 +292,7 @@ func (o operation) first(statuses ...int) int {
 			return s
 		}
 	}
+
 	return 0
 }
 
@@ -289,21 +306,28 @@ func (o operation) send(who *apitest.API, names map[string]string, body string, 
 			return p
 		})
 	}
+
 	if slices.Contains(uploads, o.id) {
 		headers = append(headers, "Content-Type: multipart/form-data; boundary="+boundary)
 	}
 	if o.id == "previewInvitation" {
 		o.path += "?token={invitation}"
 	}
+
 	return who.Send(o.method, fill(o.path), fill(body), headers...)
 }
 
 // namesOf returns the names by which the things of a furnished project are reached.
 func namesOf(f things, table string) map[string]string {
-	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field, "responseUUID": f.response, "containerUUID": f.container,
-		"fileUUID": f.file, "keyUUID": apitest.Missing, "jwtKeyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup, "restoreUUID": f.restore, "tableUUID": f.tableUUID, "fullTableName": table,
-		"columnName": "note", "constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood", "enumValue": "good", "extensionName": map[bool]string{true: "tsm_system_rows", false: "tsm_system_time"}[table == "kept"],
-		"schema": "public", "triggerName": "stamp", "userUUID": f.User, "sessionUUID": apitest.Missing, "tokenUUID": apitest.Missing, "tomorrow": tomorrow(), "organization": f.Organization, "email": f.Email}
+	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field,
+		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.Missing,
+		"jwtKeyUUID": apitest.Missing, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
+		"restoreUUID": f.restore, "tableUUID": f.tableUUID, "fullTableName": table, "columnName": "note",
+		"constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood",
+		"enumValue":     "good",
+		"extensionName": map[bool]string{true: "tsm_system_rows", false: "tsm_system_time"}[table == "kept"],
+		"schema":        "public", "triggerName": "stamp", "userUUID": f.User, "sessionUUID": apitest.Missing,
+		"tokenUUID": apitest.Missing, "tomorrow": tomorrow(), "organization": f.Organization, "email": f.Email}
 }
 
 // visitor is a caller with their roles in the two projects of the matrix; 0 is none.
@@ -323,10 +347,12 @@ type target struct {
 // of another one by way of a project of one's own, and for one that there is not.
 func TestRights(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	administrator := a.SignUp("first")
 	owner, stranger := a.SignUp("owner"), a.SignUp("stranger")
 	owner.Project, stranger.Project = owner.CreateProject("own"), stranger.CreateProject("theirs")
+
 	own, theirs := namesOf(furnish(t, owner), "kept"), namesOf(furnish(t, stranger), "secret")
 	nameOrganization(own, owner)
 	nameOrganization(theirs, stranger)
@@ -334,26 +360,38 @@ func TestRights(t *testing.T) {
 	stranger.CreateTable("secret")
 	owner.Post("/enums", `{"name": "kept_mood", "values": ["good"]}`).Want(201)
 	stranger.Post("/enums", `{"name": "secret_mood", "values": ["good"]}`).Want(201)
+
 	// A backup is always under way, so that to be allowed to make one means to be told of it. It does not grow so old that it is given up.
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) select gen_random_uuid(), uuid, created_by, now() + interval '1 hour' from platform.projects`)
 	mixed, absent := maps.Clone(theirs), map[string]string{}
 	mixed["projectUUID"], mixed["formUUID"] = owner.Project, own["formUUID"]
 	mixed["organizationUUID"] = owner.Organization
+
 	for name := range own {
 		absent[name] = apitest.Missing
 	}
-	absent["fullTableName"], absent["schema"], absent["email"], absent["tomorrow"] = "absent", "public", owner.Email, tomorrow()
+
+	absent["fullTableName"], absent["schema"], absent["email"], absent["tomorrow"] = "absent", "public",
+		owner.Email, tomorrow()
 
 	visitors := []visitor{{"nobody", a.Nobody(), 0, 0}, {"stranger", stranger, 0, 2}, {"viewer", owner.Member(5), 5, 0},
-		{"developer", owner.Member(4), 4, 0}, {"admin", owner.Member(3), 3, 0}, {"owner", owner, 2, 0}, {"administrator", administrator, 1, 1}}
-	targets := []target{{"own", owner.Project, own}, {"theirs", stranger.Project, theirs}, {"mixed", owner.Project, mixed}, {"absent", owner.Project, absent}}
+		{"developer", owner.Member(4), 4, 0}, {"admin", owner.Member(3), 3, 0}, {"owner", owner, 2, 0},
+		{"administrator", administrator, 1, 1}}
+
+	targets := []target{
+		{"own", owner.Project, own}, {"theirs", stranger.Project, theirs}, {"mixed", owner.Project, mixed},
+		{"absent", owner.Project, absent},
+	}
 
 	forms := map[*apitest.API]string{owner: own["formUUID"], stranger: theirs["formUUID"]}
+
 	type use struct {
 		id       string
 		landlord *apitest.API
 	}
-	unused := map[use]map[string]string{} // the names of what was provided for an operation and is still there, since it was refused
+
+	// the names of what was provided for an operation and is still there, since it was refused
+	unused := map[use]map[string]string{}
 	n := 0
 	for _, o := range operations(t, a) {
 		r, ok := rights[o.id]
@@ -361,29 +399,39 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s: nobody has said who may call it", o.id)
 			continue
 		}
+
 		for _, v := range visitors {
 			replies := map[string]*apitest.Reply{}
 			for _, at := range targets {
 				if at.name == "mixed" && !o.thing || at.name != "own" && !o.aimed(r) {
 					continue
 				}
+
 				if at.name == "absent" && o.header && !o.thing {
 					at.project = apitest.Missing
 				}
+
 				n++
 				names := maps.Clone(at.names)
 				names["n"], names["functionName"] = strconv.Itoa(n), "f"+strconv.Itoa(n)
+
 				want := o.want(r, v, at)
-				furnishOrganization(t, o.id, map[string]*apitest.API{"own": owner, "theirs": stranger}[at.name], v, want, names)
+				furnishOrganization(t, o.id, map[string]*apitest.API{"own": owner, "theirs": stranger}[at.name],
+					v, want, names)
+
 				landlord := map[string]*apitest.API{"own": owner, "theirs": stranger, "mixed": stranger}[at.name]
 				if landlord != nil && unused[use{o.id, landlord}] == nil {
 					unused[use{o.id, landlord}] = provide(t, o.id, landlord, names, forms[landlord], want)
 				}
+
 				maps.Copy(names, unused[use{o.id, landlord}])
-				who := account(t, o, v, names, map[string]*apitest.API{"own": owner, "theirs": stranger}[at.name]).In(at.project)
+				who := account(t, o, v, names, map[string]*apitest.API{"own": owner, "theirs": stranger}[at.name]).
+					In(at.project)
+
 				if v.name == "administrator" && at.name == "own" && slices.Contains(o.declared, 412) {
 					o.send(who, names, r.body, `If-Match: "of another state"`).Want(412).Code("changed")
 				}
+
 				replies[at.name] = o.send(who, names, r.body)
 				if replies[at.name].Status < 400 {
 					delete(unused, use{o.id, landlord})
@@ -392,9 +440,11 @@ func TestRights(t *testing.T) {
 					o.send(who, names, "", "If-None-Match: *").Want(304)
 				}
 				if got := replies[at.name].Status; got != want {
-					t.Errorf("%s by %s, target %s: got %d, want %d\n%s", o.id, v.name, at.name, got, want, replies[at.name].Body)
+					t.Errorf("%s by %s, target %s: got %d, want %d\n%s", o.id, v.name, at.name, got, want,
+						replies[at.name].Body)
 				}
 			}
+
 			if o.thing {
 				alike(t, o, v, replies["mixed"], replies["absent"])
 			}
@@ -406,8 +456,11 @@ func TestRights(t *testing.T) {
 }
 
 // provide makes what an operation takes away, or changes for good, and returns the names that it has; nil if there is nothing to make.
-func provide(t *testing.T, id string, landlord *apitest.API, names map[string]string, form string, want int) map[string]string {
+func provide(
+	t *testing.T, id string, landlord *apitest.API, names map[string]string, form string, want int,
+) map[string]string {
 	t.Helper()
+
 	n := names["n"]
 	switch {
 	case id == "deleteFunction" || id == "getFunction":
@@ -417,12 +470,17 @@ func provide(t *testing.T, id string, landlord *apitest.API, names map[string]st
 		made := maps.Clone(names)
 		doomed[id](t, landlord, made)
 		maps.DeleteFunc(made, func(name, value string) bool { return names[name] == value })
+
 		return made
 	case id == "deleteTrigger":
-		landlord.Post("/tables/"+names["tableUUID"]+"/triggers", strings.ReplaceAll(rights["createTrigger"].body, "{n}", n)).Want(201)
+		landlord.Post("/tables/"+names["tableUUID"]+"/triggers",
+			strings.ReplaceAll(rights["createTrigger"].body, "{n}", n)).Want(201)
 		return map[string]string{"triggerName": "g" + n}
 	case id == "deleteKey":
-		return map[string]string{"keyUUID": landlord.Create("/projects/"+landlord.Project+"/keys", `{"name": "to go `+n+`", "kind": "secret"}`)}
+		return map[string]string{
+			"keyUUID": landlord.Create("/projects/"+landlord.Project+"/keys",
+				`{"name": "to go `+n+`", "kind": "secret"}`),
+		}
 	case id == "deleteContainer":
 		return map[string]string{"containerUUID": landlord.Create("/containers", `{"name": "to-go-`+n+`"}`)}
 	case id == "deleteFile" || id == "deleteFolder":
@@ -436,20 +494,27 @@ func provide(t *testing.T, id string, landlord *apitest.API, names map[string]st
 		return map[string]string{"formUUID": landlord.Create("/forms", `{"name": "to go"}`)}
 	case id == "orderFields":
 		form := landlord.Create("/forms", `{"name": "in order"}`)
-		return map[string]string{"formUUID": form, "fieldUUID": landlord.Create("/forms/"+form+"/fields", rights["createField"].body)}
+		return map[string]string{
+			"formUUID": form, "fieldUUID": landlord.Create("/forms/"+form+"/fields", rights["createField"].body),
+		}
 	case id == "deleteField":
 		return map[string]string{"fieldUUID": landlord.Create("/forms/"+form+"/fields", rights["createField"].body)}
 	case id == "deleteResponse", id == "updateResponse":
 		begun := landlord.Post("/forms/"+form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
 		return map[string]string{"responseUUID": begun.Get("uuid").(string), "token": begun.Metadata("token").(string)}
 	case id == "deleteJWTKey":
-		landlord.Exec(`delete from platform.project_jwt_keys where project_uuid = $1`, landlord.Project) // a project may have a few only
-		return map[string]string{"jwtKeyUUID": landlord.Create("/projects/"+landlord.Project+"/jwt-keys", strings.ReplaceAll(rights["createJWTKey"].body, "{n}", "to go "+n))}
+		// a project may have a few only
+		landlord.Exec(`delete from platform.project_jwt_keys where project_uuid = $1`, landlord.Project)
+		return map[string]string{
+			"jwtKeyUUID": landlord.Create("/projects/"+landlord.Project+"/jwt-keys",
+				strings.ReplaceAll(rights["createJWTKey"].body, "{n}", "to go "+n)),
+		}
 	case id == "deleteProject" && want == 200:
 		return map[string]string{"projectUUID": landlord.CreateProject("gone")}
 	case want == 200 && slices.Contains([]string{"restoreProject", "pauseProject", "resumeProject"}, id):
 		return map[string]string{"projectUUID": projectFor(landlord, id)}
 	}
+
 	return nil
 }
 
@@ -462,12 +527,14 @@ func projectFor(landlord *apitest.API, id string) string {
 	case "resumeProject":
 		landlord.Post("/projects/"+project+"/pause", "").Want(200)
 	}
+
 	return project
 }
 
 // aimed reports whether the operation names something: one that is about the caller alone is the same whatever the target.
 func (o operation) aimed(r right) bool {
-	return o.header || strings.Contains(o.path, "{") || strings.Contains(r.body, "{organization}") || strings.Contains(r.body, "{email}")
+	return o.header || strings.Contains(o.path, "{") || strings.Contains(r.body, "{organization}") ||
+		strings.Contains(r.body, "{email}")
 }
 
 // want returns the status that the operation has to answer with.
@@ -479,6 +546,7 @@ func (o operation) want(r right, v visitor, at target) int {
 	case at.name == "absent" && !(o.header && o.thing): // the project itself
 		role = 0
 	}
+
 	done := o.first(200, 201)
 	switch o.id {
 	case "createBackup", "undoRestore": // what the restore replaced is noted and not there
@@ -486,6 +554,7 @@ func (o operation) want(r right, v visitor, at target) int {
 	case "importBackup", "createExtension": // which has to be a backup, or one that a project may have
 		done = 422
 	}
+
 	switch {
 	case r.least == anyone:
 		return done
@@ -522,6 +591,7 @@ func (o operation) want(r right, v visitor, at target) int {
 	case at.name == "mixed" || at.name == "absent":
 		return o.first(404, 400)
 	}
+
 	return done
 }
 
@@ -530,8 +600,10 @@ var identifier = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\
 // alike fails the test if two refusals of one status, of what is another's and of what is not there, differ but for the ids.
 func alike(t *testing.T, o operation, v visitor, another, absent *apitest.Reply) {
 	t.Helper()
+
 	got, want := string(identifier.ReplaceAll(another.Body, nil)), string(identifier.ReplaceAll(absent.Body, nil))
 	if another.Status >= 400 && another.Status == absent.Status && got != want {
-		t.Errorf("%s by %s: another's thing is answered with\n%s, an absent one with\n%s", o.id, v.name, another.Body, absent.Body)
+		t.Errorf("%s by %s: another's thing is answered with\n%s, an absent one with\n%s", o.id, v.name,
+			another.Body, absent.Body)
 	}
 }

@@ -20,7 +20,8 @@ const deletionNotes = "The user's sessions and memberships go, and organizations
 	"administrator (`last_administrator`)."
 
 var deleteAccount = Operation{
-	ID: "deleteAccount", Method: "DELETE", Path: "/users/me", Summary: "Delete your account", Access: signedIn, Errors: []int{400, 401, 409, 422, 429, 500},
+	ID: "deleteAccount", Method: "DELETE", Path: "/users/me", Summary: "Delete your account",
+	Access: signedIn, Errors: []int{400, 401, 409, 422, 429, 500},
 	Notes: deletionNotes,
 }
 
@@ -31,20 +32,25 @@ func (s *Server) deleteAccount(ctx context.Context, in *deleteAccountInput) (pla
 	if err != nil {
 		return platform.User{}, err
 	}
+
 	pass, err := s.secondFactor(ctx, user.UUID, in.Body.Code)
 	if err != nil {
 		return platform.User{}, err
 	}
+
 	deleted, err := s.removeUser(ctx, pass, user.UUID)
 	if fault.Is(err, fault.NotFound) {
 		err = errEnded()
 	}
+
 	return deleted, err
 }
 
 var deleteUser = Operation{
-	ID: "deleteUser", Method: "DELETE", Path: "/users/{userUUID}", Summary: "Delete a user", Access: signedIn, Errors: []int{400, 401, 403, 404, 409, 500},
-	Notes: "Only an administrator of the instance may do this, and to others: `DELETE /users/me` is for oneself. " + deletionNotes,
+	ID: "deleteUser", Method: "DELETE", Path: "/users/{userUUID}", Summary: "Delete a user",
+	Access: signedIn, Errors: []int{400, 401, 403, 404, 409, 500},
+	Notes: "Only an administrator of the instance may do this, and to others: `DELETE /users/me` is for oneself. " +
+		deletionNotes,
 }
 
 type deleteUserInput struct {
@@ -54,8 +60,10 @@ type deleteUserInput struct {
 func (s *Server) deleteUser(ctx context.Context, in *deleteUserInput) (platform.User, error) {
 	c := caller(ctx)
 	if !c.Administrator || c.User == in.UUID {
-		return platform.User{}, fault.New(fault.Forbidden, "only an administrator of the instance may delete another user")
+		return platform.User{}, fault.New(fault.Forbidden,
+			"only an administrator of the instance may delete another user")
 	}
+
 	return s.removeUser(ctx, nil, in.UUID)
 }
 
@@ -66,7 +74,13 @@ func (s *Server) removeUser(ctx context.Context, pass passing, id uuid.UUID) (pl
 		if user, err = tx.DeleteUser(ctx, id); err != nil {
 			return err
 		}
-		return s.jobs.SendMail(ctx, tx, job.Mail{Template: "account-deleted", To: user.Email, Data: map[string]string{"username": user.Username}})
+
+		return s.jobs.SendMail(ctx, tx, job.Mail{
+			Template: "account-deleted",
+			To:       user.Email,
+			Data:     map[string]string{"username": user.Username},
+		})
 	})
+
 	return user, err
 }

@@ -18,8 +18,10 @@ import (
 // again is a user in a session of its own.
 func again(t *testing.T, a *apitest.API) *apitest.API {
 	t.Helper()
+
 	other := *a
 	other.Token = a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).Metadata("token").(string)
+
 	return &other
 }
 
@@ -27,6 +29,7 @@ func again(t *testing.T, a *apitest.API) *apitest.API {
 // landlord's, or what only they have been handed. Where the operation would end the visitor's session or account, it is another one.
 func account(t *testing.T, o operation, v visitor, names map[string]string, landlord *apitest.API) *apitest.API {
 	t.Helper()
+
 	who := v.api
 	switch o.id {
 	case "logout":
@@ -56,7 +59,8 @@ func account(t *testing.T, o operation, v visitor, names map[string]string, land
 		}
 	case "deleteToken":
 		if landlord != nil {
-			names["tokenUUID"] = landlord.Create("/tokens", `{"name": "to go `+names["n"]+`", "role_id": 4, "expires_at": "`+tomorrow()+`"}`)
+			names["tokenUUID"] = landlord.Create("/tokens",
+				`{"name": "to go `+names["n"]+`", "role_id": 4, "expires_at": "`+tomorrow()+`"}`)
 		}
 	case "deleteSession":
 		if landlord != nil {
@@ -68,13 +72,17 @@ func account(t *testing.T, o operation, v visitor, names map[string]string, land
 		if o.id == "confirmEmail" {
 			purpose, name = platform.EmailChange, "confirm"
 		}
+
 		names[name] = linkTo(t, v.api.SignUp("linked"), purpose)
 	case "refreshSession":
 		if landlord == nil {
 			landlord = v.api.SignUp("renewed")
 		}
-		names["refresh"] = landlord.Nobody().Post("/users/login", logIn(landlord.Email, apitest.Password)).Want(200).Metadata("refreshToken").(string)
+
+		names["refresh"] = landlord.Nobody().Post("/users/login", logIn(landlord.Email, apitest.Password)).Want(200).
+			Metadata("refreshToken").(string)
 	}
+
 	return who
 }
 
@@ -84,27 +92,33 @@ type mail struct{ Msg, To, Subject, Text string }
 // mails returns the mails to an address, in their order.
 func mails(t *testing.T, a *apitest.API, to string) []mail {
 	t.Helper()
+
 	var all []mail
 	for line := range strings.Lines(a.Log.String()) {
 		var m mail
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)
 		}
+
 		if m.Msg == "mail" && m.To == to {
 			all = append(all, m)
 		}
 	}
+
 	return all
 }
 
 // mailed waits until an address has had n mails, and returns the last one.
 func mailed(t *testing.T, a *apitest.API, to string, n int) mail {
 	t.Helper()
+
 	until(t, fmt.Sprintf("%s has %d mails", to, n), func() bool { return len(mails(t, a, to)) >= n })
+
 	all := mails(t, a, to)
 	if len(all) != n {
 		t.Fatalf("%s got %d mails, want %d: %+v", to, len(all), n, all)
 	}
+
 	return all[n-1]
 }
 
@@ -113,23 +127,28 @@ var linked = regexp.MustCompile(`(?m)^(http://\S+)\?token=(\S+)$`)
 // token returns the token of the mail's link, which leads to a page.
 func (m mail) token(t *testing.T, a *apitest.API, page string) string {
 	t.Helper()
+
 	found := linked.FindStringSubmatch(m.Text)
 	if found == nil || found[1] != a.URL+page {
 		t.Fatalf("the mail has no link to %s:\n%s", page, m.Text)
 	}
+
 	return found[2]
 }
 
 // linkTo makes a link about a user, behind the server's back, and returns its token.
 func linkTo(t *testing.T, a *apitest.API, purpose string) string {
 	t.Helper()
+
 	secret, err := a.Config.LoadSecretKey()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	id := uuid.New()
 	a.Exec(`insert into platform.links (uuid, purpose, user_uuid, email, expires_at) values ($1, $2, $3, $4, now() + interval '1 hour')`,
 		id, purpose, a.User, "linked-"+id.String()+"@example.com")
+
 	return token.Link(token.Derive(secret, "one-time links"), purpose, id)
 }
 

@@ -23,7 +23,8 @@ func (s *Server) registerAdministration() {
 }
 
 var listUsers = Operation{
-	ID: "listUsers", Method: "GET", Path: "/admin/users", Summary: "List all users", Access: administrator, Errors: []int{400, 401, 403, 500},
+	ID: "listUsers", Method: "GET", Path: "/admin/users", Summary: "List all users",
+	Access: administrator, Errors: []int{400, 401, 403, 500},
 }
 
 type listUsersInput struct {
@@ -44,7 +45,8 @@ type userInput struct {
 }
 
 var getUser = Operation{
-	ID: "getUser", Method: "GET", Path: "/admin/users/{userUUID}", Summary: "Get a user", Access: administrator, Errors: reading,
+	ID: "getUser", Method: "GET", Path: "/admin/users/{userUUID}", Summary: "Get a user",
+	Access: administrator, Errors: reading,
 }
 
 func (s *Server) getUser(ctx context.Context, in *userInput) (platform.User, error) {
@@ -52,7 +54,8 @@ func (s *Server) getUser(ctx context.Context, in *userInput) (platform.User, err
 }
 
 var updateStanding = Operation{
-	ID: "updateStanding", Method: "PUT", Path: "/admin/users/{userUUID}", Summary: "Suspend a user, or make one an administrator",
+	ID: "updateStanding", Method: "PUT",
+	Path: "/admin/users/{userUUID}", Summary: "Suspend a user, or make one an administrator",
 	Access: administrator, Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "Suspending ends the user's sessions: the very next request with one of their tokens is refused. The last active administrator of the instance stays one: 409, `last_administrator`. " +
 		"Names, addresses and passwords are changed by `PUT /users/{userUUID}`.",
@@ -76,13 +79,17 @@ func (s *Server) updateStanding(ctx context.Context, in *updateStandingInput) (p
 		if err := s.userIsThere(ctx, in); err != nil {
 			return platform.User{}, err
 		}
-		return platform.User{}, fault.New(fault.Unprocessable, "the body names nothing that can be changed").WithCode("nothing_to_change")
+
+		return platform.User{}, fault.New(fault.Unprocessable, "the body names nothing that can be changed").
+			WithCode("nothing_to_change")
 	}
+
 	return s.platform.UpdateStanding(ctx, in.UUID, platform.Standing(in.Body))
 }
 
 var resetSecondFactor = Operation{
-	ID: "resetSecondFactor", Method: "DELETE", Path: "/admin/users/{userUUID}/totp", Summary: "Remove a user's second factor",
+	ID: "resetSecondFactor", Method: "DELETE",
+	Path: "/admin/users/{userUUID}/totp", Summary: "Remove a user's second factor",
 	Access: administrator, Errors: reading,
 	Notes: "For who has lost it, and the recovery codes too: make sure that it is they who ask. Ends the user's sessions, and a mail tells them. " +
 		"Nobody gets past their own this way: 403, `own_account`.",
@@ -90,8 +97,10 @@ var resetSecondFactor = Operation{
 
 func (s *Server) resetSecondFactor(ctx context.Context, in *userInput) (platform.User, error) {
 	if in.UUID == caller(ctx).User {
-		return platform.User{}, fault.New(fault.Forbidden, "your own is removed with its code, or by another administrator").WithCode("own_account")
+		return platform.User{}, fault.New(fault.Forbidden,
+			"your own is removed with its code, or by another administrator").WithCode("own_account")
 	}
+
 	var user platform.User
 	err := s.platform.InTx(ctx, func(tx *platform.Store) (err error) {
 		if user, err = tx.GetUser(ctx, in.UUID); err != nil {
@@ -100,8 +109,10 @@ func (s *Server) resetSecondFactor(ctx context.Context, in *userInput) (platform
 		if err := tx.ResetFactor(ctx, in.UUID); err != nil {
 			return err
 		}
+
 		return s.tellOfFactor(ctx, tx, in.UUID, "removed by an administrator")
 	})
+
 	return user, err
 }
 
@@ -151,7 +162,8 @@ func (s *Server) updateSetting(ctx context.Context, in *updateSettingInput) (pla
 }
 
 var resetSetting = Operation{
-	ID: "resetSetting", Method: "DELETE", Path: "/admin/settings/{settingName}", Summary: "Let a setting's default hold again",
+	ID: "resetSetting", Method: "DELETE",
+	Path: "/admin/settings/{settingName}", Summary: "Let a setting's default hold again",
 	Access: administrator, Errors: reading,
 }
 
@@ -164,7 +176,8 @@ func (s *Server) resetSetting(ctx context.Context, in *resetSettingInput) (platf
 }
 
 var listEnvironment = Operation{
-	ID: "listEnvironment", Method: "GET", Path: "/admin/environment", Summary: "List the settings that this server was started with",
+	ID: "listEnvironment", Method: "GET",
+	Path: "/admin/environment", Summary: "List the settings that this server was started with",
 	Access: administrator, Errors: []int{401, 403, 500},
 	Notes: "They can be changed where the server is started, and not here. Secrets are redacted.",
 }

@@ -12,13 +12,17 @@ import (
 
 func TestListUsers(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Empty(t)
 	administrator := a.SignUp("first")
 	ann, bob := a.SignUp("Ann"), a.SignUp("bob")
+
 	search := func(query string) []string {
 		t.Helper()
+
 		return values(administrator.Get("/admin/users?"+query).Want(200), "uuid")
 	}
+
 	for query, want := range map[string][]string{
 		"search=ANN":                {ann.User},
 		"search=ann-2%40EXAMPLE":    {ann.User},
@@ -35,6 +39,7 @@ func TestListUsers(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", query, got, want)
 		}
 	}
+
 	administrator.Get("/admin/users/"+ann.User).Want(200).Content("email", ann.Email).Content("roleId", 2)
 	administrator.Get("/admin/users/" + apitest.Missing).Want(404)
 	administrator.Get("/admin/users/ann").Want(400)
@@ -43,7 +48,10 @@ func TestListUsers(t *testing.T) {
 	ann.Get("/admin/users").Want(403)
 	ann.Get("/admin/users/" + ann.User).Want(403)
 	a.Get("/admin/users").Want(401)
-	for _, r := range []*apitest.Reply{administrator.Get("/admin/users"), administrator.Get("/admin/users/" + ann.User)} {
+
+	for _, r := range []*apitest.Reply{
+		administrator.Get("/admin/users"), administrator.Get("/admin/users/" + ann.User),
+	} {
 		if strings.Contains(string(r.Body), "argon") || strings.Contains(string(r.Body), "ash\"") {
 			t.Errorf("an answer holds a password's hash: %s", r.Body)
 		}
@@ -52,6 +60,7 @@ func TestListUsers(t *testing.T) {
 
 func TestUpdateStanding(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	path := "/admin/users/" + user.User
@@ -60,6 +69,7 @@ func TestUpdateStanding(t *testing.T) {
 	a.Post("/users/login", `{"email": "`+user.Email+`", "password": "`+apitest.Password+`"}`).Want(401)
 	administrator.Put(path, `{"status": "active"}`).Want(200).Content("status", "active")
 	user.Get("/organizations").Want(401) // the sessions of before stay ended
+
 	r := a.Post("/users/login", `{"email": "`+user.Email+`", "password": "`+apitest.Password+`"}`).Want(200)
 	user.Token = r.Metadata("token").(string)
 
@@ -83,6 +93,7 @@ func TestUpdateStanding(t *testing.T) {
 // TestAdministratorsAtOnce: administrators suspend each other, and step down, at the same moment; one is left.
 func TestAdministratorsAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	all := []*apitest.API{a.SignUp("first")}
 	for range 19 {
@@ -90,13 +101,16 @@ func TestAdministratorsAtOnce(t *testing.T) {
 		a.Exec(`update platform.users set is_administrator = true where uuid = $1`, next.User)
 		all = append(all, next)
 	}
+
 	got := atOnce(20, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return all[i].Put("/admin/users/"+all[(i+1)%20].User, `{"status": "suspended"}`)
 		}
 		return all[i].Put("/admin/users/"+all[i].User, `{"is_administrator": false}`)
 	})
+
 	subset(t, got, 200, 401, 403, 409)
+
 	// And the last two against each other, until one is left.
 	for range 20 {
 		got := atOnce(2, func(i int) *apitest.Reply {
@@ -104,6 +118,7 @@ func TestAdministratorsAtOnce(t *testing.T) {
 		})
 		subset(t, got, 200, 401, 403, 409)
 	}
+
 	left := apitest.Value[int](a, `select count(*) from platform.users where is_administrator and status = 'active'`)
 	if left < 1 {
 		t.Errorf("there are %d active administrators after %v", left, got)
@@ -112,26 +127,34 @@ func TestAdministratorsAtOnce(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	administrator := a.SignUp("first")
 	set := func(name, value string) *apitest.Reply {
 		return administrator.Put("/admin/settings/"+name, `{"value": `+value+`}`)
 	}
-	administrator.Get("/admin/settings").Want(200).Content("0.name", "sign_up").Content("0.value", true).Content("0.default", true).
+
+	administrator.Get("/admin/settings").Want(200).Content("0.name", "sign_up").Content("0.value", true).
+		Content("0.default", true).
 		Content("0.updatedAt", nil).Content("1.type", "integer").Content("1.minimum", 1)
-	set("organizations_per_user", "7").Want(200).Content("value", 7).Content("default", 100).Content("updatedBy", administrator.User)
+	set("organizations_per_user", "7").Want(200).Content("value", 7).Content("default", 100).
+		Content("updatedBy", administrator.User)
 	administrator.Get("/admin/settings").Want(200).Content("1.value", 7)
-	administrator.Delete("/admin/settings/organizations_per_user").Want(200).Content("value", 100).Content("updatedBy", nil)
+	administrator.Delete("/admin/settings/organizations_per_user").Want(200).Content("value", 100).
+		Content("updatedBy", nil)
+
 	administrator.Delete("/admin/settings/organizations_per_user").Want(200)
 
 	for name, values := range map[string][]string{
-		"sign_up":                {"1", `"true"`, "null", "[]", "{}", `"closed"`},
-		"organizations_per_user": {"0", "-1", "100001", "1.0", "1e3", `"7"`, "true", "null", "9223372036854775808", "[7]"},
+		"sign_up": {"1", `"true"`, "null", "[]", "{}", `"closed"`},
+		"organizations_per_user": {"0", "-1", "100001", "1.0", "1e3", `"7"`, "true", "null",
+			"9223372036854775808", "[7]"},
 	} {
 		for _, v := range values {
 			set(name, v).Want(422).Field("value")
 		}
 	}
+
 	administrator.Put("/admin/settings/sign_up", `{}`).Want(422).Field("value")
 	administrator.Put("/admin/settings/nothing", `{}`).Want(404)
 	administrator.Put("/admin/settings/sign_up", `{`).Want(400)
@@ -140,19 +163,25 @@ func TestSettings(t *testing.T) {
 	administrator.Delete("/admin/settings/nothing").Want(404)
 	administrator.Delete("/admin/settings/" + strings.Repeat("x", 101)).Want(400)
 
-	wantCounts(t, atOnce(20, func(i int) *apitest.Reply { return set("organizations_per_user", fmt.Sprint(i+1)) }), map[int]int{200: 20})
+	wantCounts(t, atOnce(20, func(i int) *apitest.Reply { return set("organizations_per_user", fmt.Sprint(i+1)) }),
+		map[int]int{200: 20})
 }
 
 // TestSettingsThatCannotBeRead: a row that is of another release, or broken, spoils nothing but itself.
 func TestSettingsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	administrator := a.SignUp("second")
 	a.Exec(`update platform.users set is_administrator = true where uuid = $1`, administrator.User)
 	a.Exec(`insert into platform.settings (name, value, updated_by) values ('of_tomorrow', '{"a": 1}', gen_random_uuid()),
 		('max_upload_size', '"large"', gen_random_uuid()), ('sign_up', '[true]', gen_random_uuid()), ('organizations_per_user', '1', gen_random_uuid())`)
-	administrator.Get("/admin/settings").Want(200).Content("0.value", true).Content("0.updatedBy", nil).Content("1.value", 1)
+
+	administrator.Get("/admin/settings").Want(200).Content("0.value", true).Content("0.updatedBy", nil).
+		Content("1.value", 1)
+
 	a.SignUp("another")
+
 	c := a.Create("/containers", `{"name": "files"}`)
 	upload(a, c, "a.txt", "hello").Want(201)
 	a.Post("/organizations", `{"name": "more"}`).Want(422).Code("quota")
@@ -164,11 +193,13 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 // TestSignUpSetting: what an administrator says is stronger than the environment, and the next request knows it.
 func TestSignUpSetting(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Empty(t, func(c *config.Config) { c.SignUp = false })
 	administrator := a.SignUp("first")
 	body := func(name string) string {
 		return fmt.Sprintf(`{"username": %q, "email": "%s@example.com", "password": %q}`, name, name, apitest.Password)
 	}
+
 	a.Post("/users", body("one")).Want(400).Code("sign_up_closed")
 	administrator.Get("/admin/settings").Want(200).Content("0.value", false).Content("0.default", false)
 	administrator.Put("/admin/settings/sign_up", `{"value": true}`).Want(200).Content("default", false)
@@ -179,6 +210,7 @@ func TestSignUpSetting(t *testing.T) {
 
 func TestProjectsPerOrganization(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	administrator.Put("/admin/settings/projects_per_organization", `{"value": 1}`).Want(200)
@@ -189,11 +221,13 @@ func TestProjectsPerOrganization(t *testing.T) {
 // TestRetention: what is kept for a time is kept for as long as an administrator says.
 func TestRetention(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Exec(`update platform.users set is_administrator = true where uuid = $1`, a.User)
 	set := func(name, value string) *apitest.Reply {
 		return a.Put("/admin/settings/"+name, `{"value": `+value+`}`)
 	}
+
 	for _, name := range []string{"deleted_project_days", "request_days"} {
 		for _, v := range []string{"0", "3651", "1.5", `"7"`, "null"} {
 			set(name, v).Want(422).Field("value")
@@ -201,22 +235,27 @@ func TestRetention(t *testing.T) {
 	}
 
 	set("request_days", "1").Want(200).Content("default", 7)
+
 	for _, day := range []time.Time{time.Now().UTC().AddDate(0, 0, -3), time.Now().UTC().AddDate(0, 0, -1)} {
 		a.Exec(fmt.Sprintf(`create table platform_requests.day_%s partition of platform.requests for values from ('%s 00:00+00') to ('%s 00:00+00')`,
 			day.Format("20060102"), day.Format(time.DateOnly), day.AddDate(0, 0, 1).Format(time.DateOnly)))
 	}
+
 	days := func() int {
 		return apitest.Value[int](a, `select count(*) from pg_inherits where inhparent = 'platform.requests'::regclass`)
 	}
 	before := days()
+
 	if err := a.Server.Queue().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	if got := days(); got != before-1 {
 		t.Errorf("%d days are left of %d, want one less", got, before)
 	}
 
 	set("deleted_project_days", "30").Want(200).Content("default", 7)
+
 	for ago, want := range map[string]int{"29 days": 200, "31 days": 404} {
 		p := a.CreateProject("kept " + ago)
 		path := "/projects/" + p
@@ -229,23 +268,27 @@ func TestRetention(t *testing.T) {
 
 func TestListEnvironment(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	r := a.SignUp("first").Get("/admin/environment").Want(200)
 	shown := map[string]string{}
 	for i, name := range values(r, "name") {
 		shown[name] = values(r, "value")[i]
 	}
+
 	if shown["SOCLE_RATE_LIMIT"] != "off" || shown["SOCLE_DATABASE_URL"] != "[redacted]" {
 		t.Errorf("got %v", shown)
 	}
 	if strings.Contains(string(r.Body), string(a.Config.DatabaseURL)) {
 		t.Errorf("a secret is shown: %s", r.Body)
 	}
+
 	a.SignUp("user").Get("/admin/environment?x=1").Want(403)
 }
 
 func TestListParts(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	administrator := a.SignUp("first")
 	r := administrator.Get("/health/parts").Want(200)
@@ -257,10 +300,12 @@ func TestListParts(t *testing.T) {
 		case "storage":
 			want = got // how full the disk is, is not the test's to say
 		}
+
 		if got != want {
 			t.Errorf("%s is %s, want %s: %s", name, got, want, r.Body)
 		}
 	}
+
 	a.Exec(`update platform.signing_keys set created_at = now() - interval '400 days'`)
 	a.Exec(`insert into river.river_job (state, kind, args, max_attempts, finalized_at) values ('discarded', 'backup', '{}', 1, now())`)
 	r = administrator.Get("/health/parts").Want(200)
@@ -268,14 +313,17 @@ func TestListParts(t *testing.T) {
 	for i, name := range values(r, "name") {
 		statuses[name] = values(r, "status")[i]
 	}
+
 	if statuses["signingKeys"] != "degraded" || statuses["queue"] != "degraded" || r.Metadata("status") != "degraded" {
 		t.Errorf("an old key and a failed job leave the parts %v: %s", statuses, r.Body)
 	}
+
 	a.Exec(`alter table river.river_job rename to gone`)
 	r = administrator.Get("/health/parts").Want(200)
 	if r.Metadata("status") != "down" || strings.Contains(string(r.Body), "river") {
 		t.Errorf("got %s", r.Body)
 	}
+
 	a.Exec(`alter table river.gone rename to river_job`)
 	a.SignUp("user").Get("/health/parts").Want(403)
 }

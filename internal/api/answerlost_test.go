@@ -24,11 +24,18 @@ func creations(f things) []call {
 	calls := slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), []call{
 		{id: "createProject", method: "POST", path: "/projects", body: `{"name": "Once"}`},
 		{id: "createOrganization", method: "POST", path: "/organizations", body: `{"name": "once"}`},
-		{id: "createInvitation", method: "POST", path: "/organizations/" + f.Organization + "/invitations", body: `{"email": "once@example.com", "role_id": 5}`},
-		{id: "createKey", method: "POST", path: "/projects/" + f.Project + "/keys", body: `{"name": "once", "kind": "secret"}`},
-		{id: "createToken", method: "POST", path: "/tokens", body: `{"name": "once", "role_id": 4, "expires_at": "` + tomorrow() + `"}`},
-		{id: "createUser", method: "POST", path: "/users", body: `{"username": "once", "email": "once@example.org", "password": "` + apitest.Password + `"}`},
+		{id: "createInvitation", method: "POST",
+			path: "/organizations/" + f.Organization + "/invitations",
+			body: `{"email": "once@example.com", "role_id": 5}`},
+		{id: "createKey", method: "POST",
+			path: "/projects/" + f.Project + "/keys", body: `{"name": "once", "kind": "secret"}`},
+		{id: "createToken", method: "POST",
+			path: "/tokens", body: `{"name": "once", "role_id": 4, "expires_at": "` + tomorrow() + `"}`},
+		{id: "createUser", method: "POST",
+			path: "/users", body: `{"username": "once", "email": "once@example.org", "password": "` +
+				apitest.Password + `"}`},
 	})
+
 	return slices.DeleteFunc(calls, func(c call) bool { return c.method != "POST" })
 }
 
@@ -36,6 +43,7 @@ func creations(f things) []call {
 // creation that it is done, whatever else would be in its way: a unique name, a quota, a job that runs.
 func TestAnswersLost(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	tested := 0
 	for _, c := range creations(furnish(t, a)) {
@@ -43,6 +51,7 @@ func TestAnswersLost(t *testing.T) {
 		if c.send(a, key).Status != 201 {
 			continue
 		}
+
 		tested++
 		a.Exec(`update platform.idempotency set status = null, answer = null`)
 		before := query[int64](t, a, "select seq from socle.audit_head")
@@ -50,10 +59,12 @@ func TestAnswersLost(t *testing.T) {
 		if got := r.Metadata("code"); got != "already_done" {
 			t.Errorf("%s: got code %v, want already_done\n%s", c.id, got, r.Body)
 		}
+
 		if after := query[int64](t, a, "select seq from socle.audit_head"); after != before {
 			t.Errorf("%s: a repeated request changed something", c.id)
 		}
 	}
+
 	if tested < 20 {
 		t.Errorf("%d creations were tried, want 20 or more", tested)
 	}
@@ -63,37 +74,46 @@ func TestAnswersLost(t *testing.T) {
 // not a moment longer.
 func TestClaimOfAnotherServer(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	send := func() *apitest.Reply {
 		return a.Send("POST", "/containers", `{"name": "claimed"}`, "Idempotency-Key: claimed")
 	}
+
 	send().Want(201)
+
 	other, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close(context.Background())
+
 	if _, err := other.Exec(t.Context(), `select pg_advisory_lock(330783, pg_backend_pid())`); err != nil {
 		t.Fatal(err)
 	}
+
 	a.Exec(`update platform.idempotency set status = null, answer = null, holder = $1`, int32(other.PgConn().PID()))
 	send().Want(409).Code("in_progress")
 
 	other.Close(t.Context())
-	until(t, "the claim of the dead server is taken over", func() bool { return send().Metadata("code") == "already_done" })
+	until(t, "the claim of the dead server is taken over", func() bool {
+		return send().Metadata("code") == "already_done"
+	})
 }
 
 // TestCommitUnanswered: the connection is lost after PostgreSQL has committed. With an Idempotency-Key the answer says
 // that the change is made, without one that the outcome is not known.
 func TestCommitUnanswered(t *testing.T) {
 	t.Parallel()
+
 	var p *lossyProxy
 	a := apitest.New(t, func(c *config.Config) { p = startLossyProxy(t, c) })
 	for what, c := range map[string]struct{ path, body string }{
-		"container":    {"/containers", `{"name": "NAME"}`},
-		"table":        {"/tables", `{"name": "NAME", "columns": [{"name": "id", "type": "integer"}]}`},
-		"enum":         {"/enums", `{"name": "NAME", "values": ["a"]}`},
-		"function":     {"/functions/public", `{"name": "NAME", "language": "sql", "definition": "select 1", "return_type": "integer"}`},
+		"container": {"/containers", `{"name": "NAME"}`},
+		"table":     {"/tables", `{"name": "NAME", "columns": [{"name": "id", "type": "integer"}]}`},
+		"enum":      {"/enums", `{"name": "NAME", "values": ["a"]}`},
+		"function": {"/functions/public",
+			`{"name": "NAME", "language": "sql", "definition": "select 1", "return_type": "integer"}`},
 		"form":         {"/forms", `{"name": "NAME"}`},
 		"organization": {"/organizations", `{"name": "NAME"}`},
 		"key":          {"/projects/" + a.Project + "/keys", `{"name": "NAME", "kind": "secret"}`},
@@ -103,17 +123,22 @@ func TestCommitUnanswered(t *testing.T) {
 			if key == "" {
 				return a.Post(c.path, body)
 			}
+
 			return a.Send("POST", c.path, body, "Idempotency-Key: "+key)
 		}
+
 		p.lose("lost_" + what)
+
 		if got := send("lost_"+what, what).Metadata("code"); got != "already_done" {
 			t.Errorf("%s: got code %v, want already_done", what, got)
 		}
 		if got := send("lost_"+what, what).Metadata("code"); got != "already_done" {
 			t.Errorf("%s: got code %v for a repeated request, want already_done", what, got)
 		}
+
 		p.lose("open_" + what)
 		send("open_"+what, "").Want(500).Code("outcome_unknown")
+
 		if p.pending() {
 			t.Errorf("%s: no commit was lost", what)
 		}
@@ -124,20 +149,27 @@ func TestCommitUnanswered(t *testing.T) {
 // completed later, and a repeated request never makes another one.
 func TestProjectCommitUnanswered(t *testing.T) {
 	t.Parallel()
+
 	var p *lossyProxy
 	a := apitest.User(t, func(c *config.Config) { p = startLossyProxy(t, c) })
 	send := func() *apitest.Reply {
-		return a.Send("POST", "/projects", `{"name": "Lost", "organization_uuid": "`+a.Organization+`"}`, "Idempotency-Key: lost")
+		return a.Send("POST", "/projects", `{"name": "Lost", "organization_uuid": "`+a.Organization+`"}`,
+			"Idempotency-Key: lost")
 	}
+
 	p.lose("Lost")
+
 	if got := send().Want(409).Metadata("code"); got != "in_progress" {
 		t.Errorf("got code %v, want in_progress", got)
 	}
+
 	until(t, "the project is completed", func() bool {
 		a.Tidy()
 		return send().Want(409).Metadata("code") == "already_done"
 	})
+
 	a.Get("/projects").Want(200).Total(1)
+
 	if got := apitest.Value[int](a, `
 		select count(*) from socle.audit
 		where entry::jsonb ->> 'action' = 'createProject' and entry::jsonb ->> 'actor' = $1 and entry::jsonb ->> 'key' is not null`, a.User); got != 1 {
@@ -157,36 +189,45 @@ type lossyProxy struct {
 // startLossyProxy starts a proxy of the server that c names, and leads c to it. It ends with the test.
 func startLossyProxy(t *testing.T, c *config.Config) *lossyProxy {
 	t.Helper()
+
 	u, err := url.Parse(string(c.DatabaseURL))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	query := u.Query()
+
 	dir, err := os.MkdirTemp("", "proxy") // the test's own folder has a name too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	socket := ".s.PGSQL." + query.Get("port")
 	p := &lossyProxy{server: filepath.Join(query.Get("host"), socket)}
 	if p.listener, err = net.Listen("unix", filepath.Join(dir, socket)); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		p.listener.Close()
 		os.RemoveAll(dir)
 	})
+
 	go func() {
 		for {
 			conn, err := p.listener.Accept()
 			if err != nil {
 				return
 			}
+
 			go p.pass(conn)
 		}
 	}()
+
 	query.Set("host", dir)
 	u.RawQuery = query.Encode()
 	c.DatabaseURL = config.Secret(u.String())
+
 	return p
 }
 
@@ -194,6 +235,7 @@ func startLossyProxy(t *testing.T, c *config.Config) *lossyProxy {
 func (p *lossyProxy) lose(marker string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	p.marker = marker
 }
 
@@ -201,6 +243,7 @@ func (p *lossyProxy) lose(marker string) {
 func (p *lossyProxy) pending() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	return p.marker != ""
 }
 
@@ -208,11 +251,13 @@ func (p *lossyProxy) pending() bool {
 func (p *lossyProxy) hit(message []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	return p.marker != "" && strings.Contains(string(message), p.marker)
 }
 
 func (p *lossyProxy) pass(client net.Conn) {
 	defer client.Close()
+
 	server, err := net.Dial("unix", p.server)
 	if err != nil {
 		return
@@ -223,17 +268,21 @@ func (p *lossyProxy) pass(client net.Conn) {
 	var mu sync.Mutex
 	go func() { // answers
 		defer client.Close()
+
 		for {
 			message, err := readMessage(server, true)
 			if err != nil {
 				return
 			}
+
 			mu.Lock()
 			lost := losing
 			mu.Unlock()
+
 			if lost && message[0] == 'Z' { // the commit is complete
 				return
 			}
+
 			if !lost {
 				if _, err := client.Write(message); err != nil {
 					return
@@ -241,11 +290,13 @@ func (p *lossyProxy) pass(client net.Conn) {
 			}
 		}
 	}()
+
 	for typed := false; ; typed = true {
 		message, err := readMessage(client, typed)
 		if err != nil {
 			return
 		}
+
 		marked = marked || p.hit(message)
 		if typed && marked && message[0] == 'Q' && strings.HasPrefix(string(message[5:]), "commit") {
 			p.lose("")
@@ -253,6 +304,7 @@ func (p *lossyProxy) pass(client net.Conn) {
 			losing = true
 			mu.Unlock()
 		}
+
 		if _, err := server.Write(message); err != nil {
 			return
 		}
@@ -266,9 +318,11 @@ func readMessage(r io.Reader, typed bool) ([]byte, error) {
 	if typed {
 		head = make([]byte, 5)
 	}
+
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, err
 	}
+
 	message := make([]byte, len(head)-4+int(binary.BigEndian.Uint32(head[len(head)-4:])))
 	copy(message, head)
 	_, err := io.ReadFull(r, message[len(head):])

@@ -29,20 +29,31 @@ type Attached struct {
 }
 
 var attachedSchema = &huma.Schema{Type: huma.TypeObject, Required: []string{"answers"},
-	Properties:           map[string]*huma.Schema{"answers": {Type: huma.TypeObject, AdditionalProperties: true, Description: "The first part: answers as JSON."}},
-	AdditionalProperties: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: "A file for the field whose UUID the part is named by."}}
+	Properties: map[string]*huma.Schema{
+		"answers": {Type: huma.TypeObject, AdditionalProperties: true, Description: "The first part: answers as JSON."},
+	},
+	AdditionalProperties: &huma.Schema{
+		Type:        huma.TypeString,
+		Format:      "binary",
+		Description: "A file for the field whose UUID the part is named by.",
+	}}
 
 // attach reads the answers, and none of the files.
-func (a *Attached) attach(ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request) (body any, give func(), err error) {
+func (a *Attached) attach(
+	ctx context.Context, rt *route, w http.ResponseWriter, r *http.Request,
+) (body any, give func(), err error) {
 	a.body = newArriving(w, r, maxBody+mostHeads)
+
 	if a.parts, err = r.MultipartReader(); err != nil {
-		return nil, nothingTaken, fault.OnField(fault.Invalid, "Content-Type", "invalid_format", "must be multipart/form-data with a boundary").Because(err)
+		return nil, nothingTaken, fault.OnField(fault.Invalid, "Content-Type", "invalid_format",
+			"must be multipart/form-data with a boundary").Because(err)
 	}
 
 	part, err := a.parts.NextRawPart()
 	if err != nil {
 		return nil, nothingTaken, broken(err)
 	}
+
 	if part.FormName() != "answers" {
 		return nil, nothingTaken, fault.OnField(fault.Invalid, "answers", "out_of_order", "must be the first part")
 	}
@@ -54,16 +65,19 @@ func (a *Attached) attach(ctx context.Context, rt *route, w http.ResponseWriter,
 	if err != nil {
 		return nil, give, err
 	}
+
 	v, err := rt.decode(text, rt.shape.members["answers"])
 	if err != nil {
 		return nil, give, malformed(err, "answers")
 	}
+
 	return map[string]any{"answers": v}, give, nil
 }
 
 // next returns the part that comes next, nil behind the last one.
 func (a *Attached) next() (*multipart.Part, error) {
 	a.body.left = mostHeads
+
 	part, err := a.parts.NextRawPart()
 	if err == io.EOF {
 		return nil, nil
@@ -71,33 +85,44 @@ func (a *Attached) next() (*multipart.Part, error) {
 	if err != nil {
 		return nil, broken(err)
 	}
+
 	a.body.left = unbounded // how large a file may be is the container's rule
 	a.scale.names(part.FormName(), part.FileName(), part.Header.Get("Content-Type"))
+
 	return part, nil
 }
 
 // respondWithFiles takes a complete response and its files: both are kept, or neither.
-func (s *Server) respondWithFiles(ctx context.Context, p *tenant.Project, in *createResponseInput, id uuid.UUID) (form.Receipt, error) {
+func (s *Server) respondWithFiles(
+	ctx context.Context, p *tenant.Project, in *createResponseInput, id uuid.UUID,
+) (form.Receipt, error) {
 	to, err := form.GetFileFields(ctx, p, in.Form)
 	if err != nil {
 		return form.Receipt{}, err
 	}
+
 	files := arrivals{}
 	err = s.receive(ctx, p, in, id, to, files)
+
 	var receipt form.Receipt
 	if err == nil {
-		receipt, err = form.CreateResponse(ctx, p, in.Form, id, in.Body.Answers, form.Attachments{Fields: files.fields(), Keep: files.keep})
+		receipt, err = form.CreateResponse(ctx, p, in.Form, id, in.Body.Answers,
+			form.Attachments{Fields: files.fields(), Keep: files.keep})
 	}
+
 	return receipt, files.settle(ctx, err)
 }
 
 // receive stores the files as they arrive.
-func (s *Server) receive(ctx context.Context, p *tenant.Project, in *createResponseInput, id uuid.UUID, to form.FileFields, files arrivals) error {
+func (s *Server) receive(
+	ctx context.Context, p *tenant.Project, in *createResponseInput, id uuid.UUID, to form.FileFields, files arrivals,
+) error {
 	for range mostFiles + 1 {
 		part, err := in.next()
 		if part == nil || err != nil {
 			return err
 		}
+
 		field, name := optionalUUID(part.FormName()), "answers."+clip(part.FormName())
 		_, again := files[field.UUID]
 		switch {
@@ -108,23 +133,29 @@ func (s *Server) receive(ctx context.Context, p *tenant.Project, in *createRespo
 		case to.Container == nil:
 			return noContainer(name)
 		}
+
 		if part.FileName() == "" { // what a browser sends where no file was chosen
 			if n, _ := io.ReadFull(part, make([]byte, 1)); n > 0 {
 				return fault.OnField(fault.Unprocessable, name, "required", "must have a file name")
 			}
 			continue
 		}
+
 		folder := in.Form.String() + "/" + id.String() + "/" + field.UUID.String() + "/"
 		files[field.UUID], err = object.Receive(ctx, p, s.blobs, caller(ctx).User, *to.Container, object.NewFile{
-			FullFileName: folder + part.FileName(), MimeType: part.Header.Get("Content-Type"), Content: whole{part, &in.scale}})
+			FullFileName: folder + part.FileName(),
+			MimeType:     part.Header.Get("Content-Type"), Content: whole{part, &in.scale}})
 		if err != nil {
 			delete(files, field.UUID)
+
 			if fault.Is(err, fault.NotFound) {
 				return noContainer(name).Because(err)
 			}
+
 			return blame(name, err)
 		}
 	}
+
 	return tooManyParts()
 }
 
@@ -142,9 +173,11 @@ type whole struct {
 func (w whole) Read(b []byte) (int, error) {
 	n, err := w.part.Read(b)
 	w.scale.bytes(b[:n])
+
 	if err != nil && err != io.EOF {
 		err = broken(err)
 	}
+
 	return n, err
 }
 
@@ -154,9 +187,11 @@ func blame(name string, err error) error {
 	if !ok || len(e.Fields) == 0 {
 		return err
 	}
+
 	named := *e
 	named.Fields = []fault.Field{{Name: name, Code: e.Fields[0].Code, Message: e.Fields[0].Message}}
 	named.Detail = name + " " + e.Fields[0].Message
+
 	return &named
 }
 
@@ -168,6 +203,7 @@ func (a arrivals) fields() map[uuid.UUID]bool {
 	for id := range a {
 		fields[id] = true
 	}
+
 	return fields
 }
 
@@ -178,8 +214,16 @@ func (a arrivals) keep(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]form.FileA
 		if err != nil {
 			return nil, blame("answers."+id.String(), err)
 		}
-		made[id] = form.FileAnswer{FileUUID: f.UUID, ContainerUUID: f.ContainerUUID, FullFileName: f.FullFileName, MimeType: f.MimeType, Size: f.Size}
+
+		made[id] = form.FileAnswer{
+			FileUUID:      f.UUID,
+			ContainerUUID: f.ContainerUUID,
+			FullFileName:  f.FullFileName,
+			MimeType:      f.MimeType,
+			Size:          f.Size,
+		}
 	}
+
 	return made, nil
 }
 
@@ -193,11 +237,13 @@ func (a arrivals) settle(ctx context.Context, failure error) error {
 			errs = append(errs, err)
 		}
 	}
+
 	switch {
 	case there:
 		return nil
 	case len(errs) > 0:
 		return errs[0] // the failure, and perhaps what hindered the cleaning up
 	}
+
 	return failure
 }

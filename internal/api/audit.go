@@ -22,7 +22,8 @@ func (s *Server) registerAudit() {
 }
 
 var listAudit = Operation{
-	ID: "listAudit", Method: "GET", Path: "/projects/{projectUUID}/audit", Summary: "List what was changed in a project",
+	ID: "listAudit", Method: "GET",
+	Path: "/projects/{projectUUID}/audit", Summary: "List what was changed in a project",
 	Access: projectInPath(platform.Admin), Errors: reading,
 	Notes: "Every change by whom, when, from where, to what. A project has two logs: `data` of what is in its own database, which a backup takes along, and `platform` of " +
 		"what the platform keeps about it, such as keys and backups. Each is a chain of keyed hashes, which `socle audit verify` checks.",
@@ -48,19 +49,23 @@ func (f AuditFilter) filter() audit.Filter {
 	return audit.Filter{Actor: f.Actor, Action: f.Action, From: f.From, To: f.To}
 }
 
-func (s *Server) listAudit(ctx context.Context, p *tenant.Project, in *listAuditInput) (Answer[[]audit.Recorded, PageMetadata], error) {
+func (s *Server) listAudit(
+	ctx context.Context, p *tenant.Project, in *listAuditInput,
+) (Answer[[]audit.Recorded, PageMetadata], error) {
 	page, filter := in.by(in.Sort), in.filter()
 	if in.Log == "data" {
 		entries, total, err := audit.List(ctx, p.Trusted(), filter, page)
 		return listOf(entries, page, total), err
 	}
+
 	filter.Project = p.UUID.String()
 	entries, total, err := s.platform.Audit(ctx, filter, page)
 	return listOf(entries, page, total), err
 }
 
 var listInstanceAudit = Operation{
-	ID: "listInstanceAudit", Method: "GET", Path: "/admin/audit", Summary: "List what was changed in the platform database",
+	ID: "listInstanceAudit", Method: "GET",
+	Path: "/admin/audit", Summary: "List what was changed in the platform database",
 	Access: administrator, Errors: []int{400, 401, 403, 500},
 	Notes: "Users, organizations, projects, keys, backups, settings: every change by whom, when, from where, to what. What is in a project's own database stands in the project's log.",
 }
@@ -71,7 +76,9 @@ type listInstanceAuditInput struct {
 	AuditFilter
 }
 
-func (s *Server) listInstanceAudit(ctx context.Context, in *listInstanceAuditInput) (Answer[[]audit.Recorded, PageMetadata], error) {
+func (s *Server) listInstanceAudit(
+	ctx context.Context, in *listInstanceAuditInput,
+) (Answer[[]audit.Recorded, PageMetadata], error) {
 	page := in.by(in.Sort)
 	entries, total, err := s.platform.Audit(ctx, in.filter(), page)
 	return listOf(entries, page, total), err
@@ -82,8 +89,16 @@ func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.C
 	if rt.op.Method == http.MethodGet {
 		return ctx
 	}
+
 	c, known := caller(ctx), httpx.From(ctx)
-	e := audit.Entry{Action: rt.op.ID, Client: known.Client.String(), Request: known.ID, Target: r.URL.Path, Fields: rt.membersOf(body)}
+	e := audit.Entry{
+		Action:  rt.op.ID,
+		Client:  known.Client.String(),
+		Request: known.ID,
+		Target:  r.URL.Path,
+		Fields:  rt.membersOf(body),
+	}
+
 	if c.Project.Valid {
 		e.Project = c.Project.UUID.String()
 	}
@@ -93,6 +108,7 @@ func (rt *route) noted(ctx context.Context, r *http.Request, body any) context.C
 	if key := r.Header.Get(keyHeader); key != "" && rt.repeatable() {
 		e.Key = hex.EncodeToString(rt.keyOf(ctx, key))
 	}
+
 	return audit.Begin(ctx, rt.auditKey, e)
 }
 
@@ -102,10 +118,14 @@ func (rt *route) membersOf(body any) []string {
 	if !ok {
 		return nil
 	}
+
 	known := rt.registry.SchemaFromRef(rt.body.Ref)
 	if known == nil {
 		known = rt.body
 	}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(name string) bool { return known.Properties[name] == nil })
+
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(name string) bool {
+		return known.Properties[name] == nil
+	})
 	return slices.Clip(names)
 }

@@ -9,6 +9,7 @@ import (
 
 func TestListAudit(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := furnish(t, a)
 	log := "/projects/" + a.Project + "/audit"
@@ -21,9 +22,12 @@ func TestListAudit(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", member, got, want)
 		}
 	}
-	if body := string(r.Body); strings.Contains(body, "of an admin") || !strings.Contains(body, `"fields":["description"]`) {
+
+	if body := string(r.Body); strings.Contains(body, "of an admin") ||
+		!strings.Contains(body, `"fields":["description"]`) {
 		t.Errorf("got %s", body)
 	}
+
 	a.Get(log+"?action=createContainer").Want(200).Content("0.created", f.container)
 	a.Get(log + "?actor=" + admin.User).Want(200).Total(1)
 	a.Get(log + "?from=2999-01-01T00:00:00Z").Want(200).Total(0)
@@ -37,10 +41,13 @@ func TestListAudit(t *testing.T) {
 
 func TestListInstanceAudit(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Empty(t)
 	administrator := a.SignUp("first")
 	user := a.SignUp("user")
-	administrator.Get("/admin/audit?order=desc&limit=1").Want(200).Content("0.action", "createUser").Content("0.created", user.User)
+	administrator.Get("/admin/audit?order=desc&limit=1").Want(200).Content("0.action", "createUser").
+		Content("0.created", user.User)
+
 	administrator.Get("/admin/audit?action=createUser").Want(200).Total(2)
 	administrator.Get("/admin/audit?page=0").Want(400)
 	user.Get("/admin/audit").Want(403)
@@ -49,6 +56,7 @@ func TestListInstanceAudit(t *testing.T) {
 // TestNothingChangedNothingNoted: what was refused, or undone, leaves no entry.
 func TestNothingChangedNothingNoted(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Post("/containers", `{"name": "once"}`).Want(201)
 	before := query[int64](t, a, "select seq from socle.audit_head")
@@ -56,6 +64,7 @@ func TestNothingChangedNothingNoted(t *testing.T) {
 	a.Post("/containers", `{"name": ""}`).Want(422)
 	a.Get("/tables").Want(200)
 	a.Put("/tables/absent/rename", `{"name": "other"}`).Want(400)
+
 	if after := query[int64](t, a, "select seq from socle.audit_head"); after != before {
 		t.Errorf("the log went from %d to %d", before, after)
 	}
@@ -63,30 +72,37 @@ func TestNothingChangedNothingNoted(t *testing.T) {
 
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	send := func(who *apitest.API, key, body string) *apitest.Reply {
 		return who.Send("POST", "/forms", body, "Idempotency-Key: "+key)
 	}
+
 	first := send(a, "one", `{"name": "Once"}`).Want(201)
 	again := send(a, "one", `{"name": "Once"}`).Want(201)
-	if got, want := string(again.Body), string(first.Body); got != want || again.Header.Get("Idempotency-Replayed") != "true" {
+	if got, want := string(again.Body), string(first.Body); got != want ||
+		again.Header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("got %s, want %s", got, want)
 	}
+
 	send(a, "one", `{"name": "Other"}`).Want(422).Code("idempotency_key_reused")
 	send(a, "two", `{"name": "Once"}`).Want(201)
 	send(a.Member(4), "one", `{"name": "Theirs"}`).Want(201)
 	send(a, "three", `{"name": ""}`).Want(422)
 	send(a, "three", `{"name": "Mended"}`).Want(201)
 	send(a, strings.Repeat("k", 256), `{"name": "Long"}`).Want(400)
+
 	if got := query[int](t, a, "select count(*) from forms.forms"); got != 4 {
 		t.Errorf("there are %d forms, want 4", got)
 	}
+
 	a.Nobody().Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: one").Want(401)
 }
 
 // TestIdempotencyKeyAtOnce: of many equal requests one is carried out; the others get its answer or are told to wait.
 func TestIdempotencyKeyAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	counts := atOnce(20, func(int) *apitest.Reply {
 		return a.Send("POST", "/forms", `{"name": "Once"}`, "Idempotency-Key: same")
@@ -94,6 +110,7 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 	if counts[201]+counts[422] != 20 || counts[201] == 0 {
 		t.Errorf("got %v", counts)
 	}
+
 	if got := query[int](t, a, "select count(*) from forms.forms"); got != 1 {
 		t.Errorf("there are %d forms, want 1", got)
 	}
@@ -102,24 +119,33 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 // TestKeptSecrets: an answer that shows a key is kept so that the database alone does not reveal it.
 func TestKeptSecrets(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	send := func() string {
-		return a.Send("POST", "/projects/"+a.Project+"/keys", `{"name": "k", "kind": "secret"}`, "Idempotency-Key: k").Want(201).Metadata("key").(string)
+		return a.Send("POST", "/projects/"+a.Project+"/keys", `{"name": "k", "kind": "secret"}`, "Idempotency-Key: k").
+			Want(201).Metadata("key").(string)
 	}
+
 	key := send()
 	if again := send(); again != key {
 		t.Errorf("got %s, want %s", again, key)
 	}
-	a.Exec(`do $$ begin assert (select bool_and(position('` + key + `'::bytea in answer) = 0) from platform.idempotency); end $$`)
+
+	a.Exec(
+		`do $$ begin assert (select bool_and(position('` + key +
+			`'::bytea in answer) = 0) from platform.idempotency); end $$`,
+	)
 }
 
 func TestETag(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	tag := a.Get("/tables").Want(200).Header.Get("ETag")
 	if r := a.Send("GET", "/tables", "", `If-None-Match: "other", W/`+tag).Want(304); len(r.Body) > 0 {
 		t.Errorf("304 with a body %q", r.Body)
 	}
+
 	a.CreateTable("orders")
 	a.Send("GET", "/tables", "", "If-None-Match: "+tag).Want(200)
 	a.Send("PUT", "/tables/orders/rename", `{"name": "sales"}`, "If-Match: "+tag).Want(400)
@@ -127,12 +153,15 @@ func TestETag(t *testing.T) {
 
 func TestIfMatch(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.CreateProject("short-lived")
 	stale := a.Get(path).Want(200).Header.Get("ETag")
 	a.Exec(`update platform.projects set description = 'other'`)
 	a.Send("DELETE", path, "", "If-Match: "+stale).Want(412).Code("changed")
-	a.Send("DELETE", path, "", `If-Match: W/`+a.Get(path).Want(200).Header.Get("ETag")).Want(412) // weak ones don't count
+
+	// weak ones don't count
+	a.Send("DELETE", path, "", `If-Match: W/`+a.Get(path).Want(200).Header.Get("ETag")).Want(412)
 	a.Send("DELETE", path, "", `If-Match: "old", `+a.Get(path).Want(200).Header.Get("ETag")).Want(200)
 	a.Send("DELETE", path, "", `If-Match: *`).Want(404)
 }

@@ -22,7 +22,9 @@ type listBackupsInput struct {
 	Sort string `query:"sort" enum:"createdAt,completedAt" default:"createdAt"`
 }
 
-func (s *Server) listBackups(ctx context.Context, p *tenant.Project, in *listBackupsInput) (Answer[[]platform.Backup, PageMetadata], error) {
+func (s *Server) listBackups(
+	ctx context.Context, p *tenant.Project, in *listBackupsInput,
+) (Answer[[]platform.Backup, PageMetadata], error) {
 	page := in.by(in.Sort)
 	backups, total, err := s.platform.ListBackups(ctx, p.UUID, page)
 	return listOf(backups, page, total), err

@@ -50,18 +50,24 @@ func (s *Server) findBackupToDownload(ctx context.Context, p *tenant.Project, in
 func (s *Server) downloadBackup(ctx context.Context, p *tenant.Project, in *downloadBackupInput) (archive, error) {
 	var c backup.Cover
 	said := 0
-	for _, one := range []struct{ from, to *string }{{in.Body.Recipient, &c.Recipient}, {in.Body.Passphrase, &c.Passphrase}, {in.Body.Encryption, new(string)}} {
+	for _, one := range []struct {
+		from, to *string
+	}{{in.Body.Recipient, &c.Recipient}, {in.Body.Passphrase, &c.Passphrase}, {in.Body.Encryption, new(string)}} {
 		if one.from != nil {
 			*one.to = *one.from
 			said++
 		}
 	}
+
 	if said != 1 {
 		if err := s.findBackupToDownload(ctx, p, in); err != nil {
 			return archive{}, err
 		}
-		return archive{}, fault.OnField(fault.Unprocessable, "encryption", "required", "is required, or one of recipient and passphrase; and no two of them")
+
+		return archive{}, fault.OnField(fault.Unprocessable, "encryption", "required",
+			"is required, or one of recipient and passphrase; and no two of them")
 	}
+
 	a, err := s.jobs.DownloadBackup(ctx, p.UUID, in.UUID, c)
 	return archive{a, p.UUID}, err
 }
@@ -76,22 +82,26 @@ type archive struct {
 // no part of a backup looks like the whole.
 func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.Close()
+
 	var size int64
 	out := &leaving{ResponseWriter: w, control: http.NewResponseController(w), begin: func() {
 		name, h := "socle-"+a.project.String()+"-"+a.Manifest.At.UTC().Format("20060102T150405Z")+".tar", w.Header()
 		if a.Encrypted() {
 			name += ".age"
 		}
+
 		h.Set("Content-Type", "application/octet-stream")
 		h.Set("Content-Length", strconv.FormatInt(size, 10))
 		h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 		h.Set("Cache-Control", "no-store")
 	}}
+
 	buffer := bufio.NewWriterSize(out, exportBuffer)
 	err := a.Write(r.Context(), buffer, func(n int64) { size = n })
 	if err == nil {
 		err = buffer.Flush()
 	}
+
 	switch {
 	case err != nil && !out.begun:
 		writeFailure(w, r, err, downloadBackup.Errors)
@@ -124,10 +134,12 @@ func (p patient) Read(b []byte) (int, error) {
 	n, err := p.Sent.Read(b)
 	if err == io.EOF {
 		end := time.Now().Add(importPatience)
-		if e := errors.Join(p.body.control.SetReadDeadline(end), p.body.control.SetWriteDeadline(end)); e != nil && !errors.Is(e, http.ErrNotSupported) {
+		if e := errors.Join(p.body.control.SetReadDeadline(end), p.body.control.SetWriteDeadline(end)); e != nil &&
+			!errors.Is(e, http.ErrNotSupported) {
 			return n, e
 		}
 	}
+
 	return n, err
 }
 
@@ -136,10 +148,12 @@ func (s *Server) importBackup(ctx context.Context, p *tenant.Project, in *import
 	if err != nil {
 		return backupAnswer{}, err
 	}
+
 	n := backup.Import{From: patient{&in.Sent}, Most: settings.MaxImportedBackup}
 	if in.Passphrase != nil {
 		n.Passphrase = *in.Passphrase
 	}
+
 	b, err := s.jobs.ImportBackup(ctx, p.UUID, caller(ctx).User, n)
 	return answerBackup(b), err
 }
@@ -156,7 +170,8 @@ func (s *Server) verifyBackup(ctx context.Context, p *tenant.Project, in *getBac
 }
 
 var getBackupRecipient = Operation{
-	ID: "getBackupRecipient", Method: "GET", Path: "/backups/recipient", Summary: "Get the public key that backups for this install are encrypted for",
+	ID: "getBackupRecipient", Method: "GET",
+	Path: "/backups/recipient", Summary: "Get the public key that backups for this install are encrypted for",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 500},
 }
 

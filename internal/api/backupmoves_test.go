@@ -35,22 +35,28 @@ func downloaded(a *apitest.API, id, body string) []byte {
 // madeBackup makes a backup.
 func madeBackup(t *testing.T, a *apitest.API) string {
 	t.Helper()
+
 	id := a.Create("/backups", `{}`)
 	backedUp(t, a, id).Content("status", "completed")
+
 	return id
 }
 
 // TestMoveBackup takes a project from one install to another, which has another secret.
 func TestMoveBackup(t *testing.T) {
 	t.Parallel()
+
 	a, b := apitest.New(t), apitest.New(t)
 	a.CreateTable("orders", "note text")
-	asOwner(t, a, `insert into public.orders values (1, 'first'); create policy mine on public.orders to current_user using (true);
+	asOwner(t, a,
+		`insert into public.orders values (1, 'first'); create policy mine on public.orders to current_user using (true);
 		alter default privileges grant select on tables to anon; grant select on public.orders to anon`)
+
 	container := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(a, container, "a.txt", "hello").Want(201).Get("uuid").(string)
 	upload(a, container, "b.txt", "hello").Want(201)
 	upload(a, container, "empty", "").Want(201)
+
 	large := strings.Repeat("0123456789abcdef", 20_000)
 	big := upload(a, container, "big", large).Want(201).Get("uuid").(string)
 	form := a.Create("/forms", `{"name": "contact"}`)
@@ -59,27 +65,35 @@ func TestMoveBackup(t *testing.T) {
 	b.In("garbage").Get("/backups/recipient").Want(400)
 	recipient := b.Get("/backups/recipient").Want(200).Get("recipient").(string)
 	for what, moved := range map[string]*apitest.Reply{
-		"for the install":   imported(b, downloaded(a, id, `{"recipient": "`+recipient+`"}`)),
-		"with a passphrase": imported(b, downloaded(a, id, `{"passphrase": "the owls are not"}`), "X-Passphrase: the owls are not"),
-		"as it is":          imported(b, downloaded(a, id, `{"encryption": "none"}`)),
+		"for the install": imported(b, downloaded(a, id, `{"recipient": "`+recipient+`"}`)),
+		"with a passphrase": imported(b, downloaded(a, id, `{"passphrase": "the owls are not"}`),
+			"X-Passphrase: the owls are not"),
+		"as it is": imported(b, downloaded(a, id, `{"encryption": "none"}`)),
 	} {
 		if moved.Status != 201 {
 			t.Fatalf("%s: %d %s", what, moved.Status, moved.Body)
 		}
 		moved.Content("status", "completed").Content("projectUuid", b.Project).Content("error", "")
 	}
+
 	b.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(404)
+
 	got := values(b.Get("/backups?order=desc").Want(200), "uuid")
 	if len(got) != 3 {
 		t.Fatalf("there are the backups %v, want three", got)
 	}
+
 	b.Get("/backups/" + got[0]).Want(200)
+
 	if origin := b.Get("/backups/" + got[0]).Want(200).Metadata("origin"); origin != "imported" {
 		t.Errorf("the backup was %v", origin)
 	}
+
 	until(t, "the imported backups are proven", func() bool {
-		return apitest.Value[int](b, `select count(*) from platform.backups where proven_at is not null and tried_at is not null and proof_error = ''`) == 3
+		return apitest.Value[int](b,
+			`select count(*) from platform.backups where proven_at is not null and tried_at is not null and proof_error = ''`) == 3
 	})
+
 	b.Post("/projects/"+b.Project+"/pause", "").Want(200) // which would end a proof
 	imported(b, []byte("x")).Want(409).Code("project_paused")
 	b.Post("/projects/"+b.Project+"/resume", "").Want(200)
@@ -88,29 +102,38 @@ func TestMoveBackup(t *testing.T) {
 	restoredAs(t, b, r.Get("uuid").(string), "completed")
 	n := b.Post("/backups/"+got[1]+"/restore", `{"target": "new", "name": "moved"}`).Want(201)
 	restoredAs(t, b, n.Get("uuid").(string), "completed")
+
 	for _, p := range []*apitest.API{b, b.In(n.Get("projectUuid").(string))} {
 		if note := query[string](t, p, `select note from public.orders`); note != "first" {
 			t.Errorf("the row has %q", note)
 		}
-		if text := p.Get("/containers/" + container + "/files/" + file + "/download").Want(200).Body; string(text) != "hello" {
+		if text := p.Get("/containers/" + container + "/files/" + file + "/download").
+			Want(200).Body; string(text) != "hello" {
 			t.Errorf("the file has %q", text)
 		}
-		if text := p.Get("/containers/" + container + "/files/" + big + "/download").Want(200).Body; string(text) != large {
+		if text := p.Get("/containers/" + container + "/files/" + big + "/download").
+			Want(200).Body; string(text) != large {
 			t.Errorf("the large file has %d bytes", len(text))
 		}
+
 		owner := p.Database() + "_owner"
-		if roles := query[string](t, p, `select roles::text from pg_policies where policyname = 'mine'`); roles != "{"+owner+"}" {
+		if roles := query[string](t, p, `select roles::text from pg_policies where policyname = 'mine'`); roles != "{"+
+			owner+"}" {
 			t.Errorf("the policy is for %s, want the owner", roles)
 		}
+
 		if n := query[int](t, p, `select count(*) from pg_default_acl where defaclacl::text like '%anon=r/%'`); n != 1 {
 			t.Errorf("there are %d default privileges for anon", n)
 		}
+
 		p.CreateTable("after")
 		upload(p, container, "c.txt", "more").Want(201)
+
 		if files := query[int](t, p, `select files from storage.usage`); files != 5 {
 			t.Errorf("the usage counts %d files, want 5", files)
 		}
 	}
+
 	b.Get("/forms/" + form).Want(200)
 	forms := b.In(n.Get("projectUuid").(string)).Get("/forms").Want(200)
 	if got := values(forms, "uuid"); len(got) != 1 || got[0] == form {
@@ -122,10 +145,13 @@ func TestMoveBackup(t *testing.T) {
 	other := a.In(again.Get("projectUuid").(string))
 	r = other.Post("/backups/"+again.Get("uuid").(string)+"/restore", `{"target": "in_place"}`).Want(201)
 	restoredAs(t, other, r.Get("uuid").(string), "completed")
+
 	if got := values(other.Get("/forms").Want(200), "uuid"); len(got) != 1 || got[0] == form {
 		t.Errorf("the other project has the forms %v, and %s is the first one's", got, form)
 	}
+
 	a.Get("/forms/" + form).Want(200)
+
 	for _, log := range []string{a.Log.String(), b.Log.String()} {
 		if strings.Contains(log, "owls") {
 			t.Error("the log has the passphrase")
@@ -135,15 +161,18 @@ func TestMoveBackup(t *testing.T) {
 
 func TestDownloadBackup(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	id := madeBackup(t, a)
 	path := "/backups/" + id + "/download"
-	for body, field := range map[string]string{`{}`: "encryption", `{"encryption": "some"}`: "encryption", `{"passphrase": "too short"}`: "passphrase",
-		`{"recipient": "age1"}`: "recipient", `{"recipient": "AGE-SECRET-KEY-1"}`: "recipient", `{"recipient": "", "encryption": "none"}`: "recipient",
+	for body, field := range map[string]string{`{}`: "encryption", `{"encryption": "some"}`: "encryption",
+		`{"passphrase": "too short"}`: "passphrase", `{"recipient": "age1"}`: "recipient",
+		`{"recipient": "AGE-SECRET-KEY-1"}`: "recipient", `{"recipient": "", "encryption": "none"}`: "recipient",
 		`{"passphrase": "long enough for it", "encryption": "none"}`: "encryption"} {
 		a.Post(path, body).Want(422).Field(field)
 	}
+
 	a.Post(path, `[]`).Want(400)
 	a.Post("/backups/"+apitest.Missing+"/download", `{"encryption": "none"}`).Want(404)
 	a.Post("/backups/"+apitest.Missing+"/download", `{}`).Want(404)
@@ -153,27 +182,35 @@ func TestDownloadBackup(t *testing.T) {
 	a.Nobody().Post(path, `{"encryption": "none"}`).Want(401)
 
 	r := a.Post(path, `{"encryption": "none"}`).Want(200)
-	if got := r.Header.Get("Content-Disposition"); !strings.HasPrefix(got, `attachment; filename="socle-`+a.Project+"-") || !strings.HasSuffix(got, `Z.tar"`) {
+	if got := r.Header.Get("Content-Disposition"); !strings.HasPrefix(got,
+		`attachment; filename="socle-`+a.Project+"-") || !strings.HasSuffix(got, `Z.tar"`) {
 		t.Errorf("the file is called %s", got)
 	}
+
 	if got := r.Header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("it is %s", got)
 	}
-	if n := apitest.Value[int](a, `select count(*) from socle.audit where entry::jsonb ->> 'action' = 'downloadBackup'`); n != 1 {
+	if n := apitest.Value[int](a,
+		`select count(*) from socle.audit where entry::jsonb ->> 'action' = 'downloadBackup'`); n != 1 {
 		t.Errorf("there are %d entries of the download", n)
 	}
+
 	key, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	plain, err := age.Decrypt(bytes.NewReader(downloaded(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)), key)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if text, err := io.ReadAll(plain); err != nil || !bytes.Equal(text, r.Body) {
 		t.Errorf("what is encrypted is not what is not: %v", err)
 	}
-	imported(a, downloaded(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)).Want(422).Code("required").Field("X-Passphrase")
+
+	imported(a, downloaded(a, id, `{"recipient": "`+key.Recipient().String()+`"}`)).Want(422).Code("required").
+		Field("X-Passphrase")
 
 	// What is kept is damaged: whoever downloads notices.
 	damage(t, a, id+".dump")
@@ -183,6 +220,7 @@ func TestDownloadBackup(t *testing.T) {
 		return // cut off before the first byte
 	}
 	defer res.Body.Close()
+
 	if text, err := io.ReadAll(res.Body); err == nil && res.StatusCode == 200 {
 		t.Errorf("a damaged backup comes whole, %d bytes", len(text))
 	}
@@ -196,6 +234,7 @@ type packed struct {
 
 func unpack(t *testing.T, archive []byte) (all []packed) {
 	t.Helper()
+
 	r := tar.NewReader(bytes.NewReader(archive))
 	for {
 		h, err := r.Next()
@@ -205,22 +244,26 @@ func unpack(t *testing.T, archive []byte) (all []packed) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		body, err := io.ReadAll(r)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		all = append(all, packed{*h, body})
 	}
 }
 
 func pack(t *testing.T, all []packed) []byte {
 	t.Helper()
+
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, p := range all {
 		if p.Typeflag == tar.TypeReg {
 			p.Size = int64(len(p.body))
 		}
+
 		if err := w.WriteHeader(&p.Header); err != nil {
 			t.Fatal(err)
 		}
@@ -228,21 +271,26 @@ func pack(t *testing.T, all []packed) []byte {
 			t.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	return out.Bytes()
 }
 
 // TestImportBackupRefuses sends what is no backup, or not a whole one, or more than it seems: all is refused, and nothing is left.
 func TestImportBackupRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	a.CreateTable("orders", "note text")
+
 	container := a.Create("/containers", `{"name": "reports"}`)
 	upload(a, container, "a.txt", "hello").Want(201)
 	upload(a, container, "b.txt", "more").Want(201)
+
 	id := madeBackup(t, a)
 	whole := downloaded(a, id, `{"encryption": "none"}`)
 	sealed := downloaded(a, id, `{"passphrase": "the owls are not"}`)
@@ -255,27 +303,35 @@ func TestImportBackupRefuses(t *testing.T) {
 		var m map[string]any
 		d := json.NewDecoder(bytes.NewReader(all[0].body))
 		d.UseNumber()
+
 		if err := d.Decode(&m); err != nil {
 			t.Fatal(err)
 		}
+
 		all = change(m, all)
+
 		text, err := json.Marshal(m)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		all[0].body = text
 		return pack(t, all)
 	}
+
 	manifest := func(name string, value any) []byte {
 		return changed(func(m map[string]any, all []packed) []packed { m[name] = value; return all })
 	}
+
 	dump := func(body []byte) []byte {
 		return changed(func(m map[string]any, all []packed) []packed {
 			sum := sha256.Sum256(body)
 			all[1].body, m["dump"] = body, map[string]any{"size": len(body), "sha256": hex.EncodeToString(sum[:])}
+
 			return all
 		})
 	}
+
 	original := unpack(t, whole)
 	flipped := bytes.Clone(original[1].body)
 	flipped[len(flipped)/2] ^= 1
@@ -292,41 +348,76 @@ func TestImportBackupRefuses(t *testing.T) {
 		"cut in the manifest": {whole[:700], nil, "damaged_backup"},
 		"cut in the dump":     {whole[:len(whole)/2], nil, "damaged_backup"},
 		"a file changed":      {at(whole, bytes.LastIndex(whole, []byte("hello"))), nil, "damaged_backup"},
-		"the dump changed":    {pack(t, append([]packed{original[0], {original[1].Header, flipped}}, original[2:]...)), nil, "damaged_backup"},
-		"more behind it":      {append(bytes.Clone(whole), make([]byte, 1<<17)...), nil, "damaged_backup"},
-		"a file too many":     {pack(t, append(unpack(t, whole), packed{tar.Header{Typeflag: tar.TypeReg, Name: "files/x", Mode: 0o600}, []byte("x")})), nil, "damaged_backup"},
-		"a file too few":      {pack(t, original[:len(original)-1]), nil, "damaged_backup"},
-		"another order":       {pack(t, []packed{original[0], original[2], original[1], original[3]}), nil, "damaged_backup"},
-		"a way out":           {changed(func(_ map[string]any, all []packed) []packed { all[2].Name = "../../" + all[2].Name; return all }), nil, "damaged_backup"},
+		"the dump changed": {pack(t, append([]packed{original[0], {original[1].Header, flipped}}, original[2:]...)),
+			nil, "damaged_backup"},
+		"more behind it": {append(bytes.Clone(whole), make([]byte, 1<<17)...), nil, "damaged_backup"},
+		"a file too many": {
+			pack(t,
+				append(unpack(t, whole),
+					packed{tar.Header{Typeflag: tar.TypeReg, Name: "files/x", Mode: 0o600}, []byte("x")})), nil,
+			"damaged_backup",
+		},
+		"a file too few": {pack(t, original[:len(original)-1]), nil, "damaged_backup"},
+		"another order": {pack(t, []packed{original[0], original[2], original[1], original[3]}), nil,
+			"damaged_backup"},
+		"a way out": {changed(func(_ map[string]any, all []packed) []packed {
+			all[2].Name = "../../" + all[2].Name
+			return all
+		}), nil, "damaged_backup"},
 		"a link": {changed(func(_ map[string]any, all []packed) []packed {
 			all[2] = packed{tar.Header{Typeflag: tar.TypeSymlink, Name: all[2].Name, Linkname: "/etc/passwd"}, nil}
 			return all
 		}), nil, "damaged_backup"},
-		"no passphrase":          {sealed, nil, "required"},
-		"a wrong passphrase":     {sealed, []string{"X-Passphrase: the owls are"}, "wrong_passphrase"},
-		"sealed, changed":        {at(sealed, len(sealed)-100), []string{pass}, "damaged_backup"},
-		"sealed, head changed":   {at(sealed, 190), []string{pass}, ""},
-		"sealed, cut":            {sealed[:len(sealed)-20], []string{pass}, "damaged_backup"},
-		"sealed, cut at a chunk": {sealed[:len(sealed)-(len(sealed)-200)%(64<<10+16)], []string{pass}, "damaged_backup"},
-		"sealed, only a head":    {sealed[:150], []string{pass}, "damaged_backup"},
-		"endless head":           {append([]byte("age-encryption.org/v1\n"), bytes.Repeat([]byte("-> x\n\n"), 100_000)...), nil, "damaged_backup"},
-		"a newer format":         {manifest("format", backup.Format+1), nil, "newer_version"},
-		"another database":       {manifest("database", "postgres"), nil, "damaged_backup"},
-		"a newer schema":         {manifest("schema", 1_000_000), nil, "newer_version"},
-		"no schema":              {manifest("schema", 0), nil, "damaged_backup"},
-		"a newer PostgreSQL":     {manifest("postgresql", 990_000), nil, "newer_postgresql"},
-		"files that are large":   {manifest("files", []any{map[string]any{"size": 1 << 60, "sha256": strings.Repeat("0", 64)}}), nil, "too_large"},
-		"many of them":           {manifest("files", []any{map[string]any{"size": 1<<63 - 1, "sha256": strings.Repeat("0", 64)}, map[string]any{"size": 1<<63 - 1, "sha256": strings.Repeat("1", 64)}}), nil, "too_large"},
-		"less than nothing":      {manifest("files", []any{map[string]any{"size": -1, "sha256": strings.Repeat("0", 64)}}), nil, "damaged_backup"},
-		"a sum that is a path":   {manifest("files", []any{map[string]any{"size": 1, "sha256": "../../x"}}), nil, "damaged_backup"},
-		"a list of numbers":      {manifest("tables", []int{1}), nil, "damaged_backup"},
-		"untrusted extension":    {manifest("extensions", []any{map[string]any{"name": "file_fdw", "schema": "public"}}), nil, "extension_missing"},
-		"unknown extension":      {manifest("extensions", []any{map[string]any{"name": `x"; drop table y; --`, "schema": "public"}}), nil, "extension_missing"},
-		"extension in ours":      {manifest("extensions", []any{map[string]any{"name": "citext", "schema": "storage"}}), nil, "extension_missing"},
-		"no dump":                {dump(nil), nil, "damaged_backup"},
-		"SQL as a dump":          {dump([]byte("\\! touch /tmp/socle-imported\n")), nil, "damaged_backup"},
-		"half a dump":            {dump(original[1].body[:200]), nil, "damaged_backup"},
-		"a dump of lengths":      {dump(append(bytes.Clone(original[1].body[:11]), bytes.Repeat([]byte{0, 0xff, 0xff, 0xff, 0x0f}, 200)...)), nil, "damaged_backup"},
+		"no passphrase":        {sealed, nil, "required"},
+		"a wrong passphrase":   {sealed, []string{"X-Passphrase: the owls are"}, "wrong_passphrase"},
+		"sealed, changed":      {at(sealed, len(sealed)-100), []string{pass}, "damaged_backup"},
+		"sealed, head changed": {at(sealed, 190), []string{pass}, ""},
+		"sealed, cut":          {sealed[:len(sealed)-20], []string{pass}, "damaged_backup"},
+		"sealed, cut at a chunk": {sealed[:len(sealed)-(len(sealed)-200)%(64<<10+16)], []string{pass},
+			"damaged_backup"},
+		"sealed, only a head": {sealed[:150], []string{pass}, "damaged_backup"},
+		"endless head": {
+			append([]byte("age-encryption.org/v1\n"), bytes.Repeat([]byte("-> x\n\n"), 100_000)...), nil,
+			"damaged_backup",
+		},
+		"a newer format":     {manifest("format", backup.Format+1), nil, "newer_version"},
+		"another database":   {manifest("database", "postgres"), nil, "damaged_backup"},
+		"a newer schema":     {manifest("schema", 1_000_000), nil, "newer_version"},
+		"no schema":          {manifest("schema", 0), nil, "damaged_backup"},
+		"a newer PostgreSQL": {manifest("postgresql", 990_000), nil, "newer_postgresql"},
+		"files that are large": {
+			manifest("files", []any{map[string]any{"size": 1 << 60, "sha256": strings.Repeat("0", 64)}}),
+			nil, "too_large",
+		},
+		"many of them": {
+			manifest("files",
+				[]any{map[string]any{"size": 1<<63 - 1, "sha256": strings.Repeat("0", 64)},
+					map[string]any{"size": 1<<63 - 1, "sha256": strings.Repeat("1", 64)}}), nil, "too_large",
+		},
+		"less than nothing": {
+			manifest("files", []any{map[string]any{"size": -1, "sha256": strings.Repeat("0", 64)}}), nil,
+			"damaged_backup",
+		},
+		"a sum that is a path": {manifest("files", []any{map[string]any{"size": 1, "sha256": "../../x"}}), nil,
+			"damaged_backup"},
+		"a list of numbers": {manifest("tables", []int{1}), nil, "damaged_backup"},
+		"untrusted extension": {
+			manifest("extensions", []any{map[string]any{"name": "file_fdw", "schema": "public"}}), nil,
+			"extension_missing",
+		},
+		"unknown extension": {
+			manifest("extensions", []any{map[string]any{"name": `x"; drop table y; --`, "schema": "public"}}), nil,
+			"extension_missing",
+		},
+		"extension in ours": {manifest("extensions", []any{map[string]any{"name": "citext", "schema": "storage"}}),
+			nil, "extension_missing"},
+		"no dump":       {dump(nil), nil, "damaged_backup"},
+		"SQL as a dump": {dump([]byte("\\! touch /tmp/socle-imported\n")), nil, "damaged_backup"},
+		"half a dump":   {dump(original[1].body[:200]), nil, "damaged_backup"},
+		"a dump of lengths": {
+			dump(append(bytes.Clone(original[1].body[:11]), bytes.Repeat([]byte{0, 0xff, 0xff, 0xff, 0x0f}, 200)...)),
+			nil, "damaged_backup",
+		},
 	}
 	for name, c := range cases {
 		r := imported(into, c.body, c.headers...)
@@ -334,15 +425,18 @@ func TestImportBackupRefuses(t *testing.T) {
 		if c.code == "too_large" {
 			want = 413
 		}
+
 		if r.Status != want || c.code != "" && r.Metadata("code") != c.code {
 			t.Errorf("%s: got %d %s, want %d %s", name, r.Status, r.Body, want, c.code)
 		}
 	}
+
 	into.Send("POST", "/backups/import", string(whole), "Content-Type: multipart/form-data; boundary=x").Want(400)
 	imported(into, whole, "Content-Encoding: gzip").Want(400)
 	imported(into, whole, "X-Passphrase: "+strings.Repeat("x", 201)).Want(400)
 	imported(a.Member(4), whole).Want(403)
 	imported(a.Nobody(), whole).Want(401)
+
 	body, feed := io.Pipe()
 	broken := make(chan error, 1)
 	go func() {
@@ -350,56 +444,71 @@ func TestImportBackupRefuses(t *testing.T) {
 		if err == nil {
 			res.Body.Close()
 		}
+
 		broken <- err
 	}()
+
 	if _, err := feed.Write(whole[:len(whole)/2]); err != nil {
 		t.Fatal(err)
 	}
+
 	running := func() int {
-		return apitest.Value[int](a, `select count(*) from platform.backups where origin = 'imported' and status = 'running'`)
+		return apitest.Value[int](a,
+			`select count(*) from platform.backups where origin = 'imported' and status = 'running'`)
 	}
 	until(t, "an import is under way", func() bool { return running() == 1 })
 	feed.CloseWithError(errors.New("the client is gone"))
+
 	if err := <-broken; err == nil {
 		t.Error("a body that breaks off is answered")
 	}
+
 	until(t, "nothing is left of it", func() bool { return running() == 0 })
 
 	a.Exec(`insert into platform.settings (name, value, updated_by) values ('max_imported_backup', '5000', gen_random_uuid())`)
 	imported(into, whole).Want(413).Field("file")
 	a.Exec(`delete from platform.settings`)
+
 	if got := values(into.Get("/backups").Want(200), "uuid"); len(got) != 0 {
 		t.Errorf("there are backups %v", got)
 	}
 	if after := blobs(t, a); len(after) != before {
 		t.Errorf("there are %d blobs, want %d: %q", len(after), before, after)
 	}
+
 	imported(into, whole).Want(201)
 }
 
 // TestImportOneAtATime has an import wait for its body while another begins.
 func TestImportOneAtATime(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	id := madeBackup(t, a)
 	whole := downloaded(a, id, `{"encryption": "none"}`)
 	body, feed := io.Pipe()
 	done := make(chan *apitest.Reply, 1)
+
 	go func() { done <- a.Do(a.Request("POST", "/backups/import", body, sent)) }()
+
 	if _, err := feed.Write(whole[:600]); err != nil {
 		t.Fatal(err)
 	}
+
 	until(t, "the import is under way", func() bool {
 		return apitest.Value[int](a, `select count(*) from platform.backups where status = 'running'`) == 1
 	})
+
 	imported(a, whole).Want(409).Code("import_under_way")
 	running := apitest.Value[string](a, `select uuid::text from platform.backups where status = 'running'`)
 	a.Post("/backups/"+running+"/download", `{"encryption": "none"}`).Want(409)
 	a.Post("/backups/"+running+"/verify", "").Want(409).Code("backup_not_completed")
 	madeBackup(t, a) // which is made meanwhile
+
 	if _, err := feed.Write(whole[600:]); err != nil {
 		t.Fatal(err)
 	}
+
 	feed.Close()
 	(<-done).Want(201).Content("status", "completed")
 
@@ -407,10 +516,12 @@ func TestImportOneAtATime(t *testing.T) {
 	a.Post("/backups/garbage/verify", "").Want(400)
 	a.Member(5).Post("/backups/"+id+"/verify", "").Want(403)
 	until(t, "it is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+
 	tried := a.Get("/backups/" + id).Metadata("triedAt")
 	a.Post("/backups/"+id+"/verify", "").Want(200).Content("uuid", id)
 	until(t, "it is proven again", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != tried })
 	damage(t, a, id+".dump")
+
 	until(t, "it is found to be damaged", func() bool {
 		a.Post("/backups/"+id+"/verify", "").Want(200) // one that is still at it is enough
 		return a.Get("/backups/"+id).Want(200).Metadata("proofError") != ""
@@ -420,12 +531,15 @@ func TestImportOneAtATime(t *testing.T) {
 // damage changes a byte of what is kept under a name.
 func damage(t *testing.T, a *apitest.API, name string) {
 	t.Helper()
+
 	path := filepath.Join(a.Config.StorageDir(), "projects", a.Project, "backups", name)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text[len(text)-10] ^= 1
+
 	if err := os.Chmod(path, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,12 @@ func answerBackup(b platform.Backup) backupAnswer {
 	if b.Status != "pending" && b.Status != "running" {
 		b.WaitingFor = ""
 	}
-	return backupAnswer{Content: b, Metadata: backupMetadata{b.Size, b.Origin, b.TriedAt, b.ProvenAt, b.ProofError, b.Scheduled, b.MadeBefore, b.WaitingFor, b.Warnings}}
+
+	return backupAnswer{
+		Content: b, Metadata: backupMetadata{
+			b.Size, b.Origin, b.TriedAt, b.ProvenAt, b.ProofError, b.Scheduled, b.MadeBefore, b.WaitingFor, b.Warnings,
+		},
+	}
 }
 
 func (s *Server) getBackup(ctx context.Context, p *tenant.Project, in *getBackupInput) (backupAnswer, error) {

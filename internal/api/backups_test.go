@@ -18,29 +18,37 @@ import (
 // backedUp waits for a backup to end, and returns it.
 func backedUp(t *testing.T, a *apitest.API, id string) *apitest.Reply {
 	t.Helper()
+
 	var r *apitest.Reply
 	until(t, "the backup ends", func() bool {
 		r = a.Get("/backups/" + id).Want(200)
 		status := r.Get("status")
+
 		return status == "completed" || status == "failed"
 	})
+
 	return r
 }
 
 // dumpOf returns a file with the dump of a backup.
 func dumpOf(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
-	stored, err := os.Open(filepath.Join(a.Config.StorageDir(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(id))))
+
+	stored, err := os.Open(
+		filepath.Join(a.Config.StorageDir(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(id))),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stored.Close()
+
 	name := filepath.Join(t.TempDir(), "dump")
 	f, err := os.Create(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
+
 	plain, err := backup.Decrypt(a.Server.Projects().BackupKey(), stored)
 	if err == nil {
 		_, err = f.ReadFrom(plain)
@@ -48,15 +56,18 @@ func dumpOf(t *testing.T, a *apitest.API, id string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return name
 }
 
 func TestBackup(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
 	execute(t, a, `create table public."a
 \! id" (); create table public."-rf" (); create table public."dbname=x" ()`)
+
 	r := a.Post("/backups", `{}`).Want(201).Content("projectUuid", a.Project).Content("status", "pending").
 		Content("startedAt", nil).Content("completedAt", nil).Content("error", "")
 	id := r.Get("uuid").(string)
@@ -65,24 +76,30 @@ func TestBackup(t *testing.T) {
 	if done.Get("startedAt").(string) > done.Get("completedAt").(string) {
 		t.Errorf("the backup ended before it began\n%s", done.Body)
 	}
+
 	binaries, err := pgserver.Find(a.Config.PostgresBin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	toc, err := exec.CommandContext(t.Context(), binaries.Path("pg_restore"), "--list", dumpOf(t, a, id)).CombinedOutput()
+
+	toc, err := exec.CommandContext(t.Context(), binaries.Path("pg_restore"), "--list",
+		dumpOf(t, a, id)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("pg_restore --list: %v\n%s", err, toc)
 	}
+
 	for _, table := range []string{"public orders", "public -rf", "public dbname=x", "forms fields", "storage files"} {
 		if !strings.Contains(string(toc), "TABLE "+table+" ") {
 			t.Errorf("the dump has no table %s:\n%s", table, toc)
 		}
 	}
+
 	backedUp(t, a, a.Create("/backups", `{"projectUUID": "`+a.Project+`"}`)).Content("status", "completed")
 }
 
 func TestGetBackup(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	id := a.Create("/backups", `{}`)
 	backedUp(t, a.Member(5), id).Content("status", "completed")
@@ -95,10 +112,12 @@ func TestGetBackup(t *testing.T) {
 	a.Nobody().Get("/backups/garbage").Want(401)
 	a.Stranger().Get("/backups/" + id).Want(401)
 	a.Stranger().Get("/backups/garbage").Want(400).Field("backupUUID")
+
 	theirs := a.Stranger()
 	theirs = theirs.In(theirs.CreateProject("own"))
 	theirs.Get("/backups/" + id).Want(400).Code("not_found")
 	theirs.Post("/backups/"+id+"/download", `{"encryption": "none"}`).Want(404).Code("not_found")
+
 	for _, path := range []string{"/storage/projects/" + a.Project + "/backups/" + id + ".dump", "/socle-data"} {
 		theirs.Get(path).Want(404).Code("unknown_route")
 	}
@@ -106,6 +125,7 @@ func TestGetBackup(t *testing.T) {
 
 func TestCreateBackupRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Post("/backups", ``).Want(400).Code("malformed_json")
 	a.Post("/backups", `[]`).Want(400).Code("malformed_json")
@@ -117,48 +137,64 @@ func TestCreateBackupRefuses(t *testing.T) {
 
 func TestBackupsOneAtATime(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	a.CreateTable("orders")
+
 	holder, err := a.ProjectDatabase().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := holder.Exec(t.Context(), "lock table public.orders in access exclusive mode"); err != nil {
 		t.Fatal(err)
 	}
+
 	counts := atOnce(10, func(int) *apitest.Reply { return a.Post("/backups", `{}`) })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 9})
 	a.Post("/backups", `{}`).Want(409).Code("backup_under_way")
 	a.In(a.CreateProject("other")).Post("/backups", `{}`).Want(201)
+
 	if err := holder.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	var id string
 	until(t, "the next one is taken", func() bool {
 		r := a.Post("/backups", `{}`)
 		if r.Status == 201 {
 			id = r.Get("uuid").(string)
 		}
+
 		return r.Status == 201
 	})
+
 	backedUp(t, a, id).Content("status", "completed")
 }
 
 func TestBackupFails(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	role := pgx.Identifier{a.Database() + "_dump"}.Sanitize()
 	execute(t, a, "alter role "+role+" nologin")
+
 	id := a.Create("/backups", `{}`)
 	r := backedUp(t, a, id).Content("status", "failed")
-	if reason := r.Get("error").(string); reason == "" || strings.ContainsAny(reason, `/"`) || strings.Contains(reason, "role") {
+	if reason := r.Get("error").(string); reason == "" || strings.ContainsAny(reason, `/"`) ||
+		strings.Contains(reason, "role") {
 		t.Errorf("got the reason %q", reason)
 	}
+
 	if left := blobs(t, a); len(left) > 0 {
 		t.Errorf("the failed backup left %q", left)
 	}
-	until(t, "the log says why the backup failed", func() bool { return strings.Contains(a.Log.String(), "not permitted to log in") })
+
+	until(t, "the log says why the backup failed", func() bool {
+		return strings.Contains(a.Log.String(), "not permitted to log in")
+	})
+
 	execute(t, a, "alter role "+role+" login")
 	backedUp(t, a, a.Create("/backups", `{}`)).Content("status", "completed")
 }

@@ -16,16 +16,20 @@ func (s *Server) registerBackupSchedules() {
 }
 
 var getBackupSchedule = Operation{
-	ID: "getBackupSchedule", Method: "GET", Path: "/projects/{projectUUID}/backup-schedule", Summary: "Get when backups of a project are made",
+	ID: "getBackupSchedule", Method: "GET",
+	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Get when backups of a project are made",
 	Access: projectInPath(platform.Viewer), Errors: looking,
 }
 
-func (s *Server) getBackupSchedule(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.BackupSchedule, error) {
+func (s *Server) getBackupSchedule(
+	ctx context.Context, p *tenant.Project, _ *projectInput,
+) (platform.BackupSchedule, error) {
 	return s.platform.GetBackupSchedule(ctx, p.UUID)
 }
 
 var updateBackupSchedule = Operation{
-	ID: "updateBackupSchedule", Method: "PUT", Path: "/projects/{projectUUID}/backup-schedule", Summary: "Change when backups of a project are made",
+	ID: "updateBackupSchedule", Method: "PUT",
+	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Change when backups of a project are made",
 	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "Makes the schedule if there is none; then `cron` is required. What the body does not name stays as it is. Of the backups that the schedule makes, those stay that one of the four rules keeps, " +
 		"and the last one that was proven; if all four are 0, all stay. Backups that someone asked for stay until they are deleted.",
@@ -45,16 +49,21 @@ type updateBackupScheduleInput struct {
 	}
 }
 
-func (s *Server) updateBackupSchedule(ctx context.Context, p *tenant.Project, in *updateBackupScheduleInput) (platform.BackupSchedule, error) {
+func (s *Server) updateBackupSchedule(
+	ctx context.Context, p *tenant.Project, in *updateBackupScheduleInput,
+) (platform.BackupSchedule, error) {
 	return s.platform.UpdateBackupSchedule(ctx, p.UUID, caller(ctx).User, platform.BackupScheduleUpdate(in.Body))
 }
 
 var deleteBackupSchedule = Operation{
-	ID: "deleteBackupSchedule", Method: "DELETE", Path: "/projects/{projectUUID}/backup-schedule", Summary: "Have no more backups of a project made by themselves",
+	ID: "deleteBackupSchedule", Method: "DELETE",
+	Path: "/projects/{projectUUID}/backup-schedule", Summary: "Have no more backups of a project made by themselves",
 	Access: projectInPath(platform.Admin), Errors: reading,
 	Notes: "The backups that there are stay until they are deleted.",
 }
 
-func (s *Server) deleteBackupSchedule(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.BackupSchedule, error) {
+func (s *Server) deleteBackupSchedule(
+	ctx context.Context, p *tenant.Project, _ *projectInput,
+) (platform.BackupSchedule, error) {
 	return s.platform.DeleteBackupSchedule(ctx, p.UUID)
 }

@@ -11,11 +11,13 @@ import (
 // oldSchedule makes the schedule of a project's backups.
 func oldSchedule(t *testing.T, a *apitest.API, _ map[string]string) {
 	t.Helper()
+
 	a.Put("/projects/"+a.Project+"/backup-schedule", `{"cron": "0 3 1 1 *"}`).Want(200)
 }
 
 func TestBackupSchedule(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/backup-schedule"
 	a.Get(path).Want(404).Code("not_found")
@@ -23,31 +25,43 @@ func TestBackupSchedule(t *testing.T) {
 	a.Put(path, `{}`).Want(422).Code("required").Field("cron")
 	a.Put(path, `{"keep_last": 1}`).Want(422).Field("cron")
 
-	made := a.Put(path, `{"cron": "30 2 * * *", "timezone": "Europe/Berlin"}`).Want(200).Content("projectUuid", a.Project).Content("cron", "30 2 * * *").
-		Content("timezone", "Europe/Berlin").Content("keepLast", 3).Content("keepDaily", 7).Content("keepWeekly", 4).Content("keepMonthly", 6).
+	made := a.Put(path, `{"cron": "30 2 * * *", "timezone": "Europe/Berlin"}`).Want(200).
+		Content("projectUuid", a.Project).Content("cron", "30 2 * * *").
+		Content("timezone", "Europe/Berlin").Content("keepLast", 3).Content("keepDaily", 7).Content("keepWeekly", 4).
+		Content("keepMonthly", 6).
 		Content("prove", true).Content("proveEveryDays", 7)
+
 	next := made.Get("nextRunAt").(string)
 	at, err := time.Parse(time.RFC3339Nano, next)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if wait := time.Until(at); wait < -time.Minute || wait > 26*time.Hour || at.In(berlin).Format("15:04") != "02:30" {
 		t.Errorf("the next backup is due at %s", at.In(berlin))
 	}
 
 	tag := a.Get(path).Want(200).Content("nextRunAt", next).Header.Get("ETag")
-	a.Put(path, `{"keep_last": 0, "keep_daily": 30, "prove": false, "prove_every_days": 0}`).Want(200).Content("cron", "30 2 * * *").
+
+	a.Put(path, `{"keep_last": 0, "keep_daily": 30, "prove": false, "prove_every_days": 0}`).Want(200).
+		Content("cron", "30 2 * * *").
 		Content("timezone", "Europe/Berlin").Content("keepLast", 0).Content("keepDaily", 30).Content("keepWeekly", 4).
-		Content("prove", false).Content("proveEveryDays", 0).Content("nextRunAt", next).Content("createdAt", made.Get("createdAt"))
+		Content("prove", false).Content("proveEveryDays", 0).Content("nextRunAt", next).
+		Content("createdAt", made.Get("createdAt"))
+
 	a.Send("PUT", path, `{"keep_last": 1}`, "If-Match: "+tag).Want(412).Code("changed")
 	a.Put(path, `{"timezone": "UTC"}`).Want(200).Content("keepDaily", 30)
-	if moved := a.Get(path).Want(200).Get("nextRunAt").(string); moved == next || !strings.Contains(moved, "T02:30:00") {
+
+	if moved := a.Get(path).Want(200).Get("nextRunAt").(string); moved == next ||
+		!strings.Contains(moved, "T02:30:00") {
 		t.Errorf("in UTC the next backup is due at %s", moved)
 	}
+
 	a.Put(path, `{}`).Want(200).Content("keepDaily", 30)
 
 	other := a.In(a.CreateProject("other"))
@@ -66,6 +80,7 @@ func TestBackupSchedule(t *testing.T) {
 
 func TestBackupScheduleRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/backup-schedule"
 	for body, field := range map[string]string{
@@ -93,22 +108,27 @@ func TestBackupScheduleRefuses(t *testing.T) {
 	} {
 		a.Put(path, body).Want(422).Field(field)
 	}
+
 	r := a.Put(path, `{"cron": "0 25 * * *"}`).Want(422).Code("invalid_cron")
 	if text := string(r.Body); !strings.Contains(text, `can't have this hour: \"25\" is not one from 0 to 23`) {
 		t.Errorf("it is not said what is wrong: %s", text)
 	}
+
 	a.Put(path, `{`).Want(400)
+
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
 		a.Send(method, "/projects/x/backup-schedule", `{}`).Want(400).Field("projectUUID")
 		a.Send(method, "/projects/"+apitest.Missing+"/backup-schedule", `{"cron": "0 3 * * *"}`).Want(404)
 		a.Nobody().Send(method, path, `{`).Want(401)
 	}
+
 	a.Get(path).Want(404)
 }
 
 // TestBackupScheduleAtOnce makes a schedule in many requests at the same moment: there is one then, as one of them said.
 func TestBackupScheduleAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/backup-schedule"
 	wantCounts(t, atOnce(8, func(i int) *apitest.Reply {
@@ -117,10 +137,13 @@ func TestBackupScheduleAtOnce(t *testing.T) {
 		}
 		return a.Put(path, `{"cron": "0 15 * * *", "timezone": "America/New_York"}`)
 	}), map[int]int{200: 8})
+
 	r := a.Get(path).Want(200)
-	if both := r.Get("cron").(string) + r.Get("timezone").(string); both != "0 3 * * *Asia/Tokyo" && both != "0 15 * * *America/New_York" {
+	if both := r.Get("cron").(string) + r.Get("timezone").(string); both != "0 3 * * *Asia/Tokyo" &&
+		both != "0 15 * * *America/New_York" {
 		t.Errorf("got %s", r.Body)
 	}
+
 	if hour := r.Get("nextRunAt").(string)[11:16]; hour != "18:00" && hour != "19:00" && hour != "20:00" {
 		t.Errorf("got %s", r.Body)
 	}

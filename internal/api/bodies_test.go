@@ -25,6 +25,7 @@ type countedBody struct {
 func (c *countedBody) Read(b []byte) (int, error) {
 	n, err := c.Reader.Read(b)
 	c.read += n
+
 	return n, err
 }
 
@@ -41,6 +42,7 @@ type takingBody struct {
 // takingBodies returns the operations that take a JSON body, with paths to what is not there.
 func takingBodies(t *testing.T) []takingBody {
 	t.Helper()
+
 	var doc struct {
 		Paths map[string]map[string]struct {
 			OperationID string
@@ -51,6 +53,7 @@ func takingBodies(t *testing.T) []takingBody {
 	if err := json.Unmarshal(api.Document(), &doc); err != nil {
 		t.Fatal(err)
 	}
+
 	var all []takingBody
 	for path, methods := range doc.Paths {
 		for method, o := range methods {
@@ -60,12 +63,14 @@ func takingBodies(t *testing.T) []takingBody {
 			}
 		}
 	}
+
 	return all
 }
 
 // TestStrangersBodies: of a body of 1 MiB that comes without an account, no operation reads more than 16 KiB and what it takes to see that there is more.
 func TestStrangersBodies(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	text := []byte(`{"a":[` + strings.Repeat("{},", 1<<20/3-10) + `{}]}`)
 	for _, o := range takingBodies(t) {
@@ -74,10 +79,13 @@ func TestStrangersBodies(t *testing.T) {
 			body := &countedBody{Reader: bytes.NewReader(text)}
 			r.Body, r.ContentLength = body, length
 			r.Header.Set("Content-Type", "application/json")
+
 			answer := httptest.NewRecorder()
 			a.Server.Handler().ServeHTTP(answer, r)
+
 			if answer.Code/100 != 4 || body.read > 17<<10 {
-				t.Errorf("%s: got %d after %d bytes of the body, want a refusal: %s", o.id, answer.Code, body.read, answer.Body)
+				t.Errorf("%s: got %d after %d bytes of the body, want a refusal: %s", o.id, answer.Code,
+					body.read, answer.Body)
 			}
 		}
 	}
@@ -102,38 +110,52 @@ func (g *gated) Read(b []byte) (int, error) {
 func (g *gated) Close() error { return nil }
 
 // openOperations are the operations with 429 that anyone may call: their bodies are too small to count.
-var openOperations = []string{"createUser", "login", "forgetPassword", "resetPassword", "confirmEmail", "refreshSession"}
+var openOperations = []string{
+	"createUser", "login", "forgetPassword", "resetPassword", "confirmEmail", "refreshSession",
+}
 
 // TestBodiesHaveOneBudget: a user's large bodies that are in flight leave room for those of others, and further ones of the same user are told to come back.
 func TestBodiesHaveOneBudget(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	large := `{"name": "Survey", "description": "` + strings.Repeat("x", 1_000_000) + `"}`
 	begun, gate := make(chan struct{}, 100), make(chan struct{})
+
 	var wg sync.WaitGroup
+
 	send := func(from *apitest.API, body io.ReadCloser) *httptest.ResponseRecorder {
 		r := from.Request("POST", "/forms", nil, "Content-Type: application/json").WithContext(t.Context())
 		r.RequestURI, r.Body, r.ContentLength = r.URL.RequestURI(), body, int64(len(large))
 		answer := httptest.NewRecorder()
 		a.Server.Handler().ServeHTTP(answer, r)
+
 		return answer
 	}
+
 	const most = 16 // of one user at once: a quarter of the budget, see httpx.Budget
 	for range most {
 		wg.Go(func() {
-			if got := send(a, &gated{Reader: strings.NewReader(large), begun: begun, gate: gate}); got.Code != http.StatusUnprocessableEntity {
+			if got := send(a, &gated{
+				Reader: strings.NewReader(large),
+				begun:  begun,
+				gate:   gate,
+			}); got.Code != http.StatusUnprocessableEntity {
 				t.Errorf("a body that had room: got %d: %s", got.Code, got.Body)
 			}
 		})
 	}
+
 	for range most {
 		<-begun
 	}
+
 	var refused sync.WaitGroup
 	for _, o := range takingBodies(t) {
 		if !o.busy || slices.Contains(openOperations, o.id) {
 			continue
 		}
+
 		refused.Go(func() {
 			got := a.Send(o.method, o.path, large).Want(429).Metadata("code")
 			if got != "too_busy" {
@@ -141,6 +163,7 @@ func TestBodiesHaveOneBudget(t *testing.T) {
 			}
 		})
 	}
+
 	refused.Wait()
 	a.Post("/forms", `{"name": "Small"}`).Want(201)
 
@@ -149,8 +172,10 @@ func TestBodiesHaveOneBudget(t *testing.T) {
 	if got := send(other, io.NopCloser(strings.NewReader(large))); got.Code != http.StatusUnprocessableEntity {
 		t.Errorf("another user's body: got %d: %s", got.Code, got.Body)
 	}
+
 	close(gate)
 	wg.Wait()
+
 	if got := send(a, io.NopCloser(strings.NewReader(large))); got.Code != http.StatusUnprocessableEntity {
 		t.Errorf("a body behind them: got %d: %s", got.Code, got.Body)
 	}

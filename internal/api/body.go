@@ -47,10 +47,12 @@ func (rt *route) readJSON(ctx context.Context, w http.ResponseWriter, r *http.Re
 		return nil, nothingTaken, err
 	}
 
-	text, give, err := rt.readText(ctx, http.MaxBytesReader(w, r.Body, rt.op.mostBody()), r.ContentLength, rt.op.mostBody())
+	text, give, err := rt.readText(ctx, http.MaxBytesReader(w, r.Body, rt.op.mostBody()), r.ContentLength,
+		rt.op.mostBody())
 	if err != nil {
 		return nil, give, err
 	}
+
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, give, err
 	}
@@ -59,9 +61,11 @@ func (rt *route) readJSON(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if err != nil {
 		return nil, give, malformed(err, "body")
 	}
+
 	if _, ok := v.(map[string]any); !ok {
 		return nil, give, fault.New(fault.Invalid, "the body must be a JSON object").WithCode("malformed_json")
 	}
+
 	return v, give, nil
 }
 
@@ -69,8 +73,10 @@ func (rt *route) readJSON(ctx context.Context, w http.ResponseWriter, r *http.Re
 func (s *Server) decode(text []byte, known *shape) (any, error) {
 	if len(text) > bodyAllowance {
 		s.decoding <- struct{}{}
+
 		defer func() { <-s.decoding }()
 	}
+
 	return parseJSON(text, known)
 }
 
@@ -85,7 +91,9 @@ func malformed(err error, what string) error {
 func nothingTaken() {}
 
 // readText reads at most most bytes. length is what the client announces, or -1. A larger text waits for room in the budget before it is read.
-func (s *Server) readText(ctx context.Context, body io.Reader, length, most int64) (text []byte, give func(), err error) {
+func (s *Server) readText(
+	ctx context.Context, body io.Reader, length, most int64,
+) (text []byte, give func(), err error) {
 	tooLarge := fault.New(fault.TooLarge, "the body is larger than %d bytes", most)
 	if length > most {
 		return nil, nothingTaken, tooLarge
@@ -100,6 +108,7 @@ func (s *Server) readText(ctx context.Context, body io.Reader, length, most int6
 		if err != nil || len(begin) <= bodyAllowance {
 			return begin, nothingTaken, notArrived(err)
 		}
+
 		length = most
 	}
 
@@ -112,10 +121,12 @@ func (s *Server) readText(ctx context.Context, body io.Reader, length, most int6
 
 	buffer := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead))
 	buffer.Write(begin)
+
 	_, err = buffer.ReadFrom(body)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok || int64(buffer.Len()) > most {
 		return nil, give, tooLarge.Because(err)
 	}
+
 	return buffer.Bytes(), give, notArrived(err)
 }
 
@@ -135,12 +146,16 @@ func (s *Server) takeRoom(ctx context.Context, n int64) (give func(), err error)
 
 	waiting, cancel := context.WithTimeout(ctx, bodyWait)
 	defer cancel()
+
 	give, err = s.bodies.Take(waiting, who, n)
 	if err != nil {
-		busy := fault.New(fault.TooMany, "too many large requests are in flight; try again later").WithCode("too_busy").Because(err)
+		busy := fault.New(fault.TooMany, "too many large requests are in flight; try again later").
+			WithCode("too_busy").Because(err)
 		busy.RetryAfter = bodyWait
+
 		return nothingTaken, busy
 	}
+
 	return give, nil
 }
 
@@ -164,12 +179,14 @@ func (m shapes) of(s *huma.Schema) *shape {
 	for s.Ref != "" {
 		s = m.registry.SchemaFromRef(s.Ref)
 	}
+
 	if made, ok := m.made[s]; ok {
 		return made
 	}
 
 	made := &shape{kind: s.Type}
 	m.made[s] = made
+
 	switch {
 	case s.Type == huma.TypeArray:
 		made.items, made.most = m.of(s.Items), maxValues
@@ -182,6 +199,7 @@ func (m shapes) of(s *huma.Schema) *shape {
 			made.members[name] = m.of(property)
 		}
 	}
+
 	return made
 }
 
@@ -203,6 +221,7 @@ func (m shapes) normalized(s *huma.Schema) *shape {
 			}
 		}
 	}
+
 	for _, o := range objects {
 		for snake, camel := range snakeNames {
 			if member, ok := o.members[camel]; ok {
@@ -210,6 +229,7 @@ func (m shapes) normalized(s *huma.Schema) *shape {
 			}
 		}
 	}
+
 	return root
 }
 
@@ -233,9 +253,11 @@ func parseJSON(text []byte, s *shape) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if _, err := p.ReadToken(); err != io.EOF {
 		return nil, fmt.Errorf("bytes after the value")
 	}
+
 	return v, nil
 }
 
@@ -262,6 +284,7 @@ func (p *parser) value(s *shape) (any, error) {
 	case kind == '{':
 		return map[string]any{}, p.SkipValue()
 	}
+
 	return p.scalar()
 }
 
@@ -270,6 +293,7 @@ func (p *parser) scalar() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	switch t.Kind() {
 	case 't', 'f':
 		return t.Bool(), nil
@@ -278,6 +302,7 @@ func (p *parser) scalar() (any, error) {
 	case '0':
 		return number(t.String()), nil
 	}
+
 	return nil, nil
 }
 
@@ -285,6 +310,7 @@ func (p *parser) array(s *shape) (any, error) {
 	if _, err := p.ReadToken(); err != nil {
 		return nil, err
 	}
+
 	array := []any{}
 	for p.PeekKind() != ']' {
 		if len(array) > s.most {
@@ -293,12 +319,15 @@ func (p *parser) array(s *shape) (any, error) {
 			}
 			continue
 		}
+
 		v, err := p.value(s.items)
 		if err != nil {
 			return nil, err
 		}
+
 		array = append(array, v)
 	}
+
 	_, err := p.ReadToken()
 	return array, err
 }
@@ -307,26 +336,31 @@ func (p *parser) object(s *shape) (any, error) {
 	if _, err := p.ReadToken(); err != nil {
 		return nil, err
 	}
+
 	object := map[string]any{}
 	for p.PeekKind() != '}' {
 		name, err := p.ReadToken()
 		if err != nil {
 			return nil, err
 		}
+
 		key, member := name.String(), anyValue
 		if s.members != nil {
 			member = s.members[key]
 		}
+
 		if member == nil {
 			if err := p.SkipValue(); err != nil {
 				return nil, err
 			}
 			continue
 		}
+
 		if object[key], err = p.value(member); err != nil {
 			return nil, err
 		}
 	}
+
 	_, err := p.ReadToken()
 	return object, err
 }

@@ -42,11 +42,13 @@ type updateColumnBody struct {
 
 func (*updateColumnBody) normalize(v any) (any, string) {
 	camelCase(v)
+
 	if object, ok := v.(map[string]any); ok {
 		if value, ok := object["defaultValue"]; ok && value == nil {
 			object["defaultValue"] = ""
 		}
 	}
+
 	return v, ""
 }
 
@@ -65,6 +67,7 @@ func (s *Server) updateColumn(ctx context.Context, p *tenant.Project, in *update
 	if u == (schema.ColumnUpdate{}) {
 		return schema.Column{}, unchanging()
 	}
+
 	return schema.UpdateColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, u)
 }
 
@@ -79,7 +82,9 @@ type deleteColumnInput struct {
 	CascadeQuery
 }
 
-func (s *Server) deleteColumn(ctx context.Context, p *tenant.Project, in *deleteColumnInput) (Answer[schema.Column, deletedMetadata], error) {
+func (s *Server) deleteColumn(
+	ctx context.Context, p *tenant.Project, in *deleteColumnInput,
+) (Answer[schema.Column, deletedMetadata], error) {
 	c, gone, err := schema.DeleteColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, in.cascade())
 	return Answer[schema.Column, deletedMetadata]{Content: c, Metadata: deletedMetadata{gone}}, err
 }

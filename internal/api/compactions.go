@@ -26,11 +26,13 @@ func (s *Server) createCompaction(ctx context.Context, p *tenant.Project, in *ta
 	if err != nil {
 		return job.Compaction{}, err
 	}
+
 	return s.jobs.CreateCompaction(ctx, p, t.ID)
 }
 
 var getCompaction = Operation{
-	ID: "getCompaction", Method: "GET", Path: "/tables/{tableUUID}/compaction", Summary: "Get the latest compaction of a table",
+	ID: "getCompaction", Method: "GET",
+	Path: "/tables/{tableUUID}/compaction", Summary: "Get the latest compaction of a table",
 	Access: project(platform.Viewer), Errors: looking,
 	Notes: "It is known for a day after its end.",
 }
@@ -40,5 +42,6 @@ func (s *Server) getCompaction(ctx context.Context, p *tenant.Project, in *table
 	if err != nil {
 		return job.Compaction{}, err
 	}
+
 	return s.jobs.GetCompaction(ctx, p, t.ID)
 }

@@ -32,10 +32,12 @@ func matches(list []string, tag string, weakly bool) bool {
 		if weakly {
 			one = strings.TrimPrefix(one, "W/")
 		}
+
 		if one == tag || one == "*" {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -46,13 +48,17 @@ func (s *Server) pair() {
 		if rt.op.Method != http.MethodPut && rt.op.Method != http.MethodDelete {
 			continue
 		}
+
 		i := slices.IndexFunc(s.routes, func(other *route) bool {
-			return other.op.Method == http.MethodGet && other.op.Path == rt.op.Path && other.op.Access.by == rt.op.Access.by && other.readable()
+			return other.op.Method == http.MethodGet && other.op.Path == rt.op.Path &&
+				other.op.Access.by == rt.op.Access.by && other.readable()
 		})
 		if i < 0 {
 			continue
 		}
+
 		rt.twin = s.routes[i]
+
 		if slices.Contains(rt.op.Errors, http.StatusNotFound) {
 			rt.op.Errors = append(slices.Clone(rt.op.Errors), http.StatusPreconditionFailed)
 		}
@@ -67,31 +73,41 @@ const changesAtOnce = 20
 
 // ifMatch runs a change if what it changes is still what the request's If-Match names. Nothing comes between the look and the change: the audit
 // log, which has every change of a database in order, must have none in between, or both are done again.
-func (rt *route) ifMatch(ctx context.Context, r *http.Request, p *tenant.Project, run func(context.Context) (any, error)) (any, error) {
+func (rt *route) ifMatch(
+	ctx context.Context, r *http.Request, p *tenant.Project, run func(context.Context) (any, error),
+) (any, error) {
 	wanted := r.Header.Values("If-Match")
-	if len(wanted) == 0 || rt.op.Method == http.MethodGet || slices.ContainsFunc(rt.params, func(p param) bool { return p.name == "If-Match" }) {
+	if len(wanted) == 0 || rt.op.Method == http.MethodGet || slices.ContainsFunc(rt.params, func(p param) bool {
+		return p.name == "If-Match"
+	}) {
 		return run(ctx)
 	}
 	if rt.twin == nil {
 		return nil, fault.OnField(fault.Invalid, "If-Match", "unknown", "is not taken here")
 	}
+
 	for range changesAtOnce {
 		heads, err := rt.heads(ctx, p)
 		if err != nil {
 			return nil, err
 		}
+
 		tag, err := rt.twin.tag(ctx, r, p)
 		if err != nil {
 			return nil, err
 		}
+
 		if !matches(wanted, tag, false) {
-			return nil, fault.OnField(fault.Precondition, "If-Match", "changed", "names a state that is not the present one")
+			return nil, fault.OnField(fault.Precondition, "If-Match", "changed",
+				"names a state that is not the present one")
 		}
+
 		result, err := run(audit.Expect(ctx, heads...))
 		if !errors.Is(err, audit.ErrMoved) {
 			return result, err
 		}
 	}
+
 	return nil, fault.New(fault.Conflict, "others change things at the same time; try again").WithCode("busy")
 }
 
@@ -101,6 +117,7 @@ func (rt *route) heads(ctx context.Context, p *tenant.Project) ([]audit.Head, er
 	if err != nil || p == nil || caller(ctx).Status != platform.Active { // nobody gets into the database of another
 		return []audit.Head{head}, err
 	}
+
 	own, err := audit.HeadOf(ctx, p.Trusted())
 	return []audit.Head{head, own}, err
 }
@@ -113,9 +130,11 @@ func (rt *route) tag(ctx context.Context, r *http.Request, p *tenant.Project) (s
 	if faults := bind(rt.params, look, input.Elem()); len(faults) > 0 {
 		return "", &fault.Error{Kind: fault.Invalid, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 	}
+
 	result, err := rt.run(ctx, p, input.Interface())
 	if err != nil {
 		return "", err
 	}
+
 	return tagOf(rt.render(result).Body), nil
 }

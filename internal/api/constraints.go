@@ -16,7 +16,8 @@ func (s *Server) registerConstraints() {
 }
 
 var listConstraints = Operation{
-	ID: "listConstraints", Method: "GET", Path: "/tables/{tableUUID}/constraints", Summary: "List a table's constraints",
+	ID: "listConstraints", Method: "GET",
+	Path: "/tables/{tableUUID}/constraints", Summary: "List a table's constraints",
 	Access: project(platform.Viewer), Errors: looking,
 }
 
@@ -40,7 +41,9 @@ type createConstraintBody struct {
 	ProjectInBody
 }
 
-func (s *Server) createConstraint(ctx context.Context, p *tenant.Project, in *createConstraintInput) (schema.Constraint, error) {
+func (s *Server) createConstraint(
+	ctx context.Context, p *tenant.Project, in *createConstraintInput,
+) (schema.Constraint, error) {
 	return schema.CreateConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Body.NewConstraint)
 }
 
@@ -50,17 +53,21 @@ type constraintInput struct {
 }
 
 var validateConstraint = Operation{
-	ID: "validateConstraint", Method: "PUT", Path: "/tables/{tableUUID}/constraints/{constraintName}/validate", Summary: "Validate a constraint",
+	ID: "validateConstraint", Method: "PUT",
+	Path: "/tables/{tableUUID}/constraints/{constraintName}/validate", Summary: "Validate a constraint",
 	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
 	Notes: "Looks at the rows that were there before the constraint, while others read and write. One that holds already stays as it is.",
 }
 
-func (s *Server) validateConstraint(ctx context.Context, p *tenant.Project, in *constraintInput) (schema.Constraint, error) {
+func (s *Server) validateConstraint(
+	ctx context.Context, p *tenant.Project, in *constraintInput,
+) (schema.Constraint, error) {
 	return schema.ValidateConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint)
 }
 
 var deleteConstraint = Operation{
-	ID: "deleteConstraint", Method: "DELETE", Path: "/tables/{tableUUID}/constraints/{constraintName}", Summary: "Delete a constraint",
+	ID: "deleteConstraint", Method: "DELETE",
+	Path: "/tables/{tableUUID}/constraints/{constraintName}", Summary: "Delete a constraint",
 	Access: project(platform.Developer), Errors: unshaping, Timeout: lasting,
 	Notes: "A key that foreign keys refer to is not deleted, and `metadata.dependents` names them, unless `cascade` says that they go too.",
 }
@@ -70,7 +77,9 @@ type deleteConstraintInput struct {
 	CascadeQuery
 }
 
-func (s *Server) deleteConstraint(ctx context.Context, p *tenant.Project, in *deleteConstraintInput) (Answer[schema.Constraint, deletedMetadata], error) {
+func (s *Server) deleteConstraint(
+	ctx context.Context, p *tenant.Project, in *deleteConstraintInput,
+) (Answer[schema.Constraint, deletedMetadata], error) {
 	c, gone, err := schema.DeleteConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint, in.cascade())
 	return Answer[schema.Constraint, deletedMetadata]{Content: c, Metadata: deletedMetadata{gone}}, err
 }

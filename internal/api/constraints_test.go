@@ -9,27 +9,44 @@ import (
 
 func TestCreateConstraint(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("customers", "code text")
 	a.CreateTable("orders", "customer integer", "price numeric", "mood text")
-	asOwner(t, a, `insert into public.orders values (1, 7, -1, 'good'); create type public.mood as enum ('good', 'bad')`)
+	asOwner(t, a,
+		`insert into public.orders values (1, 7, -1, 'good'); create type public.mood as enum ('good', 'bad')`)
+
 	const path = "/tables/orders/constraints"
-	a.Post(path, `{"type": "check", "name": "dear", "expression": "price > 0"}`).Want(422).Code("violated").Field("expression")
-	a.Post(path, `{"type": "check", "name": "dear", "expression": "price > 0", "not_valid": true}`).Want(201).Content("validated", false).Content("columns.0", "price")
+	a.Post(path, `{"type": "check", "name": "dear", "expression": "price > 0"}`).Want(422).Code("violated").
+		Field("expression")
+
+	a.Post(path, `{"type": "check", "name": "dear", "expression": "price > 0", "not_valid": true}`).Want(201).
+		Content("validated", false).Content("columns.0", "price")
+
 	a.Put(path+"/dear/validate", "").Want(409).Code("violated")
 	asOwner(t, a, "update public.orders set price = 1")
 	a.Put(path+"/dear/validate", "").Want(200).Content("validated", true)
 	a.Put(path+"/dear/validate", "").Want(200).Content("validated", true)
-	a.Post(path, `{"type": "check", "expression": "mood::mood in ('good', 'bad') and (mood ~ '^[a-z'']+$' or mood like '%;--/*')"}`).Want(201)
-	a.Post(path, `{"type": "unique", "columns": ["customer", "price"]}`).Want(201).Content("name", "orders_customer_price_key")
+	a.Post(path,
+		`{"type": "check", "expression": "mood::mood in ('good', 'bad') and (mood ~ '^[a-z'']+$' or mood like '%;--/*')"}`).Want(201)
+
+	a.Post(path, `{"type": "unique", "columns": ["customer", "price"]}`).Want(201).
+		Content("name", "orders_customer_price_key")
+
 	const reference = `{"type": "foreign", "columns": ["customer"], "reference_table": "customers", "reference_columns": ["id"], "on_delete": "cascade", "on_update": "restrict"`
 	a.Post(path, reference+`}`).Want(422).Code("not_found").Field("columns")
-	r := a.Post(path, reference+`, "name": "buyer", "not_valid": true}`).Want(201).Content("onDelete", "cascade").Content("onUpdate", "restrict").Content("validated", false)
+	r := a.Post(path, reference+`, "name": "buyer", "not_valid": true}`).Want(201).Content("onDelete", "cascade").
+		Content("onUpdate", "restrict").Content("validated", false)
+
 	a.Put(path+"/buyer/validate", "").Want(409).Code("violated")
-	same(t, a.Get(path).Want(200), a.Get("/tables/"+fmt.Sprint(a.Get("/tables/orders").Metadata("uuid"))+"/constraints"))
-	if got := fmt.Sprint(values(a.Get(path), "name")); got != "[buyer dear orders_customer_price_key orders_mood_check orders_pkey]" {
+	same(t, a.Get(path).Want(200),
+		a.Get("/tables/"+fmt.Sprint(a.Get("/tables/orders").Metadata("uuid"))+"/constraints"))
+
+	if got := fmt.Sprint(values(a.Get(path), "name")); got !=
+		"[buyer dear orders_customer_price_key orders_mood_check orders_pkey]" {
 		t.Errorf("got %s", got)
 	}
+
 	a.Delete("/tables/customers/constraints/customers_pkey").Want(409).Code("in_use")
 	a.Delete(path+"/buyer").Want(200).Content("definition", r.Get("definition"))
 	a.Delete("/tables/customers/constraints/customers_pkey").Want(200)
@@ -38,58 +55,77 @@ func TestCreateConstraint(t *testing.T) {
 	a.Get("/tables/auth.users/constraints").Want(400).Field("table")
 	a.Put("/tables/auth.users/constraints/x/validate", "").Want(400)
 	a.Delete(path + "/nope").Want(404)
+
 	counts := atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/dear") })
 	wantCounts(t, counts, map[int]int{200: 1, 404: 9})
 	counts = atOnce(5, func(int) *apitest.Reply {
 		return a.Post(path, `{"type": "check", "name": "one", "expression": "true"}`)
 	})
+
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
 
 // TestDeferredConstraints: what is looked after at the transaction's end, and what goes with a key.
 func TestDeferredConstraints(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("customers", "code integer")
 	a.CreateTable("orders", "customer integer")
+
 	const keys, path = "/tables/customers/constraints", "/tables/orders/constraints"
-	a.Post(keys, `{"type": "unique", "name": "codes", "columns": ["code"], "deferrable": true}`).Want(201).Content("deferrable", true).Content("initiallyDeferred", false)
+	a.Post(keys, `{"type": "unique", "name": "codes", "columns": ["code"], "deferrable": true}`).Want(201).
+		Content("deferrable", true).Content("initiallyDeferred", false)
+
 	asOwner(t, a, "insert into public.customers values (1, 1), (2, 2); update public.customers set code = 3 - code")
+
 	const reference = `{"type": "foreign", "columns": ["customer"], "reference_table": "customers", "reference_columns": ["id"], "name": `
-	a.Post(path, reference+`"buyer", "deferrable": true, "initially_deferred": true}`).Want(201).Content("deferrable", true).Content("initiallyDeferred", true)
+	a.Post(path, reference+`"buyer", "deferrable": true, "initially_deferred": true}`).Want(201).
+		Content("deferrable", true).Content("initiallyDeferred", true)
+
 	asOwner(t, a, "begin; insert into public.orders values (1, 3); insert into public.customers values (3, 3); commit")
-	a.Post(path, reference+`"x", "initially_deferred": true}`).Want(422).Code("not_applicable").Field("initially_deferred")
-	a.Post(path, `{"type": "check", "expression": "true", "deferrable": true}`).Want(422).Code("not_applicable").Field("deferrable")
+	a.Post(path, reference+`"x", "initially_deferred": true}`).Want(422).Code("not_applicable").
+		Field("initially_deferred")
+	a.Post(path, `{"type": "check", "expression": "true", "deferrable": true}`).Want(422).Code("not_applicable").
+		Field("deferrable")
 
 	r := a.Delete(keys + "/customers_pkey").Want(409).Code("in_use")
 	a.Delete(keys + "/customers_pkey?cascade=yes").Want(400).Field("cascade")
 	gone := a.Delete(keys + "/customers_pkey?cascade=true").Want(200).Metadata("deleted")
-	if got, want := fmt.Sprint(gone), fmt.Sprint(r.Metadata("dependents")); got != want || got != "[map[kind:table constraint name:buyer on public.orders]]" {
+	if got, want := fmt.Sprint(gone), fmt.Sprint(r.Metadata("dependents")); got != want ||
+		got != "[map[kind:table constraint name:buyer on public.orders]]" {
 		t.Errorf("got %s gone, %s in the way", got, want)
 	}
+
 	if got := fmt.Sprint(values(a.Get(path), "name")); got != "[orders_pkey]" {
 		t.Errorf("got %s", got)
 	}
 }
 
 // hostileExpressions are somebody's way out of the parentheses of a condition, or into what a condition must not do.
-var hostileExpressions = []string{"", " ", "true) not valid, add column x text check (true", "true); drop table orders; --", "true) --", "true /* ", "(true", "true)",
-	"true]", "'", `"`, "$$x$$ = $$x$$", "$1", "note = E'\\'' or true) --'", "note = U&'x'", `U&"note" = 'x'`, "true; select 1", "note = 'x''", "[true)",
-	"note = $a$ ) $a$", "\\", "\x01", "select true", "true, true", "true) check (true", "note", "1", "nope = 1", "nope(note)", "nope.x", "note @@@ 'x'",
-	"row_number() over () > 1", "count(*) > 1", "generate_series(1, 3) > 0", "true as x", "true from orders", "true union select true"}
+var hostileExpressions = []string{"", " ", "true) not valid, add column x text check (true",
+	"true); drop table orders; --", "true) --", "true /* ", "(true", "true)", "true]", "'", `"`, "$$x$$ = $$x$$", "$1",
+	"note = E'\\'' or true) --'", "note = U&'x'", `U&"note" = 'x'`, "true; select 1", "note = 'x''", "[true)",
+	"note = $a$ ) $a$", "\\", "\x01", "select true", "true, true", "true) check (true", "note", "1", "nope = 1",
+	"nope(note)", "nope.x", "note @@@ 'x'", "row_number() over () > 1", "count(*) > 1", "generate_series(1, 3) > 0",
+	"true as x", "true from orders", "true union select true"}
 
 func TestCreateConstraintRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text", "other integer")
 	a.CreateTable("customers", "code text")
 	asOwner(t, a, `insert into public.orders values (1, 'x', null), (2, 'x', null)`)
+
 	const path = "/tables/orders/constraints"
 	before := query[int](t, a, "select count(*) from pg_constraint")
 	columns := state(t, a)
+
 	for _, text := range append(hostileExpressions, "exists (select 1)") {
 		a.Post(path, `{"type": "check", "expression": `+quoted(text)+`}`).Want(422).Field("expression")
 	}
+
 	for body, field := range map[string]string{
 		`{}`:                                "type",
 		`{"type": "exclude"}`:               "type",
@@ -115,10 +151,12 @@ func TestCreateConstraintRefuses(t *testing.T) {
 	} {
 		a.Post(path, body).Want(422).Field(field)
 	}
+
 	a.Post(path, `{"type": "primary", "columns": ["note"]}`).Want(409).Code("already_exists").Field("type")
 	a.Post(path, `{"type": "check", "expression": "true", "name": "orders_pkey"}`).Want(409).Field("name")
 	a.Post("/tables/missing/constraints", `{}`).Want(404)
 	a.Post("/tables/auth.users/constraints", `{}`).Want(400)
+
 	if after := query[int](t, a, "select count(*) from pg_constraint"); after != before {
 		t.Errorf("there are %d constraints, want %d", after, before)
 	}
@@ -131,17 +169,25 @@ func TestCreateConstraintRefuses(t *testing.T) {
 // request fails by it.
 func TestCrossedReferences(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("a")
 	a.CreateTable("b")
+
 	counts := atOnce(6, func(i int) *apitest.Reply {
 		from, to := "a", "b"
 		if i%2 == 1 {
 			from, to = to, from
 		}
-		return a.Post("/tables/"+from+"/constraints", fmt.Sprintf(`{"type": "foreign", "name": "k%d", "columns": ["id"], "reference_table": %q, "reference_columns": ["id"]}`, i, to))
+
+		return a.Post("/tables/"+from+"/constraints",
+			fmt.Sprintf(
+				`{"type": "foreign", "name": "k%d", "columns": ["id"], "reference_table": %q, "reference_columns": ["id"]}`, i, to,
+			))
 	})
+
 	subset(t, counts, 201, 409)
+
 	if counts[201] == 0 {
 		t.Errorf("got %v", counts)
 	}

@@ -51,10 +51,13 @@ type createContainerInput struct {
 	}
 }
 
-func (s *Server) createContainer(ctx context.Context, p *tenant.Project, in *createContainerInput) (containerAnswer, error) {
+func (s *Server) createContainer(
+	ctx context.Context, p *tenant.Project, in *createContainerInput,
+) (containerAnswer, error) {
 	b := in.Body
 	return s.answerContainer(object.CreateContainer(ctx, p, caller(ctx).User, object.NewContainer{
-		Name: b.Name, Description: b.Description, IsPublic: b.IsPublic, MaxFileSize: b.MaxFileSize, Allowed: b.Allowed}))
+		Name: b.Name, Description: b.Description, IsPublic: b.IsPublic,
+		MaxFileSize: b.MaxFileSize, Allowed: b.Allowed}))
 }
 
 var listContainers = Operation{
@@ -67,12 +70,15 @@ type listContainersInput struct {
 	Sort string `query:"sort" enum:"name,createdAt,updatedAt" default:"createdAt"`
 }
 
-func (s *Server) listContainers(ctx context.Context, p *tenant.Project, in *listContainersInput) (Answer[[]object.Container, PageMetadata], error) {
+func (s *Server) listContainers(
+	ctx context.Context, p *tenant.Project, in *listContainersInput,
+) (Answer[[]object.Container, PageMetadata], error) {
 	page := in.by(in.Sort)
 	containers, total, err := object.ListContainers(ctx, p, page)
 	for i, c := range containers {
 		containers[i] = s.at(c)
 	}
+
 	return listOf(containers, page, total), err
 }
 
@@ -112,15 +118,19 @@ func (s *Server) findContainer(ctx context.Context, p *tenant.Project, in *updat
 	return err
 }
 
-func (s *Server) updateContainer(ctx context.Context, p *tenant.Project, in *updateContainerInput) (containerAnswer, error) {
+func (s *Server) updateContainer(
+	ctx context.Context, p *tenant.Project, in *updateContainerInput,
+) (containerAnswer, error) {
 	b := in.Body
 	return s.answerContainer(object.UpdateContainer(ctx, p, caller(ctx).User, in.UUID, object.ContainerUpdate{
-		Name: b.Name, Description: b.Description, IsPublic: b.IsPublic, MaxFileSize: b.MaxFileSize, Allowed: b.Allowed}))
+		Name: b.Name, Description: b.Description, IsPublic: b.IsPublic,
+		MaxFileSize: b.MaxFileSize, Allowed: b.Allowed}))
 }
 
 var deleteContainer = Operation{
 	ID: "deleteContainer", Method: "DELETE", Path: "/containers/{containerUUID}", Summary: "Delete a container",
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting, Destructive: true,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500},
+	Timeout: lasting, Destructive: true,
 	Notes: "A container with files in it is deleted with `force=true` only. It is gone at once; the bytes are removed in the background. The content is the container as it was.",
 }
 
@@ -129,10 +139,13 @@ type deleteContainerInput struct {
 	Force bool      `query:"force" default:"false"`
 }
 
-func (s *Server) deleteContainer(ctx context.Context, p *tenant.Project, in *deleteContainerInput) (containerAnswer, error) {
+func (s *Server) deleteContainer(
+	ctx context.Context, p *tenant.Project, in *deleteContainerInput,
+) (containerAnswer, error) {
 	c, err := object.DeleteContainer(ctx, p, in.UUID, in.Force)
 	if err == nil && c.TotalFiles > 0 {
 		s.jobs.Discard(ctx, p.UUID)
 	}
+
 	return s.answerContainer(c, err)
 }

@@ -10,52 +10,74 @@ import (
 
 func TestUpdateContainer(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	made := a.Post("/containers", `{"name": "reports", "description": "Monthly", "is_public": true, "max_file_size": 1000}`).Want(201)
+	made := a.Post("/containers",
+		`{"name": "reports", "description": "Monthly", "is_public": true, "max_file_size": 1000}`).Want(201)
+
 	c := made.Get("uuid").(string)
 	upload(a, c, "a.txt", "hello").Want(201)
 	member := a.Member(4)
 
-	r := member.Put("/containers/"+c, `{"name": "drawings"}`).Want(200).Content("uuid", c).Content("projectUuid", a.Project).Content("name", "drawings").
-		Content("description", "Monthly").Content("isPublic", true).Content("maxFileSize", 1000).Content("totalFiles", 1).
-		Content("url", made.Get("url")).Content("createdAt", made.Get("createdAt")).Content("createdBy", a.User).Content("updatedBy", member.User)
+	r := member.Put("/containers/"+c, `{"name": "drawings"}`).Want(200).Content("uuid", c).
+		Content("projectUuid", a.Project).Content("name", "drawings").
+		Content("description", "Monthly").Content("isPublic", true).Content("maxFileSize", 1000).
+		Content("totalFiles", 1).
+		Content("url", made.Get("url")).Content("createdAt", made.Get("createdAt")).Content("createdBy", a.User).
+		Content("updatedBy", member.User)
 	if r.Get("updatedAt").(string) <= made.Get("updatedAt").(string) {
 		t.Errorf("updatedAt did not move\n%s", r.Body)
 	}
+
 	a.Put("/containers/"+c, `{"description": ""}`).Want(200).Content("description", "").Content("name", "drawings")
 	a.Put("/containers/"+c, `{"is_public": false}`).Want(200).Content("isPublic", false)
 	a.Put("/containers/"+c, `{"max_file_size": 1}`).Want(200).Content("maxFileSize", 1).Content("totalFiles", 1)
-	a.Put("/containers/"+c, `{"max_file_size": 5368709120, "projectUUID": "`+a.Project+`"}`).Want(200).Content("maxFileSize", "5368709120")
+	a.Put("/containers/"+c, `{"max_file_size": 5368709120, "projectUUID": "`+a.Project+`"}`).Want(200).
+		Content("maxFileSize", "5368709120")
+
 	a.Put("/containers/"+c, `{"name": "drawings"}`).Want(200)
 	a.Put("/containers/"+c, `{"description": "`+strings.Repeat("é", 500)+`"}`).Want(200)
 
-	before := a.Put("/containers/"+c, `{"name": "drawings", "isPublic": true, "uuid": "`+apitest.Missing+`", "totalFiles": 7, "url": "x", "createdBy": "x",
-		"projectUuid": "`+apitest.Missing+`", "createdAt": "2000-01-01T00:00:00Z", "Is_Public": true, "maxFileSize": 5}`).Want(200)
-	before.Content("isPublic", false).Content("uuid", c).Content("totalFiles", 1).Content("createdBy", a.User).Content("createdAt", made.Get("createdAt")).
+	before := a.Put("/containers/"+c,
+		`{"name": "drawings", "isPublic": true, "uuid": "`+apitest.Missing+
+			`", "totalFiles": 7, "url": "x", "createdBy": "x",
+		"projectUuid": "`+apitest.Missing+
+			`", "createdAt": "2000-01-01T00:00:00Z", "Is_Public": true, "maxFileSize": 5}`).Want(200)
+
+	before.Content("isPublic", false).Content("uuid", c).Content("totalFiles", 1).Content("createdBy", a.User).
+		Content("createdAt", made.Get("createdAt")).
 		Content("maxFileSize", "5368709120")
 }
 
 func TestUpdateContainerRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	a.Create("/containers", `{"name": "taken"}`)
 	before := state(t, a)
+
 	for body, fields := range containerFaults {
 		a.Put("/containers/"+c, body).Want(422).Field(strings.Fields(fields)...)
 	}
+
 	a.Put("/containers/"+c, `{}`).Want(422)
 	a.Put("/containers/"+c, `{"unknown": 1}`).Want(422)
 	a.Put("/containers/"+c, `{"projectUUID": "`+a.Project+`"}`).Want(422)
 	a.Put("/containers/"+c, `{"name": "taken"}`).Want(422).Code("already_exists").Field("name")
+
 	for _, body := range malformed {
 		a.Put("/containers/"+c, body).Want(400)
 	}
+
 	a.Put("/containers/garbage", `{"name": ""}`).Want(400).Field("containerUUID")
 	a.Put("/containers/"+apitest.Missing, `{"name": ""}`).Want(400).Code("not_found")
 	a.Put("/containers/"+apitest.Missing, `{}`).Want(400).Code("not_found")
 	a.Nobody().Put("/containers/garbage", `{`).Want(401)
-	a.Stranger().Put("/containers/"+c, `{`).Want(400).Code("malformed_json") // the form of the JSON comes before the project
+
+	// the form of the JSON comes before the project
+	a.Stranger().Put("/containers/"+c, `{`).Want(400).Code("malformed_json")
+
 	if after := state(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
@@ -99,24 +121,33 @@ var containerFaults = map[string]string{
 
 func TestCreateContainer(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	request := a.Request("POST", "/containers", strings.NewReader(`{"name": "reports"}`),
-		"X-Forwarded-Host: evil.example", "X-Forwarded-Proto: gopher", "X-Original-URL: /evil", "Forwarded: host=evil.example")
+		"X-Forwarded-Host: evil.example", "X-Forwarded-Proto: gopher", "X-Original-URL: /evil",
+		"Forwarded: host=evil.example")
+
 	request.Host = "evil.example"
-	r := a.Do(request).Want(201).Content("projectUuid", a.Project).Content("name", "reports").Content("description", "").Content("isPublic", false).
-		Content("maxFileSize", 50<<20).Content("totalFiles", 0).Content("createdBy", a.User).Content("updatedBy", a.User)
+	r := a.Do(request).Want(201).Content("projectUuid", a.Project).Content("name", "reports").
+		Content("description", "").Content("isPublic", false).
+		Content("maxFileSize", 50<<20).Content("totalFiles", 0).Content("createdBy", a.User).
+		Content("updatedBy", a.User)
 	if got, want := r.Get("url"), a.URL+"/files/"+a.Project+"/"+r.Get("uuid").(string); got != want {
 		t.Errorf("got url %v, want %v", got, want)
 	}
+
 	a.Post("/containers", `{"name": "Reports"}`).Want(201) // names are compared letter by letter
 	a.Post("/containers", `{"name": "reports"}`).Want(409).Code("already_exists").Field("name")
 	a.In(a.CreateProject("other")).Post("/containers", `{"name": "reports"}`).Want(201)
 	before := state(t, a)
+
 	for body, fields := range containerFaults {
 		a.Post("/containers", body).Want(422).Field(strings.Fields(fields)...)
 	}
+
 	a.Post("/containers", `{}`).Want(422).Field("name")
 	a.Post("/containers", `[]`).Want(400)
+
 	if after := state(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
@@ -124,15 +155,20 @@ func TestCreateContainer(t *testing.T) {
 
 func TestContainerNamesAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	wantCounts(t, atOnce(20, func(int) *apitest.Reply { return a.Post("/containers", `{"name": "same"}`) }), map[int]int{201: 1, 409: 19})
+	wantCounts(t, atOnce(20, func(int) *apitest.Reply { return a.Post("/containers", `{"name": "same"}`) }),
+		map[int]int{201: 1, 409: 19})
+
 	left, right := a.Create("/containers", `{"name": "left"}`), a.Create("/containers", `{"name": "right"}`)
 	counts := atOnce(2, func(i int) *apitest.Reply {
 		return a.Put("/containers/"+[]string{left, right}[i], `{"name": "middle"}`)
 	})
+
 	wantCounts(t, counts, map[int]int{200: 1, 422: 1})
 	counts = atOnce(10, func(i int) *apitest.Reply {
 		return a.Put("/containers/"+left, fmt.Sprintf(`{"description": "number %d"}`, i))
 	})
+
 	wantCounts(t, counts, map[int]int{200: 10})
 }

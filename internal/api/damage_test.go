@@ -16,57 +16,72 @@ import (
 // TestDownloadOfDamage changes a byte of stored files behind the server's back: nobody gets such a file as a whole.
 func TestDownloadOfDamage(t *testing.T) {
 	t.Parallel()
+
 	t.Run("folder", func(t *testing.T) {
 		t.Parallel()
+
 		a := apitest.New(t)
 		downloadDamage(t, a, a.Config.StorageDir())
 	})
+
 	t.Run("S3", func(t *testing.T) {
 		t.Parallel()
+
 		service := blobtest.New(t)
-		downloadDamage(t, apitest.New(t, func(c *config.Config) { service.Configure(c) }), filepath.Join(service.Dir, "some/prefix"))
+		downloadDamage(t, apitest.New(t, func(c *config.Config) { service.Configure(c) }),
+			filepath.Join(service.Dir, "some/prefix"))
 	})
 }
 
 func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 	t.Helper()
+
 	c := a.Create("/containers", `{"name": "reports"}`)
 	path := func(name, content string) string {
 		return "/containers/" + c + "/files/" + upload(a, c, name, content).Want(201).Get("uuid").(string) + "/download"
 	}
+
 	const last = "the last words"
 	large := strings.Repeat("0123456789", 50_000) + last
 	small, long := path("small", "hello"), path("long", large)
 	flip(t, folder, 5)
 	flip(t, folder, int64(len(large)))
+
 	sound := path("sound", large)
 
 	r := a.Get(small).Want(500).Code("internal")
 	if r.Header.Get("ETag") != "" {
 		t.Errorf("the answer has the ETag %s", r.Header.Get("ETag"))
 	}
+
 	get := func(path string, headers ...string) (int, string, error) {
 		t.Helper()
+
 		req, err := http.NewRequestWithContext(t.Context(), "GET", a.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, h := range append(headers, "Authorization: Bearer "+a.Token, "X-Project: "+a.Project) {
 			name, value, _ := strings.Cut(h, ": ")
 			req.Header.Set(name, value)
 		}
+
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return 0, "", err
 		}
 		defer res.Body.Close()
+
 		body, err := io.ReadAll(res.Body)
 		return res.StatusCode, string(body), err
 	}
 	if status, body, err := get(long); err == nil || strings.Contains(body, last) {
 		t.Errorf("a file with another byte was handed out: status %d, %d bytes, %v", status, len(body), err)
 	}
-	if log := a.Log.String(); !strings.Contains(log, "has other bytes than were uploaded") || strings.Count(log, strings.Split(long, "/")[4]) == 0 {
+
+	if log := a.Log.String(); !strings.Contains(log, "has other bytes than were uploaded") ||
+		strings.Count(log, strings.Split(long, "/")[4]) == 0 {
 		t.Error("the log does not name the file")
 	}
 	if status, body, err := get(long, "Range: bytes=-5"); status != 206 || body != "words" || err != nil {
@@ -75,29 +90,36 @@ func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 	if status, body, err := get(sound); status != 200 || body != large || err != nil {
 		t.Errorf("a file that is sound: got %d, %d bytes, %v", status, len(body), err)
 	}
+
 	a.Get("/containers/" + c + "/files").Want(200)
 }
 
 // flip changes a bit of a stored blob of so many bytes.
 func flip(t *testing.T, folder string, size int64) {
 	t.Helper()
+
 	names, err := filepath.Glob(filepath.Join(folder, "projects/*/files/*/*"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range names {
 		content, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if int64(len(content)) != size {
 			continue
 		}
+
 		content[size/2] ^= 1
 		if err := os.WriteFile(name, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
+
 		return
 	}
+
 	t.Fatalf("there is no blob of %d bytes among %v", size, names)
 }

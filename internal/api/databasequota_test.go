@@ -12,35 +12,45 @@ import (
 // fill makes the quota of a project's database as small as what it has, or gives back the usual one.
 func fill(t *testing.T, administrator, a *apitest.API, full bool) {
 	t.Helper()
+
 	most := `{"max_database_bytes": 1}`
 	if !full {
 		most = `{"max_database_bytes": 1000000000}`
 	}
+
 	administrator.Put("/projects/"+a.Project+"/quota", most).Want(200)
 }
 
 // TestDatabaseQuota: what makes a full database larger is refused, what makes it smaller is not.
 func TestDatabaseQuota(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	administrator := a.SignUp("first")
 	a = a.SignUp("user")
 	a.Project = a.CreateProject("project")
+
 	path := "/projects/" + a.Project + "/quota"
 	a.CreateTable("orders", "note text")
 	a.CreateTable("spare", "note text")
 	a.CreateTable("doomed", "note text")
+
 	form := a.Create("/forms", `{"name": "Survey"}`)
 	field := a.Create("/forms/"+form+"/fields", `{"label": "Name", "type": "text"}`)
 	a.Put("/forms/"+form, `{"state": "open"}`).Want(200)
+
 	begun := a.Post("/forms/"+form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
+
 	size, err := a.Get(path).Want(200).Content("maxDatabaseBytes", 1<<40).Get("databaseBytes").(json.Number).Int64()
-	if measured := query[int64](t, a, "select pg_database_size(current_database())"); err != nil || size > measured || size < measured/2 {
+	if measured := query[int64](t, a, "select pg_database_size(current_database())"); err != nil || size > measured ||
+		size < measured/2 {
 		t.Errorf("got %d bytes (%v), want about %d", size, err, measured)
 	}
+
 	a.Put(path, `{"max_database_bytes": 1}`).Want(403)
 	administrator.Put(path, `{"max_database_bytes": -1}`).Want(422).Field("max_database_bytes")
-	administrator.Put(path, `{"max_files": 5, "max_database_bytes": 1}`).Want(200).Content("maxFiles", 5).Content("maxDatabaseBytes", 1)
+	administrator.Put(path, `{"max_files": 5, "max_database_bytes": 1}`).Want(200).Content("maxFiles", 5).
+		Content("maxDatabaseBytes", 1)
 	a.Get(path).Want(200).Content("maxFiles", 5).Content("maxDatabaseBytes", 1)
 
 	refused := func(r *apitest.Reply, status int) { t.Helper(); r.Want(status).Code("quota_exceeded") }
@@ -50,11 +60,18 @@ func TestDatabaseQuota(t *testing.T) {
 	refused(a.Put("/tables/orders/columns/note", `{"type": "varchar(10)"}`), 413)
 	refused(a.Put("/tables/orders/columns/note", `{"unique": true}`), 413)
 	refused(a.Post("/extensions", `{"name": "postgis"}`), 413)
-	refused(a.Post("/tables/orders/columns", `{"name": "more", "type": "uuid", "defaultValue": "gen_random_uuid()"}`), 400)
+	refused(a.Post("/tables/orders/columns", `{"name": "more", "type": "uuid", "defaultValue": "gen_random_uuid()"}`),
+		400)
+
 	refused(a.Send("POST", "/tables/orders/import", "id,note\n1,x\n", "Content-Type: text/csv"), 413)
 	refused(a.Send("POST", "/tables/import?name=made", "id,note\n1,x\n", "Content-Type: text/csv"), 413)
 	refused(a.Post("/forms/"+form+"/responses", `{"answers": {"`+field+`": "Ann"}}`), 413)
-	refused(a.Put("/forms/"+form+"/responses/"+begun.Get("uuid").(string), `{"token": "`+begun.Metadata("token").(string)+`"}`), 413)
+
+	refused(
+		a.Put("/forms/"+form+"/responses/"+begun.Get("uuid").(string),
+			`{"token": "`+begun.Metadata("token").(string)+`"}`), 413,
+	)
+
 	a.Post("/tables/orders/indexes", `{"columns": "note"}`).Want(422)
 	a.Post("/tables/missing/indexes", `{"columns": "note"}`).Want(404)
 	a.Post("/tables/missing/indexes", `{"columns": ["note"]}`).Want(413)
@@ -75,11 +92,13 @@ func TestDatabaseQuota(t *testing.T) {
 // TestDatabaseQuotaOfSQL: SQL makes room in a full database, and takes none.
 func TestDatabaseQuotaOfSQL(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	administrator := a.SignUp("first")
 	a = a.SignUp("user")
 	a.Project = a.CreateProject("project")
 	run := func(sql string) *apitest.Reply { return a.Post("/sql", sqlBody(sql, writing)) }
+
 	run(`create table orders (id int primary key, note text); create table others (id int primary key, note text); create table gone (id int);
 		insert into orders select n, repeat('x', 100) from generate_series(1, 1000) n; insert into others select * from orders; insert into gone select 1;
 		create table parents (id int primary key);
@@ -87,7 +106,9 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 		create constraint trigger later after delete on orders deferrable initially deferred for each row when (old.id = 7) execute function add();
 		create function again() returns trigger language plpgsql as $$ begin set constraints public.later deferred; delete from public.orders where id = 7; return null; end $$;
 		create constraint trigger twice after delete on orders deferrable initially deferred for each row when (old.id = 8) execute function again()`).Want(200)
+
 	fill(t, administrator, a, true)
+
 	for what, sql := range map[string]string{
 		"rows":                 "insert into orders select n, repeat('x', 100) from generate_series(2000, 3000) n",
 		"rows for others":      "delete from others where id < 100; insert into orders select n, repeat('x', 100) from generate_series(2000, 3000) n",
@@ -106,6 +127,7 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 			t.Errorf("%s: got %d %s", what, r.Status, r.Body)
 		}
 	}
+
 	// After it has been looked at nothing can be written any more.
 	if r := run("delete from orders where id = 8"); r.Status != 422 || !strings.Contains(string(r.Body), "25006") {
 		t.Errorf("what is put off twice: got %d %s", r.Status, r.Body)
@@ -113,20 +135,28 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 	if n := query[int](t, a, "select (select count(*) from orders) + (select count(*) from others)"); n != 2000 {
 		t.Errorf("there are %d rows, want 2000", n)
 	}
+
 	run("select count(*) from orders").Want(200)
 	run("delete from orders where id > 500").Want(200)
 	run("update orders set note = note where false").Want(200)
 	run("truncate others").Want(200)
 	run("drop table gone").Want(200)
-	run("truncate orders; insert into orders select n, repeat('x', 100) from generate_series(1, 200) n").Want(200) // fewer than there were
-	a.Post("/sql", sqlBody("insert into orders select n from generate_series(2000, 100000) n")).Want(422)          // is read only
+
+	// fewer than there were
+	run("truncate orders; insert into orders select n, repeat('x', 100) from generate_series(1, 200) n").Want(200)
+	// is read only
+	a.Post("/sql", sqlBody("insert into orders select n from generate_series(2000, 100000) n")).Want(422)
 
 	// What has grown by code that runs with deletions takes none of them any more, until it is small again.
-	execute(t, a, `do $$ begin execute format('copy (select) to program ''cat >/dev/null; truncate -s 2G base/%s/t0_1''', (select oid from pg_database where datname = current_database())); end $$`)
+	execute(t, a,
+		`do $$ begin execute format('copy (select) to program ''cat >/dev/null; truncate -s 2G base/%s/t0_1''', (select oid from pg_database where datname = current_database())); end $$`)
+
 	a.Get("/projects/" + a.Project + "/quota").Want(200)
 	run("delete from orders").Want(413).Code("quota_exceeded")
 	a.Post("/sql", sqlBody("select count(*) from orders")).Want(200)
-	execute(t, a, `do $$ begin execute format('copy (select) to program ''cat >/dev/null; rm base/%s/t0_1''', (select oid from pg_database where datname = current_database())); end $$`)
+	execute(t, a,
+		`do $$ begin execute format('copy (select) to program ''cat >/dev/null; rm base/%s/t0_1''', (select oid from pg_database where datname = current_database())); end $$`)
+
 	a.Get("/projects/" + a.Project + "/quota").Want(200)
 	run("delete from orders where id > 100").Want(200)
 	fill(t, administrator, a, false)
@@ -136,6 +166,7 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 // TestDatabaseQuotaOfSQLBesideOthers: what others write into the catalogues of the whole PostgreSQL server is not the project's.
 func TestDatabaseQuotaOfSQLBesideOthers(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, "insert into public.orders select n from generate_series(1, 10) n")
@@ -146,36 +177,46 @@ func TestDatabaseQuotaOfSQLBesideOthers(t *testing.T) {
 	if _, err := holder.Exec(t.Context(), "select pg_advisory_lock(7)"); err != nil {
 		t.Fatal(err)
 	}
+
 	done := make(chan *apitest.Reply, 1)
 	go func() {
 		done <- a.Post("/sql", sqlBody("select pg_advisory_xact_lock(7); delete from orders where id = 1", writing))
 	}()
+
 	until(t, "the query waits", func() bool {
-		return query[bool](t, a, "select exists (select from pg_locks where locktype = 'advisory' and objid = 7 and not granted and database = (select oid from pg_database where datname = current_database()))")
+		return query[bool](t, a,
+			"select exists (select from pg_locks where locktype = 'advisory' and objid = 7 and not granted and database = (select oid from pg_database where datname = current_database()))")
 	})
+
 	execute(t, a, `do $$ begin
 		execute format('comment on database %I is %L', current_database(), (select string_agg(md5(random()::text), '') from generate_series(1, 30000)));
 	end $$`)
+
 	if _, err := holder.Exec(t.Context(), "select pg_advisory_unlock(7)"); err != nil {
 		t.Fatal(err)
 	}
+
 	(<-done).Want(200)
 }
 
 // TestDatabaseQuotaOfServers: each server finds out by itself, and at once what a request to it has made room for.
 func TestDatabaseQuotaOfServers(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
 	other := a.Another()
 	other.Get("/tables/orders").Want(200)
+
 	limit := func(most any) {
 		a.Exec(`update platform.projects set max_database_bytes = $1::bigint where uuid = $2`, most, a.Project)
 	}
 	limit(1)
+
 	if err := other.Server.Queue().Lifecycle.MeasureUsed(t.Context(), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
+
 	other.Post("/tables/orders/indexes", `{"columns": ["note"]}`).Want(413).Code("quota_exceeded")
 	limit(nil)
 	other.Delete("/tables/orders/constraints/orders_pkey").Want(200)

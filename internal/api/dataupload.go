@@ -17,11 +17,15 @@ import (
 )
 
 // dataTypes are the media types of rows, and their formats.
-var dataTypes = map[string]string{"text/csv": transfer.CSV, "text/tab-separated-values": transfer.TSV, "application/x-ndjson": transfer.JSONL,
-	"application/jsonl": transfer.JSONL, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": transfer.XLSX, "application/octet-stream": ""}
+var dataTypes = map[string]string{"text/csv": transfer.CSV, "text/tab-separated-values": transfer.TSV,
+	"application/x-ndjson": transfer.JSONL, "application/jsonl": transfer.JSONL,
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": transfer.XLSX, "application/octet-stream": ""}
 
 // dataEndings are the endings of names of files of rows.
-var dataEndings = map[string]string{".csv": transfer.CSV, ".tsv": transfer.TSV, ".tab": transfer.TSV, ".jsonl": transfer.JSONL, ".ndjson": transfer.JSONL, ".xlsx": transfer.XLSX}
+var dataEndings = map[string]string{
+	".csv": transfer.CSV, ".tsv": transfer.TSV, ".tab": transfer.TSV, ".jsonl": transfer.JSONL,
+	".ndjson": transfer.JSONL, ".xlsx": transfer.XLSX,
+}
 
 // DataUpload is embedded in the input of an operation that takes a file of rows, as multipart/form-data or as the body itself.
 type DataUpload struct {
@@ -31,11 +35,14 @@ type DataUpload struct {
 }
 
 func dataContent() map[string]*huma.MediaType {
-	content := map[string]*huma.MediaType{"multipart/form-data": {Schema: &huma.Schema{Type: huma.TypeObject, Required: []string{"file"},
+	content := map[string]*huma.MediaType{"multipart/form-data": {Schema: &huma.Schema{Type: huma.TypeObject,
+		Required:   []string{"file"},
 		Properties: map[string]*huma.Schema{"file": {Type: huma.TypeString, Format: "binary"}}}}}
+
 	for media := range dataTypes {
 		content[media] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
 	}
+
 	return content
 }
 
@@ -46,10 +53,13 @@ func (u *DataUpload) begin(w http.ResponseWriter, r *http.Request) error {
 
 func (u *DataUpload) beginRaw(w http.ResponseWriter, r *http.Request, media string) error {
 	if _, ok := dataTypes[media]; !ok {
-		return fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be multipart/form-data, text/csv, text/tab-separated-values, application/x-ndjson, a workbook's or application/octet-stream")
+		return fault.OnField(fault.Invalid, "Content-Type", "unknown",
+			"must be multipart/form-data, text/csv, text/tab-separated-values, application/x-ndjson, a workbook's or application/octet-stream")
 	}
+
 	u.length, u.media = r.ContentLength, media
 	u.body = newArriving(w, r, unbounded)
+
 	return nil
 }
 
@@ -58,55 +68,71 @@ func (u *DataUpload) Read(b []byte) (int, error) {
 	if u.media == "" {
 		return u.Upload.Read(b)
 	}
+
 	n, err := u.body.Read(b)
 	u.scale.bytes(b[:n])
+
 	if err != nil && err != io.EOF {
 		err = incomplete(err)
 	}
+
 	return n, err
 }
 
 // receive waits for the whole file, so that nobody's connection to a database waits for a client. name is the file's own, without
 // its ending, and may be empty. The caller closes the file.
-func (u *DataUpload) receive(ctx context.Context, s *Server, format string) (file *os.File, name, found string, err error) {
+func (u *DataUpload) receive(
+	ctx context.Context, s *Server, format string,
+) (file *os.File, name, found string, err error) {
 	most, err := s.mostBytes(ctx)
 	if err != nil {
 		return nil, "", "", err
 	}
+
 	most = min(most, transfer.MaxFile)
 	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must be at most %d bytes", most)
 	if u.length > most+mostHeads {
 		return nil, "", "", tooLarge
 	}
+
 	media := u.media
 	if u.media == "" {
 		if name, media, err = u.open(); err != nil {
 			return nil, "", "", err
 		}
 	}
+
 	ending := strings.ToLower(path.Ext(name))
 	name = strings.TrimSuffix(path.Base(name), path.Ext(name))
-	for _, guess := range []string{format, dataEndings[ending], dataTypes[strings.TrimSpace(strings.Split(media, ";")[0])]} {
+	for _, guess := range []string{
+		format, dataEndings[ending], dataTypes[strings.TrimSpace(strings.Split(media, ";")[0])],
+	} {
 		if found == "" {
 			found = guess
 		}
 	}
+
 	if found == "" {
-		return nil, "", "", fault.OnField(fault.Invalid, "format", "required", "is required, for neither the file's name nor its media type tell")
+		return nil, "", "", fault.OnField(fault.Invalid, "format", "required",
+			"is required, for neither the file's name nor its media type tell")
 	}
+
 	if file, err = s.blobs.Scratch(); err != nil {
 		return nil, "", "", err
 	}
+
 	n, err := io.Copy(file, io.LimitReader(u, most+1))
 	if err == nil && n > most {
 		err = tooLarge
 	}
+
 	if err == nil {
 		err = errors.Join(ctx.Err(), u.patience())
 	}
 	if err != nil {
 		return nil, "", "", errors.Join(err, file.Close())
 	}
+
 	return file, name, found, nil
 }
 
@@ -117,5 +143,6 @@ func (u *DataUpload) patience() error {
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil
 	}
+
 	return err
 }

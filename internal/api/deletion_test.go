@@ -16,6 +16,7 @@ func leave(a *apitest.API, body string) *apitest.Reply {
 
 func TestDeleteAccount(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	u := a.SignUp("leaver")
 	other := again(t, u)
@@ -28,41 +29,51 @@ func TestDeleteAccount(t *testing.T) {
 	u.Get("/users/me").Want(401)
 	other.Get("/users/me").Want(401)
 	u.Nobody().Post("/users/login", logIn(u.Email, apitest.Password)).Want(401)
+
 	if m := mailed(t, a, u.Email, 1); m.Subject != "Your account was deleted" {
 		t.Errorf("got %+v", m)
 	}
-	if n := apitest.Value[int](a, `select count(*)::int from platform.organizations where uuid = $1`, u.Organization); n != 0 {
+	if n := apitest.Value[int](a, `select count(*)::int from platform.organizations where uuid = $1`,
+		u.Organization); n != 0 {
 		t.Error("the empty organization stays")
 	}
+
 	// Name and address are free, and who takes them gets nothing of the one before.
 	name, _, _ := strings.Cut(u.Email, "@")
 	again := a.Nobody().In("").Post("/users", person(name, nil)).Want(201)
 	if again.Get("uuid") == u.User || again.Get("organizationUuid") == u.Organization {
 		t.Errorf("a new user is the old one: %s", again.Body)
 	}
+
 	u.Get("/users/me").Want(401)
 }
 
 // TestLastOwnerStays: who is needed can't go.
 func TestLastOwnerStays(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	before := accounts(t, a)
 	r := leave(a, withPassword).Want(409).Code("last_owner") // there is a project
 	if r.Metadata("organizations.0") != a.Organization {
 		t.Errorf("got organizations %v, want %s", r.Metadata("organizations"), a.Organization)
 	}
+
 	unchanged(t, a, before)
 	developer := a.Member(4)
 	a.Delete("/projects/" + a.Project).Want(200)
 	leave(a, withPassword).Want(409).Code("last_owner") // there is another member
+
 	project := a.CreateProject("second")
 	developer.Project = project
 	made := developer.Create("/containers", `{"name": "made"}`)
 	leave(developer, withPassword).Want(200)
-	if got := a.In(project).Put("/containers/"+made, `{"description": "kept"}`).Want(200).Get("createdBy"); got != developer.User {
+
+	if got := a.In(project).Put("/containers/"+made, `{"description": "kept"}`).Want(200).
+		Get("createdBy"); got != developer.User {
 		t.Errorf("the container is by %v, want %s", got, developer.User)
 	}
+
 	owner := a.Member(2)
 	leave(a, withPassword).Want(200)
 	owner.In(project).Get("/tables").Want(200)
@@ -71,6 +82,7 @@ func TestLastOwnerStays(t *testing.T) {
 
 func TestDeleteUser(t *testing.T) {
 	t.Parallel()
+
 	administrator := apitest.Users(t).SignUp("first")
 	user, other := administrator.SignUp("user"), administrator.SignUp("other")
 	other.Delete("/users/" + user.User).Want(403)
@@ -90,13 +102,18 @@ func TestDeleteUser(t *testing.T) {
 // TestDeleteAtOnce: of those who may go one after the other, not all go at once.
 func TestDeleteAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	owners := []*apitest.API{a, a.Member(2), a.Member(2)}
-	wantCounts(t, atOnce(3, func(i int) *apitest.Reply { return leave(owners[i], withPassword) }), map[int]int{200: 2, 409: 1})
+	wantCounts(t, atOnce(3, func(i int) *apitest.Reply { return leave(owners[i], withPassword) }),
+		map[int]int{200: 2, 409: 1})
 
 	administrators := []*apitest.API{a.SignUp("one"), a.SignUp("two"), a.SignUp("three")}
-	a.Exec(`update platform.users set is_administrator = uuid in ($1, $2, $3)`, administrators[0].User, administrators[1].User, administrators[2].User)
-	wantCounts(t, atOnce(3, func(i int) *apitest.Reply { return leave(administrators[i], withPassword) }), map[int]int{200: 2, 409: 1})
+	a.Exec(`update platform.users set is_administrator = uuid in ($1, $2, $3)`, administrators[0].User,
+		administrators[1].User, administrators[2].User)
+
+	wantCounts(t, atOnce(3, func(i int) *apitest.Reply { return leave(administrators[i], withPassword) }),
+		map[int]int{200: 2, 409: 1})
 
 	u := a.SignUp("twice")
 	wantCounts(t, atOnce(6, func(int) *apitest.Reply { return leave(u, withPassword) }), map[int]int{200: 1, 401: 5})

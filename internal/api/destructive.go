@@ -30,31 +30,45 @@ const destructiveNotes = "If the project has `backupBeforeDestructive`, a backup
 type sparing interface{ spares() bool }
 
 // backUpFirst runs an operation when what it may destroy is in a backup. The wait for that does not count as the operation's own time.
-func (rt *route) backUpFirst(ctx context.Context, r *http.Request, p *tenant.Project, input, body any, run func(context.Context) (any, error)) (any, error) {
+func (rt *route) backUpFirst(
+	ctx context.Context, r *http.Request, p *tenant.Project, input, body any, run func(context.Context) (any, error),
+) (any, error) {
 	if !rt.op.Destructive || !caller(ctx).BackupFirst {
 		return run(ctx)
 	}
 	if s, ok := input.(sparing); ok && s.spares() {
 		return run(ctx)
 	}
+
 	if err := rt.present(ctx, r, p); err != nil {
 		return nil, err
 	}
+
 	asked, err := rt.askedFor(ctx, r, body)
 	if err != nil {
 		return nil, err
 	}
+
 	// As long as the client stays: ctx ends when the operation's time is over.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(r.Context(), cancel)()
+
 	enough := time.NewTimer(waitOf(r))
 	defer enough.Stop()
-	if err := rt.jobs.BackUpFirst(ctx, platform.Destruction{Project: p.UUID, User: caller(ctx).User, Operation: rt.op.ID, Request: asked}, enough.C); err != nil {
+
+	if err := rt.jobs.BackUpFirst(ctx, platform.Destruction{
+		Project:   p.UUID,
+		User:      caller(ctx).User,
+		Operation: rt.op.ID,
+		Request:   asked,
+	}, enough.C); err != nil {
 		return nil, err
 	}
+
 	ctx, cancel = context.WithTimeout(ctx, rt.op.Timeout)
 	defer cancel()
+
 	return run(ctx)
 }
 
@@ -63,9 +77,11 @@ func (rt *route) present(ctx context.Context, r *http.Request, p *tenant.Project
 	if rt.twin == nil {
 		return nil
 	}
+
 	if _, err := rt.twin.tag(ctx, r, p); err != nil {
 		return err
 	}
+
 	_, err := rt.ifMatch(ctx, r, p, func(context.Context) (any, error) { return nil, nil })
 	return err
 }
@@ -74,6 +90,7 @@ func (rt *route) present(ctx context.Context, r *http.Request, p *tenant.Project
 func (rt *route) askedFor(ctx context.Context, r *http.Request, body any) ([]byte, error) {
 	said, err := fingerprintOf(r, body)
 	sum := sha256.Sum256(append(rt.keyOf(ctx, r.Method), said...))
+
 	return sum[:], err
 }
 
@@ -89,9 +106,11 @@ func (rt *route) staying(w http.ResponseWriter) {
 func waitOf(r *http.Request) time.Duration {
 	for _, one := range strings.Split(strings.Join(r.Header.Values("Prefer"), ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(one), "=")
-		if seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 16); err == nil && strings.EqualFold(name, "wait") {
+		if seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 16); err == nil &&
+			strings.EqualFold(name, "wait") {
 			return min(time.Duration(seconds)*time.Second, mostBackupWait)
 		}
 	}
+
 	return backupWait
 }

@@ -18,18 +18,20 @@ var harmless = map[string]string{
 	"deleteProject": "it can be restored for days, and purge, which takes the backups along, is refused",
 	"deleteBackup":  "a backup is no content of the project", "deleteBackupSchedule": "a setting",
 	"deleteRestore": "what it lets go of is a copy that was kept for safety, and in no backup of the project as it is",
-	"deleteFile":    "a single thing", "deleteResponse": "a single thing",
-	"deleteField": "the answers stay", "unlinkForm": "a setting", "deleteKey": "a setting", "deleteJWTKey": "a setting",
-	"deleteConstraint": "holds nothing", "deleteIndex": "holds nothing", "deletePolicy": "holds nothing", "deleteTrigger": "holds nothing",
-	"deleteEnum": "holds nothing, and none that a column has is deleted", "deleteFunction": "holds nothing",
-	"deleteExtension": "holds nothing, and none that a column has is deleted",
+	"deleteFile":    "a single thing", "deleteResponse": "a single thing", "deleteField": "the answers stay",
+	"unlinkForm": "a setting", "deleteKey": "a setting", "deleteJWTKey": "a setting",
+	"deleteConstraint": "holds nothing", "deleteIndex": "holds nothing", "deletePolicy": "holds nothing",
+	"deleteTrigger": "holds nothing", "deleteEnum": "holds nothing, and none that a column has is deleted",
+	"deleteFunction": "holds nothing", "deleteExtension": "holds nothing, and none that a column has is deleted",
 }
 
 // destructive are requests that destroy something of a furnished project.
 func destructive(t *testing.T, a *apitest.API, f things) []call {
 	t.Helper()
+
 	asOwner(t, a, "alter table public.orders add column amount numeric default 1.5, add column spare text")
 	a.CreateTable("doomed")
+
 	return []call{
 		{"updateColumn", "PUT", "/tables/orders/columns/amount", `{"type": "integer"}`, 4},
 		{"deleteColumn", "DELETE", "/tables/orders/columns/spare", "", 4},
@@ -44,20 +46,25 @@ func destructive(t *testing.T, a *apitest.API, f things) []call {
 // first switches backups before destructive operations on or off.
 func first(t *testing.T, a *apitest.API, on string) {
 	t.Helper()
+
 	a.Put("/projects/"+a.Project, `{"backup_before_destructive": `+on+`}`).Want(200)
 }
 
 // madeBefore returns how many backups of the project were made before an operation.
 func madeBefore(t *testing.T, a *apitest.API, operation string) int {
 	t.Helper()
-	return apitest.Value[int](a, "select count(*) from platform.backups where project_uuid = $1 and made_before = $2", a.Project, operation)
+
+	return apitest.Value[int](a, "select count(*) from platform.backups where project_uuid = $1 and made_before = $2",
+		a.Project, operation)
 }
 
 // TestDestructiveIsDeclared holds each operation that deletes something in a project to say whether it is destructive.
 func TestDestructiveIsDeclared(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	var declared, tested []string
+
 	var document struct {
 		Paths map[string]map[string]struct {
 			OperationID string
@@ -67,22 +74,28 @@ func TestDestructiveIsDeclared(t *testing.T) {
 	if err := json.Unmarshal(a.Get("/openapi.json").Want(200).Body, &document); err != nil {
 		t.Fatal(err)
 	}
+
 	for path, methods := range document.Paths {
 		for method, o := range methods {
 			if o.Destructive {
 				declared = append(declared, o.OperationID)
 			}
-			inProject := !slices.Contains([]string{"admin", "organizations", "sessions", "tokens", "users"}, strings.Split(path, "/")[1])
+
+			inProject := !slices.Contains([]string{"admin", "organizations", "sessions", "tokens", "users"},
+				strings.Split(path, "/")[1])
 			if _, ok := harmless[o.OperationID]; method == "delete" && inProject && ok == o.Destructive {
 				t.Errorf("%s: is it destructive or harmless? It has to be one of them", o.OperationID)
 			}
 		}
 	}
+
 	for _, c := range destructive(t, a, furnish(t, a)) {
 		tested = append(tested, c.id)
 	}
+
 	slices.Sort(declared)
 	slices.Sort(tested)
+
 	if !slices.Equal(declared, tested) {
 		t.Errorf("declared as destructive are %q, tested %q", declared, tested)
 	}
@@ -91,31 +104,39 @@ func TestDestructiveIsDeclared(t *testing.T) {
 // TestBackupFirst goes through all that is destructive. When no backup can be made, nothing is changed; otherwise one is completed before.
 func TestBackupFirst(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := furnish(t, a)
 	upload(a, f.container, "folder/b.txt", "hello").Want(201)
+
 	calls := destructive(t, a, f)
 	asOwner(t, a, "insert into public.orders (id, note) values (1, 'kept')")
 	a.Get("/projects/"+a.Project).Want(200).Content("backupBeforeDestructive", false)
 	first(t, a, "true")
 	a.Get("/projects/"+a.Project).Want(200).Content("backupBeforeDestructive", true)
+
 	before := state(t, a) + query[string](t, a, "select string_agg(o::text, ' ') from public.orders o")
 	backups := filepath.Join(a.Config.StorageDir(), "projects", a.Project, "backups")
 	moved := backups + " that were there"
 	if err := os.Rename(backups, moved); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := os.WriteFile(backups, nil, 0o600); err != nil { // no backup goes into that
 		t.Fatal(err)
 	}
+
 	for _, c := range calls {
 		if r := c.send(a).Want(409).Code("backup_failed"); !strings.Contains(string(r.Body), "Nothing was changed") {
 			t.Errorf("%s: got %s", c.id, r.Body)
 		}
 	}
-	if after := state(t, a) + query[string](t, a, "select string_agg(o::text, ' ') from public.orders o"); after != before {
+
+	if after := state(t, a) +
+		query[string](t, a, "select string_agg(o::text, ' ') from public.orders o"); after != before {
 		t.Errorf("before: %s\nafter: %s", before, after)
 	}
+
 	if err := os.Remove(backups); err != nil {
 		t.Fatal(err)
 	}
@@ -133,9 +154,11 @@ func TestBackupFirst(t *testing.T) {
 	a.Send("DELETE", "/tables/doomed", "", `If-Match: "of old"`).Want(412)
 	a.Member(5).Delete("/tables/doomed").Want(403)
 	a.Stranger().Delete("/tables/doomed").Want(401)
+
 	other := a.In(a.CreateProject("other"))
 	other.CreateTable("theirs")
 	other.Delete("/tables/theirs").Want(200)
+
 	if n := apitest.Value[int](a, "select count(*) from platform.backups"); n != made {
 		t.Errorf("%d backups were made for nothing", n-made)
 	}
@@ -143,18 +166,23 @@ func TestBackupFirst(t *testing.T) {
 	for _, c := range calls {
 		n := madeBefore(t, a, c.id)
 		c.send(a).Want(200)
+
 		if madeBefore(t, a, c.id) != n+1 {
 			t.Errorf("%s: no backup was made before it", c.id)
 		}
 	}
-	last := apitest.Value[string](a, "select uuid::text from platform.backups where made_before = 'deleteTable' and status = 'completed'")
+
+	last := apitest.Value[string](a,
+		"select uuid::text from platform.backups where made_before = 'deleteTable' and status = 'completed'")
 	a.Get("/backups/"+last).Want(200).Content("status", "completed")
+
 	if before := a.Get("/backups/" + last).Want(200).Metadata("before"); before != "deleteTable" {
 		t.Errorf("the backup says that it was made before %v", before)
 	}
 	if n := apitest.Value[int](a, "select count(*) from platform.awaited_backups"); n != 0 {
 		t.Errorf("%d requests wait for ever", n)
 	}
+
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(409).Code("backup_first")
 	a.Delete("/projects/" + a.Project).Want(200)
 	a.Delete("/projects/" + a.Project + "?purge=true").Want(409).Code("backup_first")
@@ -168,32 +196,41 @@ func TestBackupFirst(t *testing.T) {
 // is enough for all, whether they have waited or come back.
 func TestBackupFirstIsShared(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	for _, table := range []string{"held", "one", "two", "three", "four"} {
 		a.CreateTable(table)
 	}
+
 	first(t, a, "true")
 	holder := holdTables(t, a) // pg_dump waits for it
 	early := a.Create("/backups", `{}`)
-	until(t, "a backup is under way", func() bool { return a.Get("/backups/"+early).Want(200).Get("status") == "running" })
+	until(t, "a backup is under way", func() bool {
+		return a.Get("/backups/"+early).Want(200).Get("status") == "running"
+	})
+
 	a.Send("DELETE", "/tables/one", "", "Prefer: wait=0").Want(409).Code("backup_under_way")
 	a.Get("/tables/one").Want(200)
 	release(t, holder)
 	backedUp(t, a, early)
+
 	if n := madeBefore(t, a, "deleteTable"); n != 0 {
 		t.Fatalf("%d backups were made meanwhile", n)
 	}
 
 	holder = holdTables(t, a)
+
 	for range 2 { // the second one waits for the same
 		for _, table := range []string{"one", "two"} {
 			a.Send("DELETE", "/tables/"+table, "", "Prefer: respond-async, wait=0").Want(409).Code("backup_under_way")
 		}
 	}
+
 	id := apitest.Value[string](a, "select uuid::text from platform.backups where made_before = 'deleteTable'")
 	release(t, holder)
 	backedUp(t, a, id).Content("status", "completed")
 	a.Send("DELETE", "/tables/one", "", "Prefer: wait=0").Want(200)
+
 	if n := madeBefore(t, a, "deleteTable"); n > 2 {
 		t.Errorf("%d backups were made for two requests that came twice", n)
 	}
@@ -202,15 +239,18 @@ func TestBackupFirstIsShared(t *testing.T) {
 	wantCounts(t, atOnce(4, func(i int) *apitest.Reply {
 		return a.Send("DELETE", "/tables/"+[]string{"one", "two", "three", "four"}[i], "", "Prefer: wait=25")
 	}), map[int]int{200: 4})
+
 	if n := madeBefore(t, a, "deleteTable"); n > 5 {
 		t.Errorf("%d backups were made for six requests", n)
 	}
 	if got := query[int](t, a, "select count(*) from pg_tables where schemaname = 'public'"); got != 1 {
 		t.Errorf("%d tables are left, want one", got)
 	}
+
 	wantCounts(t, atOnce(4, func(i int) *apitest.Reply {
 		return a.Post("/sql", `{"query": "create table t`+[]string{"1", "2", "3", "4"}[i]+` ()", "read_only": false}`)
 	}), map[int]int{200: 4})
+
 	if n := madeBefore(t, a, "runSQL"); n > 2 {
 		t.Errorf("%d backups were made for four requests at once", n)
 	}
@@ -219,6 +259,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 // holdTables keeps pg_dump from reading the project's tables until it is released.
 func holdTables(t *testing.T, a *apitest.API) pgx.Tx {
 	t.Helper()
+
 	tx, err := a.ProjectDatabase().Begin(t.Context())
 	if err == nil {
 		_, err = tx.Exec(t.Context(), "lock table public.held in access exclusive mode")
@@ -226,11 +267,13 @@ func holdTables(t *testing.T, a *apitest.API) pgx.Tx {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return tx
 }
 
 func release(t *testing.T, tx pgx.Tx) {
 	t.Helper()
+
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,10 @@ type download struct {
 }
 
 // inline are the types that a browser may show in place; it offers all others for saving.
-var inline = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "text/plain", "audio/", "video/", "application/pdf"}
+var inline = []string{
+	"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "text/plain", "audio/", "video/",
+	"application/pdf",
+}
 
 const (
 	mostRange = 200 // bytes of a Range header; a longer one is ignored, as a server may
@@ -36,10 +39,12 @@ const (
 // ServeHTTP writes the file, or the range of it that is asked for.
 func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer d.content.Close()
+
 	disposition := "attachment"
 	if slices.ContainsFunc(inline, func(prefix string) bool { return strings.HasPrefix(d.file.MimeType, prefix) }) {
 		disposition = "inline"
 	}
+
 	h := w.Header()
 	h.Set("Content-Type", d.file.MimeType)
 	h.Set("Content-Disposition", disposition+"; "+fileNameParam(path.Base(d.file.FullFileName)))
@@ -48,15 +53,18 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "private, no-cache") // who may read it is asked each time
 	h.Set("ETag", d.file.ETag())
 	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(d.file.SHA256)+":")
+
 	if span := d.span(r); span == "" {
 		r.Header.Del("Range")
 	} else {
 		r.Header.Set("Range", span)
 	}
+
 	modified := d.file.UpdatedAt
 	if time.Since(modified) < oneDate {
 		modified = time.Time{} // none is said, and none compared
 	}
+
 	http.ServeContent(&ranged{ResponseWriter: httpx.NewPacedWriter(w), request: r}, r, "", modified, d.content)
 	if err := d.content.Err(); err != nil {
 		httpx.From(r.Context()).Err = err
@@ -72,9 +80,11 @@ func (d download) span(r *http.Request) string {
 	if r.Method != http.MethodGet || len(text) > mostRange || !strings.EqualFold(unit, "bytes") {
 		return ""
 	}
+
 	if zeros, ok := strings.CutPrefix(set, "-"); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
 		set = strconv.FormatInt(d.file.Size, 10) + "-" // the last 0 bytes are none: a range that nothing satisfies
 	}
+
 	return "bytes=" + hugeNumber.ReplaceAllLiteralString(set, "999999999999999999")
 }
 
@@ -93,14 +103,17 @@ func fileNameParam(name string) string {
 	if plain == name {
 		return `filename="` + name + `"`
 	}
+
 	var full strings.Builder
 	for i := range len(name) {
-		if c := name[i]; c < utf8.RuneSelf && (c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("!#$&+-.^_`|~", c) >= 0) {
+		if c := name[i]; c < utf8.RuneSelf &&
+			(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("!#$&+-.^_`|~", c) >= 0) {
 			full.WriteByte(c)
 		} else {
 			fmt.Fprintf(&full, "%%%02X", c)
 		}
 	}
+
 	return `filename="` + plain + `"; filename*=UTF-8''` + full.String()
 }
 
@@ -125,9 +138,11 @@ func (w *ranged) WriteHeader(status int) {
 // refuse takes back what was said of the file.
 func (w *ranged) refuse(status int, code, detail string) {
 	w.refused = true
+
 	for _, name := range []string{"Content-Disposition", "Accept-Ranges", "Last-Modified", "Repr-Digest", "ETag"} {
 		w.Header().Del(name)
 	}
+
 	Fail(w.ResponseWriter, w.request, status, code, detail)
 }
 
@@ -143,10 +158,12 @@ func (w *ranged) ReadFrom(r io.Reader) (int64, error) {
 	if w.refused {
 		return io.Copy(io.Discard, r)
 	}
+
 	if part, ok := r.(*io.LimitedReader); ok { // so http.ServeContent asks for it
 		if content, ok := part.R.(*object.Content); ok {
 			return content.Send(w.ResponseWriter, part.N)
 		}
 	}
+
 	return io.Copy(w.ResponseWriter, r)
 }

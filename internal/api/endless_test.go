@@ -20,18 +20,23 @@ const endless = `
 // TestEndlessChanges: code of a project that catches its cancellation ends with the request that called it, with its locks.
 func TestEndlessChanges(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
 	a.CreateTable("filled", "note text")
-	asOwner(t, a, endless+`; insert into public.orders values (1, 'x'); grant execute on all functions in schema public to public;
+	asOwner(t, a, endless+
+		`; insert into public.orders values (1, 'x'); grant execute on all functions in schema public to public;
 		create trigger t before insert on public.filled for each row execute function public.trap_row()`)
 
 	constraint := func() *http.Request {
-		return a.Request("POST", "/tables/orders/constraints", strings.NewReader(`{"type": "check", "expression": "trapped(id)"}`))
+		return a.Request("POST", "/tables/orders/constraints",
+			strings.NewReader(`{"type": "check", "expression": "trapped(id)"}`))
 	}
+
 	imported := func() *http.Request {
 		r := a.Request("POST", "/tables/filled/import?format=csv", strings.NewReader("id,note\n1,x\n"))
 		r.Header.Set("Content-Type", "text/csv")
+
 		return r
 	}
 	for name, request := range map[string]func() *http.Request{"constraint": constraint, "import": imported} {
@@ -39,44 +44,64 @@ func TestEndlessChanges(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
+
 			reply, err := http.DefaultClient.Do(request().WithContext(ctx))
 			if err == nil {
 				defer reply.Body.Close()
+
 				t.Errorf("%s: got %s", name, reply.Status)
 			}
 		}()
+
 		until(t, name+" runs", func() bool {
-			return query[bool](t, a, "select exists (select from pg_stat_activity where datname = current_database() and usename like '%owner' and wait_event = 'PgSleep')")
+			return query[bool](t, a,
+				"select exists (select from pg_stat_activity where datname = current_database() and usename like '%owner' and wait_event = 'PgSleep')")
 		})
+
 		leave()
 		<-done
+
 		until(t, "the session of "+name+" has ended", func() bool {
-			return query[bool](t, a, "select not exists (select from pg_stat_activity where datname = current_database() and usename like '%owner' and state <> 'idle')")
+			return query[bool](t, a,
+				"select not exists (select from pg_stat_activity where datname = current_database() and usename like '%owner' and state <> 'idle')")
 		})
-		if query[bool](t, a, "select exists (select from pg_locks l join pg_class c on c.oid = l.relation where c.relname in ('orders', 'filled') and l.mode <> 'AccessShareLock')") {
+
+		if query[bool](t, a,
+			"select exists (select from pg_locks l join pg_class c on c.oid = l.relation where c.relname in ('orders', 'filled') and l.mode <> 'AccessShareLock')") {
 			t.Errorf("%s: a lock remains", name)
 		}
 	}
+
 	a.Post("/tables/orders/constraints", `{"type": "check", "name": "positive", "expression": "id > 0"}`).Want(201)
 }
 
 // TestLockTable: a session that fills the lock table of the server is ended, and its author is told why.
 func TestLockTable(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	other := a.In(a.CreateProject("Bystander"))
-	asOwner(t, a, `create table public.filled (id integer); create function public.lock_much() returns trigger language plpgsql as $$ begin
+
+	asOwner(t, a,
+		`create table public.filled (id integer); create function public.lock_much() returns trigger language plpgsql as $$ begin
 		perform pg_advisory_xact_lock(n) from generate_series(1, 80000) n; perform pg_sleep(3600); return new; end $$;
 		create trigger t before insert on public.filled for each row execute function public.lock_much()`)
+
 	const much = "do $$ begin perform pg_advisory_lock(n) from generate_series(1, 80000) n; perform pg_sleep(3600); end $$"
 	a.Post("/sql", sqlBody(much, writing)).Want(422).Code("session_ended")
-	a.Send("POST", "/tables/filled/import?format=csv", "id\n1\n", "Content-Type: text/csv").Want(422).Code("session_ended")
+	a.Send("POST", "/tables/filled/import?format=csv", "id\n1\n", "Content-Type: text/csv").Want(422).
+		Code("session_ended")
+
 	until(t, "its locks are gone", func() bool {
-		return query[bool](t, a, "select not exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))")
+		return query[bool](t, a,
+			"select not exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))")
 	})
+
 	other.CreateTable("t")
 	a.Post("/sql", sqlBody("select 1")).Want(200)
-	if log := a.Log.String(); !strings.Contains(log, "a project's session is ended") || !strings.Contains(log, "perform pg_advisory_lock(n)") {
+
+	if log := a.Log.String(); !strings.Contains(log, "a project's session is ended") ||
+		!strings.Contains(log, "perform pg_advisory_lock(n)") {
 		t.Error("the log does not say what was ended")
 	}
 }
@@ -84,16 +109,23 @@ func TestLockTable(t *testing.T) {
 // TestHugeMessages: an error or a notice of 100 MB is bounded in memory, log and answer, whoever meets it.
 func TestHugeMessages(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
+
 	asOwner(t, a, `
 		create function public.shout(id integer, bytes integer) returns boolean language plpgsql immutable as $$ begin
 			raise notice '%', repeat('n', bytes); raise exception '%', repeat('e', bytes); end $$;
 		insert into public.orders values (1, 'x')`)
-	a.Post("/tables/orders/constraints", `{"type": "check", "expression": "shout(id, 17 << 20)"}`).Want(422).Code("too_large")
+
+	a.Post("/tables/orders/constraints", `{"type": "check", "expression": "shout(id, 17 << 20)"}`).Want(422).
+		Code("too_large")
+
 	a.Post("/tables/orders/constraints", `{"type": "check", "expression": "shout(id, 1 << 20)"}`).Want(422)
+
 	r := a.Post("/sql", sqlBody("select public.shout(1, 1 << 20)")).Want(422).Code("sql_error")
 	a.Post("/sql", sqlBody("select public.shout(1, 40 << 20)")).Want(422).Code("too_large")
+
 	if len(r.Body) > 64<<10 || len(a.Log.String()) > 256<<10 {
 		t.Errorf("the answer has %d bytes, the log %d", len(r.Body), len(a.Log.String()))
 	}

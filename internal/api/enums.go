@@ -26,7 +26,9 @@ type listEnumsInput struct {
 	Sort string `query:"sort" enum:"name,schema,id" default:"name"`
 }
 
-func (s *Server) listEnums(ctx context.Context, p *tenant.Project, in *listEnumsInput) (Answer[[]schema.Enum, PageMetadata], error) {
+func (s *Server) listEnums(
+	ctx context.Context, p *tenant.Project, in *listEnumsInput,
+) (Answer[[]schema.Enum, PageMetadata], error) {
 	page := in.by(in.Sort)
 	enums, total, err := schema.ListEnums(ctx, p.Trusted(), page)
 	return listOf(enums, page, total), err
@@ -81,12 +83,15 @@ type createEnumValueInput struct {
 	}
 }
 
-func (s *Server) createEnumValue(ctx context.Context, p *tenant.Project, in *createEnumValueInput) (schema.Enum, error) {
+func (s *Server) createEnumValue(
+	ctx context.Context, p *tenant.Project, in *createEnumValueInput,
+) (schema.Enum, error) {
 	return schema.CreateEnumValue(ctx, p.Owner(), in.Enum, in.Body.Value, in.Body.Before, in.Body.After)
 }
 
 var renameEnumValue = Operation{
-	ID: "renameEnumValue", Method: "PUT", Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename a value of an enum",
+	ID: "renameEnumValue", Method: "PUT",
+	Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename a value of an enum",
 	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
 	Notes: "Rows that have it have it under its new name.",
 }
@@ -100,7 +105,9 @@ type renameEnumValueInput struct {
 	}
 }
 
-func (s *Server) renameEnumValue(ctx context.Context, p *tenant.Project, in *renameEnumValueInput) (schema.Enum, error) {
+func (s *Server) renameEnumValue(
+	ctx context.Context, p *tenant.Project, in *renameEnumValueInput,
+) (schema.Enum, error) {
 	return schema.RenameEnumValue(ctx, p.Owner(), in.Enum, in.Value, in.Body.Value)
 }
 

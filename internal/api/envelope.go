@@ -86,6 +86,7 @@ func statusOf(kind fault.Kind, declared []int) int {
 			}
 		}
 	}
+
 	return http.StatusInternalServerError
 }
 
@@ -105,6 +106,7 @@ func encode(v any) []byte {
 	if err != nil {
 		panic("api: answer: " + err.Error()) // a type of ours that JSON can't hold
 	}
+
 	return append(body, '\n')
 }
 
@@ -114,6 +116,7 @@ func send(w http.ResponseWriter, status int, body []byte) {
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
+
 	if _, err := w.Write(body); err != nil {
 		slog.Debug("answer not taken", "error", err) // the client is gone
 	}
@@ -125,24 +128,29 @@ func writeFailure(w http.ResponseWriter, r *http.Request, err error, declared []
 	status := statusOf(e.Kind, declared)
 	known := httpx.From(r.Context())
 	known.Err = err
+
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
+
 	f := failure{Code: e.CodeWord(), Detail: sentence(e.Detail), Fields: e.Fields, RequestID: known.ID}
 	if e.Kind == fault.Internal {
 		f.Detail, f.Fields = "Something went wrong on the server; its log says what, under the request id.", nil
 	}
+
 	var metadata any = f
 	if len(e.Extra) > 0 {
 		extended := map[string]any{"code": f.Code, "detail": f.Detail, "fields": f.Fields, "requestId": f.RequestID}
 		for name, v := range e.Extra {
 			extended[name] = v
 		}
+
 		metadata = extended
 	}
+
 	write(w, status, envelope{Content: "null", Errors: []string{messages[status]}, Metadata: metadata})
 }
 
@@ -155,12 +163,19 @@ func sentence(clause string) string {
 	if size == 0 {
 		return ""
 	}
+
 	return string(unicode.ToUpper(first)) + clause[size:] + "."
 }
 
 // Fail answers a request that no operation takes with an envelope.
 func Fail(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
 	httpx.From(r.Context()).Err = fault.New(fault.NotFound, "%s", detail)
+
 	write(w, status, envelope{Content: "null", Errors: []string{messages[status]},
-		Metadata: failure{Code: code, Detail: sentence(detail), Fields: []fault.Field{}, RequestID: httpx.From(r.Context()).ID}})
+		Metadata: failure{
+			Code:      code,
+			Detail:    sentence(detail),
+			Fields:    []fault.Field{},
+			RequestID: httpx.From(r.Context()).ID,
+		}})
 }

@@ -35,6 +35,7 @@ func (s *Server) exportTable(ctx context.Context, p *tenant.Project, in *exportT
 	if in.Columns != "" {
 		columns = strings.Split(in.Columns, ",")
 	}
+
 	e, err := transfer.OpenExport(ctx, p, in.Table, in.Format, columns, in.Spreadsheet == "true")
 	return export{e}, err
 }
@@ -42,7 +43,10 @@ func (s *Server) exportTable(ctx context.Context, p *tenant.Project, in *exportT
 // export answers with a table.
 type export struct{ *transfer.Export }
 
-var exportTypes = map[string]string{transfer.CSV: "text/csv; charset=utf-8", transfer.TSV: "text/tab-separated-values; charset=utf-8", transfer.JSONL: "application/x-ndjson"}
+var exportTypes = map[string]string{
+	transfer.CSV: "text/csv; charset=utf-8",
+	transfer.TSV: "text/tab-separated-values; charset=utf-8", transfer.JSONL: "application/x-ndjson",
+}
 
 const (
 	exportBuffer = 64 << 10
@@ -53,17 +57,21 @@ const (
 // no part of a table looks like the whole.
 func (e export) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer e.Close()
+
 	out := &leaving{ResponseWriter: w, control: http.NewResponseController(w), begin: func() {
 		h := w.Header()
 		h.Set("Content-Type", exportTypes[e.Format])
-		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": e.Table.Name + "." + e.Format}))
+		h.Set("Content-Disposition",
+			mime.FormatMediaType("attachment", map[string]string{"filename": e.Table.Name + "." + e.Format}))
 		h.Set("Cache-Control", "no-store")
 	}}
+
 	buffer := bufio.NewWriterSize(out, exportBuffer)
 	err := e.Write(r.Context(), buffer)
 	if err == nil {
 		err = buffer.Flush()
 	}
+
 	switch {
 	case err == nil && !out.begun: // not even a header: a table of lines without rows
 		out.start()
@@ -93,8 +101,11 @@ func (l *leaving) Write(b []byte) (int, error) {
 	if !l.begun {
 		l.start()
 	}
-	if err := l.control.SetWriteDeadline(time.Now().Add(exportLull)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+
+	if err := l.control.SetWriteDeadline(time.Now().Add(exportLull)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
 		return 0, err
 	}
+
 	return l.ResponseWriter.Write(b)
 }

@@ -35,45 +35,59 @@ const standing = `
 // TestRestoreOfWhatWasDoneToExtensions brings back what an operator did to the objects of extensions: privileges, policies, who owns them.
 func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	execute(t, a, byTheOperator)
 	asOwner(t, a, `create table public.kept (id int)`)
 	want := query[string](t, a, standing)
-	for _, part := range []string{"no more", "(extensions.spatial_ref_sys,t,t,", `"extensions.st_area(text)"`, "extensions.spatial_ref_sys.srtext"} {
+	for _, part := range []string{
+		"no more", "(extensions.spatial_ref_sys,t,t,", `"extensions.st_area(text)"`,
+		"extensions.spatial_ref_sys.srtext",
+	} {
 		if !strings.Contains(want, part) {
 			t.Fatalf("%s is missing of what stands:\n%s", part, want)
 		}
 	}
+
 	id := madeBackup(t, a)
 	if got := a.Get("/backups/" + id).Want(200).Metadata("warnings"); len(got.([]any)) != 0 {
 		t.Errorf("the warnings are %v", got)
 	}
+
 	restoreInPlace(t, a, id)
+
 	if got := query[string](t, a, standing); got != want {
 		t.Errorf("in place: got\n%s\nwant\n%s", got, want)
 	}
+
 	for _, pool := range []string{"anon", "service_role"} { // it works as it did
 		execute(t, a, "set role "+pool+"; select extensions.st_astext('POINT(1 2)'::extensions.geometry)")
 	}
 
 	// As another project's, with a table that is the owner's; and what no dump holds is said.
-	execute(t, a, `create index by_name on extensions.spatial_ref_sys (auth_name); create function public.touch() returns trigger language plpgsql as 'begin return new; end';
+	execute(t, a,
+		`create index by_name on extensions.spatial_ref_sys (auth_name); create function public.touch() returns trigger language plpgsql as 'begin return new; end';
 		create trigger touch before insert on extensions.spatial_ref_sys for each row execute function public.touch();
 		create rule again as on delete to extensions.spatial_ref_sys where old.srid < 0 do also select 1; alter table extensions.spatial_ref_sys add constraint named check (auth_name <> 'nobody');
 		create statistics extensions.linked on auth_name, auth_srid from extensions.spatial_ref_sys; alter table extensions.spatial_ref_sys alter auth_srid set statistics 7;
 		comment on table extensions.spatial_ref_sys is 'systems'; comment on column extensions.spatial_ref_sys.srid is 'number'; grant select (srid) on extensions.spatial_ref_sys to anon`)
+
 	asOwner(t, a, `alter role current_user set search_path = public, extensions`)
 	owner := a.Database() + "_owner"
 	execute(t, a, `alter table extensions.spatial_ref_sys owner to `+owner)
 	want = query[string](t, a, standing)
 	id = madeBackup(t, a)
+
 	warnings := a.Get("/backups/" + id).Want(200).Metadata("warnings").([]any)
 	of := " of extensions.spatial_ref_sys, a table of an extension, is in no backup"
-	if diff := cmp.Diff([]any{"the added or changed column auth_srid" + of, "the comment" + of, "the comment on column srid" + of, "the constraint named" + of, "the index extensions.by_name" + of,
-		"the rule again" + of, "the setting search_path of a login of the project is in no backup", "the statistics linked" + of, "the trigger touch" + of}, warnings); diff != "" {
+	if diff := cmp.Diff([]any{"the added or changed column auth_srid" + of, "the comment" + of,
+		"the comment on column srid" + of, "the constraint named" + of, "the index extensions.by_name" + of,
+		"the rule again" + of, "the setting search_path of a login of the project is in no backup",
+		"the statistics linked" + of, "the trigger touch" + of}, warnings); diff != "" {
 		t.Errorf("the warnings are (-want +got):\n%s", diff)
 	}
+
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
 	restoredAs(t, a, n.Get("uuid").(string), "completed")
 	copied := a.In(n.Get("projectUuid").(string))
@@ -83,9 +97,13 @@ func TestRestoreOfWhatWasDoneToExtensions(t *testing.T) {
 
 	// What comes from elsewhere is not believed as far as that: no table of an extension becomes the owner's, and nobody may put triggers on it.
 	light := a.In(a.CreateProject("light"))
-	restoreInPlace(t, light, imported(light, downloaded(a, id, `{"encryption": "none"}`)).Want(201).Get("uuid").(string))
+	restoreInPlace(t, light, imported(light, downloaded(a, id, `{"encryption": "none"}`)).Want(201).
+		Get("uuid").(string))
+
 	got := query[string](t, light, standing)
-	if strings.Contains(got, "TRIGGER") || !strings.Contains(got, "(extensions.spatial_ref_sys,t,t,socle)") && !strings.Contains(got, "(extensions.spatial_ref_sys,t,t,postgres)") || strings.Count(got, "readers") != 1 {
+	if strings.Contains(got, "TRIGGER") ||
+		!strings.Contains(got, "(extensions.spatial_ref_sys,t,t,socle)") &&
+			!strings.Contains(got, "(extensions.spatial_ref_sys,t,t,postgres)") || strings.Count(got, "readers") != 1 {
 		t.Errorf("of a foreign backup stands\n%s", got)
 	}
 }

@@ -13,58 +13,93 @@ import (
 // TestExtensions installs extensions, has tables use their types, operators and functions without a prefix, and removes them.
 func TestExtensions(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	a.Get("/extensions?limit=1").Want(200).Content("0.name", "btree_gin").Content("0.installedVersion", nil).Content("0.schema", nil)
+	a.Get("/extensions?limit=1").Want(200).Content("0.name", "btree_gin").Content("0.installedVersion", nil).
+		Content("0.schema", nil)
+
 	developer := a.Member(4).In(a.Project)
 	made := developer.Post("/extensions", `{"name": "citext"}`).Want(201).Content("schema", "extensions")
 	if made.Get("installedVersion") != made.Get("version") || made.Get("description") == "" {
 		t.Errorf("made %s", made.Body)
 	}
+
 	for _, name := range []string{"postgis", "pg_trgm", "uuid-ossp", "earthdistance", "hstore"} {
 		a.Post("/extensions", `{"name": "`+name+`"}`).Want(201)
 	}
+
 	a.Post("/extensions", `{"name": "citext"}`).Want(409).Code("already_exists").Field("name")
 	a.Post("/extensions", `{"name": "cube"}`).Want(409).Code("already_exists") // came with earthdistance
+
 	for _, name := range []string{"dblink", "plperlu", "file_fdw", "plpgsql", "no; such", "", "\\u0000"} {
 		a.Post("/extensions", `{"name": "`+name+`"}`).Want(422).Field("name")
 	}
 
 	a.CreateTable("places", "name citext", "at geometry(Point,4326)", "more hstore", "nearby geography(PointZ)[]")
+
 	var types []any
 	shown := a.Get("/tables/places/columns").Want(200)
 	for i := range 5 {
 		types = append(types, shown.Get(fmt.Sprint(i, ".type")))
 	}
-	if diff := cmp.Diff([]any{"integer", "citext", "geometry(Point,4326)", "hstore", "geography(PointZ,4326)[]"}, types); diff != "" {
+
+	if diff := cmp.Diff([]any{"integer", "citext", "geometry(Point,4326)", "hstore", "geography(PointZ,4326)[]"},
+		types); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
 	}
-	for _, wrong := range []string{"geometry(Nonsense,4326)", "geometry(Point;4326)", "geometry('Point')", "citext(3)", "varchar(Point)", "numeric(-Point)"} {
-		a.Post("/tables/places/columns", `{"columns": [{"name": "wrong", "type": "`+wrong+`"}]}`).Want(422).Field("columns.0.type")
+
+	for _, wrong := range []string{
+		"geometry(Nonsense,4326)", "geometry(Point;4326)", "geometry('Point')", "citext(3)", "varchar(Point)",
+		"numeric(-Point)",
+	} {
+		a.Post("/tables/places/columns", `{"columns": [{"name": "wrong", "type": "`+wrong+`"}]}`).Want(422).
+			Field("columns.0.type")
 	}
-	a.Post("/tables/places/indexes", `{"method": "gin", "keys": [{"column": "name", "operator_class": "gin_trgm_ops"}]}`).Want(201)
-	a.Post("/tables/places/policies", `{"name": "near", "roles": ["anon"], "command": "select", "using": "st_srid(at) = 4326"}`).Want(201)
-	a.Post("/functions/public", `{"name": "alike", "language": "sql", "return_type": "real", "definition": "select similarity(a, 'Berlin')", "parameters": [{"name": "a", "type": "citext"}]}`).Want(201)
-	a.Post("/sql", sqlBody(`insert into places (id, name, at, more) values (1, 'Berlin', 'SRID=4326;POINT(13.4 52.5)', 'a=>1') returning more -> 'a', name = 'BERLIN', alike(name)`, writing)).Want(200)
-	a.Post("/sql", sqlBody(`select count(*) from places where name = 'BERLIN' and st_x(at) > 13 and more ? 'a'`)).Want(200).Content("results.0.rows.0.0", float64(1))
+
+	a.Post("/tables/places/indexes",
+		`{"method": "gin", "keys": [{"column": "name", "operator_class": "gin_trgm_ops"}]}`).Want(201)
+	a.Post("/tables/places/policies",
+		`{"name": "near", "roles": ["anon"], "command": "select", "using": "st_srid(at) = 4326"}`).Want(201)
+	a.Post("/functions/public",
+		`{"name": "alike", "language": "sql", "return_type": "real", "definition": "select similarity(a, 'Berlin')", "parameters": [{"name": "a", "type": "citext"}]}`).Want(201)
+
+	a.Post("/sql",
+		sqlBody(
+			`insert into places (id, name, at, more) values (1, 'Berlin', 'SRID=4326;POINT(13.4 52.5)', 'a=>1') returning more -> 'a', name = 'BERLIN', alike(name)`, writing,
+		)).Want(200)
+
+	a.Post("/sql", sqlBody(`select count(*) from places where name = 'BERLIN' and st_x(at) > 13 and more ? 'a'`)).
+		Want(200).Content("results.0.rows.0.0", float64(1))
 
 	// What a function of PostGIS reads, it reads as whoever calls it; nobody may change it, and the project's tables do not count it.
 	execute(t, a, `set role anon; select extensions.st_transform('SRID=4326;POINT(13 52)'::extensions.geometry, 3857)`)
 	asOwner(t, a, `select from extensions.spatial_ref_sys`)
-	for _, trap := range []string{`insert into extensions.spatial_ref_sys (srid) values (999000)`, `create function extensions.lower(text) returns text language sql as 'select 1'`, `create table extensions.t ()`} {
+
+	for _, trap := range []string{
+		`insert into extensions.spatial_ref_sys (srid) values (999000)`,
+		`create function extensions.lower(text) returns text language sql as 'select 1'`,
+		`create table extensions.t ()`,
+	} {
 		a.Post("/sql", sqlBody(trap, writing)).Want(422)
 	}
+
 	a.Get("/tables").Want(200).Total(1)
 
-	if got := a.Delete("/extensions/citext").Want(409).Code("in_use").Metadata("dependents"); !strings.Contains(fmt.Sprint(got), "name:public.places.name") {
+	if got := a.Delete("/extensions/citext").Want(409).Code("in_use").
+		Metadata("dependents"); !strings.Contains(fmt.Sprint(got), "name:public.places.name") {
 		t.Errorf("got %v", got)
 	}
+
 	a.Delete("/extensions/cube").Want(409).Code("in_use")
 	asOwner(t, a, `drop function public.alike; drop table public.places`)
+
 	for _, name := range []string{"citext", "postgis", "pg_trgm", "uuid-ossp", "earthdistance", "cube", "hstore"} {
 		developer.Delete("/extensions/"+name).Want(200).Content("name", name)
 	}
+
 	a.Delete("/extensions/citext").Want(404)
 	a.Delete("/extensions/plpgsql").Want(404)
+
 	if query[bool](t, a, `select exists (select from pg_namespace where nspname = 'extensions')`) {
 		t.Error("the schema of the extensions is left")
 	}
@@ -73,10 +108,14 @@ func TestExtensions(t *testing.T) {
 // TestExtensionsFindNothing refuses to run an extension's script where something of a user's could be found by it, and to remove what operators installed.
 func TestExtensionsFindNothing(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	execute(t, a, `create schema extensions; create extension dblink schema extensions; create extension cube schema public`)
+	execute(t, a,
+		`create schema extensions; create extension dblink schema extensions; create extension cube schema public`)
+
 	a.Delete("/extensions/dblink").Want(403)
-	a.Post("/extensions", `{"name": "earthdistance"}`).Want(409).Code("schema_taken") // which would find public's functions beside cube
+	// which would find public's functions beside cube
+	a.Post("/extensions", `{"name": "earthdistance"}`).Want(409).Code("schema_taken")
 	a.Post("/extensions", `{"name": "citext"}`).Want(201)
 	a.Delete("/extensions/cube").Want(200).Content("schema", "public")
 	a.Post("/extensions", `{"name": "earthdistance"}`).Want(201)
@@ -84,6 +123,7 @@ func TestExtensionsFindNothing(t *testing.T) {
 	execute(t, a, `grant create on schema extensions to public`)
 	asOwner(t, a, `create function extensions.lower(text) returns text language sql as 'select 1'`)
 	a.Post("/extensions", `{"name": "hstore"}`).Want(409).Code("schema_taken")
+
 	other := a.In(a.CreateProject("other"))
 	asOwner(t, other, `create schema extensions`)
 	other.Post("/extensions", `{"name": "hstore"}`).Want(409).Code("schema_taken")
@@ -92,6 +132,7 @@ func TestExtensionsFindNothing(t *testing.T) {
 // TestRestoreLeavesExtensionsOpen restores a project with extensions, which may have more of them then.
 func TestRestoreLeavesExtensionsOpen(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	a.Post("/extensions", `{"name": "citext"}`).Want(201)

@@ -25,7 +25,9 @@ type listExtensionsInput struct {
 	Sort string `query:"sort" enum:"name" default:"name"`
 }
 
-func (s *Server) listExtensions(ctx context.Context, p *tenant.Project, in *listExtensionsInput) (Answer[[]schema.Extension, PageMetadata], error) {
+func (s *Server) listExtensions(
+	ctx context.Context, p *tenant.Project, in *listExtensionsInput,
+) (Answer[[]schema.Extension, PageMetadata], error) {
 	page := in.by(in.Sort)
 	extensions, total, err := schema.ListExtensions(ctx, p.Trusted(), page)
 	return listOf(extensions, page, total), err
@@ -44,7 +46,9 @@ type createExtensionInput struct {
 	}
 }
 
-func (s *Server) createExtension(ctx context.Context, p *tenant.Project, in *createExtensionInput) (schema.Extension, error) {
+func (s *Server) createExtension(
+	ctx context.Context, p *tenant.Project, in *createExtensionInput,
+) (schema.Extension, error) {
 	return schema.CreateExtension(ctx, p.Trusted(), in.Body.Name)
 }
 

@@ -24,26 +24,35 @@ const (
 // TestRestoreExtensions backs a project up that has extensions and restores it: in place, as a new project, and in another install.
 func TestRestoreExtensions(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	execute(t, a, operatorsPart)
-	execute(t, a, `insert into extensions.spatial_ref_sys (srid, auth_name, srtext) values (990000, 'ours', 'of our own')`)
+	execute(t, a,
+		`insert into extensions.spatial_ref_sys (srid, auth_name, srtext) values (990000, 'ours', 'of our own')`)
+
 	asOwner(t, a, ownersTables)
+
 	want := query[string](t, a, foundThere)
 	if !strings.HasPrefix(want, "1 ") || !strings.HasSuffix(want, "of our own f") {
 		t.Fatalf("got %q", want)
 	}
+
 	id := madeBackup(t, a)
 	asOwner(t, a, `drop table public.places`)
 	restoreInPlace(t, a, id)
+
 	if got := query[string](t, a, foundThere); got != want {
 		t.Errorf("in place: got %q, want %q", got, want)
 	}
-	if got := query[bool](t, a, `select has_table_privilege('`+a.Database()+`_owner', 'extensions.spatial_ref_sys', 'insert')`); got {
+	if got := query[bool](t, a,
+		`select has_table_privilege('`+a.Database()+`_owner', 'extensions.spatial_ref_sys', 'insert')`); got {
 		t.Error("the owner may insert into the extension's table")
 	}
+
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
 	restoredAs(t, a, n.Get("uuid").(string), "completed")
+
 	if got := query[string](t, a.In(n.Get("projectUuid").(string)), foundThere); got != want {
 		t.Errorf("as a new project: got %q, want %q", got, want)
 	}
@@ -52,12 +61,15 @@ func TestRestoreExtensions(t *testing.T) {
 	light := a.In(a.CreateProject("light"))
 	execute(t, light, `create extension citext schema public; create extension dblink schema public`)
 	asOwner(t, light, `create table public.names (name public.citext); insert into public.names values ('Ann')`)
+
 	archive := downloaded(light, madeBackup(t, light), `{"encryption": "none"}`)
 	other := a.In(a.CreateProject("other"))
 	imported(other, archive).Want(422).Code("extension_missing")
 	execute(t, other, `create extension dblink schema public`)
 	restoreInPlace(t, other, imported(other, archive).Want(201).Get("uuid").(string))
-	if n := query[int](t, other, `select count(*) from public.names where name operator(public.=) 'ANN'::public.citext`); n != 1 {
+
+	if n := query[int](t, other,
+		`select count(*) from public.names where name operator(public.=) 'ANN'::public.citext`); n != 1 {
 		t.Errorf("moved: there are %d names", n)
 	}
 }

@@ -31,7 +31,8 @@ func (s *Server) registerFactors() {
 }
 
 var getSecondFactor = Operation{
-	ID: "getSecondFactor", Method: "GET", Path: "/users/me/totp", Summary: "Get the state of your second factor", Access: signedIn, Errors: []int{401, 404, 500},
+	ID: "getSecondFactor", Method: "GET", Path: "/users/me/totp", Summary: "Get the state of your second factor",
+	Access: signedIn, Errors: []int{401, 404, 500},
 }
 
 // factorState is what a user may see of their second factor.
@@ -46,7 +47,8 @@ func (s *Server) getSecondFactor(ctx context.Context, _ *struct{}) (factorState,
 }
 
 var createSecondFactor = Operation{
-	ID: "createSecondFactor", Method: "POST", Path: "/users/me/totp", Summary: "Begin with a second factor", Access: signedIn, Errors: []int{400, 401, 409, 422, 429, 500},
+	ID: "createSecondFactor", Method: "POST", Path: "/users/me/totp", Summary: "Begin with a second factor",
+	Access: signedIn, Errors: []int{400, 401, 409, 422, 429, 500},
 	Notes: "The secret goes into an authenticator app, by hand or as a QR code of `url`. Nothing needs it before it is confirmed.",
 }
 
@@ -62,17 +64,22 @@ type newFactor struct {
 	URL    string `json:"url" doc:"otpauth://…, for a QR code."`
 }
 
-func (s *Server) createSecondFactor(ctx context.Context, in *createSecondFactorInput) (Answer[newFactor, struct{}], error) {
+func (s *Server) createSecondFactor(
+	ctx context.Context, in *createSecondFactorInput,
+) (Answer[newFactor, struct{}], error) {
 	user, err := s.confirmPassword(ctx, in.Body.Password)
 	if err != nil {
 		return Answer[newFactor, struct{}]{}, err
 	}
+
 	secret := token.NewTOTPSecret()
 	sealed, err := token.Seal(s.factorKeyOf(user.UUID), secret)
 	if err == nil {
 		err = s.platform.InTx(ctx, func(tx *platform.Store) error { return tx.CreateFactor(ctx, user.UUID, sealed) })
 	}
-	return Answer[newFactor, struct{}]{Content: newFactor{token.TOTPText(secret), token.TOTPURL(secret, "Socle", user.Email)},
+
+	return Answer[newFactor, struct{}]{Content: newFactor{token.TOTPText(secret),
+		token.TOTPURL(secret, "Socle", user.Email)},
 		Header: http.Header{"Cache-Control": {"no-store"}}}, err
 }
 
@@ -80,8 +87,10 @@ func (s *Server) createSecondFactor(ctx context.Context, in *createSecondFactorI
 func (s *Server) factorKeyOf(user uuid.UUID) []byte { return token.Derive(s.factorKey, user.String()) }
 
 var confirmSecondFactor = Operation{
-	ID: "confirmSecondFactor", Method: "POST", Path: "/users/me/totp/confirm", Summary: "Confirm your second factor", Access: signedIn, Errors: []int{400, 401, 404, 409, 422, 429, 500},
-	Success: http.StatusOK, Notes: "From now on a log-in needs a `code`: of the app, or one of the recovery codes that are shown now and never again, each of which works once.",
+	ID: "confirmSecondFactor", Method: "POST", Path: "/users/me/totp/confirm", Summary: "Confirm your second factor",
+	Access: signedIn, Errors: []int{400, 401, 404, 409, 422, 429, 500},
+	Success: http.StatusOK,
+	Notes:   "From now on a log-in needs a `code`: of the app, or one of the recovery codes that are shown now and never again, each of which works once.",
 }
 
 type confirmSecondFactorInput struct {
@@ -95,32 +104,40 @@ type recoveryList struct {
 	RecoveryCodes []string `json:"recoveryCodes"`
 }
 
-func (s *Server) confirmSecondFactor(ctx context.Context, in *confirmSecondFactorInput) (Answer[recoveryList, struct{}], error) {
+func (s *Server) confirmSecondFactor(
+	ctx context.Context, in *confirmSecondFactorInput,
+) (Answer[recoveryList, struct{}], error) {
 	var none Answer[recoveryList, struct{}]
 	id := caller(ctx).User
 	f, err := s.platform.GetFactor(ctx, id)
 	if err != nil {
 		return none, err
 	}
+
 	if f.ConfirmedAt != nil {
 		return none, fault.New(fault.Conflict, "the second factor is confirmed")
 	}
+
 	key := s.factorKeyOf(id)
 	step, err := s.matchCode(ctx, id, key, f, in.Body.Code)
 	if err != nil {
 		return none, err
 	}
+
 	codes, hashes := token.NewRecoveryCodes(recoveryCodes), make([][]byte, recoveryCodes)
 	for i, c := range codes {
 		hashes[i] = token.RecoveryHash(key, c)
 	}
+
 	err = s.platform.InTx(ctx, func(tx *platform.Store) error {
 		if err := tx.ConfirmFactor(ctx, id, f.Sealed, step, hashes); err != nil {
 			return err
 		}
 		return s.tellOfFactor(ctx, tx, id, "switched on")
 	})
-	return Answer[recoveryList, struct{}]{Content: recoveryList{codes}, Header: http.Header{"Cache-Control": {"no-store"}}}, err
+	return Answer[recoveryList, struct{}]{
+		Content: recoveryList{codes}, Header: http.Header{"Cache-Control": {"no-store"}},
+	}, err
 }
 
 func (s *Server) tellOfFactor(ctx context.Context, tx *platform.Store, id uuid.UUID, change string) error {
@@ -128,22 +145,32 @@ func (s *Server) tellOfFactor(ctx context.Context, tx *platform.Store, id uuid.U
 	if err != nil {
 		return err
 	}
-	return s.jobs.SendMail(ctx, tx, job.Mail{Template: "second-factor", To: user.Email, Data: map[string]string{"username": user.Username, "change": change}})
+
+	return s.jobs.SendMail(ctx, tx, job.Mail{
+		Template: "second-factor",
+		To:       user.Email,
+		Data:     map[string]string{"username": user.Username, "change": change},
+	})
 }
 
 // matchCode returns the step of a code of the app. It fails with Unprocessable on the field code if it is none, and counts that.
-func (s *Server) matchCode(ctx context.Context, user uuid.UUID, key []byte, f platform.Factor, code string) (int64, error) {
+func (s *Server) matchCode(
+	ctx context.Context, user uuid.UUID, key []byte, f platform.Factor, code string,
+) (int64, error) {
 	if err := s.mayGuessCode(ctx, user); err != nil {
 		return 0, err
 	}
+
 	secret, err := token.Open(key, f.Sealed)
 	if err != nil {
 		return 0, err
 	}
+
 	step, ok := token.MatchTOTP(secret, code, time.Now())
 	if !ok {
 		return 0, s.wrongCode(ctx, user)
 	}
+
 	return step, s.mayGuessCode(ctx, user) // see login
 }
 
@@ -161,6 +188,7 @@ func (s *Server) wrongCode(ctx context.Context, user uuid.UUID) error {
 			return err
 		}
 	}
+
 	return fault.OnField(fault.Unprocessable, "code", "invalid_code", "is wrong, or was used before")
 }
 
@@ -177,15 +205,19 @@ func (s *Server) secondFactor(ctx context.Context, user uuid.UUID, code string) 
 	if err != nil {
 		return nil, err
 	}
+
 	if code == "" {
-		return nil, fault.OnField(fault.Unprocessable, "code", "second_factor_required", "is needed: six digits of the authenticator app, or a recovery code")
+		return nil, fault.OnField(fault.Unprocessable, "code", "second_factor_required",
+			"is needed: six digits of the authenticator app, or a recovery code")
 	}
+
 	key := s.factorKeyOf(user)
 	if len(code) > 6 {
 		return func(ctx context.Context, tx *platform.Store) (bool, error) {
 			return tx.SpendRecoveryCode(ctx, user, token.RecoveryHash(key, code))
 		}, s.mayGuessCode(ctx, user)
 	}
+
 	step, err := s.matchCode(ctx, user, key, f, code)
 	return func(ctx context.Context, tx *platform.Store) (bool, error) { return tx.SpendStep(ctx, user, step) }, err
 }
@@ -199,16 +231,19 @@ func (s *Server) past(ctx context.Context, pass passing, user uuid.UUID, f func(
 				return cmp.Or(err, spent)
 			}
 		}
+
 		return f(tx)
 	})
 	if errors.Is(err, spent) {
 		return s.wrongCode(ctx, user)
 	}
+
 	return err
 }
 
 var deleteSecondFactor = Operation{
-	ID: "deleteSecondFactor", Method: "DELETE", Path: "/users/me/totp", Summary: "Remove your second factor", Access: signedIn, Errors: []int{400, 401, 404, 422, 429, 500},
+	ID: "deleteSecondFactor", Method: "DELETE", Path: "/users/me/totp", Summary: "Remove your second factor",
+	Access: signedIn, Errors: []int{400, 401, 404, 422, 429, 500},
 	Notes: "`code` is one of the app or a recovery code; one that was never confirmed needs none.",
 }
 
@@ -225,10 +260,12 @@ func (s *Server) deleteSecondFactor(ctx context.Context, in *deleteSecondFactorI
 	if err != nil {
 		return nothing{}, err
 	}
+
 	pass, err := s.secondFactor(ctx, user.UUID, in.Body.Code)
 	if err != nil {
 		return nothing{}, err
 	}
+
 	return nothing{}, s.past(ctx, pass, user.UUID, func(tx *platform.Store) error {
 		if err := tx.DeleteFactor(ctx, user.UUID); err != nil {
 			return err

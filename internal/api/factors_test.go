@@ -26,26 +26,33 @@ func (p app) code(steps int64) string {
 // begin makes a second factor without confirming it.
 func begin(t *testing.T, a *apitest.API) app {
 	t.Helper()
+
 	r := a.Post("/users/me/totp", withPassword).Want(201)
 	secret, err := base32.StdEncoding.DecodeString(r.Get("secret").(string))
+
 	u, parsed := url.Parse(r.Get("url").(string))
-	if err != nil || parsed != nil || u.Query().Get("secret") != r.Get("secret") || !strings.HasSuffix(u.Path, a.Email) || r.Header.Get("Cache-Control") != "no-store" {
+	if err != nil || parsed != nil || u.Query().Get("secret") != r.Get("secret") ||
+		!strings.HasSuffix(u.Path, a.Email) || r.Header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("got %s, %v, %v", r.Body, err, parsed)
 	}
+
 	return app{secret: secret}
 }
 
 // secure gives a user a second factor whose codes have not been taken yet.
 func secure(t *testing.T, a *apitest.API) app {
 	t.Helper()
+
 	p := begin(t, a)
 	r := a.Post("/users/me/totp/confirm", `{"code": "`+p.code(0)+`"}`).Want(200)
 	if r.Header.Get("Cache-Control") != "no-store" {
 		t.Error("recovery codes may be stored")
 	}
+
 	for _, c := range r.Get("recoveryCodes").([]any) {
 		p.codes = append(p.codes, c.(string))
 	}
+
 	forgetCodes(a)
 	return p
 }
@@ -60,22 +67,26 @@ func logInWith(a *apitest.API, code string) string {
 
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	a.Get("/users/me/totp").Want(404)
 	begin(t, a)
 	a.Get("/users/me/totp").Want(200).Content("isConfirmed", false)
 	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200) // not yet
-	p := begin(t, a)                                                        // again, for who lost the first one
+
+	p := begin(t, a) // again, for who lost the first one
 	a.Post("/users/me/totp/confirm", `{"code": "000000x"}`).Want(422).Code("invalid_code").Field("code")
 	code := p.code(0)
 	confirmed := a.Post("/users/me/totp/confirm", `{"code": "`+code+`"}`).Want(200)
 	if codes := confirmed.Get("recoveryCodes").([]any); len(codes) != 10 {
 		t.Errorf("got %v", codes)
 	}
+
 	a.Get("/users/me/totp").Want(200).Content("isConfirmed", true).Content("recoveryCodes", 10)
 	a.Post("/users/me/totp/confirm", `{"code": "`+p.code(1)+`"}`).Want(409)
 	a.Post("/users/me/totp", withPassword).Want(409)
+
 	if m := mailed(t, a, a.Email, 1); m.Subject != "Your second factor was switched on" {
 		t.Errorf("got %+v", m)
 	}
@@ -84,17 +95,24 @@ func TestSecondFactor(t *testing.T) {
 	nobody.Post("/users/login", logIn(a.Email, "wrong")).Want(401).Code("invalid_credentials")
 	nobody.Post("/users/login", logInWith(a, code)).Want(401).Code("invalid_code") // it confirmed the factor
 	forgetCodes(a)
+
 	next := p.code(1)
 	r := nobody.Post("/users/login", logInWith(a, next)).Want(200).Content("uuid", a.User)
 	nobody.Send("GET", "/users/me", "", "Authorization: "+r.Header.Get("Authorization")).Want(200)
+
 	for _, spent := range []string{next, p.code(0), p.code(-1)} { // neither again nor an earlier one
 		nobody.Post("/users/login", logInWith(a, spent)).Want(401).Code("invalid_code")
 	}
+
 	forgetCodes(a)
+
 	for _, wrong := range []string{p.code(3), p.code(-3), "12345", "abcdef", "１２３４５６"} {
 		nobody.Post("/users/login", logInWith(a, wrong)).Want(401).Code("invalid_code").Field("code")
 	}
-	nobody.Post("/users/login", `{"email": "`+a.Email+`", "password": "`+apitest.Password+`", "code": 123456}`).Want(400).Field("code")
+
+	nobody.Post("/users/login", `{"email": "`+a.Email+`", "password": "`+apitest.Password+`", "code": 123456}`).
+		Want(400).Field("code")
+
 	a.Get("/users/me").Want(200) // the session that was there goes on
 
 	// Each recovery code opens once, however it is typed.
@@ -102,13 +120,17 @@ func TestSecondFactor(t *testing.T) {
 	first := codes[0].(string)
 	nobody.Post("/users/login", logInWith(a, first)).Want(200)
 	nobody.Post("/users/login", logInWith(a, first)).Want(401).Code("invalid_code")
-	nobody.Post("/users/login", logInWith(a, strings.ToUpper(strings.ReplaceAll(codes[1].(string), "-", " ")))).Want(200)
+	nobody.Post("/users/login", logInWith(a, strings.ToUpper(strings.ReplaceAll(codes[1].(string), "-", " ")))).
+		Want(200)
+
 	a.Get("/users/me/totp").Want(200).Content("recoveryCodes", 8)
 
 	// A new password by a link does not get past it.
 	a.Nobody().Post("/users/password/reset", reset(linkTo(t, a, "password reset"), apitest.Password)).Want(200)
 	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(401).Code("second_factor_required")
-	kept := apitest.Value[string](a, `select string_agg(c::text, ' ') || (select string_agg(f::text, ' ') from platform.second_factors f) from platform.recovery_codes c`)
+	kept := apitest.Value[string](a,
+		`select string_agg(c::text, ' ') || (select string_agg(f::text, ' ') from platform.second_factors f) from platform.recovery_codes c`)
+
 	for _, secret := range append([]any{token.TOTPText(p.secret), next}, codes...) {
 		if strings.Contains(a.Log.String(), secret.(string)) || strings.Contains(kept, secret.(string)) {
 			t.Errorf("the log or the database tells %s", secret)
@@ -118,14 +140,17 @@ func TestSecondFactor(t *testing.T) {
 
 func TestSecondFactorGoes(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	nobody := a.Nobody().In("")
+
 	for _, call := range []string{"POST /users/me/totp", "DELETE /users/me/totp"} {
 		method, path, _ := strings.Cut(call, " ")
 		a.Send(method, path, `{`).Want(400)
 		a.Send(method, path, `{}`).Want(422).Field("password")
 		a.Send(method, path, `{"password": "wrong"}`).Want(422).Code("wrong_password").Field("password")
 	}
+
 	a.Post("/users/me/totp/confirm", `{`).Want(400)
 	a.Post("/users/me/totp/confirm", `{}`).Want(422).Field("code")
 	a.Post("/users/me/totp/confirm", `{"code": "123456"}`).Want(404)
@@ -138,6 +163,7 @@ func TestSecondFactorGoes(t *testing.T) {
 	with := func(code string) string {
 		return `{"password": "` + apitest.Password + `", "code": "` + code + `"}`
 	}
+
 	a.Send("DELETE", "/users/me/totp", withPassword).Want(422).Code("second_factor_required").Field("code")
 	a.Send("DELETE", "/users/me/totp", with("000000x")).Want(422).Code("invalid_code").Field("code")
 	a.Send("DELETE", "/users/me/totp", with(p.code(0))).Want(200)
@@ -153,13 +179,17 @@ func TestSecondFactorGoes(t *testing.T) {
 	one, two := a.SignUp("one"), a.SignUp("two")
 	p = secure(t, one)
 	secure(t, two)
-	a.Exec(`update platform.second_factors set sealed = (select sealed from platform.second_factors where user_uuid = $1) where user_uuid = $2`, one.User, two.User)
+	a.Exec(
+		`update platform.second_factors set sealed = (select sealed from platform.second_factors where user_uuid = $1) where user_uuid = $2`, one.User, two.User,
+	)
+
 	nobody.Post("/users/login", logInWith(two, p.code(0))).Want(500)
 }
 
 // TestResetSecondFactor: an administrator lets in who has lost app and codes; the password is still asked for.
 func TestResetSecondFactor(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	path := "/admin/users/" + user.User + "/totp"
@@ -172,14 +202,22 @@ func TestResetSecondFactor(t *testing.T) {
 	a.Post("/users/login", logIn(user.Email, "wrong")).Want(401)
 	user.Token = a.Post("/users/login", logIn(user.Email, apitest.Password)).Want(200).Metadata("token").(string)
 	user.Get("/users/me/totp").Want(404)
+
 	if n := apitest.Value[int](a, `select count(*)::int from platform.recovery_codes`); n != 0 {
 		t.Errorf("%d recovery codes are left", n)
 	}
+
 	mailed(t, a, user.Email, 2) // in any order
-	if all := mails(t, a, user.Email); !slices.ContainsFunc(all, func(m mail) bool { return m.Subject == "Your second factor was removed by an administrator" }) {
+
+	if all := mails(t, a, user.Email); !slices.ContainsFunc(all, func(m mail) bool {
+		return m.Subject == "Your second factor was removed by an administrator"
+	}) {
 		t.Errorf("got %+v", all)
 	}
-	administrator.Get("/admin/audit?order=desc").Want(200).Content("1.action", "resetSecondFactor").Content("1.target", path)
+
+	administrator.Get("/admin/audit?order=desc").Want(200).Content("1.action", "resetSecondFactor").
+		Content("1.target", path)
+
 	secure(t, administrator)
 	administrator.Delete("/admin/users/" + administrator.User + "/totp").Want(403).Code("own_account")
 	administrator.Delete("/admin/users/x/totp").Want(400)
@@ -188,6 +226,7 @@ func TestResetSecondFactor(t *testing.T) {
 // TestSecondFactorAtOnce: one code lets one in, and nobody guesses without end.
 func TestSecondFactorAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t, limited)
 	nobody := a.Nobody().In("")
 	p := begin(t, a)
@@ -195,18 +234,25 @@ func TestSecondFactorAtOnce(t *testing.T) {
 	got := atOnce(5, func(int) *apitest.Reply {
 		return a.Post("/users/me/totp/confirm", `{"code": "`+confirmation+`"}`)
 	})
+
 	wantCounts(t, got, map[int]int{200: 1, 409: 4})
+
 	if n := apitest.Value[int](a, `select count(*)::int from platform.recovery_codes`); n != 10 {
 		t.Errorf("%d recovery codes are kept, want 10", n)
 	}
+
 	forgetCodes(a)
 	code := p.code(0)
 	got = atOnce(4, func(int) *apitest.Reply { return nobody.Post("/users/login", logInWith(a, code)) })
 	wantCounts(t, got, map[int]int{200: 1, 401: 3})
 	a.Exec(`delete from platform.attempts`)
-	if n := failures(t, func(int) *apitest.Reply { return nobody.Post("/users/login", logInWith(a, "000000x")) }); n != 10 {
+
+	if n := failures(t, func(int) *apitest.Reply {
+		return nobody.Post("/users/login", logInWith(a, "000000x"))
+	}); n != 10 {
 		t.Errorf("got %d guesses at a code, want 10", n)
 	}
+
 	forgetCodes(a)
 	nobody.Post("/users/login", logInWith(a, p.code(0))).Want(429) // not even the right one tells
 	a.Send("DELETE", "/users/me/totp", `{"password": "`+apitest.Password+`", "code": "`+p.code(0)+`"}`).Want(429)
@@ -218,6 +264,7 @@ func TestSecondFactorAtOnce(t *testing.T) {
 // TestGuessingFromInside: whoever has got hold of a session can't guess the password that its account's operations ask for.
 func TestGuessingFromInside(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t, limited)
 	for _, c := range []call{
 		{id: "createSecondFactor", method: "POST", path: "/users/me/totp", body: `{"password": "wrong"}`},
@@ -232,17 +279,20 @@ func TestGuessingFromInside(t *testing.T) {
 // exhausted sends a request until it is refused for being sent too often.
 func exhausted(t *testing.T, send func() *apitest.Reply) *apitest.Reply {
 	t.Helper()
+
 	for range 100 {
 		if r := send(); r.Status == 429 {
 			return r
 		}
 	}
+
 	t.Fatal("a request was sent a hundred times, and is not limited")
 	return nil
 }
 
 func TestGuessingCodesToConfirm(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t, limited)
 	begin(t, a)
 	exhausted(t, func() *apitest.Reply { return a.Post("/users/me/totp/confirm", `{"code": "000000"}`) })

@@ -41,13 +41,16 @@ func (*createFieldBody) normalize(v any) (any, string) {
 	if !ok {
 		return v, ""
 	}
+
 	if _, several := object["fields"]; several {
 		return v, ""
 	}
+
 	normal := map[string]any{"fields": []any{object}}
 	if id, ok := object["projectUUID"]; ok {
 		normal["projectUUID"] = id
 	}
+
 	return normal, "fields.0."
 }
 
@@ -60,11 +63,14 @@ func (s *Server) findForm(ctx context.Context, p *tenant.Project, in *createFiel
 	return err
 }
 
-func (s *Server) createField(ctx context.Context, p *tenant.Project, in *createFieldInput) (Answer[form.Field, fieldsMetadata], error) {
+func (s *Server) createField(
+	ctx context.Context, p *tenant.Project, in *createFieldInput,
+) (Answer[form.Field, fieldsMetadata], error) {
 	fields, err := form.CreateFields(ctx, p, in.Form, in.Body.Fields)
 	if err != nil {
 		return Answer[form.Field, fieldsMetadata]{}, err
 	}
+
 	return Answer[form.Field, fieldsMetadata]{Content: fields[0], Metadata: fieldsMetadata{fields}}, nil
 }
 

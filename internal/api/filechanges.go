@@ -23,7 +23,8 @@ type fileInPath struct {
 }
 
 var getFile = Operation{
-	ID: "getFile", Method: "GET", Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Get a file's description",
+	ID: "getFile", Method: "GET",
+	Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Get a file's description",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
@@ -32,7 +33,8 @@ func (s *Server) getFile(ctx context.Context, p *tenant.Project, in *fileInPath)
 }
 
 var updateFile = Operation{
-	ID: "updateFile", Method: "PUT", Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Rename or move a file",
+	ID: "updateFile", Method: "PUT",
+	Path: "/containers/{containerUUID}/files/{fileUUID}", Summary: "Rename or move a file",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "No byte is copied, however large the file is. The container that it is moved to must take files of its size and type.",
 }
@@ -68,11 +70,13 @@ func (s *Server) deleteFile(ctx context.Context, p *tenant.Project, in *fileInPa
 	if err == nil {
 		s.jobs.Discard(ctx, p.UUID)
 	}
+
 	return f, err
 }
 
 var deleteFolder = Operation{
-	ID: "deleteFolder", Method: "DELETE", Path: "/containers/{containerUUID}/folders/{folder...}", Summary: "Delete a folder with all files in it",
+	ID: "deleteFolder", Method: "DELETE",
+	Path: "/containers/{containerUUID}/folders/{folder...}", Summary: "Delete a folder with all files in it",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 500}, Timeout: lasting, Destructive: true,
 	Notes: "A folder is what the names of files begin with, up to a slash. All files are deleted or none; the bytes are removed in the background.",
 }
@@ -92,5 +96,6 @@ func (s *Server) deleteFolder(ctx context.Context, p *tenant.Project, in *delete
 	if err == nil {
 		s.jobs.Discard(ctx, p.UUID)
 	}
+
 	return deletedFolder{in.Folder, n}, err
 }

@@ -27,17 +27,22 @@ func (f things) fileCalls() []call {
 
 func TestListContainers(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	for i := range 3 {
 		a.Create("/containers", fmt.Sprintf(`{"name": "c-%d"}`, i))
 	}
-	a.Get("/containers?sort=name&order=desc&limit=2").Want(200).Total(3).Content("0.name", "c-2").Content("1.name", "c-1")
+
+	a.Get("/containers?sort=name&order=desc&limit=2").Want(200).Total(3).Content("0.name", "c-2").
+		Content("1.name", "c-1")
+
 	a.Get("/containers?sort=size").Want(400)
 	a.In(a.CreateProject("other")).Get("/containers").Want(200).Total(0)
 }
 
 func TestGetContainer(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	id := a.Create("/containers", `{"name": "reports"}`)
 	r := a.Get("/containers/"+id).Want(200).Content("name", "reports").Content("totalFiles", 0)
@@ -49,6 +54,7 @@ func TestGetContainer(t *testing.T) {
 	a.Get(path).Want(200).Content("description", "first")
 	a.Get("/containers/" + apitest.Missing).Want(404)
 	a.Get("/containers/x").Want(400)
+
 	for _, method := range []string{"GET", "DELETE", "PUT"} {
 		a.Send(method, path+"/files/x", `{"full_file_name": "y"}`).Want(400)
 	}
@@ -57,43 +63,58 @@ func TestGetContainer(t *testing.T) {
 // TestIfMatchAtOnce: of many who change the same state of a thing, one does.
 func TestIfMatchAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/containers/" + a.Create("/containers", `{"name": "reports"}`)
 	tag := a.Get(path).Want(200).Header.Get("ETag")
 	counts := atOnce(10, func(i int) *apitest.Reply {
 		return a.Send("PUT", path, fmt.Sprintf(`{"description": "of %d"}`, i), "If-Match: "+tag)
 	})
+
 	wantCounts(t, counts, map[int]int{200: 1, 422: 9})
 }
 
 func TestAllowedMimeTypes(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	r := a.Post("/containers", `{"name": "pictures", "allowed_mime_types": ["image/*", "Application/PDF", "image/*"]}`).Want(201)
+	r := a.Post("/containers", `{"name": "pictures", "allowed_mime_types": ["image/*", "Application/PDF", "image/*"]}`).
+		Want(201)
 	if got := fmt.Sprint(r.Metadata("allowedMimeTypes")); got != "[application/pdf image/*]" {
 		t.Errorf("got %s", got)
 	}
+
 	id := r.Get("uuid").(string)
-	for _, wrong := range []string{`["*/*"]`, `["image"]`, `["image/"]`, `["/png"]`, `["image/p*"]`, `["text/plain; charset=utf-8"]`, `["image/\u0000"]`, `[""]`} {
+	for _, wrong := range []string{
+		`["*/*"]`, `["image"]`, `["image/"]`, `["/png"]`, `["image/p*"]`, `["text/plain; charset=utf-8"]`,
+		`["image/\u0000"]`, `[""]`,
+	} {
 		a.Put("/containers/"+id, `{"allowed_mime_types": `+wrong+`}`).Want(422)
 	}
+
 	a.Put("/containers/"+id, `{"allowed_mime_types": []}`).Want(200)
 	file := upload(a, id, "a.txt", "hello").Want(201).Get("uuid").(string)
 	a.Put("/containers/"+id, `{"allowed_mime_types": ["image/*"]}`).Want(200)
 	upload(a, id, "b.txt", "hello").Want(422).Code("mime_type_not_allowed").Field("file")
 	a.Get("/containers/"+id).Want(200).Content("totalFiles", 1)
+
 	other := a.Create("/containers", `{"name": "pdfs", "allowed_mime_types": ["application/pdf"]}`)
-	a.Put("/containers/"+id+"/files/"+file, `{"container_uuid": "`+other+`"}`).Want(422).Code("mime_type_not_allowed").Field("container_uuid")
+	a.Put("/containers/"+id+"/files/"+file, `{"container_uuid": "`+other+`"}`).Want(422).Code("mime_type_not_allowed").
+		Field("container_uuid")
 }
 
 func TestUpdateFile(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := furnish(t, a)
 	path := "/containers/" + f.container + "/files/" + f.file
 	upload(a, f.container, "taken.txt", "other").Want(201)
+
 	before := blobs(t, a)
-	a.Put(path, `{"full_file_name": "folder/new.txt"}`).Want(200).Content("fullFileName", "folder/new.txt").Content("uuid", f.file)
+	a.Put(path, `{"full_file_name": "folder/new.txt"}`).Want(200).Content("fullFileName", "folder/new.txt").
+		Content("uuid", f.file)
+
 	a.Get(address(a, f.container, "folder/new.txt")).Want(200)
 	a.Get(address(a, f.container, "a.txt")).Want(404)
 	a.Put(path, `{"full_file_name": "taken.txt"}`).Want(409).Field("full_file_name")
@@ -106,12 +127,16 @@ func TestUpdateFile(t *testing.T) {
 	small := a.Create("/containers", `{"name": "small", "max_file_size": 1}`)
 	a.Put(path, `{"container_uuid": "`+small+`"}`).Want(422).Code("too_large")
 	a.Put(path, `{"container_uuid": "`+apitest.Missing+`"}`).Want(422).Code("not_found")
+
 	theirs := a.In(a.CreateProject("second")).Create("/containers", `{"name": "theirs"}`)
 	a.Put(path, `{"container_uuid": "`+theirs+`"}`).Want(422).Code("not_found")
-	a.Put(path, `{"container_uuid": "`+other+`", "full_file_name": "moved.txt"}`).Want(200).Content("containerUuid", other)
+	a.Put(path, `{"container_uuid": "`+other+`", "full_file_name": "moved.txt"}`).Want(200).
+		Content("containerUuid", other)
+
 	a.Get(path).Want(404)
 	a.Get("/containers/" + other + "/files/" + f.file + "/download").Want(200)
 	a.Get("/containers/"+f.container).Want(200).Content("totalFiles", 1)
+
 	if after := blobs(t, a); len(after) != len(before) {
 		t.Errorf("bytes were copied: %q, %q", before, after)
 	}
@@ -120,16 +145,21 @@ func TestUpdateFile(t *testing.T) {
 // gone fails the test unless the bytes of all files but n go.
 func gone(t *testing.T, a *apitest.API, n int) {
 	t.Helper()
+
 	until(t, "the bytes are gone", func() bool { return len(blobs(t, a)) == n })
-	if left := query[int](t, a, "select count(*) from storage.discarded") + query[int](t, a, "select count(*) from storage.containers where deleting"); left > 0 {
+
+	if left := query[int](t, a, "select count(*) from storage.discarded") +
+		query[int](t, a, "select count(*) from storage.containers where deleting"); left > 0 {
 		until(t, "nothing is left to do", func() bool {
-			return query[int](t, a, "select (select count(*) from storage.discarded) + (select count(*) from storage.containers where deleting)") == 0
+			return query[int](t, a,
+				"select (select count(*) from storage.discarded) + (select count(*) from storage.containers where deleting)") == 0
 		})
 	}
 }
 
 func TestDeleteFile(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(a, container, "a.txt", "hello").Want(201).Get("uuid").(string)
@@ -144,6 +174,7 @@ func TestDeleteFile(t *testing.T) {
 
 func TestDeleteFileAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(a, container, "a.txt", "hello").Want(201).Get("uuid").(string)
@@ -153,12 +184,15 @@ func TestDeleteFileAtOnce(t *testing.T) {
 
 func TestDeleteFolder(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	other := a.Create("/containers", `{"name": "other"}`)
+
 	for _, name := range []string{"a/1.txt", "a/b/2.txt", "a/é.txt", "a.txt", "ab/3.txt", "A/4.txt"} {
 		upload(a, container, name, name).Want(201)
 	}
+
 	upload(a, other, "a/1.txt", "kept").Want(201)
 	a.Delete("/containers/"+container+"/folders/a/b/").Want(200).Content("files", 1)
 	a.Delete("/containers/"+container+"/folders/a").Want(200).Content("files", 2)
@@ -171,6 +205,7 @@ func TestDeleteFolder(t *testing.T) {
 
 func TestDeleteContainer(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	empty := a.Create("/containers", `{"name": "empty"}`)
 	a.Delete("/containers/"+empty).Want(200).Content("name", "empty")
@@ -180,6 +215,7 @@ func TestDeleteContainer(t *testing.T) {
 	for i := range 3 {
 		upload(a, full, fmt.Sprintf("%d.txt", i), "hello").Want(201)
 	}
+
 	a.Delete("/containers/" + full).Want(409).Code("in_use")
 	a.Delete("/containers/" + full + "?force=perhaps").Want(400)
 	a.Delete("/containers/"+full+"?force=true").Want(200).Content("totalFiles", 3)
@@ -195,6 +231,7 @@ func TestDeleteContainer(t *testing.T) {
 // TestDeleteContainerWhileFilling: an upload is in before the container goes, or not at all; no bytes stay.
 func TestDeleteContainerWhileFilling(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	container := a.Create("/containers", `{"name": "full"}`)
 	counts := atOnce(12, func(i int) *apitest.Reply {
@@ -206,5 +243,6 @@ func TestDeleteContainerWhileFilling(t *testing.T) {
 	if counts[200] != 1 || counts[201]+counts[404] != 11 {
 		t.Errorf("got %v", counts)
 	}
+
 	gone(t, a, 0)
 }

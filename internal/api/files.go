@@ -31,7 +31,9 @@ type listFilesInput struct {
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 }
 
-func (s *Server) listFiles(ctx context.Context, p *tenant.Project, in *listFilesInput) (Answer[[]object.File, PageMetadata], error) {
+func (s *Server) listFiles(
+	ctx context.Context, p *tenant.Project, in *listFilesInput,
+) (Answer[[]object.File, PageMetadata], error) {
 	page := in.by(in.Sort)
 	files, total, err := object.ListFiles(ctx, p, in.Container, page)
 	return listOf(files, page, total), err
@@ -56,10 +58,12 @@ func (s *Server) createFile(ctx context.Context, p *tenant.Project, in *createFi
 	if err != nil {
 		return fileAnswer{}, err
 	}
+
 	most, err := s.mostBytes(ctx)
 	if err != nil {
 		return fileAnswer{}, err
 	}
+
 	return answerFile(object.CreateFile(ctx, p, s.blobs, caller(ctx).User, in.Container, object.NewFile{
 		FullFileName: name, MimeType: mimeType, Content: in, Most: most}))
 }
@@ -71,7 +75,8 @@ func (s *Server) mostBytes(ctx context.Context) (int64, error) {
 }
 
 var downloadFile = Operation{
-	ID: "downloadFile", Method: "GET", Path: "/containers/{containerUUID}/files/{fileUUID}/download", Summary: "Download a file",
+	ID: "downloadFile", Method: "GET",
+	Path: "/containers/{containerUUID}/files/{fileUUID}/download", Summary: "Download a file",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 422, 429, 500},
 	Notes: "The bytes, or a range of them. " + picturesNote,
 }
@@ -87,9 +92,11 @@ func (s *Server) downloadFile(ctx context.Context, p *tenant.Project, in *downlo
 }
 
 var readFile = Operation{
-	ID: "readFile", Method: "GET", Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Read a file by its name",
+	ID: "readFile", Method: "GET",
+	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Read a file by its name",
 	Access: publicProject(platform.Viewer).orSigned(), Errors: []int{400, 401, 404, 422, 429, 500},
-	Notes: "The container's `url`, and after it the file's full name. No token is needed if the container is public. " + picturesNote +
+	Notes: "The container's `url`, and after it the file's full name. No token is needed if the container is public. " +
+		picturesNote +
 		" Other parameters mean nothing here, and are let through.",
 }
 
@@ -107,7 +114,9 @@ func (s *Server) readFile(ctx context.Context, p *tenant.Project, in *readFileIn
 		if err != nil {
 			return download{}, err
 		}
+
 		return s.openFile(ctx, p, in.Container, of.File, q)
 	}
+
 	return s.openFileByName(ctx, p, in.Container, in.Name, caller(ctx).Role.AtLeast(platform.Viewer), in.PictureQuery)
 }

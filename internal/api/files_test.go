@@ -9,6 +9,7 @@ import (
 
 func TestListFiles(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	path := "/containers/" + c + "/files"
@@ -16,16 +17,22 @@ func TestListFiles(t *testing.T) {
 	if got := len(empty.Get("").([]any)); got != 0 || empty.Body[0] != '[' {
 		t.Errorf("want an array that holds an envelope without files, got %s", empty.Body)
 	}
+
 	wantPage(t, empty, 1, 20, 0, "createdAt", "asc")
 
-	for _, f := range []struct{ name, content string }{{"b/c.txt", "333"}, {"a.txt", "4444"}, {"B.txt", "1"}, {"ä.txt", "22"}, {"same.txt", "22"}} {
+	for _, f := range []struct {
+		name, content string
+	}{{"b/c.txt", "333"}, {"a.txt", "4444"}, {"B.txt", "1"}, {"ä.txt", "22"}, {"same.txt", "22"}} {
 		upload(a, c, f.name, f.content).Want(201)
 	}
-	r := a.Get(path).Want(200).Content("0.fullFileName", "b/c.txt").Content("0.containerUuid", c).Content("0.mimeType", "text/plain").
+
+	r := a.Get(path).Want(200).Content("0.fullFileName", "b/c.txt").Content("0.containerUuid", c).
+		Content("0.mimeType", "text/plain").
 		Content("0.size", 3).Content("0.createdBy", a.User).Content("0.updatedBy", a.User)
 	if r.Get("0.createdAt") != r.Get("0.updatedAt") {
 		t.Errorf("a new file was updated: %s", r.Body)
 	}
+
 	for query, want := range map[string][]string{
 		"":                                {"b/c.txt", "a.txt", "B.txt", "ä.txt", "same.txt"},
 		"?order=desc":                     {"same.txt", "ä.txt", "B.txt", "a.txt", "b/c.txt"},
@@ -40,12 +47,14 @@ func TestListFiles(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", query, got, want)
 		}
 	}
+
 	wantPages(t, a, path, "createdAt", []string{"fullFileName", "size", "mimeType", "createdAt", "updatedAt"}, 5)
 	a.Member(5).Get(path).Want(200)
 }
 
 func TestListFilesRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	a.Get("/containers/garbage/files").Want(400).Code("invalid_value").Field("containerUUID")
@@ -56,7 +65,10 @@ func TestListFilesRefuses(t *testing.T) {
 	a.In(apitest.Missing).Get("/containers/" + c + "/files").Want(401).Code("unknown_project")
 	a.Nobody().Get("/containers/garbage/files?page=0").Want(401)
 	a.Stranger().Get("/containers/" + c + "/files").Want(401)
-	for _, r := range []*apitest.Reply{a.Get("/containers/garbage/files"), a.Nobody().Get("/containers/" + c + "/files")} {
+
+	for _, r := range []*apitest.Reply{
+		a.Get("/containers/garbage/files"), a.Nobody().Get("/containers/" + c + "/files"),
+	} {
 		if r.Body[0] != '{' {
 			t.Errorf("an error is a plain envelope, got %s", r.Body)
 		}

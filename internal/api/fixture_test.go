@@ -29,14 +29,18 @@ type things struct {
 
 func furnish(t *testing.T, a *apitest.API) things {
 	t.Helper()
+
 	f := things{API: a, t: t}
 	f.tableUUID = a.CreateTable("orders", "note text").Metadata("uuid").(string)
-	a.Post("/functions/public", `{"name": "one", "language": "sql", "definition": "select 1", "return_type": "integer"}`).Want(201)
+	a.Post("/functions/public",
+		`{"name": "one", "language": "sql", "definition": "select 1", "return_type": "integer"}`).Want(201)
+
 	structure(t, a)
 	a.Post("/functions/public", stamp).Want(201)
 	a.Post("/tables/orders/triggers", trigger("stamp")).Want(201)
 	f.form = a.Create("/forms", `{"name": "Survey"}`)
 	f.field = a.Create("/forms/"+f.form+"/fields", `{"label": "Name", "type": "text"}`)
+
 	a.Put("/forms/"+f.form, `{"state": "open"}`).Want(200)
 	f.response = a.Create("/forms/"+f.form+"/responses", `{"answers": {"`+f.field+`": "Ann"}}`)
 	begun := a.Post("/forms/"+f.form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
@@ -46,6 +50,7 @@ func furnish(t *testing.T, a *apitest.API) things {
 	f.backup = a.Create("/backups", `{}`)
 	backedUp(t, a, f.backup).Content("status", "completed")
 	f.restore = oldRestore(t, a, f.backup)
+
 	return f
 }
 
@@ -64,7 +69,8 @@ func (f things) calls() []call {
 		{"renameTable", "PUT", "/tables/" + f.tableUUID + "/rename", `{"name": "orders"}`, 4},
 		{"listColumns", "GET", "/tables/orders/columns", "", 5},
 		{"createColumn", "POST", "/tables/orders/columns", `{"name": "more", "type": "text"}`, 4},
-		{"createFunction", "POST", "/functions/public", `{"name": "two", "language": "sql", "definition": "select 2", "return_type": "integer"}`, 4},
+		{"createFunction", "POST", "/functions/public",
+			`{"name": "two", "language": "sql", "definition": "select 2", "return_type": "integer"}`, 4},
 		{"listFunctions", "GET", "/functions", "", 5},
 		{"getFunction", "GET", "/functions/public/one", "", 5},
 		{"listLanguages", "GET", "/languages", "", 5},
@@ -74,8 +80,10 @@ func (f things) calls() []call {
 		{"deleteTrigger", "DELETE", "/tables/orders/triggers/stamp", "", 4},
 		{"deleteFunction", "DELETE", "/functions/public/one", "", 4},
 		{"exportTable", "GET", "/tables/orders/export", "", 4},
-		{"importTable", "POST", "/tables/import", part(`form-data; name="file"; filename="imported.csv"`, "", "id\n1\n") + end, 4},
-		{"importRows", "POST", "/tables/orders/import", part(`form-data; name="file"; filename="rows.csv"`, "", "id\n1\n") + end, 4},
+		{"importTable", "POST", "/tables/import",
+			part(`form-data; name="file"; filename="imported.csv"`, "", "id\n1\n") + end, 4},
+		{"importRows", "POST", "/tables/orders/import",
+			part(`form-data; name="file"; filename="rows.csv"`, "", "id\n1\n") + end, 4},
 		{"runSQL", "POST", "/sql", `{"query": "select 1"}`, 4},
 		{"listQueries", "GET", "/sql/history", "", 4},
 		{"createForm", "POST", "/forms", `{"name": "More"}`, 4},
@@ -134,7 +142,8 @@ func (f things) formCalls() []call {
 func (f things) visitorCalls() []call {
 	return []call{
 		{"createResponse", "POST", "/forms/" + f.form + "/responses", `{"answers": {}}`, 5},
-		{"updateResponse", "PUT", "/forms/" + f.form + "/responses/" + f.begun, `{"token": "` + f.token + `", "partial": true}`, 5},
+		{"updateResponse", "PUT", "/forms/" + f.form + "/responses/" + f.begun,
+			`{"token": "` + f.token + `", "partial": true}`, 5},
 	}
 }
 
@@ -152,6 +161,7 @@ func (c call) send(a *apitest.API, headers ...string) *apitest.Reply {
 // state is all that the project's database holds, as text.
 func state(t *testing.T, a *apitest.API) string {
 	t.Helper()
+
 	return query[string](t, a, `
 		select jsonb_pretty(jsonb_build_object(
 			'containers', (select jsonb_agg(c order by uuid) from storage.containers c),
@@ -170,24 +180,30 @@ func state(t *testing.T, a *apitest.API) string {
 // query runs a statement in the project's database, behind the server's back.
 func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
 	t.Helper()
+
 	conn := a.ProjectDatabase()
 	defer conn.Close(t.Context()) // who waits for something asks a hundred times
+
 	rows, err := conn.Query(t.Context(), sql, args...)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
+
 	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
+
 	return v
 }
 
 // execute runs a statement in the project's database, behind the server's back.
 func execute(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
+
 	conn := a.ProjectDatabase()
 	defer conn.Close(t.Context())
+
 	if _, err := conn.Exec(t.Context(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -196,12 +212,14 @@ func execute(t *testing.T, a *apitest.API, sql string) {
 // asOwner runs a statement in the project's database as its owner does.
 func asOwner(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
+
 	execute(t, a, "set role "+pgx.Identifier{a.Database() + "_owner"}.Sanitize()+"; "+sql)
 }
 
 // same fails the test unless two replies say the same.
 func same(t *testing.T, got, want *apitest.Reply) {
 	t.Helper()
+
 	if diff := cmp.Diff(anonymous(want), anonymous(got)); diff != "" {
 		t.Errorf("the replies differ (-want +got):\n%s", diff)
 	}
@@ -226,13 +244,17 @@ func atOnce(n int, send func(i int) *apitest.Reply) map[int]int {
 			for hashersBusy(r) {
 				r = send(i)
 			}
+
 			mu.Lock()
 			defer mu.Unlock()
+
 			counts[r.Status]++
 		})
 	}
+
 	close(start)
 	wg.Wait()
+
 	return counts
 }
 
@@ -244,6 +266,7 @@ func hashersBusy(r *apitest.Reply) bool {
 // wantCounts fails the test unless there were as many answers of each status.
 func wantCounts(t *testing.T, got, want map[int]int) {
 	t.Helper()
+
 	if !maps.Equal(got, want) {
 		t.Errorf("got answers %v, want %v", got, want)
 	}
@@ -252,25 +275,30 @@ func wantCounts(t *testing.T, got, want map[int]int) {
 // until waits for something to be so.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
+
 	apitest.Until(t, what, so)
 }
 
 // blobs returns the files in the server's storage, those that are unfinished included.
 func blobs(t *testing.T, a *apitest.API) []string {
 	t.Helper()
+
 	var found []string
 	err := filepath.WalkDir(a.Config.StorageDir(), func(name string, d fs.DirEntry, err error) error {
 		if os.IsNotExist(err) { // while we walk, an upload ends
 			return nil
 		}
+
 		if err == nil && !d.IsDir() {
 			found = append(found, name)
 		}
+
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return found
 }
 
@@ -280,6 +308,7 @@ func values(r *apitest.Reply, member string) []string {
 	for _, item := range r.Get("").([]any) {
 		all = append(all, fmt.Sprint(item.(map[string]any)[member]))
 	}
+
 	return all
 }
 
@@ -289,12 +318,14 @@ func quoted(text string) string {
 	if err != nil {
 		panic(err)
 	}
+
 	return string(b)
 }
 
 // subset fails the test if there was an answer of another status.
 func subset(t *testing.T, got map[int]int, allowed ...int) {
 	t.Helper()
+
 	for status, n := range got {
 		if !slices.Contains(allowed, status) {
 			t.Errorf("got %d answers of status %d, want none but of %v", n, status, allowed)

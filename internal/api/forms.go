@@ -49,13 +49,16 @@ func (s *Server) createForm(ctx context.Context, p *tenant.Project, in *createFo
 	if err := n.Check(); err != nil {
 		return form.Form{}, err
 	}
+
 	id, err := uuid.NewV7()
 	if err != nil {
 		return form.Form{}, err
 	}
+
 	if err := s.platform.IndexForm(ctx, id, p.UUID); err != nil {
 		return form.Form{}, err
 	}
+
 	return form.CreateForm(ctx, p, caller(ctx).User, id, n)
 }
 
@@ -69,7 +72,9 @@ type listFormsInput struct {
 	Sort string `query:"sort" enum:"name,state,createdAt,updatedAt" default:"createdAt"`
 }
 
-func (s *Server) listForms(ctx context.Context, p *tenant.Project, in *listFormsInput) (Answer[[]form.Form, PageMetadata], error) {
+func (s *Server) listForms(
+	ctx context.Context, p *tenant.Project, in *listFormsInput,
+) (Answer[[]form.Form, PageMetadata], error) {
 	page := in.by(in.Sort)
 	forms, total, err := form.ListForms(ctx, p, page)
 	return listOf(forms, page, total), err
@@ -128,12 +133,14 @@ func (s *Server) deleteForm(ctx context.Context, p *tenant.Project, in *deleteFo
 	if err != nil {
 		return form.Form{}, err
 	}
+
 	s.jobs.Discard(ctx, p.UUID)
 	return deleted, s.platform.UnindexForm(ctx, in.Form)
 }
 
 var linkForm = Operation{
-	ID: "linkForm", Method: "POST", Path: "/forms/{formUUID}/link", Summary: "Switch a form's public link on, or make a new one",
+	ID: "linkForm", Method: "POST",
+	Path: "/forms/{formUUID}/link", Summary: "Switch a form's public link on, or make a new one",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "Whoever knows the link fills the form in without a key, while the form is open. The link before it opens nothing any more.",
 }

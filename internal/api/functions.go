@@ -36,10 +36,14 @@ type createFunctionInput struct {
 	}
 }
 
-func (s *Server) createFunction(ctx context.Context, p *tenant.Project, in *createFunctionInput) (schema.Function, error) {
+func (s *Server) createFunction(
+	ctx context.Context, p *tenant.Project, in *createFunctionInput,
+) (schema.Function, error) {
 	b := in.Body
-	return schema.CreateFunction(ctx, p.Owner(), schema.NewFunction{Schema: in.Schema, Name: b.Name, Parameters: b.Parameters,
-		Definition: b.Definition, Language: b.Language, ReturnType: b.ReturnType, Replace: b.Replace, Execute: b.Execute})
+	return schema.CreateFunction(ctx, p.Owner(), schema.NewFunction{Schema: in.Schema,
+		Name: b.Name, Parameters: b.Parameters,
+		Definition: b.Definition, Language: b.Language, ReturnType: b.ReturnType,
+		Replace: b.Replace, Execute: b.Execute})
 }
 
 var listFunctions = Operation{
@@ -54,7 +58,9 @@ type listFunctionsInput struct {
 	Schema string `query:"schema" maxLength:"100" doc:"Only this schema's."`
 }
 
-func (s *Server) listFunctions(ctx context.Context, p *tenant.Project, in *listFunctionsInput) (Answer[[]schema.FunctionInfo, PageMetadata], error) {
+func (s *Server) listFunctions(
+	ctx context.Context, p *tenant.Project, in *listFunctionsInput,
+) (Answer[[]schema.FunctionInfo, PageMetadata], error) {
 	page := in.by(in.Sort)
 	functions, total, err := schema.ListFunctions(ctx, p.Trusted(), in.Schema, page)
 	return listOf(functions, page, total), err

@@ -48,22 +48,35 @@ func (s *Server) listParts(ctx context.Context, _ *struct{}) (Answer[[]Part, par
 	looks := []struct {
 		name string
 		look func(context.Context) (Part, error)
-	}{{"database", s.databaseHealth}, {"queue", s.queueHealth}, {"storage", s.storageHealth}, {"mail", s.mailHealth}, {"signingKeys", s.keysHealth}}
+	}{
+		{"database", s.databaseHealth}, {"queue", s.queueHealth}, {"storage", s.storageHealth}, {"mail", s.mailHealth},
+		{"signingKeys", s.keysHealth},
+	}
+
 	parts := make([]Part, len(looks))
+
 	var wg sync.WaitGroup
 	for i, l := range looks {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, partTime)
 			defer cancel()
+
 			part, err := l.look(ctx)
 			if err != nil {
 				s.log.Warn("part is down", slog.String("part", l.name), slog.Any("error", err))
-				part = Part{Status: down, Detail: "It does not answer as it should; the server's log says why.", Figures: map[string]int64{}}
+
+				part = Part{
+					Status:  down,
+					Detail:  "It does not answer as it should; the server's log says why.",
+					Figures: map[string]int64{},
+				}
 			}
+
 			part.Name = l.name
 			parts[i] = part
 		})
 	}
+
 	wg.Wait()
 	return Answer[[]Part, partsMetadata]{Content: parts, Metadata: partsMetadata{worst(parts)}}, nil
 }
@@ -75,6 +88,7 @@ func worst(parts []Part) string {
 			status = p.Status
 		}
 	}
+
 	return status
 }
 
@@ -84,6 +98,7 @@ func part(fine bool, figures map[string]int64, format string, args ...any) Part 
 	if !fine {
 		p.Status = degraded
 	}
+
 	return p
 }
 
@@ -96,7 +111,9 @@ func (s *Server) databaseHealth(ctx context.Context) (Part, error) {
 func (s *Server) queueHealth(ctx context.Context) (Part, error) {
 	c, err := s.jobs.Counts(ctx)
 	return part(c.Failed == 0 && c.Oldest < longWait,
-		map[string]int64{"waiting": c.Waiting, "running": c.Running, "failed": c.Failed, "oldestSeconds": int64(c.Oldest.Seconds())},
+		map[string]int64{
+			"waiting": c.Waiting, "running": c.Running, "failed": c.Failed, "oldestSeconds": int64(c.Oldest.Seconds()),
+		},
 		"%d jobs wait, %d run, and %d failed in the last 24 hours.", c.Waiting, c.Running, c.Failed), err
 }
 
@@ -104,18 +121,22 @@ func (s *Server) storageHealth(ctx context.Context) (Part, error) {
 	if err := s.blobs.Check(ctx); err != nil {
 		return Part{}, err
 	}
+
 	free, total, err := s.blobs.Space()
 	if err == nil && total == 0 {
 		return part(true, map[string]int64{}, "The storage service takes files."), nil
 	}
+
 	return part(free >= littleSpace, map[string]int64{"freeBytes": free, "totalBytes": total},
 		"The storage folder takes files, and has %.1f GiB left.", float64(free)/(1<<30)), err
 }
 
 func (s *Server) mailHealth(context.Context) (Part, error) {
 	if s.jobs.Mail.Logs() {
-		return part(false, map[string]int64{}, "No mail server is set (SOCLE_SMTP_URL), so mails are written to the log."), nil
+		return part(false, map[string]int64{},
+			"No mail server is set (SOCLE_SMTP_URL), so mails are written to the log."), nil
 	}
+
 	return part(true, map[string]int64{}, "A mail server is set; mails that it did not take count as failed jobs."), nil
 }
 

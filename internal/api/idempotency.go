@@ -45,21 +45,28 @@ func (rt *route) repeatable() bool { return rt.status == http.StatusCreated && r
 func (rt *route) keyOf(ctx context.Context, key string) []byte {
 	c := caller(ctx)
 	sum := sha256.Sum256([]byte(strings.Join([]string{rt.op.ID, c.User.String(), c.Project.UUID.String(), key}, "\n")))
+
 	return sum[:]
 }
 
 // once runs a request with an Idempotency-Key once: a repeated request with the same body gets the same answer. The
 // answer is kept sealed under the client's key, since it may contain a secret. A request that failed may be repeated;
 // it fails with Conflict, code already_done, if its change was committed and only the answer was lost.
-func (rt *route) once(ctx context.Context, r *http.Request, project *tenant.Project, input, body any, run func(context.Context) (any, error)) (any, error) {
+func (rt *route) once(
+	ctx context.Context, r *http.Request, project *tenant.Project, input, body any,
+	run func(context.Context) (any, error),
+) (any, error) {
 	keys := r.Header.Values(keyHeader)
 	if len(keys) == 0 || !rt.repeatable() {
 		return run(ctx)
 	}
 	if len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKey {
-		return nil, fault.OnField(fault.Invalid, keyHeader, "invalid_format", "must be one key of 1 to %d characters", maxKey)
+		return nil, fault.OnField(fault.Invalid, keyHeader, "invalid_format",
+			"must be one key of 1 to %d characters", maxKey)
 	}
+
 	key, sealing := rt.keyOf(ctx, keys[0]), token.Derive(append(slices.Clone(rt.answerKey), keys[0]...), "answer")
+
 	fingerprint, err := fingerprintOf(r, body)
 	if err != nil {
 		return nil, err
@@ -69,7 +76,13 @@ func (rt *route) once(ctx context.Context, r *http.Request, project *tenant.Proj
 	if !busy {
 		defer rt.inFlight.Delete(string(key))
 	}
-	kept, err := rt.platform.ClaimRequest(ctx, platform.Claim{Key: key, Fingerprint: fingerprint, Holder: rt.claimHolder(), InFlight: busy})
+
+	kept, err := rt.platform.ClaimRequest(ctx, platform.Claim{
+		Key:         key,
+		Fingerprint: fingerprint,
+		Holder:      rt.claimHolder(),
+		InFlight:    busy,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -83,21 +96,27 @@ func (rt *route) once(ctx context.Context, r *http.Request, project *tenant.Proj
 		if err != nil {
 			return nil, err
 		}
+
 		return answer, nil
 	}
+
 	var on *scale
 	if weighs {
 		on = files.weigh()
 	}
 
 	result, err := run(ctx)
+
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), usual)
 	defer cancel()
+
 	if err != nil {
 		err = rt.unlessDone(after, project, key, err)
+
 		if e := rt.platform.ReleaseRequest(after, key); e != nil {
 			rt.log.Error("release an Idempotency-Key", "error", e) // the next request with the key takes it over
 		}
+
 		return nil, err
 	}
 
@@ -105,17 +124,21 @@ func (rt *route) once(ctx context.Context, r *http.Request, project *tenant.Proj
 	if weighs {
 		answer.Weight = on.weight()
 	}
+
 	text, err := json.Marshal(answer)
 	if err != nil {
 		return nil, err
 	}
+
 	sealed, err := token.Seal(sealing, text)
 	if err != nil {
 		return nil, err
 	}
+
 	if err := rt.platform.KeepAnswer(after, key, answer.Status, sealed); err != nil {
 		rt.log.Error("keep an answer for its Idempotency-Key", "error", err) // it was done, and the client is told so
 	}
+
 	return answer, nil
 }
 
@@ -137,6 +160,7 @@ func (rt *route) unlessDone(ctx context.Context, project *tenant.Project, key []
 	case err != nil:
 		rt.log.Error("look up an Idempotency-Key in the audit log", "error", err)
 	}
+
 	return failure
 }
 
@@ -150,6 +174,7 @@ func reopen(sealed, sealing []byte) (rendered, error) {
 	if err != nil {
 		return answer, err
 	}
+
 	answer.Header.Set("Idempotency-Replayed", "true")
 	return answer, nil
 }
@@ -159,11 +184,14 @@ func reopen(sealed, sealing []byte) (rendered, error) {
 func fingerprintOf(r *http.Request, body any) ([]byte, error) {
 	h := sha256.New()
 	h.Write([]byte(r.URL.RequestURI() + "\n"))
+
 	if body == nil {
 		h.Write([]byte(r.Header.Get("Content-Length")))
 		return h.Sum(nil), nil
 	}
+
 	text, err := json.Marshal(body, numbers, json.Deterministic(true))
 	h.Write(text)
+
 	return h.Sum(nil), err
 }

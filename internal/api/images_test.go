@@ -22,6 +22,7 @@ func quarters(w, h int) *image.NRGBA {
 			m.Set(x, y, []color.Color{red, green, blue, white}[x*2/w+y*2/h*2])
 		}
 	}
+
 	return m
 }
 
@@ -35,25 +36,30 @@ var (
 
 func asPNG(t *testing.T, m image.Image) string {
 	t.Helper()
+
 	var out bytes.Buffer
 	if err := png.Encode(&out, m); err != nil {
 		t.Fatal(err)
 	}
+
 	return out.String()
 }
 
 // asJPEG has segments in front of the picture, each with its marker.
 func asJPEG(t *testing.T, m image.Image, segments ...string) string {
 	t.Helper()
+
 	var out bytes.Buffer
 	if err := jpeg.Encode(&out, m, &jpeg.Options{Quality: 95}); err != nil {
 		t.Fatal(err)
 	}
+
 	text := out.String()
 	front := text[:2]
 	for _, s := range segments {
 		front += "\xff" + s[:1] + string(binary.BigEndian.AppendUint16(nil, uint16(len(s)+1))) + s[1:]
 	}
+
 	return front + text[2:]
 }
 
@@ -63,6 +69,7 @@ func exif(order binary.AppendByteOrder, orientation uint16) string {
 	if order == binary.AppendByteOrder(binary.BigEndian) {
 		b = []byte("MM\x00*")
 	}
+
 	b = order.AppendUint32(b, 8)
 	b = order.AppendUint16(b, 2)
 	b = order.AppendUint16(order.AppendUint16(b, 0x010e), 2) // a description, which lies behind
@@ -71,6 +78,7 @@ func exif(order binary.AppendByteOrder, orientation uint16) string {
 	b = order.AppendUint32(b, 1)
 	b = order.AppendUint16(order.AppendUint16(b, orientation), 0)
 	b = order.AppendUint32(b, 0)
+
 	return string(b) + secretPlace
 }
 
@@ -81,6 +89,7 @@ func profile(size int) string {
 	p := bytes.Repeat([]byte("colour "), size/7+1)[:size]
 	copy(p[16:], "RGB ")
 	copy(p[36:], "acsp")
+
 	return string(p)
 }
 
@@ -88,19 +97,23 @@ func profile(size int) string {
 func chunk(kind, data string) string {
 	b := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
 	b = append(b, kind+data...)
+
 	return string(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:])))
 }
 
 func deflated(t *testing.T, text []byte) string {
 	t.Helper()
+
 	var out bytes.Buffer
 	w := zlib.NewWriter(&out)
 	if _, err := w.Write(text); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	return out.String()
 }
 
@@ -111,24 +124,30 @@ func headerPNG(w, h uint32, chunks ...string) string {
 	for _, c := range chunks {
 		text += c
 	}
+
 	return text + chunk("IEND", "")
 }
 
 // asGIF has a second frame; the first one covers the right half of the screen.
 func asGIF(t *testing.T) string {
 	t.Helper()
-	first, second := image.NewPaletted(image.Rect(20, 0, 40, 20), palette.Plan9), image.NewPaletted(image.Rect(0, 0, 40, 20), palette.Plan9)
+
+	first, second := image.NewPaletted(image.Rect(20, 0, 40, 20),
+		palette.Plan9), image.NewPaletted(image.Rect(0, 0, 40, 20), palette.Plan9)
 	for i := range first.Pix {
 		first.Pix[i] = uint8(first.Palette.Index(red))
 	}
+
 	for i := range second.Pix {
 		second.Pix[i] = uint8(second.Palette.Index(blue))
 	}
+
 	var out bytes.Buffer
 	if err := gif.EncodeAll(&out, &gif.GIF{Image: []*image.Paletted{first, second}, Delay: []int{10, 10},
 		Config: image.Config{ColorModel: first.Palette, Width: 40, Height: 20}}); err != nil {
 		t.Fatal(err)
 	}
+
 	return out.String()
 }
 
@@ -143,20 +162,28 @@ func asWebP(w, h int, c color.NRGBA, chunks ...string) string {
 			stream >>= 8
 		}
 	}
+
 	add(uint64(w-1), 14)
 	add(uint64(h-1), 14)
 	add(1, 1) // alpha counts
 	add(0, 3+1+1+1)
+
 	for _, value := range []uint8{c.G, c.R, c.B, c.A} {
 		add(1|0<<1|1<<2, 3)
 		add(uint64(value), 8)
 	}
+
 	add(1, 4)
 	data = append(data, byte(stream), 0)
-	whole := "WEBP" + riff("VP8X", string([]byte{0x18, 0, 0, 0, byte(w - 1), byte((w - 1) >> 8), 0, byte(h - 1), byte((h - 1) >> 8), 0})) + riff("VP8L", string(data))
+	whole := "WEBP" +
+		riff("VP8X",
+			string([]byte{0x18, 0, 0, 0, byte(w - 1), byte((w - 1) >> 8), 0, byte(h - 1), byte((h - 1) >> 8), 0})) +
+		riff("VP8L", string(data))
+
 	for _, c := range chunks {
 		whole += c
 	}
+
 	return riff("RIFF", whole)
 }
 
@@ -165,5 +192,6 @@ func riff(kind, data string) string {
 	if len(data)%2 == 1 {
 		text += "\x00"
 	}
+
 	return text
 }

@@ -17,7 +17,8 @@ const importNotes = "The file is the body itself, or the part `file` of a multip
 var importTable = Operation{
 	ID: "importTable", Method: "POST", Path: "/tables/import", Summary: "Make a table of a file",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 409, 413, 422, 429, 500}, Grows: true,
-	Notes: importNotes + " The columns' types are the narrowest that all values have. The table is closed, as every new one is.",
+	Notes: importNotes +
+		" The columns' types are the narrowest that all values have. The table is closed, as every new one is.",
 }
 
 type importTableInput struct {
@@ -40,12 +41,22 @@ type ImportQuery struct {
 }
 
 func (q ImportQuery) options() (transfer.Options, error) {
-	o := transfer.Options{Null: q.Null, Encoding: q.Encoding, Header: q.Header == "true", Skip: q.OnError == "skip", DryRun: q.DryRun == "true", Sheet: q.Sheet}
+	o := transfer.Options{
+		Null:     q.Null,
+		Encoding: q.Encoding,
+		Header:   q.Header == "true",
+		Skip:     q.OnError == "skip",
+		DryRun:   q.DryRun == "true",
+		Sheet:    q.Sheet,
+	}
+
 	if q.Delimiter != nil {
 		if o.Delimiter = (*q.Delimiter)[0]; len(*q.Delimiter) != 1 || strings.ContainsAny(*q.Delimiter, "\"\r\n") {
-			return o, fault.OnField(fault.Invalid, "delimiter", "not_allowed", "must be one character of ASCII, and no quote or line break")
+			return o, fault.OnField(fault.Invalid, "delimiter", "not_allowed",
+				"must be one character of ASCII, and no quote or line break")
 		}
 	}
+
 	return o, nil
 }
 
@@ -54,22 +65,27 @@ func (s *Server) importTable(ctx context.Context, p *tenant.Project, in *importT
 	if err != nil {
 		return transfer.Imported{}, err
 	}
+
 	file, name, format, err := in.receive(ctx, s, in.Format)
 	if err != nil {
 		return transfer.Imported{}, err
 	}
 	defer file.Close()
+
 	o.Format = format
+
 	if in.Name != "" {
 		name = in.Name
 	}
+
 	return transfer.ImportTable(ctx, p, in.Schema, name, file, o)
 }
 
 var importRows = Operation{
 	ID: "importRows", Method: "POST", Path: "/tables/{tableUUID}/import", Summary: "Import rows into a table",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 429, 500}, Grows: true,
-	Notes: importNotes + " The header, or the members of JSON, are names of columns; the others get their defaults. The rows are stored as the project's owner, by whom triggers run too. " +
+	Notes: importNotes +
+		" The header, or the members of JSON, are names of columns; the others get their defaults. The rows are stored as the project's owner, by whom triggers run too. " +
 		"Of rows of the file that are alike, `mode=upsert` leaves the last one.",
 }
 
@@ -86,17 +102,22 @@ func (s *Server) importRows(ctx context.Context, p *tenant.Project, in *importRo
 	if err != nil {
 		return transfer.Imported{}, err
 	}
+
 	if _, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table); err != nil { // before the file comes
 		return transfer.Imported{}, err
 	}
+
 	file, _, format, err := in.receive(ctx, s, in.Format)
 	if err != nil {
 		return transfer.Imported{}, err
 	}
 	defer file.Close()
+
 	o.Format, o.Mode = format, in.Mode
+
 	if in.OnConflict != "" {
 		o.OnConflict = strings.Split(in.OnConflict, ",")
 	}
+
 	return transfer.ImportRows(ctx, p, in.Table, file, o)
 }

@@ -17,47 +17,70 @@ func asCSV(a *apitest.API, path, body string) *apitest.Reply {
 
 func TestImportTable(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
+
 	const file = "\xef\xbb\xbfID,First Name,price,when,zip,ok,note,at,Id,uid\r\n" +
 		"1,\"O\"\"Neil, A\",1.50,2026-01-31,00123,true,\"two\nlines\",2026-01-01T10:00:00Z,7000000000,01890000-0000-7000-8000-000000000000\r\n" +
 		"\r\n" +
 		"-2,5\" disk,20,2026-02-01,9,FALSE,\"\",2026-01-01 10:00:00.123456+02:00,1,01890000-0000-7000-8000-000000000001"
-	r := asCSV(a, "/tables/import?name=people", file).Want(201).Content("rows", 2).Content("rejected", 0).Content("table", "public.people").Content("dryRun", false)
+	r := asCSV(a, "/tables/import?name=people", file).Want(201).Content("rows", 2).Content("rejected", 0).
+		Content("table", "public.people").Content("dryRun", false)
+
 	var got []string
 	for _, c := range r.Get("columns").([]any) {
 		m := c.(map[string]any)
 		got = append(got, fmt.Sprint(m["name"], " ", m["type"]))
 	}
+
 	want := "id integer, first_name text, price numeric, when date, zip text, ok boolean, note text, at timestamptz, id_2 bigint, uid uuid"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("got columns %s\nwant %s", strings.Join(got, ", "), want)
 	}
+
 	const rows = `[{"at": "2026-01-01T10:00:00+00:00", "id": 1, "ok": true, "uid": "01890000-0000-7000-8000-000000000000", "zip": "00123", "id_2": 7000000000, "note": "two\nlines", "when": "2026-01-31", "price": 1.50, "first_name": "O\"Neil, A"}, ` +
 		`{"at": "2026-01-01T08:00:00.123456+00:00", "id": -2, "ok": false, "uid": "01890000-0000-7000-8000-000000000001", "zip": "9", "id_2": 1, "note": "", "when": "2026-02-01", "price": 20, "first_name": "5\" disk"}]`
+
 	execute(t, a, "set timezone = 'UTC'")
-	if got := query[string](t, a, "select (select jsonb_agg(to_jsonb(p) order by id desc) from public.people p)::text from (select set_config('timezone', 'UTC', false)) x"); got != rows {
+
+	if got := query[string](t, a,
+		"select (select jsonb_agg(to_jsonb(p) order by id desc) from public.people p)::text from (select set_config('timezone', 'UTC', false)) x"); got != rows {
 		t.Errorf("got  %s\nwant %s", got, rows)
 	}
-	if !query[bool](t, a, "select relrowsecurity and relowner::regrole::text like '%owner' from pg_class where relname = 'people'") {
+	if !query[bool](t, a,
+		"select relrowsecurity and relowner::regrole::text like '%owner' from pg_class where relname = 'people'") {
 		t.Error("the table is open, or somebody else's")
 	}
+
 	asCSV(a, "/tables/import?name=people", file).Want(409).Code("already_exists").Field("name")
 
-	a.Send("POST", "/tables/import?name=lines", `{"n": 1, "s": "12", "o": {"a": [1]}}`+"\n\n"+`{"s": "x\ty\\", "b": true, "n": 12345678901}`+"\n", "Content-Type: application/x-ndjson").Want(201).
-		Content("columns.0.type", "bigint").Content("columns.1.type", "text").Content("columns.2.type", "jsonb").Content("columns.3.type", "boolean")
-	if got := query[string](t, a, `select string_agg(l::text, ' ' order by n) from public.lines l`); got != `(1,12,"{""a"": [1]}",) (12345678901,"x	y\\",,t)` {
+	a.Send("POST", "/tables/import?name=lines",
+		`{"n": 1, "s": "12", "o": {"a": [1]}}`+"\n\n"+`{"s": "x\ty\\", "b": true, "n": 12345678901}`+"\n",
+		"Content-Type: application/x-ndjson").Want(201).
+		Content("columns.0.type", "bigint").Content("columns.1.type", "text").Content("columns.2.type", "jsonb").
+		Content("columns.3.type", "boolean")
+
+	if got := query[string](t, a, `select string_agg(l::text, ' ' order by n) from public.lines l`); got !=
+		`(1,12,"{""a"": [1]}",) (12345678901,"x	y\\",,t)` {
 		t.Errorf("got %s", got)
 	}
+
 	body := part(`form-data; name="file"; filename="Q1;x.tsv"`, "", "a\tb\n\\N\t1\n") + end
 	multipart := "Content-Type: multipart/form-data; boundary=" + boundary
 	a.Send("POST", "/tables/import", body, multipart).Want(400).Field("name")
-	a.Send("POST", "/tables/import?name=q1&null=%5CN", body, multipart).Want(201).Content("columns.0.type", "text").Content("columns.1.type", "integer")
-	asCSV(a, "/tables/import?name=plain&header=false&delimiter=%3B", "1;x;2\n2;y;\n").Want(201).Content("columns.2.name", "column_3").Content("columns.2.header", "").Content("columns.2.type", "integer")
+	a.Send("POST", "/tables/import?name=q1&null=%5CN", body, multipart).Want(201).Content("columns.0.type", "text").
+		Content("columns.1.type", "integer")
+	asCSV(a, "/tables/import?name=plain&header=false&delimiter=%3B", "1;x;2\n2;y;\n").Want(201).
+		Content("columns.2.name", "column_3").Content("columns.2.header", "").Content("columns.2.type", "integer")
+
 	asCSV(a, "/tables/import?name=latin&encoding=windows-1252", "name\ncaf\xe9 \x80\n").Want(201)
 	asCSV(a, "/tables/import?name=wide&encoding=utf-16", "\xff\xfea\x00\n\x00\xe9\x00\n\x00").Want(201)
-	if got := query[string](t, a, "select (select name from public.latin) || (select a from public.wide)"); got != "café €é" {
+
+	if got := query[string](t, a, "select (select name from public.latin) || (select a from public.wide)"); got !=
+		"café €é" {
 		t.Errorf("got %q", got)
 	}
+
 	asCSV(a, "/tables/import?name=dry&dry_run=true", "a\n1\n").Want(201).Content("rows", 1).Content("tableId", nil)
 	a.Get("/tables/dry").Want(404)
 	asCSV(a, "/tables/import?name=heads", "a,b\n").Want(201).Content("rows", 0).Content("columns.0.type", "text")
@@ -65,74 +88,110 @@ func TestImportTable(t *testing.T) {
 
 func TestImportRows(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	asOwner(t, a, `create type public.mood as enum ('ok'); create table public.goods (id int primary key, name varchar(5) not null, price numeric(5,2) default 9, mood public.mood,
+	asOwner(t, a,
+		`create type public.mood as enum ('ok'); create table public.goods (id int primary key, name varchar(5) not null, price numeric(5,2) default 9, mood public.mood,
 		twice int generated always as (id * 2) stored, parent int references public.goods, check (price > 0))`)
+
 	const path = "/tables/goods/import"
-	asCSV(a, path, "name,id\nx,1\ny,2\n").Want(201).Content("rows", 2).Content("columns.0.type", "").Content("table", "public.goods")
+	asCSV(a, path, "name,id\nx,1\ny,2\n").Want(201).Content("rows", 2).Content("columns.0.type", "").
+		Content("table", "public.goods")
+
 	if got := query[string](t, a, "select string_agg(price::text, ' ') from public.goods"); got != "9.00 9.00" {
 		t.Errorf("got %s", got)
 	}
+
 	const mixed = "id,name,price,mood,parent\n3,good,1,ok,1\n3,twice,1,ok,\nx,bad,1,,\n4,,1,,\n5,toolong,1,,\n6,a,-1,,\n7,a,1e9,,\n8,a,1,sad,\n9,a,1,,77\n10,a\n11,a,1,,,\n12,\"a\"b,1,,\n13,\xff,1,,\n14,last,,,3\n\"15"
 	r := asCSV(a, path+"?on_error=skip", mixed).Want(201).Content("rows", 2).Content("rejected", 13)
+
 	var got []string
 	for _, l := range r.Get("rejectedLines").([]any) {
 		m := l.(map[string]any)
 		got = append(got, fmt.Sprint(m["line"], " ", m["column"], " ", m["code"]))
 	}
+
 	want := "3 <nil> already_exists, 4 id invalid_value, 5 name required, 6 name too_long, 7 <nil> check, 8 price out_of_range, 9 mood invalid_value, 10 <nil> reference, 11 <nil> ragged, 12 <nil> ragged, 13 <nil> malformed, 14 <nil> invalid_encoding, 16 <nil> malformed"
 	if all := strings.Join(got, ", "); all != want {
 		t.Errorf("got  %s\nwant %s", all, want)
 	}
+
 	before := query[int](t, a, "select count(*) from public.goods")
 	r = asCSV(a, path, "id,name\n20,a\n21,b\nx,c\n22,d\n").Want(422).Field("file").Code("invalid_value")
 	if got := fmt.Sprint(r.Metadata("rejectedLines.0.line"), r.Metadata("rejectedLines.0.column")); got != "4id" {
 		t.Errorf("got %s", got)
 	}
-	asCSV(a, path+"?dry_run=true&on_error=skip", "id,name\n20,a\nx,b\n").Want(201).Content("rows", 1).Content("rejected", 1).Content("dryRun", true)
-	a.Send("POST", path, `{"id": 30, "name": "j"}`+"\n"+`{"id": 31, "name": "k", "price": 2}`, "Content-Type: application/x-ndjson").Want(201).Content("rows", 2)
-	a.Send("POST", path, `{"id": 32, "name": "j", "nope": 1}`, "Content-Type: application/x-ndjson").Want(422).Code("unknown_column")
+
+	asCSV(a, path+"?dry_run=true&on_error=skip", "id,name\n20,a\nx,b\n").Want(201).Content("rows", 1).
+		Content("rejected", 1).Content("dryRun", true)
+	a.Send("POST", path, `{"id": 30, "name": "j"}`+"\n"+`{"id": 31, "name": "k", "price": 2}`,
+		"Content-Type: application/x-ndjson").Want(201).Content("rows", 2)
+
+	a.Send("POST", path, `{"id": 32, "name": "j", "nope": 1}`, "Content-Type: application/x-ndjson").Want(422).
+		Code("unknown_column")
+
 	asCSV(a, path+"?header=false", "40,a,1,ok,\n").Want(201)
+
 	if after := query[int](t, a, "select count(*) from public.goods"); after != before+3 {
 		t.Errorf("%d rows, want %d", after, before+3)
 	}
+
 	for _, head := range []string{"id,nope\n1,2\n", "id,id\n1,2\n", "id,twice\n50,2\n", "\"id\"x\n"} {
 		asCSV(a, path, head).Want(422).Field("file")
 	}
-	asOwner(t, a, `create function public.fail() returns trigger language plpgsql as $$ begin raise 'no' using errcode = 'P0001'; end $$; create trigger f before insert on public.goods execute function public.fail()`)
+
+	asOwner(t, a,
+		`create function public.fail() returns trigger language plpgsql as $$ begin raise 'no' using errcode = 'P0001'; end $$; create trigger f before insert on public.goods execute function public.fail()`)
+
 	asCSV(a, path, "id,name\n60,a\n").Want(422).Code("refused")
 }
 
 // TestImportUpsert: rows that are there are replaced, or stay; what the file does not say of them stays too.
 func TestImportUpsert(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("goods", "code text", "name text", "price integer")
-	asOwner(t, a, `create unique index on public.goods (code, name); create unique index on public.goods (lower(code)); create unique index on public.goods (price) where id > 9;
+	asOwner(t, a,
+		`create unique index on public.goods (code, name); create unique index on public.goods (lower(code)); create unique index on public.goods (price) where id > 9;
 		alter table public.goods add check (price > 0); insert into public.goods values (1, 'a', 'one', 10), (2, 'b', 'two', 20)`)
+
 	const path = "/tables/goods/import?"
+
 	rows := func(want string) {
 		t.Helper()
+
 		if got := query[string](t, a, "select string_agg(g::text, ' ' order by id) from public.goods g"); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	asCSV(a, path+"on_error=skip", "id,price\n1,11\n3,30\n").Want(201).Content("rows", 1).Content("rejectedLines.0.code", "already_exists")
-	asCSV(a, path+"mode=upsert", "id,price\n1,11\n4,40\n4,41\n1,12\n").Want(201).Content("rows", 4).Content("rejected", 0) // the last one is left
+
+	asCSV(a, path+"on_error=skip", "id,price\n1,11\n3,30\n").Want(201).Content("rows", 1).
+		Content("rejectedLines.0.code", "already_exists")
+
+		// the last one is left
+	asCSV(a, path+"mode=upsert", "id,price\n1,11\n4,40\n4,41\n1,12\n").Want(201).Content("rows", 4).
+		Content("rejected", 0)
+
 	rows("(1,a,one,12) (2,b,two,20) (3,,,30) (4,,,41)")
 	asCSV(a, path+"mode=ignore", "id,price\n1,99\n5,50\n5,51\n").Want(201).Content("rows", 1)
 	asCSV(a, path+"mode=upsert&on_conflict=name,code", "code,price,name,id\na,13,one,6\n").Want(201).Content("rows", 1)
 	rows("(2,b,two,20) (3,,,30) (4,,,41) (5,,,50) (6,a,one,13)")
 	asCSV(a, path+"mode=upsert", "id\n6\n7\n").Want(201).Content("rows", 1) // nothing to replace
 	asCSV(a, path+"mode=upsert&dry_run=true", "id,price\n6,99\n").Want(201).Content("rows", 1)
-	asCSV(a, path+"mode=upsert&on_error=skip", "id,price\n2,21\n3,-1\n4,x\n8,80\n").Want(201).Content("rows", 2).Content("rejectedLines.0.code", "check").Content("rejectedLines.0.line", 3).
+	asCSV(a, path+"mode=upsert&on_error=skip", "id,price\n2,21\n3,-1\n4,x\n8,80\n").Want(201).Content("rows", 2).
+		Content("rejectedLines.0.code", "check").Content("rejectedLines.0.line", 3).
 		Content("rejectedLines.1.code", "invalid_value").Content("rejectedLines.1.column", "price")
+
 	asCSV(a, path+"mode=upsert", "id,price\n2,22\n3,-1\n").Want(422).Code("check")
 	rows("(2,b,two,21) (3,,,30) (4,,,41) (5,,,50) (6,a,one,13) (7,,,) (8,,,80)")
-	for query, code := range map[string]string{"on_conflict=price": "not_unique", "on_conflict=code": "not_unique", "on_conflict=nope": "not_unique", "on_conflict=id%29": "not_unique",
-		"on_conflict=code,name": "missing", "on_conflict=,": "not_unique"} {
+
+	for query, code := range map[string]string{"on_conflict=price": "not_unique", "on_conflict=code": "not_unique",
+		"on_conflict=nope": "not_unique", "on_conflict=id%29": "not_unique", "on_conflict=code,name": "missing",
+		"on_conflict=,": "not_unique"} {
 		asCSV(a, path+"mode=upsert&"+query, "id,price\n1,1\n").Want(400).Code(code).Field("on_conflict")
 	}
+
 	asCSV(a, path+"mode=replace", "id\n1\n").Want(400).Field("mode")
 	asOwner(t, a, "create table public.keyless (id integer)")
 	asCSV(a, "/tables/keyless/import?mode=ignore", "id\n1\n").Want(400).Code("required").Field("on_conflict")
@@ -140,6 +199,7 @@ func TestImportUpsert(t *testing.T) {
 	// What begins like UTF-16 is.
 	asCSV(a, path+"mode=upsert", "\xff\xfe"+strings.Join(strings.Split("id,name\n8,x\n", ""), "\x00")+"\x00").Want(201)
 	asCSV(a, path+"mode=upsert", "\xfe\xff\x00"+strings.Join(strings.Split("id,name\n8,y\n", ""), "\x00")).Want(201)
+
 	if got := query[string](t, a, "select name from public.goods where id = 8"); got != "y" {
 		t.Errorf("got %q", got)
 	}
@@ -148,17 +208,24 @@ func TestImportUpsert(t *testing.T) {
 // TestImportRefuses sends what is no file of rows.
 func TestImportRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
 	before := state(t, a)
+
 	for _, path := range []string{"/tables/import?name=new", "/tables/orders/import"} {
 		and := "&"
 		if !strings.Contains(path, "?") {
 			and = "?"
 		}
-		for _, bad := range []string{"delimiter=%22", "delimiter=", "delimiter=ab", "delimiter=%C3%A9", "format=xml", "encoding=ebcdic", "header=yes", "on_error=stop", "dry_run=1", "unknown=1"} {
+
+		for _, bad := range []string{
+			"delimiter=%22", "delimiter=", "delimiter=ab", "delimiter=%C3%A9", "format=xml", "encoding=ebcdic",
+			"header=yes", "on_error=stop", "dry_run=1", "unknown=1",
+		} {
 			asCSV(a, path+and+bad, "id\n1\n").Want(400)
 		}
+
 		a.Send("POST", path, "id\n1\n", "Content-Type: application/octet-stream").Want(400).Field("format")
 		a.Send("POST", path, "id\n1\n", "Content-Type: application/json").Want(400).Field("Content-Type")
 		a.Send("POST", path, "id\n1\n", "Content-Type: text/csv", "Content-Encoding: gzip").Want(400)
@@ -173,42 +240,54 @@ func TestImportRefuses(t *testing.T) {
 		a.Send("POST", path, `[]`, "Content-Type: application/x-ndjson").Want(422)
 		asCSV(a.Member(5), path, "id\n1\n").Want(403)
 		asCSV(a.Stranger(), path, "id\n1\n").Want(401)
+
 		huge := a.Request("POST", path, io.LimitReader(zeros{}, 3<<30), "Content-Type: text/csv")
 		huge.ContentLength = 3 << 30
 		res, err := http.DefaultTransport.RoundTrip(huge)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		res.Body.Close()
+
 		if res.StatusCode != 413 {
 			t.Errorf("%s: got %d, want 413", path, res.StatusCode)
 		}
-		short := a.Request("POST", path, io.MultiReader(strings.NewReader("id\n1\n"), &broken{}), "Content-Type: text/csv")
+
+		short := a.Request("POST", path, io.MultiReader(strings.NewReader("id\n1\n"), &broken{}),
+			"Content-Type: text/csv")
 		if res, err := http.DefaultTransport.RoundTrip(short); err == nil {
 			res.Body.Close()
 			t.Errorf("%s: a file that broke off was answered with %d", path, res.StatusCode)
 		}
 	}
+
 	for _, name := range []string{"a%22b", "", "x%3B", strings.Repeat("x", 64), "1a", "%C3%A9"} {
 		asCSV(a, "/tables/import?name="+name, "id\n1\n").Want(400).Field("name")
 	}
+
 	asCSV(a, "/tables/import?name=x&schema=auth", "id\n1\n").Want(400).Field("schema")
 	asCSV(a, "/tables/import?name=x&schema=nothing", "id\n1\n").Want(422).Field("schema")
 	asCSV(a, "/tables/missing/import", "id\n1\n").Want(404)
+
 	if after := state(t, a); after != before || len(blobs(t, a)) > 0 {
 		t.Errorf("a refused request changed\n%s\ninto\n%s %v", before, after, blobs(t, a))
 	}
+
 	tx, err := a.ProjectDatabase().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := tx.Exec(t.Context(), "lock table public.orders"); err != nil {
 		t.Fatal(err)
 	}
+
 	asCSV(a, "/tables/orders/import", "id\n1\n").Want(409).Code("busy")
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	counts := atOnce(5, func(int) *apitest.Reply { return asCSV(a, "/tables/import?name=same", "id\n1\n") })
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 }
@@ -221,24 +300,33 @@ func (*broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 // TestImportMany: rows in many batches, with bad ones among them, and every one back again.
 func TestImportMany(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("many", "note text")
+
 	var file strings.Builder
 	file.WriteString("id,note\n")
+
 	for i := range 20_000 {
 		note := fmt.Sprintf("\"note, %d \\ \t\"", i)
 		if i%4999 == 7 {
 			note = "a\",b"
 		}
+
 		fmt.Fprintf(&file, "%d,%s\n", i, note)
 	}
+
 	file.WriteString("5,again\n")
-	asCSV(a, "/tables/many/import?on_error=skip", file.String()).Want(201).Content("rows", 19_996).Content("rejected", 5)
+	asCSV(a, "/tables/many/import?on_error=skip", file.String()).Want(201).Content("rows", 19_996).
+		Content("rejected", 5)
+
 	if got := query[bool](t, a, `select bool_and(note = 'note, ' || id || E' \\ \t') from public.many`); !got {
 		t.Error("notes are not those that were sent")
 	}
+
 	exported := string(a.Get("/tables/many/export").Want(200).Body)
 	asCSV(a, "/tables/import?name=copied", exported).Want(201).Content("rows", 19_996)
+
 	if got := string(a.Get("/tables/copied/export").Want(200).Body); len(got) != len(exported) {
 		t.Errorf("got %d bytes, want %d", len(got), len(exported))
 	}
@@ -246,11 +334,14 @@ func TestImportMany(t *testing.T) {
 
 func TestImportTooLarge(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("people")
 	a.Exec(`insert into platform.settings (name, value, updated_by) values ('max_upload_size', '8', gen_random_uuid())`)
+
 	for _, path := range []string{"/tables/import?name=others", "/tables/people/import"} {
 		asCSV(a, path, "id\n12345678\n").Want(413).Code("too_large").Field("file")
 	}
+
 	a.Get("/tables/others").Want(404)
 }

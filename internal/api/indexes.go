@@ -29,6 +29,7 @@ func (s *Server) listIndexes(ctx context.Context, p *tenant.Project, in *tableIn
 	if err != nil {
 		return nil, err
 	}
+
 	return s.indexesOf(ctx, p, t)
 }
 
@@ -47,14 +48,17 @@ func (s *Server) getIndex(ctx context.Context, p *tenant.Project, in *indexInput
 	if err != nil {
 		return schema.Index{}, err
 	}
+
 	all, err := s.indexesOf(ctx, p, t)
 	if err != nil {
 		return schema.Index{}, err
 	}
+
 	i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == in.Index })
 	if i < 0 {
 		return schema.Index{}, fault.New(fault.NotFound, "there is no such index")
 	}
+
 	return all[i], nil
 }
 
@@ -64,10 +68,12 @@ func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Tabl
 	if err != nil {
 		return nil, err
 	}
+
 	all, err := schema.ListIndexes(ctx, p.Trusted(), t.ID)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, try := range tries {
 		i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == try.Name })
 		switch {
@@ -77,6 +83,7 @@ func (s *Server) indexesOf(ctx context.Context, p *tenant.Project, t schema.Tabl
 			all[i].Status, all[i].Error = try.Status, try.Error
 		}
 	}
+
 	slices.SortFunc(all, func(x, y schema.Index) int { return strings.Compare(x.Name, y.Name) })
 	return all, nil
 }
@@ -101,6 +108,7 @@ func (s *Server) createIndex(ctx context.Context, p *tenant.Project, in *createI
 	if err != nil || later == nil {
 		return made, err
 	}
+
 	return made, s.jobs.CreateIndex(ctx, p, later.Table, later.Index)
 }
 
@@ -115,21 +123,27 @@ func (s *Server) deleteIndex(ctx context.Context, p *tenant.Project, in *indexIn
 	if err != nil {
 		return schema.Index{}, err
 	}
+
 	all, err := s.indexesOf(ctx, p, t)
 	if err != nil {
 		return schema.Index{}, err
 	}
+
 	i := slices.IndexFunc(all, func(x schema.Index) bool { return x.Name == in.Index })
 	if i >= 0 && all[i].Status == "building" {
 		return schema.Index{}, fault.New(fault.Conflict, "it is being built").WithCode("busy")
 	}
+
 	failed := i >= 0 && all[i].Status == "failed"
+
 	deleted, err := schema.DeleteIndex(ctx, p.Owner(), p.UUID, in.Table, in.Index)
 	if failed && fault.Is(err, fault.NotFound) {
 		deleted, err = all[i], nil // nothing of it is there
 	}
+
 	if err != nil || !failed {
 		return deleted, err
 	}
+
 	return deleted, s.jobs.ForgetIndex(ctx, p.UUID, t.ID, in.Index)
 }

@@ -27,7 +27,8 @@ var (
 )
 
 var createInvitation = Operation{
-	ID: "createInvitation", Method: "POST", Path: "/organizations/{organizationUUID}/invitations", Summary: "Invite someone to an organization",
+	ID: "createInvitation", Method: "POST",
+	Path: "/organizations/{organizationUUID}/invitations", Summary: "Invite someone to an organization",
 	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 429, 500},
 	Notes: "The address gets a mail with a link that works once, for seven days. Nobody gives a role above their own: 403. An address has one invitation to an organization: 409.",
 }
@@ -45,29 +46,36 @@ func (s *Server) createInvitation(ctx context.Context, in *createInvitationInput
 	if err != nil {
 		return platform.Invited{}, err
 	}
+
 	return s.invite(ctx, email, func(tx *platform.Store) (platform.Invited, error) {
 		return tx.CreateInvitation(ctx, in.UUID, caller(ctx), email, platform.Role(in.Body.RoleID))
 	})
 }
 
 // invite has an address told of the invitation that f makes, if it may be told of one more.
-func (s *Server) invite(ctx context.Context, email string, f func(tx *platform.Store) (platform.Invited, error)) (platform.Invited, error) {
+func (s *Server) invite(
+	ctx context.Context, email string, f func(tx *platform.Store) (platform.Invited, error),
+) (platform.Invited, error) {
 	if err := s.count(ctx, invitationsByAddress, invitationsByRecipient, platform.EmailKey(email)); err != nil {
 		return platform.Invited{}, err
 	}
+
 	var i platform.Invited
 	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
 		var err error
 		if i, err = f(tx); err != nil {
 			return err
 		}
+
 		return s.jobs.SendInvitation(ctx, tx, caller(ctx).User, i)
 	})
+
 	return i, err
 }
 
 var listInvitations = Operation{
-	ID: "listInvitations", Method: "GET", Path: "/organizations/{organizationUUID}/invitations", Summary: "List an organization's invitations",
+	ID: "listInvitations", Method: "GET",
+	Path: "/organizations/{organizationUUID}/invitations", Summary: "List an organization's invitations",
 	Access: organizationInPath(platform.Admin), Errors: reading,
 	Notes: "Those that nobody has accepted. One that has expired stays for thirty days, and can be sent again.",
 }
@@ -78,7 +86,9 @@ type listInvitationsInput struct {
 	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
 }
 
-func (s *Server) listInvitations(ctx context.Context, in *listInvitationsInput) (Answer[[]platform.Invited, PageMetadata], error) {
+func (s *Server) listInvitations(
+	ctx context.Context, in *listInvitationsInput,
+) (Answer[[]platform.Invited, PageMetadata], error) {
 	page := in.by(in.Sort)
 	all, total, err := s.platform.ListInvitations(ctx, in.UUID, page)
 	return listOf(all, page, total), err
@@ -90,7 +100,8 @@ type invitationInput struct {
 }
 
 var resendInvitation = Operation{
-	ID: "resendInvitation", Method: "POST", Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}/resend", Summary: "Send an invitation again",
+	ID: "resendInvitation", Method: "POST",
+	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}/resend", Summary: "Send an invitation again",
 	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 429, 500}, Success: 200,
 	Notes: "With a new link and another seven days; links that were sent before are void.",
 }
@@ -100,13 +111,15 @@ func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (pla
 	if err != nil {
 		return before, err
 	}
+
 	return s.invite(ctx, before.Email, func(tx *platform.Store) (platform.Invited, error) {
 		return tx.RenewInvitation(ctx, in.Organization, caller(ctx), in.UUID)
 	})
 }
 
 var deleteInvitation = Operation{
-	ID: "deleteInvitation", Method: "DELETE", Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}", Summary: "Take an invitation back",
+	ID: "deleteInvitation", Method: "DELETE",
+	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}", Summary: "Take an invitation back",
 	Access: organizationInPath(platform.Admin), Errors: reading,
 }
 
@@ -115,7 +128,8 @@ func (s *Server) deleteInvitation(ctx context.Context, in *invitationInput) (pla
 }
 
 var previewInvitation = Operation{
-	ID: "previewInvitation", Method: "GET", Path: "/invitations/preview", Summary: "Look at an invitation before accepting it", Access: anyone, Errors: []int{400, 404, 500},
+	ID: "previewInvitation", Method: "GET", Path: "/invitations/preview",
+	Summary: "Look at an invitation before accepting it", Access: anyone, Errors: []int{400, 404, 500},
 	Notes: "For whoever has the link, signed in or not. Forged, used, expired and void tokens are told apart by nobody: 404.",
 }
 
@@ -123,11 +137,14 @@ type previewInvitationInput struct {
 	Token string `query:"token" required:"true" maxLength:"200" doc:"From the link in the mail."`
 }
 
-func (s *Server) previewInvitation(ctx context.Context, in *previewInvitationInput) (platform.InvitationPreview, error) {
+func (s *Server) previewInvitation(
+	ctx context.Context, in *previewInvitationInput,
+) (platform.InvitationPreview, error) {
 	link, ok := token.ParseLink(s.linkKey, platform.Invitation, in.Token)
 	if !ok {
 		return platform.InvitationPreview{}, fault.New(fault.NotFound, "there is no such invitation")
 	}
+
 	return s.platform.PreviewInvitation(ctx, link)
 }
 
@@ -148,6 +165,7 @@ func (s *Server) acceptInvitation(ctx context.Context, in *acceptInvitationInput
 	if !ok {
 		return platform.Organization{}, platform.BadLink()
 	}
+
 	return s.platform.AcceptInvitation(ctx, link, caller(ctx).User)
 }
 
@@ -156,17 +174,22 @@ func (s *Server) invitation(ctx context.Context, text, email string) (uuid.UUID,
 	if text == "" {
 		return uuid.Nil, nil
 	}
+
 	link, ok := token.ParseLink(s.linkKey, platform.Invitation, text)
 	if !ok {
 		return uuid.Nil, badInvitation(platform.BadLink())
 	}
+
 	i, err := s.platform.InvitationByLink(ctx, link)
 	if err != nil {
 		return uuid.Nil, badInvitation(err)
 	}
+
 	if platform.EmailKey(email) != platform.EmailKey(i.Email) {
-		return uuid.Nil, fault.OnField(fault.Unprocessable, "email", "other_address", "must be the address that was invited")
+		return uuid.Nil, fault.OnField(fault.Unprocessable, "email", "other_address",
+			"must be the address that was invited")
 	}
+
 	return link, nil
 }
 
@@ -175,5 +198,7 @@ func badInvitation(err error) error {
 	if !fault.Is(err, fault.Unprocessable) {
 		return err
 	}
-	return fault.OnField(fault.Unprocessable, "invitation_token", "invalid_token", "is of no invitation that can still be accepted").Because(err)
+
+	return fault.OnField(fault.Unprocessable, "invitation_token", "invalid_token",
+		"is of no invitation that can still be accepted").Because(err)
 }

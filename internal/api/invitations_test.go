@@ -17,38 +17,45 @@ var linkInMail = regexp.MustCompile(`/accept-invitation\?token=(\S+)`)
 // mailsTo returns the texts of the mails that were written to the log for an address.
 func mailsTo(t *testing.T, a *apitest.API, email string) []string {
 	t.Helper()
+
 	var texts []string
 	for line := range strings.Lines(a.Log.String()) {
 		var record struct{ Msg, To, Text string }
 		if err := json.Unmarshal([]byte(line), &record); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
+
 		if record.Msg == "mail" && record.To == email {
 			texts = append(texts, record.Text)
 		}
 	}
+
 	return texts
 }
 
 // invitedBy waits for the first mail to an address, and returns the token of the link in the last one.
 func invitedBy(t *testing.T, a *apitest.API, email string) string {
 	t.Helper()
+
 	return invitedAfter(t, a, email, 0)
 }
 
 // invitedAfter is invitedBy when n mails were there before.
 func invitedAfter(t *testing.T, a *apitest.API, email string, n int) string {
 	t.Helper()
+
 	until(t, "there is a mail to "+email, func() bool { return len(mailsTo(t, a, email)) > n })
 	all := mailsTo(t, a, email)
 	found := linkInMail.FindStringSubmatch(all[len(all)-1])
 	if found == nil {
 		t.Fatalf("no link in %q", all[len(all)-1])
 	}
+
 	token, err := url.QueryUnescape(found[1])
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return token
 }
 
@@ -60,30 +67,38 @@ func accepting(token string) string { return fmt.Sprintf(`{"token": %q}`, token)
 
 func TestCreateInvitation(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/organizations/" + a.Organization + "/invitations"
 	admin, viewer := a.Member(3), a.Member(5)
 
-	r := a.Post(path, invitation(" Ann@example.com", 4)).Want(201).Content("email", "Ann@example.com").Content("roleId", 4).Content("createdBy", a.User)
+	r := a.Post(path, invitation(" Ann@example.com", 4)).Want(201).Content("email", "Ann@example.com").
+		Content("roleId", 4).Content("createdBy", a.User)
 	if strings.Contains(string(r.Body), "socle_link") {
 		t.Errorf("the answer holds the link's token, which is the invited one's alone: %s", r.Body)
 	}
+
 	a.Post(path, invitation("ANN@example.com", 5)).Want(409).Code("already_exists").Field("email")
 	a.Post(path, invitation(viewer.Email, 5)).Want(409).Code("already_member").Field("email")
 	admin.Post(path, invitation("bob@example.com", 2)).Want(403)
 	admin.Post(path, invitation("bob@example.com", 3)).Want(201)
 	viewer.Post(path, invitation("x@example.com", 5)).Want(403)
 	a.Stranger().Post(path, invitation("x@example.com", 5)).Want(404)
+
 	for _, body := range []string{`{}`, invitation("", 5), invitation("x", 5), invitation("x@y@z", 5)} {
 		a.Post(path, body).Want(422)
 	}
+
 	a.Post(path, invitation("x@example.com", 1)).Want(422).Field("role_id")
 	a.Post(path, invitation("x@example.com", 6)).Want(422).Field("role_id")
 	a.Post(path, `{`).Want(400)
 	a.Post("/organizations/x/invitations", invitation("x@example.com", 5)).Want(400)
-	if got := values(a.Get(path+"?sort=email").Want(200), "email"); fmt.Sprint(got) != "[Ann@example.com bob@example.com]" {
+
+	if got := values(a.Get(path+"?sort=email").Want(200),
+		"email"); fmt.Sprint(got) != "[Ann@example.com bob@example.com]" {
 		t.Errorf("got %v", got)
 	}
+
 	a.Get(path + "?sort=token").Want(400)
 
 	// An invitation that has expired is none: the address can be invited again.
@@ -97,10 +112,12 @@ func TestCreateInvitation(t *testing.T) {
 
 func TestInvitationsAreLimited(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Empty(t, func(c *config.Config) { c.RateLimit = true })
 	administrator := a.SignUp("first")
 	path := "/organizations/" + administrator.Organization + "/invitations"
 	administrator.Put("/admin/settings/members_per_organization", `{"value": 4}`).Want(200)
+
 	got := atOnce(20, func(i int) *apitest.Reply {
 		return administrator.Post(path, invitation(fmt.Sprintf("x%d@example.com", i), 5))
 	})
@@ -111,6 +128,7 @@ func TestInvitationsAreLimited(t *testing.T) {
 	for range 9 {
 		administrator.Post(path+"/"+id+"/resend", "").Want(200)
 	}
+
 	administrator.Post(path+"/"+id+"/resend", "").Want(429).Code("rate_limited")
 	email := administrator.Get(path).Want(200).Get("0.email").(string)
 	administrator.Delete(path + "/" + id).Want(200)
@@ -119,27 +137,35 @@ func TestInvitationsAreLimited(t *testing.T) {
 
 func TestAcceptInvitation(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/organizations/" + a.Organization + "/invitations"
 	ann, bob := a.SignUp("Ann"), a.SignUp("bob")
 	a.Post(path, invitation(strings.ToUpper(ann.Email), 4)).Want(201)
+
 	token := invitedBy(t, a, strings.ToUpper(ann.Email))
 
 	preview := "/invitations/preview?token=" + url.QueryEscape(token)
-	a.Nobody().Get(preview).Want(200).Content("email", strings.ToUpper(ann.Email)).Content("roleId", 4).Content("inviter", a.Get("/users/me").Get("username")).
+	a.Nobody().Get(preview).Want(200).Content("email", strings.ToUpper(ann.Email)).Content("roleId", 4).
+		Content("inviter", a.Get("/users/me").Get("username")).
 		Content("organizationName", a.Get("/organizations/"+a.Organization).Get("name"))
+
 	bob.Get(preview).Want(200) // whoever has the link
 	a.Nobody().Get("/invitations/preview").Want(400).Field("token")
+
 	for _, bad := range []string{"", "x", "socle_link_x", token + "A", token[:len(token)-1]} {
 		a.Nobody().Get("/invitations/preview?token=" + url.QueryEscape(bad)).Want(404)
 	}
+
 	bob.Post("/invitations/accept", accepting(token)).Want(403).Code("other_address")
 	ann.Get("/organizations/" + a.Organization).Want(404)
+
 	got := atOnce(20, func(int) *apitest.Reply { return ann.Post("/invitations/accept", accepting(token)) })
 	wantCounts(t, got, map[int]int{201: 1, 422: 19})
 	ann.Get("/organizations/"+a.Organization).Want(200).Content("roleId", 4)
 	ann.Get(preview).Want(404)
 	ann.In(a.Project).CreateTable("mine")
+
 	if got := apitest.Value[int](a, `select count(*) from platform.members where user_uuid = $1`, ann.User); got != 2 {
 		t.Errorf("there are %d memberships, want 2", got)
 	}
@@ -150,6 +176,7 @@ func TestAcceptInvitation(t *testing.T) {
 	for _, bad := range []string{"", "x", "socle_link_x", token, token + "A", token[:len(token)-1]} {
 		ann.Post("/invitations/accept", accepting(bad)).Want(422).Code("invalid_token").Field("token")
 	}
+
 	ann.Post("/invitations/accept", `{}`).Want(422).Field("token")
 	ann.Post("/invitations/accept", `{`).Want(400)
 	a.Nobody().Post("/invitations/accept", accepting(token)).Want(401)
@@ -158,29 +185,37 @@ func TestAcceptInvitation(t *testing.T) {
 // TestInvitationsThatAreOver: taken back, sent again, expired, or of someone who could not make them any more.
 func TestInvitationsThatAreOver(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	organization := "/organizations/" + a.Organization
 	path := organization + "/invitations"
 	admin, second := a.Member(3), a.Member(3)
 	for name, end := range map[string]func(id string){
-		"deleted":      func(id string) { a.Delete(path+"/"+id).Want(200).Content("uuid", id) },
-		"expired":      func(id string) { a.Exec(`update platform.invitations set expires_at = now() where uuid = $1`, id) },
-		"link expired": func(id string) { a.Exec(`update platform.links set expires_at = now() where subject_uuid = $1`, id) },
-		"lowered":      func(string) { a.Put(organization+"/members/"+admin.User, role(4)).Want(200) },
-		"removed":      func(string) { a.Delete(organization + "/members/" + second.User).Want(200) },
+		"deleted": func(id string) { a.Delete(path+"/"+id).Want(200).Content("uuid", id) },
+		"expired": func(id string) {
+			a.Exec(`update platform.invitations set expires_at = now() where uuid = $1`, id)
+		},
+		"link expired": func(id string) {
+			a.Exec(`update platform.links set expires_at = now() where subject_uuid = $1`, id)
+		},
+		"lowered": func(string) { a.Put(organization+"/members/"+admin.User, role(4)).Want(200) },
+		"removed": func(string) { a.Delete(organization + "/members/" + second.User).Want(200) },
 	} {
 		guest := a.SignUp("guest")
 		host := map[string]*apitest.API{"lowered": admin, "removed": second}[name]
 		if host == nil {
 			host = a
 		}
+
 		id := host.Post(path, invitation(guest.Email, 5)).Want(201).Get("uuid").(string)
 		token := invitedBy(t, a, guest.Email)
 		end(id)
 		a.Nobody().Get("/invitations/preview?token=" + url.QueryEscape(token)).Want(404)
+
 		if r := guest.Post("/invitations/accept", accepting(token)); r.Status != 422 {
 			t.Errorf("%s: got %d %s", name, r.Status, r.Body)
 		}
+
 		guest.Get(organization).Want(404)
 	}
 
@@ -203,6 +238,7 @@ func TestInvitationsThatAreOver(t *testing.T) {
 		guest := a.SignUp("guest")
 		id := a.Post(path, invitation(guest.Email, 5)).Want(201).Get("uuid").(string)
 		token := invitedBy(t, a, guest.Email)
+
 		got := atOnce(2, func(i int) *apitest.Reply {
 			if i == 0 {
 				return a.Delete(path + "/" + id)
@@ -218,6 +254,7 @@ func TestInvitationsThatAreOver(t *testing.T) {
 // TestSignUpByInvitation: who is invited may sign up while nobody else may, with the address that was invited.
 func TestSignUpByInvitation(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Empty(t, func(c *config.Config) { c.SignUp = false })
 	administrator := a.SignUp("first")
 	path := "/organizations/" + administrator.Organization + "/invitations"
@@ -226,10 +263,13 @@ func TestSignUpByInvitation(t *testing.T) {
 	with := func(name, email, token string) string {
 		return person(name, map[string]any{"email": email, "invitation_token": token})
 	}
+
 	a.Post("/users", with("guest", "other@example.com", token)).Want(400).Code("other_address").Field("email")
 	a.Post("/users", with("guest", "guest@example.com", "x")).Want(400).Code("invalid_token").Field("invitation_token")
 	a.Post("/users", with("guest", "guest@example.com", "")).Want(400).Code("sign_up_closed")
-	a.Post("/users", with("!", "guest@example.com", token)).Want(400).Field("username") // and the link is as good as before
+
+	// and the link is as good as before
+	a.Post("/users", with("!", "guest@example.com", token)).Want(400).Field("username")
 
 	var fresh string
 	got := atOnce(8, func(i int) *apitest.Reply {
@@ -237,14 +277,18 @@ func TestSignUpByInvitation(t *testing.T) {
 		if r.Status == 201 {
 			fresh = r.Metadata("token").(string)
 		}
+
 		return r
 	})
+
 	wantCounts(t, got, map[int]int{201: 1, 400: 7})
 	guest := a.Nobody()
 	guest.Token = fresh
 	guest.Get("/organizations/"+administrator.Organization).Want(200).Content("roleId", 4)
+
 	if got := values(guest.Get("/organizations").Want(200), "roleId"); len(got) != 2 { // one of their own as well
 		t.Errorf("the guest is in %v", got)
 	}
+
 	a.Post("/users", with("late", "guest@example.com", token)).Want(400).Code("invalid_token").Field("invitation_token")
 }

@@ -21,7 +21,8 @@ func (s *Server) registerJWTKeys() {
 }
 
 var createJWTKey = Operation{
-	ID: "createJWTKey", Method: "POST", Path: "/projects/{projectUUID}/jwt-keys", Summary: "Add a public key for a project's tokens",
+	ID: "createJWTKey", Method: "POST",
+	Path: "/projects/{projectUUID}/jwt-keys", Summary: "Add a public key for a project's tokens",
 	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "The rows API takes tokens of ES256 or RS256 that the private key has signed like those of the project's secret. The body is a JSON Web Key without its private members.",
 }
@@ -45,20 +46,34 @@ type createJWTKeyInput struct {
 func (s *Server) createJWTKey(ctx context.Context, p *tenant.Project, in *createJWTKeyInput) (platform.JWTKey, error) {
 	b := in.Body
 	if b.D != nil {
-		return platform.JWTKey{}, fault.OnField(fault.Unprocessable, "d", "private_key", "is the private key, which nobody else may have: make a new pair, and send the public key alone")
+		return platform.JWTKey{}, fault.OnField(fault.Unprocessable, "d", "private_key",
+			"is the private key, which nobody else may have: make a new pair, and send the public key alone")
 	}
-	key, err := token.NewPublicKey(token.JWK{Kind: b.Kty, ID: b.Kid, Algorithm: b.Alg, Use: b.Use, Curve: b.Crv, X: b.X, Y: b.Y, N: b.N, E: b.E})
+
+	key, err := token.NewPublicKey(token.JWK{
+		Kind:      b.Kty,
+		ID:        b.Kid,
+		Algorithm: b.Alg,
+		Use:       b.Use,
+		Curve:     b.Crv,
+		X:         b.X,
+		Y:         b.Y,
+		N:         b.N,
+		E:         b.E,
+	})
 	if e, ok := errors.AsType[*token.JWKError](err); ok {
 		return platform.JWTKey{}, fault.OnField(fault.Unprocessable, e.Member, "invalid_key", "%s", e.Text)
 	}
 	if err != nil {
 		return platform.JWTKey{}, err
 	}
+
 	return s.platform.CreateJWTKey(ctx, p.UUID, caller(ctx).User, key)
 }
 
 var listJWTKeys = Operation{
-	ID: "listJWTKeys", Method: "GET", Path: "/projects/{projectUUID}/jwt-keys", Summary: "List the public keys for a project's tokens",
+	ID: "listJWTKeys", Method: "GET",
+	Path: "/projects/{projectUUID}/jwt-keys", Summary: "List the public keys for a project's tokens",
 	Access: projectInPath(platform.Admin), Errors: reading,
 }
 
@@ -68,14 +83,17 @@ type listJWTKeysInput struct {
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 }
 
-func (s *Server) listJWTKeys(ctx context.Context, p *tenant.Project, in *listJWTKeysInput) (Answer[[]platform.JWTKey, PageMetadata], error) {
+func (s *Server) listJWTKeys(
+	ctx context.Context, p *tenant.Project, in *listJWTKeysInput,
+) (Answer[[]platform.JWTKey, PageMetadata], error) {
 	page := in.by(in.Sort)
 	keys, total, err := s.platform.ListJWTKeys(ctx, p.UUID, page)
 	return listOf(keys, page, total), err
 }
 
 var deleteJWTKey = Operation{
-	ID: "deleteJWTKey", Method: "DELETE", Path: "/projects/{projectUUID}/jwt-keys/{jwtKeyUUID}", Summary: "Remove a public key for a project's tokens",
+	ID: "deleteJWTKey", Method: "DELETE",
+	Path: "/projects/{projectUUID}/jwt-keys/{jwtKeyUUID}", Summary: "Remove a public key for a project's tokens",
 	Access: projectInPath(platform.Admin), Errors: reading,
 	Notes: "Within seconds no token of it is taken any more.",
 }
@@ -90,16 +108,20 @@ func (s *Server) deleteJWTKey(ctx context.Context, p *tenant.Project, in *delete
 }
 
 var getRestSettings = Operation{
-	ID: "getRestSettings", Method: "GET", Path: "/projects/{projectUUID}/rest-settings", Summary: "Get the settings of a project's rows API",
+	ID: "getRestSettings", Method: "GET",
+	Path: "/projects/{projectUUID}/rest-settings", Summary: "Get the settings of a project's rows API",
 	Access: projectInPath(platform.Admin), Errors: reading,
 }
 
-func (s *Server) getRestSettings(ctx context.Context, p *tenant.Project, _ *projectInput) (platform.RestSettings, error) {
+func (s *Server) getRestSettings(
+	ctx context.Context, p *tenant.Project, _ *projectInput,
+) (platform.RestSettings, error) {
 	return s.platform.GetRestSettings(ctx, p.UUID)
 }
 
 var updateRestSettings = Operation{
-	ID: "updateRestSettings", Method: "PUT", Path: "/projects/{projectUUID}/rest-settings", Summary: "Change the settings of a project's rows API",
+	ID: "updateRestSettings", Method: "PUT",
+	Path: "/projects/{projectUUID}/rest-settings", Summary: "Change the settings of a project's rows API",
 	Access: projectInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "Within seconds all requests go by them. To show a schema grants nothing: roles need USAGE on it, and rights on what is in it.",
 }
@@ -111,6 +133,8 @@ type updateRestSettingsInput struct {
 	}
 }
 
-func (s *Server) updateRestSettings(ctx context.Context, p *tenant.Project, in *updateRestSettingsInput) (platform.RestSettings, error) {
+func (s *Server) updateRestSettings(
+	ctx context.Context, p *tenant.Project, in *updateRestSettingsInput,
+) (platform.RestSettings, error) {
 	return s.platform.UpdateRestSettings(ctx, p.UUID, caller(ctx).User, platform.RestSettings(in.Body))
 }

@@ -18,65 +18,84 @@ import (
 // jwkOf returns the JSON Web Key of a public key, with members put into it.
 func jwkOf(t *testing.T, public any, members ...string) string {
 	t.Helper()
+
 	key, err := jwk.Import(public)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text, err := json.Marshal(key)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, m := range members {
 		text = append(text[:len(text)-1], ","+m+"}"...)
 	}
+
 	return string(text)
 }
 
 func newECKey(t *testing.T, curve elliptic.Curve) *ecdsa.PrivateKey {
 	t.Helper()
+
 	key, err := ecdsa.GenerateKey(curve, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return key
 }
 
 func newRSAKey(t *testing.T, bits int) *rsa.PrivateKey {
 	t.Helper()
+
 	key, err := rsa.GenerateKey(rand.Reader, bits)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return key
 }
 
 func TestJWTKeys(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/jwt-keys"
-	made := a.Post(path, jwkOf(t, newECKey(t, elliptic.P256()).Public(), `"kid":"first"`, `"key_ops":["verify"]`)).Want(201).
-		Content("kid", "first").Content("algorithm", "ES256").Content("projectUuid", a.Project).Content("createdBy", a.User).
+	made := a.Post(path, jwkOf(t, newECKey(t, elliptic.P256()).Public(), `"kid":"first"`, `"key_ops":["verify"]`)).
+		Want(201).
+		Content("kid", "first").Content("algorithm", "ES256").Content("projectUuid", a.Project).
+		Content("createdBy", a.User).
 		Content("jwk.kty", "EC").Content("jwk.kid", "first").Content("jwk.alg", "ES256").Content("jwk.use", "sig")
+
 	public := newRSAKey(t, 2048).Public()
 	second := a.Post(path, jwkOf(t, public, `"alg":"RS256"`, `"use":"sig"`)).Want(201).Content("algorithm", "RS256")
+
 	key, err := jwk.Import(public)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := jwk.AssignKeyID(key); err != nil {
 		t.Fatal(err)
 	}
+
 	if want, _ := key.KeyID(); second.Get("kid") != want {
 		t.Errorf("got the id %v, want the thumbprint %s", second.Get("kid"), want)
 	}
+
 	a.Post(path, jwkOf(t, public)).Want(409).Field("kid") // the same thumbprint
 	a.Post(path, jwkOf(t, public, `"kid":"first"`)).Want(409).Field("kid")
 	a.Get(path+"?sort=createdAt&order=asc").Want(200).Content("0.kid", "first")
+
 	tag := a.Get(path + "?sort=kid").Want(200).Header.Get("ETag")
 	a.Send("GET", path+"?sort=kid", "", "If-None-Match: "+tag).Want(304)
+
 	if total := a.Get(path).Want(200).Metadata("total"); fmt.Sprint(total) != "2" {
 		t.Errorf("got %v keys, want 2", total)
 	}
+
 	other := a.CreateProject("other")
 	a.Post("/projects/"+other+"/jwt-keys", jwkOf(t, public, `"kid":"first"`)).Want(201) // ids are the project's
 	a.Delete("/projects/" + other + "/jwt-keys/" + made.Get("uuid").(string)).Want(404)
@@ -91,11 +110,13 @@ func TestJWTKeys(t *testing.T) {
 	if got[201] != 9 || got[422] != 1 {
 		t.Errorf("of ten more keys: got %v, want nine", got)
 	}
+
 	a.Post(path, jwkOf(t, public, `"kid":"one more"`)).Want(422).Code("quota")
 }
 
 func TestBadJWTKeys(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/jwt-keys"
 	private := newECKey(t, elliptic.P256())
@@ -129,24 +150,30 @@ func TestBadJWTKeys(t *testing.T) {
 	} {
 		a.Post(path, body).Want(422).Field(field)
 	}
+
 	a.Post(path, `{`).Want(400)
+
 	if strings.Contains(a.Log.String(), jwkMember(t, jwkOf(t, private), "d")) {
 		t.Error("the log has the private key that was sent")
 	}
+
 	a.Get(path).Want(200).Metadata("total")
 }
 
 func jwkMember(t *testing.T, text, name string) string {
 	t.Helper()
+
 	var members map[string]string
 	if err := json.Unmarshal([]byte(text), &members); err != nil || members[name] == "" {
 		t.Fatalf("%s of %s: %v", name, text, err)
 	}
+
 	return members[name]
 }
 
 func TestRestSettings(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/rest-settings"
 	tag := a.Get(path).Want(200).Content("schemas.0", "public").Header.Get("ETag")
@@ -155,10 +182,13 @@ func TestRestSettings(t *testing.T) {
 	a.Get(path).Want(200).Content("schemas.0", "api")
 	a.Send("PUT", path, `{"schemas": ["public"]}`, "If-Match: "+tag).Want(412).Code("changed")
 	a.Get("/projects/"+a.CreateProject("other")+"/rest-settings").Want(200).Content("schemas.0", "public")
-	for _, names := range []string{`"auth"`, `"storage"`, `"forms"`, `"realtime"`, `"socle"`, `"information_schema"`, `"pg_catalog"`, `"pg_temp_1"`, `"public", "auth"`, `"public", "public"`,
-		`""`, `"a,b"`, `"a\u0001"`, `"` + strings.Repeat("ä", 32) + `"`} {
+
+	for _, names := range []string{`"auth"`, `"storage"`, `"forms"`, `"realtime"`, `"socle"`, `"information_schema"`,
+		`"pg_catalog"`, `"pg_temp_1"`, `"public", "auth"`, `"public", "public"`, `""`, `"a,b"`, `"a\u0001"`,
+		`"` + strings.Repeat("ä", 32) + `"`} {
 		a.Put(path, `{"schemas": [`+names+`]}`).Want(422).Field("schemas")
 	}
+
 	a.Put(path, `{"schemas": []}`).Want(422)
 	a.Put(path, `{"schemas": [1]}`).Want(422)
 	a.Put(path, `{}`).Want(422)

@@ -36,7 +36,9 @@ type createKeyInput struct {
 	}
 }
 
-func (s *Server) createKey(ctx context.Context, p *tenant.Project, in *createKeyInput) (Answer[platform.ProjectKey, keyMetadata], error) {
+func (s *Server) createKey(
+	ctx context.Context, p *tenant.Project, in *createKeyInput,
+) (Answer[platform.ProjectKey, keyMetadata], error) {
 	made, key, err := s.platform.CreateProjectKey(ctx, p.UUID, caller(ctx).User, in.Body.Name, in.Body.Kind)
 	return Answer[platform.ProjectKey, keyMetadata]{Content: made, Metadata: keyMetadata{key},
 		Header: http.Header{"Cache-Control": {"no-store"}}}, err
@@ -53,7 +55,9 @@ type listKeysInput struct {
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 }
 
-func (s *Server) listKeys(ctx context.Context, p *tenant.Project, in *listKeysInput) (Answer[[]platform.ProjectKey, PageMetadata], error) {
+func (s *Server) listKeys(
+	ctx context.Context, p *tenant.Project, in *listKeysInput,
+) (Answer[[]platform.ProjectKey, PageMetadata], error) {
 	page := in.by(in.Sort)
 	keys, total, err := s.platform.ListProjectKeys(ctx, p.UUID, page)
 	return listOf(keys, page, total), err
@@ -75,7 +79,8 @@ func (s *Server) deleteKey(ctx context.Context, p *tenant.Project, in *deleteKey
 }
 
 var getJWTSecret = Operation{
-	ID: "getJWTSecret", Method: "GET", Path: "/projects/{projectUUID}/jwt-secret", Summary: "Get the secret for a project's tokens",
+	ID: "getJWTSecret", Method: "GET",
+	Path: "/projects/{projectUUID}/jwt-secret", Summary: "Get the secret for a project's tokens",
 	Access: projectInPath(platform.Admin), Errors: reading,
 	Notes: "A server of yours that knows it can sign tokens (HS256) by which the rows API knows your users: `role` is `anon`, `authenticated` or `service_role`, and policies see all claims.",
 }
@@ -86,7 +91,9 @@ type jwtSecret struct {
 	Algorithm string `json:"algorithm" enum:"HS256"`
 }
 
-func (s *Server) getJWTSecret(_ context.Context, p *tenant.Project, _ *projectInput) (Answer[jwtSecret, struct{}], error) {
+func (s *Server) getJWTSecret(
+	_ context.Context, p *tenant.Project, _ *projectInput,
+) (Answer[jwtSecret, struct{}], error) {
 	return Answer[jwtSecret, struct{}]{Content: jwtSecret{s.projects.JWTSecret(p.UUID), "HS256"},
 		Header: http.Header{"Cache-Control": {"no-store"}}}, nil
 }

@@ -11,41 +11,50 @@ import (
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/keys"
 
 	made := a.Post(path, `{"name": " browser ", "kind": "publishable"}`).Want(201).
-		Content("name", "browser").Content("kind", "publishable").Content("projectUuid", a.Project).Content("createdBy", a.User)
+		Content("name", "browser").Content("kind", "publishable").Content("projectUuid", a.Project).
+		Content("createdBy", a.User)
 	key := made.Metadata("key").(string)
-	if !token.IsAPIKey(key) || !strings.HasPrefix(key, made.Get("hint").(string)) || !strings.HasPrefix(key, token.PublishablePrefix) {
+	if !token.IsAPIKey(key) || !strings.HasPrefix(key, made.Get("hint").(string)) ||
+		!strings.HasPrefix(key, token.PublishablePrefix) {
 		t.Errorf("got key %q with hint %q", key, made.Get("hint"))
 	}
 	if made.Header.Get("Cache-Control") != "no-store" {
 		t.Error("the answer with the key may be stored")
 	}
+
 	secret := a.Post(path, `{"name": "server", "kind": "secret"}`).Want(201)
 	if !strings.HasPrefix(secret.Metadata("key").(string), token.SecretPrefix) {
 		t.Errorf("got secret key %q", secret.Metadata("key"))
 	}
 
 	list := a.Get(path+"?sort=name&order=desc").Want(200).Content("0.name", "server").Content("1.name", "browser")
-	if fmt.Sprint(list.Metadata("total")) != "2" || strings.Contains(string(list.Body), key) || strings.Contains(a.Log.String(), key) {
+	if fmt.Sprint(list.Metadata("total")) != "2" || strings.Contains(string(list.Body), key) ||
+		strings.Contains(a.Log.String(), key) {
 		t.Errorf("got list %s, or the key is in the log", list.Body)
 	}
 
 	a.Delete(path+"/"+made.Get("uuid").(string)).Want(200).Content("name", "browser")
 	a.Delete(path + "/" + made.Get("uuid").(string)).Want(404)
+
 	if total := a.Get(path).Want(200).Metadata("total"); fmt.Sprint(total) != "1" {
 		t.Errorf("got %v keys after one was revoked, want 1", total)
 	}
+
 	a.Post(path, `{"name": "browser", "kind": "secret"}`).Want(201) // the name is free again
 }
 
 func TestBadKeys(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/keys"
 	a.Post(path, `{"name": "taken", "kind": "secret"}`).Want(201)
+
 	for body, field := range map[string]string{
 		`{"kind": "secret"}`:                                             "name",
 		`{"name": "", "kind": "secret"}`:                                 "name",
@@ -58,6 +67,7 @@ func TestBadKeys(t *testing.T) {
 	} {
 		a.Post(path, body).Want(422).Field(field)
 	}
+
 	a.Post(path, `{"name": "Taken", "kind": "secret"}`).Want(409).Field("name")
 	a.Post(path, `{`).Want(400)
 	a.Get(path + "?sort=hash").Want(400).Field("sort")
@@ -65,19 +75,23 @@ func TestBadKeys(t *testing.T) {
 
 	// At the quota.
 	a.Exec(`insert into platform.project_keys (uuid, project_uuid, name, kind, hint, hash, created_by)
-		select gen_random_uuid(), $1, 'key ' || n, 'secret', '', n::text::bytea, $1 from generate_series(1, 99) n`, a.Project)
+		select gen_random_uuid(), $1, 'key ' || n, 'secret', '', n::text::bytea, $1 from generate_series(1, 99) n`,
+		a.Project)
+
 	a.Post(path, `{"name": "one more", "kind": "secret"}`).Want(422).Code("quota")
 }
 
 // TestKeyRaces: of equal requests at one moment one makes the key, and one revokes it.
 func TestKeyRaces(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/keys"
 	got := atOnce(10, func(int) *apitest.Reply { return a.Post(path, `{"name": "one", "kind": "secret"}`) })
 	if got[201] != 1 || got[409] != 9 {
 		t.Errorf("creating: got %v", got)
 	}
+
 	id := a.Get(path).Want(200).Get("0.uuid").(string)
 	got = atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/" + id) })
 	if got[200] != 1 || got[404] != 9 {
@@ -87,14 +101,17 @@ func TestKeyRaces(t *testing.T) {
 
 func TestGetJWTSecret(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	r := a.Get("/projects/"+a.Project+"/jwt-secret").Want(200).Content("algorithm", "HS256")
 	if r.Header.Get("Cache-Control") != "no-store" || len(r.Get("secret").(string)) != 64 {
 		t.Errorf("got %s, which may be stored: %q", r.Body, r.Header.Get("Cache-Control"))
 	}
+
 	other := a.Get("/projects/" + a.CreateProject("other") + "/jwt-secret").Want(200)
 	if other.Get("secret") == r.Get("secret") {
 		t.Error("two projects have one secret")
 	}
+
 	a.Get("/projects/x/jwt-secret").Want(400).Field("projectUUID")
 }

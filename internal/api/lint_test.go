@@ -9,12 +9,15 @@ import (
 
 func TestLintProject(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/lint"
 	a.CreateTable("fine", "note text")
+
 	if got := a.Get(path).Want(200).Get("").([]any); len(got) != 0 {
 		t.Errorf("got %v of a project with nothing to find", got)
 	}
+
 	asOwner(t, a, `
 		create table public.bare (id integer);
 		create table public.off (id integer primary key); alter table public.off disable row level security; grant select on public.off to anon;
@@ -34,8 +37,10 @@ func TestLintProject(t *testing.T) {
 		create materialized view public.kept as select * from public.fine; grant select on public.kept to public;
 		create function public.strong(n integer) returns integer language sql security definer as 'select 1'; grant execute on function public.strong to anon;
 		create function public.pinned() returns integer language sql security definer set search_path = '' as 'select 1'`)
+
 	execute(t, a, "update pg_index set indisvalid = false where indexrelid = 'public.open_shut_fine_idx'::regclass")
 	r := a.Get(path).Want(200)
+
 	var got []string
 	for _, item := range r.Get("").([]any) {
 		f := item.(map[string]any)
@@ -44,6 +49,7 @@ func TestLintProject(t *testing.T) {
 			t.Errorf("%v has no sentence", f)
 		}
 	}
+
 	want := []string{
 		"error policies_without_rls public.shut",
 		`error policy_writes_for_all "all rows" on public.open`,
@@ -65,6 +71,7 @@ func TestLintProject(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q, want\n%q", got, want)
 	}
+
 	a.Get("/projects/x/lint").Want(400)
 	a.Get("/projects/" + apitest.Missing + "/lint").Want(404)
 	a.Nobody().Get(path).Want(401)

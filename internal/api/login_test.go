@@ -24,19 +24,28 @@ func logIn(email, password string) string {
 
 func TestLogin(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t).Nobody().In("")
-	created := a.Post("/users", person("ada", map[string]any{"bio": "first", "email": "Ada.Straße@example.com"})).Want(201)
-	for _, email := range []string{"Ada.Straße@example.com", "ada.straße@EXAMPLE.com", "ADA.STRASSE@example.com", " ada.straße@example.com\n", "ａda.straße@example.com"} {
+	created := a.Post("/users", person("ada", map[string]any{"bio": "first", "email": "Ada.Straße@example.com"})).
+		Want(201)
+
+	for _, email := range []string{
+		"Ada.Straße@example.com", "ada.straße@EXAMPLE.com", "ADA.STRASSE@example.com", " ada.straße@example.com\n",
+		"ａda.straße@example.com",
+	} {
 		r := a.Post("/users/login", logIn(email, apitest.Password)).Want(200)
 		if diff := cmp.Diff(created.Get(""), r.Get("")); diff != "" {
 			t.Errorf("logged in as %q (-want +got):\n%s", email, diff)
 		}
-		if r.Header.Get("Authorization") != "Bearer "+r.Metadata("token").(string) || r.Header.Get("Cache-Control") != "no-store" {
+		if r.Header.Get("Authorization") != "Bearer "+r.Metadata("token").(string) ||
+			r.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("headers of a log-in: %v", r.Header)
 		}
-		if r.Metadata("token") == created.Metadata("token") || r.Metadata("refreshToken") == created.Metadata("refreshToken") {
+		if r.Metadata("token") == created.Metadata("token") ||
+			r.Metadata("refreshToken") == created.Metadata("refreshToken") {
 			t.Error("two sessions share a token")
 		}
+
 		a.Send("GET", "/projects", "", "Authorization: "+r.Header.Get("Authorization")).Want(200)
 	}
 }
@@ -44,6 +53,7 @@ func TestLogin(t *testing.T) {
 // TestLoginRefuses: nobody learns whether there is an account.
 func TestLoginRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	before := accounts(t, a)
 	nobody := a.Nobody().In("")
@@ -65,20 +75,26 @@ func TestLoginRefuses(t *testing.T) {
 		if got, want := anonymous(r), anonymous(wrong); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
+
 		for _, header := range []string{"X-Request-Id", "Date"} {
 			r.Header.Del(header)
 			wrong.Header.Del(header)
 		}
+
 		if diff := cmp.Diff(wrong.Header, r.Header); diff != "" {
 			t.Errorf("%s: headers (-want +got):\n%s", name, diff)
 		}
 	}
+
 	for _, field := range []string{"email", "password"} {
-		for _, value := range []string{`{"$ne": null}`, `["` + a.Email + `"]`, "1", "1e400", "true", "null", "{}", `"a\u0000b"`} {
+		for _, value := range []string{
+			`{"$ne": null}`, `["` + a.Email + `"]`, "1", "1e400", "true", "null", "{}", `"a\u0000b"`,
+		} {
 			other := map[string]string{"email": `"password": "x"`, "password": `"email": "x"`}[field]
 			nobody.Post("/users/login", `{"`+field+`": `+value+`, `+other+`}`).Want(400).Field(field)
 		}
 	}
+
 	nobody.Post("/users/login", `{}`).Want(400).Field("email", "password")
 	unchanged(t, a, before)
 }
@@ -86,30 +102,40 @@ func TestLoginRefuses(t *testing.T) {
 // TestSecretsStay: what is secret is neither logged nor told.
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
+
 	const canary, wrong = "canary in the mine", "wrong canary bird"
 	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	r := nobody.Post("/users", person("canary", map[string]any{"password": canary})).Want(201)
+
 	replies := []*apitest.Reply{r,
 		nobody.Post("/users", person("canary", map[string]any{"password": canary})).Want(400),
 		nobody.Post("/users", person("bird", map[string]any{"email": canary, "password": canary})).Want(400),
 		nobody.Post("/users/login", logIn("canary@example.com", wrong)).Want(401),
 		nobody.Post("/users/login", logIn("canary@example.com", canary)).Want(200),
-		nobody.Send("PUT", "/users/"+r.Get("uuid").(string), `{"password": "`+wrong+`"}`, "Authorization: "+r.Header.Get("Authorization")).Want(200),
-		nobody.Send("GET", "/projects?"+wrong[:5]+"="+wrong[6:12], "", "Authorization: "+r.Header.Get("Authorization")).Want(400),
+		nobody.Send("PUT", "/users/"+r.Get("uuid").(string), `{"password": "`+wrong+`"}`,
+			"Authorization: "+r.Header.Get("Authorization")).Want(200),
+		nobody.Send("GET", "/projects?"+wrong[:5]+"="+wrong[6:12], "", "Authorization: "+r.Header.Get("Authorization")).
+			Want(400),
 		nobody.Send("GET", "/projects", "", "Authorization: Bearer "+wrong).Want(401),
 	}
 	for _, reply := range replies {
-		until(t, "the request is logged", func() bool { return strings.Contains(a.Log.String(), reply.Header.Get("X-Request-Id")) })
-		for _, secret := range []string{canary, "wrong canary", "$argon2id$", "password_hash", "platform.", "SQLSTATE"} {
+		until(t, "the request is logged", func() bool {
+			return strings.Contains(a.Log.String(), reply.Header.Get("X-Request-Id"))
+		})
+
+		for _, secret := range []string{
+			canary, "wrong canary", "$argon2id$", "password_hash", "platform.", "SQLSTATE",
+		} {
 			if strings.Contains(string(reply.Body), secret) {
 				t.Errorf("an answer tells %q:\n%s", secret, reply.Body)
 			}
 		}
 	}
+
 	log := a.Log.String()
-	for _, secret := range []string{canary, wrong, "$argon2id$", r.Metadata("token").(string), r.Metadata("refreshToken").(string),
-		strings.Split(r.Metadata("token").(string), ".")[2]} {
+	for _, secret := range []string{canary, wrong, "$argon2id$", r.Metadata("token").(string),
+		r.Metadata("refreshToken").(string), strings.Split(r.Metadata("token").(string), ".")[2]} {
 		if strings.Contains(log, secret) {
 			t.Errorf("the log holds %q", secret)
 		}
@@ -119,17 +145,21 @@ func TestSecretsStay(t *testing.T) {
 // failures sends wrong passwords until one is refused for their number, and returns how many were not.
 func failures(t *testing.T, try func(i int) *apitest.Reply) int {
 	t.Helper()
+
 	for i := range 31 {
 		r := try(i)
 		if r.Status == 401 {
 			continue
 		}
+
 		seconds, err := strconv.Atoi(r.Want(429).Code("rate_limited").Header.Get("Retry-After"))
 		if err != nil || seconds < 1 || seconds > 3600 {
 			t.Errorf("Retry-After is %q", r.Header.Get("Retry-After"))
 		}
+
 		return i
 	}
+
 	t.Fatal("31 guesses and no end")
 	return 0
 }
@@ -137,22 +167,27 @@ func failures(t *testing.T, try func(i int) *apitest.Reply) int {
 // TestGuessingAnAccount: an account's failures from where it was never used count together, wherever they come from and however its address is spelt.
 func TestGuessingAnAccount(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t, limited, func(c *config.Config) {
 		c.TrustedProxies = trusted
 	})
 	login := func(a *apitest.API, client, email, password string) *apitest.Reply {
 		return a.Nobody().Send("POST", "/users/login", logIn(email, password), "X-Forwarded-For: "+client)
 	}
+
 	other := a.SignUp("other")
+
 	for range 21 { // what succeeds does not count
 		login(a, "203.0.113.1", a.Email, apitest.Password).Want(200)
 	}
+
 	spellings := []string{a.Email, strings.ToUpper(a.Email), " " + a.Email, "ａ" + a.Email[1:]}
 	if n := failures(t, func(i int) *apitest.Reply {
 		return login(a, "203.0.113."+strconv.Itoa(i+2), spellings[i%len(spellings)], "wrong")
 	}); n != 20 {
 		t.Errorf("got %d guesses at an account, want 20", n)
 	}
+
 	login(a, "203.0.113.99", a.Email, apitest.Password).Want(429) // not even the right one tells
 	login(a, "203.0.113.99", other.Email, apitest.Password).Want(200)
 	login(a, "203.0.113.1", other.Email, "wrong").Want(401)
@@ -173,52 +208,64 @@ func TestGuessingAnAccount(t *testing.T) {
 // before, nor, by a link in a mail, where they never did. They are bounded together, and so are those from a network that is known.
 func TestOwnersAreNotLockedOut(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted })
 	const home, hotel, office = "198.51.100.7", "198.51.100.8", "2001:db8:1:2::3"
 	login := func(client, password string) *apitest.Reply {
 		return a.Nobody().Send("POST", "/users/login", logIn(a.Email, password), "X-Forwarded-For: "+client)
 	}
+
 	login(home, apitest.Password).Want(200)
 	login(office, apitest.Password).Want(200)
 
 	if n := failures(t, func(int) *apitest.Reply { return login("203.0.113.1", "wrong") }); n != 10 {
 		t.Errorf("one network got %d guesses, want 10", n)
 	}
+
 	login("203.0.113.2", apitest.Password).Want(200) // one network alone locks nobody else out
 	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second' where resets_at < now() + interval '1 day'`)
 
 	for window := range 3 {
-		if n := failures(t, func(i int) *apitest.Reply { return login("203.0.113."+strconv.Itoa(100+i), "wrong") }); n != 20 {
+		if n := failures(t, func(i int) *apitest.Reply {
+			return login("203.0.113."+strconv.Itoa(100+i), "wrong")
+		}); n != 20 {
 			t.Errorf("window %d: all networks together got %d guesses, want 20", window, n)
 		}
+
 		login(home, apitest.Password).Want(200)
 		login("2001:db8:1:2:ffff::1", apitest.Password).Want(200) // the office's network
 		login(hotel, apitest.Password).Want(429)
+
 		if window < 2 {
 			a.Exec(`update platform.attempts set resets_at = now() - interval '1 second' where resets_at < now() + interval '1 day'`)
 		}
 	}
 
-	a.Nobody().Send("POST", "/users/password/reset", reset(linkTo(t, a, "password reset"), newPassword), "X-Forwarded-For: "+hotel).Want(200)
+	a.Nobody().Send("POST", "/users/password/reset", reset(linkTo(t, a, "password reset"), newPassword),
+		"X-Forwarded-For: "+hotel).Want(200)
 	login(hotel, newPassword).Want(200)
 	login("198.51.100.9", newPassword).Want(429)
 
 	if n := failures(t, func(int) *apitest.Reply { return login(home, "wrong") }); n != 10 {
 		t.Errorf("a known network got %d guesses, want 10", n)
 	}
+
 	login(office, newPassword).Want(200)
 }
 
 // TestGuessingFromAnAddress: an address's failures count together, and who is no proxy can't claim another one.
 func TestGuessingFromAnAddress(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t, limited)
 	if n := failures(t, func(i int) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/login", logIn("user"+strconv.Itoa(i)+"@example.com", "wrong"), "X-Forwarded-For: 203.0.113."+strconv.Itoa(i),
+		return a.Nobody().Send("POST", "/users/login", logIn("user"+strconv.Itoa(i)+"@example.com", "wrong"),
+			"X-Forwarded-For: 203.0.113."+strconv.Itoa(i),
 			"X-Real-Ip: 203.0.113."+strconv.Itoa(i), "Forwarded: for=203.0.113."+strconv.Itoa(i))
 	}); n != 20 {
 		t.Errorf("got %d guesses from an address, want 20", n)
 	}
+
 	a.Exec(`update platform.attempts set resets_at = now() - interval '1 second'`)
 	a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
 }
@@ -226,6 +273,7 @@ func TestGuessingFromAnAddress(t *testing.T) {
 // TestGuessingAtOnce: guesses that are sent before one was counted are no more than the others.
 func TestGuessingAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t, limited)
 	got := atOnce(30, func(int) *apitest.Reply { return a.Nobody().Post("/users/login", logIn(a.Email, "wrong")) })
 	if got[401] != 10 || got[429] != 20 {
@@ -236,17 +284,24 @@ func TestGuessingAtOnce(t *testing.T) {
 // TestSignUpsAreLimited: one address, and one account, can't be signed up without end.
 func TestSignUpsAreLimited(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted }).Nobody().In("")
 	refused := person("", map[string]any{"email": "one@example.com"}) // for its name
 	for i := range 30 {
 		a.Send("POST", "/users", refused, "X-Forwarded-For: 203.0.113."+strconv.Itoa(i)).Want(400)
 	}
+
 	a.Send("POST", "/users", refused, "X-Forwarded-For: 203.0.113.77").Want(429)
+
 	for i := range 60 {
-		a.Send("POST", "/users", person("", map[string]any{"email": strconv.Itoa(i) + "@example.com"}), "X-Forwarded-For: 198.51.100.7").Want(400)
+		a.Send("POST", "/users", person("", map[string]any{"email": strconv.Itoa(i) + "@example.com"}),
+			"X-Forwarded-For: 198.51.100.7").Want(400)
 	}
-	if r := a.Send("POST", "/users", person("late", nil), "X-Forwarded-For: 198.51.100.7").Want(429); r.Header.Get("Retry-After") == "" {
+
+	if r := a.Send("POST", "/users", person("late", nil), "X-Forwarded-For: 198.51.100.7").
+		Want(429); r.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
+
 	a.Send("POST", "/users", person("late", nil), "X-Forwarded-For: 198.51.100.8").Want(201)
 }

@@ -18,6 +18,7 @@ func TestMain(m *testing.M) {
 	if code == 0 && everything() {
 		code = provoked()
 	}
+
 	os.Exit(code)
 }
 
@@ -28,6 +29,7 @@ func everything() bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -37,9 +39,11 @@ func provoked() (code int) {
 		fmt.Fprintln(os.Stderr, "the OpenAPI document:", err)
 		return 1
 	}
+
 	if len(missing) > 0 {
 		fmt.Fprintln(os.Stderr, "declared, but provoked by no test:\n\t"+strings.Join(missing, "\n\t"))
 		return 1
 	}
+
 	return 0
 }

@@ -17,7 +17,8 @@ func (s *Server) registerMembers() {
 }
 
 var listMembers = Operation{
-	ID: "listMembers", Method: "GET", Path: "/organizations/{organizationUUID}/members", Summary: "List an organization's members",
+	ID: "listMembers", Method: "GET",
+	Path: "/organizations/{organizationUUID}/members", Summary: "List an organization's members",
 	Access: organizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
@@ -27,7 +28,9 @@ type listMembersInput struct {
 	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
 }
 
-func (s *Server) listMembers(ctx context.Context, in *listMembersInput) (Answer[[]platform.Member, PageMetadata], error) {
+func (s *Server) listMembers(
+	ctx context.Context, in *listMembersInput,
+) (Answer[[]platform.Member, PageMetadata], error) {
 	page := in.by(in.Sort)
 	members, total, err := s.platform.ListMembers(ctx, in.UUID, page)
 	return listOf(members, page, total), err
@@ -39,7 +42,8 @@ type memberInput struct {
 }
 
 var updateMember = Operation{
-	ID: "updateMember", Method: "PUT", Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Change a member's role",
+	ID: "updateMember", Method: "PUT",
+	Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Change a member's role",
 	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Notes: "Nobody changes a member whose role is above their own, or gives a role above their own: 403. The last owner stays one: 409, `last_owner`. The member's next request is judged by the new role.",
 }
@@ -62,7 +66,8 @@ func (s *Server) updateMember(ctx context.Context, in *updateMemberInput) (platf
 }
 
 var deleteMember = Operation{
-	ID: "deleteMember", Method: "DELETE", Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Remove a member",
+	ID: "deleteMember", Method: "DELETE",
+	Path: "/organizations/{organizationUUID}/members/{memberUUID}", Summary: "Remove a member",
 	Access: organizationInPath(platform.Admin), Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "Nobody removes a member whose role is above their own: 403. The last owner can't be removed: 409, `last_owner`. Invitations that the member made and nobody has accepted end.",
 }
@@ -72,7 +77,8 @@ func (s *Server) deleteMember(ctx context.Context, in *memberInput) (platform.Me
 }
 
 var leaveOrganization = Operation{
-	ID: "leaveOrganization", Method: "DELETE", Path: "/organizations/{organizationUUID}/membership", Summary: "Leave an organization",
+	ID: "leaveOrganization", Method: "DELETE",
+	Path: "/organizations/{organizationUUID}/membership", Summary: "Leave an organization",
 	Access: organizationInPath(platform.Viewer), Errors: []int{400, 401, 404, 409, 500},
 	Notes: "The last owner can't leave: 409, `last_owner`. Who leaves their own organization, having handed it over, gets another one: the first that they own, or a new one.",
 }
@@ -82,7 +88,8 @@ func (s *Server) leaveOrganization(ctx context.Context, in *organizationInput) (
 }
 
 var transferOrganization = Operation{
-	ID: "transferOrganization", Method: "PUT", Path: "/organizations/{organizationUUID}/owner", Summary: "Hand an organization over",
+	ID: "transferOrganization", Method: "PUT",
+	Path: "/organizations/{organizationUUID}/owner", Summary: "Hand an organization over",
 	Access: organizationInPath(platform.Owner), Errors: changingOrganization,
 	Notes: "Makes another member an owner, and the caller an admin, in one step.",
 }

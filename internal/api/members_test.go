@@ -10,13 +10,16 @@ import (
 // owners returns how many owners an organization has.
 func owners(t *testing.T, a *apitest.API, organization string) int {
 	t.Helper()
-	return apitest.Value[int](a, `select count(*) from platform.members where role = 2 and organization_uuid = $1`, organization)
+
+	return apitest.Value[int](a, `select count(*) from platform.members where role = 2 and organization_uuid = $1`,
+		organization)
 }
 
 func role(n int) string { return fmt.Sprintf(`{"role_id": %d}`, n) }
 
 func TestUpdateMember(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	members := "/organizations/" + a.Organization + "/members/"
 	admin, developer := a.Member(3), a.Member(4)
@@ -24,7 +27,9 @@ func TestUpdateMember(t *testing.T) {
 
 	developer.CreateTable("t")
 	a.Put(members+developer.User, role(5)).Want(200).Content("roleId", 5).Content("username", username)
-	developer.Post("/tables", `{"name": "u", "columns": [{"name": "id", "type": "integer"}]}`).Want(403) // with the very next request
+
+	// with the very next request
+	developer.Post("/tables", `{"name": "u", "columns": [{"name": "id", "type": "integer"}]}`).Want(403)
 	developer.Get("/tables").Want(200)
 
 	admin.Put(members+developer.User, role(3)).Want(200)
@@ -41,9 +46,12 @@ func TestUpdateMember(t *testing.T) {
 	developer.Put(members+a.User, role(3)).Want(200)
 	a.Put(members+developer.User, role(3)).Want(403)
 
-	for _, body := range []string{role(1), role(6), role(0), `{}`, `{"role_id": "3"}`, `{"role_id": 3.0}`, `{"role_id": null}`} {
+	for _, body := range []string{
+		role(1), role(6), role(0), `{}`, `{"role_id": "3"}`, `{"role_id": 3.0}`, `{"role_id": null}`,
+	} {
 		a.Put(members+developer.User, body).Want(422).Field("role_id")
 	}
+
 	a.Put(members+apitest.Missing, role(6)).Want(404) // that comes before what is wrong with the fields
 	a.Put(members+a.SignUp("stranger").User, role(5)).Want(404)
 	a.Put(members+"nobody", role(5)).Want(400)
@@ -53,6 +61,7 @@ func TestUpdateMember(t *testing.T) {
 
 func TestDeleteMember(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	members := "/organizations/" + a.Organization + "/members/"
 	viewer, admin := a.Member(5), a.Member(3)
@@ -70,6 +79,7 @@ func TestDeleteMember(t *testing.T) {
 
 func TestLeaveOrganization(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	membership := "/organizations/" + a.Organization + "/membership"
 	viewer, admin := a.Member(5), a.Member(3)
@@ -83,6 +93,7 @@ func TestLeaveOrganization(t *testing.T) {
 	admin.Delete("/projects/" + a.Project + "?purge=true").Want(200)
 	admin.Delete("/organizations/" + a.Organization).Want(409).Code("own_organization")
 	a.Delete(membership).Want(200)
+
 	own := a.Post("/projects", `{"name": "in my own"}`).Want(201).Get("organizationUuid").(string)
 	a.Get("/organizations/"+own).Want(200).Content("roleId", 2)
 	admin.Delete("/organizations/" + a.Organization).Want(200)
@@ -91,6 +102,7 @@ func TestLeaveOrganization(t *testing.T) {
 	second := a.Create("/organizations", `{"name": "second"}`)
 	member(a, own, admin, 2)
 	admin.Delete("/organizations/" + own + "/members/" + a.User).Want(200)
+
 	if got := a.Post("/projects", `{"name": "in the second"}`).Want(201).Get("organizationUuid"); got != second {
 		t.Errorf("a project is made in %v, want %v", got, second)
 	}
@@ -98,6 +110,7 @@ func TestLeaveOrganization(t *testing.T) {
 
 func TestTransferOrganization(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	administrator, owner := a.SignUp("first"), a.SignUp("owner")
 	heir, admin := owner.Member(5), owner.Member(3)
@@ -110,9 +123,11 @@ func TestTransferOrganization(t *testing.T) {
 	owner.Get("/organizations/"+owner.Organization).Want(200).Content("roleId", 3)
 	owner.Put(path, to(owner.User)).Want(403)
 	administrator.Put(path, to(owner.User)).Want(200) // who is no member gives nothing up
+
 	if got := owners(t, a, owner.Organization); got != 2 {
 		t.Errorf("there are %d owners, want 2", got)
 	}
+
 	heir.Put(path, to(a.SignUp("stranger").User)).Want(422).Field("user_uuid")
 	heir.Put(path, to(apitest.Missing)).Want(422).Field("user_uuid")
 	heir.Put(path, to("x")).Want(422).Field("user_uuid")
@@ -124,12 +139,14 @@ func TestTransferOrganization(t *testing.T) {
 // TestOwnersAtOnce: owners take each other's role away at the same moment, and their own; one is left, whoever it is.
 func TestOwnersAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/organizations/" + a.Organization
 	all := []*apitest.API{a}
 	for range 19 {
 		all = append(all, a.Member(2))
 	}
+
 	got := atOnce(20, func(i int) *apitest.Reply {
 		me, next := all[i], all[(i+1)%20]
 		switch i % 4 {
@@ -140,9 +157,12 @@ func TestOwnersAtOnce(t *testing.T) {
 		case 2:
 			return me.Delete(path + "/membership")
 		}
+
 		return me.Put(path+"/members/"+me.User, role(4))
 	})
+
 	subset(t, got, 200, 403, 404, 409)
+
 	if n := owners(t, a, a.Organization); n < 1 {
 		t.Errorf("there are %d owners after %v", n, got)
 	}
@@ -151,26 +171,32 @@ func TestOwnersAtOnce(t *testing.T) {
 // TestTwoOwnersAtOnce does the same with two, many times over: there is always one winner.
 func TestTwoOwnersAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	b := a.SignUp("b")
 	for i := range 20 {
 		id := a.Create("/organizations", `{"name": "contested"}`)
 		member(a, id, b, 2)
 		members := "/organizations/" + id + "/members/"
+
 		got := atOnce(2, func(n int) *apitest.Reply {
 			me, other := a, b
 			if n == 1 {
 				me, other = b, a
 			}
+
 			switch i % 3 {
 			case 0:
 				return me.Delete(members + other.User)
 			case 1:
 				return me.Put(members+other.User, role(5))
 			}
+
 			return me.Delete("/organizations/" + id + "/membership")
 		})
+
 		subset(t, got, 200, 403, 404, 409)
+
 		if got[200] != 1 || owners(t, a, id) != 1 {
 			t.Errorf("round %d: got answers %v and %d owners, want one of each", i, got, owners(t, a, id))
 		}
@@ -180,8 +206,10 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 // TestLastOwnerIsTheDatabasesToKeep: whatever way an owner goes, the constraint holds.
 func TestLastOwnerIsTheDatabasesToKeep(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	viewer := a.Member(5)
+
 	for _, sql := range []string{
 		`delete from platform.members where organization_uuid = $1`,
 		`update platform.members set role = 3 where organization_uuid = $1`,
@@ -191,6 +219,7 @@ func TestLastOwnerIsTheDatabasesToKeep(t *testing.T) {
 			t.Errorf("%s went through", sql)
 		}
 	}
+
 	// One statement may hand it over.
 	if err := a.Try(`update platform.members set role = case when user_uuid = $2 then 2 else 5 end where organization_uuid = $1`,
 		a.Organization, viewer.User); err != nil {
@@ -201,6 +230,7 @@ func TestLastOwnerIsTheDatabasesToKeep(t *testing.T) {
 // TestTokensGovernNoFurtherThanTheyReach: a personal access token of an owner is what its own role says, also towards other members.
 func TestTokensGovernNoFurtherThanTheyReach(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	organization := "/organizations/" + a.Organization
 	second, viewer := a.Member(2), a.Member(5)

@@ -19,15 +19,23 @@ func init() { huma.DefaultArrayNullable = false }
 const introduction = `Users, organizations, projects, and all that belongs to a project: tables, functions, forms, files, backups.
 
 Every JSON answer is an envelope of ` + "`content`, `errors`, `metadata` and `success`" + `. A failure has the text ` + "`\"null\"`" + ` as its content, one
-message by its status in ` + "`errors`, and in `metadata` a stable `code`, a `detail` for people, the `fields` at fault and the `requestId`" + `.`
+message by its status in ` +
+	"`errors`, and in `metadata` a stable `code`, a `detail` for people, the `fields` at fault and the `requestId`" +
+	`.`
 
 // newOpenAPI returns an empty document, and the registry of its schemas.
 func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	registry.RegisterTypeAlias(reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuidSchema]())
+
 	config := huma.Config{OpenAPI: &huma.OpenAPI{
 		OpenAPI: "3.1.0",
-		Info:    &huma.Info{Title: "Socle", Version: "1.0", Description: introduction, License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}},
+		Info: &huma.Info{
+			Title:       "Socle",
+			Version:     "1.0",
+			Description: introduction,
+			License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+		},
 		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
 			"bearer":    {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
 			"apikey":    {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
@@ -35,10 +43,12 @@ func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 			"link":      {Type: "apiKey", In: "query", Name: "link", Description: "A form's public link."},
 		}},
 	}}
+
 	config.AllowAdditionalPropertiesByDefault = true // unknown members of a body are ignored
 	huma.NewAPI(config, nil)                         // hands the registry its configuration
 	failed := registry.Schema(reflect.TypeFor[failure](), true, "")
 	registry.Map()["Failed"] = envelopeSchema(&huma.Schema{Type: huma.TypeString, Enum: []any{"null"}}, failed, false)
+
 	return config.OpenAPI, registry
 }
 
@@ -47,6 +57,7 @@ func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+
 	switch t.String() {
 	case "form.Answer":
 		return "FormAnswer"
@@ -57,6 +68,7 @@ func schemaName(t reflect.Type, hint string) string {
 	case "fault.Field":
 		return "FieldAtFault"
 	}
+
 	name := huma.DefaultSchemaNamer(t, hint)
 	return strings.ToUpper(name[:1]) + name[1:]
 }
@@ -75,6 +87,7 @@ func envelopeSchema(content, metadata *huma.Schema, success bool) *huma.Schema {
 	if success {
 		count = 0
 	}
+
 	errors.MinItems, errors.MaxItems = &count, &count
 	return &huma.Schema{Type: huma.TypeObject, Required: []string{"content", "errors", "metadata", "success"},
 		Properties: map[string]*huma.Schema{"content": content, "errors": errors, "metadata": metadata,
@@ -83,15 +96,19 @@ func envelopeSchema(content, metadata *huma.Schema, success bool) *huma.Schema {
 
 // describe adds the operation to the document.
 func (rt *route) describe(output reflect.Type) {
-	op := &huma.Operation{OperationID: rt.op.ID, Method: rt.op.Method, Path: strings.TrimSuffix(rt.op.Path, "...}"), Summary: rt.op.Summary,
-		Description: rt.op.describeAccess(), Tags: []string{strings.Split(rt.op.Path, "/")[1]}, Responses: map[string]*huma.Response{}}
+	op := &huma.Operation{OperationID: rt.op.ID, Method: rt.op.Method,
+		Path: strings.TrimSuffix(rt.op.Path, "...}"), Summary: rt.op.Summary,
+		Description: rt.op.describeAccess(),
+		Tags:        []string{strings.Split(rt.op.Path, "/")[1]}, Responses: map[string]*huma.Response{}}
 	if op.Path != rt.op.Path {
 		op.Path += "}"
 	}
 	if rt.op.Destructive {
 		op.Extensions = map[string]any{"x-destructive": true}
 	}
+
 	document(op, rt.params)
+
 	switch bearer := map[string][]string{"bearer": {}}; rt.op.Access.by {
 	case byNobody:
 	case byWhoever, byAddress:
@@ -101,38 +118,53 @@ func (rt *route) describe(output reflect.Type) {
 	default:
 		op.Security = []map[string][]string{bearer}
 	}
+
 	if rt.body != nil {
-		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.body}}}
+		op.RequestBody = &huma.RequestBody{
+			Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: rt.body}},
+		}
 	}
 	if rt.attached {
 		op.RequestBody.Content["multipart/form-data"] = &huma.MediaType{Schema: attachedSchema}
 	}
+
 	if rt.upload {
-		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: uploadSchema}}}
+		op.RequestBody = &huma.RequestBody{
+			Required: true, Content: map[string]*huma.MediaType{"multipart/form-data": {Schema: uploadSchema}},
+		}
+
 		if _, ok := rt.input.FieldByName("DataUpload"); ok {
 			op.RequestBody.Content = dataContent()
 		}
 	}
+
 	if rt.sent {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: sentContent}
 	}
 	if rt.op.Access.signed {
 		op.Security = append(op.Security, map[string][]string{"signature": {}})
 	}
+
 	op.Responses[strconv.Itoa(rt.status)] = rt.describeSuccess(output)
 	failures := rt.op.Errors
 	if output == reflect.TypeFor[download]() { // what net/http answers to Range and If-None-Match
 		op.Responses["206"] = rt.describeSuccess(output)
 		op.Responses["206"].Description = "A range of the bytes"
 		op.Responses["304"] = &huma.Response{Description: "The bytes are those that the client has"}
-		failures = append(slices.Clone(failures), http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable)
+		failures = append(slices.Clone(failures), http.StatusPreconditionFailed,
+			http.StatusRequestedRangeNotSatisfiable)
 	}
+
 	if rt.op.Method == http.MethodGet && rt.readable() {
-		op.Responses["304"] = &huma.Response{Description: "The answer is the one that the client has: its ETag stands in If-None-Match"}
+		op.Responses["304"] = &huma.Response{
+			Description: "The answer is the one that the client has: its ETag stands in If-None-Match",
+		}
 	}
+
 	for _, status := range failures {
 		op.Responses[strconv.Itoa(status)] = failureResponse(status)
 	}
+
 	if rt.op.Protocol == nil {
 		rt.openapi.AddOperation(op)
 	}
@@ -149,26 +181,37 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 		if m, ok := reflect.Zero(output).Interface().(interface{ mediaType() string }); ok {
 			media = m.mediaType()
 		}
+
 		return &huma.Response{Description: "The bytes", Content: map[string]*huma.MediaType{
 			media: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}
 	}
+
 	if output == reflect.TypeFor[plainJSON]() {
-		return &huma.Response{Description: "The document", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}}}
+		return &huma.Response{
+			Description: "The document",
+			Content:     map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}},
+		}
 	}
+
 	content, metadata := output, reflect.TypeFor[struct{}]()
 	if a, ok := reflect.Zero(output).Interface().(answer); ok {
 		content, metadata = a.types()
 	}
+
 	meta := &huma.Schema{Type: huma.TypeObject}
 	if metadata != reflect.TypeFor[struct{}]() {
 		meta = rt.registry.Schema(metadata, true, rt.op.ID+"Metadata")
 	}
+
 	s := envelopeSchema(rt.registry.Schema(content, true, rt.op.ID+"Content"), meta, true)
 	if rt.op.Wrapped {
 		one := 1
 		s = &huma.Schema{Type: huma.TypeArray, Items: s, MinItems: &one, MaxItems: &one}
 	}
-	return &huma.Response{Description: http.StatusText(rt.status), Content: map[string]*huma.MediaType{"application/json": {Schema: s}}}
+
+	return &huma.Response{
+		Description: http.StatusText(rt.status), Content: map[string]*huma.MediaType{"application/json": {Schema: s}},
+	}
 }
 
 // describeAccess says who may call, after what else there is to say.
@@ -191,10 +234,12 @@ func (op Operation) describeAccess() string {
 	default:
 		who = "Needs the role of " + op.Access.role.String() + ", or a higher one, in the project's organization."
 	}
+
 	notes := op.Notes
 	if op.Destructive {
 		notes = strings.TrimSpace(notes + " " + destructiveNotes)
 	}
+
 	return strings.TrimSpace(notes + "\n\n" + who)
 }
 
@@ -207,9 +252,11 @@ var documentText = sync.OnceValue(func() []byte {
 	for _, rt := range s.routes {
 		rt.describe(rt.output)
 	}
+
 	text, err := json.MarshalIndent(s.openapi, "", "  ")
 	if err != nil {
 		panic("api: document: " + err.Error())
 	}
+
 	return append(text, '\n')
 })

@@ -41,7 +41,8 @@ func (s *Server) createOrganization(ctx context.Context, in *createOrganizationI
 }
 
 var listOrganizations = Operation{
-	ID: "listOrganizations", Method: "GET", Path: "/organizations", Summary: "List organizations", Access: signedIn, Errors: specified,
+	ID: "listOrganizations", Method: "GET", Path: "/organizations", Summary: "List organizations",
+	Access: signedIn, Errors: specified,
 	Notes: "Those that the caller is a member of. With `scope=all` an administrator of the instance gets every organization.",
 }
 
@@ -51,7 +52,9 @@ type listOrganizationsInput struct {
 	Scope string `query:"scope" enum:"mine,all" default:"mine"`
 }
 
-func (s *Server) listOrganizations(ctx context.Context, in *listOrganizationsInput) (Answer[[]platform.Organization, PageMetadata], error) {
+func (s *Server) listOrganizations(
+	ctx context.Context, in *listOrganizationsInput,
+) (Answer[[]platform.Organization, PageMetadata], error) {
 	page := in.by(in.Sort)
 	organizations, total, err := s.platform.ListOrganizations(ctx, caller(ctx).User, in.Scope == "all", page)
 	return listOf(organizations, page, total), err
@@ -67,7 +70,8 @@ func (s *Server) getOrganization(ctx context.Context, in *organizationInput) (pl
 }
 
 var updateOrganization = Operation{
-	ID: "updateOrganization", Method: "PUT", Path: "/organizations/{organizationUUID}", Summary: "Rename an organization",
+	ID: "updateOrganization", Method: "PUT",
+	Path: "/organizations/{organizationUUID}", Summary: "Rename an organization",
 	Access: organizationInPath(platform.Admin), Errors: changingOrganization,
 }
 
@@ -81,7 +85,8 @@ func (s *Server) updateOrganization(ctx context.Context, in *updateOrganizationI
 }
 
 var deleteOrganization = Operation{
-	ID: "deleteOrganization", Method: "DELETE", Path: "/organizations/{organizationUUID}", Summary: "Delete an organization",
+	ID: "deleteOrganization", Method: "DELETE",
+	Path: "/organizations/{organizationUUID}", Summary: "Delete an organization",
 	Access: organizationInPath(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "Its members and invitations go with it. 409 while it has projects (`in_use`), and while it is a member's own, which their `organizationUuid` names (`own_organization`).",
 }

@@ -10,13 +10,16 @@ import (
 
 // member makes a user a member of an organization, behind the server's back.
 func member(a *apitest.API, organization string, user *apitest.API, role int) {
-	a.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, $3)`, organization, user.User, role)
+	a.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, $3)`, organization,
+		user.User, role)
 }
 
 // nameOrganization adds the names of an owner's organization, and of what is in it.
 func nameOrganization(names map[string]string, owner *apitest.API) {
-	names["organizationUUID"], names["memberUUID"], names["settingName"] = owner.Organization, owner.Member(5).User, "organizations_per_user"
-	names["invitationUUID"] = owner.Create("/organizations/"+owner.Organization+"/invitations", `{"email": "kept@example.com", "role_id": 5}`)
+	names["organizationUUID"], names["memberUUID"], names["settingName"] = owner.Organization, owner.Member(5).User,
+		"organizations_per_user"
+	names["invitationUUID"] = owner.Create("/organizations/"+owner.Organization+"/invitations",
+		`{"email": "kept@example.com", "role_id": 5}`)
 }
 
 // furnishOrganization puts what an operation uses up, or would change the visitors themselves by, into names: an organization
@@ -24,21 +27,29 @@ func nameOrganization(names map[string]string, owner *apitest.API) {
 func furnishOrganization(t *testing.T, id string, landlord *apitest.API, v visitor, want int, names map[string]string) {
 	if id == "acceptInvitation" && v.api.Token != "" {
 		host, before := v.api.SignUp("host"), len(mailsTo(t, v.api, v.api.Email))
-		host.Post("/organizations/"+host.Organization+"/invitations", `{"email": "`+v.api.Email+`", "role_id": 5}`).Want(201)
+		host.Post("/organizations/"+host.Organization+"/invitations", `{"email": "`+v.api.Email+`", "role_id": 5}`).
+			Want(201)
+
 		names["invitation"] = invitedAfter(t, v.api, v.api.Email, before)
 	}
+
 	if id == "previewInvitation" {
 		names["invitation"] = invitedBy(t, v.api, "kept@example.com")
 	}
+
 	if landlord == nil || want != 200 {
 		return
 	}
+
 	switch id {
 	case "resendInvitation", "deleteInvitation":
-		names["invitationUUID"] = landlord.Create("/organizations/"+landlord.Organization+"/invitations", `{"email": "x`+names["n"]+`@example.com", "role_id": 5}`)
+		names["invitationUUID"] = landlord.Create("/organizations/"+landlord.Organization+"/invitations",
+			`{"email": "x`+names["n"]+`@example.com", "role_id": 5}`)
 	case "deleteOrganization", "transferOrganization", "leaveOrganization":
 		names["organizationUUID"] = landlord.Create("/organizations", `{"name": "to go"}`)
-		landlord.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, 5)`, names["organizationUUID"], names["memberUUID"])
+		landlord.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, 5)`,
+			names["organizationUUID"], names["memberUUID"])
+
 		if id == "leaveOrganization" {
 			member(landlord, names["organizationUUID"], v.api, v.own)
 		}
@@ -57,6 +68,7 @@ func (o operation) wantOfAdministrator(v visitor, at target, done int) int {
 	case at.name == "absent" && strings.Contains(o.path, "{"):
 		return 404
 	}
+
 	return done
 }
 
@@ -64,6 +76,7 @@ func (o operation) wantOfAdministrator(v visitor, at target, done int) int {
 func organizationCalls(a *apitest.API) []call {
 	organization := "/organizations/" + a.Organization
 	member := organization + "/members/" + apitest.Missing
+
 	return []call{
 		{id: "createOrganization", method: "POST", path: "/organizations", body: `{"name": "late"}`},
 		{id: "listOrganizations", method: "GET", path: "/organizations"},
@@ -74,8 +87,10 @@ func organizationCalls(a *apitest.API) []call {
 		{id: "updateMember", method: "PUT", path: member, body: `{"role_id": 5}`},
 		{id: "deleteMember", method: "DELETE", path: member},
 		{id: "leaveOrganization", method: "DELETE", path: organization + "/membership"},
-		{id: "transferOrganization", method: "PUT", path: organization + "/owner", body: `{"user_uuid": "` + apitest.Missing + `"}`},
-		{id: "createInvitation", method: "POST", path: organization + "/invitations", body: `{"email": "late@example.com", "role_id": 5}`},
+		{id: "transferOrganization", method: "PUT",
+			path: organization + "/owner", body: `{"user_uuid": "` + apitest.Missing + `"}`},
+		{id: "createInvitation", method: "POST",
+			path: organization + "/invitations", body: `{"email": "late@example.com", "role_id": 5}`},
 		{id: "listInvitations", method: "GET", path: organization + "/invitations"},
 		{id: "resendInvitation", method: "POST", path: organization + "/invitations/" + apitest.Missing + "/resend"},
 		{id: "deleteInvitation", method: "DELETE", path: organization + "/invitations/" + apitest.Missing},
@@ -95,6 +110,7 @@ func organizationCalls(a *apitest.API) []call {
 
 func TestCreateOrganization(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	path := "/organizations/" + a.Create("/organizations", `{"name": "  Büro \t"}`)
 	a.Get(path).Want(200).Content("name", "Büro").Content("roleId", 2)
@@ -115,9 +131,11 @@ func TestCreateOrganization(t *testing.T) {
 
 func TestOrganizationsAreLimited(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	administrator, user := a.SignUp("first"), a.SignUp("user")
 	administrator.Put("/admin/settings/organizations_per_user", `{"value": 5}`).Want(200)
+
 	got := atOnce(20, func(int) *apitest.Reply { return user.Post("/organizations", `{"name": "more"}`) })
 	wantCounts(t, got, map[int]int{201: 4, 422: 16})
 	user.Post("/organizations", `{"name": "more"}`).Want(422).Code("quota")
@@ -127,6 +145,7 @@ func TestOrganizationsAreLimited(t *testing.T) {
 
 func TestListOrganizations(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Empty(t)
 	administrator, user, other := a.SignUp("first"), a.SignUp("user"), a.SignUp("other")
 	user.Create("/organizations", `{"name": "A"}`)
@@ -137,7 +156,9 @@ func TestListOrganizations(t *testing.T) {
 	if got := r.Metadata("total"); fmt.Sprint(got) != "3" {
 		t.Errorf("a member of three is shown %v", got)
 	}
+
 	user.Get("/organizations?scope=all").Want(200).Content("2.roleId", 2)
+
 	if got := values(user.Get("/organizations?scope=all").Want(200), "uuid"); len(got) != 3 {
 		t.Errorf("a user is shown %v, want no more than what is theirs", got)
 	}
@@ -147,14 +168,17 @@ func TestListOrganizations(t *testing.T) {
 	if got := values(administrator.Get("/organizations").Want(200), "uuid"); len(got) != 1 {
 		t.Errorf("the administrator is shown %d of their own, want 1", len(got))
 	}
+
 	user.Get("/organizations?scope=theirs").Want(400)
 	user.Get("/organizations?limit=0").Want(400)
 	user.Get("/organizations/" + other.Organization + "/members?sort=password").Want(400)
-	user.Get("/organizations/"+other.Organization+"/members?sort=roleId").Want(200).Content("0.userUuid", other.User).Content("1.roleId", 5)
+	user.Get("/organizations/"+other.Organization+"/members?sort=roleId").Want(200).Content("0.userUuid", other.User).
+		Content("1.roleId", 5)
 }
 
 func TestUpdateOrganization(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/organizations/" + a.Organization
 	a.Put(path, `{"name": " renamed "}`).Want(200).Content("name", "renamed")
@@ -171,6 +195,7 @@ func TestUpdateOrganization(t *testing.T) {
 
 func TestDeleteOrganization(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	own := "/organizations/" + a.Organization
 	a.Delete(own).Want(409)
@@ -181,6 +206,7 @@ func TestDeleteOrganization(t *testing.T) {
 	path := "/organizations/" + id
 	viewer := a.SignUp("viewer")
 	member(a, id, viewer, 5)
+
 	project := a.Create("/projects", `{"name": "in it", "organization_uuid": "`+id+`"}`)
 	a.Delete(path).Want(409).Code("in_use")
 	viewer.Delete(path).Want(403)
@@ -196,6 +222,7 @@ func TestDeleteOrganization(t *testing.T) {
 // TestDeleteOrganizationWhileProjectsAreMade: whoever is first, no project is left without an organization.
 func TestDeleteOrganizationWhileProjectsAreMade(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	id := a.Create("/organizations", `{"name": "contested"}`)
 	got := atOnce(4, func(i int) *apitest.Reply {
@@ -204,8 +231,10 @@ func TestDeleteOrganizationWhileProjectsAreMade(t *testing.T) {
 		}
 		return a.Post("/projects", fmt.Sprintf(`{"name": "p%d", "organization_uuid": "%s"}`, i, id))
 	})
+
 	subset(t, got, 200, 201, 404, 409, 422)
-	left := apitest.Value[int](a, `select count(*) from platform.projects p where not exists (select from platform.organizations o where o.uuid = p.organization_uuid)`)
+	left := apitest.Value[int](a,
+		`select count(*) from platform.projects p where not exists (select from platform.organizations o where o.uuid = p.organization_uuid)`)
 	if left != 0 {
 		t.Errorf("%d projects have no organization", left)
 	}

@@ -16,22 +16,29 @@ import (
 // shut ends all sessions in a database and lets nobody in until the returned function is called.
 func shut(t *testing.T, a *apitest.API, database string) (open func()) {
 	t.Helper()
+
 	conn, err := pgx.Connect(t.Context(), pgtest.Server().URL("postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { conn.Close(context.Background()) })
+
 	run := func(sql string, args ...any) {
 		t.Helper()
+
 		if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
 	}
+
 	name := pgx.Identifier{database}.Sanitize()
 	run("alter database " + name + " allow_connections false")
 	run("select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1", database)
+
 	return func() {
 		t.Helper()
+
 		run("alter database " + name + " allow_connections true")
 	}
 }
@@ -39,8 +46,10 @@ func shut(t *testing.T, a *apitest.API, database string) (open func()) {
 // want500 fails the test unless a reply is a failure of ours that says nothing of it.
 func want500(t *testing.T, id string, r *apitest.Reply) {
 	t.Helper()
+
 	text := strings.ToLower(string(r.Body))
-	if r.Status != 500 || strings.Contains(text, "socle_") || strings.Contains(text, "sqlstate") || strings.Contains(text, "/") {
+	if r.Status != 500 || strings.Contains(text, "socle_") || strings.Contains(text, "sqlstate") ||
+		strings.Contains(text, "/") {
 		t.Errorf("%s: got %d %s", id, r.Status, r.Body)
 	}
 }
@@ -48,15 +57,18 @@ func want500(t *testing.T, id string, r *apitest.Reply) {
 // TestProjectDatabaseGone: one project's database does not answer; the platform and other projects do.
 func TestProjectDatabaseGone(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := furnish(t, a)
 	other := a.In(a.CreateProject("other"))
 	open := shut(t, a, a.Database())
+
 	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), f.fileCalls()) {
 		if c.id != "getBackup" && c.id != "createBackup" { // the platform database knows of them
 			want500(t, c.id, c.send(a))
 		}
 	}
+
 	want500(t, "getStatistics", a.Get("/projects/"+a.Project+"/statistics"))
 	want500(t, "getProjectOpenAPI", a.Get("/projects/"+a.Project+"/openapi.json"))
 	want500(t, "lintProject", a.Get("/projects/"+a.Project+"/lint"))
@@ -68,6 +80,7 @@ func TestProjectDatabaseGone(t *testing.T) {
 	open()
 	until(t, "the project answers again", func() bool { return a.Get("/tables").Status == 200 })
 	a.Get("/tables/orders").Want(200)
+
 	if got := query[int](t, a, "select count(*) from storage.files"); got != 1 {
 		t.Errorf("there are %d files, want 1", got)
 	}
@@ -76,31 +89,62 @@ func TestProjectDatabaseGone(t *testing.T) {
 // TestPlatformDatabaseGone: nothing can be asked; every operation says so, and works again afterwards.
 func TestPlatformDatabaseGone(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := furnish(t, a)
-	renewal := refresh(a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).Metadata("refreshToken"))
+	renewal := refresh(a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).
+		Metadata("refreshToken"))
+
 	resetting, confirming := linkTo(t, a, platform.PasswordReset), linkTo(t, a, platform.EmailChange)
 	previewing := linkTo(t, a, platform.Invitation)
+
 	url, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	backups := f.backupCalls()
 	open := shut(t, a, url.Database)
 	calls := slices.Concat(f.calls(), f.formCalls(), f.visitorCalls(), f.fileCalls(), backups)
+
 	calls = append(calls,
-		call{id: "createUser", method: "POST", path: "/users", body: `{"username": "late", "email": "late@example.com", "password": "` + apitest.Password + `"}`},
-		call{id: "login", method: "POST", path: "/users/login", body: `{"email": "` + a.Email + `", "password": "` + apitest.Password + `"}`},
+		call{
+			id:     "createUser",
+			method: "POST",
+			path:   "/users",
+			body:   `{"username": "late", "email": "late@example.com", "password": "` + apitest.Password + `"}`,
+		},
+		call{
+			id:     "login",
+			method: "POST",
+			path:   "/users/login",
+			body:   `{"email": "` + a.Email + `", "password": "` + apitest.Password + `"}`,
+		},
 		call{id: "updateUser", method: "PUT", path: "/users/" + a.User, body: `{"bio": "late"}`},
 		call{id: "getAccount", method: "GET", path: "/users/me"},
 		call{id: "refreshSession", method: "POST", path: "/users/refresh", body: renewal},
-		call{id: "forgetPassword", method: "POST", path: "/users/password/forgot", body: `{"email": "` + a.Email + `"}`},
+		call{
+			id:     "forgetPassword",
+			method: "POST",
+			path:   "/users/password/forgot",
+			body:   `{"email": "` + a.Email + `"}`,
+		},
 		call{id: "resetPassword", method: "POST", path: "/users/password/reset", body: reset(resetting, newPassword)},
-		call{id: "changeEmail", method: "POST", path: "/users/me/email", body: `{"email": "late@example.com", "password": "` + apitest.Password + `"}`},
+		call{
+			id:     "changeEmail",
+			method: "POST",
+			path:   "/users/me/email",
+			body:   `{"email": "late@example.com", "password": "` + apitest.Password + `"}`,
+		},
 		call{id: "confirmEmail", method: "POST", path: "/users/email/confirm", body: `{"token": "` + confirming + `"}`},
 		call{id: "deleteAccount", method: "DELETE", path: "/users/me", body: withPassword},
 		call{id: "deleteUser", method: "DELETE", path: "/users/" + apitest.Missing},
-		call{id: "createToken", method: "POST", path: "/tokens", body: `{"name": "late", "role_id": 4, "expires_at": "` + tomorrow() + `"}`},
+		call{
+			id:     "createToken",
+			method: "POST",
+			path:   "/tokens",
+			body:   `{"name": "late", "role_id": 4, "expires_at": "` + tomorrow() + `"}`,
+		},
 		call{id: "listTokens", method: "GET", path: "/tokens"},
 		call{id: "deleteToken", method: "DELETE", path: "/tokens/" + apitest.Missing},
 		call{id: "getSecondFactor", method: "GET", path: "/users/me/totp"},
@@ -122,33 +166,62 @@ func TestPlatformDatabaseGone(t *testing.T) {
 		call{id: "listRequests", method: "GET", path: "/projects/" + a.Project + "/requests"},
 		call{id: "getProjectOpenAPI", method: "GET", path: "/projects/" + a.Project + "/openapi.json"},
 		call{id: "getStatistics", method: "GET", path: "/projects/" + a.Project + "/statistics"},
-		call{id: "createKey", method: "POST", path: "/projects/" + a.Project + "/keys", body: `{"name": "late", "kind": "secret"}`},
+		call{
+			id:     "createKey",
+			method: "POST",
+			path:   "/projects/" + a.Project + "/keys",
+			body:   `{"name": "late", "kind": "secret"}`,
+		},
 		call{id: "listKeys", method: "GET", path: "/projects/" + a.Project + "/keys"},
 		call{id: "deleteKey", method: "DELETE", path: "/projects/" + a.Project + "/keys/" + apitest.Missing},
 		call{id: "getTypes", method: "GET", path: "/projects/" + a.Project + "/types"},
 		call{id: "listAudit", method: "GET", path: "/projects/" + a.Project + "/audit"},
 		call{id: "getJWTSecret", method: "GET", path: "/projects/" + a.Project + "/jwt-secret"},
 		call{id: "lintProject", method: "GET", path: "/projects/" + a.Project + "/lint"},
-		call{id: "createJWTKey", method: "POST", path: "/projects/" + a.Project + "/jwt-keys", body: rights["createJWTKey"].body},
+		call{
+			id:     "createJWTKey",
+			method: "POST",
+			path:   "/projects/" + a.Project + "/jwt-keys",
+			body:   rights["createJWTKey"].body,
+		},
 		call{id: "listJWTKeys", method: "GET", path: "/projects/" + a.Project + "/jwt-keys"},
 		call{id: "deleteJWTKey", method: "DELETE", path: "/projects/" + a.Project + "/jwt-keys/" + apitest.Missing},
 		call{id: "getRestSettings", method: "GET", path: "/projects/" + a.Project + "/rest-settings"},
-		call{id: "updateRestSettings", method: "PUT", path: "/projects/" + a.Project + "/rest-settings", body: `{"schemas": ["public"]}`},
+		call{
+			id:     "updateRestSettings",
+			method: "PUT",
+			path:   "/projects/" + a.Project + "/rest-settings",
+			body:   `{"schemas": ["public"]}`,
+		},
 		call{id: "getBackupSchedule", method: "GET", path: "/projects/" + a.Project + "/backup-schedule"},
-		call{id: "updateBackupSchedule", method: "PUT", path: "/projects/" + a.Project + "/backup-schedule", body: `{"cron": "0 3 * * *"}`},
+		call{
+			id:     "updateBackupSchedule",
+			method: "PUT",
+			path:   "/projects/" + a.Project + "/backup-schedule",
+			body:   `{"cron": "0 3 * * *"}`,
+		},
 		call{id: "deleteBackupSchedule", method: "DELETE", path: "/projects/" + a.Project + "/backup-schedule"},
 		call{id: "updateQuota", method: "PUT", path: "/projects/" + a.Project + "/quota", body: `{"max_files": 1}`},
 		call{id: "readFile", method: "GET", path: address(a, f.container, "a.txt")})
+
 	calls = append(calls, organizationCalls(a)...)
-	calls = append(calls, call{id: "previewInvitation", method: "GET", path: "/invitations/preview?token=" + previewing})
+	calls = append(calls, call{
+		id:     "previewInvitation",
+		method: "GET",
+		path:   "/invitations/preview?token=" + previewing,
+	})
 	for _, c := range calls {
 		want500(t, c.id, c.send(a))
 	}
+
 	a.Get("/readyz").Want(503)
 	a.Get("/healthz").Want(200)
 	a.Nobody().Get("/tables").Want(401) // needs no database
 	open()
-	until(t, "the platform answers again", func() bool { return a.Get("/readyz").Status == 200 && a.Get("/projects").Status == 200 })
+	until(t, "the platform answers again", func() bool {
+		return a.Get("/readyz").Status == 200 && a.Get("/projects").Status == 200
+	})
+
 	a.Get("/projects/" + a.Project).Want(200)
 	a.Post("/users/login", `{"email": "`+a.Email+`", "password": "`+apitest.Password+`"}`).Want(200)
 }

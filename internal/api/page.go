@@ -28,8 +28,16 @@ func metadataOf(p pg.Page, total int64) PageMetadata {
 	if p.Descending {
 		order = "desc"
 	}
+
 	limit := int64(p.Limit)
-	return PageMetadata{Page: p.Number, Limit: p.Limit, Total: total, TotalPages: (total + limit - 1) / limit, Sort: p.Sort, Order: order}
+	return PageMetadata{
+		Page:       p.Number,
+		Limit:      p.Limit,
+		Total:      total,
+		TotalPages: (total + limit - 1) / limit,
+		Sort:       p.Sort,
+		Order:      order,
+	}
 }
 
 // listOf answers with a page of a list.

@@ -33,12 +33,14 @@ func paramsOf(registry huma.Registry, input reflect.Type) []param {
 			if name == "" || f.Anonymous {
 				continue
 			}
+
 			s := huma.SchemaFromField(registry, f, "")
 			s.Nullable = false
 			required := in == "path" || f.Tag.Get("required") == "true"
 			params = append(params, param{in: in, name: name, index: f.Index, required: required, schema: s})
 		}
 	}
+
 	return params
 }
 
@@ -51,11 +53,13 @@ func (OtherQuery) takesOthers() {}
 // once; what an operation with query parameters does not know is at fault too, unless it embeds [OtherQuery].
 func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 	check := rules{}
+
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		check.fail("query", "invalid_format", "can't be read")
 		return check.faults
 	}
+
 	known := map[string]bool{}
 	for _, p := range params {
 		var values []string
@@ -67,12 +71,15 @@ func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 		case "header":
 			values = r.Header.Values(p.name)
 		}
+
 		field := reflect.Value{}
 		if p.index != nil {
 			field = input.FieldByIndex(p.index)
 		}
+
 		p.bind(&check, values, field)
 	}
+
 	if _, others := input.Addr().Interface().(interface{ takesOthers() }); len(known) > 0 && !others {
 		for _, name := range sortedKeys(query) {
 			if !known[name] {
@@ -80,6 +87,7 @@ func bind(params []param, r *http.Request, input reflect.Value) []fault.Field {
 			}
 		}
 	}
+
 	return check.faults
 }
 
@@ -97,6 +105,7 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 		check.fail(p.name, "repeated", "must be given once")
 		return
 	}
+
 	text := values[0]
 	before := len(check.faults)
 	switch {
@@ -111,9 +120,11 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 	default:
 		check.checkString(p.name, p.schema, text)
 	}
+
 	if len(check.faults) > before || !field.IsValid() {
 		return
 	}
+
 	switch field.Interface().(type) {
 	case uuid.UUID:
 		field.Set(reflect.ValueOf(uuid.MustParse(text)))
@@ -136,6 +147,7 @@ func set(field, value reflect.Value) {
 		field.Set(reflect.New(field.Type().Elem()))
 		field = field.Elem()
 	}
+
 	field.Set(value.Convert(field.Type()))
 }
 
@@ -153,6 +165,7 @@ func clip(s string) string {
 	if len(s) <= most {
 		return s
 	}
+
 	return s[:most] + "…"
 }
 
@@ -161,6 +174,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	for k := range m {
 		keys = append(keys, k)
 	}
+
 	slices.Sort(keys)
 	return keys
 }

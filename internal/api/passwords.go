@@ -29,7 +29,8 @@ func (s *Server) registerPasswords() {
 }
 
 var forgetPassword = Operation{
-	ID: "forgetPassword", Method: "POST", Path: "/users/password/forgot", Summary: "Ask for a new password", Access: anyone, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
+	ID: "forgetPassword", Method: "POST", Path: "/users/password/forgot", Summary: "Ask for a new password",
+	Access: anyone, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
 	Notes: "If the address is a user's, a mail with a link goes there that works once, within an hour. The answer does not tell whether it is.",
 }
 
@@ -44,14 +45,17 @@ func (s *Server) forgetPassword(ctx context.Context, in *forgetPasswordInput) (n
 	if err != nil {
 		return nothing{}, err
 	}
+
 	if err := s.count(ctx, mailsByAddress, mailsByAccount, platform.EmailKey(email)); err != nil {
 		return nothing{}, err
 	}
+
 	return nothing{}, s.jobs.ResetPassword(ctx, email)
 }
 
 var resetPassword = Operation{
-	ID: "resetPassword", Method: "POST", Path: "/users/password/reset", Summary: "Set a new password by a link", Access: anyone, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
+	ID: "resetPassword", Method: "POST", Path: "/users/password/reset", Summary: "Set a new password by a link",
+	Access: anyone, Errors: []int{400, 422, 429, 500}, Success: http.StatusOK,
 	Notes: "Ends all sessions of the user. A second factor stays as it is. Wrong passwords from elsewhere do not hinder log-ins from the network of this request.",
 }
 
@@ -66,17 +70,21 @@ func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (not
 	if err := s.countAddress(ctx, resetsByAddress); err != nil {
 		return nothing{}, err
 	}
+
 	id, user, err := s.resettable(ctx, in.Body.Token)
 	if err != nil {
 		return nothing{}, err
 	}
+
 	if err := s.passwords.Check(in.Body.Password, user.Email, user.Username); err != nil {
 		return nothing{}, err
 	}
+
 	hash, err := s.passwords.Hash(ctx, in.Body.Password)
 	if err != nil {
 		return nothing{}, err
 	}
+
 	audit.By(ctx, user.UUID)
 	return nothing{}, s.platform.InTx(ctx, func(tx *platform.Store) error {
 		if _, err := tx.UseLink(ctx, platform.PasswordReset, id); err != nil {
@@ -88,7 +96,12 @@ func (s *Server) resetPassword(ctx context.Context, in *resetPasswordInput) (not
 		if err := s.knowNetwork(ctx, tx, user); err != nil {
 			return err
 		}
-		return s.jobs.SendMail(ctx, tx, job.Mail{Template: "password-changed", To: user.Email, Data: map[string]string{"username": user.Username}})
+
+		return s.jobs.SendMail(ctx, tx, job.Mail{
+			Template: "password-changed",
+			To:       user.Email,
+			Data:     map[string]string{"username": user.Username},
+		})
 	})
 }
 
@@ -98,6 +111,7 @@ func (s *Server) resettable(ctx context.Context, text string) (link uuid.UUID, u
 	if !ok {
 		return id, user, platform.BadLink()
 	}
+
 	found, err := s.platform.GetLink(ctx, id)
 	if err == nil && found.Good(time.Now()) {
 		user, err = s.platform.GetUser(ctx, found.UserUUID.UUID)
@@ -105,14 +119,17 @@ func (s *Server) resettable(ctx context.Context, text string) (link uuid.UUID, u
 			return id, user, nil
 		}
 	}
+
 	if err == nil || fault.Is(err, fault.NotFound) {
 		err = platform.BadLink()
 	}
+
 	return id, user, err
 }
 
 var changeEmail = Operation{
-	ID: "changeEmail", Method: "POST", Path: "/users/me/email", Summary: "Ask for another e-mail address", Access: signedIn, Errors: []int{400, 401, 422, 429, 500}, Success: http.StatusOK,
+	ID: "changeEmail", Method: "POST", Path: "/users/me/email", Summary: "Ask for another e-mail address",
+	Access: signedIn, Errors: []int{400, 401, 422, 429, 500}, Success: http.StatusOK,
 	Notes: "A mail with a link goes to the new address, a notice to the one that you have. The address changes when the link is followed, within a day.",
 }
 
@@ -128,22 +145,37 @@ func (s *Server) changeEmail(ctx context.Context, in *changeEmailInput) (nothing
 	if err != nil {
 		return nothing{}, err
 	}
+
 	user, err := s.confirmPassword(ctx, in.Body.Password)
 	if err != nil {
 		return nothing{}, err
 	}
+
 	if err := s.count(ctx, mailsByAddress, mailsByAccount, user.UUID.String()); err != nil {
 		return nothing{}, err
 	}
+
 	data := map[string]string{"username": user.Username, "email": email}
 	return nothing{}, s.platform.InTx(ctx, func(tx *platform.Store) error {
-		link, err := tx.CreateLink(ctx, platform.NewLink{Purpose: platform.EmailChange, User: uuid.NullUUID{UUID: user.UUID, Valid: true}, Email: email, Life: 24 * time.Hour})
+		link, err := tx.CreateLink(ctx, platform.NewLink{
+			Purpose: platform.EmailChange,
+			User:    uuid.NullUUID{UUID: user.UUID, Valid: true},
+			Email:   email,
+			Life:    24 * time.Hour,
+		})
 		if err != nil {
 			return err
 		}
-		if err := s.jobs.SendMail(ctx, tx, job.Mail{Template: "email-change", To: email, Data: data, Link: uuid.NullUUID{UUID: link.UUID, Valid: true}}); err != nil {
+
+		if err := s.jobs.SendMail(ctx, tx, job.Mail{
+			Template: "email-change",
+			To:       email,
+			Data:     data,
+			Link:     uuid.NullUUID{UUID: link.UUID, Valid: true},
+		}); err != nil {
 			return err
 		}
+
 		return s.jobs.SendMail(ctx, tx, job.Mail{Template: "email-changing", To: user.Email, Data: data})
 	})
 }
@@ -158,25 +190,30 @@ func (s *Server) confirmPassword(ctx context.Context, password string) (platform
 	if err != nil {
 		return user, err
 	}
+
 	account, address := platform.EmailKey(user.Email), network(ctx)
 	if err := s.mayLogIn(ctx, address, account); err != nil {
 		return user, err
 	}
+
 	ok, err := s.passwords.Verify(ctx, hash, password)
 	if err != nil {
 		return user, err
 	}
+
 	if !ok {
 		if err := s.countLogIn(ctx, account); err != nil {
 			return user, err
 		}
 		return user, fault.OnField(fault.Unprocessable, "password", "wrong_password", "is not your password")
 	}
+
 	return user, s.mayLogIn(ctx, address, account) // see login
 }
 
 var confirmEmail = Operation{
-	ID: "confirmEmail", Method: "POST", Path: "/users/email/confirm", Summary: "Confirm an e-mail address by a link", Access: anyone, Errors: []int{400, 409, 422, 500}, Success: http.StatusOK,
+	ID: "confirmEmail", Method: "POST", Path: "/users/email/confirm", Summary: "Confirm an e-mail address by a link",
+	Access: anyone, Errors: []int{400, 409, 422, 500}, Success: http.StatusOK,
 }
 
 type confirmEmailInput struct {
@@ -195,19 +232,24 @@ func (s *Server) confirmEmail(ctx context.Context, in *confirmEmailInput) (confi
 	if !ok {
 		return confirmedEmail{}, platform.BadLink()
 	}
+
 	var confirmed confirmedEmail
 	err := s.platform.InTx(ctx, func(tx *platform.Store) error {
 		link, err := tx.UseLink(ctx, platform.EmailChange, id)
 		if err != nil {
 			return err
 		}
+
 		audit.By(ctx, link.UserUUID.UUID)
+
 		user, err := tx.UpdateUser(ctx, link.UserUUID.UUID, uuid.Nil, platform.UserUpdate{Email: &link.Email})
 		if err != nil {
 			return err
 		}
+
 		confirmed.Email = user.Email
 		return s.knowNetwork(ctx, tx, user)
 	})
+
 	return confirmed, err
 }

@@ -15,6 +15,7 @@ const newPassword = "another one entirely"
 // forget asks for a new password and returns the token in the n-th mail to the user.
 func forget(t *testing.T, a *apitest.API, n int) string {
 	t.Helper()
+
 	a.Nobody().Post("/users/password/forgot", `{"email": `+quoted(a.Email)+`}`).Want(200)
 	return mailed(t, a, a.Email, n).token(t, a, "/reset-password")
 }
@@ -26,30 +27,37 @@ func reset(token, password string) string {
 
 func TestForgetPassword(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	nobody, other := a.Nobody().In(""), again(t, a)
 	known := nobody.Post("/users/password/forgot", `{"email": `+quoted(" "+strings.ToUpper(a.Email))+`}`).Want(200)
 	same(t, nobody.Post("/users/password/forgot", `{"email": "nobody@example.com"}`).Want(200), known)
+
 	if known.Get("") != nil {
 		t.Errorf("got content %v, want null", known.Get(""))
 	}
+
 	m := mailed(t, a, a.Email, 1) // to the address as the account has it
 	token := m.token(t, a, "/reset-password")
 	if m.Subject != "Set a new password" || strings.Contains(string(known.Body), token) {
 		t.Errorf("got %+v, %s", m, known.Body)
 	}
+
 	nobody.Post("/users/password/reset", reset(token, "short")).Want(422).Field("password")
 	nobody.Post("/users/password/reset", reset(token, a.Email)).Want(422).Field("password")
 	a.Get("/users/me").Want(200)
+
 	done := nobody.Post("/users/password/reset", reset(token, newPassword)).Want(200)
 	if done.Get("") != nil {
 		t.Errorf("got content %v, want null", done.Get(""))
 	}
+
 	a.Get("/users/me").Want(401).Code("invalid_token") // all sessions
 	other.Get("/users/me").Want(401)
 	nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(401)
 	nobody.Post("/users/login", logIn(a.Email, newPassword)).Want(200)
 	nobody.Post("/users/password/reset", reset(token, newPassword)).Want(422).Code("invalid_token").Field("token")
+
 	if m := mailed(t, a, a.Email, 2); m.Subject != "Your password was changed" {
 		t.Errorf("got %+v", m)
 	}
@@ -60,20 +68,26 @@ func TestForgetPassword(t *testing.T) {
 
 func TestResetPasswordRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	nobody := a.Nobody().In("")
-	for _, body := range []string{`{}`, `{"email": ""}`, `{"email": "nobody"}`, `{"email": 1}`, `{"email": null}`, `{"email": ["a@example.com"]}`,
-		`{"email": "a@example.com\r\nBcc: b@example.com"}`} {
+	for _, body := range []string{`{}`, `{"email": ""}`, `{"email": "nobody"}`, `{"email": 1}`, `{"email": null}`,
+		`{"email": ["a@example.com"]}`, `{"email": "a@example.com\r\nBcc: b@example.com"}`} {
 		nobody.Post("/users/password/forgot", body).Want(422).Field("email")
 	}
+
 	nobody.Post("/users/password/forgot", `{`).Want(400)
 	nobody.Post("/users/password/reset", `{`).Want(400)
 	nobody.Post("/users/password/reset", `{}`).Want(422).Field("token", "password")
 
 	token := forget(t, a, 1)
-	for _, bad := range []string{"", "x", token[1:], token + "A", token[:len(token)-1] + "!", strings.Replace(token, "socle_link_", "socle_refresh_", 1)} {
+	for _, bad := range []string{
+		"", "x", token[1:], token + "A", token[:len(token)-1] + "!",
+		strings.Replace(token, "socle_link_", "socle_refresh_", 1),
+	} {
 		nobody.Post("/users/password/reset", reset(bad, newPassword)).Want(422).Code("invalid_token").Field("token")
 	}
+
 	nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(422).Field("token") // not what it is for
 	a.Exec(`update platform.links set expires_at = now() - interval '1 second'`)
 	nobody.Post("/users/password/reset", reset(token, newPassword)).Want(422).Field("token")
@@ -86,12 +100,16 @@ func TestResetPasswordRefuses(t *testing.T) {
 	a.Put("/users/"+a.User, `{"password": "yet another one"}`).Want(200)
 	mailed(t, a, a.Email, 4)
 	nobody.Post("/users/password/reset", reset(second, newPassword)).Want(422).Field("token")
+
 	third := forget(t, a, 5)
 	a.Put("/users/"+a.User, `{"email": "moved@example.com"}`).Want(200).Content("email", "moved@example.com")
 	nobody.Post("/users/password/reset", reset(third, newPassword)).Want(422).Field("token")
-	if m := mailed(t, a, a.Email, 6); m.Subject != "Your address was changed" || !strings.Contains(m.Text, "moved@example.com") {
+
+	if m := mailed(t, a, a.Email, 6); m.Subject != "Your address was changed" ||
+		!strings.Contains(m.Text, "moved@example.com") {
 		t.Errorf("the old address got %+v", m)
 	}
+
 	nobody.Post("/users/login", logIn("moved@example.com", "yet another one")).Want(200)
 
 	// The user goes after the link was sent; then there is nobody to send one to.
@@ -102,7 +120,9 @@ func TestResetPasswordRefuses(t *testing.T) {
 	until(t, "the queue is empty", func() bool {
 		return apitest.Value[int](a, `select count(*)::int from river.river_job where finalized_at is null`) == 0
 	})
+
 	mailed(t, a, a.Email, 1)
+
 	if strings.Contains(a.Log.String(), "yet another one") {
 		t.Error("a password is in the log")
 	}
@@ -111,17 +131,20 @@ func TestResetPasswordRefuses(t *testing.T) {
 // TestResetAtOnce: one link sets one password.
 func TestResetAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	token := forget(t, a, 1)
 	wantCounts(t, atOnce(6, func(i int) *apitest.Reply {
 		return a.Nobody().Post("/users/password/reset", reset(token, newPassword+strconv.Itoa(i)))
 	}), map[int]int{200: 1, 422: 5})
+
 	won := 0
 	for i := range 6 {
 		if a.Nobody().Post("/users/login", logIn(a.Email, newPassword+strconv.Itoa(i))).Status == 200 {
 			won++
 		}
 	}
+
 	if won != 1 {
 		t.Errorf("%d passwords open the account, want 1", won)
 	}
@@ -129,51 +152,65 @@ func TestResetAtOnce(t *testing.T) {
 
 func TestMailsAreLimited(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t, limited, func(c *config.Config) { c.TrustedProxies = trusted })
 	ask := func(client, email string) *apitest.Reply {
-		return a.Nobody().Send("POST", "/users/password/forgot", `{"email": `+quoted(email)+`}`, "X-Forwarded-For: "+client)
+		return a.Nobody().Send("POST", "/users/password/forgot", `{"email": `+quoted(email)+`}`,
+			"X-Forwarded-For: "+client)
 	}
+
 	for _, email := range []string{a.Email, "nobody@example.com"} { // who is nobody has the same limit
 		for i := range 5 {
 			ask("203.0.113."+strconv.Itoa(i), email).Want(200)
 		}
 		ask("203.0.113.9", strings.ToUpper(email)).Want(429).Code("rate_limited")
 	}
+
 	for i := range 20 {
 		ask("198.51.100.1", "user"+strconv.Itoa(i)+"@example.com").Want(200)
 	}
+
 	ask("198.51.100.1", "late@example.com").Want(429)
 	ask("198.51.100.2", "late@example.com").Want(200)
 
 	// Passwords are hashed for good links alone, and not without end.
 	token := linkTo(t, a.SignUp("other"), platform.PasswordReset)
 	for range 30 {
-		a.Nobody().Send("POST", "/users/password/reset", reset(token, "short"), "X-Forwarded-For: 198.51.100.3").Want(422)
+		a.Nobody().Send("POST", "/users/password/reset", reset(token, "short"), "X-Forwarded-For: 198.51.100.3").
+			Want(422)
 	}
-	a.Nobody().Send("POST", "/users/password/reset", reset(token, newPassword), "X-Forwarded-For: 198.51.100.3").Want(429)
+
+	a.Nobody().Send("POST", "/users/password/reset", reset(token, newPassword), "X-Forwarded-For: 198.51.100.3").
+		Want(429)
 
 	change := func(password string) *apitest.Reply {
 		return a.Post("/users/me/email", `{"email": "new@example.com", "password": `+quoted(password)+`}`)
 	}
+
 	for range 5 {
 		change(apitest.Password).Want(200)
 	}
+
 	change(apitest.Password).Want(429)
+
 	if n := failures(t, func(int) *apitest.Reply {
 		r := change("wrong")
 		if r.Status == 422 {
 			r.Status = 401
 		}
+
 		return r
 	}); n != 10 {
 		t.Errorf("got %d guesses at a password, want 10", n)
 	}
+
 	// Guesses here and at the log-in are counted together.
 	a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(429)
 }
 
 func TestChangeEmail(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	body := func(email, password string) string {
@@ -182,11 +219,15 @@ func TestChangeEmail(t *testing.T) {
 	if got := a.Post("/users/me/email", body(" New@example.com", apitest.Password)).Want(200).Get(""); got != nil {
 		t.Errorf("got content %v, want null", got)
 	}
+
 	a.Get("/users/me").Want(200).Content("email", a.Email) // as it was
 	token := mailed(t, a, "New@example.com", 1).token(t, a, "/confirm-email")
-	if m := mailed(t, a, a.Email, 1); m.Subject != "Your address is being changed" || strings.Contains(m.Text, "token=") || !strings.Contains(m.Text, "New@example.com") {
+
+	if m := mailed(t, a, a.Email, 1); m.Subject != "Your address is being changed" ||
+		strings.Contains(m.Text, "token=") || !strings.Contains(m.Text, "New@example.com") {
 		t.Errorf("the old address got %+v", m)
 	}
+
 	nobody.Post("/users/password/reset", reset(token, newPassword)).Want(422).Field("token")
 	nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(200).Content("email", "New@example.com")
 	nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(422).Field("token")
@@ -197,9 +238,11 @@ func TestChangeEmail(t *testing.T) {
 
 func TestChangeEmailRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	other := a.SignUp("other")
+
 	for body, fields := range map[string]string{
 		`{}`: "email password",
 		`{"email": "nobody", "password": "` + apitest.Password + `"}`:                              "email",
@@ -210,6 +253,7 @@ func TestChangeEmailRefuses(t *testing.T) {
 	} {
 		a.Post("/users/me/email", body).Want(422).Field(strings.Fields(fields)...)
 	}
+
 	a.Post("/users/me/email", `{`).Want(400)
 	nobody.Post("/users/me/email", `{}`).Want(401)
 	nobody.Post("/users/email/confirm", `{`).Want(400)
@@ -220,19 +264,24 @@ func TestChangeEmailRefuses(t *testing.T) {
 		a.Post("/users/me/email", `{"email": "`+email+`", "password": "`+apitest.Password+`"}`).Want(200)
 		return mailed(t, a, email, 1).token(t, a, "/confirm-email")
 	}
+
 	confirm := func(token string) *apitest.Reply {
 		return nobody.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`)
 	}
 	confirm(ask(other.Email)).Want(409).Field("email") // whoever has it keeps it
 	first := ask("first@example.com")
 	second := ask("second@example.com")
+
 	confirm(first).Want(422)
-	a.Put("/users/"+a.User, `{"password": "`+apitest.Password+` 2"}`).Want(200) // who set it does not want what was begun before
+	// who set it does not want what was begun before
+	a.Put("/users/"+a.User, `{"password": "`+apitest.Password+` 2"}`).Want(200)
 	confirm(second).Want(422)
 	a.Put("/users/"+a.User, `{"password": "`+apitest.Password+`"}`).Want(200)
+
 	third := ask("third@example.com")
 	a.Put("/users/"+a.User, `{"email": "at-once@example.com"}`).Want(200).Content("email", "at-once@example.com")
 	confirm(third).Want(422)
+
 	fourth := ask("fourth@example.com")
 	a.Exec(`update platform.links set expires_at = now()`)
 	confirm(fourth).Want(422)
@@ -243,6 +292,8 @@ func TestChangeEmailRefuses(t *testing.T) {
 	wantCounts(t, atOnce(8, func(int) *apitest.Reply { return confirm(fifth) }), map[int]int{200: 1, 422: 7})
 	mine := ask("both@example.com")
 	other.Post("/users/me/email", `{"email": "Both@example.com", "password": "`+apitest.Password+`"}`).Want(200)
+
 	theirs := mailed(t, a, "Both@example.com", 1).token(t, a, "/confirm-email")
-	wantCounts(t, atOnce(2, func(i int) *apitest.Reply { return confirm([]string{mine, theirs}[i]) }), map[int]int{200: 1, 409: 1})
+	wantCounts(t, atOnce(2, func(i int) *apitest.Reply { return confirm([]string{mine, theirs}[i]) }),
+		map[int]int{200: 1, 409: 1})
 }

@@ -14,41 +14,54 @@ import (
 // withToken is a user who shows a new personal access token, of projects if some are named.
 func withToken(t *testing.T, a *apitest.API, role int, projects ...string) *apitest.API {
 	t.Helper()
+
 	only := ""
 	if len(projects) > 0 {
 		only = `, "project_uuids": ["` + strings.Join(projects, `", "`) + `"]`
 	}
+
 	name := fmt.Sprintf("token %d of %d %d", role, len(projects), time.Now().UnixNano())
 	other := *a
-	other.Token = a.Post("/tokens", fmt.Sprintf(`{"name": %q, "role_id": %d, "expires_at": %q%s}`, name, role, tomorrow(), only)).Want(201).Metadata("token").(string)
+	other.Token = a.Post("/tokens",
+		fmt.Sprintf(`{"name": %q, "role_id": %d, "expires_at": %q%s}`, name, role, tomorrow(), only)).Want(201).
+		Metadata("token").(string)
+
 	return &other
 }
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	r := a.Post("/tokens", `{"name": " deploy ", "role_id": 4, "expires_at": "`+tomorrow()+`"}`).Want(201).
 		Content("name", "deploy").Content("roleId", 4).Content("projectUuids", nil).Content("lastUsedAt", nil)
+
 	text := r.Metadata("token").(string)
-	if !token.IsPersonal(text) || !strings.HasPrefix(text, r.Get("hint").(string)) || r.Header.Get("Cache-Control") != "no-store" {
+	if !token.IsPersonal(text) || !strings.HasPrefix(text, r.Get("hint").(string)) ||
+		r.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("got token %q, hint %v, headers %v", text, r.Get("hint"), r.Header)
 	}
+
 	bearer := *a
 	bearer.Token = text
 	bearer.Get("/users/me").Want(200).Content("uuid", a.User)
 	bearer.Get("/projects").Want(200).Content("0.uuid", a.Project)
 	bearer.CreateTable("made")
+
 	first := a.Get("/tokens").Want(200).Get("0.lastUsedAt")
 	if first == nil {
 		t.Error("nobody noted that the token was used")
 	}
+
 	bearer.Get("/tables").Want(200)
 	a.Get("/tokens").Want(200).Content("0.lastUsedAt", first) // not with each request
 	a.Exec(`update platform.tokens set last_used_at = now() - interval '11 minutes'`)
 	bearer.Get("/tables").Want(200)
+
 	if again := a.Get("/tokens").Want(200).Get("0.lastUsedAt"); again.(string) <= first.(string) {
 		t.Errorf("used at %v, and later at %v", first, again)
 	}
+
 	list := a.Get("/tokens?sort=name").Want(200)
 	if strings.Contains(string(list.Body), text) || strings.Contains(a.Log.String(), text) {
 		t.Error("the token is in the list, or in the log")
@@ -72,46 +85,58 @@ func TestTokens(t *testing.T) {
 
 func TestBadTokens(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	ends := `, "expires_at": "` + tomorrow() + `"`
 	theirs := a.Stranger().CreateProject("theirs")
 	for body, field := range map[string]string{
-		`{"role_id": 4` + ends + `}`:                                                                        "name",
-		`{"name": " ", "role_id": 4` + ends + `}`:                                                           "name",
-		`{"name": "` + strings.Repeat("x", 101) + `", "role_id": 4` + ends + `}`:                            "name",
-		`{"name": "x"` + ends + `}`:                                                                         "role_id",
-		`{"name": "x", "role_id": 0` + ends + `}`:                                                           "role_id",
-		`{"name": "x", "role_id": 6` + ends + `}`:                                                           "role_id",
-		`{"name": "x", "role_id": "4"` + ends + `}`:                                                         "role_id",
-		`{"name": "x", "role_id": 4}`:                                                                       "expires_at",
-		`{"name": "x", "role_id": 4, "expires_at": null}`:                                                   "expires_at",
-		`{"name": "x", "role_id": 4, "expires_at": "tomorrow"}`:                                             "expires_at",
-		`{"name": "x", "role_id": 4, "expires_at": "2020-01-01T00:00:00Z"}`:                                 "expires_at",
-		`{"name": "x", "role_id": 4, "expires_at": "2999-01-01T00:00:00Z"}`:                                 "expires_at",
-		`{"name": "x", "role_id": 4, "project_uuids": []` + ends + `}`:                                      "project_uuids",
-		`{"name": "x", "role_id": 4, "project_uuids": null` + ends + `}`:                                    "project_uuids",
-		`{"name": "x", "role_id": 4, "project_uuids": ["x"]` + ends + `}`:                                   "project_uuids.0",
-		`{"name": "x", "role_id": 4, "project_uuids": ["` + apitest.Missing + `"]` + ends + `}`:             "project_uuids",
-		`{"name": "x", "role_id": 4, "project_uuids": ["` + a.Project + `", "` + theirs + `"]` + ends + `}`: "project_uuids",
+		`{"role_id": 4` + ends + `}`:                                             "name",
+		`{"name": " ", "role_id": 4` + ends + `}`:                                "name",
+		`{"name": "` + strings.Repeat("x", 101) + `", "role_id": 4` + ends + `}`: "name",
+		`{"name": "x"` + ends + `}`:                                              "role_id",
+		`{"name": "x", "role_id": 0` + ends + `}`:                                "role_id",
+		`{"name": "x", "role_id": 6` + ends + `}`:                                "role_id",
+		`{"name": "x", "role_id": "4"` + ends + `}`:                              "role_id",
+		`{"name": "x", "role_id": 4}`:                                            "expires_at",
+		`{"name": "x", "role_id": 4, "expires_at": null}`:                        "expires_at",
+		`{"name": "x", "role_id": 4, "expires_at": "tomorrow"}`:                  "expires_at",
+		`{"name": "x", "role_id": 4, "expires_at": "2020-01-01T00:00:00Z"}`:      "expires_at",
+		`{"name": "x", "role_id": 4, "expires_at": "2999-01-01T00:00:00Z"}`:      "expires_at",
+		`{"name": "x", "role_id": 4, "project_uuids": []` + ends +
+			`}`: "project_uuids",
+		`{"name": "x", "role_id": 4, "project_uuids": null` + ends +
+			`}`: "project_uuids",
+		`{"name": "x", "role_id": 4, "project_uuids": ["x"]` + ends +
+			`}`: "project_uuids.0",
+		`{"name": "x", "role_id": 4, "project_uuids": ["` + apitest.Missing + `"]` + ends +
+			`}`: "project_uuids",
+		`{"name": "x", "role_id": 4, "project_uuids": ["` + a.Project + `", "` + theirs + `"]` + ends +
+			`}`: "project_uuids",
 	} {
 		a.Post("/tokens", body).Want(422).Field(field)
 	}
+
 	a.Post("/tokens", `{`).Want(400)
 	a.Delete("/tokens/x").Want(400)
 	a.Get("/tokens?sort=hash").Want(400).Field("sort")
 	a.Post("/tokens", `{"name": "taken", "role_id": 4`+ends+`}`).Want(201)
 	a.Post("/tokens", `{"name": "Taken", "role_id": 4`+ends+`}`).Want(409).Field("name")
+
 	got := atOnce(8, func(int) *apitest.Reply { return a.Post("/tokens", `{"name": "race", "role_id": 4`+ends+`}`) })
 	wantCounts(t, got, map[int]int{201: 1, 409: 7})
 	a.Exec(`insert into platform.tokens (uuid, user_uuid, name, hint, hash, role, expires_at)
-		select gen_random_uuid(), $1, 'token ' || n, '', n::text::bytea, 4, now() from generate_series(1, 98) n`, a.User)
+		select gen_random_uuid(), $1, 'token ' || n, '', n::text::bytea, 4, now() from generate_series(1, 98) n`,
+		a.User)
+
 	a.Post("/tokens", `{"name": "one more", "role_id": 4`+ends+`}`).Want(422).Code("quota")
 
 	// What is mistyped or invented costs no look-up, and opens nothing.
 	bearer := withToken(t, a.SignUp("other"), 4)
 	text := bearer.Token
-	for name, bad := range map[string]string{"cut": text[:len(text)-1], "longer": text + "a", "mistyped": strings.Replace(text, text[12:14], "zz", 1), "upper case": strings.ToUpper(text),
-		"a key": token.NewAPIKey(token.SecretPrefix), "invented": token.NewAPIKey(token.PersonalPrefix), "prefix": token.PersonalPrefix} {
+	for name, bad := range map[string]string{"cut": text[:len(text)-1], "longer": text + "a",
+		"mistyped": strings.Replace(text, text[12:14], "zz", 1), "upper case": strings.ToUpper(text),
+		"a key": token.NewAPIKey(token.SecretPrefix), "invented": token.NewAPIKey(token.PersonalPrefix),
+		"prefix": token.PersonalPrefix} {
 		bearer.Token = bad
 		if r := bearer.Get("/users/me"); r.Status != 401 || r.Metadata("code") != "invalid_token" {
 			t.Errorf("%s: got %d %s", name, r.Status, r.Body)
@@ -122,6 +147,7 @@ func TestBadTokens(t *testing.T) {
 // TestTokensLeaveAccountsAlone: no operation on an account takes a personal access token, whatever it may do otherwise.
 func TestTokensLeaveAccountsAlone(t *testing.T) {
 	t.Parallel()
+
 	administrator := apitest.Users(t).SignUp("first")
 	u := withToken(t, administrator, 1)
 	before := accounts(t, administrator)
@@ -131,15 +157,23 @@ func TestTokensLeaveAccountsAlone(t *testing.T) {
 		if rights[o.id].least != signedIn && o.id != "updateUser" || slices.Contains(taken, o.id) {
 			continue
 		}
-		names := map[string]string{"n": "1", "tomorrow": tomorrow(), "userUUID": administrator.User, "sessionUUID": apitest.Missing, "tokenUUID": apitest.Missing}
-		if r := o.send(u, names, rights[o.id].body); r.Status != o.first(403, 401) || r.Metadata("code") != "token_not_allowed" {
+
+		names := map[string]string{
+			"n": "1", "tomorrow": tomorrow(), "userUUID": administrator.User,
+			"sessionUUID": apitest.Missing, "tokenUUID": apitest.Missing,
+		}
+		if r := o.send(u, names, rights[o.id].body); r.Status != o.first(403, 401) ||
+			r.Metadata("code") != "token_not_allowed" {
 			t.Errorf("%s with a token: got %d %s", o.id, r.Status, r.Body)
 		}
+
 		refused++
 	}
+
 	if refused < 10 {
 		t.Errorf("%d operations were tried", refused)
 	}
+
 	unchanged(t, administrator, before)
 	administrator.Get("/users/me").Want(200)
 }
@@ -147,10 +181,13 @@ func TestTokensLeaveAccountsAlone(t *testing.T) {
 // TestTokenRoles: a token may do what both its role and its user's allow, in the projects that it names.
 func TestTokenRoles(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	developer := a.Member(4)
+
 	table := func(u *apitest.API) int {
-		return u.Post("/tables", `{"name": "t`+fmt.Sprint(time.Now().UnixNano())+`", "columns": [{"name": "id", "type": "integer"}]}`).Status
+		return u.Post("/tables",
+			`{"name": "t`+fmt.Sprint(time.Now().UnixNano())+`", "columns": [{"name": "id", "type": "integer"}]}`).Status
 	}
 	for _, tt := range []struct {
 		who   *apitest.API
@@ -165,11 +202,14 @@ func TestTokenRoles(t *testing.T) {
 		if got := table(u); got != tt.table {
 			t.Errorf("role %d: making a table: got %d, want %d", tt.role, got, tt.table)
 		}
+
 		if got := u.Get("/projects/" + a.Project + "/keys").Status; got != tt.keys {
 			t.Errorf("role %d: listing keys: got %d, want %d", tt.role, got, tt.keys)
 		}
+
 		u.Get("/tables").Want(200)
 	}
+
 	withToken(t, a, 4).Post("/projects", `{"name": "refused"}`).Want(403)
 	withToken(t, a, 3).Post("/projects", `{"name": "made"}`).Want(201)
 
@@ -178,17 +218,24 @@ func TestTokenRoles(t *testing.T) {
 	one.Get("/tables").Want(200)
 	one.In(other).Get("/tables").Want(401).Code("unknown_project")
 	one.Get("/projects/" + other).Want(404)
+
 	if list := one.Get("/projects").Want(200); len(list.Get("").([]any)) != 1 || list.Get("0.uuid") != a.Project {
 		t.Errorf("a token of one project lists %s", list.Body)
 	}
+
 	one.Post("/projects", `{"name": "refused"}`).Want(403).Code("token_not_allowed")
 	// What changes for the user changes for the token at once.
 	u := withToken(t, developer, 2)
-	a.Exec(`update platform.members set role = 5 where user_uuid = $1 and organization_uuid = $2`, developer.User, a.Organization)
+	a.Exec(`update platform.members set role = 5 where user_uuid = $1 and organization_uuid = $2`, developer.User,
+		a.Organization)
+
 	if got := table(u); got != 403 {
 		t.Errorf("after the user's role was lowered: got %d", got)
 	}
-	a.Exec(`delete from platform.members where user_uuid = $1 and organization_uuid = $2`, developer.User, a.Organization)
+
+	a.Exec(`delete from platform.members where user_uuid = $1 and organization_uuid = $2`, developer.User,
+		a.Organization)
+
 	u.Get("/tables").Want(401)
 
 	// An administrator's token is one only if it says so.
@@ -198,9 +245,11 @@ func TestTokenRoles(t *testing.T) {
 	if got := table(withToken(t, administrator, 5)); got != 403 {
 		t.Errorf("an administrator's token for viewers: got %d", got)
 	}
+
 	if got := table(withToken(t, administrator, 1, a.Project)); got != 201 {
 		t.Errorf("an administrator's token: got %d", got)
 	}
+
 	withToken(t, administrator, 1).Get("/projects/" + other).Want(200)
 	withToken(t, administrator, 1, a.Project).Get("/projects/" + other).Want(404)
 }

@@ -42,6 +42,7 @@ func (p *SignedPicture) check() error {
 	case PictureQuery(*p).fitsNothing():
 		return fault.OnField(fault.Unprocessable, "picture.fit", "not_applicable", "needs both width and height")
 	}
+
 	return nil
 }
 
@@ -53,8 +54,10 @@ func (q PictureQuery) signedFor(of *signed) (PictureQuery, error) {
 		return q, nil
 	}
 	if q != (PictureQuery{}) {
-		return q, fault.New(fault.Unauthenticated, "the URL is signed for one picture, and no other").WithCode("invalid_signature")
+		return q, fault.New(fault.Unauthenticated, "the URL is signed for one picture, and no other").
+			WithCode("invalid_signature")
 	}
+
 	return PictureQuery(*of.Picture), nil
 }
 
@@ -66,28 +69,37 @@ func (q PictureQuery) spec() (*picture.Spec, error) {
 	if q.fitsNothing() {
 		return nil, fault.OnField(fault.Invalid, "fit", "not_applicable", "needs both width and height")
 	}
+
 	return &picture.Spec{Width: q.Width, Height: q.Height, Fit: q.Fit, Format: q.Format, Quality: q.Quality}, nil
 }
 
-func (s *Server) openFile(ctx context.Context, p *tenant.Project, container, file uuid.UUID, q PictureQuery) (download, error) {
+func (s *Server) openFile(
+	ctx context.Context, p *tenant.Project, container, file uuid.UUID, q PictureQuery,
+) (download, error) {
 	spec, err := q.spec()
 	if err != nil {
 		return download{}, err
 	}
+
 	if spec == nil {
 		return downloading(object.OpenFile(ctx, p, s.blobs, container, file))
 	}
+
 	return downloading(s.variants.Open(ctx, p, container, file, *spec))
 }
 
-func (s *Server) openFileByName(ctx context.Context, p *tenant.Project, container uuid.UUID, name string, member bool, q PictureQuery) (download, error) {
+func (s *Server) openFileByName(
+	ctx context.Context, p *tenant.Project, container uuid.UUID, name string, member bool, q PictureQuery,
+) (download, error) {
 	spec, err := q.spec()
 	if err != nil {
 		return download{}, err
 	}
+
 	if spec == nil {
 		return downloading(object.OpenFileByName(ctx, p, s.blobs, container, name, member))
 	}
+
 	return downloading(s.variants.OpenByName(ctx, p, container, name, member, *spec))
 }
 

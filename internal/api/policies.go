@@ -49,7 +49,9 @@ func (s *Server) createPolicy(ctx context.Context, p *tenant.Project, in *create
 	if b.Command == "" {
 		b.Command = "all"
 	}
-	return schema.CreatePolicy(ctx, p.Owner(), p.UUID, in.Table, schema.NewPolicy{Name: b.Name, Command: b.Command, Roles: b.Roles,
+
+	return schema.CreatePolicy(ctx, p.Owner(), p.UUID, in.Table, schema.NewPolicy{Name: b.Name,
+		Command: b.Command, Roles: b.Roles,
 		Permissive: b.Permissive == nil || *b.Permissive, Using: b.Using, WithCheck: b.WithCheck, Confirm: b.Confirm})
 }
 
@@ -81,6 +83,7 @@ func (s *Server) updatePolicy(ctx context.Context, p *tenant.Project, in *update
 	if b.Name == nil && b.Roles == nil && b.Using == nil && b.WithCheck == nil {
 		return schema.Policy{}, unchanging()
 	}
+
 	return schema.UpdatePolicy(ctx, p.Owner(), p.UUID, in.Table, in.Policy,
 		schema.PolicyUpdate{Name: b.Name, Roles: b.Roles, Using: b.Using, WithCheck: b.WithCheck, Confirm: b.Confirm})
 }

@@ -11,7 +11,8 @@ import (
 type plainJSON []byte
 
 var getProjectOpenAPI = Operation{
-	ID: "getProjectOpenAPI", Method: "GET", Path: "/projects/{projectUUID}/openapi.json", Summary: "Get the description of a project's rows API",
+	ID: "getProjectOpenAPI", Method: "GET",
+	Path: "/projects/{projectUUID}/openapi.json", Summary: "Get the description of a project's rows API",
 	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "An OpenAPI 2.0 document of the tables, views and functions of the schema `public`, as the root of the rows API shows it to a secret key. It stands in no envelope.",
 }

@@ -24,7 +24,8 @@ func (s *Server) registerProjects() {
 }
 
 var createProject = Operation{
-	ID: "createProject", Method: "POST", Path: "/projects", Summary: "Create a project", Access: signedInOrToken, Errors: creating, Timeout: lasting,
+	ID: "createProject", Method: "POST", Path: "/projects", Summary: "Create a project", Access: signedInOrToken,
+	Errors: creating, Timeout: lasting,
 	Notes: "The project's database is there when this answers. Without an organization it goes to the one made with the user. Needs the role of admin there.",
 }
 
@@ -41,6 +42,7 @@ func (s *Server) createProject(ctx context.Context, in *createProjectInput) (pla
 	if err != nil {
 		return platform.Project{}, err
 	}
+
 	return s.lifecycle.Create(ctx, caller(ctx).User, platform.NewProject{
 		Organization: organization, Name: in.Body.Name, Description: in.Body.Description})
 }
@@ -51,28 +53,35 @@ func (s *Server) organization(ctx context.Context, named *uuid.UUID) (uuid.UUID,
 	if err != nil {
 		return uuid.Nil, err
 	}
+
 	organization := user.OrganizationUUID
 	if named != nil {
 		organization = *named
 	}
+
 	role, err := s.platform.RoleIn(ctx, organization, user.UUID)
 	if fault.Is(err, fault.NotFound) {
-		return uuid.Nil, fault.OnField(fault.Unprocessable, "organization_uuid", "not_found", "names no organization of yours")
+		return uuid.Nil, fault.OnField(fault.Unprocessable, "organization_uuid", "not_found",
+			"names no organization of yours")
 	}
 	if err != nil {
 		return uuid.Nil, err
 	}
+
 	if caller(ctx).Only != nil {
-		return uuid.Nil, fault.New(fault.Forbidden, "a personal access token of single projects makes no others").WithCode("token_not_allowed")
+		return uuid.Nil, fault.New(fault.Forbidden, "a personal access token of single projects makes no others").
+			WithCode("token_not_allowed")
 	}
 	if role = caller(ctx).AtMost(role); !role.AtLeast(platform.Admin) {
 		return uuid.Nil, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", platform.Admin, role)
 	}
+
 	return organization, nil
 }
 
 var listProjects = Operation{
-	ID: "listProjects", Method: "GET", Path: "/projects", Summary: "List projects", Access: signedInOrToken, Errors: specified,
+	ID: "listProjects", Method: "GET", Path: "/projects", Summary: "List projects",
+	Access: signedInOrToken, Errors: specified,
 	Notes: "The projects of the organizations that the caller is a member of; an administrator sees all. Deleted ones are listed by `status=deleted` only.",
 }
 
@@ -84,11 +93,14 @@ type listProjectsInput struct {
 	Status       string  `query:"status" enum:"active,paused,deleted" doc:"List the projects of this status only; those that are active or paused if it is not given."`
 }
 
-func (s *Server) listProjects(ctx context.Context, in *listProjectsInput) (Answer[[]platform.Project, PageMetadata], error) {
+func (s *Server) listProjects(
+	ctx context.Context, in *listProjectsInput,
+) (Answer[[]platform.Project, PageMetadata], error) {
 	page, filter := in.by(in.Sort), platform.ProjectFilter{Search: in.Search, Status: in.Status, Only: caller(ctx).Only}
 	if in.Organization != nil {
 		filter.Organization = optionalUUID(*in.Organization)
 	}
+
 	projects, total, err := s.platform.ListProjects(ctx, caller(ctx).User, filter, page)
 	return listOf(projects, page, total), err
 }
@@ -122,7 +134,9 @@ type updateProjectInput struct {
 	}
 }
 
-func (s *Server) updateProject(ctx context.Context, p *tenant.Project, in *updateProjectInput) (platform.Project, error) {
+func (s *Server) updateProject(
+	ctx context.Context, p *tenant.Project, in *updateProjectInput,
+) (platform.Project, error) {
 	return s.platform.UpdateProject(ctx, p.UUID, caller(ctx).User, platform.ProjectUpdate(in.Body))
 }
 
@@ -139,7 +153,9 @@ type deleteProjectInput struct {
 	Purge string    `query:"purge" enum:"true,false" default:"false" doc:"Remove the project and all that belongs to it before this answers."`
 }
 
-func (s *Server) deleteProject(ctx context.Context, p *tenant.Project, in *deleteProjectInput) (platform.Project, error) {
+func (s *Server) deleteProject(
+	ctx context.Context, p *tenant.Project, in *deleteProjectInput,
+) (platform.Project, error) {
 	if in.Purge == "true" {
 		return s.lifecycle.Remove(ctx, p.UUID, caller(ctx).User)
 	}
@@ -147,8 +163,11 @@ func (s *Server) deleteProject(ctx context.Context, p *tenant.Project, in *delet
 }
 
 var restoreProject = Operation{
-	ID: "restoreProject", Method: "POST", Path: "/projects/{projectUUID}/restore", Summary: "Restore a deleted project", Success: http.StatusOK,
-	Access: projectInPath(platform.Owner).evenPaused().evenDeleted(), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
+	ID: "restoreProject", Method: "POST", Path: "/projects/{projectUUID}/restore",
+	Summary: "Restore a deleted project", Success: http.StatusOK,
+	Access: projectInPath(platform.Owner).evenPaused().evenDeleted(), Errors: []int{
+		400, 401, 403, 404, 409, 500,
+	}, Timeout: lasting,
 	Notes: "The project is active again, as it was when it was deleted. Another project may have taken its name meanwhile: that is 409.",
 }
 
@@ -157,7 +176,8 @@ func (s *Server) restoreProject(ctx context.Context, p *tenant.Project, _ *proje
 }
 
 var pauseProject = Operation{
-	ID: "pauseProject", Method: "POST", Path: "/projects/{projectUUID}/pause", Summary: "Pause a project", Success: http.StatusOK,
+	ID: "pauseProject", Method: "POST", Path: "/projects/{projectUUID}/pause",
+	Summary: "Pause a project", Success: http.StatusOK,
 	Access: projectInPath(platform.Admin), Errors: reading, Timeout: lasting,
 	Notes: "Until it is resumed, the project and its data are kept, and whatever would reach them is refused, with the code `project_paused`. " +
 		"What is under way in it is ended.",
@@ -168,7 +188,8 @@ func (s *Server) pauseProject(ctx context.Context, p *tenant.Project, _ *project
 }
 
 var resumeProject = Operation{
-	ID: "resumeProject", Method: "POST", Path: "/projects/{projectUUID}/resume", Summary: "Resume a paused project", Success: http.StatusOK,
+	ID: "resumeProject", Method: "POST", Path: "/projects/{projectUUID}/resume",
+	Summary: "Resume a paused project", Success: http.StatusOK,
 	Access: projectInPath(platform.Admin).evenPaused(), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
 }
 

@@ -12,24 +12,36 @@ import (
 
 func TestCreateProject(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	r := a.Post("/projects", `{"name": " Shop ", "description": "Sells things", "status": "deleting", "uuid": "`+apitest.Missing+`"}`).Want(201).
-		Content("name", "Shop").Content("description", "Sells things").Content("status", "active").Content("organizationUuid", a.Organization).
+	r := a.Post("/projects",
+		`{"name": " Shop ", "description": "Sells things", "status": "deleting", "uuid": "`+apitest.Missing+
+			`"}`).Want(201).
+		Content("name", "Shop").Content("description", "Sells things").Content("status", "active").
+		Content("organizationUuid", a.Organization).
 		Content("createdBy", a.User).Content("updatedBy", a.User)
+
 	p := a.In(r.Get("uuid").(string))
 	p.CreateTable("orders") // its database is there
 	same(t, p.Get("/projects/"+p.Project), a.Get("/projects/"+p.Project))
 	p.Get("/projects/"+p.Project).Want(200).Content("name", "Shop")
 
-	a.Post("/projects", `{"name": "Other", "organization_uuid": "`+a.Organization+`"}`).Want(201).Content("description", "")
+	a.Post("/projects", `{"name": "Other", "organization_uuid": "`+a.Organization+`"}`).Want(201).
+		Content("description", "")
+
 	admin, developer := a.Member(3), a.Member(4)
-	admin.Post("/projects", `{"name": "Of the admin", "organization_uuid": "`+a.Organization+`"}`).Want(201).Content("organizationUuid", a.Organization)
-	developer.Post("/projects", `{"name": "Theirs", "organization_uuid": "`+a.Organization+`"}`).Want(403).Code("forbidden")
+	admin.Post("/projects", `{"name": "Of the admin", "organization_uuid": "`+a.Organization+`"}`).Want(201).
+		Content("organizationUuid", a.Organization)
+
+	developer.Post("/projects", `{"name": "Theirs", "organization_uuid": "`+a.Organization+`"}`).Want(403).
+		Code("forbidden")
+
 	developer.Post("/projects", `{"name": "shop"}`).Want(201) // in an organization of their own
 }
 
 func TestCreateProjectRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Post("/projects", `{"name": "Shop"}`).Want(201)
 	stranger := a.Stranger()
@@ -48,13 +60,16 @@ func TestCreateProjectRefuses(t *testing.T) {
 	} {
 		a.Post("/projects", body).Want(422).Field(fields)
 	}
+
 	same(t, a.Post("/projects", `{"name": "a", "organization_uuid": "`+stranger.Organization+`"}`),
 		a.Post("/projects", `{"name": "a", "organization_uuid": "`+apitest.Missing+`"}`))
+
 	a.Post("/projects", `{"name": "sHOP"}`).Want(409).Code("already_exists").Field("name")
 	a.Post("/projects", `{`).Want(400).Code("malformed_json")
 	a.Nobody().Post("/projects", `{`).Want(401)
 	a.Get("/projects/garbage").Want(400).Field("projectUUID")
 	a.Nobody().Get("/projects/garbage").Want(401)
+
 	if got := values(a.Get("/projects").Want(200), "name"); len(got) != 2 {
 		t.Errorf("got projects %q, want the first two", got)
 	}
@@ -62,17 +77,23 @@ func TestCreateProjectRefuses(t *testing.T) {
 
 func TestProjectNamesAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post("/projects", `{"name": "Same"}`) }), map[int]int{201: 1, 409: 4})
+	wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post("/projects", `{"name": "Same"}`) }),
+		map[int]int{201: 1, 409: 4})
 }
 
 func TestListProjects(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Post("/projects", `{"name": "Zoo"}`).Want(201)
 	a.Post("/projects", `{"name": "Art"}`).Want(201)
 	stranger := a.Stranger()
-	if got, want := values(a.Get("/projects?sort=name").Want(200), "name"), []string{"Art", "Zoo"}; !slices.Equal(got[:1], want[:1]) || !slices.Contains(got, "Zoo") {
+
+	if got, want := values(a.Get("/projects?sort=name").Want(200), "name"), []string{
+		"Art", "Zoo",
+	}; !slices.Equal(got[:1], want[:1]) || !slices.Contains(got, "Zoo") {
 		t.Errorf("got %q", got)
 	}
 	if got := values(stranger.Get("/projects").Want(200), "uuid"); len(got) != 1 || got[0] == a.Project {
@@ -81,12 +102,14 @@ func TestListProjects(t *testing.T) {
 	if got := values(a.Member(5).Get("/projects").Want(200), "uuid"); !slices.Contains(got, a.Project) {
 		t.Errorf("a viewer sees %q", got)
 	}
+
 	wantPages(t, a, "/projects", "createdAt", []string{"name", "createdAt", "updatedAt"}, 3)
 	a.Nobody().Get("/projects?page=0").Want(401)
 }
 
 func TestPurgeProject(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := furnish(t, a)
 	admin := a.Member(3)
@@ -109,6 +132,7 @@ func TestPurgeProject(t *testing.T) {
 // wantGone fails the test unless nothing is left of the API's project.
 func wantGone(t *testing.T, a *apitest.API) {
 	t.Helper()
+
 	name := a.Database()
 	until(t, "the project's database and roles are gone", func() bool {
 		return apitest.Value[int](a, `select (select count(*) from pg_database where datname = $1) +
@@ -116,6 +140,7 @@ func wantGone(t *testing.T, a *apitest.API) {
 			(select count(*) from platform.backups where project_uuid = $2::uuid) + (select count(*) from platform.forms where project_uuid = $2::uuid)`,
 			name, a.Project) == 0
 	})
+
 	for _, left := range blobs(t, a) {
 		if strings.Contains(left, a.Project) {
 			t.Errorf("the project left %s", left)
@@ -126,16 +151,24 @@ func wantGone(t *testing.T, a *apitest.API) {
 // TestPurgeProjectAtWork: whatever goes on in a project, once it is deleted nothing is left of it.
 func TestPurgeProjectAtWork(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders")
 	c := a.Create("/containers", `{"name": "reports"}`)
 	content, body := io.Pipe()
 	arriving := make(chan int)
+
 	go func() {
-		arriving <- a.Do(a.Request("POST", "/containers/"+c+"/files", content, "Content-Type: multipart/form-data; boundary="+boundary)).Status
+		arriving <- a.Do(
+			a.Request("POST", "/containers/"+c+"/files", content,
+				"Content-Type: multipart/form-data; boundary="+boundary),
+		).Status
 	}()
+
 	fmt.Fprint(body, namePart("big.bin"), strings.TrimSuffix(filePart("", strings.Repeat("x", 1<<20)), "\r\n"))
-	until(t, "the upload is under way", func() bool { return query[int](t, a, "select count(*) from storage.uploads") == 1 })
+	until(t, "the upload is under way", func() bool {
+		return query[int](t, a, "select count(*) from storage.uploads") == 1
+	})
 
 	var deletes [2]int
 	atOnce(6, func(i int) *apitest.Reply {
@@ -143,20 +176,26 @@ func TestPurgeProjectAtWork(t *testing.T) {
 		case 0, 1:
 			r := a.Delete("/projects/" + a.Project + "?purge=true")
 			deletes[i] = r.Status
+
 			return r
 		case 2:
 			return a.Post("/backups", `{}`)
 		}
+
 		return a.Put("/tables/orders/rename", `{"name": "sales"}`)
 	})
+
 	if deletes != [2]int{200, 404} && deletes != [2]int{404, 200} {
 		t.Errorf("two at once were answered with %v, want 200 and 404", deletes)
 	}
+
 	a.Get("/projects/" + a.Project).Want(404)
 	fmt.Fprint(body, "\r\n", end)
 	body.Close()
+
 	if status := <-arriving; status < 400 {
 		t.Errorf("the upload to a deleted project ended with %d", status)
 	}
+
 	wantGone(t, a)
 }

@@ -18,19 +18,27 @@ import (
 
 func TestUpdateProject(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Post("/projects", `{"name": "Taken"}`).Want(201)
 	admin, path := a.Member(3), "/projects/"+a.Project
 	made := a.Get(path).Want(200)
 
-	r := admin.Put(path, `{"name": " Shop "}`).Want(200).Content("name", "Shop").Content("description", "").Content("createdBy", a.User).
-		Content("updatedBy", admin.User).Content("createdAt", made.Get("createdAt")).Content("status", "active").Content("deletedAt", nil)
+	r := admin.Put(path, `{"name": " Shop "}`).Want(200).Content("name", "Shop").Content("description", "").
+		Content("createdBy", a.User).
+		Content("updatedBy", admin.User).Content("createdAt", made.Get("createdAt")).Content("status", "active").
+		Content("deletedAt", nil)
 	if r.Get("updatedAt").(string) <= made.Get("updatedAt").(string) {
 		t.Errorf("updatedAt did not move\n%s", r.Body)
 	}
-	a.Put(path, `{"description": "Sells things", "status": "paused", "organizationUuid": "`+apitest.Missing+`", "deletedAt": "2020-01-01T00:00:00Z"}`).
-		Want(200).Content("name", "Shop").Content("description", "Sells things").Content("status", "active").Content("organizationUuid", a.Organization)
+
+	a.Put(path, `{"description": "Sells things", "status": "paused", "organizationUuid": "`+apitest.Missing+
+		`", "deletedAt": "2020-01-01T00:00:00Z"}`).
+		Want(200).Content("name", "Shop").Content("description", "Sells things").Content("status", "active").
+		Content("organizationUuid", a.Organization)
+
 	a.Put(path, `{"name": "SHOP"}`).Want(200).Content("name", "SHOP")
+
 	for body, fields := range map[string]string{
 		`{}`:                  "",
 		`{"name": ""}`:        "name",
@@ -42,37 +50,46 @@ func TestUpdateProject(t *testing.T) {
 	} {
 		a.Put(path, body).Want(422).Field(strings.Fields(fields)...)
 	}
+
 	a.Put(path, `{"name": "tAKEN"}`).Want(409).Code("already_exists").Field("name")
 	a.Put(path, `{`).Want(400).Code("malformed_json")
 	a.Member(4).Put(path, `{"name": "x"}`).Want(403)
 	a.Stranger().Put(path, `{"name": "x"}`).Want(404)
 	a.Nobody().Put(path, `{"name": "x"}`).Want(401)
 	a.Put("/projects/"+apitest.Missing, `{"name": ""}`).Want(404)
+
 	tag := a.Get(path).Want(200).Header.Get("ETag")
 	a.Send("PUT", path, `{"name": "Newer"}`, "If-Match: "+tag).Want(200).Content("name", "Newer")
 	a.Send("PUT", path, `{"name": "Older"}`, "If-Match: "+tag).Want(412)
 	a.Send("DELETE", path, "", "If-Match: "+tag).Want(412)
 	a.Post(path+"/pause", "").Want(200)
 	a.Send("DELETE", path, "", "If-Match: "+tag).Want(412)
-	a.Send("DELETE", path, "", "If-Match: "+a.Get(path).Want(200).Header.Get("ETag")).Want(200).Content("status", "deleted")
+	a.Send("DELETE", path, "", "If-Match: "+a.Get(path).Want(200).Header.Get("ETag")).Want(200).
+		Content("status", "deleted")
 }
 
 func TestRenameProjectsAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	projects := []string{a.Project, a.CreateProject("b"), a.CreateProject("c"), a.CreateProject("d")}
-	wantCounts(t, atOnce(4, func(i int) *apitest.Reply { return a.Put("/projects/"+projects[i], `{"name": "One"}`) }), map[int]int{200: 1, 409: 3})
+	wantCounts(t, atOnce(4, func(i int) *apitest.Reply { return a.Put("/projects/"+projects[i], `{"name": "One"}`) }),
+		map[int]int{200: 1, 409: 3})
 }
 
 func TestListProjectsFiltered(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	for _, name := range []string{"Shop 100%", "shop_floor", "Workshop", "Zoo"} {
 		a.Post("/projects", `{"name": `+quoted(name)+`}`).Want(201)
 	}
+
 	other := a.SignUp("other")
 	other.Post("/projects", `{"name": "Shop of another"}`).Want(201)
-	a.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, 5)`, other.Organization, a.User)
+	a.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, 5)`,
+		other.Organization, a.User)
+
 	for query, want := range map[string]string{
 		"search=SHOP": "Shop 100%,Shop of another,Workshop,shop_floor",
 		"search=%25":  "Shop 100%",
@@ -87,11 +104,14 @@ func TestListProjectsFiltered(t *testing.T) {
 	} {
 		got := values(a.Get("/projects?"+query).Want(200), "name")
 		slices.Sort(got)
+
 		if strings.Join(got, ",") != want {
 			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
-	for query, field := range map[string]string{"status=creating": "status", "organizationUuid=x": "organizationUuid", "search=%00": "search",
+
+	for query, field := range map[string]string{"status=creating": "status",
+		"organizationUuid=x": "organizationUuid", "search=%00": "search",
 		"search=" + strings.Repeat("a", 101): "search", "status=active&status=paused": "status"} {
 		a.Get("/projects?" + query).Want(400).Field(field)
 	}
@@ -100,58 +120,75 @@ func TestListProjectsFiltered(t *testing.T) {
 // direct connects to the project's database as its owner, by the password that only the server knows; it gives the reason if it can't.
 func direct(t *testing.T, a *apitest.API) error {
 	t.Helper()
+
 	secret, err := a.Config.LoadSecretKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := tenant.NewRegistry(string(a.Config.DatabaseURL), secret, a.Server.Projects().Names, 1, slog.New(slog.DiscardHandler))
+
+	r, err := tenant.NewRegistry(string(a.Config.DatabaseURL), secret, a.Server.Projects().Names, 1,
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	owner := r.Open(uuid.MustParse(a.Project)).Owner()
 	defer owner.Close()
+
 	conn, err := pgx.ConnectConfig(t.Context(), owner.Config().ConnConfig)
 	if err != nil {
 		return err
 	}
+
 	return conn.Close(t.Context())
 }
 
 // TestPauseProject: a paused project refuses whatever would reach its data, and has them all when it is resumed.
 func TestPauseProject(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := furnish(t, a)
 	before, path := state(t, a), "/projects/"+a.Project
+
 	if err := direct(t, a); err != nil {
 		t.Fatalf("the owner can't connect: %v", err)
 	}
+
 	session := a.ProjectDatabase()
 	a.Post(path+"/resume", "").Want(409).Code("not_paused")
 	a.Post(path+"/restore", "").Want(409).Code("not_deleted")
+
 	for _, change := range []string{"pause", "resume", "restore"} {
 		a.Post("/projects/garbage/"+change, "").Want(400).Field("projectUUID")
 	}
+
 	a.Get("/projects/garbage/openapi.json").Want(400).Field("projectUUID")
 	a.Member(4).Post(path+"/pause", "").Want(403)
 
 	admin, viewer := a.Member(3), a.Member(5)
 	admin.Post(path+"/pause", "").Want(200).Content("status", "paused").Content("updatedBy", admin.User)
+
 	if err := session.Ping(t.Context()); err == nil {
 		t.Error("a session of before goes on")
 	}
+
 	if err := direct(t, a); pg.State(err) != "53300" {
 		t.Errorf("the owner connects to a paused project: %v", err)
 	}
+
 	names, n := namesOf(f, "orders"), 0
 	for _, o := range operations(t, a) {
 		n++
 		names["n"], names["functionName"] = fmt.Sprint(n), "one"
+
 		open := slices.Contains([]string{"getProject", "deleteProject", "restoreProject", "resumeProject"}, o.id)
 		if open || o.project() == "" || rights[o.id].least == 1 {
 			continue
 		}
+
 		o.send(a, names, rights[o.id].body).Want(o.first(409, 422, 400)).Code("project_paused")
+
 		if o.first(404) != 0 && o.first(409) == 0 {
 			t.Errorf("%s has a 404 and no 409", o.id)
 		}
@@ -159,22 +196,27 @@ func TestPauseProject(t *testing.T) {
 			o.send(viewer, names, rights[o.id].body) // whatever the answer, the document has it
 		}
 	}
+
 	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // strangers are told nothing
 	a.Stranger().Get(path).Want(404)
 	a.Get(path).Want(200).Content("status", "paused")
+
 	if got := values(a.Get("/projects?status=paused").Want(200), "uuid"); !slices.Equal(got, []string{a.Project}) {
 		t.Errorf("paused are %q", got)
 	}
 	if got := values(a.Get("/projects").Want(200), "uuid"); !slices.Contains(got, a.Project) {
 		t.Errorf("all are %q", got)
 	}
+
 	a.Member(4).Post(path+"/resume", "").Want(403)
 
 	a.Post(path+"/resume", "").Want(200).Content("status", "active").Content("updatedBy", a.User)
 	a.Get("/tables/orders").Want(200)
+
 	if after := state(t, a); after != before {
 		t.Errorf("the pause changed\n%s\ninto\n%s", before, after)
 	}
+
 	if err := direct(t, a); err != nil {
 		t.Errorf("the owner can't connect again: %v", err)
 	}
@@ -190,12 +232,14 @@ func (o operation) project() string {
 	case strings.Contains(o.path, "{formUUID}"):
 		return "form"
 	}
+
 	return ""
 }
 
 // TestDeleteProject: a deleted project is not there for anyone, and comes back whole.
 func TestDeleteProject(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := furnish(t, a)
 	before, path := state(t, a), "/projects/"+a.Project
@@ -203,14 +247,18 @@ func TestDeleteProject(t *testing.T) {
 	admin := a.Member(3)
 	admin.Delete(path).Want(403)
 
-	if at := a.Delete(path).Want(200).Content("status", "deleted").Content("updatedBy", a.User).Get("deletedAt"); at == nil {
+	if at := a.Delete(path).Want(200).Content("status", "deleted").Content("updatedBy", a.User).
+		Get("deletedAt"); at == nil {
 		t.Error("deletedAt is null")
 	}
+
 	for _, c := range append(f.calls(), f.formCalls()...) {
-		if r := c.send(a); r.Status != 401 && r.Status != 404 && r.Status != 400 || r.Metadata("code") == "project_paused" {
+		if r := c.send(a); r.Status != 401 && r.Status != 404 && r.Status != 400 ||
+			r.Metadata("code") == "project_paused" {
 			t.Errorf("%s: got %d %s", c.id, r.Status, r.Body)
 		}
 	}
+
 	same(t, a.Get(path), a.Get("/projects/"+apitest.Missing))
 	same(t, a.Get("/tables"), a.In(apitest.Missing).Get("/tables"))
 	a.Put(path, `{"name": "x"}`).Want(404)
@@ -218,6 +266,7 @@ func TestDeleteProject(t *testing.T) {
 	a.Post(path+"/resume", "").Want(404)
 	a.Delete(path).Want(404)
 	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404)
+
 	if err := direct(t, a); pg.State(err) != "53300" {
 		t.Errorf("the owner connects to a deleted project: %v", err)
 	}
@@ -231,17 +280,21 @@ func TestDeleteProject(t *testing.T) {
 	taker := a.Post("/projects", `{"name": `+quoted(name)+`}`).Want(201).Get("uuid").(string)
 	a.Post(path+"/restore", "").Want(409).Code("already_exists").Field("name")
 	a.Get(path).Want(404)
+
 	if err := direct(t, a); pg.State(err) != "53300" {
 		t.Errorf("the owner connects after a restore that failed: %v", err)
 	}
+
 	a.Put("/projects/"+taker, `{"name": "Another"}`).Want(200)
 	admin.Post(path+"/restore", "").Want(403)
 	a.Stranger().Post(path+"/restore", "").Want(404)
 	a.Post(path+"/restore", "").Want(200).Content("status", "active").Content("name", name).Content("deletedAt", nil)
 	a.Post(path+"/restore", "").Want(409).Code("not_deleted")
+
 	if after := state(t, a); after != before {
 		t.Errorf("deleting and restoring changed\n%s\ninto\n%s", before, after)
 	}
+
 	a.Nobody().Get(address(a, f.container, "a.txt")).Want(404) // it is not public
 
 	a.Delete(path).Want(200)
@@ -252,12 +305,16 @@ func TestDeleteProject(t *testing.T) {
 // TestDeletedProjectExpires: what was deleted long enough ago goes by itself; what was not stays.
 func TestDeletedProjectExpires(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	furnish(t, a)
 	other := a.In(a.CreateProject("other"))
 	a.Delete("/projects/" + a.Project).Want(200)
 	a.Delete("/projects/" + other.Project).Want(200)
-	a.Exec(`update platform.projects set deleted_at = now() - case when uuid = $1 then interval '7 days' else interval '6 days 23 hours' end where status = 'deleted'`, a.Project)
+	a.Exec(
+		`update platform.projects set deleted_at = now() - case when uuid = $1 then interval '7 days' else interval '6 days 23 hours' end where status = 'deleted'`, a.Project,
+	)
+
 	a.Tidy()
 	wantGone(t, a)
 	a.Post("/projects/"+a.Project+"/restore", "").Want(404)
@@ -268,6 +325,7 @@ func TestDeletedProjectExpires(t *testing.T) {
 // TestProjectDatabaseMissing: whose database is gone can be paused and deleted, and is not made anew by being resumed.
 func TestProjectDatabaseMissing(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	path := "/projects/" + a.Project
 	a.Exec("drop database " + pg.Quote(a.Database()) + " with (force)")
@@ -283,20 +341,28 @@ func TestProjectDatabaseMissing(t *testing.T) {
 // TestProjectStatesAtOnce: of many at once one wins each change, and whatever comes last is so.
 func TestProjectStatesAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders")
 	path := "/projects/" + a.Project
 	for range 3 {
-		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/pause", "") }), map[int]int{200: 1, 409: 4})
-		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/resume", "") }), map[int]int{200: 1, 409: 4})
+		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/pause", "") }),
+			map[int]int{200: 1, 409: 4})
+
+		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/resume", "") }),
+			map[int]int{200: 1, 409: 4})
+
 		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Delete(path) }), map[int]int{200: 1, 404: 4})
-		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/restore", "") }), map[int]int{200: 1, 409: 4})
+		wantCounts(t, atOnce(5, func(int) *apitest.Reply { return a.Post(path+"/restore", "") }),
+			map[int]int{200: 1, 409: 4})
+
 		subset(t, atOnce(8, func(i int) *apitest.Reply {
 			if i%2 == 0 {
 				return a.Post(path+"/pause", "")
 			}
 			return a.Post(path+"/resume", "")
 		}), 200, 409)
+
 		subset(t, atOnce(8, func(i int) *apitest.Reply {
 			switch i % 4 {
 			case 0:
@@ -306,11 +372,14 @@ func TestProjectStatesAtOnce(t *testing.T) {
 			case 2:
 				return a.Post(path+"/resume", "")
 			}
+
 			return a.Post(path+"/pause", "")
 		}), 200, 404, 409)
+
 		a.Delete(path)
 		a.Post(path+"/restore", "").Want(200)
 		a.Get("/tables/orders").Want(200)
+
 		if err := direct(t, a); err != nil {
 			t.Fatalf("the owner can't connect to an active project: %v", err)
 		}
@@ -320,6 +389,7 @@ func TestProjectStatesAtOnce(t *testing.T) {
 // TestPauseProjectAtWork: whatever goes on in a project, a pause ends it without a failure of ours.
 func TestPauseProjectAtWork(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders")
 	c := a.Create("/containers", `{"name": "reports"}`)
@@ -327,10 +397,17 @@ func TestPauseProjectAtWork(t *testing.T) {
 		content, body := io.Pipe()
 		arriving := make(chan *apitest.Reply)
 		go func() {
-			arriving <- a.Do(a.Request("POST", "/containers/"+c+"/files", content, "Content-Type: multipart/form-data; boundary="+boundary))
+			arriving <- a.Do(
+				a.Request("POST", "/containers/"+c+"/files", content,
+					"Content-Type: multipart/form-data; boundary="+boundary),
+			)
 		}()
+
 		fmt.Fprint(body, namePart("big.bin"), strings.TrimSuffix(filePart("", strings.Repeat("x", 1<<20)), "\r\n"))
-		until(t, "the upload is under way", func() bool { return query[int](t, a, "select count(*) from storage.uploads") > 0 })
+		until(t, "the upload is under way", func() bool {
+			return query[int](t, a, "select count(*) from storage.uploads") > 0
+		})
+
 		counts := atOnce(12, func(i int) *apitest.Reply {
 			switch i % 4 {
 			case 0:
@@ -340,16 +417,20 @@ func TestPauseProjectAtWork(t *testing.T) {
 			case 2:
 				return a.Post("/tables/orders/columns", fmt.Sprintf(`{"name": "c%d", "type": "text"}`, i))
 			}
+
 			return a.Get("/tables")
 		})
+
 		subset(t, counts, 200, 201, 400, 409, 422)
 		fmt.Fprint(body, "\r\n", end)
 		body.Close()
 		(<-arriving).Want(409).Code("project_paused")
 		a.Post("/projects/"+a.Project+"/resume", "").Want(200)
 		a.Get("/tables/orders").Want(200)
-		execute(t, a, "delete from storage.uploads; alter table public.orders drop column if exists c2, drop column if exists c6, drop column if exists c10")
+		execute(t, a,
+			"delete from storage.uploads; alter table public.orders drop column if exists c2, drop column if exists c6, drop column if exists c10")
 	}
+
 	if got := query[int](t, a, "select count(*) from storage.files"); got != 0 {
 		t.Errorf("%d files of uploads that were cut off", got)
 	}
@@ -359,10 +440,16 @@ func TestPauseProjectAtWork(t *testing.T) {
 // they are removed.
 func TestProjectLimit(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Exec(`insert into platform.projects (uuid, organization_uuid, name, status, schema_version, created_by, updated_by)
-		select gen_random_uuid(), $1, 'made ' || n, 'active', 1000, $2, $2 from generate_series(1, 98) n`, a.Organization, a.User)
-	wantCounts(t, atOnce(5, func(i int) *apitest.Reply { return a.Post("/projects", fmt.Sprintf(`{"name": "late %d"}`, i)) }), map[int]int{201: 1, 422: 4})
+		select gen_random_uuid(), $1, 'made ' || n, 'active', 1000, $2, $2 from generate_series(1, 98) n`,
+		a.Organization, a.User)
+
+	wantCounts(t, atOnce(5, func(i int) *apitest.Reply {
+		return a.Post("/projects", fmt.Sprintf(`{"name": "late %d"}`, i))
+	}), map[int]int{201: 1, 422: 4})
+
 	a.Post("/projects", `{"name": "one more"}`).Want(422).Code("quota")
 	a.Delete("/projects/" + a.Project).Want(200)
 	a.Post("/projects", `{"name": "one more"}`).Want(422).Code("quota")
@@ -374,20 +461,27 @@ func TestProjectLimit(t *testing.T) {
 // TestStrangersOfPausedProject: another server has paused or removed the project, over whose connections strangers of a public container were served here until then.
 func TestStrangersOfPausedProject(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
 	put(a, c, "a.txt", "hello").Want(200)
 	file, database := address(a, c, "a.txt"), pgx.Identifier{a.Database()}.Sanitize()
 	for _, status := range []string{"paused", "deleted"} {
 		a.Nobody().Get(file).Want(200)
-		a.Exec(`update platform.projects set status = $1, deleted_at = case when $1 = 'deleted' then now() end where uuid = $2`, status, a.Project)
+		a.Exec(
+			`update platform.projects set status = $1, deleted_at = case when $1 = 'deleted' then now() end where uuid = $2`, status, a.Project,
+		)
+
 		execute(t, a, "alter database "+database+" connection limit 0")
-		execute(t, a, "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+		execute(t, a,
+			"select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+
 		a.Nobody().Get(file).Want(404)
 		a.Stranger().Get(file).Want(404)
 		execute(t, a, "alter database "+database+" connection limit -1")
 		a.Exec(`update platform.projects set status = 'active', deleted_at = null where uuid = $1`, a.Project)
 	}
+
 	a.Nobody().Get(file).Want(200)
 	a.Put("/containers/"+c, `{"is_public": false}`).Want(200)
 	a.Nobody().Get(file).Want(404)

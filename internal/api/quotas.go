@@ -23,7 +23,8 @@ type quota struct {
 }
 
 var getQuota = Operation{
-	ID: "getQuota", Method: "GET", Path: "/projects/{projectUUID}/quota", Summary: "Get what a project's files and its database may come to",
+	ID: "getQuota", Method: "GET",
+	Path: "/projects/{projectUUID}/quota", Summary: "Get what a project's files and its database may come to",
 	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "And what they come to now. An upload beyond it is 413, `quota_exceeded`; so is what makes a database larger that is larger than it may be.",
 }
@@ -33,12 +34,14 @@ func (s *Server) getQuota(ctx context.Context, p *tenant.Project, _ *projectInpu
 	if err != nil {
 		return quota{}, err
 	}
+
 	files, err := object.GetQuota(ctx, p)
 	return quota{files, size}, err
 }
 
 var updateQuota = Operation{
-	ID: "updateQuota", Method: "PUT", Path: "/projects/{projectUUID}/quota", Summary: "Change what a project's files and its database may come to",
+	ID: "updateQuota", Method: "PUT",
+	Path: "/projects/{projectUUID}/quota", Summary: "Change what a project's files and its database may come to",
 	Access: projectInPath(platform.Administrator), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "For administrators of the instance. What the body does not name stays as it is. Files and rows that are there stay, whatever the quota.",
 }
@@ -57,12 +60,15 @@ func (s *Server) updateQuota(ctx context.Context, p *tenant.Project, in *updateQ
 	if b.MaxFiles == nil && b.MaxBytes == nil && b.MaxDatabaseBytes == nil {
 		return quota{}, unchanging()
 	}
+
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (quota, error) {
 		files, err := object.UpdateQuota(ctx, tx, b.MaxFiles, b.MaxBytes)
 		if err != nil {
 			return quota{}, err
 		}
-		size, err := s.lifecycle.UpdateSize(ctx, p.UUID, b.MaxDatabaseBytes) // last, for it is another database's and kept at once
+
+		// last, for it is another database's and kept at once
+		size, err := s.lifecycle.UpdateSize(ctx, p.UUID, b.MaxDatabaseBytes)
 		return quota{files, size}, err
 	})
 }

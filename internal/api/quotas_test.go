@@ -11,18 +11,23 @@ import (
 
 func TestQuota(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	administrator := a.SignUp("first")
 	a = a.SignUp("user")
 	a.Project = a.CreateProject("project")
+
 	path := "/projects/" + a.Project + "/quota"
 	c := a.Create("/containers", `{"name": "reports"}`)
 	put(a, c, "a", strings.Repeat("x", 100)).Want(200)
-	a.Get(path).Want(200).Content("files", 1).Content("bytes", 100).Content("maxFiles", 10_000_000).Content("maxBytes", 1<<40)
+	a.Get(path).Want(200).Content("files", 1).Content("bytes", 100).Content("maxFiles", 10_000_000).
+		Content("maxBytes", 1<<40)
+
 	a.Put(path, `{"max_files": 1}`).Want(403)
 	administrator.Put(path, `{}`).Want(422)
 	administrator.Put(path, `{"max_files": -1}`).Want(422).Field("max_files")
-	administrator.Put(path, `{"max_bytes": 200, "max_files": 3}`).Want(200).Content("maxBytes", 200).Content("bytes", 100)
+	administrator.Put(path, `{"max_bytes": 200, "max_files": 3}`).Want(200).Content("maxBytes", 200).
+		Content("bytes", 100)
 
 	put(a, c, "b", strings.Repeat("x", 101)).Want(413).Code("quota_exceeded")
 	upload(a, c, "b", strings.Repeat("x", 101)).Want(413).Code("quota_exceeded")
@@ -57,6 +62,7 @@ func TestQuota(t *testing.T) {
 // counted fails the test unless all that is counted is so.
 func counted(t *testing.T, a *apitest.API) {
 	t.Helper()
+
 	for what, sql := range map[string]string{
 		"containers": `select count(*) from storage.containers c where (total_files, total_size) is distinct from
 			(select row(count(*), coalesce(sum(size), 0)::bigint) from storage.files f where f.container_uuid = c.uuid)
@@ -81,6 +87,7 @@ func counted(t *testing.T, a *apitest.API) {
 // TestTotalFiles: files are made, replaced, moved and deleted by many at once, and every count stays true.
 func TestTotalFiles(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c, other := a.Create("/containers", `{"name": "one"}`), a.Create("/containers", `{"name": "other"}`)
 	counts := atOnce(60, func(i int) *apitest.Reply {
@@ -89,6 +96,7 @@ func TestTotalFiles(t *testing.T) {
 		if r.Status != 200 {
 			return r
 		}
+
 		file := "/containers/" + c + "/files/" + fmt.Sprint(r.Get("uuid"))
 		switch i % 5 {
 		case 0:
@@ -100,57 +108,87 @@ func TestTotalFiles(t *testing.T) {
 		case 3:
 			return a.Delete("/containers/" + other + "/folders/none")
 		}
+
 		return upload(a, other, fmt.Sprint("u", i), "hello")
 	})
+
 	subset(t, counts, 200, 201, 404, 409)
 	counted(t, a)
+
 	for _, id := range []string{c, other} {
-		a.Get("/containers/"+id).Want(200).Content("totalFiles", query[int](t, a, `select count(*) from storage.files where container_uuid = $1`, id))
+		a.Get("/containers/"+id).Want(200).
+			Content("totalFiles", query[int](t, a, `select count(*) from storage.files where container_uuid = $1`, id))
 	}
 }
 
 // TestListManyFiles: whichever page is asked for, it holds what it should; blocks are split and emptied on the way.
 func TestListManyFiles(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "many"}`)
-	execute(t, a, `insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_at, created_by, updated_by)
+
+	execute(t, a,
+		`insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_at, created_by, updated_by)
 		select gen_random_uuid(), uuid, 'f' || n, 'text/t' || n % 2, n, decode(repeat('00', 32), 'hex'), gen_random_uuid(), now() - make_interval(secs => n / 3), uuid, uuid
 		from storage.containers, generate_series(1, 7001) n`)
+
 	if n := query[int](t, a, "select count(*) from storage.file_blocks"); n < 5 {
 		t.Errorf("there are %d blocks by createdAt", n)
 	}
+
 	path := "/containers/" + c + "/files?limit=100"
 	check := func() {
 		t.Helper()
+
 		counted(t, a)
-		for sort, column := range map[string]string{"createdAt": "created_at", "fullFileName": "full_file_name", "size": "size", "mimeType": "mime_type", "updatedAt": "updated_at"} {
-			all := strings.Fields(query[string](t, a, `select string_agg(uuid::text, ' ' order by `+column+`, uuid) from storage.files`))
+
+		for sort, column := range map[string]string{
+			"createdAt": "created_at", "fullFileName": "full_file_name", "size": "size",
+			"mimeType": "mime_type", "updatedAt": "updated_at",
+		} {
+			all := strings.Fields(
+				query[string](t, a, `select string_agg(uuid::text, ' ' order by `+column+`, uuid) from storage.files`),
+			)
+
 			for _, order := range []string{"asc", "desc"} {
 				for _, page := range []int{1, 3, 4, 22, 38, 40, 71} {
-					got := values(a.Get(fmt.Sprintf("%s&sort=%s&order=%s&page=%d", path, sort, order, page)).Want(200).Total(len(all)), "uuid")
+					got := values(a.Get(fmt.Sprintf("%s&sort=%s&order=%s&page=%d", path, sort, order, page)).Want(200).
+						Total(len(all)), "uuid")
+
 					first := min((page-1)*100, len(all))
 					if want := all[first:min(first+100, len(all))]; !slices.Equal(got, want) {
-						t.Errorf("page %d by %s, %s: got %d files, others than the %d", page, sort, order, len(got), len(want))
+						t.Errorf("page %d by %s, %s: got %d files, others than the %d", page, sort, order,
+							len(got), len(want))
 					}
 				}
+
 				slices.Reverse(all)
 			}
 		}
 	}
+
 	check()
+
 	if got := values(a.Get(path+"&page=100000000").Want(200).Total(7001), "uuid"); len(got) > 0 {
 		t.Errorf("got %d files behind the end", len(got))
 	}
-	execute(t, a, `update storage.files set full_file_name = 'g' || full_file_name, updated_at = now() + make_interval(secs => size) where size % 3 = 0`)
+
+	execute(t, a,
+		`update storage.files set full_file_name = 'g' || full_file_name, updated_at = now() + make_interval(secs => size) where size % 3 = 0`)
+
 	check()
+
 	// Files under the names with which blocks begin, that come before them by their uuid.
-	execute(t, a, `update storage.files set uuid = overlay(uuid::text placing '00000000' from 1)::uuid where full_file_name in (select first_text from storage.sorted_blocks)`)
+	execute(t, a,
+		`update storage.files set uuid = overlay(uuid::text placing '00000000' from 1)::uuid where full_file_name in (select first_text from storage.sorted_blocks)`)
+
 	check()
 	execute(t, a, `delete from storage.files where size between 1000 and 3500 or size % 7 = 0`)
 	check()
 	execute(t, a, `delete from storage.files`)
 	counted(t, a)
+
 	if n := query[int](t, a, "select count(*) from storage.sorted_blocks"); n != 5 {
 		t.Errorf("%d blocks are left", n)
 	}

@@ -18,7 +18,8 @@ func (s *Server) registerRequests() {
 }
 
 var listRequests = Operation{
-	ID: "listRequests", Method: "GET", Path: "/projects/{projectUUID}/requests", Summary: "List the requests to a project",
+	ID: "listRequests", Method: "GET",
+	Path: "/projects/{projectUUID}/requests", Summary: "List the requests to a project",
 	Access: projectInPath(platform.Developer), Errors: reading,
 	Notes: "The newest first, those to the project's rows too, for a week and some, or as many days as the setting `request_days` says. One is listed a second or so after it was answered. " +
 		"Where there are more, `metadata.next` is the `cursor` of the next part.",
@@ -40,23 +41,31 @@ type requestsMetadata struct {
 	Next  *string `json:"next" nullable:"true" doc:"The cursor of the next part; null at the end."`
 }
 
-func (s *Server) listRequests(ctx context.Context, p *tenant.Project, in *listRequestsInput) (Answer[[]platform.Request, requestsMetadata], error) {
+func (s *Server) listRequests(
+	ctx context.Context, p *tenant.Project, in *listRequestsInput,
+) (Answer[[]platform.Request, requestsMetadata], error) {
 	none := Answer[[]platform.Request, requestsMetadata]{}
+
 	from, err := timeOf("from", in.From)
 	if err != nil {
 		return none, err
 	}
+
 	to, err := timeOf("to", in.To)
 	if err != nil {
 		return none, err
 	}
+
 	before, err := parseCursor(in.Cursor)
 	if err != nil {
 		return none, err
 	}
+
 	found, next, err := s.platform.ListRequests(ctx, p.UUID, platform.RequestFilter{
 		From: from, To: to, MinStatus: in.MinStatus, Method: in.Method, Before: before, Limit: in.Limit})
-	return Answer[[]platform.Request, requestsMetadata]{Content: found, Metadata: requestsMetadata{in.Limit, formatCursor(next)}}, err
+	return Answer[[]platform.Request, requestsMetadata]{
+		Content: found, Metadata: requestsMetadata{in.Limit, formatCursor(next)},
+	}, err
 }
 
 // timeOf reads a time from a parameter; the zero time if it was not given.
@@ -64,10 +73,13 @@ func timeOf(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
+
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || at.Year() < 1 {
-		return time.Time{}, fault.OnField(fault.Invalid, name, "invalid_format", "must be a time as in RFC 3339: 2026-11-21T05:20:00Z")
+		return time.Time{}, fault.OnField(fault.Invalid, name, "invalid_format",
+			"must be a time as in RFC 3339: 2026-11-21T05:20:00Z")
 	}
+
 	return at, nil
 }
 
@@ -77,7 +89,10 @@ func formatCursor(k *platform.RequestKey) *string {
 	if k == nil {
 		return nil
 	}
-	text := base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(k.At.UnixMicro())), k.UUID[:]...))
+
+	text := base64.RawURLEncoding.EncodeToString(
+		append(binary.BigEndian.AppendUint64(nil, uint64(k.At.UnixMicro())), k.UUID[:]...),
+	)
 	return &text
 }
 
@@ -85,13 +100,17 @@ func parseCursor(text string) (platform.RequestKey, error) {
 	if text == "" {
 		return platform.RequestKey{}, nil
 	}
+
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	at := time.Time{}
 	if len(b) == 24 {
 		at = time.UnixMicro(int64(binary.BigEndian.Uint64(b)))
 	}
+
 	if err != nil || at.Year() < 1970 || at.Year() > 9999 {
-		return platform.RequestKey{}, fault.OnField(fault.Invalid, "cursor", "invalid_format", "is no cursor of this list")
+		return platform.RequestKey{}, fault.OnField(fault.Invalid, "cursor", "invalid_format",
+			"is no cursor of this list")
 	}
+
 	return platform.RequestKey{At: at, UUID: uuid.UUID(b[8:])}, nil
 }

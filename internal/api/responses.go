@@ -47,7 +47,9 @@ type listResponsesInput struct {
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 }
 
-func (s *Server) listResponses(ctx context.Context, p *tenant.Project, in *listResponsesInput) (Answer[[]form.Response, PageMetadata], error) {
+func (s *Server) listResponses(
+	ctx context.Context, p *tenant.Project, in *listResponsesInput,
+) (Answer[[]form.Response, PageMetadata], error) {
 	page := in.by(in.Sort)
 	responses, total, err := form.ListResponses(ctx, p, in.Form, in.filter(), page)
 	return listOf(responses, page, total), err
@@ -60,7 +62,8 @@ type responseInput struct {
 }
 
 var getResponse = Operation{
-	ID: "getResponse", Method: "GET", Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Get a response to a form",
+	ID: "getResponse", Method: "GET",
+	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Get a response to a form",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "Fields have the labels and types that they had when they were answered.",
 }
@@ -70,7 +73,8 @@ func (s *Server) getResponse(ctx context.Context, p *tenant.Project, in *respons
 }
 
 var deleteResponse = Operation{
-	ID: "deleteResponse", Method: "DELETE", Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Delete a response to a form",
+	ID: "deleteResponse", Method: "DELETE",
+	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Delete a response to a form",
 	Access: projectOfForm(platform.Developer), Errors: []int{400, 401, 403, 404, 500},
 	Notes: "With its files. It makes room for another one where the form has a maximum.",
 }
@@ -80,11 +84,13 @@ func (s *Server) deleteResponse(ctx context.Context, p *tenant.Project, in *resp
 	if err == nil {
 		s.jobs.Discard(ctx, p.UUID)
 	}
+
 	return deleted, err
 }
 
 var getFormStatistics = Operation{
-	ID: "getFormStatistics", Method: "GET", Path: "/forms/{formUUID}/statistics", Summary: "Get the statistics of a form's responses",
+	ID: "getFormStatistics", Method: "GET",
+	Path: "/forms/{formUUID}/statistics", Summary: "Get the statistics of a form's responses",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 }
 
@@ -93,7 +99,8 @@ func (s *Server) getFormStatistics(ctx context.Context, p *tenant.Project, in *f
 }
 
 var exportResponses = Operation{
-	ID: "exportResponses", Method: "GET", Path: "/forms/{formUUID}/responses/export", Summary: "Export the responses to a form as CSV",
+	ID: "exportResponses", Method: "GET",
+	Path: "/forms/{formUUID}/responses/export", Summary: "Export the responses to a form as CSV",
 	Access: projectOfForm(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "UTF-8, a line of labels and then one for each response, oldest first; fields that are gone come last. Text that a spreadsheet would take for a formula, since it begins with `=`, `+`, `-` or `@`, gets a `'` before it.",
 }
@@ -103,7 +110,9 @@ type exportResponsesInput struct {
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 }
 
-func (s *Server) exportResponses(ctx context.Context, p *tenant.Project, in *exportResponsesInput) (spreadsheet, error) {
+func (s *Server) exportResponses(
+	ctx context.Context, p *tenant.Project, in *exportResponsesInput,
+) (spreadsheet, error) {
 	e, err := form.NewExport(ctx, p, in.Form, in.filter())
 	return spreadsheet{e}, err
 }
@@ -119,11 +128,13 @@ func (s spreadsheet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "text/csv; charset=utf-8; header=present")
 	h.Set("Content-Disposition", `attachment; filename="responses.csv"`)
 	h.Set("Cache-Control", "no-store")
+
 	alive := func() error {
 		err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(uploadLull))
 		if errors.Is(err, http.ErrNotSupported) {
 			return nil
 		}
+
 		return err
 	}
 	if err := s.export.WriteCSV(r.Context(), w, alive); err != nil {

@@ -23,14 +23,17 @@ type listRestoresInput struct {
 	Sort string `query:"sort" enum:"createdAt,completedAt" default:"createdAt"`
 }
 
-func (s *Server) listRestores(ctx context.Context, p *tenant.Project, in *listRestoresInput) (Answer[[]platform.Restore, PageMetadata], error) {
+func (s *Server) listRestores(
+	ctx context.Context, p *tenant.Project, in *listRestoresInput,
+) (Answer[[]platform.Restore, PageMetadata], error) {
 	page := in.by(in.Sort)
 	restores, total, err := s.platform.ListRestores(ctx, p.UUID, page)
 	return listOf(restores, page, total), err
 }
 
 var undoRestore = Operation{
-	ID: "undoRestore", Method: "POST", Path: "/restores/{restoreUUID}/undo", Summary: "Go back to what a restore replaced",
+	ID: "undoRestore", Method: "POST",
+	Path: "/restores/{restoreUUID}/undo", Summary: "Go back to what a restore replaced",
 	Access: project(platform.Owner), Errors: unshaping, Timeout: lasting, Success: http.StatusOK,
 	Notes: "The database that the project had before, with its files and forms, takes its place again, while requests wait for a moment. What was restored, and all that has changed since, is kept for a week " +
 		"from now on; deleteRestore lets go of it.",

@@ -12,36 +12,44 @@ import (
 // restoreInPlace restores a backup in place, and returns the restore.
 func restoreInPlace(t *testing.T, a *apitest.API, backup string) string {
 	t.Helper()
+
 	id := a.Post("/backups/"+backup+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
 	restoredAs(t, a, id, "completed")
+
 	return id
 }
 
 // TestUndoRestore goes back to what a restore replaced: rows, files, forms; and lets go of what was restored.
 func TestUndoRestore(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, `insert into public.orders values (1, 'first')`)
+
 	container := a.Create("/containers", `{"name": "reports"}`)
 	first := upload(a, container, "a.txt", "first").Want(201).Get("uuid").(string)
 	id := madeBackup(t, a)
 	asOwner(t, a, `update public.orders set note = 'second'`)
+
 	second := upload(a, container, "b.txt", "second").Want(201).Get("uuid").(string)
 	form := a.Create("/forms", `{"name": "later"}`)
 	execute(t, a, `update storage.usage set max_files = 7`)
 
 	restored := restoreInPlace(t, a, id)
 	a.Get("/forms/" + form).Want(404)
+
 	if quota := query[int](t, a, `select max_files from storage.usage`); quota != 7 {
 		t.Errorf("the quota is %d files, want 7: a backup does not lift it", quota)
 	}
+
 	upload(a, container, "c.txt", "third").Want(201)
 	list := a.Get("/restores?order=desc").Want(200)
 	if got := values(list, "uuid"); len(got) != 1 || got[0] != restored {
 		t.Errorf("got the restores %v, want %s", got, restored)
 	}
+
 	a.Get("/restores?sort=status").Want(400).Field("sort")
 	a.Nobody().Get("/restores").Want(401)
 	a.Post("/restores/"+apitest.Missing+"/undo", "").Want(404)
@@ -53,21 +61,28 @@ func TestUndoRestore(t *testing.T) {
 	counts := atOnce(4, func(int) *apitest.Reply { return a.Post("/restores/"+restored+"/undo", "") })
 	wantCounts(t, counts, map[int]int{200: 1, 409: 3})
 	a.Post("/restores/"+restored+"/undo", "").Want(409).Code("already_undone")
+
 	if r := a.Get("/restores/" + restored).Want(200); r.Get("undoneAt") == nil || r.Get("keptUntil") == nil {
 		t.Errorf("the restore is %s", r.Body)
 	}
 	if note := query[string](t, a, `select note from public.orders`); note != "second" {
 		t.Errorf("the row has %q", note)
 	}
+
 	a.Get("/forms/" + form).Want(200)
+
 	for file, want := range map[string]string{first: "first", second: "second"} {
-		if got := a.Get("/containers/" + container + "/files/" + file + "/download").Want(200).Body; string(got) != want {
+		if got := a.Get("/containers/" + container + "/files/" + file + "/download").
+			Want(200).Body; string(got) != want {
 			t.Errorf("the file has %q, want %q", got, want)
 		}
 	}
-	if n := query[int](t, a, `select count(*) from socle.audit where entry::jsonb ->> 'action' = 'createFile'`); n != 3 {
+
+	if n := query[int](t, a,
+		`select count(*) from socle.audit where entry::jsonb ->> 'action' = 'createFile'`); n != 3 {
 		t.Errorf("the log has %d uploads, want 3: what happened is not forgotten", n)
 	}
+
 	a.CreateTable("after")
 
 	// A server that died in the middle has left the database closed.
@@ -76,15 +91,19 @@ func TestUndoRestore(t *testing.T) {
 	until(t, "the database is open again", func() bool {
 		return query[int](t, a, `select datconnlimit from pg_database where datname = current_database()`) == -1
 	})
+
 	before := len(blobs(t, a))
 	a.Delete("/restores/" + restored).Want(200)
 	a.Tidy()
 	until(t, "what was restored is gone", func() bool {
 		return a.Get("/restores/"+restored).Want(200).Get("keptUntil") == nil
 	})
+
 	if n := len(blobs(t, a)); n != before-2 {
-		t.Errorf("there are %d blobs, want %d: of the two files that were in the restored database nothing is kept", n, before-2)
+		t.Errorf("there are %d blobs, want %d: of the two files that were in the restored database nothing is kept", n,
+			before-2)
 	}
+
 	a.Post("/restores/"+restored+"/undo", "").Want(409).Code("nothing_kept")
 	a.Get("/containers/" + container + "/files/" + second + "/download").Want(200)
 }
@@ -92,14 +111,19 @@ func TestUndoRestore(t *testing.T) {
 // TestRequestsDuringRestore sends requests of all kinds while databases take each other's place: none is told that something failed.
 func TestRequestsDuringRestore(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	a.CreateTable("orders", "note text")
+
 	container := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(a, container, "a.txt", "first").Want(201).Get("uuid").(string)
 	form := a.Create("/forms", `{"name": "Survey"}`)
 	a.Put("/forms/"+form, `{"state": "open"}`).Want(200)
-	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "rows", "kind": "secret"}`).Want(201).Metadata("key").(string)
+
+	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "rows", "kind": "secret"}`).Want(201).
+		Metadata("key").(string)
+
 	id := madeBackup(t, a)
 
 	done := make(chan struct{})
@@ -124,26 +148,31 @@ func TestRequestsDuringRestore(t *testing.T) {
 		wg.Go(func() {
 			pace := time.NewTicker(20 * time.Millisecond) // as many as a machine can answer only slow the restores down
 			defer pace.Stop()
+
 			for {
 				select {
 				case <-done:
 					return
 				case <-pace.C:
 				}
+
 				r := send()
 				mu.Lock()
 				sent++
 				mu.Unlock()
+
 				if r.Status >= 300 && !strings.Contains(string(r.Body), "23502") { // a row without its key
 					t.Errorf("got %d %s", r.Status, r.Body)
 				}
 			}
 		})
 	}
+
 	for range 2 {
 		restored := restoreInPlace(t, a, id)
 		a.Post("/restores/"+restored+"/undo", "").Want(200)
 	}
+
 	close(done)
 	wg.Wait()
 	t.Logf("%d requests", sent)

@@ -36,17 +36,24 @@ func (s *Server) findBackup(ctx context.Context, p *tenant.Project, in *restoreB
 	return err
 }
 
-func (s *Server) restoreBackup(ctx context.Context, p *tenant.Project, in *restoreBackupInput) (platform.Restore, error) {
+func (s *Server) restoreBackup(
+	ctx context.Context, p *tenant.Project, in *restoreBackupInput,
+) (platform.Restore, error) {
 	c := caller(ctx)
 	if in.Body.Target == platform.IntoNew {
 		if in.Body.Name == nil {
-			return platform.Restore{}, fault.OnField(fault.Unprocessable, "name", "required", "is required for a new project")
+			return platform.Restore{}, fault.OnField(fault.Unprocessable, "name", "required",
+				"is required for a new project")
 		}
+
 		return s.jobs.RestoreBackupAs(ctx, p.UUID, in.UUID, c.User, *in.Body.Name)
 	}
+
 	if !c.Role.AtLeast(platform.Owner) {
-		return platform.Restore{}, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s", platform.Owner, c.Role)
+		return platform.Restore{}, fault.New(fault.Forbidden, "this needs the role of %s, and yours is %s",
+			platform.Owner, c.Role)
 	}
+
 	return s.jobs.RestoreBackup(ctx, p.UUID, in.UUID, c.User)
 }
 
@@ -64,7 +71,8 @@ func (s *Server) getRestore(ctx context.Context, p *tenant.Project, in *restoreI
 }
 
 var deleteRestore = Operation{
-	ID: "deleteRestore", Method: "DELETE", Path: "/restores/{restoreUUID}", Summary: "Let go of what a restore replaced",
+	ID: "deleteRestore", Method: "DELETE",
+	Path: "/restores/{restoreUUID}", Summary: "Let go of what a restore replaced",
 	Access: project(platform.Owner), Errors: []int{400, 401, 403, 404, 409, 500},
 	Notes: "The database that the project had before, and its files, are removed in the background. What was restored stays.",
 }

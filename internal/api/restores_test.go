@@ -11,36 +11,46 @@ import (
 // oldBackup notes a backup of a project that failed.
 func oldBackup(t *testing.T, a *apitest.API) string {
 	t.Helper()
+
 	id := uuid.Must(uuid.NewV7()).String()
-	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, status, error) values ($1, $2, $3, 'failed', 'of old')`, id, a.Project, a.User)
+	a.Exec(
+		`insert into platform.backups (uuid, project_uuid, created_by, status, error) values ($1, $2, $3, 'failed', 'of old')`, id, a.Project, a.User,
+	)
+
 	return id
 }
 
 // oldRestore notes a restore of a backup that was completed, and what it replaced is kept.
 func oldRestore(t *testing.T, a *apitest.API, backup string) string {
 	t.Helper()
+
 	id := uuid.Must(uuid.NewV7()).String()
 	a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_by, status, kept_until)
 		values ($1, $2, $3, $3, 'in_place', $4, 'completed', now() + interval '1 day')`, id, backup, a.Project, a.User)
+
 	return id
 }
 
 // restoredAs waits for a restore to end.
 func restoredAs(t *testing.T, a *apitest.API, id, status string) *apitest.Reply {
 	t.Helper()
+
 	var r *apitest.Reply
 	until(t, "the restore ends", func() bool {
 		r = a.Get("/restores/" + id).Want(200)
 		return r.Get("status") == "completed" || r.Get("status") == "failed"
 	})
+
 	return r.Content("status", status)
 }
 
 func TestRestoreBackup(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	a.CreateTable("orders", "note text")
+
 	id := a.Create("/backups", `{}`)
 	backedUp(t, a, id).Content("status", "completed")
 	path := "/backups/" + id + "/restore"
@@ -52,7 +62,9 @@ func TestRestoreBackup(t *testing.T) {
 	a.Post("/backups/"+apitest.Missing+"/restore", `{}`).Want(404)
 	a.Post("/backups/"+apitest.Missing+"/restore", `{"target": "new", "name": "of nothing"}`).Want(404)
 	a.Post("/backups/"+oldBackup(t, a)+"/restore", `{"target": "in_place"}`).Want(409).Code("backup_not_completed")
-	a.Post("/backups/"+oldBackup(t, a)+"/restore", `{"target": "new", "name": "of a failed one"}`).Want(409).Code("backup_not_completed")
+	a.Post("/backups/"+oldBackup(t, a)+"/restore", `{"target": "new", "name": "of a failed one"}`).Want(409).
+		Code("backup_not_completed")
+
 	a.Member(3).Post(path, `{"target": "in_place"}`).Want(403)
 	a.Member(4).Post(path, `{"target": "new", "name": "other"}`).Want(403)
 	a.Stranger().Post(path, `{"target": "in_place"}`).Want(401)
@@ -67,19 +79,25 @@ func TestRestoreBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	counts := atOnce(6, func(int) *apitest.Reply { return a.Post(path, `{"target": "in_place"}`) })
 	if counts[201] == 0 || counts[201]+counts[409] != 6 {
 		t.Errorf("got %v, want 201 and 409", counts)
 	}
+
 	if err := holder.Rollback(t.Context()); err != nil {
 		t.Log(err) // the swap has ended the session
 	}
+
 	until(t, "the restores end", func() bool {
-		return apitest.Value[int](a, `select count(*) from platform.restores where status in ('pending', 'running')`) == 0
+		return apitest.Value[int](a,
+			`select count(*) from platform.restores where status in ('pending', 'running')`) == 0
 	})
+
 	if n := apitest.Value[int](a, `select count(*) from platform.restores where status <> 'completed'`); n != 0 {
 		t.Errorf("%d restores failed", n)
 	}
+
 	a.Get("/tables/orders").Want(200)
 
 	copied := a.Member(3).Post(path, `{"target": "new", "name": "copied"}`).Want(201)
@@ -90,22 +108,29 @@ func TestRestoreBackup(t *testing.T) {
 
 func TestDeleteBackup(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	container := a.Create("/containers", `{"name": "reports"}`)
 	upload(a, container, "a.txt", "in both").Want(201)
+
 	first := a.Create("/backups", `{}`)
 	backedUp(t, a, first).Content("status", "completed")
 	upload(a, container, "b.txt", "in one").Want(201)
+
 	second := a.Create("/backups", `{}`)
 	backedUp(t, a, second).Content("status", "completed")
+
 	if n := len(blobs(t, a)); n != 2+2+2+2 {
 		t.Errorf("there are %d blobs, want 2 files, 2 dumps, 2 manifests, 2 contents", n)
 	}
+
 	a.Get("/backups").Want(200)
+
 	if got := values(a.Get("/backups?limit=1&order=desc").Want(200), "uuid"); len(got) != 1 || got[0] != second {
 		t.Errorf("the newest is %v, want %s", got, second)
 	}
+
 	a.Get("/backups?sort=size").Want(400).Field("sort")
 	a.Get("/backups").Want(200)
 
@@ -116,12 +141,18 @@ func TestDeleteBackup(t *testing.T) {
 	a.Delete("/backups/"+second).Want(200).Content("status", "deleting")
 	a.Tidy()
 	until(t, "the backup is gone", func() bool { return a.Get("/backups/"+second).Status == 400 })
+
 	if n := len(blobs(t, a)); n != 2+1+1+1 {
 		t.Errorf("there are %d blobs, want 2 files, a dump, a manifest, a content: %q", n, blobs(t, a))
 	}
-	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) values (gen_random_uuid(), $1, $2, now() + interval '1 hour')`, a.Project, a.User)
+
+	a.Exec(
+		`insert into platform.backups (uuid, project_uuid, created_by, created_at) values (gen_random_uuid(), $1, $2, now() + interval '1 hour')`, a.Project, a.User,
+	)
+
 	pending := apitest.Value[string](a, `select uuid::text from platform.backups where status = 'pending'`)
 	a.Delete("/backups/" + pending).Want(409).Code("backup_under_way")
+
 	r := a.Post("/backups/"+first+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
 	restoredAs(t, a, r, "completed")
 }

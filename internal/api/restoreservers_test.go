@@ -17,22 +17,30 @@ import (
 // what was acknowledged is in the database that it was written to and not in another one, and the first request afterwards finds what is there now.
 func TestRestoreOnSeveralServers(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	servers := []*apitest.API{a, a.Another()}
+
 	until(t, "both servers hear of each other", func() bool {
-		return apitest.Value[int](a, `select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and objid = 0 and objsubid = 2 and granted
+		return apitest.Value[int](a,
+			`select count(*) from pg_locks where locktype = 'advisory' and classid = $1 and objid = 0 and objsubid = 2 and granted
 			and database = (select oid from pg_database where datname = current_database())`, 0x50c1e) == 2
 	})
+
 	asOwner(t, a, `create table public.written (id int primary key, at timestamptz not null default clock_timestamp())`)
 	form := a.Create("/forms", `{"name": "Survey"}`)
 	a.Put("/forms/"+form, `{"state": "open"}`).Want(200)
-	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "rows", "kind": "secret"}`).Want(201).Metadata("key").(string)
+	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "rows", "kind": "secret"}`).Want(201).
+		Metadata("key").(string)
+
 	rows := func(s *apitest.API, method, path, body string) *apitest.Reply {
 		return s.Nobody().Send(method, "/projects/"+a.Project+"/rest/v1/"+path, body, "apikey: "+key)
 	}
+
 	id := madeBackup(t, a)
 	asOwner(t, a, `alter table public.written add column more text; create table public.later (id int primary key)`)
+
 	for _, s := range servers {
 		until(t, "the new table is known", func() bool { return rows(s, "GET", "later", "").Status == 200 })
 	}
@@ -50,10 +58,13 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 			if r.Status == http.StatusCreated {
 				mu.Lock()
 				defer mu.Unlock()
+
 				acknowledged = append(acknowledged, n)
 			}
+
 			return r
 		}
+
 		others := []func() *apitest.Reply{
 			func() *apitest.Reply { return s.Get("/tables") },
 			func() *apitest.Reply { return rows(s, "GET", "written?select=id&limit=1", "") },
@@ -65,14 +76,17 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 			wg.Go(func() {
 				pace := time.NewTicker(5 * time.Millisecond)
 				defer pace.Stop()
+
 				for n := 0; ; n++ {
 					select {
 					case <-done:
 						return
 					case <-pace.C:
 					}
+
 					r := sends[n%len(sends)]()
 					sent[i].Add(1)
+
 					if r.Status >= 300 {
 						t.Errorf("server %d: got %d %s", i, r.Status, r.Body)
 					}
@@ -80,7 +94,9 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 			})
 		}
 	}
+
 	restored := restoreInPlace(t, a, id)
+
 	for i, s := range servers {
 		if r := rows(s, "GET", "later", ""); r.Status != 404 {
 			t.Errorf("server %d, after the restore: got %d %s, want 404", i, r.Status, r.Body)
@@ -89,23 +105,29 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 			t.Errorf("server %d, after the restore: got %d %s, want 400", i, r.Status, r.Body)
 		}
 	}
+
 	// The other one does it this time.
 	servers[1].Post("/restores/"+restored+"/undo", "").Want(200)
+
 	for i, s := range servers {
 		if r := rows(s, "GET", "later", ""); r.Status != 200 {
 			t.Errorf("server %d, when the restore was undone: got %d %s, want 200", i, r.Status, r.Body)
 		}
 	}
+
 	close(done)
 	wg.Wait()
 	t.Logf("%d and %d requests, %d rows acknowledged", sent[0].Load(), sent[1].Load(), len(acknowledged))
 
 	// The restored database is the one that is kept now.
-	kept := query[string](t, a, `select datname::text from pg_database where datname like current_database() || '\_old\_%'`)
+	kept := query[string](t, a,
+		`select datname::text from pg_database where datname like current_database() || '\_old\_%'`)
+
 	found, swaps := map[int64]bool{}, [2]string{}
 	for i, column := range []string{"completed_at", "undone_at"} {
 		swaps[i] = apitest.Value[string](a, `select `+column+`::text from platform.restores where uuid = $1`, restored)
 	}
+
 	for database, condition := range map[string]string{
 		"":   fmt.Sprintf(`at < '%s' or at > '%s'`, swaps[0], swaps[1]),
 		kept: fmt.Sprintf(`at > '%s' and at < '%s'`, swaps[0], swaps[1]),
@@ -114,28 +136,35 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 		if database != "" {
 			config := conn.Config().Copy()
 			config.Database = database
+
 			var err error
 			if conn, err = pgx.ConnectConfig(t.Context(), config); err != nil {
 				t.Fatal(err)
 			}
+
 			defer conn.Close(t.Context())
 		}
+
 		written, err := conn.Query(t.Context(), `select id, (`+condition+`) from public.written`)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var n int64
 		var here bool
 		if _, err := pgx.ForEachRow(written, []any{&n, &here}, func() error {
 			found[n] = true
+
 			if !here {
 				t.Errorf("row %d was written to the database that was not the project's at that time", n)
 			}
+
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	for _, n := range acknowledged {
 		if !found[n] {
 			t.Errorf("row %d was acknowledged and is in neither database", n)

@@ -14,6 +14,7 @@ import (
 
 func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	for _, tt := range []struct {
 		method, path string
@@ -49,6 +50,7 @@ func TestUnknownRoutes(t *testing.T) {
 			t.Errorf("%s %s: not an envelope: %s", tt.method, tt.path, r.Body)
 		}
 	}
+
 	// Overriding headers don't route.
 	a.Send("POST", "/projects", `{}`, "X-HTTP-Method-Override: DELETE").Want(422)
 	a.Send("GET", "/nothing", "", "X-Original-URL: /projects").Want(404)
@@ -56,21 +58,29 @@ func TestUnknownRoutes(t *testing.T) {
 
 func TestBodiesThatAreNoJSON(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "canary"}`)
 	path := "/containers/" + c
 	for _, body := range []string{
-		"", "null", "[]", `"x"`, "1", "{", `{"name":"other"`, `{"name":"other"}x`, `{"name":"other"}{}`, `{"name":"other","name":"third"}`,
-		`{'name':'other'}`, `{"name":NaN}`, "\ufeff{}", "{\"name\":\"\xff\"}", `{"name":"\ud800"}`, "name=other", `{"name":"other",}`, "// x\n{}",
-		"{\x00}", strings.Repeat("[", 10_001), `{"name":"` + strings.Repeat("x", 1<<20) + `"}`,
+		"", "null", "[]", `"x"`, "1", "{", `{"name":"other"`, `{"name":"other"}x`, `{"name":"other"}{}`,
+		`{"name":"other","name":"third"}`, `{'name':'other'}`, `{"name":NaN}`, "\ufeff{}", "{\"name\":\"\xff\"}",
+		`{"name":"\ud800"}`, "name=other", `{"name":"other",}`, "// x\n{}", "{\x00}", strings.Repeat("[", 10_001),
+		`{"name":"` + strings.Repeat("x", 1<<20) + `"}`,
 	} {
 		a.Put(path, body).Want(400)
 	}
-	for _, contentType := range []string{"text/plain", "multipart/form-data; boundary=x", "", "application/json; charset=utf-16", "application/xml", ";;"} {
+
+	for _, contentType := range []string{
+		"text/plain", "multipart/form-data; boundary=x", "", "application/json; charset=utf-16",
+		"application/xml", ";;",
+	} {
 		a.Send("PUT", path, `{"name":"other"}`, "Content-Type:"+contentType).Want(400).Field("Content-Type")
 	}
+
 	a.Send("PUT", path, `{"name":"other"}`, "Content-Encoding: gzip").Want(400).Field("Content-Encoding")
 	a.Put(path, `{"description":"still the canary"}`).Want(200).Content("name", "canary")
+
 	// What curl says when it is told nothing.
 	a.Send("PUT", path, `{"description":"by curl"}`, "Content-Type: application/x-www-form-urlencoded").Want(200)
 	a.Send("PUT", path, `{"description":"by curl"}`, "Content-Type: application/json; charset=UTF-8").Want(200)
@@ -79,17 +89,21 @@ func TestBodiesThatAreNoJSON(t *testing.T) {
 // TestLargeBodiesAreNotRead: what says that it is too large is refused before it arrives, and what does not say so, soon.
 func TestLargeBodiesAreNotRead(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	declared := a.Request("POST", "/users", io.LimitReader(zeros{}, 100<<20))
 	declared.ContentLength = 100 << 20
+
 	res, err := http.DefaultTransport.RoundTrip(declared)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	if res.StatusCode != 400 {
 		t.Errorf("got %d, want 400", res.StatusCode)
 	}
+
 	chunked := a.Request("POST", "/users", io.LimitReader(zeros{}, 2<<20))
 	chunked.ContentLength = -1
 	a.Do(chunked).Want(400).Code("too_large")
@@ -107,11 +121,13 @@ func (zeros) Read(b []byte) (int, error) {
 // TestAmbiguousHTTP sends what two servers could read in two ways: it is refused, and answered once.
 func TestAmbiguousHTTP(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Empty(t)
 	address := strings.TrimPrefix(a.URL, "http://")
 	head := "POST /users HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 	for name, request := range map[string]string{
-		"length and chunked":     head + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+		"length and chunked": head +
+			"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
 		"two lengths":            head + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} ",
 		"bad chunk":              head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
 		"space before the colon": head + "Content-Length : 2\r\n\r\n{}",
@@ -129,20 +145,26 @@ func TestAmbiguousHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
+
 		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)
 		}
+
 		answers := bufio.NewReader(conn)
 		res, err := http.ReadResponse(answers, nil)
 		if err != nil {
 			t.Errorf("%s: no answer: %v", name, err)
 			continue
 		}
+
 		_, _ = io.Copy(io.Discard, res.Body)
+
 		if res.StatusCode < 400 || res.StatusCode > 505 || res.StatusCode == 500 {
 			t.Errorf("%s: got %d", name, res.StatusCode)
 		}
+
 		if second, err := http.ReadResponse(answers, nil); err == nil {
 			t.Errorf("%s: a second answer: %d", name, second.StatusCode)
 		}

@@ -34,12 +34,14 @@ func (r *rules) check(path string, s *huma.Schema, v any) {
 	for s.Ref != "" {
 		s = r.registry.SchemaFromRef(s.Ref)
 	}
+
 	if v == nil {
 		if !s.Nullable && s.Type != "" { // without a type, anything goes
 			r.fail(path, "invalid_type", "must be %s, not null", article(s.Type))
 		}
 		return
 	}
+
 	switch s.Type {
 	case huma.TypeBoolean:
 		if _, ok := v.(bool); !ok {
@@ -51,6 +53,7 @@ func (r *rules) check(path string, s *huma.Schema, v any) {
 			r.wrongType(path, s)
 			return
 		}
+
 		r.checkInteger(path, s, string(n))
 	case huma.TypeString:
 		text, ok := v.(string)
@@ -58,6 +61,7 @@ func (r *rules) check(path string, s *huma.Schema, v any) {
 			r.wrongType(path, s)
 			return
 		}
+
 		r.checkString(path, s, text)
 	case huma.TypeArray:
 		array, ok := v.([]any)
@@ -65,6 +69,7 @@ func (r *rules) check(path string, s *huma.Schema, v any) {
 			r.wrongType(path, s)
 			return
 		}
+
 		r.checkArray(path, s, array)
 	case huma.TypeObject:
 		object, ok := v.(map[string]any)
@@ -72,6 +77,7 @@ func (r *rules) check(path string, s *huma.Schema, v any) {
 			r.wrongType(path, s)
 			return
 		}
+
 		r.checkObject(path, s, object)
 	}
 }
@@ -94,6 +100,7 @@ func (r *rules) checkInteger(path string, s *huma.Schema, text string) {
 		r.fail(path, "invalid_type", "must be an integer, written without fraction or exponent")
 		return
 	}
+
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil:
@@ -132,6 +139,7 @@ func (r *rules) checkArray(path string, s *huma.Schema, array []any) {
 		r.fail(path, "too_long", "must have at most %d items", *s.MaxItems)
 		return
 	}
+
 	for i, item := range array {
 		r.check(join(path, strconv.Itoa(i)), s.Items, item)
 	}
@@ -143,6 +151,7 @@ func (r *rules) checkObject(path string, s *huma.Schema, object map[string]any) 
 			r.fail(join(path, name), "required", "is required")
 		}
 	}
+
 	for _, name := range sortedKeys(s.Properties) {
 		if v, ok := object[name]; ok {
 			r.check(join(path, name), s.Properties[name], v)
@@ -165,6 +174,7 @@ func list(values []any) string {
 		}
 		fmt.Fprint(&b, v)
 	}
+
 	return b.String()
 }
 

@@ -17,23 +17,30 @@ import (
 
 func TestParseJSON(t *testing.T) {
 	t.Parallel()
+
 	for _, text := range []string{
-		"", " ", "{", "}", "nul", "'a'", `{"a":1}x`, `{"a":1}{}`, `{"a":1,"a":2}`, `{"a":{"b":1,"b":1}}`, `{"a":1,"\u0061":2}`,
-		"{\"a\":\"\xff\"}", `{"a":"\ud800"}`, `{"a":"\udc00\ud800"}`, "\ufeff{}", "{\"a\":\"\x00\"}", `{"a":01}`, `{"a":+1}`, `{"a":.5}`,
-		`{"a":NaN}`, `{"a":Infinity}`, `{/**/}`, `{"a":1,}`, `[1,]`, "{\x00}", strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001),
-		strings.Repeat("[", 500_000), `{"a":` + strings.Repeat("[", 500_000),
+		"", " ", "{", "}", "nul", "'a'", `{"a":1}x`, `{"a":1}{}`, `{"a":1,"a":2}`, `{"a":{"b":1,"b":1}}`,
+		`{"a":1,"\u0061":2}`, "{\"a\":\"\xff\"}", `{"a":"\ud800"}`, `{"a":"\udc00\ud800"}`, "\ufeff{}",
+		"{\"a\":\"\x00\"}", `{"a":01}`, `{"a":+1}`, `{"a":.5}`, `{"a":NaN}`, `{"a":Infinity}`, `{/**/}`, `{"a":1,}`,
+		`[1,]`, "{\x00}", strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001), strings.Repeat("[", 500_000),
+		`{"a":` + strings.Repeat("[", 500_000),
 	} {
 		if v, err := parseJSON([]byte(text), anyValue); err == nil {
 			t.Errorf("parseJSON(%.40q) = %v, want an error", text, v)
 		}
 	}
-	known := &shape{kind: huma.TypeObject, members: map[string]*shape{"n": {kind: huma.TypeString}, "b": {kind: huma.TypeArray, items: anyValue, most: 2},
-		"s": {kind: huma.TypeString}, "i": {kind: huma.TypeInteger}, "f": {kind: huma.TypeInteger}, "any": anyValue, "wrong": {kind: huma.TypeArray}, "deep": {kind: huma.TypeString},
-		"free": {kind: huma.TypeObject}}}
+
+	known := &shape{kind: huma.TypeObject, members: map[string]*shape{"n": {kind: huma.TypeString},
+		"b": {kind: huma.TypeArray, items: anyValue, most: 2}, "s": {kind: huma.TypeString},
+		"i": {kind: huma.TypeInteger}, "f": {kind: huma.TypeInteger}, "any": anyValue, "wrong": {kind: huma.TypeArray},
+		"deep": {kind: huma.TypeString}, "free": {kind: huma.TypeObject}}}
 	got, err := parseJSON([]byte(` {"n": null, "b": [true, false, 1, 2], "s": "\u0000é😀", "i": 9223372036854775808, "f": 1e400, "any": {"A": [ ], "a": "b"},
 		"free": {"x": [1 ], "y": 1}, "wrong": {"a": 1}, "deep": [[1]], "unknown": {"n": [{}]}} `), known)
-	want := map[string]any{"n": nil, "b": []any{true, false, number("1")}, "s": "\x00é😀", "i": number("9223372036854775808"), "f": number("1e400"),
-		"any": jsontext.Value(`{"A": [ ], "a": "b"}`), "free": map[string]any{"x": jsontext.Value(`[1 ]`), "y": number("1")}, "wrong": map[string]any{}, "deep": []any{}}
+
+	want := map[string]any{"n": nil, "b": []any{true, false, number("1")}, "s": "\x00é😀",
+		"i": number("9223372036854775808"), "f": number("1e400"), "any": jsontext.Value(`{"A": [ ], "a": "b"}`),
+		"free": map[string]any{"x": jsontext.Value(`[1 ]`), "y": number("1")}, "wrong": map[string]any{},
+		"deep": []any{}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -48,19 +55,27 @@ func TestParseJSONTakesLittle(t *testing.T) { // not parallel: it counts what al
 	for i := range 100_000 {
 		fmt.Fprintf(many, `,"%d":1`, i)
 	}
+
 	for _, rt := range s.routes {
 		if !slices.Contains([]string{"login", "createField", "createResponse", "updateContainer"}, rt.op.ID) {
 			continue
 		}
-		texts := []string{`{"a":[` + hostile + `]}`, `{"a":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + "}", "{" + many.String()[1:] + "}"}
+
+		texts := []string{
+			`{"a":[` + hostile + `]}`, `{"a":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + "}",
+			"{" + many.String()[1:] + "}",
+		}
+
 		for name := range rt.shape.members {
 			texts = append(texts, `{"`+name+`":[`+hostile+`]}`, `{"`+name+`":{`+many.String()[1:]+`}}`)
 		}
+
 		for _, text := range texts {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := parseJSON([]byte(text), rt.shape)
 			runtime.ReadMemStats(&after)
+
 			if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 { // half of it without the race detector
 				t.Errorf("%s: %.30s… of %d bytes took %d bytes (%v)", rt.op.ID, text, len(text), took, err)
 			}
@@ -73,19 +88,23 @@ func FuzzParseJSON(f *testing.F) {
 	for _, text := range []string{`{}`, `{"a":[1,-0,1.5e300,"\ud83d\ude00",null,true]}`, `[[[]]]`, `"\u0000"`} {
 		f.Add([]byte(text))
 	}
+
 	f.Fuzz(func(t *testing.T, text []byte) {
 		v, err := parseJSON(text, anyValue)
 		if err != nil {
 			return
 		}
+
 		written, err := json.Marshal(v, numbers)
 		if err != nil {
 			t.Fatalf("%q was read as %v, which can't be written: %v", text, v, err)
 		}
+
 		v, err = parseJSON(written, anyValue)
 		if err != nil {
 			t.Fatalf("%q can't be read again: %v", written, err)
 		}
+
 		again, err := json.Marshal(v, numbers)
 		if err != nil || !bytes.Equal(written, again) {
 			t.Errorf("%q was written as %q, and then as %q, %v", text, written, again, err)
@@ -95,9 +114,11 @@ func FuzzParseJSON(f *testing.F) {
 
 func TestRules(t *testing.T) {
 	t.Parallel()
+
 	type item struct {
 		ID string `json:"id" format:"uuid"`
 	}
+
 	type body struct {
 		Name  string  `json:"name" minLength:"2" maxLength:"4"`
 		Kind  string  `json:"kind,omitempty" enum:"a,b"`
@@ -107,6 +128,7 @@ func TestRules(t *testing.T) {
 		Yes   bool    `json:"yes,omitempty"`
 		Items []item  `json:"items,omitempty" maxItems:"2"`
 	}
+
 	_, registry := newOpenAPI()
 	schema := registry.Schema(reflect.TypeFor[body](), true, "")
 	for text, want := range map[string]string{
@@ -144,12 +166,15 @@ func TestRules(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
+
 		check := rules{registry: registry}
 		check.check("", schema, v)
+
 		var got []string
 		for _, f := range check.faults {
 			got = append(got, f.Name+" "+f.Code)
 		}
+
 		if strings.Join(got, " ") != want {
 			t.Errorf("%.80s: got %q, want %q", text, got, want)
 		}
@@ -161,36 +186,47 @@ const zeros = "00000000-0000-0000-0000-000000000000"
 // TestEveryRuleIsKnown fails if a schema of the document asks for something that the rules do not judge.
 func TestEveryRuleIsKnown(t *testing.T) {
 	t.Parallel()
+
 	s := New(Config{})
 	seen := map[*huma.Schema]bool{}
+
 	var look func(where string, schema *huma.Schema)
 	look = func(where string, schema *huma.Schema) {
 		for schema.Ref != "" {
 			schema = s.registry.SchemaFromRef(schema.Ref)
 		}
+
 		if seen[schema] {
 			return
 		}
+
 		seen[schema] = true
-		if schema.Pattern != "" || schema.ExclusiveMinimum != nil || schema.ExclusiveMaximum != nil || schema.MultipleOf != nil || schema.UniqueItems ||
-			schema.OneOf != nil || schema.AnyOf != nil || schema.AllOf != nil || schema.Not != nil || schema.MinProperties != nil || schema.MaxProperties != nil ||
+
+		if schema.Pattern != "" || schema.ExclusiveMinimum != nil || schema.ExclusiveMaximum != nil ||
+			schema.MultipleOf != nil || schema.UniqueItems || schema.OneOf != nil || schema.AnyOf != nil ||
+			schema.AllOf != nil || schema.Not != nil || schema.MinProperties != nil || schema.MaxProperties != nil ||
 			schema.Type == huma.TypeNumber || len(schema.DependentRequired) > 0 {
 			t.Errorf("%s has a rule that is not judged", where)
 		}
-		if schema.Format != "" && schema.Format != "uuid" && schema.Format != "date-time" && schema.Format != "int32" && schema.Format != "int64" {
+		if schema.Format != "" && schema.Format != "uuid" && schema.Format != "date-time" && schema.Format != "int32" &&
+			schema.Format != "int64" {
 			t.Errorf("%s has the format %s, which is not judged", where, schema.Format)
 		}
+
 		for name, p := range schema.Properties {
 			look(where+"."+name, p)
 		}
+
 		if schema.Items != nil {
 			look(where+"[]", schema.Items)
 		}
 	}
+
 	for _, rt := range s.routes {
 		if rt.body != nil {
 			look(rt.op.ID, rt.body)
 		}
+
 		for _, p := range rt.params {
 			look(rt.op.ID+" "+p.name, p.schema)
 		}

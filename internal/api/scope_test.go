@@ -11,26 +11,33 @@ import (
 // TestProjectHeader: what X-Project has to be, for each operation that takes it.
 func TestProjectHeader(t *testing.T) {
 	t.Parallel()
+
 	f := furnish(t, apitest.New(t))
 	before := state(t, f.API)
 	for _, c := range f.calls() {
 		for name, value := range map[string]string{
-			"empty": "", "garbage": "garbage", "SQL": "' or 1=1 --", "braces": "{" + f.Project + "}", "no hyphens": strings.ReplaceAll(f.Project, "-", ""),
-			"list": f.Project + "," + f.Project, "long": strings.Repeat("a", 10_000),
+			"empty": "", "garbage": "garbage", "SQL": "' or 1=1 --", "braces": "{" + f.Project + "}",
+			"no hyphens": strings.ReplaceAll(f.Project, "-", ""), "list": f.Project + "," + f.Project,
+			"long": strings.Repeat("a", 10_000),
 		} {
 			r := c.send(f.In(""), "X-Project: "+value)
 			if r.Status != 400 {
 				t.Errorf("%s with %s as X-Project: got %d, want 400", c.id, name, r.Status)
 				continue
 			}
+
 			r.Field("X-Project")
 		}
+
 		c.send(f.In("")).Want(400).Code("invalid_value").Field("X-Project")
-		twice := f.Request(c.method, c.path, strings.NewReader(c.body), "Content-Type: multipart/form-data; boundary="+boundary)
+		twice := f.Request(c.method, c.path, strings.NewReader(c.body),
+			"Content-Type: multipart/form-data; boundary="+boundary)
+
 		twice.Header.Add("X-Project", f.Project)
 		f.Do(twice).Want(400).Field("X-Project")
 		c.send(f.In(apitest.Missing)).Want(401).Code("unknown_project").Field("X-Project")
 	}
+
 	if after := state(t, f.API); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
@@ -39,19 +46,24 @@ func TestProjectHeader(t *testing.T) {
 // TestStranger: another tenant's project is none, whichever operation is asked.
 func TestStranger(t *testing.T) {
 	t.Parallel()
+
 	f := furnish(t, apitest.New(t))
 	stranger := f.Stranger()
 	before := state(t, f.API)
+
 	for _, c := range f.calls() {
 		same(t, c.send(stranger).Want(401), c.send(f.In(apitest.Missing)))
 	}
+
 	for _, c := range f.formCalls() {
 		missing := c
 		missing.path = strings.ReplaceAll(c.path, f.form, apitest.Missing)
 		same(t, c.send(stranger), missing.send(f.API))
 	}
+
 	same(t, stranger.Get("/projects/"+f.Project).Want(404), f.Get("/projects/"+apitest.Missing))
 	same(t, stranger.Delete("/projects/"+f.Project).Want(404), f.Delete("/projects/"+apitest.Missing))
+
 	if after := state(t, f.API); after != before {
 		t.Errorf("a stranger changed\n%s\ninto\n%s", before, after)
 	}
@@ -60,10 +72,12 @@ func TestStranger(t *testing.T) {
 // TestThingsOfAnother: what another project has, by the same owner even, is as good as missing.
 func TestThingsOfAnother(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	b := furnish(t, a.In(a.CreateProject("other")))
 	furnish(t, a) // a has an orders table and its own ids
 	execute(t, b.API, "create table public.secrets ()")
+
 	oid := query[uint32](t, b.API, "select 'public.secrets'::regclass::oid")
 	before := state(t, b.API)
 
@@ -80,11 +94,14 @@ func TestThingsOfAnother(t *testing.T) {
 		for _, id := range []string{b.container, b.backup, b.tableUUID, b.file} {
 			missing = strings.ReplaceAll(missing, id, apitest.Missing)
 		}
+
 		same(t, a.Send(p.method, p.path, p.body), a.Send(p.method, missing, p.body))
 	}
+
 	a.Put("/tables/public.secrets/rename", `{"name": "mine"}`).Want(400).Code("not_found")
 	a.Put("/tables/"+decimal(oid)+"/rename", `{"name": "mine"}`).Want(400)
 	a.Post("/tables/secrets/columns", `{"name": "mine", "type": "text"}`).Want(400).Code("not_found")
+
 	if after := state(t, b.API); after != before {
 		t.Errorf("another project changed\n%s\ninto\n%s", before, after)
 	}
@@ -93,6 +110,7 @@ func TestThingsOfAnother(t *testing.T) {
 // TestMixedParents: a thing is reached through its own parent alone.
 func TestMixedParents(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := furnish(t, a)
 	form, container := a.Create("/forms", `{"name": "Other"}`), a.Create("/containers", `{"name": "other"}`)
@@ -104,6 +122,7 @@ func TestMixedParents(t *testing.T) {
 	a.Get("/containers/" + container + "/files/" + f.file + "/download").Want(404)
 	a.Get("/containers/" + f.container + "/files/" + b.file + "/download").Want(404)
 	a.Put("/tables/orders/rename", `{"name": "mine", "projectUUID": "`+b.Project+`"}`).Want(422).Field("projectUUID")
+
 	if after := state(t, a); after != before {
 		t.Errorf("a refused request changed\n%s\ninto\n%s", before, after)
 	}
@@ -112,18 +131,22 @@ func TestMixedParents(t *testing.T) {
 // TestProjectInBody: a body may name the project once more, and no other.
 func TestProjectInBody(t *testing.T) {
 	t.Parallel()
+
 	f := furnish(t, apitest.New(t))
 	other := f.CreateProject("other")
 	for _, c := range slices.Concat(f.calls(), f.formCalls(), f.visitorCalls()) {
 		if !strings.HasPrefix(c.body, "{") {
 			continue
 		}
+
 		with := func(id string) *apitest.Reply {
 			c := c
 			c.body = strings.TrimSuffix(`{"projectUUID": `+id+", "+strings.TrimSpace(c.body[1:]), ", }")
 			c.body = strings.TrimSuffix(c.body, "}") + "}"
+
 			return c.send(f.API)
 		}
+
 		for _, id := range []string{quoted(other), quoted(apitest.Missing), `"garbage"`, `""`, "7", "null", "[]"} {
 			if r := with(id); r.Status != 422 {
 				t.Errorf("%s with projectUUID %s: got %d, want 422\n%s", c.id, id, r.Status, r.Body)
@@ -131,6 +154,7 @@ func TestProjectInBody(t *testing.T) {
 				r.Field("projectUUID")
 			}
 		}
+
 		if r := with(quoted(strings.ToUpper(f.Project))); r.Status > 201 {
 			t.Errorf("%s with its own projectUUID: got %d\n%s", c.id, r.Status, r.Body)
 		}
@@ -140,6 +164,7 @@ func TestProjectInBody(t *testing.T) {
 // TestLeastRole: a viewer reads, a developer writes.
 func TestLeastRole(t *testing.T) {
 	t.Parallel()
+
 	f := furnish(t, apitest.New(t))
 	viewer, developer := f.Member(5), f.Member(4)
 	before := state(t, f.API)
@@ -156,9 +181,11 @@ func TestLeastRole(t *testing.T) {
 			r.Want(403).Code("forbidden")
 		}
 	}
+
 	if after := state(t, f.API); after != before {
 		t.Errorf("a viewer changed\n%s\ninto\n%s", before, after)
 	}
+
 	for _, c := range calls {
 		if r := c.send(developer); r.Status > 201 {
 			t.Errorf("%s by a developer: got %d\n%s", c.id, r.Status, r.Body)

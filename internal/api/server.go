@@ -94,11 +94,19 @@ type Server struct {
 
 // New returns the API with all its operations.
 func New(c Config) *Server {
-	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords, lifecycle: c.Lifecycle, jobs: c.Jobs,
-		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken, settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, bodies: c.Bodies, decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
+	s := &Server{platform: c.Platform, projects: c.Projects, blobs: c.Blobs, passwords: c.Passwords,
+		lifecycle: c.Lifecycle, jobs: c.Jobs,
+		publicURL: c.PublicURL, auditKey: c.AuditKey, answerKey: c.AnswerKey, setupToken: c.SetupToken,
+		settings: c.Settings, rateLimit: c.RateLimit, log: c.Log, describeRows: c.DescribeRows, bodies: c.Bodies,
+		decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
+
 	s.linkKey, s.refreshKey, s.factorKey, s.signingKey = c.LinkKey, c.RefreshKey, c.FactorKey, c.SigningKey
-	s.variants = object.NewVariants(c.Blobs, func(ctx context.Context, project uuid.UUID) { s.jobs.Discard(ctx, project) })
+	s.variants = object.NewVariants(c.Blobs, func(ctx context.Context, project uuid.UUID) {
+		s.jobs.Discard(ctx, project)
+	})
+
 	s.claimHolder = c.ClaimHolder
+
 	s.SetKeyring(c.Keyring)
 	s.openapi, s.registry = newOpenAPI()
 	s.registerUsers()
@@ -151,6 +159,7 @@ func New(c Config) *Server {
 	s.registerAdministration()
 	s.registerHealth()
 	s.pair()
+
 	return s
 }
 
@@ -169,16 +178,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Fail(w, r, http.StatusBadRequest, "invalid_path", "the path has an empty or a dotted part")
 		return
 	}
+
 	handler, pattern := s.mux.Handler(r)
 	if pattern != "" && reflect.TypeOf(handler) != redirecting {
 		s.mux.ServeHTTP(w, r)
 		return
 	}
+
 	if allow := allowed(handler, r); allow != "" {
 		w.Header().Set("Allow", allow)
 		Fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path takes "+allow)
+
 		return
 	}
+
 	Fail(w, r, http.StatusNotFound, "unknown_route", "there is no such route")
 }
 
@@ -189,6 +202,7 @@ var redirecting = reflect.TypeOf(http.RedirectHandler("/", http.StatusTemporaryR
 func allowed(handler http.Handler, r *http.Request) string {
 	probe := &header{http.Header{}}
 	handler.ServeHTTP(probe, r)
+
 	return probe.Header().Get("Allow")
 }
 

@@ -35,14 +35,18 @@ type tokens struct {
 type signedInUser = Answer[platform.User, tokens]
 
 // signIn opens a session of a user whose password has this hash.
-func (s *Server) signIn(ctx context.Context, store *platform.Store, user platform.User, hash string) (signedInUser, error) {
+func (s *Server) signIn(
+	ctx context.Context, store *platform.Store, user platform.User, hash string,
+) (signedInUser, error) {
 	session, err := store.CreateSession(ctx, user.UUID, hash, client(ctx), refreshLife)
 	if err != nil {
 		return signedInUser{}, err
 	}
+
 	if err := s.knowNetwork(ctx, store, user); err != nil {
 		return signedInUser{}, err
 	}
+
 	return s.signedIn(user, session)
 }
 
@@ -52,10 +56,12 @@ func (s *Server) signedIn(user platform.User, session platform.RefreshableSessio
 	if err != nil {
 		return signedInUser{}, err
 	}
+
 	return signedInUser{
 		Content: user,
 		Metadata: tokens{Token: access, TokenType: "Bearer", ExpiresAt: claims.ExpiresAt,
-			RefreshToken: token.Refresh(s.refreshKey, session.UUID, uint32(session.Generation)), RefreshExpiresAt: session.ExpiresAt},
+			RefreshToken:     token.Refresh(s.refreshKey, session.UUID, uint32(session.Generation)),
+			RefreshExpiresAt: session.ExpiresAt},
 		Header: http.Header{"Authorization": {"Bearer " + access}, "Cache-Control": {"no-store"}},
 	}, nil
 }
@@ -67,7 +73,8 @@ func client(ctx context.Context) platform.Client {
 }
 
 var refreshSession = Operation{
-	ID: "refreshSession", Method: "POST", Path: "/users/refresh", Summary: "Renew a session's tokens", Access: anyone, Errors: []int{400, 401, 422, 500}, Success: http.StatusOK,
+	ID: "refreshSession", Method: "POST", Path: "/users/refresh", Summary: "Renew a session's tokens", Access: anyone,
+	Errors: []int{400, 401, 422, 500}, Success: http.StatusOK,
 	Notes: "Answers as a log-in does. A refresh token is good for one renewal. One that is used again ends its session, since it may be in two hands; but for 10 seconds it is " +
 		"answered with the same new refresh token, so that a client that sent it twice, or lost the answer, goes on.",
 }
@@ -81,21 +88,26 @@ type refreshSessionInput struct {
 func (s *Server) refreshSession(ctx context.Context, in *refreshSessionInput) (signedInUser, error) {
 	id, generation, ok := token.ParseRefresh(s.refreshKey, in.Body.RefreshToken)
 	if !ok {
-		return signedInUser{}, fault.New(fault.Unauthenticated, "the refresh token is not valid").WithCode("invalid_token")
+		return signedInUser{}, fault.New(fault.Unauthenticated, "the refresh token is not valid").
+			WithCode("invalid_token")
 	}
+
 	session, err := s.platform.RefreshSession(ctx, id, int32(generation), client(ctx), refreshLife)
 	if err != nil {
 		return signedInUser{}, err
 	}
+
 	user, err := s.self(ctx, session.UserUUID)
 	if err != nil {
 		return signedInUser{}, err
 	}
+
 	return s.signedIn(user, session)
 }
 
 var logout = Operation{
-	ID: "logout", Method: "POST", Path: "/users/logout", Summary: "Log out", Access: signedIn, Errors: []int{401, 500}, Success: http.StatusOK,
+	ID: "logout", Method: "POST", Path: "/users/logout", Summary: "Log out", Access: signedIn,
+	Errors: []int{401, 500}, Success: http.StatusOK,
 	Notes: "Ends the session that the request is made in: neither its token nor its refresh token is taken any more.",
 }
 
@@ -105,11 +117,13 @@ func (s *Server) logout(ctx context.Context, _ *struct{}) (platform.Session, err
 	if fault.Is(err, fault.NotFound) {
 		err = errEnded()
 	}
+
 	return ended, err
 }
 
 var listSessions = Operation{
-	ID: "listSessions", Method: "GET", Path: "/sessions", Summary: "List your sessions", Access: signedIn, Errors: specified,
+	ID: "listSessions", Method: "GET", Path: "/sessions", Summary: "List your sessions",
+	Access: signedIn, Errors: specified,
 }
 
 type listSessionsInput struct {
@@ -117,14 +131,17 @@ type listSessionsInput struct {
 	Sort string `query:"sort" enum:"createdAt,lastUsedAt" default:"createdAt"`
 }
 
-func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (Answer[[]platform.Session, PageMetadata], error) {
+func (s *Server) listSessions(
+	ctx context.Context, in *listSessionsInput,
+) (Answer[[]platform.Session, PageMetadata], error) {
 	c, page := caller(ctx), in.by(in.Sort)
 	sessions, total, err := s.platform.ListSessions(ctx, c.User, c.Session, page)
 	return listOf(sessions, page, total), err
 }
 
 var deleteSession = Operation{
-	ID: "deleteSession", Method: "DELETE", Path: "/sessions/{sessionUUID}", Summary: "End one of your sessions", Access: signedIn, Errors: []int{400, 401, 404, 500},
+	ID: "deleteSession", Method: "DELETE", Path: "/sessions/{sessionUUID}", Summary: "End one of your sessions",
+	Access: signedIn, Errors: []int{400, 401, 404, 500},
 }
 
 type deleteSessionInput struct {
@@ -137,7 +154,8 @@ func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (pla
 }
 
 var deleteOtherSessions = Operation{
-	ID: "deleteOtherSessions", Method: "DELETE", Path: "/sessions", Summary: "End all your other sessions", Access: signedIn, Errors: []int{401, 500},
+	ID: "deleteOtherSessions", Method: "DELETE", Path: "/sessions", Summary: "End all your other sessions",
+	Access: signedIn, Errors: []int{401, 500},
 	Notes: "The session that the request is made in goes on. `content` lists those that ended.",
 }
 

@@ -21,6 +21,7 @@ func refresh(token any) string { return `{"refresh_token": ` + quoted(token.(str
 
 func TestGetAccount(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	a.Get("/users/me").Want(200).Content("uuid", a.User).Content("email", a.Email).Content("roleId", 2)
 	a.Nobody().Get("/users/me").Want(401)
@@ -28,6 +29,7 @@ func TestGetAccount(t *testing.T) {
 
 func TestRefreshSession(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t).Nobody().In("")
 	before := a.Post("/users", person("ada", nil)).Want(201)
 	user := a.Nobody()
@@ -37,32 +39,42 @@ func TestRefreshSession(t *testing.T) {
 		if diff := cmp.Diff(before.Get(""), r.Get("")); diff != "" {
 			t.Errorf("content (-login +refresh):\n%s", diff)
 		}
-		if r.Header.Get("Authorization") != "Bearer "+r.Metadata("token").(string) || r.Header.Get("Cache-Control") != "no-store" {
+		if r.Header.Get("Authorization") != "Bearer "+r.Metadata("token").(string) ||
+			r.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("headers of a renewal: %v", r.Header)
 		}
-		if r.Metadata("refreshToken") == spent || r.Metadata("refreshExpiresAt").(string) <= before.Metadata("refreshExpiresAt").(string) {
+		if r.Metadata("refreshToken") == spent ||
+			r.Metadata("refreshExpiresAt").(string) <= before.Metadata("refreshExpiresAt").(string) {
 			t.Errorf("got the same refresh token, or one that ends no later: %s", r.Body)
 		}
+
 		user.Send("GET", "/users/me", "", "Authorization: "+r.Header.Get("Authorization")).Want(200)
 		spent, before = r.Metadata("refreshToken"), r
 	}
+
 	user.Send("GET", "/sessions", "", "Authorization: "+before.Header.Get("Authorization")).Want(200).
 		Content("0.userAgent", "of the renewal").Content("0.address", "127.0.0.1").Content("0.isCurrent", true)
 }
 
 func TestRefreshSessionRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	login := nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
 	refreshToken := login.Metadata("refreshToken").(string)
 	forged := token.Refresh(make([]byte, 32), uuid.MustParse(a.User), 1)
-	for _, bad := range []string{"", "x", login.Metadata("token").(string)[:200], refreshToken + "A", refreshToken[:len(refreshToken)-1], forged, "\n" + refreshToken} {
+	for _, bad := range []string{
+		"", "x", login.Metadata("token").(string)[:200], refreshToken + "A", refreshToken[:len(refreshToken)-1], forged,
+		"\n" + refreshToken,
+	} {
 		nobody.Post("/users/refresh", refresh(bad)).Want(401).Code("invalid_token")
 	}
+
 	for _, body := range []string{`{}`, `{"refresh_token": 1}`, `{"refresh_token": null}`, `{"refresh_token": ["x"]}`} {
 		nobody.Post("/users/refresh", body).Want(422).Field("refresh_token")
 	}
+
 	nobody.Post("/users/refresh", `{`).Want(400)
 
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, a.User)
@@ -71,6 +83,7 @@ func TestRefreshSessionRefuses(t *testing.T) {
 	a.Exec(`update platform.sessions set expires_at = now() - interval '1 second'`)
 	nobody.Post("/users/refresh", refresh(refreshToken)).Want(401).Code("invalid_token")
 	a.Exec(`update platform.sessions set expires_at = now() + interval '1 day'`)
+
 	next := nobody.Post("/users/refresh", refresh(refreshToken)).Want(200)
 	a.Put("/users/"+a.User, `{"password": "another one entirely"}`).Want(200)
 	nobody.Post("/users/refresh", refresh(next.Metadata("refreshToken"))).Want(401).Code("invalid_token")
@@ -79,8 +92,10 @@ func TestRefreshSessionRefuses(t *testing.T) {
 // TestSpentRefreshTokens: whoever comes with a spent token ends the session, unless it was spent just now.
 func TestSpentRefreshTokens(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	nobody := a.Nobody().In("")
+
 	const before = `update platform.sessions set refreshed_at = now() - interval '11 seconds'`
 	for name, spend := range map[string]func(first, second, third string) (stolen string){
 		"long ago":         func(first, _, _ string) string { a.Exec(before); return first },
@@ -93,29 +108,36 @@ func TestSpentRefreshTokens(t *testing.T) {
 		third := nobody.Post("/users/refresh", refresh(second)).Want(200)
 		bearer := "Authorization: " + third.Header.Get("Authorization")
 		nobody.Send("GET", "/users/me", "", bearer).Want(200)
+
 		stolen := spend(first, second, third.Metadata("refreshToken").(string))
-		if r := nobody.Post("/users/refresh", refresh(stolen)); r.Status != 401 || r.Metadata("code") != "token_reused" {
+		if r := nobody.Post("/users/refresh", refresh(stolen)); r.Status != 401 ||
+			r.Metadata("code") != "token_reused" {
 			t.Errorf("%s: got %d %s", name, r.Status, r.Body)
 		}
+
 		nobody.Send("GET", "/users/me", "", bearer).Want(401).Code("invalid_token")
 		nobody.Post("/users/refresh", refresh(third.Metadata("refreshToken"))).Want(401).Code("invalid_token")
 		a.Get("/users/me").Want(200) // another session of the user
 	}
+
 	login := nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
 	once := nobody.Post("/users/refresh", refresh(login.Metadata("refreshToken"))).Want(200)
 	twice := nobody.Post("/users/refresh", refresh(login.Metadata("refreshToken"))).Want(200)
 	if once.Metadata("refreshToken") != twice.Metadata("refreshToken") {
 		t.Error("a token that was sent twice has two successors")
 	}
+
 	nobody.Post("/users/refresh", refresh(twice.Metadata("refreshToken"))).Want(200)
 }
 
 // TestRefreshAtOnce: of a token that is sent many times at one moment there is one successor.
 func TestRefreshAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	login := nobody.Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
+
 	var mu sync.Mutex
 	successors := map[string]bool{}
 	got := atOnce(20, func(int) *apitest.Reply {
@@ -123,45 +145,58 @@ func TestRefreshAtOnce(t *testing.T) {
 		if r.Status == 200 {
 			mu.Lock()
 			defer mu.Unlock()
+
 			successors[r.Metadata("refreshToken").(string)] = true
 		}
+
 		return r
 	})
 	if got[200] != 20 || len(successors) != 1 {
 		t.Errorf("got answers %v and %d successors, want 20 of 200 and one", got, len(successors))
 	}
+
 	// A stolen token and the logout at one moment: whatever comes first, the session is over.
 	a.Exec(`update platform.sessions set refreshed_at = now() - interval '1 minute'`)
 	user := a.Nobody()
 	user.Token = login.Metadata("token").(string)
+
 	subset(t, atOnce(10, func(i int) *apitest.Reply {
 		if i%2 == 0 {
 			return user.Post("/users/logout", "")
 		}
 		return nobody.Post("/users/refresh", refresh(login.Metadata("refreshToken")))
 	}), 200, 401)
+
 	user.Get("/users/me").Want(401)
 }
 
 func TestSessions(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t, func(c *config.Config) { c.TrustedProxies = trusted })
 	other := *a
-	other.Token = a.Nobody().Send("POST", "/users/login", logIn(a.Email, apitest.Password), "X-Forwarded-For: 203.0.113.9",
+	other.Token = a.Nobody().Send("POST", "/users/login", logIn(a.Email, apitest.Password),
+		"X-Forwarded-For: 203.0.113.9",
 		"User-Agent: Mozilla/5.0 <b>\xff\u202e"+strings.Repeat("0", 300)).Want(200).Metadata("token").(string)
+
 	list := a.Get("/sessions?order=desc").Want(200)
-	list.Content("0.address", "203.0.113.9").Content("0.isCurrent", false).Content("1.isCurrent", true).Content("1.address", "127.0.0.1")
+	list.Content("0.address", "203.0.113.9").Content("0.isCurrent", false).Content("1.isCurrent", true).
+		Content("1.address", "127.0.0.1")
+
 	if agent := list.Get("0.userAgent").(string); len(agent) != 200 || agent[:15] != "Mozilla/5.0 <b>" {
 		t.Errorf("got user agent %q", agent)
 	}
+
 	for _, member := range []string{"createdAt", "lastUsedAt", "expiresAt"} {
 		if _, err := time.Parse("2006-01-02T15:04:05.000000Z", list.Get("0."+member).(string)); err != nil {
 			t.Errorf("%s: %v", member, err)
 		}
 	}
+
 	if list.Metadata("total") != json.Number("2") {
 		t.Errorf("got %v sessions, want 2", list.Metadata("total"))
 	}
+
 	a.Get("/sessions?sort=lastUsedAt&limit=1").Want(200).Content("0.isCurrent", true)
 	a.Get("/sessions?sort=refresh_hash").Want(400).Field("sort")
 
@@ -176,9 +211,11 @@ func TestSessions(t *testing.T) {
 	a.Delete("/sessions/" + list.Get("0.uuid").(string)).Want(404)
 
 	one, two := again(t, a), again(t, a)
+
 	if ended := a.Delete("/sessions").Want(200).Get("").([]any); len(ended) != 2 {
 		t.Errorf("got %d sessions ended, want 2", len(ended))
 	}
+
 	one.Get("/users/me").Want(401)
 	two.Get("/users/me").Want(401)
 	a.Get("/sessions").Want(200).Content("0.isCurrent", true)
@@ -187,10 +224,12 @@ func TestSessions(t *testing.T) {
 
 func TestLogout(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	login := a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200)
 	user := a.Nobody()
 	user.Token = login.Metadata("token").(string)
+
 	user.Post("/users/logout", "").Want(200).Content("isCurrent", true)
 	user.Post("/users/logout", "").Want(401).Code("invalid_token")
 	user.Get("/users/me").Want(401)
@@ -202,6 +241,7 @@ func TestLogout(t *testing.T) {
 	if got[200] != 1 || got[401] != 9 {
 		t.Errorf("got answers %v, want one of 200 and 9 of 401", got)
 	}
+
 	if r := a.Nobody().Send("POST", "/users/logout", ""); r.Status != http.StatusUnauthorized {
 		t.Errorf("got %d", r.Status)
 	}

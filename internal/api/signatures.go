@@ -56,8 +56,12 @@ func (s *Server) sign(method, path string, of signed) string {
 	if err != nil {
 		panic("api: signature: " + err.Error())
 	}
+
 	payload := base64.RawURLEncoding.EncodeToString(text)
-	address := url.URL{Path: path, RawQuery: url.Values{signatureParam: {payload + "." + s.mac(method, path, payload)}}.Encode()}
+	address := url.URL{
+		Path: path, RawQuery: url.Values{signatureParam: {payload + "." + s.mac(method, path, payload)}}.Encode(),
+	}
+
 	return s.publicURL + address.String()
 }
 
@@ -70,6 +74,7 @@ func (s *Server) mac(method, path, payload string) string {
 func (s *Server) formerMAC(method, path, payload string) string {
 	h := hmac.New(sha256.New, s.signingKey)
 	h.Write([]byte(method + "\n" + path + "\n" + payload))
+
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
@@ -78,7 +83,9 @@ func (s *Server) isSignature(mac, method, path, payload string) bool {
 	if hmac.Equal([]byte(mac), []byte(s.mac(method, path, payload))) {
 		return true
 	}
-	return !strings.ContainsAny(path+payload, "\r\n") && hmac.Equal([]byte(mac), []byte(s.formerMAC(method, path, payload)))
+
+	return !strings.ContainsAny(path+payload, "\r\n") &&
+		hmac.Equal([]byte(mac), []byte(s.formerMAC(method, path, payload)))
 }
 
 // signer returns who signed a request's URL, and what for.
@@ -88,22 +95,29 @@ func (s *Server) signer(ctx context.Context, r *http.Request) (*signed, platform
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
+
 	payload, mac, _ := strings.Cut(r.URL.Query().Get(signatureParam), ".")
+
 	project := optionalUUID(r.PathValue("projectUUID"))
 	if !project.Valid || !s.isSignature(mac, method, r.URL.Path, payload) {
 		return nil, platform.Caller{}, refused
 	}
+
 	text, err := base64.RawURLEncoding.DecodeString(payload)
 	if err != nil {
 		return nil, platform.Caller{}, err
 	}
+
 	of := &signed{}
 	if err := json.Unmarshal(text, of); err != nil {
 		return nil, platform.Caller{}, err
 	}
+
 	if time.Now().Unix() >= of.Expires {
-		return nil, platform.Caller{}, fault.New(fault.Unauthenticated, "the signed URL has expired").WithCode("signature_expired")
+		return nil, platform.Caller{}, fault.New(fault.Unauthenticated, "the signed URL has expired").
+			WithCode("signature_expired")
 	}
+
 	c, err := s.platform.AuthenticateSigner(ctx, of.User, project.UUID)
 	return of, c, err
 }

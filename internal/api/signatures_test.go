@@ -8,12 +8,14 @@ import (
 // TestSignatureHasOneReading: a line break in a path or a payload does not make the signature one of another path and payload.
 func TestSignatureHasOneReading(t *testing.T) {
 	t.Parallel()
+
 	s := New(Config{SigningKey: []byte("key")})
 	for _, path := range []string{"/files/a", "/files/a\nb"} {
 		if !s.isSignature(s.mac(http.MethodGet, path, "cGF5"), http.MethodGet, path, "cGF5") {
 			t.Errorf("%q: its own signature is refused", path)
 		}
 	}
+
 	if s.isSignature(s.mac(http.MethodGet, "/files/a\nb", "cGF5"), http.MethodGet, "/files/a", "b\ncGF5") {
 		t.Error("a signature is good for another path")
 	}

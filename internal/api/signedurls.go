@@ -28,7 +28,8 @@ type signedAnswer = Answer[SignedURL, struct{}]
 
 // signedFor answers with an address that is signed. Whoever has it needs nothing else, so nobody on the way keeps the answer.
 func (s *Server) signedFor(method, path string, of signed) signedAnswer {
-	return signedAnswer{Content: SignedURL{URL: s.sign(method, path, of), Method: method, ExpiresAt: time.Unix(of.Expires, 0)},
+	return signedAnswer{Content: SignedURL{URL: s.sign(method, path, of),
+		Method: method, ExpiresAt: time.Unix(of.Expires, 0)},
 		Header: http.Header{"Cache-Control": {"no-store"}}}
 }
 
@@ -37,7 +38,8 @@ func expiry(seconds int) time.Time {
 }
 
 var createSignedURL = Operation{
-	ID: "createSignedURL", Method: "POST", Path: "/containers/{containerUUID}/files/{fileUUID}/signed-url", Summary: "Sign a URL for reading a file",
+	ID: "createSignedURL", Method: "POST",
+	Path: "/containers/{containerUUID}/files/{fileUUID}/signed-url", Summary: "Sign a URL for reading a file",
 	Access: project(platform.Viewer), Errors: []int{400, 401, 404, 422, 500},
 	Notes: "Whoever has the URL reads this file without a token, until it expires or the file is deleted, as long as whoever signed it may read it. It goes on when the file's bytes are replaced or its name changes; not when it is moved to another container.",
 }
@@ -59,17 +61,26 @@ func (s *Server) findSignedFile(ctx context.Context, p *tenant.Project, in *crea
 
 const usualExpiry = 3600 // seconds
 
-func (s *Server) createSignedURL(ctx context.Context, p *tenant.Project, in *createSignedURLInput) (signedAnswer, error) {
+func (s *Server) createSignedURL(
+	ctx context.Context, p *tenant.Project, in *createSignedURLInput,
+) (signedAnswer, error) {
 	if in.Body.ExpiresIn == 0 {
 		in.Body.ExpiresIn = usualExpiry
 	}
+
 	f, err := object.SignDownload(ctx, p, in.Container, in.File, in.Body.Picture.check)
 	return s.signedFor(http.MethodGet, filePath(p, in.Container, f.FullFileName),
-		signed{Expires: expiry(in.Body.ExpiresIn).Unix(), User: caller(ctx).User, File: f.UUID, Picture: in.Body.Picture}), err
+		signed{
+			Expires: expiry(in.Body.ExpiresIn).Unix(),
+			User:    caller(ctx).User,
+			File:    f.UUID,
+			Picture: in.Body.Picture,
+		}), err
 }
 
 var createSignedUpload = Operation{
-	ID: "createSignedUpload", Method: "POST", Path: "/containers/{containerUUID}/signed-uploads", Summary: "Sign a URL for one upload",
+	ID: "createSignedUpload", Method: "POST",
+	Path: "/containers/{containerUUID}/signed-uploads", Summary: "Sign a URL for one upload",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "Whoever has the URL makes one file of this name without a token: `PUT` with the bytes as the body, from pages of any origin too. It fails if the name is taken by then. What failed may be tried again.",
 }
@@ -89,11 +100,14 @@ func (s *Server) findSignedContainer(ctx context.Context, p *tenant.Project, in 
 	return err
 }
 
-func (s *Server) createSignedUpload(ctx context.Context, p *tenant.Project, in *createSignedUploadInput) (signedAnswer, error) {
+func (s *Server) createSignedUpload(
+	ctx context.Context, p *tenant.Project, in *createSignedUploadInput,
+) (signedAnswer, error) {
 	b := in.Body
 	if b.ExpiresIn == 0 {
 		b.ExpiresIn = usualExpiry
 	}
+
 	until := expiry(b.ExpiresIn)
 	ticket, err := object.SignUpload(ctx, p, in.Container, b.FullFileName, until)
 	return s.signedFor(http.MethodPut, filePath(p, in.Container, b.FullFileName),

@@ -15,22 +15,28 @@ func signedPath(a *apitest.API, r *apitest.Reply) string {
 
 func TestCreateSignedURL(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "private"}`)
 	file := fmt.Sprint(put(a, c, "a/ü \"1\"?.txt", "hello").Want(200).Get("uuid"))
 	put(a, c, "b.txt", "other").Want(200)
+
 	sign := "/containers/" + c + "/files/" + file + "/signed-url"
 	viewer := a.Member(5)
 	r := viewer.Post(sign, `{"expires_in": 60}`).Want(201).Content("method", "GET")
 	if got := r.Header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("got Cache-Control %q", got)
 	}
+
 	path, nobody := signedPath(a, r), a.Nobody().In("")
-	if got := nobody.Get(path).Want(200); string(got.Body) != "hello" || got.Header.Get("Access-Control-Allow-Origin") != "*" {
+	if got := nobody.Get(path).Want(200); string(got.Body) != "hello" ||
+		got.Header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("got %q, %v", got.Body, got.Header)
 	}
+
 	nobody.Send("HEAD", path, "").Want(200)
 	nobody.Send("GET", path, "", "Range: bytes=1-2").Want(206)
+
 	plain, signature, _ := strings.Cut(path, "?")
 
 	// For nothing else than it was signed for.
@@ -39,17 +45,24 @@ func TestCreateSignedURL(t *testing.T) {
 	nobody.Get(strings.ReplaceAll(path, a.Project, a.CreateProject("other"))).Want(401).Code("invalid_signature")
 	nobody.Get(strings.ReplaceAll(path, c, a.Create("/containers", `{"name": "other"}`))).Want(401)
 	nobody.Send("PUT", path, "evil").Want(401).Code("invalid_signature")
-	for _, wrong := range []string{"", "x", ".", "x.y", "%ff", "e30." + strings.Repeat("A", 43), signature[len("signature="):len(signature)-1] + "~", strings.Repeat("A", 10_000)} {
+
+	for _, wrong := range []string{
+		"", "x", ".", "x.y", "%ff", "e30." + strings.Repeat("A", 43),
+		signature[len("signature="):len(signature)-1] + "~", strings.Repeat("A", 10_000),
+	} {
 		nobody.Get(plain + "?signature=" + wrong).Want(401).Code("invalid_signature")
 	}
+
 	nobody.Get("/containers/" + c + "/files/" + file + "/download?" + signature).Want(401)
 
 	// It goes on when the file changes, and ends with the file, with the signer's rights, and with its time.
 	put(a, c, "a/ü \"1\"?.txt", "replaced").Want(200)
 	a.Put("/containers/"+c+"/files/"+file, `{"full_file_name": "renamed"}`).Want(200)
+
 	if got := nobody.Get(path).Want(200); string(got.Body) != "replaced" {
 		t.Errorf("got %q", got.Body)
 	}
+
 	a.Exec(`delete from platform.members where user_uuid = $1 and organization_uuid = $2`, viewer.User, a.Organization)
 	nobody.Get(path).Want(401).Code("invalid_signature")
 	path = signedPath(a, a.Post(sign, `{"expires_in": 1}`))
@@ -64,6 +77,7 @@ func TestCreateSignedURL(t *testing.T) {
 	for _, body := range []string{`{"expires_in": 0}`, `{"expires_in": 604801}`, `{"expires_in": "1"}`} {
 		a.Post(sign, body).Want(404)
 	}
+
 	other := fmt.Sprint(put(a, c, "b.txt", "other").Want(200).Get("uuid"))
 	a.Post("/containers/"+c+"/files/"+other+"/signed-url", `{"expires_in": 604801}`).Want(422).Field("expires_in")
 	a.Post("/containers/"+c+"/files/garbage/signed-url", `{}`).Want(400)
@@ -71,6 +85,7 @@ func TestCreateSignedURL(t *testing.T) {
 
 func TestCreateSignedUpload(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "private"}`)
 	sign, nobody := "/containers/"+c+"/signed-uploads", a.Nobody().In("")
@@ -79,9 +94,12 @@ func TestCreateSignedUpload(t *testing.T) {
 	nobody.Send("PUT", path, strings.Repeat("x", 11)).Want(413).Code("too_large")
 	nobody.Send("GET", path, "").Want(401)
 	nobody.Send("PUT", strings.ReplaceAll(path, "a.txt", "b.txt"), "x").Want(401).Code("invalid_signature")
-	if got := nobody.Send("PUT", path, "hello", "Content-Type: text/plain").Want(200).Content("createdBy", dev.User).Content("fullFileName", "in/a.txt"); got.Header.Get("Access-Control-Allow-Origin") != "*" {
+
+	if got := nobody.Send("PUT", path, "hello", "Content-Type: text/plain").Want(200).Content("createdBy", dev.User).
+		Content("fullFileName", "in/a.txt"); got.Header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("got %v", got.Header)
 	}
+
 	nobody.Send("PUT", path, "again").Want(401).Code("signature_used")
 	a.Delete("/containers/" + c + "/folders/in").Want(200)
 	nobody.Send("PUT", path, "again").Want(401).Code("signature_used")
@@ -91,19 +109,27 @@ func TestCreateSignedUpload(t *testing.T) {
 	put(a, c, "b.txt", "taken").Want(200)
 	nobody.Send("PUT", path, "x").Want(409).Code("already_exists")
 	a.Delete("/containers/" + c + "/files/" + a.Get("/containers/"+c+"/files").Get("0.uuid").(string)).Want(200)
+
 	counts := atOnce(10, func(i int) *apitest.Reply { return nobody.Send("PUT", path, fmt.Sprint(i)) })
 	subset(t, counts, 200, 401, 409)
+
 	if counts[200] != 1 {
 		t.Errorf("got answers %v, want one 200", counts)
 	}
 
 	path = signedPath(a, dev.Post(sign, `{"full_file_name": "c.txt"}`))
-	a.Exec(`update platform.members set role = 5 where user_uuid = $1 and organization_uuid = $2`, dev.User, a.Organization)
+	a.Exec(`update platform.members set role = 5 where user_uuid = $1 and organization_uuid = $2`, dev.User,
+		a.Organization)
+
 	nobody.Send("PUT", path, "x").Want(403)
 	path = signedPath(a, a.Post(sign, `{"full_file_name": "c.txt", "expires_in": 1}`))
-	until(t, "it has expired", func() bool { return nobody.Send("PUT", path, "x", "Content-Type: multipart/form-data").Status == 401 })
+	until(t, "it has expired", func() bool {
+		return nobody.Send("PUT", path, "x", "Content-Type: multipart/form-data").Status == 401
+	})
+
 	nobody.Send("PUT", path, "x").Want(401).Code("signature_expired")
 	path = signedPath(a, a.Post(sign, `{"full_file_name": "c.txt"}`))
+
 	a.Delete("/containers/" + c + "?force=true").Want(200)
 	nobody.Send("PUT", path, "x").Want(404)
 

@@ -8,6 +8,7 @@ import (
 
 func TestSmoke(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "total numeric(10,2)")
 	a.Post("/tables/orders/columns", `{"name":"note","type":"text"}`).Want(201).Content("name", "note")

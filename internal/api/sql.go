@@ -29,7 +29,8 @@ func (AnyValue) Schema(huma.Registry) *huma.Schema {
 
 var runSQL = Operation{
 	ID: "runSQL", Method: "POST", Path: "/sql", Summary: "Run SQL", Success: 200,
-	Access: project(platform.Developer), Errors: []int{400, 401, 403, 413, 422, 500}, Timeout: statement.MaxTimeout + usual + usual, Destructive: true,
+	Access: project(platform.Developer), Errors: []int{400, 401, 403, 413, 422, 500},
+	Timeout: statement.MaxTimeout + usual + usual, Destructive: true,
 	Notes: "Runs as the project's owner, all statements in one transaction, which is undone unless `read_only` is false. " +
 		"If the database refuses a statement, `metadata.postgres` has its own words: `message`, `detail`, `hint`, `context`, `sqlstate`, " +
 		"`position` (the character of the query, from 1; 0 if unknown) and `statement` (from 1). " +
@@ -52,16 +53,24 @@ func (in *runSQLInput) spares() bool { return in.Body.ReadOnly == nil || *in.Bod
 
 func (s *Server) runSQL(ctx context.Context, p *tenant.Project, in *runSQLInput) (statement.Answer, error) {
 	b := in.Body
-	q := statement.Query{Text: b.Query, ReadOnly: in.spares(), Timeout: statement.DefaultTimeout, MaxRows: statement.DefaultRows}
+	q := statement.Query{
+		Text:     b.Query,
+		ReadOnly: in.spares(),
+		Timeout:  statement.DefaultTimeout,
+		MaxRows:  statement.DefaultRows,
+	}
+
 	for _, v := range b.Parameters {
 		q.Parameters = append(q.Parameters, v.Value)
 	}
+
 	if b.TimeoutMs != nil {
 		q.Timeout = time.Duration(*b.TimeoutMs) * time.Millisecond
 	}
 	if b.MaxRows != nil {
 		q.MaxRows = *b.MaxRows
 	}
+
 	return statement.Run(ctx, p, caller(ctx).User, q)
 }
 
@@ -76,7 +85,9 @@ type listQueriesInput struct {
 	Sort string `query:"sort" enum:"startedAt,durationMs,rows" default:"startedAt"`
 }
 
-func (s *Server) listQueries(ctx context.Context, p *tenant.Project, in *listQueriesInput) (Answer[[]statement.Record, PageMetadata], error) {
+func (s *Server) listQueries(
+	ctx context.Context, p *tenant.Project, in *listQueriesInput,
+) (Answer[[]statement.Record, PageMetadata], error) {
 	page := in.by(in.Sort)
 	records, total, err := statement.List(ctx, p, page)
 	return listOf(records, page, total), err

@@ -18,28 +18,47 @@ const writing = `"read_only": false`
 
 func TestRunSQL(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	a.Post("/sql", sqlBody("create table t (id int primary key, name text); insert into t values (1, 'a''b'), (2, null); select * from t order by id", writing)).Want(200).
-		Content("results.0.command", "CREATE TABLE").Content("results.1.command", "INSERT 0 2").Content("results.1.rowCount", 2).
-		Content("results.2.columns.0.name", "id").Content("results.2.columns.0.type", "integer").Content("results.2.columns.1.type", "text").
-		Content("results.2.rows.0.0", 1).Content("results.2.rows.0.1", "a'b").Content("results.2.rows.1.1", nil).Content("results.2.rowCount", 2).
+	a.Post("/sql",
+		sqlBody(
+			"create table t (id int primary key, name text); insert into t values (1, 'a''b'), (2, null); select * from t order by id", writing,
+		)).Want(200).
+		Content("results.0.command", "CREATE TABLE").Content("results.1.command", "INSERT 0 2").
+		Content("results.1.rowCount", 2).
+		Content("results.2.columns.0.name", "id").Content("results.2.columns.0.type", "integer").
+		Content("results.2.columns.1.type", "text").
+		Content("results.2.rows.0.0", 1).Content("results.2.rows.0.1", "a'b").Content("results.2.rows.1.1", nil).
+		Content("results.2.rowCount", 2).
 		Content("results.2.truncated", false).Content("results.2.command", "SELECT 2")
-	if query[bool](t, a, "select relowner::regrole::text not like '%owner' or not relrowsecurity from pg_class where relname = 't'") {
+
+	if query[bool](t, a,
+		"select relowner::regrole::text not like '%owner' or not relrowsecurity from pg_class where relname = 't'") {
 		t.Error("the table is somebody else's, or open")
 	}
-	r := a.Post("/sql", sqlBody(`select 9007199254740993::int8, 9007199254740992::int8, 0.1::numeric, 0.10000000000000000001::numeric, 'NaN'::float8, 1.5::float8, true,
+
+	r := a.Post("/sql",
+		sqlBody(`select 9007199254740993::int8, 9007199254740992::int8, 0.1::numeric, 0.10000000000000000001::numeric, 'NaN'::float8, 1.5::float8, true,
 		'{"a": [1, 1.00000000000000000001]}'::jsonb, '{"a": 1, "a": 2}'::json, 'x'::char(3), array[1,2], '\x00ff'::bytea, 1e400::numeric, null`)).Want(200)
 	got, err := json.Marshal(r.Get("results.0.rows.0"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	const want = `["9007199254740993",9007199254740992,0.1,"0.10000000000000000001","NaN",1.5,true,{"a":[1,1.00000000000000000001]},"{\"a\": 1, \"a\": 2}","x  ","{1,2}","\\x00ff","1000`
 	if !strings.HasPrefix(string(got), want) {
 		t.Errorf("got  %q\nwant %q …", got, want)
 	}
-	a.Post("/sql", sqlBody("select $1::int + 1, $2::text, $3::jsonb, $4::bool, $5::text", `"parameters": [41, "it's", {"a": null}, true, null]`)).Want(200).
-		Content("results.0.rows.0.0", 42).Content("results.0.rows.0.1", "it's").Content("results.0.rows.0.2.a", nil).Content("results.0.rows.0.3", true).Content("results.0.rows.0.4", nil)
-	a.Post("/sql", sqlBody("select 1 as a, 2 as a")).Want(200).Content("results.0.columns.1.name", "a").Content("results.0.rows.0.1", 2)
+
+	a.Post("/sql",
+		sqlBody("select $1::int + 1, $2::text, $3::jsonb, $4::bool, $5::text",
+			`"parameters": [41, "it's", {"a": null}, true, null]`)).Want(200).
+		Content("results.0.rows.0.0", 42).Content("results.0.rows.0.1", "it's").Content("results.0.rows.0.2.a", nil).
+		Content("results.0.rows.0.3", true).Content("results.0.rows.0.4", nil)
+
+	a.Post("/sql", sqlBody("select 1 as a, 2 as a")).Want(200).Content("results.0.columns.1.name", "a").
+		Content("results.0.rows.0.1", 2)
+
 	a.Post("/sql", sqlBody("set client_encoding = 'LATIN1'; select 'é'", writing)).Want(200)
 	a.Post("/sql", sqlBody("select 'é'")).Want(200).Content("results.0.rows.0.0", "é")
 	a.Member(4).Post("/sql", sqlBody("select 1")).Want(200)
@@ -50,6 +69,7 @@ func TestRunSQL(t *testing.T) {
 // TestOtherProjectsAreNotNamed: what PostgreSQL shows to every login does not tell which other projects there are.
 func TestOtherProjectsAreNotNamed(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	other := a.SignUp("other")
 	other.Project = other.CreateProject("theirs")
@@ -64,6 +84,7 @@ func TestOtherProjectsAreNotNamed(t *testing.T) {
 	if !strings.Contains(text, a.Database()) || !strings.Contains(text, other.Database()) {
 		t.Fatalf("the databases of the test are not among those shown: %s", text)
 	}
+
 	for _, id := range []string{other.Project, strings.ReplaceAll(other.Project, "-", "")} {
 		if strings.Contains(text, id) {
 			t.Errorf("%s is shown: %s", id, text)
@@ -73,19 +94,28 @@ func TestOtherProjectsAreNotNamed(t *testing.T) {
 
 func TestRunSQLIsBounded(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Post("/sql", sqlBody("select generate_series(1, 1000000000000)", `"max_rows": 3`)).Want(200).
 		Content("results.0.truncated", true).Content("results.0.rows.2.0", 3).Content("results.0.rowCount", nil)
-	r := a.Post("/sql", sqlBody("select generate_series(1, 5)", `"max_rows": 5`)).Want(200).Content("results.0.truncated", false)
+
+	r := a.Post("/sql", sqlBody("select generate_series(1, 5)", `"max_rows": 5`)).Want(200).
+		Content("results.0.truncated", false)
 	if got := len(r.Get("results.0.rows").([]any)); got != 5 {
 		t.Errorf("got %d rows, want 5", got)
 	}
-	r = a.Post("/sql", sqlBody("select repeat('x', 1000000) from generate_series(1, 100)", `"timeout_ms": 30000`)).Want(200).Content("results.0.truncated", true)
+
+	r = a.Post("/sql", sqlBody("select repeat('x', 1000000) from generate_series(1, 100)", `"timeout_ms": 30000`)).
+		Want(200).Content("results.0.truncated", true)
 	if len(r.Body) > 11<<20 {
 		t.Errorf("the answer has %d bytes", len(r.Body))
 	}
+
 	a.Post("/sql", sqlBody("select repeat('x', 40000000)", `"timeout_ms": 30000`)).Want(422).Code("too_large")
-	a.Post("/sql", sqlBody("create table t (n int); insert into t select generate_series(1, 50) returning n", writing, `"max_rows": 2`)).Want(200).Content("results.1.truncated", true)
+	a.Post("/sql",
+		sqlBody("create table t (n int); insert into t select generate_series(1, 50) returning n", writing,
+			`"max_rows": 2`)).Want(200).Content("results.1.truncated", true)
+
 	if got := query[int](t, a, "select count(*) from public.t"); got != 50 {
 		t.Errorf("%d rows were written, want 50", got)
 	}
@@ -94,51 +124,76 @@ func TestRunSQLIsBounded(t *testing.T) {
 // TestTemporaryFiles: what a session of a project writes into temporary files is bounded, and it can't lift that. At the bound the statement fails, and all else goes on.
 func TestTemporaryFiles(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	shown := func(want string) {
 		t.Helper()
+
 		a.Post("/sql", sqlBody("show temp_file_limit")).Want(200).Content("results.0.rows.0.0", want)
 	}
+
 	const bounded = `select count(*) from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase where datname = current_database() and setconfig @> '{temp_file_limit=8GB}'`
 	if got := query[int](t, a, bounded); got != 4 {
 		t.Errorf("%d logins are bounded, want 4", got)
 	}
+
 	shown("8GB")
+
 	for _, sql := range []string{"set temp_file_limit = -1", "select set_config('temp_file_limit', '-1', false)",
 		`do $$ begin execute format('alter role current_user in database %I reset temp_file_limit', current_database()); end $$`} {
 		a.Post("/sql", sqlBody(sql, writing)).Want(422)
 	}
-	a.Post("/sql", sqlBody(`do $$ begin execute format('alter role current_user in database %I reset all', current_database()); end $$`, writing)).Want(200)
+
+	a.Post("/sql",
+		sqlBody(
+			`do $$ begin execute format('alter role current_user in database %I reset all', current_database()); end $$`, writing,
+		)).Want(200)
+
 	shown("8GB")
 
-	execute(t, a, `do $$ begin execute format('alter role %I in database %I set temp_file_limit = 1024', current_database() || '_owner', current_database()); end $$`)
+	execute(t, a,
+		`do $$ begin execute format('alter role %I in database %I set temp_file_limit = 1024', current_database() || '_owner', current_database()); end $$`)
+
 	a.Post("/sql", sqlBody("create table public.sorted as select generate_series(1, 200000) as n", writing)).Want(200)
+
 	const sort = "set local work_mem = '64kB'; select count(*) from (select n from public.sorted order by n desc offset 1) s"
-	for _, q := range []string{sort, "create table public.more as select * from public.sorted; " + sort, "set local maintenance_work_mem = '1MB'; create index on public.sorted (n desc)"} {
+	for _, q := range []string{
+		sort, "create table public.more as select * from public.sorted; " + sort,
+		"set local maintenance_work_mem = '1MB'; create index on public.sorted (n desc)",
+	} {
 		r := a.Post("/sql", sqlBody(q, writing)).Want(422)
 		if !strings.Contains(string(r.Body), "temp_file_limit") {
 			t.Errorf("%s: %s", q, r.Body)
 		}
 	}
+
 	a.Get("/tables/more").Want(404)
-	a.Post("/sql", sqlBody("delete from public.sorted where n > 10; select count(*) from public.sorted", writing)).Want(200).Content("results.1.rows.0.0", 10)
+	a.Post("/sql", sqlBody("delete from public.sorted where n > 10; select count(*) from public.sorted", writing)).
+		Want(200).Content("results.1.rows.0.0", 10)
 }
 
 // TestRunSQLTimeout: our clock ends what no setting and no handler of the statement's can keep alive.
 func TestRunSQLTimeout(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	const trap = `do $$ begin loop begin perform pg_sleep(100); exception when query_canceled then null; end; end loop; end $$`
-	for _, q := range []string{"select pg_sleep(100)", "set statement_timeout = 0; select pg_sleep(100)", trap, "select count(*) from generate_series(1, 1000000000000)",
-		"with recursive r as (select 1 as n union all select n + 1 from r) select count(*) from r", "create table half (id int); " + trap} {
+	for _, q := range []string{"select pg_sleep(100)", "set statement_timeout = 0; select pg_sleep(100)", trap,
+		"select count(*) from generate_series(1, 1000000000000)",
+		"with recursive r as (select 1 as n union all select n + 1 from r) select count(*) from r",
+		"create table half (id int); " + trap} {
 		a.Post("/sql", sqlBody(q, writing, `"timeout_ms": 300`)).Want(422).Code("timeout").Field("timeout_ms")
 	}
+
 	until(t, "nothing of them runs", func() bool {
-		return query[int](t, a, "select count(*) from pg_stat_activity where datname = current_database() and usename like '%owner' and state <> 'idle'") == 0
+		return query[int](t, a,
+			"select count(*) from pg_stat_activity where datname = current_database() and usename like '%owner' and state <> 'idle'") == 0
 	})
+
 	if query[bool](t, a, "select to_regclass('public.half') is not null") {
 		t.Error("what was undone is there")
 	}
+
 	a.Post("/sql", sqlBody("set statement_timeout = 10; select pg_sleep(100)")).Want(422).Code("cancelled")
 	a.Post("/sql", sqlBody("select 1")).Want(200)
 }
@@ -146,13 +201,22 @@ func TestRunSQLTimeout(t *testing.T) {
 // TestRunSQLTransaction: nothing gets out of the transaction, whatever it is hidden in.
 func TestRunSQLTransaction(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	a.Post("/sql", sqlBody("create table t (n int); create procedure p() language plpgsql as $$ begin insert into t values (9); commit; end $$", writing)).Want(200)
-	for _, q := range []string{"commit", "COMMIT; insert into t values (1)", "insert into t values (1); commit", "/* a /* b */ */ commit", "-- x\ncommit", "begin", "start transaction",
-		"end", "abort", "rollback", "rollback to x", "savepoint x", "release x", "prepare transaction 'x'", "commit prepared 'x'", "rollback prepared 'x'", ";;;commit;",
-		"copy t to stdout", "copy t from stdin", "copy (select 1) to program 'id'", "copy t from '/etc/passwd'", "select 1; end;", "select ';'; commit", "select $a$;$a$; commit"} {
+	a.Post("/sql",
+		sqlBody(
+			"create table t (n int); create procedure p() language plpgsql as $$ begin insert into t values (9); commit; end $$", writing,
+		)).Want(200)
+
+	for _, q := range []string{"commit", "COMMIT; insert into t values (1)", "insert into t values (1); commit",
+		"/* a /* b */ */ commit", "-- x\ncommit", "begin", "start transaction", "end", "abort", "rollback",
+		"rollback to x", "savepoint x", "release x", "prepare transaction 'x'", "commit prepared 'x'",
+		"rollback prepared 'x'", ";;;commit;", "copy t to stdout", "copy t from stdin",
+		"copy (select 1) to program 'id'", "copy t from '/etc/passwd'", "select 1; end;", "select ';'; commit",
+		"select $a$;$a$; commit"} {
 		a.Post("/sql", sqlBody(q, writing)).Want(422).Code("not_allowed").Field("query")
 	}
+
 	for q, state := range map[string]string{
 		"insert into t values (1); call p()":              "2D000",
 		"do $$ begin commit; end $$":                      "2D000",
@@ -177,26 +241,42 @@ func TestRunSQLTransaction(t *testing.T) {
 			t.Errorf("%s: got %v, want %s\n%s", q, got, state, r.Body)
 		}
 	}
+
 	if got := query[int](t, a, "select count(*) from public.t"); got != 0 {
 		t.Errorf("%d rows were kept, want none", got)
 	}
-	a.Post("/sql", sqlBody(`create function f() returns int begin atomic select 1; select case when true then 2 else 3 end; end; select f()`, writing)).Want(200).Content("results.1.rows.0.0", 2)
-	a.Post("/sql", sqlBody("select 'a;b', \"x;y\".n, $q$ ; $q$, e'\\';', 'a'\n'b;' /* ; */ -- ;\n from (values (1)) as \"x;y\"(n); create rule r as on insert to t do also (select 1; select 2)", writing)).
+
+	a.Post("/sql",
+		sqlBody(
+			`create function f() returns int begin atomic select 1; select case when true then 2 else 3 end; end; select f()`, writing,
+		)).Want(200).Content("results.1.rows.0.0", 2)
+
+	a.Post("/sql",
+		sqlBody(
+			"select 'a;b', \"x;y\".n, $q$ ; $q$, e'\\';', 'a'\n'b;' /* ; */ -- ;\n from (values (1)) as \"x;y\"(n); create rule r as on insert to t do also (select 1; select 2)", writing,
+		)).
 		Want(200).Content("results.0.rows.0.3", "';").Content("results.1.command", "CREATE RULE")
 }
 
 func TestRunSQLReadOnly(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Post("/sql", sqlBody("create table t (n int)", writing)).Want(200)
-	for _, q := range []string{"insert into t values (1)", "drop table t", "create table u (n int)", "set transaction_read_only = off; insert into t values (1)",
-		"set default_transaction_read_only = off; insert into t values (1)", "do $$ begin set transaction_read_only = off; insert into t values (1); end $$"} {
+
+	for _, q := range []string{"insert into t values (1)", "drop table t", "create table u (n int)",
+		"set transaction_read_only = off; insert into t values (1)",
+		"set default_transaction_read_only = off; insert into t values (1)",
+		"do $$ begin set transaction_read_only = off; insert into t values (1); end $$"} {
 		r := a.Post("/sql", sqlBody(q)).Want(422)
 		if state := r.Metadata("postgres.sqlstate"); state != "25006" && state != "25001" {
 			t.Errorf("%s: got %v", q, state)
 		}
 	}
-	a.Post("/sql", sqlBody("select set_config('transaction_read_only', 'off', false); insert into t values (1)")).Want(422)
+
+	a.Post("/sql", sqlBody("select set_config('transaction_read_only', 'off', false); insert into t values (1)")).
+		Want(422)
+
 	if got := query[int](t, a, "select count(*) from public.t"); got != 0 {
 		t.Errorf("%d rows were written, want none", got)
 	}
@@ -205,25 +285,35 @@ func TestRunSQLReadOnly(t *testing.T) {
 // TestRunSQLResidue: what a query leaves in its session, no other one meets.
 func TestRunSQLResidue(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	for range 3 {
-		a.Post("/sql", sqlBody(`set work_mem = '64kB'; set search_path = pg_temp; create temp table residue (n int); prepare p as select 1; listen channel;
+		a.Post("/sql",
+			sqlBody(`set work_mem = '64kB'; set search_path = pg_temp; create temp table residue (n int); prepare p as select 1; listen channel;
 			select pg_advisory_lock(7); declare c cursor with hold for select 1; select set_config('app.x', 'y', false); set datestyle = 'German'`, writing)).Want(200)
 	}
-	a.Post("/sql", sqlBody(`select current_setting('work_mem') <> '64kB', to_regclass('residue') is null, (select count(*) from pg_prepared_statements), (select count(*) from pg_listening_channels()),
+
+	a.Post("/sql",
+		sqlBody(`select current_setting('work_mem') <> '64kB', to_regclass('residue') is null, (select count(*) from pg_prepared_statements), (select count(*) from pg_listening_channels()),
 		(select count(*) from pg_cursors where is_holdable), coalesce(current_setting('app.x', true), ''), (select count(*) from pg_locks where locktype = 'advisory' and objid = 7)`)).Want(200).
-		Content("results.0.rows.0.0", true).Content("results.0.rows.0.1", true).Content("results.0.rows.0.2", 0).Content("results.0.rows.0.3", 0).Content("results.0.rows.0.4", 0).
+		Content("results.0.rows.0.0", true).Content("results.0.rows.0.1", true).Content("results.0.rows.0.2", 0).
+		Content("results.0.rows.0.3", 0).Content("results.0.rows.0.4", 0).
 		Content("results.0.rows.0.5", "").Content("results.0.rows.0.6", 0)
+
 	a.CreateTable("as_ever")
 }
 
 func TestRunSQLRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	r := a.Post("/sql", sqlBody("select 'é';\nselect nope from pg_class")).Want(422).Code("sql_error").Field("query")
-	if got := fmt.Sprint(r.Metadata("postgres.position"), r.Metadata("postgres.statement"), r.Metadata("postgres.sqlstate"), r.Metadata("postgres.message")); got != `20242703column "nope" does not exist` {
+	if got := fmt.Sprint(r.Metadata("postgres.position"), r.Metadata("postgres.statement"),
+		r.Metadata("postgres.sqlstate"),
+		r.Metadata("postgres.message")); got != `20242703column "nope" does not exist` {
 		t.Errorf("got %s", got)
 	}
+
 	for body, field := range map[string]string{
 		`{}`:                       "query",
 		sqlBody(""):                "query",
@@ -242,29 +332,40 @@ func TestRunSQLRefuses(t *testing.T) {
 	} {
 		a.Post("/sql", body).Want(422).Field(field)
 	}
+
 	a.Post("/sql", `{`).Want(400)
 }
 
 func TestListQueries(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Post("/sql", sqlBody("select 1")).Want(200)
 	a.Post("/sql", sqlBody("select nope")).Want(422)
-	a.Post("/sql", sqlBody("select $1::text -- "+strings.Repeat("x", 20_000), writing, `"parameters": ["secret"]`)).Want(200)
-	r := a.Get("/sql/history?limit=2").Want(200).Content("0.query", "select 1").Content("0.rows", 1).Content("0.errorCode", nil).Content("0.readOnly", true).Content("0.runBy", a.User).
+	a.Post("/sql", sqlBody("select $1::text -- "+strings.Repeat("x", 20_000), writing, `"parameters": ["secret"]`)).
+		Want(200)
+
+	r := a.Get("/sql/history?limit=2").Want(200).Content("0.query", "select 1").Content("0.rows", 1).
+		Content("0.errorCode", nil).Content("0.readOnly", true).Content("0.runBy", a.User).
 		Content("1.errorCode", "42703").Content("1.rows", nil)
 	if fmt.Sprint(r.Metadata("total")) != "3" {
 		t.Errorf("got %v queries, want 3", r.Metadata("total"))
 	}
+
 	r = a.Get("/sql/history?order=desc&sort=startedAt&limit=1").Want(200).Content("0.readOnly", false)
 	if got := len(r.Get("0.query").(string)); got != 10_000 || strings.Contains(string(r.Body), "secret") {
 		t.Errorf("the history has %d characters of the query, or its parameters", got)
 	}
-	execute(t, a, "insert into socle.queries (uuid, query, read_only, run_by) select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'old', true, gen_random_uuid() from generate_series(1, 1200) n")
+
+	execute(t, a,
+		"insert into socle.queries (uuid, query, read_only, run_by) select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'old', true, gen_random_uuid() from generate_series(1, 1200) n")
+
 	a.Post("/sql", sqlBody("select 2")).Want(200)
+
 	if got := query[int](t, a, "select count(*) from socle.queries"); got != 1000 {
 		t.Errorf("%d queries are kept, want 1000", got)
 	}
+
 	a.Get("/sql/history?sort=query").Want(400).Field("sort")
 	a.Member(5).Get("/sql/history").Want(403)
 	a.Stranger().Get("/sql/history").Want(401)

@@ -18,6 +18,7 @@ import (
 // something. The watchdog always is.
 func busy(t *testing.T, a *apitest.API) int {
 	t.Helper()
+
 	const sql = `select count(*)::int from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'
 		and application_name <> 'socle watchdog'`
 	return query[int](t, a, sql) + apitest.Value[int](a, sql)
@@ -26,10 +27,13 @@ func busy(t *testing.T, a *apitest.API) int {
 // TestStalledReaders: clients that take nothing of large files hold neither connections of the database nor memory, and nobody up.
 func TestStalledReaders(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "large", "is_public": true}`)
+
 	const readers, size = 100, 50 << 20
 	put(a, c, "large", strings.Repeat("x", size)).Want(200)
+
 	var before, during runtime.MemStats
 	runtime.ReadMemStats(&before)
 	transport := &http.Transport{DisableKeepAlives: true}
@@ -38,25 +42,31 @@ func TestStalledReaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		t.Cleanup(func() { res.Body.Close() })
 		if _, err := io.ReadFull(res.Body, make([]byte, 10)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	until(t, "no connection to a database is held", func() bool { return busy(t, a) == 0 })
 	runtime.GC()
 	runtime.ReadMemStats(&during)
+
 	if grown := int64(during.HeapAlloc) - int64(before.HeapAlloc); grown > 8*size { // other tests run beside this one
 		t.Errorf("%d readers of %d MiB take %d MiB of memory", readers, size>>20, grown>>20)
 	}
+
 	res, err := transport.RoundTrip(a.Request("GET", address(a, c, "large"), nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	if n, err := io.Copy(io.Discard, res.Body); n != size || err != nil {
 		t.Errorf("another reader got %d bytes, %v", n, err)
 	}
+
 	put(a, c, "small", "x").Want(200)
 }
 
@@ -76,36 +86,46 @@ func (s *stalling) Read(b []byte) (int, error) {
 	if n, err := s.Reader.Read(b); err == nil {
 		return n, nil
 	}
+
 	if s.waited = -1; !s.until.IsZero() {
 		s.waited = time.Until(s.until)
 	}
+
 	return 0, os.ErrDeadlineExceeded
 }
 
 // TestStalledBodiesEnd: whatever takes a body waits for it for a bounded time, and nothing is left of it then.
 func TestStalledBodiesEnd(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	a.CreateTable("orders")
+
 	multipart := "multipart/form-data; boundary=" + boundary
 	form := a.Create("/forms", `{"name": "Survey"}`)
 	a.Put("/forms/"+form, `{"state": "open"}`).Want(200)
+
 	stall := func(method, path, media, begun string, status int) {
 		t.Helper()
+
 		request := a.Request(method, path, nil, "Content-Type: "+media, "Tus-Resumable: 1.0.0", "Upload-Offset: 0")
 		request = request.WithContext(t.Context())
 		request.ContentLength = 10_000
+
 		answer := httptest.NewRecorder()
 		s := &stalling{ResponseWriter: answer, Reader: bytes.NewReader([]byte(begun))}
 		request.Body = s
 		request.RequestURI = request.URL.RequestURI()
 		a.Server.Handler().ServeHTTP(s, request)
 		a.Reply(request, answer.Result()).Want(status)
+
 		if s.waited <= 0 || s.waited > time.Minute {
-			t.Errorf("%s %s: got %d after %v, want a refusal within a minute: %s", method, path, answer.Code, s.waited, answer.Body)
+			t.Errorf("%s %s: got %d after %v, want a refusal within a minute: %s", method, path, answer.Code,
+				s.waited, answer.Body)
 		}
 	}
+
 	for _, r := range []struct {
 		method, path, media, begun string
 		status                     int
@@ -121,17 +141,22 @@ func TestStalledBodiesEnd(t *testing.T) {
 	} {
 		stall(r.method, r.path, r.media, r.begun, r.status)
 	}
+
 	until(t, "nothing is left", func() bool {
-		return busy(t, a) == 0 && query[int](t, a, "select count(*) from storage.uploads") == 0 && query[int](t, a, "select count(*) from storage.files") == 0
+		return busy(t, a) == 0 && query[int](t, a, "select count(*) from storage.uploads") == 0 &&
+			query[int](t, a, "select count(*) from storage.files") == 0
 	})
+
 	if left := blobs(t, a); len(left) > 0 {
 		t.Errorf("left are %v", left)
 	}
 
 	// What came of a resumable upload stays, so that the client can go on.
-	begun := a.Send("POST", "/containers/"+c+"/tus", "", "Tus-Resumable: 1.0.0", "Upload-Length: 10000", "Upload-Metadata: filename YS50eHQ=").Want(201)
+	begun := a.Send("POST", "/containers/"+c+"/tus", "", "Tus-Resumable: 1.0.0", "Upload-Length: 10000",
+		"Upload-Metadata: filename YS50eHQ=").Want(201)
 	resumed := strings.TrimPrefix(begun.Header.Get("Location"), a.URL)
 	stall("PATCH", resumed, "application/offset+octet-stream", "hello", 408)
+
 	if got := a.Send("HEAD", resumed, "", "Tus-Resumable: 1.0.0").Want(200).Header.Get("Upload-Offset"); got != "5" {
 		t.Errorf("the upload goes on at %q, want 5", got)
 	}

@@ -14,7 +14,8 @@ func (s *Server) registerStatistics() {
 }
 
 var getStatistics = Operation{
-	ID: "getStatistics", Method: "GET", Path: "/projects/{projectUUID}/statistics", Summary: "Get a project's statistics",
+	ID: "getStatistics", Method: "GET",
+	Path: "/projects/{projectUUID}/statistics", Summary: "Get a project's statistics",
 	Access: projectInPath(platform.Viewer), Errors: []int{400, 401, 404, 500},
 	Notes: "What the project's database holds and how it is used, as PostgreSQL itself counts it. Of tables, indexes and statements the first twenty.",
 }
@@ -32,14 +33,17 @@ func (s *Server) getStatistics(ctx context.Context, p *tenant.Project, _ *projec
 	if err != nil {
 		return statistics{}, err
 	}
+
 	files, err := object.GetUsage(ctx, p)
 	if err != nil {
 		return statistics{}, err
 	}
+
 	slow, err := s.platform.GetSlowStatements(ctx, p.Trusted().Config().ConnConfig.Database)
 	if err != nil {
 		return statistics{}, err
 	}
+
 	backups, err := s.platform.GetBackupUsage(ctx, p.UUID)
 	return statistics{database, slow, files, backups}, err
 }

@@ -22,22 +22,31 @@ import (
 // TestFilesInS3 does with files in S3 what the other tests do with files in a folder.
 func TestFilesInS3(t *testing.T) {
 	t.Parallel()
+
 	service := blobtest.New(t)
 	a := apitest.New(t, service.Configure)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true, "max_file_size": 20000000}`)
+
 	stored := func(want int) {
 		t.Helper()
+
 		until(t, fmt.Sprint(want, " objects"), func() bool { return len(service.Objects(t)) == want })
 	}
+
 	large := bytes.Repeat([]byte("0123456789abcdef"), 1_100_000)
 	id := upload(a, c, "a/large.bin", string(large)).Want(201).Content("size", len(large)).Get("uuid").(string)
 	empty := upload(a, c, "empty", "").Want(201).Content("size", 0).Get("uuid").(string)
-	for i, name := range []string{"%2e%2e%2fetc", "e\u0301", "é", "É", "CON", "-rf", "a:b?c#d", "+ &", strings.Repeat("a", 1024)} { // no name reaches the service
+
+	// no name reaches the service
+	for i, name := range []string{
+		"%2e%2e%2fetc", "e\u0301", "é", "É", "CON", "-rf", "a:b?c#d", "+ &", strings.Repeat("a", 1024),
+	} {
 		upload(a, c, name, fmt.Sprint(i)).Want(201)
 		if got := a.Nobody().Get(address(a, c, name)).Want(200); string(got.Body) != fmt.Sprint(i) {
 			t.Errorf("%q holds %q", name, got.Body)
 		}
 	}
+
 	stored(11)
 	wantObjects(t, service)
 
@@ -45,32 +54,48 @@ func TestFilesInS3(t *testing.T) {
 	if got := a.Get(path + "/download").Want(200); !bytes.Equal(got.Body, large) {
 		t.Errorf("got %d other bytes, want %d", len(got.Body), len(large))
 	}
+
 	if got := a.Get("/containers/" + c + "/files/" + empty + "/download").Want(200); len(got.Body) != 0 {
 		t.Errorf("got %d bytes of an empty file", len(got.Body))
 	}
-	for span, want := range map[string]string{"bytes=0-0": "0", "bytes=17599998-": "ef", "bytes=-3": "def", "bytes=8388606-8388609": "ef01"} {
+
+	for span, want := range map[string]string{
+		"bytes=0-0": "0", "bytes=17599998-": "ef", "bytes=-3": "def", "bytes=8388606-8388609": "ef01",
+	} {
 		if got := a.Send("GET", path+"/download", "", "Range: "+span).Want(206); string(got.Body) != want {
 			t.Errorf("%s: got %q, want %q", span, got.Body, want)
 		}
 	}
+
 	a.Send("GET", path+"/download", "", "Range: bytes=17600000-").Want(416)
-	if got := a.Send("GET", path+"/download", "", "Range: bytes=0-1,16-17").Want(206); !bytes.Contains(got.Body, []byte("01\r\n")) {
+
+	if got := a.Send("GET", path+"/download", "", "Range: bytes=0-1,16-17").
+		Want(206); !bytes.Contains(got.Body, []byte("01\r\n")) {
 		t.Errorf("two ranges: got %q", got.Body)
 	}
+
 	upload(a, c, "too-large", string(large)+string(large)).Want(413)
 	upload(a, c, "empty", "x").Want(409)
 	stored(11)
 
 	a.Delete(path).Want(200)
 	stored(10)
+
 	made := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
 	backedUp(t, a, made).Content("status", "completed")
-	if _, err := os.Stat(filepath.Join(service.Dir, "some/prefix", backup.Key(uuid.MustParse(a.Project), uuid.MustParse(made)))); err != nil {
+
+	if _, err := os.Stat(
+		filepath.Join(service.Dir, "some/prefix", backup.Key(uuid.MustParse(a.Project), uuid.MustParse(made))),
+	); err != nil {
 		t.Error(err)
 	}
+
 	a.Delete("/containers/" + c + "?force=true").Want(200)
+
 	until(t, "only the backup's objects are left", func() bool {
-		return !slices.ContainsFunc(service.Objects(t), func(path string) bool { return objectKey.MatchString(strings.TrimPrefix(path, service.Dir)) })
+		return !slices.ContainsFunc(service.Objects(t), func(path string) bool {
+			return objectKey.MatchString(strings.TrimPrefix(path, service.Dir))
+		})
 	})
 }
 
@@ -79,6 +104,7 @@ var objectKey = regexp.MustCompile(`^/some/prefix/projects/[0-9a-f-]{36}/files/[
 // wantObjects fails the test if an object's key is not one that we make.
 func wantObjects(t *testing.T, service *blobtest.S3) {
 	t.Helper()
+
 	for _, path := range service.Objects(t) {
 		if !objectKey.MatchString(strings.TrimPrefix(path, service.Dir)) {
 			t.Errorf("there is an object at %s", path)
@@ -89,17 +115,20 @@ func wantObjects(t *testing.T, service *blobtest.S3) {
 // TestS3Fails has the storage fail in several ways: an upload fails clearly then, and leaves neither row nor bytes.
 func TestS3Fails(t *testing.T) {
 	t.Parallel()
+
 	for name, fail := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		"500": func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(500); return true },
 		"slow": func(_ http.ResponseWriter, r *http.Request) bool {
 			io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
+
 			return true
 		},
 		"cut off": func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			service := blobtest.New(t)
 			a := apitest.New(t, service.Impatient)
 			c := a.Create("/containers", `{"name": "reports"}`)
@@ -111,17 +140,20 @@ func TestS3Fails(t *testing.T) {
 			upload(a, c, "large", strings.Repeat("x", 9<<20)).Want(500)
 			a.Get(download).Want(500)
 			a.Get("/containers/" + c + "/files").Want(200) // the rest goes on
+
 			made := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
 			backedUp(t, a, made).Content("status", "failed")
 
 			service.Fail(nil)
 			a.Get("/readyz") // overwrites and removes what a check left that timed out
+
 			if got := service.Objects(t); len(got) != 1 {
 				t.Errorf("there are the objects %q, want 1", got)
 			}
 			if rows := query[int](t, a, "select count(*) from storage.files"); rows != 1 {
 				t.Errorf("there are %d files, want 1", rows)
 			}
+
 			a.Get(download).Want(200)
 			upload(a, c, "small", "small").Want(201)
 			upload(a, c, "large", strings.Repeat("x", 9<<20)).Want(201)
@@ -132,19 +164,24 @@ func TestS3Fails(t *testing.T) {
 // TestS3AnswersLate loses the answer to the request that has made the object. The file is there.
 func TestS3AnswersLate(t *testing.T) {
 	t.Parallel()
+
 	service := blobtest.New(t)
 	a := apitest.New(t, service.Configure)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	lost := false
+
 	service.Lose(func(r *http.Request) bool {
 		first := r.Method == "PUT" && !lost
 		lost = lost || first
+
 		return first
 	})
+
 	id := upload(a, c, "a", "hello").Want(201).Get("uuid").(string)
 	if got := a.Get("/containers/" + c + "/files/" + id + "/download").Want(200); string(got.Body) != "hello" || !lost {
 		t.Errorf("got %q", got.Body)
 	}
+
 	if got := len(service.Objects(t)); got != 1 {
 		t.Errorf("there are %d objects, want 1", got)
 	}

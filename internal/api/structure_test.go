@@ -10,6 +10,7 @@ import (
 // structure gives the table orders one of everything that a table has.
 func structure(t *testing.T, a *apitest.API) {
 	t.Helper()
+
 	asOwner(t, a, `
 		alter table public.orders add constraint noted check (note <> 'nothing');
 		create index noted_index on public.orders (note);
@@ -17,6 +18,7 @@ func structure(t *testing.T, a *apitest.API) {
 		create type public.mood as enum ('good', 'bad'); create type public.old_mood as enum ('good');
 		create table public.old (a text, b text constraint old_b_check check (b <> ''));
 		create index old_index on public.old (b)`)
+
 	a.Post("/tables/old/compaction", "").Want(201)
 }
 
@@ -35,7 +37,8 @@ func (f things) structureCalls() []call {
 		{"createCompaction", "POST", "/tables/orders/compaction", "", 4},
 		{"getCompaction", "GET", "/tables/old/compaction", "", 5},
 		{"listPolicies", "GET", "/tables/orders/policies", "", 5},
-		{"createPolicy", "POST", "/tables/orders/policies", `{"name": "more", "roles": ["authenticated"], "using": "true"}`, 4},
+		{"createPolicy", "POST", "/tables/orders/policies",
+			`{"name": "more", "roles": ["authenticated"], "using": "true"}`, 4},
 		{"updatePolicy", "PUT", "/tables/orders/policies/own", `{"using": "true"}`, 4},
 		{"deletePolicy", "DELETE", "/tables/orders/policies/old", "", 4},
 		{"listGrants", "GET", "/tables/orders/grants", "", 5},
@@ -83,7 +86,8 @@ var doomed = map[string]func(t *testing.T, a *apitest.API, names map[string]stri
 		asOwner(t, a, "create type public."+names["enumName"]+" as enum ()")
 	},
 	"deleteExtension": func(t *testing.T, a *apitest.API, names map[string]string) {
-		execute(t, a, "create schema if not exists extensions; create extension if not exists "+names["extensionName"]+" schema extensions")
+		execute(t, a, "create schema if not exists extensions; create extension if not exists "+names["extensionName"]+
+			" schema extensions")
 	},
 	"deleteConstraint": func(t *testing.T, a *apitest.API, names map[string]string) {
 		names["constraintName"] = "doomed" + names["n"]

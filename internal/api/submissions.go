@@ -80,33 +80,44 @@ func (s *Server) findAnswered(ctx context.Context, p *tenant.Project, in *create
 	return err
 }
 
-func (s *Server) createResponse(ctx context.Context, p *tenant.Project, in *createResponseInput) (Answer[form.Receipt, receiptMetadata], error) {
+func (s *Server) createResponse(
+	ctx context.Context, p *tenant.Project, in *createResponseInput,
+) (Answer[form.Receipt, receiptMetadata], error) {
 	var none Answer[form.Receipt, receiptMetadata]
 	if err := s.count(ctx, responsesByNetwork, responsesByForm, in.Form.String()); err != nil {
 		return none, err
 	}
+
 	id, err := uuid.NewV7()
 	if err != nil {
 		return none, err
 	}
+
 	if in.parts != nil {
 		receipt, err := s.respondWithFiles(ctx, p, in, id)
 		return receiptOf(receipt, ""), err
 	}
+
 	if !in.Body.Partial {
 		receipt, err := form.CreateResponse(ctx, p, in.Form, id, in.Body.Answers, form.Attachments{})
 		return receiptOf(receipt, ""), err
 	}
+
 	receipt, token, err := form.StartResponse(ctx, p, in.Form, id, in.Body.Answers)
 	return receiptOf(receipt, token), err
 }
 
 func receiptOf(r form.Receipt, token string) Answer[form.Receipt, receiptMetadata] {
-	return Answer[form.Receipt, receiptMetadata]{Content: r, Metadata: receiptMetadata{token}, Header: http.Header{"Cache-Control": {"no-store"}}}
+	return Answer[form.Receipt, receiptMetadata]{
+		Content:  r,
+		Metadata: receiptMetadata{token},
+		Header:   http.Header{"Cache-Control": {"no-store"}},
+	}
 }
 
 var updateResponse = Operation{
-	ID: "updateResponse", Method: "PUT", Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Go on with a partial response",
+	ID: "updateResponse", Method: "PUT",
+	Path: "/forms/{formUUID}/responses/{responseUUID}", Summary: "Go on with a partial response",
 	Access: publicForm, Errors: []int{400, 401, 404, 409, 422, 429, 500}, Grows: true,
 	Notes: "What the body does not name stays answered, null takes an answer back. Without `partial` the response is complete, and every rule of every field is checked.",
 }

@@ -19,14 +19,19 @@ type survey struct {
 // openSurvey makes an open form; fields is the inside of a JSON array, settings of an object.
 func openSurvey(t *testing.T, a *apitest.API, fields, settings string) survey {
 	t.Helper()
+
 	f := survey{a, "/forms/" + a.Create("/forms", `{"name": "Survey"}`), map[string]string{}}
 	made := a.Post(f.path+"/fields", `{"fields": [`+fields+`]}`).Want(201)
 	for i := range made.Metadata("fields").([]any) {
-		f.fields[made.Metadata(fmt.Sprintf("fields.%d.label", i)).(string)] = made.Metadata(fmt.Sprintf("fields.%d.uuid", i)).(string)
+		f.fields[made.Metadata(fmt.Sprintf("fields.%d.label", i)).(string)] = made.Metadata(
+			fmt.Sprintf("fields.%d.uuid", i),
+		).(string)
 	}
+
 	if settings != "" {
 		settings = ", " + settings
 	}
+
 	a.Put(f.path, `{"state": "open"`+settings+`}`).Want(200)
 	return f
 }
@@ -62,24 +67,28 @@ const everyType = `
 
 func TestCreateResponse(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := openSurvey(t, a, everyType, `"success_message": "Thank you"`)
 	for _, tt := range []struct{ field, value, kept string }{
-		{"text", `"abc"`, `"abc"`}, {"text", `"😀😀"`, `"😀😀"`},
-		{"textarea", `"a\nb\t<script>"`, `"a\nb\t<script>"`}, {"textarea", `" \u202e\u200b\ufeff "`, "\" \u202e\u200b\ufeff \""}, {"textarea", `"100%_\\"`, `"100%_\\"`},
-		{"number", `1.50`, `1.50`}, {"number", `"-007.5"`, `-7.5`}, {"number", `0`, `0`}, {"number", `0.000000000000000000000000000001`, `0.000000000000000000000000000001`},
+		{"text", `"abc"`, `"abc"`}, {"text", `"😀😀"`, `"😀😀"`}, {"textarea", `"a\nb\t<script>"`, `"a\nb\t<script>"`},
+		{"textarea", `" \u202e\u200b\ufeff "`, "\" \u202e\u200b\ufeff \""}, {"textarea", `"100%_\\"`, `"100%_\\"`},
+		{"number", `1.50`, `1.50`}, {"number", `"-007.5"`, `-7.5`}, {"number", `0`, `0`},
+		{"number", `0.000000000000000000000000000001`, `0.000000000000000000000000000001`},
 		{"email", `"ann@example.com"`, `"ann@example.com"`},
 		{"url", `"https://example.com/a?b#c"`, `"https://example.com/a?b#c"`},
-		{"phone", `"+49 (30) 123-45"`, `"+49 (30) 123-45"`},
-		{"date", `"24.12.2026"`, `"2026-12-24"`}, {"date", `"2026-01-01"`, `"2026-01-01"`},
-		{"time", `"08:00"`, `"08:00"`}, {"datetime", `"2026-02-03T04:05:06Z"`, `"2026-02-03T04:05:06Z"`},
-		{"checkbox", `true`, `true`}, {"checkbox", `"false"`, `false`},
-		{"radio", `"a"`, `"a"`}, {"select", `"a,b"`, `"a,b"`}, {"multiselect", `["c","a"]`, `["c","a"]`},
-		{"rating", `5`, `5`}, {"rating", `"1"`, `1`},
+		{"phone", `"+49 (30) 123-45"`, `"+49 (30) 123-45"`}, {"date", `"24.12.2026"`, `"2026-12-24"`},
+		{"date", `"2026-01-01"`, `"2026-01-01"`}, {"time", `"08:00"`, `"08:00"`},
+		{"datetime", `"2026-02-03T04:05:06Z"`, `"2026-02-03T04:05:06Z"`}, {"checkbox", `true`, `true`},
+		{"checkbox", `"false"`, `false`}, {"radio", `"a"`, `"a"`}, {"select", `"a,b"`, `"a,b"`},
+		{"multiselect", `["c","a"]`, `["c","a"]`}, {"rating", `5`, `5`}, {"rating", `"1"`, `1`},
 	} {
-		r := f.answer(`{"`+tt.field+`": `+tt.value+`}`).Want(201).Content("state", "complete").Content("successMessage", "Thank you").Content("expiresAt", nil)
+		r := f.answer(`{"`+tt.field+`": `+tt.value+`}`).Want(201).Content("state", "complete").
+			Content("successMessage", "Thank you").Content("expiresAt", nil)
 		got := a.Get(f.path+"/responses/"+r.Get("uuid").(string)).Want(200).Content("state", "complete").
-			Content("answers.0.fieldUuid", f.fields[tt.field]).Content("answers.0.label", tt.field).Content("answers.0.type", tt.field)
+			Content("answers.0.fieldUuid", f.fields[tt.field]).Content("answers.0.label", tt.field).
+			Content("answers.0.type", tt.field)
+
 		var answer struct {
 			Content struct {
 				Answers []struct{ Value json.RawMessage }
@@ -88,6 +97,7 @@ func TestCreateResponse(t *testing.T) {
 		if err := json.Unmarshal(got.Body, &answer); err != nil {
 			t.Fatal(err)
 		}
+
 		var value, want any
 		number := strings.HasPrefix(tt.field, "number")
 		if err := json.Unmarshal(answer.Content.Answers[0].Value, &value); err != nil {
@@ -96,10 +106,12 @@ func TestCreateResponse(t *testing.T) {
 		if err := json.Unmarshal([]byte(tt.kept), &want); err != nil {
 			t.Fatal(err)
 		}
+
 		if fmt.Sprint(value) != fmt.Sprint(want) || number && string(answer.Content.Answers[0].Value) != tt.kept {
 			t.Errorf("%s %s: kept %s, want %s", tt.field, tt.value, answer.Content.Answers[0].Value, tt.kept)
 		}
 	}
+
 	// What answers nothing is no answer.
 	r := f.answer(`{"text": "", "number": null, "multiselect": [], "date": ""}`).Want(201)
 	a.Get(f.path+"/responses/"+r.Get("uuid").(string)).Want(200).Content("answers", "[]")
@@ -107,14 +119,18 @@ func TestCreateResponse(t *testing.T) {
 
 func TestCreateResponseRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := openSurvey(t, a, everyType, "")
 	before := state(t, a)
+
 	for field, bad := range map[string][]string{
-		"text":        {`"a"`, `"abcdef"`, `"ABC"`, `"ab\u0000"`, `"ab\n"`, `5`, `true`, `["ab"]`, `{"a": 1}`},
-		"textarea":    {`"a\u0000b"`, `5`, `{}`, `"` + strings.Repeat("a", 100_001) + `"`},
-		"number":      {`11`, `-10.0000001`, `1e400`, `1e1`, `"1e1"`, `"x"`, `true`, `[1]`, `{}`, strings.Repeat("9", 400), `9223372036854775808`, `"0x1"`, `" 1"`, `"NaN"`},
-		"email":       {`"ann"`, `"ann@"`, `"Ann <ann@example.com>"`, `"a@b\r\nBcc: c@d"`, `"` + strings.Repeat("a", 300) + `@example.com"`, `7`},
+		"text":     {`"a"`, `"abcdef"`, `"ABC"`, `"ab\u0000"`, `"ab\n"`, `5`, `true`, `["ab"]`, `{"a": 1}`},
+		"textarea": {`"a\u0000b"`, `5`, `{}`, `"` + strings.Repeat("a", 100_001) + `"`},
+		"number": {`11`, `-10.0000001`, `1e400`, `1e1`, `"1e1"`, `"x"`, `true`, `[1]`, `{}`,
+			strings.Repeat("9", 400), `9223372036854775808`, `"0x1"`, `" 1"`, `"NaN"`},
+		"email": {`"ann"`, `"ann@"`, `"Ann <ann@example.com>"`, `"a@b\r\nBcc: c@d"`,
+			`"` + strings.Repeat("a", 300) + `@example.com"`, `7`},
 		"url":         {`"example.com"`, `"javascript:alert(1)"`, `"ftp://example.com"`, `"https://"`, `1`},
 		"phone":       {`"12"`, `"call me"`, `49301234`, `"+49\n30"`},
 		"date":        {`"2026-02-30"`, `"2025-12-31"`, `"01.01.2027"`, `"12/24/2026"`, `20260101`, `"2026-1-1"`},
@@ -132,35 +148,49 @@ func TestCreateResponseRefuses(t *testing.T) {
 				r.Want(400)
 				continue
 			}
+
 			if r.Status != 422 {
 				t.Errorf("%s %.60s: got %d, want 422\n%s", field, value, r.Status, r.Body)
 				continue
 			}
+
 			r.Field("answers." + f.fields[field])
 		}
 	}
+
 	// All that is at fault is told at once, in the order of the fields, and then what is no field's.
 	f.answer(`{"rating": 9, "text": "a", "nothing": 1, "`+apitest.Missing+`": 2, "email": "x"}`).Want(422).
-		Field("answers."+f.fields["text"], "answers."+f.fields["email"], "answers."+f.fields["rating"], "answers."+apitest.Missing, "answers.nothing")
+		Field("answers."+f.fields["text"], "answers."+f.fields["email"], "answers."+f.fields["rating"],
+			"answers."+apitest.Missing, "answers.nothing")
+
 	f.answer(`{"` + strings.ToUpper(f.fields["text"]) + `": "abc"}`).Want(422)
-	for body, field := range map[string]string{`{}`: "answers", `{"answers": null}`: "answers", `{"answers": []}`: "answers", `{"answers": "x"}`: "answers",
+
+	for body, field := range map[string]string{`{}`: "answers", `{"answers": null}`: "answers",
+		`{"answers": []}`: "answers", `{"answers": "x"}`: "answers",
 		`{"answers": {}, "partial": "yes"}`: "partial"} {
 		f.Post(f.path+"/responses", body).Want(422).Field(field)
 	}
+
 	for _, body := range malformed {
 		f.Post(f.path+"/responses", body).Want(400)
 	}
+
 	f.Post(f.path+"/responses", f.answers(`{"answers": {"text": "abc", "text": "abc"}}`)).Want(400)
 	f.Post(f.path+"/responses", `{"answers": `+strings.Repeat("[", 400_000)+strings.Repeat("]", 400_000)+"}").Want(400)
+
 	var many strings.Builder
 	for i := range 50_000 {
 		fmt.Fprintf(&many, `"%d": 1, `, i)
 	}
-	if r := f.answer("{" + many.String() + `"x": 1}`).Want(422); len(r.Metadata("fields").([]any)) > 100 || len(r.Body) > 20_000 {
+
+	if r := f.answer("{" + many.String() + `"x": 1}`).Want(422); len(r.Metadata("fields").([]any)) > 100 ||
+		len(r.Body) > 20_000 {
 		t.Errorf("the answer to many unknown fields has %d bytes", len(r.Body))
 	}
+
 	f.Post("/forms/garbage/responses", `{}`).Want(400)
 	f.Post("/forms/"+apitest.Missing+"/responses", `{}`).Want(404)
+
 	if after := state(t, a); after != before {
 		t.Errorf("a refused response changed\n%s\ninto\n%s", before, after)
 	}
@@ -168,21 +198,27 @@ func TestCreateResponseRefuses(t *testing.T) {
 
 func TestRequiredAnswers(t *testing.T) {
 	t.Parallel()
-	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text", "is_required": true}, {"label": "consent", "type": "checkbox", "is_required": true},
+
+	f := openSurvey(t, apitest.New(t),
+		`{"label": "name", "type": "text", "is_required": true}, {"label": "consent", "type": "checkbox", "is_required": true},
 		{"label": "tags", "type": "multiselect", "options": "a,b", "is_required": true}, {"label": "cv", "type": "file"}`, "")
 	all := []string{"answers." + f.fields["name"], "answers." + f.fields["consent"], "answers." + f.fields["tags"]}
 	f.answer(`{}`).Want(422).Field(all...)
 	f.answer(`{"name": "  ", "consent": false, "tags": []}`).Want(422).Field(all...)
 	f.answer(`{"name": null, "consent": null, "tags": null}`).Want(422).Field(all...)
-	f.answer(`{"name": "Ann", "consent": true, "tags": ["a"], "cv": "cv.pdf"}`).Want(422).Field("answers." + f.fields["cv"])
+	f.answer(`{"name": "Ann", "consent": true, "tags": ["a"], "cv": "cv.pdf"}`).Want(422).
+		Field("answers." + f.fields["cv"])
+
 	f.answer(`{"name": "Ann", "consent": true, "tags": ["a"], "cv": null}`).Want(201)
 }
 
 // TestVisitors: a form is open to whoever has a key of its project, its link, or a role there, and to nobody else.
 func TestVisitors(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
+
 	key := func(a *apitest.API, kind string) (id, key string) {
 		r := a.Post("/projects/"+a.Project+"/keys", `{"name": "`+kind+`", "kind": "`+kind+`"}`).Want(201)
 		return r.Get("uuid").(string), r.Metadata("key").(string)
@@ -203,7 +239,9 @@ func TestVisitors(t *testing.T) {
 	nobody.Post(f.path+"/responses?link="+link, body).Want(201)
 	send("apikey: "+foreign, "Authorization: Bearer "+a.Token).Want(201) // the member's token counts
 	a.Member(5).Post(f.path+"/responses", body).Want(201)
-	same(t, send("apikey: "+foreign).Want(401), nobody.Send("POST", "/forms/"+apitest.Missing+"/responses", body, "apikey: "+publishable).Want(401))
+	same(t, send("apikey: "+foreign).Want(401),
+		nobody.Send("POST", "/forms/"+apitest.Missing+"/responses", body, "apikey: "+publishable).Want(401))
+
 	send().Want(401)
 	send("apikey: x").Want(401)
 	send("Authorization: Bearer x").Want(401)
@@ -212,15 +250,19 @@ func TestVisitors(t *testing.T) {
 	nobody.Post("/forms/"+apitest.Missing+"/responses?link="+link, body).Want(401)
 	nobody.Send("POST", "/forms/garbage/responses", body, "apikey: "+publishable).Want(400)
 	a.Stranger().Post(f.path+"/responses", body).Want(404)
+
 	// Who fills in does not read.
 	for _, path := range []string{"", "/responses", "/responses/export", "/statistics", "/fields"} {
 		nobody.Send("GET", f.path+path+"?link="+link, "", "apikey: "+secret).Want(401)
 	}
+
 	a.Get(f.path+"").Want(200).Content("totalResponses", 6)
 
 	a.Delete("/projects/" + a.Project + "/keys/" + keyID).Want(200)
 	send("apikey: " + publishable).Want(401)
-	nobody.Send("GET", f.path+"/public", "", "apikey: "+secret).Want(200).Content("isOpen", true).Content("version", 2).Content("fields.0.uuid", f.fields["name"])
+	nobody.Send("GET", f.path+"/public", "", "apikey: "+secret).Want(200).Content("isOpen", true).Content("version", 2).
+		Content("fields.0.uuid", f.fields["name"])
+
 	nobody.Send("GET", "/forms/garbage/public", "", "apikey: "+secret).Want(400)
 	a.Put(f.path, `{"state": "closed"}`).Want(200)
 	nobody.Send("GET", f.path+"/public", "", "apikey: "+secret).Want(404).Code("form_closed")
@@ -230,29 +272,40 @@ func TestVisitors(t *testing.T) {
 // TestCrossOrigin: pages of any origin may fill a form in, and do nothing else.
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
-	for path, method := range map[string]string{"/responses": "POST", "/responses/" + apitest.Missing: "PUT", "/public": "GET"} {
-		r := a.Nobody().Send("OPTIONS", f.path+path, "", "Origin: https://example.com", "Access-Control-Request-Method: "+method, "Access-Control-Request-Headers: apikey").Want(204)
+	for path, method := range map[string]string{
+		"/responses": "POST", "/responses/" + apitest.Missing: "PUT", "/public": "GET",
+	} {
+		r := a.Nobody().Send("OPTIONS", f.path+path, "", "Origin: https://example.com",
+			"Access-Control-Request-Method: "+method, "Access-Control-Request-Headers: apikey").Want(204)
 		h := r.Header
-		if h.Get("Access-Control-Allow-Origin") != "*" || h.Get("Access-Control-Allow-Methods") != method || h.Get("Access-Control-Allow-Credentials") != "" ||
+		if h.Get("Access-Control-Allow-Origin") != "*" || h.Get("Access-Control-Allow-Methods") != method ||
+			h.Get("Access-Control-Allow-Credentials") != "" ||
 			!strings.Contains(h.Get("Access-Control-Allow-Headers"), "apikey") {
 			t.Errorf("%s %s: got %v", method, path, h)
 		}
 	}
-	if h := a.Nobody().Send("GET", f.path+"/public", "", "Origin: https://example.com").Want(401).Header; h.Get("Access-Control-Allow-Origin") != "*" {
+
+	if h := a.Nobody().Send("GET", f.path+"/public", "", "Origin: https://example.com").
+		Want(401).Header; h.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("a page can't read why it is refused: %v", h)
 	}
+
 	for _, path := range []string{"", "/responses", "/fields"} {
-		if h := a.Send("GET", f.path+path, "", "Origin: https://example.com").Want(200).Header; h.Get("Access-Control-Allow-Origin") != "" {
+		if h := a.Send("GET", f.path+path, "", "Origin: https://example.com").
+			Want(200).Header; h.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("GET %s may be read from anywhere", path)
 		}
 	}
+
 	a.Send("OPTIONS", f.path, "").Want(405)
 }
 
 func TestClosedForms(t *testing.T) {
 	t.Parallel()
+
 	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}`, "")
 	for settings, code := range map[string]string{
 		`{"state": "draft"}`:  "form_closed",
@@ -265,9 +318,12 @@ func TestClosedForms(t *testing.T) {
 		f.answer(`{"name": 5}`).Want(409).Code(code) // whether it is open comes before what is wrong with the answers
 		f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(409).Code(code)
 	}
-	f.Put(f.path, `{"state": "open", "closes_at": "2099-01-01T00:00:00Z", "opens_at": "2026-01-01T00:00:00Z", "max_responses": 1}`).Want(200)
+
+	f.Put(f.path,
+		`{"state": "open", "closes_at": "2099-01-01T00:00:00Z", "opens_at": "2026-01-01T00:00:00Z", "max_responses": 1}`).Want(200)
 	f.answer(`{"name": "Ann"}`).Want(201)
 	f.answer(`{"name": "Ben"}`).Want(409).Code("form_full")
+
 	id := f.Get(f.path + "/responses").Want(200).Get("0.uuid").(string)
 	f.Delete(f.path + "/responses/" + id).Want(200)
 	f.answer(`{"name": "Ben"}`).Want(201) // there is room again
@@ -277,22 +333,29 @@ func TestClosedForms(t *testing.T) {
 // TestMaximumHolds: of fifty responses at once exactly as many are taken as there is room for, whole and partial ones together.
 func TestMaximumHolds(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, `"max_responses": 7`)
+
 	var begun []*apitest.Reply
 	for range 10 {
 		begun = append(begun, f.Post(f.path+"/responses", `{"answers": {}, "partial": true}`).Want(201))
 	}
+
 	got := atOnce(50, func(i int) *apitest.Reply {
 		if i < len(begun) {
-			return f.Put(f.path+"/responses/"+begun[i].Get("uuid").(string), `{"token": "`+begun[i].Metadata("token").(string)+`"}`)
+			return f.Put(f.path+"/responses/"+begun[i].Get("uuid").(string),
+				`{"token": "`+begun[i].Metadata("token").(string)+`"}`)
 		}
+
 		return f.answer(`{"name": "Ann"}`)
 	})
 	if got[200]+got[201] != 7 || got[409] != 43 {
 		t.Errorf("got answers %v, want 7 that were taken and 43 that were not", got)
 	}
+
 	f.Get(f.path).Want(200).Content("totalResponses", 7)
+
 	if n := query[int](t, a, `select count(*) from forms.responses where state = 'complete'`); n != 7 {
 		t.Errorf("%d responses are there, want 7", n)
 	}
@@ -301,6 +364,7 @@ func TestMaximumHolds(t *testing.T) {
 // TestClosingWhileAnswering: once the form is closed no response is there that was not there before.
 func TestClosingWhileAnswering(t *testing.T) {
 	t.Parallel()
+
 	f := openSurvey(t, apitest.New(t), `{"label": "name", "type": "text"}`, "")
 	var shut *apitest.Reply
 	got := atOnce(30, func(i int) *apitest.Reply {
@@ -308,27 +372,36 @@ func TestClosingWhileAnswering(t *testing.T) {
 			shut = f.Put(f.path, `{"state": "closed"}`)
 			return shut
 		}
+
 		return f.answer(`{"name": "Ann"}`)
 	})
+
 	subset(t, got, 200, 201, 409)
-	f.Get(f.path).Want(200).Content("totalResponses", shut.Want(200).Get("totalResponses")).Content("totalResponses", got[201])
+	f.Get(f.path).Want(200).Content("totalResponses", shut.Want(200).Get("totalResponses")).
+		Content("totalResponses", got[201])
 }
 
 // TestAnswersKeepTheirFields: what was answered stays under the labels and types that it was answered by.
 func TestAnswersKeepTheirFields(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}, {"label": "age", "type": "number"}`, "")
 	id := f.answer(`{"name": "Ann", "age": 7}`).Want(201).Get("uuid").(string)
 	second := f.answer(`{"name": "Ben"}`).Want(201).Get("uuid").(string)
 	before := f.Get(f.path+"/responses/"+id).Want(200).Content("version", 2)
+
 	f.Put(f.path+"/fields/"+f.fields["name"], `{"label": "Choice", "type": "select", "options": "x,y"}`).Want(200)
 	f.Delete(f.path + "/fields/" + f.fields["age"]).Want(200)
 	same(t, f.Get(f.path+"/responses/"+id).Want(200), before)
+
 	third := f.answer(`{"name": "x"}`).Want(201).Get("uuid").(string)
 	f.answer(`{"name": "x", "age": 7}`).Want(422).Field("answers." + f.fields["age"])
-	f.Get(f.path+"/responses/"+second).Want(200).Content("version", 2).Content("answers.0.label", "name").Content("answers.0.value", "Ben")
-	f.Get(f.path+"/responses/"+third).Want(200).Content("version", 4).Content("answers.0.label", "Choice").Content("answers.0.type", "select")
+	f.Get(f.path+"/responses/"+second).Want(200).Content("version", 2).Content("answers.0.label", "name").
+		Content("answers.0.value", "Ben")
+	f.Get(f.path+"/responses/"+third).Want(200).Content("version", 4).Content("answers.0.label", "Choice").
+		Content("answers.0.type", "select")
+
 	if n := query[int](t, a, `select count(*) from forms.definitions`); n != 2 {
 		t.Errorf("%d definitions are kept, want the 2 that someone answered", n)
 	}
@@ -337,6 +410,7 @@ func TestAnswersKeepTheirFields(t *testing.T) {
 // TestFieldsChangeWhileAnswering: each response is judged by the very definition that it is kept under.
 func TestFieldsChangeWhileAnswering(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	f := openSurvey(t, a, `{"label": "value", "type": "text"}`, "")
 	got := atOnce(40, func(i int) *apitest.Reply {
@@ -346,26 +420,37 @@ func TestFieldsChangeWhileAnswering(t *testing.T) {
 		case 4:
 			return f.Put(f.path+"/fields/"+f.fields["value"], `{"label": "value", "type": "text"}`)
 		}
+
 		return f.answer(`{"value": "7"}`)
 	})
+
 	wantCounts(t, got, map[int]int{200: 10, 201: 30})
+
 	if n := query[int](t, a, `
 		select count(*) from forms.responses r join forms.definitions d on d.form_uuid = r.form_uuid and d.version = r.version, jsonb_each(r.answers) v
-		where jsonb_typeof(v.value) <> case d.fields #>> '{0,type}' when 'text' then 'string' else 'number' end`); n != 0 {
+		where jsonb_typeof(v.value) <> case d.fields #>> '{0,type}' when 'text' then 'string' else 'number' end`); n !=
+		0 {
 		t.Errorf("%d responses are not what their definition says", n)
 	}
 }
 
 func TestHoneypot(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	f := openSurvey(t, a, `{"label": "name", "type": "text", "is_required": true}`, `"honeypot": "website", "success_message": "Thank you"`)
-	f.answer(`{"name": "Ann", "website": "https://example.com"}`).Want(201).Content("state", "complete").Content("successMessage", "Thank you")
+	f := openSurvey(t, a, `{"label": "name", "type": "text", "is_required": true}`,
+		`"honeypot": "website", "success_message": "Thank you"`)
+
+	f.answer(`{"name": "Ann", "website": "https://example.com"}`).Want(201).Content("state", "complete").
+		Content("successMessage", "Thank you")
+
 	f.answer(`{"website": 1}`).Want(201) // a machine is not told what is wrong
 	f.Post(f.path+"/responses", `{"answers": {"website": "x"}, "partial": true}`).Want(201).Content("state", "partial")
+
 	if n := query[int](t, a, `select count(*) from forms.responses`); n != 0 {
 		t.Errorf("%d responses of machines are kept", n)
 	}
+
 	f.answer(`{"name": "Ann", "website": ""}`).Want(201)
 	f.answer(`{"name": "Ann"}`).Want(201)
 	f.Get(f.path).Want(200).Content("totalResponses", 2).Content("blockedResponses", 3)
@@ -376,13 +461,17 @@ func TestHoneypot(t *testing.T) {
 // TestTooManyResponses: a network that sends too many is told to wait.
 func TestTooManyResponses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t, limited)
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
 	got := atOnce(70, func(int) *apitest.Reply { return f.answer(`{"name": "Ann"}`) })
 	wantCounts(t, got, map[int]int{201: 60, 429: 10})
-	r := f.Send("POST", f.path+"/responses", `{"answers": {}}`, "Origin: https://example.com").Want(429).Code("rate_limited")
+
+	r := f.Send("POST", f.path+"/responses", `{"answers": {}}`, "Origin: https://example.com").Want(429).
+		Code("rate_limited")
 	if r.Header.Get("Retry-After") == "" || r.Header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("got headers %v", r.Header)
 	}
+
 	f.Put(f.path+"/responses/"+apitest.Missing, `{"token": "x"}`).Want(429)
 }

@@ -18,7 +18,8 @@ func (s *Server) registerTableChanges() {
 }
 
 var updateTable = Operation{
-	ID: "updateTable", Method: "PUT", Path: "/tables/{tableUUID}", Summary: "Change a table's comment or row level security",
+	ID: "updateTable", Method: "PUT",
+	Path: "/tables/{tableUUID}", Summary: "Change a table's comment or row level security",
 	Access: project(platform.Developer), Errors: shaping, Timeout: lasting,
 	Notes: "To switch row level security off needs `confirm`: all rows are then open to whoever may use the table. Its name is changed by renameTable.",
 }
@@ -43,6 +44,7 @@ func (s *Server) updateTable(ctx context.Context, p *tenant.Project, in *updateT
 	if b.Comment == nil && b.RowLevelSecurity == nil {
 		return detailedTable{}, unchanging()
 	}
+
 	t, err := schema.UpdateTable(ctx, p.Owner(), p.UUID, in.Table, schema.TableUpdate{Comment: b.Comment,
 		RowLevelSecurity: b.RowLevelSecurity, Confirm: b.Confirm})
 	return detailed(ctx, p, t, err)
@@ -63,7 +65,9 @@ type duplicateTableInput struct {
 	}
 }
 
-func (s *Server) duplicateTable(ctx context.Context, p *tenant.Project, in *duplicateTableInput) (detailedTable, error) {
+func (s *Server) duplicateTable(
+	ctx context.Context, p *tenant.Project, in *duplicateTableInput,
+) (detailedTable, error) {
 	t, err := schema.DuplicateTable(ctx, p.Owner(), p.UUID, in.Table, in.Body.Name, in.Body.WithRows)
 	return detailed(ctx, p, t, err)
 }
@@ -96,7 +100,11 @@ type deletedTableMetadata struct {
 	Deleted []schema.Dependent `json:"deleted" nullable:"false" doc:"What depended on it and went too."`
 }
 
-func (s *Server) deleteTable(ctx context.Context, p *tenant.Project, in *deleteTableInput) (Answer[schema.Table, deletedTableMetadata], error) {
+func (s *Server) deleteTable(
+	ctx context.Context, p *tenant.Project, in *deleteTableInput,
+) (Answer[schema.Table, deletedTableMetadata], error) {
 	t, gone, err := schema.DeleteTable(ctx, p.Owner(), p.UUID, in.Table, in.cascade())
-	return Answer[schema.Table, deletedTableMetadata]{Content: t, Metadata: deletedTableMetadata{schema.TableUUID(p.UUID, t.ID), gone}}, err
+	return Answer[schema.Table, deletedTableMetadata]{
+		Content: t, Metadata: deletedTableMetadata{schema.TableUUID(p.UUID, t.ID), gone},
+	}, err
 }

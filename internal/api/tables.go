@@ -39,6 +39,7 @@ func detailed(ctx context.Context, p *tenant.Project, t schema.Table, err error)
 	if err != nil {
 		return detailedTable{}, err
 	}
+
 	d, err := schema.GetTableDetails(ctx, p.Trusted(), t.ID)
 	return detailedTable{Content: t, Metadata: detailedMetadata{schema.TableUUID(p.UUID, t.ID), d}}, err
 }
@@ -74,6 +75,7 @@ func (*createTableBody) normalize(v any) (any, string) {
 			}
 		}
 	}
+
 	return v, ""
 }
 
@@ -81,6 +83,7 @@ func (s *Server) createTable(ctx context.Context, p *tenant.Project, in *createT
 	b := in.Body
 	t, err := schema.CreateTable(ctx, p.Owner(), schema.NewTable{Name: b.Name, Schema: b.Schema, Comment: b.Comment,
 		Columns: b.Columns, Constraints: b.Constraints})
+
 	return detailed(ctx, p, t, err)
 }
 
@@ -99,14 +102,19 @@ type tablesMetadata struct {
 	UUIDs map[string]uuid.UUID `json:"uuids" doc:"UUIDs of the tables by their full names."`
 }
 
-func (s *Server) listTables(ctx context.Context, p *tenant.Project, in *listTablesInput) (Answer[[]schema.Table, tablesMetadata], error) {
+func (s *Server) listTables(
+	ctx context.Context, p *tenant.Project, in *listTablesInput,
+) (Answer[[]schema.Table, tablesMetadata], error) {
 	page := in.by(in.Sort)
 	tables, total, err := schema.ListTables(ctx, p.Trusted(), page)
 	uuids := make(map[string]uuid.UUID, len(tables))
 	for _, t := range tables {
 		uuids[t.FullName()] = schema.TableUUID(p.UUID, t.ID)
 	}
-	return Answer[[]schema.Table, tablesMetadata]{Content: tables, Metadata: tablesMetadata{metadataOf(page, total), uuids}}, err
+
+	return Answer[[]schema.Table, tablesMetadata]{
+		Content: tables, Metadata: tablesMetadata{metadataOf(page, total), uuids},
+	}, err
 }
 
 var getTable = Operation{
@@ -166,11 +174,14 @@ type commentsMetadata struct {
 	Comments map[string]string `json:"comments" doc:"What is said of the columns, by their names."`
 }
 
-func (s *Server) listColumns(ctx context.Context, p *tenant.Project, in *tableNameInput) (Answer[[]schema.Column, commentsMetadata], error) {
+func (s *Server) listColumns(
+	ctx context.Context, p *tenant.Project, in *tableNameInput,
+) (Answer[[]schema.Column, commentsMetadata], error) {
 	columns, err := schema.ListColumns(ctx, p.Trusted(), in.Table)
 	if err != nil {
 		return Answer[[]schema.Column, commentsMetadata]{}, err
 	}
+
 	comments, err := schema.ColumnComments(ctx, p.Trusted(), in.Table)
 	return Answer[[]schema.Column, commentsMetadata]{Content: columns, Metadata: commentsMetadata{comments}}, err
 }
@@ -197,17 +208,20 @@ func (b *createColumnBody) normalize(v any) (any, string) {
 	if !ok {
 		return v, ""
 	}
+
 	if columns, ok := object["columns"]; ok {
 		for _, c := range asArray(columns) {
 			camelCase(c)
 		}
 		return object, ""
 	}
+
 	camelCase(object)
 	normal := map[string]any{"columns": []any{object}}
 	if id, ok := object["projectUUID"]; ok {
 		normal["projectUUID"] = id
 	}
+
 	return normal, "columns.0."
 }
 
@@ -220,11 +234,14 @@ func (s *Server) findTableByName(ctx context.Context, p *tenant.Project, in *cre
 	return err
 }
 
-func (s *Server) createColumn(ctx context.Context, p *tenant.Project, in *createColumnInput) (Answer[schema.Column, columnsMetadata], error) {
+func (s *Server) createColumn(
+	ctx context.Context, p *tenant.Project, in *createColumnInput,
+) (Answer[schema.Column, columnsMetadata], error) {
 	columns, err := schema.CreateColumns(ctx, p.Owner(), in.Table, in.Body.Columns)
 	if err != nil {
 		return Answer[schema.Column, columnsMetadata]{}, err
 	}
+
 	return Answer[schema.Column, columnsMetadata]{Content: columns[0], Metadata: columnsMetadata{columns}}, nil
 }
 
@@ -239,6 +256,7 @@ func camelCase(column any) {
 	if !ok {
 		return
 	}
+
 	for snake, camel := range snakeNames {
 		if v, ok := object[snake]; ok {
 			if _, both := object[camel]; !both {

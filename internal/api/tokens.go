@@ -23,7 +23,8 @@ type tokenMetadata struct {
 }
 
 var createToken = Operation{
-	ID: "createToken", Method: "POST", Path: "/tokens", Summary: "Create a personal access token", Access: signedIn, Errors: []int{400, 401, 409, 422, 500},
+	ID: "createToken", Method: "POST", Path: "/tokens", Summary: "Create a personal access token",
+	Access: signedIn, Errors: []int{400, 401, 409, 422, 500},
 	Notes: "It goes where an access token goes, `Authorization: Bearer socle_pat_…`, and may do what both its own role and yours allow; where projects are named, in these alone. " +
 		"It never opens what concerns your account: password, address, sessions, tokens, second factor, deletion.",
 }
@@ -40,15 +41,23 @@ type createTokenInput struct {
 func (s *Server) createToken(ctx context.Context, in *createTokenInput) (Answer[platform.Token, tokenMetadata], error) {
 	expires, err := time.Parse(time.RFC3339, in.Body.ExpiresAt)
 	if err != nil {
-		return Answer[platform.Token, tokenMetadata]{}, fault.OnField(fault.Unprocessable, "expires_at", "invalid_format", "must be a time as in 2026-11-21T05:20:00Z")
+		return Answer[platform.Token, tokenMetadata]{}, fault.OnField(fault.Unprocessable, "expires_at",
+			"invalid_format", "must be a time as in 2026-11-21T05:20:00Z")
 	}
-	made, text, err := s.platform.CreateToken(ctx, caller(ctx).User, platform.NewToken{Name: in.Body.Name, Role: platform.Role(in.Body.RoleID),
+
+	made, text, err := s.platform.CreateToken(ctx, caller(ctx).User, platform.NewToken{Name: in.Body.Name,
+		Role:     platform.Role(in.Body.RoleID),
 		Projects: in.Body.ProjectUUIDs, ExpiresAt: expires})
-	return Answer[platform.Token, tokenMetadata]{Content: made, Metadata: tokenMetadata{text}, Header: http.Header{"Cache-Control": {"no-store"}}}, err
+	return Answer[platform.Token, tokenMetadata]{
+		Content:  made,
+		Metadata: tokenMetadata{text},
+		Header:   http.Header{"Cache-Control": {"no-store"}},
+	}, err
 }
 
 var listTokens = Operation{
-	ID: "listTokens", Method: "GET", Path: "/tokens", Summary: "List your personal access tokens", Access: signedIn, Errors: specified,
+	ID: "listTokens", Method: "GET", Path: "/tokens", Summary: "List your personal access tokens",
+	Access: signedIn, Errors: specified,
 }
 
 type listTokensInput struct {
@@ -63,7 +72,8 @@ func (s *Server) listTokens(ctx context.Context, in *listTokensInput) (Answer[[]
 }
 
 var deleteToken = Operation{
-	ID: "deleteToken", Method: "DELETE", Path: "/tokens/{tokenUUID}", Summary: "Revoke a personal access token", Access: signedIn, Errors: []int{400, 401, 404, 500},
+	ID: "deleteToken", Method: "DELETE", Path: "/tokens/{tokenUUID}", Summary: "Revoke a personal access token",
+	Access: signedIn, Errors: []int{400, 401, 404, 500},
 }
 
 type deleteTokenInput struct {

@@ -29,19 +29,26 @@ import (
 // operation and whatever else is wrong, while a real one leads to the database.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Users(t)
 	b := a.SignUp("another")
-	user := a.Post("/users", `{"username": "user", "email": "user@example.com", "password": "`+apitest.Password+`"}`).Want(201)
+	user := a.Post("/users", `{"username": "user", "email": "user@example.com", "password": "`+apitest.Password+`"}`).
+		Want(201)
+
 	token := user.Metadata("token").(string)
 	forged := forgeries(t, token, user.Get("uuid").(string), b.User, a.Get("/.well-known/jwks.json").Want(200).Body)
 	forged["a refresh token"] = "Bearer " + user.Metadata("refreshToken").(string)
 	garbage := map[string]string{}
-	for _, p := range placeholder.FindAllStringSubmatch("{projectUUID}{formUUID}{fieldUUID}{containerUUID}{fileUUID}{fullFileName}"+
-		"{backupUUID}{tableUUID}{fullTableName}{schema}{functionName}{userUUID}", -1) {
+	for _, p := range placeholder.FindAllStringSubmatch(
+		"{projectUUID}{formUUID}{fieldUUID}{containerUUID}{fileUUID}{fullFileName}"+
+			"{backupUUID}{tableUUID}{fullTableName}{schema}{functionName}{userUUID}", -1) {
 		garbage[p[1]] = "%00"
 	}
+
 	names := map[string]string{"refresh": user.Metadata("refreshToken").(string), "email": b.Email,
-		"reset": linkTo(t, b, platform.PasswordReset), "confirm": linkTo(t, b, platform.EmailChange), "invitation": linkTo(t, b, platform.Invitation)}
+		"reset":   linkTo(t, b, platform.PasswordReset),
+		"confirm": linkTo(t, b, platform.EmailChange), "invitation": linkTo(t, b, platform.Invitation)}
+
 	all := operations(t, a)
 	unreachable(t, a)
 
@@ -51,15 +58,19 @@ func TestForgedTokens(t *testing.T) {
 			o.send(a, names, strings.ReplaceAll(rights[o.id].body, "{n}", "x")).Want(500).Code("unavailable")
 			continue
 		}
+
 		if o.bearer {
 			o.send(a, garbage, "{").Want(401).Code("invalid_token")
 		}
+
 		for name, header := range forged {
-			forger := a.Request(o.method, placeholder.ReplaceAllString(o.path, "%00"), strings.NewReader("{"), "Authorization: "+header)
+			forger := a.Request(o.method, placeholder.ReplaceAllString(o.path, "%00"), strings.NewReader("{"),
+				"Authorization: "+header)
 			if r := a.Do(forger); r.Status != 401 || r.Header.Get("WWW-Authenticate") != "Bearer" {
 				t.Errorf("%s with %s: got %d, want 401\n%s", o.id, name, r.Status, r.Body)
 			}
 		}
+
 		real := a.Nobody()
 		real.Token = token
 		o.send(real, garbage, "{").Want(500).Code("unavailable")
@@ -69,27 +80,35 @@ func TestForgedTokens(t *testing.T) {
 // unreachable takes the database away from the server until the test ends.
 func unreachable(t *testing.T, a *apitest.API) {
 	t.Helper()
+
 	c, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	name := c.Database
 	c.Database = "postgres"
 	conn, err := pgx.ConnectConfig(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	allow := func(ctx context.Context, connections bool) {
-		if _, err := conn.Exec(ctx, fmt.Sprintf("alter database %s allow_connections %v", pgx.Identifier{name}.Sanitize(), connections)); err != nil {
+		if _, err := conn.Exec(ctx,
+			fmt.Sprintf("alter database %s allow_connections %v", pgx.Identifier{name}.Sanitize(),
+				connections)); err != nil {
 			t.Error(err)
 		}
 	}
+
 	t.Cleanup(func() {
 		allow(context.Background(), true)
 		conn.Close(context.Background())
 	})
+
 	allow(t.Context(), false)
-	if _, err := conn.Exec(t.Context(), `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1`, name); err != nil {
+	if _, err := conn.Exec(t.Context(),
+		`select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1`, name); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -97,74 +116,92 @@ func unreachable(t *testing.T, a *apitest.API) {
 // forgeries are values of the Authorization header that no server made, from a token of user's that one made.
 func forgeries(t *testing.T, token, user, victim string, jwks []byte) map[string]string {
 	t.Helper()
+
 	parts := strings.Split(token, ".")
 	head, body, signature := decode(t, parts[0]), decode(t, parts[1]), decode(t, parts[2])
+
 	edit := func(in, old, new string) string {
 		if !strings.Contains(in, old) {
 			t.Fatalf("%s holds no %s", in, old)
 		}
 		return encode(strings.Replace(in, old, new, 1))
 	}
+
 	flipped := signature[:len(signature)-1] + string(signature[len(signature)-1]^1)
 	forged := map[string]string{
-		"nothing": "", "a scheme alone": "Bearer", "a scheme and a space": "Bearer ", "another scheme": "Basic dXNlcjpwYXNz",
-		"no scheme": token, "garbage": "Bearer garbage", "two segments": "Bearer " + parts[0] + "." + parts[1],
-		"four segments": "Bearer " + token + ".x", "five segments": "Bearer a.b.c.d.e", "no base64": "Bearer ä.ö.ü", "two tokens": "Bearer " + token + ", Bearer " + token,
-		"dots": "Bearer " + strings.Repeat(".", 30_000), "16 kB": "Bearer " + strings.Repeat("a", 16<<10),
-		"no signature":        "Bearer " + parts[0] + "." + parts[1] + ".",
+		"nothing": "", "a scheme alone": "Bearer", "a scheme and a space": "Bearer ",
+		"another scheme": "Basic dXNlcjpwYXNz", "no scheme": token, "garbage": "Bearer garbage",
+		"two segments": "Bearer " + parts[0] + "." + parts[1], "four segments": "Bearer " + token + ".x",
+		"five segments": "Bearer a.b.c.d.e", "no base64": "Bearer ä.ö.ü",
+		"two tokens": "Bearer " + token + ", Bearer " + token, "dots": "Bearer " + strings.Repeat(".", 30_000),
+		"16 kB": "Bearer " + strings.Repeat("a", 16<<10), "no signature": "Bearer " + parts[0] + "." + parts[1] + ".",
 		"a flipped signature": "Bearer " + parts[0] + "." + parts[1] + "." + encode(flipped),
 		"another subject":     "Bearer " + parts[0] + "." + edit(body, user, victim) + "." + parts[2],
 		"a role":              "Bearer " + parts[0] + "." + edit(body, "{", `{"role":1,"roleId":1,`) + "." + parts[2],
 		"no expiry":           "Bearer " + parts[0] + "." + edit(body, `"exp"`, `"exq"`) + "." + parts[2],
 	}
+
 	for _, alg := range []string{"none", "None", "nOnE", ""} {
 		unsigned := edit(head, `"ES256"`, `"`+alg+`"`) + "." + parts[1] + "."
 		forged["alg "+alg], forged["alg "+alg+" with the signature"] = "Bearer "+unsigned, "Bearer "+unsigned+parts[2]
 	}
+
 	for name, key := range printed(t, jwks) {
 		input := edit(head, `"ES256"`, `"HS256"`) + "." + parts[1]
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(input))
 		forged["HS256 with "+name] = "Bearer " + input + "." + encode(string(mac.Sum(nil)))
 	}
-	for name, kid := range map[string]string{"no kid": `"kie":"`, "a path as kid": `"kid":"../../dev/null`, "SQL as kid": `"kid":"' or 1=1 --`,
-		"a large kid": `"kid":"` + strings.Repeat("k", 10<<10), "a key in the header": `"jwk":{"kty":"oct","k":"AA"},"kid":"`, "a jku": `"jku":"http://127.0.0.1:1/","kid":"`} {
+
+	for name, kid := range map[string]string{"no kid": `"kie":"`, "a path as kid": `"kid":"../../dev/null`,
+		"SQL as kid": `"kid":"' or 1=1 --`, "a large kid": `"kid":"` + strings.Repeat("k", 10<<10),
+		"a key in the header": `"jwk":{"kty":"oct","k":"AA"},"kid":"`,
+		"a jku":               `"jku":"http://127.0.0.1:1/","kid":"`} {
 		forged[name] = "Bearer " + edit(head, `"kid":"`, kid) + "." + parts[1] + "." + parts[2]
 	}
+
 	return forged
 }
 
 // printed returns a server's public key in the forms in which people pass such keys on, and what lazy people take for one.
 func printed(t *testing.T, jwks []byte) map[string][]byte {
 	t.Helper()
+
 	set, err := jwk.Parse(jwks)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	key, _ := set.Key(0)
 	var public ecdsa.PublicKey
 	if err := jwk.Export(key, &public); err != nil {
 		t.Fatal(err)
 	}
+
 	der, err := x509.MarshalPKIXPublicKey(&public)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	point, err := public.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
-	return map[string][]byte{"the key set": jwks, "DER": der, "PEM": text, "PEM without its last newline": text[:len(text)-1], "the point": point,
-		"nothing": {}, "secret": []byte("secret")}
+	return map[string][]byte{"the key set": jwks, "DER": der, "PEM": text,
+		"PEM without its last newline": text[:len(text)-1], "the point": point, "nothing": {},
+		"secret": []byte("secret")}
 }
 
 func decode(t *testing.T, segment string) string {
 	t.Helper()
+
 	text, err := base64.RawURLEncoding.DecodeString(segment)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return string(text)
 }
 
@@ -173,20 +210,24 @@ func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]
 // TestTokensElsewhere: a token counts in the one header that it belongs in, and there once.
 func TestTokensElsewhere(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	nobody := a.Nobody()
 	nobody.Get("/projects?access_token=" + a.Token).Want(401)
 	nobody.Get("/projects?token=" + a.Token).Want(401)
 	nobody.Send("GET", "/projects", "", "Cookie: token="+a.Token+"; Authorization=Bearer "+a.Token).Want(401)
 	nobody.Send("PUT", "/users/"+a.User, "token="+a.Token, "Content-Type: application/x-www-form-urlencoded").Want(401)
-	nobody.Send("GET", "/projects", "", "Proxy-Authorization: Bearer "+a.Token, "X-Authorization: Bearer "+a.Token).Want(401)
+	nobody.Send("GET", "/projects", "", "Proxy-Authorization: Bearer "+a.Token, "X-Authorization: Bearer "+a.Token).
+		Want(401)
+
 	twice := a.Request("GET", "/projects", nil)
 	twice.Header.Add("Authorization", "Bearer "+a.Token)
 	a.Do(twice).Want(401).Code("invalid_token")
 	a.Send("GET", "/projects", "", "Authorization: bearer "+a.Token).Want(200) // the scheme's case is free
 
 	// More than a header may hold.
-	if got := raw(t, a, "GET /projects HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+strings.Repeat(".", 100_000)+"\r\n\r\n"); got != 431 && got != 401 {
+	if got := raw(t, a, "GET /projects HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+strings.Repeat(".", 100_000)+
+		"\r\n\r\n"); got != 431 && got != 401 {
 		t.Errorf("100000 dots: got %d, want 431", got)
 	}
 }
@@ -194,27 +235,32 @@ func TestTokensElsewhere(t *testing.T) {
 // raw sends a request as it stands and returns the answer's status.
 func raw(t *testing.T, a *apitest.API, request string) int {
 	t.Helper()
+
 	conn, err := net.Dial("tcp", strings.TrimPrefix(a.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
+
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return res.StatusCode
 }
 
 // TestVerdictsHoldAtOnce: the very next request with an old token is judged by what the database says now.
 func TestVerdictsHoldAtOnce(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	for _, tt := range []struct {
@@ -223,8 +269,10 @@ func TestVerdictsHoldAtOnce(t *testing.T) {
 	}{
 		{"suspended", `update platform.users set status = 'suspended' where uuid = $1`, "invalid_token", 401, 401},
 		{"session ended", `delete from platform.sessions where user_uuid = $1`, "invalid_token", 401, 401},
-		{"session expired", `update platform.sessions set expires_at = now() where user_uuid = $1`, "invalid_token", 401, 401},
-		{"made a viewer", `update platform.members set role = 5 where user_uuid = $1 and organization_uuid <> (select organization_uuid from platform.users where uuid = $1)`, "forbidden", 200, 401},
+		{"session expired", `update platform.sessions set expires_at = now() where user_uuid = $1`,
+			"invalid_token", 401, 401},
+		{"made a viewer",
+			`update platform.members set role = 5 where user_uuid = $1 and organization_uuid <> (select organization_uuid from platform.users where uuid = $1)`, "forbidden", 200, 401},
 		{"removed", `delete from platform.members where user_uuid = $1 and role > 2`, "unknown_project", 200, 401},
 	} {
 		m := a.Member(4)
@@ -233,16 +281,22 @@ func TestVerdictsHoldAtOnce(t *testing.T) {
 		m.Get("/projects").Want(tt.list)
 		m.Put("/containers/"+container, `{"description": "still theirs"}`).Want(tt.change).Code(tt.code)
 	}
+
 	suspended := a.Member(4)
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, suspended.User)
-	same(t, a.Nobody().Post("/users/login", `{"email": "`+suspended.Email+`", "password": "`+apitest.Password+`"}`).Want(401),
+
+	same(t,
+		a.Nobody().Post("/users/login", `{"email": "`+suspended.Email+`", "password": "`+apitest.Password+`"}`).
+			Want(401),
 		a.Nobody().Post("/users/login", `{"email": "`+suspended.Email+`", "password": "not it at all"}`))
+
 	a.Exec(`update platform.users set is_administrator = true where uuid = $1`, a.User)
 	foreign := a.Stranger()
 	elsewhere := values(foreign.Get("/projects"), "uuid")[0]
 	a.In(elsewhere).Get("/tables").Want(200)
 	a.Exec(`update platform.users set is_administrator = false where uuid = $1`, a.User)
 	a.In(elsewhere).Get("/tables").Want(401)
+
 	if slices.Contains(values(a.Get("/projects"), "uuid"), elsewhere) {
 		t.Error("no administrator any more, and still sees all projects")
 	}

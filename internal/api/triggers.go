@@ -45,8 +45,10 @@ func (s *Server) findTableOfTrigger(ctx context.Context, p *tenant.Project, in *
 
 func (s *Server) createTrigger(ctx context.Context, p *tenant.Project, in *createTriggerInput) (schema.Trigger, error) {
 	b := in.Body
-	return schema.CreateTrigger(ctx, p.Owner(), p.UUID, in.Table, schema.NewTrigger{Name: b.Name, Timing: b.Timing, Events: b.Events,
-		Level: b.Level, Columns: b.Columns, Function: b.Function, Arguments: b.Arguments, When: b.When, Constraint: b.Constraint,
+	return schema.CreateTrigger(ctx, p.Owner(), p.UUID, in.Table, schema.NewTrigger{Name: b.Name,
+		Timing: b.Timing, Events: b.Events,
+		Level: b.Level, Columns: b.Columns, Function: b.Function, Arguments: b.Arguments,
+		When: b.When, Constraint: b.Constraint,
 		Deferral: schema.Deferral{Deferrable: b.Deferrable, InitiallyDeferred: b.InitiallyDeferred}})
 }
 
@@ -60,7 +62,8 @@ func (s *Server) listTriggers(ctx context.Context, p *tenant.Project, in *tableI
 }
 
 var updateTrigger = Operation{
-	ID: "updateTrigger", Method: "PUT", Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Switch a trigger on or off",
+	ID: "updateTrigger", Method: "PUT",
+	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Switch a trigger on or off",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Timeout: lasting,
 }
 
@@ -87,7 +90,8 @@ func (s *Server) updateTrigger(ctx context.Context, p *tenant.Project, in *updat
 }
 
 var deleteTrigger = Operation{
-	ID: "deleteTrigger", Method: "DELETE", Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Delete a trigger",
+	ID: "deleteTrigger", Method: "DELETE",
+	Path: "/tables/{tableUUID}/triggers/{triggerName}", Summary: "Delete a trigger",
 	Access: project(platform.Developer), Errors: []int{400, 401, 403, 404, 409, 500}, Timeout: lasting,
 	Notes: "Its function stays.",
 }

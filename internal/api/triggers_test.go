@@ -15,26 +15,38 @@ const stamp = `{"name": "stamp", "language": "plpgsql", "return_type": "trigger"
 
 // trigger is the body that makes a trigger of that function.
 func trigger(name string, members ...string) string {
-	return fmt.Sprintf(`{"name": %q, "timing": "before", "events": ["insert", "update"], "function": "stamp"%s}`, name, strings.Join(append([]string{""}, members...), ", "))
+	return fmt.Sprintf(`{"name": %q, "timing": "before", "events": ["insert", "update"], "function": "stamp"%s}`, name,
+		strings.Join(append([]string{""}, members...), ", "))
 }
 
 func TestTriggers(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
 	a.Post("/functions/public", stamp).Want(201)
+
 	const path = "/tables/orders/triggers"
-	a.Post(path, trigger("stamp", `"columns": ["note", "id"]`)).Want(201).Content("name", "stamp").Content("timing", "before").Content("level", "row").Content("events.1", "update").
-		Content("columns.0", "note").Content("columns.1", "id").Content("function", "public.stamp").Content("enabled", true)
-	a.Post(path, `{"name": "cleared", "timing": "after", "events": ["truncate", "delete"], "level": "statement", "function": "public.stamp"}`).Want(201)
+	a.Post(path, trigger("stamp", `"columns": ["note", "id"]`)).Want(201).Content("name", "stamp").
+		Content("timing", "before").Content("level", "row").Content("events.1", "update").
+		Content("columns.0", "note").Content("columns.1", "id").Content("function", "public.stamp").
+		Content("enabled", true)
+
+	a.Post(path,
+		`{"name": "cleared", "timing": "after", "events": ["truncate", "delete"], "level": "statement", "function": "public.stamp"}`).Want(201)
+
 	a.Get(path).Want(200).Content("0.name", "cleared").Content("0.level", "statement").Content("1.name", "stamp")
+
 	note := func(id int, want string) {
 		t.Helper()
+
 		execute(t, a, fmt.Sprintf("insert into public.orders (id) values (%d)", id))
+
 		if got := query[string](t, a, "select coalesce(note, '') from public.orders where id = $1", id); got != want {
 			t.Errorf("got note %q, want %q", got, want)
 		}
 	}
+
 	note(1, "stamped")
 	a.Put(path+"/stamp", `{"enabled": false}`).Want(200).Content("enabled", false)
 	note(2, "")
@@ -46,7 +58,9 @@ func TestTriggers(t *testing.T) {
 	a.Delete(path + "/stamp").Want(404).Code("not_found")
 	a.Put(path+"/stamp", `{}`).Want(404).Code("not_found")
 	note(4, "")
-	asOwner(t, a, `create trigger "a""b; drop table orders" before insert on public.orders for each row execute function public.stamp()`)
+	asOwner(t, a,
+		`create trigger "a""b; drop table orders" before insert on public.orders for each row execute function public.stamp()`)
+
 	a.Get(path).Want(200).Content("0.name", `a"b; drop table orders`)
 	a.Put(path+`/a%22b;%20drop%20table%20orders`, `{"enabled": false}`).Want(200)
 	a.Delete(path + `/a%22b;%20drop%20table%20orders`).Want(200)
@@ -56,31 +70,55 @@ func TestTriggers(t *testing.T) {
 // TestTriggersOfConditions: a trigger fires where its condition is true, with its arguments, and when it was told to.
 func TestTriggersOfConditions(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text", "price integer")
 	asOwner(t, a, `create table public.said (what text);
 		create function public.say() returns trigger language plpgsql as $$ begin insert into public.said values (array_to_string(tg_argv, '|')); return new; end $$;
 		create function public.dear(integer) returns boolean language sql immutable as 'select $1 > 100'`)
+
 	const path = "/tables/orders/triggers"
+
 	with := func(name, events, members string) string {
-		return fmt.Sprintf(`{"name": %q, "timing": "after", "events": [%s], "function": "say", %s}`, name, events, members)
+		return fmt.Sprintf(`{"name": %q, "timing": "after", "events": [%s], "function": "say", %s}`, name,
+			events, members)
 	}
-	a.Post(path, with("dear", `"insert", "update"`, `"columns": ["price"], "when": "dear(new.price)", "arguments": ["it's", "", "\\", "ü $$"]`)).Want(201).Content("arguments.0", "it's").
-		Content("arguments.1", "").Content("arguments.2", "\\").Content("arguments.3", "ü $$").Content("constraint", false).
-		Content("definition", `CREATE TRIGGER dear AFTER INSERT OR UPDATE OF price ON public.orders FOR EACH ROW WHEN (public.dear(new.price)) EXECUTE FUNCTION public.say('it''s', '', '\', 'ü $$')`)
-	a.Post(path, with("raised", `"update"`, `"when": "old.* is distinct from new.* and new.price > old.price", "arguments": ["raised"]`)).Want(201)
-	a.Post(path, with("late", `"insert"`, `"constraint": true, "deferrable": true, "initially_deferred": true, "arguments": ["late"]`)).Want(201).
+
+	a.Post(path,
+		with("dear", `"insert", "update"`,
+			`"columns": ["price"], "when": "dear(new.price)", "arguments": ["it's", "", "\\", "ü $$"]`)).Want(201).
+		Content("arguments.0", "it's").
+		Content("arguments.1", "").Content("arguments.2", "\\").Content("arguments.3", "ü $$").
+		Content("constraint", false).
+		Content("definition",
+			`CREATE TRIGGER dear AFTER INSERT OR UPDATE OF price ON public.orders FOR EACH ROW WHEN (public.dear(new.price)) EXECUTE FUNCTION public.say('it''s', '', '\', 'ü $$')`)
+
+	a.Post(path,
+		with("raised", `"update"`,
+			`"when": "old.* is distinct from new.* and new.price > old.price", "arguments": ["raised"]`)).Want(201)
+
+	a.Post(path,
+		with("late", `"insert"`,
+			`"constraint": true, "deferrable": true, "initially_deferred": true, "arguments": ["late"]`)).Want(201).
 		Content("constraint", true).Content("deferrable", true).Content("initiallyDeferred", true)
+
 	a.Post(path, with("once", `"truncate"`, `"level": "statement", "when": "current_user is null"`)).Want(201)
+
 	said := func(sql, want string) {
 		t.Helper()
+
 		asOwner(t, a, sql)
+
 		if got := query[string](t, a, "select coalesce(string_agg(what, ' ; '), '') from public.said"); got != want {
 			t.Errorf("%s: got %q, want %q", sql, got, want)
 		}
+
 		asOwner(t, a, "truncate public.said")
 	}
-	said("insert into public.orders values (1, 'x', 101); insert into public.said values ('before')", `it's||\|ü $$ ; before ; late`)
+
+	said("insert into public.orders values (1, 'x', 101); insert into public.said values ('before')",
+		`it's||\|ü $$ ; before ; late`)
+
 	said("update public.orders set price = 100", "")
 	said("update public.orders set price = 100; update public.orders set price = 102", `it's||\|ü $$ ; raised`)
 	said("truncate public.orders", "")
@@ -102,10 +140,12 @@ func TestTriggersOfConditions(t *testing.T) {
 		if err := json.Unmarshal([]byte("{"+members+"}"), &body); err != nil {
 			t.Fatal(err)
 		}
+
 		text, err := json.Marshal(body)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		f := a.Post(path, string(text)).Want(422).Metadata("fields.0").(map[string]any)
 		if got := fmt.Sprint(f["field"], " ", f["code"]); got != want {
 			t.Errorf("%s: got %s, want %s", members, got, want)
@@ -115,10 +155,12 @@ func TestTriggersOfConditions(t *testing.T) {
 
 func TestTriggersRefused(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
 	a.Post("/functions/public", stamp).Want(201)
 	a.Post("/functions/public", function("one", "", "select 1", "integer")).Want(201)
+
 	const path = "/tables/orders/triggers"
 	a.Post(path, trigger("taken")).Want(201)
 	a.Post(path, trigger("taken")).Want(409).Code("already_exists").Field("name")
@@ -130,6 +172,7 @@ func TestTriggersRefused(t *testing.T) {
 	a.Put(path+"/taken", `{`).Want(400)
 	a.Put(path+"/taken", `{}`).Want(422).Field("enabled")
 	a.Delete(path + "/" + strings.Repeat("x", 64)).Want(400)
+
 	with := func(members string) string { return `{"name": "t", "timing": "before", ` + members + `}` }
 	for body, field := range map[string]string{
 		`{"timing": "before", "events": ["insert"], "function": "stamp"}`: "name",
@@ -151,18 +194,24 @@ func TestTriggersRefused(t *testing.T) {
 	} {
 		a.Post(path, body).Want(422).Field(field)
 	}
-	asOwner(t, a, "create table public.parts (id int, note text) partition by range (id); create table public.part partition of public.parts for values from (0) to (9)")
+
+	asOwner(t, a,
+		"create table public.parts (id int, note text) partition by range (id); create table public.part partition of public.parts for values from (0) to (9)")
+
 	a.Post("/tables/parts/triggers", trigger("whole")).Want(201)
 	a.Delete("/tables/part/triggers/whole").Want(409).Code("in_use")
-	wantCounts(t, atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/taken") }), map[int]int{200: 1, 404: 9})
+	wantCounts(t, atOnce(10, func(int) *apitest.Reply { return a.Delete(path + "/taken") }),
+		map[int]int{200: 1, 404: 9})
 
 	tx, err := a.ProjectDatabase().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tx.Rollback(context.Background())
+
 	if _, err := tx.Exec(t.Context(), "lock table public.parts"); err != nil {
 		t.Fatal(err)
 	}
+
 	a.Put("/tables/parts/triggers/whole", `{"enabled": false}`).Want(409).Code("busy")
 }

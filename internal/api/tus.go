@@ -30,6 +30,7 @@ func (s *Server) registerTus() {
 	within(s, getTusUpload, s.getTusUpload, nil)
 	within(s, appendTusUpload, s.appendTusUpload, nil)
 	within(s, deleteTusUpload, s.deleteTusUpload, nil)
+
 	for _, path := range []string{tusUploads, tusUpload} {
 		s.mux.HandleFunc("OPTIONS "+path, func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
@@ -38,7 +39,8 @@ func (s *Server) registerTus() {
 			h.Set("Tus-Checksum-Algorithm", object.ChecksumAlgorithms)
 			h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
 			h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Concat, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
+			h.Set("Access-Control-Allow-Headers",
+				"Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Concat, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
 			h.Set("Access-Control-Max-Age", "86400")
 			w.WriteHeader(http.StatusNoContent)
 		})
@@ -50,7 +52,8 @@ func tusHeaders(h http.Header) {
 	h.Set("Tus-Version", tusVersion) // who speaks another one has to be told
 	h.Set("Cache-Control", "no-store")
 	h.Set("Access-Control-Allow-Origin", "*") // a token is in the request itself, never in a cookie
-	h.Set("Access-Control-Expose-Headers", "Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id")
+	h.Set("Access-Control-Expose-Headers",
+		"Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id")
 }
 
 // TusVersion is embedded in the input of a request of the protocol.
@@ -77,22 +80,27 @@ func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	h, u := w.Header(), a.upload
 	if u.UUID != uuid.Nil {
 		h.Set("Upload-Offset", strconv.FormatInt(u.Offset, 10))
+
 		if u.Deferred {
 			h.Set("Upload-Defer-Length", "1")
 		} else {
 			h.Set("Upload-Length", strconv.FormatInt(u.Size, 10))
 		}
+
 		if u.Concat != "" {
 			h.Set("Upload-Concat", u.Concat)
 		}
 		if u.FullFileName != "" {
 			h.Set("Upload-Metadata", tusMetadataOf(u))
 		}
+
 		h.Set("Upload-Expires", u.ExpiresAt.UTC().Format(http.TimeFormat))
 	}
+
 	if a.status == http.StatusCreated {
 		h.Set("Location", a.location)
 	}
+
 	w.WriteHeader(a.status)
 }
 
@@ -114,32 +122,49 @@ func (s *Server) createTusUpload(ctx context.Context, p *tenant.Project, in *cre
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
 	}
+
 	concat, err := object.ParseConcat(in.Concat, "/containers/"+in.Container.String()+"/tus/")
 	if err != nil {
 		return tusAnswer{}, err
 	}
+
 	if concat.Of != nil && (in.Length >= 0 || in.Deferred != "") {
-		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "not_applicable", "follows from the uploads that the file is made of")
+		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "not_applicable",
+			"follows from the uploads that the file is made of")
 	}
 	if concat.Of == nil && (in.Length < 0) != (in.Deferred == "1") {
-		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "required", "is required unless Upload-Defer-Length is 1, and then not taken")
+		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "required",
+			"is required unless Upload-Defer-Length is 1, and then not taken")
 	}
+
 	about, err := tusMetadata(in.Metadata)
 	if err != nil {
 		return tusAnswer{}, err
 	}
+
 	most, err := s.mostBytes(ctx)
 	if err != nil {
 		return tusAnswer{}, err
 	}
-	u, err := object.CreateResumable(ctx, p, in.Container, object.NewFile{FullFileName: about["filename"], MimeType: about["filetype"], Length: int64(in.Length), Most: most}, concat)
+
+	u, err := object.CreateResumable(ctx, p, in.Container, object.NewFile{
+		FullFileName: about["filename"],
+		MimeType:     about["filetype"],
+		Length:       int64(in.Length),
+		Most:         most,
+	}, concat)
 	if err == nil {
-		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u) // an empty file has arrived, and one that is made of partial uploads
+		// an empty file has arrived, and one that is made of partial uploads
+		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u)
 	}
+
 	if err == nil && concat.Of != nil {
 		s.jobs.Discard(ctx, p.UUID)
 	}
-	return tusAnswer{http.StatusCreated, u, s.publicURL + "/containers/" + in.Container.String() + "/tus/" + u.UUID.String()}, err
+
+	return tusAnswer{
+		http.StatusCreated, u, s.publicURL + "/containers/" + in.Container.String() + "/tus/" + u.UUID.String(),
+	}, err
 }
 
 // tusMetadata reads the pairs of a key and a value in base64.
@@ -149,10 +174,13 @@ func tusMetadata(header string) (map[string]string, error) {
 		key, value, _ := strings.Cut(strings.TrimSpace(pair), " ")
 		text, err := base64.StdEncoding.DecodeString(value)
 		if err != nil {
-			return nil, fault.OnField(fault.Invalid, "Upload-Metadata", "invalid_format", "must be pairs of a key and a value in base64")
+			return nil, fault.OnField(fault.Invalid, "Upload-Metadata", "invalid_format",
+				"must be pairs of a key and a value in base64")
 		}
+
 		about[key] = string(text)
 	}
+
 	return about, nil
 }
 
@@ -162,6 +190,7 @@ func tusMetadataOf(u object.Resumable) string {
 	if u.MimeType != "" {
 		text += ",filetype " + base64.StdEncoding.EncodeToString([]byte(u.MimeType))
 	}
+
 	return text
 }
 
@@ -180,13 +209,16 @@ func (s *Server) getTusUpload(ctx context.Context, p *tenant.Project, in *tusInp
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
 	}
+
 	u, err := object.GetResumable(ctx, p, in.Container, in.Upload)
 	if err == nil { // that all bytes are there means to a client that the file is
 		err = object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u)
 	}
+
 	if err == nil && u.Finished() {
 		s.jobs.Discard(ctx, p.UUID)
 	}
+
 	return tusAnswer{status: http.StatusOK, upload: u}, err
 }
 
@@ -209,18 +241,23 @@ func (s *Server) appendTusUpload(ctx context.Context, p *tenant.Project, in *app
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
 	}
+
 	if in.mimeType != "application/offset+octet-stream" {
-		return tusAnswer{}, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be application/offset+octet-stream")
+		return tusAnswer{}, fault.OnField(fault.Invalid, "Content-Type", "unknown",
+			"must be application/offset+octet-stream")
 	}
+
 	sum, err := object.ParseChecksum(in.Checksum)
 	if err != nil {
 		return tusAnswer{}, err
 	}
+
 	u, err := object.AppendResumable(ctx, p, s.blobs, caller(ctx).User, in.Container, in.Upload,
 		object.Part{Offset: int64(in.Offset), Length: int64(in.Length), Content: in, Sum: sum})
 	if err == nil && u.Finished() {
 		s.jobs.Discard(ctx, p.UUID)
 	}
+
 	return tusAnswer{status: http.StatusNoContent, upload: u}, err
 }
 
@@ -233,9 +270,11 @@ func (s *Server) deleteTusUpload(ctx context.Context, p *tenant.Project, in *tus
 	if err := in.check(); err != nil {
 		return tusAnswer{}, err
 	}
+
 	err := object.DeleteResumable(ctx, p, in.Container, in.Upload)
 	if err == nil {
 		s.jobs.Discard(ctx, p.UUID)
 	}
+
 	return tusAnswer{status: http.StatusNoContent}, err
 }

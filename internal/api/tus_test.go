@@ -23,16 +23,25 @@ import (
 
 // tus sends a request of the protocol.
 func tus(a *apitest.API, method, path, body string, headers ...string) *apitest.Reply {
-	return a.Send(method, path, body, append([]string{"Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"}, headers...)...)
+	return a.Send(method, path, body,
+		append([]string{"Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"}, headers...)...)
 }
 
 // newTus begins an upload and returns its path.
 func newTus(t *testing.T, a *apitest.API, container, name string, size int, more ...string) string {
 	t.Helper()
-	r := tus(a, "POST", "/containers/"+container+"/tus", "", append([]string{"Upload-Length: " + strconv.Itoa(size), "Upload-Metadata: filename " + base64.StdEncoding.EncodeToString([]byte(name))}, more...)...).Want(201)
+
+	r := tus(a, "POST", "/containers/"+container+"/tus", "",
+		append(
+			[]string{
+				"Upload-Length: " + strconv.Itoa(size),
+				"Upload-Metadata: filename " + base64.StdEncoding.EncodeToString([]byte(name)),
+			}, more...,
+		)...).Want(201)
 	if r.Header.Get("Upload-Expires") == "" || r.Header.Get("Tus-Resumable") != "1.0.0" {
 		t.Errorf("got %v", r.Header)
 	}
+
 	return strings.TrimPrefix(r.Header.Get("Location"), a.URL)
 }
 
@@ -43,6 +52,7 @@ func part2(a *apitest.API, path string, offset int, body string) *apitest.Reply 
 // wantOffset fails the test unless the upload has so many bytes.
 func wantOffset(t *testing.T, r *apitest.Reply, status, offset int) {
 	t.Helper()
+
 	if r.Want(status); r.Header.Get("Upload-Offset") != strconv.Itoa(offset) {
 		t.Errorf("the upload is at %q, want %d", r.Header.Get("Upload-Offset"), offset)
 	}
@@ -50,34 +60,50 @@ func wantOffset(t *testing.T, r *apitest.Reply, status, offset int) {
 
 func TestTus(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	options := a.Nobody().Send("OPTIONS", "/containers/"+c+"/tus", "").Want(204).Header
-	for name, want := range map[string]string{"Tus-Version": "1.0.0", "Tus-Extension": "creation,creation-defer-length,termination,expiration,checksum,concatenation", "Tus-Checksum-Algorithm": "sha1,sha256", "Tus-Max-Size": "5368709120", "Access-Control-Allow-Origin": "*"} {
+	for name, want := range map[string]string{
+		"Tus-Version":            "1.0.0",
+		"Tus-Extension":          "creation,creation-defer-length,termination,expiration,checksum,concatenation",
+		"Tus-Checksum-Algorithm": "sha1,sha256", "Tus-Max-Size": "5368709120", "Access-Control-Allow-Origin": "*",
+	} {
 		if got := options.Get(name); got != want {
 			t.Errorf("got %s %q, want %q", name, got, want)
 		}
 	}
-	u := newTus(t, a, c, "a/ü.txt", 12, "Upload-Metadata: filename "+base64.StdEncoding.EncodeToString([]byte("a/ü.txt"))+",filetype dGV4dC9wbGFpbg==,alone")
+
+	u := newTus(t, a, c, "a/ü.txt", 12,
+		"Upload-Metadata: filename "+base64.StdEncoding.EncodeToString([]byte("a/ü.txt"))+
+			",filetype dGV4dC9wbGFpbg==,alone")
 	wantOffset(t, tus(a, "HEAD", u, ""), 200, 0)
-	if got := tus(a, "HEAD", u, "").Header.Get("Upload-Metadata"); got != "filename YS/DvC50eHQ=,filetype dGV4dC9wbGFpbg==" {
+
+	if got := tus(a, "HEAD", u, "").Header.Get("Upload-Metadata"); got !=
+		"filename YS/DvC50eHQ=,filetype dGV4dC9wbGFpbg==" {
 		t.Errorf("got Upload-Metadata %q", got)
 	}
+
 	execute(t, a, "update storage.resumable_uploads set expires_at = now() + interval '1 minute'")
 	first := part2(a, u, 0, "hello")
 	wantOffset(t, first, 204, 5)
+
 	if until, err := http.ParseTime(first.Header.Get("Upload-Expires")); err != nil || time.Until(until) < time.Hour {
 		t.Errorf("an upload that went on expires at %v, %v", until, err)
 	}
+
 	part2(a, u, 0, "hello").Want(409).Code("mismatch")
 	part2(a, u, 5, "more than there is").Want(413).Code("too_large")
 	wantOffset(t, tus(a.Member(4), "HEAD", u, ""), 200, 5)
 	a.Get(address(a, c, "a/ü.txt")).Want(404)
 	wantOffset(t, part2(a, u, 5, ", "), 204, 7)
 	wantOffset(t, part2(a, u, 7, "world"), 204, 12)
-	if got := a.Get(address(a, c, "a/ü.txt")).Want(200); string(got.Body) != "hello, world" || got.Header.Get("Content-Type") != "text/plain" {
+
+	if got := a.Get(address(a, c, "a/ü.txt")).Want(200); string(got.Body) != "hello, world" ||
+		got.Header.Get("Content-Type") != "text/plain" {
 		t.Errorf("got %q, %v", got.Body, got.Header)
 	}
+
 	wantOffset(t, tus(a, "HEAD", u, ""), 200, 12)
 	part2(a, u, 7, "world").Want(409)
 	newTus(t, a, c, "empty", 0)
@@ -94,20 +120,25 @@ func TestTus(t *testing.T) {
 	part2(a, u, 0, "hello").Want(204)
 	execute(t, a, "update storage.resumable_uploads set expires_at = now() where file_uuid is null")
 	tus(a, "HEAD", u, "").Want(404)
+
 	store, err := blob.Open(a.Config.StorageDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
+
 	p := a.Server.Projects().Open(uuid.MustParse(a.Project))
 	_, swept := object.Sweep(t.Context(), p, store, time.Hour)
+
 	_, discarded := object.Discard(t.Context(), p, store)
 	if err := errors.Join(swept, discarded); err != nil {
 		t.Fatal(err)
 	}
+
 	if n := query[int](t, a, "select count(*) from storage.resumable_uploads where file_uuid is null"); n != 0 {
 		t.Errorf("%d uploads are left", n)
 	}
+
 	gone(t, a, 2)
 	wantFiles(t, a, 2)
 	counted(t, a)
@@ -115,16 +146,21 @@ func TestTus(t *testing.T) {
 
 func TestTusRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports", "max_file_size": 100, "allowed_mime_types": ["text/plain"]}`)
 	put(a, c, "taken", "x").Want(200)
+
 	path, named := "/containers/"+c+"/tus", func(name string) string {
 		return "Upload-Metadata: filename " + base64.StdEncoding.EncodeToString([]byte(name))
 	}
 	a.Send("POST", path, "", "Upload-Length: 1", named("a")).Want(412)
-	if got := a.Send("POST", path, "", "Upload-Length: 1", named("a"), "Tus-Resumable: 0.2.2").Want(412).Header.Get("Tus-Version"); got != "1.0.0" {
+
+	if got := a.Send("POST", path, "", "Upload-Length: 1", named("a"), "Tus-Resumable: 0.2.2").
+		Want(412).Header.Get("Tus-Version"); got != "1.0.0" {
 		t.Errorf("who speaks another version is told %q", got)
 	}
+
 	tus(a, "POST", path, "", named("a")).Want(400).Field("Upload-Length")
 	tus(a, "POST", path, "", named("a"), "Upload-Length: -1").Want(400)
 	tus(a, "POST", path, "", "Upload-Length: 1", "Upload-Metadata: filename =").Want(400).Field("Upload-Metadata")
@@ -132,7 +168,9 @@ func TestTusRefuses(t *testing.T) {
 	tus(a, "POST", path, "", "Upload-Length: 1", named("../a")).Want(422)
 	tus(a, "POST", path, "", "Upload-Length: 1", named("taken")).Want(409)
 	tus(a, "POST", path, "", "Upload-Length: 101", named("a")).Want(413)
-	tus(a, "POST", path, "", "Upload-Length: 1", named("a")+",filetype aW1hZ2UvcG5n").Want(422).Code("mime_type_not_allowed")
+	tus(a, "POST", path, "", "Upload-Length: 1", named("a")+",filetype aW1hZ2UvcG5n").Want(422).
+		Code("mime_type_not_allowed")
+
 	tus(a, "POST", "/containers/"+apitest.Missing+"/tus", "", "Upload-Length: 1", named("a")).Want(404)
 	u := newTus(t, a, c, "a", 10)
 	for _, who := range []struct {
@@ -144,9 +182,11 @@ func TestTusRefuses(t *testing.T) {
 		part2(who.api, u, 0, "x").Want(who.status)
 		tus(who.api, "DELETE", u, "").Want(who.status)
 	}
+
 	tus(a, "PATCH", u, "x", "Upload-Offset: 0", "Content-Type: text/plain").Want(400).Field("Content-Type")
 	tus(a, "PATCH", u, "x").Want(400).Field("Upload-Offset")
 	tus(a, "HEAD", strings.ReplaceAll(u, c, a.Create("/containers", `{"name": "other"}`)), "").Want(404)
+
 	// The rules hold for what came, too, and the name may be taken by then.
 	part2(a, u, 0, "\x89PNG\r\n\x1a\n..").Want(422).Code("mime_type_not_allowed")
 	a.Get(address(a, c, "a")).Want(404)
@@ -162,13 +202,17 @@ func TestTusRefuses(t *testing.T) {
 // TestTusChecksum: a part that is not what its checksum says is not kept, nor one of which nobody can tell since it broke off.
 func TestTusChecksum(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	u := newTus(t, a, c, "checked", 10)
 	sha1Of, sha256Of := sha1.Sum([]byte("hello")), sha256.Sum256([]byte("hello"))
+
 	checked := func(offset int, body, algorithm string, sum []byte) *apitest.Reply {
-		return tus(a, "PATCH", u, body, "Upload-Offset: "+strconv.Itoa(offset), "Upload-Checksum: "+algorithm+" "+base64.StdEncoding.EncodeToString(sum))
+		return tus(a, "PATCH", u, body, "Upload-Offset: "+strconv.Itoa(offset),
+			"Upload-Checksum: "+algorithm+" "+base64.StdEncoding.EncodeToString(sum))
 	}
+
 	checked(0, "jello", "sha1", sha1Of[:]).Want(460).Code("checksum_mismatch")
 	checked(0, "jello", "sha256", sha256Of[:]).Want(460)
 	checked(0, "hello", "md5", sha1Of[:]).Want(400).Field("Upload-Checksum")
@@ -179,9 +223,11 @@ func TestTusChecksum(t *testing.T) {
 	wantOffset(t, checked(0, "hello", "sha1", sha1Of[:]), 204, 5)
 	checked(5, "jello", "sha1", sha1Of[:]).Want(460)
 	wantOffset(t, checked(5, "hello", "sha256", sha256Of[:]), 204, 10)
+
 	if got := a.Get(address(a, c, "checked")).Want(200); string(got.Body) != "hellohello" {
 		t.Errorf("got %q", got.Body)
 	}
+
 	gone(t, a, 1)
 	wantFiles(t, a, 1)
 }
@@ -189,21 +235,27 @@ func TestTusChecksum(t *testing.T) {
 // TestTusDeferred: how long the file is, is said with a part, and holds from then on.
 func TestTusDeferred(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports", "max_file_size": 20}`)
 	path, named := "/containers/"+c+"/tus", "Upload-Metadata: filename "+base64.StdEncoding.EncodeToString([]byte("a"))
 	tus(a, "POST", path, "", named, "Upload-Defer-Length: 2").Want(400).Field("Upload-Defer-Length")
 	tus(a, "POST", path, "", named, "Upload-Defer-Length: 1", "Upload-Length: 5").Want(400).Field("Upload-Length")
+
 	begin := func() string {
-		return strings.TrimPrefix(tus(a, "POST", path, "", named, "Upload-Defer-Length: 1").Want(201).Header.Get("Location"), a.URL)
+		return strings.TrimPrefix(tus(a, "POST", path, "", named, "Upload-Defer-Length: 1").
+			Want(201).Header.Get("Location"), a.URL)
 	}
 	u := begin()
-	if h := tus(a, "HEAD", u, "").Want(200).Header; h.Get("Upload-Defer-Length") != "1" || h.Get("Upload-Length") != "" || h.Get("Upload-Offset") != "0" {
+	if h := tus(a, "HEAD", u, "").Want(200).Header; h.Get("Upload-Defer-Length") != "1" ||
+		h.Get("Upload-Length") != "" || h.Get("Upload-Offset") != "0" {
 		t.Errorf("got %v", h)
 	}
+
 	last := func(offset, length int, body string) *apitest.Reply {
 		return tus(a, "PATCH", u, body, "Upload-Offset: "+strconv.Itoa(offset), "Upload-Length: "+strconv.Itoa(length))
 	}
+
 	wantOffset(t, part2(a, u, 0, "hello"), 204, 5)
 	part2(a, u, 5, strings.Repeat("x", 16)).Want(413).Code("too_large")
 	last(5, 21, "x").Want(413).Code("too_large")
@@ -213,9 +265,11 @@ func TestTusDeferred(t *testing.T) {
 	last(7, 13, "world").Want(400).Field("Upload-Length")
 	last(7, 12, "world!").Want(413)
 	wantOffset(t, last(7, 12, "world"), 204, 12)
+
 	if got := a.Get(address(a, c, "a")).Want(200); string(got.Body) != "hello, world" {
 		t.Errorf("got %q", got.Body)
 	}
+
 	a.Delete("/containers/" + c + "/files/" + a.Get("/containers/"+c+"/files").Get("0.uuid").(string)).Want(200)
 
 	// What has arrived counts for the quota, and what is declared.
@@ -230,30 +284,39 @@ func TestTusDeferred(t *testing.T) {
 // TestTusBroken: what arrived of a part that broke off is kept, and the upload goes on from there.
 func TestTusBroken(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	u := newTus(t, a, c, "broken", 10)
+
 	conn, err := net.Dial("tcp", strings.TrimPrefix(a.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_, err = fmt.Fprintf(conn, "PATCH %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\nX-Project: %s\r\nTus-Resumable: 1.0.0\r\n"+
-		"Content-Type: application/offset+octet-stream\r\nUpload-Offset: 0\r\nContent-Length: 10\r\n\r\nhalf", u, a.Token, a.Project)
+
+	_, err = fmt.Fprintf(conn,
+		"PATCH %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\nX-Project: %s\r\nTus-Resumable: 1.0.0\r\n"+
+			"Content-Type: application/offset+octet-stream\r\nUpload-Offset: 0\r\nContent-Length: 10\r\n\r\nhalf", u,
+		a.Token, a.Project)
 	if err = errors.Join(err, conn.(*net.TCPConn).CloseWrite()); err != nil {
 		t.Fatal(err)
 	}
+
 	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
 		t.Errorf("got %q, %v", answer, err)
 	}
+
 	wantOffset(t, tus(a, "HEAD", u, ""), 200, 4)
 	// Of several who go on from there one does.
 	counts := atOnce(8, func(i int) *apitest.Reply { return part2(a, u, 4, strings.Repeat(strconv.Itoa(i), 6)) })
 	wantCounts(t, counts, map[int]int{204: 1, 409: 7})
+
 	got := a.Get(address(a, c, "broken")).Want(200)
 	if text := string(got.Body); len(text) != 10 || text[:4] != "half" || strings.Count(text, text[4:5]) != 6 {
 		t.Errorf("got %q", text)
 	}
+
 	gone(t, a, 1)
 	wantFiles(t, a, 1)
 }
@@ -261,14 +324,17 @@ func TestTusBroken(t *testing.T) {
 // TestTusLastAnswerLost: all parts arrived and the server died before the file was made; asking where the upload is makes it.
 func TestTusLastAnswerLost(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	u := newTus(t, a, c, "lost", 5)
 	part2(a, u, 0, "hell").Want(204)
 	execute(t, a, "update storage.resumable_uploads set size = 4") // as if there had been no more to come
 	wantCounts(t, atOnce(4, func(int) *apitest.Reply { return tus(a, "HEAD", u, "") }), map[int]int{200: 4})
+
 	if got := a.Get(address(a, c, "lost")).Want(200); string(got.Body) != "hell" {
 		t.Errorf("got %q", got.Body)
 	}
+
 	gone(t, a, 1)
 }

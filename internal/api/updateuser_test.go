@@ -11,10 +11,12 @@ import (
 
 func TestUpdateUser(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	path := "/users/" + a.User
 	user := a.Put(path, `{"bio": "one"}`).Want(200).Get("").(map[string]any)
 	created := user["createdAt"]
+
 	// Each keeps what the ones before have set.
 	for _, tt := range []struct{ body, member, value string }{
 		{`{"username": " Ada_L "}`, "username", "Ada_L"},
@@ -28,24 +30,33 @@ func TestUpdateUser(t *testing.T) {
 		if got["updatedAt"].(string) <= user["updatedAt"].(string) {
 			t.Errorf("%s: updatedAt is %v, and was %v", tt.body, got["updatedAt"], user["updatedAt"])
 		}
+
 		user[tt.member], user["updatedAt"], user["createdAt"] = tt.value, got["updatedAt"], created
 		if diff := cmp.Diff(user, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.body, diff)
 		}
 	}
-	a.Nobody().Post("/users/login", logIn("ada@example.com", "another one entirely")).Want(200).Content("username", "ADA_l")
+
+	a.Nobody().Post("/users/login", logIn("ada@example.com", "another one entirely")).Want(200).
+		Content("username", "ADA_l")
+
 	a.Nobody().Post("/users/login", logIn(a.Email, "another one entirely")).Want(401)
-	a.Nobody().Post("/users", person("successor", map[string]any{"email": a.Email})).Want(201) // the old address is free
-	all := a.Put(path, `{"username": "all", "email": "all@example.com", "bio": "all", "password": "all at the same time"}`).Want(200)
+	// the old address is free
+	a.Nobody().Post("/users", person("successor", map[string]any{"email": a.Email})).Want(201)
+
+	all := a.Put(path,
+		`{"username": "all", "email": "all@example.com", "bio": "all", "password": "all at the same time"}`).Want(200)
 	all.Content("username", "all").Content("email", "all@example.com").Content("bio", "all").Content("roleId", 2)
 	a.Put("/users/"+strings.ToUpper(a.User), `{"bio": "upper case"}`).Want(200).Content("uuid", a.User)
 }
 
 func TestUpdateUserRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	other := a.SignUp("other")
 	a.Put("/users/"+other.User, `{"bio": "mine"}`).Want(401)
+
 	before, path := accounts(t, a), "/users/"+a.User
 	taken, _, _ := strings.Cut(other.Email, "@")
 	for _, tt := range []struct {
@@ -81,10 +92,13 @@ func TestUpdateUserRefuses(t *testing.T) {
 			r.Field(tt.field)
 		}
 	}
+
 	a.Put(path, `{"username": "x", "email": "x", "password": "x"}`).Want(422).Field("username", "email", "password")
+
 	for _, body := range []string{`{}`, `{"unknown": 1}`, `{"roleId": 1}`, `{"status": "suspended"}`, `{"BIO": "x"}`} {
 		a.Put(path, body).Want(422).Code("nothing_to_change").Field()
 	}
+
 	// Who asks comes first, then the form of what is sent, then whom it is about, then the fields.
 	nobody := a.Nobody()
 	nobody.Put(path, `{`).Want(401)
@@ -94,9 +108,11 @@ func TestUpdateUserRefuses(t *testing.T) {
 	a.Put("/users/"+other.User, `{"bio": 1}`).Want(401).Code("not_yourself")
 	a.Put("/users/"+other.User, `{}`).Want(401).Code("not_yourself")
 	a.Put(path, `{"bio": 1}`).Want(422)
+
 	for _, body := range []string{`{"bio": "theirs"}`, `{"bio": 1}`, `{}`, `{"password": "their new password"}`} {
 		same(t, a.Put("/users/"+other.User, body).Want(401), a.Put("/users/"+apitest.Missing, body))
 	}
+
 	unchanged(t, a, before)
 	nobody.Post("/users/login", logIn(other.Email, apitest.Password)).Want(200)
 }
@@ -104,9 +120,12 @@ func TestUpdateUserRefuses(t *testing.T) {
 // TestAdministratorUpdatesUser: an administrator changes anyone, and keeps their own session by it.
 func TestAdministratorUpdatesUser(t *testing.T) {
 	t.Parallel()
+
 	administrator := apitest.Users(t).SignUp("first")
 	user := administrator.SignUp("user")
-	administrator.Put("/users/"+user.User, `{"bio": "theirs", "roleId": 1}`).Want(200).Content("bio", "theirs").Content("roleId", 2)
+	administrator.Put("/users/"+user.User, `{"bio": "theirs", "roleId": 1}`).Want(200).Content("bio", "theirs").
+		Content("roleId", 2)
+
 	administrator.Put("/users/"+user.User, `{"bio": 1}`).Want(422).Field("bio")
 	administrator.Put("/users/"+apitest.Missing, `{"bio": "x"}`).Want(401).Code("not_yourself")
 	administrator.Put("/users/"+apitest.Missing, `{"bio": 1}`).Want(401)
@@ -119,9 +138,11 @@ func TestAdministratorUpdatesUser(t *testing.T) {
 // TestNewPasswordEndsSessions: but the one that it was set in.
 func TestNewPasswordEndsSessions(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	other := a.Nobody()
 	other.Token = a.Nobody().Post("/users/login", logIn(a.Email, apitest.Password)).Want(200).Metadata("token").(string)
+
 	bystander := a.SignUp("bystander")
 	a.Put("/users/"+a.User, `{"bio": "no reason to end anything"}`).Want(200)
 	other.Get("/projects").Want(200)
@@ -138,14 +159,19 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 // TestUsersToOneName: of those who take one name at the same moment one gets it.
 func TestUsersToOneName(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	users := []*apitest.API{a.SignUp("one"), a.SignUp("two"), a.SignUp("three"), a.SignUp("four")}
+
 	// Two that swap their names wait for each other; neither gets the other's.
 	wantCounts(t, atOnce(2, func(i int) *apitest.Reply {
 		name, _, _ := strings.Cut(users[1-i].Email, "@")
 		return users[i].Put("/users/"+users[i].User, `{"username": "`+name+`"}`)
 	}), map[int]int{422: 2})
+
 	for _, body := range []string{`{"username": "the-one"}`, `{"email": "the-one@example.com"}`} {
-		wantCounts(t, atOnce(len(users), func(i int) *apitest.Reply { return users[i].Put("/users/"+users[i].User, body) }), map[int]int{200: 1, 422: 3})
+		wantCounts(t, atOnce(len(users), func(i int) *apitest.Reply {
+			return users[i].Put("/users/"+users[i].User, body)
+		}), map[int]int{200: 1, 422: 3})
 	}
 }

@@ -38,10 +38,13 @@ func (u *Upload) begin(w http.ResponseWriter, r *http.Request) error {
 		io.Reader
 		io.Closer
 	}{bufio.NewReaderSize(u.body, pieceSize), u.body}
+
 	var err error
 	if u.parts, err = r.MultipartReader(); err != nil {
-		return fault.OnField(fault.Invalid, "Content-Type", "invalid_format", "must be multipart/form-data with a boundary").Because(err)
+		return fault.OnField(fault.Invalid, "Content-Type", "invalid_format",
+			"must be multipart/form-data with a boundary").Because(err)
 	}
+
 	return nil
 }
 
@@ -56,26 +59,32 @@ func (u *Upload) open() (name, mimeType string, err error) {
 		if err != nil {
 			return "", "", broken(err)
 		}
+
 		switch part.FormName() {
 		case "full_file_name":
 			if named {
 				return "", "", outOfOrder("full_file_name")
 			}
+
 			text, err := io.ReadAll(io.LimitReader(part, mostName))
 			if err != nil {
 				return "", "", broken(err)
 			}
+
 			name, named = string(text), true
 		case "file":
 			if !named {
 				name = part.FileName() // without folders
 			}
+
 			u.part, u.body.left = part, unbounded // how large the file may be is the container's rule
 			mimeType = part.Header.Get("Content-Type")
 			u.scale.names(name, mimeType)
+
 			return name, mimeType, nil
 		}
 	}
+
 	return "", "", tooManyParts()
 }
 
@@ -84,20 +93,24 @@ func (u *Upload) Read(b []byte) (int, error) {
 	if u.end != nil {
 		return 0, u.end
 	}
+
 	n, err := u.part.Read(b)
 	u.scale.bytes(b[:n])
+
 	switch {
 	case err == io.EOF:
 		u.end = u.rest()
 	case err != nil:
 		u.end = broken(err)
 	}
+
 	return n, u.end
 }
 
 // rest reads what comes behind the file. It returns io.EOF if that is as it should be.
 func (u *Upload) rest() error {
 	u.body.left = mostHeads
+
 	for range mostParts {
 		part, err := u.parts.NextRawPart()
 		if err == io.EOF {
@@ -106,10 +119,12 @@ func (u *Upload) rest() error {
 		if err != nil {
 			return broken(err)
 		}
+
 		if name := part.FormName(); name == "full_file_name" || name == "file" {
 			return outOfOrder(name)
 		}
 	}
+
 	return tooManyParts()
 }
 
@@ -126,7 +141,9 @@ func broken(err error) error {
 	if errors.Is(err, httpx.ErrTooSlow) {
 		return tooSlow(err)
 	}
-	return fault.New(fault.Invalid, "the body is not whole, or no multipart/form-data").WithCode("malformed_multipart").Because(err)
+
+	return fault.New(fault.Invalid, "the body is not whole, or no multipart/form-data").
+		WithCode("malformed_multipart").Because(err)
 }
 
 // incomplete says that a body that is the file itself can't be read to its end.
@@ -153,6 +170,7 @@ type arriving struct {
 func newArriving(w http.ResponseWriter, r *http.Request, left int) *arriving {
 	a := &arriving{PacedReader: httpx.NewPacedReader(w, r), control: http.NewResponseController(w), left: left}
 	r.Body = a
+
 	return a
 }
 
@@ -160,12 +178,15 @@ func (a *arriving) Read(b []byte) (int, error) {
 	if a.left == 0 {
 		return 0, errors.New("too many bytes beside the file")
 	}
+
 	if a.left > 0 {
 		b = b[:min(len(b), a.left)]
 	}
+
 	n, err := a.PacedReader.Read(b)
 	if a.left > 0 {
 		a.left -= n
 	}
+
 	return n, err
 }

@@ -16,6 +16,7 @@ func part(disposition, contentType, content string) string {
 	if contentType != "" {
 		head += "Content-Type: " + contentType + "\r\n"
 	}
+
 	return head + "\r\n" + content + "\r\n"
 }
 
@@ -38,7 +39,8 @@ func upload(a *apitest.API, container, name, content string) *apitest.Reply {
 }
 
 func uploadBody(a *apitest.API, container, body string) *apitest.Reply {
-	return a.Send("POST", "/containers/"+container+"/files", body, "Content-Type: multipart/form-data; boundary="+boundary)
+	return a.Send("POST", "/containers/"+container+"/files", body,
+		"Content-Type: multipart/form-data; boundary="+boundary)
 }
 
 // address is where a file is read by its name.
@@ -47,6 +49,7 @@ func address(a *apitest.API, container, name string) string {
 	for i, p := range parts {
 		parts[i] = url.PathEscape(p)
 	}
+
 	return "/files/" + a.Project + "/" + container + "/" + strings.Join(parts, "/")
 }
 

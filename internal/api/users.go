@@ -37,7 +37,8 @@ func (s *Server) registerUsers() {
 }
 
 var createUser = Operation{
-	ID: "createUser", Method: "POST", Path: "/users", Summary: "Create a user", Access: whoever, Errors: []int{400, 429, 500},
+	ID: "createUser", Method: "POST", Path: "/users", Summary: "Create a user",
+	Access: whoever, Errors: []int{400, 429, 500},
 	Notes: "The user gets an organization of their own, and is signed in. The first user of an instance becomes its administrator if the request comes straight from the " +
 		"machine that it runs on, or carries the set-up token that the server printed. " +
 		"Where sign-up is closed, only that user, those whom an administrator makes, with a bearer token, and those who are invited are taken.",
@@ -57,25 +58,31 @@ type createUserInput struct {
 
 func (s *Server) createUser(ctx context.Context, in *createUserInput) (signedInUser, error) {
 	claim := s.mayClaim(ctx, in.Body.SetupToken)
+
 	invitation, err := s.invitation(ctx, in.Body.InvitationToken, in.Body.Email)
 	if err != nil {
 		return signedInUser{}, err
 	}
+
 	if err := s.maySignUp(ctx, claim, invitation); err != nil {
 		return signedInUser{}, err
 	}
 	if err := s.count(ctx, signUpsByAddress, signUpsByAccount, platform.EmailKey(in.Body.Email)); err != nil {
 		return signedInUser{}, err
 	}
+
 	username, usernameErr := platform.CleanUsername(in.Body.Username)
+
 	email, emailErr := platform.CleanEmail(in.Body.Email)
 	if err := joined(usernameErr, emailErr, s.passwords.Check(in.Body.Password, email, username)); err != nil {
 		return signedInUser{}, err
 	}
+
 	hash, err := s.passwords.Hash(ctx, in.Body.Password)
 	if err != nil {
 		return signedInUser{}, err
 	}
+
 	var answer signedInUser
 	err = s.platform.InTx(ctx, func(tx *platform.Store) error {
 		user, err := tx.CreateUser(ctx, platform.NewUser{Username: username, Email: email, Bio: in.Body.Bio,
@@ -83,14 +90,17 @@ func (s *Server) createUser(ctx context.Context, in *createUserInput) (signedInU
 		if err != nil {
 			return err
 		}
+
 		if invitation != uuid.Nil {
 			if _, err := tx.AcceptInvitation(ctx, invitation, user.UUID); err != nil {
 				return badInvitation(err)
 			}
 		}
+
 		answer, err = s.signIn(ctx, tx, user, hash)
 		return err
 	})
+
 	return answer, err
 }
 
@@ -99,18 +109,22 @@ func (s *Server) maySignUp(ctx context.Context, claim bool, invitation uuid.UUID
 	if invitation != uuid.Nil || caller(ctx).Administrator {
 		return nil
 	}
+
 	settings, err := s.platform.Settings(ctx)
 	if err != nil || settings.SignUp {
 		return err
 	}
+
 	closed := fault.New(fault.Invalid, "this server takes no sign-ups").WithCode("sign_up_closed")
 	if !claim {
 		return closed
 	}
+
 	claimed, err := s.platform.Claimed(ctx)
 	if err == nil && claimed {
 		return closed
 	}
+
 	return err
 }
 
@@ -122,7 +136,8 @@ func (s *Server) mayClaim(ctx context.Context, setupToken string) bool {
 }
 
 var login = Operation{
-	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: anyone, Errors: []int{400, 401, 429, 500}, Success: http.StatusOK,
+	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: anyone,
+	Errors: []int{400, 401, 429, 500}, Success: http.StatusOK,
 	Notes: "The token is in the metadata and in the answer's Authorization header. Of a user with a second factor the right password alone is 401, `second_factor_required`.",
 }
 
@@ -139,35 +154,44 @@ func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error
 	if err := s.mayLogIn(ctx, address, account); err != nil {
 		return signedInUser{}, err
 	}
+
 	user, hash, err := s.platform.Credentials(ctx, in.Body.Email)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return signedInUser{}, err
 	}
+
 	// An unknown address has no hash, and is judged in the same time.
 	ok, err := s.passwords.Verify(ctx, hash, in.Body.Password)
 	if err != nil {
 		return signedInUser{}, err
 	}
+
 	if !ok || user.Status != "active" {
 		if err := s.countLogIn(ctx, account); err != nil {
 			return signedInUser{}, err
 		}
-		return signedInUser{}, fault.New(fault.Unauthenticated, "the e-mail address or the password is wrong").WithCode("invalid_credentials")
+
+		return signedInUser{}, fault.New(fault.Unauthenticated, "the e-mail address or the password is wrong").
+			WithCode("invalid_credentials")
 	}
+
 	// Asked again, for guesses that were all sent before one was counted: no more of them than the limit get an answer.
 	if err := s.mayLogIn(ctx, address, account); err != nil {
 		return signedInUser{}, err
 	}
+
 	pass, err := s.secondFactor(ctx, user.UUID, in.Body.Code)
 	if err != nil {
 		return signedInUser{}, notYet(err)
 	}
+
 	var answer signedInUser
 	err = s.past(ctx, pass, user.UUID, func(tx *platform.Store) error {
 		var err error
 		answer, err = s.signIn(ctx, tx, user, hash)
 		return err
 	})
+
 	return answer, notYet(err)
 }
 
@@ -176,8 +200,10 @@ func notYet(err error) error {
 	if !fault.Is(err, fault.Unprocessable) {
 		return err
 	}
+
 	e := *fault.Of(err)
 	e.Kind = fault.Unauthenticated
+
 	return &e
 }
 
@@ -186,9 +212,11 @@ func (s *Server) mayLogIn(ctx context.Context, address, account string) error {
 	if !s.rateLimit {
 		return nil
 	}
+
 	if err := s.platform.Attempts(ctx, logInsByAddress, address); err != nil {
 		return err
 	}
+
 	return s.platform.MayGuess(ctx, logInsByAccount, account, address)
 }
 
@@ -210,11 +238,13 @@ func (s *Server) knowNetwork(ctx context.Context, store *platform.Store, user pl
 			return err
 		}
 	}
+
 	return nil
 }
 
 var updateUser = Operation{
-	ID: "updateUser", Method: "PUT", Path: "/users/{userUUID}", Summary: "Change a user", Access: signedIn, Errors: specifiedWithBody,
+	ID: "updateUser", Method: "PUT", Path: "/users/{userUUID}", Summary: "Change a user",
+	Access: signedIn, Errors: specifiedWithBody,
 	Notes: "Users change themselves, an administrator anyone. What the body does not name stays as it is. A new password ends every other session of the user.",
 }
 
@@ -234,14 +264,17 @@ func (s *Server) mayUpdateUser(ctx context.Context, in *updateUserInput) error {
 	if c.User == in.UUID {
 		return nil
 	}
+
 	other := fault.New(fault.Unauthenticated, "this is not you").WithCode("not_yourself")
 	if !c.Administrator {
 		return other
 	}
+
 	_, err := s.platform.GetUser(ctx, in.UUID)
 	if fault.Is(err, fault.NotFound) {
 		return other
 	}
+
 	return err
 }
 
@@ -249,14 +282,18 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserInput) (platform.
 	if err := s.mayUpdateUser(ctx, in); err != nil {
 		return platform.User{}, err
 	}
+
 	b := in.Body
 	if b.Username == nil && b.Email == nil && b.Password == nil && b.Bio == nil {
-		return platform.User{}, fault.New(fault.Unprocessable, "the body names nothing that can be changed").WithCode("nothing_to_change")
+		return platform.User{}, fault.New(fault.Unprocessable, "the body names nothing that can be changed").
+			WithCode("nothing_to_change")
 	}
+
 	before, err := s.platform.GetUser(ctx, in.UUID)
 	if err != nil {
 		return platform.User{}, err
 	}
+
 	was, update := before, platform.UserUpdate{Bio: b.Bio}
 	var errs []error
 	if b.Username != nil {
@@ -264,24 +301,30 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserInput) (platform.
 		update.Username, errs = &name, append(errs, err)
 		before.Username = name
 	}
+
 	if b.Email != nil {
 		email, err := platform.CleanEmail(*b.Email)
 		update.Email, errs = &email, append(errs, err)
 		before.Email = email
 	}
+
 	if b.Password != nil {
 		errs = append(errs, s.passwords.Check(*b.Password, before.Email, before.Username))
 	}
+
 	if err := joined(errs...); err != nil {
 		return platform.User{}, err
 	}
+
 	if b.Password != nil {
 		hash, err := s.passwords.Hash(ctx, *b.Password)
 		if err != nil {
 			return platform.User{}, err
 		}
+
 		update.PasswordHash = &hash
 	}
+
 	return s.saveUser(ctx, was, update)
 }
 
@@ -293,6 +336,7 @@ func (s *Server) saveUser(ctx context.Context, was platform.User, update platfor
 		if user, err = tx.UpdateUser(ctx, was.UUID, caller(ctx).Session, update); err != nil {
 			return err
 		}
+
 		data := map[string]string{"username": user.Username, "email": user.Email}
 		if user.Email != was.Email {
 			err = s.jobs.SendMail(ctx, tx, job.Mail{Template: "email-changed", To: was.Email, Data: data})
@@ -300,13 +344,16 @@ func (s *Server) saveUser(ctx context.Context, was platform.User, update platfor
 		if err == nil && update.PasswordHash != nil {
 			err = s.jobs.SendMail(ctx, tx, job.Mail{Template: "password-changed", To: was.Email, Data: data})
 		}
+
 		return err
 	})
+
 	return user, err
 }
 
 var getAccount = Operation{
-	ID: "getAccount", Method: "GET", Path: "/users/me", Summary: "Get yourself", Access: signedInOrToken, Errors: []int{401, 500},
+	ID: "getAccount", Method: "GET", Path: "/users/me", Summary: "Get yourself",
+	Access: signedInOrToken, Errors: []int{401, 500},
 }
 
 func (s *Server) getAccount(ctx context.Context, _ *struct{}) (platform.User, error) {
@@ -319,6 +366,7 @@ func (s *Server) self(ctx context.Context, id uuid.UUID) (platform.User, error) 
 	if fault.Is(err, fault.NotFound) {
 		err = errEnded()
 	}
+
 	return user, err
 }
 
@@ -334,19 +382,24 @@ func joined(errs ...error) error {
 		if err == nil {
 			continue
 		}
+
 		e := fault.Of(err)
 		if e.Kind != fault.Unprocessable {
 			return err
 		}
+
 		if all == nil {
 			copied := *e
 			all = &copied
 			continue
 		}
+
 		all.Fields = append(all.Fields, e.Fields...)
 	}
+
 	if all == nil {
 		return nil
 	}
+
 	return all
 }

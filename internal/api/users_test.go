@@ -19,16 +19,19 @@ import (
 func person(name string, edits map[string]any) string {
 	body := map[string]any{"username": name, "email": name + "@example.com", "password": apitest.Password}
 	maps.Copy(body, edits)
+
 	text, err := json.Marshal(body)
 	if err != nil {
 		panic(err)
 	}
+
 	return string(text)
 }
 
 // accounts is all that the platform keeps of its users, as text.
 func accounts(t *testing.T, a *apitest.API) string {
 	t.Helper()
+
 	return apitest.Value[string](a, `select jsonb_pretty(jsonb_build_object(
 		'users', (select jsonb_agg(u order by uuid) from platform.users u),
 		'organizations', (select jsonb_agg(o order by uuid) from platform.organizations o),
@@ -39,6 +42,7 @@ func accounts(t *testing.T, a *apitest.API) string {
 // unchanged fails the test if anything is kept of its users that was not, or otherwise than it was.
 func unchanged(t *testing.T, a *apitest.API, before string) {
 	t.Helper()
+
 	if diff := cmp.Diff(before, accounts(t, a)); diff != "" {
 		t.Errorf("a refused request changed (-before +after):\n%s", diff)
 	}
@@ -46,35 +50,50 @@ func unchanged(t *testing.T, a *apitest.API, before string) {
 
 func TestCreateUser(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t).Nobody().In("")
-	r := a.Post("/users", `{"username": " Ada_L-1 ", "email": " Ada@Example.com ", "password": "`+apitest.Password+`", "bio": "first"}`).Want(201)
+	r := a.Post("/users",
+		`{"username": " Ada_L-1 ", "email": " Ada@Example.com ", "password": "`+apitest.Password+`", "bio": "first"}`).
+		Want(201)
+
 	content := r.Get("").(map[string]any)
 	for _, member := range []string{"uuid", "organizationUuid"} {
-		if id, err := uuid.Parse(content[member].(string)); err != nil || id.Version() != 7 || id.String() != content[member] {
+		if id, err := uuid.Parse(content[member].(string)); err != nil || id.Version() != 7 ||
+			id.String() != content[member] {
 			t.Errorf("%s is %v, want a UUID of version 7 in lower case", member, content[member])
 		}
+
 		delete(content, member)
 	}
+
 	for _, member := range []string{"createdAt", "updatedAt"} {
 		if _, err := time.Parse("2006-01-02T15:04:05.000000Z", content[member].(string)); err != nil {
 			t.Errorf("%s: %v", member, err)
 		}
 		delete(content, member)
 	}
-	want := map[string]any{"username": "Ada_L-1", "email": "Ada@Example.com", "bio": "first", "status": "active", "roleId": json.Number("2")}
+
+	want := map[string]any{
+		"username": "Ada_L-1", "email": "Ada@Example.com", "bio": "first",
+		"status": "active", "roleId": json.Number("2"),
+	}
 	if diff := cmp.Diff(want, content); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
+
 	signedIn := func(r *apitest.Reply) {
 		t.Helper()
+
 		if got, want := r.Header.Get("Authorization"), "Bearer "+r.Metadata("token").(string); got != want {
 			t.Errorf("the answer's Authorization is %q, want %q", got, want)
 		}
 		if got := r.Header.Get("Cache-Control"); got != "no-store" {
 			t.Errorf("Cache-Control is %q, want no-store", got)
 		}
+
 		a.Send("GET", "/projects", "", "Authorization: "+r.Header.Get("Authorization")).Want(200)
 	}
+
 	signedIn(r)
 	signedIn(a.Post("/users/login", `{"email": "ada@example.com", "password": "`+apitest.Password+`"}`).Want(200))
 	a.Post("/users", person("plain", nil)).Want(201).Content("bio", "")
@@ -82,9 +101,11 @@ func TestCreateUser(t *testing.T) {
 
 func TestCreateUserRefuses(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t).Nobody().In("")
 	a.Post("/users", person("Ada", map[string]any{"email": "straße@example.com"})).Want(201)
 	before := accounts(t, a)
+
 	for _, tt := range []struct {
 		name, field, code string
 		value             any
@@ -143,23 +164,32 @@ func TestCreateUserRefuses(t *testing.T) {
 			t.Errorf("%s: %s: got %d, want 400\n%s", tt.field, tt.name, r.Status, r.Body)
 			continue
 		}
+
 		if r.Field(tt.field); r.Metadata("fields.0.code") != tt.code {
 			t.Errorf("%s: %s: got code %v, want %s", tt.field, tt.name, r.Metadata("fields.0.code"), tt.code)
 		}
 	}
+
 	for _, field := range []string{"username", "email", "password", "bio", "setup_token"} {
-		for _, value := range []string{"1", "-1.5", "1e400", "18446744073709551616", strings.Repeat("9", 400), "true", `["x"]`, `{"$ne": null}`, "null"} {
+		for _, value := range []string{
+			"1", "-1.5", "1e400", "18446744073709551616", strings.Repeat("9", 400), "true", `["x"]`,
+			`{"$ne": null}`, "null",
+		} {
 			a.Post("/users", person("newcomer", map[string]any{field: json.RawMessage(value)})).Want(400).Field(field)
 		}
 	}
+
 	a.Post("/users", `{}`).Want(400).Field("username", "email", "password")
-	a.Post("/users", `{"username": "x", "email": "x", "password": "x"}`).Want(400).Field("username", "email", "password")
+	a.Post("/users", `{"username": "x", "email": "x", "password": "x"}`).Want(400).
+		Field("username", "email", "password")
+
 	unchanged(t, a, before)
 }
 
 // TestUserBodies: what two readers could read in two ways is not read, and what is no field is not set.
 func TestUserBodies(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t)
 	nobody := a.Nobody().In("")
 	before := accounts(t, a)
@@ -167,28 +197,37 @@ func TestUserBodies(t *testing.T) {
 	for _, path := range []string{"POST /users", "POST /users/login", "PUT /users/" + a.User} {
 		method, path, _ := strings.Cut(path, " ")
 		for _, body := range []string{
-			"", "null", "[]", `"x"`, "1", "{", `{"bio": "x"`, "{" + rest + "x", "{" + rest + "{}", `{"bio": "x", "bio": "y", ` + rest, `{"bio": "x", "\u0062io": "y", ` + rest,
-			`{"email": "a@example.com", ` + rest, "{'bio': 'x'}", `{"bio": NaN}`, "\ufeff{" + rest, "{\"bio\": \"\xff\", " + rest, `{"bio": "\ud800", ` + rest,
-			`{"bio": "\udc00\ud800", ` + rest, "bio=x", `{"bio": "` + strings.Repeat("x", 1<<20) + `"}`, `{"bio": ` + strings.Repeat("[", 10_001),
+			"", "null", "[]", `"x"`, "1", "{", `{"bio": "x"`, "{" + rest + "x", "{" + rest + "{}",
+			`{"bio": "x", "bio": "y", ` + rest, `{"bio": "x", "\u0062io": "y", ` + rest,
+			`{"email": "a@example.com", ` + rest, "{'bio': 'x'}", `{"bio": NaN}`, "\ufeff{" + rest,
+			"{\"bio\": \"\xff\", " + rest, `{"bio": "\ud800", ` + rest, `{"bio": "\udc00\ud800", ` + rest, "bio=x",
+			`{"bio": "` + strings.Repeat("x", 1<<20) + `"}`, `{"bio": ` + strings.Repeat("[", 10_001),
 		} {
 			if r := a.Send(method, path, body); r.Status != 400 || r.Get("") != "null" {
 				t.Errorf("%s %s %.60q: got %d, want 400", method, path, body, r.Status)
 			}
 		}
+
 		a.Send(method, path, "{"+rest, "Content-Type: text/plain").Want(400).Field("Content-Type")
 		a.Send(method, path, "{"+rest, "Content-Encoding: gzip").Want(400).Field("Content-Encoding")
 	}
+
 	unchanged(t, a, before)
 
-	const extra = `"uuid": "` + apitest.Missing + `", "roleId": 1, "role_id": 1, "ROLEID": 1, "\u0072oleId2": 1, "\u0052oleId": 1, "status": "suspended", "organizationUuid": "` +
-		apitest.Missing + `", "organization_uuid": "` + apitest.Missing + `", "createdAt": "1970-01-01T00:00:00Z", "isAdministrator": true, "is_administrator": true, "BIO": "no", "Claim": true, `
-	r := nobody.Post("/users", "{"+extra+rest).Want(201).Content("roleId", 2).Content("status", "active").Content("bio", "")
+	const extra = `"uuid": "` + apitest.Missing +
+		`", "roleId": 1, "role_id": 1, "ROLEID": 1, "\u0072oleId2": 1, "\u0052oleId": 1, "status": "suspended", "organizationUuid": "` +
+		apitest.Missing + `", "organization_uuid": "` + apitest.Missing +
+		`", "createdAt": "1970-01-01T00:00:00Z", "isAdministrator": true, "is_administrator": true, "BIO": "no", "Claim": true, `
+	r := nobody.Post("/users", "{"+extra+rest).Want(201).Content("roleId", 2).Content("status", "active").
+		Content("bio", "")
+
 	created := r.Get("").(map[string]any)
 	for _, member := range []string{"uuid", "organizationUuid"} {
 		if created[member] == apitest.Missing {
 			t.Errorf("%s was taken from the body", member)
 		}
 	}
+
 	updated := a.Nobody()
 	updated.Token = r.Metadata("token").(string)
 	got := updated.Put("/users/"+created["uuid"].(string), "{"+extra+`"bio": "yes"}`).Want(200).Get("").(map[string]any)
@@ -196,14 +235,19 @@ func TestUserBodies(t *testing.T) {
 	if diff := cmp.Diff(created, got); diff != "" {
 		t.Errorf("update (-want +got):\n%s", diff)
 	}
-	for i, bio := range []string{"😀 \u202eabc\u202c \u200b", "line\r\nbreak\t", `"quotes" \ 'and' {}`, "e\u0301", strings.Repeat("😀", 500)} {
-		nobody.Post("/users", person("bio-"+string(rune('a'+i)), map[string]any{"bio": bio})).Want(201).Content("bio", bio)
+
+	for i, bio := range []string{
+		"😀 \u202eabc\u202c \u200b", "line\r\nbreak\t", `"quotes" \ 'and' {}`, "e\u0301", strings.Repeat("😀", 500),
+	} {
+		nobody.Post("/users", person("bio-"+string(rune('a'+i)), map[string]any{"bio": bio})).Want(201).
+			Content("bio", bio)
 		updated.Put("/users/"+created["uuid"].(string), `{"bio": `+quoted(bio)+`}`).Want(200).Content("bio", bio)
 	}
 }
 
 func TestPasswords(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t, func(c *config.Config) { c.PasswordMin = 12 }).Nobody().In("")
 	long := strings.Repeat("x", 72)
 	for name, tt := range map[string]struct{ password, other string }{
@@ -217,15 +261,18 @@ func TestPasswords(t *testing.T) {
 		login := func(password string) *apitest.Reply {
 			return a.Post("/users/login", `{"email": "`+name+`@example.com", "password": `+quoted(password)+`}`)
 		}
+
 		login(tt.password).Want(200)
 		login(tt.other).Want(401)
 	}
+
 	a.Post("/users", person("short", map[string]any{"password": "eleven sign"})).Want(400).Field("password")
 }
 
 // TestFirstUser: of all who come first at the same moment one administrates the instance.
 func TestFirstUser(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Empty(t)
 	var administrators, users atomic.Int32
 	got := atOnce(50, func(i int) *apitest.Reply {
@@ -233,17 +280,23 @@ func TestFirstUser(t *testing.T) {
 		if r.Status != 201 {
 			return r
 		}
+
 		switch string(r.Get("roleId").(json.Number)) {
 		case "1":
 			administrators.Add(1)
 		case "2":
 			users.Add(1)
 		}
+
 		return r
 	})
 	if got[201] != 50 || administrators.Load() != 1 || int(users.Load()) != got[201]-1 {
-		t.Errorf("got answers %v, %d administrators and %d users, want one administrator, and a user for every other 201", got, administrators.Load(), users.Load())
+		t.Errorf(
+			"got answers %v, %d administrators and %d users, want one administrator, and a user for every other 201",
+			got, administrators.Load(), users.Load(),
+		)
 	}
+
 	if n := apitest.Value[int](a, `select count(*) from platform.users where is_administrator`); n != 1 {
 		t.Errorf("%d administrators are stored, want 1", n)
 	}
@@ -252,14 +305,19 @@ func TestFirstUser(t *testing.T) {
 // TestClaim: who comes through a proxy or a web page needs the set-up token to be the administrator.
 func TestClaim(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Empty(t, func(c *config.Config) { c.TrustedProxies = trusted })
-	for name, header := range map[string]string{"far": "X-Forwarded-For: 203.0.113.9", "near": "X-Forwarded-For: 127.0.0.1", "proxied": "Via: 1.1 proxy",
+	for name, header := range map[string]string{"far": "X-Forwarded-For: 203.0.113.9",
+		"near": "X-Forwarded-For: 127.0.0.1", "proxied": "Via: 1.1 proxy",
 		"page": "Origin: https://example.com", "rebound": "Origin: " + a.URL} {
 		a.Send("POST", "/users", person(name, nil), header).Want(201).Content("roleId", 2)
 	}
+
 	for i, token := range []string{"", "guessed", strings.ToUpper(a.Server.SetupToken), a.Server.SetupToken[1:]} {
-		a.Send("POST", "/users", person("guess-"+decimal(uint32(i)), map[string]any{"setup_token": token}), "X-Forwarded-For: 203.0.113.9").Want(201).Content("roleId", 2)
+		a.Send("POST", "/users", person("guess-"+decimal(uint32(i)), map[string]any{"setup_token": token}),
+			"X-Forwarded-For: 203.0.113.9").Want(201).Content("roleId", 2)
 	}
+
 	claim := map[string]any{"setup_token": a.Server.SetupToken}
 	a.Send("POST", "/users", person("claimer", claim), "X-Forwarded-For: 203.0.113.9").Want(201).Content("roleId", 1)
 	a.Send("POST", "/users", person("second", claim), "X-Forwarded-For: 203.0.113.9").Want(201).Content("roleId", 2)
@@ -269,19 +327,27 @@ func TestClaim(t *testing.T) {
 // TestSignUpClosed: without sign-up there are the first user and those that an administrator makes.
 func TestSignUpClosed(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.Empty(t, func(c *config.Config) { c.SignUp = false })
 	before := accounts(t, a)
 	a.Send("POST", "/users", person("stranger", nil), "X-Forwarded-For: 203.0.113.9").Want(400).Code("sign_up_closed")
 	unchanged(t, a, before)
+
 	administrator := a.Nobody()
-	administrator.Token = a.Post("/users", person("first", nil)).Want(201).Content("roleId", 1).Metadata("token").(string)
+	administrator.Token = a.Post("/users", person("first", nil)).Want(201).Content("roleId", 1).
+		Metadata("token").(string)
+
 	before = accounts(t, a)
 	a.Post("/users", person("second", nil)).Want(400).Code("sign_up_closed").Field()
-	a.Post("/users", person("second", map[string]any{"setup_token": a.Server.SetupToken})).Want(400).Code("sign_up_closed")
+	a.Post("/users", person("second", map[string]any{"setup_token": a.Server.SetupToken})).Want(400).
+		Code("sign_up_closed")
 	a.Post("/users", person("first", nil)).Want(400).Code("sign_up_closed") // and not that there is one
 	unchanged(t, a, before)
+
 	user := administrator.Nobody()
-	user.Token = administrator.Post("/users", person("second", nil)).Want(201).Content("roleId", 2).Metadata("token").(string)
+	user.Token = administrator.Post("/users", person("second", nil)).Want(201).Content("roleId", 2).
+		Metadata("token").(string)
+
 	user.Post("/users", person("third", nil)).Want(400).Code("sign_up_closed")
 	a.Send("POST", "/users", person("third", nil), "Authorization: Bearer forged").Want(400).Code("sign_up_closed")
 }
@@ -289,12 +355,16 @@ func TestSignUpClosed(t *testing.T) {
 // TestEqualSignUps: of equal sign-ups at the same moment one makes a user.
 func TestEqualSignUps(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.User(t).Nobody().In("")
 	before := apitest.Value[int](a, `select count(*) from platform.organizations`)
-	wantCounts(t, atOnce(8, func(int) *apitest.Reply { return a.Post("/users", person("equal", nil)) }), map[int]int{201: 1, 400: 7})
+	wantCounts(t, atOnce(8, func(int) *apitest.Reply { return a.Post("/users", person("equal", nil)) }),
+		map[int]int{201: 1, 400: 7})
+
 	wantCounts(t, atOnce(10, func(i int) *apitest.Reply {
 		return a.Post("/users", person("name-"+decimal(uint32(i)), map[string]any{"email": "one@example.com"}))
 	}), map[int]int{201: 1, 400: 9})
+
 	if got := apitest.Value[int](a, `select count(*) from platform.organizations`); got != before+2 {
 		t.Errorf("%d organizations were made, want 2", got-before)
 	}

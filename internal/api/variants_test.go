@@ -28,6 +28,7 @@ func storedFiles(t *testing.T, dir string) func() int {
 		if err != nil {
 			t.Error(err)
 		}
+
 		return n
 	}
 }
@@ -35,15 +36,20 @@ func storedFiles(t *testing.T, dir string) func() int {
 // TestVariants follows the bytes of variants, in both kinds of storage.
 func TestVariants(t *testing.T) {
 	t.Parallel()
+
 	t.Run("folder", func(t *testing.T) {
 		t.Parallel()
+
 		a := apitest.New(t)
 		variants(t, a, storedFiles(t, a.Config.StorageDir()))
 	})
+
 	t.Run("S3", func(t *testing.T) {
 		t.Parallel()
+
 		service := blobtest.New(t)
 		a := apitest.New(t, service.Configure)
+
 		var written atomic.Int64
 		service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
 			if r.Method == http.MethodPut {
@@ -51,7 +57,9 @@ func TestVariants(t *testing.T) {
 			}
 			return false
 		})
+
 		variants(t, a, storedFiles(t, service.Dir))
+
 		if got, want := written.Load(), int64(3+5); got != want {
 			t.Errorf("%d blobs were written, want %d: some variant was made twice", got, want)
 		}
@@ -60,12 +68,15 @@ func TestVariants(t *testing.T) {
 
 func variants(t *testing.T, a *apitest.API, stored func() int) {
 	t.Helper()
+
 	c := a.Create("/containers", `{"name": "pictures", "is_public": true}`)
 	photo := asJPEG(t, quarters(400, 300))
 	id := fmt.Sprint(put(a, c, "a.jpg", photo).Want(200).Get("uuid"))
 	path := address(a, c, "a.jpg")
+
 	rows := func(want int) {
 		t.Helper()
+
 		if got := query[int](t, a, "select count(*) from storage.variants"); got != want {
 			t.Errorf("%d variants are noted, want %d", got, want)
 		}
@@ -84,9 +95,11 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 			}
 		})
 	}
+
 	group.Wait()
 	rows(1)
 	a.Get("/containers/" + c + "/files/" + id + "/download?width=100").Want(200)
+
 	first := a.Get(path + "?width=100").Want(200)
 	a.Get(path + "?width=50").Want(200)
 	rows(2)
@@ -100,13 +113,16 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	if r := nobody.Get(signed + "&width=100").Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("got the picture %s, want %s", r.Header.Get("ETag"), first.Header.Get("ETag"))
 	}
+
 	nobody.Get(path + "?width=100").Want(404)
 	nobody.Get(signed + "&width=0").Want(400)
+
 	sign := "/containers/" + c + "/files/" + id + "/signed-url"
 	small := signedPath(a, a.Post(sign, `{"picture": {"width": 100}}`)) // for one picture, and no other
 	if r := nobody.Get(small).Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("got the picture %s, want %s", r.Header.Get("ETag"), first.Header.Get("ETag"))
 	}
+
 	nobody.Get(small + "&width=200").Want(401).Code("invalid_signature")
 	nobody.Get(small + "&format=png").Want(401)
 	nobody.Get(small + "&v=2").Want(200)
@@ -116,18 +132,23 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 	a.Put("/containers/"+c, `{"is_public": true}`).Want(200)
 
 	// One that has lost its bytes is made again.
-	execute(t, a, "update storage.variants set blob_uuid = gen_random_uuid() where size = (select max(size) from storage.variants)")
+	execute(t, a,
+		"update storage.variants set blob_uuid = gen_random_uuid() where size = (select max(size) from storage.variants)")
+
 	if r := a.Get(path + "?width=100").Want(200); r.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("got the picture %s, want %s", r.Header.Get("ETag"), first.Header.Get("ETag"))
 	}
+
 	rows(2)
 
 	// With other bytes, and with the file, they go.
 	put(a, c, "a.jpg", asPNG(t, quarters(40, 30))).Want(200)
 	rows(0)
+
 	if r := a.Get(path + "?width=20").Want(200); r.Header.Get("Content-Type") != "image/png" {
 		t.Errorf("got %s of the new bytes", r.Header.Get("Content-Type"))
 	}
+
 	rows(1)
 	a.Put("/containers/"+c+"/files/"+id, `{"full_file_name": "b.jpg"}`).Want(200)
 	a.Get(address(a, c, "b.jpg") + "?width=20").Want(200)
@@ -144,11 +165,13 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 // TestVariantsWhileReplaced: whoever asks for a variant meanwhile gets one of some bytes that were there, and none is kept of others.
 func TestVariantsWhileReplaced(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "pictures"}`)
 	path := address(a, c, "a")
 	pictures := []string{asPNG(t, quarters(40, 40)), asPNG(t, quarters(60, 60))}
 	put(a, c, "a", pictures[0]).Want(200)
+
 	var group sync.WaitGroup
 	for i := range 4 {
 		group.Go(func() {
@@ -159,13 +182,19 @@ func TestVariantsWhileReplaced(t *testing.T) {
 			}
 		})
 	}
+
 	for i := range 10 {
 		put(a, c, "a", pictures[i%2]).Want(200)
 	}
+
 	group.Wait()
-	if n := query[int](t, a, "select count(*) from storage.variants where source_uuid not in (select blob_uuid from storage.files)"); n != 0 {
+
+	if n := query[int](t, a,
+		"select count(*) from storage.variants where source_uuid not in (select blob_uuid from storage.files)"); n !=
+		0 {
 		t.Errorf("%d variants are kept of bytes that were replaced", n)
 	}
+
 	a.Delete("/containers/" + c + "?force=true").Want(200)
 	stored := storedFiles(t, a.Config.StorageDir())
 	until(t, "nothing is left", func() bool { return stored() == 0 })
@@ -174,12 +203,14 @@ func TestVariantsWhileReplaced(t *testing.T) {
 // TestTooManyPictures has the storage hold up a project's pictures until no more may wait. Those of others are made meanwhile.
 func TestTooManyPictures(t *testing.T) {
 	t.Parallel()
+
 	const most = 24 // of one project
 	service := blobtest.New(t)
 	a := apitest.New(t, func(c *config.Config) {
 		service.Configure(c)
 		c.StorageURL = strings.Replace(c.StorageURL, "timeout=5s", "timeout=60s", 1)
 	})
+
 	c := a.Create("/containers", `{"name": "pictures"}`)
 	id := fmt.Sprint(put(a, c, "a", asPNG(t, quarters(40, 40))).Want(200).Get("uuid"))
 	path := address(a, c, "a")
@@ -193,20 +224,27 @@ func TestTooManyPictures(t *testing.T) {
 			waiting <- struct{}{}
 			<-goOn
 		}
+
 		return false
 	})
+
 	var group sync.WaitGroup
 	for i := range most {
 		group.Go(func() { a.Get(fmt.Sprint(path, "?width=", i+1)) }) // it may take longer than a request may
 	}
+
 	for range most {
 		<-waiting
 	}
-	for _, refused := range []*apitest.Reply{a.Get(path + "?width=30"), a.Get("/containers/" + c + "/files/" + id + "/download?width=30")} {
+
+	for _, refused := range []*apitest.Reply{
+		a.Get(path + "?width=30"), a.Get("/containers/" + c + "/files/" + id + "/download?width=30"),
+	} {
 		if refused.Want(429).Header.Get("Retry-After") == "" {
 			t.Error("a 429 does not say when to come back")
 		}
 	}
+
 	other.Get(address(other, theirs, "a") + "?width=30").Want(200)
 	close(goOn)
 	group.Wait()

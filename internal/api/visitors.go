@@ -24,9 +24,11 @@ func (a Access) visits(r *http.Request) bool {
 // keyOf returns the key that a request has: in the header apikey, or as a bearer token. A member's token beside it counts more.
 func keyOf(r *http.Request) (key string, ok bool) {
 	bearer := r.Header.Get("Authorization")
-	if scheme, text, found := strings.Cut(bearer, " "); found && strings.EqualFold(scheme, "Bearer") && token.IsAPIKey(text) {
+	if scheme, text, found := strings.Cut(bearer, " "); found && strings.EqualFold(scheme, "Bearer") &&
+		token.IsAPIKey(text) {
 		return text, true
 	}
+
 	key = r.Header.Get("apikey")
 	return key, key != "" && bearer == ""
 }
@@ -34,14 +36,18 @@ func keyOf(r *http.Request) (key string, ok bool) {
 // visitor lets someone into the project of a form who has a key of it or the form's public link. A form that is not there, a key of another
 // project and a link that does not hold are answered alike.
 func (s *Server) visitor(ctx context.Context, r *http.Request) (platform.Caller, error) {
-	refused := fault.New(fault.Unauthenticated, "a member's token, a key of the project, or the form's public link is needed").WithCode("invalid_token")
+	refused := fault.New(fault.Unauthenticated,
+		"a member's token, a key of the project, or the form's public link is needed").WithCode("invalid_token")
+
 	id := optionalUUID(r.PathValue("formUUID"))
 	key, isKey := keyOf(r)
 	link := r.URL.Query().Get("link")
+
 	var c platform.Caller
 	var err error
 	switch {
-	case isKey && !token.IsAPIKey(key), !isKey && (link == "" || len(link) > longestLink || strings.ContainsRune(link, 0)):
+	case isKey && !token.IsAPIKey(key),
+		!isKey && (link == "" || len(link) > longestLink || strings.ContainsRune(link, 0)):
 		return c, refused
 	case !id.Valid: // what can't be read is told when the parameters are judged
 		return c, nil
@@ -52,9 +58,11 @@ func (s *Server) visitor(ctx context.Context, r *http.Request) (platform.Caller,
 			err = form.CheckLink(ctx, s.projects.Open(c.Project.UUID), id.UUID, link)
 		}
 	}
+
 	if fault.Is(err, fault.NotFound) {
 		return platform.Caller{}, refused.Because(err)
 	}
+
 	c.Project.Valid = err == nil
 	return c, err
 }
@@ -64,7 +72,8 @@ const longestLink = 100 // bytes; ours have 26
 // fromAnywhere lets pages of any origin read the answer. What opens the form is in the request itself, never in a cookie.
 func fromAnywhere(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Repr-Digest, Retry-After, X-Request-Id")
+	h.Set("Access-Control-Expose-Headers",
+		"Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Repr-Digest, Retry-After, X-Request-Id")
 }
 
 // preflight answers a browser that asks before it sends a request of another origin's page.
@@ -73,7 +82,8 @@ func preflight(method string) http.HandlerFunc {
 		h := w.Header()
 		fromAnywhere(h)
 		h.Set("Access-Control-Allow-Methods", method)
-		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Range, apikey, X-Client-Info")
+		h.Set("Access-Control-Allow-Headers",
+			"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Range, apikey, X-Client-Info")
 		h.Set("Access-Control-Max-Age", "86400")
 		w.WriteHeader(http.StatusNoContent)
 	}

@@ -58,13 +58,18 @@ func same(in weighed, first *weight) error {
 	if first == nil { // kept by a release that did not weigh
 		return nil
 	}
+
 	s := in.weigh()
+
 	if err := in.again(first.Size + 1); err != nil {
 		return err
 	}
+
 	if now := s.weight(); now.Size != first.Size || string(now.SHA256) != string(first.SHA256) {
-		return fault.OnField(fault.Conflict, keyHeader, "idempotency_key_reused", "was used for a request with other files")
+		return fault.OnField(fault.Conflict, keyHeader, "idempotency_key_reused",
+			"was used for a request with other files")
 	}
+
 	return nil
 }
 
@@ -74,6 +79,7 @@ func (u *Upload) again(most int64) error {
 	if _, _, err := u.open(); err != nil {
 		return err
 	}
+
 	_, err := io.Copy(io.Discard, io.LimitReader(u, most))
 	return err
 }
@@ -82,6 +88,7 @@ func (u *DataUpload) again(most int64) error {
 	if u.media == "" {
 		return u.Upload.again(most)
 	}
+
 	_, err := io.Copy(io.Discard, io.LimitReader(u, most))
 	return err
 }
@@ -94,9 +101,11 @@ func (a *Attached) again(most int64) error {
 		if part == nil || err != nil {
 			return err
 		}
+
 		if _, err := io.Copy(io.Discard, io.LimitReader(whole{part, &a.scale}, most-a.scale.size)); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }

@@ -10,19 +10,27 @@ import (
 // TestIdempotencyKeyOfUploads: what is repeated under a key is the same file, byte by byte, however its body is wrapped.
 func TestIdempotencyKeyOfUploads(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	send := func(body, key string) *apitest.Reply {
 		t.Helper()
-		return a.Send("POST", "/containers/"+c+"/files", body, "Content-Type: multipart/form-data; boundary="+boundary, "Idempotency-Key: "+key)
+
+		return a.Send("POST", "/containers/"+c+"/files", body, "Content-Type: multipart/form-data; boundary="+boundary,
+			"Idempotency-Key: "+key)
 	}
+
 	first := send(multipartOf("a.txt", "hello"), "one").Want(201)
 	again := send(multipartOf("a.txt", "hello"), "one").Want(201)
-	if got, want := string(again.Body), string(first.Body); got != want || again.Header.Get("Idempotency-Replayed") != "true" {
+	if got, want := string(again.Body), string(first.Body); got != want ||
+		again.Header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	a.Send("POST", "/containers/"+c+"/files", strings.ReplaceAll(multipartOf("a.txt", "hello"), boundary, strings.ToUpper(boundary)),
+
+	a.Send("POST", "/containers/"+c+"/files",
+		strings.ReplaceAll(multipartOf("a.txt", "hello"), boundary, strings.ToUpper(boundary)),
 		"Content-Type: multipart/form-data; boundary="+strings.ToUpper(boundary), "Idempotency-Key: one").Want(201)
+
 	send(multipartOf("a.txt", "jello"), "one").Want(409).Code("idempotency_key_reused")
 	send(multipartOf("b.txt", "hello"), "one").Want(409).Code("idempotency_key_reused")
 	send(multipartOf("a.txt", "hello, world"), "one").Want(409)
@@ -32,8 +40,10 @@ func TestIdempotencyKeyOfUploads(t *testing.T) {
 
 	rows := func(body, key string) *apitest.Reply {
 		t.Helper()
+
 		return a.Send("POST", "/tables/import?name=imported", body, "Content-Type: text/csv", "Idempotency-Key: "+key)
 	}
+
 	rows("a,b\n1,2\n", "rows").Want(201)
 	rows("a,b\n1,2\n", "rows").Want(201)
 	rows("a,b\n1,3\n", "rows").Want(409).Code("idempotency_key_reused")

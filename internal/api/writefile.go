@@ -34,17 +34,22 @@ var sentContent = map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{Type: 
 // send takes the body of a request, and reads none of it.
 func (s *Sent) send(w http.ResponseWriter, r *http.Request) error {
 	if r.Header.Get("Content-Range") != "" { // the body is a part, and would be taken for the whole
-		return fault.OnField(fault.Invalid, "Content-Range", "not_applicable", "is not known here: the body is the whole")
+		return fault.OnField(fault.Invalid, "Content-Range", "not_applicable",
+			"is not known here: the body is the whole")
 	}
+
 	claim := r.Header.Get("Content-Type")
 	switch media, _, _ := mime.ParseMediaType(claim); media {
 	case "multipart/form-data":
-		return fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be the file's own: the body is the file, and no form")
+		return fault.OnField(fault.Invalid, "Content-Type", "unknown",
+			"must be the file's own: the body is the file, and no form")
 	case "application/x-www-form-urlencoded": // what curl says when it is told nothing
 		claim = ""
 	}
+
 	s.body = newArriving(w, r, unbounded)
 	s.length, s.mimeType = max(r.ContentLength, 0), claim
+
 	return nil
 }
 
@@ -54,11 +59,13 @@ func (s *Sent) Read(b []byte) (int, error) {
 	if err != nil && err != io.EOF {
 		err = incomplete(err)
 	}
+
 	return n, err
 }
 
 var writeFile = Operation{
-	ID: "writeFile", Method: "PUT", Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Write a file under its name",
+	ID: "writeFile", Method: "PUT",
+	Path: "/files/{projectUUID}/{containerUUID}/{fullFileName...}", Summary: "Write a file under its name",
 	Access: projectInPath(platform.Developer).orSigned(), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
 	Notes: "The body is the file. If there is one of that name, its bytes are replaced in one step: whoever reads meanwhile gets the old file or the new one. " +
 		"`If-None-Match: *` makes a new file only, `If-Match` with the file's ETag replaces those bytes only.",
@@ -79,25 +86,32 @@ func (s *Server) writeFile(ctx context.Context, p *tenant.Project, in *writeFile
 	if err != nil {
 		return fileAnswer{}, err
 	}
+
 	n := object.NewFile{FullFileName: in.Name, MimeType: in.mimeType, Content: in, Length: in.length, Most: most}
 	if of := signedOf(ctx); of != nil {
 		return answerFile(s.uploadSigned(ctx, p, in.Container, n, of))
 	}
+
 	f, replaced, err := object.WriteFile(ctx, p, s.blobs, caller(ctx).User, in.Container, n, in.check)
 	if replaced && err == nil {
 		s.jobs.Discard(ctx, p.UUID)
 	}
+
 	return answerFile(f, err)
 }
 
 // uploadSigned makes the one file that a URL was signed for.
-func (s *Server) uploadSigned(ctx context.Context, p *tenant.Project, container uuid.UUID, n object.NewFile, of *signed) (object.File, error) {
+func (s *Server) uploadSigned(
+	ctx context.Context, p *tenant.Project, container uuid.UUID, n object.NewFile, of *signed,
+) (object.File, error) {
 	if err := object.CheckTicket(ctx, p, container, of.Ticket); err != nil { // before the bytes come
 		return object.File{}, err
 	}
+
 	if n.Ticket = of.Ticket; of.MaxSize > 0 {
 		n.Most = min(n.Most, of.MaxSize)
 	}
+
 	return object.CreateFile(ctx, p, s.blobs, caller(ctx).User, container, n)
 }
 
@@ -108,10 +122,13 @@ func (in *writeFileInput) check(present *object.File) error {
 	case in.IfMatch != "" && (present == nil || !matches([]string{in.IfMatch}, present.ETag(), false)):
 		return fault.OnField(fault.Precondition, "If-Match", "changed", "names other bytes than those of the file")
 	case in.IfNoneMatch != "" && present != nil && matches([]string{in.IfNoneMatch}, present.ETag(), true):
-		return fault.OnField(fault.Precondition, "If-None-Match", "changed", "names the bytes of the file that is there")
+		return fault.OnField(fault.Precondition, "If-None-Match", "changed",
+			"names the bytes of the file that is there")
 	case in.IfMatch == "" && undated == nil && present != nil && present.UpdatedAt.Truncate(time.Second).After(since):
-		return fault.OnField(fault.Precondition, "If-Unmodified-Since", "changed", "is before the file that is there was modified")
+		return fault.OnField(fault.Precondition, "If-Unmodified-Since", "changed",
+			"is before the file that is there was modified")
 	}
+
 	return nil
 }
 

@@ -101,8 +101,10 @@ func Expect(ctx context.Context, heads ...Head) context.Context {
 	if !ok {
 		return ctx
 	}
+
 	next := *r
 	next.expected = heads
+
 	return context.WithValue(ctx, recordKey{}, &next)
 }
 
@@ -119,6 +121,7 @@ func Write(ctx context.Context, b pg.Beginner, f func(tx pgx.Tx) error) error {
 	if _, inner := b.(pgx.Tx); inner || r == nil {
 		return pg.InTx(ctx, b, f)
 	}
+
 	return pg.InTx(ctx, b, func(tx pgx.Tx) error {
 		if err := f(tx); err != nil {
 			return err
@@ -134,26 +137,33 @@ func (r *record) append(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+
 	if slices.ContainsFunc(r.expected, func(h Head) bool { return h.Log == last.Log && h.Seq != last.Seq }) {
 		return ErrMoved
 	}
+
 	e := r.entry
 	e.At = time.Now().UTC().Truncate(time.Microsecond)
 	text, err := json.Marshal(e, timestamps)
 	if err != nil {
 		return err
 	}
+
 	_, err = pg.Exec(ctx, tx, `select socle.append_audit(@seq, @entry, @hash)`,
-		pgx.StrictNamedArgs{"seq": last.Seq + 1, "entry": string(text), "hash": chained(r.key, last.Seq+1, last.Hash, text)})
+		pgx.StrictNamedArgs{
+			"seq": last.Seq + 1, "entry": string(text), "hash": chained(r.key, last.Seq+1, last.Hash, text),
+		})
 	if pg.Violates(err, "audit_key") {
 		return AlreadyDone(err)
 	}
+
 	return err
 }
 
 // AlreadyDone returns the failure of a request whose Idempotency-Key has made its change before: Conflict, code already_done.
 func AlreadyDone(cause error) error {
-	return fault.New(fault.Conflict, "what this key asked for is done already, and its answer was lost").WithCode("already_done").Because(cause)
+	return fault.New(fault.Conflict, "what this key asked for is done already, and its answer was lost").
+		WithCode("already_done").Because(cause)
 }
 
 // KeyOf returns the hash of the Idempotency-Key of the request that ctx belongs to; "" if it has none.
@@ -187,6 +197,7 @@ func formerlyChained(key []byte, seq int64, previous, entry []byte) []byte {
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(seq)))
 	h.Write(previous)
 	h.Write(entry)
+
 	return h.Sum(nil)
 }
 

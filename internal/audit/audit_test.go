@@ -24,27 +24,34 @@ var key = []byte("a key of the instance, which the database does not hold")
 // newLog returns a platform database with a log of n entries.
 func newLog(t *testing.T, n int) *pgxpool.Pool {
 	t.Helper()
+
 	url := pgtest.Clone(t, "platform", func(ctx context.Context, url string) error {
 		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
 			return err
 		}
+
 		return errors.Join(platform.Migrate(ctx, conn), conn.Close(ctx))
 	})
+
 	c, err := pg.PoolConfig(url, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	pool, err := pgxpool.NewWithConfig(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(pool.Close)
+
 	for range n {
 		if err := audit.Write(begin(t), pool, nothing); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	return pool
 }
 
@@ -56,6 +63,7 @@ func nothing(pgx.Tx) error { return nil }
 
 func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
+
 	if _, err := pool.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -64,6 +72,7 @@ func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 // TestCheck: whatever somebody does to a log who has the database, the check finds it and says where.
 func TestCheck(t *testing.T) {
 	t.Parallel()
+
 	for _, test := range []struct{ does, finds string }{
 		{"", ""},
 		{`update socle.audit set entry = replace(entry, '192.0.2.1', '192.0.2.2') where seq = 3`, "entry 3 is not"},
@@ -82,14 +91,18 @@ func TestCheck(t *testing.T) {
 		if test.does != "" {
 			exec(t, pool, test.does)
 		}
+
 		report, err := audit.Check(t.Context(), pool, key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(report.Faults, "; "); test.finds == "" && got != "" || !strings.Contains(got, test.finds) {
+
+		if got := strings.Join(report.Faults, "; "); test.finds == "" && got != "" ||
+			!strings.Contains(got, test.finds) {
 			t.Errorf("%s: found %q, want %q", test.does, got, test.finds)
 		}
 	}
+
 	report, err := audit.Check(t.Context(), newLog(t, 5), []byte("another key"))
 	if err != nil || len(report.Faults) != 5 {
 		t.Errorf("under another key: got %v, %v, want 5 faults", report.Faults, err)
@@ -99,6 +112,7 @@ func TestCheck(t *testing.T) {
 // TestWriteAtOnce: those who write at one time get in order.
 func TestWriteAtOnce(t *testing.T) {
 	t.Parallel()
+
 	pool := newLog(t, 0)
 	var wg sync.WaitGroup
 	for range 40 {
@@ -108,7 +122,9 @@ func TestWriteAtOnce(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
+
 	report, err := audit.Check(t.Context(), pool, key)
 	if err != nil || len(report.Faults) > 0 || report.Entries != 40 {
 		t.Errorf("got %+v, %v, want 40 entries and no fault", report, err)
@@ -117,11 +133,14 @@ func TestWriteAtOnce(t *testing.T) {
 
 func TestWriteNothing(t *testing.T) {
 	t.Parallel()
+
 	pool := newLog(t, 1)
+
 	failure := errors.New("refused")
 	if err := audit.Write(begin(t), pool, func(pgx.Tx) error { return failure }); !errors.Is(err, failure) {
 		t.Errorf("got %v, want %v", err, failure)
 	}
+
 	head, err := audit.HeadOf(t.Context(), pool)
 	if err != nil || head.Seq != 1 {
 		t.Errorf("got %+v, %v, want 1 entry", head, err)
@@ -130,15 +149,18 @@ func TestWriteNothing(t *testing.T) {
 
 func TestExpect(t *testing.T) {
 	t.Parallel()
+
 	pool := newLog(t, 1)
 	head, err := audit.HeadOf(t.Context(), pool)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	expecting := audit.Expect(begin(t), head)
 	if err := audit.Write(expecting, pool, nothing); err != nil {
 		t.Errorf("the first: %v", err)
 	}
+
 	if err := audit.Write(expecting, pool, nothing); !errors.Is(err, audit.ErrMoved) {
 		t.Errorf("the second: got %v, want %v", err, audit.ErrMoved)
 	}
@@ -146,11 +168,14 @@ func TestExpect(t *testing.T) {
 
 func TestKeyOnce(t *testing.T) {
 	t.Parallel()
+
 	pool := newLog(t, 0)
+
 	ctx := audit.Begin(t.Context(), key, audit.Entry{Action: "create", Key: "k"})
 	if err := audit.Write(ctx, pool, nothing); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := audit.Write(ctx, pool, nothing); !fault.Is(err, fault.Conflict) {
 		t.Errorf("got %v, want a conflict", err)
 	}

@@ -10,6 +10,7 @@ import (
 // TestChainOfTwoReleases: entries of this release and of the one before may follow each other in any order, and what is changed in either is found.
 func TestChainOfTwoReleases(t *testing.T) {
 	t.Parallel()
+
 	key := []byte("key")
 	type hashing func(key []byte, seq int64, previous, entry []byte) []byte
 	last, rows := make([]byte, 32), []row{}
@@ -18,9 +19,11 @@ func TestChainOfTwoReleases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		last = hash(key, int64(i+1), last, entry)
 		rows = append(rows, row{int64(i + 1), string(entry), last})
 	}
+
 	faults := func(rows []row) []string {
 		c := checker{key: key, last: Head{Hash: make([]byte, 32)}}
 		for _, r := range rows {
@@ -29,11 +32,13 @@ func TestChainOfTwoReleases(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		return c.report.Faults
 	}
 	if got := faults(rows); len(got) > 0 {
 		t.Errorf("found %q in a log that is whole", got)
 	}
+
 	for i := range rows {
 		changed := bytes.Clone(rows[i].Hash)
 		changed[len(changed)-1] ^= 1
@@ -42,6 +47,7 @@ func TestChainOfTwoReleases(t *testing.T) {
 		if got := faults(forged); len(got) == 0 || got[0] != fmt.Sprintf("entry %d is not as it was written", i+1) {
 			t.Errorf("hash %d changed: found %q", i+1, got)
 		}
+
 		forged[i].Hash, forged[i].Entry = rows[i].Hash, rows[i].Entry+" "
 		if got := faults(forged); len(got) != 1 {
 			t.Errorf("entry %d changed: found %q", i+1, got)

@@ -36,15 +36,20 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 		where (@actor = '' or entry::jsonb ->> 'actor' = @actor) and (@action = '' or entry::jsonb ->> 'action' = @action)
 		  and (@project = '' or entry::jsonb ->> 'project' = @project)
 		  and (@from = '' or entry::jsonb ->> 'at' >= @from) and (@to = '' or entry::jsonb ->> 'at' < @to)`
-	args := pgx.StrictNamedArgs{"actor": f.Actor, "action": f.Action, "project": f.Project, "from": moment(f.From), "to": moment(f.To)}
+
+	args := pgx.StrictNamedArgs{
+		"actor": f.Actor, "action": f.Action, "project": f.Project, "from": moment(f.From), "to": moment(f.To),
+	}
 	total, err := pg.Value[int64](ctx, q, `select count(*)`+chosen, args)
 	if err != nil {
 		return nil, 0, err
 	}
+
 	rows, err := pg.All[row](ctx, q, `select seq, entry, hash`+chosen+page.Clause(Sorts, "seq"), args)
 	if err != nil {
 		return nil, 0, err
 	}
+
 	entries := make([]Recorded, len(rows))
 	for i, r := range rows {
 		entries[i] = Recorded{Seq: r.Seq, Hash: hex.EncodeToString(r.Hash)}
@@ -53,6 +58,7 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 			entries[i].Entry = Entry{Action: "unreadable"}
 		}
 	}
+
 	return entries, total, nil
 }
 
@@ -86,17 +92,21 @@ func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+
 	rows, err := q.Query(ctx, `select seq, entry, hash from socle.audit where seq <= $1 order by seq`, head.Seq)
 	if err != nil {
 		return Report{}, pg.Fault(err)
 	}
+
 	c := checker{key: key, last: Head{Hash: make([]byte, 32)}}
 	if _, err := pgx.ForEachRow(rows, []any{&c.row.Seq, &c.row.Entry, &c.row.Hash}, c.next); err != nil {
 		return Report{}, pg.Fault(err)
 	}
+
 	if c.last.Seq != head.Seq || !hmac.Equal(c.last.Hash, head.Hash) {
 		c.found("the log ends with entry %d, and entry %d was written", c.last.Seq, head.Seq)
 	}
+
 	c.report.Head = head
 	return c.report, nil
 }
@@ -117,8 +127,10 @@ func (c *checker) next() error {
 	case !isChained(r.Hash, c.key, r.Seq, c.last.Hash, []byte(r.Entry)):
 		c.found("entry %d is not as it was written", r.Seq)
 	}
+
 	c.report.Entries++
 	c.last.Seq, c.last.Hash = r.Seq, append(c.last.Hash[:0], r.Hash...)
+
 	return nil
 }
 

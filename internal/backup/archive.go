@@ -39,24 +39,31 @@ func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover)
 	if err != nil {
 		return nil, err
 	}
+
 	b, err := m.Store.GetBackup(ctx, project, id)
 	if err != nil {
 		return nil, err
 	}
+
 	if b.Status != "completed" {
-		return nil, fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).WithCode("backup_not_completed")
+		return nil, fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).
+			WithCode("backup_not_completed")
 	}
+
 	kept, err := m.manifest(ctx, project, id)
 	if err != nil {
 		return nil, err
 	}
+
 	out := kept
 	out.Project, out.Source = kept.source(), uuid.Nil
+
 	text := newSummed()
 	if err := json.MarshalWrite(text, out); err != nil {
 		kept.Files.Close()
 		return nil, err
 	}
+
 	return &Archive{out, m, kept, text.size, to}, nil
 }
 
@@ -72,15 +79,18 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)
 	if err != nil {
 		return err
 	}
+
 	if a.to == nil {
 		begin(size)
 		return a.write(ctx, w)
 	}
+
 	out := &counted{w: bufio.NewWriterSize(w, chunk)} // which has room for all that comes before the contents
 	sealed, err := age.Encrypt(out, a.to)
 	if err != nil {
 		return err
 	}
+
 	begin(out.n + size + max(1, (size+chunk-1)/chunk)*tag)
 	if err := a.write(ctx, sealed); err != nil {
 		return err
@@ -88,6 +98,7 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)
 	if err := sealed.Close(); err != nil {
 		return err
 	}
+
 	return out.w.Flush()
 }
 
@@ -111,6 +122,7 @@ func (a *Archive) size() (int64, error) {
 		}
 		all += inTar(f.Size)
 	}
+
 	return all, nil
 }
 
@@ -120,13 +132,16 @@ func (a *Archive) write(ctx context.Context, w io.Writer) error {
 	t := tar.NewWriter(w)
 	out, in := io.Pipe()
 	go func() { in.CloseWithError(json.MarshalWrite(in, a.Manifest)) }()
+
 	err := put(t, manifestName, a.text, a.Manifest.At, out)
 	if out.Close(); err != nil {
 		return err
 	}
+
 	if err := a.put(ctx, t, dumpName, Key(a.kept.Project, a.kept.Backup), a.Manifest.Dump); err != nil {
 		return err
 	}
+
 	for f, err := range a.Manifest.Files.all() {
 		if err == nil {
 			err = a.put(ctx, t, filesName+f.SHA256, contentKey(a.kept.Project, f.SHA256), f.Bytes)
@@ -135,6 +150,7 @@ func (a *Archive) write(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
+
 	return t.Close()
 }
 
@@ -143,6 +159,7 @@ func (a *Archive) put(ctx context.Context, t *tar.Writer, name, key string, want
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	return a.maker.open(ctx, key, func(r io.Reader) error {
 		return put(t, name, want.Size, a.Manifest.At, exactly(r, want))
 	})
@@ -150,9 +167,17 @@ func (a *Archive) put(ctx context.Context, t *tar.Writer, name, key string, want
 
 func put(t *tar.Writer, name string, size int64, at time.Time, r io.Reader) error {
 	// The GNU form has one block for a name of ours, whatever the size.
-	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: at.Truncate(time.Second), Format: tar.FormatGNU}); err != nil {
+	if err := t.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeReg,
+		Name:     name,
+		Size:     size,
+		Mode:     0o600,
+		ModTime:  at.Truncate(time.Second),
+		Format:   tar.FormatGNU,
+	}); err != nil {
 		return err
 	}
+
 	_, err := io.Copy(t, r)
 	return err
 }

@@ -65,17 +65,21 @@ func (m *Maker) GiveUpBackup(ctx context.Context, b platform.Backup, reason stri
 		if _, err := tx.Backups().Fail(ctx, b.UUID, reason); err != nil {
 			return err
 		}
+
 		now, err := tx.GetBackup(ctx, b.ProjectUUID, b.UUID)
 		if err := fault.Except(err, fault.NotFound); err != nil || now.Status == "completed" {
 			return err
 		}
+
 		return m.Discard(ctx, b.ProjectUUID, b.UUID) // before it shows that it failed: then nothing is left of it
 	})
 	if err == nil {
 		return nil
 	}
+
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
+
 	_, failed := m.Store.Backups().Fail(after, b.UUID, reason)
 	return errors.Join(err, failed)
 }
@@ -97,6 +101,7 @@ func reason(ctx context.Context, err error) string {
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return "the dump did not succeed; the server's log says why"
 	}
+
 	return "the dump could not be made; the server's log says why"
 }
 
@@ -110,6 +115,7 @@ func ofProgram(err error) string {
 	case errors.Is(err, errComplained):
 		return "a program of PostgreSQL complained; the server's log says what of"
 	}
+
 	return ""
 }
 
@@ -137,6 +143,7 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 		if try == tries-1 {
 			lockTimeout = lastDumpLockTimeout
 		}
+
 		object, warnings, err = m.once(ctx, b, lockTimeout)
 		met, collided := errors.AsType[*collisionError](err)
 		if again := (collided && met.ofDump) || (errors.Is(err, errDeleted) && try == 0); !again {
@@ -146,6 +153,7 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil { // what there is of the dump
 			return errors.Join(err, e)
 		}
+
 		select {
 		case <-ctx.Done():
 			return err
@@ -183,6 +191,7 @@ func (m *Maker) once(ctx context.Context, b platform.Backup, lockTimeout time.Du
 			if err != nil {
 				return err
 			}
+
 			return m.keepFiles(ctx, manifest)
 		})
 	})
@@ -193,6 +202,7 @@ func (m *Maker) once(ctx context.Context, b platform.Backup, lockTimeout time.Du
 	if _, err := m.readable(ctx, manifest); err != nil {
 		return object, nil, err
 	}
+
 	return object, warnings, m.keepManifest(ctx, manifest)
 }
 
@@ -212,6 +222,7 @@ func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx,
 		if err != nil {
 			return err
 		}
+
 		unlocked, err := unlockables(ctx, tx)
 		if err != nil {
 			return err
@@ -223,10 +234,12 @@ func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx,
 			object, dump, err = m.dump(working, b, exported, lockTimeout)
 			return dumpCollision(err)
 		})
+
 		both.Go(func() (err error) {
 			manifest, warnings, err = m.describe(working, tx, b)
 			return collisionOf("a table", err)
 		})
+
 		if err := both.Wait(); err != nil {
 			return err
 		}
@@ -234,6 +247,7 @@ func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx,
 		manifest.Dump = dump
 		return checkUnlocked(ctx, present, unlocked)
 	})
+
 	return object, manifest, warnings, err
 }
 
@@ -258,21 +272,25 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lo
 	object blob.Object, plain Bytes, err error,
 ) {
 	address, password := m.Projects.DumpURL(b.ProjectUUID)
-	cmd, done, err := m.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compression, "--encoding=UTF8",
+	cmd, done, err := m.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compression,
+		"--encoding=UTF8",
 		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
 	if err != nil {
 		return object, plain, err
 	}
 	defer done()
+
 	cmd.Env = append(cmd.Env, "PGTZ="+dumpedIn)
 
 	sum := newSummed()
 	err = m.runQuietly(cmd, func(out io.Reader) error {
 		sealed := m.key().encrypted(io.TeeReader(out, sum))
 		defer sealed.Close()
+
 		object, err = m.Blobs.Put(ctx, Key(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
 		return err
 	})
+
 	return object, sum.bytes(), err
 }
 
@@ -282,12 +300,14 @@ func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error
 	name := Key(manifest.Project, manifest.Backup)
 	var entries []entry
 	sum := newSummed()
+
 	err := m.open(ctx, name, func(r io.Reader) error {
 		r = io.TeeReader(r, sum)
 		var err error
 		if entries, err = contents(r); err != nil && !errors.Is(err, errContents) {
 			return err
 		}
+
 		_, rest := io.Copy(io.Discard, r)
 		return errors.Join(err, rest)
 	})
@@ -297,18 +317,21 @@ func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error
 	if err != nil {
 		return nil, err
 	}
+
 	return entries, m.open(ctx, name, func(r io.Reader) error {
 		cmd, done, err := m.command(ctx, connection{}, "pg_restore", "--list")
 		if err != nil {
 			return err
 		}
 		defer done()
+
 		cmd.Stdin = r
 		return m.runQuietly(cmd, func(out io.Reader) error {
 			n, err := io.Copy(io.Discard, out)
 			if err == nil && n == 0 {
 				err = errors.New("the dump has no table of contents")
 			}
+
 			return err
 		})
 	})

@@ -76,6 +76,7 @@ func collisionOf(object string, err error) error {
 	case "57P01": // admin_shutdown
 		return replacedAt("the project's database", err)
 	}
+
 	return err
 }
 
@@ -89,6 +90,7 @@ func dumpCollision(err error) error {
 	if met == nil {
 		return err
 	}
+
 	met.ofDump = true
 	return met
 }
@@ -106,13 +108,16 @@ func readCollision(err error) *collisionError {
 		return lockedAt("a table", err)
 	case says("terminating connection due to administrator command"):
 		return replacedAt("the project's database", err)
-	case says("does not exist", "could not open relation with OID", "cache lookup failed", "access to non-system", "is not a table"):
+	case says("does not exist", "could not open relation with OID", "cache lookup failed", "access to non-system",
+		"is not a table"):
 		object := "an object of the database"
 		if found := serverError.FindStringSubmatch(text); found != nil {
 			object += " (" + found[1] + ")"
 		}
+
 		return replacedAt(object, err)
 	}
+
 	return nil
 }
 
@@ -129,7 +134,9 @@ func (m *Maker) postpone(ctx context.Context, b platform.Backup, met *collisionE
 	}
 
 	if tried > retryFor {
-		return fault.New(fault.Conflict, "%s %s, for %d minutes", met.object, met.failed, int(retryFor.Minutes())).Because(met)
+		return fault.New(fault.Conflict, "%s %s, for %d minutes", met.object, met.failed, int(retryFor.Minutes())).
+			Because(met)
 	}
+
 	return &Later{min(max(tried/2, retryFirst), retryMost), met}
 }

@@ -31,15 +31,20 @@ func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+
+	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{
+		IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly,
+	}, func(tx pgx.Tx) error {
 		tables, err := count(ctx, tx)
 		if err != nil {
 			return err
 		}
+
 		got, want := rows(tables), rows(manifest.Tables)
 		if !maps.Equal(got, want) {
 			return fmt.Errorf("restored rows are %v, want %v", got, want)
 		}
+
 		return nil
 	})
 }
@@ -53,6 +58,7 @@ func rows(tables []Table) map[Table]int64 {
 		}
 		all[Table{Schema: t.Schema, Name: t.Name}] = t.Rows
 	}
+
 	return all
 }
 
@@ -62,28 +68,34 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 	if manifest.TimeZone == "" {
 		return nil
 	}
+
 	conn, err := c.ConnectDump(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	if _, err := conn.PgConn().Exec(ctx, asDumped(manifest)).ReadAll(); err != nil {
 		return err
 	}
+
 	counted := rows(manifest.Tables)
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
 		_, ok := counted[Table{Schema: e.namespace, Name: e.tag}]
-		return e.desc != "TABLE DATA" || slices.Contains(schemas, e.namespace) || !ok // tables of extensions have rows that no dump has
+		// tables of extensions have rows that no dump has
+		return e.desc != "TABLE DATA" || slices.Contains(schemas, e.namespace) || !ok
 	})
 	if len(entries) == 0 {
 		return nil
 	}
+
 	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
 		cmd, done, err := m.restoring(ctx, connection{}, entries, "--data-only", "--file=-")
 		if err != nil {
 			return err
 		}
 		defer done()
+
 		cmd.Stdin = r
 		return run(cmd, func(out io.Reader) error {
 			script := bufio.NewReaderSize(out, chunk)
@@ -92,6 +104,7 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 					return err
 				}
 			}
+
 			_, err := io.Copy(io.Discard, script)
 			return err
 		})
@@ -100,7 +113,8 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 
 // asDumped has a session write values as pg_dump had them written.
 func asDumped(manifest Manifest) string {
-	return "set timezone = " + pg.Literal(manifest.TimeZone) + "; set datestyle = iso; set intervalstyle = postgres; set extra_float_digits = 3; " +
+	return "set timezone = " + pg.Literal(manifest.TimeZone) +
+		"; set datestyle = iso; set intervalstyle = postgres; set extra_float_digits = 3; " +
 		"set search_path = ''; set statement_timeout = 0; set row_security = off"
 }
 
@@ -110,27 +124,34 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 	if err != nil {
 		return err
 	}
+
 	if err := find(script, e.copy); err != nil {
 		return fmt.Errorf("rows of %s.%s: %w", e.namespace, e.tag, err)
 	}
+
 	want, got := &lines{hash: sha256.New()}, &lines{hash: sha256.New()}
 	both, reading := errgroup.WithContext(ctx)
 	both.Go(func() error {
 		_, err := io.Copy(want, &copied{r: script, fresh: true})
 		return err
 	})
+
 	both.Go(func() error {
 		return pg.CopyOut(reading, conn, sql, func(row io.Reader) error {
 			_, err := io.Copy(got, row)
 			return err
 		})
 	})
+
 	if err := both.Wait(); err != nil {
 		return err
 	}
+
 	if want.sum != got.sum {
-		return fault.New(fault.Unprocessable, "restored, table %s.%s has other rows than the backup", e.namespace, e.tag)
+		return fault.New(fault.Unprocessable, "restored, table %s.%s has other rows than the backup",
+			e.namespace, e.tag)
 	}
+
 	return nil
 }
 
@@ -142,21 +163,25 @@ func find(script *bufio.Reader, statement string) error {
 		if err != nil {
 			return fmt.Errorf("%w: the statement is not there", errors.Join(errDamaged, err))
 		}
+
 		if line == first+"\n" {
 			break
 		}
 	}
+
 	following := make([]byte, len(rest))
 	if _, err := io.ReadFull(script, following); err != nil || string(following) != rest {
 		return fmt.Errorf("%w: the statement goes on with %q", errDamaged, following)
 	}
+
 	return nil
 }
 
 const identifier = `(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)`
 
 var (
-	copyIn      = regexp.MustCompile(`^COPY (` + identifier + `)\.(` + identifier + `) (?:\((` + identifier + `(?:, ` + identifier + `)*)\))? FROM stdin;\n$`)
+	copyIn = regexp.MustCompile(`^COPY (` + identifier + `)\.(` + identifier + `) (?:\((` + identifier + `(?:, ` +
+		identifier + `)*)\))? FROM stdin;\n$`)
 	identifiers = regexp.MustCompile(identifier)
 )
 
@@ -166,14 +191,17 @@ func copyOut(statement string) (string, error) {
 	if found == nil {
 		return "", fmt.Errorf("%w: it is no statement that copies: %q", errContents, statement)
 	}
+
 	columns := identifiers.FindAllString(found[3], -1)
 	for i, column := range columns {
 		columns[i] = requoted(column)
 	}
+
 	sql := "copy " + requoted(found[1]) + "." + requoted(found[2])
 	if len(columns) > 0 {
 		sql += " (" + strings.Join(columns, ", ") + ")"
 	}
+
 	return sql + " to stdout", nil
 }
 
@@ -198,6 +226,7 @@ func (l *lines) Write(b []byte) (int, error) {
 			l.add()
 		}
 	}
+
 	return len(b), nil
 }
 

@@ -33,6 +33,7 @@ func environment() []string {
 			env = append(env, s)
 		}
 	}
+
 	return env
 }
 
@@ -43,8 +44,10 @@ func (m *Maker) confine(ctx context.Context, cmd *exec.Cmd, to connection) {
 	if account == nil || !m.runsAs(ctx, *account) {
 		return
 	}
+
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account}
 	cmd.Dir = "/"
+
 	// libpq fails if it may not look into HOME. Without it, it takes the account's own.
 	cmd.Env = slices.DeleteFunc(cmd.Env, func(s string) bool { return strings.HasPrefix(s, "HOME=") })
 }
@@ -54,6 +57,7 @@ func accountFor(to connection) *syscall.Credential {
 	if os.Geteuid() != 0 {
 		return nil
 	}
+
 	nobody := lookup("nobody")
 	if to == (connection{}) || nobody == nil {
 		return nobody
@@ -63,7 +67,9 @@ func accountFor(to connection) *syscall.Credential {
 	if err != nil {
 		return nil
 	}
-	for _, file := range []string{"sslcert", "sslkey", "sslrootcert", "sslcrl", "sslcrldir"} { // which may be root's alone
+
+	// which may be root's alone
+	for _, file := range []string{"sslcert", "sslkey", "sslrootcert", "sslcrl", "sslcrldir"} {
 		if u.Query().Has(file) || os.Getenv("PG"+strings.ToUpper(file)) != "" {
 			return nil
 		}
@@ -79,10 +85,12 @@ func accountFor(to connection) *syscall.Credential {
 	if !filepath.IsAbs(host) {
 		return nobody
 	}
+
 	info, err := os.Stat(host)
 	if err != nil {
 		return nil
 	}
+
 	// The socket of the private PostgreSQL is in a folder that is open to its account alone.
 	stat := info.Sys().(*syscall.Stat_t)
 	for _, a := range []*syscall.Credential{nobody, {Uid: stat.Uid, Gid: stat.Gid}} {
@@ -90,6 +98,7 @@ func accountFor(to connection) *syscall.Credential {
 			return a
 		}
 	}
+
 	return nil
 }
 
@@ -119,14 +128,17 @@ func lookup(name string) *syscall.Credential {
 	if err != nil {
 		return nil
 	}
+
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
 		return nil
 	}
+
 	gid, err := strconv.ParseUint(u.Gid, 10, 32)
 	if err != nil {
 		return nil
 	}
+
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
@@ -137,15 +149,18 @@ const probeTime = 10 * time.Second
 func (m *Maker) runsAs(ctx context.Context, account syscall.Credential) bool {
 	m.accountsMu.Lock()
 	defer m.accountsMu.Unlock()
+
 	if runs, known := m.accounts[account.Uid]; known {
 		return runs
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
+
 	cmd := exec.CommandContext(ctx, m.Binaries.Path("pg_restore"), "--version")
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", environment(), &syscall.SysProcAttr{Credential: &account}
 	err := cmd.Run()
+
 	if ctx.Err() != nil {
 		return false
 	}
@@ -153,9 +168,12 @@ func (m *Maker) runsAs(ctx context.Context, account syscall.Credential) bool {
 	if m.accounts == nil {
 		m.accounts = map[uint32]bool{}
 	}
+
 	m.accounts[account.Uid] = err == nil
+
 	if err != nil && m.Log != nil {
 		m.Log.Warn("PostgreSQL's programs run as Socle's own account", "wanted", account.Uid, "error", err)
 	}
+
 	return err == nil
 }

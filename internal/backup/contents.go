@@ -60,14 +60,18 @@ func (c *Contents) add(with content) error {
 		if err != nil {
 			return err
 		}
+
 		c.file, c.out = f, bufio.NewWriterSize(f, chunk)
 	}
+
 	var record [recordSize]byte
 	binary.BigEndian.PutUint64(record[:], uint64(with.Size))
+
 	sum, err := hex.DecodeString(with.SHA256)
 	if err != nil || len(sum) != sumSize || hex.EncodeToString(sum) != with.SHA256 || with.Size < 0 {
 		return fmt.Errorf("%w: a content is %v", errDamaged, with.Bytes)
 	}
+
 	copy(record[8:], sum)
 	copy(record[8+sumSize:], with.Blob[:])
 	c.n++
@@ -81,10 +85,12 @@ func (c *Contents) all() iter.Seq2[content, error] {
 		if c.Len() == 0 {
 			return
 		}
+
 		if err := c.out.Flush(); err != nil {
 			yield(content{}, err)
 			return
 		}
+
 		in := bufio.NewReaderSize(io.NewSectionReader(c.file, 0, c.n*recordSize), chunk)
 		var record [recordSize]byte
 		for range c.n {
@@ -92,7 +98,13 @@ func (c *Contents) all() iter.Seq2[content, error] {
 				yield(content{}, err)
 				return
 			}
-			if !yield(content{Bytes{int64(binary.BigEndian.Uint64(record[:])), hex.EncodeToString(record[8 : 8+sumSize])}, uuid.UUID(record[8+sumSize:])}, nil) {
+
+			if !yield(
+				content{
+					Bytes{int64(binary.BigEndian.Uint64(record[:])), hex.EncodeToString(record[8 : 8+sumSize])},
+					uuid.UUID(record[8+sumSize:]),
+				}, nil,
+			) {
 				return
 			}
 		}
@@ -107,6 +119,7 @@ func (c *Contents) and(last Bytes) iter.Seq2[Bytes, error] {
 				return
 			}
 		}
+
 		yield(last, nil)
 	}
 }
@@ -120,6 +133,7 @@ func (c *Contents) sums() iter.Seq2[[][]byte, error] {
 				yield(nil, err)
 				return
 			}
+
 			sum, _ := hex.DecodeString(f.SHA256) // add has seen that it can be
 			if some = append(some, sum); len(some) == atATime {
 				if !yield(slices.Clone(some), nil) {
@@ -128,6 +142,7 @@ func (c *Contents) sums() iter.Seq2[[][]byte, error] {
 				some = some[:0]
 			}
 		}
+
 		if len(some) > 0 {
 			yield(some, nil)
 		}
@@ -139,6 +154,7 @@ func (c *Contents) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if err := enc.WriteToken(jsontext.BeginArray); err != nil {
 		return err
 	}
+
 	for f, err := range c.all() {
 		if err != nil {
 			return err
@@ -147,6 +163,7 @@ func (c *Contents) MarshalJSONTo(enc *jsontext.Encoder) error {
 			return err
 		}
 	}
+
 	return enc.WriteToken(jsontext.EndArray)
 }
 
@@ -157,9 +174,11 @@ func (c *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	} else if kind != '[' {
 		return errors.New("the files are no list")
 	}
+
 	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}
+
 	for dec.PeekKind() != ']' {
 		before := dec.InputOffset()
 		var f Bytes
@@ -169,10 +188,12 @@ func (c *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		if err := c.add(content{Bytes: f}); err != nil {
 			return err
 		}
+
 		if c.budget != nil { // what is a content is none of the rest
 			c.budget.left += dec.InputOffset() - before
 		}
 	}
+
 	_, err := dec.ReadToken()
 	return err
 }

@@ -19,32 +19,41 @@ import (
 func many(files int, seen func(n int)) io.Reader {
 	out, in := io.Pipe()
 	go func() {
-		fmt.Fprint(in, `{"format":2,"project":"01890000-0000-7000-8000-000000000000","backup":"01890000-0000-7000-8000-000000000001","schema":1,"postgresql":150018,"at":"2026-01-01T00:00:00Z","dump":{"size":1,"sha256":"`+strings.Repeat("a", 64)+`"},"files":[`)
+		fmt.Fprint(in,
+			`{"format":2,"project":"01890000-0000-7000-8000-000000000000","backup":"01890000-0000-7000-8000-000000000001","schema":1,"postgresql":150018,"at":"2026-01-01T00:00:00Z","dump":{"size":1,"sha256":"`+strings.Repeat("a", 64)+`"},"files":[`)
+
 		var line bytes.Buffer
 		for n := range files {
 			sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n)))
 			fmt.Fprintf(&line, `{"size":%d,"sha256":"%s"}`, n, hex.EncodeToString(sum[:]))
+
 			if n < files-1 {
 				line.WriteByte(',')
 			}
+
 			if line.Len() > 1<<16 || n == files-1 {
 				if _, err := in.Write(line.Bytes()); err != nil {
 					return
 				}
+
 				line.Reset()
 				seen(n)
 			}
 		}
+
 		fmt.Fprint(in, `],"tables":[{"schema":"public","name":"orders","rows":7}]}`)
 		in.Close()
 	}()
+
 	return out
 }
 
 func heap() uint64 {
 	runtime.GC()
+
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
+
 	return m.HeapAlloc
 }
 
@@ -54,6 +63,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 	const files, most = 100_000, 2 << 20
 	before, peak := heap(), uint64(0)
 	next := 0
+
 	manifest, err := parseManifest(many(files, func(n int) {
 		if n >= next {
 			peak, next = max(peak, heap()), next+10_000
@@ -63,22 +73,27 @@ func TestManifestOfManyFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer manifest.Files.Close()
+
 	if got := manifest.Files.Len(); got != files || len(manifest.Tables) != 1 {
 		t.Errorf("got %d contents, want %d, and %d tables", got, files, len(manifest.Tables))
 	}
+
 	if err := manifest.believable(); err != nil {
 		t.Error(err)
 	}
+
 	text := newSummed()
 	if err := json.MarshalWrite(text, manifest); err != nil {
 		t.Fatal(err)
 	}
+
 	if text.size < 8<<20 {
 		t.Errorf("the text has %d bytes, want more", text.size)
 	}
 	if peak = max(peak, heap()); peak > before+most {
 		t.Errorf("%d bytes were taken, want at most %d", peak-before, most)
 	}
+
 	t.Logf("%d MiB of text, %d KiB of memory", text.size>>20, (peak-before)>>10)
 	i := 0
 	for f, err := range manifest.Files.all() {
@@ -86,6 +101,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 		if want := (Bytes{int64(i), hex.EncodeToString(sum[:])}); err != nil || f.Bytes != want {
 			t.Fatalf("content %d: got %v, %v, want %v", i, f.Bytes, err, want)
 		}
+
 		i++
 	}
 }
@@ -93,6 +109,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 // TestManifestDatabase: the dump names logins after the database that it was taken from.
 func TestManifestDatabase(t *testing.T) {
 	t.Parallel()
+
 	const project, source = `"01912b8c-0000-7000-8000-00000000abcd"`, `"01912b8c-0000-7000-8000-00000000dcba"`
 
 	for text, want := range map[string]string{
@@ -104,9 +121,11 @@ func TestManifestDatabase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if got := m.database(); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
+
 		m.Files.Close()
 	}
 }
@@ -114,18 +133,24 @@ func TestManifestDatabase(t *testing.T) {
 // TestManifestsThatAreNone reads what no release has written.
 func TestManifestsThatAreNone(t *testing.T) {
 	t.Parallel()
+
 	sum := strings.Repeat("a", 64)
 	for text, want := range map[string]error{
-		`{"format":1,"files":null}`: nil, `{"format":1}`: nil, `{"format":1,"files":[{"size":1,"sha256":"` + sum + `"}]}`: nil,
-		`{"format":4,"files":7}`: errNewer, `{"format":1,"files":7}`: errDamaged, `{"format":1,"files":{}}`: errDamaged, `{"format":1,"files":[7]}`: errDamaged,
-		`{"format":1,"files":[{"size":-1,"sha256":"` + sum + `"}]}`: errDamaged, `{"format":1,"files":[{"size":1,"sha256":"../x"}]}`: errDamaged,
-		`{"format":1,"files":[{"size":1,"sha256":"` + strings.ToUpper(sum) + `"}]}`: errDamaged, `{"format":1,"files":[`: errDamaged, ``: errDamaged, `{"format":1} x`: errDamaged,
+		`{"format":1,"files":null}`: nil,
+		`{"format":1}`:              nil, `{"format":1,"files":[{"size":1,"sha256":"` + sum + `"}]}`: nil,
+		`{"format":4,"files":7}`: errNewer, `{"format":1,"files":7}`: errDamaged,
+		`{"format":1,"files":{}}`: errDamaged, `{"format":1,"files":[7]}`: errDamaged,
+		`{"format":1,"files":[{"size":-1,"sha256":"` + sum + `"}]}`:                 errDamaged,
+		`{"format":1,"files":[{"size":1,"sha256":"../x"}]}`:                         errDamaged,
+		`{"format":1,"files":[{"size":1,"sha256":"` + strings.ToUpper(sum) + `"}]}`: errDamaged,
+		`{"format":1,"files":[`: errDamaged, ``: errDamaged, `{"format":1} x`: errDamaged,
 		`{"format":1,"socle":"` + strings.Repeat("x", 2000) + `"}`: errDamaged,
 	} {
 		got, err := parseManifest(strings.NewReader(text), 1000)
 		if !errors.Is(err, want) {
 			t.Errorf("%.60s: got %v, want %v", text, err, want)
 		}
+
 		got.Files.Close()
 	}
 }

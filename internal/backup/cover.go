@@ -27,17 +27,21 @@ func (c Cover) recipient(mu *sync.Mutex) (age.Recipient, error) {
 	case c.Recipient != "":
 		r, err := age.ParseX25519Recipient(c.Recipient)
 		if err != nil {
-			return nil, fault.OnField(fault.Unprocessable, "recipient", "invalid_format", "must be a public key of age, as age1…").Because(err)
+			return nil, fault.OnField(fault.Unprocessable, "recipient", "invalid_format",
+				"must be a public key of age, as age1…").Because(err)
 		}
+
 		return r, nil
 	case c.Passphrase != "":
 		r, err := age.NewScryptRecipient(c.Passphrase)
 		if err != nil {
 			return nil, err
 		}
+
 		r.SetWorkFactor(workFactor)
 		return recipientInTurn{r, mu}, nil
 	}
+
 	return nil, nil
 }
 
@@ -50,6 +54,7 @@ type recipientInTurn struct {
 func (r recipientInTurn) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	return r.Recipient.Wrap(fileKey)
 }
 
@@ -62,6 +67,7 @@ type identityInTurn struct {
 func (i identityInTurn) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+
 	return i.Identity.Unwrap(stanzas)
 }
 
@@ -76,14 +82,17 @@ func (m *Maker) Recipient() (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	return own.Recipient().String(), nil
 }
 
 // Failures of opening what arrives.
 var (
 	errPassphrase = fault.OnField(fault.Unprocessable, "X-Passphrase", "wrong_passphrase", "does not open the backup")
-	errNoKey      = fault.OnField(fault.Unprocessable, "X-Passphrase", "required", "is required, for the backup is not encrypted for this install")
-	errArchive    = fault.New(fault.Unprocessable, "the file is damaged or cut off, or no backup that was downloaded").WithCode("damaged_backup")
+	errNoKey      = fault.OnField(fault.Unprocessable, "X-Passphrase", "required",
+		"is required, for the backup is not encrypted for this install")
+	errArchive = fault.New(fault.Unprocessable, "the file is damaged or cut off, or no backup that was downloaded").
+			WithCode("damaged_backup")
 )
 
 const (
@@ -97,15 +106,18 @@ func (m *Maker) uncovered(r io.Reader, passphrase string) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	identities := []age.Identity{own}
 	if passphrase != "" {
 		i, err := age.NewScryptIdentity(passphrase)
 		if err != nil {
 			return nil, err
 		}
+
 		i.SetMaxWorkFactor(mostWorkFactor)
 		identities = append(identities, identityInTurn{i, &m.passphrases})
 	}
+
 	header := &bounded{r: r, left: mostHeader, err: errArchive}
 	plain, err := opened(header, identities...)
 	header.left = -1 // what follows is judged piece by piece
@@ -114,6 +126,7 @@ func (m *Maker) uncovered(r io.Reader, passphrase string) (io.Reader, error) {
 	} else if wrong {
 		return nil, errNoKey
 	}
+
 	return plain, err
 }
 
@@ -130,9 +143,11 @@ func (b *bounded) Read(p []byte) (int, error) {
 		b.failed = b.err
 		return 0, b.err
 	}
+
 	if b.left > 0 {
 		p = p[:min(int64(len(p)), b.left)]
 	}
+
 	n, err := b.r.Read(p)
 	if b.left > 0 {
 		b.left -= int64(n)
@@ -140,6 +155,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	if err != nil && err != io.EOF {
 		b.failed = err
 	}
+
 	return n, err
 }
 
@@ -154,20 +170,25 @@ func bech32(prefix string, data []byte) string {
 		for ; have >= 5; have -= 5 {
 			values = append(values, byte(bits>>(have-5)&31))
 		}
+
 		bits &= 1<<have - 1
 	}
+
 	if have > 0 {
 		values = append(values, byte(bits<<(5-have)&31))
 	}
+
 	var text []byte // what the checksum is of
 	lower := strings.ToLower(prefix)
 	for i := range len(lower) {
 		text = append(text, lower[i]>>5)
 	}
+
 	text = append(text, 0)
 	for i := range len(lower) {
 		text = append(text, lower[i]&31)
 	}
+
 	text = append(append(text, values...), 0, 0, 0, 0, 0, 0)
 	sum := uint32(1)
 	for _, v := range text {
@@ -179,14 +200,18 @@ func bech32(prefix string, data []byte) string {
 			}
 		}
 	}
+
 	sum ^= 1
 	for i := range 6 {
 		values = append(values, byte(sum>>(5*(5-i))&31))
 	}
+
 	var out strings.Builder
 	out.WriteString(prefix + "1")
+
 	for _, v := range values {
 		out.WriteByte(bech32Letters[v])
 	}
+
 	return out.String()
 }

@@ -22,6 +22,7 @@ func (k key) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return []*age.Stanza{{Type: stanza, Body: sealed}}, nil
 }
 
@@ -33,9 +34,11 @@ func (k key) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", age.ErrIncorrectIdentity, err)
 			}
+
 			return fileKey, nil
 		}
 	}
+
 	return nil, age.ErrIncorrectIdentity
 }
 
@@ -45,6 +48,7 @@ func (k key) encrypted(r io.Reader) *encrypting {
 	e := &encrypting{out, make(chan struct{})}
 	go func() {
 		defer close(e.done)
+
 		w, err := age.Encrypt(in, k)
 		if err == nil {
 			_, err = io.Copy(w, r)
@@ -52,8 +56,10 @@ func (k key) encrypted(r io.Reader) *encrypting {
 				err = w.Close()
 			}
 		}
+
 		in.CloseWithError(err)
 	}()
+
 	return e
 }
 
@@ -73,6 +79,7 @@ const (
 func (k key) sizeOf(n int64) (int64, error) {
 	empty := k.encrypted(eof{})
 	defer empty.Close()
+
 	size, err := io.Copy(io.Discard, empty) // a header, and the one chunk that there always is
 	return size + n + max(0, (n+chunk-1)/chunk-1)*tag, err
 }

@@ -25,6 +25,7 @@ func (m *Maker) keepFiles(ctx context.Context, manifest Manifest) error {
 	if _, err := m.Store.NoteBackupContents(ctx, manifest.Project, manifest.Backup, manifest.Files.sums()); err != nil {
 		return err
 	}
+
 	for f, err := range manifest.Files.all() {
 		if err == nil {
 			err = m.keepFile(ctx, manifest.Project, f)
@@ -33,6 +34,7 @@ func (m *Maker) keepFiles(ctx context.Context, manifest Manifest) error {
 			return m.named(ctx, manifest.Project, f, err)
 		}
 	}
+
 	return nil
 }
 
@@ -42,11 +44,15 @@ func (m *Maker) named(ctx context.Context, project uuid.UUID, f content, failure
 	if !errors.Is(failure, errDeleted) && !errors.Is(failure, errInexact) {
 		return failure
 	}
-	name, err := pg.Value[string](ctx, m.Projects.Open(project).Trusted(), `select full_file_name from storage.files where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": f.Blob})
+
+	name, err := pg.Value[string](ctx, m.Projects.Open(project).Trusted(),
+		`select full_file_name from storage.files where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": f.Blob})
 	if err != nil { // it was deleted
 		return failure
 	}
-	return fault.New(fault.Unprocessable, "the file %s has lost its bytes, or has others: write it anew, or delete it", name).Because(failure)
+
+	return fault.New(fault.Unprocessable, "the file %s has lost its bytes, or has others: write it anew, or delete it",
+		name).Because(failure)
 }
 
 // keepFile copies the bytes of a file unless they are there.
@@ -56,15 +62,18 @@ func (m *Maker) keepFile(ctx context.Context, project uuid.UUID, f content) erro
 	if err != nil || there {
 		return err
 	}
+
 	err = m.stored(ctx, project, f, func(r io.Reader) error {
 		sealed := m.key().encrypted(r)
 		defer sealed.Close()
+
 		_, err := m.Blobs.Put(ctx, name, sealed, math.MaxInt64)
 		return err
 	})
 	if fault.Is(err, fault.Conflict) {
 		return nil // a worker that was given up has copied it after all
 	}
+
 	return err
 }
 
@@ -77,7 +86,9 @@ func (m *Maker) stored(ctx context.Context, project uuid.UUID, f content, read f
 	if err != nil {
 		return err
 	}
+
 	defer bytes.Close()
+
 	return read(exactly(bytes, f.Bytes))
 }
 
@@ -91,6 +102,7 @@ func (m *Maker) checkContent(ctx context.Context, project uuid.UUID, want Bytes)
 	if err == nil && sum.bytes() != want {
 		err = errDamaged
 	}
+
 	return err
 }
 
@@ -98,9 +110,11 @@ func (m *Maker) checkContent(ctx context.Context, project uuid.UUID, want Bytes)
 // have been damaged too, since nothing is copied that is there.
 func (m *Maker) mend(ctx context.Context, project uuid.UUID, damaged Bytes, damage error) bool {
 	f := content{Bytes: damaged}
+
 	sum, err := hex.DecodeString(damaged.SHA256)
 	if err == nil {
-		f.Blob, err = pg.Value[uuid.UUID](ctx, m.Projects.Open(project).Trusted(), `select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
+		f.Blob, err = pg.Value[uuid.UUID](ctx, m.Projects.Open(project).Trusted(),
+			`select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
 			pgx.StrictNamedArgs{"sum": sum, "size": damaged.Size})
 	}
 	if err == nil {
@@ -116,10 +130,14 @@ func (m *Maker) mend(ctx context.Context, project uuid.UUID, damaged Bytes, dama
 		err = m.keepFile(ctx, project, f)
 	}
 	if err != nil {
-		m.Log.Error("a content of backups is damaged, and can't be copied anew", "project", project, "content", damaged.SHA256, "damage", damage, "error", err)
+		m.Log.Error("a content of backups is damaged, and can't be copied anew", "project", project,
+			"content", damaged.SHA256, "damage", damage, "error", err)
 		return false
 	}
-	m.Log.Warn("a content of backups was damaged, and is copied anew from a file", "project", project, "content", damaged.SHA256, "damage", damage)
+
+	m.Log.Warn("a content of backups was damaged, and is copied anew from a file", "project", project,
+		"content", damaged.SHA256, "damage", damage)
+
 	return true
 }
 
@@ -132,13 +150,16 @@ func (m *Maker) isKept(ctx context.Context, name string, n int64) (bool, error) 
 	if err != nil {
 		return false, err
 	}
+
 	want, err := m.key().sizeOf(n)
 	if err := errors.Join(err, stored.Close()); err != nil {
 		return false, err
 	}
+
 	if got == want {
 		return true, nil
 	}
+
 	return false, m.Blobs.Delete(ctx, name)
 }
 
@@ -160,14 +181,17 @@ func (e *exact) Read(b []byte) (int, error) {
 	if err == io.EOF && e.sum.bytes() != e.want {
 		err = fmt.Errorf("%w: got %v, want %v", errInexact, e.sum.bytes(), e.want)
 	}
+
 	return n, err
 }
 
 // Discard removes what is kept of a backup, and the contents of files that no other backup of the project needs. That nothing is kept is no error.
 func (m *Maker) Discard(ctx context.Context, project, backup uuid.UUID) error {
-	if err := errors.Join(m.Blobs.Delete(ctx, manifestKey(project, backup)), m.Blobs.Delete(ctx, Key(project, backup))); err != nil {
+	if err := errors.Join(m.Blobs.Delete(ctx, manifestKey(project, backup)),
+		m.Blobs.Delete(ctx, Key(project, backup))); err != nil {
 		return err
 	}
+
 	return m.Store.ForgetBackupContents(ctx, project, backup, func(sum []byte) error {
 		return m.Blobs.Delete(ctx, contentKey(project, hex.EncodeToString(sum)))
 	})

@@ -58,6 +58,7 @@ func (m *Maker) session(ctx context.Context, project uuid.UUID, f func(*pgx.Conn
 	if _, err := conn.PgConn().Exec(ctx, patient).ReadAll(); err != nil {
 		return pg.Fault(err)
 	}
+
 	return f(conn)
 }
 
@@ -76,6 +77,7 @@ func freeze(ctx context.Context, conn *pgx.Conn) (pgx.Tx, error) {
 			return nil, ctx.Err()
 		case <-time.After(pause):
 		}
+
 		pause *= 2
 	}
 }
@@ -104,6 +106,7 @@ func lockTables(ctx context.Context, conn *pgx.Conn) (_ pgx.Tx, err error) {
 		for _, t := range some {
 			sql.WriteString("lock table only " + pg.Quote(t.Schema, t.Name) + " in access share mode nowait;")
 		}
+
 		results := conn.PgConn().Exec(ctx, sql.String())
 		locked := 0
 		for results.NextResult() {
@@ -111,6 +114,7 @@ func lockTables(ctx context.Context, conn *pgx.Conn) (_ pgx.Tx, err error) {
 				locked++
 			}
 		}
+
 		if err := results.Close(); err != nil {
 			failed := some[min(locked, len(some)-1)]
 			return nil, collisionOf(fmt.Sprintf("the table %s.%s", failed.Schema, failed.Name), err)
@@ -142,6 +146,7 @@ func checkFrozen(ctx context.Context, tx pgx.Tx) error {
 	if len(loose) > 0 {
 		return replacedAt(loose[0], errors.New("the snapshot shows another table than was locked"))
 	}
+
 	return nil
 }
 
@@ -182,9 +187,11 @@ func checkUnlocked(ctx context.Context, q pg.Querier, before []unlockable) error
 		if !there {
 			now, there = byName[name{was.Kind, was.Name}]
 		}
+
 		if there && now != was {
 			return replacedAt("the "+was.Kind+" "+was.Name, errors.New("it was changed while the dump was made"))
 		}
 	}
+
 	return nil
 }

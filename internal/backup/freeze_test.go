@@ -19,18 +19,26 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // transaction began, and nobody can replace one.
 func TestFreeze(t *testing.T) {
 	t.Parallel()
+
 	url := pgtest.URL(t)
 	conn, other := connected(t, url), connected(t, url)
-	execute(t, other, `create table stock as select generate_series(1, 3); create table parts (id int) partition by list (id);
+	execute(t, other,
+		`create table stock as select generate_series(1, 3); create table parts (id int) partition by list (id);
 		create table "of" partition of parts default; create view seen as select 1; create sequence numbers`)
 
 	tx, err := freeze(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range []string{"truncate stock", "drop table stock", "alter table stock rename to sold", "drop table parts", `vacuum full "of"`} {
+
+	for _, change := range []string{
+		"truncate stock", "drop table stock", "alter table stock rename to sold", "drop table parts",
+		`vacuum full "of"`,
+	} {
 		execute(t, other, "set lock_timeout = '20ms'")
-		if _, err := other.PgConn().Exec(t.Context(), change).ReadAll(); pg.State(err) != "55P03" { // lock_not_available
+
+		// lock_not_available
+		if _, err := other.PgConn().Exec(t.Context(), change).ReadAll(); pg.State(err) != "55P03" {
 			t.Errorf("%s: %v", change, err)
 		}
 	}
@@ -39,14 +47,20 @@ func TestFreeze(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := checkUnlocked(t.Context(), other, before); err != nil {
 		t.Errorf("unchanged: %v", err)
 	}
-	execute(t, other, `create schema more; drop schema more; create sequence brief; drop sequence brief; select nextval('numbers')`)
+
+	execute(t, other,
+		`create schema more; drop schema more; create sequence brief; drop sequence brief; select nextval('numbers')`)
+
 	if err := checkUnlocked(t.Context(), other, before); err != nil {
 		t.Errorf("what the snapshot does not show was changed: %v", err)
 	}
+
 	execute(t, other, `alter schema public rename to gone; alter schema gone rename to public`)
+
 	if err := checkUnlocked(t.Context(), other, before); !collided(err, "the schema public") {
 		t.Errorf("a schema that was renamed twice: %v", err)
 	}
@@ -55,6 +69,7 @@ func TestFreeze(t *testing.T) {
 // TestCheckFrozen takes a snapshot before the locks, and has each kind of replacement happen between them.
 func TestCheckFrozen(t *testing.T) {
 	t.Parallel()
+
 	for name, change := range map[string]string{
 		"nothing":   ``,
 		"truncated": `truncate stock; insert into stock select generate_series(1, 3)`,
@@ -64,25 +79,32 @@ func TestCheckFrozen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			url := pgtest.URL(t)
 			conn, other := connected(t, url), connected(t, url)
-			execute(t, other, `create table stock as select generate_series(1, 3); create table other as select generate_series(1, 3)`)
+			execute(t, other,
+				`create table stock as select generate_series(1, 3); create table other as select generate_series(1, 3)`)
 
 			tx, err := conn.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if _, err := tx.Exec(t.Context(), "select"); err != nil { // takes the snapshot
 				t.Fatal(err)
 			}
+
 			execute(t, other, change)
+
 			tables, err := pg.Values[string](t.Context(), other, `select n.nspname || '.' || c.relname`+dumpable)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			execute(t, conn, "lock table "+strings.Join(tables, ", ")+" in access share mode")
 
-			if err := checkFrozen(t.Context(), tx); change == "" && err != nil || change != "" && !collided(err, "the table public.") {
+			if err := checkFrozen(t.Context(), tx); change == "" && err != nil ||
+				change != "" && !collided(err, "the table public.") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -92,17 +114,19 @@ func TestCheckFrozen(t *testing.T) {
 // TestDumpCollision reads what pg_dump says when other transactions are in its way.
 func TestDumpCollision(t *testing.T) {
 	t.Parallel()
+
 	exited := exec.CommandContext(t.Context(), "false").Run()
 	for said, want := range map[string]string{
 		"pg_dump: error: query failed: ERROR:  canceling statement due to statement timeout\n" +
 			"pg_dump: detail: Query was: LOCK TABLE public.orders IN ACCESS SHARE MODE": "the table public.orders",
 		"pg_dump: error: query failed: ERROR:  canceling statement due to statement timeout\n" +
 			"pg_dump: detail: Query was: LOCK TABLE public.a, public.b IN ACCESS SHARE MODE": "a table",
-		"pg_dump: error: query failed: ERROR:  canceling statement due to lock timeout":           "a table",
-		`pg_dump: error: query failed: ERROR:  relation "public.a" does not exist` + "\nLINE 1: ": `an object of the database (relation "public.a" does not exist)`,
-		"pg_dump: error: query failed: ERROR:  cache lookup failed for function 12":               "an object of the database (cache lookup failed for function 12)",
-		"FATAL:  terminating connection due to administrator command":                             "the project's database",
-		"pg_dump: error: something else":                                                          "",
+		"pg_dump: error: query failed: ERROR:  canceling statement due to lock timeout": "a table",
+		`pg_dump: error: query failed: ERROR:  relation "public.a" does not exist` +
+			"\nLINE 1: ": `an object of the database (relation "public.a" does not exist)`,
+		"pg_dump: error: query failed: ERROR:  cache lookup failed for function 12": "an object of the database (cache lookup failed for function 12)",
+		"FATAL:  terminating connection due to administrator command":               "the project's database",
+		"pg_dump: error: something else":                                            "",
 	} {
 		err := dumpCollision(fmt.Errorf("pg_dump: %w: %s", exited, said))
 		if want == "" && collided(err, "") || want != "" && !collided(err, want) {
@@ -113,15 +137,18 @@ func TestDumpCollision(t *testing.T) {
 
 func connected(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
+
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return conn
 }
 
 func execute(t *testing.T, conn *pgx.Conn, sql string) {
 	t.Helper()
+
 	if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}

@@ -35,9 +35,12 @@ const mostPadding = 64 << 10 // bytes behind a tar
 // nothing is left of it. It fails with Unprocessable if it is no archive that this install can read and restore, and with TooLarge.
 //
 // Who made the archive is unknown. What is in it has the names that its manifest leads to and no others, and nothing of it is run here.
-func (m *Maker) Import(ctx context.Context, b platform.Backup, in Import, complete func(context.Context, blob.Object) error) error {
+func (m *Maker) Import(
+	ctx context.Context, b platform.Backup, in Import, complete func(context.Context, blob.Object) error,
+) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+
 	go m.beat(ctx, stop, func(ctx context.Context) error { return m.Store.Backups().Beat(ctx, b.UUID) })
 
 	object, err := m.receive(ctx, b, in)
@@ -47,14 +50,18 @@ func (m *Maker) Import(ctx context.Context, b platform.Backup, in Import, comple
 	if err == nil {
 		return nil
 	}
+
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
-	if e := m.Store.Backups().Beat(after, b.UUID); e != nil { // it is complete after all, or was given up, or that can't be known: then others remove it
+
+	// it is complete after all, or was given up, or that can't be known: then others remove it
+	if e := m.Store.Backups().Beat(after, b.UUID); e != nil {
 		return errors.Join(err, fault.Except(e, fault.NotFound))
 	}
 	if e := m.Discard(after, b.ProjectUUID, b.UUID); e != nil {
 		return errors.Join(err, e)
 	}
+
 	return errors.Join(err, m.Store.ForgetImport(after, b.UUID))
 }
 
@@ -62,11 +69,12 @@ func (m *Maker) Import(ctx context.Context, b platform.Backup, in Import, comple
 func (m *Maker) receive(ctx context.Context, b platform.Backup, in Import) (blob.Object, error) {
 	object, err := m.unpack(ctx, b, in)
 	_, exited := errors.AsType[*exec.ExitError](err)
-	damage := errors.Is(err, errDamaged) || errors.Is(err, errContents) || errors.Is(err, errInexact) || errors.Is(err, tar.ErrHeader) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || exited
+	damage := errors.Is(err, errDamaged) || errors.Is(err, errContents) || errors.Is(err, errInexact) ||
+		errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || exited
 	if e := fault.Of(err); e != nil && damage && (e.Kind == fault.Internal || errors.Is(err, errInexact)) {
 		return object, errArchive.Because(err)
 	}
+
 	return object, err
 }
 
@@ -81,25 +89,32 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 			return none, err
 		}
 	}
+
 	t := tar.NewReader(plain)
 	manifest, size, err := readManifest(t)
 	if err != nil {
 		return none, err
 	}
 	defer manifest.Files.Close()
+
 	for f, err := range manifest.Files.and(manifest.Dump) {
 		if err != nil {
 			return none, err
 		}
+
 		if f.Size > in.Most-size {
 			return none, tooLarge
 		}
+
 		size += f.Size
 	}
-	manifest.Source, manifest.Project, manifest.Backup, manifest.Format = manifest.Project, b.ProjectUUID, b.UUID, max(manifest.Format, extensionsFormat)
+
+	manifest.Source, manifest.Project, manifest.Backup, manifest.Format = manifest.Project, b.ProjectUUID, b.UUID,
+		max(manifest.Format, extensionsFormat)
 	if err := m.suits(ctx, manifest); err != nil {
 		return none, err
 	}
+
 	noted, err := m.Store.NoteBackupContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.sums())
 	if err == nil && noted != manifest.Files.Len() {
 		err = errArchive.Because(errors.New("the manifest has a content twice"))
@@ -107,14 +122,17 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 	if err != nil {
 		return none, err
 	}
+
 	dump, err := next(t, dumpName, manifest.Dump)
 	if err != nil {
 		return none, err
 	}
+
 	object, err := m.keep(ctx, Key(b.ProjectUUID, b.UUID), dump)
 	if err != nil {
 		return none, err
 	}
+
 	for f, err := range manifest.Files.all() {
 		if err == nil {
 			err = m.keepNext(ctx, t, b.ProjectUUID, f.Bytes)
@@ -123,16 +141,20 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 			return none, err
 		}
 	}
+
 	if err := ended(t, plain); err != nil {
 		return none, err
 	}
+
 	entries, err := m.readable(ctx, manifest)
 	if err != nil {
 		return none, err
 	}
+
 	if _, err := plan(entries, manifest, m.Projects.Owner(b.ProjectUUID)); err != nil {
 		return none, err
 	}
+
 	return object, m.keepManifest(ctx, manifest)
 }
 
@@ -151,12 +173,15 @@ func readManifest(t *tar.Reader) (Manifest, int64, error) {
 	if err != nil {
 		return manifest, 0, noArchive(err)
 	}
+
 	if h.Name != manifestName || h.Typeflag != tar.TypeReg || h.Size > maxManifest {
 		return manifest, 0, errArchive
 	}
+
 	if manifest, err = parseManifest(t, mostManifest); err != nil {
 		return manifest, 0, noArchive(err)
 	}
+
 	return manifest, h.Size, manifest.believable()
 }
 
@@ -176,7 +201,9 @@ func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	if found.Files == nil { // as the text may have it
 		found.Files = &Contents{}
 	}
+
 	found.Files.budget = nil
+
 	switch {
 	case found.Format > Format:
 		err = errNewer
@@ -185,9 +212,11 @@ func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	case err != nil:
 		err = errors.Join(errDamaged, err)
 	}
+
 	if err != nil {
 		found.Files.Close()
 	}
+
 	return found, err
 }
 
@@ -200,16 +229,20 @@ func (m Manifest) believable() error {
 		if err != nil {
 			return err
 		}
+
 		if f.Size < 0 || len(f.SHA256) != 2*sha256.Size || strings.Trim(f.SHA256, "0123456789abcdef") != "" {
 			return errArchive.Because(fmt.Errorf("the manifest has %v", f))
 		}
 	}
-	if m.Format < firstFormat || m.Schema < 1 || m.PostgreSQL < 1 || m.Project == uuid.Nil || m.At.After(time.Now().AddDate(1, 0, 0)) {
+
+	if m.Format < firstFormat || m.Schema < 1 || m.PostgreSQL < 1 || m.Project == uuid.Nil ||
+		m.At.After(time.Now().AddDate(1, 0, 0)) {
 		return errArchive.Because(errors.New("the manifest is no manifest"))
 	}
 	if m.Database != "" && !databaseName.MatchString(m.Database) {
 		return errArchive.Because(fmt.Errorf("the manifest names the database %q", m.Database))
 	}
+
 	return nil
 }
 
@@ -219,9 +252,13 @@ func next(t *tar.Reader, name string, want Bytes) (io.Reader, error) {
 	if err != nil {
 		return nil, noArchive(err)
 	}
+
 	if h.Name != name || h.Typeflag != tar.TypeReg || h.Size != want.Size {
-		return nil, errArchive.Because(fmt.Errorf("got entry %q of %d bytes, want %q of %d", h.Name, h.Size, name, want.Size))
+		return nil, errArchive.Because(
+			fmt.Errorf("got entry %q of %d bytes, want %q of %d", h.Name, h.Size, name, want.Size),
+		)
 	}
+
 	return exactly(t, want), nil
 }
 
@@ -231,6 +268,7 @@ func (m *Maker) keep(ctx context.Context, name string, r io.Reader) (blob.Object
 	object, err := m.Blobs.Put(ctx, name, sealed, math.MaxInt64)
 	sealed.Close()
 	<-sealed.done
+
 	return object, err
 }
 
@@ -240,19 +278,23 @@ func (m *Maker) keepNext(ctx context.Context, t *tar.Reader, project uuid.UUID, 
 	if err != nil {
 		return err
 	}
+
 	name := contentKey(project, f.SHA256)
 	there, err := m.isKept(ctx, name, f.Size)
 	if err != nil {
 		return err
 	}
+
 	if there {
 		_, err = io.Copy(io.Discard, r)
 		return err
 	}
+
 	_, err = m.keep(ctx, name, r)
 	if fault.Is(err, fault.Conflict) {
 		return nil // a backup that is made at this moment has copied it
 	}
+
 	return err
 }
 
@@ -264,9 +306,11 @@ func ended(t *tar.Reader, plain io.Reader) error {
 		}
 		return noArchive(err)
 	}
+
 	n, err := io.Copy(io.Discard, io.LimitReader(plain, mostPadding+1))
 	if err == nil && n > mostPadding {
 		err = errArchive
 	}
+
 	return err
 }

@@ -32,33 +32,39 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		tables, err := emptied(ctx, tx)
 		if err != nil {
 			return err
 		}
+
 		if err := m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
 			cmd, done, err := m.restoring(ctx, connection{}, p.platform, "--data-only", "--file=-")
 			if err != nil {
 				return err
 			}
 			defer done()
+
 			cmd.Stdin = r
 			return run(cmd, func(out io.Reader) error { return load(ctx, tx, bufio.NewReaderSize(out, chunk), tables) })
 		}); err != nil {
 			return err
 		}
+
 		statements := []string{"update storage.files set blob_uuid = gen_random_uuid()"}
 		for _, name := range unrestored {
 			if _, ok := tables["storage."+name]; ok { // a backup of an older release may not have it
 				statements = append(statements, "truncate storage."+name+" cascade")
 			}
 		}
+
 		for _, sql := range statements {
 			if _, err := pg.Exec(ctx, tx, sql); err != nil {
 				return err
 			}
 		}
+
 		return m.renew(ctx, tx, c.Project, manifest, fresh)
 	})
 }
@@ -72,25 +78,32 @@ func (m *Maker) renew(ctx context.Context, tx pgx.Tx, project uuid.UUID, manifes
 	if !fresh && !manifest.foreign() {
 		return nil
 	}
+
 	forms, err := pg.Values[uuid.UUID](ctx, tx, `select uuid from forms.forms`)
 	if err == nil && !fresh {
 		forms, err = m.Store.TakenForms(ctx, project, forms)
 	}
+
 	if err != nil || len(forms) == 0 {
 		return err
 	}
-	if _, err := pg.Exec(ctx, tx, "create temporary table renewed on commit drop as select uuid, gen_random_uuid() as anew from forms.forms"); err != nil {
+
+	if _, err := pg.Exec(ctx, tx,
+		"create temporary table renewed on commit drop as select uuid, gen_random_uuid() as anew from forms.forms"); err != nil {
 		return err
 	}
+
 	kept := "delete from pg_temp.renewed where uuid <> all(@forms::uuid[])"
 	if _, err := pg.Exec(ctx, tx, kept, pgx.StrictNamedArgs{"forms": forms}); err != nil {
 		return err
 	}
+
 	for _, sql := range renewed {
 		if _, err := pg.Exec(ctx, tx, sql); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -108,6 +121,7 @@ func emptied(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
 	if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
 		return nil, err
 	}
+
 	all, err := pg.All[platformTable](ctx, tx, `
 		select n.nspname as schema, c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
 		from pg_class c
@@ -115,15 +129,19 @@ func emptied(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
 		join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 		where c.relkind = 'r' and n.nspname = any(@schemas)
 			and not (n.nspname = @own and c.relname = any(@bookkeeping))
-		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{"schemas": schemas, "own": tenant.Schema, "bookkeeping": tenant.BookkeepingTables})
+		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{
+		"schemas": schemas, "own": tenant.Schema, "bookkeeping": tenant.BookkeepingTables,
+	})
 	if err != nil {
 		return nil, err
 	}
+
 	tables, names := map[string]platformTable{}, []string{}
 	for _, t := range all {
 		tables[t.Schema+"."+t.Name] = t
 		names = append(names, pg.Quote(t.Schema)+"."+pg.Quote(t.Name))
 	}
+
 	_, err = tx.Exec(ctx, "truncate "+strings.Join(names, ", "))
 	return tables, err
 }
@@ -140,14 +158,17 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 		if err != nil {
 			return err
 		}
+
 		found := copying.FindStringSubmatch(line)
 		if found == nil {
 			continue // settings, comments
 		}
+
 		t, ok := tables[found[1]+"."+found[2]]
 		if !ok {
 			return fmt.Errorf("%w: there is no table %s.%s", errDamaged, found[1], found[2])
 		}
+
 		columns := strings.Split(strings.ReplaceAll(found[3], `"`, ""), ", ")
 		for i, column := range columns {
 			if !slices.Contains(t.Columns, column) {
@@ -155,7 +176,9 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 			}
 			columns[i] = pg.Quote(column)
 		}
-		sql := "copy " + pg.Quote(t.Schema) + "." + pg.Quote(t.Name) + " (" + strings.Join(columns, ", ") + ") from stdin"
+
+		sql := "copy " + pg.Quote(t.Schema) + "." + pg.Quote(t.Name) + " (" + strings.Join(columns, ", ") +
+			") from stdin"
 		if _, err := tx.Conn().PgConn().CopyFrom(ctx, &copied{r: script, fresh: true}, sql); err != nil {
 			return err
 		}
@@ -194,15 +217,20 @@ func (c *copied) Read(b []byte) (int, error) {
 			}
 			return 0, err
 		}
+
 		if c.ended = c.fresh && string(line) == "\\.\n"; !c.ended {
 			c.rest = line // which stays until the next one is read
 		}
+
 		c.fresh = err == nil
 	}
+
 	if c.ended {
 		return 0, io.EOF
 	}
+
 	n := copy(b, c.rest)
 	c.rest = c.rest[n:]
+
 	return n, nil
 }

@@ -45,7 +45,8 @@ type Manifest struct {
 	Tables     []Table   `json:"tables"` // the platform's and the user's
 
 	Extensions []tenant.Extension `json:"extensions,omitempty"` // in the order in which they were made
-	Extended   *tenant.Extended   `json:"extended,omitempty"`   // what was done to them, and to multirange types; nil if there is nothing of that, or it is not known
+	// what was done to them, and to multirange types; nil if there is nothing of that, or it is not known
+	Extended *tenant.Extended `json:"extended,omitempty"`
 }
 
 // source returns the project whose logins the dump names.
@@ -109,24 +110,29 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 		PostgreSQL int `db:"postgresql"`
 		At         time.Time
 	}
+
 	a, err := pg.One[about](ctx, tx, `
 		select (select max(version_id) from socle.migrations where is_applied) as schema,
 			current_setting('server_version_num')::int as postgresql, now() as at`)
 	if err != nil {
 		return Manifest{}, err
 	}
+
 	files, err := contentsOf(ctx, tx)
 	if err != nil {
 		return Manifest{}, err
 	}
+
 	extensions, err := tenant.Extensions(ctx, tx)
 	if err != nil {
 		return Manifest{}, err
 	}
+
 	extended, err := m.Projects.ExtendedOf(ctx, tx, project)
 	if err != nil {
 		return Manifest{}, err
 	}
+
 	format := extensionsFormat
 	if len(extensions) == 0 {
 		format = firstFormat
@@ -142,16 +148,19 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 		format = Format
 	}
 
-	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Database: database, Schema: a.Schema, PostgreSQL: a.PostgreSQL,
+	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Database: database,
+		Schema: a.Schema, PostgreSQL: a.PostgreSQL,
 		At: a.At.UTC(), TimeZone: dumpedIn, Files: files, Extensions: extensions, Extended: extended}, nil
 }
 
 // contentsOf returns each content of a database's files once, with one of the blobs that hold it.
 func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
-	rows, err := tx.Query(ctx, `select distinct on (sha256) size, sha256, blob_uuid from storage.files order by sha256, blob_uuid`)
+	rows, err := tx.Query(ctx,
+		`select distinct on (sha256) size, sha256, blob_uuid from storage.files order by sha256, blob_uuid`)
 	if err != nil {
 		return nil, err
 	}
+
 	all := &Contents{}
 	var size int64
 	var sum []byte
@@ -159,6 +168,7 @@ func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
 	_, err = pgx.ForEachRow(rows, []any{&size, &sum, &blob}, func() error {
 		return all.add(content{Bytes{size, hex.EncodeToString(sum)}, blob})
 	})
+
 	return all, pg.Fault(err)
 }
 
@@ -175,19 +185,23 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	if err != nil || len(tables) == 0 {
 		return tables, err
 	}
+
 	if _, err := pg.Exec(ctx, tx, "set local lock_timeout = "+pg.Literal(indexLockTimeout)); err != nil {
 		return nil, err
 	}
+
 	// A view of a tenant's may have got a table's name, with its schema. A server that is older than the setting has none.
 	if _, err := pg.Exec(ctx, tx, `
 		select pg_catalog.set_config(s.name, 'view, foreign-table', true) from pg_catalog.pg_settings s where s.name = 'restrict_nonsystem_relation_kind'`); err != nil {
 		return nil, err
 	}
+
 	for some := range slices.Chunk(tables, countedAtOnce) { // parts of tables
 		if err := countSome(ctx, tx, some); err != nil {
 			return nil, err
 		}
 	}
+
 	return tables, nil
 }
 
@@ -199,30 +213,39 @@ func countSome(ctx context.Context, tx pgx.Tx, tables []Table) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = part.Rollback(context.WithoutCancel(ctx)) }() // to a savepoint, which gives up what was locked since
+	// to a savepoint, which gives up what was locked since
+	defer func() { _ = part.Rollback(context.WithoutCancel(ctx)) }()
+
 	for i, t := range tables {
-		if tables[i].Rows, err = pg.Value[int64](ctx, part, "select count(*) from only "+pg.Quote(t.Schema)+"."+pg.Quote(t.Name)); err != nil {
+		if tables[i].Rows, err = pg.Value[int64](ctx, part,
+			"select count(*) from only "+pg.Quote(t.Schema)+"."+pg.Quote(t.Name)); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
 // errNewer says that a backup is of a release that comes after this one.
-var errNewer = fault.New(fault.Unprocessable, "the backup was made by a newer version of Socle, and this one can't restore it").WithCode("newer_version")
+var errNewer = fault.New(fault.Unprocessable,
+	"the backup was made by a newer version of Socle, and this one can't restore it").WithCode("newer_version")
 
 // suits fails with Unprocessable if this install can't restore the backup that a manifest is of.
 func (m *Maker) suits(ctx context.Context, manifest Manifest) error {
 	if manifest.Schema > tenant.Version() {
 		return errNewer
 	}
+
 	server, err := m.Projects.ServerVersion(ctx)
 	if err != nil {
 		return err
 	}
+
 	if major := manifest.PostgreSQL / 10000; major > server/10000 {
-		return fault.New(fault.Unprocessable, "the backup was made by PostgreSQL %d, and this server is %d", major, server/10000).WithCode("newer_postgresql")
+		return fault.New(fault.Unprocessable, "the backup was made by PostgreSQL %d, and this server is %d", major,
+			server/10000).WithCode("newer_postgresql")
 	}
+
 	return m.Projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.foreign())
 }
 
@@ -230,9 +253,12 @@ func (m *Maker) suits(ctx context.Context, manifest Manifest) error {
 func (m *Maker) keepManifest(ctx context.Context, manifest Manifest) error {
 	out, in := io.Pipe()
 	go func() { in.CloseWithError(json.MarshalWrite(in, manifest)) }()
+
 	defer out.Close()
+
 	sealed := m.key().encrypted(out)
 	defer sealed.Close()
+
 	_, err := m.Blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifest)
 	return err
 }
@@ -245,11 +271,14 @@ func (m *Maker) manifest(ctx context.Context, project, backup uuid.UUID) (Manife
 		if found, err = parseManifest(r, maxManifest); err != nil {
 			return err
 		}
+
 		if found.Project != project || found.Backup != backup {
 			return fmt.Errorf("%w: it is the manifest of backup %s", errDamaged, found.Backup)
 		}
+
 		return nil
 	})
+
 	return found, err
 }
 
@@ -262,10 +291,13 @@ func (m *Maker) open(ctx context.Context, name string, read func(io.Reader) erro
 	if err != nil {
 		return err
 	}
+
 	defer stored.Close()
+
 	plain, err := m.key().decrypted(stored)
 	if err != nil {
 		return err
 	}
+
 	return read(plain)
 }

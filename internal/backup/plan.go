@@ -33,24 +33,33 @@ func plan(entries []entry, manifest Manifest, to string) (plans, error) {
 		switch {
 		case e.desc == "EXTENSION" && extended(func(x tenant.Extension) bool { return x.Name == e.tag }):
 		case e.desc == "SCHEMA" && extended(func(x tenant.Extension) bool { return x.Schema == e.tag }):
-		case slices.Contains([]string{"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES"}, e.desc):
+		case slices.Contains([]string{
+			"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES",
+		}, e.desc):
 		case slices.Contains(schemas, e.namespace):
-			if e.desc == "TABLE DATA" && !(e.namespace == tenant.Schema && slices.Contains(tenant.BookkeepingTables, e.tag)) {
+			if e.desc == "TABLE DATA" &&
+				!(e.namespace == tenant.Schema && slices.Contains(tenant.BookkeepingTables, e.tag)) {
 				p.platform = append(p.platform, e)
 			}
 		case e.desc == "SCHEMA" && (e.tag == "public" || slices.Contains(schemas, e.tag)):
 		case e.desc == "EVENT TRIGGER" && strings.HasPrefix(e.tag, "socle_"):
-		case e.namespace == "pg_catalog", e.desc == "COMMENT" && kind == "EXTENSION", e.desc == "COMMENT" && kind == "SCHEMA" && slices.Contains(schemas, name):
-		case slices.Contains([]string{"EVENT TRIGGER", "EXTENSION", "SUBSCRIPTION", "PROCEDURAL LANGUAGE", "FOREIGN DATA WRAPPER", "TRANSFORM"}, e.desc):
-			return p, fault.New(fault.Unprocessable, "the backup has an object that a project can't have: %s %s", strings.ToLower(e.desc), e.tag)
+		case e.namespace == "pg_catalog", e.desc == "COMMENT" && kind == "EXTENSION",
+			e.desc == "COMMENT" && kind == "SCHEMA" && slices.Contains(schemas, name):
+		case slices.Contains([]string{
+			"EVENT TRIGGER", "EXTENSION", "SUBSCRIPTION", "PROCEDURAL LANGUAGE", "FOREIGN DATA WRAPPER", "TRANSFORM",
+		}, e.desc):
+			return p, fault.New(fault.Unprocessable, "the backup has an object that a project can't have: %s %s",
+				strings.ToLower(e.desc), e.tag)
 		case e.desc == "ACL" && e.namespace == "" && (kind != "SCHEMA" || slices.Contains(schemas, name)):
 		case e.desc == "DEFAULT ACL" && e.owner != from:
-		case e.desc == "ACL", e.desc == "DEFAULT ACL", e.desc == "POLICY" && from != to && strings.Contains(e.definition, from):
+		case e.desc == "ACL", e.desc == "DEFAULT ACL",
+			e.desc == "POLICY" && from != to && strings.Contains(e.definition, from):
 			p.statements = append(p.statements, strings.ReplaceAll(e.definition, from, to))
 		default:
 			p.users = append(p.users, e)
 		}
 	}
+
 	return p, nil
 }
 
@@ -58,7 +67,9 @@ func plan(entries []entry, manifest Manifest, to string) (plans, error) {
 func (p *plans) ofExtensions(members []tenant.Member) {
 	p.users = slices.DeleteFunc(p.users, func(e entry) bool {
 		return slices.ContainsFunc(members, func(m tenant.Member) bool {
-			return e.namespace == m.Schema && (e.desc == "ROW SECURITY" && e.tag == m.Name || e.desc == "POLICY" && strings.HasPrefix(e.tag, m.Name+" "))
+			return e.namespace == m.Schema &&
+				(e.desc == "ROW SECURITY" && e.tag == m.Name ||
+					e.desc == "POLICY" && strings.HasPrefix(e.tag, m.Name+" "))
 		})
 	})
 }
@@ -69,6 +80,7 @@ func listOf(entries []entry) string {
 	for _, e := range entries {
 		fmt.Fprintf(&text, "%d;\n", e.id)
 	}
+
 	return text.String()
 }
 
@@ -79,6 +91,7 @@ func grant(ctx context.Context, c *tenant.Copy, statements []string) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	for _, sql := range statements {
 		_, err := conn.PgConn().Exec(ctx, sql).ReadAll()
 		if refused(err) {
@@ -89,10 +102,12 @@ func grant(ctx context.Context, c *tenant.Copy, statements []string) error {
 				}
 			}
 		}
+
 		if err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 

@@ -28,12 +28,14 @@ func handAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), e
 	if err != nil {
 		return "", nil, err
 	}
+
 	done = func() {
 		_ = f.Close()
 		if named {
 			_ = os.Remove(f.Name())
 		}
 	}
+
 	_, err = f.WriteString(text)
 	if err == nil && cmd.SysProcAttr != nil && cmd.SysProcAttr.Credential != nil {
 		err = f.Chown(int(cmd.SysProcAttr.Credential.Uid), int(cmd.SysProcAttr.Credential.Gid))
@@ -42,9 +44,11 @@ func handAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), e
 		done()
 		return "", nil, err
 	}
+
 	if named {
 		return f.Name(), done, nil
 	}
+
 	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
 	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)), done, nil // the first comes after standard error
 }
@@ -55,19 +59,24 @@ func scratch(named bool) (*os.File, error) {
 	if err != nil || named {
 		return f, err
 	}
+
 	if err := os.Remove(f.Name()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+
 	return f, nil
 }
 
 // command returns a program of PostgreSQL that is ready to run, until done. Neither its arguments nor its environment hold
 // the password of a connection: that is in a file.
-func (m *Maker) command(ctx context.Context, to connection, name string, args ...string) (cmd *exec.Cmd, done func(), err error) {
+func (m *Maker) command(
+	ctx context.Context, to connection, name string, args ...string,
+) (cmd *exec.Cmd, done func(), err error) {
 	cmd = exec.CommandContext(ctx, m.Binaries.Path(name), args...)
 	cmd.Env = environment()
 	cmd.WaitDelay = 5 * time.Second
 	m.confine(ctx, cmd, to)
+
 	if to == (connection{}) {
 		return cmd, func() {}, nil
 	}
@@ -76,22 +85,28 @@ func (m *Maker) command(ctx context.Context, to connection, name string, args ..
 	if err != nil {
 		return nil, nil, err
 	}
+
 	cmd.Args = append(cmd.Args, "--no-password", "--dbname="+to.address)
 	cmd.Env = append(cmd.Env, "PGPASSFILE="+file)
+
 	return cmd, done, nil
 }
 
 // restoring is a command of pg_restore for some entries of a dump, until done.
-func (m *Maker) restoring(ctx context.Context, to connection, entries []entry, args ...string) (cmd *exec.Cmd, done func(), err error) {
+func (m *Maker) restoring(
+	ctx context.Context, to connection, entries []entry, args ...string,
+) (cmd *exec.Cmd, done func(), err error) {
 	cmd, connected, err := m.command(ctx, to, "pg_restore", args...)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	list, listed, err := hand(cmd, listOf(entries))
 	if err != nil {
 		connected()
 		return nil, nil, err
 	}
+
 	cmd.Args = append(cmd.Args, "--use-list="+list)
 	return cmd, func() { connected(); listed() }, nil
 }
@@ -110,11 +125,13 @@ func (m *Maker) runQuietly(cmd *exec.Cmd, read func(io.Reader) error) error {
 	if err != nil || said == "" {
 		return err
 	}
+
 	for line := range strings.Lines(said) {
 		if !harmless.MatchString(line) {
 			return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), errComplained, said)
 		}
 	}
+
 	m.Log.Warn(filepath.Base(cmd.Path), "said", said)
 	return nil
 }
@@ -133,23 +150,28 @@ func run(cmd *exec.Cmd, read func(io.Reader) error) error {
 func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err error) {
 	stderr := &tail{}
 	cmd.Stderr = stderr
+
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", err
 	}
+
 	if err := cmd.Start(); err != nil {
 		return "", fmt.Errorf("%w: %w", errProgram, err)
 	}
+
 	readErr := read(out)
 	if readErr != nil {
 		_ = cmd.Process.Kill() // its output has no reader any more
 	}
+
 	if err = errors.Join(readErr, cmd.Wait()); err != nil {
 		if strings.Contains(stderr.String(), "server version mismatch") {
 			err = errors.Join(errOlder, err)
 		}
 		err = fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, stderr)
 	}
+
 	return stderr.String(), err
 }
 
@@ -163,6 +185,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	if len(t.kept) > tailSize {
 		t.kept = bytes.Clone(t.kept[len(t.kept)-tailSize:])
 	}
+
 	return len(b), nil
 }
 

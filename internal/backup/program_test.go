@@ -21,29 +21,37 @@ func TestProgramIsConfined(t *testing.T) {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		t.Setenv(name, "de_DE.UTF-8")
 	}
-	for _, name := range []string{"LANGUAGE", "SOCLE_SECRET_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD", "PGSERVICE",
-		"PGOPTIONS", "LD_PRELOAD_", "ANYTHING"} {
+
+	for _, name := range []string{"LANGUAGE", "SOCLE_SECRET_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+		"PGPASSWORD", "PGSERVICE", "PGOPTIONS", "LD_PRELOAD_", "ANYTHING"} {
 		t.Setenv(name, "canary")
 	}
+
 	for fd := 3; fd < 1024; fd++ { // what the test itself was started with
 		syscall.CloseOnExec(fd)
 	}
+
 	t.Setenv("HOME", "/home")
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("PGSSLROOTCERT", "kept")
 	dir := t.TempDir()
+
 	script := "#!/bin/sh\ntr '\\0' '\\n' </proc/$$/environ; echo; for a; do echo \"argument $a\"; done\n" +
 		"cat $PGPASSFILE; exec ls -l /proc/self/fd\n"
 	if err := os.WriteFile(filepath.Join(dir, "pg_dump"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	m := &Maker{Binaries: pgserver.Binaries{Dir: dir}}
-	cmd, done, err := m.command(t.Context(), connection{"postgresql:///?host=db.example.com", "password"}, "pg_dump", "--format=custom")
+	cmd, done, err := m.command(t.Context(), connection{"postgresql:///?host=db.example.com", "password"}, "pg_dump",
+		"--format=custom")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
+
 	cmd.Stdin = strings.NewReader("")
+
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -56,18 +64,26 @@ func TestProgramIsConfined(t *testing.T) {
 			if strings.HasPrefix(target, "/proc/") { // the folder that ls reads
 				continue
 			}
-			if !strings.HasPrefix(target, "pipe:") && target != "/dev/null" && !strings.HasSuffix(target, " (deleted)") {
+
+			if !strings.HasPrefix(target, "pipe:") && target != "/dev/null" &&
+				!strings.HasSuffix(target, " (deleted)") {
 				t.Errorf("open is the file %s", target)
 			}
+
 			line = "file " + left[strings.LastIndexByte(left, ' ')+1:]
 		}
-		if line != "" && !strings.HasPrefix(line, "PWD=") && !strings.HasPrefix(line, "total ") { // of the shell, and of ls
+
+		// of the shell, and of ls
+		if line != "" && !strings.HasPrefix(line, "PWD=") && !strings.HasPrefix(line, "total ") {
 			got = append(got, line)
 		}
 	}
+
 	slices.Sort(got)
-	want := []string{"*:*:*:*:password", "HOME=/home", "LC_ALL=C", "PATH=/usr/local/bin:/usr/bin:/bin", "PGPASSFILE=/dev/fd/3", "PGSSLROOTCERT=kept",
-		"TMPDIR=" + os.Getenv("TMPDIR"), "argument --dbname=postgresql:///?host=db.example.com", "argument --format=custom", "argument --no-password",
+
+	want := []string{"*:*:*:*:password", "HOME=/home", "LC_ALL=C", "PATH=/usr/local/bin:/usr/bin:/bin",
+		"PGPASSFILE=/dev/fd/3", "PGSSLROOTCERT=kept", "TMPDIR=" + os.Getenv("TMPDIR"),
+		"argument --dbname=postgresql:///?host=db.example.com", "argument --format=custom", "argument --no-password",
 		"file 0", "file 1", "file 2", "file 3"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the program has (-want +got):\n%s", diff)
@@ -83,28 +99,36 @@ func TestProgramAccount(t *testing.T) {
 		}
 		return
 	}
+
 	open, err := os.MkdirTemp("", "socle-open-")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { os.RemoveAll(open) })
+
 	folder := func(name string, mode os.FileMode, uid int) string {
 		path := filepath.Join(open, name)
 		if err := errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, mode), os.Chown(path, uid, uid)); err != nil {
 			t.Fatal(err)
 		}
+
 		return path
 	}
+
 	if err := os.Chmod(open, 0o711); err != nil {
 		t.Fatal(err)
 	}
+
 	closed := folder("closed", 0o700, 0)
 	inside := filepath.Join(closed, "inside")
 	if err := os.Mkdir(inside, 0o777); err != nil {
 		t.Fatal(err)
 	}
+
 	home := folder("home", 0o755, 0)
 	t.Setenv("HOME", home)
+
 	for host, want := range map[string]int{
 		"":                              int(nobody.Uid), // no connection
 		"db.example.com":                int(nobody.Uid),
@@ -118,17 +142,21 @@ func TestProgramAccount(t *testing.T) {
 		if host != "" {
 			to.address = "postgresql:///?host=" + host
 		}
+
 		got := 0
 		if a := accountFor(to); a != nil {
 			got = int(a.Uid)
 		}
+
 		if got != want {
 			t.Errorf("%q: got the account %d, want %d", host, got, want)
 		}
 	}
+
 	if err := os.Mkdir(filepath.Join(home, ".postgresql"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	if got := accountFor(connection{address: "postgresql:///?host=db.example.com"}); got != nil {
 		t.Errorf("with certificates at home: got the account %d", got.Uid)
 	}
@@ -138,6 +166,7 @@ func TestProgramAccount(t *testing.T) {
 func TestHand(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
+
 	for _, named := range []bool{false, true} {
 		cmd := exec.CommandContext(t.Context(), "cat")
 		var names []string
@@ -147,16 +176,21 @@ func TestHand(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer done()
+
 			names = append(names, name, name)
+
 			if info, err := os.Stat(name); named && (err != nil || info.Mode() != 0o600) {
 				t.Errorf("the file is %v, %v", info, err)
 			}
 		}
+
 		cmd.Args = append(cmd.Args, names...)
+
 		if out, err := cmd.Output(); err != nil || string(out) != "a password\na password\na list\na list\n" {
 			t.Errorf("named %v: it read %q, %v", named, out, err)
 		}
 	}
+
 	t.Cleanup(func() {
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("left are %v, %v", left, err)

@@ -38,13 +38,17 @@ func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 	if err != nil {
 		return &Later{Err: err}
 	}
+
 	c := m.Projects.Proof(b.ProjectUUID, id, asked)
 	if err := c.Drop(ctx); err != nil { // of a proof that was cut off
 		return &Later{Err: err}
 	}
+
 	err = m.prove(ctx, c, b)
+
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
+
 	dropped := c.Drop(after)
 	why := ""
 	if err != nil {
@@ -55,11 +59,14 @@ func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 		case ctx.Err() != nil || isOurs(err):
 			return &Later{Err: err}
 		}
+
 		why = whyNot(ctx, err)
 	}
+
 	if unsaid := m.Store.ProveBackup(after, id, why); unsaid != nil {
 		return &Later{Err: errors.Join(err, unsaid)}
 	}
+
 	return errors.Join(err, dropped)
 }
 
@@ -72,14 +79,17 @@ func (m *Maker) prove(ctx context.Context, c *tenant.Copy, b platform.Backup) er
 	if err != nil {
 		return err
 	}
+
 	manifest, entries, err := m.check(ctx, b.ProjectUUID, b.UUID)
 	if err != nil {
 		return err
 	}
 	defer manifest.Files.Close()
+
 	if err := m.fill(ctx, c, manifest, entries, false, func() error { return nil }); err != nil {
 		return err
 	}
+
 	return m.compareRows(ctx, c, manifest, entries)
 }
 
@@ -88,11 +98,14 @@ func isOurs(err error) bool {
 	if errors.Is(err, errDamaged) || errors.Is(err, errContents) || errors.Is(err, errRestoreTimeout) {
 		return false
 	}
-	if _, exited := errors.AsType[*exec.ExitError](err); exited && slices.ContainsFunc([]string{"FATAL:", "server closed the connection", "connection to server"}, func(said string) bool {
+	if _, exited := errors.AsType[*exec.ExitError](err); exited && slices.ContainsFunc([]string{
+		"FATAL:", "server closed the connection", "connection to server",
+	}, func(said string) bool {
 		return strings.Contains(err.Error(), said)
 	}) {
 		return true
 	}
+
 	f := fault.Of(pg.Fault(err))
 	return f.Kind == fault.Unavailable || f.Code == "busy" || errors.Is(err, io.ErrUnexpectedEOF)
 }

@@ -27,6 +27,7 @@ func (m *Maker) Restore(ctx context.Context, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
+
 	return m.settled(ctx, r)
 }
 
@@ -34,6 +35,7 @@ func (m *Maker) Restore(ctx context.Context, id uuid.UUID) error {
 // closed for the swap. To a restore that is over it does nothing.
 func (m *Maker) GiveUp(ctx context.Context, r platform.Restore, reason string) error {
 	failed := false
+
 	// A swap holds the same lock, so nothing is removed of what took its place.
 	err := m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
 		if _, err := m.Store.Restores().Unfinished(ctx, r.UUID); err != nil {
@@ -42,6 +44,7 @@ func (m *Maker) GiveUp(ctx context.Context, r platform.Restore, reason string) e
 		if err := m.removeCopy(ctx, r); err != nil {
 			return err
 		}
+
 		var err error
 		failed, err = m.Store.FailRestore(ctx, r, reason)
 		return err
@@ -49,6 +52,7 @@ func (m *Maker) GiveUp(ctx context.Context, r platform.Restore, reason string) e
 	if err != nil || !failed || r.Target != platform.IntoNew {
 		return err
 	}
+
 	return m.Lifecycle.Finish(ctx) // with the project that was made for it
 }
 
@@ -59,13 +63,16 @@ func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
 	if err != nil {
 		return err
 	}
+
 	if err := errors.Join(m.deleteBlobs(ctx, r.ProjectUUID, blobs), c.Drop(ctx)); err != nil {
 		return err
 	}
+
 	status, err := m.Store.ProjectStatus(ctx, r.ProjectUUID)
 	if err != nil || status != platform.Active {
 		return fault.Except(err, fault.NotFound)
 	}
+
 	return c.Reopen(ctx)
 }
 
@@ -85,15 +92,19 @@ func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, erro
 		"55000": // object_not_in_prerequisite_state: whoever made the database did not come so far as to let anyone in
 		return nil, nil
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	tables, err := pg.Values[string](ctx, conn, `
 		select relname from pg_class where relkind = 'r' and relnamespace = (select oid from pg_namespace where nspname = 'storage')`)
 	if err != nil {
 		return nil, err
 	}
+
 	var blobs []uuid.UUID
 	for table, sql := range map[string]string{ // a copy may not have come so far as to have them all
 		"files":        `select blob_uuid from storage.files`,
@@ -105,12 +116,15 @@ func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, erro
 		if !slices.Contains(tables, table) {
 			continue
 		}
+
 		some, err := pg.Values[uuid.UUID](ctx, conn, sql)
 		if err != nil {
 			return nil, err
 		}
+
 		blobs = append(blobs, some...)
 	}
+
 	return blobs, nil
 }
 
@@ -120,6 +134,7 @@ func (m *Maker) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uuid
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -138,6 +153,7 @@ func whyNot(ctx context.Context, err error) string {
 	case exited:
 		return "what the backup holds can't be restored as the project's owner; the server's log says what"
 	}
+
 	return "the backup could not be restored; the server's log says why"
 }
 
@@ -148,27 +164,33 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 		return err
 	}
 	defer manifest.Files.Close()
+
 	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
+
 	wanted := func() error { return m.Store.Restores().Beat(ctx, r.UUID) }
 	if err := m.fill(ctx, c, manifest, entries, r.Target == platform.IntoNew, wanted); err != nil {
 		return err
 	}
+
 	if err := m.bring(ctx, c, manifest); err != nil {
 		return err
 	}
 	if err := c.Finish(ctx); err != nil {
 		return err
 	}
+
 	if manifest.foreign() {
 		if err := recount(ctx, c); err != nil {
 			return err
 		}
 	}
+
 	return m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
 		forms, err := m.carry(ctx, r.ProjectUUID, c.ConnectTrusted)
 		if err != nil {
 			return err
 		}
+
 		return c.Swap(ctx, func(renames []string) error {
 			return m.Store.CompleteRestore(ctx, r, forms, tenant.Version(), renames)
 		})
@@ -181,21 +203,25 @@ func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (manifest 
 	if manifest, err = m.manifest(ctx, project, backup); err != nil {
 		return manifest, nil, fmt.Errorf("manifest: %w", err)
 	}
+
 	defer func() {
 		if err != nil {
 			manifest.Files.Close()
 		}
 	}()
+
 	if err := m.suits(ctx, manifest); err != nil {
 		return manifest, nil, err
 	}
 	if entries, err = m.readable(ctx, manifest); err != nil {
 		return manifest, nil, fmt.Errorf("dump: %w", err)
 	}
+
 	for f, err := range manifest.Files.all() {
 		if err == nil {
 			err = m.checkContent(ctx, project, f.Bytes)
 		}
+
 		if errors.Is(err, errDamaged) && m.mend(ctx, project, f.Bytes, err) {
 			err = nil
 		}
@@ -203,6 +229,7 @@ func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (manifest 
 			return manifest, nil, fmt.Errorf("file %s: %w", f.SHA256, err)
 		}
 	}
+
 	return manifest, entries, nil
 }
 
@@ -211,11 +238,14 @@ var errRestoreTimeout = errors.New("the time limit of a restore has passed")
 
 // fill is [Maker.fillCopy] with a time limit: code of the project's owner runs meanwhile. What still runs then ends when
 // the caller drops the copy, which terminates all sessions in it.
-func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error) error {
+func (m *Maker) fill(
+	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error,
+) error {
 	settings, err := m.Store.Settings(ctx)
 	if err != nil {
 		return err
 	}
+
 	limit := settings.RestoreTimeout(manifest.Dump.Size)
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errRestoreTimeout)
 	defer cancel()
@@ -225,29 +255,35 @@ func (m *Maker) fill(ctx context.Context, c *tenant.Copy, manifest Manifest, ent
 		return fault.New(fault.Unprocessable, "restoring the database took longer than %v", limit.Round(time.Second)).
 			Because(errors.Join(errRestoreTimeout, err))
 	}
+
 	return err
 }
 
 // fillCopy makes a copy and restores a dump into it: the platform's tables first, for the user's may refer to them, then what is the user's, as
 // the owner. It fails unless every table has as many rows as it had, and before it makes anything, unless the copy is wanted still: whoever gives it
 // up removes it, once.
-func (m *Maker) fillCopy(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error) error {
+func (m *Maker) fillCopy(
+	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error,
+) error {
 	p, err := plan(entries, manifest, m.Projects.Owner(c.Project))
 	if err != nil {
 		return err
 	}
+
 	// A project that is being removed gets no database any more: whoever removes it would not see that.
 	if err := m.Lifecycle.Alone(ctx, c.Project, func() error {
 		status, err := m.Store.ProjectStatus(ctx, c.Project)
 		if err == nil && status != platform.Active {
 			err = errInactive
 		}
+
 		if err == nil {
 			err = wanted()
 		}
 		if err != nil {
 			return err
 		}
+
 		return c.Make(ctx, manifest.Schema, manifest.Extensions)
 	}); err != nil {
 		return err
@@ -255,10 +291,12 @@ func (m *Maker) fillCopy(ctx context.Context, c *tenant.Copy, manifest Manifest,
 	if err := m.loadPlatform(ctx, c, manifest, p, fresh); err != nil {
 		return fmt.Errorf("the platform's tables: %w", err)
 	}
+
 	members, err := c.Members(ctx)
 	if err != nil {
 		return err
 	}
+
 	p.ofExtensions(members)
 	if err := c.Lend(ctx, members); err != nil {
 		return err
@@ -275,6 +313,7 @@ func (m *Maker) fillCopy(ctx context.Context, c *tenant.Copy, manifest Manifest,
 	if err := m.extend(ctx, c, manifest); err != nil {
 		return fmt.Errorf("extensions: %w", err)
 	}
+
 	return compare(ctx, c, manifest)
 }
 
@@ -283,10 +322,13 @@ func (m *Maker) extend(ctx context.Context, c *tenant.Copy, manifest Manifest) e
 	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
 		return nil
 	}
+
 	left, err := c.Extend(ctx, manifest.Extended, manifest.database(), manifest.foreign())
 	if len(left) > 0 {
-		m.Log.Warn("what was done to extensions and multirange types can't all be done again", "project", c.Project, "left", left)
+		m.Log.Warn("what was done to extensions and multirange types can't all be done again",
+			"project", c.Project, "left", left)
 	}
+
 	return err
 }
 
@@ -300,6 +342,7 @@ func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manif
 			return err
 		}
 		defer done()
+
 		cmd.Stdin = r
 		return run(cmd, func(out io.Reader) error {
 			_, err := io.Copy(io.Discard, out)
@@ -315,11 +358,13 @@ func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) er
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	type storedFile struct {
 		BlobUUID uuid.UUID
 		Size     int64
 		SHA256   []byte `db:"sha256"`
 	}
+
 	for last := uuid.Nil; ; {
 		files, err := pg.All[storedFile](ctx, conn, `
 			select blob_uuid, size, sha256 from storage.files where blob_uuid > @last order by blob_uuid limit @most`,
@@ -327,10 +372,12 @@ func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) er
 		if err != nil || len(files) == 0 {
 			return err
 		}
+
 		sums := make([][]byte, len(files))
 		for i, f := range files {
 			sums[i], last = f.SHA256, f.BlobUUID
 		}
+
 		has, err := m.Store.NeedsContents(ctx, manifest.Project, manifest.Backup, sums)
 		if err == nil && !has {
 			err = fmt.Errorf("%w: the manifest has not all files", errDamaged)
@@ -338,6 +385,7 @@ func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) er
 		if err != nil {
 			return err
 		}
+
 		for _, f := range files {
 			want := Bytes{f.Size, hex.EncodeToString(f.SHA256)}
 			err := m.open(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {

@@ -21,8 +21,9 @@ const (
 
 // task is how tasks of a kind are worked on.
 type task[T any] struct {
-	rows   platform.Tasks[T]
-	work   func(ctx context.Context, t T) error                // to the end: the last that it does is to say that the task is completed
+	rows platform.Tasks[T]
+	// to the end: the last that it does is to say that the task is completed
+	work   func(ctx context.Context, t T) error
 	why    func(ctx context.Context, err error) string         // says in words for the user why it failed
 	giveUp func(ctx context.Context, t T, reason string) error // removes what there is of it, and says that it failed
 }
@@ -33,18 +34,25 @@ func carryOut[T any](ctx context.Context, m *Maker, k task[T], id uuid.UUID) (T,
 	if err != nil {
 		return t, fault.Except(err, fault.NotFound)
 	}
+
 	working, stop := context.WithCancel(ctx)
 	defer stop()
+
 	go m.beat(working, stop, func(ctx context.Context) error { return k.rows.Beat(ctx, id) })
+
 	if err = k.work(working, t); err == nil {
 		return t, nil
 	}
+
 	stop()
+
 	if _, later := errors.AsType[*Later](err); later {
 		return t, err
 	}
+
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
+
 	return t, errors.Join(fmt.Errorf("%s %s: %w", k.rows.Kind, id, err), k.giveUp(after, t, k.why(ctx, err)))
 }
 
@@ -52,12 +60,14 @@ func carryOut[T any](ctx context.Context, m *Maker, k task[T], id uuid.UUID) (T,
 func (m *Maker) beat(ctx context.Context, stop context.CancelFunc, say func(context.Context) error) {
 	tick := time.NewTicker(Silence / 5)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+
 		switch err := say(ctx); {
 		case fault.Is(err, fault.NotFound):
 			stop()

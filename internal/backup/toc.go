@@ -45,41 +45,52 @@ func contents(r io.Reader) (entries []entry, err error) {
 			entries, err = nil, fmt.Errorf("%w: %w", errContents, t.err)
 		}
 	}()
+
 	if magic := string(t.bytes(5)); magic != "PGDMP" {
 		t.fail("it begins with %q", magic)
 		return nil, nil
 	}
+
 	head := t.bytes(6) // major, minor, revision, size of a number, size of an offset, format
+
 	if t.err != nil {
 		return nil, nil
 	}
+
 	minor := int(head[1])
 	if head[0] != 1 || minor < oldestFormat || minor > newestFormat || head[5] != 1 || head[3] != 4 || head[4] > 8 {
 		t.fail("its format is %d.%d", head[0], minor)
 		return nil, nil
 	}
+
 	offset := int(head[4])
+
 	if minor >= 15 {
 		t.bytes(1) // compression
 	} else {
 		t.number()
 	}
+
 	for range 7 { // when it was made
 		t.number()
 	}
+
 	for range 3 { // database, versions of server and pg_dump
 		t.text()
 	}
+
 	n := t.number()
 	if n < 0 || n > mostEntries {
 		t.fail("it has %d entries", n)
 	}
+
 	for range n {
 		if t.err != nil {
 			return nil, nil
 		}
 		entries = append(entries, t.entry(minor, offset))
 	}
+
 	return entries, nil
 }
 
@@ -102,25 +113,31 @@ func (t *tocReader) entry(minor, offset int) entry {
 	t.skip()   // oid
 	e.tag, e.desc = t.text(), t.text()
 	t.number() // section
+
 	if slices.Contains(defined, e.desc) {
 		e.definition = t.text()
 	} else {
 		t.skip()
 	}
+
 	t.skip() // the statement that drops it
 	e.copy, e.namespace = t.text(), t.text()
 	t.skip() // tablespace
 	t.skip() // access method
+
 	if minor >= 16 {
 		t.number() // kind of relation
 	}
+
 	e.owner = t.text()
 	t.skip() // whether rows have oids
+
 	for t.err == nil {
 		if _, more := t.optional(); !more { // dependencies
 			break
 		}
 	}
+
 	t.bytes(1 + offset) // where its data are
 	return e
 }
@@ -129,12 +146,14 @@ func (t *tocReader) bytes(n int) []byte {
 	if t.err != nil {
 		return make([]byte, min(n, atOnce))
 	}
+
 	b := make([]byte, 0, min(n, atOnce))
 	for len(b) < n && t.err == nil { // a length that is not true takes no memory
 		more := min(n-len(b), max(atOnce, len(b)))
 		b = slices.Grow(b, more)[:len(b)+more]
 		_, t.err = io.ReadFull(t.r, b[len(b)-more:])
 	}
+
 	return b
 }
 
@@ -144,6 +163,7 @@ func (t *tocReader) number() int {
 	if b[0] != 0 {
 		return -n
 	}
+
 	return n
 }
 
@@ -158,10 +178,12 @@ func (t *tocReader) optional() (string, bool) {
 	if n < 0 || t.err != nil {
 		return "", false
 	}
+
 	if t.kept += n; t.kept > mostKept {
 		t.fail("it has texts of more than %d bytes", mostKept)
 		return "", false
 	}
+
 	return string(t.bytes(n)), true
 }
 

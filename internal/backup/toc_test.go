@@ -28,11 +28,14 @@ func (w *tocWriter) texts(texts ...string) {
 func tableOfContents(entries ...entry) string {
 	w := &tocWriter{}
 	w.WriteString("PGDMP\x01\x0e\x00\x04\x08\x01")
+
 	for range 8 { // compression, and when it was made
 		w.number(0)
 	}
+
 	w.texts("database", "15", "15")
 	w.number(len(entries))
+
 	for _, e := range entries {
 		w.number(e.id)
 		w.number(0)
@@ -42,6 +45,7 @@ func tableOfContents(entries ...entry) string {
 		w.WriteString("\x01\x01\x00\x00\x00") // no more dependencies
 		w.WriteString(strings.Repeat("\x00", 9))
 	}
+
 	return w.String()
 }
 
@@ -49,13 +53,23 @@ func tableOfContents(entries ...entry) string {
 // not more of them than a bound.
 func TestContentsAreBounded(t *testing.T) {
 	large := strings.Repeat("x", 20<<20)
-	text := tableOfContents(entry{id: 1, tag: "f()", desc: "FUNCTION", definition: large, namespace: "public", owner: "o"},
+	text := tableOfContents(entry{
+		id:         1,
+		tag:        "f()",
+		desc:       "FUNCTION",
+		definition: large,
+		namespace:  "public",
+		owner:      "o",
+	},
 		entry{id: 2, tag: "t p", desc: "POLICY", definition: "create policy", namespace: "public", owner: "o"})
+
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	got, err := contents(strings.NewReader(text))
 	runtime.ReadMemStats(&after)
-	if err != nil || len(got) != 2 || got[0].definition != "" || got[1] != (entry{2, "t p", "POLICY", "create policy", "", "public", "o"}) {
+
+	if err != nil || len(got) != 2 || got[0].definition != "" ||
+		got[1] != (entry{2, "t p", "POLICY", "create policy", "", "public", "o"}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if taken := after.TotalAlloc - before.TotalAlloc; taken > 1<<20 {
@@ -66,6 +80,7 @@ func TestContentsAreBounded(t *testing.T) {
 	for i := range 4 {
 		many = append(many, entry{id: i, tag: "t p", desc: "POLICY", definition: large})
 	}
+
 	if _, err := contents(strings.NewReader(tableOfContents(many...))); !errors.Is(err, errContents) {
 		t.Errorf("80 MB of policies: got %v", err)
 	}
@@ -74,6 +89,7 @@ func TestContentsAreBounded(t *testing.T) {
 // TestReadLine reads lines of which one is longer than what is kept of it.
 func TestReadLine(t *testing.T) {
 	t.Parallel()
+
 	r := bufio.NewReader(strings.NewReader("one\n" + strings.Repeat("x", 3*mostLine) + "\ntwo"))
 	for i, want := range []int{4, mostLine, 3} {
 		line, err := readLine(r)

@@ -22,22 +22,28 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 		if err != nil {
 			return err
 		}
+
 		c := m.Projects.Copy(r.ProjectUUID, r.UUID)
 		if err := c.Renew(ctx); err != nil {
 			if pg.State(err) == "3D000" { // invalid_catalog_name
-				err = fault.New(fault.Conflict, "nothing is kept any more of what was before this restore").WithCode("nothing_kept").Because(err)
+				err = fault.New(fault.Conflict, "nothing is kept any more of what was before this restore").
+					WithCode("nothing_kept").Because(err)
 			}
+
 			return err
 		}
+
 		forms, err := m.carry(ctx, r.ProjectUUID, c.ConnectReplaced)
 		if err != nil {
 			return err
 		}
+
 		return c.SwapBack(ctx, func(renames []string) error {
 			undone, err = m.Store.UndoRestore(ctx, r, forms, tenant.Version(), renames)
 			return err
 		})
 	})
+
 	return undone, err
 }
 
@@ -47,6 +53,7 @@ func (m *Maker) Reopen(ctx context.Context) error {
 	if err != nil || len(projects) == 0 {
 		return err
 	}
+
 	closed, err := m.Projects.Closed(ctx, projects)
 	errs := []error{err}
 	for _, id := range closed {
@@ -55,33 +62,41 @@ func (m *Maker) Reopen(ctx context.Context) error {
 			if err != nil || len(still) == 0 {
 				return err
 			}
+
 			status, err := m.Store.ProjectStatus(ctx, id)
 			if err != nil || status != platform.Active {
 				return fault.Except(err, fault.NotFound)
 			}
+
 			return m.Projects.Copy(id, uuid.Nil).Reopen(ctx)
 		}))
 	}
+
 	return errors.Join(errs...)
 }
 
 // carry gives a database that is about to become a project's the quota that the project has, and returns its forms. What an administrator
 // has set for the project is not the backup's to say.
-func (m *Maker) carry(ctx context.Context, project uuid.UUID, connect func(context.Context) (*pgx.Conn, error)) ([]uuid.UUID, error) {
+func (m *Maker) carry(
+	ctx context.Context, project uuid.UUID, connect func(context.Context) (*pgx.Conn, error),
+) ([]uuid.UUID, error) {
 	type quota struct{ MaxFiles, MaxBytes *int64 }
 	q, err := pg.One[quota](ctx, m.Projects.Open(project).Trusted(), `select max_files, max_bytes from storage.usage`)
 	if err != nil {
 		return nil, err
 	}
+
 	conn, err := connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	if _, err := pg.Exec(ctx, conn, `update storage.usage set max_files = @files, max_bytes = @bytes`,
 		pgx.StrictNamedArgs{"files": q.MaxFiles, "bytes": q.MaxBytes}); err != nil {
 		return nil, err
 	}
+
 	return pg.Values[uuid.UUID](ctx, conn, `select uuid from forms.forms`)
 }
 
@@ -92,17 +107,20 @@ func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
 		if err != nil || !expired {
 			return err
 		}
+
 		c := m.Projects.Copy(r.ProjectUUID, r.UUID)
 		blobs, err := blobsOf(ctx, c.ConnectReplaced)
 		if err != nil {
 			return err
 		}
+
 		if err := m.deleteBlobs(ctx, r.ProjectUUID, blobs); err != nil {
 			return err
 		}
 		if err := c.DropReplaced(ctx); err != nil {
 			return err
 		}
+
 		return m.Store.ReplacedDropped(ctx, r.UUID)
 	})
 }
@@ -115,15 +133,18 @@ func recount(ctx context.Context, c *tenant.Copy) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	return pg.InTx(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
 			return err
 		}
+
 		for _, sql := range recounting {
 			if _, err := pg.Exec(ctx, tx, sql); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
 }

@@ -68,11 +68,13 @@ func OpenConfigured(c config.Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if s3, ok := c.S3(); ok {
 		if s.place, err = openBucket(s3); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
+
 	return s, nil
 }
 
@@ -83,6 +85,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return &Store{place: f, local: f, sums: newSums()}, nil
 }
 
@@ -97,10 +100,12 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, max int64) (Ob
 	if err := valid(key); err != nil {
 		return Object{}, err
 	}
+
 	object, err := s.place.put(ctx, key, &incoming{r: r, max: max, ended: ctx.Err, hash: sha256.New()})
 	if err != nil {
 		return Object{}, failed("store", key, err)
 	}
+
 	return object, nil
 }
 
@@ -110,6 +115,7 @@ func (s *Store) Scratch() (*os.File, error) {
 	if err != nil {
 		return nil, failed("make", "a scratch file", err)
 	}
+
 	return f, nil
 }
 
@@ -127,10 +133,12 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadSeekCloser, int64,
 	if err := errors.Join(ctx.Err(), valid(key)); err != nil {
 		return nil, 0, failed("open", key, err)
 	}
+
 	r, size, err := s.place.open(ctx, key)
 	if err != nil {
 		return nil, 0, failed("open", key, err)
 	}
+
 	return r, size, nil
 }
 
@@ -152,6 +160,7 @@ func (s *Store) remove(ctx context.Context, key string, remove func(context.Cont
 	if err := remove(ctx, key); err != nil {
 		return failed("delete", key, err)
 	}
+
 	return nil
 }
 
@@ -163,11 +172,13 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
 			yield(Entry{}, failed("list", prefix, err))
 			return
 		}
+
 		for e, err := range s.place.list(ctx, prefix) {
 			if err != nil {
 				yield(Entry{}, failed("list", prefix, err))
 				return
 			}
+
 			if !yield(e, nil) {
 				return
 			}
@@ -180,10 +191,12 @@ func (s *Store) Folders(ctx context.Context, prefix string) ([]string, error) {
 	if err := errors.Join(ctx.Err(), valid(prefix)); err != nil {
 		return nil, failed("list", prefix, err)
 	}
+
 	names, err := s.place.folders(ctx, prefix)
 	if err != nil {
 		return nil, failed("list", prefix, err)
 	}
+
 	return names, nil
 }
 
@@ -196,6 +209,7 @@ func (s *Store) Check(ctx context.Context) error {
 	if err := s.place.check(ctx); err != nil {
 		return unavailable(err)
 	}
+
 	return nil
 }
 
@@ -206,6 +220,7 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (int, error)
 	if err != nil {
 		return n, fmt.Errorf("sweep unfinished blobs: %w", err)
 	}
+
 	return n, nil
 }
 
@@ -223,12 +238,15 @@ func (in *incoming) Read(p []byte) (int, error) {
 	if err := in.ended(); err != nil {
 		return 0, err
 	}
+
 	n, err := in.r.Read(p)
 	if int64(n) > in.max-in.size {
 		return 0, fault.New(fault.TooLarge, "more than %d bytes", in.max)
 	}
+
 	in.size += int64(n)
 	in.hash.Write(p[:n])
+
 	return n, err
 }
 
@@ -242,6 +260,7 @@ func valid(key string) error {
 			return fmt.Errorf("blob key %q is malformed", key)
 		}
 	}
+
 	return nil
 }
 
@@ -254,15 +273,23 @@ func failed(doing, key string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) && doing == "open" {
 		return fault.New(fault.NotFound, "the bytes are not there").Because(err)
 	}
+
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		switch errno {
-		case syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS, syscall.EACCES, syscall.EIO, syscall.EMFILE, syscall.ENFILE:
+		case syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS, syscall.EACCES, syscall.EIO, syscall.EMFILE,
+			syscall.ENFILE:
 			return unavailable(err)
 		}
 	}
+
 	return err
 }
 
 func unavailable(err error) error {
-	return &fault.Error{Kind: fault.Unavailable, Detail: "the storage can't be used at present", RetryAfter: 10 * time.Second, Err: err}
+	return &fault.Error{
+		Kind:       fault.Unavailable,
+		Detail:     "the storage can't be used at present",
+		RetryAfter: 10 * time.Second,
+		Err:        err,
+	}
 }

@@ -28,23 +28,30 @@ func watch(s *Store, dir string) *disk {
 	s.local.sync = func(f *os.File) error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
+
 		d.synced++
+
 		info, err := f.Stat()
 		if err != nil {
 			return err
 		}
+
 		if !info.IsDir() {
 			content, err := os.ReadFile(f.Name())
 			d.bytes[inode(info)] = string(content)
+
 			return err
 		}
+
 		d.entries[inode(info)] = nil
 		all, err := os.ReadDir(f.Name())
 		for _, e := range all {
 			d.entries[inode(info)] = append(d.entries[inode(info)], e.Name())
 		}
+
 		return err
 	}
+
 	return d
 }
 
@@ -53,15 +60,19 @@ func inode(info os.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
 // left returns the bytes of a blob after a power cut.
 func (d *disk) left(t *testing.T, key string) (string, bool) {
 	t.Helper()
+
 	number := func(name string) uint64 {
 		info, err := os.Stat(filepath.Join(d.dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return inode(info)
 	}
+
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	at := "."
 	for part := range strings.SplitSeq(key, "/") {
 		if !slices.Contains(d.entries[number(at)], part) {
@@ -69,6 +80,7 @@ func (d *disk) left(t *testing.T, key string) (string, bool) {
 		}
 		at = path.Join(at, part)
 	}
+
 	content, ok := d.bytes[number(at)]
 	return content, ok
 }
@@ -76,14 +88,18 @@ func (d *disk) left(t *testing.T, key string) (string, bool) {
 // TestDurable: what Put has acknowledged survives a power cut, whoever made the folders, and nothing is synced that did not change.
 func TestDurable(t *testing.T) {
 	t.Parallel()
+
 	s, dir := open(t)
 	d := watch(s, dir)
+
 	elsewhere := func(name string) {
 		t.Helper()
+
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	away := func(name string) func() {
 		return func() {
 			if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, "away")); err != nil {
@@ -107,10 +123,13 @@ func TestDurable(t *testing.T) {
 		if put.after != nil {
 			put.after()
 		}
+
 		before := d.synced
+
 		if _, err := s.Put(t.Context(), put.key, strings.NewReader("of "+put.key), noLimit); err != nil {
 			t.Fatal(err)
 		}
+
 		if got, ok := d.left(t, put.key); !ok || got != "of "+put.key {
 			t.Errorf("%s: after a power cut there is %q", put.key, got)
 		}
@@ -123,6 +142,7 @@ func TestDurable(t *testing.T) {
 // TestSyncFails: what the disk does not take is not acknowledged, and nothing is left of it.
 func TestSyncFails(t *testing.T) {
 	t.Parallel()
+
 	s, dir := open(t)
 	for _, why := range []error{syscall.EIO, syscall.ENOSPC} {
 		for after := range 3 { // the file, its folder, and the one above
@@ -133,12 +153,15 @@ func TestSyncFails(t *testing.T) {
 				}
 				return f.Sync()
 			}
+
 			if _, err := s.Put(t.Context(), "a/b", strings.NewReader("x"), noLimit); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("Put while sync %d fails with %v = %v, want Unavailable", after+1, why, err)
 			}
+
 			wantFiles(t, inFolder(dir))
 		}
 	}
+
 	s.local.sync = (*os.File).Sync
 	put(t, s, "a/b", "x")
 }

@@ -14,10 +14,12 @@ func stampOf(f *os.File) (stamp, bool) {
 	if err != nil {
 		return stamp{}, false
 	}
+
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return stamp{}, false
 	}
+
 	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()}, true
 }
 
@@ -28,9 +30,11 @@ func (s *folder) openFile(key string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var f *os.File
 	var refused error
 	err = conn.Control(func(fd uintptr) { f, refused = openBelow(int(fd), key) })
+
 	return f, errors.Join(err, refused)
 }
 
@@ -44,13 +48,16 @@ func openBelow(root int, key string) (*os.File, error) {
 		if further {
 			flags = pathOnly | syscall.O_DIRECTORY | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
 		}
+
 		next, err := syscall.Openat(at, name, flags, 0)
 		for err == syscall.EINTR {
 			next, err = syscall.Openat(at, name, flags, 0)
 		}
+
 		if at != root {
 			_ = syscall.Close(at)
 		}
+
 		switch {
 		case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENXIO):
 			return nil, &fs.PathError{Op: "openat", Path: key, Err: errNotOurs} // a link, or a socket
@@ -59,6 +66,7 @@ func openBelow(root int, key string) (*os.File, error) {
 		case !further:
 			return os.NewFile(uintptr(next), key), nil
 		}
+
 		at = next
 	}
 }

@@ -17,14 +17,17 @@ func (s *folder) openFile(key string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if !ours(want) {
 		return nil, errNotOurs
 	}
+
 	// Should a pipe take the file's place meanwhile, O_NONBLOCK keeps us from waiting for its writer.
 	f, err := s.root.OpenFile(key, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
+
 	got, err := f.Stat()
 	if err == nil && !os.SameFile(want, got) {
 		err = errNotOurs
@@ -32,5 +35,6 @@ func (s *folder) openFile(key string) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+
 	return f, nil
 }

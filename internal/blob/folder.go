@@ -33,8 +33,9 @@ type folder struct {
 	dir  *os.File // the same
 	sync func(*os.File) error
 
-	mu       sync.Mutex
-	anchored map[string]fs.FileInfo // folders that a power cut leaves where they are, as they were when that was seen to
+	mu sync.Mutex
+	// folders that a power cut leaves where they are, as they were when that was seen to
+	anchored map[string]fs.FileInfo
 }
 
 // mostAnchored is how many folders are remembered, of some 300 bytes each.
@@ -42,9 +43,11 @@ const mostAnchored = 1 << 14
 
 func openFolder(dir string) (*folder, error) {
 	_, missing := os.Lstat(dir)
+
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the storage folder: %w", err)
 	}
+
 	if missing != nil {
 		above, err := os.Open(filepath.Dir(dir))
 		if err == nil {
@@ -54,21 +57,26 @@ func openFolder(dir string) (*folder, error) {
 			return nil, fmt.Errorf("make the storage folder: %w", err)
 		}
 	}
+
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the storage folder: %w", err)
 	}
+
 	at, err := root.Open(".")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the storage folder: %w", err), root.Close())
 	}
+
 	s := &folder{root: root, dir: at, sync: (*os.File).Sync, anchored: map[string]fs.FileInfo{}}
 	if err = s.makeFolder(unfinished); err == nil {
 		err = s.unname()
 	}
+
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the storage folder: %w", err), s.close())
 	}
+
 	return s, nil
 }
 
@@ -91,9 +99,11 @@ func (s *folder) scratch() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if err := s.root.Remove(name); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+
 	return f, nil
 }
 
@@ -103,7 +113,9 @@ func (s *folder) put(_ context.Context, key string, in *incoming) (Object, error
 	if err != nil {
 		return Object{}, err
 	}
+
 	defer s.root.Remove(name) // in vain after success; what stays in spite of it is for Sweep
+
 	// However little comes at a time, the file is written in whole blocks: a cache that keeps it in larger pieces sends it for less.
 	w := bufio.NewWriterSize(struct{ io.Writer }{f}, block)
 	if _, err = w.ReadFrom(in); err == nil {
@@ -112,12 +124,14 @@ func (s *folder) put(_ context.Context, key string, in *incoming) (Object, error
 	if err == nil {
 		err = s.sync(f)
 	}
+
 	if err := errors.Join(err, f.Close()); err != nil {
 		return Object{}, err
 	}
 	if err := s.publish(name, key); err != nil {
 		return Object{}, err
 	}
+
 	return in.object(), nil
 }
 
@@ -127,6 +141,7 @@ func (s *folder) publish(name, key string) error {
 	if err := s.makeFolder(into); err != nil {
 		return err
 	}
+
 	// A link, unlike a rename, fails if the key is taken.
 	err := s.root.Link(name, key)
 	if errors.Is(err, fs.ErrExist) {
@@ -135,14 +150,17 @@ func (s *folder) publish(name, key string) error {
 	if err != nil {
 		return err
 	}
+
 	// After a power cut the first name may be back, with which Open would refuse the file: whoever opens the store next removes it.
 	err = s.root.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) { // somebody who has just opened the store was quicker
 		err = nil
 	}
+
 	if err := errors.Join(err, s.syncFolder(into), s.anchor(into)); err != nil {
 		return errors.Join(err, s.root.Remove(key))
 	}
+
 	return nil
 }
 
@@ -151,6 +169,7 @@ func (s *folder) open(_ context.Context, key string) (io.ReadSeekCloser, int64, 
 	if err != nil {
 		return nil, 0, err
 	}
+
 	info, err := f.Stat()
 	if err == nil && !ours(info) {
 		err = errNotOurs
@@ -158,6 +177,7 @@ func (s *folder) open(_ context.Context, key string) (io.ReadSeekCloser, int64, 
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
+
 	return f, info.Size(), nil
 }
 
@@ -175,9 +195,11 @@ func (s *folder) removeBy(remove func(string) error, key string) error {
 	if err == nil {
 		err = remove(key)
 	}
+
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+
 	return err
 }
 
@@ -189,23 +211,28 @@ func (s *folder) list(ctx context.Context, prefix string) iter.Seq2[Entry, error
 			}
 			return
 		}
+
 		err := fs.WalkDir(s.root.FS(), prefix, func(name string, d fs.DirEntry, err error) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+
 			if err == nil && d.IsDir() {
 				return nil
 			}
+
 			var info fs.FileInfo
 			if err == nil {
 				info, err = d.Info()
 			}
+
 			if errors.Is(err, fs.ErrNotExist) { // somebody was quicker
 				return nil
 			}
 			if err == nil && ours(info) && !yield(Entry{name, info.Size(), info.ModTime()}, nil) {
 				return fs.SkipAll
 			}
+
 			return err
 		})
 		if err != nil {
@@ -226,9 +253,11 @@ func (s *folder) folders(_ context.Context, prefix string) ([]string, error) {
 			}
 		}
 	}
+
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+
 	return names, err
 }
 
@@ -238,6 +267,7 @@ func (s *folder) check(context.Context) error {
 	if removed := s.root.Remove(name); err == nil {
 		err = removed
 	}
+
 	return err
 }
 
@@ -247,12 +277,15 @@ func (s *folder) sweep(ctx context.Context, olderThan time.Duration) (int, error
 		if err := ctx.Err(); err != nil || !info.ModTime().Before(before) {
 			return err
 		}
+
 		err := s.root.RemoveAll(name)
 		if err == nil {
 			swept++
 		}
+
 		return err
 	})
+
 	return swept, err
 }
 
@@ -263,20 +296,24 @@ func (s *folder) eachUnfinished(f func(name string, info fs.FileInfo) error) err
 		return err
 	}
 	defer dir.Close()
+
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
 		return err
 	}
+
 	for _, name := range names {
 		name = path.Join(unfinished, name)
 		info, err := s.root.Lstat(name)
 		if err == nil {
 			err = f(name, info)
 		}
+
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -287,10 +324,12 @@ func (s *folder) lstat(key string) (fs.FileInfo, error) {
 		if key[i] != '/' {
 			continue
 		}
+
 		if _, err := s.isFolder(key[:i]); err != nil {
 			return nil, err
 		}
 	}
+
 	return s.root.Lstat(key)
 }
 
@@ -300,6 +339,7 @@ func (s *folder) isFolder(name string) (fs.FileInfo, error) {
 	if err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder: %w", name, fs.ErrNotExist)
 	}
+
 	return info, err
 }
 
@@ -317,16 +357,19 @@ func (s *folder) makeFolder(name string) error {
 	if info, err := s.lstat(name); err == nil && info.IsDir() {
 		return nil
 	}
+
 	var made string
 	for part := range strings.SplitSeq(name, "/") {
 		made = path.Join(made, part)
 		if err := s.root.Mkdir(made, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
+
 		if _, err := s.isFolder(made); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -340,22 +383,28 @@ func (s *folder) anchor(name string) error {
 		if err != nil {
 			return err
 		}
+
 		if s.isAnchored(at, info) {
 			break
 		}
+
 		if err := s.syncFolder(path.Dir(at)); err != nil {
 			return err
 		}
+
 		found[at] = info
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	for other := range s.anchored {
 		if len(s.anchored) < mostAnchored {
 			break
 		}
 		delete(s.anchored, other) // any one
 	}
+
 	maps.Copy(s.anchored, found)
 	return nil
 }
@@ -363,6 +412,7 @@ func (s *folder) anchor(name string) error {
 func (s *folder) isAnchored(name string, is fs.FileInfo) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	known := s.anchored[name]
 	return known != nil && os.SameFile(known, is)
 }
@@ -373,5 +423,6 @@ func (s *folder) syncFolder(name string) error {
 	if err != nil {
 		return err
 	}
+
 	return errors.Join(s.sync(f), f.Close())
 }

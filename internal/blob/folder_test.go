@@ -17,9 +17,11 @@ import (
 
 func TestModes(t *testing.T) {
 	t.Parallel()
+
 	s, dir := open(t)
 	put(t, s, "empty", "")
 	put(t, s, "projects/0192/a", "a")
+
 	for name, want := range map[string]fs.FileMode{".": 0o700, "projects/0192": 0o700, "empty": 0o600} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode().Perm() != want {
@@ -30,19 +32,23 @@ func TestModes(t *testing.T) {
 
 func TestOpenOfWhatIsGone(t *testing.T) {
 	t.Parallel()
+
 	s, _ := open(t)
 	put(t, s, "a/b", "0123456789")
+
 	r, _, err := s.Open(t.Context(), "a/b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
+
 	if err := s.Delete(t.Context(), "a/b"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Seek(7, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
+
 	if got, err := io.ReadAll(r); string(got) != "789" || err != nil {
 		t.Errorf("read of a blob that is gone meanwhile = %q, %v, want 789", got, err)
 	}
@@ -51,12 +57,16 @@ func TestOpenOfWhatIsGone(t *testing.T) {
 // What someone else put into the folder is neither followed nor read, nor waited for.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
+
 	s, dir := open(t)
+
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.WriteFile(outside, []byte("not ours"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	put(t, s, "victim/blob", "another's")
+
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(
 		os.Symlink(outside, at("link-out")),
@@ -69,23 +79,30 @@ func TestPlanted(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
+
 	before := inFolder(dir)(t)
 
-	for _, key := range []string{"link-out", "link-in", "folder-link/blob", "folder-out/outside", "dangling", "hard-link", "fifo", "victim", "fifo/x"} {
+	for _, key := range []string{
+		"link-out", "link-in", "folder-link/blob", "folder-out/outside", "dangling", "hard-link", "fifo",
+		"victim", "fifo/x",
+	} {
 		if r, _, err := s.Open(t.Context(), key); !fault.Is(err, fault.NotFound) {
 			t.Errorf("Open(%q) = %v, %v, want NotFound", key, r, err)
 		}
 	}
+
 	for _, key := range []string{"link-out", "dangling", "folder-link/new", "folder-out/new", "folder-link", "fifo"} {
 		if _, err := s.Put(t.Context(), key, strings.NewReader("x"), noLimit); err == nil {
 			t.Errorf("Put(%q) = nil, want an error", key)
 		}
 	}
+
 	for _, key := range []string{"folder-link/blob", "folder-out/outside"} {
 		if err := errors.Join(s.Delete(t.Context(), key), s.DeleteAll(t.Context(), key)); err != nil {
 			t.Errorf("delete of %q = %v", key, err)
 		}
 	}
+
 	wantFiles(t, inFolder(dir), before...)
 
 	for _, key := range []string{"link-out", "link-in", "folder-link", "folder-out", "dangling", "hard-link", "fifo"} {
@@ -93,7 +110,9 @@ func TestPlanted(t *testing.T) {
 			t.Errorf("DeleteAll(%q) = %v", key, err)
 		}
 	}
+
 	wantFiles(t, inFolder(dir), "victim/blob")
+
 	if got, err := os.ReadFile(outside); string(got) != "not ours" || err != nil {
 		t.Errorf("the file outside = %q, %v, want it untouched", got, err)
 	}
@@ -101,58 +120,76 @@ func TestPlanted(t *testing.T) {
 
 func TestSweepFolder(t *testing.T) {
 	t.Parallel()
+
 	s, dir := open(t)
 	put(t, s, "kept", "finished and old")
 	long := time.Now().Add(-time.Hour)
-	for name, touched := range map[string]time.Time{"kept": long, unfinished + "/old": long, unfinished + "/new": time.Now()} {
+	for name, touched := range map[string]time.Time{
+		"kept": long, unfinished + "/old": long, unfinished + "/new": time.Now(),
+	} {
 		name = filepath.Join(dir, name)
 		if err := errors.Join(os.WriteFile(name, []byte("x"), 0o600), os.Chtimes(name, touched, touched)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	// An upload that is still under way survives a sweep and ends well.
 	arriving := make(chan struct{})
 	finish := make(chan struct{})
 	done := make(chan error)
+
 	go func() {
-		_, err := s.Put(t.Context(), "arriving", io.MultiReader(strings.NewReader("some"), readerFunc(func([]byte) (int, error) {
-			close(arriving)
-			<-finish
-			return 0, io.EOF
-		})), noLimit)
+		_, err := s.Put(t.Context(), "arriving",
+			io.MultiReader(strings.NewReader("some"), readerFunc(func([]byte) (int, error) {
+				close(arriving)
+				<-finish
+
+				return 0, io.EOF
+			})), noLimit)
+
 		done <- err
 	}()
+
 	<-arriving
+
 	n, err := s.Sweep(t.Context(), time.Minute)
 	if n != 1 || err != nil {
 		t.Errorf("Sweep = %d, %v, want 1", n, err)
 	}
+
 	close(finish)
 	if err := <-done; err != nil {
 		t.Errorf("Put during a sweep = %v", err)
 	}
+
 	wantFiles(t, inFolder(dir), unfinished+"/new", "arriving", "kept")
 }
 
 func TestOpenStore(t *testing.T) {
 	t.Parallel()
+
 	s, dir := open(t)
 	put(t, s, "a", "still here")
+
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	again, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer again.Close()
+
 	if got, want := get(t, again, "a"), "still here"; got != want {
 		t.Errorf("after opening the store again: %q, want %q", got, want)
 	}
+
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, bytes.Repeat([]byte("x"), 3), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
 		if _, err := Open(dir); err == nil {
 			t.Errorf("Open(%q) = nil, want an error: it can't be a folder", dir)
@@ -163,10 +200,12 @@ func TestOpenStore(t *testing.T) {
 // A folder that is gone takes no bytes.
 func TestCheckOfWhatIsGone(t *testing.T) {
 	t.Parallel()
+
 	s, dir := open(t)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := s.Check(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Check of a folder that is gone = %v, want Unavailable", err)
 	}
@@ -175,19 +214,24 @@ func TestCheckOfWhatIsGone(t *testing.T) {
 // TestTwoNames: what a power cut has left under its first name too is a blob again once the store is opened.
 func TestTwoNames(t *testing.T) {
 	t.Parallel()
+
 	s, dir := open(t)
 	put(t, s, "a/b", "whole")
+
 	if err := os.Link(filepath.Join(dir, "a/b"), filepath.Join(dir, unfinished, "first")); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, _, err := s.Open(t.Context(), "a/b"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Open of a file with two names = %v, want NotFound", err)
 	}
+
 	again, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer again.Close()
+
 	if got := get(t, again, "a/b"); got != "whole" {
 		t.Errorf("got %q", got)
 	}

@@ -24,13 +24,17 @@ import (
 func large() []byte {
 	content := make([]byte, 2*partSize+12345)
 	rand.NewChaCha8([32]byte{1}).Read(content)
+
 	return content
 }
 
 func TestParts(t *testing.T) {
 	t.Parallel()
+
 	s, service := openService(t)
-	for key, content := range map[string][]byte{"three": large(), "one": large()[:partSize], "two": large()[:partSize+1]} {
+	for key, content := range map[string][]byte{
+		"three": large(), "one": large()[:partSize], "two": large()[:partSize+1],
+	} {
 		got, err := s.Put(t.Context(), key, iotest.HalfReader(bytes.NewReader(content)), int64(len(content)))
 		if err != nil || got.Size != int64(len(content)) {
 			t.Fatalf("Put(%s) = %d, %v, want %d", key, got.Size, err, len(content))
@@ -42,11 +46,13 @@ func TestParts(t *testing.T) {
 			t.Errorf("Put(%s) again = %v, want Conflict", key, err)
 		}
 	}
+
 	wantFiles(t, inService(service), "one", "three", "two")
 }
 
 func TestPartsLeaveNothing(t *testing.T) {
 	t.Parallel()
+
 	broken := errors.New("connection lost")
 	cancelling, cancel := context.WithCancel(t.Context())
 	for name, tt := range map[string]struct {
@@ -55,9 +61,10 @@ func TestPartsLeaveNothing(t *testing.T) {
 		max int64
 		ok  func(error) bool
 	}{
-		"too large":    {t.Context(), bytes.NewReader(large()), 2 * partSize, tooLarge},
-		"without end":  {t.Context(), endless{}, 3 * partSize, tooLarge},
-		"reader fails": {t.Context(), io.MultiReader(bytes.NewReader(large()), iotest.ErrReader(broken)), noLimit, is(broken)},
+		"too large":   {t.Context(), bytes.NewReader(large()), 2 * partSize, tooLarge},
+		"without end": {t.Context(), endless{}, 3 * partSize, tooLarge},
+		"reader fails": {t.Context(), io.MultiReader(bytes.NewReader(large()), iotest.ErrReader(broken)),
+			noLimit, is(broken)},
 		"cancelled": {cancelling, io.MultiReader(bytes.NewReader(large()), readerFunc(func([]byte) (int, error) {
 			cancel()
 			return 0, nil
@@ -65,10 +72,12 @@ func TestPartsLeaveNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			s, service := openService(t)
 			if _, err := s.Put(tt.ctx, "a/b", tt.r, tt.max); !tt.ok(err) {
 				t.Errorf("Put = %v", err)
 			}
+
 			wantFiles(t, inService(service))
 		})
 	}
@@ -89,6 +98,7 @@ func answer(status int) func(http.ResponseWriter, *http.Request) bool {
 func never(_ http.ResponseWriter, r *http.Request) bool {
 	io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
+
 	return true
 }
 
@@ -98,18 +108,23 @@ func cutOff(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandle
 // TestServiceFails has the service fail in every request, or in some.
 func TestServiceFails(t *testing.T) {
 	t.Parallel()
+
 	for name, fail := range map[string]func(http.ResponseWriter, *http.Request) bool{
-		"500": answer(500), "503": answer(503), "403": answer(403), "never": never, "cut off": cutOff, "301": answer(301),
+		"500": answer(500), "503": answer(503), "403": answer(403), "never": never,
+		"cut off": cutOff, "301": answer(301),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			service := blobtest.New(t)
 			var c config.Config
 			service.Configure(&c)
+
 			s := openConfigured(t, c)
 			b := s.place.(*bucket)
 			patient := b.timeout
 			put(t, s, "there", "there")
+
 			r, _, err := s.Open(t.Context(), "there")
 			if err != nil {
 				t.Fatal(err)
@@ -123,15 +138,19 @@ func TestServiceFails(t *testing.T) {
 			_, _, openErr := s.Open(t.Context(), "there")
 			_, readErr := io.ReadAll(r)
 			_, sweepErr := s.Sweep(t.Context(), 0)
+
 			var listErr error
 			for _, listErr = range s.List(t.Context(), "a") {
 			}
-			for op, err := range map[string]error{"Put": putErr, "Put of parts": partsErr, "Open": openErr, "Read": readErr, "Sweep": sweepErr, "List": listErr,
-				"Delete": s.Delete(t.Context(), "there"), "DeleteAll": s.DeleteAll(t.Context(), "there"), "Check": s.Check(t.Context())} {
+
+			for op, err := range map[string]error{"Put": putErr, "Put of parts": partsErr, "Open": openErr,
+				"Read": readErr, "Sweep": sweepErr, "List": listErr, "Delete": s.Delete(t.Context(), "there"),
+				"DeleteAll": s.DeleteAll(t.Context(), "there"), "Check": s.Check(t.Context())} {
 				if !fault.Is(err, fault.Unavailable) {
 					t.Errorf("%s = %v, want Unavailable", op, err)
 				}
 			}
+
 			service.Fail(nil)
 			b.timeout = patient
 			wantFiles(t, inService(service), "there")
@@ -143,48 +162,61 @@ func TestServiceFails(t *testing.T) {
 // TestServiceFailsAtTheEnd lets parts in, and refuses to put them together.
 func TestServiceFailsAtTheEnd(t *testing.T) {
 	t.Parallel()
+
 	s, service := openService(t)
 	service.Fail(func(w http.ResponseWriter, r *http.Request) bool { return isComplete(r) && answer(500)(w, r) })
+
 	if _, err := s.Put(t.Context(), "a", bytes.NewReader(large()), noLimit); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Put = %v, want Unavailable", err)
 	}
+
 	wantFiles(t, inService(service))
 }
 
 // TestServiceRecovers has the first request of each kind fail.
 func TestServiceRecovers(t *testing.T) {
 	t.Parallel()
+
 	s, service := openService(t)
 	var last atomic.Value
 	last.Store("")
+
 	service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
 		io.Copy(io.Discard, r.Body)
+
 		if this := r.Method + r.URL.String(); last.Swap(this) != this {
 			return answer(503)(w, r)
 		}
+
 		return false
 	})
+
 	if _, err := s.Put(t.Context(), "a", http.NoBody, noLimit); err != nil {
 		t.Errorf("Put = %v", err)
 	}
+
 	if got := get(t, s, "a"); got != "" {
 		t.Errorf("Open has %q", got)
 	}
+
 	wantFiles(t, inService(service), "a")
 }
 
 // TestLostAnswer has the service make the object, and the answer get lost: the Put has succeeded all the same.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
+
 	for name, tt := range map[string]struct {
 		content []byte
 		last    func(*http.Request) bool
 	}{"whole": {[]byte("hello"), isPut}, "in parts": {large(), isComplete}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			s, service := openService(t)
 			var lost atomic.Bool
 			service.Lose(func(r *http.Request) bool { return tt.last(r) && lost.CompareAndSwap(false, true) })
+
 			got, err := s.Put(t.Context(), "a", bytes.NewReader(tt.content), noLimit)
 			if err != nil || got.Size != int64(len(tt.content)) || !lost.Load() {
 				t.Errorf("Put = %d, %v, want it to succeed", got.Size, err)
@@ -192,6 +224,7 @@ func TestLostAnswer(t *testing.T) {
 			if get(t, s, "a") != string(tt.content) {
 				t.Error("Open has other bytes")
 			}
+
 			wantFiles(t, inService(service), "a")
 		})
 	}
@@ -200,6 +233,7 @@ func TestLostAnswer(t *testing.T) {
 // TestCancelledAtTheEnd ends the context when the object is made already.
 func TestCancelledAtTheEnd(t *testing.T) {
 	t.Parallel()
+
 	s, service := openService(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	service.Lose(func(r *http.Request) bool {
@@ -208,25 +242,30 @@ func TestCancelledAtTheEnd(t *testing.T) {
 		}
 		return isPut(r)
 	})
+
 	if _, err := s.Put(ctx, "a", strings.NewReader("hello"), noLimit); !errors.Is(err, context.Canceled) {
 		t.Errorf("Put = %v, want it to end with its context", err)
 	}
+
 	wantFiles(t, inService(service))
 }
 
 // TestBodyBreaksOff cuts every answer after some bytes: the reader goes on where it broke off.
 func TestBodyBreaksOff(t *testing.T) {
 	t.Parallel()
+
 	s, service := openService(t)
 	content := string(large()[:1<<20])
 	put(t, s, "a", content)
 	gets := 0
+
 	service.Cut(300_000, func(r *http.Request) bool {
 		if r.Method == "GET" {
 			gets++
 		}
 		return r.Method == "GET"
 	})
+
 	if get(t, s, "a") != content {
 		t.Error("Open has other bytes")
 	}
@@ -237,13 +276,18 @@ func TestBodyBreaksOff(t *testing.T) {
 
 func TestAbsentService(t *testing.T) {
 	t.Parallel()
+
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	for _, change := range [][2]string{{"s3://blobs", "s3://others"}, {"endpoint=", "endpoint=" + url.QueryEscape(gone.URL) + "&was="}} {
+
+	for _, change := range [][2]string{
+		{"s3://blobs", "s3://others"}, {"endpoint=", "endpoint=" + url.QueryEscape(gone.URL) + "&was="},
+	} {
 		var c config.Config
 		blobtest.New(t).Configure(&c)
 		c.StorageURL = strings.Replace(c.StorageURL, change[0], change[1], 1)
 		c.StorageURL, _, _ = strings.Cut(c.StorageURL, "&was=")
+
 		s := openConfigured(t, c)
 		s.place.(*bucket).timeout = 300 * time.Millisecond
 		if _, err := s.Put(t.Context(), "a", strings.NewReader("x"), noLimit); !fault.Is(err, fault.Unavailable) {
@@ -261,18 +305,22 @@ func TestAbsentService(t *testing.T) {
 // TestSweepParts removes the parts of an upload that was cut off, and nothing else.
 func TestSweepParts(t *testing.T) {
 	t.Parallel()
+
 	s, service := openService(t)
 	put(t, s, "kept", "kept")
+
 	begun := &upload{bucket: s.place.(*bucket), key: s.place.(*bucket).key("cut/off")}
 	if err := errors.Join(begun.begin(t.Context()), begun.part(t.Context(), large()[:partSize])); err != nil {
 		t.Fatal(err)
 	}
+
 	if n, err := s.Sweep(t.Context(), time.Minute); n != 0 || err != nil {
 		t.Errorf("Sweep of what is a minute old = %d, %v, want 0", n, err)
 	}
 	if n, err := s.Sweep(t.Context(), -time.Minute); n != 1 || err != nil {
 		t.Errorf("Sweep = %d, %v, want 1", n, err)
 	}
+
 	wantFiles(t, inService(service), "kept")
 	if err := begun.complete(t.Context()); err == nil {
 		t.Error("an upload that was swept away was completed")
@@ -281,9 +329,11 @@ func TestSweepParts(t *testing.T) {
 
 func TestReadPart(t *testing.T) {
 	t.Parallel()
+
 	for _, size := range []int{0, 1, firstChunk - 1, firstChunk, firstChunk + 1, 3 * firstChunk, 3*firstChunk + 1} {
 		part, last, err := readPart(iotest.HalfReader(bytes.NewReader(make([]byte, size))), nil, 3*firstChunk)
-		if want := min(size, 3*firstChunk); len(part) != want || cap(part) > 3*firstChunk || last != (size < 3*firstChunk) || err != nil {
+		if want := min(size, 3*firstChunk); len(part) != want || cap(part) > 3*firstChunk ||
+			last != (size < 3*firstChunk) || err != nil {
 			t.Errorf("readPart of %d = %d of %d, %v, %v", size, len(part), cap(part), last, err)
 		}
 	}
@@ -292,40 +342,49 @@ func TestReadPart(t *testing.T) {
 // TestCloseEndsARead closes a blob that somebody is reading: the read fails, and asks for nothing more.
 func TestCloseEndsARead(t *testing.T) {
 	t.Parallel()
+
 	s, service := openService(t)
 	if _, err := s.Put(t.Context(), "a", strings.NewReader("0123456789"), noLimit); err != nil {
 		t.Fatal(err)
 	}
+
 	var asked atomic.Int32
 	service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet {
 			return false
 		}
+
 		asked.Add(1)
 		w.Header().Set("Content-Length", "10")
 		_, _ = io.WriteString(w, "0")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
+
 		return true
 	})
+
 	r, _, err := s.Open(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if n, err := r.Read(make([]byte, 10)); n != 1 || err != nil {
 		t.Fatalf("Read = %d, %v", n, err)
 	}
+
 	ended := make(chan error)
 	go func() {
 		_, err := r.Read(make([]byte, 10))
 		ended <- err
 	}()
+
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := <-ended; err == nil {
 		t.Error("the read does not fail")
 	}
+
 	if n := asked.Load(); n != 1 {
 		t.Errorf("the service was asked %d times, want once", n)
 	}
@@ -334,27 +393,33 @@ func TestCloseEndsARead(t *testing.T) {
 // TestRangesAreIgnored reads the end of a blob from a service, or from somebody before it, that answers with the whole.
 func TestRangesAreIgnored(t *testing.T) {
 	t.Parallel()
+
 	s, service := openService(t)
 	if _, err := s.Put(t.Context(), "a", strings.NewReader("0123456789"), noLimit); err != nil {
 		t.Fatal(err)
 	}
+
 	service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet {
 			_, _ = io.WriteString(w, "0123456789")
 		}
 		return r.Method == http.MethodGet
 	})
+
 	if got := get(t, s, "a"); got != "0123456789" {
 		t.Errorf("got %q", got)
 	}
+
 	r, _, err := s.Open(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
+
 	if _, err := r.Seek(5, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
+
 	if got, err := io.ReadAll(r); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("the bytes from 5 on are %q, %v", got, err)
 	}

@@ -50,6 +50,7 @@ func (b *bucket) put(ctx context.Context, key string, in *incoming) (Object, err
 	if err != nil {
 		return Object{}, err
 	}
+
 	return in.object(), nil
 }
 
@@ -59,19 +60,24 @@ func (u *upload) send(ctx context.Context, in io.Reader) error {
 	if err != nil {
 		return err
 	}
+
 	if last {
 		return u.whole(ctx, part)
 	}
+
 	if err := u.begin(ctx); err != nil {
 		return err
 	}
+
 	for {
 		if err := u.part(ctx, part); err != nil {
 			return err
 		}
+
 		if last {
 			return u.complete(ctx)
 		}
+
 		if part, last, err = readPart(in, part[:0], partSize<<(len(u.parts)/sameParts)); err != nil {
 			return err
 		}
@@ -86,6 +92,7 @@ func readPart(r io.Reader, buffer []byte, size int) (part []byte, last bool, err
 			copy(larger, buffer)
 			buffer = larger
 		}
+
 		n, err := r.Read(buffer[len(buffer):min(cap(buffer), size)])
 		buffer = buffer[:len(buffer)+n]
 		if err == io.EOF {
@@ -95,12 +102,14 @@ func readPart(r io.Reader, buffer []byte, size int) (part []byte, last bool, err
 			return nil, false, err
 		}
 	}
+
 	return buffer, false, nil
 }
 
 func (u *upload) whole(ctx context.Context, content []byte) error {
 	return u.bucket.ask(ctx, len(content), func(ctx context.Context) error {
-		_, err := u.bucket.client.PutObject(ctx, &s3.PutObjectInput{Bucket: u.bucket.name, Key: u.key, IfNoneMatch: aws.String("*"),
+		_, err := u.bucket.client.PutObject(ctx, &s3.PutObjectInput{Bucket: u.bucket.name,
+			Key: u.key, IfNoneMatch: aws.String("*"),
 			Body: bytes.NewReader(content), Metadata: map[string]string{markName: u.mark}})
 		return err
 	})
@@ -108,11 +117,13 @@ func (u *upload) whole(ctx context.Context, content []byte) error {
 
 func (u *upload) begin(ctx context.Context) error {
 	return u.bucket.ask(ctx, 0, func(ctx context.Context) error {
-		begun, err := u.bucket.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: u.bucket.name, Key: u.key,
-			Metadata: map[string]string{markName: u.mark}})
+		begun, err := u.bucket.client.CreateMultipartUpload(ctx,
+			&s3.CreateMultipartUploadInput{Bucket: u.bucket.name, Key: u.key,
+				Metadata: map[string]string{markName: u.mark}})
 		if err == nil {
 			u.id = begun.UploadId
 		}
+
 		return err
 	})
 }
@@ -120,11 +131,13 @@ func (u *upload) begin(ctx context.Context) error {
 func (u *upload) part(ctx context.Context, content []byte) error {
 	number := aws.Int32(int32(len(u.parts) + 1))
 	return u.bucket.ask(ctx, len(content), func(ctx context.Context) error {
-		stored, err := u.bucket.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: u.bucket.name, Key: u.key, UploadId: u.id,
+		stored, err := u.bucket.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: u.bucket.name,
+			Key: u.key, UploadId: u.id,
 			PartNumber: number, Body: bytes.NewReader(content)})
 		if err == nil {
 			u.parts = append(u.parts, types.CompletedPart{ETag: stored.ETag, PartNumber: number})
 		}
+
 		return err
 	})
 }
@@ -132,7 +145,8 @@ func (u *upload) part(ctx context.Context, content []byte) error {
 func (u *upload) complete(ctx context.Context) error {
 	// Putting the parts together may take as long as it takes to send some of them.
 	return u.bucket.ask(ctx, partSize, func(ctx context.Context) error {
-		_, err := u.bucket.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: u.bucket.name, Key: u.key, UploadId: u.id,
+		_, err := u.bucket.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: u.bucket.name,
+			Key: u.key, UploadId: u.id,
 			IfNoneMatch: aws.String("*"), MultipartUpload: &types.CompletedMultipartUpload{Parts: u.parts}})
 		return err
 	})
@@ -143,15 +157,18 @@ func (u *upload) complete(ctx context.Context) error {
 func (u *upload) settle(ctx context.Context, failure error) error {
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(settleTime, 2*u.bucket.timeout))
 	defer cancel()
+
 	var aborted error
 	if u.id != nil {
 		if aborted = u.bucket.abort(after, u.key, u.id); errors.Is(aborted, fs.ErrNotExist) {
 			aborted = nil
 		}
 	}
+
 	if !sent(failure) {
 		return errors.Join(failure, aborted)
 	}
+
 	mine, err := u.stored(after)
 	if err != nil || !mine {
 		return errors.Join(notFound(failure), aborted, err)
@@ -159,13 +176,15 @@ func (u *upload) settle(ctx context.Context, failure error) error {
 	if ctx.Err() == nil {
 		return nil
 	}
+
 	return errors.Join(failure, u.bucket.remove(after, (*u.key)[len(u.bucket.prefix):]))
 }
 
 // sent reports whether a failure leaves open whether the object was made: not if the content is at fault.
 func sent(failure error) bool {
-	return fault.Is(failure, fault.Unavailable) || fault.Is(failure, fault.Conflict) || errors.Is(failure, fs.ErrNotExist) ||
-		errors.Is(failure, context.Canceled) || errors.Is(failure, context.DeadlineExceeded)
+	return fault.Is(failure, fault.Unavailable) || fault.Is(failure, fault.Conflict) ||
+		errors.Is(failure, fs.ErrNotExist) || errors.Is(failure, context.Canceled) ||
+		errors.Is(failure, context.DeadlineExceeded)
 }
 
 // notFound makes a bucket or an upload that is gone our loss; NotFound is for blobs.
@@ -184,18 +203,24 @@ func (u *upload) stored(ctx context.Context) (bool, error) {
 		if err == nil {
 			mark = head.Metadata[markName]
 		}
+
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
+
 	return mark == u.mark, err
 }
 
 // abort removes the parts of an upload.
 func (b *bucket) abort(ctx context.Context, key, id *string) error {
 	return b.ask(ctx, 0, func(ctx context.Context) error {
-		_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: b.name, Key: key, UploadId: id})
+		_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
+			Bucket:   b.name,
+			Key:      key,
+			UploadId: id,
+		})
 		return err
 	})
 }

@@ -20,27 +20,46 @@ func (b *bucket) open(ctx context.Context, key string) (io.ReadSeekCloser, int64
 		if err == nil {
 			size, tag = aws.ToInt64(head.ContentLength), head.ETag
 		}
+
 		return err
 	}); err != nil {
 		return nil, 0, err
 	}
-	reading, end := context.WithCancel(context.WithoutCancel(ctx)) // a download may last longer than the request's time for opening it
+
+	// a download may last longer than the request's time for opening it
+	reading, end := context.WithCancel(context.WithoutCancel(ctx))
 	get := func(at int64) (io.ReadCloser, *time.Timer, error) {
 		// The time is that for the answer, and then that between two reads of a body; see [ranged.Read].
 		getting, cancel := context.WithCancel(reading)
 		clock := time.AfterFunc(b.timeout, cancel)
-		got, err := b.client.GetObject(getting, &s3.GetObjectInput{Bucket: b.name, Key: b.key(key), IfMatch: tag, Range: aws.String(fmt.Sprintf("bytes=%d-", at))})
+
+		got, err := b.client.GetObject(getting, &s3.GetObjectInput{
+			Bucket:  b.name,
+			Key:     b.key(key),
+			IfMatch: tag,
+			Range:   aws.String(fmt.Sprintf("bytes=%d-", at)),
+		})
+
 		clock.Stop()
+
 		if err != nil {
 			cancel()
 			return nil, nil, failed("read", key, s3Fault(err))
 		}
+
 		body := &cancelling{got.Body, cancel}
-		if from := aws.ToString(got.ContentRange); at > 0 && !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", at)) { // whoever stands between may not know ranges
-			return nil, nil, errors.Join(unavailable(fmt.Errorf("read %s from byte %d: the service answers with %q", key, at, from)), body.Close())
+
+		// whoever stands between may not know ranges
+		if from := aws.ToString(got.ContentRange); at > 0 && !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", at)) {
+			return nil, nil, errors.Join(
+				unavailable(fmt.Errorf("read %s from byte %d: the service answers with %q", key, at, from)),
+				body.Close(),
+			)
 		}
+
 		return body, clock, nil
 	}
+
 	return &ranged{size: size, patience: b.timeout, get: get, end: end}, size, nil
 }
 
@@ -65,30 +84,39 @@ func (r *ranged) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
+
 	for {
 		if r.body == nil {
 			var err error
 			if r.body, r.clock, err = r.get(r.at); err != nil {
 				return 0, err
 			}
+
 			r.fresh = true
 		}
+
 		r.clock.Reset(r.patience)
 		n, err := r.body.Read(p[:min(int64(len(p)), r.size-r.at)])
 		r.clock.Stop()
 		r.at += int64(n)
+
 		if n > 0 {
 			r.fresh = false
+
 			if err != nil {
 				r.drop()
 			}
+
 			return n, nil
 		}
+
 		if err == nil {
 			continue
 		}
+
 		again := !r.fresh
 		r.drop()
+
 		if !again {
 			return 0, unavailable(fmt.Errorf("read a blob at byte %d of %d: %w", r.at, r.size, err))
 		}
@@ -103,12 +131,15 @@ func (r *ranged) Seek(offset int64, whence int) (int64, error) {
 	case io.SeekEnd:
 		offset += r.size
 	}
+
 	if offset < 0 {
 		return r.at, errors.New("seek to before the beginning of a blob")
 	}
+
 	if offset != r.at {
 		r.drop()
 	}
+
 	r.at = offset
 	return r.at, nil
 }

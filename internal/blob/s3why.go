@@ -18,18 +18,26 @@ import (
 func credentialsOf(c config.S3) (aws.CredentialsProvider, error) {
 	if c.AccessKey != "" {
 		return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: string(c.AccessKey), SecretAccessKey: string(c.SecretKey), SessionToken: string(c.SessionToken)}, nil
+			return aws.Credentials{
+				AccessKeyID:     string(c.AccessKey),
+				SecretAccessKey: string(c.SecretKey),
+				SessionToken:    string(c.SessionToken),
+			}, nil
 		}), nil
 	}
-	found, err := awsconfig.LoadDefaultConfig(context.Background(), awsconfig.WithRegion(c.Region)) // reads the environment and files, and asks nobody
+
+	// reads the environment and files, and asks nobody
+	found, err := awsconfig.LoadDefaultConfig(context.Background(), awsconfig.WithRegion(c.Region))
 	if err != nil {
 		return nil, fmt.Errorf("credentials for the storage: %w", err)
 	}
+
 	return aws.NewCredentialsCache(aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
 		held, err := found.Credentials.Retrieve(ctx)
 		if err != nil {
 			return held, &noCredentials{err}
 		}
+
 		return held, nil
 	})), nil
 }
@@ -56,32 +64,43 @@ func (b *bucket) explained(err error) error {
 	if err == nil {
 		return nil
 	}
+
 	if _, none := errors.AsType[*noCredentials](err); none {
-		return &Mistake{"no credentials for the storage were found: set SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY, or run where a role of the machine or the environment gives some", err}
+		return &Mistake{
+			"no credentials for the storage were found: set SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY, or run where a role of the machine or the environment gives some", err,
+		}
 	}
+
 	answer, answered := errors.AsType[*awshttp.ResponseError](err)
 	if !answered || answer.Response == nil {
 		return fmt.Errorf("no answer from %s, where the bucket %s should be: %w", b.where, *b.name, err)
 	}
+
 	mistake := func(format string, args ...any) error { return &Mistake{fmt.Sprintf(format, args...), err} }
 	status := answer.HTTPStatusCode()
 	region := answer.Response.Header.Get("X-Amz-Bucket-Region")
 	switch {
-	case hasCode(err, "AuthorizationHeaderMalformed"), hasCode(err, "PermanentRedirect"), hasCode(err, "IllegalLocationConstraintException"), status/100 == 3:
+	case hasCode(err, "AuthorizationHeaderMalformed"), hasCode(err, "PermanentRedirect"),
+		hasCode(err, "IllegalLocationConstraintException"), status/100 == 3:
 		if region == "" {
 			region = "…"
 		}
-		return mistake("the bucket %s is in another region than %s: set region=%s in SOCLE_STORAGE_URL", *b.name, b.client.Options().Region, region)
+
+		return mistake("the bucket %s is in another region than %s: set region=%s in SOCLE_STORAGE_URL", *b.name,
+			b.client.Options().Region, region)
 	case hasCode(err, "InvalidAccessKeyId"), hasCode(err, "XAdminUserNotFound"): // as Amazon says it, as versitygw does
 		return mistake("%s does not know the access key: correct SOCLE_S3_ACCESS_KEY", b.where)
 	case hasCode(err, "SignatureDoesNotMatch"):
 		return mistake("the secret key is not the one of the access key: correct SOCLE_S3_SECRET_KEY")
 	case hasCode(err, "ExpiredToken"), hasCode(err, "InvalidToken"):
-		return mistake("the session token of the storage's keys has expired, or is another's: renew SOCLE_S3_SESSION_TOKEN")
+		return mistake(
+			"the session token of the storage's keys has expired, or is another's: renew SOCLE_S3_SESSION_TOKEN",
+		)
 	case hasCode(err, "NoSuchBucket"), status == http.StatusNotFound:
 		return mistake("there is no bucket %s at %s: make it, or correct SOCLE_STORAGE_URL", *b.name, b.where)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return mistake("the keys may not put and delete objects of the bucket %s: give them the rights", *b.name)
 	}
+
 	return fmt.Errorf("%s answers %d: %w", b.where, status, err)
 }

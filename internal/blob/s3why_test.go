@@ -18,11 +18,13 @@ import (
 // TestMistake: what an operator has set wrongly is said in a sentence, and nothing of it is secret.
 func TestMistake(t *testing.T) {
 	t.Parallel()
+
 	refusing := func(status int, code string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("X-Amz-Bucket-Region", "eu-central-1")
 			w.WriteHeader(status)
 			fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>canary</Message></Error>", code)
+
 			return true
 		}
 	}
@@ -31,28 +33,40 @@ func TestMistake(t *testing.T) {
 		refused func(http.ResponseWriter, *http.Request) bool
 		says    string
 	}{
-		"bucket":        {change: func(c *config.Config) { c.StorageURL = strings.Replace(c.StorageURL, "s3://blobs", "s3://others", 1) }, says: "there is no bucket others at http://127.0.0.1:"},
-		"access key":    {change: func(c *config.Config) { c.S3AccessKey = "unknown" }, says: "does not know the access key"},
-		"secret key":    {change: func(c *config.Config) { c.S3SecretKey = "canary" }, says: "the secret key is not the one of the access key"},
-		"region":        {refused: refusing(400, "AuthorizationHeaderMalformed"), says: "the bucket blobs is in another region than us-east-1: set region=eu-central-1"},
+		"bucket": {change: func(c *config.Config) {
+			c.StorageURL = strings.Replace(c.StorageURL, "s3://blobs", "s3://others", 1)
+		}, says: "there is no bucket others at http://127.0.0.1:"},
+		"access key": {change: func(c *config.Config) {
+			c.S3AccessKey = "unknown"
+		}, says: "does not know the access key"},
+		"secret key": {change: func(c *config.Config) {
+			c.S3SecretKey = "canary"
+		}, says: "the secret key is not the one of the access key"},
+		"region": {refused: refusing(400, "AuthorizationHeaderMalformed"),
+			says: "the bucket blobs is in another region than us-east-1: set region=eu-central-1"},
 		"endpoint":      {refused: refusing(301, "PermanentRedirect"), says: "set region=eu-central-1"},
 		"session token": {refused: refusing(400, "ExpiredToken"), says: "session token"},
-		"rights":        {refused: refusing(403, "AccessDenied"), says: "the keys may not put and delete objects of the bucket blobs"},
+		"rights": {refused: refusing(403, "AccessDenied"),
+			says: "the keys may not put and delete objects of the bucket blobs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			service := blobtest.New(t)
 			var c config.Config
 			service.Configure(&c)
+
 			if tt.change != nil {
 				tt.change(&c)
 			}
 			if tt.refused != nil {
 				service.Fail(tt.refused)
 			}
+
 			err := openConfigured(t, c).Check(t.Context())
 			mistake, ok := errors.AsType[*Mistake](err)
-			if !ok || !strings.Contains(mistake.Error(), tt.says) || strings.Contains(mistake.Error(), "canary") || !fault.Is(err, fault.Unavailable) {
+			if !ok || !strings.Contains(mistake.Error(), tt.says) || strings.Contains(mistake.Error(), "canary") ||
+				!fault.Is(err, fault.Unavailable) {
 				t.Errorf("Check = %v, want a mistake that says %q", err, tt.says)
 			}
 		})
@@ -62,31 +76,42 @@ func TestMistake(t *testing.T) {
 // TestRole has no keys set: those of a role are asked for, and their session token goes with each request.
 func TestRole(t *testing.T) {
 	role := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"AccessKeyId": "access", "SecretAccessKey": "secret-of-the-test", "Token": "of-the-role",
-			"Expiration": time.Now().Add(time.Hour).Format(time.RFC3339)})
+		_ = json.NewEncoder(w).
+			Encode(map[string]any{"AccessKeyId": "access",
+				"SecretAccessKey": "secret-of-the-test", "Token": "of-the-role",
+				"Expiration": time.Now().Add(time.Hour).Format(time.RFC3339)})
 	}))
 	defer role.Close()
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"} {
+
+	for _, name := range []string{
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
+	} {
 		t.Setenv(name, "")
 	}
+
 	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	service := blobtest.New(t)
+
 	var c config.Config
 	service.Configure(&c)
 	c.S3AccessKey, c.S3SecretKey = "", ""
-	if mistake, ok := errors.AsType[*Mistake](openConfigured(t, c).Check(t.Context())); !ok || !strings.Contains(mistake.Error(), "no credentials") {
+	if mistake, ok := errors.AsType[*Mistake](openConfigured(t, c).Check(t.Context())); !ok ||
+		!strings.Contains(mistake.Error(), "no credentials") {
 		t.Errorf("Check without a role = %v, want a mistake", mistake)
 	}
 
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", role.URL)
+
 	var sent []string
 	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
 		sent = append(sent, r.Header.Get("X-Amz-Security-Token"))
 		r.Header.Del("X-Amz-Security-Token") // the service knows none
+
 		return false
 	})
+
 	err := openConfigured(t, c).Check(t.Context())
 	if len(sent) == 0 || sent[0] != "of-the-role" {
 		t.Errorf("Check = %v, and the session tokens sent were %q", err, sent)

@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	believed = time.Hour       // how long a sum is believed that was found once: what spoils without being written is found by the next
-	settled  = 2 * time.Second // how long ago a file was written for the next write to bear another time, on any file system
-	mostSums = 1 << 14         // that are remembered, of some 100 bytes each
-	heldBack = 16 << 10        // bytes at the end of a file that wait for the last look at it
+	// how long a sum is believed that was found once: what spoils without being written is found by the next
+	believed = time.Hour
+	// how long ago a file was written for the next write to bear another time, on any file system
+	settled  = 2 * time.Second
+	mostSums = 1 << 14  // that are remembered, of some 100 bytes each
+	heldBack = 16 << 10 // bytes at the end of a file that wait for the last look at it
 )
 
 // ErrOther says that a blob does not have the bytes that were stored.
@@ -57,10 +59,12 @@ func (s *Store) Witness(blob io.ReadSeekCloser, sum []byte) *Witness {
 	if !ok || len(sum) != sha256.Size {
 		return nil
 	}
+
 	now, ok := stampOf(file)
 	if !ok || s.sums.clock().Sub(time.Unix(0, now.changed)) < settled {
 		return nil
 	}
+
 	return &Witness{s.sums, file, found{now, [sha256.Size]byte(sum)}}
 }
 
@@ -69,14 +73,17 @@ func (w *Witness) Found() {
 	if w == nil || !w.untouched() {
 		return
 	}
+
 	w.sums.mu.Lock()
 	defer w.sums.mu.Unlock()
+
 	for other := range w.sums.when {
 		if len(w.sums.when) < mostSums {
 			break
 		}
 		delete(w.sums.when, other) // any one
 	}
+
 	w.sums.when[w.seen] = w.sums.clock()
 }
 
@@ -85,12 +92,15 @@ func (w *Witness) Holds() bool {
 	if w == nil {
 		return false
 	}
+
 	w.sums.mu.Lock()
 	defer w.sums.mu.Unlock()
+
 	when, known := w.sums.when[w.seen]
 	if known && w.sums.clock().Sub(when) < believed {
 		return true
 	}
+
 	delete(w.sums.when, w.seen)
 	return false
 }
@@ -103,15 +113,18 @@ func (w *Witness) Send(to io.Writer) (sent int64, err error) {
 	if sent, err = io.CopyN(to, w.file, w.seen.size-end); err != nil {
 		return sent, err
 	}
+
 	if !w.untouched() {
 		hash := sha256.New()
 		if _, err := io.Copy(hash, io.NewSectionReader(w.file, 0, w.seen.size+1)); err != nil {
 			return sent, err
 		}
+
 		if [sha256.Size]byte(hash.Sum(nil)) != w.seen.sum {
 			return sent, ErrOther
 		}
 	}
+
 	rest, err := io.CopyN(to, w.file, end)
 	return sent + rest, err
 }

@@ -19,16 +19,20 @@ func (s *sums) later(d time.Duration) {
 // watched stores content and opens it a minute later.
 func watched(t *testing.T, content string) (s *Store, name string, look func() *Witness) {
 	t.Helper()
+
 	s, dir := open(t)
 	put(t, s, "a/b", content)
 	s.sums.later(time.Minute)
 	sum := sha256.Sum256([]byte(content))
+
 	return s, filepath.Join(dir, "a/b"), func() *Witness {
 		t.Helper()
+
 		r, _, err := s.Open(t.Context(), "a/b")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		t.Cleanup(func() { r.Close() })
 		return s.Witness(r, sum[:])
 	}
@@ -37,14 +41,17 @@ func watched(t *testing.T, content string) (s *Store, name string, look func() *
 // flip changes a byte of a file and puts its times back.
 func flip(t *testing.T, name string, at int64) {
 	t.Helper()
+
 	info, err := os.Stat(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, err = f.WriteAt([]byte("!"), at)
 	if err := errors.Join(err, f.Close(), os.Chtimes(name, info.ModTime(), info.ModTime())); err != nil {
 		t.Fatal(err)
@@ -53,30 +60,39 @@ func flip(t *testing.T, name string, at int64) {
 
 func TestWitness(t *testing.T) {
 	t.Parallel()
+
 	s, name, look := watched(t, "hello")
 	w := look()
 	if w == nil || w.Holds() {
 		t.Fatalf("before the bytes were read: %v holds", w)
 	}
+
 	w.Found()
+
 	if w = look(); !w.Holds() {
 		t.Error("what was found is not remembered")
 	}
 	if other := s.Witness(w.file, make([]byte, sha256.Size)); other.Holds() {
 		t.Error("another sum is taken for found")
 	}
+
 	s.sums.later(2 * time.Hour)
+
 	if w.Holds() {
 		t.Error("an old sum is believed")
 	}
+
 	w.Found()
 	flip(t, name, 2)
 	s.sums.later(3 * time.Hour)
+
 	if w = look(); w.Holds() {
 		t.Error("a byte was changed, and the old sum is believed")
 	}
+
 	flip(t, name, 3)
 	w.Found() // what was read may be from before or from after
+
 	if w = look(); w.Holds() {
 		t.Error("what was read while the file was written is believed")
 	}
@@ -85,6 +101,7 @@ func TestWitness(t *testing.T) {
 // TestWitnessOfWhatIsNew: a write may bear the time of the one before, so what was written just now is no witness.
 func TestWitnessOfWhatIsNew(t *testing.T) {
 	t.Parallel()
+
 	s, _, look := watched(t, "hello")
 	for _, d := range []time.Duration{0, -time.Hour} { // a clock may have been put back
 		s.sums.later(d)
@@ -92,6 +109,7 @@ func TestWitnessOfWhatIsNew(t *testing.T) {
 			t.Errorf("%v after it was written: %+v, want nil", d, w)
 		}
 	}
+
 	var none *Witness
 	if none.Found(); none.Holds() {
 		t.Error("nil holds")
@@ -100,6 +118,7 @@ func TestWitnessOfWhatIsNew(t *testing.T) {
 
 func TestWitnessSend(t *testing.T) {
 	t.Parallel()
+
 	content := strings.Repeat("0123456789", 10_000)
 	for name, tt := range map[string]struct {
 		meanwhile func(name string)
@@ -121,8 +140,10 @@ func TestWitnessSend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			_, path, look := watched(t, content)
 			w := look()
+
 			var got bytes.Buffer
 			n, err := w.Send(writerFunc(func(b []byte) (int, error) {
 				if got.Len() == 0 {
@@ -133,6 +154,7 @@ func TestWitnessSend(t *testing.T) {
 			if !errors.Is(err, tt.want) || n != int64(got.Len()) {
 				t.Errorf("Send = %d, %v after %d bytes, want %v", n, err, got.Len(), tt.want)
 			}
+
 			if whole := got.String() == content; whole != (tt.want == nil) {
 				t.Errorf("%d bytes were sent, all of them: %v", got.Len(), whole)
 			}
@@ -143,10 +165,12 @@ func TestWitnessSend(t *testing.T) {
 // TestSumsBound: what is remembered does not grow without end.
 func TestSumsBound(t *testing.T) {
 	t.Parallel()
+
 	s, _, look := watched(t, "hello")
 	for i := range mostSums {
 		s.sums.when[found{stamp: stamp{inode: uint64(i)}}] = time.Now()
 	}
+
 	w := look()
 	if w.Found(); !w.Holds() || len(s.sums.when) != mostSums {
 		t.Errorf("%d sums are remembered, the new one among them: %v, want %d", len(s.sums.when), w.Holds(), mostSums)

@@ -19,18 +19,21 @@ func auditLog(e environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "audit", Short: "Look after the audit logs", Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(verifyAudit(e))
+
 	return cmd
 }
 
 func verifyAudit(e environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "verify [flags]", Short: "Check that no entry of the audit logs was changed, added or removed behind Socle's back", Args: noArgs,
+		Use:   "verify [flags]",
+		Short: "Check that no entry of the audit logs was changed, added or removed behind Socle's back", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.withDatabase(cmd, func(ctx context.Context, d *server.Database, _ int, secret []byte) error {
 				return verifyLogs(ctx, d, secret, cmd.OutOrStdout())
 			})
 		},
 	}
+
 	e.flags(cmd)
 	return cmd
 }
@@ -44,25 +47,32 @@ func verifyLogs(ctx context.Context, d *server.Database, secret []byte, out io.W
 	if err != nil {
 		return err
 	}
+
 	whole = printReport(out, "platform", report) && whole
+
 	projects, err := d.Store.ActiveProjects(ctx)
 	if err != nil {
 		return err
 	}
+
 	registry, err := d.Registry(ctx, secret, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
+
 	for _, id := range projects {
 		report, err := audit.Check(ctx, registry.Open(id).Trusted(), key)
 		if err != nil {
 			return fmt.Errorf("project %s: %w", id, err)
 		}
+
 		whole = printReport(out, "project "+id.String(), report) && whole
 	}
+
 	if !whole {
 		return errTampered
 	}
+
 	return nil
 }
 
@@ -70,6 +80,9 @@ func printReport(out io.Writer, log string, r audit.Report) (whole bool) {
 	for _, fault := range r.Faults {
 		fmt.Fprintf(out, "%s: %s\n", log, fault)
 	}
-	fmt.Fprintf(out, "%s: %d entries, the last one %d %s\n", log, r.Entries, r.Head.Seq, hex.EncodeToString(r.Head.Hash))
+
+	fmt.Fprintf(out, "%s: %d entries, the last one %d %s\n", log, r.Entries, r.Head.Seq,
+		hex.EncodeToString(r.Head.Hash))
+
 	return len(r.Faults) == 0
 }

@@ -28,14 +28,19 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		SilenceErrors: true, SilenceUsage: true,
 		Args: noCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+
 	root.SetArgs(append([]string{}, args...)) // for nil, cobra takes the arguments of the process
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
+
 	env := environment{environ: environ}
-	root.AddCommand(serve(env), migrate(env), admin(env), auditLog(env), databases(env), files(env), doctor(env), rest(env), openapi(), version())
+	root.AddCommand(serve(env), migrate(env), admin(env), auditLog(env), databases(env), files(env), doctor(env),
+		rest(env), openapi(), version())
+
 	root.AddGroup(&cobra.Group{ID: remoteGroup, Title: "Commands that call a server:"})
 	root.AddCommand(login(env), logout(env), use(env), gen(env))
+
 	// To make the others, all operations are described: most of what a command takes to start, a server too. One that stands above does without them.
 	if c, _, err := root.Find(args); err != nil || c.HasSubCommands() {
 		if err := addRemote(root, env); err != nil {
@@ -43,14 +48,18 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 			return 1
 		}
 	}
+
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
+
 	fmt.Fprintln(stderr, "socle:", oneLine(err.Error()))
+
 	if errors.Is(err, errUsage) {
 		return 2
 	}
+
 	return 1
 }
 
@@ -65,8 +74,10 @@ func oneLine(text string) string {
 		default:
 			b.WriteString("; ")
 		}
+
 		b.WriteString(strings.TrimSpace(line))
 	}
+
 	return b.String()
 }
 
@@ -78,6 +89,7 @@ func (e environment) flags(cmd *cobra.Command) {
 	for _, s := range config.Settings() {
 		cmd.Flags().String(s.Flag, s.Default, s.Meaning)
 	}
+
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\n%s", cmd.Short, cmd.UseLine(), config.Help())
 	})
@@ -91,14 +103,17 @@ func (e environment) config(cmd *cobra.Command) (config.Config, *slog.Logger, er
 			given[s.Flag] = f.Value.String()
 		}
 	}
+
 	c, err := config.Load(e.environ, given)
 	if err != nil {
 		return c, nil, fmt.Errorf("%w: %w", errUsage, err)
 	}
+
 	options := &slog.HandlerOptions{Level: c.LogLevel}
 	if c.LogFormat == "json" {
 		return c, slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), options)), nil
 	}
+
 	return c, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), options)), nil
 }
 
@@ -110,14 +125,17 @@ func serve(e environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			s, err := server.Start(cmd.Context(), c, log)
 			if err != nil {
 				return err
 			}
+
 			welcome(cmd.OutOrStdout(), s)
 			return s.Run(cmd.Context())
 		},
 	}
+
 	e.flags(cmd)
 	return cmd
 }
@@ -125,10 +143,12 @@ func serve(e environment) *cobra.Command {
 // welcome says where the server is, and what to do next.
 func welcome(w io.Writer, s *server.Server) {
 	fmt.Fprintf(w, "Socle is ready at %s\nAPI reference: %s/docs\n", s.URL, s.URL)
+
 	if s.SetupToken != "" {
-		fmt.Fprintf(w, "\nNobody administrates this instance yet. The first user who signs up from this machine will:\n\n"+
-			"  curl -X POST %s/users -d '{\"username\": \"ada\", \"email\": \"ada@example.com\", \"password\": \"correct horse battery\"}'\n\n"+
-			"From elsewhere, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
+		fmt.Fprintf(w,
+			"\nNobody administrates this instance yet. The first user who signs up from this machine will:\n\n"+
+				"  curl -X POST %s/users -d '{\"username\": \"ada\", \"email\": \"ada@example.com\", \"password\": \"correct horse battery\"}'\n\n"+
+				"From elsewhere, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
 	}
 }
 
@@ -140,13 +160,16 @@ func migrate(e environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			if err := server.Migrate(cmd.Context(), c, log); err != nil {
 				return err
 			}
+
 			fmt.Fprintln(cmd.OutOrStdout(), "All databases are up to date.")
 			return nil
 		},
 	}
+
 	e.flags(cmd)
 	return cmd
 }
@@ -177,14 +200,17 @@ func Version() string {
 	if !ok {
 		return "unknown"
 	}
+
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		return v
 	}
+
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
 			return "devel " + s.Value
 		}
 	}
+
 	return "devel"
 }
 

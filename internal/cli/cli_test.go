@@ -28,13 +28,18 @@ func (c clustered) Run() int { return pgtest.Run(c.m) }
 // run runs a command in a data folder of its own.
 func run(t *testing.T, environ []string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
+
 	var out, log bytes.Buffer
-	status = Run(t.Context(), args, append([]string{"SOCLE_DATA_DIR=" + t.TempDir(), "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")}, environ...), &out, &log)
+	status = Run(t.Context(), args,
+		append([]string{"SOCLE_DATA_DIR=" + t.TempDir(), "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")},
+			environ...), &out, &log)
+
 	return out.String(), log.String(), status
 }
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
+
 	for _, test := range []struct {
 		args    []string
 		environ []string
@@ -50,21 +55,26 @@ func TestUsage(t *testing.T) {
 		{args: []string{"migrate"}, environ: []string{"SOCLE_POSTGRES_BIN=/nowhere"}, status: 1, says: "/nowhere"},
 	} {
 		out, log, status := run(t, test.environ, test.args...)
-		if status != test.status || out != "" || !strings.HasPrefix(log, "socle: ") || strings.Count(log, "\n") != 1 || !strings.Contains(log, test.says) {
-			t.Errorf("socle %v: got status %d, %q, %q, want status %d and one line with %q", test.args, status, out, log, test.status, test.says)
+		if status != test.status || out != "" || !strings.HasPrefix(log, "socle: ") || strings.Count(log, "\n") != 1 ||
+			!strings.Contains(log, test.says) {
+			t.Errorf("socle %v: got status %d, %q, %q, want status %d and one line with %q", test.args, status, out,
+				log, test.status, test.says)
 		}
 	}
 }
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
+
 	for _, args := range [][]string{{"serve", "--help"}, {"migrate", "--help"}, {"doctor", "--help"}} {
 		out, log, status := run(t, nil, args...)
 		if status != 0 || log != "" {
 			t.Errorf("socle %v: got status %d, %q", args, status, log)
 		}
+
 		for _, s := range config.Settings() {
-			if !strings.Contains(out, s.Name) || !strings.Contains(out, "--"+s.Flag) || !strings.Contains(out, s.Meaning) {
+			if !strings.Contains(out, s.Name) || !strings.Contains(out, "--"+s.Flag) ||
+				!strings.Contains(out, s.Meaning) {
 				t.Errorf("socle %v does not explain %s:\n%s", args, s.Name, out)
 			}
 		}
@@ -73,14 +83,17 @@ func TestHelp(t *testing.T) {
 
 func TestPrints(t *testing.T) {
 	t.Parallel()
+
 	out, _, status := run(t, nil, "version")
 	if status != 0 || !strings.HasPrefix(out, "socle ") {
 		t.Errorf("version: got status %d, %q", status, out)
 	}
+
 	out, _, status = run(t, nil, "openapi")
 	if status != 0 || !json.Valid([]byte(out)) {
 		t.Errorf("openapi: got status %d, %q", status, out)
 	}
+
 	out, _, status = run(t, nil)
 	if status != 0 || !strings.Contains(out, "serve") {
 		t.Errorf("without a command: got status %d, %q", status, out)
@@ -95,21 +108,31 @@ func TestDoctor(t *testing.T) {
 		status  int
 		says    []string
 	}{
-		{environ: []string{database}, status: 0, says: []string{"ok    storage", "ok    database", "ok    clock", "ok    statements", "warn  access", "warn  mail"}},
-		{environ: []string{database, "SOCLE_SMTP_URL=smtp://user:canary1@localhost", "SOCLE_MAIL_FROM=socle@example.com"}, status: 0, says: []string{"ok    mail", "socle@example.com"}},
-		{environ: []string{database, "SOCLE_POSTGRES_BIN=/nowhere"}, status: 1, says: []string{"FAIL  programs", "ok    storage"}},
-		{environ: []string{database, "SOCLE_STORAGE_URL=file:///dev/null/x"}, status: 1, says: []string{"FAIL  storage", "ok    database"}},
-		{environ: []string{"SOCLE_DATABASE_URL=postgres://socle:canary1@127.0.0.1:1/x"}, status: 1, says: []string{"FAIL  database", "ok    storage"}},
+		{environ: []string{database},
+			status: 0, says: []string{"ok    storage", "ok    database", "ok    clock", "ok    statements",
+				"warn  access", "warn  mail"}},
+		{
+			environ: []string{database, "SOCLE_SMTP_URL=smtp://user:canary1@localhost",
+				"SOCLE_MAIL_FROM=socle@example.com"}, status: 0, says: []string{"ok    mail", "socle@example.com"},
+		},
+		{environ: []string{database, "SOCLE_POSTGRES_BIN=/nowhere"},
+			status: 1, says: []string{"FAIL  programs", "ok    storage"}},
+		{environ: []string{database, "SOCLE_STORAGE_URL=file:///dev/null/x"},
+			status: 1, says: []string{"FAIL  storage", "ok    database"}},
+		{environ: []string{"SOCLE_DATABASE_URL=postgres://socle:canary1@127.0.0.1:1/x"},
+			status: 1, says: []string{"FAIL  database", "ok    storage"}},
 	} {
 		out, log, status := run(t, test.environ, "doctor")
 		if status != test.status {
 			t.Errorf("doctor with %v: got status %d, %q, want %d\n%s", test.environ, status, log, test.status, out)
 		}
+
 		for _, s := range test.says {
 			if !strings.Contains(out, s) {
 				t.Errorf("doctor with %v does not say %q:\n%s", test.environ, s, out)
 			}
 		}
+
 		if strings.Contains(out+log, "canary1") {
 			t.Errorf("doctor shows a password:\n%s%s", out, log)
 		}
@@ -121,20 +144,26 @@ func TestCreateAdministrator(t *testing.T) {
 	database := "SOCLE_DATABASE_URL=" + pgtest.URL(t)
 	create := func(password string, args ...string) (stdout, stderr string, status int) {
 		t.Helper()
+
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
+
 		if _, err := w.WriteString(password + "\n"); err != nil {
 			t.Fatal(err)
 		}
+
 		w.Close()
 		before := os.Stdin
+
 		os.Stdin = r
 		defer func() { os.Stdin = before }()
+
 		return run(t, []string{database}, append([]string{"admin", "create"}, args...)...)
 	}
+
 	for _, test := range []struct {
 		password, username, email string
 		says                      string // "" if it succeeds
@@ -149,7 +178,8 @@ func TestCreateAdministrator(t *testing.T) {
 		if test.says == "" && (status != 0 || !strings.Contains(out, test.username)) {
 			t.Errorf("%v: got status %d, %q, %q", test, status, out, log)
 		}
-		if test.says != "" && (status != 1 || !strings.Contains(log, test.says) || strings.Contains(log, test.password)) {
+		if test.says != "" &&
+			(status != 1 || !strings.Contains(log, test.says) || strings.Contains(log, test.password)) {
 			t.Errorf("%v: got status %d, %q", test, status, log)
 		}
 	}
@@ -157,6 +187,7 @@ func TestCreateAdministrator(t *testing.T) {
 
 func TestOneLine(t *testing.T) {
 	t.Parallel()
+
 	for text, want := range map[string]string{
 		"one":                         "one",
 		"one:\n\ttwo\n\tthree\n":      "one: two; three",

@@ -19,6 +19,7 @@ func databases(e environment) *cobra.Command {
 				if err != nil {
 					return err
 				}
+
 				projects, err := d.Store.ProjectNames(ctx)
 				if err != nil {
 					return err
@@ -26,13 +27,16 @@ func databases(e environment) *cobra.Command {
 
 				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 				fmt.Fprintln(table, "PROJECT\tUUID\tSTATUS\tDATABASE")
+
 				for _, p := range projects {
 					fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", p.Name, p.UUID, p.Status, names.Database(p.UUID))
 				}
+
 				return table.Flush()
 			})
 		},
 	}
+
 	e.flags(cmd)
 	return cmd
 }

@@ -12,14 +12,17 @@ import (
 
 func TestDatabases(t *testing.T) {
 	t.Parallel()
+
 	url := pgtest.URL(t)
 	environ := []string{"SOCLE_DATA_DIR=" + t.TempDir(), "SOCLE_DATABASE_URL=" + url}
 	list := func() string {
 		t.Helper()
+
 		var out, log bytes.Buffer
 		if status := Run(t.Context(), []string{"databases"}, environ, &out, &log); status != 0 {
 			t.Fatalf("got status %d, want 0: %s", status, log.String())
 		}
+
 		return out.String()
 	}
 	if got, want := list(), "PROJECT  UUID  STATUS  DATABASE\n"; got != want {
@@ -31,6 +34,7 @@ func TestDatabases(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
+
 	const project = `
 		set session_replication_role = replica; -- a project without an organization
 		insert into platform.projects (uuid, organization_uuid, name, status, created_by, updated_by)
@@ -38,6 +42,7 @@ func TestDatabases(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), project); err != nil {
 		t.Fatal(err)
 	}
+
 	row := regexp.MustCompile(`(?m)^shop +01912b8c-0000-7000-8000-00000000abcd +paused +socle_[0-9a-f]{32}$`)
 	if got := list(); !row.MatchString(got) {
 		t.Errorf("got %s, want a row %s", got, row)

@@ -38,24 +38,30 @@ func doctor(e environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			sick := 0
 			for _, f := range examine(cmd.Context(), c) {
 				mark := "ok  "
 				if f.warn {
 					mark = "warn"
 				}
+
 				if f.err != nil {
 					mark, f.detail = "FAIL", f.err.Error()
 					sick++
 				}
+
 				fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", mark, f.what, f.detail)
 			}
+
 			if sick > 0 {
 				return fmt.Errorf("%d of the checks failed", sick)
 			}
+
 			return nil
 		},
 	}
+
 	e.flags(cmd)
 	return cmd
 }
@@ -66,8 +72,13 @@ func examine(ctx context.Context, c config.Config) []finding {
 
 func examineMail(c config.Config) finding {
 	if c.SMTPURL == "" {
-		return finding{what: "mail", warn: true, detail: "goes to the log, links and all; set SOCLE_SMTP_URL to send it"}
+		return finding{
+			what:   "mail",
+			warn:   true,
+			detail: "goes to the log, links and all; set SOCLE_SMTP_URL to send it",
+		}
 	}
+
 	return finding{what: "mail", detail: "goes to an SMTP server, from " + c.MailFrom}
 }
 
@@ -76,16 +87,19 @@ func examineBinaries(c config.Config) finding {
 	if err != nil {
 		return finding{what: "programs", err: err}
 	}
+
 	for _, name := range []string{"pg_dump", "pg_restore"} {
 		if _, err := os.Stat(b.Path(name)); err != nil {
 			return finding{what: "programs", err: fmt.Errorf("%s is missing from %s", name, b.Dir)}
 		}
 	}
+
 	f := finding{what: "programs", detail: fmt.Sprintf("PostgreSQL %s in %s", release(b.Version), b.Dir)}
 	if least, ok := patched[b.Version/10000]; ok && b.Version < least {
 		f.warn = true
 		f.detail += ": install " + release(least) + " or newer, which closes known holes"
 	}
+
 	return f
 }
 
@@ -93,15 +107,18 @@ func release(version int) string { return fmt.Sprintf("%d.%d", version/10000, ve
 
 func examineStorage(ctx context.Context, c config.Config) finding {
 	f := finding{what: "storage", detail: storage(c)}
+
 	blobs, err := blob.OpenConfigured(c)
 	if err != nil {
 		f.err = err
 		return f
 	}
+
 	f.err = blobs.Check(ctx)
 	if mistake, ok := errors.AsType[*blob.Mistake](f.err); ok {
 		f.err = mistake
 	}
+
 	f.err = errors.Join(f.err, blobs.Close())
 	return f
 }
@@ -120,7 +137,9 @@ func examineDatabase(ctx context.Context, c config.Config) []finding {
 		return []finding{{what: "database", err: err}}
 	}
 	defer d.Close(context.WithoutCancel(ctx))
+
 	before := time.Now()
+
 	seen, err := pg.One[struct {
 		Version  string
 		Now      time.Time
@@ -131,11 +150,17 @@ func examineDatabase(ctx context.Context, c config.Config) []finding {
 	if err != nil {
 		return []finding{{what: "database", err: err}}
 	}
-	database := finding{what: "database", detail: fmt.Sprintf("PostgreSQL %s, up to date, %d projects", seen.Version, seen.Projects)}
+
+	database := finding{
+		what: "database", detail: fmt.Sprintf("PostgreSQL %s, up to date, %d projects", seen.Version, seen.Projects),
+	}
+
 	clock := finding{what: "clock", detail: "agrees with the database's"}
 	if gap := seen.Now.Sub(before).Abs(); gap > 5*time.Second {
-		clock.err = fmt.Errorf("it is %s away from the database's: tokens expire too early or too late", gap.Round(time.Second))
+		clock.err = fmt.Errorf("it is %s away from the database's: tokens expire too early or too late",
+			gap.Round(time.Second))
 	}
+
 	return append([]finding{database, clock, examineStatements(ctx, d)}, examineAccess(ctx, d)...)
 }
 
@@ -149,6 +174,7 @@ func examineStatements(ctx context.Context, d *server.Database) finding {
 	case err == nil && !loaded:
 		f.detail = "are not counted: set shared_preload_libraries = 'pg_stat_statements' in postgresql.conf, start PostgreSQL again, and then Socle"
 	}
+
 	return f
 }
 
@@ -162,10 +188,18 @@ func examineAccess(ctx context.Context, d *server.Database) []finding {
 	if err != nil {
 		return []finding{{what: "access", err: err}}
 	}
+
 	if len(open) == 0 {
 		return []finding{{what: "access", detail: "projects reach their own databases alone"}}
 	}
-	f := finding{what: "access", warn: true, detail: "the logins of projects can connect to: " + strings.Join(open, ", ")}
+
+	f := finding{
+		what:   "access",
+		warn:   true,
+		detail: "the logins of projects can connect to: " + strings.Join(open, ", "),
+	}
+
 	f.detail += "; close a database with: revoke connect on database " + pg.Quote(open[0]) + " from public"
+
 	return []finding{f}
 }

@@ -59,6 +59,7 @@ var describe = sync.OnceValues(func() (*description, error) {
 	if err := json.Unmarshal(api.Document(), &d); err != nil {
 		return nil, fmt.Errorf("the OpenAPI document: %w", err)
 	}
+
 	return &d, nil
 })
 
@@ -72,6 +73,7 @@ func (d *description) operations() []operation {
 			all = append(all, o)
 		}
 	}
+
 	return all
 }
 
@@ -88,12 +90,16 @@ func (d *description) body(o operation) (media string, s schema) {
 	if o.RequestBody == nil {
 		return "", schema{}
 	}
-	if form, ok := o.RequestBody.Content["multipart/form-data"]; ok { // of several forms, the one that a file has its name in
+
+	// of several forms, the one that a file has its name in
+	if form, ok := o.RequestBody.Content["multipart/form-data"]; ok {
 		return "multipart/form-data", d.resolve(form.Schema)
 	}
+
 	for media, content := range o.RequestBody.Content {
 		return media, d.resolve(content.Schema)
 	}
+
 	return "", schema{}
 }
 
@@ -111,6 +117,7 @@ func (s schema) is(kind string) bool {
 	case []any:
 		return slices.Contains(t, any(kind))
 	}
+
 	return false
 }
 
@@ -119,6 +126,7 @@ func (o operation) words() (verb, noun string) {
 	words := split(o.ID)
 	verb = words[0]
 	noun = strings.Join(words[1:], "-")
+
 	return verb, plural(noun)
 }
 
@@ -133,11 +141,14 @@ func split(name string) []string {
 			unicode.IsUpper(letters[i-1]) && (i+1 == len(letters) || unicode.IsUpper(letters[i+1]))):
 			continue
 		}
+
 		if word := strings.ToLower(strings.Trim(string(letters[start:i]), "_")); word != "" {
 			words = append(words, word)
 		}
+
 		start = i
 	}
+
 	return words
 }
 
@@ -147,12 +158,14 @@ func kebab(name string) string { return strings.Join(split(name), "-") }
 // plural returns a noun's plural; what has none stays as it is.
 func plural(noun string) string {
 	switch {
-	case noun == "", strings.HasSuffix(noun, "s"), noun == "sql", noun == "audit", noun == "history", noun == "totp", noun == "lint", noun == "openapi", noun == "me":
+	case noun == "", strings.HasSuffix(noun, "s"), noun == "sql", noun == "audit", noun == "history", noun == "totp",
+		noun == "lint", noun == "openapi", noun == "me":
 		return noun
 	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ey"):
 		return strings.TrimSuffix(noun, "y") + "ies"
 	case strings.HasSuffix(noun, "x"):
 		return noun + "es"
 	}
+
 	return noun + "s"
 }

@@ -22,25 +22,32 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 		return explain(err)
 	}
 	defer res.Body.Close()
+
 	name, _ := cmd.Flags().GetString("output")
+
 	progress := newProgress(cmd.ErrOrStderr(), res.ContentLength)
 	defer progress.end()
+
 	if name == "-" {
 		_, err := io.Copy(cmd.OutOrStdout(), io.TeeReader(res.Body, progress))
 		return cutOff(err)
 	}
+
 	part, err := os.CreateTemp(dirOf(name), filepath.Base(name)+".*.part")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(part.Name())
+
 	_, err = io.Copy(part, io.TeeReader(res.Body, progress))
 	if err == nil {
 		err = part.Sync()
 	}
+
 	if err = errors.Join(cutOff(err), part.Close()); err != nil {
 		return err
 	}
+
 	return os.Rename(part.Name(), name)
 }
 
@@ -53,7 +60,8 @@ func cutOff(err error) error {
 }
 
 func addPassphrase(cmd *cobra.Command) {
-	cmd.Flags().String("passphrase-file", "", "file that holds the passphrase, - for standard input; without it "+config.ClientPassphrase+" is looked at")
+	cmd.Flags().String("passphrase-file", "",
+		"file that holds the passphrase, - for standard input; without it "+config.ClientPassphrase+" is looked at")
 }
 
 // passphrase returns the passphrase that was given, or "".
@@ -62,13 +70,16 @@ func (e environment) passphrase(cmd *cobra.Command) (string, error) {
 	if name == "" {
 		return e.value(config.ClientPassphrase), nil
 	}
+
 	text, err := readInput(cmd, name)
 	if err != nil {
 		return "", err
 	}
+
 	line, _, _ := strings.Cut(string(text), "\n")
 	if line = strings.TrimSuffix(line, "\r"); line == "" {
 		return "", fmt.Errorf("%w: there is no passphrase in %s", errUsage, name)
 	}
+
 	return line, nil
 }

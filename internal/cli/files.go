@@ -26,56 +26,71 @@ func files(e environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "files", Short: "Work with files, and check their bytes", Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(verifyFiles(e))
+
 	return cmd
 }
 
 func verifyFiles(e environment) *cobra.Command {
 	var sums bool
 	cmd := &cobra.Command{
-		Use: "verify [--sums] [flags]", Short: "Check that every file has its bytes, and all bytes their file; --sums reads them all", Args: noArgs,
+		Use:   "verify [--sums] [flags]",
+		Short: "Check that every file has its bytes, and all bytes their file; --sums reads them all", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, _, err := e.config(cmd)
 			if err != nil {
 				return err
 			}
+
 			return e.withDatabase(cmd, func(ctx context.Context, d *server.Database, _ int, secret []byte) error {
 				return verifyProjects(ctx, c, d, secret, sums, cmd.OutOrStdout())
 			})
 		},
 	}
+
 	cmd.Flags().BoolVar(&sums, "sums", false, "read all bytes, and compare their SHA-256")
 	e.flags(cmd)
+
 	return cmd
 }
 
 // errDamaged ends the command with 1.
 var errDamaged = errors.New("not every file has its bytes")
 
-func verifyProjects(ctx context.Context, c config.Config, d *server.Database, secret []byte, sums bool, out io.Writer) error {
+func verifyProjects(
+	ctx context.Context, c config.Config, d *server.Database, secret []byte, sums bool, out io.Writer,
+) error {
 	blobs, err := blob.OpenConfigured(c)
 	if err != nil {
 		return err
 	}
 	defer blobs.Close()
+
 	registry, err := d.Registry(ctx, secret, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
+
 	folders, err := blobs.Folders(ctx, "projects")
 	if err != nil {
 		return err
 	}
+
 	statuses, err := d.Store.ProjectStatuses(ctx)
 	if err != nil {
 		return err
 	}
+
 	damaged := 0
-	for _, id := range slices.SortedFunc(maps.Keys(statuses), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
+	for _, id := range slices.SortedFunc(maps.Keys(statuses), func(a, b uuid.UUID) int {
+		return bytes.Compare(a[:], b[:])
+	}) {
 		look := func(p *tenant.Project) error {
 			n, err := verifyProject(ctx, p, blobs, sums, out)
 			damaged += n
+
 			return err
 		}
+
 		switch statuses[id] {
 		case platform.Active:
 			err = look(registry.Open(id))
@@ -85,6 +100,7 @@ func verifyProjects(ctx context.Context, c config.Config, d *server.Database, se
 			fmt.Fprintf(out, "project %s: not looked at, since it is being made or removed\n", id)
 			continue
 		}
+
 		if e := fault.Of(err); err != nil && e.Kind == fault.Conflict {
 			fmt.Fprintf(out, "project %s: not looked at: %s\n", id, e.Detail)
 			continue
@@ -93,14 +109,17 @@ func verifyProjects(ctx context.Context, c config.Config, d *server.Database, se
 			return fmt.Errorf("project %s: %w", id, err)
 		}
 	}
+
 	for _, folder := range folders {
 		if id, err := uuid.Parse(folder); err != nil || statuses[id] == "" {
 			fmt.Fprintf(out, "orphan projects/%s: there is no such project\n", folder)
 		}
 	}
+
 	if damaged > 0 {
 		return errDamaged
 	}
+
 	return nil
 }
 
@@ -111,10 +130,13 @@ func verifyProject(ctx context.Context, p *tenant.Project, blobs *blob.Store, su
 			fmt.Fprintf(out, "project %s: orphan %s: %s\n", p.UUID, d.Key, d.What)
 			return
 		}
+
 		fmt.Fprintf(out, "project %s: file %s %s (%s)\n", p.UUID, d.File, d.What, d.Key)
 	})
 	if err == nil {
-		fmt.Fprintf(out, "project %s: %d files, %d of them damaged, %d orphans, %d on their way\n", p.UUID, v.Files, v.Damaged, v.Orphans, v.Moving)
+		fmt.Fprintf(out, "project %s: %d files, %d of them damaged, %d orphans, %d on their way\n", p.UUID, v.Files,
+			v.Damaged, v.Orphans, v.Moving)
 	}
+
 	return v.Damaged, err
 }

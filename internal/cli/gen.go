@@ -12,30 +12,47 @@ import (
 )
 
 func gen(e environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "gen", Short: "Generate source text for applications", Args: noCommand, GroupID: remoteGroup,
+	cmd := &cobra.Command{Use: "gen", Short: "Generate source text for applications",
+		Args: noCommand, GroupID: remoteGroup,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	types := &cobra.Command{Use: "types --lang typescript", Short: "Print the types of the project's tables, views and functions, as @supabase/supabase-js takes them", Args: noArgs}
+
+	types := &cobra.Command{
+		Use:   "types --lang typescript",
+		Short: "Print the types of the project's tables, views and functions, as @supabase/supabase-js takes them",
+		Args:  noArgs,
+	}
+
 	language := types.Flags().String("lang", "typescript", "language of the types: typescript")
 	addConnectionFlags(types)
+
 	types.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := e.client(cmd)
 		if err != nil {
 			return err
 		}
+
 		if c.Project == "" {
 			return errNoProject
 		}
-		reply, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: "/projects/" + url.PathEscape(c.Project) + "/types", Query: url.Values{"language": {*language}}})
+
+		reply, err := c.Do(cmd.Context(), client.Request{
+			Method: http.MethodGet,
+			Path:   "/projects/" + url.PathEscape(c.Project) + "/types",
+			Query:  url.Values{"language": {*language}},
+		})
 		if err != nil {
 			return explain(err)
 		}
+
 		var answer struct{ Source string }
 		if err := json.Unmarshal(reply.Content, &answer); err != nil {
 			return err
 		}
+
 		_, err = fmt.Fprint(cmd.OutOrStdout(), answer.Source)
 		return err
 	}
+
 	cmd.AddCommand(types)
 	return cmd
 }

@@ -39,6 +39,7 @@ func (e environment) value(name string) string {
 			return v
 		}
 	}
+
 	return ""
 }
 
@@ -48,10 +49,13 @@ func (e environment) accountFile() (string, error) {
 	if dir == "" {
 		home := e.value("HOME")
 		if home == "" {
-			return "", errors.New("there is neither HOME nor XDG_CONFIG_HOME to keep the log-in under; use " + config.ClientURL + " and " + config.ClientToken)
+			return "", errors.New("there is neither HOME nor XDG_CONFIG_HOME to keep the log-in under; use " +
+				config.ClientURL + " and " + config.ClientToken)
 		}
+
 		dir = filepath.Join(home, ".config")
 	}
+
 	return filepath.Join(dir, "socle", "login.json"), nil
 }
 
@@ -62,35 +66,44 @@ func (e environment) withAccount(f func(a *account) error) error {
 	if err != nil {
 		return err
 	}
+
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
+
 	lock, err := os.OpenFile(name+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
+
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("lock %s: %w", name, err)
 	}
+
 	var a account
 	before, err := os.ReadFile(name)
 	if err == nil {
 		err = json.Unmarshal(before, &a)
 	}
+
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+
 	if err := f(&a); err != nil {
 		return err
 	}
+
 	text, err := json.MarshalIndent(a, "", "  ")
 	if err != nil || string(text) == string(before) {
 		return err
 	}
+
 	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
 		return err
 	}
+
 	return os.Rename(name+".new", name)
 }
 
@@ -109,18 +122,26 @@ func (e environment) client(cmd *cobra.Command) (*client.Client, error) {
 		}
 		return ""
 	}
-	c := &client.Client{URL: first(flag("url"), e.value(config.ClientURL)), Token: e.value(config.ClientToken), Project: first(flag("project"), e.value(config.ClientProject))}
+
+	c := &client.Client{
+		URL:     first(flag("url"), e.value(config.ClientURL)),
+		Token:   e.value(config.ClientToken),
+		Project: first(flag("project"), e.value(config.ClientProject)),
+	}
 	if c.URL != "" && c.Token != "" {
 		return c, nil
 	}
+
 	err := e.withAccount(func(a *account) error {
 		c.URL, c.Project = first(c.URL, a.URL, defaultURL), first(c.Project, a.Project)
 		if c.Token != "" || c.URL != first(a.URL, defaultURL) { // a token goes to no server but its own
 			return nil
 		}
+
 		c.Token = a.Session.Token
 		return refresh(cmd.Context(), c, a)
 	})
+
 	return c, err
 }
 
@@ -131,6 +152,7 @@ func refresh(ctx context.Context, c *client.Client, a *account) error {
 	if a.Session.Token == "" || time.Until(a.Session.ExpiresAt) > refreshBefore {
 		return nil
 	}
+
 	s, err := c.Refresh(ctx, a.Session.RefreshToken)
 	if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusUnauthorized {
 		return errors.New("the session has ended; log in: socle login")
@@ -138,6 +160,7 @@ func refresh(ctx context.Context, c *client.Client, a *account) error {
 	if err != nil {
 		return explain(err)
 	}
+
 	a.Session = s
 	return nil
 }
@@ -148,39 +171,53 @@ func first(values ...string) string {
 			return v
 		}
 	}
+
 	return ""
 }
 
 func login(e environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "login --email ADDRESS [flags]", Short: "Log in to a server; the password is asked for, or read from standard input", Args: noArgs, GroupID: remoteGroup}
+	cmd := &cobra.Command{
+		Use:     "login --email ADDRESS [flags]",
+		Short:   "Log in to a server; the password is asked for, or read from standard input",
+		Args:    noArgs,
+		GroupID: remoteGroup,
+	}
+
 	email := cmd.Flags().String("email", "", "e-mail address (required)")
 	code := cmd.Flags().String("code", "", "code of the second factor")
 	cmd.Flags().String("url", "", "address of the server ("+config.ClientURL+"; default "+defaultURL+")")
+
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *email == "" {
 			return fmt.Errorf("%w: --email is needed", errUsage)
 		}
+
 		password, err := readPassword(cmd)
 		if err != nil {
 			return err
 		}
+
 		c := &client.Client{URL: first(cmd.Flags().Lookup("url").Value.String(), e.value(config.ClientURL), defaultURL)}
 		s, err := c.Login(cmd.Context(), *email, password, *code)
 		if err != nil {
 			return explain(err)
 		}
+
 		if err := e.withAccount(func(a *account) error {
 			if a.URL != c.URL {
 				a.Project = ""
 			}
+
 			a.URL, a.Session = c.URL, s
 			return nil
 		}); err != nil {
 			return err
 		}
+
 		fmt.Fprintf(cmd.OutOrStdout(), "Logged in to %s.\n", c.URL)
 		return nil
 	}
+
 	return cmd
 }
 
@@ -190,34 +227,48 @@ func readPassword(cmd *cobra.Command) (string, error) {
 		fmt.Fprint(cmd.ErrOrStderr(), "Password: ")
 		text, err := term.ReadPassword(int(f.Fd()))
 		fmt.Fprintln(cmd.ErrOrStderr())
+
 		return string(text), err
 	}
+
 	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read the password: %w", err)
 	}
+
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
 func logout(e environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "logout", Short: "End the session, on the server and here", Args: noArgs, GroupID: remoteGroup}
+	cmd := &cobra.Command{
+		Use:     "logout",
+		Short:   "End the session, on the server and here",
+		Args:    noArgs,
+		GroupID: remoteGroup,
+	}
+
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return e.withAccount(func(a *account) error {
 			if a.Session.Token == "" {
 				return nil
 			}
+
 			c := &client.Client{URL: a.URL, Token: a.Session.Token}
 			_, err := c.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/users/logout"})
 			if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusUnauthorized {
 				err = nil // it has ended already
 			}
+
 			a.Session = client.Session{}
+
 			if err != nil {
 				return explain(err)
 			}
+
 			fmt.Fprintln(cmd.OutOrStdout(), "Logged out.")
 			return nil
 		})
 	}
+
 	return cmd
 }

@@ -23,10 +23,12 @@ func printJSON(w io.Writer, r *client.Reply) error {
 	if err != nil {
 		return err
 	}
+
 	var b bytes.Buffer
 	if err := json.Indent(&b, text, "", "  "); err != nil {
 		return err
 	}
+
 	_, err = fmt.Fprintln(w, b.String())
 	return err
 }
@@ -37,10 +39,12 @@ func printReply(w io.Writer, r *client.Reply) error {
 	if err := decode(r.Content, &content); err != nil {
 		return err
 	}
+
 	var metadata map[string]any
 	if err := decode(r.Metadata, &metadata); err != nil {
 		return err
 	}
+
 	switch v := content.(type) {
 	case []any:
 		return printList(w, v, metadata)
@@ -62,8 +66,10 @@ func decode(text json.RawMessage, v any) error {
 	if len(text) == 0 {
 		return nil
 	}
+
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
+
 	return d.Decode(v)
 }
 
@@ -76,27 +82,34 @@ func printList(w io.Writer, items []any, metadata map[string]any) error {
 		}
 		return nil
 	}
+
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var heads []string
 	for _, c := range columns {
 		heads = append(heads, strings.ToUpper(strings.Join(split(c), " ")))
 	}
+
 	fmt.Fprintln(table, strings.Join(heads, "\t"))
+
 	for _, item := range items {
 		object, _ := item.(map[string]any)
 		var cells []string
 		for _, c := range columns {
 			cells = append(cells, clip(cell(object[c])))
 		}
+
 		fmt.Fprintln(table, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
+
 	if err := table.Flush(); err != nil {
 		return err
 	}
+
 	if pages, ok := metadata["totalPages"].(json.Number); ok && pages != "1" && pages != "0" {
 		_, err := fmt.Fprintf(w, "\nPage %v of %v, %v in all.\n", metadata["page"], pages, metadata["total"])
 		return err
 	}
+
 	return nil
 }
 
@@ -119,6 +132,7 @@ func columnsOf(items []any) []string {
 		if !ok {
 			return nil
 		}
+
 		for name, v := range object {
 			switch v.(type) {
 			case map[string]any, []any, nil:
@@ -127,9 +141,11 @@ func columnsOf(items []any) []string {
 			}
 		}
 	}
+
 	maps.DeleteFunc(found, func(name string, filled bool) bool {
 		return !filled || strings.HasSuffix(name, "By") || name == "updatedAt" || name == "hash"
 	})
+
 	return ordered(slices.Collect(maps.Keys(found)))
 }
 
@@ -144,14 +160,17 @@ func ordered(names []string) []string {
 		case strings.HasSuffix(name, "At"):
 			return 3
 		}
+
 		return 2
 	}
+
 	slices.SortFunc(names, func(a, b string) int {
 		if r := rank(a) - rank(b); r != 0 {
 			return r
 		}
 		return strings.Compare(a, b)
 	})
+
 	return names
 }
 
@@ -160,6 +179,7 @@ func printThing(w io.Writer, thing map[string]any) error {
 	for _, name := range ordered(slices.Collect(maps.Keys(thing))) {
 		fmt.Fprintf(table, "%s\t%s\n", strings.Join(split(name), " "), cell(thing[name]))
 	}
+
 	return table.Flush()
 }
 
@@ -173,6 +193,7 @@ func printBeside(w io.Writer, metadata map[string]any) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -194,10 +215,12 @@ func cell(v any) string {
 		}
 		return "no"
 	}
+
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err.Error()
 	}
+
 	return oneCell(string(text))
 }
 
@@ -228,6 +251,7 @@ func newProgress(w io.Writer, total int64) *progress {
 	if !ok || !term.IsTerminal(int(f.Fd())) || total >= 0 && total < progressFrom {
 		w = nil
 	}
+
 	return &progress{w: w, total: total}
 }
 
@@ -236,13 +260,16 @@ func (p *progress) Write(b []byte) (int, error) {
 	p.done += int64(len(b))
 	if p.w != nil && time.Since(p.shown) > progressEvery {
 		p.shown = time.Now()
+
 		if p.total > 0 {
 			filled := int(p.done * 30 / p.total)
-			fmt.Fprintf(p.w, "\r[%-30s] %3d %%  %d of %d MiB", strings.Repeat("#", filled), p.done*100/p.total, p.done>>20, p.total>>20)
+			fmt.Fprintf(p.w, "\r[%-30s] %3d %%  %d of %d MiB", strings.Repeat("#", filled), p.done*100/p.total,
+				p.done>>20, p.total>>20)
 		} else {
 			fmt.Fprintf(p.w, "\r%d MiB", p.done>>20)
 		}
 	}
+
 	return len(b), nil
 }
 

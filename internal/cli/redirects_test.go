@@ -33,18 +33,26 @@ type raw struct {
 // answer sends a request and returns its answer, whose body is read.
 func (c *raw) answer(method, target string, headers ...string) *http.Response {
 	c.Helper()
+
 	c.sent++
-	text := strings.Join(append([]string{method + " " + target + " HTTP/1.1", "Host: socle.example", "Content-Length: 0"}, headers...), "\r\n") + "\r\n\r\n"
+
+	text := strings.Join(
+		append([]string{method + " " + target + " HTTP/1.1", "Host: socle.example", "Content-Length: 0"}, headers...),
+		"\r\n",
+	) + "\r\n\r\n"
+
 	for again := range 2 { // a connection may have been closed after an answer
 		if c.conn == nil {
 			conn, err := net.Dial("tcp", c.address)
 			if err != nil {
 				c.Fatal(err)
 			}
+
 			c.Cleanup(func() { conn.Close() })
 			c.conn, c.answers = conn, bufio.NewReader(conn)
 			_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		}
+
 		_, err := io.WriteString(c.conn, text)
 		var res *http.Response
 		if err == nil {
@@ -53,6 +61,7 @@ func (c *raw) answer(method, target string, headers ...string) *http.Response {
 		if err == nil {
 			_, err = io.Copy(io.Discard, res.Body)
 		}
+
 		if err != nil || res.Close {
 			_ = c.conn.Close()
 			c.conn = nil
@@ -60,53 +69,76 @@ func (c *raw) answer(method, target string, headers ...string) *http.Response {
 		if err == nil {
 			return res
 		}
+
 		if again == 1 {
 			c.Fatalf("%s %s: %v", method, target, err)
 		}
 	}
+
 	return nil
 }
 
 // elsewhere are targets that a careless server sends to another one, or to another path of its own.
-var elsewhere = []string{"//", "///", "/.", "/./", "/../", "/..//", "//evil.example", "//evil.example/..", "//evil.example/%2e%2e", "///evil.example/x", "/%2f%2fevil.example", "/%2F%2Fevil.example/..", `/\evil.example`, `//\evil.example`,
-	"/%5cevil.example", "/%5c%5cevil.example/..", "/..//evil.example", "/%2e%2e//evil.example", "/.%2e/x", "/;//evil.example", "/%09/evil.example", "/%00//evil.example", "//evil.example%2f..", "/@evil.example", "/evil.example:80", "http://evil.example//x", "http://evil.example", "http://evil.example/..",
-	"*", "/?redirect_to=https://evil.example", "//?next=//evil.example"}
+var elsewhere = []string{"//", "///", "/.", "/./", "/../", "/..//", "//evil.example", "//evil.example/..",
+	"//evil.example/%2e%2e", "///evil.example/x", "/%2f%2fevil.example", "/%2F%2Fevil.example/..", `/\evil.example`,
+	`//\evil.example`, "/%5cevil.example", "/%5c%5cevil.example/..", "/..//evil.example", "/%2e%2e//evil.example",
+	"/.%2e/x", "/;//evil.example", "/%09/evil.example", "/%00//evil.example", "//evil.example%2f..", "/@evil.example",
+	"/evil.example:80", "http://evil.example//x", "http://evil.example", "http://evil.example/..", "*",
+	"/?redirect_to=https://evil.example", "//?next=//evil.example"}
 
 // changed are other ways to write a path, and what asks to be sent elsewhere.
-var changed = []string{"%s", "%s/", "/%s", "%s//", "%s/.", "%s/x/..", "%s/%%2e%%2e", `%s\`, "%s%%2f", "%s?redirect_to=//evil.example&next=//evil.example&url=//evil.example&return_to=//evil.example"}
+var changed = []string{
+	"%s", "%s/", "/%s", "%s//", "%s/.", "%s/x/..", "%s/%%2e%%2e", `%s\`, "%s%%2f",
+	"%s?redirect_to=//evil.example&next=//evil.example&url=//evil.example&return_to=//evil.example",
+}
 
 var placeholder = regexp.MustCompile(`\{[^}]+\}`)
 
 // TestNothingRedirects asks everything that listens for paths that are written in every way but one: no answer leads anywhere, but that of an upload to what it has made.
 func TestNothingRedirects(t *testing.T) {
 	t.Parallel()
-	metrics := fmt.Sprintf("127.%d.%d.%d:9091", 1+rand.IntN(200), rand.IntN(250), 1+rand.IntN(250)) // which no other test has
+
+	// which no other test has
+	metrics := fmt.Sprintf("127.%d.%d.%d:9091", 1+rand.IntN(200), rand.IntN(250), 1+rand.IntN(250))
 	a := apitest.New(t, func(c *config.Config) { c.MetricsAddr = metrics })
 	a.CreateTable("orders")
+
 	container := a.Create("/containers", `{"name": "pictures", "is_public": true}`)
 	a.Send("PUT", "/files/"+a.Project+"/"+container+"/a.txt", "text", "Content-Type: text/plain").Want(200)
-	paths := []string{"/docs", "/healthz", "/readyz", "/openapi.json", "/.well-known/jwks.json", "/projects/" + a.Project + "/rest/v1", "/projects/" + a.Project + "/rest/v1/orders", "/projects/" + a.Project + "/rest/v1/rpc/f",
-		"/files/" + a.Project + "/" + container, "/files/" + a.Project + "/" + container + "/a.txt", "/files/" + a.Project + "/" + container + "/a.txt/", "/containers/" + container + "/tus"}
+
+	paths := []string{"/docs", "/healthz", "/readyz", "/openapi.json", "/.well-known/jwks.json",
+		"/projects/" + a.Project + "/rest/v1", "/projects/" + a.Project + "/rest/v1/orders",
+		"/projects/" + a.Project + "/rest/v1/rpc/f", "/files/" + a.Project + "/" + container,
+		"/files/" + a.Project + "/" + container + "/a.txt", "/files/" + a.Project + "/" + container + "/a.txt/",
+		"/containers/" + container + "/tus"}
+
 	var document struct{ Paths map[string]any }
 	if err := json.Unmarshal(a.Get("/openapi.json").Want(200).Body, &document); err != nil {
 		t.Fatal(err)
 	}
+
 	var described []string
 	for path := range document.Paths {
 		described = append(described, placeholder.ReplaceAllString(path, apitest.Missing))
 	}
 
-	c, err := standalone.Load("", []string{"PGRST_DB_URI=" + pgtest.URL(t), "PGRST_DB_ANON_ROLE=postgres", "PGRST_SERVER_HOST=127.0.0.1", "PGRST_SERVER_PORT=0", "PGRST_ADMIN_SERVER_HOST=127.0.0.1", "PGRST_ADMIN_SERVER_PORT=0"})
+	c, err := standalone.Load("", []string{
+		"PGRST_DB_URI=" + pgtest.URL(t), "PGRST_DB_ANON_ROLE=postgres", "PGRST_SERVER_HOST=127.0.0.1",
+		"PGRST_SERVER_PORT=0", "PGRST_ADMIN_SERVER_HOST=127.0.0.1", "PGRST_ADMIN_SERVER_PORT=0",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s, err := standalone.Start(t.Context(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
+
 	t.Cleanup(func() {
 		stop()
 		<-ended
@@ -119,11 +151,15 @@ func TestNothingRedirects(t *testing.T) {
 		methods       []string
 		headers       []string
 	}{
-		"what is there": {a.URL, paths, changed, []string{"GET", "POST", "OPTIONS", "CONNECT"}, []string{"Authorization: Bearer " + a.Token, "X-Project: " + a.Project, "Tus-Resumable: 1.0.0", "Upload-Length: 3"}},
-		"operations":    {a.URL, described, []string{"%s/", "/%s"}, []string{"GET"}, nil},
-		"metrics":       {metrics, []string{"/metrics"}, changed, []string{"GET", "POST"}, nil},
-		"rows":          {s.URL, []string{"/", "/pg_class", "/rpc/f"}, changed, []string{"GET", "POST", "CONNECT"}, nil},
-		"watching":      {s.AdminURL, []string{"/live", "/ready", "/config", "/metrics", "/schema_cache"}, changed, []string{"GET", "POST"}, nil},
+		"what is there": {a.URL, paths, changed, []string{"GET", "POST", "OPTIONS", "CONNECT"},
+			[]string{"Authorization: Bearer " + a.Token, "X-Project: " + a.Project, "Tus-Resumable: 1.0.0",
+				"Upload-Length: 3"}},
+		"operations": {a.URL, described, []string{"%s/", "/%s"}, []string{"GET"}, nil},
+		"metrics":    {metrics, []string{"/metrics"}, changed, []string{"GET", "POST"}, nil},
+		"rows": {s.URL, []string{"/", "/pg_class", "/rpc/f"}, changed,
+			[]string{"GET", "POST", "CONNECT"}, nil},
+		"watching": {s.AdminURL, []string{"/live", "/ready", "/config", "/metrics", "/schema_cache"}, changed,
+			[]string{"GET", "POST"}, nil},
 	} {
 		targets := elsewhere
 		for _, path := range on.paths {
@@ -131,17 +167,24 @@ func TestNothingRedirects(t *testing.T) {
 				targets = append(targets[:len(targets):len(targets)], fmt.Sprintf(shape, path))
 			}
 		}
-		c := &raw{T: t, address: strings.Replace(strings.TrimPrefix(on.address, "http://"), "localhost", "127.0.0.1", 1)}
+
+		c := &raw{
+			T: t, address: strings.Replace(strings.TrimPrefix(on.address, "http://"), "localhost", "127.0.0.1", 1),
+		}
+
 		for _, target := range targets {
 			for _, method := range on.methods {
 				res := c.answer(method, target, on.headers...)
 				to := res.Header.Values("Location")
-				if made := res.StatusCode == http.StatusCreated && len(to) == 1 && strings.HasPrefix(to[0], "/containers/"); !made && (len(to) > 0 || res.StatusCode/100 == 3) {
+				if made := res.StatusCode == http.StatusCreated && len(to) == 1 &&
+					strings.HasPrefix(to[0], "/containers/"); !made && (len(to) > 0 || res.StatusCode/100 == 3) {
 					t.Errorf("%s: %s %s: got %d, Location %q", name, method, target, res.StatusCode, to)
 				}
 			}
 		}
+
 		sent += c.sent
 	}
+
 	t.Log(sent, "requests")
 }

@@ -25,29 +25,37 @@ func addRemote(root *cobra.Command, e environment) error {
 	if err != nil {
 		return err
 	}
+
 	for _, o := range d.operations() {
 		if o.ID == "login" || o.ID == "logout" { // which have to do with what is kept here
 			continue
 		}
+
 		verb, noun := o.words()
 		if noun == "" {
 			noun = "users"
 		}
+
 		one := strings.Join(split(o.ID)[1:], "-")
 		group := child(root, noun)
 		if group == nil {
-			group = &cobra.Command{Use: noun, Long: "Work with " + strings.ReplaceAll(noun, "-", " ") + ".", Args: noCommand,
+			group = &cobra.Command{Use: noun,
+				Long: "Work with " + strings.ReplaceAll(noun, "-", " ") + ".", Args: noCommand,
 				RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }, GroupID: remoteGroup}
 			root.AddCommand(group)
 		} else if !group.HasSubCommands() {
 			return fmt.Errorf("socle %s is a command by itself, and would be one for %s", noun, o.ID)
 		}
-		if one != noun && one != "" && !group.HasAlias(one) && child(root, one) == nil { // a thing by itself, too: socle backup create
+
+		// a thing by itself, too: socle backup create
+		if one != noun && one != "" && !group.HasAlias(one) && child(root, one) == nil {
 			group.Aliases = append(group.Aliases, one)
 		}
+
 		group.AddCommand(newRemote(d, o, verb, e).command())
 		group.Short = strings.Join(verbs(group), ", ")
 	}
+
 	return nil
 }
 
@@ -58,6 +66,7 @@ func verbs(group *cobra.Command) []string {
 	for _, c := range group.Commands() { // by name
 		all = append(all, c.Name())
 	}
+
 	return all
 }
 
@@ -66,6 +75,7 @@ func child(parent *cobra.Command, name string) *cobra.Command {
 	if i < 0 {
 		return nil
 	}
+
 	return parent.Commands()[i]
 }
 
@@ -95,6 +105,7 @@ func newRemote(d *description, o operation, verb string, e environment) *remote 
 			r.args = append(r.args, name)
 		}
 	}
+
 	for _, p := range o.Parameters {
 		switch {
 		case p.In == "query":
@@ -103,13 +114,16 @@ func newRemote(d *description, o operation, verb string, e environment) *remote 
 			r.secret = p.Name
 		}
 	}
+
 	if r.media, r.body = d.body(o); r.media == rawMedia { // a file without a form around it
 		r.body = schema{Properties: map[string]schema{"file": r.body}, Required: []string{"file"}}
 	}
+
 	r.body.Properties = maps.Clone(r.body.Properties) // those of the document are everyone's
 	delete(r.body.Properties, "projectUUID")
 	r.flatten()
 	r.members = slices.Sorted(maps.Keys(r.body.Properties))
+
 	return r
 }
 
@@ -118,10 +132,12 @@ func (r *remote) flatten() {
 	if len(r.body.Properties) != 1 {
 		return
 	}
+
 	for name, list := range r.body.Properties {
 		if list.Items == nil || !r.document.resolve(*list.Items).is("object") {
 			return
 		}
+
 		r.body.Properties = maps.Clone(r.document.resolve(*list.Items).Properties)
 		list.Description = strings.TrimSpace(list.Description + " Several at once.")
 		r.body.Properties[name], r.body.Required = list, nil
@@ -133,17 +149,27 @@ func (r *remote) command() *cobra.Command {
 	for _, a := range r.args {
 		use += " " + strings.ToUpper(strings.Join(split(strings.TrimSuffix(a, "UUID")), "-"))
 	}
-	cmd := &cobra.Command{Use: use, Short: r.Summary, Long: strings.TrimSpace(r.Summary + ".\n\n" + r.Description), Args: exactly(len(r.args)), RunE: r.run}
+
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: r.Summary,
+		Long:  strings.TrimSpace(r.Summary + ".\n\n" + r.Description),
+		Args:  exactly(len(r.args)),
+		RunE:  r.run,
+	}
+
 	flags := cmd.Flags()
 	for _, p := range r.queries {
 		flags.String(kebab(p.Name), "", usage(p.Description, p.Schema))
 	}
+
 	for _, name := range r.members {
 		s := r.document.resolve(r.body.Properties[name])
 		text := usage(s.Description, s)
 		if slices.Contains(r.body.Required, name) {
 			text = strings.TrimSpace(text + " (required)")
 		}
+
 		switch {
 		case name == "passphrase":
 			addPassphrase(cmd)
@@ -155,6 +181,7 @@ func (r *remote) command() *cobra.Command {
 			flags.String(kebab(name), "", text)
 		}
 	}
+
 	if r.secret != "" {
 		addPassphrase(cmd)
 	}
@@ -164,6 +191,7 @@ func (r *remote) command() *cobra.Command {
 	if r.answersFile() {
 		flags.StringP("output", "o", "-", "file to write to, - for standard output")
 	}
+
 	addConnectionFlags(cmd)
 	return cmd
 }
@@ -175,14 +203,17 @@ func usage(meaning string, s schema) string {
 		for _, v := range s.Enum {
 			values = append(values, fmt.Sprint(v))
 		}
+
 		meaning = strings.TrimSpace(meaning + " One of " + strings.Join(values, ", ") + ".")
 	}
+
 	if s.is("object") || s.is("array") && s.Items != nil && !s.Items.is("string") {
 		meaning = strings.TrimSpace(meaning + " As JSON.")
 	}
 	if s.Default != nil {
 		meaning = strings.TrimSpace(fmt.Sprintf("%s (default %v)", meaning, s.Default))
 	}
+
 	return meaning
 }
 
@@ -203,15 +234,18 @@ func (r *remote) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+
 	req := client.Request{Method: r.Method, Query: url.Values{}, Header: http.Header{}}
 	if req.Path, err = r.path(c.Project, args); err != nil {
 		return err
 	}
+
 	for _, p := range r.queries {
 		if f := cmd.Flags().Lookup(kebab(p.Name)); f.Changed {
 			req.Query.Set(p.Name, f.Value.String())
 		}
 	}
+
 	if r.secret != "" {
 		if text, err := r.e.passphrase(cmd); err != nil {
 			return err
@@ -219,20 +253,24 @@ func (r *remote) run(cmd *cobra.Command, args []string) error {
 			req.Header.Set(r.secret, text)
 		}
 	}
+
 	if r.media == "multipart/form-data" {
 		return r.upload(cmd, c, req)
 	}
 	if r.media == rawMedia {
 		return r.send(cmd, c, req)
 	}
+
 	if r.media != "" {
 		if req.Body, err = r.json(cmd); err != nil {
 			return err
 		}
 	}
+
 	if r.answersFile() {
 		return download(cmd, c, req)
 	}
+
 	reply, err := c.Do(cmd.Context(), req)
 	return r.show(cmd, reply, err)
 }
@@ -253,8 +291,10 @@ func (r *remote) path(project string, args []string) (string, error) {
 		default:
 			part, args = url.PathEscape(args[0]), args[1:]
 		}
+
 		parts = append(parts, part)
 	}
+
 	return strings.Join(parts, "/"), nil
 }
 
@@ -266,52 +306,64 @@ func (r *remote) json(cmd *cobra.Command) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		if err := json.Unmarshal(text, &body); err != nil {
 			return nil, fmt.Errorf("%w: --body is no JSON object", errUsage)
 		}
 	}
+
 	for _, name := range r.members {
 		if name == "passphrase" {
 			text, err := r.e.passphrase(cmd)
 			if err != nil {
 				return nil, err
 			}
+
 			if text != "" {
 				if body[name], err = json.Marshal(text); err != nil {
 					return nil, err
 				}
 			}
+
 			continue
 		}
+
 		f := cmd.Flags().Lookup(kebab(name))
 		if !f.Changed {
 			continue
 		}
+
 		value, err := r.value(cmd, name)
 		if err != nil {
 			return nil, err
 		}
+
 		body[name] = value
 	}
+
 	return json.Marshal(body)
 }
 
 // value returns a flag's value as JSON of its member's type.
 func (r *remote) value(cmd *cobra.Command, name string) (json.RawMessage, error) {
 	s := r.document.resolve(r.body.Properties[name])
+
 	if list, err := cmd.Flags().GetStringArray(kebab(name)); err == nil {
 		return json.Marshal(list)
 	}
+
 	text := cmd.Flags().Lookup(kebab(name)).Value.String()
 	if s.is("string") && (text != "null" || !s.is("null")) {
 		return json.Marshal(text)
 	}
+
 	if !json.Valid([]byte(text)) {
 		if s.Type == nil { // anything goes, a text too
 			return json.Marshal(text)
 		}
 		return nil, fmt.Errorf("%w: --%s takes %s", errUsage, kebab(name), article(s))
 	}
+
 	return json.RawMessage(text), nil
 }
 
@@ -324,6 +376,7 @@ func article(s schema) string {
 	case s.is("boolean"):
 		return "true or false"
 	}
+
 	return "JSON"
 }
 
@@ -339,9 +392,11 @@ func (r *remote) show(cmd *cobra.Command, reply *client.Reply, err error) error 
 	if err != nil {
 		return explain(err)
 	}
+
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		return printJSON(cmd.OutOrStdout(), reply)
 	}
+
 	return printReply(cmd.OutOrStdout(), reply)
 }
 
@@ -351,6 +406,7 @@ func explain(err error) error {
 	if !ok {
 		return err
 	}
+
 	text := strings.ReplaceAll(e.Error(), "\n  ", "; ")
 	switch {
 	case e.Status == http.StatusUnauthorized && (e.Code == "invalid_token" || e.Code == "token_expired"):
@@ -360,5 +416,6 @@ func explain(err error) error {
 	case e.Retry > 0:
 		text += " Try again in " + strconv.Itoa(int(e.Retry.Seconds())) + " seconds."
 	}
+
 	return errors.New(text)
 }

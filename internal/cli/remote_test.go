@@ -31,57 +31,69 @@ var scripted = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 			if Run(context.Background(), args[1:], environ(ts), &out, ts.Stderr()) == 0 && pattern.Match(out.Bytes()) {
 				return
 			}
+
 			if time.Now().After(deadline) {
 				ts.Fatalf("still not: %s", out.Bytes())
 			}
+
 			<-time.After(50 * time.Millisecond)
 		}
 	},
 	// uuid NAME sets a variable to the first UUID that the last command printed.
 	"uuid": func(ts *testscript.TestScript, _ bool, args []string) {
-		ts.Setenv(args[0], regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).FindString(ts.ReadFile("stdout")))
+		ts.Setenv(args[0], regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).
+			FindString(ts.ReadFile("stdout")))
 	},
 }
 
 // environ is what a command of a script finds in its environment.
 func environ(ts *testscript.TestScript) []string {
 	var all []string
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "SOCLE_URL", "SOCLE_TOKEN", "SOCLE_PROJECT", "SOCLE_PASSPHRASE"} {
+	for _, name := range []string{
+		"HOME", "XDG_CONFIG_HOME", "SOCLE_URL", "SOCLE_TOKEN", "SOCLE_PROJECT", "SOCLE_PASSPHRASE",
+	} {
 		if v := ts.Getenv(name); v != "" {
 			all = append(all, name+"="+v)
 		}
 	}
+
 	return all
 }
 
 // TestScripts runs the scripts of testdata: socle as people type it, against a server.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	testscript.Run(t, testscript.Params{Dir: "testdata/scripts", Cmds: scripted, Setup: func(env *testscript.Env) error {
-		env.Setenv("SOCLE_URL", a.URL)
-		env.Setenv("TOKEN", a.Token)
-		env.Setenv("EMAIL", a.Email)
-		env.Setenv("PASSWORD", apitest.Password)
-		env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
-		env.Setenv("SOCLE_PROJECT", a.CreateProject("script"))
-		return nil
-	}})
+	testscript.Run(t,
+		testscript.Params{Dir: "testdata/scripts", Cmds: scripted, Setup: func(env *testscript.Env) error {
+			env.Setenv("SOCLE_URL", a.URL)
+			env.Setenv("TOKEN", a.Token)
+			env.Setenv("EMAIL", a.Email)
+			env.Setenv("PASSWORD", apitest.Password)
+			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
+			env.Setenv("SOCLE_PROJECT", a.CreateProject("script"))
+
+			return nil
+		}})
 }
 
 // TestEveryOperationHasItsCommand: no two operations share a command, no command hides another, and every flag can be typed.
 func TestEveryOperationHasItsCommand(t *testing.T) {
 	t.Parallel()
+
 	d, err := describe()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	seen := map[string]string{}
 	for _, o := range d.operations() {
 		verb, noun := o.words()
 		if other, ok := seen[noun+" "+verb]; ok {
 			t.Errorf("socle %s %s is both %s and %s", noun, verb, other, o.ID)
 		}
+
 		seen[noun+" "+verb] = o.ID
 		r := newRemote(d, o, verb, environment{})
 		flags := map[string]bool{"url": true, "project": true, "json": true, "help": true, "body": true, "output": true}
@@ -99,13 +111,15 @@ func names(parameters []parameter) []string {
 	for _, p := range parameters {
 		found[p.Name] = true
 	}
+
 	return slices.Sorted(maps.Keys(found))
 }
 
 func TestSplit(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"createFormField": "create-form-field", "getJWTSecret": "get-jwt-secret", "full_file_name": "full-file-name",
-		"projectUUID": "project-uuid", "a": "a", "maxFileSize": "max-file-size"} {
+
+	for name, want := range map[string]string{"createFormField": "create-form-field", "getJWTSecret": "get-jwt-secret",
+		"full_file_name": "full-file-name", "projectUUID": "project-uuid", "a": "a", "maxFileSize": "max-file-size"} {
 		if got := kebab(name); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}

@@ -17,7 +17,8 @@ import (
 func rest(e environment) *cobra.Command {
 	var example, ready bool
 	cmd := &cobra.Command{
-		Use: "rest [configuration file]", Short: "Serve the rows of any PostgreSQL by PostgREST's contract and settings, without the platform",
+		Use:   "rest [configuration file]",
+		Short: "Serve the rows of any PostgreSQL by PostgREST's contract and settings, without the platform",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fmt.Errorf("%w: rest takes one configuration file, and got %q too", errUsage, args[1])
@@ -29,42 +30,57 @@ func rest(e environment) *cobra.Command {
 				_, err := io.WriteString(cmd.OutOrStdout(), standalone.Example())
 				return err
 			}
+
 			file := ""
 			if len(args) > 0 {
 				file = args[0]
 			}
+
 			c, err := standalone.Load(file, e.environ)
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
+
 			if ready {
 				where, err := c.Ready(cmd.Context())
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "OK: %s\n", where)
 				}
+
 				return err
 			}
+
 			c.Level = new(slog.LevelVar)
 			c.Level.Set(c.LogLevel)
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: c.Level}))
+
 			s, err := standalone.Start(cmd.Context(), c, log)
 			if err != nil {
 				return err
 			}
 			defer reloadOnSignal(s)()
+
 			fmt.Fprintf(cmd.OutOrStdout(), "The rows are served at %s\n", s.URL)
+
 			if s.AdminURL != "" {
-				fmt.Fprintf(cmd.OutOrStdout(), "Health and metrics: %s/live, /ready, /metrics, /config, /schema_cache\n", s.AdminURL)
+				fmt.Fprintf(cmd.OutOrStdout(),
+					"Health and metrics: %s/live, /ready, /metrics, /config, /schema_cache\n", s.AdminURL)
 			}
+
 			return s.Run(cmd.Context())
 		},
 	}
+
 	cmd.Flags().BoolVar(&example, "example", false, "print a configuration file with all settings")
-	cmd.Flags().BoolVar(&ready, "ready", false, "ask the server that runs with this configuration, where it answers those who watch, whether it is ready")
+	cmd.Flags().BoolVar(&ready, "ready", false,
+		"ask the server that runs with this configuration, where it answers those who watch, whether it is ready")
+
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\nUsage:\n  %s\n\nFlags:\n%s\nSettings, of which the environment wins over the file:\n\n%s",
+		fmt.Fprintf(cmd.OutOrStdout(),
+			"%s\n\nUsage:\n  %s\n\nFlags:\n%s\nSettings, of which the environment wins over the file:\n\n%s",
 			cmd.Short, cmd.UseLine(), cmd.LocalFlags().FlagUsages(), standalone.Help())
 	})
+
 	return cmd
 }
 
@@ -72,8 +88,10 @@ func rest(e environment) *cobra.Command {
 func reloadOnSignal(s *standalone.Server) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)
+
 	go func() {
 		defer close(done)
+
 		for received := range signals {
 			if received == syscall.SIGUSR2 {
 				s.ReloadConfig()
@@ -82,6 +100,7 @@ func reloadOnSignal(s *standalone.Server) (stop func()) {
 			}
 		}
 	}()
+
 	return func() {
 		signal.Stop(signals)
 		close(signals)

@@ -20,23 +20,28 @@ import (
 func (r *remote) upload(cmd *cobra.Command, c *client.Client, req client.Request) error {
 	in, out := io.Pipe()
 	form := multipart.NewWriter(out)
+
 	file, name, size, err := r.open(cmd)
 	if err != nil {
 		return err
 	}
+
 	if file != nil {
 		defer file.Close()
 	}
+
 	progress := newProgress(cmd.ErrOrStderr(), size)
 	go func() {
 		err := r.writeParts(cmd, form, file, name, progress)
 		out.CloseWithError(errors.Join(err, form.Close())) // nil is the end of the body
 	}()
+
 	req.Header.Set("Content-Type", form.FormDataContentType())
 	req.Body = in
 	reply, err := c.Do(cmd.Context(), req)
 	in.CloseWithError(io.ErrClosedPipe) // the writer ends, if the server has heard enough
 	progress.end()
+
 	return r.show(cmd, reply, err)
 }
 
@@ -50,15 +55,18 @@ func (r *remote) send(cmd *cobra.Command, c *client.Client, req client.Request) 
 		return err
 	}
 	defer file.Close()
+
 	progress := newProgress(cmd.ErrOrStderr(), size)
 	kind := mime.TypeByExtension(filepath.Ext(name))
 	if kind == "" {
 		kind = "application/octet-stream"
 	}
+
 	req.Header.Set("Content-Type", kind)
 	req.Body = io.TeeReader(file, progress)
 	reply, err := c.Do(cmd.Context(), req)
 	progress.end()
+
 	return r.show(cmd, reply, err)
 }
 
@@ -68,6 +76,7 @@ func (r *remote) open(cmd *cobra.Command) (file io.ReadCloser, name string, size
 		if r.body.Properties[member].Format != "binary" {
 			continue
 		}
+
 		path := cmd.Flags().Lookup(kebab(member)).Value.String()
 		switch path {
 		case "":
@@ -75,33 +84,42 @@ func (r *remote) open(cmd *cobra.Command) (file io.ReadCloser, name string, size
 		case "-":
 			return io.NopCloser(cmd.InOrStdin()), "", -1, nil
 		}
+
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, "", 0, err
 		}
+
 		info, err := f.Stat()
 		if err != nil {
 			return nil, "", 0, errors.Join(err, f.Close())
 		}
+
 		return f, filepath.Base(path), info.Size(), nil
 	}
+
 	return nil, "", 0, nil
 }
 
-func (r *remote) writeParts(cmd *cobra.Command, form *multipart.Writer, file io.Reader, name string, progress io.Writer) error {
+func (r *remote) writeParts(
+	cmd *cobra.Command, form *multipart.Writer, file io.Reader, name string, progress io.Writer,
+) error {
 	for _, member := range r.members {
 		f := cmd.Flags().Lookup(kebab(member))
 		if r.body.Properties[member].Format == "binary" || !f.Changed {
 			continue
 		}
+
 		if err := form.WriteField(member, f.Value.String()); err != nil {
 			return err
 		}
 	}
+
 	for _, member := range r.members {
 		if r.body.Properties[member].Format != "binary" {
 			continue
 		}
+
 		kind := mime.TypeByExtension(filepath.Ext(name))
 		if kind == "" {
 			kind = "application/octet-stream"
@@ -109,15 +127,18 @@ func (r *remote) writeParts(cmd *cobra.Command, form *multipart.Writer, file io.
 		if name == "" {
 			name = "stdin"
 		}
+
 		part, err := form.CreatePart(textproto.MIMEHeader{
 			"Content-Disposition": {multipart.FileContentDisposition(member, name)}, "Content-Type": {kind}})
 		if err != nil {
 			return err
 		}
+
 		if _, err := io.Copy(part, io.TeeReader(file, progress)); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 

@@ -14,19 +14,24 @@ import (
 )
 
 func use(e environment) *cobra.Command {
-	return &cobra.Command{Use: "use PROJECT", Short: "Choose the project that further commands act in, by its name or UUID", Args: exactly(1), GroupID: remoteGroup,
+	return &cobra.Command{Use: "use PROJECT",
+		Short: "Choose the project that further commands act in, by its name or UUID",
+		Args:  exactly(1), GroupID: remoteGroup,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.client(cmd)
 			if err != nil {
 				return err
 			}
+
 			p, err := findProject(cmd.Context(), c, args[0])
 			if err != nil {
 				return err
 			}
+
 			if err := e.withAccount(func(a *account) error { a.Project = p.UUID; return nil }); err != nil {
 				return err
 			}
+
 			fmt.Fprintf(cmd.OutOrStdout(), "Using %s, %s.\n", p.Name, p.UUID)
 			return nil
 		}}
@@ -42,16 +47,24 @@ func findProject(ctx context.Context, c *client.Client, name string) (namedProje
 		if err != nil {
 			return p, explain(err)
 		}
+
 		return p, reply.Into(&p)
 	}
-	reply, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/projects", Query: url.Values{"search": {name}, "limit": {"100"}}})
+
+	reply, err := c.Do(ctx, client.Request{
+		Method: http.MethodGet,
+		Path:   "/projects",
+		Query:  url.Values{"search": {name}, "limit": {"100"}},
+	})
 	if err != nil {
 		return namedProject{}, explain(err)
 	}
+
 	var similar []namedProject
 	if err := reply.Into(&similar); err != nil {
 		return namedProject{}, err
 	}
+
 	var found []namedProject
 	var uuids []string
 	for _, p := range similar {
@@ -59,11 +72,13 @@ func findProject(ctx context.Context, c *client.Client, name string) (namedProje
 			found, uuids = append(found, p), append(uuids, p.UUID)
 		}
 	}
+
 	switch len(found) {
 	case 0:
 		return namedProject{}, fmt.Errorf("you have no project %q; socle projects list", name)
 	case 1:
 		return found[0], nil
 	}
+
 	return namedProject{}, fmt.Errorf("several projects are named %q, use a UUID: %s", name, strings.Join(uuids, ", "))
 }

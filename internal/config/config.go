@@ -65,6 +65,7 @@ func (c Config) String() string {
 	for _, s := range settings {
 		fmt.Fprintf(&b, "%s=%s\n", s.Name, s.show(c))
 	}
+
 	return b.String()
 }
 
@@ -74,6 +75,7 @@ func (c Config) LogValue() slog.Value {
 	for i, s := range settings {
 		attrs[i] = slog.String(s.Name, s.show(c))
 	}
+
 	return slog.GroupValue(attrs...)
 }
 
@@ -83,13 +85,16 @@ func (c Config) BaseURL(addr net.Addr) string {
 	if c.PublicURL != "" {
 		return c.PublicURL
 	}
+
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return "http://" + addr.String()
 	}
+
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
+
 	return "http://" + net.JoinHostPort(host, port)
 }
 
@@ -116,5 +121,6 @@ func (c Config) Shown() []Shown {
 	for i, s := range settings {
 		all[i] = Shown{Name: s.Name, Value: s.show(c), Default: s.Default, Meaning: s.Meaning, Secret: s.Secret}
 	}
+
 	return all
 }

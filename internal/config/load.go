@@ -26,13 +26,16 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 			env[name] = value
 		}
 	}
+
 	errs := unknown(env, flags)
+
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		if slices.ContainsFunc(settings, func(s Setting) bool { return s.Usual != "" && s.Usual == name }) {
 			env[name] = value
 		}
 	}
+
 	var c Config
 	for _, s := range settings {
 		text, err := s.text(env, flags)
@@ -43,6 +46,7 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", s.Name, err))
 		}
 	}
+
 	if c.SMTPURL != "" && c.MailFrom == "" {
 		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is needed beside SOCLE_SMTP_URL"))
 	}
@@ -50,11 +54,14 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 		c.S3SessionToken = "" // it belongs to other keys
 	}
 	if _, s3 := c.S3(); s3 && (c.S3AccessKey == "") != (c.S3SecretKey == "") {
-		errs = append(errs, errors.New("SOCLE_STORAGE_URL: a storage in S3 needs both SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY, or neither where a role gives credentials"))
+		errs = append(errs,
+			errors.New("SOCLE_STORAGE_URL: a storage in S3 needs both SOCLE_S3_ACCESS_KEY and SOCLE_S3_SECRET_KEY, or neither where a role gives credentials"))
 	}
+
 	if len(errs) > 0 {
 		return Config{}, errors.Join(errs...)
 	}
+
 	return c, nil
 }
 
@@ -64,12 +71,14 @@ func (s Setting) text(env, flags map[string]string) (string, error) {
 	if s.Secret {
 		given, file = "", given
 	}
+
 	if given == "" && file == "" {
 		given = env[s.Name]
 		if s.Secret {
 			file = env[s.Name+fileSuffix]
 		}
 	}
+
 	switch {
 	case given != "" && file != "":
 		return "", fmt.Errorf("%s%s is set too, and only one can be", s.Name, fileSuffix)
@@ -80,6 +89,7 @@ func (s Setting) text(env, flags map[string]string) (string, error) {
 	case s.Usual != "" && env[s.Usual] != "":
 		return env[s.Usual], nil
 	}
+
 	return s.Default, nil
 }
 
@@ -90,15 +100,18 @@ func readSecret(name string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
+
 	const max = 64 << 10
 	content, err := io.ReadAll(io.LimitReader(f, max+1))
 	if err != nil {
 		return "", err
 	}
+
 	content = bytes.TrimRight(content, "\r\n")
 	if len(content) == 0 || len(content) > max {
 		return "", fmt.Errorf("%s is empty or far too long", name)
 	}
+
 	return string(content), nil
 }
 
@@ -109,21 +122,27 @@ func unknown(env, flags map[string]string) []error {
 	for _, s := range settings {
 		names = append(names, s.Name)
 		flagNames = append(flagNames, s.Flag)
+
 		if s.Secret {
 			names = append(names, s.Name+fileSuffix)
 		}
 	}
+
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if !slices.Contains(names, name) && !slices.Contains(clients, name) {
-			errs = append(errs, fmt.Errorf("%s: there is no such setting; the nearest is %s", name, Nearest(name, names)))
+			errs = append(errs,
+				fmt.Errorf("%s: there is no such setting; the nearest is %s", name, Nearest(name, names)))
 		}
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		if !slices.Contains(flagNames, name) {
-			errs = append(errs, fmt.Errorf("--%s: there is no such flag; the nearest is --%s", name, Nearest(name, flagNames)))
+			errs = append(errs,
+				fmt.Errorf("--%s: there is no such flag; the nearest is --%s", name, Nearest(name, flagNames)))
 		}
 	}
+
 	return errs
 }
 
@@ -138,6 +157,7 @@ func distance(a, b string) int {
 	for j := range row {
 		row[j] = j
 	}
+
 	for i := range len(a) {
 		diagonal := row[0]
 		row[0] = i + 1
@@ -146,9 +166,11 @@ func distance(a, b string) int {
 			if a[i] != b[j] {
 				change++
 			}
+
 			diagonal = row[j+1]
 			row[j+1] = min(change, row[j]+1, row[j+1]+1)
 		}
 	}
+
 	return row[len(b)]
 }

@@ -49,17 +49,22 @@ func address(text string) (string, error) {
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
+
 	if err != nil || strings.ContainsAny(host, "/ ") {
 		return "", fmt.Errorf("%q is not host:port with a port from 0 to 65535", text)
 	}
+
 	return text, nil
 }
 
 func databaseURL(text string) (Secret, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return "", errors.New("is not of the form postgres://user:password@host:port/database, with special characters percent-encoded")
+		return "", errors.New(
+			"is not of the form postgres://user:password@host:port/database, with special characters percent-encoded",
+		)
 	}
+
 	return Secret(text), nil
 }
 
@@ -67,8 +72,11 @@ func publicURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
 		u.User != nil || strings.ContainsAny(text, "?#") {
-		return "", errors.New("is not of the form https://host or https://host:port/path, without user, query or fragment")
+		return "", errors.New(
+			"is not of the form https://host or https://host:port/path, without user, query or fragment",
+		)
 	}
+
 	return strings.TrimRight(text, "/"), nil
 }
 
@@ -77,19 +85,25 @@ func storageURL(text string) (string, error) {
 		_, err := parseS3(text)
 		return text, err
 	}
+
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "file" || u.Host != "" || u.Opaque != "" || strings.ContainsAny(text, "?#") ||
 		!path.IsAbs(u.Path) || path.Clean(u.Path) == "/" || strings.Contains(u.Path, "\x00") {
 		return "", errors.New("only file:///absolute/path and s3://bucket are taken, or nothing for the data folder")
 	}
+
 	return text, nil
 }
 
 func smtpURL(text string) (Secret, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || strings.ContainsAny(text, "?#") {
-		return "", errors.New("is not of the form smtp://user:password@host:port or smtps://…, with special characters percent-encoded")
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" ||
+		strings.ContainsAny(text, "?#") {
+		return "", errors.New(
+			"is not of the form smtp://user:password@host:port or smtps://…, with special characters percent-encoded",
+		)
 	}
+
 	return Secret(text), nil
 }
 
@@ -107,6 +121,7 @@ func passwordMin(text string) (int, error) {
 	if err != nil || n < 8 || n > 256 {
 		return 0, fmt.Errorf("%q is not a number from 8 to 256", text)
 	}
+
 	return n, nil
 }
 
@@ -119,11 +134,14 @@ func proxies(text string) ([]netip.Prefix, error) {
 			addr = addr.Unmap()
 			p, err = addr.Prefix(addr.BitLen())
 		}
+
 		if err != nil {
 			return nil, fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8", part)
 		}
+
 		all = append(all, p.Masked())
 	}
+
 	return all, nil
 }
 
@@ -132,6 +150,7 @@ func showProxies(all []netip.Prefix) string {
 	for i, p := range all {
 		texts[i] = p.String()
 	}
+
 	return strings.Join(texts, ",")
 }
 
@@ -141,5 +160,6 @@ func logLevel(text string) (slog.Level, error) {
 	if err != nil {
 		return level, err
 	}
+
 	return level, level.UnmarshalText([]byte(text))
 }

@@ -42,52 +42,69 @@ func (c Config) S3() (S3, bool) {
 	if !strings.HasPrefix(c.StorageURL, "s3:") {
 		return S3{}, false
 	}
+
 	s, err := parseS3(c.StorageURL)
 	s.AccessKey, s.SecretKey, s.SessionToken = c.S3AccessKey, c.S3SecretKey, c.S3SessionToken
+
 	return s, err == nil
 }
 
 func parseS3(text string) (S3, error) {
 	form := errors.New("is not of the form s3://bucket/prefix?region=…&endpoint=https://…, with path_style and timeout as further options")
+
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "s3" || u.User != nil || u.Opaque != "" || u.Fragment != "" || !bucketName.MatchString(u.Host) {
+	if err != nil || u.Scheme != "s3" || u.User != nil || u.Opaque != "" || u.Fragment != "" ||
+		!bucketName.MatchString(u.Host) {
 		return S3{}, form
 	}
+
 	path := strings.TrimSuffix(u.Path, "/")
+
 	options, err := url.ParseQuery(u.RawQuery)
 	if err != nil || !keyPrefix.MatchString(path) {
 		return S3{}, form
 	}
+
 	endpoint := options.Get("endpoint")
-	s := S3{Bucket: u.Host, Prefix: strings.TrimPrefix(path, "/"), Endpoint: endpoint, Region: cmp.Or(options.Get("region"), usualRegion),
+	s := S3{Bucket: u.Host, Prefix: strings.TrimPrefix(path, "/"),
+		Endpoint: endpoint, Region: cmp.Or(options.Get("region"), usualRegion),
 		PathStyle: endpoint != "", Timeout: usualTimeout}
+
 	if endpoint != "" {
 		at, err := url.Parse(endpoint)
-		if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" || at.User != nil || strings.Trim(at.Path, "/") != "" || strings.ContainsAny(endpoint, "?#") {
+		if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "" || at.User != nil ||
+			strings.Trim(at.Path, "/") != "" || strings.ContainsAny(endpoint, "?#") {
 			return S3{}, errors.New("has an endpoint that is not of the form https://host or http://host:port")
 		}
 	}
+
 	if !regionName.MatchString(s.Region) {
 		return S3{}, errors.New("has a region that is none")
 	}
+
 	for name, values := range options {
 		if len(values) != 1 {
 			return S3{}, fmt.Errorf("has the option %s more than once", name)
 		}
+
 		switch name {
 		case "endpoint", "region":
 		case "path_style":
 			s.PathStyle, err = strconv.ParseBool(values[0])
 		case "timeout":
-			if s.Timeout, err = time.ParseDuration(values[0]); err == nil && (s.Timeout < time.Millisecond || s.Timeout > 10*time.Minute) {
+			if s.Timeout, err = time.ParseDuration(values[0]); err == nil &&
+				(s.Timeout < time.Millisecond || s.Timeout > 10*time.Minute) {
 				err = errors.New("out of range")
 			}
 		default:
-			return S3{}, fmt.Errorf("has the option %s, and only region, endpoint, path_style and timeout are known", name)
+			return S3{}, fmt.Errorf("has the option %s, and only region, endpoint, path_style and timeout are known",
+				name)
 		}
+
 		if err != nil {
 			return S3{}, fmt.Errorf("has the option %s with a value that it does not take", name)
 		}
 	}
+
 	return s, nil
 }

@@ -26,8 +26,10 @@ func (c Config) LoadSecretKey() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("SOCLE_SECRET_KEY: %w", err)
 		}
+
 		return key, nil
 	}
+
 	name := filepath.Join(c.DataDir, "secret.key")
 	key, err := readKey(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,6 +38,7 @@ func (c Config) LoadSecretKey() ([]byte, error) {
 		}
 		key, err = readKey(name)
 	}
+
 	return key, err
 }
 
@@ -46,24 +49,30 @@ func makeKey(name string) error {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return err
 	}
+
 	f, err := os.CreateTemp(dir, ".secret.key-*") // mode 0600
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
+
 	key := make([]byte, minKey)
 	rand.Read(key) // never fails
+
 	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(key))
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
+
 	if err := os.Link(f.Name(), name); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
+
 	folder, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
+
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
@@ -74,10 +83,12 @@ func readKey(name string) ([]byte, error) {
 		return nil, fmt.Errorf("read the secret key: %w", err)
 	}
 	defer f.Close()
+
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("read the secret key: %w", err)
 	}
+
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !ok || !info.Mode().IsRegular():
@@ -85,16 +96,20 @@ func readKey(name string) ([]byte, error) {
 	case int(stat.Uid) != os.Geteuid():
 		return nil, fmt.Errorf("%s belongs to account %d, but Socle runs as %d", name, stat.Uid, os.Geteuid())
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s can be read or written by others (mode %04o); run: chmod 600 %[1]s", name, info.Mode().Perm())
+		return nil, fmt.Errorf("%s can be read or written by others (mode %04o); run: chmod 600 %[1]s", name,
+			info.Mode().Perm())
 	}
+
 	text, err := io.ReadAll(io.LimitReader(f, 4<<10))
 	if err != nil {
 		return nil, fmt.Errorf("read the secret key: %w", err)
 	}
+
 	key, err := decodeKey(strings.TrimSpace(string(text)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: the secret key %w; put it back from a copy", name, err)
 	}
+
 	return key, nil
 }
 
@@ -114,23 +129,28 @@ func decodeKey(text string) ([]byte, error) {
 	if err != nil {
 		return nil, errors.New("is neither base64 nor hex; make one with: openssl rand -base64 32")
 	}
+
 	if len(key) < minKey {
 		return nil, fmt.Errorf("has %d bytes, fewer than %d; make one with: openssl rand -base64 32", len(key), minKey)
 	}
 	if placeholder(text) || placeholder(string(key)) || distinct(key) < minKey/2 {
 		return nil, errors.New("is not random; make one with: openssl rand -base64 32")
 	}
+
 	return key, nil
 }
 
 // placeholder reports whether text has a word in it that people write where a key ought to be.
 func placeholder(text string) bool {
 	text = strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(text))
-	for _, word := range []string{"changeme", "changethis", "replaceme", "secret", "password", "example", "placeholder", "default", "insecure"} {
+	for _, word := range []string{
+		"changeme", "changethis", "replaceme", "secret", "password", "example", "placeholder", "default", "insecure",
+	} {
 		if strings.Contains(text, word) {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -140,5 +160,6 @@ func distinct(key []byte) int {
 	for _, b := range key {
 		seen[b] = true
 	}
+
 	return len(seen)
 }

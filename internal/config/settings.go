@@ -13,8 +13,9 @@ import (
 
 // Setting is a row of the table of settings.
 type Setting struct {
-	Name    string // of the environment variable
-	Flag    string // without dashes; a secret's takes the path of a file that holds it, since everyone can read arguments
+	Name string // of the environment variable
+	// without dashes; a secret's takes the path of a file that holds it, since everyone can read arguments
+	Flag    string
 	Default string // as one would write it
 	Meaning string // one clause, lower case, with the choices
 	Secret  bool   // can be read from a file, which Name with _FILE at its end names
@@ -38,11 +39,14 @@ var settings = []Setting{
 		func(c *Config) *string { return &c.Addr }, address, same),
 	setting("SOCLE_DATA_DIR", "./socle-data", "folder for everything that Socle keeps",
 		func(c *Config) *string { return &c.DataDir }, filepath.Abs, same),
-	secret("SOCLE_DATABASE_URL", "postgres://… of the platform database; empty: a private PostgreSQL in the data folder",
+	secret("SOCLE_DATABASE_URL",
+		"postgres://… of the platform database; empty: a private PostgreSQL in the data folder",
 		func(c *Config) *Secret { return &c.DatabaseURL }, databaseURL),
-	setting("SOCLE_PUBLIC_URL", "", "address under which clients reach the server; empty: from the address it listens on",
+	setting("SOCLE_PUBLIC_URL", "",
+		"address under which clients reach the server; empty: from the address it listens on",
 		func(c *Config) *string { return &c.PublicURL }, publicURL, same),
-	setting("SOCLE_STORAGE_URL", "", "where files and backups go, file:///absolute/path or s3://bucket/prefix?region=…&endpoint=…; empty: the data folder",
+	setting("SOCLE_STORAGE_URL", "",
+		"where files and backups go, file:///absolute/path or s3://bucket/prefix?region=…&endpoint=…; empty: the data folder",
 		func(c *Config) *string { return &c.StorageURL }, storageURL, same),
 	secret("SOCLE_S3_ACCESS_KEY", "access key for an S3 storage; empty: AWS_ACCESS_KEY_ID",
 		func(c *Config) *Secret { return &c.S3AccessKey }, plainSecret).or("AWS_ACCESS_KEY_ID"),
@@ -58,24 +62,31 @@ var settings = []Setting{
 		func(c *Config) *bool { return &c.SignUp }, either("open", "closed"), word("open", "closed")),
 	setting("SOCLE_PASSWORD_MIN", "8", "characters that a password has at least, 8 to 256",
 		func(c *Config) *int { return &c.PasswordMin }, passwordMin, strconv.Itoa),
-	setting("SOCLE_TRUSTED_PROXIES", "", "addresses or networks whose forwarding headers are believed, between commas; empty: nobody's",
+	setting("SOCLE_TRUSTED_PROXIES", "",
+		"addresses or networks whose forwarding headers are believed, between commas; empty: nobody's",
 		func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, proxies, showProxies),
 	setting("SOCLE_LOG_FORMAT", "text", "form of the log: text, json",
 		func(c *Config) *string { return &c.LogFormat }, oneOf("text", "json"), same),
 	setting("SOCLE_LOG_LEVEL", "info", "least level that is logged: debug, info, warn, error",
-		func(c *Config) *slog.Level { return &c.LogLevel }, logLevel, func(l slog.Level) string { return strings.ToLower(l.String()) }),
+		func(c *Config) *slog.Level {
+			return &c.LogLevel
+		}, logLevel, func(l slog.Level) string { return strings.ToLower(l.String()) }),
 	setting("SOCLE_POSTGRES_BIN", "", "folder of PostgreSQL's programs; empty: the usual places",
 		func(c *Config) *string { return &c.PostgresBin }, filepath.Abs, same),
 	setting("SOCLE_METRICS_ADDR", "", "address for Prometheus metrics, host:port, not for the public; empty: none",
 		func(c *Config) *string { return &c.MetricsAddr }, address, same),
-	secret("SOCLE_SMTP_URL", "server that takes mails, smtp://user:password@host:587 or smtps://…; empty: mails are written to the log",
+	secret("SOCLE_SMTP_URL",
+		"server that takes mails, smtp://user:password@host:587 or smtps://…; empty: mails are written to the log",
 		func(c *Config) *Secret { return &c.SMTPURL }, smtpURL),
-	setting("SOCLE_MAIL_FROM", "", "address that mails come from, such as noreply@example.com; needed beside SOCLE_SMTP_URL",
+	setting("SOCLE_MAIL_FROM", "",
+		"address that mails come from, such as noreply@example.com; needed beside SOCLE_SMTP_URL",
 		func(c *Config) *string { return &c.MailFrom }, mailFrom, same),
 }
 
 // setting declares one that is kept in a field of Config. The empty text is the field's zero value and is not parsed.
-func setting[T any](name, def, meaning string, field func(*Config) *T, parse func(string) (T, error), print func(T) string) Setting {
+func setting[T any](
+	name, def, meaning string, field func(*Config) *T, parse func(string) (T, error), print func(T) string,
+) Setting {
 	return Setting{
 		Name: name, Flag: strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, prefix)), "_", "-"),
 		Default: def, Meaning: meaning,
@@ -93,6 +104,7 @@ func secret(name, meaning string, field func(*Config) *Secret, parse func(string
 	s := setting(name, "", meaning, field, parse, Secret.String)
 	s.Secret = true
 	s.Flag += "-file"
+
 	return s
 }
 
@@ -110,13 +122,16 @@ func Help() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FLAG\tENVIRONMENT\tDEFAULT\tMEANING")
+
 	for _, s := range settings {
 		name := s.Name
 		if s.Secret {
 			name += "[" + fileSuffix + "]"
 		}
+
 		fmt.Fprintf(w, "--%s\t%s\t%s\t%s\n", s.Flag, name, s.Default, s.Meaning)
 	}
+
 	w.Flush()
 	return b.String()
 }

@@ -35,7 +35,8 @@ const (
 var codes = [...]string{
 	Internal: "internal", Invalid: "invalid_value", Unprocessable: "invalid_value",
 	Unauthenticated: "unauthenticated", Forbidden: "forbidden", NotFound: "not_found",
-	Conflict: "already_exists", Precondition: "changed", TooLarge: "too_large", Mismatch: "checksum_mismatch", TooSlow: "too_slow", TooMany: "rate_limited", Unavailable: "unavailable",
+	Conflict: "already_exists", Precondition: "changed", TooLarge: "too_large", Mismatch: "checksum_mismatch",
+	TooSlow: "too_slow", TooMany: "rate_limited", Unavailable: "unavailable",
 }
 
 // Error is a failure that its caller may tell the client about.
@@ -64,6 +65,7 @@ func (e *Error) Error() string {
 	case e.Detail == "":
 		return e.Err.Error()
 	}
+
 	return e.Detail + ": " + e.Err.Error()
 }
 
@@ -101,6 +103,7 @@ func (e *Error) WithCode(code string) *Error {
 func (e *Error) Because(cause error) *Error {
 	because := *e
 	because.Err = cause
+
 	return &because
 }
 
@@ -110,14 +113,18 @@ func Of(err error) *Error {
 	if err == nil {
 		return nil
 	}
+
 	if e, ok := errors.AsType[*Error](err); ok {
 		if e != err {
 			wrapped := *e
 			wrapped.Err = err
+
 			return &wrapped
 		}
+
 		return e
 	}
+
 	return &Error{Kind: Internal, Err: err}
 }
 

@@ -41,8 +41,10 @@ func (d definition) trapped(in Answers) bool {
 	if d.honeypot == nil {
 		return false
 	}
+
 	bait, there := in[*d.honeypot]
 	delete(in, *d.honeypot)
+
 	return there && !slices.Contains([]string{"null", `""`, "false"}, string(bait))
 }
 
@@ -56,11 +58,13 @@ func (d definition) judge(ctx context.Context, in Answers, files map[uuid.UUID]b
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+
 		name := f.UUID.String()
 		if f.Type == "file" {
 			f.judgeFile(&p, in[name], files[f.UUID])
 			continue
 		}
+
 		value, err := f.answer(in[name], left)
 		switch {
 		case err == nil:
@@ -71,12 +75,15 @@ func (d definition) judge(ctx context.Context, in Answers, files map[uuid.UUID]b
 			p.add("answers."+name, "required", "is required")
 		}
 	}
+
 	p = append(p, d.unknown(in)...)
 	for id := range files {
-		if i := slices.IndexFunc(d.fields, func(f Field) bool { return f.UUID == id }); i < 0 || d.fields[i].Type != "file" {
+		if i := slices.IndexFunc(d.fields, func(f Field) bool { return f.UUID == id }); i < 0 ||
+			d.fields[i].Type != "file" {
 			p.add("answers."+id.String(), "unknown", "is no field for a file")
 		}
 	}
+
 	return kept, p[:min(len(p), maxProblems)].err()
 }
 
@@ -96,6 +103,7 @@ func (d definition) unknown(in Answers) (p problems) {
 	for _, f := range d.fields {
 		known[f.UUID.String()] = true
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		if !known[name] && len(p) < maxProblems {
 			if len(name) > clipped {
@@ -104,6 +112,7 @@ func (d definition) unknown(in Answers) (p problems) {
 			p.add("answers."+name, "unknown", "is no field of the form")
 		}
 	}
+
 	return p
 }
 
@@ -118,22 +127,27 @@ func (f *Field) answer(v jsontext.Value, left *effort) (jsontext.Value, error) {
 	if blank(v) {
 		return nil, errUnanswered
 	}
+
 	text, err := f.read(v)
 	if err != nil {
 		return nil, err
 	}
+
 	var none problems // the rules themselves were judged when the field was changed
 	if f.Pattern != nil && left.weight < 0 {
 		return nil, errTooHeavy
 	}
+
 	r := f.prepare(&none)
 	if f.Pattern != nil && !left.load(r.pattern) {
 		return nil, errTooHeavy
 	}
+
 	kept, err := f.judge(text, r, left)
 	if err != nil {
 		return nil, err
 	}
+
 	switch {
 	case f.Type == "multiselect":
 		return jsontext.Value(kept), nil
@@ -146,6 +160,7 @@ func (f *Field) answer(v jsontext.Value, left *effort) (jsontext.Value, error) {
 	case f.IsRequired && strings.TrimSpace(kept) == "":
 		return nil, errUnanswered
 	}
+
 	return json.Marshal(kept)
 }
 
@@ -157,6 +172,7 @@ func (f *Field) read(v jsontext.Value) (string, error) {
 		if err := json.Unmarshal(v, &chosen); err != nil || len(chosen) > maxChosen {
 			return "", errors.New("must be a list of options")
 		}
+
 		return formatList(chosen)
 	case f.Type == "multiselect":
 		return "", errors.New("must be a list of options")
@@ -168,14 +184,17 @@ func (f *Field) read(v jsontext.Value) (string, error) {
 		if utf8.RuneCountInString(text) > maxAnswer {
 			return "", errors.New("must be at most " + count(maxAnswer, "character"))
 		}
+
 		return text, nil
-	case kind == '0' && slices.Contains(numberTypes, f.Type) && numberPattern.Match(v), (kind == 't' || kind == 'f') && f.Type == "checkbox":
+	case kind == '0' && slices.Contains(numberTypes, f.Type) && numberPattern.Match(v),
+		(kind == 't' || kind == 'f') && f.Type == "checkbox":
 		return string(v), nil
 	case slices.Contains(numberTypes, f.Type):
 		return "", errors.New("must be a number")
 	case f.Type == "checkbox":
 		return "", errors.New("must be true or false")
 	}
+
 	return "", errors.New("must be text")
 }
 
@@ -186,9 +205,11 @@ func decimal(text string) string {
 	if digits == "" || digits[0] == '.' {
 		digits = "0" + digits
 	}
+
 	if negative {
 		return "-" + digits
 	}
+
 	return digits
 }
 
@@ -200,11 +221,13 @@ func (d definition) keep(in Answers) error {
 		if blank(v) {
 			continue
 		}
+
 		if f.Type == "file" {
 			f.judgeFile(&p, v, false)
 		} else if _, err := f.read(v); err != nil {
 			p.add("answers."+f.UUID.String(), "invalid_type", err.Error())
 		}
 	}
+
 	return p[:min(len(p), maxProblems)].err()
 }

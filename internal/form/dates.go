@@ -18,11 +18,14 @@ var isoLayouts = map[string][]string{
 // three orders in use, so that no format reads an ISO 8601 date as another day.
 var layouts = func() map[string]map[string]string {
 	all := map[string]map[string]string{"date": {}, "time": {}, "datetime": {}}
-	goLayout := strings.NewReplacer("YYYY", "2006", "MM", "01", "DD", "02", "HH", "15", "hh", "03", "mm", "04", "ss", "05", "A", "PM")
+	goLayout := strings.NewReplacer("YYYY", "2006", "MM", "01", "DD", "02", "HH", "15", "hh", "03", "mm", "04", "ss",
+		"05", "A", "PM")
+
 	times := []string{"HH:mm", "HH:mm:ss", "hh:mm A", "hh:mm:ss A"}
 	for _, clock := range times {
 		all["time"][clock] = goLayout.Replace(clock)
 	}
+
 	for _, order := range [][]string{{"YYYY", "MM", "DD"}, {"DD", "MM", "YYYY"}, {"MM", "DD", "YYYY"}} {
 		for _, separator := range []string{"-", "/", ".", " ", ""} {
 			day := strings.Join(order, separator)
@@ -33,6 +36,7 @@ var layouts = func() map[string]map[string]string {
 			}
 		}
 	}
+
 	return all
 }()
 
@@ -52,11 +56,13 @@ func (d *Definition) checkDates(p *problems) (earliest, latest *time.Time) {
 	if d.DateFormat != nil && layout == "" {
 		p.add("date_format", "invalid_format", "must be a format of a "+d.Type+" such as "+example[d.Type])
 	}
+
 	earliest = checkDate(p, "start_date", &d.StartDate, d.Type, layout)
 	latest = checkDate(p, "end_date", &d.EndDate, d.Type, layout)
 	if earliest != nil && latest != nil && earliest.After(*latest) {
 		p.add("start_date", crossed, "must not be after end_date")
 	}
+
 	return earliest, latest
 }
 
@@ -67,11 +73,13 @@ func checkDate(p *problems, member string, value **string, kind, layout string) 
 	if *value == nil {
 		return nil
 	}
+
 	kept, t, err := parseDate(kind, **value, layout)
 	if err != nil {
 		p.add(member, "invalid_format", err.Error())
 		return nil
 	}
+
 	*value = &kept
 	return &t
 }
@@ -84,6 +92,7 @@ func parseDate(kind, value, layout string) (kept string, t time.Time, err error)
 			return value, t, nil
 		}
 	}
+
 	if layout != "" {
 		// Written again, it must be the same: Parse takes some fields with a digit less.
 		if t, err := time.Parse(layout, value); err == nil && t.Format(layout) == value {
@@ -91,6 +100,7 @@ func parseDate(kind, value, layout string) (kept string, t time.Time, err error)
 		}
 		return "", time.Time{}, errors.New("must be a " + kind + " in ISO 8601 or in date_format")
 	}
+
 	return "", time.Time{}, errors.New("must be a " + kind + " in ISO 8601")
 }
 

@@ -72,11 +72,13 @@ func (d Definition) apply(in FieldInput) (Definition, problems) {
 	m := merge{to: in.Type, left: map[string]func(){}}
 	retyped := d.Type != in.Type
 	d.Label, d.Type = in.Label, in.Type
+
 	if in.IsRequired.Value != nil {
 		d.IsRequired = *in.IsRequired.Value
 	} else if in.IsRequired.Named {
 		m.add("is_required", "invalid_value", "must be true or false")
 	}
+
 	member(&m, "description", &d.Description, orNull(in.Description))
 	member(&m, "default_value", &d.DefaultValue, orNull(in.DefaultValue))
 	member(&m, "options", &d.Options, orNull(in.Options))
@@ -93,6 +95,7 @@ func (d Definition) apply(in FieldInput) (Definition, problems) {
 	if retyped && m.drop(found) {
 		found = d.check()
 	}
+
 	return d, append(m.problems, found...)
 }
 
@@ -108,17 +111,22 @@ func member[T any](m *merge, name string, value **T, in Opt[T]) {
 	if in.Named {
 		*value = in.Value
 	}
+
 	if *value == nil {
 		return
 	}
+
 	if !in.Named {
 		m.left[name] = func() { *value = nil }
 	}
+
 	types, some := applies[name]
 	if !some || slices.Contains(types, m.to) || !slices.Contains(Types, m.to) {
 		return
 	}
+
 	*value = nil
+
 	if in.Named {
 		m.add(name, "not_applicable", "does not apply to a field of type "+m.to)
 	}
@@ -133,6 +141,7 @@ func (m *merge) drop(found problems) (dropped bool) {
 			dropped = true
 		}
 	}
+
 	return dropped
 }
 

@@ -15,11 +15,13 @@ func codes(p problems) []string {
 	for _, f := range p {
 		all = append(all, f.Name+" "+f.Code)
 	}
+
 	return all
 }
 
 func TestApplyNew(t *testing.T) {
 	t.Parallel()
+
 	for name, test := range map[string]struct {
 		in   FieldInput
 		want []string // problems
@@ -31,77 +33,138 @@ func TestApplyNew(t *testing.T) {
 		"label with NUL":         {FieldInput{Label: "a\x00", Type: "text"}, []string{"label invalid_format"}},
 		"label of invalid UTF-8": {FieldInput{Label: "a\xff", Type: "text"}, []string{"label invalid_format"}},
 		"longest label":          {FieldInput{Label: strings.Repeat("é", 100), Type: "text"}, nil},
-		"label too long":         {FieldInput{Label: strings.Repeat("é", 101), Type: "text"}, []string{"label too_long"}},
-		"unknown type":           {FieldInput{Label: "a", Type: "Text"}, []string{"type invalid_value"}},
-		"description too long":   {FieldInput{Label: "a", Type: "file", Description: some(strings.Repeat("x", 501))}, []string{"description too_long"}},
-		"description with NUL":   {FieldInput{Label: "a", Type: "file", Description: some("\x00")}, []string{"description invalid_format"}},
-		"required null":          {FieldInput{Label: "a", Type: "text", IsRequired: null[bool]()}, []string{"is_required invalid_value"}},
-		"null everywhere": {FieldInput{Label: "a", Type: "checkbox", Options: null[string](), MinValue: null[int64](), Pattern: some("")},
+		"label too long": {FieldInput{Label: strings.Repeat("é", 101), Type: "text"},
+			[]string{"label too_long"}},
+		"unknown type": {FieldInput{Label: "a", Type: "Text"}, []string{"type invalid_value"}},
+		"description too long": {FieldInput{Label: "a", Type: "file", Description: some(strings.Repeat("x", 501))},
+			[]string{"description too_long"}},
+		"description with NUL": {FieldInput{Label: "a", Type: "file", Description: some("\x00")},
+			[]string{"description invalid_format"}},
+		"required null": {FieldInput{Label: "a", Type: "text", IsRequired: null[bool]()},
+			[]string{"is_required invalid_value"}},
+		"null everywhere": {FieldInput{Label: "a", Type: "checkbox", Options: null[string](),
+			MinValue: null[int64](), Pattern: some("")},
 			nil},
-		"all at once": {FieldInput{Type: "number", Description: some("\x00"), MinValue: some(int64(2)), MaxValue: some(int64(1)), Pattern: some("a"), Options: some("a")},
-			[]string{"options not_applicable", "pattern not_applicable", "label required", "description invalid_format", "min_value out_of_range"}},
+		"all at once": {FieldInput{Type: "number", Description: some("\x00"), MinValue: some(int64(2)),
+			MaxValue: some(int64(1)), Pattern: some("a"), Options: some("a")},
+			[]string{"options not_applicable", "pattern not_applicable", "label required", "description invalid_format",
+				"min_value out_of_range"}},
 
-		"values of a text": {FieldInput{Label: "a", Type: "text", MinValue: some(int64(1)), MaxValue: some(int64(1)), Options: some("a"),
+		"values of a text": {FieldInput{Label: "a", Type: "text", MinValue: some(int64(1)),
+			MaxValue: some(int64(1)), Options: some("a"),
 			DateFormat: some("YYYY"), StartDate: some("x"), EndDate: some("x")},
 			[]string{"options not_applicable", "min_value not_applicable", "max_value not_applicable",
 				"date_format not_applicable", "start_date not_applicable", "end_date not_applicable"}},
-		"values of a select": {FieldInput{Label: "a", Type: "select", Options: some("a"), Pattern: some("a"), MinLength: some(int64(1)), MaxLength: some(int64(1))},
+		"values of a select": {FieldInput{Label: "a", Type: "select", Options: some("a"), Pattern: some("a"),
+			MinLength: some(int64(1)), MaxLength: some(int64(1))},
 			[]string{"pattern not_applicable", "min_length not_applicable", "max_length not_applicable"}},
-		"default of a file": {FieldInput{Label: "a", Type: "file", DefaultValue: some("a")}, []string{"default_value not_applicable"}},
+		"default of a file": {FieldInput{Label: "a", Type: "file", DefaultValue: some("a")},
+			[]string{"default_value not_applicable"}},
 
-		"lengths":          {FieldInput{Label: "a", Type: "phone", MinLength: some(int64(0)), MaxLength: some(int64(0))}, nil},
-		"negative lengths": {FieldInput{Label: "a", Type: "text", MinLength: some(int64(-1)), MaxLength: some(int64(-1))}, []string{"min_length invalid_value", "max_length invalid_value"}},
-		"lengths crossed":  {FieldInput{Label: "a", Type: "text", MinLength: some(int64(2)), MaxLength: some(int64(1))}, []string{"min_length out_of_range"}},
-		"values crossed":   {FieldInput{Label: "a", Type: "rating", MinValue: some(int64(-1)), MaxValue: some(int64(-2))}, []string{"min_value out_of_range"}},
-		"dates crossed":    {FieldInput{Label: "a", Type: "date", StartDate: some("2026-01-02"), EndDate: some("2026-01-01")}, []string{"start_date out_of_range"}},
+		"lengths": {
+			FieldInput{Label: "a", Type: "phone", MinLength: some(int64(0)), MaxLength: some(int64(0))}, nil,
+		},
+		"negative lengths": {
+			FieldInput{Label: "a", Type: "text", MinLength: some(int64(-1)), MaxLength: some(int64(-1))},
+			[]string{"min_length invalid_value", "max_length invalid_value"},
+		},
+		"lengths crossed": {FieldInput{Label: "a", Type: "text", MinLength: some(int64(2)), MaxLength: some(int64(1))},
+			[]string{"min_length out_of_range"}},
+		"values crossed": {
+			FieldInput{Label: "a", Type: "rating", MinValue: some(int64(-1)), MaxValue: some(int64(-2))},
+			[]string{"min_value out_of_range"},
+		},
+		"dates crossed": {
+			FieldInput{Label: "a", Type: "date", StartDate: some("2026-01-02"), EndDate: some("2026-01-01")},
+			[]string{"start_date out_of_range"},
+		},
 
-		"pattern":            {FieldInput{Label: "a", Type: "text", Pattern: some(`(a+)+$`)}, nil},
-		"pattern open quote": {FieldInput{Label: "a", Type: "text", Pattern: some(`\Qa)`), DefaultValue: some("a)")}, nil},
-		"pattern half":       {FieldInput{Label: "a", Type: "text", Pattern: some(`a)(b`)}, []string{"pattern invalid_format"}},
-		"pattern look-ahead": {FieldInput{Label: "a", Type: "text", Pattern: some(`(?=a)`)}, []string{"pattern invalid_format"}},
-		"pattern back":       {FieldInput{Label: "a", Type: "text", Pattern: some(`(a)\1`)}, []string{"pattern invalid_format"}},
-		"pattern bomb":       {FieldInput{Label: "a", Type: "text", Pattern: some(`(?:a{1000}){1000}`)}, []string{"pattern invalid_format"}},
-		"pattern large":      {FieldInput{Label: "a", Type: "text", Pattern: some(strings.Repeat(`(?:a?){990}`, 5))}, []string{"pattern invalid_value"}},
-		"pattern of long values": {FieldInput{Label: "a", Type: "text", Pattern: some(`(?:(?:.?){1000})*!`), MaxLength: some(int64(2000))},
+		"pattern": {FieldInput{Label: "a", Type: "text", Pattern: some(`(a+)+$`)}, nil},
+		"pattern open quote": {FieldInput{Label: "a", Type: "text", Pattern: some(`\Qa)`), DefaultValue: some("a)")},
+			nil},
+		"pattern half": {FieldInput{Label: "a", Type: "text", Pattern: some(`a)(b`)},
+			[]string{"pattern invalid_format"}},
+		"pattern look-ahead": {FieldInput{Label: "a", Type: "text", Pattern: some(`(?=a)`)},
+			[]string{"pattern invalid_format"}},
+		"pattern back": {FieldInput{Label: "a", Type: "text", Pattern: some(`(a)\1`)},
+			[]string{"pattern invalid_format"}},
+		"pattern bomb": {FieldInput{Label: "a", Type: "text", Pattern: some(`(?:a{1000}){1000}`)},
+			[]string{"pattern invalid_format"}},
+		"pattern large": {FieldInput{Label: "a", Type: "text", Pattern: some(strings.Repeat(`(?:a?){990}`, 5))},
 			[]string{"pattern invalid_value"}},
-		"pattern of short values":  {FieldInput{Label: "a", Type: "text", Pattern: some(`(?:(?:.?){1000})*!`), MaxLength: some(int64(1900))}, nil},
-		"pattern of large classes": {FieldInput{Label: "a", Type: "text", Pattern: some(`(?:[\pL\pS\pM]?){1000}`)}, []string{"pattern invalid_value"}},
-		"pattern long":             {FieldInput{Label: "a", Type: "text", Pattern: some(strings.Repeat("a", 1001))}, []string{"pattern too_long"}},
-		"pattern deep":             {FieldInput{Label: "a", Type: "text", Pattern: some(strings.Repeat("(", 500) + strings.Repeat(")", 500))}, nil},
-		"pattern of NUL":           {FieldInput{Label: "a", Type: "text", Pattern: some("\x00")}, []string{"pattern invalid_format"}},
-		"pattern of bad UTF-8":     {FieldInput{Label: "a", Type: "text", Pattern: some("\xff")}, []string{"pattern invalid_format"}},
+		"pattern of long values": {FieldInput{Label: "a", Type: "text",
+			Pattern: some(`(?:(?:.?){1000})*!`), MaxLength: some(int64(2000))},
+			[]string{"pattern invalid_value"}},
+		"pattern of short values": {
+			FieldInput{Label: "a", Type: "text", Pattern: some(`(?:(?:.?){1000})*!`), MaxLength: some(int64(1900))},
+			nil,
+		},
+		"pattern of large classes": {FieldInput{Label: "a", Type: "text", Pattern: some(`(?:[\pL\pS\pM]?){1000}`)},
+			[]string{"pattern invalid_value"}},
+		"pattern long": {FieldInput{Label: "a", Type: "text", Pattern: some(strings.Repeat("a", 1001))},
+			[]string{"pattern too_long"}},
+		"pattern deep": {
+			FieldInput{Label: "a", Type: "text", Pattern: some(strings.Repeat("(", 500) + strings.Repeat(")", 500))},
+			nil,
+		},
+		"pattern of NUL": {FieldInput{Label: "a", Type: "text", Pattern: some("\x00")},
+			[]string{"pattern invalid_format"}},
+		"pattern of bad UTF-8": {FieldInput{Label: "a", Type: "text", Pattern: some("\xff")},
+			[]string{"pattern invalid_format"}},
 
-		"no options":             {FieldInput{Label: "a", Type: "radio"}, []string{"options required"}},
-		"empty options":          {FieldInput{Label: "a", Type: "select", Options: some("[]")}, []string{"options invalid_length"}},
-		"options not an array":   {FieldInput{Label: "a", Type: "select", Options: some(`["a"`)}, []string{"options invalid_format"}},
-		"options of numbers":     {FieldInput{Label: "a", Type: "select", Options: some(`[1]`)}, []string{"options invalid_format"}},
-		"options with null":      {FieldInput{Label: "a", Type: "select", Options: some(`["a",null]`)}, []string{"options invalid_value"}},
-		"option empty":           {FieldInput{Label: "a", Type: "select", Options: some(`a,,b`)}, []string{"options invalid_value"}},
-		"option with NUL":        {FieldInput{Label: "a", Type: "select", Options: some(`["\u0000"]`)}, []string{"options invalid_value"}},
-		"option half surrogate":  {FieldInput{Label: "a", Type: "select", Options: some(`["\ud800"]`)}, []string{"options invalid_format"}},
-		"option too long":        {FieldInput{Label: "a", Type: "select", Options: some(strings.Repeat("a", 256))}, []string{"options invalid_value"}},
-		"option twice":           {FieldInput{Label: "a", Type: "select", Options: some("a, b,a")}, []string{"options duplicate"}},
-		"most options":           {FieldInput{Label: "a", Type: "select", Options: some(numbers(1000))}, nil},
-		"too many options":       {FieldInput{Label: "a", Type: "select", Options: some(numbers(1001))}, []string{"options invalid_length"}},
-		"default without option": {FieldInput{Label: "a", Type: "radio", DefaultValue: some("a")}, []string{"options required"}},
+		"no options": {FieldInput{Label: "a", Type: "radio"}, []string{"options required"}},
+		"empty options": {FieldInput{Label: "a", Type: "select", Options: some("[]")},
+			[]string{"options invalid_length"}},
+		"options not an array": {FieldInput{Label: "a", Type: "select", Options: some(`["a"`)},
+			[]string{"options invalid_format"}},
+		"options of numbers": {FieldInput{Label: "a", Type: "select", Options: some(`[1]`)},
+			[]string{"options invalid_format"}},
+		"options with null": {FieldInput{Label: "a", Type: "select", Options: some(`["a",null]`)},
+			[]string{"options invalid_value"}},
+		"option empty": {FieldInput{Label: "a", Type: "select", Options: some(`a,,b`)},
+			[]string{"options invalid_value"}},
+		"option with NUL": {FieldInput{Label: "a", Type: "select", Options: some(`["\u0000"]`)},
+			[]string{"options invalid_value"}},
+		"option half surrogate": {FieldInput{Label: "a", Type: "select", Options: some(`["\ud800"]`)},
+			[]string{"options invalid_format"}},
+		"option too long": {FieldInput{Label: "a", Type: "select", Options: some(strings.Repeat("a", 256))},
+			[]string{"options invalid_value"}},
+		"option twice": {FieldInput{Label: "a", Type: "select", Options: some("a, b,a")},
+			[]string{"options duplicate"}},
+		"most options": {FieldInput{Label: "a", Type: "select", Options: some(numbers(1000))}, nil},
+		"too many options": {FieldInput{Label: "a", Type: "select", Options: some(numbers(1001))},
+			[]string{"options invalid_length"}},
+		"default without option": {FieldInput{Label: "a", Type: "radio", DefaultValue: some("a")},
+			[]string{"options required"}},
 
-		"date_format unknown":   {FieldInput{Label: "a", Type: "date", DateFormat: some("YYYY-DD-MM")}, []string{"date_format invalid_format"}},
-		"date_format of a time": {FieldInput{Label: "a", Type: "date", DateFormat: some("HH:mm")}, []string{"date_format invalid_format"}},
-		"date_format in Java":   {FieldInput{Label: "a", Type: "datetime", DateFormat: some("dd.MM.yyyy HH:mm:ss")}, nil},
-		"dates wrong":           {FieldInput{Label: "a", Type: "date", StartDate: some("2026-02-30"), EndDate: some("01.01.2026")}, []string{"start_date invalid_format", "end_date invalid_format"}},
+		"date_format unknown": {FieldInput{Label: "a", Type: "date", DateFormat: some("YYYY-DD-MM")},
+			[]string{"date_format invalid_format"}},
+		"date_format of a time": {FieldInput{Label: "a", Type: "date", DateFormat: some("HH:mm")},
+			[]string{"date_format invalid_format"}},
+		"date_format in Java": {FieldInput{Label: "a", Type: "datetime", DateFormat: some("dd.MM.yyyy HH:mm:ss")},
+			nil},
+		"dates wrong": {
+			FieldInput{Label: "a", Type: "date", StartDate: some("2026-02-30"), EndDate: some("01.01.2026")},
+			[]string{"start_date invalid_format", "end_date invalid_format"},
+		},
 
-		"default with NUL":  {FieldInput{Label: "a", Type: "textarea", DefaultValue: some("a\x00")}, []string{"default_value invalid_format"}},
-		"default too large": {FieldInput{Label: "a", Type: "textarea", DefaultValue: some(strings.Repeat("a", 1001))}, []string{"default_value too_long"}},
+		"default with NUL": {FieldInput{Label: "a", Type: "textarea", DefaultValue: some("a\x00")},
+			[]string{"default_value invalid_format"}},
+		"default too large": {FieldInput{Label: "a", Type: "textarea", DefaultValue: some(strings.Repeat("a", 1001))},
+			[]string{"default_value too_long"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			d, found := Definition{}.apply(test.in)
 			if got := codes(found); !slices.Equal(got, test.want) {
 				t.Errorf("%+v\n got %q\nwant %q", test.in, got, test.want)
 			}
+
 			if len(found) > 0 {
 				return
 			}
+
 			again := d
 			if found := again.check(); len(found) > 0 || !cmp.Equal(again, d) {
 				t.Errorf("checked again: %q\n%s", codes(found), cmp.Diff(again, d))
@@ -115,15 +178,25 @@ func numbers(n int) string {
 	for i := range all {
 		all[i] = count(i, "option")
 	}
+
 	return strings.Join(all, ",")
 }
 
 func TestApplyChange(t *testing.T) {
 	t.Parallel()
+
 	number := Definition{Label: "a", Type: "number", Description: new("why"), IsRequired: true, DefaultValue: new("5"),
 		MinValue: new(int64(1)), MaxValue: new(int64(9))}
+
 	choice := Definition{Label: "a", Type: "select", Options: new(`["x","y"]`), DefaultValue: new("x")}
-	date := Definition{Label: "a", Type: "date", DateFormat: new("DD.MM.YYYY"), StartDate: new("2026-01-02"), DefaultValue: new("2026-03-04")}
+
+	date := Definition{
+		Label:        "a",
+		Type:         "date",
+		DateFormat:   new("DD.MM.YYYY"),
+		StartDate:    new("2026-01-02"),
+		DefaultValue: new("2026-03-04"),
+	}
 	for name, test := range map[string]struct {
 		from     Definition
 		in       FieldInput
@@ -131,49 +204,61 @@ func TestApplyChange(t *testing.T) {
 		problems []string
 	}{
 		"keeps what is absent": {from: number, in: FieldInput{Label: "b", Type: "number"},
-			want: Definition{Label: "b", Type: "number", Description: new("why"), IsRequired: true, DefaultValue: new("5"),
+			want: Definition{Label: "b", Type: "number", Description: new("why"),
+				IsRequired: true, DefaultValue: new("5"),
 				MinValue: new(int64(1)), MaxValue: new(int64(9))}},
 		"clears what is null or empty": {from: number, in: FieldInput{Label: "a", Type: "number", Description: some(""),
 			DefaultValue: null[string](), MinValue: null[int64](), IsRequired: some(false)},
 			want: Definition{Label: "a", Type: "number", MaxValue: new(int64(9))}},
 		"judges the result": {from: number, in: FieldInput{Label: "a", Type: "number", MinValue: some(int64(6))},
 			problems: []string{"default_value invalid_value"}},
-		"judges a new limit against the old": {from: number, in: FieldInput{Label: "a", Type: "rating", MinValue: some(int64(10)), DefaultValue: null[string]()},
+		"judges a new limit against the old": {from: number,
+			in:       FieldInput{Label: "a", Type: "rating", MinValue: some(int64(10)), DefaultValue: null[string]()},
 			problems: []string{"min_value out_of_range"}},
-		"judges an old limit against the new": {from: number, in: FieldInput{Label: "a", Type: "rating", MaxValue: some(int64(0))},
+		"judges an old limit against the new": {from: number,
+			in:       FieldInput{Label: "a", Type: "rating", MaxValue: some(int64(0))},
 			problems: []string{"min_value out_of_range"}},
 		"drops what the new type has no use for": {from: number, in: FieldInput{Label: "a", Type: "file"},
 			want: Definition{Label: "a", Type: "file", Description: new("why"), IsRequired: true}},
 		"keeps what the new type has a use for": {from: number, in: FieldInput{Label: "a", Type: "rating"},
-			want: Definition{Label: "a", Type: "rating", Description: new("why"), IsRequired: true, DefaultValue: new("5"),
+			want: Definition{Label: "a", Type: "rating", Description: new("why"),
+				IsRequired: true, DefaultValue: new("5"),
 				MinValue: new(int64(1)), MaxValue: new(int64(9))}},
 		"drops a value that the new type does not take": {from: date, in: FieldInput{Label: "a", Type: "time"},
 			want: Definition{Label: "a", Type: "time"}},
-		"refuses a value that the new type does not take": {from: date, in: FieldInput{Label: "a", Type: "time", StartDate: some("2026-01-02")},
+		"refuses a value that the new type does not take": {from: date,
+			in:       FieldInput{Label: "a", Type: "time", StartDate: some("2026-01-02")},
 			problems: []string{"start_date invalid_format"}},
-		"refuses what the new type has no use for": {from: number, in: FieldInput{Label: "a", Type: "text", MinValue: some(int64(1))},
+		"refuses what the new type has no use for": {from: number,
+			in:       FieldInput{Label: "a", Type: "text", MinValue: some(int64(1))},
 			problems: []string{"min_value not_applicable"}},
 		"asks the new type's options": {from: number, in: FieldInput{Label: "a", Type: "select"},
 			problems: []string{"options required"}},
-		"asks for options that are cleared": {from: choice, in: FieldInput{Label: "a", Type: "select", Options: null[string]()},
+		"asks for options that are cleared": {from: choice,
+			in:       FieldInput{Label: "a", Type: "select", Options: null[string]()},
 			problems: []string{"options required"}},
 		"keeps options": {from: choice, in: FieldInput{Label: "a", Type: "multiselect"},
 			want: Definition{Label: "a", Type: "multiselect", Options: new(`["x","y"]`), DefaultValue: new(`["x"]`)}},
-		"judges the default by new options": {from: choice, in: FieldInput{Label: "a", Type: "select", Options: some("y,z")},
+		"judges the default by new options": {from: choice,
+			in:       FieldInput{Label: "a", Type: "select", Options: some("y,z")},
 			problems: []string{"default_value invalid_value"}},
-		"keeps dates under another format": {from: date, in: FieldInput{Label: "a", Type: "date", DateFormat: some("MM/DD/YYYY"), EndDate: some("12/31/2026")},
+		"keeps dates under another format": {from: date,
+			in: FieldInput{Label: "a", Type: "date", DateFormat: some("MM/DD/YYYY"), EndDate: some("12/31/2026")},
 			want: Definition{Label: "a", Type: "date", DateFormat: new("MM/DD/YYYY"), StartDate: new("2026-01-02"),
 				EndDate: new("2026-12-31"), DefaultValue: new("2026-03-04")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			got, found := test.from.apply(test.in)
 			if !slices.Equal(codes(found), test.problems) {
 				t.Fatalf("%+v\n got %q\nwant %q", test.in, codes(found), test.problems)
 			}
+
 			if test.problems != nil {
 				return
 			}
+
 			if diff := cmp.Diff(got, test.want); diff != "" {
 				t.Errorf("got -, want +\n%s", diff)
 			}
@@ -183,27 +268,39 @@ func TestApplyChange(t *testing.T) {
 
 func TestDefaultValue(t *testing.T) {
 	t.Parallel()
+
 	for _, test := range []struct {
 		definition Definition
 		takes      []string
 		refuses    []string
 	}{
-		{Definition{Type: "text", MinLength: new(int64(2)), MaxLength: new(int64(3))}, []string{"éé", "abc"}, []string{"é", "abcd", "a\nb"}},
+		{Definition{Type: "text", MinLength: new(int64(2)), MaxLength: new(int64(3))}, []string{"éé", "abc"},
+			[]string{"é", "abcd", "a\nb"}},
 		{Definition{Type: "text", Pattern: new("[a-z]+|[0-9]")}, []string{"abc", "1"}, []string{"ab1", "12", "1a"}},
 		{Definition{Type: "textarea", Pattern: new("(?s).+")}, []string{"a\nb"}, nil},
-		{Definition{Type: "email"}, []string{"a@example.org"}, []string{"a", "a@", "A <a@example.org>", "a@example.org, b@example.org", strings.Repeat("a", 250) + "@b.org"}},
-		{Definition{Type: "url"}, []string{"https://example.org/a?b#c", "http://[::1]:80"}, []string{"example.org", "ftp://example.org", "https://", "javascript:alert(1)", "https://a b/"}},
+		{Definition{Type: "email"}, []string{"a@example.org"},
+			[]string{"a", "a@", "A <a@example.org>", "a@example.org, b@example.org",
+				strings.Repeat("a", 250) + "@b.org"}},
+		{Definition{Type: "url"}, []string{"https://example.org/a?b#c", "http://[::1]:80"},
+			[]string{"example.org", "ftp://example.org", "https://", "javascript:alert(1)", "https://a b/"}},
 		{Definition{Type: "phone"}, []string{"+49 (30) 123-456", "112"}, []string{"+", "12", "one", "+49x"}},
-		{Definition{Type: "number", MinValue: new(int64(-2)), MaxValue: new(int64(9007199254740993))}, []string{"-2", "1.5", "9007199254740993.0", "007"},
-			[]string{"-2.0000000000000000001", "9007199254740994", "9007199254740993.1", "1e3", "1/2", "0x1", "", "NaN", " 1", strings.Repeat("9", 31)}},
-		{Definition{Type: "rating", MinValue: new(int64(1)), MaxValue: new(int64(5))}, []string{"1", "5"}, []string{"0", "6", "2.5", "x"}},
+		{Definition{Type: "number", MinValue: new(int64(-2)), MaxValue: new(int64(9007199254740993))},
+			[]string{"-2", "1.5", "9007199254740993.0", "007"},
+			[]string{"-2.0000000000000000001", "9007199254740994", "9007199254740993.1", "1e3", "1/2", "0x1", "", "NaN",
+				" 1", strings.Repeat("9", 31)}},
+		{Definition{Type: "rating", MinValue: new(int64(1)), MaxValue: new(int64(5))}, []string{"1", "5"},
+			[]string{"0", "6", "2.5", "x"}},
 		{Definition{Type: "checkbox"}, []string{"true", "false"}, []string{"TRUE", "1", "yes"}},
 		{Definition{Type: "radio", Options: new(`["a","b, c"]`)}, []string{"a", "b, c"}, []string{"b", "A", "a "}},
-		{Definition{Type: "multiselect", Options: new(`["a","b","c, d"]`)}, []string{`["b"]`, `["a","c, d"]`, `[]`}, []string{`["x"]`, "a,a", "c, d", `["a"`}},
-		{Definition{Type: "date", StartDate: new("2026-01-01"), EndDate: new("2026-12-31")}, []string{"2026-01-01", "2026-12-31"},
+		{Definition{Type: "multiselect", Options: new(`["a","b","c, d"]`)}, []string{`["b"]`, `["a","c, d"]`, `[]`},
+			[]string{`["x"]`, "a,a", "c, d", `["a"`}},
+		{Definition{Type: "date", StartDate: new("2026-01-01"), EndDate: new("2026-12-31")},
+			[]string{"2026-01-01", "2026-12-31"},
 			[]string{"2025-12-31", "2027-01-01", "2026-1-1", "2026-01-01T00:00", "20260101", "2026-02-29"}},
-		{Definition{Type: "time", EndDate: new("17:00")}, []string{"09:30", "17:00:00", "16:59:59.999"}, []string{"9:30", "17:00:01", "24:00", "0930"}},
-		{Definition{Type: "datetime", StartDate: new("2026-01-01T00:00:00+01:00")}, []string{"2025-12-31T23:00:00Z", "2026-01-01T00:00", "2026-01-01T12:00:00.5+02:00"},
+		{Definition{Type: "time", EndDate: new("17:00")}, []string{"09:30", "17:00:00", "16:59:59.999"},
+			[]string{"9:30", "17:00:01", "24:00", "0930"}},
+		{Definition{Type: "datetime", StartDate: new("2026-01-01T00:00:00+01:00")},
+			[]string{"2025-12-31T23:00:00Z", "2026-01-01T00:00", "2026-01-01T12:00:00.5+02:00"},
 			[]string{"2025-12-31T22:59:59Z", "2026-01-01", "2026-01-01 00:00", "2026-01-01T1:00:00Z"}},
 	} {
 		judge := func(value string) problems {
@@ -213,13 +310,16 @@ func TestDefaultValue(t *testing.T) {
 			if len(p) == 0 && *d.DefaultValue != value {
 				t.Errorf("%s: %q became %q", d.Type, value, *d.DefaultValue)
 			}
+
 			return p
 		}
+
 		for _, value := range test.takes {
 			if p := judge(value); len(p) > 0 {
 				t.Errorf("%s refuses %q: %v", test.definition.Type, value, p)
 			}
 		}
+
 		for _, value := range test.refuses {
 			if got, want := codes(judge(value)), []string{"default_value invalid_value"}; !slices.Equal(got, want) {
 				t.Errorf("%s, %q: got %q, want %q", test.definition.Type, value, got, want)
@@ -230,6 +330,7 @@ func TestDefaultValue(t *testing.T) {
 
 func TestKeptForms(t *testing.T) {
 	t.Parallel()
+
 	for _, test := range []struct{ kind, format, value, want string }{
 		{"date", "DD.MM.YYYY", "31.12.2026", "2026-12-31"},
 		{"date", "MM/DD/YYYY", "12/31/2026", "2026-12-31"},
@@ -244,11 +345,14 @@ func TestKeptForms(t *testing.T) {
 	} {
 		d := Definition{Label: "a", Type: test.kind, DateFormat: &test.format, StartDate: &test.value}
 		if p := d.check(); len(p) > 0 || *d.StartDate != test.want {
-			t.Errorf("%s %s: %q became %q (%v), want %q", test.kind, test.format, test.value, *d.StartDate, p, test.want)
+			t.Errorf("%s %s: %q became %q (%v), want %q", test.kind, test.format, test.value,
+				*d.StartDate, p, test.want)
 		}
 	}
+
 	for _, test := range []struct{ kind, format, value string }{
-		{"date", "DD.MM.YYYY", "1.12.2026"}, {"date", "DD.MM.YYYY", "31.12.26"}, {"time", "HH:mm", "1:30"}, {"time", "HH:mm:ss", "01:30:00.5,"},
+		{"date", "DD.MM.YYYY", "1.12.2026"}, {"date", "DD.MM.YYYY", "31.12.26"}, {"time", "HH:mm", "1:30"},
+		{"time", "HH:mm:ss", "01:30:00.5,"},
 		{"datetime", "DD.MM.YYYY HH:mm", "31.12.2026 1:30"},
 	} {
 		d := Definition{Label: "a", Type: test.kind, DateFormat: &test.format, EndDate: &test.value}
@@ -261,22 +365,29 @@ func TestKeptForms(t *testing.T) {
 // TestFormatsAgree shows that no date_format reads an ISO 8601 value as another moment, since both are taken.
 func TestFormatsAgree(t *testing.T) {
 	t.Parallel()
-	for kind, value := range map[string]string{"date": "2003-02-01", "time": "02:03", "datetime": "2003-02-01T02:03:04"} {
+
+	for kind, value := range map[string]string{
+		"date": "2003-02-01", "time": "02:03", "datetime": "2003-02-01T02:03:04",
+	} {
 		_, want, err := parseDate(kind, value, "")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		same := 0
 		for format, layout := range layouts[kind] {
 			got, err := time.Parse(layout, value)
 			if err != nil {
 				continue
 			}
+
 			same++
+
 			if !got.Equal(want) {
 				t.Errorf("%s: %s is %v, want %v", format, value, got, want)
 			}
 		}
+
 		if same == 0 {
 			t.Errorf("no format of a %s takes %s", kind, value)
 		}
@@ -285,6 +396,7 @@ func TestFormatsAgree(t *testing.T) {
 
 func TestOptionsKept(t *testing.T) {
 	t.Parallel()
+
 	for in, want := range map[string]string{
 		"a":                     `["a"]`,
 		" red , green,blue":     `["red","green","blue"]`,

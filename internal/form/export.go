@@ -38,15 +38,19 @@ func NewExport(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Fi
 	if err != nil {
 		return nil, err
 	}
+
 	e := &Export{project: p, form: form, args: args}
+
 	f, err := GetFullForm(ctx, p, form)
 	if err != nil {
 		return nil, err
 	}
+
 	seen := map[uuid.UUID]bool{}
 	for _, field := range f.Fields {
 		e.columns, seen[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
 	}
+
 	// Behind the fields of today those that are gone.
 	definitions, err := pg.All[frozen](ctx, p.Trusted(), `
 		select version, fields from forms.definitions where form_uuid = @form order by version desc`,
@@ -54,6 +58,7 @@ func NewExport(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Fi
 	if err != nil {
 		return nil, err
 	}
+
 	for _, d := range definitions {
 		for _, field := range d.Fields {
 			if !seen[field.UUID] {
@@ -61,6 +66,7 @@ func NewExport(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Fi
 			}
 		}
 	}
+
 	e.first, err = e.read(ctx, time.Unix(0, 0).UTC(), uuid.Nil)
 	return e, err
 }
@@ -75,6 +81,7 @@ func (e *Export) read(ctx context.Context, after time.Time, id uuid.UUID) ([]Res
 	if err != nil {
 		return nil, err
 	}
+
 	return withFields(ctx, e.project.Trusted(), e.form, stored)
 }
 
@@ -87,27 +94,33 @@ func (e *Export) WriteCSV(ctx context.Context, w io.Writer, alive func() error) 
 	for _, c := range e.columns {
 		head = append(head, inert(c.label))
 	}
+
 	if err := out.Write(head); err != nil {
 		return err
 	}
+
 	for batch := e.first; len(batch) > 0; {
 		if err := alive(); err != nil {
 			return err
 		}
+
 		for _, r := range batch {
 			if err := out.Write(e.line(r)); err != nil {
 				return err
 			}
 		}
+
 		if out.Flush(); out.Error() != nil {
 			return out.Error()
 		}
+
 		last := batch[len(batch)-1]
 		var err error
 		if batch, err = e.read(ctx, last.CreatedAt, last.UUID); err != nil {
 			return err
 		}
 	}
+
 	out.Flush()
 	return out.Error()
 }
@@ -120,11 +133,14 @@ func (e *Export) line(r Response) []string {
 		if a.Value.Kind() != '0' { // a negative number is a number
 			text = inert(text)
 		}
+
 		byField[a.FieldUUID] = text
 	}
+
 	for _, c := range e.columns {
 		cells = append(cells, byField[c.field])
 	}
+
 	return cells
 }
 

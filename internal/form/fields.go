@@ -42,38 +42,47 @@ func CreateFields(ctx context.Context, p *tenant.Project, form uuid.UUID, fields
 		if err := redefine(ctx, tx, form); err != nil {
 			return err
 		}
+
 		if broken != nil { // it comes second: whether there is such a form is answered first
 			return broken
 		}
+
 		last, err := pg.One[struct{ Count, Position int }](ctx, tx, `
 			select count(*), coalesce(max(position), 0) as position from forms.fields where form_uuid = @form`,
 			pgx.StrictNamedArgs{"form": form})
 		if err != nil {
 			return err
 		}
+
 		if last.Count+len(fields) > maxFields {
-			return fault.OnField(fault.Unprocessable, "fields", "invalid_length", "must not be more than %d in a form", maxFields)
+			return fault.OnField(fault.Unprocessable, "fields", "invalid_length",
+				"must not be more than %d in a form", maxFields)
 		}
+
 		created = make([]Field, 0, len(fields)) // InTx may run this again
 		for i, d := range definitions {
 			f, err := insertField(ctx, tx, form, last.Position+i+1, d)
 			if err != nil {
 				return err
 			}
+
 			created = append(created, f)
 		}
+
 		return checkPatterns(ctx, tx, form, created, func(i int) string { return fmt.Sprintf("fields.%d.pattern", i) })
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	return created, nil
 }
 
 // redefine gives the fields of a form a new version. The form's lock, which this takes, keeps changes of them apart: no two make
 // one version or one position.
 func redefine(ctx context.Context, tx pgx.Tx, form uuid.UUID) error {
-	_, err := pg.Value[int](ctx, tx, `update forms.forms set version = version + 1 where uuid = @form returning version`,
+	_, err := pg.Value[int](ctx, tx,
+		`update forms.forms set version = version + 1 where uuid = @form returning version`,
 		pgx.StrictNamedArgs{"form": form})
 	return err
 }
@@ -83,6 +92,7 @@ func define(fields []FieldInput) ([]Definition, error) {
 	if len(fields) == 0 || len(fields) > maxBatch {
 		return nil, fault.OnField(fault.Unprocessable, "fields", "invalid_length", "must be 1 to %d fields", maxBatch)
 	}
+
 	definitions := make([]Definition, len(fields))
 	var all problems
 	for i, in := range fields {
@@ -91,8 +101,10 @@ func define(fields []FieldInput) ([]Definition, error) {
 			f.Name = fmt.Sprintf("fields.%d.%s", i, f.Name)
 			all = append(all, f)
 		}
+
 		definitions[i] = d
 	}
+
 	return definitions, all.err()
 }
 
@@ -101,8 +113,10 @@ func insertField(ctx context.Context, tx pgx.Tx, form uuid.UUID, position int, d
 	if err != nil {
 		return Field{}, err
 	}
+
 	args := d.args()
 	args["id"], args["form"], args["position"] = id, form, position
+
 	return pg.One[Field](ctx, tx, `
 		insert into forms.fields (uuid, form_uuid, position, label, type, description, is_required, default_value,
 			options, pattern, min_length, max_length, min_value, max_value, date_format, start_date, end_date)
@@ -137,11 +151,13 @@ func DeleteField(ctx context.Context, p *tenant.Project, form, field uuid.UUID) 
 		if err := redefine(ctx, tx, form); err != nil {
 			return err
 		}
+
 		deleted, err = pg.One[Field](ctx, tx, `
 			delete from forms.fields where uuid = @field and form_uuid = @form
 			returning `+fieldColumns, pgx.StrictNamedArgs{"field": field, "form": form})
 		return err
 	})
+
 	return deleted, err
 }
 
@@ -153,23 +169,31 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 		if err := redefine(ctx, tx, form); err != nil {
 			return err
 		}
+
 		found, err := listFields(ctx, tx, form)
 		if err != nil {
 			return err
 		}
+
 		missing := make(map[uuid.UUID]bool, len(found))
 		for _, f := range found {
 			missing[f.UUID] = true
 		}
+
 		for i, id := range order {
 			if !missing[id] {
-				return fault.OnField(fault.Unprocessable, fmt.Sprintf("fields.%d", i), "unknown", "must be a field of the form, named once")
+				return fault.OnField(fault.Unprocessable, fmt.Sprintf("fields.%d", i), "unknown",
+					"must be a field of the form, named once")
 			}
+
 			delete(missing, id)
 		}
+
 		if len(missing) > 0 {
-			return fault.OnField(fault.Unprocessable, "fields", "incomplete", "must name all %s of the form", count(len(found), "field"))
+			return fault.OnField(fault.Unprocessable, "fields", "incomplete", "must name all %s of the form",
+				count(len(found), "field"))
 		}
+
 		// Out of the way first: no two fields have one position, not even in between.
 		if _, err := pg.Exec(ctx, tx, `update forms.fields set position = -position where form_uuid = @form`,
 			pgx.StrictNamedArgs{"form": form}); err != nil {
@@ -182,9 +206,11 @@ func OrderFields(ctx context.Context, p *tenant.Project, form uuid.UUID, order [
 			pgx.StrictNamedArgs{"form": form, "order": order}); err != nil {
 			return err
 		}
+
 		fields, err = listFields(ctx, tx, form)
 		return err
 	})
+
 	return fields, err
 }
 
@@ -196,16 +222,19 @@ func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, 
 		if err := redefine(ctx, tx, form); err != nil {
 			return err
 		}
+
 		found, err := pg.One[Field](ctx, tx, `
 			select `+fieldColumns+` from forms.fields where uuid = @field and form_uuid = @form for no key update`,
 			pgx.StrictNamedArgs{"field": field, "form": form})
 		if err != nil {
 			return err
 		}
+
 		d, broken := found.Definition.apply(in)
 		if err := broken.err(); err != nil {
 			return err
 		}
+
 		args := d.args()
 		args["field"] = field
 		updated, err = pg.One[Field](ctx, tx, `
@@ -219,8 +248,10 @@ func UpdateField(ctx context.Context, p *tenant.Project, form, field uuid.UUID, 
 		if err != nil {
 			return err
 		}
+
 		return checkPatterns(ctx, tx, form, []Field{updated}, func(int) string { return "pattern" })
 	})
+
 	return updated, err
 }
 
@@ -231,6 +262,7 @@ func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Fie
 	if i < 0 {
 		return nil
 	}
+
 	all, err := listFields(ctx, tx, form)
 	if err != nil {
 		return err
@@ -241,17 +273,22 @@ func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Fie
 		if f.Pattern == nil {
 			continue
 		}
+
 		p, err := patterns.get(*f.Pattern)
 		if err != nil { // of an older release's bounds
 			continue
 		}
+
 		if !left.load(p) {
 			if at := slices.IndexFunc(changed, func(c Field) bool { return c.UUID == f.UUID }); at >= 0 {
 				i = at
 			}
-			return fault.OnField(fault.Unprocessable, name(i), "invalid_value", "is too complex beside the other patterns of the form")
+
+			return fault.OnField(fault.Unprocessable, name(i), "invalid_value",
+				"is too complex beside the other patterns of the form")
 		}
 	}
+
 	return nil
 }
 

@@ -23,48 +23,70 @@ var times = cmp.Options{cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreFields(F
 
 func newForm(t *testing.T, p *tenant.Project) Form {
 	t.Helper()
+
 	f, err := CreateForm(t.Context(), p, tenanttest.UUID(t), tenanttest.UUID(t), NewForm{Name: "contact"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return f
 }
 
 func newField(t *testing.T, p *tenant.Project, form uuid.UUID, in FieldInput) Field {
 	t.Helper()
+
 	created, err := CreateFields(t.Context(), p, form, []FieldInput{in})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return created[0]
 }
 
 func TestCreateForm(t *testing.T) {
 	t.Parallel()
+
 	p, user, id := tenanttest.New(t), tenanttest.UUID(t), tenanttest.UUID(t)
 
 	created, err := CreateForm(t.Context(), p, user, id, NewForm{Name: "Kontakt", Description: "Schreib uns"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Form{UUID: id, ProjectUUID: p.UUID, Name: "Kontakt", Description: new("Schreib uns"), State: "draft", Version: 1, CreatedBy: user, UpdatedBy: user}
+
+	want := Form{
+		UUID:        id,
+		ProjectUUID: p.UUID,
+		Name:        "Kontakt",
+		Description: new("Schreib uns"),
+		State:       "draft",
+		Version:     1,
+		CreatedBy:   user,
+		UpdatedBy:   user,
+	}
 	if diff := cmp.Diff(created, want, times); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
+
 	got, err := GetForm(t.Context(), p, id)
 	if diff := cmp.Diff(got, created); diff != "" || err != nil {
 		t.Errorf("got -, want + (%v)\n%s", err, diff)
 	}
+
 	if _, err := CreateForm(t.Context(), p, user, id, NewForm{Name: "again"}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a UUID twice: got %v, want Conflict", err)
 	}
-	if f, err := CreateForm(t.Context(), p, user, tenanttest.UUID(t), NewForm{Name: "x"}); err != nil || f.Description != nil {
+	if f, err := CreateForm(t.Context(), p, user, tenanttest.UUID(t), NewForm{Name: "x"}); err != nil ||
+		f.Description != nil {
 		t.Errorf("no description: got %v (%v), want null", f.Description, err)
 	}
+
 	_, err = CreateForm(t.Context(), p, user, tenanttest.UUID(t), NewForm{Name: "\n", Description: "\x00"})
-	if got, want := codes(fault.Of(err).Fields), []string{"name invalid_format", "description invalid_format"}; !slices.Equal(got, want) {
+	if got, want := codes(fault.Of(err).Fields), []string{
+		"name invalid_format", "description invalid_format",
+	}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+
 	if _, err := GetForm(t.Context(), p, tenanttest.UUID(t)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("unknown form: got %v, want NotFound", err)
 	}
@@ -72,30 +94,38 @@ func TestCreateForm(t *testing.T) {
 
 func TestCreateFields(t *testing.T) {
 	t.Parallel()
+
 	p := tenanttest.New(t)
 	form := newForm(t, p)
 
 	created, err := CreateFields(t.Context(), p, form.UUID, []FieldInput{
-		{Label: "name", Type: "text", IsRequired: some(true), Pattern: some("[a-z]+"), MinLength: some(int64(1)), MaxLength: some(int64(5)),
+		{Label: "name", Type: "text", IsRequired: some(true), Pattern: some("[a-z]+"),
+			MinLength: some(int64(1)), MaxLength: some(int64(5)),
 			DefaultValue: some("abc"), Description: some("who?")},
 		{Label: "colour", Type: "select", Options: some("red, green")},
 		{Label: "stars", Type: "rating", MinValue: some(int64(-1 << 63)), MaxValue: some(int64(1<<63 - 1))},
-		{Label: "day", Type: "date", DateFormat: some("DD.MM.YYYY"), StartDate: some("01.02.2026"), EndDate: some("2026-12-31")},
+		{Label: "day", Type: "date", DateFormat: some("DD.MM.YYYY"),
+			StartDate: some("01.02.2026"), EndDate: some("2026-12-31")},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want := []Field{
-		{FormUUID: form.UUID, Definition: Definition{Label: "name", Type: "text", Description: new("who?"), IsRequired: true,
+		{FormUUID: form.UUID, Definition: Definition{Label: "name", Type: "text",
+			Description: new("who?"), IsRequired: true,
 			DefaultValue: new("abc"), Pattern: new("[a-z]+"), MinLength: new(int64(1)), MaxLength: new(int64(5))}},
 		{FormUUID: form.UUID, Definition: Definition{Label: "colour", Type: "select", Options: new(`["red","green"]`)}},
-		{FormUUID: form.UUID, Definition: Definition{Label: "stars", Type: "rating", MinValue: new(int64(-1 << 63)), MaxValue: new(int64(1<<63 - 1))}},
+		{FormUUID: form.UUID,
+			Definition: Definition{Label: "stars", Type: "rating",
+				MinValue: new(int64(-1 << 63)), MaxValue: new(int64(1<<63 - 1))}},
 		{FormUUID: form.UUID, Definition: Definition{Label: "day", Type: "date", DateFormat: new("DD.MM.YYYY"),
 			StartDate: new("2026-02-01"), EndDate: new("2026-12-31")}},
 	}
 	if diff := cmp.Diff(created, want, times); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
+
 	for _, f := range created {
 		got, err := GetField(t.Context(), p, form.UUID, f.UUID)
 		if diff := cmp.Diff(got, f); diff != "" || err != nil {
@@ -106,34 +136,46 @@ func TestCreateFields(t *testing.T) {
 
 func TestCreateFieldsRefused(t *testing.T) {
 	t.Parallel()
+
 	p := tenanttest.New(t)
 	form := newForm(t, p)
 	good, bad := FieldInput{Label: "a", Type: "text"}, FieldInput{Label: "", Type: "select"}
 
 	_, err := CreateFields(t.Context(), p, form.UUID, []FieldInput{good, bad})
-	if got, want := codes(fault.Of(err).Fields), []string{"fields.1.label required", "fields.1.options required"}; !slices.Equal(got, want) {
+	if got, want := codes(fault.Of(err).Fields), []string{
+		"fields.1.label required", "fields.1.options required",
+	}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+
 	if got, want := fields(t, p, form), []string{}; !slices.Equal(got, want) {
 		t.Errorf("after a refusal: got %q, want %q", got, want)
 	}
+
 	_, err = CreateFields(t.Context(), p, form.UUID, []FieldInput{bad})
-	if got, want := codes(fault.Of(err).Fields), []string{"fields.0.label required", "fields.0.options required"}; !slices.Equal(got, want) {
+	if got, want := codes(fault.Of(err).Fields), []string{
+		"fields.0.label required", "fields.0.options required",
+	}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+
 	if _, err := CreateFields(t.Context(), p, tenanttest.UUID(t), []FieldInput{bad}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("unknown form: got %v, want NotFound", err)
 	}
+
 	for _, n := range []int{0, maxBatch + 1} {
-		if _, err := CreateFields(t.Context(), p, form.UUID, slices.Repeat([]FieldInput{good}, n)); !fault.Is(err, fault.Unprocessable) {
+		if _, err := CreateFields(t.Context(), p, form.UUID, slices.Repeat([]FieldInput{good}, n)); !fault.Is(err,
+			fault.Unprocessable) {
 			t.Errorf("%d fields: got %v, want Unprocessable", n, err)
 		}
 	}
+
 	for range maxFields / maxBatch {
 		if _, err := CreateFields(t.Context(), p, form.UUID, slices.Repeat([]FieldInput{good}, maxBatch)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if _, err := CreateFields(t.Context(), p, form.UUID, []FieldInput{good}); !fault.Is(err, fault.Unprocessable) {
 		t.Errorf("one field more than a form holds: got %v, want Unprocessable", err)
 	}
@@ -142,19 +184,23 @@ func TestCreateFieldsRefused(t *testing.T) {
 // TestCreateFieldsAtOnce adds fields from two sides: each request's own fields stay together and in order.
 func TestCreateFieldsAtOnce(t *testing.T) {
 	t.Parallel()
+
 	p := tenanttest.New(t)
 	form := newForm(t, p)
 	atOnce(t, p, `select from forms.forms for update`,
 		func() {
-			if _, err := CreateFields(t.Context(), p, form.UUID, []FieldInput{{Label: "a", Type: "text"}, {Label: "b", Type: "text"}}); err != nil {
+			if _, err := CreateFields(t.Context(), p, form.UUID,
+				[]FieldInput{{Label: "a", Type: "text"}, {Label: "b", Type: "text"}}); err != nil {
 				t.Error(err)
 			}
 		},
 		func() {
-			if _, err := CreateFields(t.Context(), p, form.UUID, []FieldInput{{Label: "c", Type: "text"}, {Label: "d", Type: "text"}}); err != nil {
+			if _, err := CreateFields(t.Context(), p, form.UUID,
+				[]FieldInput{{Label: "c", Type: "text"}, {Label: "d", Type: "text"}}); err != nil {
 				t.Error(err)
 			}
 		})
+
 	if got := strings.Join(fields(t, p, form), ""); got != "abcd" && got != "cdab" {
 		t.Errorf("got %s, want abcd or cdab", got)
 	}
@@ -163,20 +209,25 @@ func TestCreateFieldsAtOnce(t *testing.T) {
 // atOnce runs functions that need a row which lock keeps from them until all of them wait for it.
 func atOnce(t *testing.T, p *tenant.Project, lock string, functions ...func()) {
 	t.Helper()
+
 	tx, err := p.Trusted().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tx.Rollback(t.Context())
+
 	if _, err := tx.Exec(t.Context(), lock); err != nil {
 		t.Fatal(err)
 	}
+
 	var group sync.WaitGroup
 	for _, f := range functions {
 		group.Go(f)
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+
 	for waiting := 0; waiting < len(functions); {
 		waiting, err = pg.Value[int](ctx, p.Trusted(), `
 			select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
@@ -184,43 +235,70 @@ func atOnce(t *testing.T, p *tenant.Project, lock string, functions ...func()) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	group.Wait()
 }
 
 // fields returns the labels of a form's fields in their order.
 func fields(t *testing.T, p *tenant.Project, form Form) []string {
 	t.Helper()
+
 	labels := []string{}
-	rows, err := p.Trusted().Query(t.Context(), `select label from forms.fields where form_uuid = $1 order by position`, form.UUID)
+
+	rows, err := p.Trusted().Query(t.Context(),
+		`select label from forms.fields where form_uuid = $1 order by position`, form.UUID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
+
 	for rows.Next() {
 		var label string
 		if err := rows.Scan(&label); err != nil {
 			t.Fatal(err)
 		}
+
 		labels = append(labels, label)
 	}
+
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
+
 	return labels
 }
 
 func TestUpdateField(t *testing.T) {
 	t.Parallel()
+
 	p := tenanttest.New(t)
 	form := newForm(t, p)
-	f := newField(t, p, form.UUID, FieldInput{Label: "colour", Type: "select", Options: some("red,green"), DefaultValue: some("red"), Description: some("which?")})
+	f := newField(t, p, form.UUID, FieldInput{
+		Label:        "colour",
+		Type:         "select",
+		Options:      some("red,green"),
+		DefaultValue: some("red"),
+		Description:  some("which?"),
+	})
 
-	got, err := UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{Label: "colours", Type: "multiselect", Options: some("red,blue")})
+	got, err := UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
+		Label:   "colours",
+		Type:    "multiselect",
+		Options: some("red,blue"),
+	})
+
 	want := f
-	want.Definition = Definition{Label: "colours", Type: "multiselect", Options: new(`["red","blue"]`), DefaultValue: new(`["red"]`), Description: new("which?")}
+	want.Definition = Definition{
+		Label:        "colours",
+		Type:         "multiselect",
+		Options:      new(`["red","blue"]`),
+		DefaultValue: new(`["red"]`),
+		Description:  new("which?"),
+	}
 	if diff := cmp.Diff(got, want, times); diff != "" || err != nil {
 		t.Errorf("got -, want + (%v)\n%s", err, diff)
 	}
@@ -228,10 +306,18 @@ func TestUpdateField(t *testing.T) {
 		t.Errorf("created %v, updated %v; before %v and %v", got.CreatedAt, got.UpdatedAt, f.CreatedAt, f.UpdatedAt)
 	}
 
-	_, err = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{Label: "", Type: "multiselect", Options: some("green"), MinValue: some(int64(1))})
-	if got, want := codes(fault.Of(err).Fields), []string{"min_value not_applicable", "label required", "default_value invalid_value"}; !slices.Equal(got, want) {
+	_, err = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
+		Label:    "",
+		Type:     "multiselect",
+		Options:  some("green"),
+		MinValue: some(int64(1)),
+	})
+	if got, want := codes(fault.Of(err).Fields), []string{
+		"min_value not_applicable", "label required", "default_value invalid_value",
+	}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+
 	if after, err := GetField(t.Context(), p, form.UUID, f.UUID); err != nil || !cmp.Equal(after, got) {
 		t.Errorf("after a refusal (%v): got -, want +\n%s", err, cmp.Diff(after, got))
 	}
@@ -239,7 +325,8 @@ func TestUpdateField(t *testing.T) {
 	bad := FieldInput{}
 	other := newForm(t, p)
 	for name, ids := range map[string][2]uuid.UUID{
-		"another form's field": {other.UUID, f.UUID}, "unknown form": {tenanttest.UUID(t), f.UUID}, "unknown field": {form.UUID, tenanttest.UUID(t)},
+		"another form's field": {other.UUID, f.UUID},
+		"unknown form":         {tenanttest.UUID(t), f.UUID}, "unknown field": {form.UUID, tenanttest.UUID(t)},
 	} {
 		if _, err := UpdateField(t.Context(), p, ids[0], ids[1], bad); !fault.Is(err, fault.NotFound) {
 			t.Errorf("update %s: got %v, want NotFound", name, err)
@@ -253,17 +340,33 @@ func TestUpdateField(t *testing.T) {
 // TestUpdateFieldAtOnce changes two limits that must not cross from two sides: one of the changes is refused.
 func TestUpdateFieldAtOnce(t *testing.T) {
 	t.Parallel()
+
 	p := tenanttest.New(t)
 	form := newForm(t, p)
-	f := newField(t, p, form.UUID, FieldInput{Label: "a", Type: "number", MinValue: some(int64(0)), MaxValue: some(int64(10))})
+	f := newField(t, p, form.UUID, FieldInput{
+		Label:    "a",
+		Type:     "number",
+		MinValue: some(int64(0)),
+		MaxValue: some(int64(10)),
+	})
+
 	var up, down error
 	atOnce(t, p, `select from forms.fields for update`,
 		func() {
-			_, up = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{Label: "a", Type: "number", MinValue: some(int64(7))})
+			_, up = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
+				Label:    "a",
+				Type:     "number",
+				MinValue: some(int64(7)),
+			})
 		},
 		func() {
-			_, down = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{Label: "a", Type: "number", MaxValue: some(int64(3))})
+			_, down = UpdateField(t.Context(), p, form.UUID, f.UUID, FieldInput{
+				Label:    "a",
+				Type:     "number",
+				MaxValue: some(int64(3)),
+			})
 		})
+
 	if (up == nil) == (down == nil) || !fault.Is(up, fault.Unprocessable) && !fault.Is(down, fault.Unprocessable) {
 		t.Errorf("got %v and %v, want one success and one Unprocessable", up, down)
 	}

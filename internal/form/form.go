@@ -69,6 +69,7 @@ func (n NewForm) Check() error {
 	var p problems
 	p.checkLine("name", n.Name, maxName)
 	p.checkText("description", n.Description, maxDescription)
+
 	return p.err()
 }
 
@@ -79,6 +80,7 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 	if err := n.Check(); err != nil {
 		return Form{}, err
 	}
+
 	made, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Form, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[Form](ctx, tx, `
@@ -86,11 +88,16 @@ func CreateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, n Ne
 			select @id, @name, nullif(@description, ''), @user, @user
 			where (select count(*) from forms.forms) < @max::bigint
 			returning `+formColumns,
-			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description, "user": user, "max": maxForms})
+			pgx.StrictNamedArgs{
+				"project": p.UUID, "id": id, "name": n.Name, "description": n.Description,
+				"user": user, "max": maxForms,
+			})
 	})
 	if fault.Is(err, fault.NotFound) {
-		return Form{}, fault.New(fault.Unprocessable, "the project has %d forms, and may not have more", maxForms).WithCode("quota").Because(err)
+		return Form{}, fault.New(fault.Unprocessable, "the project has %d forms, and may not have more", maxForms).
+			WithCode("quota").Because(err)
 	}
+
 	return made, err
 }
 
@@ -103,11 +110,14 @@ func ListForms(ctx context.Context, p *tenant.Project, page pg.Page) ([]Form, in
 		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.forms`); err != nil {
 			return err
 		}
+
 		forms, err = pg.All[Form](ctx, tx, `select `+formColumns+` from forms.forms`+page.Clause(map[string]string{
-			"name": `name collate "C"`, "state": "state", "createdAt": "created_at", "updatedAt": "updated_at"}, "uuid"),
+			"name": `name collate "C"`, "state": "state",
+			"createdAt": "created_at", "updatedAt": "updated_at"}, "uuid"),
 			pgx.StrictNamedArgs{"project": p.UUID})
 		return err
 	})
+
 	return forms, total, err
 }
 
@@ -128,9 +138,11 @@ func GetFullForm(ctx context.Context, p *tenant.Project, id uuid.UUID) (FullForm
 		if f.Form, err = getForm(ctx, tx, p, id); err != nil {
 			return err
 		}
+
 		f.Fields, err = listFields(ctx, tx, id)
 		return err
 	})
+
 	return f, err
 }
 
@@ -145,6 +157,7 @@ func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool
 				pgx.StrictNamedArgs{"form": id}); err != nil {
 				return err
 			}
+
 			files, err := pg.Values[uuid.UUID](ctx, tx, `
 				with gone as (delete from forms.responses where form_uuid = @form returning answers)
 				select (a.value ->> 'fileUuid')::uuid from gone, jsonb_each(gone.answers) a where a.value ? 'fileUuid' and jsonb_typeof(a.value) = 'object'`,
@@ -152,17 +165,21 @@ func DeleteForm(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool
 			if err != nil {
 				return err
 			}
+
 			if err := remove(ctx, tx, files); err != nil {
 				return err
 			}
 		}
+
 		deleted, err = pg.One[Form](ctx, tx, `delete from forms.forms where uuid = @id returning `+formColumns,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 		return err
 	})
 	if pg.Violates(err, "responses_definition") {
-		return Form{}, fault.New(fault.Conflict, "the form has responses; force deletes them as well").WithCode("in_use").Because(err)
+		return Form{}, fault.New(fault.Conflict, "the form has responses; force deletes them as well").
+			WithCode("in_use").Because(err)
 	}
+
 	return deleted, err
 }
 
@@ -208,6 +225,7 @@ func (p *problems) checkText(member, s string, limit int) bool {
 	default:
 		return true
 	}
+
 	return false
 }
 
@@ -216,10 +234,12 @@ func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
 	}
+
 	detail := p[0].Name + " " + p[0].Message
 	if len(p) > 1 {
 		detail += ", and " + count(len(p)-1, "more problem")
 	}
+
 	return &fault.Error{Kind: fault.Unprocessable, Detail: detail, Fields: p}
 }
 

@@ -45,26 +45,31 @@ func UpdateForm(ctx context.Context, p *tenant.Project, user, id uuid.UUID, u Fo
 		if err != nil {
 			return err
 		}
+
 		if err := u.apply(&f); err != nil {
 			return err
 		}
+
 		updated, err = pg.One[Form](ctx, tx, `
 			update forms.forms
 			set name = @name, description = @description, state = @state, opens_at = @opens, closes_at = @closes, max_responses = @max,
 			    success_message = @message, honeypot = @honeypot, container_uuid = @container, updated_by = @user, updated_at = now()
 			where uuid = @id
 			returning `+formColumns,
-			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": f.Name, "description": f.Description, "state": f.State,
-				"opens": f.OpensAt, "closes": f.ClosesAt, "max": f.MaxResponses, "message": f.SuccessMessage, "honeypot": f.Honeypot,
-				"container": f.ContainerUUID, "user": user})
+			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": f.Name, "description": f.Description,
+				"state": f.State, "opens": f.OpensAt, "closes": f.ClosesAt, "max": f.MaxResponses,
+				"message": f.SuccessMessage, "honeypot": f.Honeypot, "container": f.ContainerUUID, "user": user})
+
 		return err
 	})
 	switch {
 	case pg.Violates(err, "forms_times"):
 		return Form{}, fault.OnField(fault.Unprocessable, "opens_at", crossed, "must be before closes_at").Because(err)
 	case pg.Violates(err, "forms_container"):
-		return Form{}, fault.OnField(fault.Unprocessable, "container_uuid", "unknown", "must be a container of the project").Because(err)
+		return Form{}, fault.OnField(fault.Unprocessable, "container_uuid", "unknown",
+			"must be a container of the project").Because(err)
 	}
+
 	return updated, err
 }
 
@@ -73,30 +78,37 @@ func (u FormUpdate) apply(f *Form) error {
 	if u == (FormUpdate{}) {
 		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
 	}
+
 	var p problems
 	if u.Name.Named {
 		f.Name = value(u.Name)
 		p.checkLine("name", f.Name, maxName)
 	}
+
 	if u.State.Named {
 		if f.State = value(u.State); !slices.Contains(states, f.State) {
 			p.add("state", "invalid_value", "must be draft, open or closed")
 		}
 	}
+
 	text(&p, "description", &f.Description, u.Description, maxDescription)
 	text(&p, "success_message", &f.SuccessMessage, u.SuccessMessage, maxMessage)
+
 	if u.Honeypot.Named {
 		if f.Honeypot = orNull(u.Honeypot).Value; f.Honeypot != nil && !honeypotName.MatchString(*f.Honeypot) {
 			p.add("honeypot", "invalid_format", "must be 1 to 50 letters, digits, _ or -")
 		}
 	}
+
 	moment(&p, "opens_at", &f.OpensAt, u.OpensAt)
 	moment(&p, "closes_at", &f.ClosesAt, u.ClosesAt)
+
 	if u.MaxResponses.Named {
 		if f.MaxResponses = u.MaxResponses.Value; f.MaxResponses != nil && *f.MaxResponses < 1 {
 			p.add("max_responses", crossed, "must be at least 1")
 		}
 	}
+
 	if u.ContainerUUID.Named {
 		f.ContainerUUID = nil
 		if given := orNull(u.ContainerUUID).Value; given != nil {
@@ -104,9 +116,11 @@ func (u FormUpdate) apply(f *Form) error {
 			if err != nil || len(*given) != len(id.String()) {
 				p.add("container_uuid", "invalid_format", "must be a UUID")
 			}
+
 			f.ContainerUUID = &id
 		}
 	}
+
 	return p.err()
 }
 
@@ -116,6 +130,7 @@ func value[T any](o Opt[T]) T {
 		var zero T
 		return zero
 	}
+
 	return *o.Value
 }
 
@@ -123,6 +138,7 @@ func text(p *problems, member string, to **string, in Opt[string], limit int) {
 	if !in.Named {
 		return
 	}
+
 	if *to = orNull(in).Value; *to != nil {
 		p.checkText(member, **to, limit)
 	}
@@ -132,15 +148,19 @@ func moment(p *problems, member string, to **time.Time, in Opt[string]) {
 	if !in.Named {
 		return
 	}
+
 	*to = nil
+
 	if in = orNull(in); in.Value == nil {
 		return
 	}
+
 	t, err := time.Parse(time.RFC3339, *in.Value)
 	if err != nil {
 		p.add(member, "invalid_format", "must be a moment in RFC 3339 such as 2026-11-21T05:20:00Z")
 		return
 	}
+
 	t = t.UTC().Truncate(time.Microsecond)
 	*to = &t
 }

@@ -15,9 +15,11 @@ type Opt[T any] struct {
 // UnmarshalJSON reads null or a T.
 func (o *Opt[T]) UnmarshalJSON(text []byte) error {
 	*o = Opt[T]{Named: true}
+
 	if bytes.Equal(text, []byte("null")) {
 		return nil
 	}
+
 	o.Value = new(T)
 	return json.Unmarshal(text, o.Value)
 }

@@ -10,6 +10,7 @@ import (
 
 func TestOptUnmarshal(t *testing.T) {
 	t.Parallel()
+
 	type body struct {
 		Absent Opt[string] `json:"absent"`
 		Null   Opt[int64]  `json:"null"`
@@ -17,6 +18,7 @@ func TestOptUnmarshal(t *testing.T) {
 		Text   Opt[string] `json:"text"`
 		No     Opt[bool]   `json:"no"`
 	}
+
 	const text = `{"null": null, "zero": 0, "text": "é", "no": false}`
 	want := body{Null: null[int64](), Zero: some(int64(0)), Text: some("é"), No: some(false)}
 	for name, unmarshal := range map[string]func([]byte, any) error{
@@ -27,10 +29,14 @@ func TestOptUnmarshal(t *testing.T) {
 		if err := unmarshal([]byte(text), &got); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+
 		if diff := cmp.Diff(got, want); diff != "" {
 			t.Errorf("%s: got -, want +\n%s", name, diff)
 		}
-		for _, bad := range []string{`{"zero": "1"}`, `{"zero": 1.5}`, `{"zero": 9223372036854775808}`, `{"text": 1}`, `{"no": "true"}`} {
+
+		for _, bad := range []string{
+			`{"zero": "1"}`, `{"zero": 1.5}`, `{"zero": 9223372036854775808}`, `{"text": 1}`, `{"no": "true"}`,
+		} {
 			if err := unmarshal([]byte(bad), new(body)); err == nil {
 				t.Errorf("%s: %s was taken", name, bad)
 			}

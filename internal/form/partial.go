@@ -16,39 +16,52 @@ import (
 // StartResponse keeps the beginning of a response to a form of project p, and returns the secret with which it goes on. Of the rules
 // of fields none is asked yet. It fails with NotFound if there is no such form, Conflict if the form takes no responses, and
 // Unprocessable on what is no answer to a field.
-func StartResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, answers Answers) (Receipt, string, error) {
+func StartResponse(
+	ctx context.Context, p *tenant.Project, form, id uuid.UUID, answers Answers,
+) (Receipt, string, error) {
 	s := submission{project: p, form: form, id: id, answers: answers}
 	token, hash := newToken()
+
 	var receipt Receipt
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		if err := s.lock(ctx, tx); err != nil {
 			return err
 		}
+
 		trapped, err := s.begin(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
+
 		audit.CreatedUUID(ctx, id)
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
 		if trapped {
 			expires := time.Now().Add(Patience)
 			receipt.ExpiresAt = &expires
-			_, err := pg.Exec(ctx, tx, `update forms.forms set blocked_responses = blocked_responses + 1 where uuid = @form`,
+			_, err := pg.Exec(ctx, tx,
+				`update forms.forms set blocked_responses = blocked_responses + 1 where uuid = @form`,
 				pgx.StrictNamedArgs{"form": form})
 			return err
 		}
+
 		version, err := s.freeze(ctx, tx)
 		if err != nil {
 			return err
 		}
+
 		expires, err := pg.Value[time.Time](ctx, tx, `
 			insert into forms.responses (uuid, form_uuid, version, state, answers, token_hash, expires_at)
 			values (@id, @form, @version, 'partial', @answers, @hash, now() + @patience::interval)
 			returning expires_at`,
-			pgx.StrictNamedArgs{"id": id, "form": form, "version": version, "answers": answers.text(), "hash": hash, "patience": Patience})
+			pgx.StrictNamedArgs{
+				"id": id, "form": form, "version": version, "answers": answers.text(),
+				"hash": hash, "patience": Patience,
+			})
+
 		receipt.ExpiresAt = &expires
 		return err
 	})
+
 	return receipt, token, err
 }
 
@@ -65,29 +78,36 @@ func (s submission) begin(ctx context.Context, tx pgx.Tx, answers Answers) (trap
 	if err != nil {
 		return false, err
 	}
+
 	if shut := f.shut(time.Now()); shut != nil {
 		return false, shut
 	}
+
 	d, err := s.define(ctx, tx)
 	if err != nil {
 		return false, err
 	}
+
 	if d.trapped(answers) {
 		return true, nil
 	}
+
 	return false, d.keep(answers)
 }
 
 // ContinueResponse adds answers to a partial response of a form of project p, whose secret is token; null takes one back. With
 // complete the response is judged as a whole, counted, and finished. It fails with NotFound if there is no such partial
 // response, and as [CreateResponse] does.
-func ContinueResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, token string, answers Answers, complete bool) (Receipt, error) {
+func ContinueResponse(
+	ctx context.Context, p *tenant.Project, form, id uuid.UUID, token string, answers Answers, complete bool,
+) (Receipt, error) {
 	s := submission{project: p, form: form, id: id}
 	var receipt Receipt
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		if err := s.lock(ctx, tx); err != nil { // the form before the response, like everybody
 			return err
 		}
+
 		found, err := pg.Value[json.RawMessage](ctx, tx, `
 			select answers from forms.responses
 			where uuid = @id and form_uuid = @form and state = 'partial' and token_hash = @hash and expires_at > now()
@@ -95,33 +115,44 @@ func ContinueResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID
 		if err != nil {
 			return err
 		}
+
 		trapped, err := s.begin(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
+
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
+
 		if trapped { // a machine's: acknowledged, and left to expire
 			answers, complete = Answers{}, false
 		}
+
 		merged, err := s.merge(ctx, tx, found, answers)
 		if err != nil {
 			return err
 		}
+
 		if complete {
 			return s.finish(ctx, tx, merged, &receipt)
 		}
+
 		version, err := s.freeze(ctx, tx)
 		if err != nil {
 			return err
 		}
+
 		expires, err := pg.Value[time.Time](ctx, tx, `
 			update forms.responses
 			set version = @version, answers = @answers, updated_at = now(), expires_at = now() + @patience::interval
 			where uuid = @id
-			returning expires_at`, pgx.StrictNamedArgs{"id": id, "version": version, "answers": merged.text(), "patience": Patience})
+			returning expires_at`, pgx.StrictNamedArgs{
+			"id": id, "version": version, "answers": merged.text(), "patience": Patience,
+		})
+
 		receipt.ExpiresAt = &expires
 		return err
 	})
+
 	return receipt, err
 }
 
@@ -131,23 +162,28 @@ func (s submission) merge(ctx context.Context, tx pgx.Tx, before json.RawMessage
 	if err := json.Unmarshal(before, &found); err != nil {
 		return nil, err
 	}
+
 	d, err := s.define(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
+
 	merged := Answers{}
 	for _, f := range d.fields {
 		name := f.UUID.String()
 		if v, ok := found[name]; ok {
 			merged[name] = []byte(v)
 		}
+
 		if v, ok := answers[name]; ok {
 			merged[name] = v
 		}
+
 		if blank(merged[name]) {
 			delete(merged, name)
 		}
 	}
+
 	return merged, nil
 }
 
@@ -156,19 +192,24 @@ func (s submission) finish(ctx context.Context, tx pgx.Tx, answers Answers, rece
 	if err != nil {
 		return err
 	}
+
 	kept, err := d.judge(ctx, answers, nil)
 	if err != nil {
 		return err
 	}
+
 	f, err := s.count(ctx, tx, false)
 	if err != nil {
 		return err
 	}
+
 	version, err := s.freeze(ctx, tx)
 	if err != nil {
 		return err
 	}
+
 	receipt.State, receipt.SubmittedAt, receipt.SuccessMessage = "complete", &f.Now, f.SuccessMessage
+
 	_, err = pg.Exec(ctx, tx, `
 		update forms.responses
 		set version = @version, state = 'complete', answers = @answers, token_hash = null, expires_at = null,

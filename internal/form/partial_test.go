@@ -14,12 +14,14 @@ import (
 // TestSweep: what nobody went on with in time is deleted, and nothing else.
 func TestSweep(t *testing.T) {
 	t.Parallel()
+
 	p := tenanttest.New(t)
 	f := newForm(t, p)
 	field := newField(t, p, f.UUID, FieldInput{Label: "name", Type: "text"})
 	if _, err := UpdateForm(t.Context(), p, tenanttest.UUID(t), f.UUID, FormUpdate{State: some("open")}); err != nil {
 		t.Fatal(err)
 	}
+
 	answers := func() Answers { return Answers{field.UUID.String(): jsontext.Value(`"Ann"`)} }
 	var late uuid.UUID
 	for range 2 {
@@ -27,17 +29,23 @@ func TestSweep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		late = r.UUID
 	}
+
 	if _, err := CreateResponse(t.Context(), p, f.UUID, tenanttest.UUID(t), answers(), Attachments{}); err != nil {
 		t.Fatal(err)
 	}
+
 	if n, err := Sweep(t.Context(), p); n != 0 || err != nil {
 		t.Errorf("before they expire: %d, %v", n, err)
 	}
-	if _, err := pg.Exec(t.Context(), p.Trusted(), `update forms.responses set expires_at = now() where uuid = @late`, pgx.NamedArgs{"late": late}); err != nil {
+
+	if _, err := pg.Exec(t.Context(), p.Trusted(), `update forms.responses set expires_at = now() where uuid = @late`,
+		pgx.NamedArgs{"late": late}); err != nil {
 		t.Fatal(err)
 	}
+
 	if n, err := Sweep(t.Context(), p); n != 1 || err != nil {
 		t.Errorf("got %d, %v, want 1", n, err)
 	}
@@ -48,7 +56,11 @@ func TestSweep(t *testing.T) {
 
 func TestDecimal(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"0": "0", "-0": "-0", "000": "0", "007": "7", "-007.50": "-7.50", "0.5": "0.5", "00.5": "0.5", "100": "100", "10.0": "10.0"} {
+
+	for text, want := range map[string]string{
+		"0": "0", "-0": "-0", "000": "0", "007": "7", "-007.50": "-7.50", "0.5": "0.5", "00.5": "0.5",
+		"100": "100", "10.0": "10.0",
+	} {
 		if got := decimal(text); got != want {
 			t.Errorf("decimal(%q) = %q, want %q", text, got, want)
 		}
@@ -57,7 +69,11 @@ func TestDecimal(t *testing.T) {
 
 func TestInert(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"": "", "a": "a", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\ta": "'\ta", "\ra": "'\ra", "\n=1": "'\n=1", " =1": " =1", "a=1": "a=1", "é": "é"} {
+
+	for text, want := range map[string]string{
+		"": "", "a": "a", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\ta": "'\ta", "\ra": "'\ra",
+		"\n=1": "'\n=1", " =1": " =1", "a=1": "a=1", "é": "é",
+	} {
 		if got := inert(text); got != want {
 			t.Errorf("inert(%q) = %q, want %q", text, got, want)
 		}

@@ -10,11 +10,12 @@ import (
 
 // Bounds of what patterns cost. RE2 takes at worst one step for each instruction and character, of some 10 to 25 ns.
 const (
-	maxProgram      = 2500      // instructions of a pattern
-	maxWeight       = 50_000    // weight of all patterns of a form
-	maxSteps        = 4_000_000 // steps of matching the answers of one response
-	patternsKept    = 300_000   // weight of the patterns that are kept compiled, some 100 bytes each
-	charsPerWeight  = 16        // bounds of character classes that cost as much as an instruction when a pattern is compiled
+	maxProgram   = 2500      // instructions of a pattern
+	maxWeight    = 50_000    // weight of all patterns of a form
+	maxSteps     = 4_000_000 // steps of matching the answers of one response
+	patternsKept = 300_000   // weight of the patterns that are kept compiled, some 100 bytes each
+	// bounds of character classes that cost as much as an instruction when a pattern is compiled
+	charsPerWeight  = 16
 	anchoredPattern = `\A(?:`
 )
 
@@ -37,14 +38,17 @@ func newPattern(text string) (*pattern, error) {
 	if err != nil {
 		return nil, errors.New("is not an RE2 expression: " + reason(err))
 	}
+
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil || len(program.Inst) > maxProgram {
 		return nil, errComplex
 	}
+
 	p := &pattern{steps: int64(len(program.Inst))}
 	for i := range program.Inst {
 		p.weight += charsPerWeight + int64(len(program.Inst[i].Rune))
 	}
+
 	if p.weight /= charsPerWeight; p.weight > maxWeight {
 		return nil, errComplex
 	}
@@ -56,6 +60,7 @@ func newPattern(text string) (*pattern, error) {
 	if err != nil { // the group around it was one too many
 		return nil, errComplex
 	}
+
 	return p, nil
 }
 
@@ -78,31 +83,39 @@ func (c *patternCache) get(text string) (*pattern, error) {
 	c.mu.Lock()
 	p := c.known[text]
 	c.mu.Unlock()
+
 	if p != nil {
 		return p, nil
 	}
 
 	p, err := newPattern(text)
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	c.misses++
+
 	if err != nil || c.known[text] != nil {
 		return p, err
 	}
+
 	if c.known == nil {
 		c.known = map[string]*pattern{}
 	}
+
 	c.known[text] = p
 	c.weight += p.weight
 	for other, old := range c.known { // in no order
 		if c.weight <= c.most {
 			break
 		}
+
 		if other != text {
 			delete(c.known, other)
 			c.weight -= old.weight
 		}
 	}
+
 	return p, nil
 }
 
@@ -123,6 +136,7 @@ func (e *effort) match(p *pattern, value string, length int64) (bool, error) {
 	if e.steps -= p.steps * length; e.steps < 0 {
 		return false, errors.New("is too long: the answers take more work to check than a response may")
 	}
+
 	return p.whole.MatchString(value), nil
 }
 
@@ -132,6 +146,7 @@ func (e *effort) load(p *pattern) bool {
 		e.weight = -1
 		return false
 	}
+
 	e.weight -= p.weight
 	return e.weight >= 0
 }
@@ -141,6 +156,7 @@ func (p *pattern) tooLong(maxLength *int64) error {
 	if maxLength == nil || min(*maxLength, maxAnswer) <= p.maxLength() {
 		return nil
 	}
+
 	return errors.New("is too complex for values of " + count(*maxLength, "character") +
 		": with this pattern max_length is at most " + strconv.FormatInt(p.maxLength(), 10))
 }

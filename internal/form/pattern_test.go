@@ -25,6 +25,7 @@ func slowForm(n int, text string) (definition, Answers) {
 		d.fields = append(d.fields, f)
 		in[f.UUID.String()] = answer
 	}
+
 	return d, in
 }
 
@@ -32,10 +33,12 @@ func slowForm(n int, text string) (definition, Answers) {
 // together.
 func TestPatternsTakeBoundedWork(t *testing.T) {
 	t.Parallel()
+
 	p, err := newPattern(slow)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	most := int(p.maxLength())
 	if int64(most)*p.steps > maxSteps || most < 1000 {
 		t.Fatalf("values of %d characters at %d steps", most, p.steps)
@@ -58,9 +61,11 @@ func TestPatternsTakeBoundedWork(t *testing.T) {
 		if !ok || len(e.Fields) != test.fields {
 			t.Fatalf("%d fields of %d characters: %v", test.fields, test.length, err)
 		}
+
 		for i, f := range e.Fields {
 			if want := test.want[min(i, len(test.want)-1)]; !strings.Contains(f.Message, want) {
-				t.Errorf("%d fields of %d characters: field %d: %s, want %s", test.fields, test.length, i, f.Message, want)
+				t.Errorf("%d fields of %d characters: field %d: %s, want %s", test.fields, test.length, i,
+					f.Message, want)
 			}
 		}
 	}
@@ -69,6 +74,7 @@ func TestPatternsTakeBoundedWork(t *testing.T) {
 // TestPatternsOfOldForms: answers to a form whose patterns were taken before there was a bound are refused.
 func TestPatternsOfOldForms(t *testing.T) {
 	t.Parallel()
+
 	d, in := slowForm(30, "a")
 	_, err := d.judge(t.Context(), in, nil)
 	if e, ok := errors.AsType[*fault.Error](err); !ok || e.Fields[29].Message != errTooHeavy.Error() {
@@ -85,8 +91,10 @@ func TestPatternsOfOldForms(t *testing.T) {
 
 func TestJudgeEndsWithItsClient(t *testing.T) {
 	t.Parallel()
+
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+
 	d, in := slowForm(1, "a")
 	if _, err := d.judge(ctx, in, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
@@ -95,23 +103,28 @@ func TestJudgeEndsWithItsClient(t *testing.T) {
 
 func TestPatternsAreCompiledOnce(t *testing.T) {
 	t.Parallel()
+
 	c := patternCache{most: 5000}
 	for range 3 {
 		if _, err := c.get("a+"); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if c.misses != 1 {
 		t.Errorf("compiled %d times", c.misses)
 	}
+
 	for i := range 20 {
 		if _, err := c.get(fmt.Sprintf("%d(?:.?){500}", i)); err != nil {
 			t.Fatal(err)
 		}
+
 		var sum int64
 		for _, p := range c.known {
 			sum += p.weight
 		}
+
 		if sum != c.weight || sum > c.most || sum == 0 {
 			t.Fatalf("%d patterns weigh %d, noted %d, of at most %d", len(c.known), sum, c.weight, c.most)
 		}

@@ -69,10 +69,12 @@ func (f Filter) args(form uuid.UUID) (pgx.StrictNamedArgs, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	to, err := day("to", f.To, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), 1)
 	if err != nil {
 		return nil, err
 	}
+
 	return pgx.StrictNamedArgs{"form": form, "state": f.State, "from": from, "to": to, "search": f.Search}, nil
 }
 
@@ -81,40 +83,53 @@ func day(name, text string, absent time.Time, after int) (time.Time, error) {
 	if text == "" {
 		return absent, nil
 	}
+
 	if t, err := time.Parse(time.DateOnly, text); err == nil {
 		return t.AddDate(0, 0, after), nil
 	}
+
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, fault.OnField(fault.Invalid, name, "invalid_format", "must be a date such as 2026-11-21, or a moment in RFC 3339")
+		return t, fault.OnField(fault.Invalid, name, "invalid_format",
+			"must be a date such as 2026-11-21, or a moment in RFC 3339")
 	}
+
 	return t, nil
 }
 
 // ListResponses returns a page of the responses to a form of project p that the filter takes, and how many it takes in all. They can be sorted
 // by createdAt, updatedAt and submittedAt. It fails with NotFound if there is no such form, and with Invalid on a date that can't be read.
-func ListResponses(ctx context.Context, p *tenant.Project, form uuid.UUID, filter Filter, page pg.Page) ([]Response, int64, error) {
+func ListResponses(
+	ctx context.Context, p *tenant.Project, form uuid.UUID, filter Filter, page pg.Page,
+) ([]Response, int64, error) {
 	var responses []Response
 	var total int64
+
 	args, err := filter.args(form)
 	if err != nil {
 		return nil, 0, err
 	}
+
 	err = reading(ctx, p, func(tx pgx.Tx) (err error) {
 		if _, err = getForm(ctx, tx, p, form); err != nil {
 			return err
 		}
-		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.responses where`+filtered, args); err != nil {
+		if total, err = pg.Value[int64](ctx, tx, `select count(*) from forms.responses where`+filtered,
+			args); err != nil {
 			return err
 		}
-		stored, err := pg.All[storedResponse](ctx, tx, `select `+responseColumns+` from forms.responses where`+filtered+page.Clause(map[string]string{
-			"createdAt": "created_at", "updatedAt": "updated_at", "submittedAt": "submitted_at"}, "uuid"), args)
+
+		stored, err := pg.All[storedResponse](ctx, tx,
+			`select `+responseColumns+` from forms.responses where`+filtered+page.Clause(map[string]string{
+				"createdAt": "created_at", "updatedAt": "updated_at", "submittedAt": "submitted_at"}, "uuid"), args)
 		if err != nil {
 			return err
 		}
+
 		responses, err = withFields(ctx, tx, form, stored)
 		return err
 	})
+
 	return responses, total, err
 }
 
@@ -122,17 +137,21 @@ func ListResponses(ctx context.Context, p *tenant.Project, form uuid.UUID, filte
 func GetResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID) (Response, error) {
 	var r Response
 	err := reading(ctx, p, func(tx pgx.Tx) error {
-		stored, err := pg.One[storedResponse](ctx, tx, `select `+responseColumns+` from forms.responses where uuid = @id and form_uuid = @form`,
+		stored, err := pg.One[storedResponse](ctx, tx,
+			`select `+responseColumns+` from forms.responses where uuid = @id and form_uuid = @form`,
 			pgx.StrictNamedArgs{"id": id, "form": form})
 		if err != nil {
 			return err
 		}
+
 		all, err := withFields(ctx, tx, form, []storedResponse{stored})
 		if err == nil {
 			r = all[0]
 		}
+
 		return err
 	})
+
 	return r, err
 }
 
@@ -144,24 +163,31 @@ func DeleteResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, 
 		if err := (submission{form: form}).lock(ctx, tx); err != nil { // the form before the response, like everybody
 			return err
 		}
-		stored, err := pg.One[storedResponse](ctx, tx, `delete from forms.responses where uuid = @id and form_uuid = @form returning `+responseColumns,
+
+		stored, err := pg.One[storedResponse](ctx, tx,
+			`delete from forms.responses where uuid = @id and form_uuid = @form returning `+responseColumns,
 			pgx.StrictNamedArgs{"id": id, "form": form})
 		if err != nil {
 			return err
 		}
+
 		if stored.State == "complete" {
-			if _, err := pg.Exec(ctx, tx, `update forms.forms set total_responses = total_responses - 1 where uuid = @form`,
+			if _, err := pg.Exec(ctx, tx,
+				`update forms.forms set total_responses = total_responses - 1 where uuid = @form`,
 				pgx.StrictNamedArgs{"form": form}); err != nil {
 				return err
 			}
 		}
+
 		all, err := withFields(ctx, tx, form, []storedResponse{stored})
 		if err != nil {
 			return err
 		}
+
 		r = all[0]
 		return remove(ctx, tx, r.files())
 	})
+
 	return r, err
 }
 
@@ -174,6 +200,7 @@ func (r Response) files() []uuid.UUID {
 			all = append(all, file.FileUUID)
 		}
 	}
+
 	return all
 }
 
@@ -189,31 +216,38 @@ func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []stor
 	for _, s := range stored {
 		versions = append(versions, s.Version)
 	}
+
 	definitions, err := pg.All[frozen](ctx, q, `
 		select version, fields from forms.definitions where form_uuid = @form and version = any(@versions::integer[])`,
 		pgx.StrictNamedArgs{"form": form, "versions": versions})
 	if err != nil {
 		return nil, err
 	}
+
 	fields := map[int][]snapshot{}
 	for _, d := range definitions {
 		fields[d.Version] = d.Fields
 	}
+
 	responses := make([]Response, len(stored))
 	for i, s := range stored {
 		r := Response{UUID: s.UUID, FormUUID: s.FormUUID, Version: s.Version, State: s.State, Answers: []Answer{},
 			CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, SubmittedAt: s.SubmittedAt, ExpiresAt: s.ExpiresAt}
+
 		var values map[string]json.RawMessage
 		if err := json.Unmarshal(s.Answers, &values); err != nil {
 			return nil, err
 		}
+
 		for _, f := range fields[s.Version] {
 			if v, ok := values[f.UUID.String()]; ok {
 				r.Answers = append(r.Answers, Answer{f.UUID, f.Label, f.Type, jsontext.Value(v)})
 			}
 		}
+
 		responses[i] = r
 	}
+
 	return responses, nil
 }
 
@@ -236,5 +270,6 @@ func (a Answer) Text() string {
 			return file.FullFileName
 		}
 	}
+
 	return string(a.Value)
 }

@@ -37,9 +37,11 @@ type rules struct {
 func (d *Definition) check() problems {
 	var p problems
 	p.checkLine("label", d.Label, maxLabel)
+
 	if d.Description != nil {
 		p.checkText("description", *d.Description, maxDescription)
 	}
+
 	switch {
 	case d.Type == "":
 		p.add("type", "required", "is required")
@@ -47,6 +49,7 @@ func (d *Definition) check() problems {
 		p.add("type", "invalid_value", "must be one of "+strings.Join(Types, ", "))
 		return p
 	}
+
 	d.checkDefault(&p, d.prepare(&p))
 	return p
 }
@@ -64,6 +67,7 @@ func (d *Definition) prepare(p *problems) (r rules) {
 	case slices.Contains(dateTypes, d.Type):
 		r.earliest, r.latest = d.checkDates(p)
 	}
+
 	return r
 }
 
@@ -71,11 +75,13 @@ func (d *Definition) checkDefault(p *problems, r rules) {
 	if d.DefaultValue == nil || !p.checkText("default_value", *d.DefaultValue, maxDefault) {
 		return
 	}
+
 	value, err := d.judge(*d.DefaultValue, r, newEffort())
 	if err != nil {
 		p.add("default_value", "invalid_value", err.Error())
 		return
 	}
+
 	d.DefaultValue = &value
 }
 
@@ -86,6 +92,7 @@ func (d *Definition) checkLengths(p *problems) {
 	if d.MaxLength != nil && *d.MaxLength < 0 {
 		p.add("max_length", "invalid_value", "must not be negative")
 	}
+
 	p.checkOrder("min_length", d.MinLength, "max_length", d.MaxLength)
 }
 
@@ -110,9 +117,11 @@ func (d *Definition) checkPattern(p *problems) *pattern {
 		p.add("pattern", "invalid_format", err.Error())
 		return nil
 	}
+
 	if err := compiled.tooLong(d.MaxLength); err != nil {
 		p.add("pattern", "invalid_value", err.Error())
 	}
+
 	return compiled
 }
 
@@ -129,32 +138,40 @@ func (d *Definition) checkOptions(p *problems) []string {
 		p.add("options", "required", "is required for a field of type "+d.Type)
 		return nil
 	}
+
 	options, err := parseList(*d.Options)
 	if err != nil {
 		p.add("options", "invalid_format", err.Error())
 		return nil
 	}
+
 	if len(options) == 0 || len(options) > maxOptions {
 		p.add("options", "invalid_length", fmt.Sprintf("must be 1 to %d options", maxOptions))
 		return nil
 	}
+
 	seen := make(map[string]bool, len(options))
 	for i, option := range options {
 		if strings.TrimSpace(option) == "" || !oneLine(option) || utf8.RuneCountInString(option) > maxOptionSize {
-			p.add("options", "invalid_value", fmt.Sprintf("must be lines of 1 to %d characters; number %d is not", maxOptionSize, i+1))
+			p.add("options", "invalid_value",
+				fmt.Sprintf("must be lines of 1 to %d characters; number %d is not", maxOptionSize, i+1))
 			return nil
 		}
+
 		if seen[option] {
 			p.add("options", "duplicate", fmt.Sprintf("must not repeat; number %d does", i+1))
 			return nil
 		}
+
 		seen[option] = true
 	}
+
 	text, err := formatList(options)
 	if err != nil {
 		p.add("options", "invalid_format", err.Error())
 		return nil
 	}
+
 	d.Options = &text
 	return options
 }
@@ -166,12 +183,15 @@ func parseList(s string) ([]string, error) {
 		for i, item := range items {
 			items[i] = strings.TrimSpace(item)
 		}
+
 		return items, nil
 	}
+
 	var items []string
 	if err := json.Unmarshal([]byte(s), &items); err != nil {
 		return nil, errors.New("must be a JSON array of strings or a comma-separated list")
 	}
+
 	return items, nil
 }
 
@@ -181,6 +201,7 @@ func formatList(items []string) (string, error) {
 	if err != nil {
 		return "", errors.New("must be a list of texts")
 	}
+
 	return string(text), nil
 }
 

@@ -63,23 +63,30 @@ func GetStatistics(ctx context.Context, p *tenant.Project, form uuid.UUID) (Stat
 		if err != nil {
 			return err
 		}
+
 		args := pgx.StrictNamedArgs{"form": form}
+
 		s = Statistics{Total: f.TotalResponses, Blocked: f.BlockedResponses, Fields: []FieldStatistics{}}
-		if s.Partial, err = pg.Value[int64](ctx, tx, `select count(*) from forms.responses where form_uuid = @form and state = 'partial'`, args); err != nil {
+		if s.Partial, err = pg.Value[int64](ctx, tx,
+			`select count(*) from forms.responses where form_uuid = @form and state = 'partial'`, args); err != nil {
 			return err
 		}
+
 		if s.Days, err = pg.All[DayCount](ctx, tx, `
 			select (submitted_at at time zone 'UTC')::date::text as day, count(*) as count
 			from forms.responses where form_uuid = @form and state = 'complete'
 			group by 1 order by 1 desc limit @max`, pgx.StrictNamedArgs{"form": form, "max": maxDays}); err != nil {
 			return err
 		}
+
 		fields, err := listFields(ctx, tx, form)
 		if err != nil {
 			return err
 		}
+
 		return s.addFields(ctx, tx, form, fields)
 	})
+
 	return s, err
 }
 
@@ -106,6 +113,7 @@ func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, f
 			counted = append(counted, f.UUID.String())
 		}
 	}
+
 	summaries, err := pg.All[summary](ctx, tx, `
 		select a.key as field, count(*) as answered, min(n.n)::text as min, max(n.n)::text as max, trim_scale(round(avg(n.n + 0.0000000), 6))::text as average
 		from forms.responses r, jsonb_each(r.answers) a,
@@ -115,6 +123,7 @@ func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, f
 	if err != nil {
 		return err
 	}
+
 	options, err := pg.All[chosen](ctx, tx, `
 		select field, option, count from (
 			select a.key as field, o.option, count(*) as count, row_number() over (partition by a.key order by count(*) desc, o.option) as place
@@ -132,9 +141,11 @@ func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, f
 	if err != nil {
 		return err
 	}
+
 	for _, f := range fields {
 		s.Fields = append(s.Fields, f.statistics(s.Total, summaries, options))
 	}
+
 	return nil
 }
 
@@ -145,15 +156,18 @@ func (f Field) statistics(total int64, summaries []summary, options []chosen) Fi
 	if i := slices.IndexFunc(summaries, func(s summary) bool { return s.Field == name }); i >= 0 {
 		s.Answered = summaries[i].Answered
 		s.Ratio = float64(s.Answered) / float64(max(total, 1))
+
 		if slices.Contains(numberTypes, f.Type) {
 			s.Min, s.Max, s.Average = number(summaries[i].Min), number(summaries[i].Max), number(summaries[i].Average)
 		}
 	}
+
 	for _, o := range options {
 		if o.Field == name {
 			s.Options = append(s.Options, OptionCount{o.Option, o.Count})
 		}
 	}
+
 	// What nobody chose comes last.
 	var offered []string
 	if f.Options != nil && json.Unmarshal([]byte(*f.Options), &offered) == nil {
@@ -163,6 +177,7 @@ func (f Field) statistics(total int64, summaries []summary, options []chosen) Fi
 			}
 		}
 	}
+
 	return s
 }
 

@@ -55,16 +55,21 @@ func GetPublicForm(ctx context.Context, p *tenant.Project, id uuid.UUID, member 
 	if err != nil {
 		return PublicForm{}, err
 	}
+
 	shut := f.shut(time.Now())
 	if shut != nil && !member {
 		shut.Kind = fault.NotFound
 		return PublicForm{}, shut
 	}
-	shown := PublicForm{UUID: f.UUID, Name: f.Name, Description: f.Description, IsOpen: shut == nil, OpensAt: f.OpensAt, ClosesAt: f.ClosesAt,
+
+	shown := PublicForm{UUID: f.UUID, Name: f.Name, Description: f.Description, IsOpen: shut == nil,
+		OpensAt: f.OpensAt, ClosesAt: f.ClosesAt,
 		Honeypot: f.Honeypot, Version: f.Version, Fields: make([]PublicField, len(f.Fields))}
+
 	for i, field := range f.Fields {
 		shown.Fields[i] = PublicField{field.UUID, field.Definition}
 	}
+
 	return shown, nil
 }
 
@@ -80,13 +85,15 @@ func (f Form) shut(now time.Time) *fault.Error {
 	case f.MaxResponses != nil && f.TotalResponses >= *f.MaxResponses:
 		return fault.New(fault.Conflict, "the form has all the responses that it takes").WithCode("form_full")
 	}
+
 	return nil
 }
 
 // Attachments are the files that come with a response. Both functions may be nil if there are none.
 type Attachments struct {
-	Fields map[uuid.UUID]bool                                                     // what they answer
-	Keep   func(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]FileAnswer, error) // makes them files, in the response's transaction
+	Fields map[uuid.UUID]bool // what they answer
+	// makes them files, in the response's transaction
+	Keep func(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]FileAnswer, error)
 }
 
 // FileAnswer is the answer to a field of type file.
@@ -111,15 +118,18 @@ func GetFileFields(ctx context.Context, p *tenant.Project, id uuid.UUID) (FileFi
 	if err != nil {
 		return FileFields{}, err
 	}
+
 	if shut := f.shut(time.Now()); shut != nil {
 		return FileFields{}, shut
 	}
+
 	to := FileFields{Container: f.ContainerUUID}
 	for _, field := range f.Fields {
 		if field.Type == "file" {
 			to.Fields = append(to.Fields, field.UUID)
 		}
 	}
+
 	return to, nil
 }
 
@@ -137,29 +147,43 @@ type submission struct {
 //
 // It fails with NotFound if there is no such form, Conflict if the form is not open or has all the responses that it takes, and
 // Unprocessable on every answer that breaks a rule. Of responses at the same moment exactly as many are taken as the form still takes.
-func CreateResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, answers Answers, files Attachments) (Receipt, error) {
+func CreateResponse(
+	ctx context.Context, p *tenant.Project, form, id uuid.UUID, answers Answers, files Attachments,
+) (Receipt, error) {
 	s := submission{p, form, id, answers, files}
 	// Judged once without the form's lock, so that what breaks a rule holds nobody up.
 	d, err := s.define(ctx, p.Trusted())
 	if err != nil {
 		return Receipt{}, err
 	}
+
 	trapped := d.trapped(answers)
 	kept, err := s.judge(ctx, d, trapped)
 	if err != nil {
 		return Receipt{}, err
 	}
+
 	var receipt Receipt
 	err = p.InTx(ctx, func(tx pgx.Tx) error {
 		f, err := s.count(ctx, tx, trapped)
 		if err != nil {
 			return err
 		}
+
 		audit.CreatedUUID(ctx, id)
-		receipt = Receipt{UUID: id, FormUUID: form, State: "complete", SubmittedAt: &f.Now, SuccessMessage: f.SuccessMessage}
+
+		receipt = Receipt{
+			UUID:           id,
+			FormUUID:       form,
+			State:          "complete",
+			SubmittedAt:    &f.Now,
+			SuccessMessage: f.SuccessMessage,
+		}
+
 		if trapped {
 			return nil
 		}
+
 		if f.Version != d.version { // somebody was faster with a change of the fields, and now waits for the lock
 			if d, err = s.define(ctx, tx); err != nil {
 				return err
@@ -168,13 +192,16 @@ func CreateResponse(ctx context.Context, p *tenant.Project, form, id uuid.UUID, 
 				return err
 			}
 		}
+
 		if files.Keep != nil {
 			if err := s.attach(ctx, tx, kept); err != nil {
 				return err
 			}
 		}
+
 		return s.insert(ctx, tx, kept, f.Now)
 	})
+
 	return receipt, err
 }
 
@@ -183,10 +210,12 @@ func (s submission) judge(ctx context.Context, d definition, trapped bool) (Answ
 	if trapped {
 		return nil, nil
 	}
+
 	kept, broken := d.judge(ctx, s.answers, s.files.Fields)
 	if broken == nil {
 		return kept, nil
 	}
+
 	return nil, s.elseShut(ctx, broken)
 }
 
@@ -196,9 +225,11 @@ func (s submission) elseShut(ctx context.Context, broken error) error {
 	if err != nil {
 		return err
 	}
+
 	if shut := f.shut(time.Now()); shut != nil {
 		return shut
 	}
+
 	return broken
 }
 
@@ -214,10 +245,12 @@ func (s submission) define(ctx context.Context, q pg.Querier) (definition, error
 			select jsonb_agg(to_jsonb(q) - 'form_uuid' - 'created_at' - 'updated_at' order by q.position)
 			from forms.fields q where q.form_uuid = f.uuid), '[]') as fields
 		from forms.forms f where f.uuid = @form`, pgx.StrictNamedArgs{"form": s.form})
+
 	d := definition{version: rows.Version, honeypot: rows.Honeypot}
 	for _, f := range rows.Fields {
 		d.fields = append(d.fields, f.field(s.form))
 	}
+
 	return d, err
 }
 
@@ -241,13 +274,17 @@ type snapshot struct {
 }
 
 func (s snapshot) field(form uuid.UUID) Field {
-	f := Field{UUID: s.UUID, FormUUID: form, Definition: Definition{Label: s.Label, Type: s.Type, Description: s.Description, IsRequired: s.IsRequired,
-		DefaultValue: s.DefaultValue, Pattern: s.Pattern, MinLength: s.MinLength, MaxLength: s.MaxLength, MinValue: s.MinValue, MaxValue: s.MaxValue,
+	f := Field{UUID: s.UUID, FormUUID: form, Definition: Definition{Label: s.Label, Type: s.Type,
+		Description: s.Description, IsRequired: s.IsRequired,
+		DefaultValue: s.DefaultValue, Pattern: s.Pattern, MinLength: s.MinLength, MaxLength: s.MaxLength,
+		MinValue: s.MinValue, MaxValue: s.MaxValue,
 		DateFormat: s.DateFormat, StartDate: s.StartDate, EndDate: s.EndDate}}
+
 	if len(s.Options) > 0 && string(s.Options) != "null" {
 		options := string(s.Options)
 		f.Options = &options
 	}
+
 	return f
 }
 
@@ -272,14 +309,18 @@ func (s submission) count(ctx context.Context, tx pgx.Tx, trapped bool) (counted
 	if !fault.Is(err, fault.NotFound) {
 		return taken, err
 	}
+
 	f, err := getForm(ctx, tx, s.project, s.form)
 	if err != nil {
 		return counted{}, err
 	}
+
 	if shut := f.shut(time.Now()); shut != nil {
 		return counted{}, shut
 	}
-	return counted{}, fault.New(fault.Conflict, "the form is not open").WithCode("form_closed") // it was not a moment ago
+
+	// it was not a moment ago
+	return counted{}, fault.New(fault.Conflict, "the form is not open").WithCode("form_closed")
 }
 
 // attach adds the files to the answers.
@@ -288,13 +329,16 @@ func (s submission) attach(ctx context.Context, tx pgx.Tx, kept Answers) error {
 	if err != nil {
 		return err
 	}
+
 	for field, file := range made {
 		text, err := json.Marshal(file)
 		if err != nil {
 			return err
 		}
+
 		kept[field.String()] = text
 	}
+
 	return nil
 }
 
@@ -318,6 +362,7 @@ func (s submission) insert(ctx context.Context, tx pgx.Tx, kept Answers, now tim
 	if err != nil {
 		return err
 	}
+
 	_, err = pg.Exec(ctx, tx, `
 		insert into forms.responses (uuid, form_uuid, version, state, answers, created_at, updated_at, submitted_at)
 		values (@id, @form, @version, 'complete', @answers, @now, @now, @now)`,
@@ -331,10 +376,12 @@ func (a Answers) text() json.RawMessage {
 	for name, v := range a {
 		values[name] = json.RawMessage(v)
 	}
+
 	text, err := json.Marshal(values)
 	if err != nil {
 		panic("form: answers: " + err.Error()) // values that were read as JSON before
 	}
+
 	return text
 }
 

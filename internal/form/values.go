@@ -39,6 +39,7 @@ func (d *Definition) judge(value string, r rules, e *effort) (string, error) {
 			return "", errors.New("must be true or false")
 		}
 	}
+
 	return value, nil
 }
 
@@ -65,6 +66,7 @@ func (d *Definition) judgeText(value string, r rules, e *effort) error {
 	if err == nil && !matches {
 		err = errors.New("must match the pattern")
 	}
+
 	return err
 }
 
@@ -86,6 +88,7 @@ func (d *Definition) judgeNumber(value string) error {
 	if !numberPattern.MatchString(value) {
 		return errors.New("must be a number")
 	}
+
 	n, ok := new(big.Rat).SetString(value)
 	switch {
 	case !ok:
@@ -95,6 +98,7 @@ func (d *Definition) judgeNumber(value string) error {
 	case d.MaxValue != nil && n.Cmp(new(big.Rat).SetInt64(*d.MaxValue)) > 0:
 		return fmt.Errorf("must not be above %d", *d.MaxValue)
 	}
+
 	return nil
 }
 
@@ -116,6 +120,7 @@ func judgeChoices(value string, r rules) (string, error) {
 	for _, option := range r.options {
 		left[option] = true
 	}
+
 	for _, choice := range chosen {
 		unused, known := left[choice]
 		if !known {
@@ -124,6 +129,7 @@ func judgeChoices(value string, r rules) (string, error) {
 		if !unused {
 			return "", errors.New("must not repeat an option")
 		}
+
 		left[choice] = false
 	}
 
@@ -140,5 +146,6 @@ func (d *Definition) judgeDate(value string, r rules) (string, error) {
 	case r.latest != nil && t.After(*r.latest):
 		return "", errors.New("must not be after end_date")
 	}
+
 	return kept, nil
 }

@@ -57,6 +57,7 @@ func (b *Budget) try(client string, n int64) (change <-chan struct{}, ok bool) {
 	b.held[client] += n
 	b.free -= n
 	b.peak = max(b.peak, b.size-b.free)
+
 	return nil, true
 }
 
@@ -65,9 +66,11 @@ func (b *Budget) give(client string, n int64) {
 	defer b.mu.Unlock()
 
 	b.free += n
+
 	if b.held[client] -= n; b.held[client] == 0 {
 		delete(b.held, client)
 	}
+
 	close(b.change)
 	b.change = make(chan struct{})
 }
@@ -76,5 +79,6 @@ func (b *Budget) give(client string, n int64) {
 func (b *Budget) Peak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	return b.peak
 }

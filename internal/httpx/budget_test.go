@@ -12,6 +12,7 @@ import (
 
 func TestBudget(t *testing.T) {
 	t.Parallel()
+
 	b := httpx.NewBudget(1000)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel() // waits for nothing
@@ -20,12 +21,14 @@ func TestBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := b.Take(ended, "a", 1); !errors.Is(err, httpx.ErrBusy) {
 		t.Errorf("more than a quarter for one client: got %v, want ErrBusy", err)
 	}
 	if _, err := b.Take(ended, "b", 188); !errors.Is(err, httpx.ErrBusy) {
 		t.Errorf("more than a quarter of the rest: got %v, want ErrBusy", err)
 	}
+
 	if _, err := b.Take(ended, "b", 187); err != nil {
 		t.Errorf("a quarter of the rest: %v", err)
 	}
@@ -35,10 +38,12 @@ func TestBudget(t *testing.T) {
 		_, err := b.Take(t.Context(), "a", 100)
 		waited <- err
 	}()
+
 	give()
 	if err := <-waited; err != nil {
 		t.Errorf("after room was given back: %v", err)
 	}
+
 	if got := b.Peak(); got != 437 {
 		t.Errorf("the peak is %d, want 437", got)
 	}
@@ -47,6 +52,7 @@ func TestBudget(t *testing.T) {
 // TestBudgetIsKept: however many take at once, no more than the budget is taken, all get their turn, and all is given back.
 func TestBudgetIsKept(t *testing.T) {
 	t.Parallel()
+
 	b := httpx.NewBudget(1000)
 	var wg sync.WaitGroup
 	for i := range 200 {
@@ -56,13 +62,17 @@ func TestBudgetIsKept(t *testing.T) {
 				t.Error(err)
 				return
 			}
+
 			give()
 		})
 	}
+
 	wg.Wait()
+
 	if got := b.Peak(); got > 1000 {
 		t.Errorf("%d bytes were taken of 1000", got)
 	}
+
 	if _, err := b.Take(t.Context(), "last", 250); err != nil {
 		t.Error(err)
 	}

@@ -33,6 +33,7 @@ func (l strictListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return &strictConn{Conn: c}, nil
 }
 
@@ -57,8 +58,10 @@ func (c *strictConn) Read(p []byte) (int, error) {
 		if good == 0 {
 			return 0, c.err
 		}
+
 		return good, nil
 	}
+
 	return n, err
 }
 
@@ -90,6 +93,7 @@ func (f *framing) scan(p []byte) (good int, refused bool) {
 		if f.body < 0 {
 			break
 		}
+
 		if f.body > 0 {
 			n := min(f.body, int64(len(rest)))
 			f.body, rest = f.body-n, rest[n:]
@@ -101,6 +105,7 @@ func (f *framing) scan(p []byte) (good int, refused bool) {
 			if len(f.line)+len(rest) > maxHeadLine {
 				return len(p) - len(rest), true
 			}
+
 			f.line = append(f.line, rest...)
 			break
 		}
@@ -109,11 +114,14 @@ func (f *framing) scan(p []byte) (good int, refused bool) {
 		if len(f.line) > 0 {
 			line = append(f.line, line...)
 		}
+
 		if !f.take(line) {
 			return len(p) - len(rest), true
 		}
+
 		f.line, rest = nil, rest[end+1:]
 	}
+
 	return len(p), false
 }
 
@@ -135,12 +143,14 @@ func (f *framing) take(line []byte) bool {
 	}
 
 	f.inHead = false
+
 	switch {
 	case f.chunked:
 		f.body = -1
 	case f.length > 0:
 		f.body = f.length
 	}
+
 	return !f.chunked || !f.http10 && f.length < 0
 }
 
@@ -157,9 +167,11 @@ func (f *framing) header(line []byte) bool {
 		if err != nil || f.length >= 0 && f.length != int64(n) {
 			return false
 		}
+
 		f.length = int64(n)
 	case len(name) == len("Transfer-Encoding") && strings.EqualFold(string(name), "Transfer-Encoding"):
 		f.chunked = true
 	}
+
 	return true
 }

@@ -18,27 +18,34 @@ import (
 // newStrictServer serves paths on a strict listener. It returns its address, and a function that returns what was asked for since.
 func newStrictServer(t *testing.T) (address string, asked func() []string) {
 	t.Helper()
+
 	paths := make(chan string, 100)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		paths <- r.URL.Path
+
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
+
 		_, _ = w.Write(append([]byte("body="), body...))
 	})
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s := &http.Server{Handler: httpx.Wrap(handler, httpx.Config{Log: slog.New(slog.DiscardHandler)})}
 	go s.Serve(httpx.StrictListener(l))
+
 	t.Cleanup(func() { s.Shutdown(context.Background()) })
 	return l.Addr().String(), func() []string {
 		var all []string
 		for len(paths) > 0 {
 			all = append(all, <-paths)
 		}
+
 		return all
 	}
 }
@@ -46,25 +53,31 @@ func newStrictServer(t *testing.T) (address string, asked func() []string) {
 // exchange sends bytes in pieces of a size and returns all that comes back until the server closes the connection.
 func exchange(t *testing.T, address, text string, piece int) string {
 	t.Helper()
+
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+
 	_ = conn.SetDeadline(time.Now().Add(30 * time.Second)) // ends a hang
+
 	for part := range slices.Chunk([]byte(text), piece) {
 		if _, err := conn.Write(part); err != nil {
 			break // refused before the end
 		}
 	}
+
 	var got bytes.Buffer
 	_, _ = io.Copy(&got, conn) // a reset ends it as well
+
 	return got.String()
 }
 
 // TestFramingIsRefused: a request that ends in two places is answered 400, the connection is closed, and nothing behind its head is a request.
 func TestFramingIsRefused(t *testing.T) {
 	t.Parallel()
+
 	address, asked := newStrictServer(t)
 	const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 	for name, text := range map[string]string{
@@ -86,9 +99,11 @@ func TestFramingIsRefused(t *testing.T) {
 	} {
 		for _, piece := range []int{1, 7, 4096} {
 			got := exchange(t, address, text+smuggled, piece)
-			if status, _, _ := strings.Cut(got, "\r\n"); (got != "" || piece == 4096) && !strings.HasPrefix(status, "HTTP/1.1 400 ") && !strings.HasPrefix(status, "HTTP/1.1 501 ") {
+			if status, _, _ := strings.Cut(got, "\r\n"); (got != "" || piece == 4096) &&
+				!strings.HasPrefix(status, "HTTP/1.1 400 ") && !strings.HasPrefix(status, "HTTP/1.1 501 ") {
 				t.Errorf("%s: got %q, want a refusal", name, got)
 			}
+
 			if got := asked(); len(got) > 0 {
 				t.Errorf("%s, %d bytes at a time: the server handled %q, want nothing", name, piece, got)
 			}
@@ -100,7 +115,9 @@ func TestFramingIsRefused(t *testing.T) {
 // is refused wherever it stands.
 func TestFramingIsTaken(t *testing.T) {
 	t.Parallel()
+
 	address, asked := newStrictServer(t)
+
 	const (
 		get   = "GET /get HTTP/1.1\r\nHost: x\r\n\r\n"
 		post  = "POST /post HTTP/1.1\r\nHost: x\r\nContent-length:\t 7 \r\n\r\na\nb\r\nc\n"

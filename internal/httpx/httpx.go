@@ -64,7 +64,8 @@ type Config struct {
 	Log            *slog.Logger
 	TrustedProxies []netip.Prefix                               // whose X-Forwarded-For is believed
 	Panicked       func(w http.ResponseWriter, r *http.Request) // answers for a handler that panicked before it wrote
-	Answered       func(a Answered)                             // is told of every request, if it is not nil; it must not wait for anything
+	// is told of every request, if it is not nil; it must not wait for anything
+	Answered func(a Answered)
 }
 
 // Answered is a request that was answered.
@@ -86,30 +87,37 @@ func Wrap(next http.Handler, c Config) http.Handler {
 		request.Agent = agent(r)
 		rec.known = known{r.Context(), request}
 		r = r.WithContext(&rec.known)
+
 		h := w.Header()
 		rec.id = [1]string{request.ID}
 		h["X-Request-Id"] = rec.id[:]
 		h["X-Content-Type-Options"] = nosniff
+
 		if len(r.TransferEncoding) > 0 {
 			// net/http hides a Content-Length that came beside the chunks. Where a proxy may have gone by that, what
 			// follows on the connection can't be trusted to be a request (RFC 9112, section 6.1).
 			rec.Header().Set("Connection", "close")
 		}
+
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler { // a handler that gives up an answer it has begun
 					c.answered(r, rec)
 					panic(p)
 				}
+
 				c.Log.Error("panic", "requestId", request.ID, "panic", p, "stack", string(debug.Stack()))
+
 				if rec.status == 0 {
 					c.Panicked(rec, r)
 				} else {
 					defer panic(http.ErrAbortHandler) // what was begun can't be mended: cut it off
 				}
 			}
+
 			c.answered(r, rec)
 		}()
+
 		next.ServeHTTP(rec, r)
 	})
 }
@@ -120,6 +128,7 @@ func newID(now time.Time) string {
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|rand.Uint64()&0xfff|0x7000)
 	binary.BigEndian.PutUint64(id[8:], rand.Uint64()>>2|1<<63)
+
 	return id.String()
 }
 
@@ -127,6 +136,7 @@ func newID(now time.Time) string {
 func (c *Config) answered(r *http.Request, rec *recorder) {
 	took := time.Since(rec.request.Start)
 	logRequest(c.Log, r, rec, took)
+
 	if c.Answered != nil {
 		c.Answered(Answered{&rec.request, r.Method, rec.status, took})
 	}
@@ -141,14 +151,17 @@ func logRequest(log *slog.Logger, r *http.Request, rec *recorder, took time.Dura
 	case known.Probe:
 		level = slog.LevelDebug
 	}
+
 	if !log.Enabled(r.Context(), level) {
 		return
 	}
+
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("route", known.Route), slog.Int("status", rec.status),
 		slog.Duration("duration", took), slog.Int64("bytes", rec.bytes),
 		slog.String("client", known.Client.String()), slog.String("requestId", known.ID),
 	}
+
 	if known.User != uuid.Nil {
 		attrs = append(attrs, slog.String("user", known.User.String()))
 	}
@@ -161,6 +174,7 @@ func logRequest(log *slog.Logger, r *http.Request, rec *recorder, took time.Dura
 	if known.Err != nil {
 		attrs = append(attrs, slog.String("error", known.Err.Error()))
 	}
+
 	log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
@@ -187,8 +201,10 @@ func (w *recorder) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
+
 	n, err := w.ResponseWriter.Write(b)
 	w.bytes += int64(n)
+
 	return n, err
 }
 
@@ -197,8 +213,10 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
+
 	n, err := io.Copy(w.ResponseWriter, r)
 	w.bytes += n
+
 	return n, err
 }
 

@@ -15,25 +15,34 @@ import (
 )
 
 // serve sends one request through Wrap, and returns the answer and what was logged.
-func serve(t *testing.T, h http.HandlerFunc, r *http.Request, trusted ...netip.Prefix) (*httptest.ResponseRecorder, []map[string]any) {
+func serve(
+	t *testing.T, h http.HandlerFunc, r *http.Request, trusted ...netip.Prefix,
+) (*httptest.ResponseRecorder, []map[string]any) {
 	t.Helper()
+
 	var log bytes.Buffer
 	w := httptest.NewRecorder()
 	httpx.Wrap(h, httpx.Config{Log: slog.New(slog.NewJSONHandler(&log, nil)), TrustedProxies: trusted,
-		Panicked: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }}).ServeHTTP(w, r)
+		Panicked: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+		}}).ServeHTTP(w, r)
+
 	var records []map[string]any
 	for line := range strings.Lines(log.String()) {
 		var record map[string]any
 		if err := json.Unmarshal([]byte(line), &record); err != nil {
 			t.Fatalf("log line %q: %v", line, err)
 		}
+
 		records = append(records, record)
 	}
+
 	return w, records
 }
 
 func TestOneRecordForEachRequest(t *testing.T) {
 	t.Parallel()
+
 	w, records := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		known := httpx.From(r.Context())
 		known.Route, known.Err = "GET /x", errors.New("line one\nlevel=ERROR msg=forged")
@@ -42,10 +51,13 @@ func TestOneRecordForEachRequest(t *testing.T) {
 	if len(records) != 1 {
 		t.Fatalf("got %d records, want 1: %v", len(records), records)
 	}
+
 	r := records[0]
-	if r["status"] != 418.0 || r["route"] != "GET /x" || r["requestId"] != w.Header().Get("X-Request-Id") || r["error"] != "line one\nlevel=ERROR msg=forged" {
+	if r["status"] != 418.0 || r["route"] != "GET /x" || r["requestId"] != w.Header().Get("X-Request-Id") ||
+		r["error"] != "line one\nlevel=ERROR msg=forged" {
 		t.Errorf("got record %v", r)
 	}
+
 	if text, _ := json.Marshal(r); bytes.Contains(text, []byte("secret")) {
 		t.Errorf("the record shows the query: %s", text)
 	}
@@ -53,11 +65,15 @@ func TestOneRecordForEachRequest(t *testing.T) {
 
 func TestPanicIsAnswered(t *testing.T) {
 	t.Parallel()
-	w, records := serve(t, func(http.ResponseWriter, *http.Request) { panic("boom") }, httptest.NewRequest("GET", "/", nil))
+
+	w, records := serve(t, func(http.ResponseWriter, *http.Request) {
+		panic("boom")
+	}, httptest.NewRequest("GET", "/", nil))
 	if w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "boom") {
 		t.Errorf("got %d %q", w.Code, w.Body)
 	}
-	if len(records) != 2 || records[0]["panic"] != "boom" || !strings.Contains(records[0]["stack"].(string), "httpx_test.go") {
+	if len(records) != 2 || records[0]["panic"] != "boom" ||
+		!strings.Contains(records[0]["stack"].(string), "httpx_test.go") {
 		t.Errorf("got records %v, want the panic with its stack, and the request", records)
 	}
 }
@@ -65,11 +81,13 @@ func TestPanicIsAnswered(t *testing.T) {
 // TestPanicCutsOffAnAnswerThatHasBegun: the client must not take half an answer for a whole one.
 func TestPanicCutsOffAnAnswerThatHasBegun(t *testing.T) {
 	t.Parallel()
+
 	defer func() {
 		if p := recover(); p != http.ErrAbortHandler {
 			t.Errorf("got panic %v, want http.ErrAbortHandler", p)
 		}
 	}()
+
 	serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("half"))
 		panic("boom")
@@ -78,6 +96,7 @@ func TestPanicCutsOffAnAnswerThatHasBegun(t *testing.T) {
 
 func TestClient(t *testing.T) {
 	t.Parallel()
+
 	proxy := netip.MustParsePrefix("10.0.0.0/8")
 	for _, tt := range []struct {
 		peer, forwarded string
@@ -98,13 +117,16 @@ func TestClient(t *testing.T) {
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = tt.peer
+
 		if tt.forwarded != "" {
 			r.Header.Set("X-Forwarded-For", tt.forwarded)
 		}
+
 		serve(t, func(_ http.ResponseWriter, r *http.Request) {
 			known := httpx.From(r.Context())
 			if known.Client.String() != tt.want || known.Direct != tt.direct {
-				t.Errorf("%s forwarding %q: got %v, direct %v, want %s, %v", tt.peer, tt.forwarded, known.Client, known.Direct, tt.want, tt.direct)
+				t.Errorf("%s forwarding %q: got %v, direct %v, want %s, %v", tt.peer, tt.forwarded, known.Client,
+					known.Direct, tt.want, tt.direct)
 			}
 		}, r, tt.trusted...)
 	}
@@ -112,7 +134,10 @@ func TestClient(t *testing.T) {
 
 func TestNetwork(t *testing.T) {
 	t.Parallel()
-	for addr, want := range map[string]string{"192.0.2.7": "192.0.2.7", "2001:db8::1": "2001:db8::/64", "2001:db8::ffff:1": "2001:db8::/64"} {
+
+	for addr, want := range map[string]string{
+		"192.0.2.7": "192.0.2.7", "2001:db8::1": "2001:db8::/64", "2001:db8::ffff:1": "2001:db8::/64",
+	} {
 		if got := httpx.Network(netip.MustParseAddr(addr)); got != want {
 			t.Errorf("Network(%s) = %s, want %s", addr, got, want)
 		}

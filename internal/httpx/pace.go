@@ -37,7 +37,8 @@ func NewPacedReader(w http.ResponseWriter, r *http.Request) *PacedReader {
 // Read reads what arrived. It moves the connection's deadlines as far as the window lasts.
 func (p *PacedReader) Read(b []byte) (int, error) {
 	begun := time.Now()
-	if err := supported(p.control.SetReadDeadline(begun.Add(p.left)), p.control.SetWriteDeadline(begun.Add(writeWindow))); err != nil {
+	if err := supported(p.control.SetReadDeadline(begun.Add(p.left)),
+		p.control.SetWriteDeadline(begun.Add(writeWindow))); err != nil {
 		return 0, err
 	}
 
@@ -47,6 +48,7 @@ func (p *PacedReader) Read(b []byte) (int, error) {
 	if p.arrived += n; p.arrived >= readLeast {
 		p.left, p.arrived = readWindow, 0
 	}
+
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = errors.Join(ErrTooSlow, err)
@@ -56,6 +58,7 @@ func (p *PacedReader) Read(b []byte) (int, error) {
 			return n, err
 		}
 	}
+
 	return n, err
 }
 
@@ -80,6 +83,7 @@ func (p PacedWriter) Write(b []byte) (int, error) {
 		if err := supported(p.control.SetWriteDeadline(time.Now().Add(writeWindow))); err != nil {
 			return written, err
 		}
+
 		n, err := p.ResponseWriter.Write(b[written:min(len(b), written+writePiece)])
 		written += n
 		if err != nil || written == len(b) {
@@ -100,6 +104,7 @@ func (p PacedWriter) ReadFrom(r io.Reader) (int64, error) {
 		if err := supported(p.control.SetWriteDeadline(time.Now().Add(writeWindow))); err != nil {
 			return written, err
 		}
+
 		size := min(whole.N, writePiece)
 		n, err := io.Copy(p.ResponseWriter, &io.LimitedReader{R: whole.R, N: size})
 		written, whole.N = written+n, whole.N-n
@@ -107,6 +112,7 @@ func (p PacedWriter) ReadFrom(r io.Reader) (int64, error) {
 			return written, err
 		}
 	}
+
 	return written, nil
 }
 

@@ -38,62 +38,78 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 func (p *pipes) dial() net.Conn {
 	client, server := net.Pipe()
 	p.conns <- server
+
 	return client
 }
 
 // servePaced serves uploads, which are answered with the bytes that came, and long downloads.
 func servePaced(t *testing.T) *pipes {
 	l := &pipes{make(chan net.Conn), make(chan struct{})}
+
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			w.Header().Set("Content-Type", "text/plain")
 			_, _ = io.Copy(httpx.NewPacedWriter(w), io.LimitReader(bytes.NewReader(make([]byte, 10<<20)), 10<<20))
+
 			return
 		}
+
 		n, err := io.Copy(io.Discard, httpx.NewPacedReader(w, r))
 		if errors.Is(err, httpx.ErrTooSlow) {
 			w.WriteHeader(http.StatusRequestTimeout)
 		}
+
 		fmt.Fprint(w, n)
 	})}
+
 	go s.Serve(l)
+
 	t.Cleanup(func() { s.Close() })
 	return l
 }
 
 // upload sends a body of so many pieces, one after each pause, and returns the answer and how long it took.
-func upload(t *testing.T, l *pipes, piece, pieces int, pause time.Duration) (status int, body string, took time.Duration) {
+func upload(
+	t *testing.T, l *pipes, piece, pieces int, pause time.Duration,
+) (status int, body string, took time.Duration) {
 	begun := time.Now()
 	conn := l.dial()
 	answered := make(chan struct{})
+
 	var sending sync.WaitGroup
 	defer func() {
 		close(answered)
 		conn.Close()
 		sending.Wait()
 	}()
+
 	sending.Go(func() {
 		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", piece*pieces)
+
 		for range pieces {
 			select {
 			case <-time.After(pause):
 			case <-answered:
 				return
 			}
+
 			if _, err := io.WriteString(conn, strings.Repeat("x", piece)); err != nil {
 				return
 			}
 		}
 	})
+
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Errorf("no answer: %v", err)
 		return 0, "", 0
 	}
+
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Error(err)
 	}
+
 	return res.StatusCode, string(text), time.Since(begun)
 }
 
@@ -101,25 +117,31 @@ func upload(t *testing.T, l *pipes, piece, pieces int, pause time.Duration) (sta
 // comes slowly enough takes the time that it takes. The clock is a fake one.
 func TestSlowUploads(t *testing.T) {
 	t.Parallel()
+
 	synctest.Test(t, func(t *testing.T) {
 		l := servePaced(t)
 		var wg sync.WaitGroup
 		for i := range 1000 {
 			wg.Go(func() {
 				pause := []time.Duration{time.Second, 10 * time.Second, 50 * time.Second, time.Hour}[i%4]
-				if status, _, took := upload(t, l, 1, 100_000, pause); status != http.StatusRequestTimeout || took > time.Minute {
+				if status, _, took := upload(t, l, 1, 100_000, pause); status != http.StatusRequestTimeout ||
+					took > time.Minute {
 					t.Errorf("a byte each %v: got %d after %v, want 408 within a minute", pause, status, took)
 				}
 			})
 		}
+
 		for range 10 {
 			if status, got, _ := upload(t, l, 1000, 20, 0); status != 200 || got != "20000" {
 				t.Errorf("beside them: got %d, %s", status, got)
 			}
 		}
-		if status, got, took := upload(t, l, 1000, 1200, time.Second); status != 200 || got != "1200000" || took < 20*time.Minute {
+
+		if status, got, took := upload(t, l, 1000, 1200, time.Second); status != 200 || got != "1200000" ||
+			took < 20*time.Minute {
 			t.Errorf("1000 bytes a second: got %d, %s after %v, want all of them after 20 minutes", status, got, took)
 		}
+
 		wg.Wait()
 	})
 }
@@ -127,6 +149,7 @@ func TestSlowUploads(t *testing.T) {
 // TestSlowDownloads: an answer that is taken more slowly than the least rate is given up, and one that is taken a little faster comes whole.
 func TestSlowDownloads(t *testing.T) {
 	t.Parallel()
+
 	synctest.Test(t, func(t *testing.T) {
 		l := servePaced(t)
 		for _, test := range []struct {
@@ -142,9 +165,12 @@ func TestSlowDownloads(t *testing.T) {
 				if got += n; err != nil {
 					break
 				}
+
 				<-time.After(test.pause) // of the fake clock
 			}
+
 			conn.Close()
+
 			if whole := got > 10<<20; whole != test.whole || !whole && time.Since(begun) > 5*time.Minute {
 				t.Errorf("%d bytes each %v: got %d bytes in %v", test.piece, test.pause, got, time.Since(begun))
 			}

@@ -12,10 +12,13 @@ func (p Paths) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "the path takes GET, HEAD", http.StatusMethodNotAllowed)
+
 		return
 	}
+
 	answer(w, r)
 }

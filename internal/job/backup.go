@@ -33,14 +33,18 @@ func (q *Queue) makeBackup(ctx context.Context, a backupArgs) error {
 	if err := q.Maker.Make(ctx, id); err != nil {
 		return err
 	}
+
 	after, err := q.Store.AfterBackup(ctx, id)
 	if err != nil {
 		return fault.Except(err, fault.NotFound)
 	}
+
 	q.Discard(ctx, after.ProjectUUID)
+
 	if after.Prove {
 		_, err = q.client.Insert(ctx, proveArgs{Backup: id}, nil)
 	}
+
 	return errors.Join(err, q.removeUnkept(ctx, after.ProjectUUID))
 }
 
@@ -52,9 +56,11 @@ func (q *Queue) CreateBackup(ctx context.Context, project, user uuid.UUID) (plat
 		if b, err = tx.CreateBackup(ctx, project, user); err != nil {
 			return err
 		}
+
 		_, err = q.client.InsertTx(ctx, tx.Tx(), backupArgs{Backup: b.UUID}, nil)
 		return pg.Fault(err)
 	})
+
 	return b, err
 }
 
@@ -68,12 +74,15 @@ func (q *Queue) removeBackups(ctx context.Context) error {
 		if err == nil {
 			err = q.Store.ForgetBackup(ctx, b.UUID)
 		}
+
 		errs = append(errs, err)
 	}
+
 	expired, err := q.Store.ExpiredRestores(ctx)
 	errs = append(errs, err)
 	for _, r := range expired {
 		errs = append(errs, q.Maker.DropReplaced(ctx, r))
 	}
+
 	return errors.Join(append(errs, q.Maker.Reopen(ctx))...)
 }

@@ -19,6 +19,7 @@ import (
 // TestDeleteWhileBackedUp deletes a container with its files while their bytes are copied: the backup has them, and they go when it is over.
 func TestDeleteWhileBackedUp(t *testing.T) {
 	t.Parallel()
+
 	service := blobtest.New(t)
 	a := apitest.New(t, func(c *config.Config) { service.Configure(c) })
 	a.Unproven()
@@ -26,38 +27,48 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		upload(t, a, c, name, "bytes of "+name)
 	}
+
 	stored := func() (n int) {
 		for _, name := range service.Objects(t) {
 			if strings.Contains(name, "/files/") {
 				n++
 			}
 		}
+
 		return n
 	}
+
 	copying, deleted := make(chan struct{}), make(chan struct{})
 	release, once := sync.OnceFunc(func() { close(deleted) }), sync.OnceFunc(func() { close(copying) })
 	defer release()
+
 	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == "PUT" && strings.Contains(r.URL.Path, "/backups/content/") {
 			once()
 			<-deleted
 		}
+
 		return false
 	})
+
 	id := back(t, a)
 	<-copying
 	a.Delete("/containers/" + c + "?force=true").Want(200)
+
 	blobs, err := blob.OpenConfigured(a.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer blobs.Close()
+
 	if _, err := object.Discard(t.Context(), a.Server.Projects().Open(uuid.MustParse(a.Project)), blobs); err != nil {
 		t.Fatal(err)
 	}
+
 	if n := stored(); n != 3 {
 		t.Errorf("%d of 3 files have their bytes while they are backed up", n)
 	}
+
 	a.Get("/containers/" + c + "/files").Want(400)
 	release()
 	await(t, a, id, "completed", "failed").Content("status", "completed")
@@ -69,17 +80,23 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 // TestBackupOfALostFile makes a backup of a project that has a file without its bytes, or with others: it fails, and says which file that is.
 func TestBackupOfALostFile(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "2026/a.txt", "bytes of a file")
+
 	lose := func(how func(name string) error) {
 		t.Helper()
+
 		if err := how(a.Stored("files/*/*")[0]); err != nil {
 			t.Fatal(err)
 		}
-		await(t, a, back(t, a), "completed", "failed").Content("error", "the file 2026/a.txt has lost its bytes, or has others: write it anew, or delete it")
+
+		await(t, a, back(t, a), "completed", "failed").
+			Content("error", "the file 2026/a.txt has lost its bytes, or has others: write it anew, or delete it")
 	}
+
 	lose(func(name string) error { return os.WriteFile(name, []byte("other of a file"), 0o600) })
 	lose(os.Remove)
 	a.Delete("/containers/" + c + "/files/" + file).Want(200)

@@ -29,15 +29,18 @@ type bell struct {
 func (b *bell) next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.rung == nil {
 		b.rung = make(chan struct{})
 	}
+
 	return b.rung
 }
 
 func (b *bell) ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.rung != nil {
 		close(b.rung)
 		b.rung = nil
@@ -49,18 +52,22 @@ func (b *bell) ring() {
 func (q *Queue) BackUpFirst(ctx context.Context, d platform.Destruction, enough <-chan time.Time) error {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
+
 	var id uuid.UUID
 	for {
 		some := q.backupOver.next() // before it is looked: what is over between is not missed
+
 		over, err := q.backedUpFirst(ctx, d, &id)
 		if over || err != nil {
 			return err
 		}
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-enough:
-			return fault.New(fault.Conflict, "a backup of the project has to be completed before this, and is being made; ask again when it is. Nothing was changed").WithCode("backup_under_way")
+			return fault.New(fault.Conflict,
+				"a backup of the project has to be completed before this, and is being made; ask again when it is. Nothing was changed").WithCode("backup_under_way")
 		case <-some:
 		case <-tick.C:
 		}
@@ -76,20 +83,26 @@ func (q *Queue) backedUpFirst(ctx context.Context, d platform.Destruction, id *u
 		if fault.Is(err, fault.Conflict) { // the next one will do
 			return false, nil
 		}
+
 		*id = b.UUID
 	} else {
 		b, err = q.Store.GetBackup(ctx, d.Project, *id)
 	}
+
 	switch {
 	case err != nil:
 		return false, err
 	case b.Status == "pending", b.Status == "running":
 		return false, nil
 	}
+
 	if err := q.Store.StopAwaiting(ctx, d, b.UUID); err != nil || b.Status == "completed" {
 		return err == nil, err
 	}
-	return false, fault.New(fault.Conflict, "a backup of the project has to be completed before this, and it failed: %s. Nothing was changed", b.Error).WithCode("backup_failed")
+
+	return false, fault.New(fault.Conflict,
+		"a backup of the project has to be completed before this, and it failed: %s. Nothing was changed",
+		b.Error).WithCode("backup_failed")
 }
 
 // awaitBackup returns the backup that d waits for, and has one made if there is none. It fails with Conflict if another one is under way that may have
@@ -100,10 +113,12 @@ func (q *Queue) awaitBackup(ctx context.Context, d platform.Destruction) (platfo
 		if !fault.Is(err, fault.NotFound) {
 			return b, err
 		}
+
 		err = q.Store.InTx(q.Lifecycle.OfItself(ctx, "createBackupFirst", d.Project), func(tx *platform.Store) error {
 			if b, err = tx.CreateAwaitedBackup(ctx, d); err != nil {
 				return err
 			}
+
 			_, err = q.client.InsertTx(ctx, tx.Tx(), backupArgs{Backup: b.UUID}, nil)
 			return pg.Fault(err)
 		})

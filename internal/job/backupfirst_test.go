@@ -11,32 +11,43 @@ import (
 // TestAwaitedBackupsAreKept makes a backup after which others may go: those that something destructive waited for stay for 30 days, whatever the schedule says.
 func TestAwaitedBackupsAreKept(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	names := map[string]string{"first": made(a, 29, false, "completed"), "first long ago": made(a, 31, false, "completed"),
-		"first and due": made(a, 28, true, "completed"), "due": made(a, 27, true, "completed"), "first and due long ago": made(a, 32, true, "completed"),
-		"asked for": made(a, 40, false, "completed"), "first and failed": made(a, 29, false, "failed"), "first and failed long ago": made(a, 31, false, "failed")}
+	names := map[string]string{"first": made(a, 29, false, "completed"),
+		"first long ago": made(a, 31, false, "completed"), "first and due": made(a, 28, true, "completed"),
+		"due": made(a, 27, true, "completed"), "first and due long ago": made(a, 32, true, "completed"),
+		"asked for": made(a, 40, false, "completed"), "first and failed": made(a, 29, false, "failed"),
+		"first and failed long ago": made(a, 31, false, "failed")}
 	for name, id := range names {
 		if name != "due" && name != "asked for" {
 			a.Exec(`update platform.backups set made_before = 'deleteTable' where uuid = $1`, id)
 		}
 	}
+
 	removed := func(what string, gone ...string) {
 		t.Helper()
+
 		for _, name := range gone {
 			until(t, name+" is removed", func() bool { return !there(t, a, names)[name] })
 			delete(names, name)
 		}
+
 		want := map[string]bool{}
 		for name := range names {
 			want[name] = true
 		}
+
 		if diff := cmp.Diff(want, there(t, a, names)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
+
 	await(t, a, back(t, a), "completed")
 	removed("without a schedule", "first long ago", "first and failed long ago")
-	schedule(a, `{"cron": "0 3 * * *", "keep_last": 1, "keep_daily": 0, "keep_weekly": 0, "keep_monthly": 0, "prove": false}`)
+	schedule(
+		a, `{"cron": "0 3 * * *", "keep_last": 1, "keep_daily": 0, "keep_weekly": 0, "keep_monthly": 0, "prove": false}`,
+	)
+
 	due(a)
 	tidy(t, a)
 	removed("with a schedule that keeps one", "due", "first and due long ago")

@@ -19,20 +19,24 @@ func (q *Queue) ImportBackup(ctx context.Context, project, user uuid.UUID, in ba
 	if err != nil {
 		return b, err
 	}
+
 	err = q.Maker.Import(ctx, b, in, func(ctx context.Context, o blob.Object) error {
 		return q.Store.InTx(ctx, func(tx *platform.Store) error {
 			if err := tx.CompleteBackup(ctx, b.UUID, o.Size, o.SHA256, nil); err != nil {
 				return err
 			}
+
 			audit.CreatedUUID(ctx, b.UUID)
 			if _, err := q.client.InsertTx(ctx, tx.Tx(), proveArgs{Backup: b.UUID}, nil); err != nil {
 				return pg.Fault(err)
 			}
+
 			var err error
 			b, err = tx.GetBackup(ctx, project, b.UUID)
 			return err
 		})
 	})
+
 	return b, err
 }
 
@@ -42,10 +46,12 @@ func (q *Queue) DownloadBackup(ctx context.Context, project, id uuid.UUID, c bac
 	if err != nil {
 		return nil, err
 	}
+
 	if err := q.Store.InTx(ctx, func(*platform.Store) error { return nil }); err != nil {
 		a.Close()
 		return nil, err
 	}
+
 	return a, nil
 }
 
@@ -57,11 +63,15 @@ func (q *Queue) VerifyBackup(ctx context.Context, project, id uuid.UUID) (platfo
 		if b, err = tx.GetBackup(ctx, project, id); err != nil {
 			return err
 		}
+
 		if b.Status != "completed" {
-			return fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).WithCode("backup_not_completed")
+			return fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).
+				WithCode("backup_not_completed")
 		}
+
 		_, err = q.client.InsertTx(ctx, tx.Tx(), proveArgs{Backup: id, Asked: true}, nil)
 		return pg.Fault(err)
 	})
+
 	return b, err
 }

@@ -26,6 +26,7 @@ func dumpedRows(t *testing.T, a *apitest.API, id, schema, table string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	out, err := exec.CommandContext(t.Context(), binaries.Path("pg_restore"),
 		"--data-only", "--schema="+schema, "--table="+table, "--file=-", dump(t, a, id)).Output()
 	if err != nil {
@@ -36,6 +37,7 @@ func dumpedRows(t *testing.T, a *apitest.API, id, schema, table string) int {
 	if !found {
 		t.Fatalf("the dump has no data of %s.%s", schema, table)
 	}
+
 	rows, _, _ = strings.Cut(rows, "\\.\n")
 	return strings.Count(rows, "\n")
 }
@@ -48,11 +50,14 @@ func retryBackups(a *apitest.API) {
 // completed retries a backup until it is completed.
 func completed(t *testing.T, a *apitest.API, id string) {
 	t.Helper()
+
 	until(t, "the backup is over", func() bool {
 		retryBackups(a)
 		status := a.Get("/backups/" + id).Want(200).Get("status")
+
 		return status == "completed" || status == "failed"
 	})
+
 	a.Get("/backups/"+id).Want(200).Content("error", "")
 }
 
@@ -60,8 +65,10 @@ func completed(t *testing.T, a *apitest.API, id string) {
 // snapshots do not see: the dump must have the rows that the transaction wrote.
 func TestBackupMeetsReplacedTable(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
+
 	for name, replace := range map[string]string{
 		"truncated": `truncate public.stock; insert into public.stock select generate_series(1, 7)`,
 		"recreated": `drop table public.stock; create table public.stock as select generate_series(1, 7) as id`,
@@ -71,25 +78,32 @@ func TestBackupMeetsReplacedTable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := a.With(t)
 			asOwner(t, a, `create table public.stock as select generate_series(1, 3) as id`)
+
 			tx, err := a.ProjectDatabase().Begin(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if _, err := tx.Conn().PgConn().Exec(t.Context(), replace).ReadAll(); err != nil {
 				t.Fatal(err)
 			}
 
 			id := back(t, a)
 			until(t, "the backup waits for the table", func() bool {
-				return a.Get("/backups/"+id).Want(200).Metadata("waitingFor") == "the table public.stock, which another transaction has locked"
+				return a.Get("/backups/"+id).Want(200).
+					Metadata("waitingFor") == "the table public.stock, which another transaction has locked"
 			})
+
 			if err := tx.Commit(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+
 			completed(t, a, id)
+
 			if got := dumpedRows(t, a, id, "public", "stock"); got != 7 {
 				t.Errorf("the dump has %d rows, want 7", got)
 			}
+
 			asOwner(t, a, `drop table public.stock`)
 		})
 	}
@@ -98,14 +112,18 @@ func TestBackupMeetsReplacedTable(t *testing.T) {
 // TestBackupMeetsDroppedTable begins a backup while another transaction drops a table.
 func TestBackupMeetsDroppedTable(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
+
 	for _, partitioned := range []string{"", "partition by list (id)"} {
 		asOwner(t, a, `create table public.dropped (id int) `+partitioned)
+
 		tx, err := a.ProjectDatabase().Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if _, err := tx.Exec(t.Context(), `drop table public.dropped`); err != nil {
 			t.Fatal(err)
 		}
@@ -115,9 +133,11 @@ func TestBackupMeetsDroppedTable(t *testing.T) {
 			waits, _ := a.Get("/backups/" + id).Want(200).Metadata("waitingFor").(string)
 			return strings.HasPrefix(waits, "the table public.dropped")
 		})
+
 		if err := tx.Commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+
 		completed(t, a, id)
 	}
 }
@@ -126,27 +146,34 @@ func TestBackupMeetsDroppedTable(t *testing.T) {
 // nothing, and the dump has the rows of the snapshot.
 func TestBackupCopiesFilesAfterTables(t *testing.T) {
 	t.Parallel()
+
 	service := blobtest.New(t)
 	a := apitest.New(t, func(c *config.Config) { service.Configure(c) })
 	a.Unproven()
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a", "bytes")
 	asOwner(t, a, `create table public.stock as select generate_series(1, 3) as id`)
+
 	copying, replaced := make(chan struct{}), make(chan struct{})
 	release, once := sync.OnceFunc(func() { close(replaced) }), sync.OnceFunc(func() { close(copying) })
 	defer release()
+
 	service.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == "PUT" && strings.Contains(r.URL.Path, "/backups/content/") {
 			once()
 			<-replaced
 		}
+
 		return false
 	})
 
 	id := back(t, a)
 	<-copying
-	asOwner(t, a, `set lock_timeout = '10s'; begin; truncate public.stock; insert into public.stock select generate_series(1, 7); commit`)
+	asOwner(t, a,
+		`set lock_timeout = '10s'; begin; truncate public.stock; insert into public.stock select generate_series(1, 7); commit`)
+
 	release()
 	await(t, a, id, "completed", "failed").Content("error", "")
+
 	if got := dumpedRows(t, a, id, "public", "stock"); got != 3 {
 		t.Errorf("the dump has %d rows, want 3", got)
 	}
@@ -156,27 +183,32 @@ func TestBackupCopiesFilesAfterTables(t *testing.T) {
 // can't be locked: when another takes its name, the backup is begun again.
 func TestBackupHoldsItsTables(t *testing.T) {
 	t.Parallel()
+
 	held := filepath.Join(t.TempDir(), "held")
 	dir := programs(t, `while [ -e `+held+` ]; do : > `+held+`.there; sleep 0.05; done; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
 	asOwner(t, a, `create schema blue; create table blue.stock as select generate_series(1, 3) as id`)
+
 	if err := os.WriteFile(held, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 
 	id := back(t, a)
 	until(t, "pg_dump is held", func() bool { return fileExists(held + ".there") })
+
 	_, err := a.ProjectDatabase().PgConn().Exec(t.Context(), `set lock_timeout = '50ms'; truncate blue.stock`).ReadAll()
 	if pg.State(err) != "55P03" { // lock_not_available
 		t.Errorf("while the table is dumped, truncate answers %v", err)
 	}
+
 	asOwner(t, a, `alter schema blue rename to green; create schema blue; create table blue.stock (id int)`)
 	if err := errors.Join(os.Remove(held), os.Remove(held+".there")); err != nil {
 		t.Fatal(err)
 	}
 
 	completed(t, a, id)
+
 	for schema, want := range map[string]int{"blue": 0, "green": 3} {
 		if got := dumpedRows(t, a, id, schema, "stock"); got != want {
 			t.Errorf("the dump has %d rows of %s.stock, want %d", got, schema, want)
@@ -188,13 +220,17 @@ func TestBackupHoldsItsTables(t *testing.T) {
 // succeeds, or has been tried for too long; then it says what it met.
 func TestBackupAmongChanges(t *testing.T) {
 	t.Parallel()
+
 	left := filepath.Join(t.TempDir(), "left")
 	dir := programs(t, `n=$(cat `+left+`); [ "$n" -gt 0 ] || exec "$real" "$@"; echo $((n - 1)) > `+left+`
 		echo 'pg_dump: error: query failed: ERROR:  relation "public.fleeting" does not exist' >&2; exit 1`)
+
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
+
 	fail := func(times int) {
 		t.Helper()
+
 		if err := os.WriteFile(left, []byte(strconv.Itoa(times)), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -205,15 +241,20 @@ func TestBackupAmongChanges(t *testing.T) {
 
 	fail(1000)
 	id := back(t, a)
+
 	const met = `relation "public.fleeting" does not exist`
 	until(t, "the backup says what it met", func() bool {
 		r := a.Get("/backups/" + id).Want(200)
 		waits, _ := r.Metadata("waitingFor").(string)
+
 		return r.Get("status") == "pending" && strings.Contains(waits, met)
 	})
+
 	a.Exec(`update platform.backups set started_at = now() - interval '31 minutes' where uuid = $1`, id)
 	retryBackups(a)
-	if why := await(t, a, id, "failed").Get("error").(string); !strings.Contains(why, met) || !strings.Contains(why, "30 minutes") {
+
+	if why := await(t, a, id, "failed").Get("error").(string); !strings.Contains(why, met) ||
+		!strings.Contains(why, "30 minutes") {
 		t.Errorf("it failed because of %q", why)
 	}
 }

@@ -27,49 +27,59 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // await waits until a backup has a status, and returns it.
 func await(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest.Reply {
 	t.Helper()
+
 	return reached(t, a, "/backups/"+id, statuses)
 }
 
 // reached waits until something has a status, and returns it.
 func reached(t *testing.T, a *apitest.API, path string, statuses []string) (r *apitest.Reply) {
 	t.Helper()
+
 	apitest.Until(t, fmt.Sprint(path, " is ", statuses), func() bool {
 		r = a.Get(path).Want(200)
 		return slices.Contains(statuses, r.Get("status").(string))
 	})
+
 	return r
 }
 
 func back(t *testing.T, a *apitest.API) string {
 	t.Helper()
+
 	return a.Post("/backups", `{}`).Want(201).Content("status", "pending").Get("uuid").(string)
 }
 
 // dump returns the path of a copy of a backup's dump, or "" if none is kept.
 func dump(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
+
 	blobs, err := blob.OpenConfigured(a.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer blobs.Close()
+
 	stored, _, err := blobs.Open(t.Context(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(id)))
 	if err != nil {
 		return ""
 	}
 	defer stored.Close()
+
 	f, err := os.Create(filepath.Join(t.TempDir(), "dump"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
+
 	plain, err := backup.Decrypt(a.Server.Projects().BackupKey(), stored)
 	if err == nil {
 		_, err = f.ReadFrom(plain)
 	}
+
 	if err != nil {
 		t.Error(err)
 	}
+
 	return f.Name()
 }
 
@@ -92,13 +102,16 @@ lines" select n, 'it''s ' || n from generate_series(1, 10) n;
 // TestBackup makes a backup of a database full of traps, and restores it into an empty one.
 func TestBackup(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	owner := a.ProjectDatabase()
 	if _, err := owner.PgConn().Exec(t.Context(), awkward).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
+
 	a.Create("/forms", `{"name": "contact"}`)
 	a.Unproven()
+
 	id := back(t, a)
 	r := await(t, a, id, "completed", "failed").Content("status", "completed").Content("error", "")
 	if r.Get("startedAt") == nil || r.Get("completedAt") == nil {
@@ -109,17 +122,22 @@ func TestBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	url := pgtest.URL(t)
-	out, err := exec.CommandContext(t.Context(), binaries.Path("pg_restore"), "--no-owner", "--no-privileges", "--exit-on-error",
+	out, err := exec.CommandContext(t.Context(), binaries.Path("pg_restore"), "--no-owner", "--no-privileges",
+		"--exit-on-error",
 		"--dbname="+url, dump(t, a, id)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("restore: %v: %s", err, out)
 	}
+
 	restored, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { restored.Close(context.Background()) })
+
 	for _, sql := range []string{
 		`select count(*)::text from pg_class c join pg_namespace n on n.oid = relnamespace where nspname in ('public', 'odd;schema', 'storage', 'forms') and relkind = 'r'`,
 		"select string_agg(\"$(id)\", ',' order by \"a\"\"b\") from public.\"two\nlines\"",
@@ -130,6 +148,7 @@ func TestBackup(t *testing.T) {
 		if err := owner.QueryRow(t.Context(), sql).Scan(&want); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := restored.QueryRow(t.Context(), sql).Scan(&got); err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", sql, got, err, want)
 		}
@@ -139,16 +158,19 @@ func TestBackup(t *testing.T) {
 // programs returns a folder with PostgreSQL's programs, of which pg_dump is a script.
 func programs(t *testing.T, script string) string {
 	t.Helper()
+
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := t.TempDir()
 	for _, name := range []string{"postgres", "initdb", "pg_restore"} {
 		if err := os.Symlink(binaries.Path(name), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	scripted(t, dir, "pg_dump", script)
 	return dir
 }
@@ -159,16 +181,23 @@ const untouched = `exec "$real" "$@"`
 // scripted puts a script in the place of one of the programs in a folder; $real stands for the real one. Without a script there is none.
 func scripted(t *testing.T, dir, program, script string) {
 	t.Helper()
+
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	path := filepath.Join(dir, program)
 	if script == "" {
 		err = os.Remove(path)
 	} else { // renamed, for one that is being run can't be written
-		err = errors.Join(os.WriteFile(path+".new", []byte("#!/bin/sh\n"+strings.ReplaceAll(script, "$real", binaries.Path(program))+"\n"), 0o755), os.Rename(path+".new", path))
+		err = errors.Join(
+			os.WriteFile(path+".new",
+				[]byte("#!/bin/sh\n"+strings.ReplaceAll(script, "$real", binaries.Path(program))+"\n"), 0o755),
+			os.Rename(path+".new", path),
+		)
 	}
+
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,22 +206,29 @@ func scripted(t *testing.T, dir, program, script string) {
 // TestBackupFails makes backups with a pg_dump, or a pg_restore that is to list what a dump holds, that fails in one way or another. Each has its cause.
 func TestBackupFails(t *testing.T) {
 	t.Parallel()
+
 	const failed, broken = "the dump did not succeed; the server's log says why", "the dump is not whole"
-	const missing, complained = "the dump could not be made: the programs of PostgreSQL can't be run where Socle runs", "the dump could not be made: a program of PostgreSQL complained; the server's log says what of"
+
+	const missing, complained = "the dump could not be made: the programs of PostgreSQL can't be run where Socle runs",
+		"the dump could not be made: a program of PostgreSQL complained; the server's log says what of"
+
 	dir := programs(t, untouched)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	for name, c := range map[string]struct{ program, script, reason string }{
-		"at once":             {"pg_dump", `echo "canary" >&2; exit 1`, failed},
-		"in the middle":       {"pg_dump", `"$real" "$@" | head -c 5000; echo "canary" >&2; exit 1`, failed},
-		"killed":              {"pg_dump", `kill -9 $$`, failed},
-		"older":               {"pg_dump", `echo "pg_dump: error: aborting because of server version mismatch" >&2; exit 1`, "the dump could not be made: the programs of PostgreSQL where Socle runs are older than the server"},
+		"at once":       {"pg_dump", `echo "canary" >&2; exit 1`, failed},
+		"in the middle": {"pg_dump", `"$real" "$@" | head -c 5000; echo "canary" >&2; exit 1`, failed},
+		"killed":        {"pg_dump", `kill -9 $$`, failed},
+		"older": {"pg_dump",
+			`echo "pg_dump: error: aborting because of server version mismatch" >&2; exit 1`,
+			"the dump could not be made: the programs of PostgreSQL where Socle runs are older than the server"},
 		"with nothing":        {"pg_dump", `exit 0`, broken},
 		"with something else": {"pg_dump", `echo "canary"`, broken},
 		"cut off":             {"pg_dump", `"$real" "$@" | head -c 50`, broken},
 		"complaining":         {"pg_dump", `"$real" "$@"; echo "canary" >&2; exit 0`, complained},
 		"missing":             {"pg_dump", ``, missing},
 
-		"without a list":          {"pg_restore", `cat >/dev/null; exit 0`, "the dump could not be made; the server's log says why"},
+		"without a list": {"pg_restore", `cat >/dev/null; exit 0`,
+			"the dump could not be made; the server's log says why"},
 		"killed at the list":      {"pg_restore", `kill -9 $$`, failed},
 		"complaining of the list": {"pg_restore", `"$real" "$@"; echo "canary" >&2; exit 0`, complained},
 		"missing for the list":    {"pg_restore", ``, missing},
@@ -208,6 +244,7 @@ func TestBackupFails(t *testing.T) {
 			if kept(t, a, id) {
 				t.Error("a part of the dump is kept")
 			}
+
 			await(t, a, back(t, a), "failed") // it is not in the way of the next one
 			scripted(t, dir, c.program, untouched)
 		})
@@ -217,10 +254,13 @@ func TestBackupFails(t *testing.T) {
 // TestBackupWarns makes a backup with a pg_dump that warns of something and succeeds.
 func TestBackupWarns(t *testing.T) {
 	t.Parallel()
-	dir := programs(t, `printf 'WARNING:  database has a collation version mismatch\nDETAIL:  canary\n\tmore\npg_dump: warning: odd\n' >&2; exec "$real" "$@"`)
+
+	dir := programs(t,
+		`printf 'WARNING:  database has a collation version mismatch\nDETAIL:  canary\n\tmore\npg_dump: warning: odd\n' >&2; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
 	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
+
 	if !strings.Contains(a.Log.String(), "canary") {
 		t.Error("the warning is not in the log")
 	}
@@ -229,24 +269,32 @@ func TestBackupWarns(t *testing.T) {
 // TestBackupKeepsThePassword looks at what pg_dump was called with.
 func TestBackupKeepsThePassword(t *testing.T) {
 	t.Parallel()
+
 	seen := t.TempDir()
-	dir := programs(t, fmt.Sprintf(`cat "$PGPASSFILE" >%[1]s/password; tr '\0' '\n' </proc/$$/cmdline >%[1]s/called; env >>%[1]s/called
+	dir := programs(t,
+		fmt.Sprintf(`cat "$PGPASSFILE" >%[1]s/password; tr '\0' '\n' </proc/$$/cmdline >%[1]s/called; env >>%[1]s/called
 		stat --dereference --format '%%a %%h' "$PGPASSFILE" >%[1]s/mode; exec "$real" "$@"`, seen))
+
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
 	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
+
 	read := func(name string) string {
 		t.Helper()
+
 		text, err := os.ReadFile(filepath.Join(seen, name))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return strings.TrimSpace(string(text))
 	}
+
 	password := read("password")[strings.LastIndex(read("password"), ":")+1:]
 	if len(password) < 32 {
 		t.Errorf("the password has %d characters", len(password))
 	}
+
 	if called := read("called"); strings.Contains(called, password) || !strings.Contains(called, "--format=custom") {
 		t.Errorf("called with %s", called)
 	}
@@ -266,59 +314,76 @@ func fileExists(name string) bool {
 // TestAbandonedBackups finds backups that nobody makes any more: one whose server went away, and one that has no job.
 func TestAbandonedBackups(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	other := a.In(a.CreateProject("other"))
 	running, pending := uuid.Must(uuid.NewV7()).String(), uuid.Must(uuid.NewV7()).String()
+
 	blobs, err := blob.OpenConfigured(a.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer blobs.Close()
-	if _, err := blobs.Put(t.Context(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(running)), strings.NewReader("a part"), 100); err != nil {
+
+	if _, err := blobs.Put(t.Context(), backup.Key(uuid.MustParse(a.Project), uuid.MustParse(running)),
+		strings.NewReader("a part"), 100); err != nil {
 		t.Fatal(err)
 	}
+
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, status, started_at, heartbeat_at)
-		values ($1, $2, $3, 'running', now() - interval '1 hour', now() - interval '1 minute')`, running, a.Project, a.User)
+		values ($1, $2, $3, 'running', now() - interval '1 hour', now() - interval '1 minute')`, running,
+		a.Project, a.User)
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) values ($1, $2, $3, now() - interval '1 minute')`,
 		pending, other.Project, a.User)
+
 	tidy(t, a)
 
 	await(t, a, running, "failed").Content("error", "the server that made it stopped")
 	await(t, other, pending, "failed").Content("error", "the server that was to make it stopped")
+
 	if kept(t, a, running) {
 		t.Error("a part of the dump is kept")
 	}
+
 	await(t, a, back(t, a), "completed")
 }
 
 // TestBackupOfAStoppedServer stops the server while pg_dump runs.
 func TestBackupOfAStoppedServer(t *testing.T) {
 	t.Parallel()
+
 	url := pgtest.URL(t)
 	dir := programs(t, `exec sleep 60`)
-	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + t.TempDir(), "SOCLE_DATABASE_URL=" + url, "SOCLE_RATE_LIMIT=off",
+	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + t.TempDir(),
+		"SOCLE_DATABASE_URL=" + url, "SOCLE_RATE_LIMIT=off",
 		"SOCLE_POSTGRES_BIN=" + dir}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Run("serving", func(serving *testing.T) {
 		a := apitest.Start(serving, c)
 		a = a.SignUp("ada")
 		a.Project = a.CreateProject("shop")
 		a.CreateTable("orders")
+
 		id := back(serving, a)
 		await(serving, a, id, "running")
 		a.Post("/backups", `{}`).Want(409).Code("backup_under_way")
 	})
+
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
+
 	var status, reason string
-	if err := conn.QueryRow(t.Context(), "select status, error from platform.backups").Scan(&status, &reason); err != nil {
+	if err := conn.QueryRow(t.Context(), "select status, error from platform.backups").
+		Scan(&status, &reason); err != nil {
 		t.Fatal(err)
 	}
+
 	if status != "failed" || reason != "the server was stopped" {
 		t.Errorf("got %s, %q", status, reason)
 	}
@@ -327,5 +392,6 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 // kept reports whether anything is kept of a backup.
 func kept(t *testing.T, a *apitest.API, id string) bool {
 	t.Helper()
+
 	return len(a.Stored("backups/"+id+".*")) > 0
 }

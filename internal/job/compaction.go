@@ -34,7 +34,11 @@ func (compactionArgs) Kind() string { return "compaction" }
 
 // InsertOpts has each table compacted once at a time, and tried again when others were in the way, or the server stopped.
 func (compactionArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: compactionQueue, MaxAttempts: 5, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: unfinished}}
+	return river.InsertOpts{
+		Queue:       compactionQueue,
+		MaxAttempts: 5,
+		UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: unfinished},
+	}
 }
 
 type compactionWorker struct {
@@ -58,15 +62,19 @@ func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionAr
 		if _, err := w.lifecycle.GetSize(ctx, job.Args.Project); err != nil { // there may be room again
 			w.log.Warn("measure a project's database", "project", job.Args.Project, "error", err)
 		}
+
 		return pg.InTx(ctx, w.pool, func(tx pgx.Tx) error {
 			_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 			return err
 		})
 	}
+
 	w.log.Error("compaction", "project", job.Args.Project, "table", job.Args.Table, "error", err)
+
 	if bounded.Err() != nil && ctx.Err() == nil {
 		return river.JobCancel(errors.New("it took longer than " + indexTime.String()))
 	}
+
 	switch f := fault.Of(err); f.Kind {
 	case fault.Unprocessable, fault.NotFound:
 		return river.JobCancel(errors.New(f.Detail)) // the next try would fail alike
@@ -99,12 +107,15 @@ func (q *Queue) CreateCompaction(ctx context.Context, p *tenant.Project, table u
 		if err != nil {
 			return pg.Fault(err)
 		}
+
 		if inserted.UniqueSkippedAsDuplicate {
 			return fault.New(fault.Conflict, "it is being compacted").WithCode("busy")
 		}
+
 		c = Compaction{Status: "waiting", CreatedAt: inserted.Job.CreatedAt}
 		return nil
 	})
+
 	return c, err
 }
 
@@ -120,5 +131,6 @@ func (q *Queue) GetCompaction(ctx context.Context, p *tenant.Project, table uint
 	if err == nil && c.Status == "running" {
 		c.Progress, err = schema.Compacted(ctx, p.Trusted(), table)
 	}
+
 	return c, err
 }

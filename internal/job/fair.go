@@ -84,6 +84,7 @@ func (f *fairness) Work(ctx context.Context, job *rivertype.JobRow, run func(con
 	full := f.take(job.Queue, owner, shared.share)
 	if full == uuid.Nil {
 		defer f.release(job.Queue, owner)
+
 		return run(ctx)
 	}
 
@@ -113,6 +114,7 @@ func (f *fairness) take(queue string, o jobOwner, share int) (full uuid.UUID) {
 
 	f.running[project]++
 	f.running[organization]++
+
 	return uuid.Nil
 }
 
@@ -142,6 +144,9 @@ func (f *fairness) putBack(ctx context.Context, job *rivertype.JobRow, full uuid
 		update river.river_job j
 		set scheduled_at = now() + least(@retry::interval + b.n * @step::interval, @most::interval)
 		from backlog b where j.id = b.id`,
-		pgx.StrictNamedArgs{"queue": job.Queue, "full": full, "retry": shareRetry, "step": shareRetryStep, "most": shareRetryMost})
+		pgx.StrictNamedArgs{
+			"queue": job.Queue, "full": full, "retry": shareRetry, "step": shareRetryStep, "most": shareRetryMost,
+		})
+
 	return err
 }

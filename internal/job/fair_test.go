@@ -44,6 +44,7 @@ func running(a *apitest.API, kind, organization string) int {
 // more. Another one's backup is made, proven and restored meanwhile, and its table compacted.
 func TestHostileJobs(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	hostile := []*apitest.API{a, a.In(a.CreateProject("second")), a.In(a.CreateProject("third"))}
 	bystander := a.SignUp("bystander")
@@ -57,6 +58,7 @@ func TestHostileJobs(t *testing.T) {
 		asOwner(t, h, endlessIndex)
 		h.Post("/tables/slowed/compaction", "").Want(201)
 	}
+
 	for _, kind := range []string{"prove", "restore", "compaction"} {
 		until(t, kind+" runs", func() bool { return running(a, kind, a.Organization) > 0 })
 	}
@@ -65,16 +67,19 @@ func TestHostileJobs(t *testing.T) {
 	until(t, "the bystander's backup is proven", func() bool {
 		return bystander.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil
 	})
+
 	restore(t, bystander, id)
 	bystander.Post("/tables/orders/compaction", "").Want(201)
 	until(t, "the bystander's table is compacted", func() bool {
 		return bystander.Get("/tables/orders/compaction").Want(200).Get("status") == "completed"
 	})
+
 	for _, kind := range []string{"prove", "restore", "compaction"} {
 		if n := running(a, kind, a.Organization); n == 0 {
 			t.Errorf("no %s of the hostile organization runs any more", kind)
 		}
 	}
+
 	if strings.Contains(a.Log.String(), "share out workers") {
 		t.Error("jobs beyond their share could not be put back")
 	}
@@ -83,24 +88,33 @@ func TestHostileJobs(t *testing.T) {
 // TestEndlessRestore restores a backup, and has it proven, that does not come to its end: the time limit ends it, and its session.
 func TestEndlessRestore(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	a.Exec(`insert into platform.settings (name, value, updated_by) values ('max_restore_seconds', '2', gen_random_uuid())`)
 	asOwner(t, a, endless)
+
 	id := backedUp(t, a)
 
 	if why := refused(t, a, id); why != "restoring the database took longer than 2s" {
 		t.Errorf("the restore failed because of %q", why)
 	}
+
 	a.Post("/backups/"+id+"/verify", "").Want(200)
 	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
-	if why := a.Get("/backups/" + id).Want(200).Metadata("proofError"); why != "restoring the database took longer than 2s" {
+
+	if why := a.Get("/backups/" + id).Want(200).
+		Metadata("proofError"); why != "restoring the database took longer than 2s" {
 		t.Errorf("the backup is not proven because of %q", why)
 	}
+
 	until(t, "the databases are gone", func() bool {
-		return query(t, a, `select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(new|proof|asked)_'`) == "0"
+		return query(t, a,
+			`select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(new|proof|asked)_'`) == "0"
 	})
-	if n := query(t, a, `select count(*)::text from pg_stat_activity where datname ~ '`+a.Database()+`_(new|proof|asked)_'`); n != "0" {
+
+	if n := query(t, a,
+		`select count(*)::text from pg_stat_activity where datname ~ '`+a.Database()+`_(new|proof|asked)_'`); n != "0" {
 		t.Errorf("%s sessions go on", n)
 	}
 }

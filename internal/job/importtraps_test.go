@@ -19,27 +19,34 @@ var strange = map[string]string{
 // TestImportRunsNothingStrong imports backups that someone has made who is a superuser elsewhere, and restores what can be restored.
 func TestImportRunsNothingStrong(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	into := a.In(a.CreateProject("into"))
 	into.Unproven()
 	archive := func(a *apitest.API) string {
 		return string(a.Post("/backups/"+backedUp(t, a)+"/download", `{"encryption": "none"}`).Want(200).Body)
 	}
+
 	send := func(body string) *apitest.Reply {
 		return into.Send("POST", "/backups/import", body, "Content-Type: application/octet-stream")
 	}
+
 	from := a.In(a.CreateProject("liar"))
 	from.Unproven()
+
 	for name, sql := range strange {
 		conn := from.ProjectDatabase()
 		if _, err := conn.Exec(t.Context(), "create table public.padding (); "+sql); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
+
 		r := send(archive(from)).Want(422)
 		if !strings.Contains(string(r.Body), "can't have") {
 			t.Errorf("%s: got %s", name, r.Body)
 		}
-		for _, undo := range []string{"drop table public.padding", "drop event trigger if exists fire", "drop function if exists public.fire", "drop foreign data wrapper if exists anything",
+
+		for _, undo := range []string{"drop table public.padding", "drop event trigger if exists fire",
+			"drop function if exists public.fire", "drop foreign data wrapper if exists anything",
 			"drop language if exists anything"} {
 			if _, err := conn.Exec(t.Context(), undo); err != nil {
 				t.Fatalf("%s: %v", undo, err)
@@ -50,8 +57,10 @@ func TestImportRunsNothingStrong(t *testing.T) {
 	// Everything that the liar has made as a superuser is the owner's when it is restored, and the platform's tables hold what they say, but no more than they may.
 	conn := from.ProjectDatabase()
 	asOwner(t, from, trap)
-	asOwner(t, from, `create table public.t (id int check (public.steady(id) > 0), twice int generated always as (public.steady(id)) stored);
+	asOwner(t, from,
+		`create table public.t (id int check (public.steady(id) > 0), twice int generated always as (public.steady(id)) stored);
 		insert into public.t values (1); create index on public.t (public.steady(id)); create materialized view public.m as select public.steady(1) as n`)
+
 	if _, err := conn.Exec(t.Context(), `
 		create function public.rise() returns int language sql security definer as 'select 1';
 		update storage.usage set files = -1000000, bytes = -1000000, max_files = 1000000000;
@@ -61,21 +70,27 @@ func TestImportRunsNothingStrong(t *testing.T) {
 		alter table storage.containers disable trigger all; insert into storage.containers (uuid, name, max_file_size, created_by, updated_by, total_files) values (gen_random_uuid(), 'liar', 1, gen_random_uuid(), gen_random_uuid(), 99)`); err != nil {
 		t.Fatal(err)
 	}
+
 	roles := strings.ReplaceAll(attributes, "PROJECT", strings.TrimPrefix(into.Database(), "socle_"))
 	before := query(t, into, roles)
 	body := archive(from)
 	id := send(body).Want(201).Get("uuid").(string)
 	r := into.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
-	restored(t, into, r, "failed").Content("error", "the backup is damaged; nothing of it was restored") // a table that the platform does not have
+
+	// a table that the platform does not have
+	restored(t, into, r, "failed").Content("error", "the backup is damaged; nothing of it was restored")
 
 	if _, err := conn.Exec(t.Context(), `drop table storage.more`); err != nil {
 		t.Fatal(err)
 	}
+
 	id = send(archive(from)).Want(201).Get("uuid").(string)
 	restore(t, into, id)
+
 	if diff := cmp.Diff(before, query(t, into, roles)); diff != "" {
 		t.Errorf("roles are changed:\n%s", diff)
 	}
+
 	for sql, want := range map[string]string{
 		`select is_called::text from public.strong`:                                                            "false",
 		`select is_called::text from public.sprung`:                                                            "true",
@@ -91,5 +106,6 @@ func TestImportRunsNothingStrong(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", sql, got, want)
 		}
 	}
+
 	into.Get("/projects/" + into.Project + "/audit").Want(200)
 }

@@ -53,6 +53,7 @@ type indexWorker struct {
 func (w *indexWorker) Work(ctx context.Context, job *river.Job[indexArgs]) error {
 	ctx, cancel := context.WithTimeout(ctx, indexTime)
 	defer cancel()
+
 	err := schema.BuildIndex(ctx, w.projects.Open(job.Args.Project).Owner(), job.Args.Table, job.Args.Index)
 	if err == nil {
 		// At once, not with the next batch of jobs that are done: until then the index counts as being built.
@@ -61,14 +62,17 @@ func (w *indexWorker) Work(ctx context.Context, job *river.Job[indexArgs]) error
 			return err
 		})
 	}
+
 	w.log.Error("index", "project", job.Args.Project, "table", job.Args.Table, "error", err)
 	f := fault.Of(err)
 	switch {
-	case f.Kind == fault.Unprocessable || f.Kind == fault.NotFound || f.Kind == fault.Conflict && f.CodeWord() != "busy":
+	case f.Kind == fault.Unprocessable || f.Kind == fault.NotFound ||
+		f.Kind == fault.Conflict && f.CodeWord() != "busy":
 		return river.JobCancel(errors.New(f.Detail)) // the next try would fail alike
 	case f.Kind == fault.Internal:
 		return errors.New("something went wrong on the server")
 	}
+
 	return errors.New(f.Detail)
 }
 
@@ -78,9 +82,14 @@ func (q *Queue) CreateIndex(ctx context.Context, p *tenant.Project, table uint32
 	project := p.UUID
 	return q.Store.InTx(ctx, func(tx *platform.Store) error {
 		if _, err := pg.Exec(ctx, tx.Tx(), `select pg_advisory_xact_lock(hashtextextended(@key, 0))`,
-			pgx.StrictNamedArgs{"key": strings.Join([]string{"index", project.String(), strconv.FormatUint(uint64(table), 10), n.Name}, " ")}); err != nil {
+			pgx.StrictNamedArgs{
+				"key": strings.Join([]string{
+					"index", project.String(), strconv.FormatUint(uint64(table), 10), n.Name,
+				}, " "),
+			}); err != nil {
 			return err
 		}
+
 		building, err := pg.Value[bool](ctx, tx.Tx(), `
 			select exists (select from river.river_job j
 				where j.kind = 'index' and j.args ->> 'project' = @project::text and (j.args ->> 'table')::bigint = @table
@@ -89,13 +98,17 @@ func (q *Queue) CreateIndex(ctx context.Context, p *tenant.Project, table uint32
 		if err != nil {
 			return err
 		}
+
 		if building {
-			return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of an index that is being built")
+			return fault.OnField(fault.Conflict, "name", "already_exists",
+				"is the name of an index that is being built")
 		}
+
 		// What was built is there before its job is over, so one of the two looks finds it.
 		if err := schema.CheckIndexName(ctx, p.Trusted(), table, n.Name); err != nil {
 			return err
 		}
+
 		_, err = q.client.InsertTx(ctx, tx.Tx(), indexArgs{Project: project, Table: table, Index: n}, nil)
 		return pg.Fault(err)
 	})
@@ -121,17 +134,20 @@ func (q *Queue) ListIndexes(ctx context.Context, project uuid.UUID, table uint32
 	if err != nil {
 		return nil, err
 	}
+
 	all := make([]schema.Index, len(tries))
 	for i, try := range tries {
 		var n schema.NewIndex
 		if err := json.Unmarshal(try.Index, &n); err != nil {
 			return nil, err
 		}
+
 		all[i] = n.Planned("building", "")
 		if try.Failed {
 			all[i] = n.Planned("failed", strings.TrimPrefix(try.Error, "JobCancelError: "))
 		}
 	}
+
 	return all, nil
 }
 

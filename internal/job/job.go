@@ -38,22 +38,32 @@ const (
 
 // Migrate brings the queue's tables up to date. The caller holds the migration lock.
 func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
-	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: queueSchema, Logger: slog.New(slog.DiscardHandler)})
+	m, err := rivermigrate.New(riverpgxv5.New(pool),
+		&rivermigrate.Config{Schema: queueSchema, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return fmt.Errorf("migrate the queue: %w", err)
 	}
+
 	// One statement instead of what River asks to find the same out.
-	done, err := pg.Value[bool](ctx, pool, `select exists (select from river.river_migration where line = 'main' and version = @newest)`,
-		pgx.StrictNamedArgs{"newest": slices.MaxFunc(m.AllVersions(), func(a, b rivermigrate.Migration) int { return a.Version - b.Version }).Version})
-	if state := pg.State(err); state != "42P01" && state != "3F000" && (err != nil || done) { // undefined_table, invalid_schema_name: it is new
+	done, err := pg.Value[bool](ctx, pool,
+		`select exists (select from river.river_migration where line = 'main' and version = @newest)`,
+		pgx.StrictNamedArgs{
+			"newest": slices.MaxFunc(m.AllVersions(), func(a, b rivermigrate.Migration) int {
+				return a.Version - b.Version
+			}).Version,
+		})
+	// undefined_table, invalid_schema_name: it is new
+	if state := pg.State(err); state != "42P01" && state != "3F000" && (err != nil || done) {
 		return err
 	}
+
 	if _, err := pool.Exec(ctx, "create schema if not exists "+queueSchema); err != nil {
 		return fmt.Errorf("migrate the queue: %w", err)
 	}
 	if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
 		return fmt.Errorf("migrate the queue: %w", err)
 	}
+
 	return nil
 }
 
@@ -86,11 +96,13 @@ func New(c Config) (*Queue, error) {
 	q := &Queue{Config: c}
 	if c.Told != nil {
 		c.Told.On(backupChannel, func(string) { q.backupOver.ring() })
+
 		c.Told.Catch(func(context.Context, *pgx.Conn) error {
 			q.backupOver.ring()
 			return nil
 		})
 	}
+
 	workers := river.NewWorkers()
 	addOnce(workers, c.Log, q.makeBackup)
 	addOnce(workers, c.Log, func(ctx context.Context, a restoreArgs) error { return c.Maker.Restore(ctx, a.Restore) })
@@ -100,18 +112,26 @@ func New(c Config) (*Queue, error) {
 	river.AddWorker(workers, &compactionWorker{pool: c.Pool, lifecycle: c.Lifecycle, log: c.Log})
 	river.AddWorker(workers, &mailWorker{Config: c})
 	river.AddWorker(workers, &passwordResetWorker{store: c.Store})
-	queues := map[string]river.QueueConfig{filesQueue: {MaxWorkers: discardAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce}}
+	queues := map[string]river.QueueConfig{
+		filesQueue: {MaxWorkers: discardAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce},
+	}
+
 	for name, shared := range sharedQueues {
 		queues[name] = river.QueueConfig{MaxWorkers: shared.workers}
 	}
+
 	client, err := river.NewClient(riverpgxv5.New(cmp.Or(c.Queue, c.Pool)), &river.Config{
-		ID: workerName + uuid.NewString(), Schema: queueSchema, Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
-		Queues: queues, Middleware: []rivertype.Middleware{&fairness{pool: c.Pool, log: c.Log, running: map[claim]int{}}},
+		ID: workerName + uuid.NewString(), Schema: queueSchema,
+		Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
+		Queues: queues, Middleware: []rivertype.Middleware{
+			&fairness{pool: c.Pool, log: c.Log, running: map[claim]int{}},
+		},
 		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
 	})
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
+
 	q.client = client
 	return q, nil
 }
@@ -122,23 +142,30 @@ func (q *Queue) Run(ctx context.Context) error {
 	there, left := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(left)
+
 		q.attend(attending, there)
 	}()
+
 	defer func() {
 		leave()
 		<-left
 	}()
+
 	select {
 	case <-there:
 	case <-ctx.Done():
 		return nil
 	}
+
 	if err := q.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
+
 	q.tidy(ctx)
+
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
+
 	return q.client.StopAndCancel(stopping)
 }
 
@@ -146,17 +173,20 @@ func (q *Queue) Run(ctx context.Context) error {
 func (q *Queue) tidy(ctx context.Context) {
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
+
 	swept := time.Now()
 	for {
 		if err := q.Tidy(ctx); err != nil && ctx.Err() == nil {
 			q.Log.Error("tidy", "error", err)
 		}
+
 		if time.Since(swept) > sweepEvery {
 			swept = time.Now()
 			if err := q.Sweep(ctx); err != nil && ctx.Err() == nil {
 				q.Log.Error("sweep", "error", err)
 			}
 		}
+
 		select {
 		case <-ctx.Done():
 			return
@@ -167,7 +197,8 @@ func (q *Queue) tidy(ctx context.Context) {
 
 // Tidy ends what others left in the middle: jobs, backups and restores whose server is gone, projects half made or half deleted. It removes deleted backups, and starts those that are due.
 func (q *Queue) Tidy(ctx context.Context) error {
-	return errors.Join(q.rescue(ctx), q.giveUp(ctx), q.startDue(ctx), q.removeBackups(ctx), q.dropStrays(ctx), q.Lifecycle.Finish(ctx))
+	return errors.Join(q.rescue(ctx), q.giveUp(ctx), q.startDue(ctx), q.removeBackups(ctx), q.dropStrays(ctx),
+		q.Lifecycle.Finish(ctx))
 }
 
 // Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, bytes that nobody knows, responses that nobody went on with,
@@ -175,7 +206,9 @@ func (q *Queue) Tidy(ctx context.Context) error {
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
 	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.forgetRequestDays(ctx),
-		q.RemoveOrphans(ctx, object.OrphanAge), q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx), q.Store.ForgetInvitations(ctx), q.Store.CorrectBackupSchedules(ctx)}
+		q.RemoveOrphans(ctx, object.OrphanAge), q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx),
+		q.Store.ForgetInvitations(ctx), q.Store.CorrectBackupSchedules(ctx)}
+
 	projects, err := q.Store.ActiveProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range projects {
@@ -187,6 +220,7 @@ func (q *Queue) Sweep(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}
+
 	closed, err := q.Store.ClosedProjects(ctx)
 	errs = append(errs, err)
 	for _, id := range closed {
@@ -194,12 +228,14 @@ func (q *Queue) Sweep(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}
+
 	return errors.Join(append(errs, q.proveAgain(ctx))...)
 }
 
 func (q *Queue) sweepFiles(ctx context.Context, p *tenant.Project) error {
 	_, swept := object.Sweep(ctx, p, q.Lifecycle.Blobs, uploadTime)
 	_, discarded := object.Discard(ctx, p, q.Lifecycle.Blobs)
+
 	return errors.Join(swept, discarded)
 }
 
@@ -217,5 +253,6 @@ func (q *Queue) forgetRequestDays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	return q.Store.ForgetRequestDays(ctx, settings.RequestsKept())
 }

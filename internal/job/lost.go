@@ -30,11 +30,14 @@ func (q *Queue) attend(ctx context.Context, there chan<- struct{}) {
 	once := sync.OnceFunc(func() { close(there) })
 	for {
 		err := q.hold(ctx, once)
+
 		if ctx.Err() != nil {
 			return
 		}
+
 		q.absent.CompareAndSwap(0, time.Now().UnixNano())
 		q.Log.Warn("the connection that shows that this server works on jobs is lost", "error", err)
+
 		select {
 		case <-ctx.Done():
 			return
@@ -56,9 +59,12 @@ func (q *Queue) hold(ctx context.Context, held func()) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock(`+workerLock+`)`, pgx.StrictNamedArgs{"worker": q.client.ID()}); err != nil {
+
+	if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock(`+workerLock+`)`,
+		pgx.StrictNamedArgs{"worker": q.client.ID()}); err != nil {
 		return err
 	}
+
 	q.absent.Store(0)
 	held()
 	_, err = conn.WaitForNotification(ctx) // none comes
@@ -76,6 +82,7 @@ type lost struct {
 func (q *Queue) rescue(ctx context.Context) error {
 	q.lost.mu.Lock()
 	defer q.lost.mu.Unlock()
+
 	running, err := pg.Values[int64](ctx, q.Pool, `
 		select j.id
 		from (select id, attempted_at, attempted_by[array_upper(attempted_by, 1)] as worker from river.river_job where state = 'running') j
@@ -89,6 +96,7 @@ func (q *Queue) rescue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	var gone []int64
 	now := map[int64]bool{}
 	for _, id := range running {
@@ -96,10 +104,13 @@ func (q *Queue) rescue(ctx context.Context) error {
 			gone = append(gone, id)
 		}
 	}
+
 	q.lost.jobs = now
+
 	if len(gone) == 0 {
 		return nil
 	}
+
 	n, err := pg.Exec(ctx, q.Pool, `
 		update river.river_job
 		set state = case when attempt < max_attempts then 'available'::river.river_job_state else 'discarded' end,
@@ -110,5 +121,6 @@ func (q *Queue) rescue(ctx context.Context) error {
 	if n > 0 {
 		q.Log.Warn("jobs of a server that is gone", "jobs", n)
 	}
+
 	return err
 }

@@ -17,6 +17,7 @@ import (
 // tidyTwice makes the rounds of a queue twice: what is to be seen in two of them counts.
 func tidyTwice(t *testing.T, a *apitest.API) {
 	t.Helper()
+
 	a.Tidy()
 	a.Tidy()
 }
@@ -24,50 +25,71 @@ func tidyTwice(t *testing.T, a *apitest.API) {
 // TestLost finds what a server that was killed has left in the middle.
 func TestLost(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	id := backedUp(t, a)
 	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+
 	name := a.Database()
 	project := a.Project
 
 	t.Run("jobs", func(t *testing.T) {
 		living := apitest.Value[string](a, `select attempted_by[1] from river.river_job where kind = 'prove'`)
+
 		job := func(worker string, attempts int) int64 {
 			t.Helper()
+
 			a.Exec(`insert into river.river_job (kind, queue, args, state, attempt, max_attempts, attempted_at, attempted_by)
 				values ('discard', 'files', jsonb_build_object('project', $1::text), 'running', 1, $2, now(), array[$3])`, project, attempts, worker)
+
 			var n int64
 			fmt.Sscan(apitest.Value[string](a, `select max(id)::text from river.river_job`), &n)
+
 			return n
 		}
+
 		again, over, worked := job("socle-gone", 5), job("socle-gone", 1), job(living, 5)
 		earlier, long := job("of an earlier release", 5), job("of an earlier release", 5)
 		a.Exec(`update river.river_job set attempted_at = now() - interval '2 hours' where id = $1`, long)
 		tidyTwice(t, a)
+
 		state := func(job int64) string {
-			return apitest.Value[string](a, `select state::text || coalesce(' ' || (errors[array_upper(errors, 1)] ->> 'error'), '') from river.river_job where id = $1`, job)
+			return apitest.Value[string](a,
+				`select state::text || coalesce(' ' || (errors[array_upper(errors, 1)] ->> 'error'), '') from river.river_job where id = $1`, job)
 		}
+
 		until(t, "the jobs are done again", func() bool {
 			return state(again) == "completed the server stopped" && state(long) == "completed the server stopped"
 		})
+
 		if got := state(over); got != "discarded the server stopped" {
 			t.Errorf("a job that was tried often enough is %s", got)
 		}
+
 		for _, job := range []int64{worked, earlier} {
 			if got := state(job); got != "running" {
 				t.Errorf("a job that a worker is at is %s", got)
 			}
 		}
+
 		a.Exec(`delete from river.river_job where id in ($1, $2)`, worked, earlier)
 	})
 
 	t.Run("a restore whose database takes no connections yet", func(t *testing.T) {
 		r := uuid.Must(uuid.NewV7())
 		a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, heartbeat_at, created_by)
-			values ($1, $2, $3, $3, 'in_place', 'running', now() - interval '1 hour', now() - interval '1 hour', $4)`, r, id, project, a.User)
-		a.Exec(`create database "` + name + "_new_" + hex.EncodeToString(r[8:]) + `" template template0 allow_connections false`)
+			values ($1, $2, $3, $3, 'in_place', 'running', now() - interval '1 hour', now() - interval '1 hour', $4)`,
+			r, id, project, a.User)
+
+		a.Exec(
+			`create database "` + name + "_new_" + hex.EncodeToString(r[8:]) +
+				`" template template0 allow_connections false`,
+		)
+
 		tidyTwice(t, a)
-		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").Content("error", "the server that restored it stopped")
+		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").
+			Content("error", "the server that restored it stopped")
+
 		if got := databases(t, a); got != name {
 			t.Errorf("the databases are %s", got)
 		}
@@ -78,8 +100,11 @@ func TestLost(t *testing.T) {
 		r := uuid.Must(uuid.NewV7())
 		a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_at, created_by)
 			values ($1, $2, $3, $4, 'new', now() - interval '1 hour', $5)`, r, id, project, made, a.User)
+
 		tidyTwice(t, a)
-		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").Content("error", "the server that was to restore it stopped")
+		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").
+			Content("error", "the server that was to restore it stopped")
+
 		a.Get("/projects/" + made).Want(404)
 	})
 
@@ -91,6 +116,7 @@ func TestLost(t *testing.T) {
 		a.Get("/restores/"+r.String()).Want(200).Content("keptUntil", nil)
 		a.Delete("/restores/" + r.String()).Want(409).Code("nothing_kept")
 		tidyTwice(t, a)
+
 		if got := databases(t, a); got != name {
 			t.Errorf("the databases are %s", got)
 		}
@@ -101,7 +127,9 @@ func TestLost(t *testing.T) {
 		a.Exec(`create database "` + name + "_proof_" + hex.EncodeToString(stray[8:]) + `"`)
 		a.Exec(`create database "` + name + "_new_" + hex.EncodeToString(stray[8:]) + `"`)
 		tidyTwice(t, a)
-		if got := apitest.Value[string](a, `select count(*)::text from pg_database where starts_with(datname, $1)`, name+"_"); got != "0" {
+
+		if got := apitest.Value[string](a, `select count(*)::text from pg_database where starts_with(datname, $1)`,
+			name+"_"); got != "0" {
 			t.Errorf("%s databases are left", got)
 		}
 	})
@@ -110,11 +138,13 @@ func TestLost(t *testing.T) {
 		folder := filepath.Join(a.Config.StorageDir(), "projects", project, "backups")
 		plant := func(name string, old bool) string {
 			t.Helper()
+
 			path := filepath.Join(folder, name)
 			at := time.Now().Add(-time.Hour)
 			if old {
 				at = at.Add(-48 * time.Hour)
 			}
+
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -124,31 +154,46 @@ func TestLost(t *testing.T) {
 			if err := os.Chtimes(path, at, at); err != nil {
 				t.Fatal(err)
 			}
+
 			return path
 		}
+
 		failed, unknown := uuid.Must(uuid.NewV7()).String(), uuid.Must(uuid.NewV7()).String()
-		a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, status, completed_at, error) values ($1, $2, $3, 'failed', now(), 'x')`, failed, project, a.User)
+		a.Exec(
+			`insert into platform.backups (uuid, project_uuid, created_by, status, completed_at, error) values ($1, $2, $3, 'failed', now(), 'x')`, failed, project, a.User,
+		)
+
 		gone := []string{plant(failed+".dump", true), plant("content/"+strings.Repeat("ab", 32), true)}
-		stays := []string{plant(failed+".manifest", false), plant("content/"+strings.Repeat("cd", 32), false), plant("content/something", true), filepath.Join(folder, id+".dump")}
+
+		stays := []string{
+			plant(failed+".manifest", false), plant("content/"+strings.Repeat("cd", 32), false),
+			plant("content/something", true), filepath.Join(folder, id+".dump"),
+		}
+
 		there := func(names []string) (n int) {
 			for _, name := range names {
 				if fileExists(name) {
 					n++
 				}
 			}
+
 			return n
 		}
+
 		later := plant(unknown+".dump", true) // the platform database was put back to before it
 		for range 2 {
 			if err := a.Server.Queue().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+
 			want := 0
 			if fileExists(later) {
 				want = len(gone)
 			}
+
 			if there(gone) != want || there(stays) != len(stays) {
-				t.Errorf("%d of %d are there that nothing needs, and %d of %d others", there(gone), want, there(stays), len(stays))
+				t.Errorf("%d of %d are there that nothing needs, and %d of %d others", there(gone), want,
+					there(stays), len(stays))
 			}
 			if err := os.Remove(later); err != nil && !os.IsNotExist(err) {
 				t.Fatal(err)
@@ -160,19 +205,26 @@ func TestLost(t *testing.T) {
 // TestRestoreEndsUploads restores a database in which an upload has arrived in part: its bytes are those of the database that is replaced.
 func TestRestoreEndsUploads(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	const tus = "Tus-Resumable: 1.0.0"
 	path := "/containers/" + a.Create("/containers", `{"name": "reports"}`) + "/tus"
-	location := a.Send("POST", path, "", tus, "Upload-Length: 20", "Upload-Metadata: filename YQ==").Want(201).Header.Get("Location")
+	location := a.Send("POST", path, "", tus, "Upload-Length: 20", "Upload-Metadata: filename YQ==").
+		Want(201).Header.Get("Location")
+
 	location = location[strings.Index(location, path):]
-	a.Send("PATCH", location, "ten bytes ", tus, "Upload-Offset: 0", "Content-Type: application/offset+octet-stream").Want(204)
+	a.Send("PATCH", location, "ten bytes ", tus, "Upload-Offset: 0", "Content-Type: application/offset+octet-stream").
+		Want(204)
+
 	id := backedUp(t, a)
 	r := restore(t, a, id)
 	a.Send("HEAD", location, "", tus).Want(404)
+
 	blobs := func() int { return len(a.Stored("files/*/*")) }
 	if got := blobs(); got != 1 {
 		t.Errorf("%d blobs are kept of the database that was replaced, want 1", got)
 	}
+
 	a.Delete("/restores/" + r).Want(200)
 	until(t, "the old database is gone", func() bool { return !strings.Contains(databases(t, a), ",") })
 	until(t, "its bytes are gone", func() bool { return blobs() == 0 })

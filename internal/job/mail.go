@@ -50,7 +50,8 @@ func (q *Queue) SendMail(ctx context.Context, tx *platform.Store, m Mail) error 
 
 // pages are where the links of each purpose lead, behind the public URL.
 var pages = map[string]string{
-	platform.PasswordReset: "/reset-password", platform.EmailChange: "/confirm-email", platform.Invitation: "/accept-invitation",
+	platform.PasswordReset: "/reset-password",
+	platform.EmailChange:   "/confirm-email", platform.Invitation: "/accept-invitation",
 }
 
 type mailWorker struct {
@@ -67,6 +68,7 @@ func (w *mailWorker) Work(ctx context.Context, job *river.Job[Mail]) error {
 	if data == nil {
 		data = map[string]string{}
 	}
+
 	data["server"] = w.PublicURL
 	if job.Args.Link.Valid {
 		link, err := w.Store.GetLink(ctx, job.Args.Link.UUID)
@@ -76,19 +78,27 @@ func (w *mailWorker) Work(ctx context.Context, job *river.Job[Mail]) error {
 		if err != nil {
 			return err
 		}
-		data["link"] = w.PublicURL + pages[link.Purpose] + "?token=" + url.QueryEscape(token.Link(w.LinkKey, link.Purpose, link.UUID))
+
+		data["link"] = w.PublicURL + pages[link.Purpose] + "?token=" +
+			url.QueryEscape(token.Link(w.LinkKey, link.Purpose, link.UUID))
 	}
+
 	m, err := mail.Render(job.Args.Template, job.Args.To, data)
 	if err != nil {
 		return river.JobCancel(err)
 	}
+
 	m.ID = fmt.Sprintf("%d.%d", job.ID, job.CreatedAt.UnixNano())
 	if err = w.Mail.Send(ctx, m); err == nil {
 		return nil
 	}
-	w.Log.Warn("mail", "template", job.Args.Template, "attempt", job.Attempt, "error", err) // River keeps it with the job, and logs it nowhere
+
+	// River keeps it with the job, and logs it nowhere
+	w.Log.Warn("mail", "template", job.Args.Template, "attempt", job.Attempt, "error", err)
+
 	if errors.Is(err, mail.ErrRefused) {
 		return river.JobCancel(err)
 	}
+
 	return err
 }

@@ -22,39 +22,48 @@ import (
 // queue returns the queue of a test's server, which works on it.
 func queue(t *testing.T, a *apitest.API) (*job.Queue, *platform.Store) {
 	t.Helper()
+
 	c, err := pg.PoolConfig(string(a.Config.DatabaseURL), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	pool, err := pgxpool.NewWithConfig(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(pool.Close)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	sender, err := mail.New("", "", log)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	q, err := job.New(job.Config{Pool: pool, Store: platform.New(pool), Mail: sender, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return q, q.Store
 }
 
 // worked waits until n jobs have come to an end, and returns how.
 func worked(t *testing.T, q *job.Queue, n int) []string {
 	t.Helper()
+
 	deadline := time.After(time.Minute)
 	for {
-		states, err := pg.Values[string](t.Context(), q.Pool, `select state::text from river.river_job where finalized_at is not null and kind = 'mail' order by id`)
+		states, err := pg.Values[string](t.Context(), q.Pool,
+			`select state::text from river.river_job where finalized_at is not null and kind = 'mail' order by id`)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if len(states) == n {
 			return states
 		}
+
 		select {
 		case <-deadline:
 			t.Fatalf("of %d jobs ended: %v", n, states)
@@ -66,58 +75,80 @@ func worked(t *testing.T, q *job.Queue, n int) []string {
 // TestMail: a mail is sent if its transaction commits, with the token of its link computed, unless that is void.
 func TestMail(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	q, store := queue(t, a)
 	user := uuid.NullUUID{UUID: uuid.MustParse(a.User), Valid: true}
+
 	send := func(to string, meanwhile func(tx *platform.Store, link platform.Link) error) platform.Link {
 		t.Helper()
+
 		var link platform.Link
 		err := store.InTx(t.Context(), func(tx *platform.Store) (err error) {
-			link, err = tx.CreateLink(t.Context(), platform.NewLink{Purpose: platform.PasswordReset, User: user, Email: to, Life: time.Hour})
+			link, err = tx.CreateLink(t.Context(), platform.NewLink{
+				Purpose: platform.PasswordReset,
+				User:    user,
+				Email:   to,
+				Life:    time.Hour,
+			})
 			if err != nil {
 				return err
 			}
-			if err := q.SendMail(t.Context(), tx, job.Mail{Template: "password-reset", To: to, Data: map[string]string{"username": "Ada"},
+
+			if err := q.SendMail(t.Context(), tx, job.Mail{Template: "password-reset",
+				To: to, Data: map[string]string{"username": "Ada"},
 				Link: uuid.NullUUID{UUID: link.UUID, Valid: true}}); err != nil {
 				return err
 			}
+
 			return meanwhile(tx, link)
 		})
 		if err != nil && !errors.Is(err, errUndone) {
 			t.Fatal(err)
 		}
+
 		return link
 	}
+
 	send("undone@example.com", func(*platform.Store, platform.Link) error { return errUndone })
+
 	send("used@example.com", func(tx *platform.Store, l platform.Link) error {
 		_, err := tx.UseLink(t.Context(), l.Purpose, l.UUID)
 		return err
 	})
+
 	first := send("first@example.com", func(*platform.Store, platform.Link) error { return nil })
 	worked(t, q, 2)
 	second := send("second@example.com", func(*platform.Store, platform.Link) error { return nil })
 	worked(t, q, 3)
+
 	secret, err := a.Config.LoadSecretKey()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	key := token.Derive(secret, "one-time links")
 	log := a.Log.String()
 	for _, l := range []platform.Link{first, second} {
-		if want := a.URL + "/reset-password?token=" + token.Link(key, platform.PasswordReset, l.UUID); !strings.Contains(log, want) {
+		if want := a.URL + "/reset-password?token=" +
+			token.Link(key, platform.PasswordReset, l.UUID); !strings.Contains(log, want) {
 			t.Errorf("no mail has the link %s:\n%s", want, log)
 		}
 	}
+
 	for _, word := range []string{"undone@", "used@"} {
 		if strings.Contains(log, word) {
 			t.Errorf("a mail went to %s", word)
 		}
 	}
+
 	// What is kept of it opens nothing.
-	kept, err := pg.Value[string](t.Context(), q.Pool, `select string_agg(j::text, ' ') || (select string_agg(l::text, ' ') from platform.links l) from river.river_job j`)
+	kept, err := pg.Value[string](t.Context(), q.Pool,
+		`select string_agg(j::text, ' ') || (select string_agg(l::text, ' ') from platform.links l) from river.river_job j`)
 	if err != nil || strings.Contains(kept, token.LinkPrefix) {
 		t.Errorf("the database keeps a token: %v\n%s", err, kept)
 	}
+
 	if _, err := store.UseLink(t.Context(), platform.PasswordReset, first.UUID); err == nil {
 		t.Error("a link works though another was sent after it")
 	}
@@ -137,19 +168,26 @@ var errUndone = errors.New("undone")
 // TestBadMail: what can't be written or sent, however often, is given up at once.
 func TestBadMail(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	q, store := queue(t, a)
-	for _, m := range []job.Mail{{Template: "absent", To: "a@example.com"}, {Template: "password-reset", To: "a@example.com"},
-		{Template: "password-changed", To: "a@example.com\r\nBcc: b@example.com", Data: map[string]string{"username": "x"}}} {
-		if err := store.InTx(t.Context(), func(tx *platform.Store) error { return q.SendMail(t.Context(), tx, m) }); err != nil {
+	for _, m := range []job.Mail{{Template: "absent", To: "a@example.com"},
+		{Template: "password-reset", To: "a@example.com"},
+		{Template: "password-changed",
+			To: "a@example.com\r\nBcc: b@example.com", Data: map[string]string{"username": "x"}}} {
+		if err := store.InTx(t.Context(), func(tx *platform.Store) error {
+			return q.SendMail(t.Context(), tx, m)
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	for i, state := range worked(t, q, 3) {
 		if state != "cancelled" {
 			t.Errorf("job %d is %s, want cancelled", i, state)
 		}
 	}
+
 	if err := store.ForgetLinks(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -24,29 +24,36 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	if err != nil {
 		return err
 	}
+
 	statuses, err := q.Store.ProjectStatuses(ctx)
 	if err != nil {
 		return err
 	}
+
 	restored, err := q.Store.RestoredProjects(ctx)
 	if err != nil {
 		return err
 	}
+
 	var ids, unknown, foreign []uuid.UUID
 	for _, folder := range folders {
 		id, err := uuid.Parse(folder)
 		if err != nil || id.String() != folder {
 			continue // nothing of ours
 		}
+
 		ids = append(ids, id)
+
 		if _, known := statuses[id]; !known {
 			unknown = append(unknown, id)
 		}
 	}
+
 	gone, err := q.Store.GoneProjects(ctx, unknown)
 	if err != nil {
 		return err
 	}
+
 	var errs []error
 	for _, id := range ids {
 		var err error
@@ -70,20 +77,26 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 		case !known:
 			foreign = append(foreign, id)
 		}
+
 		if known {
 			strays, failed := q.removeStrayBackups(ctx, id, age)
 			removed, err = removed+strays, errors.Join(err, failed)
 		}
+
 		if removed > 0 {
 			q.Log.Warn("bytes that belonged to nothing were removed", "project", id, "blobs", removed)
 		}
+
 		if err != nil { // the other projects have theirs removed all the same
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}
+
 	if len(foreign) > 0 {
-		q.Log.Warn("bytes of projects that the database has never had are left where they are", "projects", len(foreign), "first", foreign[0])
+		q.Log.Warn("bytes of projects that the database has never had are left where they are",
+			"projects", len(foreign), "first", foreign[0])
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -93,6 +106,7 @@ func (q *Queue) maintain(ctx context.Context, id uuid.UUID, f func(*tenant.Proje
 	if fault.Is(err, fault.Conflict) {
 		return nil
 	}
+
 	return err
 }
 
@@ -103,13 +117,17 @@ func (q *Queue) removeFolder(ctx context.Context, folder string, age time.Durati
 		if err != nil {
 			return removed, err
 		}
+
 		if time.Since(e.Modified) < age {
 			continue
 		}
+
 		if err := q.Lifecycle.Blobs.Delete(ctx, e.Key); err != nil {
 			return removed, err
 		}
+
 		removed++
 	}
+
 	return removed, nil
 }

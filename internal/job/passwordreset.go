@@ -53,13 +53,19 @@ func (w *passwordResetWorker) Work(ctx context.Context, job *river.Job[passwordR
 		if err != nil {
 			return err
 		}
-		link, err := tx.CreateLink(ctx, platform.NewLink{Purpose: platform.PasswordReset, User: uuid.NullUUID{UUID: user.UUID, Valid: true},
+
+		link, err := tx.CreateLink(ctx, platform.NewLink{Purpose: platform.PasswordReset,
+			User:  uuid.NullUUID{UUID: user.UUID, Valid: true},
 			Email: user.Email, Life: resetLife})
 		if err != nil {
 			return err
 		}
-		_, err = river.ClientFromContext[pgx.Tx](ctx).InsertTx(ctx, tx.Tx(), Mail{Template: "password-reset", To: user.Email,
-			Data: map[string]string{"username": user.Username}, Link: uuid.NullUUID{UUID: link.UUID, Valid: true}}, nil)
+
+		_, err = river.ClientFromContext[pgx.Tx](ctx).
+			InsertTx(ctx, tx.Tx(), Mail{Template: "password-reset", To: user.Email,
+				Data: map[string]string{"username": user.Username}, Link: uuid.NullUUID{UUID: link.UUID, Valid: true}},
+				nil)
+
 		return pg.Fault(err)
 	})
 }

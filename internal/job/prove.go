@@ -13,7 +13,8 @@ import (
 
 const (
 	proofQueue = "proofs"
-	provenFor  = 24 * time.Hour // after which the newest backup of a project is proven again, unless its schedule says otherwise
+	// after which the newest backup of a project is proven again, unless its schedule says otherwise
+	provenFor = 24 * time.Hour
 )
 
 // proveArgs names the backup to restore, to see whether it can be.
@@ -27,7 +28,11 @@ func (proveArgs) Kind() string { return "prove" }
 
 // InsertOpts has each backup proven once at a time, and again if the server stopped or PostgreSQL went away: within a quarter of an hour, that is.
 func (proveArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: proofQueue, MaxAttempts: 6, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: unfinished}}
+	return river.InsertOpts{
+		Queue:       proofQueue,
+		MaxAttempts: 6,
+		UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: unfinished},
+	}
 }
 
 // proveBackup proves a backup. Another one that was the last to be proven need not be kept for that any more.
@@ -35,10 +40,12 @@ func (q *Queue) proveBackup(ctx context.Context, a proveArgs) error {
 	if err := q.Maker.Prove(ctx, a.Backup, a.Asked); err != nil {
 		return err
 	}
+
 	after, err := q.Store.AfterBackup(ctx, a.Backup)
 	if err != nil {
 		return fault.Except(err, fault.NotFound)
 	}
+
 	return q.removeUnkept(ctx, after.ProjectUUID)
 }
 
@@ -50,5 +57,6 @@ func (q *Queue) proveAgain(ctx context.Context) error {
 			_, err = q.client.Insert(ctx, proveArgs{Backup: id}, nil)
 		}
 	}
+
 	return err
 }

@@ -13,10 +13,12 @@ import (
 // TestBackupIsProven waits until a backup was restored to see whether it can be; and damages one that was, which is found out.
 func TestBackupIsProven(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders")
 	id := backedUp(t, a)
 	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+
 	const proofs = `select count(*)::text from pg_database where datname ~ 'PROJECT_(proof|asked)_'`
 	if got := query(t, a, strings.ReplaceAll(proofs, "PROJECT", a.Database())); got != "0" {
 		t.Errorf("%s databases are left", got)
@@ -24,7 +26,10 @@ func TestBackupIsProven(t *testing.T) {
 
 	asOwner(t, a, `create table public.later (id int check (id > 0)); insert into public.later values (1)`)
 	damaged := backedUp(t, a)
-	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+damaged).Want(200).Metadata("provenAt") != nil })
+	until(t, "the backup is proven", func() bool {
+		return a.Get("/backups/"+damaged).Want(200).Metadata("provenAt") != nil
+	})
+
 	for _, name := range keptOf(t, a) {
 		if strings.Contains(name, damaged+".dump") {
 			if err := os.Truncate(name, 1000); err != nil {
@@ -32,30 +37,38 @@ func TestBackupIsProven(t *testing.T) {
 			}
 		}
 	}
+
 	a.Exec(`delete from river.river_job where kind = 'prove'`)
 	a.Exec(`update platform.backups set proven_at = now() - interval '2 days'`)
+
 	if err := a.Server.Queue().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	until(t, "the damage is found", func() bool {
-		return a.Get("/backups/"+damaged).Want(200).Metadata("proofError") == "the backup is damaged; nothing of it was restored"
+		return a.Get("/backups/"+damaged).Want(200).
+			Metadata("proofError") == "the backup is damaged; nothing of it was restored"
 	})
 }
 
 // TestDamagedContentIsMended damages the copy that backups have of a file: as long as there is the file, the next proof, or restore, copies it anew.
 func TestDamagedContentIsMended(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "a.txt", strings.Repeat("bytes of a file", 10000))
 	id := backedUp(t, a)
+
 	flip := func() {
 		t.Helper()
+
 		names := a.Stored("backups/content/*")
 		if len(names) != 1 {
 			t.Fatalf("contents are %v", names)
 		}
+
 		text, err := os.ReadFile(names[0])
 		if err == nil {
 			text[len(text)/2] ^= 1
@@ -65,12 +78,16 @@ func TestDamagedContentIsMended(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	flip()
 	a.Post("/backups/"+id+"/verify", "").Want(200)
 	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
-	if r := a.Get("/backups/" + id).Want(200); r.Metadata("provenAt") == nil || !strings.Contains(a.Log.String(), "copied anew") {
+
+	if r := a.Get("/backups/" + id).Want(200); r.Metadata("provenAt") == nil ||
+		!strings.Contains(a.Log.String(), "copied anew") {
 		t.Errorf("the backup is not proven: %v", r.Metadata("proofError"))
 	}
+
 	flip()
 	restore(t, a, id)
 	a.Delete("/containers/" + c + "/files/" + file).Want(200)
@@ -78,6 +95,7 @@ func TestDamagedContentIsMended(t *testing.T) {
 
 	a.Delete("/containers/" + c + "/files/" + file).Want(200)
 	flip()
+
 	if reason := refused(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
 		t.Errorf("without the file, the reason is %q", reason)
 	}
@@ -86,20 +104,24 @@ func TestDamagedContentIsMended(t *testing.T) {
 // TestProofComparesRows: a backup whose rows become others while they are restored is not proven, though there are as many of them.
 func TestProofComparesRows(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	asOwner(t, a, `
 		create table public.counts (name text, n int, at timestamptz default now(), price float8 default 1e-7 / 3);
 		insert into public.counts values ('looks', 0), ('looks', 0);
 		create function public.look(int) returns boolean language plpgsql as 'begin update public.counts set n = n + 1; return true; end';
 		create table public.looked (id int check (public.look(id)));`)
+
 	id := backedUp(t, a)
 	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
 	asOwner(t, a, `insert into public.looked values (1)`) // restored after the counts
 	id = backedUp(t, a)
 	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+
 	r := a.Get("/backups/" + id).Want(200)
-	if proven, why := r.Metadata("provenAt"), r.Metadata("proofError"); proven != nil || why != "restored, table public.counts has other rows than the backup" {
+	if proven, why := r.Metadata("provenAt"), r.Metadata("proofError"); proven != nil ||
+		why != "restored, table public.counts has other rows than the backup" {
 		t.Errorf("proven at %v, %v", proven, why)
 	}
 }
@@ -107,9 +129,12 @@ func TestProofComparesRows(t *testing.T) {
 // TestProofIsNoStray looks for databases that nobody fills any more while a proof that somebody asked for fills one.
 func TestProofIsNoStray(t *testing.T) {
 	t.Parallel()
+
 	held := filepath.Join(t.TempDir(), "held")
 	dir := programs(t, untouched)
-	scripted(t, dir, "pg_restore", `case "$*" in *--data-only*) while [ -e `+held+` ]; do sleep 0.05; done; esac; exec "$real" "$@"`)
+	scripted(t, dir, "pg_restore",
+		`case "$*" in *--data-only*) while [ -e `+held+` ]; do sleep 0.05; done; esac; exec "$real" "$@"`)
+
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.CreateTable("orders")
 	id := backedUp(t, a)
@@ -120,19 +145,27 @@ func TestProofIsNoStray(t *testing.T) {
 	if err := os.WriteFile(held, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	a.Post("/backups/"+id+"/verify", "").Want(200)
+
 	made := func() bool {
-		return query(t, a, `select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(proof|asked)_'`) == "1"
+		return query(t, a,
+			`select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(proof|asked)_'`) == "1"
 	}
+
 	until(t, "the database is made", made)
 	a.Tidy()
+
 	if !made() {
 		t.Error("the database is dropped while it is filled")
 	}
+
 	if err := os.Remove(held); err != nil {
 		t.Fatal(err)
 	}
+
 	until(t, "the backup is judged", func() bool { return tried() != before })
+
 	if why := a.Get("/backups/" + id).Want(200).Metadata("proofError"); why != nil && why != "" {
 		t.Errorf("the backup is not proven: %v", why)
 	}
@@ -142,65 +175,90 @@ func TestProofIsNoStray(t *testing.T) {
 // are proven when it is over.
 func TestProofIsBrokenOff(t *testing.T) {
 	t.Parallel()
+
 	held := filepath.Join(t.TempDir(), "held")
 	dir := programs(t, untouched)
-	scripted(t, dir, "pg_restore", `case "$*" in *--data-only*) while [ -e `+held+` ]; do : > `+held+`.there; sleep 0.05; done; esac; exec "$real" "$@"`)
+	scripted(t, dir, "pg_restore",
+		`case "$*" in *--data-only*) while [ -e `+held+` ]; do : > `+held+
+			`.there; sleep 0.05; done; esac; exec "$real" "$@"`)
+
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
+
 	hold := func() {
 		t.Helper()
+
 		if err := os.WriteFile(held, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	isHeld := func() { // where a proof has a session and nothing is restored yet
 		t.Helper()
+
 		until(t, "the proof is held", func() bool { return os.Remove(held+".there") == nil })
 	}
+
 	release := func() {
 		t.Helper()
+
 		if err := os.Remove(held); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	role := "ends_" + strings.TrimPrefix(a.Database(), "socle_")
 	a.Exec(`create role ` + role)
 	asOwner(t, a, `
 		create function public.lasts() returns boolean language sql as 'select current_database() !~ ''proof'' or not exists (select from pg_catalog.pg_roles where rolname = ''`+role+`'') or pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())';
 		create table public.orders (id int check (public.lasts())); insert into public.orders values (1)`)
+
 	hold()
 	id := backedUp(t, a)
 	isHeld()
 	a.Exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname ~ $1`, a.Database()+"_proof_")
 	release()
+
 	failures := func(n int) []string {
-		return apitest.Value[[]string](a, `select array(select e ->> 'error' from river.river_job, unnest(errors) e where kind = 'prove' and args ->> 'backup' = $1 limit $2)`, id, n)
+		return apitest.Value[[]string](a,
+			`select array(select e ->> 'error' from river.river_job, unnest(errors) e where kind = 'prove' and args ->> 'backup' = $1 limit $2)`, id, n)
 	}
 	until(t, "the proof is broken off twice", func() bool { return len(failures(2)) == 2 })
+
 	for i, want := range []string{"the platform's tables", "pg_restore: error: "} {
 		if why := failures(2)[i]; !strings.Contains(why, want) {
 			t.Errorf("proof %d broke off because of %q, want %q", i, why, want)
 		}
 	}
+
 	if r := a.Get("/backups/" + id).Want(200); r.Metadata("triedAt") != nil || r.Metadata("proofError") != "" {
 		t.Errorf("it was tried at %v: %v", r.Metadata("triedAt"), r.Metadata("proofError"))
 	}
+
 	proven := func(id string) {
 		t.Helper()
+
 		a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'prove' and state in ('retryable', 'scheduled')`)
-		until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+		until(t, "the backup is proven", func() bool {
+			return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil
+		})
 	}
+
 	a.Exec(`drop role ` + role)
 	proven(id)
 
 	hold()
 	a.Post("/backups/"+id+"/verify", "").Want(200)
 	isHeld()
+
 	waiting := backedUp(t, a) // to be proven after that one
 	a.Post("/projects/"+a.Project+"/pause", "").Want(200)
 	release()
+
 	until(t, "the proof waits for the project", func() bool {
-		return apitest.Value[bool](a, `select exists (select from river.river_job where kind = 'prove' and args ->> 'backup' = $1 and state = 'scheduled')`, waiting)
+		return apitest.Value[bool](a,
+			`select exists (select from river.river_job where kind = 'prove' and args ->> 'backup' = $1 and state = 'scheduled')`, waiting)
 	})
+
 	a.Post("/projects/"+a.Project+"/resume", "").Want(200)
 	proven(waiting)
 }

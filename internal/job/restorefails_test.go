@@ -20,57 +20,72 @@ import (
 // keptOf returns the files that are kept of a project's backups.
 func keptOf(t *testing.T, a *apitest.API) []string {
 	t.Helper()
+
 	var all []string
 	for _, pattern := range []string{"*.dump", "*.manifest", "content/*"} {
 		all = append(all, a.Stored("backups/"+pattern)...)
 	}
+
 	return all
 }
 
 // refused restores a backup in place, in vain, and returns why.
 func refused(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
+
 	r := a.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
-	return fmt.Sprint(restored(t, a, r, "completed", "failed").Content("status", "failed").Content("keptUntil", nil).Get("error"))
+	return fmt.Sprint(restored(t, a, r, "completed", "failed").Content("status", "failed").
+		Content("keptUntil", nil).Get("error"))
 }
 
 // flips is how many places of each part of a backup are changed: a few, or as many as FLIPS says.
 func flips(t *testing.T) int {
 	t.Helper()
+
 	text := os.Getenv("FLIPS")
 	if text == "" {
 		return 2
 	}
+
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return n
 }
 
 // TestRestoreOfDamage damages what is kept of a backup in every way there is. No restore touches the database.
 func TestRestoreOfDamage(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, `insert into public.orders select n, repeat('note', 100) from generate_series(1, 1000) n`)
+
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "a.txt", strings.Repeat("bytes of a file", 10000))
 	other := a.In(a.CreateProject("other"))
 	other.Unproven()
-	upload(t, other, other.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of another", 10000))
+	upload(t, other, other.Create("/containers", `{"name": "reports"}`), "a.txt",
+		strings.Repeat("bytes of another", 10000))
+
 	id, earlier := backedUp(t, a), backedUp(t, a)
 	backedUp(t, other)
 	instance := apitest.Empty(t, func(c *config.Config) {
 		c.SecretKey = config.Secret(strings.ReplaceAll(uuid.NewString()+uuid.NewString(), "-", ""))
 	}).SignUp("first")
+
 	instance.Project = instance.CreateProject("project")
 	instance.Unproven()
-	upload(t, instance, instance.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
+	upload(t, instance, instance.Create("/containers", `{"name": "reports"}`), "a.txt",
+		strings.Repeat("bytes of a file", 10000))
+
 	backedUp(t, instance)
 	a.Delete("/containers/" + c + "/files/" + file).Want(200) // of which its content could be copied anew
-	before, oid := fingerprint(t, a), query(t, a, `select oid::text from pg_database where datname = current_database()`)
+	before, oid := fingerprint(t, a), query(t, a,
+		`select oid::text from pg_database where datname = current_database()`)
 
 	var kept []string
 	for _, name := range keptOf(t, a) {
@@ -78,61 +93,77 @@ func TestRestoreOfDamage(t *testing.T) {
 			kept = append(kept, name)
 		}
 	}
+
 	if len(kept) != 3 {
 		t.Fatalf("kept are %v, want a dump, a manifest and a content", kept)
 	}
+
 	for i, name := range kept {
 		whole, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		foreign, err := os.ReadFile(keptOf(t, other)[i])
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		sealed, err := os.ReadFile(keptOf(t, instance)[i])
 		if err != nil {
 			t.Fatal(err)
 		}
-		damages := map[string][]byte{"empty": {}, "deleted": nil, "cut off": whole[:len(whole)-1], "half": whole[:len(whole)/2], "header only": whole[:150],
-			"longer": append(append([]byte{}, whole...), 0), "another project's": foreign, "of another key": sealed}
+
+		damages := map[string][]byte{"empty": {}, "deleted": nil, "cut off": whole[:len(whole)-1],
+			"half": whole[:len(whole)/2], "header only": whole[:150], "longer": append(append([]byte{}, whole...), 0),
+			"another project's": foreign, "of another key": sealed}
+
 		for range flips(t) {
 			at := rand.IntN(len(whole))
 			flipped := append([]byte{}, whole...)
 			flipped[at] ^= 1 << rand.IntN(8)
 			damages[fmt.Sprintf("byte %d of %d", at, len(whole))] = flipped
 		}
+
 		if strings.HasSuffix(name, ".dump") || strings.HasSuffix(name, ".manifest") {
 			if damages["another backup's"], err = os.ReadFile(strings.ReplaceAll(name, id, earlier)); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		for damage, bytes := range damages {
 			if strings.HasSuffix(name, ".dump") && damage == "another backup's" {
 				continue // it may hold the very same bytes
 			}
+
 			if bytes == nil {
 				err = os.Remove(name)
 			} else {
 				err = os.WriteFile(name, bytes, 0o600)
 			}
+
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if reason := refused(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
 				t.Errorf("%s, %s: the reason is %q", filepath.Ext(name), damage, reason)
 			}
 		}
+
 		if err := os.WriteFile(name, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if got := fingerprint(t, a); got != before {
 		t.Error("the database has changed")
 	}
-	if got := query(t, a, `select oid::text from pg_database where datname = current_database()`); got != oid || strings.Contains(databases(t, a), ",") {
+	if got := query(t, a, `select oid::text from pg_database where datname = current_database()`); got != oid ||
+		strings.Contains(databases(t, a), ",") {
 		t.Errorf("the databases are %s", databases(t, a))
 	}
+
 	restore(t, a, id)
 }
 
@@ -144,12 +175,14 @@ func restoring(script string) string {
 // TestRestoreFails restores with a pg_restore that fails in one way or another: nothing has changed, and nothing is left.
 func TestRestoreFails(t *testing.T) {
 	t.Parallel()
+
 	dir := programs(t, untouched)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, `insert into public.orders values (1, 'kept')`)
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", "bytes")
+
 	id := backedUp(t, a)
 	before, blobs := fingerprint(t, a), files(t, a)
 	for name, script := range map[string]string{
@@ -163,7 +196,9 @@ func TestRestoreFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := a.With(t)
 			scripted(t, dir, "pg_restore", script)
-			if reason := refused(t, a, id); reason == "" || strings.Contains(reason, "canary") || strings.Contains(reason, "/") {
+
+			if reason := refused(t, a, id); reason == "" || strings.Contains(reason, "canary") ||
+				strings.Contains(reason, "/") {
 				t.Errorf("the reason is %q", reason)
 			}
 			if fingerprint(t, a) != before || strings.Contains(databases(t, a), ",") {
@@ -172,9 +207,13 @@ func TestRestoreFails(t *testing.T) {
 			if got := files(t, a); strings.Join(got, "\n") != strings.Join(blobs, "\n") {
 				t.Errorf("there are the files %v, want %v", got, blobs)
 			}
+
 			n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
 			restored(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "failed")
-			until(t, "the new project is gone", func() bool { return a.Get("/projects/"+n.Get("projectUuid").(string)).Status == 404 })
+			until(t, "the new project is gone", func() bool {
+				return a.Get("/projects/"+n.Get("projectUuid").(string)).Status == 404
+			})
+
 			a.Get("/tables/orders").Want(200)
 		})
 	}
@@ -183,19 +222,25 @@ func TestRestoreFails(t *testing.T) {
 // files returns the blobs of a project's files.
 func files(t *testing.T, a *apitest.API) []string {
 	t.Helper()
+
 	return a.Stored("files/*/*")
 }
 
 // TestRestoreRefusesStrange restores what a project can't have.
 func TestRestoreRefusesStrange(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	conn := a.ProjectDatabase()
-	if _, err := conn.Exec(t.Context(), `create function public.fire() returns event_trigger language plpgsql as 'begin end'; create event trigger strange on ddl_command_end execute function public.fire()`); err != nil {
+	if _, err := conn.Exec(t.Context(),
+		`create function public.fire() returns event_trigger language plpgsql as 'begin end'; create event trigger strange on ddl_command_end execute function public.fire()`); err != nil {
 		t.Fatal(err)
 	}
+
 	conn.Close(t.Context())
-	if reason := refused(t, a, backedUp(t, a)); reason != "the backup has an object that a project can't have: event trigger strange" {
+
+	if reason := refused(t, a,
+		backedUp(t, a)); reason != "the backup has an object that a project can't have: event trigger strange" {
 		t.Errorf("the reason is %q", reason)
 	}
 }
@@ -203,22 +248,27 @@ func TestRestoreRefusesStrange(t *testing.T) {
 // TestAbandonedRestore finds a restore whose server went away in the moment of the swap: the project's database is closed, and the other is there.
 func TestAbandonedRestore(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	a.CreateTable("orders")
+
 	id, pending, abandoned := backedUp(t, a), uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 	live := a.Database()
 	left := fmt.Sprintf("%s_new_%x", live, abandoned[8:])
 	a.Exec("create database " + pgx.Identifier{left}.Sanitize())
 	a.Exec("alter database " + pgx.Identifier{live}.Sanitize() + " connection limit 0")
+
 	const note = `insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_by, created_at, status, heartbeat_at)
 		values ($1, $2, $3, $3, 'in_place', $4, now() - interval '1 hour', $5, now() - interval '1 minute')`
 	a.Exec(note, abandoned.String(), id, a.Project, a.User, "running")
 	tidyTwice(t, a)
 	restored(t, a, abandoned.String(), "failed").Content("error", "the server that restored it stopped")
+
 	if strings.Contains(databases(t, a), ",") {
 		t.Errorf("the databases are %s", databases(t, a))
 	}
+
 	until(t, "the project's database is open", func() bool { return a.Get("/tables/orders").Status == 200 })
 	a.Exec(note, pending.String(), id, a.Project, a.User, "pending")
 	tidy(t, a)
@@ -229,11 +279,14 @@ func TestAbandonedRestore(t *testing.T) {
 // TestRestoreWithTraffic restores while requests come in: each sees the project as it was before, or after, or fails.
 func TestRestoreWithTraffic(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.Unproven()
 	a.CreateTable("before")
+
 	id := backedUp(t, a)
 	a.CreateTable("later")
+
 	var wg sync.WaitGroup
 	done := make(chan struct{})
 	statuses := make([]map[int]int, 4)
@@ -250,12 +303,14 @@ func TestRestoreWithTraffic(t *testing.T) {
 			}
 		})
 	}
+
 	restore(t, a, id)
 	close(done)
 	wg.Wait()
 	t.Logf("answers by status: %v", statuses)
 	a.Get("/tables/before").Want(200)
 	a.Get("/tables/later").Want(404)
+
 	for _, s := range statuses {
 		if s[404] > 0 || s[200] == 0 {
 			t.Errorf("answers by status: %v", s)

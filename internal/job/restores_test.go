@@ -19,47 +19,59 @@ import (
 // restored waits until a restore has a status, and returns it.
 func restored(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest.Reply {
 	t.Helper()
+
 	return reached(t, a, "/restores/"+id, statuses)
 }
 
 // backedUp makes a backup.
 func backedUp(t *testing.T, a *apitest.API) string {
 	t.Helper()
+
 	id := back(t, a)
 	await(t, a, id, "completed", "failed").Content("status", "completed")
+
 	return id
 }
 
 // restore restores a backup in place.
 func restore(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
-	r := a.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Content("status", "pending").Content("error", "").Get("uuid").(string)
+
+	r := a.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Content("status", "pending").
+		Content("error", "").Get("uuid").(string)
 	restored(t, a, r, "completed", "failed").Content("status", "completed").Content("error", "")
+
 	return r
 }
 
 // upload puts a file into a container.
 func upload(t *testing.T, a *apitest.API, container, name, content string) string {
 	t.Helper()
+
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
 	if err := w.WriteField("full_file_name", name); err != nil {
 		t.Fatal(err)
 	}
+
 	f, err := w.CreateFormFile("file", "file")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	fmt.Fprint(f, content)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return a.Send("POST", "/containers/"+container+"/files", body.String(), "Content-Type: "+w.FormDataContentType()).Want(201).Get("uuid").(string)
+
+	return a.Send("POST", "/containers/"+container+"/files", body.String(), "Content-Type: "+w.FormDataContentType()).
+		Want(201).Get("uuid").(string)
 }
 
 // asOwner runs statements as the owner of the project does.
 func asOwner(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
+
 	conn := ownerOf(t, a)
 	if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
 		t.Fatalf("%s: %v", sql, err)
@@ -69,11 +81,13 @@ func asOwner(t *testing.T, a *apitest.API, sql string) {
 // ownerOf connects as the owner of the project.
 func ownerOf(t *testing.T, a *apitest.API) *pgx.Conn {
 	t.Helper()
+
 	pool := a.Server.Projects().Open(uuid.MustParse(a.Project)).Owner()
 	conn, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig.Copy())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { conn.Close(t.Context()) })
 	return conn
 }
@@ -81,26 +95,34 @@ func ownerOf(t *testing.T, a *apitest.API) *pgx.Conn {
 // query runs a statement in the project's database, behind the server's back.
 func query(t *testing.T, a *apitest.API, sql string) string {
 	t.Helper()
+
 	conn := a.ProjectDatabase()
 	defer conn.Close(t.Context())
+
 	text, err := pg.Value[string](t.Context(), conn, sql)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
+
 	return text
 }
 
 // databases returns the databases of a project.
 func databases(t *testing.T, a *apitest.API) string {
 	t.Helper()
-	return query(t, a, `select string_agg(datname, ',' order by datname) from pg_database where datname like '`+a.Database()+`%' and datname !~ '_(proof|asked)_'`)
+
+	return query(t, a,
+		`select string_agg(datname, ',' order by datname) from pg_database where datname like '`+a.Database()+
+			`%' and datname !~ '_(proof|asked)_'`)
 }
 
 // fingerprint is all of a project's database that a restore has to bring back: definitions, privileges and rows.
 func fingerprint(t *testing.T, a *apitest.API) string {
 	t.Helper()
+
 	conn := a.ProjectDatabase()
 	defer conn.Close(t.Context())
+
 	var all strings.Builder
 	const users = ` !~ '^(pg_|information_schema)'`
 	acl := func(column string) string {
@@ -114,13 +136,16 @@ func fingerprint(t *testing.T, a *apitest.API) string {
 			from pg_attribute join pg_class c on c.oid = attrelid left join pg_attrdef d on d.adrelid = attrelid and d.adnum = attnum
 			where attnum > 0 and not attisdropped and relnamespace::regnamespace::text` + users,
 		`select row(conrelid::regclass, contypid::regtype, conname, pg_get_constraintdef(oid))::text from pg_constraint where connamespace::regnamespace::text` + users,
-		`select row(oid::regprocedure, proowner::regrole, ` + acl("proacl") + `, prosecdef, case when prokind <> 'a' then pg_get_functiondef(oid) end)::text from pg_proc where pronamespace::regnamespace::text` + users,
+		`select row(oid::regprocedure, proowner::regrole, ` + acl("proacl") +
+			`, prosecdef, case when prokind <> 'a' then pg_get_functiondef(oid) end)::text from pg_proc where pronamespace::regnamespace::text` + users,
 		`select p::text from pg_policies p`,
 		`select row(tgrelid::regclass, pg_get_triggerdef(oid), tgenabled)::text from pg_trigger where not tgisinternal`,
 		`select row(evtname, evtenabled, evtfoid::regproc)::text from pg_event_trigger`,
-		`select row(oid::regtype, typtype, ` + acl("typacl") + `, typowner::regrole, (select array_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = t.oid))::text from pg_type t
+		`select row(oid::regtype, typtype, ` + acl("typacl") +
+			`, typowner::regrole, (select array_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = t.oid))::text from pg_type t
 			where typcategory <> 'A' and typnamespace::regnamespace::text` + users,
-		`select row(defaclrole::regrole, nullif(defaclnamespace, 0)::regnamespace, defaclobjtype, ` + acl("defaclacl") + `)::text from pg_default_acl`,
+		`select row(defaclrole::regrole, nullif(defaclnamespace, 0)::regnamespace, defaclobjtype, ` + acl("defaclacl") +
+			`)::text from pg_default_acl`,
 		`select s::text from pg_sequences s`,
 		`select row(setrole::regrole, setconfig)::text from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase where datname = current_database()`,
 		`select row(castsource::regtype, casttarget::regtype, castcontext)::text from pg_cast where oid >= 16384`,
@@ -129,27 +154,39 @@ func fingerprint(t *testing.T, a *apitest.API) string {
 		if err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
+
 		slices.Sort(lines)
 		all.WriteString(strings.Join(lines, "\n") + "\n")
 	}
-	tables, err := pg.Values[string](t.Context(), conn, `select oid::regclass::text from pg_class where relkind in ('r', 'm') and relispopulated and relnamespace::regnamespace::text !~ '^(pg_|information_schema)' order by 1`)
+
+	tables, err := pg.Values[string](t.Context(), conn,
+		`select oid::regclass::text from pg_class where relkind in ('r', 'm') and relispopulated and relnamespace::regnamespace::text !~ '^(pg_|information_schema)' order by 1`)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, table := range tables {
-		if strings.HasSuffix(table, "migrations") || strings.HasSuffix(table, "catalogue_version") || strings.Contains(table, "audit") || table == "storage.uploads" || table == "storage.variants" { // what is nothing of the user's
+		// what is nothing of the user's
+		if strings.HasSuffix(table, "migrations") || strings.HasSuffix(table, "catalogue_version") ||
+			strings.Contains(table, "audit") || table == "storage.uploads" || table == "storage.variants" {
 			continue
 		}
+
 		row := "t"
 		if table == "storage.files" {
 			row = "to_jsonb(t) - 'blob_uuid'" // which a restore renews
 		}
-		sum, err := pg.Value[string](t.Context(), conn, "select count(*) || ' ' || coalesce(md5(string_agg(("+row+")::text, '|' order by ("+row+")::text)), '') from only "+table+" t")
+
+		sum, err := pg.Value[string](t.Context(), conn,
+			"select count(*) || ' ' || coalesce(md5(string_agg(("+row+")::text, '|' order by ("+row+
+				")::text)), '') from only "+table+" t")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		all.WriteString(table + " " + sum + "\n")
 	}
+
 	return all.String()
 }
 
@@ -159,20 +196,25 @@ const dot = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00
 // TestRestoreInPlace takes a project back to what it was: tables, forms, files, and what the rows API shows.
 func TestRestoreInPlace(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
-	asOwner(t, a, `insert into public.orders values (1, 'first'); grant select on public.orders to anon; create policy all_of_it on public.orders to anon using (true)`)
+	asOwner(t, a,
+		`insert into public.orders values (1, 'first'); grant select on public.orders to anon; create policy all_of_it on public.orders to anon using (true)`)
+
 	form := a.Create("/forms", `{"name": "contact"}`)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	kept := upload(t, a, container, "a.txt", "as it was")
 	gone := upload(t, a, container, "b.txt", "to be deleted")
 	variant := "/containers/" + container + "/files/" + upload(t, a, container, "dot.gif", dot) + "/download?format=png"
 	a.Get(variant).Want(200)
+
 	id := backedUp(t, a)
 	before := fingerprint(t, a)
 
 	asOwner(t, a, `update public.orders set note = 'changed'; create table public.later ()`)
 	a.Delete("/forms/" + form).Want(200)
+
 	later := a.Create("/forms", `{"name": "later"}`)
 	a.Delete("/containers/" + container + "/files/" + gone).Want(200)
 	r := restore(t, a, id)
@@ -180,13 +222,17 @@ func TestRestoreInPlace(t *testing.T) {
 	if diff := cmp.Diff(before, fingerprint(t, a)); diff != "" {
 		t.Errorf("the restored database differs (-want +got):\n%s", diff)
 	}
+
 	a.Get("/forms/"+form).Want(200).Content("name", "contact")
 	a.Get("/forms/" + later).Want(404)
+
 	for file, want := range map[string]string{kept: "as it was", gone: "to be deleted"} {
-		if got := a.Get("/containers/" + container + "/files/" + file + "/download").Want(200); string(got.Body) != want {
+		if got := a.Get("/containers/" + container + "/files/" + file + "/download").
+			Want(200); string(got.Body) != want {
 			t.Errorf("the file holds %q, want %q", got.Body, want)
 		}
 	}
+
 	a.Get("/tables/orders").Want(200)
 	a.CreateTable("after") // the owner's login works as before
 
@@ -194,7 +240,9 @@ func TestRestoreInPlace(t *testing.T) {
 	if n := query(t, a, "select count(*)::text from storage.variants"); n != "0" {
 		t.Errorf("there are %s variants of pictures, whose bytes are none of this database", n)
 	}
+
 	a.Get(variant).Want(200)
+
 	if n := len(strings.Split(databases(t, a), ",")); n != 2 {
 		t.Errorf("there are %d databases, want 2: %s", n, databases(t, a))
 	}
@@ -204,11 +252,14 @@ func TestRestoreInPlace(t *testing.T) {
 	if files := a.Stored("files/*/*"); len(files) < 3 {
 		t.Errorf("there are the blobs %v, want those of both databases", files)
 	}
+
 	a.Delete("/restores/" + r).Want(200)
 	until(t, "the old database is gone", func() bool { return !strings.Contains(databases(t, a), ",") })
 	until(t, "nothing is kept", func() bool { return a.Get("/restores/"+r).Want(200).Get("keptUntil") == nil })
 	a.Delete("/restores/" + r).Want(409).Code("nothing_kept")
-	if got := a.Get("/containers/" + container + "/files/" + kept + "/download").Want(200); string(got.Body) != "as it was" {
+
+	if got := a.Get("/containers/" + container + "/files/" + kept + "/download").
+		Want(200); string(got.Body) != "as it was" {
 		t.Errorf("the file holds %q", got.Body)
 	}
 	if files := a.Stored("files/*/*"); len(files) != 3+1 {
@@ -219,6 +270,7 @@ func TestRestoreInPlace(t *testing.T) {
 // until waits for something to be so.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
+
 	apitest.Until(t, what, so)
 }
 
@@ -285,18 +337,23 @@ lines" to anon`
 // TestRestoreUnusual restores what is unusual, to equal checksums: in place, and as a new project.
 func TestRestoreUnusual(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	asOwner(t, a, unusual)
+
 	conn := ownerOf(t, a)
 	if _, err := conn.Exec(t.Context(), "create unique index concurrently invalid on public.doubled (n)"); err == nil {
 		t.Fatal("the index is valid")
 	}
+
 	before := fingerprint(t, a)
 	id := backedUp(t, a)
 	conn.Close(t.Context())
 
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201).Content("target", "new")
-	restored(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "").Content("keptUntil", nil)
+	restored(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "").
+		Content("keptUntil", nil)
+
 	copied := a.In(n.Get("projectUuid").(string))
 	sameBut(t, before, strings.ReplaceAll(fingerprint(t, copied), copied.Database(), a.Database()))
 	copied.Get("/tables/people").Want(200)
@@ -308,6 +365,7 @@ func TestRestoreUnusual(t *testing.T) {
 	sameBut(t, before, fingerprint(t, a))
 	a.Get("/tables/people").Want(200)
 	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+
 	if why := a.Get("/backups/" + id).Metadata("proofError"); why != "" {
 		t.Errorf("the backup is not proven: %v", why)
 	}
@@ -316,9 +374,11 @@ func TestRestoreUnusual(t *testing.T) {
 // sameBut fails the test unless two fingerprints are the same, but for an index that was invalid.
 func sameBut(t *testing.T, want, got string) {
 	t.Helper()
+
 	lines := func(text string) []string {
 		return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
-			return strings.Contains(line, "INDEX invalid") || strings.HasPrefix(line, "(invalid,") || strings.HasPrefix(line, "(public.invalid,")
+			return strings.Contains(line, "INDEX invalid") || strings.HasPrefix(line, "(invalid,") ||
+				strings.HasPrefix(line, "(public.invalid,")
 		})
 	}
 	if diff := cmp.Diff(lines(want), lines(got)); diff != "" {

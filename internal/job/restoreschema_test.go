@@ -67,17 +67,23 @@ var keys = regexp.MustCompile(`(?m)^\\(un)?restrict .*\n`)
 // schemaOf is what pg_dump says of a project's database but for its rows, as the platform's login sees it.
 func schemaOf(t *testing.T, a *apitest.API) string {
 	t.Helper()
+
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	conn := a.ProjectDatabase()
 	defer conn.Close(t.Context())
+
 	c := conn.Config()
-	out, err := exec.CommandContext(t.Context(), binaries.Path("pg_dump"), "--schema-only", fmt.Sprintf("--dbname=host=%s port=%d user=%s dbname=%s password=%s", c.Host, c.Port, c.User, c.Database, c.Password)).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), binaries.Path("pg_dump"), "--schema-only",
+		fmt.Sprintf("--dbname=host=%s port=%d user=%s dbname=%s password=%s", c.Host, c.Port, c.User, c.Database,
+			c.Password)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+
 	out = keys.ReplaceAll(out, nil)
 	return strings.ReplaceAll(string(out), strings.TrimPrefix(a.Database(), "socle_"), "PROJECT")
 }
@@ -85,6 +91,7 @@ func schemaOf(t *testing.T, a *apitest.API) string {
 // TestRestoreSchema restores a database with something of every kind: what pg_dump says of it afterwards is what it said before, line by line.
 func TestRestoreSchema(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	conn := ownerOf(t, a)
 	for sql := range strings.SplitSeq(kinds, "\n\t") {
@@ -92,6 +99,7 @@ func TestRestoreSchema(t *testing.T) {
 			t.Errorf("%v: %s", err, sql)
 		}
 	}
+
 	want, rows := schemaOf(t, a), fingerprint(t, a)
 	id := backedUp(t, a)
 
@@ -101,14 +109,18 @@ func TestRestoreSchema(t *testing.T) {
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(schemaOf(t, copied), "\n")); diff != "" {
 		t.Errorf("as a new project (-want +got):\n%s", diff)
 	}
+
 	restore(t, a, id)
+
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(schemaOf(t, a), "\n")); diff != "" {
 		t.Errorf("in place (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(rows, fingerprint(t, a)); diff != "" {
 		t.Errorf("rows in place (-want +got):\n%s", diff)
 	}
+
 	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+
 	if why := a.Get("/backups/" + id).Metadata("proofError"); why != "" {
 		t.Errorf("the backup is not proven: %v", why)
 	}

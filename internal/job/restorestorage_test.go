@@ -14,16 +14,20 @@ import (
 // not at fault, and nobody says that it is.
 func TestRestoreFromFailingStorage(t *testing.T) {
 	t.Parallel()
+
 	service := blobtest.New(t)
 	a := apitest.New(t, func(c *config.Config) { service.Impatient(c) })
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
 	id := backedUp(t, a)
+
 	proof := func() string {
 		r := a.Get("/backups/" + id).Want(200)
 		proven, _ := r.Metadata("provenAt").(string)
 		why, _ := r.Metadata("proofError").(string)
+
 		return proven + why
 	}
+
 	until(t, "the backup is proven", func() bool { return proof() != "" })
 	proven := proof()
 
@@ -33,33 +37,45 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 			return r.Method == "GET" && strings.Contains(r.URL.Path, "/backups/content/")
 		}
 		service.Cut(after, content)
+
 		service.Fail(func(w http.ResponseWriter, r *http.Request) bool {
 			if !content(r) || r.Header.Get("Range") == "bytes=0-" {
 				return false
 			}
+
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return true
 		})
+
 		if reason := refused(t, a, id); reason != away {
 			t.Errorf("%s: the reason is %q", name, reason)
 		}
 	}
+
 	a.Exec(`delete from river.river_job where kind = 'prove'`)
 	a.Exec(`update platform.backups set proven_at = proven_at - interval '2 days'`)
 	before := proof()
+
 	if err := a.Server.Queue().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the proof is broken off", func() bool { return strings.Contains(a.Log.String(), `"msg":"prove is broken off"`) })
+
+	until(t, "the proof is broken off", func() bool {
+		return strings.Contains(a.Log.String(), `"msg":"prove is broken off"`)
+	})
+
 	if got := proof(); got != before || before == proven {
 		t.Errorf("the proof says %q, before %q", got, before)
 	}
+
 	service.Cut(0, func(*http.Request) bool { return false })
 	service.Fail(nil)
 	a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'prove' and state = 'retryable'`)
 	until(t, "the backup is proven again", func() bool { return proof() != before })
+
 	if got := a.Get("/backups/" + id).Want(200).Metadata("proofError"); got != "" {
 		t.Errorf("the proof says %q", got)
 	}
+
 	restore(t, a, id)
 }

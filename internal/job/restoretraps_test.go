@@ -76,31 +76,47 @@ const attributes = `
 // for the others. Whichever of them runs as more than the owner says so by its name: in that of a role, and of a schema.
 func TestRestoreRunsNothingStrong(t *testing.T) {
 	t.Parallel()
+
 	const alone = "catalogue's names"
 	var together strings.Builder
 	for name, sql := range traps {
 		if name == alone {
 			continue
 		}
-		together.WriteString(`create schema "` + name + `";` + strings.NewReplacer("public.", `"`+name+`".`, "role trapped", `role "trapped by `+name+`"`).Replace(trap+sql) + ";\n")
+
+		together.WriteString(
+			`create schema "` + name + `";` +
+				strings.NewReplacer("public.", `"`+name+`".`, "role trapped", `role "trapped by `+name+`"`).
+					Replace(trap+sql) + ";\n",
+		)
 	}
+
 	a := apitest.New(t)
 	for name, sql := range map[string]string{"together": together.String(), alone: trap + traps[alone]} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			a := a.With(t)
 			a = a.In(a.CreateProject("trapped"))
 			asOwner(t, a, sql)
+
 			roles := strings.ReplaceAll(attributes, "PROJECT", strings.TrimPrefix(a.Database(), "socle_"))
-			before, rows := query(t, a, roles), query(t, a, `select coalesce(sum(reltuples), 0)::text from pg_catalog.pg_class where relname = 't'`)
+			before, rows := query(t, a, roles), query(t, a,
+				`select coalesce(sum(reltuples), 0)::text from pg_catalog.pg_class where relname = 't'`)
+
 			id := backedUp(t, a)
-			until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+			until(t, "the backup is judged", func() bool {
+				return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil
+			})
+
 			r := a.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
 			restored(t, a, r, "completed", "failed").Content("status", "completed").Content("error", "")
+
 			if diff := cmp.Diff(before, query(t, a, roles)); diff != "" {
 				t.Errorf("roles are changed:\n%s", diff)
 			}
-			if got := query(t, a, `select coalesce(string_agg(schemaname, ', '), '') from pg_catalog.pg_sequences where sequencename = 'strong' and last_value is not null`); got != "" {
+			if got := query(t, a,
+				`select coalesce(string_agg(schemaname, ', '), '') from pg_catalog.pg_sequences where sequencename = 'strong' and last_value is not null`); got != "" {
 				t.Errorf("the owner's code ran as a superuser: %s (rows %s)", got, rows)
 			}
 		})

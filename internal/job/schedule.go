@@ -23,6 +23,7 @@ func (q *Queue) startDue(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+
 			_, err = q.client.InsertTx(ctx, tx.Tx(), backupArgs{Backup: b.UUID}, nil)
 			return pg.Fault(err)
 		})
@@ -30,6 +31,7 @@ func (q *Queue) startDue(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("due backup of project %s: %w", id, err))
 		}
 	}
+
 	return errors.Join(errs...)
 }
 

@@ -15,7 +15,8 @@ import (
 
 // due says that a backup of a project was to be made long ago.
 func due(a *apitest.API) {
-	a.Exec(`update platform.backup_schedules set next_run_at = now() - interval '3 days' where project_uuid = $1`, a.Project)
+	a.Exec(`update platform.backup_schedules set next_run_at = now() - interval '3 days' where project_uuid = $1`,
+		a.Project)
 }
 
 // schedule makes or changes the schedule of a project's backups.
@@ -26,17 +27,23 @@ func schedule(a *apitest.API, body string) {
 // scheduled returns the statuses of the backups that a project's schedule has made.
 func scheduled(t *testing.T, a *apitest.API) string {
 	t.Helper()
-	return apitest.Value[string](a, `select coalesce(string_agg(status, ' ' order by created_at), '') from platform.backups where scheduled and project_uuid = $1`, a.Project)
+
+	return apitest.Value[string](a,
+		`select coalesce(string_agg(status, ' ' order by created_at), '') from platform.backups where scheduled and project_uuid = $1`, a.Project)
 }
 
 // isDue reports whether a project's schedule says that a backup is due.
 func isDue(t *testing.T, a *apitest.API) bool {
 	t.Helper()
-	return apitest.Value[string](a, `select (next_run_at <= now())::text from platform.backup_schedules where project_uuid = $1`, a.Project) == "true"
+
+	return apitest.Value[string](a,
+		`select (next_run_at <= now())::text from platform.backup_schedules where project_uuid = $1`,
+		a.Project) == "true"
 }
 
 func tidy(t *testing.T, servers ...*apitest.API) {
 	t.Helper()
+
 	var wg sync.WaitGroup
 	for _, a := range servers {
 		wg.Go(func() {
@@ -45,32 +52,47 @@ func tidy(t *testing.T, servers ...*apitest.API) {
 			}
 		})
 	}
+
 	wg.Wait()
 }
 
 // TestDueBackups has two servers look many times for what is due and was missed for days: each project gets one backup, and none that is paused or deleted.
 func TestDueBackups(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	c := a.Config
 	c.DataDir = t.TempDir()
+
 	replica := apitest.Start(t, c)
-	projects := map[string]*apitest.API{"first": a, "second": a.In(a.CreateProject("second")), "paused": a.In(a.CreateProject("paused")), "deleted": a.In(a.CreateProject("deleted"))}
+
+	projects := map[string]*apitest.API{
+		"first": a, "second": a.In(a.CreateProject("second")),
+		"paused": a.In(a.CreateProject("paused")), "deleted": a.In(a.CreateProject("deleted")),
+	}
 	for _, p := range projects {
 		schedule(p, `{"cron": "0 */6 * * *", "prove": false}`)
 	}
+
 	a.Post("/projects/"+projects["paused"].Project+"/pause", ``).Want(200)
 	a.Delete("/projects/" + projects["deleted"].Project).Want(200)
+
 	for _, p := range projects {
 		due(p)
 	}
+
 	tidy(t, a, replica, a, replica, a, replica, a, replica)
-	for name, want := range map[string]string{"first": "completed", "second": "completed", "paused": "", "deleted": ""} {
+
+	for name, want := range map[string]string{
+		"first": "completed", "second": "completed", "paused": "", "deleted": "",
+	} {
 		p := projects[name]
 		if want != "" {
 			until(t, name+" is backed up", func() bool { return strings.Contains(scheduled(t, p), want) })
 		}
+
 		tidy(t, a, replica)
+
 		if got := scheduled(t, p); got != want {
 			t.Errorf("%s: got backups %q, want %q", name, got, want)
 		}
@@ -78,11 +100,14 @@ func TestDueBackups(t *testing.T) {
 			t.Errorf("%s: due is %v", name, got)
 		}
 	}
+
 	id := apitest.Value[string](a, `select uuid::text from platform.backups where project_uuid = $1`, a.Project)
 	if made := a.Get("/backups/" + id).Want(200); made.Metadata("scheduled") != true {
 		t.Errorf("it is not said that it was due: %s", made.Body)
 	}
-	noted := apitest.Value[string](a, `select count(*)::text from socle.audit where entry::jsonb @> jsonb_build_object('action', 'createDueBackup', 'project', $1::text, 'created', $2::text)`, a.Project, id)
+
+	noted := apitest.Value[string](a,
+		`select count(*)::text from socle.audit where entry::jsonb @> jsonb_build_object('action', 'createDueBackup', 'project', $1::text, 'created', $2::text)`, a.Project, id)
 	if noted != "1" {
 		t.Errorf("the backup has %s entries in the audit log, want 1", noted)
 	}
@@ -95,33 +120,44 @@ func TestDueBackups(t *testing.T) {
 // TestDueBackupWaits has a backup due while another one is made, and while a restore is under way.
 func TestDueBackupWaits(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders")
 	schedule(a, `{"cron": "0 3 * * *", "prove": false}`)
+
 	holder := a.ProjectDatabase()
 	if _, err := holder.Exec(t.Context(), "begin; lock table public.orders in access exclusive mode"); err != nil {
 		t.Fatal(err)
 	}
+
 	asked := back(t, a)
 	due(a)
 	tidy(t, a)
+
 	if got := scheduled(t, a); got != "" || !isDue(t, a) {
 		t.Errorf("beside another backup: got backups %q", got)
 	}
+
 	restore := uuid.Must(uuid.NewV7())
 	a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_by, status, heartbeat_at)
-		values ($1, $2, $3, $3, 'in_place', $4, 'running', now() + interval '1 hour')`, restore, asked, a.Project, a.User)
+		values ($1, $2, $3, $3, 'in_place', $4, 'running', now() + interval '1 hour')`, restore, asked,
+		a.Project, a.User)
+
 	if _, err := holder.Exec(t.Context(), "rollback"); err != nil {
 		t.Fatal(err)
 	}
+
 	await(t, a, asked, "completed")
 	tidy(t, a)
+
 	if got := scheduled(t, a); got != "" || !isDue(t, a) {
 		t.Errorf("beside a restore: got backups %q", got)
 	}
+
 	a.Exec(`delete from platform.restores where uuid = $1`, restore)
 	tidy(t, a)
 	until(t, "the backup is made", func() bool { return scheduled(t, a) == "completed" })
+
 	if isDue(t, a) {
 		t.Error("it is still due")
 	}
@@ -132,36 +168,48 @@ func made(a *apitest.API, days int, scheduled bool, status string) string {
 	id := uuid.Must(uuid.NewV7()).String()
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, status, created_at, started_at, completed_at, size, scheduled)
 		select $1, $2, $3, $4, at, at, at + interval '1 minute', 1, $6 from (select now() - make_interval(days => $5) as at) t`, id, a.Project, a.User, status, days, scheduled)
+
 	return id
 }
 
 // there returns the names of the backups that are there.
 func there(t *testing.T, a *apitest.API, names map[string]string) map[string]bool {
 	t.Helper()
+
 	found := map[string]bool{}
 	for name, id := range names {
 		if r := a.Get("/backups/" + id); r.Status == 200 && r.Get("status") != "deleting" {
 			found[name] = true
 		}
 	}
+
 	return found
 }
 
 // TestRemoveUnkept makes a backup after which others are not kept: those that were asked for, are being restored or were the last one to be proven, stay.
 func TestRemoveUnkept(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
-	schedule(a, `{"cron": "0 3 * * *", "keep_last": 2, "keep_daily": 3, "keep_weekly": 0, "keep_monthly": 0, "prove": false}`)
+	schedule(
+		a, `{"cron": "0 3 * * *", "keep_last": 2, "keep_daily": 3, "keep_weekly": 0, "keep_monthly": 0, "prove": false}`,
+	)
+
 	names := map[string]string{}
 	for days := 2; days < 10; days++ {
 		names[fmt.Sprint(days)] = made(a, days, true, "completed")
 	}
+
 	names["asked for"] = made(a, 5, false, "completed")
-	names["failed"], names["failed long ago"], names["asked for and failed"] = made(a, 20, true, "failed"), made(a, 31, true, "failed"), made(a, 31, false, "failed")
-	a.Exec(`update platform.backups set proven_at = now() - interval '1 day' where uuid = any($1)`, []string{names["6"], names["8"]})
+	names["failed"], names["failed long ago"], names["asked for and failed"] = made(a, 20, true, "failed"), made(a, 31,
+		true, "failed"), made(a, 31, false, "failed")
+
+	a.Exec(`update platform.backups set proven_at = now() - interval '1 day' where uuid = any($1)`,
+		[]string{names["6"], names["8"]})
 	a.Exec(`update platform.backups set proof_error = 'it is damaged' where uuid = $1`, names["6"])
 	a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_by, status, heartbeat_at)
-		values ($1, $2, $3, $4, 'new', $5, 'running', now() + interval '1 hour')`, uuid.Must(uuid.NewV7()), names["7"], a.Project, uuid.Must(uuid.NewV7()), a.User)
+		values ($1, $2, $3, $4, 'new', $5, 'running', now() + interval '1 hour')`, uuid.Must(uuid.NewV7()), names["7"],
+		a.Project, uuid.Must(uuid.NewV7()), a.User)
 
 	other := a.In(a.CreateProject("other")) // whose backups are nobody else's business
 	untouched := map[string]string{"theirs": made(other, 9, true, "completed")}
@@ -169,10 +217,14 @@ func TestRemoveUnkept(t *testing.T) {
 	due(a)
 	tidy(t, a)
 	until(t, "the backup is made, and others are removed", func() bool { return !there(t, a, names)["9"] })
-	want := map[string]bool{"2": true, "3": true, "7": true, "8": true, "asked for": true, "failed": true, "asked for and failed": true}
+
+	want := map[string]bool{
+		"2": true, "3": true, "7": true, "8": true, "asked for": true, "failed": true, "asked for and failed": true,
+	}
 	if diff := cmp.Diff(want, there(t, a, names)); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
+
 	tidy(t, a)
 	a.Get("/backups/"+names["9"]).Want(200).Content("status", "deleting") // someone may be reading it
 	a.Delete("/backups/" + names["5"]).Want(200)
@@ -181,10 +233,13 @@ func TestRemoveUnkept(t *testing.T) {
 	a.Get("/backups/" + names["9"]).Want(400).Code("not_found")
 	a.Get("/backups/" + names["5"]).Want(400)
 	a.Get("/backups/" + names["4"]).Want(200)
+
 	if !there(t, other, untouched)["theirs"] {
 		t.Error("another project's backup is gone")
 	}
-	if noted := apitest.Value[string](a, `select count(*)::text from socle.audit where entry::jsonb ->> 'action' = 'removeUnkeptBackups'`); noted != "1" {
+	if noted := apitest.Value[string](a,
+		`select count(*)::text from socle.audit where entry::jsonb ->> 'action' = 'removeUnkeptBackups'`); noted !=
+		"1" {
 		t.Errorf("the removal has %s entries in the audit log, want 1", noted)
 	}
 
@@ -194,6 +249,7 @@ func TestRemoveUnkept(t *testing.T) {
 	until(t, "another backup is made", func() bool { return strings.Count(scheduled(t, a), "completed") == 6 })
 	a.Delete("/projects/" + a.Project + "/backup-schedule").Want(200)
 	await(t, a, back(t, a), "completed")
+
 	if diff := cmp.Diff(want, there(t, a, names)); diff != "" {
 		t.Errorf("without rules, and without a schedule (-want +got):\n%s", diff)
 	}
@@ -202,9 +258,11 @@ func TestRemoveUnkept(t *testing.T) {
 // TestUnkeptShare removes a backup that has bytes of files in common with one that is kept: the other one restores.
 func TestUnkeptShare(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	upload(t, a, container, "shared.txt", "in both")
+
 	gone := upload(t, a, container, "gone.txt", "in the first one")
 	schedule(a, `{"cron": "0 3 * * *", "keep_last": 1, "keep_daily": 0, "keep_weekly": 0, "keep_monthly": 0}`)
 	due(a)
@@ -212,29 +270,40 @@ func TestUnkeptShare(t *testing.T) {
 	until(t, "the first backup is proven", func() bool {
 		return apitest.Value[string](a, `select count(proven_at)::text from platform.backups`) == "1"
 	})
+
 	first := apitest.Value[string](a, `select uuid::text from platform.backups`)
 	a.Delete("/containers/" + container + "/files/" + gone).Want(200)
+
 	if n := len(keptOf(t, a)); n != 4 { // dump, manifest, two contents
 		t.Fatalf("%d files are kept of the first backup", n)
 	}
+
 	due(a)
 	tidy(t, a)
-	until(t, "the first one is not kept when the second one is proven", func() bool { return a.Get("/backups/"+first).Want(200).Get("status") == "deleting" })
+	until(t, "the first one is not kept when the second one is proven", func() bool {
+		return a.Get("/backups/"+first).Want(200).Get("status") == "deleting"
+	})
+
 	if n := len(keptOf(t, a)); n != 6 {
 		t.Errorf("%d files are kept of a backup that someone may be reading, and the second one", n)
 	}
+
 	a.Exec(`update platform.backups set bytes_until = now() where uuid = $1`, first)
 	tidy(t, a)
 	a.Get("/backups/" + first).Want(400)
+
 	second := apitest.Value[string](a, `select uuid::text from platform.backups`)
 	if a.Get("/backups/"+second).Want(200).Metadata("provenAt") == nil {
 		t.Error("the last proven backup was removed")
 	}
+
 	if n := len(keptOf(t, a)); n != 3 {
 		t.Errorf("%d files are kept of the second backup: %q", n, keptOf(t, a))
 	}
+
 	restore(t, a, second)
 	a.Get("/containers/" + container + "/files").Want(200)
+
 	if got := query(t, a, `select string_agg(full_file_name, ',') from storage.files`); got != "shared.txt" {
 		t.Errorf("restored are %s", got)
 	}
@@ -243,56 +312,81 @@ func TestUnkeptShare(t *testing.T) {
 // TestProofsBySchedule goes over when backups are proven: not when they are made, and again after a number of days.
 func TestProofsBySchedule(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	schedule(a, `{"cron": "0 3 * * *", "prove": false, "prove_every_days": 7}`)
+
 	over := func() string {
 		t.Helper()
+
 		id := backedUp(t, a)
 		until(t, "the job is over", func() bool {
-			return apitest.Value[string](a, `select count(*)::text from river.river_job where args ->> 'backup' = $1 and kind = 'backup' and state = 'completed'`, id) == "1"
+			return apitest.Value[string](a,
+				`select count(*)::text from river.river_job where args ->> 'backup' = $1 and kind = 'backup' and state = 'completed'`, id) == "1"
 		})
+
 		return id
 	}
+
 	proofs := func(id string) string {
-		return apitest.Value[string](a, `select count(*)::text from river.river_job where args ->> 'backup' = $1 and kind = 'prove'`, id)
+		return apitest.Value[string](a,
+			`select count(*)::text from river.river_job where args ->> 'backup' = $1 and kind = 'prove'`, id)
 	}
+
 	sweep := func() {
 		t.Helper()
+
 		if err := a.Server.Queue().Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	first := over()
 	if got := proofs(first); got != "0" {
 		t.Errorf("got %s proofs of a backup that is not to be proven", got)
 	}
+
 	sweep()
-	until(t, "it is proven since none ever was", func() bool { return a.Get("/backups/"+first).Want(200).Metadata("provenAt") != nil })
+	until(t, "it is proven since none ever was", func() bool {
+		return a.Get("/backups/"+first).Want(200).Metadata("provenAt") != nil
+	})
+
 	second := over()
 	sweep()
+
 	if got := proofs(second); got != "0" {
 		t.Errorf("got %s proofs of a backup soon after another one's", got)
 	}
+
 	a.Exec(`update platform.backups set proven_at = now() - interval '8 days' where uuid = $1`, first)
 	schedule(a, `{"prove_every_days": 0}`)
 	sweep()
+
 	if got := proofs(second); got != "0" {
 		t.Errorf("got %s proofs where there are to be none", got)
 	}
+
 	schedule(a, `{"prove_every_days": 7}`)
 	sweep()
-	until(t, "the newest one is proven after a week", func() bool { return a.Get("/backups/"+second).Want(200).Metadata("provenAt") != nil })
+	until(t, "the newest one is proven after a week", func() bool {
+		return a.Get("/backups/"+second).Want(200).Metadata("provenAt") != nil
+	})
+
 	if got := a.Get("/projects/" + a.Project + "/statistics").Want(200).Get("backups.lastProvenAt"); got == nil {
 		t.Error("the statistics don't say that a backup was proven")
 	}
+
 	schedule(a, `{"prove": true}`)
 	third := over()
-	until(t, "each one is proven", func() bool { return a.Get("/backups/"+third).Want(200).Metadata("provenAt") != nil })
+	until(t, "each one is proven", func() bool {
+		return a.Get("/backups/"+third).Want(200).Metadata("provenAt") != nil
+	})
 }
 
 // TestScheduleSurvives moves the clock over a change of a schedule: what is due stays due unless the times are changed.
 func TestScheduleSurvives(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	schedule(a, `{"cron": "0 3 * * *", "prove": false}`)
 	a.Post("/projects/"+a.Project+"/pause", ``).Want(200)
@@ -301,7 +395,9 @@ func TestScheduleSurvives(t *testing.T) {
 	schedule(a, `{"keep_last": 9}`)
 	tidy(t, a)
 	until(t, "the backup is made", func() bool { return strings.Count(scheduled(t, a), "completed") == 1 })
-	next, err := time.Parse(time.RFC3339Nano, a.Get("/projects/"+a.Project+"/backup-schedule").Want(200).Get("nextRunAt").(string))
+
+	next, err := time.Parse(time.RFC3339Nano, a.Get("/projects/"+a.Project+"/backup-schedule").Want(200).
+		Get("nextRunAt").(string))
 	if err != nil || next.Before(time.Now()) || next.After(time.Now().Add(24*time.Hour)) {
 		t.Errorf("the next one is due at %s, %v", next, err)
 	}
@@ -310,13 +406,16 @@ func TestScheduleSurvives(t *testing.T) {
 // TestScheduleAfterAClockAhead: what was counted by a clock that was ahead is counted anew.
 func TestScheduleAfterAClockAhead(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	schedule(a, `{"cron": "0 3 29 2 *", "prove": false}`)
 	counted := a.Get("/projects/" + a.Project + "/backup-schedule").Want(200).Get("nextRunAt")
 	a.Exec(`update platform.backup_schedules set next_run_at = next_run_at + interval '1 year'`)
+
 	if err := a.Server.Queue().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	if got := a.Get("/projects/" + a.Project + "/backup-schedule").Want(200).Get("nextRunAt"); got != counted {
 		t.Errorf("the next backup is due at %v, want %v", got, counted)
 	}

@@ -16,10 +16,12 @@ import (
 // dropStrays drops databases that restores and proofs were to fill and that nobody is at any more. Even one that was given up may be made after
 // that: PostgreSQL goes on with a statement whose client is gone.
 func (q *Queue) dropStrays(ctx context.Context) error {
-	names, err := pg.Values[string](ctx, q.Pool, `select datname::text from pg_database where datname ~ '^socle_[0-9a-f]{32}_(proof|asked|new)_'`)
+	names, err := pg.Values[string](ctx, q.Pool,
+		`select datname::text from pg_database where datname ~ '^socle_[0-9a-f]{32}_(proof|asked|new)_'`)
 	if err != nil || len(names) == 0 {
 		return err
 	}
+
 	projects := make([]uuid.UUID, len(names))
 	for i, name := range names {
 		projects[i], _ = q.Lifecycle.Registry.ProjectOf(name)
@@ -39,10 +41,12 @@ func (q *Queue) dropStrays(ctx context.Context) error {
 		and not exists (
 			select from platform.restores r where r.status in ('pending', 'running') and right(replace(r.uuid::text, '-', ''), 16) = d.half)`,
 		pgx.StrictNamedArgs{"names": names, "projects": projects, "proof": proveArgs{}.Kind()})
+
 	errs := []error{err}
 	for _, name := range strays {
 		errs = append(errs, q.Lifecycle.Registry.DropStray(ctx, name))
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -57,12 +61,14 @@ func (q *Queue) removeStrayBackups(ctx context.Context, project uuid.UUID, age t
 	if err != nil {
 		return 0, err
 	}
+
 	folder := "projects/" + project.String() + "/backups/"
 	var remove, contents []string
 	for e, err := range q.Lifecycle.Blobs.List(ctx, strings.TrimSuffix(folder, "/")) {
 		if err != nil {
 			return 0, err
 		}
+
 		old, name := time.Since(e.Modified) >= age, strings.TrimPrefix(e.Key, folder)
 		if sum, ok := strings.CutPrefix(name, "content/"); ok {
 			if old {
@@ -70,29 +76,36 @@ func (q *Queue) removeStrayBackups(ctx context.Context, project uuid.UUID, age t
 			}
 			continue
 		}
+
 		id, err := uuid.Parse(strings.TrimSuffix(strings.TrimSuffix(name, ".dump"), ".manifest"))
 		if err != nil {
 			continue // nothing of ours
 		}
+
 		over, known := failed[id]
 		if !known {
 			return 0, nil
 		}
+
 		if over && old {
 			remove = append(remove, e.Key)
 		}
 	}
+
 	for i, key := range remove {
 		if err := q.Lifecycle.Blobs.Delete(ctx, key); err != nil {
 			return i, err
 		}
 	}
+
 	n, err := q.removeStrayContents(ctx, project, folder+"content/", contents)
 	return len(remove) + n, err
 }
 
 // removeStrayContents removes those contents of backups, by their sums, that no backup of a project needs.
-func (q *Queue) removeStrayContents(ctx context.Context, project uuid.UUID, folder string, contents []string) (removed int, err error) {
+func (q *Queue) removeStrayContents(
+	ctx context.Context, project uuid.UUID, folder string, contents []string,
+) (removed int, err error) {
 	for len(contents) > 0 {
 		var sums [][]byte
 		for _, c := range contents[:min(strayBatch, len(contents))] {
@@ -100,10 +113,13 @@ func (q *Queue) removeStrayContents(ctx context.Context, project uuid.UUID, fold
 				sums = append(sums, sum)
 			}
 		}
+
 		contents = contents[min(strayBatch, len(contents)):]
+
 		if sums, err = q.Store.UnneededContents(ctx, project, sums); err != nil {
 			return removed, err
 		}
+
 		for _, sum := range sums {
 			err := q.Store.ForgetStrayContent(ctx, project, sum, func() error {
 				removed++
@@ -114,5 +130,6 @@ func (q *Queue) removeStrayContents(ctx context.Context, project uuid.UUID, fold
 			}
 		}
 	}
+
 	return removed, nil
 }

@@ -19,7 +19,8 @@ import (
 
 // unfinished are the states of a job that is not over.
 var unfinished = []rivertype.JobState{
-	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled}
+	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning,
+	rivertype.JobStateScheduled}
 
 // once is a worker of jobs that are tried once, and again only if the server stopped meanwhile or they say so.
 type once[A river.JobArgs] struct {
@@ -38,16 +39,19 @@ func (o *once[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	if err == nil {
 		return nil
 	}
+
 	err = &shortError{err}
 	later, ok := errors.AsType[*backup.Later](err)
 	if ok && later.After > 0 {
 		o.log.Info(job.Kind+" waits", "error", err)
 		return river.JobSnooze(later.After)
 	}
+
 	if ok || ctx.Err() != nil { // the server stops, say, and the job is tried again by the next one
 		o.log.Info(job.Kind+" is broken off", "error", err)
 		return err
 	}
+
 	o.log.Error(job.Kind, "error", err) // River keeps it with the job, and logs it nowhere
 	return river.JobCancel(err)
 }
@@ -64,6 +68,7 @@ func (s *shortError) Error() string {
 	if len(text) <= mostErrorText {
 		return text
 	}
+
 	return strings.ToValidUTF8(text[:mostErrorText], "") + "…"
 }
 
@@ -77,6 +82,7 @@ func (q *Queue) giveUp(ctx context.Context) error {
 		Kind, Reason string
 		UUID         uuid.UUID
 	}
+
 	tasks, err := pg.All[abandoned](ctx, q.Pool, `
 		select kind, uuid, 'the server that ' || case status when 'running' then did else 'was to ' || does end || ' it stopped' as reason
 		from (
@@ -92,6 +98,7 @@ func (q *Queue) giveUp(ctx context.Context) error {
 					j.state in ('available', 'pending', 'retryable', 'scheduled') or
 					j.state = 'running' and j.attempted_at > now() - @silence::interval))`,
 		pgx.StrictNamedArgs{"silence": backup.Silence})
+
 	errs := []error{err}
 	for _, t := range tasks {
 		switch t.Kind {
@@ -101,13 +108,18 @@ func (q *Queue) giveUp(ctx context.Context) error {
 			errs = append(errs, giveUpTask(ctx, q.Store.Restores(), t.UUID, t.Reason, q.Maker.GiveUp))
 		}
 	}
+
 	return errors.Join(errs...)
 }
 
-func giveUpTask[T any](ctx context.Context, tasks platform.Tasks[T], id uuid.UUID, reason string, end func(context.Context, T, string) error) error {
+func giveUpTask[T any](
+	ctx context.Context, tasks platform.Tasks[T], id uuid.UUID, reason string,
+	end func(context.Context, T, string) error,
+) error {
 	t, err := tasks.Unfinished(ctx, id)
 	if err != nil {
 		return fault.Except(err, fault.NotFound)
 	}
+
 	return end(ctx, t, reason)
 }

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // golden compares text with a file of the tree.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
+
 	path := filepath.Join(root(t), name)
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
@@ -35,10 +36,12 @@ func golden(t *testing.T, name string, got []byte) {
 		}
 		return
 	}
+
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
 		t.Errorf("%s is not current; `make golden` writes it anew (-file +current):\n%s", name, diff)
 	}
@@ -46,25 +49,30 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestOpenAPIIsCurrent(t *testing.T) {
 	t.Parallel()
+
 	golden(t, "docs/openapi.json", api.Document())
 }
 
 // TestSchemasAreCurrent keeps what the migrations make in view: a change of a schema shows in the diff of its dump.
 func TestSchemasAreCurrent(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	golden(t, "internal/platform/schema.sql", dump(t, string(a.Config.DatabaseURL), "platform"))
 	tenants := dump(t, databaseURL(t, a), "socle", "auth", "storage", "forms", "realtime")
-	golden(t, "internal/tenant/schema.sql", bytes.ReplaceAll(tenants, []byte(strings.TrimPrefix(a.Database(), "socle_")), []byte("PROJECT")))
+	golden(t, "internal/tenant/schema.sql",
+		bytes.ReplaceAll(tenants, []byte(strings.TrimPrefix(a.Database(), "socle_")), []byte("PROJECT")))
 }
 
 // databaseURL returns the address of the project's database for pg_dump.
 func databaseURL(t *testing.T, a *apitest.API) string {
 	t.Helper()
+
 	c, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return strings.Replace(string(a.Config.DatabaseURL), "/"+c.Database, "/"+a.Database(), 1)
 }
 
@@ -80,18 +88,22 @@ func unqualified(definition []byte) []byte {
 
 func dump(t *testing.T, url string, schemas ...string) []byte {
 	t.Helper()
+
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	args := []string{"--schema-only", "--no-owner", "--dbname=" + url}
 	for _, s := range schemas {
 		args = append(args, "--schema="+s)
 	}
+
 	out, err := exec.CommandContext(t.Context(), binaries.Path("pg_dump"), args...).Output()
 	if err != nil {
 		t.Fatalf("pg_dump: %v", err)
 	}
+
 	out = view.ReplaceAllFunc(passing.ReplaceAll(out, nil), unqualified)
 	return append(bytes.TrimSpace(regexp.MustCompile(`\n{3,}`).ReplaceAll(out, []byte("\n\n"))), '\n')
 }
@@ -99,20 +111,24 @@ func dump(t *testing.T, url string, schemas ...string) []byte {
 // TestMigrationsAreNumbered keeps migrations in a row from 1: the newest one's number is their count.
 func TestMigrationsAreNumbered(t *testing.T) {
 	t.Parallel()
+
 	for _, dir := range []string{"internal/platform/migrations", "internal/tenant/migrations"} {
 		files, err := filepath.Glob(filepath.Join(root(t), dir, "*.sql"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v, %v", dir, files, err)
 		}
+
 		for i, file := range files {
 			number, _, _ := strings.Cut(filepath.Base(file), "_")
 			if n, err := strconv.Atoi(number); err != nil || n != i+1 || len(number) != 5 {
 				t.Errorf("%s is migration %d of %s", filepath.Base(file), i+1, dir)
 			}
+
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if bytes.Contains(text, []byte("+goose Down")) || bytes.Contains(text, []byte("NO TRANSACTION")) {
 				t.Errorf("%s goes down, or runs outside of a transaction", filepath.Base(file))
 			}
@@ -122,15 +138,18 @@ func TestMigrationsAreNumbered(t *testing.T) {
 
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
+
 	c, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c.RuntimeParams["search_path"] = "pg_catalog, pg_temp"
 	conn, err := pgx.ConnectConfig(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
 }

@@ -24,8 +24,10 @@ var outside = map[string]string{
 
 // connects is what leads out of a process, but for the databases, whose addresses are settings.
 var connects = map[string]*regexp.Regexp{
-	"net":                               regexp.MustCompile(`^(Dial|Lookup|Resolver$|DefaultResolver$)`),
-	"net/http":                          regexp.MustCompile(`^(Client|DefaultClient|DefaultTransport|Transport|Get|Head|Post|PostForm)$`),
+	"net": regexp.MustCompile(`^(Dial|Lookup|Resolver$|DefaultResolver$)`),
+	"net/http": regexp.MustCompile(
+		`^(Client|DefaultClient|DefaultTransport|Transport|Get|Head|Post|PostForm)$`,
+	),
 	"crypto/tls":                        regexp.MustCompile(`^Dial`),
 	"github.com/lestrrat-go/jwx/v3/jwk": regexp.MustCompile(`^(Fetch|NewCache)`),
 	"github.com/lestrrat-go/jwx/v3/jws": regexp.MustCompile(`^WithVerifyAuto$`),
@@ -33,17 +35,21 @@ var connects = map[string]*regexp.Regexp{
 
 func TestNothingConnectsElsewhere(t *testing.T) {
 	t.Parallel()
+
 	found := map[string]bool{}
 	for path, p := range tree(t) {
 		if strings.HasPrefix(path, "bench/") || slices.Contains(forTests, path) {
 			continue
 		}
+
 		for _, name := range p.GoFiles {
 			file := filepath.ToSlash(filepath.Join(path, name))
+
 			parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			imported := map[string]*regexp.Regexp{}
 			for _, i := range parsed.Imports {
 				from := strings.Trim(i.Path.Value, `"`)
@@ -51,27 +57,33 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 				if i.Name != nil {
 					as = i.Name.Name
 				}
+
 				imported[as] = connects[from]
 			}
+
 			ast.Inspect(parsed, func(n ast.Node) bool {
 				s, ok := n.(*ast.SelectorExpr)
 				if !ok {
 					return true
 				}
+
 				x, ok := s.X.(*ast.Ident)
 				if !ok {
 					return true
 				}
+
 				if way := imported[x.Name]; way != nil && way.MatchString(s.Sel.Name) {
 					found[file] = true
 					if outside[file] == "" {
 						t.Errorf("%s: %s.%s", file, x.Name, s.Sel.Name)
 					}
 				}
+
 				return true
 			})
 		}
 	}
+
 	for file := range outside {
 		if !found[file] {
 			t.Errorf("%s connects to nothing any more", file)

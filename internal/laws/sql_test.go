@@ -25,26 +25,32 @@ var runners = map[string]int{"One": 2, "All": 2, "Value": 2, "Values": 2, "Exec"
 // column fails here, whichever path of the code it stands on.
 func TestStatementsPrepare(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	databases := map[string]*pgx.Conn{
 		"platform": connect(t, string(a.Config.DatabaseURL)), "project": connect(t, databaseURL(t, a))}
-	of := map[string][]string{"platform": {"platform"}, "job": {"platform"}, "server": {"platform"}, "tenant": {"platform", "project"},
-		"cli": {"platform"}, "schema": {"project"}, "form": {"project"}, "object": {"project"}, "backup": {"project"}, "rest/catalog": {"project"},
-		"statement": {"project"}}
+
+	of := map[string][]string{"platform": {"platform"}, "job": {"platform"}, "server": {"platform"},
+		"tenant": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"}, "form": {"project"},
+		"object": {"project"}, "backup": {"project"}, "rest/catalog": {"project"}, "statement": {"project"}}
 	found := statements(t, slices.Sorted(maps.Keys(of)))
 	for name, where := range of {
 		if len(found[name]) == 0 {
 			t.Errorf("no statement found in %s", name)
 		}
+
 		for _, s := range found[name] {
-			if !strings.HasPrefix(s.sql, "select") && !strings.HasPrefix(s.sql, "insert") && !strings.HasPrefix(s.sql, "update") &&
-				!strings.HasPrefix(s.sql, "delete") && !strings.HasPrefix(s.sql, "with") {
+			if !strings.HasPrefix(s.sql, "select") && !strings.HasPrefix(s.sql, "insert") &&
+				!strings.HasPrefix(s.sql, "update") && !strings.HasPrefix(s.sql, "delete") &&
+				!strings.HasPrefix(s.sql, "with") {
 				continue // what PostgreSQL calls utility statements can't be prepared
 			}
+
 			var errs []error
 			for _, database := range where {
 				errs = append(errs, prepare(t, databases[database], s.sql))
 			}
+
 			if !slices.Contains(errs, nil) {
 				t.Errorf("%s: %v\n%s", s.at, errors.Join(errs...), s.sql)
 			}
@@ -57,6 +63,7 @@ func prepare(t *testing.T, database *pgx.Conn, sql string) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = database.Prepare(t.Context(), "", sql)
 	return err
 }
@@ -65,16 +72,20 @@ func prepare(t *testing.T, database *pgx.Conn, sql string) error {
 // built with, nothing has to be compiled for it.
 func statements(t *testing.T, names []string) map[string][]statement {
 	t.Helper()
+
 	const internal = "socle/internal/"
 	var paths []string
 	for _, name := range names {
 		paths = append(paths, internal+name)
 	}
+
 	loaded, err := packages.Load(&packages.Config{Context: t.Context(), Dir: root(t),
-		Mode: packages.NeedName | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports}, paths...)
+		Mode: packages.NeedName | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo |
+			packages.NeedImports}, paths...)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	found := map[string][]statement{}
 	for _, p := range loaded {
 		name := strings.TrimPrefix(p.PkgPath, internal)
@@ -84,17 +95,22 @@ func statements(t *testing.T, names []string) map[string][]statement {
 				if !ok {
 					return true
 				}
+
 				i, ok := runners[called(call)]
 				if !ok || i >= len(call.Args) {
 					return true
 				}
+
 				if v := p.TypesInfo.Types[call.Args[i]].Value; v != nil && v.Kind() == constant.String {
-					found[name] = append(found[name], statement{p.Fset.Position(call.Pos()).String(), strings.TrimSpace(constant.StringVal(v))})
+					found[name] = append(found[name],
+						statement{p.Fset.Position(call.Pos()).String(), strings.TrimSpace(constant.StringVal(v))})
 				}
+
 				return true
 			})
 		}
 	}
+
 	return found
 }
 
@@ -104,8 +120,10 @@ func called(call *ast.CallExpr) string {
 	if index, ok := f.(*ast.IndexExpr); ok {
 		f = index.X
 	}
+
 	if s, ok := f.(*ast.SelectorExpr); ok {
 		return s.Sel.Name
 	}
+
 	return ""
 }

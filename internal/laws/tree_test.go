@@ -18,7 +18,8 @@ import (
 // levels are the packages from the lowest level up. A package imports those of lower levels only.
 var levels = [][]string{
 	{"client", "internal/fault", "internal/config"},
-	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture", "internal/httpx", "internal/mail", "internal/pgserver"},
+	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
+		"internal/httpx", "internal/mail", "internal/pgserver"},
 	{"internal/audit", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/schema", "internal/platform"},
 	{"internal/tenant", "internal/rest/plan", "internal/rest/typescript"},
@@ -31,7 +32,9 @@ var levels = [][]string{
 }
 
 // forTests are the packages that only tests import, whatever their level.
-var forTests = []string{"internal/pgtest", "internal/blob/blobtest", "internal/api/apitest", "internal/tenant/tenanttest", "internal/laws"}
+var forTests = []string{
+	"internal/pgtest", "internal/blob/blobtest", "internal/api/apitest", "internal/tenant/tenanttest", "internal/laws",
+}
 
 // onlyImporter are imports that one package has to itself.
 var onlyImporter = map[string]string{
@@ -58,16 +61,19 @@ type listed struct {
 var listing = sync.OnceValues(func() ([]byte, error) {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles", "./...")
 	cmd.Dir = "../.."
+
 	return cmd.Output()
 })
 
 // tree lists the packages of the module, by their path in it.
 func tree(t *testing.T) map[string]listed {
 	t.Helper()
+
 	out, err := listing()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
+
 	packages := map[string]listed{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
@@ -76,44 +82,53 @@ func tree(t *testing.T) map[string]listed {
 		} else if err != nil {
 			t.Fatal(err)
 		}
+
 		packages[strings.TrimPrefix(p.ImportPath, "socle/")] = p
 	}
 }
 
 func root(t *testing.T) string {
 	t.Helper()
+
 	dir, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return dir
 }
 
 func TestImportsGoDown(t *testing.T) {
 	t.Parallel()
+
 	level := map[string]int{}
 	for i, names := range levels {
 		for _, name := range names {
 			level[name] = i
 		}
 	}
+
 	for name, p := range tree(t) {
 		if slices.Contains(forTests, name) || strings.HasPrefix(name, "bench/") {
 			continue
 		}
+
 		mine, ok := level[name]
 		if !ok {
 			t.Errorf("%s stands in no level: give it one here and in docs/architecture.md", name)
 			continue
 		}
+
 		for _, imported := range p.Imports {
 			if owner, ok := onlyImporter[imported]; ok && owner != name {
 				t.Errorf("%s imports %s, which only %s does", name, imported, owner)
 			}
+
 			other, ours := strings.CutPrefix(imported, "socle/")
 			if !ours {
 				continue
 			}
+
 			if theirs, ok := level[other]; !ok || theirs >= mine {
 				t.Errorf("%s (level %d) imports %s (level %d)", name, mine, other, theirs)
 			}
@@ -123,6 +138,7 @@ func TestImportsGoDown(t *testing.T) {
 
 func TestPackagesAreDocumented(t *testing.T) {
 	t.Parallel()
+
 	for name, p := range tree(t) {
 		if p.Doc == "" {
 			t.Errorf("%s has no package comment", name)
@@ -132,18 +148,21 @@ func TestPackagesAreDocumented(t *testing.T) {
 
 func TestFilesHaveOneSubject(t *testing.T) {
 	t.Parallel()
+
 	for name, p := range tree(t) {
 		for _, file := range p.GoFiles {
 			text, err := os.ReadFile(filepath.Join(p.Dir, file))
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			n := 0
 			for line := range bytes.Lines(text) {
 				if len(bytes.TrimSpace(line)) > 0 {
 					n++
 				}
 			}
+
 			if n > mostLines {
 				t.Errorf("%s/%s has %d lines, more than %d", name, file, n, mostLines)
 			}
@@ -154,19 +173,23 @@ func TestFilesHaveOneSubject(t *testing.T) {
 // TestNoSkippedTests looks for what would let a test pass without testing.
 func TestNoSkippedTests(t *testing.T) {
 	t.Parallel()
+
 	err := filepath.WalkDir(root(t), func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
+
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
+
 		for _, word := range []string{".Skip" + "(", ".SkipNow" + "(", ".Skipf" + "(", "time." + "Sleep("} {
 			if bytes.Contains(text, []byte(word)) {
 				t.Errorf("%s contains %s", path, word)
 			}
 		}
+
 		_, err = parser.ParseFile(token.NewFileSet(), path, text, parser.PackageClauseOnly)
 		return err
 	})

@@ -46,18 +46,22 @@ func New(smtpURL, from string, log *slog.Logger) (*Sender, error) {
 	if smtpURL == "" {
 		return &Sender{log: log}, nil
 	}
+
 	sender, err := netmail.ParseAddress(from)
 	if err != nil {
 		return nil, fmt.Errorf("mail: the address that mails come from: %w", err)
 	}
+
 	u, err := url.Parse(smtpURL)
 	if err != nil {
 		return nil, errors.New("mail: the server's URL can't be read")
 	}
+
 	client, err := gomail.NewClient(u.Hostname(), options(u)...)
 	if err != nil {
 		return nil, fmt.Errorf("mail: %w", err)
 	}
+
 	return &Sender{client: client, from: sender, log: log}, nil
 }
 
@@ -68,15 +72,18 @@ func options(u *url.URL) []gomail.Option {
 		opts = append(opts, gomail.WithTLSPolicy(gomail.TLSMandatory),
 			gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(user), gomail.WithPassword(password))
 	}
+
 	if u.Scheme == "smtps" {
 		port, opts = 465, append(opts, gomail.WithSSL())
 	}
 	if u.Scheme != "smtps" { // which has a way of its own to connect
 		opts = append(opts, gomail.WithDialContextFunc(dial))
 	}
+
 	if p, err := strconv.Atoi(u.Port()); err == nil {
 		port = p
 	}
+
 	return append(opts, gomail.WithPort(port))
 }
 
@@ -89,23 +96,28 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	if err != nil || to.Address != m.To || to.Name != "" || strings.ContainsFunc(m.To+m.ID, unicode.IsControl) {
 		return fmt.Errorf("mail: %q is no address: %w", m.To, ErrRefused)
 	}
+
 	if s.Logs() {
 		s.log.Info("mail", "to", m.To, "subject", oneLine(m.Subject), "text", m.Text)
 		return nil
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
+
 	var conn net.Conn
 	err = s.client.DialAndSendWithContext(context.WithValue(ctx, connKey{}, &conn), s.compose(m, to))
 	if conn != nil {
 		_ = conn.Close() // left open where the server has no TLS, or nobody to show the password to
 	}
+
 	if failed, ok := errors.AsType[*gomail.SendError](err); ok && !failed.IsTemp() && failed.ErrorCode() >= 500 {
 		return fmt.Errorf("mail: %w: %w", ErrRefused, err)
 	}
 	if err != nil {
 		return fmt.Errorf("mail: %w", err)
 	}
+
 	return nil
 }
 
@@ -117,6 +129,7 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if told, ok := ctx.Value(connKey{}).(*net.Conn); ok && err == nil {
 		*told = conn
 	}
+
 	return conn, err
 }
 
@@ -126,11 +139,13 @@ func (s *Sender) compose(m Message, to *netmail.Address) *gomail.Msg {
 	msg.ToMailAddress(to)
 	msg.Subject(oneLine(m.Subject))
 	msg.SetDate()
+
 	_, domain, _ := strings.Cut(s.from.Address, "@")
 	msg.SetMessageIDWithValue(m.ID + "@" + domain)
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // so that nobody's absence answers
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+
 	return msg
 }
 

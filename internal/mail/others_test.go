@@ -26,43 +26,55 @@ type mailbox struct {
 
 func openMailbox(t *testing.T, implicitTLS string) *mailbox {
 	t.Helper()
+
 	if _, err := os.Stat(filepath.Join(scripts, "node_modules", "smtp-server")); err != nil {
 		t.Fatal("the mail server is missing: make clients")
 	}
+
 	web := httptest.NewTLSServer(nil) // for its certificate
 	defer web.Close()
+
 	key, err := x509.MarshalPKCS8PrivateKey(web.TLS.Certificates[0].PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	node := exec.CommandContext(t.Context(), "node", "mailbox.mjs")
 	node.Dir = scripts
 	node.Env = append(os.Environ(), "MAIL_TLS="+implicitTLS, "MAIL_USER=us@er", "MAIL_PASSWORD=p/w",
 		"MAIL_KEY="+string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})),
 		"MAIL_CERTIFICATE="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})))
+
 	node.Stderr = os.Stderr
+
 	out, err := node.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	in, err := node.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := node.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		in.Close()
 		_ = node.Wait()
 	})
+
 	m := &mailbox{lines: json.NewDecoder(bufio.NewReader(out))}
 	m.roots = x509.NewCertPool()
 	m.roots.AddCert(web.Certificate())
+
 	var listening struct{ Port int }
 	if err := m.lines.Decode(&listening); err != nil {
 		t.Fatal(err)
 	}
+
 	m.addr = fmt.Sprintf("127.0.0.1:%d", listening.Port)
 	return m
 }
@@ -70,15 +82,18 @@ func openMailbox(t *testing.T, implicitTLS string) *mailbox {
 // TestOthersTakeMails: a server that was not written after this client takes its mails, on both ways to TLS, with the password and not without.
 func TestOthersTakeMails(t *testing.T) {
 	t.Parallel()
+
 	for scheme, implicit := range map[string]string{"smtp": "no", "smtps": "yes"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
+
 			m := openMailbox(t, implicit)
 			login := sender(t, &m.smtpServer, scheme+"://us%40er:p%2Fw@"+m.addr)
 			for range 2 { // a conversation each
 				if err := login.Send(t.Context(), hello); err != nil {
 					t.Fatal(err)
 				}
+
 				var got struct {
 					Secure     bool
 					User, From string
@@ -88,25 +103,34 @@ func TestOthersTakeMails(t *testing.T) {
 				if err := m.lines.Decode(&got); err != nil {
 					t.Fatal(err)
 				}
-				if !got.Secure || got.From != "noreply@example.com" || fmt.Sprint(got.To) != "[ada@example.com]" || len(got.User) < 6 || got.User[len(got.User)-5:] != "us@er" {
+
+				if !got.Secure || got.From != "noreply@example.com" || fmt.Sprint(got.To) != "[ada@example.com]" ||
+					len(got.User) < 6 || got.User[len(got.User)-5:] != "us@er" {
 					t.Errorf("got %+v", got)
 				}
+
 				checkMessage(t, got.Data)
 			}
+
 			lost := hello
 			lost.To = "nobody@example.com"
 			if err := login.Send(t.Context(), lost); !errors.Is(err, ErrRefused) {
 				t.Errorf("got %v of an address that is not there, want it refused for good", err)
 			}
+
 			for _, wrong := range []string{scheme + "://us%40er:wrong@", scheme + "://"} {
 				if err := sender(t, &m.smtpServer, wrong+m.addr).Send(t.Context(), hello); err == nil {
 					t.Errorf("a mail was taken from %s", wrong)
 				}
 			}
+
 			stranger := sender(t, &m.smtpServer, scheme+"://us%40er:p%2Fw@"+m.addr)
-			if err := stranger.client.SetTLSConfig(&tls.Config{ServerName: "example.com", MinVersion: tls.VersionTLS12}); err != nil {
+			if err := stranger.client.SetTLSConfig(
+				&tls.Config{ServerName: "example.com", MinVersion: tls.VersionTLS12},
+			); err != nil {
 				t.Fatal(err)
 			}
+
 			if err := stranger.Send(t.Context(), hello); err == nil {
 				t.Error("the password was shown to a server whose certificate is not good")
 			}

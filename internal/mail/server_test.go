@@ -34,17 +34,21 @@ type smtpServer struct {
 
 func listen(t *testing.T, s *smtpServer) *smtpServer {
 	t.Helper()
+
 	web := httptest.NewTLSServer(nil) // for its certificate
 	s.certificate = web.TLS.Certificates[0]
 	s.roots = x509.NewCertPool()
 	s.roots.AddCert(web.Certificate())
 	web.Close()
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s.addr = l.Addr().String()
 	s.host, s.port, _ = net.SplitHostPort(s.addr)
+
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -52,13 +56,16 @@ func listen(t *testing.T, s *smtpServer) *smtpServer {
 			if err != nil {
 				return
 			}
+
 			wg.Go(func() { s.serve(c) })
 		}
 	})
+
 	t.Cleanup(func() {
 		l.Close()
 		wg.Wait()
 	})
+
 	return s
 }
 
@@ -66,6 +73,7 @@ func listen(t *testing.T, s *smtpServer) *smtpServer {
 func (s *smtpServer) mails() []conversation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	return s.heard
 }
 
@@ -74,29 +82,36 @@ func (s *smtpServer) serve(conn net.Conn) {
 	if s.implicitTLS {
 		conn, c.tls = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{s.certificate}}), true
 	}
+
 	defer func() { conn.Close() }()
+
 	text := textproto.NewConn(conn)
 	say := func(line string) { _ = text.PrintfLine("%s", line) }
 	say("220 localhost")
+
 	for {
 		line, err := text.ReadLine()
 		if err != nil {
 			return
 		}
+
 		command, rest, _ := strings.Cut(line, " ")
 		if answer, ok := s.answers[command]; ok {
 			say(answer)
 			continue
 		}
+
 		switch command {
 		case "EHLO":
 			say("250-localhost")
+
 			if s.startTLS && !c.tls {
 				say("250-STARTTLS")
 			}
 			if s.auth {
 				say("250-AUTH PLAIN LOGIN")
 			}
+
 			say("250-8BITMIME")
 			say("250 SMTPUTF8")
 		case "STARTTLS":
@@ -116,10 +131,12 @@ func (s *smtpServer) serve(conn net.Conn) {
 			say("250 ok")
 		case "DATA":
 			say("354 go on")
+
 			lines, err := text.ReadDotLines()
 			if err != nil {
 				return
 			}
+
 			c.data = strings.Join(lines, "\n")
 			s.mu.Lock()
 			s.heard = append(s.heard, c)

@@ -21,12 +21,15 @@ func Render(name, to string, data map[string]string) (Message, error) {
 	for key, value := range data {
 		clean[key] = oneLine(value)
 	}
+
 	var b strings.Builder
 	if err := templates.ExecuteTemplate(&b, name+".txt", clean); err != nil {
 		return Message{}, fmt.Errorf("mail: template %s: %w", name, err)
 	}
+
 	subject, text, _ := strings.Cut(b.String(), "\n")
 	text = strings.TrimSpace(text) + "\n"
+
 	return Message{To: to, Subject: subject, Text: text, HTML: htmlOf(text, clean["link"])}, nil
 }
 
@@ -34,13 +37,16 @@ func Render(name, to string, data map[string]string) (Message, error) {
 func htmlOf(text, link string) string {
 	var b strings.Builder
 	b.WriteString("<!doctype html>\n<html lang=\"en\"><body style=\"font-family: sans-serif; line-height: 1.5\">\n")
+
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		shown := strings.ReplaceAll(html.EscapeString(paragraph), "\n", "<br>\n")
 		if link != "" && paragraph == link {
 			shown = `<a href="` + html.EscapeString(link) + `">` + shown + `</a>`
 		}
+
 		b.WriteString("<p>" + shown + "</p>\n")
 	}
+
 	b.WriteString("</body></html>\n")
 	return b.String()
 }

@@ -15,19 +15,24 @@ import (
 type Arrived struct{ upload *upload }
 
 // Receive stores the bytes of a file for a container of project p on behalf of user. It fails as [CreateFile] does, and then leaves nothing.
-func Receive(ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile) (Arrived, error) {
+func Receive(
+	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
+) (Arrived, error) {
 	u, err := newUpload(p, store, user, container, n)
 	if err != nil {
 		return Arrived{}, err
 	}
+
 	into, err := u.begin(ctx)
 	if err != nil {
 		return Arrived{}, err
 	}
+
 	if err := u.receive(ctx, n, into); err != nil {
 		_, err = u.settle(ctx, err)
 		return Arrived{}, err
 	}
+
 	return Arrived{u}, nil
 }
 
@@ -40,12 +45,15 @@ func (a Arrived) Settle(ctx context.Context, failure error) (made bool, err erro
 	if failure == nil && a.upload.made {
 		return true, nil
 	}
+
 	if failure == nil { // nobody wanted the file
 		failure = errUnwanted
 	}
+
 	_, err = a.upload.settle(ctx, failure)
 	if err == errUnwanted {
 		return false, nil
 	}
+
 	return err == nil, err
 }

@@ -27,6 +27,7 @@ func ParseChecksum(text string) (*Checksum, error) {
 	if text == "" {
 		return nil, nil
 	}
+
 	c := &Checksum{}
 	algorithm, sum, _ := strings.Cut(text, " ")
 	switch algorithm {
@@ -35,10 +36,13 @@ func ParseChecksum(text string) (*Checksum, error) {
 	case "sha256":
 		c.hash = sha256.New()
 	}
+
 	var err error
 	if c.want, err = base64.StdEncoding.DecodeString(sum); err != nil || c.hash == nil || len(c.want) != c.hash.Size() {
-		return nil, fault.OnField(fault.Invalid, "Upload-Checksum", "invalid_format", "must be one of %s and the sum in base64", ChecksumAlgorithms)
+		return nil, fault.OnField(fault.Invalid, "Upload-Checksum", "invalid_format",
+			"must be one of %s and the sum in base64", ChecksumAlgorithms)
 	}
+
 	return c, nil
 }
 
@@ -54,8 +58,10 @@ type checked struct {
 func (c *checked) Read(to []byte) (int, error) {
 	n, err := c.content.Read(to)
 	c.hash.Write(to[:n])
+
 	if err == io.EOF && !bytes.Equal(c.hash.Sum(nil), c.want) {
 		err = fault.New(fault.Mismatch, "the bytes are not those of the checksum")
 	}
+
 	return n, err
 }

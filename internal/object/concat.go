@@ -14,8 +14,9 @@ import (
 // Concat says how a resumable upload belongs to others: a partial one becomes no file, but part of a final one, which is made of partial ones that have
 // arrived and takes no bytes of its own. The zero one belongs to none.
 type Concat struct {
-	Of   []uuid.UUID // the partial uploads of a final one, in their order
-	Said string      // what its client said, and is told again: "partial", or "final;" and the addresses of the partial ones
+	Of []uuid.UUID // the partial uploads of a final one, in their order
+	// what its client said, and is told again: "partial", or "final;" and the addresses of the partial ones
+	Said string
 }
 
 const (
@@ -27,6 +28,7 @@ const (
 // It fails with Invalid on Upload-Concat.
 func ParseConcat(text, path string) (Concat, error) {
 	c := Concat{Said: text}
+
 	list, final := strings.CutPrefix(text, concatFinal)
 	if !final {
 		if text != "" && text != concatPartial {
@@ -34,6 +36,7 @@ func ParseConcat(text, path string) (Concat, error) {
 		}
 		return c, nil
 	}
+
 	seen := map[uuid.UUID]bool{}
 	for address := range strings.FieldsSeq(list) {
 		end := strings.LastIndexByte(address, '/') + 1
@@ -41,12 +44,15 @@ func ParseConcat(text, path string) (Concat, error) {
 		if err != nil || !strings.HasSuffix(address[:end], path) || seen[id] {
 			return c, badConcat("unknown_upload", "must name uploads to this container, each once")
 		}
+
 		seen[id] = true
 		c.Of = append(c.Of, id)
 	}
+
 	if len(c.Of) == 0 {
 		return c, badConcat("required", "must name the uploads that the file is made of")
 	}
+
 	return c, nil
 }
 
@@ -71,15 +77,18 @@ func (c Concat) measure(ctx context.Context, tx pgx.Tx, container uuid.UUID) (si
 	if err != nil {
 		return 0, err
 	}
+
 	if len(partial) < len(c.Of) {
 		return 0, badConcat("unknown_upload", "must name partial uploads that are there, and part of no other file")
 	}
+
 	for _, p := range partial {
 		if p.Deferred || p.Arrived < p.Size {
 			return 0, badConcat("unfinished_upload", "must name uploads that have arrived")
 		}
 		size += p.Size
 	}
+
 	return size, nil
 }
 
@@ -94,7 +103,9 @@ func (c Concat) gather(ctx context.Context, tx pgx.Tx, final uuid.UUID) error {
 		where p.upload_uuid = u.uuid`, pgx.StrictNamedArgs{"final": final, "of": c.Of}); err != nil {
 		return err
 	}
-	_, err := pg.Exec(ctx, tx, `delete from storage.resumable_uploads where uuid = any(@of)`, pgx.StrictNamedArgs{"of": c.Of})
+
+	_, err := pg.Exec(ctx, tx, `delete from storage.resumable_uploads where uuid = any(@of)`,
+		pgx.StrictNamedArgs{"of": c.Of})
 	return err
 }
 

@@ -30,12 +30,14 @@ type Container struct {
 	IsPublic    bool      `json:"isPublic" doc:"Whether its files are readable without a token."`
 	MaxFileSize int64     `json:"maxFileSize" doc:"Bytes."`
 	TotalFiles  int64     `json:"totalFiles"`
-	Allowed     []string  `json:"-" db:"allowed_mime_types"`                   // types such as image/png or image/*; none means all
-	URL         string    `json:"url" db:"-" doc:"Base address of its files."` // set by whoever knows the server's address
-	CreatedAt   time.Time `json:"createdAt"`
-	CreatedBy   uuid.UUID `json:"createdBy" format:"uuid"`
-	UpdatedAt   time.Time `json:"updatedAt"`
-	UpdatedBy   uuid.UUID `json:"updatedBy" format:"uuid"`
+	// types such as image/png or image/*; none means all
+	Allowed []string `json:"-" db:"allowed_mime_types"`
+	// set by whoever knows the server's address
+	URL       string    `json:"url" db:"-" doc:"Base address of its files."`
+	CreatedAt time.Time `json:"createdAt"`
+	CreatedBy uuid.UUID `json:"createdBy" format:"uuid"`
+	UpdatedAt time.Time `json:"updatedAt"`
+	UpdatedBy uuid.UUID `json:"updatedBy" format:"uuid"`
 }
 
 const containerColumns = `
@@ -77,13 +79,16 @@ func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n N
 	if n.MaxFileSize != nil {
 		size = *n.MaxFileSize
 	}
+
 	if err := checkContainer(&n.Name, &n.Description, &size, &n.Allowed); err != nil {
 		return Container{}, err
 	}
+
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Container{}, err
 	}
+
 	c, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
 		audit.CreatedUUID(ctx, id)
 		return pg.One[Container](ctx, tx, `
@@ -93,6 +98,7 @@ func CreateContainer(ctx context.Context, p *tenant.Project, user uuid.UUID, n N
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description,
 				"public": n.IsPublic, "max": size, "allowed": n.Allowed, "user": user})
 	})
+
 	return c, containerTaken(err)
 }
 
@@ -106,6 +112,7 @@ func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID,
 		}
 		return Container{}, broken
 	}
+
 	c, err := tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
 		return pg.One[Container](ctx, tx, `
 		update storage.containers
@@ -118,12 +125,14 @@ func UpdateContainer(ctx context.Context, p *tenant.Project, user, id uuid.UUID,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": u.Name, "description": u.Description,
 				"public": u.IsPublic, "max": u.MaxFileSize, "allowed": u.Allowed, "user": user})
 	})
+
 	return c, containerTaken(err)
 }
 
 // GetContainer returns a container of project p. It fails with NotFound if there is none.
 func GetContainer(ctx context.Context, p *tenant.Project, id uuid.UUID) (Container, error) {
-	return pg.One[Container](ctx, p.Trusted(), `select `+containerColumns+` from storage.containers where uuid = @id and not deleting`,
+	return pg.One[Container](ctx, p.Trusted(),
+		`select `+containerColumns+` from storage.containers where uuid = @id and not deleting`,
 		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 }
 
@@ -133,8 +142,12 @@ func ListContainers(ctx context.Context, p *tenant.Project, page pg.Page) ([]Con
 	if err != nil {
 		return nil, 0, err
 	}
-	containers, err := pg.All[Container](ctx, p.Trusted(), `select `+containerColumns+` from storage.containers where not deleting`+
-		page.Clause(map[string]string{"name": "name", "createdAt": "created_at", "updatedAt": "updated_at"}, "uuid"),
+
+	containers, err := pg.All[Container](ctx, p.Trusted(),
+		`select `+containerColumns+` from storage.containers where not deleting`+
+			page.Clause(map[string]string{
+				"name": "name", "createdAt": "created_at", "updatedAt": "updated_at",
+			}, "uuid"),
 		pgx.StrictNamedArgs{"project": p.UUID})
 	return containers, total, err
 }
@@ -150,27 +163,47 @@ func (u ContainerUpdate) check() error {
 func checkContainer(name, description *string, size *int64, allowed *[]string) error {
 	var broken []fault.Field
 	if name != nil && !containerName.MatchString(*name) {
-		broken = append(broken, fault.Field{Name: "name", Code: "invalid_format", Message: "must be 3 to 63 letters, digits, _ or -"})
+		broken = append(broken, fault.Field{
+			Name:    "name",
+			Code:    "invalid_format",
+			Message: "must be 3 to 63 letters, digits, _ or -",
+		})
 	}
 	if description != nil && (!utf8.ValidString(*description) || strings.ContainsRune(*description, 0)) {
-		broken = append(broken, fault.Field{Name: "description", Code: "invalid_format", Message: "must be text without NUL"})
+		broken = append(broken, fault.Field{
+			Name:    "description",
+			Code:    "invalid_format",
+			Message: "must be text without NUL",
+		})
 	}
 	if description != nil && utf8.RuneCountInString(*description) > maxDescription {
-		broken = append(broken, fault.Field{Name: "description", Code: "too_long", Message: fmt.Sprintf("must be at most %d characters", maxDescription)})
+		broken = append(broken, fault.Field{
+			Name:    "description",
+			Code:    "too_long",
+			Message: fmt.Sprintf("must be at most %d characters", maxDescription),
+		})
 	}
 	if size != nil && (*size < 1 || *size > MaxFileSize) {
-		broken = append(broken, fault.Field{Name: "max_file_size", Code: "out_of_range", Message: fmt.Sprintf("must be 1 to %d bytes", MaxFileSize)})
+		broken = append(broken, fault.Field{
+			Name:    "max_file_size",
+			Code:    "out_of_range",
+			Message: fmt.Sprintf("must be 1 to %d bytes", MaxFileSize),
+		})
 	}
+
 	if allowed != nil {
 		clean, wrong := cleanMimeTypes(*allowed)
 		if wrong != nil {
 			broken = append(broken, *wrong)
 		}
+
 		*allowed = clean
 	}
+
 	if len(broken) == 0 {
 		return nil
 	}
+
 	return &fault.Error{Kind: fault.Unprocessable, Detail: broken[0].Name + " " + broken[0].Message, Fields: broken}
 }
 

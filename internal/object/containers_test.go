@@ -20,60 +20,90 @@ func codes(err error) []string {
 	for _, f := range fault.Of(err).Fields {
 		all = append(all, f.Name+" "+f.Code)
 	}
+
 	return all
 }
 
 func newContainer(t *testing.T, p *tenant.Project, name string) Container {
 	t.Helper()
+
 	c, err := CreateContainer(t.Context(), p, tenanttest.UUID(t), NewContainer{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return c
 }
 
 func TestCreateContainer(t *testing.T) {
 	t.Parallel()
+
 	p, user := tenanttest.New(t), tenanttest.UUID(t)
-	got, err := CreateContainer(t.Context(), p, user, NewContainer{Name: "Reports_2026-1", Description: "é", IsPublic: true, MaxFileSize: new(MaxFileSize)})
+	got, err := CreateContainer(t.Context(), p, user, NewContainer{
+		Name:        "Reports_2026-1",
+		Description: "é",
+		IsPublic:    true,
+		MaxFileSize: new(MaxFileSize),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Container{ProjectUUID: p.UUID, Name: "Reports_2026-1", Description: "é", IsPublic: true, MaxFileSize: 5 << 30, Allowed: []string{}, CreatedBy: user, UpdatedBy: user}
-	if diff := cmp.Diff(got, want, cmpopts.IgnoreTypes(time.Time{}), cmpopts.IgnoreFields(Container{}, "UUID")); diff != "" {
+
+	want := Container{
+		ProjectUUID: p.UUID,
+		Name:        "Reports_2026-1",
+		Description: "é",
+		IsPublic:    true,
+		MaxFileSize: 5 << 30,
+		Allowed:     []string{},
+		CreatedBy:   user,
+		UpdatedBy:   user,
+	}
+	if diff := cmp.Diff(got, want, cmpopts.IgnoreTypes(time.Time{}),
+		cmpopts.IgnoreFields(Container{}, "UUID")); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
 	if got.UUID.Version() != 7 || got.CreatedAt.IsZero() || !got.UpdatedAt.Equal(got.CreatedAt) {
 		t.Errorf("got %+v", got)
 	}
+
 	read, err := GetContainer(t.Context(), p, got.UUID)
 	if diff := cmp.Diff(read, got); diff != "" || err != nil {
 		t.Errorf("got -, want + (%v)\n%s", err, diff)
 	}
+
 	if c := newContainer(t, p, "least"); c.MaxFileSize != DefaultFileSize || c.Description != "" || c.IsPublic {
 		t.Errorf("defaults: got %+v", c)
 	}
 
 	_, err = CreateContainer(t.Context(), p, user, NewContainer{Name: "least"})
-	if got, want := codes(err), []string{"name already_exists"}; !slices.Equal(got, want) || !fault.Is(err, fault.Conflict) {
+	if got, want := codes(err), []string{"name already_exists"}; !slices.Equal(got, want) ||
+		!fault.Is(err, fault.Conflict) {
 		t.Errorf("a name twice: got %v", err)
 	}
+
 	newContainer(t, p, "Least")
 	newContainer(t, tenanttest.New(t), "least")
+
 	for _, name := range []string{"", "ab", strings.Repeat("a", 64), "a b", "a/b", "été", "abc\n", "a\x00c"} {
 		_, err := CreateContainer(t.Context(), p, user, NewContainer{Name: name})
-		if got, want := codes(err), []string{"name invalid_format"}; !slices.Equal(got, want) || !fault.Is(err, fault.Unprocessable) {
+		if got, want := codes(err), []string{"name invalid_format"}; !slices.Equal(got, want) ||
+			!fault.Is(err, fault.Unprocessable) {
 			t.Errorf("%q: got %v, want %q", name, err, want)
 		}
 	}
+
 	_, err = CreateContainer(t.Context(), p, user, NewContainer{Description: "\x00", MaxFileSize: new(MaxFileSize + 1)})
-	if got, want := codes(err), []string{"name invalid_format", "description invalid_format", "max_file_size out_of_range"}; !slices.Equal(got, want) {
+	if got, want := codes(err), []string{
+		"name invalid_format", "description invalid_format", "max_file_size out_of_range",
+	}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 func TestUpdateContainer(t *testing.T) {
 	t.Parallel()
+
 	p, user := tenanttest.New(t), tenanttest.UUID(t)
 	c := newContainer(t, p, "reports")
 	newContainer(t, p, "taken")
@@ -85,18 +115,25 @@ func TestUpdateContainer(t *testing.T) {
 	}{
 		{ContainerUpdate{Name: new("drawings")}, func() { want.Name = "drawings" }},
 		{ContainerUpdate{Description: new("all of them")}, func() { want.Description = "all of them" }},
-		{ContainerUpdate{IsPublic: new(true), MaxFileSize: new(int64(1))}, func() { want.IsPublic, want.MaxFileSize = true, 1 }},
-		{ContainerUpdate{Description: new(""), IsPublic: new(false)}, func() { want.Description, want.IsPublic = "", false }},
+		{ContainerUpdate{IsPublic: new(true), MaxFileSize: new(int64(1))}, func() {
+			want.IsPublic, want.MaxFileSize = true, 1
+		}},
+		{ContainerUpdate{Description: new(""), IsPublic: new(false)}, func() {
+			want.Description, want.IsPublic = "", false
+		}},
 		{ContainerUpdate{Name: new("drawings")}, func() {}},
 	} {
 		step.change()
+
 		got, err := UpdateContainer(t.Context(), p, user, c.UUID, step.update)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if !got.UpdatedAt.After(want.UpdatedAt) {
 			t.Errorf("updated at %v, before at %v", got.UpdatedAt, want.UpdatedAt)
 		}
+
 		want.UpdatedAt, want.UpdatedBy = got.UpdatedAt, user
 		if diff := cmp.Diff(got, want); diff != "" {
 			t.Errorf("got -, want +\n%s", diff)
@@ -108,20 +145,26 @@ func TestUpdateContainer(t *testing.T) {
 		kind   fault.Kind
 		codes  []string
 	}{
-		"nothing":         {ContainerUpdate{}, fault.Unprocessable, []string{}},
-		"name taken":      {ContainerUpdate{Name: new("taken"), Description: new("x")}, fault.Conflict, []string{"name already_exists"}},
-		"name wrong":      {ContainerUpdate{Name: new("")}, fault.Unprocessable, []string{"name invalid_format"}},
-		"size zero":       {ContainerUpdate{MaxFileSize: new(int64(0))}, fault.Unprocessable, []string{"max_file_size out_of_range"}},
-		"long and public": {ContainerUpdate{IsPublic: new(true), Description: new(strings.Repeat("x", 501))}, fault.Unprocessable, []string{"description too_long"}},
+		"nothing": {ContainerUpdate{}, fault.Unprocessable, []string{}},
+		"name taken": {ContainerUpdate{Name: new("taken"), Description: new("x")}, fault.Conflict,
+			[]string{"name already_exists"}},
+		"name wrong": {ContainerUpdate{Name: new("")}, fault.Unprocessable, []string{"name invalid_format"}},
+		"size zero": {ContainerUpdate{MaxFileSize: new(int64(0))}, fault.Unprocessable,
+			[]string{"max_file_size out_of_range"}},
+		"long and public": {ContainerUpdate{IsPublic: new(true), Description: new(strings.Repeat("x", 501))},
+			fault.Unprocessable, []string{"description too_long"}},
 	} {
 		_, err := UpdateContainer(t.Context(), p, user, c.UUID, test.update)
 		if !fault.Is(err, test.kind) || !slices.Equal(codes(err), test.codes) {
 			t.Errorf("%s: got %v, want kind %d, %q", name, err, test.kind, test.codes)
 		}
-		if _, err := UpdateContainer(t.Context(), p, user, tenanttest.UUID(t), test.update); !fault.Is(err, fault.NotFound) {
+
+		if _, err := UpdateContainer(t.Context(), p, user, tenanttest.UUID(t), test.update); !fault.Is(err,
+			fault.NotFound) {
 			t.Errorf("%s, unknown container: got %v, want NotFound", name, err)
 		}
 	}
+
 	if got, err := GetContainer(t.Context(), p, c.UUID); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("after refusals (%v): got -, want +\n%s", err, cmp.Diff(got, want))
 	}

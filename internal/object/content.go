@@ -38,10 +38,12 @@ func contentOf(f File, stored io.ReadSeekCloser, witness *blob.Witness) (*Conten
 	if f.Size > checkedAtOnce {
 		return c, nil
 	}
+
 	all, err := io.ReadAll(c)
 	if err := errors.Join(err, stored.Close()); err != nil {
 		return nil, err
 	}
+
 	c.stored, c.checked = inMemory{bytes.NewReader(all)}, true
 	_, err = c.Seek(0, io.SeekStart)
 	return c, err
@@ -59,9 +61,11 @@ func (c *Content) Read(b []byte) (int, error) {
 		if c.sum == nil {
 			c.sum = sha256.New()
 		}
+
 		c.sum.Write(b[:n])
 		c.summed += int64(n)
 	}
+
 	c.at += int64(n)
 	if n > 0 && c.at == c.size && c.summed == c.size && !c.checked {
 		if !bytes.Equal(c.sum.Sum(nil), c.want) {
@@ -69,6 +73,7 @@ func (c *Content) Read(b []byte) (int, error) {
 		}
 		c.witness.Found()
 	}
+
 	return n, err
 }
 
@@ -78,6 +83,7 @@ func (c *Content) Seek(offset int64, whence int) (int64, error) {
 	if c.at = at; at == 0 {
 		c.summed, c.sum = 0, nil
 	}
+
 	return at, err
 }
 
@@ -94,6 +100,7 @@ func (c *Content) Send(w io.Writer, n int64) (sent int64, err error) {
 	default:
 		return io.CopyN(w, c, n)
 	}
+
 	c.at += sent
 	return sent, err
 }
@@ -104,6 +111,7 @@ func (c *Content) Close() error { return c.stored.Close() }
 func (c *Content) fail(err error) error {
 	err = fmt.Errorf("file %s %w", c.file, err)
 	c.err.Store(&err)
+
 	return err
 }
 

@@ -23,41 +23,51 @@ func (w *fileWriter) ReadFrom(r io.Reader) (int64, error) {
 			w.files++
 		}
 	}
+
 	return w.Buffer.ReadFrom(r)
 }
 
 // TestContentSend sends a file of this repository, which nobody has written just now: summed once, and by the kernel from then on.
 func TestContentSend(t *testing.T) {
 	t.Parallel()
+
 	const name = "../../docs/openapi.json"
 	want, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	sum := sha256.Sum256(want)
+
 	store, err := blob.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
+
 	send := func(sum []byte, from, n int64) (*fileWriter, *Content, error) {
 		t.Helper()
+
 		f, err := os.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
+
 		c, err := contentOf(File{Size: int64(len(want)), SHA256: sum}, f, store.Witness(f, sum))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if _, err := c.Seek(from, io.SeekStart); err != nil {
 			t.Fatal(err)
 		}
+
 		w := &fileWriter{}
 		_, err = c.Send(w, n)
 		return w, c, err
 	}
+
 	size := int64(len(want))
 	for _, asFile := range []bool{false, true, true} {
 		w, c, err := send(sum[:], 0, size)
@@ -65,9 +75,11 @@ func TestContentSend(t *testing.T) {
 			t.Errorf("sent %d bytes, as a file %d times, want %v: %v, %v", w.Len(), w.files, asFile, err, c.Err())
 		}
 	}
+
 	if w, _, err := send(sum[:], 5, 10); err != nil || !bytes.Equal(w.Bytes(), want[5:15]) || w.files != 1 {
 		t.Errorf("a part: sent %q, as a file %d times: %v", w.Bytes(), w.files, err)
 	}
+
 	other := sha256.Sum256(nil)
 	w, c, err := send(other[:], 0, size)
 	if !errors.Is(err, blob.ErrOther) || !errors.Is(c.Err(), blob.ErrOther) || w.Len() == len(want) {

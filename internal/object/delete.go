@@ -38,6 +38,7 @@ func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, f
 	if err := checkFileName(folder); err != nil {
 		return 0, fault.New(fault.NotFound, "there is no such folder").Because(err)
 	}
+
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (int64, error) {
 		// Names are compared by code points: what is in the folder lies between its slash and the character after that.
 		n, err := pg.Value[int64](ctx, tx, `
@@ -55,6 +56,7 @@ func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, f
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "there is no such folder")
 		}
+
 		return n, err
 	})
 }
@@ -65,22 +67,28 @@ func DeleteFolder(ctx context.Context, p *tenant.Project, container uuid.UUID, f
 func DeleteContainer(ctx context.Context, p *tenant.Project, id uuid.UUID, force bool) (Container, error) {
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (Container, error) {
 		// The row's lock keeps new files out: an upload locks it too, before it adds one.
-		if _, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from storage.containers where uuid = @id and not deleting for update`,
+		if _, err := pg.Value[uuid.UUID](ctx, tx,
+			`select uuid from storage.containers where uuid = @id and not deleting for update`,
 			pgx.StrictNamedArgs{"id": id}); err != nil {
 			return Container{}, err
 		}
+
 		c, err := pg.One[Container](ctx, tx, `select `+containerColumns+` from storage.containers where uuid = @id`,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 		if err != nil {
 			return c, err
 		}
+
 		if c.TotalFiles == 0 {
 			_, err = pg.Exec(ctx, tx, `delete from storage.containers where uuid = @id`, pgx.StrictNamedArgs{"id": id})
 			return c, err
 		}
+
 		if !force {
-			return c, fault.New(fault.Conflict, "there are %d files in it; say force=true to delete them too", c.TotalFiles).WithCode("in_use")
+			return c, fault.New(fault.Conflict, "there are %d files in it; say force=true to delete them too",
+				c.TotalFiles).WithCode("in_use")
 		}
+
 		_, err = pg.Exec(ctx, tx, `update storage.containers set deleting = true, name = uuid::text where uuid = @id`,
 			pgx.StrictNamedArgs{"id": id})
 		return c, err
@@ -103,6 +111,7 @@ func Discard(ctx context.Context, p *tenant.Project, store *blob.Store) (int, er
 		if err != nil {
 			return n, err
 		}
+
 		removed, err := removeDiscarded(ctx, p, store)
 		n += removed
 		if err != nil || removed == 0 && emptied == 0 {
@@ -126,6 +135,7 @@ func emptyContainers(ctx context.Context, p *tenant.Project) (int64, error) {
 	if err != nil || n > 0 {
 		return n, err
 	}
+
 	_, err = pg.Exec(ctx, p.Trusted(), `
 		delete from storage.containers c where deleting and not exists (select from storage.files f where f.container_uuid = c.uuid)`)
 	return 0, err
@@ -144,11 +154,14 @@ func removeDiscarded(ctx context.Context, p *tenant.Project, store *blob.Store) 
 	if err != nil {
 		return 0, err
 	}
+
 	for _, b := range blobs {
 		if err := store.Delete(ctx, blobKey(p.UUID, b)); err != nil {
 			return 0, fmt.Errorf("discard blob %s: %w", b, err)
 		}
 	}
-	_, err = pg.Exec(ctx, p.Trusted(), `delete from storage.discarded where blob_uuid = any(@blobs)`, pgx.StrictNamedArgs{"blobs": blobs})
+
+	_, err = pg.Exec(ctx, p.Trusted(), `delete from storage.discarded where blob_uuid = any(@blobs)`,
+		pgx.StrictNamedArgs{"blobs": blobs})
 	return len(blobs), err
 }

@@ -38,7 +38,9 @@ const fileColumns = `uuid, container_uuid, full_file_name, mime_type, size, sha2
 
 // OpenFile returns a file of a container of project p, and its bytes, which the caller closes.
 // It fails with NotFound if there is none, another container's file included.
-func OpenFile(ctx context.Context, p *tenant.Project, store *blob.Store, container, file uuid.UUID) (File, *Content, error) {
+func OpenFile(
+	ctx context.Context, p *tenant.Project, store *blob.Store, container, file uuid.UUID,
+) (File, *Content, error) {
 	return open(ctx, p, store, fileByUUID(ctx, p, container, file))
 }
 
@@ -53,18 +55,24 @@ func fileByUUID(ctx context.Context, p *tenant.Project, container, file uuid.UUI
 }
 
 // OpenFileByName is [OpenFile] for a file's name. Unless the caller is a member, the container must be public; another one is not there for them.
-func OpenFileByName(ctx context.Context, p *tenant.Project, store *blob.Store, container uuid.UUID, fullFileName string, member bool) (File, *Content, error) {
+func OpenFileByName(
+	ctx context.Context, p *tenant.Project, store *blob.Store, container uuid.UUID, fullFileName string, member bool,
+) (File, *Content, error) {
 	find, err := fileByName(ctx, p, container, fullFileName, member)
 	if err != nil {
 		return File{}, nil, err
 	}
+
 	return open(ctx, p, store, find)
 }
 
-func fileByName(ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, member bool) (func() (storedFile, error), error) {
+func fileByName(
+	ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, member bool,
+) (func() (storedFile, error), error) {
 	if err := checkFileName(fullFileName); err != nil {
 		return nil, fault.New(fault.NotFound, "there is no such file").Because(err)
 	}
+
 	return func() (storedFile, error) {
 		return pg.One[storedFile](ctx, p.Trusted(), `
 			select `+fileColumns+`, blob_uuid from storage.files f
@@ -82,13 +90,16 @@ type storedFile struct {
 
 // open opens the bytes of the file that find finds. They may be replaced or deleted between the two: then it looks again. That they are
 // missing or cut short is our loss, not the client's mistake.
-func open(ctx context.Context, p *tenant.Project, store *blob.Store, find func() (storedFile, error)) (File, *Content, error) {
+func open(
+	ctx context.Context, p *tenant.Project, store *blob.Store, find func() (storedFile, error),
+) (File, *Content, error) {
 	var missing uuid.UUID
 	for {
 		f, err := find()
 		if err != nil {
 			return File{}, nil, err
 		}
+
 		content, size, err := store.Open(ctx, blobKey(p.UUID, f.BlobUUID))
 		switch {
 		case fault.Is(err, fault.NotFound) && f.BlobUUID != missing:
@@ -102,6 +113,7 @@ func open(ctx context.Context, p *tenant.Project, store *blob.Store, find func()
 			content.Close()
 			return File{}, nil, fmt.Errorf("file %s has %d bytes of %d", f.UUID, size, f.Size)
 		}
+
 		checked, err := contentOf(f.File, content, store.Witness(content, f.SHA256))
 		return f.File, checked, err
 	}

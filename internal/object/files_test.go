@@ -38,32 +38,42 @@ type bucket struct {
 
 func newBucket(t *testing.T) *bucket {
 	t.Helper()
+
 	folder := t.TempDir()
 	store, err := blob.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { store.Close() })
 	p := tenanttest.New(t)
+
 	return &bucket{t, p, newContainer(t, p, "files"), store, folder, tenanttest.UUID(t)}
 }
 
 func (b *bucket) create(name, content string) File {
 	b.t.Helper()
+
 	f, err := b.upload(b.t.Context(), name, strings.NewReader(content))
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return f
 }
 
 func (b *bucket) upload(ctx context.Context, name string, content io.Reader) (File, error) {
-	return CreateFile(ctx, b.project, b.store, b.user, b.container.UUID, NewFile{FullFileName: name, MimeType: "text/plain", Content: content})
+	return CreateFile(ctx, b.project, b.store, b.user, b.container.UUID, NewFile{
+		FullFileName: name,
+		MimeType:     "text/plain",
+		Content:      content,
+	})
 }
 
 // wantFiles checks that the container has as many files, the store as many blobs, and that no upload is noted.
 func (b *bucket) wantFiles(want int64) {
 	b.t.Helper()
+
 	if files, blobs := b.total(), int64(len(b.blobs())); files != want || blobs != want || b.uploads() != 0 {
 		b.t.Errorf("%d files, %d blobs and %d uploads; want %d, %d and 0", files, blobs, b.uploads(), want, want)
 	}
@@ -71,6 +81,7 @@ func (b *bucket) wantFiles(want int64) {
 
 func (b *bucket) blobs() (paths []string) {
 	b.t.Helper()
+
 	err := filepath.WalkDir(b.folder, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			paths = append(paths, path)
@@ -80,26 +91,40 @@ func (b *bucket) blobs() (paths []string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return paths
 }
 
 func (b *bucket) uploads() int64 {
 	b.t.Helper()
+
 	n, err := pg.Value[int64](b.t.Context(), b.project.Trusted(), `select count(*) from storage.uploads`)
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return n
 }
 
 func TestCreateFile(t *testing.T) {
 	t.Parallel()
+
 	b := newBucket(t)
 	got := b.create("a/b.txt", "hello")
-	want := File{ContainerUUID: b.container.UUID, FullFileName: "a/b.txt", MimeType: "text/plain", Size: 5, CreatedBy: b.user, UpdatedBy: b.user}
-	if diff := cmp.Diff(got, want, cmpopts.IgnoreTypes(time.Time{}, []byte{}), cmpopts.IgnoreFields(File{}, "UUID")); diff != "" {
+
+	want := File{
+		ContainerUUID: b.container.UUID,
+		FullFileName:  "a/b.txt",
+		MimeType:      "text/plain",
+		Size:          5,
+		CreatedBy:     b.user,
+		UpdatedBy:     b.user,
+	}
+	if diff := cmp.Diff(got, want, cmpopts.IgnoreTypes(time.Time{}, []byte{}),
+		cmpopts.IgnoreFields(File{}, "UUID")); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
+
 	b.create("\u00e9", "composed")
 	b.create("e\u0301", "")
 	b.wantFiles(3)
@@ -117,6 +142,7 @@ func TestCreateFile(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
+
 		text, err := io.ReadAll(content)
 		if err := errors.Join(err, content.Close()); err != nil || string(text) != "hello" || !cmp.Equal(f, got) {
 			t.Errorf("%s: got %q, %+v (%v)", name, text, f, err)
@@ -126,45 +152,59 @@ func TestCreateFile(t *testing.T) {
 
 func TestCreateFileRefused(t *testing.T) {
 	t.Parallel()
+
 	b := newBucket(t)
 	b.create("taken", "first")
 	unread := iotest.ErrReader(errors.New("read although it was refused before"))
 
 	_, err := b.upload(t.Context(), "taken", unread)
-	if got, want := codes(err), []string{"full_file_name already_exists"}; !slices.Equal(got, want) || !fault.Is(err, fault.Conflict) {
+	if got, want := codes(err), []string{"full_file_name already_exists"}; !slices.Equal(got, want) ||
+		!fault.Is(err, fault.Conflict) {
 		t.Errorf("name taken: got %v", err)
 	}
+
 	if _, err = b.upload(t.Context(), "../x", unread); !fault.Is(err, fault.Unprocessable) {
 		t.Errorf("bad name: got %v, want Unprocessable", err)
 	}
+
 	for _, name := range []string{"new", "../x"} {
-		_, err = CreateFile(t.Context(), b.project, b.store, b.user, tenanttest.UUID(t), NewFile{FullFileName: name, Content: unread})
+		_, err = CreateFile(t.Context(), b.project, b.store, b.user, tenanttest.UUID(t),
+			NewFile{FullFileName: name, Content: unread})
 		if !fault.Is(err, fault.NotFound) {
 			t.Errorf("unknown container, name %s: got %v, want NotFound", name, err)
 		}
 	}
+
 	b.wantFiles(1)
 }
 
 // TestCreateFileFails breaks uploads off on the way: nothing of them is left.
 func TestCreateFileFails(t *testing.T) {
 	t.Parallel()
+
 	b := newBucket(t)
-	if _, err := UpdateContainer(t.Context(), b.project, b.user, b.container.UUID, ContainerUpdate{MaxFileSize: new(int64(5))}); err != nil {
+	if _, err := UpdateContainer(t.Context(), b.project, b.user, b.container.UUID,
+		ContainerUpdate{MaxFileSize: new(int64(5))}); err != nil {
 		t.Fatal(err)
 	}
+
 	b.create("largest", "12345")
+
 	_, err := b.upload(t.Context(), "larger", strings.NewReader("123456"))
 	if got, want := codes(err), []string{"file too_large"}; !slices.Equal(got, want) || !fault.Is(err, fault.TooLarge) {
 		t.Errorf("too large: got %v", err)
 	}
-	if _, err := b.upload(t.Context(), "cut", io.MultiReader(strings.NewReader("123"), iotest.ErrReader(errCut))); !errors.Is(err, errCut) {
+
+	if _, err := b.upload(t.Context(), "cut",
+		io.MultiReader(strings.NewReader("123"), iotest.ErrReader(errCut))); !errors.Is(err, errCut) {
 		t.Errorf("cut: got %v, want %v", err, errCut)
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := b.upload(ctx, "gone", after("123", cancel)); !errors.Is(err, context.Canceled) {
 		t.Errorf("client gone: got %v, want %v", err, context.Canceled)
 	}
+
 	b.wantFiles(1)
 
 	// What is true when the bytes begin to arrive may not be when they have.
@@ -172,15 +212,19 @@ func TestCreateFileFails(t *testing.T) {
 	if got, want := codes(err), []string{"full_file_name already_exists"}; !slices.Equal(got, want) {
 		t.Errorf("name taken meanwhile: got %v", err)
 	}
+
 	b.wantFiles(2)
+
 	_, err = b.upload(t.Context(), "shrunk", after("12345", func() {
-		if _, err := UpdateContainer(t.Context(), b.project, b.user, b.container.UUID, ContainerUpdate{MaxFileSize: new(int64(4))}); err != nil {
+		if _, err := UpdateContainer(t.Context(), b.project, b.user, b.container.UUID,
+			ContainerUpdate{MaxFileSize: new(int64(4))}); err != nil {
 			t.Error(err)
 		}
 	}))
 	if !fault.Is(err, fault.TooLarge) {
 		t.Errorf("limit lowered meanwhile: got %v, want TooLarge", err)
 	}
+
 	_, err = b.upload(t.Context(), "swept", after("1", func() {
 		if n, err := Sweep(t.Context(), b.project, b.store, 0); n != 1 || err != nil {
 			t.Errorf("swept %d (%v), want 1", n, err)
@@ -189,7 +233,9 @@ func TestCreateFileFails(t *testing.T) {
 	if !fault.Is(err, fault.Conflict) {
 		t.Errorf("swept meanwhile: got %v, want Conflict", err)
 	}
+
 	b.wantFiles(2)
+
 	_, err = b.upload(t.Context(), "orphan", after("1", func() {
 		if _, err := b.project.Trusted().Exec(t.Context(), `delete from storage.containers`); err != nil {
 			t.Error(err)
@@ -198,6 +244,7 @@ func TestCreateFileFails(t *testing.T) {
 	if !fault.Is(err, fault.NotFound) {
 		t.Errorf("container deleted meanwhile: got %v, want NotFound", err)
 	}
+
 	if blobs := b.blobs(); len(blobs) != 2 || b.uploads() != 0 {
 		t.Errorf("%d blobs and %d uploads, want those of the deleted container and 0", len(blobs), b.uploads())
 	}
@@ -218,9 +265,11 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // TestCreateFileAtOnce uploads one name from several sides: one wins whole.
 func TestCreateFileAtOnce(t *testing.T) {
 	t.Parallel()
+
 	b := newBucket(t)
 	const sides = 8
 	ready := make(chan struct{}, sides)
+
 	var group sync.WaitGroup
 	files, errs := make([]File, sides), make([]error, sides)
 	all := make(chan struct{})
@@ -230,9 +279,11 @@ func TestCreateFileAtOnce(t *testing.T) {
 			files[i], errs[i] = b.upload(t.Context(), "same", after(content, func() { ready <- struct{}{}; <-all }))
 		})
 	}
+
 	for range sides {
 		<-ready
 	}
+
 	close(all)
 	group.Wait()
 
@@ -244,47 +295,61 @@ func TestCreateFileAtOnce(t *testing.T) {
 			}
 			continue
 		}
+
 		winners++
+
 		_, content, err := OpenFile(t.Context(), b.project, b.store, b.container.UUID, files[i].UUID)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		text, err := io.ReadAll(content)
-		if want := bytes.Repeat([]byte{byte('a' + i)}, i+1); !bytes.Equal(text, want) || files[i].Size != int64(len(want)) {
+		if want := bytes.Repeat([]byte{byte('a' + i)}, i+1); !bytes.Equal(text, want) ||
+			files[i].Size != int64(len(want)) {
 			t.Errorf("got %q of %d bytes (%v), want %q", text, files[i].Size, err, want)
 		}
+
 		content.Close()
 	}
+
 	if winners != 1 {
 		t.Errorf("%d uploads won, want 1", winners)
 	}
+
 	b.wantFiles(1)
 }
 
 // TestSettle ends an upload whose commit arrived but whose answer did not: the file is there, and is returned.
 func TestSettle(t *testing.T) {
 	t.Parallel()
+
 	b := newBucket(t)
 	f := b.create("a", "1")
+
 	id, err := pg.Value[uuid.UUID](t.Context(), b.project.Trusted(), `select blob_uuid from storage.files`)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	u := upload{project: b.project, store: b.store, blob: id, file: File{UUID: f.UUID}, made: true}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
+
 	got, err := u.settle(gone, errCut)
 	if diff := cmp.Diff(got, f); diff != "" || err != nil {
 		t.Errorf("got -, want + (%v)\n%s", err, diff)
 	}
+
 	b.wantFiles(1)
 }
 
 // TestSweep finds what a killed server left: before the first byte, and after the last one.
 func TestSweep(t *testing.T) {
 	t.Parallel()
+
 	b := newBucket(t)
 	b.create("kept", "1")
+
 	for _, content := range []string{"", "stored"} {
 		u := upload{project: b.project, store: b.store, user: b.user, blob: uuid.New(),
 			file: File{UUID: tenanttest.UUID(t), ContainerUUID: b.container.UUID, FullFileName: "dead"}}
@@ -292,24 +357,29 @@ func TestSweep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if content == "" {
 			continue
 		}
+
 		if err := u.receive(t.Context(), NewFile{Content: strings.NewReader(content)}, limit); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if n, err := Sweep(t.Context(), b.project, b.store, time.Hour); n != 0 || err != nil {
 		t.Errorf("young uploads: swept %d (%v), want 0", n, err)
 	}
 	if n, err := Sweep(t.Context(), b.project, b.store, 0); n != 2 || err != nil {
 		t.Errorf("swept %d (%v), want 2", n, err)
 	}
+
 	b.wantFiles(1)
 }
 
 func TestOpenFileFails(t *testing.T) {
 	t.Parallel()
+
 	b := newBucket(t)
 	f := b.create("a", "12345")
 	other := newContainer(t, b.project, "other")
@@ -331,6 +401,7 @@ func TestOpenFileFails(t *testing.T) {
 			t.Errorf("%s: got %v, want NotFound", name, err)
 		}
 	}
+
 	path := b.blobs()[0]
 	for _, damage := range []func() error{
 		func() error { return os.Truncate(path, 2) },
@@ -339,7 +410,9 @@ func TestOpenFileFails(t *testing.T) {
 		if err := damage(); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := OpenFile(t.Context(), b.project, b.store, b.container.UUID, f.UUID); !fault.Is(err, fault.Internal) || err == nil {
+
+		if _, _, err := OpenFile(t.Context(), b.project, b.store, b.container.UUID, f.UUID); !fault.Is(err,
+			fault.Internal) || err == nil {
 			t.Errorf("damaged bytes: got %v, want Internal", err)
 		}
 	}
@@ -347,9 +420,11 @@ func TestOpenFileFails(t *testing.T) {
 
 func TestListFiles(t *testing.T) {
 	t.Parallel()
+
 	b := newBucket(t)
 	list := func(page pg.Page) []string {
 		t.Helper()
+
 		files, total, err := ListFiles(t.Context(), b.project, b.container.UUID, page)
 		if err != nil || files == nil {
 			t.Fatalf("%+v: %v (%v)", page, files, err)
@@ -357,18 +432,22 @@ func TestListFiles(t *testing.T) {
 		if total != b.total() {
 			t.Errorf("%+v: %d in all, want %d", page, total, b.total())
 		}
+
 		names := []string{}
 		for _, f := range files {
 			names = append(names, f.FullFileName)
 		}
+
 		return names
 	}
 	if got := list(pg.Page{Number: 1, Limit: 20, Sort: "createdAt"}); len(got) != 0 {
 		t.Errorf("got %q, want none", got)
 	}
+
 	for _, f := range []struct{ name, content string }{{"b", "22"}, {"a", "333"}, {"C", "1"}, {"é", "22"}} {
 		b.create(f.name, f.content)
 	}
+
 	for _, test := range []struct {
 		page pg.Page
 		want string
@@ -386,16 +465,23 @@ func TestListFiles(t *testing.T) {
 			t.Errorf("%+v: got %q, want %q", test.page, got, test.want)
 		}
 	}
-	if _, _, err := ListFiles(t.Context(), b.project, tenanttest.UUID(t), pg.Page{Number: 1, Limit: 1, Sort: "size"}); !fault.Is(err, fault.NotFound) {
+
+	if _, _, err := ListFiles(t.Context(), b.project, tenanttest.UUID(t), pg.Page{
+		Number: 1,
+		Limit:  1,
+		Sort:   "size",
+	}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("unknown container: got %v, want NotFound", err)
 	}
 }
 
 func (b *bucket) total() int64 {
 	b.t.Helper()
+
 	c, err := GetContainer(b.t.Context(), b.project, b.container.UUID)
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return c.TotalFiles
 }

@@ -26,15 +26,19 @@ func (c intake) takes(mimeType, field string) error {
 	if len(c.AllowedMimeTypes) == 0 {
 		return nil
 	}
+
 	plain, _, err := mime.ParseMediaType(mimeType)
 	if err != nil {
 		plain = mimeType
 	}
+
 	family, _, _ := strings.Cut(plain, "/")
 	if slices.Contains(c.AllowedMimeTypes, plain) || slices.Contains(c.AllowedMimeTypes, family+"/*") {
 		return nil
 	}
-	return fault.OnField(fault.Unprocessable, field, "mime_type_not_allowed", "must be of a type that the container takes: %s",
+
+	return fault.OnField(fault.Unprocessable, field, "mime_type_not_allowed",
+		"must be of a type that the container takes: %s",
 		strings.Join(c.AllowedMimeTypes, ", "))
 }
 
@@ -48,14 +52,24 @@ func cleanMimeTypes(types []string) ([]string, *fault.Field) {
 		if sub != "*" {
 			plain, params, err = mime.ParseMediaType(t)
 		}
-		if !ok || family == "" || family == "*" || err != nil || len(params) > 0 || len(t) > maxMimeType || strings.Contains(sub, "*") && sub != "*" || plain == "" {
-			return nil, &fault.Field{Name: "allowed_mime_types", Code: "invalid_format", Message: "must be types such as image/png or image/*"}
+
+		if !ok || family == "" || family == "*" || err != nil || len(params) > 0 || len(t) > maxMimeType ||
+			strings.Contains(sub, "*") && sub != "*" || plain == "" {
+			return nil, &fault.Field{
+				Name:    "allowed_mime_types",
+				Code:    "invalid_format",
+				Message: "must be types such as image/png or image/*",
+			}
 		}
+
 		clean = append(clean, t)
 	}
+
 	slices.Sort(clean)
+
 	if clean = slices.Compact(clean); len(clean) > maxMimeTypes {
 		return nil, &fault.Field{Name: "allowed_mime_types", Code: "too_long", Message: "must be at most 100 types"}
 	}
+
 	return clean, nil
 }

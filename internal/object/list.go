@@ -13,12 +13,14 @@ import (
 
 // fileOrders are the members that a list of files can be sorted by.
 var fileOrders = map[string]string{
-	"fullFileName": "full_file_name", "size": "size", "mimeType": "mime_type", "createdAt": "created_at", "updatedAt": "updated_at",
+	"fullFileName": "full_file_name", "size": "size", "mimeType": "mime_type",
+	"createdAt": "created_at", "updatedAt": "updated_at",
 }
 
 // blockStart is where a counted block has the value, in the order of a column, of the first file in it.
 var blockStart = map[string]string{
-	"full_file_name": "first_text", "size": "first_number", "mime_type": "first_text", "created_at": "first_time", "updated_at": "first_time",
+	"full_file_name": "first_text", "size": "first_number", "mime_type": "first_text",
+	"created_at": "first_time", "updated_at": "first_time",
 }
 
 // near is how many files are counted past to come to a page; one that is farther off is found by the blocks of its container.
@@ -35,23 +37,29 @@ func ListFiles(ctx context.Context, p *tenant.Project, container uuid.UUID, page
 		if err != nil {
 			return err
 		}
-		total, err = pg.Value[int64](ctx, tx, `select total_files from storage.containers where uuid = @container and not deleting`,
+
+		total, err = pg.Value[int64](ctx, tx,
+			`select total_files from storage.containers where uuid = @container and not deleting`,
 			pgx.StrictNamedArgs{"container": container})
 		if err != nil {
 			return err
 		}
+
 		if offset := int64(page.Number-1) * int64(page.Limit); offset > near {
 			files, err = farFiles(ctx, tx, container, page, offset, total)
 			return err
 		}
+
 		files, err = pg.All[File](ctx, tx, `
-			select `+fileColumns+` from storage.files where container_uuid = @container`+page.Clause(fileOrders, "uuid"),
+			select `+fileColumns+` from storage.files where container_uuid = @container`+
+			page.Clause(fileOrders, "uuid"),
 			pgx.StrictNamedArgs{"container": container})
 		return err
 	})
 	if err != nil {
 		return nil, 0, err
 	}
+
 	return files, total, nil
 }
 
@@ -62,16 +70,21 @@ func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page,
 	if limit <= 0 {
 		return []File{}, nil
 	}
+
 	if page.Descending { // the same files, counted from the other end
 		offset = total - offset - limit
 	}
+
 	by := fileOrders[page.Sort]
-	key, first, start, aside := by+", uuid", "(select first from block), (select first_uuid from block)", "(select "+by+" from start), (select uuid from start)", "0"
+	key, first, start, aside := by+", uuid", "(select first from block), (select first_uuid from block)", "(select "+by+
+		" from start), (select uuid from start)", "0"
+
 	if by == "full_file_name" {
 		// A name stands once in a container, so its index has no uuid. It may be that of a file that came after the one that the block began with.
 		key, first, start = by, "(select first from block)", "(select full_file_name from start)"
 		aside = "(select count(*) from storage.files where container_uuid = @container and full_file_name = first and uuid < first_uuid)"
 	}
+
 	files, err := pg.All[File](ctx, tx, `
 		with block as (
 			select `+blockStart[by]+` as first, first_uuid, before from (
@@ -90,8 +103,10 @@ func farFiles(ctx context.Context, tx pgx.Tx, container uuid.UUID, page pg.Page,
 		order by `+key+`
 		limit @limit`,
 		pgx.StrictNamedArgs{"container": container, "by": by, "offset": offset, "limit": limit})
+
 	if page.Descending {
 		slices.Reverse(files)
 	}
+
 	return files, err
 }

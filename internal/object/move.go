@@ -23,14 +23,17 @@ type FileUpdate struct {
 func UpdateFile(ctx context.Context, p *tenant.Project, user, container, file uuid.UUID, u FileUpdate) (File, error) {
 	updated, err := tenant.Change(ctx, p, func(tx pgx.Tx) (File, error) {
 		f, err := pg.One[File](ctx, tx, `
-			select `+fileColumns+` from storage.files where uuid = @file and container_uuid = @container for no key update`,
+			select `+fileColumns+
+			` from storage.files where uuid = @file and container_uuid = @container for no key update`,
 			pgx.StrictNamedArgs{"file": file, "container": container})
 		if err != nil {
 			return f, err
 		}
+
 		if err := u.check(ctx, tx, f); err != nil {
 			return f, err
 		}
+
 		return pg.One[File](ctx, tx, `
 			update storage.files
 			set full_file_name = coalesce(@name, full_file_name), container_uuid = coalesce(@to, container_uuid),
@@ -42,6 +45,7 @@ func UpdateFile(ctx context.Context, p *tenant.Project, user, container, file uu
 	if pg.Violates(err, "files_full_file_name_key") {
 		return updated, nameTaken().Because(err)
 	}
+
 	return updated, err
 }
 
@@ -49,14 +53,17 @@ func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {
 	if u == (FileUpdate{}) {
 		return fault.New(fault.Unprocessable, "nothing is named that could change").WithCode("required")
 	}
+
 	if u.FullFileName != nil {
 		if err := checkFileName(*u.FullFileName); err != nil {
 			return err
 		}
 	}
+
 	if u.Container == nil || *u.Container == f.ContainerUUID {
 		return nil
 	}
+
 	to, err := pg.One[intake](ctx, tx, `
 		select max_file_size, allowed_mime_types from storage.containers where uuid = @to and not deleting for key share`,
 		pgx.StrictNamedArgs{"to": *u.Container})
@@ -66,8 +73,10 @@ func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {
 	case err != nil:
 		return err
 	case f.Size > to.MaxFileSize:
-		return fault.OnField(fault.Unprocessable, "container_uuid", "too_large", "names a container that takes at most %d bytes", to.MaxFileSize)
+		return fault.OnField(fault.Unprocessable, "container_uuid", "too_large",
+			"names a container that takes at most %d bytes", to.MaxFileSize)
 	}
+
 	return to.takes(f.MimeType, "container_uuid")
 }
 

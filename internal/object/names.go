@@ -29,13 +29,17 @@ func checkFileName(name string) error {
 	case len(name) > maxFileName:
 		return fault.OnField(fault.Unprocessable, field, "too_long", "must be at most %d bytes", maxFileName)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, `\`):
-		return fault.OnField(fault.Unprocessable, field, "invalid_format", "must be text without control characters and backslashes")
+		return fault.OnField(fault.Unprocessable, field, "invalid_format",
+			"must be text without control characters and backslashes")
 	}
+
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part == "." || part == ".." {
-			return fault.OnField(fault.Unprocessable, field, "invalid_format", `must have no empty part, "." or ".." between its slashes`)
+			return fault.OnField(fault.Unprocessable, field, "invalid_format",
+				`must have no empty part, "." or ".." between its slashes`)
 		}
 	}
+
 	return nil
 }
 
@@ -46,15 +50,18 @@ func mediaType(claim string, content io.Reader) (io.Reader, string, error) {
 	if claimed != "" && !active(claimed) {
 		return content, claimed, nil
 	}
+
 	buffered := bufio.NewReaderSize(content, sniffed)
 	head, err := buffered.Peek(sniffed)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, "", err
 	}
+
 	seen := http.DetectContentType(head)
 	if claimed != "" && strings.HasPrefix(seen, "text/") {
 		return buffered, claimed, nil
 	}
+
 	return buffered, seen, nil
 }
 
@@ -70,9 +77,11 @@ func claimedType(claim string) string {
 	if err != nil || !strings.Contains(kind, "/") {
 		return ""
 	}
+
 	claimed := mime.FormatMediaType(kind, params)
 	if len(claimed) > maxMediaType {
 		return ""
 	}
+
 	return claimed
 }

@@ -14,22 +14,28 @@ import (
 
 func TestCheckFileName(t *testing.T) {
 	t.Parallel()
+
 	for _, name := range []string{
-		"a", "a/b/c.png", "...", "..a/a..", " ", "a.", "CON", "%2e%2e%2f", "a:b", "\u202egnp.exe", "é", "e\u0301", "😀", strings.Repeat("a", 1024),
+		"a", "a/b/c.png", "...", "..a/a..", " ", "a.", "CON", "%2e%2e%2f", "a:b", "\u202egnp.exe", "é", "e\u0301", "😀",
+		strings.Repeat("a", 1024),
 	} {
 		if err := checkFileName(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
+
 	for name, code := range map[string]string{
 		"": "required", strings.Repeat("é", 513): "too_long",
 		"/a": "invalid_format", "a/": "invalid_format", "a//b": "invalid_format", "/": "invalid_format",
-		".": "invalid_format", "..": "invalid_format", "../a": "invalid_format", "a/../b": "invalid_format", "a/./b": "invalid_format",
+		".": "invalid_format", "..": "invalid_format", "../a": "invalid_format",
+		"a/../b": "invalid_format", "a/./b": "invalid_format",
 		`a\b`: "invalid_format", `..\a`: "invalid_format",
-		"a\x00": "invalid_format", "a\nb": "invalid_format", "a\x7f": "invalid_format", "a\u0085": "invalid_format", "a\xff": "invalid_format",
+		"a\x00": "invalid_format", "a\nb": "invalid_format", "a\x7f": "invalid_format",
+		"a\u0085": "invalid_format", "a\xff": "invalid_format",
 	} {
 		err := checkFileName(name)
-		if e := fault.Of(err); !fault.Is(err, fault.Unprocessable) || e.Code != code || e.Fields[0].Name != "full_file_name" {
+		if e := fault.Of(err); !fault.Is(err, fault.Unprocessable) || e.Code != code ||
+			e.Fields[0].Name != "full_file_name" {
 			t.Errorf("%q: got %v, want %s", name, err, code)
 		}
 	}
@@ -37,6 +43,7 @@ func TestCheckFileName(t *testing.T) {
 
 func TestMediaType(t *testing.T) {
 	t.Parallel()
+
 	const png, html = "\x89PNG\r\n\x1a\n", "<html>"
 	for _, test := range []struct{ claim, content, want string }{
 		{"image/png", html, "image/png"},
@@ -61,10 +68,12 @@ func TestMediaType(t *testing.T) {
 			t.Errorf("claim %q of %.10q: got %q (%v), want %q", test.claim, test.content, got, err, test.want)
 			continue
 		}
+
 		if all, err := io.ReadAll(content); err != nil || string(all) != test.content {
 			t.Errorf("claim %q: the content became %.20q (%v), want %.20q", test.claim, all, err, test.content)
 		}
 	}
+
 	if _, _, err := mediaType("", iotest.ErrReader(errCut)); !errors.Is(err, errCut) {
 		t.Errorf("got %v, want %v", err, errCut)
 	}
@@ -74,8 +83,12 @@ var errCut = errors.New("the line was cut")
 
 func TestBlobKey(t *testing.T) {
 	t.Parallel()
-	project, blob := uuid.MustParse("01234567-89ab-7def-8123-456789abcdef"), uuid.MustParse("fedcba98-7654-4210-8edc-ba9876543210")
-	got, want := blobKey(project, blob), "projects/01234567-89ab-7def-8123-456789abcdef/files/fe/fedcba98-7654-4210-8edc-ba9876543210"
+
+	project, blob := uuid.MustParse(
+		"01234567-89ab-7def-8123-456789abcdef",
+	), uuid.MustParse("fedcba98-7654-4210-8edc-ba9876543210")
+	got, want := blobKey(project,
+		blob), "projects/01234567-89ab-7def-8123-456789abcdef/files/fe/fedcba98-7654-4210-8edc-ba9876543210"
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

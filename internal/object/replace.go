@@ -37,16 +37,22 @@ func (r *replacing) old() uuid.UUID {
 
 // WriteFile is [CreateFile] for a name that may be taken: then the file of that name gets the bytes and keeps its UUID. check judges the file that is
 // there, nil if there is none; with what it fails WriteFile fails. replaced says that bytes were replaced, which are to be discarded.
-func WriteFile(ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile, check func(present *File) error) (f File, replaced bool, err error) {
+func WriteFile(
+	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
+	check func(present *File) error,
+) (f File, replaced bool, err error) {
 	u, err := newUpload(p, store, user, container, n)
 	if err != nil {
 		return File{}, false, err
 	}
+
 	u.replace = &replacing{check: check}
+
 	into, err := u.begin(ctx)
 	if err != nil {
 		return File{}, false, err
 	}
+
 	err = u.foresee(ctx)
 	if err == nil {
 		err = u.receive(ctx, n, into)
@@ -57,6 +63,7 @@ func WriteFile(ctx context.Context, p *tenant.Project, store *blob.Store, user, 
 	if err != nil {
 		f, err = u.settle(ctx, err)
 	}
+
 	return f, u.replace.oldBlob != uuid.Nil, err
 }
 
@@ -71,6 +78,7 @@ func (u *upload) foresee(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	u.replace.size = present.Size
 	return u.replace.check(&present)
 }
@@ -84,6 +92,7 @@ func (u *upload) put(ctx context.Context, tx pgx.Tx) (File, error) {
 			select `+fileColumns+`, blob_uuid from storage.files
 			where container_uuid = @container and full_file_name = @name for no key update`,
 			pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName})
+
 		var f File
 		switch {
 		case err == nil:
@@ -92,20 +101,25 @@ func (u *upload) put(ctx context.Context, tx pgx.Tx) (File, error) {
 			if err := u.replace.check(nil); err != nil {
 				return File{}, err
 			}
+
 			u.replace.oldBlob = uuid.Nil
+
 			if f, err = u.insert(ctx, tx); fault.Is(err, fault.NotFound) {
 				continue
 			}
 		}
+
 		if err == nil && (u.replace.oldBlob == uuid.Nil || u.file.Size > present.Size) {
 			err = withinQuota(ctx, tx)
 		}
 		if err != nil {
 			return File{}, err
 		}
+
 		u.made, u.file.UUID = true, f.UUID
 		return f, nil
 	}
+
 	return File{}, errRestless
 }
 
@@ -113,14 +127,19 @@ func (u *upload) overwrite(ctx context.Context, tx pgx.Tx, present storedFile) (
 	if err := u.replace.check(&present.File); err != nil {
 		return File{}, err
 	}
-	if _, err := pg.Exec(ctx, tx, `insert into storage.discarded (blob_uuid) values (@blob)`, pgx.StrictNamedArgs{"blob": present.BlobUUID}); err != nil {
+	if _, err := pg.Exec(ctx, tx, `insert into storage.discarded (blob_uuid) values (@blob)`,
+		pgx.StrictNamedArgs{"blob": present.BlobUUID}); err != nil {
 		return File{}, err
 	}
+
 	u.replace.oldBlob = present.BlobUUID
 	return pg.One[File](ctx, tx, `
 		update storage.files
 		set mime_type = @type, size = @size, sha256 = @sha256, blob_uuid = @blob, updated_at = now(), updated_by = @user
 		where uuid = @id
 		returning `+fileColumns,
-		pgx.StrictNamedArgs{"id": present.UUID, "type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user})
+		pgx.StrictNamedArgs{
+			"id": present.UUID, "type": u.file.MimeType, "size": u.file.Size, "sha256": u.sha256,
+			"blob": u.blob, "user": u.user,
+		})
 }

@@ -45,13 +45,17 @@ func (r Resumable) whole() bool {
 // CreateResumable begins a file of so many bytes in a container of project p. It fails as [CreateFile] does, as far as it is foreseen.
 // Bytes that are announced count for the quota; of a file whose Length is below zero, which is not known yet, those that have arrived. A partial upload has
 // no name and no type; a final one has the length of its partial ones, which it takes the place of.
-func CreateResumable(ctx context.Context, p *tenant.Project, container uuid.UUID, n NewFile, c Concat) (Resumable, error) {
+func CreateResumable(
+	ctx context.Context, p *tenant.Project, container uuid.UUID, n NewFile, c Concat,
+) (Resumable, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return Resumable{}, err
 	}
+
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (Resumable, error) {
 		audit.CreatedUUID(ctx, id)
+
 		into, err := pg.One[struct {
 			intake
 			Taken bool
@@ -63,25 +67,31 @@ func CreateResumable(ctx context.Context, p *tenant.Project, container uuid.UUID
 		if err != nil {
 			return Resumable{}, err
 		}
+
 		if n.Most > 0 {
 			into.MaxFileSize = min(into.MaxFileSize, n.Most)
 		}
+
 		more := max(n.Length, 0)
+
 		if c.final() {
 			if n.Length, err = c.measure(ctx, tx, container); err != nil {
 				return Resumable{}, err
 			}
 		}
+
 		claimed, size, deferred := claimedType(n.MimeType), n.Length, n.Length < 0
 		if deferred {
 			n.Length, size = 0, into.MaxFileSize
 		}
+
 		var broken error
 		if c.partial() {
 			n.FullFileName, claimed = "", ""
 		} else {
 			broken = checkFileName(n.FullFileName)
 		}
+
 		switch {
 		case broken != nil:
 		case n.Length > into.MaxFileSize:
@@ -92,21 +102,28 @@ func CreateResumable(ctx context.Context, p *tenant.Project, container uuid.UUID
 		case claimed != "" && !active(claimed):
 			broken = into.takes(claimed, "file")
 		}
+
 		if broken != nil {
 			return Resumable{}, broken
 		}
+
 		if err := announced(ctx, tx, more); err != nil { // those of partial uploads are counted already
 			return Resumable{}, err
 		}
+
 		u, err := pg.One[Resumable](ctx, tx, `
 			insert into storage.resumable_uploads (uuid, container_uuid, full_file_name, mime_type, size, deferred, concat)
 			values (@id, @container, @name, @type, @size, @deferred, @concat)
 			returning `+resumableColumns+`, 0::bigint as offset`,
-			pgx.StrictNamedArgs{"id": id, "container": container, "name": n.FullFileName, "type": claimed, "size": size, "deferred": deferred, "concat": c.Said})
+			pgx.StrictNamedArgs{
+				"id": id, "container": container, "name": n.FullFileName, "type": claimed, "size": size,
+				"deferred": deferred, "concat": c.Said,
+			})
 		if err == nil && c.final() {
 			u.Offset = u.Size
 			err = c.gather(ctx, tx, id)
 		}
+
 		return u, err
 	})
 }
@@ -117,12 +134,14 @@ func announced(ctx context.Context, tx pgx.Tx, more int64) error {
 	if err != nil {
 		return err
 	}
+
 	under, err := pg.Value[int64](ctx, tx, `
 		select coalesce(sum(case when deferred then (select sum(p.size) from storage.upload_parts p where p.upload_uuid = u.uuid) else size end), 0)::bigint
 		from storage.resumable_uploads u where file_uuid is null`)
 	if err == nil && more > q.MaxBytes-q.Bytes-under {
 		return overQuota(q.MaxBytes)
 	}
+
 	return err
 }
 
@@ -140,11 +159,13 @@ func GetResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUI
 // DeleteResumable gives a resumable upload up. It fails with NotFound if there is none.
 func DeleteResumable(ctx context.Context, p *tenant.Project, container, id uuid.UUID) error {
 	return p.InTx(ctx, func(tx pgx.Tx) error {
-		n, err := pg.Exec(ctx, tx, `delete from storage.resumable_uploads where uuid = @id and container_uuid = @container`,
+		n, err := pg.Exec(ctx, tx,
+			`delete from storage.resumable_uploads where uuid = @id and container_uuid = @container`,
 			pgx.StrictNamedArgs{"id": id, "container": container})
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "there is no such upload")
 		}
+
 		return err
 	})
 }
@@ -163,81 +184,106 @@ func (r *Resumable) declare(ctx context.Context, p *tenant.Project, length int64
 	case length < 0 || !r.Deferred && length == r.Size:
 		return nil
 	case !r.Deferred || length < r.Offset:
-		return fault.OnField(fault.Invalid, "Upload-Length", "mismatch", "must be what was said before, and no less than has arrived")
+		return fault.OnField(fault.Invalid, "Upload-Length", "mismatch",
+			"must be what was said before, and no less than has arrived")
 	case length > r.Size:
 		return tooLarge(r.Size)
 	}
+
 	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		if err := announced(ctx, tx, length-r.Offset); err != nil {
 			return err
 		}
-		n, err := pg.Exec(ctx, tx, `update storage.resumable_uploads set size = @size, deferred = false where uuid = @id and deferred and file_uuid is null`,
+
+		n, err := pg.Exec(ctx, tx,
+			`update storage.resumable_uploads set size = @size, deferred = false where uuid = @id and deferred and file_uuid is null`,
 			pgx.StrictNamedArgs{"id": r.UUID, "size": length})
 		if err == nil && n == 0 {
 			err = elsewhere()
 		}
+
 		return err
 	})
 	if err == nil {
 		r.Size, r.Deferred = length, false
 	}
+
 	return err
 }
 
 // AppendResumable adds a part: Conflict if its offset is not where the upload is. A part that breaks off is kept as far as it came: then the
 // error is that of the content. One that has a checksum is kept whole or not at all: Mismatch if it is not what that says. The last one makes the file, on behalf of user.
-func AppendResumable(ctx context.Context, p *tenant.Project, store *blob.Store, user, container, id uuid.UUID, n Part) (Resumable, error) {
+func AppendResumable(
+	ctx context.Context, p *tenant.Project, store *blob.Store, user, container, id uuid.UUID, n Part,
+) (Resumable, error) {
 	r, err := GetResumable(ctx, p, container, id)
 	if err != nil {
 		return r, err
 	}
+
 	if strings.HasPrefix(r.Concat, concatFinal) {
-		return r, fault.New(fault.Forbidden, "the file is made of other uploads, and takes no bytes").WithCode("final_upload")
+		return r, fault.New(fault.Forbidden, "the file is made of other uploads, and takes no bytes").
+			WithCode("final_upload")
 	}
 	if r.Offset != n.Offset {
 		return r, elsewhere()
 	}
+
 	if err := r.declare(ctx, p, n.Length); err != nil {
 		return r, err
 	}
+
 	ctx = context.WithoutCancel(ctx) // what has arrived is kept, though its client is gone
 	part := &breaking{content: n.Content}
+
 	var from io.Reader = part
 	if n.Sum != nil {
 		from = n.Sum.check(n.Content)
 	}
+
 	kept, err := r.keepPart(ctx, p, store, from)
 	if err != nil {
 		return r, err
 	}
+
 	if r.Offset += kept; part.err != nil {
 		return r, part.err
 	}
+
 	return r, FinishResumable(ctx, p, store, user, &r)
 }
 
 // keepPart stores a part, and returns how many bytes it has.
-func (r *Resumable) keepPart(ctx context.Context, p *tenant.Project, store *blob.Store, content io.Reader) (int64, error) {
+func (r *Resumable) keepPart(
+	ctx context.Context, p *tenant.Project, store *blob.Store, content io.Reader,
+) (int64, error) {
 	b, err := uuid.NewRandom()
 	if err != nil {
 		return 0, err
 	}
-	if _, err := pg.Exec(ctx, p.Trusted(), `insert into storage.uploads (blob_uuid) values (@blob) returning `+unhurried, pgx.StrictNamedArgs{"blob": b}); err != nil {
+
+	if _, err := pg.Exec(ctx, p.Trusted(),
+		`insert into storage.uploads (blob_uuid) values (@blob) returning `+unhurried,
+		pgx.StrictNamedArgs{"blob": b}); err != nil {
 		return 0, err
 	}
+
 	stored, err := store.Put(ctx, blobKey(p.UUID, b), content, r.Size-r.Offset)
 	if fault.Is(err, fault.TooLarge) {
 		err = fault.New(fault.TooLarge, "there are more bytes than were announced").WithCode("too_large").Because(err)
 	}
+
 	if err == nil && stored.Size > 0 {
 		err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-			noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": b})
+			noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+				pgx.StrictNamedArgs{"blob": b})
 			if err == nil && noted == 0 {
 				err = fault.New(fault.Conflict, "the part took too long").WithCode("expired")
 			}
 			if err != nil {
 				return err
 			}
+
 			r.ExpiresAt, err = pg.Value[time.Time](ctx, tx, `
 				update storage.resumable_uploads set expires_at = now() + interval '1 day' where uuid = @id and file_uuid is null returning expires_at`,
 				pgx.StrictNamedArgs{"id": r.UUID})
@@ -247,23 +293,29 @@ func (r *Resumable) keepPart(ctx context.Context, p *tenant.Project, store *blob
 			if err != nil {
 				return err
 			}
-			_, err = pg.Exec(ctx, tx, `insert into storage.upload_parts (blob_uuid, upload_uuid, first, size) values (@blob, @id, @first, @size)`,
+
+			_, err = pg.Exec(ctx, tx,
+				`insert into storage.upload_parts (blob_uuid, upload_uuid, first, size) values (@blob, @id, @first, @size)`,
 				pgx.StrictNamedArgs{"blob": b, "id": r.UUID, "first": r.Offset, "size": stored.Size})
 			if err == nil && r.Deferred {
 				err = announced(ctx, tx, 0)
 			}
+
 			return err
 		})
 		if err == nil {
 			return stored.Size, nil
 		}
 	}
+
 	if pg.Violates(err, "upload_parts_first_key") {
 		err = elsewhere().Because(err)
 	}
+
 	// Nothing of it is kept, unless a commit arrived whose answer was lost.
 	settling, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
+
 	_, discarded := discard(settling, p, store, b)
 	return 0, errors.Join(err, discarded)
 }
@@ -273,23 +325,36 @@ func FinishResumable(ctx context.Context, p *tenant.Project, store *blob.Store, 
 	if !r.Finished() {
 		return nil
 	}
-	parts, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `select blob_uuid from storage.upload_parts where upload_uuid = @id order by first`,
+
+	parts, err := pg.Values[uuid.UUID](ctx, p.Trusted(),
+		`select blob_uuid from storage.upload_parts where upload_uuid = @id order by first`,
 		pgx.StrictNamedArgs{"id": r.UUID})
 	if err != nil {
 		return err
 	}
+
 	whole := &joined{open: func(b uuid.UUID) (io.ReadCloser, error) {
 		content, _, err := store.Open(ctx, blobKey(p.UUID, b))
 		return content, err
 	}, parts: parts}
 	defer whole.Close()
-	_, err = CreateFile(ctx, p, store, user, r.ContainerUUID, NewFile{FullFileName: r.FullFileName, MimeType: r.MimeType, Content: whole, Length: r.Size, Resumed: r.UUID})
+
+	_, err = CreateFile(ctx, p, store, user, r.ContainerUUID, NewFile{
+		FullFileName: r.FullFileName,
+		MimeType:     r.MimeType,
+		Content:      whole,
+		Length:       r.Size,
+		Resumed:      r.UUID,
+	})
 	if err == nil {
 		return nil
 	}
-	if now, unknown := GetResumable(ctx, p, r.ContainerUUID, r.UUID); unknown == nil && now.FileUUID.Valid { // another one was quicker
+
+	// another one was quicker
+	if now, unknown := GetResumable(ctx, p, r.ContainerUUID, r.UUID); unknown == nil && now.FileUUID.Valid {
 		return nil
 	}
+
 	return err
 }
 
@@ -298,7 +363,9 @@ func endResumable(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error {
 	if id == uuid.Nil {
 		return nil
 	}
-	n, err := pg.Exec(ctx, tx, `update storage.resumable_uploads set file_uuid = @file where uuid = @id and file_uuid is null`,
+
+	n, err := pg.Exec(ctx, tx,
+		`update storage.resumable_uploads set file_uuid = @file where uuid = @id and file_uuid is null`,
 		pgx.StrictNamedArgs{"id": id, "file": file})
 	if err == nil && n == 0 {
 		err = elsewhere()
@@ -306,6 +373,7 @@ func endResumable(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = pg.Exec(ctx, tx, `delete from storage.upload_parts where upload_uuid = @id`, pgx.StrictNamedArgs{"id": id})
 	return err
 }
@@ -326,6 +394,7 @@ func (b *breaking) Read(to []byte) (int, error) {
 	if err != nil && err != io.EOF {
 		b.err, err = err, io.EOF
 	}
+
 	return n, err
 }
 
@@ -343,17 +412,21 @@ func (j *joined) Read(to []byte) (int, error) {
 			if len(j.parts) == 0 {
 				return 0, io.EOF
 			}
+
 			var err error
 			if j.now, err = j.open(j.parts[0]); err != nil {
 				return 0, err
 			}
+
 			j.parts = j.parts[1:]
 		}
+
 		n, err := j.now.Read(to)
 		if err == io.EOF {
 			err = errors.Join(j.now.Close())
 			j.now = nil
 		}
+
 		if n > 0 || err != nil {
 			return n, err
 		}

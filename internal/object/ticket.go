@@ -25,17 +25,21 @@ func SignDownload(ctx context.Context, p *tenant.Project, container, file uuid.U
 		if err == nil {
 			err = check()
 		}
+
 		return f, err
 	})
 }
 
 // SignUpload makes a ticket for one upload to a container of project p, good until a time. It fails with NotFound if there is no such
 // container, and with Unprocessable on full_file_name if the name breaks a rule.
-func SignUpload(ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, until time.Time) (uuid.UUID, error) {
+func SignUpload(
+	ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, until time.Time,
+) (uuid.UUID, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return id, err
 	}
+
 	return tenant.Change(ctx, p, func(tx pgx.Tx) (uuid.UUID, error) {
 		made, err := pg.Value[uuid.UUID](ctx, tx, `
 			insert into storage.signed_uploads (uuid, container_uuid, expires_at)
@@ -45,6 +49,7 @@ func SignUpload(ctx context.Context, p *tenant.Project, container uuid.UUID, ful
 		if err == nil {
 			err = checkFileName(fullFileName)
 		}
+
 		audit.CreatedUUID(ctx, id)
 		return made, err
 	})
@@ -54,10 +59,12 @@ func SignUpload(ctx context.Context, p *tenant.Project, container uuid.UUID, ful
 func CheckTicket(ctx context.Context, p *tenant.Project, container, ticket uuid.UUID) error {
 	left, err := pg.Value[bool](ctx, p.Trusted(), `
 		select exists (select from storage.signed_uploads where uuid = @ticket)
-		from storage.containers where uuid = @container and not deleting`, pgx.StrictNamedArgs{"container": container, "ticket": ticket})
+		from storage.containers where uuid = @container and not deleting`,
+		pgx.StrictNamedArgs{"container": container, "ticket": ticket})
 	if err == nil && !left {
 		return ticketUsed()
 	}
+
 	return err
 }
 
@@ -67,10 +74,12 @@ func useTicket(ctx context.Context, tx pgx.Tx, ticket uuid.UUID) error {
 	if ticket == uuid.Nil {
 		return nil
 	}
+
 	n, err := pg.Exec(ctx, tx, `delete from storage.signed_uploads where uuid = @id`, pgx.StrictNamedArgs{"id": ticket})
 	if err == nil && n == 0 {
 		return ticketUsed()
 	}
+
 	return err
 }
 

@@ -45,22 +45,28 @@ const settleTime = 10 * time.Second
 // It fails with NotFound if there is no such container, Unprocessable or Conflict on full_file_name if
 // the name breaks a rule or is taken, TooLarge on file beyond the container's limit, and with the
 // error of the content, wrapped.
-func CreateFile(ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile) (File, error) {
+func CreateFile(
+	ctx context.Context, p *tenant.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
+) (File, error) {
 	u, err := newUpload(p, store, user, container, n)
 	if err != nil {
 		return File{}, err
 	}
+
 	into, err := u.begin(ctx)
 	if err != nil {
 		return File{}, err
 	}
+
 	if err := u.receive(ctx, n, into); err != nil {
 		return u.settle(ctx, err)
 	}
+
 	file, err := u.commit(ctx)
 	if err != nil {
 		return u.settle(ctx, err)
 	}
+
 	return file, nil
 }
 
@@ -73,6 +79,7 @@ func Sweep(ctx context.Context, p *tenant.Project, store *blob.Store, olderThan 
 	if err != nil {
 		return 0, err
 	}
+
 	for _, expired := range []string{
 		`delete from storage.signed_uploads where expires_at < now()`,
 		`delete from storage.resumable_uploads where expires_at < now()`,
@@ -81,11 +88,13 @@ func Sweep(ctx context.Context, p *tenant.Project, store *blob.Store, olderThan 
 			return 0, err
 		}
 	}
+
 	for i, b := range blobs {
 		if _, err := discard(ctx, p, store, b); err != nil {
 			return i, fmt.Errorf("sweep blob %s: %w", b, err)
 		}
 	}
+
 	return len(blobs), nil
 }
 
@@ -109,10 +118,12 @@ func newUpload(p *tenant.Project, store *blob.Store, user, container uuid.UUID, 
 	if err != nil {
 		return nil, err
 	}
+
 	blobUUID, err := uuid.NewRandom()
 	if err != nil {
 		return nil, err
 	}
+
 	return &upload{project: p, store: store, user: user, ticket: n.Ticket, resumed: n.Resumed, blob: blobUUID,
 		file: File{UUID: id, ContainerUUID: container, FullFileName: n.FullFileName}}, nil
 }
@@ -120,11 +131,13 @@ func newUpload(p *tenant.Project, store *blob.Store, user, container uuid.UUID, 
 // begin refuses what can be refused before the bytes arrive, notes the upload, and returns what the container takes.
 func (u *upload) begin(ctx context.Context) (into intake, err error) {
 	if broken := checkFileName(u.file.FullFileName); broken != nil {
-		if _, err := GetContainer(ctx, u.project, u.file.ContainerUUID); err != nil { // whether there is one is answered first
+		// whether there is one is answered first
+		if _, err := GetContainer(ctx, u.project, u.file.ContainerUUID); err != nil {
 			return into, err
 		}
 		return into, broken
 	}
+
 	container, err := pg.One[struct {
 		intake
 		Taken                 bool
@@ -140,14 +153,17 @@ func (u *upload) begin(ctx context.Context) (into intake, err error) {
 			select coalesce(max_bytes, @bytes) as quota_bytes, greatest(coalesce(max_bytes, @bytes) - bytes, 0) as quota_room from storage.usage
 		)
 		select max_file_size, allowed_mime_types, taken, quota_bytes, quota_room from container, quota`,
-		pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName, "blob": u.blob, "replace": u.replace != nil,
+		pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName,
+			"blob": u.blob, "replace": u.replace != nil,
 			"bytes": DefaultQuotaBytes})
 	if err != nil {
 		return into, err
 	}
+
 	if container.Taken {
 		return into, nameTaken()
 	}
+
 	container.intake.MaxBytes, container.intake.Room = container.QuotaBytes, container.QuotaRoom
 	return container.intake, nil
 }
@@ -160,6 +176,7 @@ func (n NewFile) foreseen(into intake) error {
 	case n.Length > into.Room:
 		return overQuota(into.MaxBytes)
 	}
+
 	return nil
 }
 
@@ -168,17 +185,21 @@ func (u *upload) receive(ctx context.Context, n NewFile, into intake) error {
 	if n.Most > 0 {
 		into.MaxFileSize = min(into.MaxFileSize, n.Most)
 	}
+
 	into.Room += u.replace.room()
 	if err := n.foreseen(into); err != nil {
 		return err
 	}
+
 	content, mimeType, err := mediaType(n.MimeType, n.Content)
 	if err != nil {
 		return fmt.Errorf("receive file %s: %w", u.file.UUID, err)
 	}
+
 	if err := into.takes(mimeType, "file"); err != nil {
 		return err
 	}
+
 	stored, err := u.store.Put(ctx, blobKey(u.project.UUID, u.blob), content, min(into.MaxFileSize, into.Room))
 	if fault.Is(err, fault.TooLarge) && into.Room < into.MaxFileSize {
 		return overQuota(into.MaxBytes).Because(err)
@@ -189,6 +210,7 @@ func (u *upload) receive(ctx context.Context, n NewFile, into intake) error {
 	if err != nil {
 		return fmt.Errorf("receive file %s: %w", u.file.UUID, err)
 	}
+
 	u.file.MimeType, u.file.Size, u.sha256 = mimeType, stored.Size, stored.SHA256
 	return nil
 }
@@ -212,18 +234,22 @@ func (u *upload) keep(ctx context.Context, tx pgx.Tx) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
+
 	if noted == 0 {
 		return File{}, fault.New(fault.Conflict, "the upload took too long").WithCode("expired")
 	}
+
 	into, err := pg.One[intake](ctx, tx, `
 		select max_file_size, allowed_mime_types from storage.containers where uuid = @container and not deleting for key share`,
 		pgx.StrictNamedArgs{"container": u.file.ContainerUUID})
 	if err != nil {
 		return File{}, err
 	}
+
 	if u.file.Size > into.MaxFileSize {
 		return File{}, tooLarge(into.MaxFileSize)
 	}
+
 	if err := into.takes(u.file.MimeType, "file"); err != nil {
 		return File{}, err
 	}
@@ -233,16 +259,20 @@ func (u *upload) keep(ctx context.Context, tx pgx.Tx) (File, error) {
 	if err := endResumable(ctx, tx, u.resumed, u.file.UUID); err != nil {
 		return File{}, err
 	}
+
 	if u.replace != nil {
 		return u.put(ctx, tx)
 	}
+
 	file, err := u.insert(ctx, tx)
 	if fault.Is(err, fault.NotFound) {
 		return File{}, nameTaken().Because(err)
 	}
+
 	if err == nil {
 		err = withinQuota(ctx, tx)
 	}
+
 	u.made = err == nil
 	return file, err
 }
@@ -263,18 +293,22 @@ func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 func (u *upload) settle(ctx context.Context, failure error) (File, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
+
 	if !u.made { // nobody has to be asked, and there may be nobody any more: the project can be deleted by now
 		if err := u.store.Delete(ctx, blobKey(u.project.UUID, u.blob)); err != nil {
 			return File{}, errors.Join(failure, fmt.Errorf("discard blob %s: %w", u.blob, err))
 		}
 	}
+
 	kept, err := discard(ctx, u.project, u.store, u.blob)
 	if err != nil {
 		return File{}, errors.Join(failure, fmt.Errorf("discard blob %s: %w", u.blob, err))
 	}
+
 	if !kept {
 		return File{}, failure
 	}
+
 	return pg.One[File](ctx, u.project.Trusted(), `select `+fileColumns+` from storage.files where uuid = @id`,
 		pgx.StrictNamedArgs{"id": u.file.UUID})
 }
@@ -287,21 +321,26 @@ func discard(ctx context.Context, p *tenant.Project, store *blob.Store, b uuid.U
 			pgx.StrictNamedArgs{"blob": b}); err != nil {
 			return err
 		}
+
 		kept, err = pg.Value[bool](ctx, tx, `
 			select exists (select from storage.files where blob_uuid = @blob) or exists (select from storage.variants where blob_uuid = @blob)`,
 			pgx.StrictNamedArgs{"blob": b})
 		if err != nil || kept {
 			return err
 		}
+
 		return store.Delete(ctx, blobKey(p.UUID, b))
 	})
+
 	return kept, err
 }
 
 func nameTaken() *fault.Error {
-	return fault.OnField(fault.Conflict, "full_file_name", "already_exists", "is taken by another file of the container")
+	return fault.OnField(fault.Conflict, "full_file_name", "already_exists",
+		"is taken by another file of the container")
 }
 
 func tooLarge(limit int64) *fault.Error {
-	return fault.OnField(fault.TooLarge, "file", "too_large", "must be at most the %d bytes that its container and the instance allow", limit)
+	return fault.OnField(fault.TooLarge, "file", "too_large",
+		"must be at most the %d bytes that its container and the instance allow", limit)
 }

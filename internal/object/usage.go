@@ -51,6 +51,7 @@ func UpdateQuota(ctx context.Context, tx pgx.Tx, maxFiles, maxBytes *int64) (Quo
 		pgx.StrictNamedArgs{"files": maxFiles, "bytes": maxBytes}); err != nil {
 		return Quota{}, err
 	}
+
 	return pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 
@@ -66,6 +67,7 @@ func withinQuota(ctx context.Context, tx pgx.Tx) error {
 	case q.Bytes > q.MaxBytes:
 		return overQuota(q.MaxBytes)
 	}
+
 	return nil
 }
 

@@ -46,16 +46,21 @@ func NewVariants(store *blob.Store, discard func(ctx context.Context, project uu
 }
 
 // Open is [OpenFile] for a variant of the file, which is made if it is not there. It fails as [picture.Maker.Make] does, too.
-func (v *Variants) Open(ctx context.Context, p *tenant.Project, container, file uuid.UUID, spec picture.Spec) (File, *Content, error) {
+func (v *Variants) Open(
+	ctx context.Context, p *tenant.Project, container, file uuid.UUID, spec picture.Spec,
+) (File, *Content, error) {
 	return v.open(ctx, p, fileByUUID(ctx, p, container, file), spec)
 }
 
 // OpenByName is [OpenFileByName] for a variant of the file.
-func (v *Variants) OpenByName(ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, member bool, spec picture.Spec) (File, *Content, error) {
+func (v *Variants) OpenByName(
+	ctx context.Context, p *tenant.Project, container uuid.UUID, fullFileName string, member bool, spec picture.Spec,
+) (File, *Content, error) {
 	find, err := fileByName(ctx, p, container, fullFileName, member)
 	if err != nil {
 		return File{}, nil, err
 	}
+
 	return v.open(ctx, p, find, spec)
 }
 
@@ -73,27 +78,33 @@ const variantColumns = `blob_uuid, mime_type, size, sha256`
 // errOvertaken says that a variant's source is gone, or that another server has the variant.
 var errOvertaken = errors.New("somebody was quicker")
 
-func (v *Variants) open(ctx context.Context, p *tenant.Project, find func() (storedFile, error), spec picture.Spec) (File, *Content, error) {
+func (v *Variants) open(
+	ctx context.Context, p *tenant.Project, find func() (storedFile, error), spec picture.Spec,
+) (File, *Content, error) {
 	for range 5 { // its source may be replaced meanwhile, and it itself be pushed out by others
 		f, err := find()
 		if err != nil {
 			return File{}, nil, err
 		}
+
 		kept, err := findVariant(ctx, p, f.BlobUUID, spec)
 		if fault.Is(err, fault.NotFound) {
 			kept, err = v.makeOnce(ctx, p, f, spec)
 		}
+
 		if errors.Is(err, errOvertaken) {
 			continue
 		}
 		if err != nil {
 			return File{}, nil, err
 		}
+
 		as := f.as(kept)
 		if kept.unkept != nil {
 			content, err := contentOf(as, inMemory{bytes.NewReader(kept.unkept)}, nil)
 			return as, content, err
 		}
+
 		stored, size, err := v.store.Open(ctx, blobKey(p.UUID, kept.BlobUUID))
 		switch {
 		case err == nil && size == kept.Size:
@@ -106,16 +117,20 @@ func (v *Variants) open(ctx context.Context, p *tenant.Project, find func() (sto
 		case !fault.Is(err, fault.NotFound):
 			return File{}, nil, fmt.Errorf("open a variant of file %s: %w", f.UUID, err)
 		}
+
 		// It has lost its bytes, or has others, which are no loss.
-		if _, err := pg.Exec(ctx, p.Trusted(), `delete from storage.variants where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": kept.BlobUUID}); err != nil {
+		if _, err := pg.Exec(ctx, p.Trusted(), `delete from storage.variants where blob_uuid = @blob`,
+			pgx.StrictNamedArgs{"blob": kept.BlobUUID}); err != nil {
 			return File{}, nil, err
 		}
 	}
+
 	return File{}, nil, errRestless
 }
 
 func findVariant(ctx context.Context, p *tenant.Project, source uuid.UUID, spec picture.Spec) (variant, error) {
-	return pg.One[variant](ctx, p.Trusted(), `select `+variantColumns+` from storage.variants where source_uuid = @source and spec = @spec`,
+	return pg.One[variant](ctx, p.Trusted(),
+		`select `+variantColumns+` from storage.variants where source_uuid = @source and spec = @spec`,
 		pgx.StrictNamedArgs{"source": source, "spec": spec.Key()})
 }
 
@@ -126,8 +141,10 @@ func (f storedFile) as(kept variant) File {
 		if format == picture.JPEG {
 			format = "jpg"
 		}
+
 		f.FullFileName = strings.TrimSuffix(f.FullFileName, path.Ext(path.Base(f.FullFileName))) + "." + format
 	}
+
 	f.MimeType, f.Size, f.SHA256 = kept.MimeType, kept.Size, kept.SHA256
 	return f.File
 }
@@ -142,6 +159,7 @@ func (v *Variants) makeOnce(ctx context.Context, p *tenant.Project, f storedFile
 				err = fmt.Errorf("variant of file %s: %v\n%s", f.UUID, r, debug.Stack())
 			}
 		}()
+
 		return v.make(ctx, p, f, spec)
 	})
 	select {
@@ -154,9 +172,11 @@ func (v *Variants) makeOnce(ctx context.Context, p *tenant.Project, f storedFile
 }
 
 func (v *Variants) make(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec) (variant, error) {
-	if kept, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) { // the flight before this one has just landed
+	// the flight before this one has just landed
+	if kept, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) {
 		return kept, err
 	}
+
 	made, err := v.maker.Make(ctx, p.UUID, f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
 		_, content, err := open(ctx, p, v.store, func() (storedFile, error) { return f, nil })
 		return content, err
@@ -164,13 +184,17 @@ func (v *Variants) make(ctx context.Context, p *tenant.Project, f storedFile, sp
 	if err != nil {
 		return variant{}, v.stillThere(ctx, p, f, err)
 	}
+
 	kept := variant{MimeType: "image/" + made.Format}
 	if kept.BlobUUID, err = uuid.NewRandom(); err != nil {
 		return kept, err
 	}
-	if _, err := pg.Exec(ctx, p.Trusted(), `insert into storage.uploads (blob_uuid) values (@blob)`, pgx.StrictNamedArgs{"blob": kept.BlobUUID}); err != nil {
+
+	if _, err := pg.Exec(ctx, p.Trusted(), `insert into storage.uploads (blob_uuid) values (@blob)`,
+		pgx.StrictNamedArgs{"blob": kept.BlobUUID}); err != nil {
 		return kept, err
 	}
+
 	stored, err := v.store.Put(ctx, blobKey(p.UUID, kept.BlobUUID), bytes.NewReader(made.Bytes), int64(len(made.Bytes)))
 	kept.Size, kept.SHA256 = stored.Size, stored.SHA256
 	if err == nil {
@@ -179,16 +203,20 @@ func (v *Variants) make(ctx context.Context, p *tenant.Project, f storedFile, sp
 	if err == nil {
 		return kept, v.trim(ctx, p, mostVariants, mostVariantBytes)
 	}
+
 	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
+
 	there, discarded := discard(settling, p, v.store, kept.BlobUUID)
 	if there { // its commit arrived
 		return kept, nil
 	}
+
 	if errors.Is(err, errOvertaken) && discarded == nil { // it is what was asked for all the same
 		kept.unkept = made.Bytes
 		return kept, nil
 	}
+
 	return kept, errors.Join(err, discarded)
 }
 
@@ -197,33 +225,43 @@ func (v *Variants) stillThere(ctx context.Context, p *tenant.Project, f storedFi
 	if !fault.Is(failure, fault.Internal) {
 		return failure
 	}
-	there, err := pg.Value[bool](ctx, p.Trusted(), `select exists (select from storage.files where blob_uuid = @blob)`, pgx.StrictNamedArgs{"blob": f.BlobUUID})
+
+	there, err := pg.Value[bool](ctx, p.Trusted(), `select exists (select from storage.files where blob_uuid = @blob)`,
+		pgx.StrictNamedArgs{"blob": f.BlobUUID})
 	if err == nil && !there {
 		return errOvertaken
 	}
+
 	return failure
 }
 
 // keep notes a variant whose bytes are stored.
 func (v *Variants) keep(ctx context.Context, p *tenant.Project, f storedFile, spec picture.Spec, kept variant) error {
 	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": kept.BlobUUID})
+		noted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+			pgx.StrictNamedArgs{"blob": kept.BlobUUID})
 		if err != nil {
 			return err
 		}
+
 		n, err := pg.Exec(ctx, tx, `
 			insert into storage.variants (blob_uuid, source_uuid, spec, mime_type, size, sha256)
 			values (@blob, @source, @spec, @type, @size, @sha256)
 			on conflict on constraint variants_spec_key do nothing`,
-			pgx.StrictNamedArgs{"blob": kept.BlobUUID, "source": f.BlobUUID, "spec": spec.Key(), "type": kept.MimeType, "size": kept.Size, "sha256": kept.SHA256})
+			pgx.StrictNamedArgs{
+				"blob": kept.BlobUUID, "source": f.BlobUUID, "spec": spec.Key(), "type": kept.MimeType,
+				"size": kept.Size, "sha256": kept.SHA256,
+			})
 		if err == nil && (n == 0 || noted == 0) {
 			err = errOvertaken
 		}
+
 		return err
 	})
 	if pg.Violates(err, "variants_source") {
 		return errOvertaken
 	}
+
 	return err
 }
 
@@ -244,5 +282,6 @@ func (v *Variants) trim(ctx context.Context, p *tenant.Project, most, mostBytes 
 	if n > 0 {
 		v.discard(ctx, p.UUID)
 	}
+
 	return err
 }

@@ -23,69 +23,91 @@ import (
 // pictured is a bucket with a picture, and variants of it.
 func pictured(t *testing.T) (*bucket, *Variants, File, *int) {
 	t.Helper()
+
 	b := newBucket(t)
 	var out bytes.Buffer
 	if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, 40, 40))); err != nil {
 		t.Fatal(err)
 	}
+
 	discards := 0
-	return b, NewVariants(b.store, func(context.Context, uuid.UUID) { discards++ }), b.create("a.png", out.String()), &discards
+	return b, NewVariants(b.store, func(context.Context, uuid.UUID) {
+		discards++
+	}), b.create("a.png", out.String()), &discards
 }
 
 func (b *bucket) variant(v *Variants, f File, width int) []byte {
 	b.t.Helper()
+
 	_, content, err := v.Open(b.t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: width})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	defer content.Close()
+
 	text, err := io.ReadAll(content)
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return text
 }
 
 // widths returns the variants that are kept, oldest first.
 func (b *bucket) widths() []string {
 	b.t.Helper()
-	specs, err := pg.Values[string](b.t.Context(), b.project.Trusted(), `select split_part(split_part(spec, ':', 2), 'x', 1) from storage.variants order by created_at`)
+
+	specs, err := pg.Values[string](b.t.Context(), b.project.Trusted(),
+		`select split_part(split_part(spec, ':', 2), 'x', 1) from storage.variants order by created_at`)
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return specs
 }
 
 // TestTrim: what was made first goes first, down to a tenth below what there may be, and its bytes with it.
 func TestTrim(t *testing.T) {
 	t.Parallel()
+
 	b, v, f, discards := pictured(t)
 	for width := 1; width <= 10; width++ {
 		b.variant(v, f, width)
 	}
+
 	trim := func(most, mostBytes int64, want ...string) {
 		t.Helper()
+
 		if err := v.trim(t.Context(), b.project, most, mostBytes); err != nil {
 			t.Fatal(err)
 		}
+
 		if diff := cmp.Diff(want, b.widths()); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	}
+
 	trim(10, 1<<20, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")
+
 	if *discards != 0 {
 		t.Errorf("something was discarded %d times, and there was nothing", *discards)
 	}
+
 	trim(9, 1<<20, "3", "4", "5", "6", "7", "8", "9", "10")
-	sizes, err := pg.Values[int64](t.Context(), b.project.Trusted(), `select size from storage.variants order by created_at desc`)
+
+	sizes, err := pg.Values[int64](t.Context(), b.project.Trusted(),
+		`select size from storage.variants order by created_at desc`)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	trim(100, (sizes[0]+sizes[1])*10/9+1, "9", "10")
 	if _, err := Discard(t.Context(), b.project, b.store); err != nil {
 		t.Error(err)
 	}
+
 	b.wantBlobs(3)
+
 	if *discards != 2 {
 		t.Errorf("discarded %d times, want 2", *discards)
 	}
@@ -94,6 +116,7 @@ func TestTrim(t *testing.T) {
 // wantBlobs checks that the store has so many blobs and that no upload is noted.
 func (b *bucket) wantBlobs(want int) {
 	b.t.Helper()
+
 	if blobs := len(b.blobs()); blobs != want || b.uploads() != 0 {
 		b.t.Errorf("%d blobs and %d uploads, want %d and 0", blobs, b.uploads(), want)
 	}
@@ -102,55 +125,75 @@ func (b *bucket) wantBlobs(want int) {
 // TestVariantsAreNoOrphans: who looks after bytes knows those of variants, whatever their age.
 func TestVariantsAreNoOrphans(t *testing.T) {
 	t.Parallel()
+
 	b, v, f, _ := pictured(t)
 	b.variant(v, f, 10)
 	b.variant(v, f, 20)
+
 	var variantsOf []uuid.UUID
 	for _, path := range b.blobs() {
 		id := uuid.MustParse(filepath.Base(path))
 		variantsOf = append(variantsOf, id)
+
 		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-long)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	got, err := Verify(t.Context(), b.project, b.store, true, func(d Disagreement) { t.Errorf("reported %+v", d) })
 	if want := (Verified{Files: 1, Kept: 2}); got != want || err != nil {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
+
 	if n, err := RemoveOrphans(t.Context(), b.project, b.store, OrphanAge); n != 0 || err != nil {
 		t.Errorf("removed %d orphans, %v, want none", n, err)
 	}
+
 	// A note that stays behind by accident costs no variant.
 	for _, id := range variantsOf {
-		if _, err := b.project.Trusted().Exec(t.Context(), `insert into storage.uploads (blob_uuid, started_at) values ($1, now() - interval '2 days')`, id); err != nil {
+		if _, err := b.project.Trusted().Exec(t.Context(),
+			`insert into storage.uploads (blob_uuid, started_at) values ($1, now() - interval '2 days')`,
+			id); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if _, err := Sweep(t.Context(), b.project, b.store, OrphanAge); err != nil {
 		t.Error(err)
 	}
+
 	b.wantBlobs(3)
 }
 
 // TestVariantFails leaves nothing, and the next one succeeds.
 func TestVariantFails(t *testing.T) {
 	t.Parallel()
+
 	b, v, f, _ := pictured(t)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := v.Open(cancelled, b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !errors.Is(err, context.Canceled) {
+
+	if _, _, err := v.Open(cancelled, b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v, want it to end with its context", err)
 	}
+
 	if err := os.Remove(b.path(f)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := v.Open(t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !fault.Is(err, fault.Internal) {
+
+	if _, _, err := v.Open(t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !fault.Is(err,
+		fault.Internal) {
 		t.Errorf("got %v of a file that has lost its bytes, want Internal", err)
 	}
+
 	b.wantBlobs(0)
+
 	f = b.create("text.png", "no picture")
-	if _, _, err := v.Open(t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !fault.Is(err, fault.Unprocessable) {
+	if _, _, err := v.Open(t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !fault.Is(err,
+		fault.Unprocessable) {
 		t.Errorf("got %v of a text, want Unprocessable", err)
 	}
+
 	b.wantBlobs(1)
 }

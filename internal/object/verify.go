@@ -45,22 +45,28 @@ const batch = 1000
 
 // Verify compares the files of project p with the bytes in store, with sums also what they are, and calls report for each disagreement.
 // What changes meanwhile is none. It holds some hundred bytes of memory for each blob.
-func Verify(ctx context.Context, p *tenant.Project, store *blob.Store, sums bool, report func(Disagreement)) (Verified, error) {
+func Verify(
+	ctx context.Context, p *tenant.Project, store *blob.Store, sums bool, report func(Disagreement),
+) (Verified, error) {
 	v := verification{project: p, store: store, sums: sums, report: report, blobs: map[uuid.UUID]blob.Entry{}}
 	for e, err := range store.List(ctx, filesFolder(p.UUID)) {
 		if err != nil {
 			return v.Verified, err
 		}
+
 		id, ok := blobOf(p.UUID, e.Key)
 		if !ok {
 			v.orphan(e)
 			continue
 		}
+
 		v.blobs[id] = e
 	}
+
 	if err := v.files(ctx); err != nil {
 		return v.Verified, err
 	}
+
 	return v.Verified, v.rest(ctx)
 }
 
@@ -91,20 +97,25 @@ func (v *verification) files(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		for _, f := range files {
 			wrong, err := v.look(ctx, f)
 			if err != nil {
 				return err
 			}
+
 			if wrong != "" {
 				v.Damaged++
 				v.report(Disagreement{Key: blobKey(v.project.UUID, f.BlobUUID), File: f.UUID, What: wrong})
 			}
 		}
+
 		v.Files += len(files)
+
 		if len(files) < batch {
 			return nil
 		}
+
 		after = files[len(files)-1].BlobUUID
 	}
 }
@@ -113,6 +124,7 @@ func (v *verification) files(ctx context.Context) error {
 func (v *verification) look(ctx context.Context, f namedBlob) (string, error) {
 	e, listed := v.blobs[f.BlobUUID]
 	delete(v.blobs, f.BlobUUID)
+
 	var wrong string
 	switch {
 	case listed && e.Size != f.Size:
@@ -125,12 +137,15 @@ func (v *verification) look(ctx context.Context, f namedBlob) (string, error) {
 			return "", err
 		}
 	}
+
 	// Bytes go after their row: if it is still there, they should be.
-	there, err := pg.Value[bool](ctx, v.project.Trusted(), `select exists (select from storage.files where blob_uuid = @blob)`,
+	there, err := pg.Value[bool](ctx, v.project.Trusted(),
+		`select exists (select from storage.files where blob_uuid = @blob)`,
 		pgx.StrictNamedArgs{"blob": f.BlobUUID})
 	if err != nil || !there {
 		return "", err
 	}
+
 	return wrong, nil
 }
 
@@ -142,43 +157,53 @@ func (v *verification) open(ctx context.Context, f namedBlob) (wrong string, err
 	if err != nil {
 		return "", err
 	}
+
 	defer content.Close()
+
 	if size != f.Size {
 		return fmt.Sprintf("has %d bytes of %d", size, f.Size), nil
 	}
 	if !v.sums {
 		return "", nil
 	}
+
 	hash := sha256.New()
 	for err == nil { // a file may take long
 		if _, err = io.CopyN(hash, content, 1<<20); err == nil {
 			err = ctx.Err()
 		}
 	}
+
 	if err != io.EOF {
 		return "", fmt.Errorf("read file %s: %w", f.UUID, err)
 	}
 	if !bytes.Equal(hash.Sum(nil), f.SHA256) {
 		return blob.ErrOther.Error(), nil
 	}
+
 	return "", nil
 }
 
 // rest looks at the blobs that belong to no file.
 func (v *verification) rest(ctx context.Context) error {
 	for ids := range slices.Chunk(slices.Collect(maps.Keys(v.blobs)), batch) {
-		kept, err := pg.Values[uuid.UUID](ctx, v.project.Trusted(), `select blob_uuid from storage.variants where blob_uuid = any(@blobs)`,
+		kept, err := pg.Values[uuid.UUID](ctx, v.project.Trusted(),
+			`select blob_uuid from storage.variants where blob_uuid = any(@blobs)`,
 			pgx.StrictNamedArgs{"blobs": ids})
 		if err != nil {
 			return err
 		}
+
 		v.Kept += len(kept)
 		v.Moving -= len(kept) // they are known
+
 		unknown, err := unknownBlobs(ctx, v.project, ids)
 		if err != nil {
 			return err
 		}
+
 		v.Moving += len(ids) - len(unknown)
+
 		for _, id := range unknown {
 			// What was on its way out when it was listed may be gone.
 			content, _, err := v.store.Open(ctx, blobKey(v.project.UUID, id))
@@ -188,10 +213,12 @@ func (v *verification) rest(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+
 			content.Close()
 			v.orphan(v.blobs[id])
 		}
 	}
+
 	return nil
 }
 
@@ -200,6 +227,7 @@ func (v *verification) orphan(e blob.Entry) {
 		v.Moving++
 		return
 	}
+
 	v.Orphans++
 	v.report(Disagreement{Key: e.Key, What: fmt.Sprintf("%d bytes that belong to no file", e.Size)})
 }
@@ -230,22 +258,27 @@ func RemoveOrphans(ctx context.Context, p *tenant.Project, store *blob.Store, ag
 			}
 			removed++
 		}
+
 		return err
 	}
+
 	for e, err := range store.List(ctx, filesFolder(p.UUID)) {
 		if err != nil {
 			return removed, err
 		}
+
 		id, ok := blobOf(p.UUID, e.Key)
 		if !ok || time.Since(e.Modified) < age {
 			continue
 		}
+
 		if old = append(old, id); len(old) == batch {
 			if err := remove(); err != nil {
 				return removed, err
 			}
 		}
 	}
+
 	return removed, remove()
 }
 

@@ -19,29 +19,37 @@ import (
 // path returns where the bytes of a file are on the disk.
 func (b *bucket) path(f File) string {
 	b.t.Helper()
-	id, err := pg.Value[uuid.UUID](b.t.Context(), b.project.Trusted(), `select blob_uuid from storage.files where uuid = $1`, f.UUID)
+
+	id, err := pg.Value[uuid.UUID](b.t.Context(), b.project.Trusted(),
+		`select blob_uuid from storage.files where uuid = $1`, f.UUID)
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return filepath.Join(b.folder, blobKey(b.project.UUID, id))
 }
 
 // plant stores bytes that no file knows, as if they had been there for some time, and returns their path and blob.
 func (b *bucket) plant(age time.Duration) (string, uuid.UUID) {
 	b.t.Helper()
+
 	id := uuid.New()
 	key := blobKey(b.project.UUID, id)
 	path := filepath.Join(b.folder, key)
+
 	_, err := b.store.Put(b.t.Context(), key, strings.NewReader("planted"), 100)
 	if err := errors.Join(err, os.Chtimes(path, time.Time{}, time.Now().Add(-age))); err != nil {
 		b.t.Fatal(err)
 	}
+
 	return path, id
 }
 
 func (b *bucket) note(table string, id uuid.UUID) {
 	b.t.Helper()
-	if _, err := b.project.Trusted().Exec(b.t.Context(), "insert into storage."+table+" (blob_uuid) values ($1)", id); err != nil {
+
+	if _, err := b.project.Trusted().Exec(b.t.Context(), "insert into storage."+table+" (blob_uuid) values ($1)",
+		id); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -50,25 +58,35 @@ const long = OrphanAge + time.Hour
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
+
 	b := newBucket(t)
-	whole, lost, cut, flipped := b.create("whole", "hello"), b.create("lost", "hello"), b.create("cut", "hello"), b.create("flipped", "hello")
+	whole, lost, cut, flipped := b.create("whole", "hello"), b.create("lost", "hello"), b.create("cut",
+		"hello"), b.create("flipped", "hello")
+
 	flippedPath := b.path(flipped)
-	if err := errors.Join(os.Remove(b.path(lost)), os.WriteFile(b.path(cut), []byte("hell"), 0o600), os.WriteFile(flippedPath, []byte("jello"), 0o600),
+	if err := errors.Join(os.Remove(b.path(lost)), os.WriteFile(b.path(cut), []byte("hell"), 0o600),
+		os.WriteFile(flippedPath, []byte("jello"), 0o600),
 		os.Chtimes(b.path(whole), time.Time{}, time.Now().Add(-long))); err != nil {
 		t.Fatal(err)
 	}
+
 	orphan, _ := b.plant(long)
 	b.plant(time.Minute)
 	_, arriving := b.plant(long)
 	_, leaving := b.plant(long)
+
 	b.note("uploads", arriving)
 	b.note("discarded", leaving)
+
 	stray := filepath.Join(filepath.Dir(orphan), "stray")
-	if err := errors.Join(os.WriteFile(stray, []byte("x"), 0o600), os.Chtimes(stray, time.Time{}, time.Now().Add(-long))); err != nil {
+	if err := errors.Join(os.WriteFile(stray, []byte("x"), 0o600),
+		os.Chtimes(stray, time.Time{}, time.Now().Add(-long))); err != nil {
 		t.Fatal(err)
 	}
 
-	for sums, want := range map[bool]Verified{false: {Files: 4, Damaged: 2, Orphans: 2, Moving: 3}, true: {Files: 4, Damaged: 3, Orphans: 2, Moving: 3}} {
+	for sums, want := range map[bool]Verified{
+		false: {Files: 4, Damaged: 2, Orphans: 2, Moving: 3}, true: {Files: 4, Damaged: 3, Orphans: 2, Moving: 3},
+	} {
 		var found []string
 		got, err := Verify(t.Context(), b.project, b.store, sums, func(d Disagreement) {
 			found = append(found, fmt.Sprint(d.File, " ", d.What))
@@ -76,14 +94,18 @@ func TestVerify(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("sums %t: got %+v, %v, want %+v", sums, got, err, want)
 		}
+
 		nobody := uuid.Nil.String()
 		expected := []string{nobody + " 1 bytes that belong to no file", nobody + " 7 bytes that belong to no file",
 			lost.UUID.String() + " has lost its bytes", cut.UUID.String() + " has 4 bytes of 5"}
+
 		if sums {
 			expected = append(expected, flipped.UUID.String()+" has other bytes than were uploaded")
 		}
+
 		slices.Sort(found)
 		slices.Sort(expected)
+
 		if diff := cmp.Diff(expected, found); diff != "" {
 			t.Errorf("sums %t: -want +got\n%s", sums, diff)
 		}
@@ -93,6 +115,7 @@ func TestVerify(t *testing.T) {
 	if n != 1 || err != nil {
 		t.Errorf("removed %d orphans, %v, want 1", n, err)
 	}
+
 	if _, err := os.Stat(orphan); !os.IsNotExist(err) {
 		t.Errorf("the orphan is still there: %v", err)
 	}
@@ -104,6 +127,7 @@ func TestVerify(t *testing.T) {
 // TestVerifyMany goes over several batches, beside which files are made and deleted: that is no disagreement.
 func TestVerifyMany(t *testing.T) {
 	t.Parallel()
+
 	b := newBucket(t)
 	first := b.create("first", "x")
 	if _, err := b.project.Trusted().Exec(t.Context(), `
@@ -112,16 +136,20 @@ func TestVerifyMany(t *testing.T) {
 		from storage.files, generate_series(1, 2 * $1) n`, batch); err != nil {
 		t.Fatal(err)
 	}
+
 	for range 3 {
 		b.plant(long)
 	}
+
 	changed := false
 	got, err := Verify(t.Context(), b.project, b.store, false, func(d Disagreement) {
 		if changed {
 			return
 		}
+
 		changed = true
 		b.create("meanwhile", "x")
+
 		if _, err := DeleteFile(t.Context(), b.project, b.container.UUID, first.UUID); err != nil {
 			t.Error(err)
 		}

@@ -52,13 +52,16 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	if len(password) > maxSize {
 		return "", tooLong()
 	}
+
 	salt := make([]byte, saltSize)
 	rand.Read(salt) // never fails
 	p := phc{memory, passes, lanes, salt, nil}
+
 	key, err := h.derive(ctx, password, p)
 	if err != nil {
 		return "", err
 	}
+
 	p.key = key
 	return p.String(), nil
 }
@@ -73,6 +76,7 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 	if len(password) > maxSize {
 		return false, nil
 	}
+
 	p, known := unknown, hash != ""
 	if known {
 		var err error
@@ -80,10 +84,12 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 			return false, fmt.Errorf("verify a password: %w", err)
 		}
 	}
+
 	key, err := h.derive(ctx, password, p)
 	if err != nil {
 		return false, err
 	}
+
 	return subtle.ConstantTimeCompare(key, p.key) == 1 && known, nil
 }
 
@@ -92,7 +98,9 @@ func (h *Hasher) derive(ctx context.Context, password string, p phc) ([]byte, er
 	if err := h.enter(ctx); err != nil {
 		return nil, err
 	}
+
 	defer func() { <-h.slots }()
+
 	return argon2.IDKey([]byte(password), p.salt, p.passes, p.memory, p.lanes, keySize), nil
 }
 
@@ -101,18 +109,23 @@ func (h *Hasher) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	select {
 	case h.slots <- struct{}{}:
 		return nil
 	default:
 	}
+
 	defer h.waiting.Add(-1)
+
 	tooMany := &fault.Error{Kind: fault.TooMany, Detail: "too many passwords are being checked", RetryAfter: maxWait}
 	if h.waiting.Add(1) > maxWaiting {
 		return tooMany
 	}
+
 	patience := time.NewTimer(maxWait)
 	defer patience.Stop()
+
 	select {
 	case h.slots <- struct{}{}:
 		return nil

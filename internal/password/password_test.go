@@ -12,6 +12,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
+
 	h := New(8)
 	for _, tt := range []struct{ password, email, username, code string }{
 		{"correct horse", "jo@example.com", "jo", ""},
@@ -40,11 +41,15 @@ func TestCheck(t *testing.T) {
 			}
 			continue
 		}
+
 		f := fault.Of(err)
-		if f == nil || f.Kind != fault.Unprocessable || f.Code != tt.code || len(f.Fields) != 1 || f.Fields[0].Name != "password" {
-			t.Errorf("Check(%q, %q, %q) = %+v, want code %s on field password", tt.password, tt.email, tt.username, f, tt.code)
+		if f == nil || f.Kind != fault.Unprocessable || f.Code != tt.code || len(f.Fields) != 1 ||
+			f.Fields[0].Name != "password" {
+			t.Errorf("Check(%q, %q, %q) = %+v, want code %s on field password", tt.password, tt.email,
+				tt.username, f, tt.code)
 		}
 	}
+
 	if err := New(12).Check("elevenchars", "", ""); !fault.Is(err, fault.Unprocessable) {
 		t.Errorf("New(12).Check of 11 characters = %v, want Unprocessable", err)
 	}
@@ -52,10 +57,12 @@ func TestCheck(t *testing.T) {
 
 func TestCommon(t *testing.T) {
 	t.Parallel()
+
 	words := common()
 	if got, want := len(words), 3395; got != want {
 		t.Errorf("got %d common passwords, want %d", got, want)
 	}
+
 	for word := range words {
 		if word == "" || fold(word) != word {
 			t.Errorf("common password %q is not in its folded form, so it is never found", word)
@@ -65,6 +72,7 @@ func TestCommon(t *testing.T) {
 
 func TestHash(t *testing.T) {
 	t.Parallel()
+
 	ctx, h := t.Context(), New(8)
 	long := strings.Repeat("x", 72)
 	for _, tt := range []struct{ right, wrong string }{
@@ -77,6 +85,7 @@ func TestHash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
 			t.Errorf("hash = %q, want argon2id of 19 MiB, 2 passes and 1 lane", hash)
 		}
@@ -87,7 +96,9 @@ func TestHash(t *testing.T) {
 			t.Errorf("Verify(%q) against the hash of %q = %v, %v, want false", tt.wrong, tt.right, ok, err)
 		}
 	}
+
 	one, err1 := h.Hash(ctx, "correct horse")
+
 	two, err2 := h.Hash(ctx, "correct horse")
 	if one == two || err1 != nil || err2 != nil {
 		t.Errorf("two hashes of one password are %q and %q (%v, %v), want distinct ones", one, two, err1, err2)
@@ -98,6 +109,7 @@ func TestHash(t *testing.T) {
 // (echo -n password | argon2 somesalt -id -t 2 -k 256 -p 1 -l 32).
 func TestVerifyOtherParameters(t *testing.T) {
 	t.Parallel()
+
 	const hash = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
 	for password, want := range map[string]bool{"password": true, "differentpassword": false} {
 		if got, err := New(8).Verify(t.Context(), hash, password); got != want || err != nil {
@@ -108,14 +120,17 @@ func TestVerifyOtherParameters(t *testing.T) {
 
 func TestVerifyUnknownAccount(t *testing.T) {
 	t.Parallel()
+
 	h := New(8)
 	if ok, err := h.Verify(t.Context(), "", "correct horse"); ok || err != nil {
 		t.Errorf("Verify for no account = %v, %v, want false", ok, err)
 	}
+
 	// That it takes its turn like any other shows that it is computed and not guessed.
 	h.fill()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+
 	if _, err := h.Verify(ctx, "", "correct horse"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Verify for no account while all slots are taken = %v, want it to wait", err)
 	}
@@ -123,11 +138,13 @@ func TestVerifyUnknownAccount(t *testing.T) {
 
 func TestVerifyMalformedHash(t *testing.T) {
 	t.Parallel()
+
 	h := New(8)
 	good, err := h.Hash(t.Context(), "correct horse")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, hash := range []string{
 		"plain", "$", "$$$$$", good + "x", good[:len(good)-3], strings.Replace(good, "t=2", "t=0", 1),
 		strings.Replace(good, "p=1", "p=0", 1), strings.Replace(good, "p=1", "p=999", 1),
@@ -143,12 +160,15 @@ func TestVerifyMalformedHash(t *testing.T) {
 // A password that is too long is refused without a hash, even when none could be computed.
 func TestTooLong(t *testing.T) {
 	t.Parallel()
+
 	h := New(8)
 	h.fill()
+
 	long := strings.Repeat("x", 1<<20)
 	if _, err := h.Hash(t.Context(), long); !fault.Is(err, fault.Unprocessable) {
 		t.Errorf("Hash of 1 MiB = %v, want Unprocessable", err)
 	}
+
 	for _, hash := range []string{"", unknown.String()} {
 		if ok, err := h.Verify(t.Context(), hash, long); ok || err != nil {
 			t.Errorf("Verify(%q) of 1 MiB = %v, %v, want false", hash, ok, err)
@@ -158,9 +178,11 @@ func TestTooLong(t *testing.T) {
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
+
 	h := New(8)
 	h.fill()
 	ctx, cancel := context.WithCancel(t.Context())
+
 	var group sync.WaitGroup
 	errs := make(chan error, maxWaiting+1)
 	for range maxWaiting + 1 {
@@ -169,13 +191,16 @@ func TestQueue(t *testing.T) {
 			errs <- err
 		})
 	}
+
 	first := fault.Of(<-errs) // none but the one too many can have an answer
 	if first.Kind != fault.TooMany || first.RetryAfter <= 0 {
 		t.Errorf("Hash with %d waiting = %+v, want TooMany with a time to retry after", maxWaiting, first)
 	}
+
 	cancel()
 	group.Wait()
 	close(errs)
+
 	for err := range errs {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Hash that waited = %v, want it to end with its context", err)
@@ -186,6 +211,7 @@ func TestQueue(t *testing.T) {
 	if _, err := h.Hash(t.Context(), "correct horse"); err != nil {
 		t.Errorf("Hash after the line is gone = %v", err)
 	}
+
 	if got, want := len(h.slots), cap(h.slots)-1; got != want {
 		t.Errorf("%d slots are taken, want %d: Hash gives its own back", got, want)
 	}

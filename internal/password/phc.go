@@ -32,14 +32,19 @@ func parse(text string) (phc, error) {
 	if len(parts) != 6 {
 		return phc{}, errMalformed
 	}
+
 	var p phc
 	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.memory, &p.passes, &p.lanes); err != nil {
 		return phc{}, errMalformed
 	}
+
 	p.salt, _ = base64.RawStdEncoding.DecodeString(parts[4])
+
 	p.key, _ = base64.RawStdEncoding.DecodeString(parts[5])
-	if p.memory > 1<<20 || p.passes < 1 || p.passes > 100 || p.lanes < 1 || len(p.key) != keySize || p.String() != text {
+	if p.memory > 1<<20 || p.passes < 1 || p.passes > 100 || p.lanes < 1 || len(p.key) != keySize ||
+		p.String() != text {
 		return phc{}, errMalformed
 	}
+
 	return p, nil
 }

@@ -23,6 +23,7 @@ var common = sync.OnceValue(func() map[string]bool {
 			words[strings.TrimSpace(word)] = true
 		}
 	}
+
 	return words
 })
 
@@ -37,15 +38,18 @@ func (h *Hasher) Check(password, email, username string) error {
 	if utf8.RuneCountInString(password) < h.min {
 		return refused("too_short", "must have at least %d characters", h.min)
 	}
+
 	folded := fold(password)
 	if common()[folded] {
 		return refused("too_common", "must not be one of the most common passwords")
 	}
+
 	email = fold(strings.TrimSpace(email))
 	local, _, _ := strings.Cut(email, "@")
 	if folded == email || folded == local || folded == fold(strings.TrimSpace(username)) {
 		return refused("too_obvious", "must not be the e-mail address or username")
 	}
+
 	return nil
 }
 

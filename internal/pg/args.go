@@ -19,6 +19,7 @@ func remembered(args []any) []any {
 			return []any{named(a)}
 		}
 	}
+
 	return args
 }
 
@@ -41,29 +42,37 @@ func (n named) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, arg
 	rewritten.RLock()
 	o, ok := rewritten.by[sql]
 	rewritten.RUnlock()
+
 	if !ok {
 		names := make(pgx.StrictNamedArgs, len(n))
 		for name := range n {
 			names[name] = name
 		}
+
 		var err error
 		if o.sql, o.names, err = names.RewriteQuery(ctx, conn, sql, args); err != nil {
 			return "", nil, err
 		}
+
 		rewritten.Lock()
+
 		if len(rewritten.by) < mostRewritten {
 			rewritten.by[sql] = o
 		}
+
 		rewritten.Unlock()
 	}
+
 	values := make([]any, len(o.names))
 	for i, name := range o.names {
 		v, ok := n[name.(string)]
 		if !ok || len(n) != len(o.names) {
 			return pgx.StrictNamedArgs(n).RewriteQuery(ctx, conn, sql, args) // which says what is missing, or too much
 		}
+
 		values[i] = v
 	}
+
 	return o.sql, values, nil
 }
 
@@ -80,6 +89,7 @@ func (c uuids) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pg
 			return encodeNullUUID{}
 		}
 	}
+
 	return c.UUIDCodec.PlanEncode(m, oid, format, value)
 }
 
@@ -93,6 +103,7 @@ func (c uuids) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgt
 			return scanNullUUID{}
 		}
 	}
+
 	return c.UUIDCodec.PlanScan(m, oid, format, target)
 }
 
@@ -115,6 +126,7 @@ func (encodeNullUUID) Encode(value any, buf []byte) ([]byte, error) {
 	if !id.Valid {
 		return nil, nil
 	}
+
 	return append(buf, id.UUID[:]...), nil
 }
 
@@ -132,6 +144,7 @@ func (scanNullUUID) Scan(src []byte, target any) error {
 	if *id = (uuid.NullUUID{}); src == nil {
 		return nil
 	}
+
 	id.Valid = true
 	return id.UUID.UnmarshalBinary(src)
 }

@@ -31,8 +31,10 @@ func CopyOut(ctx context.Context, conn *pgx.Conn, sql string, add func(row io.Re
 	if err := c.SyncConn(ctx); err != nil { // pgx itself may still be reading
 		return err
 	}
+
 	s := stream{in: bufio.NewReaderSize(c.Conn(), streamBuffer), add: add}
 	stop := context.AfterFunc(ctx, func() { _ = c.Conn().SetDeadline(longAgo) })
+
 	query, err := (&pgproto3.Query{String: sql}).Encode(nil)
 	if err == nil {
 		_, err = c.Conn().Write(query)
@@ -40,17 +42,21 @@ func CopyOut(ctx context.Context, conn *pgx.Conn, sql string, add func(row io.Re
 	if err == nil {
 		err = s.read()
 	}
+
 	interrupted := !stop()
 
 	if _, server := errors.AsType[*pgconn.PgError](err); !s.synchronized || interrupted || (err != nil && !server) {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
 		defer cancel()
+
 		_ = c.CancelRequest(closing) // the server is in the middle of it
 		_ = c.Close(closing)
 	}
+
 	if interrupted {
 		return context.Cause(ctx)
 	}
+
 	return err
 }
 
@@ -69,6 +75,7 @@ func (s *stream) read() error {
 		if _, err := io.ReadFull(s.in, head[:]); err != nil {
 			return err
 		}
+
 		size := int64(int32(binary.BigEndian.Uint32(head[1:]))) - 4
 		if size < 0 {
 			return fmt.Errorf("a message of %d bytes", size)
@@ -89,7 +96,9 @@ func (s *stream) read() error {
 			if err != nil {
 				return err
 			}
+
 			failed = e
+
 			if e.Severity == "FATAL" || e.Severity == "PANIC" {
 				return e
 			}
@@ -97,9 +106,11 @@ func (s *stream) read() error {
 			if err := body.skip(); err != nil {
 				return err
 			}
+
 			s.synchronized = s.in.Buffered() == 0
 			return failed
 		}
+
 		if err := body.skip(); err != nil {
 			return err
 		}
@@ -117,8 +128,10 @@ func (b *messageBody) Read(to []byte) (int, error) {
 	if b.left == 0 {
 		return 0, io.EOF
 	}
+
 	n, err := b.in.Read(to[:min(int64(len(to)), b.left)])
 	b.left -= int64(n)
+
 	return n, err
 }
 
@@ -128,15 +141,18 @@ func (b *messageBody) WriteTo(w io.Writer) (written int64, err error) {
 		if _, err := b.in.Peek(1); err != nil { // waits for more
 			return written, err
 		}
+
 		part, _ := b.in.Peek(int(min(int64(b.in.Buffered()), b.left)))
 		n, err := w.Write(part)
 		written += int64(n)
 		b.left -= int64(n)
 		_, _ = b.in.Discard(n) // it is there
+
 		if err != nil {
 			return written, err
 		}
 	}
+
 	return written, nil
 }
 
@@ -148,6 +164,7 @@ func (b *messageBody) skip() error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -157,9 +174,11 @@ func (s *stream) value(body *messageBody) error {
 	if _, err := io.ReadFull(body, head[:]); err != nil {
 		return err
 	}
+
 	if columns := binary.BigEndian.Uint16(head[:2]); columns != 1 {
 		return fmt.Errorf("a row of %d values, want one", columns)
 	}
+
 	return s.add(body)
 }
 
@@ -167,13 +186,16 @@ func readError(body *messageBody) (*pgconn.PgError, error) {
 	if body.left > MaxMessage {
 		return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: MaxMessage, ActualBodyLen: int(body.left)}
 	}
+
 	text, err := io.ReadAll(body)
 	if err != nil {
 		return nil, err
 	}
+
 	var m pgproto3.ErrorResponse
 	if err := m.Decode(text); err != nil {
 		return nil, err
 	}
+
 	return pgconn.ErrorResponseToPgError(&m), nil
 }

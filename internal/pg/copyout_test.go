@@ -24,11 +24,13 @@ func (l *longest) Write(b []byte) (int, error) {
 // TestCopyOut reads rows longer than a message may be, piece by piece, and goes on with the connection.
 func TestCopyOut(t *testing.T) {
 	t.Parallel()
+
 	conn, err := connect(t).Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Release()
+
 	const size = 40 << 20
 	for _, sql := range []string{"copy (select repeat('x', 40 << 20)) to stdout", "select repeat('x', 40 << 20)"} {
 		var got longest
@@ -45,12 +47,16 @@ func TestCopyOut(t *testing.T) {
 	keep := func(row io.Reader) error {
 		text, err := io.ReadAll(row)
 		rows = append(rows, string(text))
+
 		return err
 	}
-	if err := pg.CopyOut(t.Context(), conn.Conn(), "select n::text from generate_series(1, 3) n", keep); err != nil || strings.Join(rows, " ") != "1 2 3" {
+	if err := pg.CopyOut(t.Context(), conn.Conn(), "select n::text from generate_series(1, 3) n", keep); err != nil ||
+		strings.Join(rows, " ") != "1 2 3" {
 		t.Errorf("got %q, %v", rows, err)
 	}
-	if err := pg.CopyOut(t.Context(), conn.Conn(), "copy (select 1 / (n - 2) from generate_series(1, 3) n) to stdout", keep); pg.State(err) != "22012" {
+
+	if err := pg.CopyOut(t.Context(), conn.Conn(), "copy (select 1 / (n - 2) from generate_series(1, 3) n) to stdout",
+		keep); pg.State(err) != "22012" {
 		t.Errorf("a row that fails: got %v", err)
 	}
 	if got, err := pg.Value[int](t.Context(), conn, "select 7"); got != 7 || err != nil {
@@ -61,6 +67,7 @@ func TestCopyOut(t *testing.T) {
 // TestCopyOutEnds ends it from either side: the connection is closed.
 func TestCopyOutEnds(t *testing.T) {
 	t.Parallel()
+
 	pool := connect(t)
 	broken := errors.New("the client is gone")
 	ctx, leave := context.WithCancel(t.Context())
@@ -78,21 +85,26 @@ func TestCopyOutEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := pg.CopyOut(ctx, conn.Conn(), "copy (select generate_series(1, 100000000)) to stdout", test.add); !errors.Is(err, test.want) {
+
+		if err := pg.CopyOut(ctx, conn.Conn(), "copy (select generate_series(1, 100000000)) to stdout",
+			test.add); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		}
 		if !conn.Conn().IsClosed() {
 			t.Errorf("%s: the connection is open", name)
 		}
+
 		conn.Release()
 		ctx, leave = context.WithCancel(t.Context())
 	}
+
 	leave()
 }
 
 // TestMaxMessage: a message that a statement made too large is not held, whatever it is.
 func TestMaxMessage(t *testing.T) {
 	t.Parallel()
+
 	pool := connect(t)
 	for name, sql := range map[string]string{
 		"row":    "select repeat('x', 17 << 20)",
@@ -105,11 +117,14 @@ func TestMaxMessage(t *testing.T) {
 			}
 			err = rows.Err()
 		}
+
 		large, ok := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err)
-		if f := fault.Of(pg.Fault(err)); !ok || large.MaxExpectedBodyLen != pg.MaxMessage || f.Kind != fault.Unprocessable || f.CodeWord() != "too_large" {
+		if f := fault.Of(pg.Fault(err)); !ok || large.MaxExpectedBodyLen != pg.MaxMessage ||
+			f.Kind != fault.Unprocessable || f.CodeWord() != "too_large" {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+
 	if got, err := pg.Value[int](t.Context(), pool, "select 7"); got != 7 || err != nil {
 		t.Errorf("the next statement: got %d, %v", got, err)
 	}

@@ -22,6 +22,7 @@ func Fault(err error) error {
 	if err == nil {
 		return nil
 	}
+
 	if _, done := errors.AsType[*fault.Error](err); done {
 		return err
 	}
@@ -32,11 +33,18 @@ func Fault(err error) error {
 		return sqlstate(e, err)
 	}
 	if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
-		return fault.New(fault.Unprocessable, "a row or a message of the database has more than %d MB", MaxMessage>>20).WithCode("too_large").Because(err)
+		return fault.New(fault.Unprocessable, "a row or a message of the database has more than %d MB", MaxMessage>>20).
+			WithCode("too_large").Because(err)
 	}
 	if disconnected(err) {
-		return &fault.Error{Kind: fault.Unavailable, Detail: "the database does not answer", RetryAfter: time.Second, Err: err}
+		return &fault.Error{
+			Kind:       fault.Unavailable,
+			Detail:     "the database does not answer",
+			RetryAfter: time.Second,
+			Err:        err,
+		}
 	}
+
 	return err
 }
 
@@ -54,25 +62,46 @@ func EndedByLimit(e *pgconn.PgError) bool { return e.Routine == endedRoutine }
 
 func sqlstate(e *pgconn.PgError, err error) error {
 	if EndedByLimit(e) {
-		return fault.New(fault.Unprocessable, "the database session was ended: %s", strings.TrimPrefix(e.Message, "terminating connection: ")).
+		return fault.New(fault.Unprocessable, "the database session was ended: %s",
+			strings.TrimPrefix(e.Message, "terminating connection: ")).
 			WithCode("session_ended").Because(err)
 	}
+
 	switch e.Code {
 	case "23505", "23P01": // unique_violation, exclusion_violation
 		return fault.New(fault.Conflict, "there is already such a thing").Because(err)
 	case "23503", "23001": // foreign_key_violation, restrict_violation
-		return fault.New(fault.Conflict, "another thing refers to it, or it refers to one that is gone").WithCode("reference").Because(err)
+		return fault.New(fault.Conflict, "another thing refers to it, or it refers to one that is gone").
+			WithCode("reference").Because(err)
 	case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
 		return fault.New(fault.Conflict, "another change was in the way; try again").WithCode("busy").Because(err)
 	case "53100": // disk_full
-		return &fault.Error{Kind: fault.Unavailable, Code: "disk_full", Detail: "the database has no room left", RetryAfter: 10 * time.Second, Err: err}
+		return &fault.Error{
+			Kind:       fault.Unavailable,
+			Code:       "disk_full",
+			Detail:     "the database has no room left",
+			RetryAfter: 10 * time.Second,
+			Err:        err,
+		}
 	case "25006", "57014", "3D000", "28P01", "28000": // read only, cancelled, no such database, refused login
-		return &fault.Error{Kind: fault.Unavailable, Detail: "the database does not answer", RetryAfter: time.Second, Err: err}
+		return &fault.Error{
+			Kind:       fault.Unavailable,
+			Detail:     "the database does not answer",
+			RetryAfter: time.Second,
+			Err:        err,
+		}
 	}
+
 	switch e.Code[:2] {
 	case "08", "53", "57": // connection, resources, operator intervention
-		return &fault.Error{Kind: fault.Unavailable, Detail: "the database does not answer", RetryAfter: time.Second, Err: err}
+		return &fault.Error{
+			Kind:       fault.Unavailable,
+			Detail:     "the database does not answer",
+			RetryAfter: time.Second,
+			Err:        err,
+		}
 	}
+
 	return err
 }
 
@@ -84,8 +113,9 @@ func disconnected(err error) bool {
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		pgconn.Timeout(err) || pgconn.SafeToRetry(err)
+
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || pgconn.Timeout(err) || pgconn.SafeToRetry(err)
 }
 
 // Violates reports whether err is the violation of the named constraint or unique index.

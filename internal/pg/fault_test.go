@@ -12,10 +12,15 @@ import (
 // TestFault looks at the states of PostgreSQL that no test brings about.
 func TestFault(t *testing.T) {
 	t.Parallel()
-	for state, want := range map[string]string{"53100": "disk_full", "53200": "unavailable", "53300": "unavailable", "57P02": "unavailable", "08006": "unavailable"} {
+
+	for state, want := range map[string]string{
+		"53100": "disk_full", "53200": "unavailable", "53300": "unavailable",
+		"57P02": "unavailable", "08006": "unavailable",
+	} {
 		err := pg.Fault(&pgconn.PgError{Code: state, Message: "canary"})
 		f := fault.Of(err)
-		if f.Kind != fault.Unavailable || f.CodeWord() != want || f.RetryAfter == 0 || f.Detail == "" || f.Detail == "canary" {
+		if f.Kind != fault.Unavailable || f.CodeWord() != want || f.RetryAfter == 0 || f.Detail == "" ||
+			f.Detail == "canary" {
 			t.Errorf("%s: got %v, %s, %q", state, f.Kind, f.CodeWord(), f.Detail)
 		}
 	}

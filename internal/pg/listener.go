@@ -26,9 +26,12 @@ type Listener struct {
 // NewListener returns a listener in the database that config leads to. It hears nothing until [Listener.Run].
 func NewListener(config *pgx.ConnConfig, log *slog.Logger) *Listener {
 	c := config.Copy()
-	for name, seconds := range map[string]string{"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"} {
+	for name, seconds := range map[string]string{
+		"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+	} {
 		c.RuntimeParams[name] = seconds // other servers rely on the session to end when this machine is gone
 	}
+
 	return &Listener{config: c, log: log, told: map[string]func(string){}}
 }
 
@@ -46,10 +49,13 @@ func (l *Listener) Run(ctx context.Context) error {
 	for {
 		err := l.listen(ctx)
 		l.pid.Store(0)
+
 		if ctx.Err() != nil {
 			return nil
 		}
+
 		l.log.Warn("nobody hears what other servers tell", "error", err)
+
 		select {
 		case <-ctx.Done():
 			return nil
@@ -67,26 +73,33 @@ func (l *Listener) listen(ctx context.Context) error {
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
+
 		_ = conn.Close(closing)
 	}()
+
 	for channel := range l.told {
 		if _, err := conn.Exec(ctx, "listen "+Quote(channel)); err != nil {
 			return err
 		}
 	}
+
 	var errs []error
 	for _, f := range l.catch {
 		errs = append(errs, f(ctx, conn))
 	}
+
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+
 	l.pid.Store(conn.PgConn().PID())
+
 	for {
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return err
 		}
+
 		if told := l.told[n.Channel]; told != nil {
 			told(n.Payload)
 		}

@@ -24,6 +24,7 @@ func Migrate(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) err
 	if err != nil || done {
 		return err
 	}
+
 	return MigrateTo(ctx, conn.Config(), schema, fsys, math.MaxInt64)
 }
 
@@ -34,13 +35,17 @@ func migrated(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) (b
 	if err != nil {
 		return false, err
 	}
-	count, err := Value[int](ctx, conn, "select count(distinct version_id) from "+Quote(schema, "migrations")+" where is_applied and version_id = any($1)", versions)
+
+	count, err := Value[int](ctx, conn,
+		"select count(distinct version_id) from "+Quote(schema, "migrations")+
+			" where is_applied and version_id = any($1)", versions)
 	if state := State(err); state == "42P01" || state == "3F000" { // undefined_table, invalid_schema_name: it is new
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("migrate: %w", err)
 	}
+
 	return count == len(versions), nil
 }
 
@@ -50,14 +55,17 @@ func Versions(fsys fs.FS) (versions []int64, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, name := range files {
 		number, _, _ := strings.Cut(name, "_")
 		version, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("migrate: the name %s: %w", name, err)
 		}
+
 		versions = append(versions, version)
 	}
+
 	return versions, nil
 }
 
@@ -65,17 +73,21 @@ func Versions(fsys fs.FS) (versions []int64, err error) {
 func MigrateTo(ctx context.Context, c *pgx.ConnConfig, schema string, fsys fs.FS, version int64) error {
 	db := stdlib.OpenDB(*c)
 	defer db.Close()
+
 	if _, err := db.ExecContext(ctx, "create schema if not exists "+Quote(schema)); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
+
 	p, err := goose.NewProvider(goose.DialectPostgres, db, fsys,
 		goose.WithTableName(schema+".migrations"), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
+
 	if _, err := p.UpTo(ctx, version); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
+
 	return nil
 }
 
@@ -87,9 +99,11 @@ func Locked(ctx context.Context, c *pgx.ConnConfig, key int64, f func(*pgx.Conn)
 		return Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) // ends the session, and the lock with it
+
 	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", key); err != nil {
 		return Fault(err)
 	}
+
 	return f(conn)
 }
 
@@ -104,21 +118,27 @@ const unlockTime = 5 * time.Second
 
 // LockedIn runs f while a connection of the pool holds the advisory lock of that key, which lock takes: [Waiting] or [Leaving].
 // f gets the connection. It is not run, and mine is false, if the lock is left to whoever holds it.
-func LockedIn(ctx context.Context, pool *pgxpool.Pool, lock string, key int64, f func(*pgx.Conn) error) (mine bool, err error) {
+func LockedIn(
+	ctx context.Context, pool *pgxpool.Pool, lock string, key int64, f func(*pgx.Conn) error,
+) (mine bool, err error) {
 	conn, err := Acquire(ctx, pool)
 	if err != nil {
 		return false, err
 	}
 	defer conn.Release()
+
 	if mine, err = Value[bool](ctx, conn, lock, key); err != nil || !mine {
 		return false, err
 	}
+
 	defer func() {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
 		defer cancel()
+
 		if _, err := conn.Exec(after, "select pg_advisory_unlock($1)", key); err != nil {
 			_ = conn.Conn().Close(after)
 		}
 	}()
+
 	return true, f(conn.Conn())
 }

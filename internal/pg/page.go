@@ -19,10 +19,12 @@ func (p Page) Clause(columns map[string]string, tie string) string {
 	if !ok {
 		panic("pg: a list sorted by " + strconv.Quote(p.Sort))
 	}
+
 	direction := " asc"
 	if p.Descending {
 		direction = " desc"
 	}
+
 	return " order by " + by + direction + ", " + tie + direction +
 		" limit " + strconv.Itoa(p.Limit) + " offset " + strconv.FormatInt((int64(p.Number)-1)*int64(p.Limit), 10)
 }

@@ -43,6 +43,7 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, errors.New("the database address can't be read: " + redactURL(err))
 	}
+
 	c.MaxConns, c.MinConns = max, 0
 	c.MaxConnIdleTime = idleTime
 	c.HealthCheckPeriod = 10 * time.Second
@@ -52,12 +53,15 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	c.ConnConfig.RuntimeParams["search_path"] = "pg_catalog, pg_temp"
 	c.ConnConfig.RuntimeParams["timezone"] = "UTC"
 	c.ConnConfig.RuntimeParams["client_encoding"] = "UTF8" // whatever the database's, or a login's, is
+
 	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuids{}})
+
 		return nil
 	}
+
 	return c, nil
 }
 
@@ -67,6 +71,7 @@ func redactURL(err error) string {
 	if i := strings.LastIndex(text, "`: "); i >= 0 {
 		return text[i+3:]
 	}
+
 	return "not a PostgreSQL URL"
 }
 
@@ -78,6 +83,7 @@ func One[T any](ctx context.Context, q Querier, sql string, args ...any) (T, err
 		var zero T
 		return zero, err
 	}
+
 	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
 	return v, Fault(err)
 }
@@ -88,6 +94,7 @@ func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, e
 	if err != nil {
 		return nil, err
 	}
+
 	v, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
 	return v, Fault(err)
 }
@@ -99,6 +106,7 @@ func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, e
 		var zero T
 		return zero, err
 	}
+
 	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
 	return v, Fault(err)
 }
@@ -109,6 +117,7 @@ func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T
 	if err != nil {
 		return nil, err
 	}
+
 	v, err := pgx.CollectRows(rows, pgx.RowTo[T])
 	return v, Fault(err)
 }
@@ -117,6 +126,7 @@ func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T
 func Exec(ctx context.Context, q Querier, sql string, args ...any) (int64, error) {
 	ctx, cancel := bounded(ctx, q)
 	defer cancel()
+
 	tag, err := q.Exec(ctx, sql, remembered(args)...)
 	return tag.RowsAffected(), Fault(err)
 }
@@ -124,20 +134,24 @@ func Exec(ctx context.Context, q Querier, sql string, args ...any) (int64, error
 // query starts a statement. On a pool it waits for a connection for a bounded time.
 func query(ctx context.Context, q Querier, sql string, args []any) (pgx.Rows, error) {
 	args = remembered(args)
+
 	pool, ok := q.(*pgxpool.Pool)
 	if !ok {
 		rows, err := q.Query(ctx, sql, args...)
 		return rows, Fault(err)
 	}
+
 	conn, err := Acquire(ctx, pool)
 	if err != nil {
 		return nil, err
 	}
+
 	rows, err := conn.Query(ctx, sql, args...)
 	if err != nil {
 		conn.Release()
 		return nil, Fault(err)
 	}
+
 	return &pooledRows{Rows: rows, conn: conn}, nil
 }
 
@@ -149,6 +163,7 @@ type pooledRows struct {
 
 func (r *pooledRows) Close() {
 	r.Rows.Close()
+
 	if r.conn != nil {
 		r.conn.Release()
 		r.conn = nil
@@ -159,6 +174,7 @@ func (r *pooledRows) Next() bool {
 	if r.Rows.Next() {
 		return true
 	}
+
 	r.Close()
 	return false
 }
@@ -176,6 +192,7 @@ func bounded(ctx context.Context, q Querier) (context.Context, context.CancelFun
 func Acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	wait, cancel := context.WithTimeout(ctx, acquireTimeout)
 	defer cancel()
+
 	conn, err := pool.Acquire(wait)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -183,6 +200,7 @@ func Acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 		}
 		return nil, fault.New(fault.Unavailable, "the database does not answer").Because(err)
 	}
+
 	return conn, nil
 }
 
@@ -196,6 +214,7 @@ func InTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 			return err
 		}
 	}
+
 	return err
 }
 
@@ -206,8 +225,10 @@ func inTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 			return err
 		}
 		defer conn.Release()
+
 		b = conn
 	}
+
 	tx, err := b.Begin(ctx)
 	if err != nil {
 		return Fault(err)
@@ -221,11 +242,13 @@ func inTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 	// pgx calls an error safe to retry after it has sent the commit, so look before whether it is sent at all.
 	_, nested := b.(pgx.Tx)
 	sent := !nested && ctx.Err() == nil && !tx.Conn().IsClosed()
+
 	err = tx.Commit(ctx)
 	if sent && outcomeUnknown(err) {
 		return &fault.Error{Kind: fault.Unavailable, Code: OutcomeUnknown, Err: err,
 			Detail: "the connection to the database was lost during the commit; look whether the change was made before you repeat the request"}
 	}
+
 	return Fault(err)
 }
 
@@ -238,6 +261,7 @@ func outcomeUnknown(err error) bool {
 	if err == nil || errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, pgx.ErrTxClosed) {
 		return false
 	}
+
 	e, reported := errors.AsType[*pgconn.PgError](err)
 	return !reported || e.SeverityUnlocalized != "ERROR"
 }

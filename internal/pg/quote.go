@@ -20,5 +20,6 @@ func Literal(s string) string {
 	if strings.Contains(s, `\`) {
 		return " E" + strings.ReplaceAll(quoted, `\`, `\\`)
 	}
+
 	return quoted
 }

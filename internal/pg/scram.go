@@ -16,17 +16,21 @@ import (
 func Verifier(key string) string {
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
+
 	salted, err := pbkdf2.Key(sha256.New, key, salt, 1, sha256.Size)
 	if err != nil {
 		panic("pg: verifier: " + err.Error()) // only sizes that FIPS 140 forbids
 	}
+
 	stored := sha256.Sum256(keyed(salted, "Client Key"))
 	encode := base64.StdEncoding.EncodeToString
+
 	return "SCRAM-SHA-256$1:" + encode(salt) + "$" + encode(stored[:]) + ":" + encode(keyed(salted, "Server Key"))
 }
 
 func keyed(key []byte, text string) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(text))
+
 	return h.Sum(nil)
 }

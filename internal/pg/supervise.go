@@ -49,6 +49,7 @@ func (s *Supervisor) Terminate(ctx context.Context, user string, pid uint32) err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+
 	defer func() { <-s.slots }()
 
 	conn, err := pgx.ConnectConfig(ctx, s.from)
@@ -56,6 +57,7 @@ func (s *Supervisor) Terminate(ctx context.Context, user string, pid uint32) err
 		return Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	_, err = Values[bool](ctx, conn, `
 		select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where pid = @pid and usename = @user`,
 		pgx.StrictNamedArgs{"pid": int32(pid), "user": user})
@@ -68,9 +70,11 @@ func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 	user := c.User
 	terminate := func(ctx context.Context, pid uint32) error { return s.Terminate(ctx, user, pid) }
 	dial := c.DialFunc
+
 	var current atomic.Pointer[supervised]
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if session := current.Load(); session != nil { // pgx dials again to cancel, only when it gives up the connection
+		// pgx dials again to cancel, only when it gives up the connection
+		if session := current.Load(); session != nil {
 			session.expire()
 			return dial(ctx, network, address)
 		}
@@ -79,11 +83,13 @@ func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 		if err != nil {
 			return nil, err
 		}
+
 		session := &supervised{Conn: conn, terminate: terminate}
 		session.closed = func() {
 			current.Store(nil)
 			s.pids.Delete(session.pid.Load())
 		}
+
 		current.Store(session)
 		return session, nil
 	}
@@ -94,9 +100,11 @@ func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 			session.pid.Store(conn.PID())
 			s.pids.Store(conn.PID(), true)
 		}
+
 		if connected != nil {
 			return connected(ctx, conn)
 		}
+
 		return nil
 	}
 }
@@ -117,6 +125,7 @@ type supervised struct {
 func (s *supervised) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.expiry == nil && !s.done {
 		s.expiry = time.AfterFunc(cancelGrace, s.end)
 	}
@@ -126,31 +135,38 @@ func (s *supervised) expire() {
 func (s *supervised) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), terminateTime)
 	defer cancel()
+
 	_ = s.terminate(ctx, s.pid.Load())
 }
 
 // Close hangs up when the session has ended, and terminates it if it does not end by itself.
 func (s *supervised) Close() error {
 	s.mu.Lock()
+
 	if s.done {
 		s.mu.Unlock()
 		return net.ErrClosed
 	}
+
 	s.done = true
+
 	if s.expiry != nil {
 		s.expiry.Stop()
 	}
+
 	s.mu.Unlock()
 
 	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite() // an idle session ends by it
 	}
+
 	if s.pid.Load() != 0 && !s.drain(cancelGrace) {
 		s.end()
 		s.drain(terminateTime)
 	}
 
 	defer s.closed()
+
 	return s.Conn.Close()
 }
 
@@ -159,7 +175,9 @@ func (s *supervised) drain(wait time.Duration) bool {
 	if s.Conn.SetReadDeadline(time.Now().Add(wait)) != nil {
 		return true
 	}
+
 	_, err := io.Copy(io.Discard, s.Conn)
 	timeout, ok := err.(net.Error)
+
 	return !ok || !timeout.Timeout()
 }

@@ -48,22 +48,27 @@ func Find(dir string) (Binaries, error) {
 		if err != nil {
 			return Binaries{}, fmt.Errorf("no PostgreSQL of use in %s: %w", dir, err)
 		}
+
 		return b, nil
 	}
+
 	var reasons []string
 	for _, dir := range candidates() {
 		b, err := inspect(dir)
 		if err == nil {
 			return b, nil
 		}
+
 		if !errors.Is(err, os.ErrNotExist) {
 			reasons = append(reasons, dir+": "+err.Error())
 		}
 	}
+
 	found := "there is none"
 	if len(reasons) > 0 {
 		found = "found only " + strings.Join(reasons, "; ")
 	}
+
 	return Binaries{}, fmt.Errorf("the server binaries of PostgreSQL %d or newer are needed, and %s: install them "+
 		"(Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql@17) "+
 		"or name their folder in SOCLE_POSTGRES_BIN", oldest, found)
@@ -74,14 +79,17 @@ func candidates() []string {
 	var dirs []string
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+
 	if out, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
 		dirs = append(dirs, strings.TrimSpace(string(out)))
 	}
+
 	var packaged []string
 	for _, place := range places {
 		matches, _ := filepath.Glob(place) // fails on a bad pattern only
 		packaged = append(packaged, matches...)
 	}
+
 	slices.SortStableFunc(packaged, func(a, b string) int { return cmp.Compare(major(b), major(a)) })
 	dirs = append(dirs, packaged...)
 	if path, err := exec.LookPath("postgres"); err == nil {
@@ -89,6 +97,7 @@ func candidates() []string {
 			dirs = append(dirs, filepath.Dir(path))
 		}
 	}
+
 	return dirs
 }
 
@@ -106,24 +115,30 @@ func inspect(dir string) (Binaries, error) {
 	if err != nil {
 		return Binaries{}, err
 	}
+
 	b := Binaries{Dir: dir}
 	for _, name := range programs {
 		if _, err := os.Stat(b.Path(name)); err != nil {
 			return Binaries{}, err
 		}
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+
 	out, err := exec.CommandContext(ctx, b.Path("postgres"), "--version").Output()
 	if err != nil {
 		return Binaries{}, fmt.Errorf("run postgres --version: %w", err)
 	}
+
 	if b.Version, err = parseVersion(string(out)); err != nil {
 		return Binaries{}, err
 	}
+
 	if b.Version/10000 < oldest {
 		return Binaries{}, fmt.Errorf("PostgreSQL %d is older than %d", b.Version/10000, oldest)
 	}
+
 	return b, nil
 }
 
@@ -135,13 +150,17 @@ func parseVersion(text string) (int, error) {
 	if m == nil {
 		return 0, fmt.Errorf("unknown version %q", strings.TrimSpace(text))
 	}
+
 	major, err := strconv.Atoi(m[1])
 	if err != nil {
 		return 0, fmt.Errorf("unknown version %q", strings.TrimSpace(text))
 	}
+
 	minor, _ := strconv.Atoi(m[2]) // absent in betas
+
 	if major < 10 {
 		return major * 10000, nil // 9.6.24: all that matters is that it is too old
 	}
+
 	return major*10000 + minor, nil
 }

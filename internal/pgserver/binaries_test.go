@@ -9,6 +9,7 @@ import (
 
 func TestParseVersion(t *testing.T) {
 	t.Parallel()
+
 	tests := map[string]int{
 		"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n": 150018,
 		"postgres (PostgreSQL) 17.0":                             170000,
@@ -27,11 +28,13 @@ func TestParseVersion(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	t.Parallel()
+
 	c := config(t)
 	found, err := Find(c.Binaries.Dir)
 	if err != nil || found != c.Binaries {
 		t.Errorf("Find(%q) = %v, %v, want %v", c.Binaries.Dir, found, err, c.Binaries)
 	}
+
 	if got, want := found.Path("pg_dump"), filepath.Join(c.Binaries.Dir, "pg_dump"); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -39,6 +42,7 @@ func TestFind(t *testing.T) {
 
 func TestFindRefuses(t *testing.T) {
 	t.Parallel()
+
 	old := t.TempDir()
 	for _, name := range programs {
 		script := "#!/bin/sh\necho 'postgres (PostgreSQL) 14.12'\n"
@@ -46,9 +50,11 @@ func TestFindRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	tests := map[string]string{old: "PostgreSQL 14 is older than 15", t.TempDir(): "no such file"}
 	for dir, want := range tests {
-		if _, err := Find(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), dir) {
+		if _, err := Find(dir); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), dir) {
 			t.Errorf("Find(%q): got %v, want it to say %q", dir, err, want)
 		}
 	}
@@ -60,6 +66,7 @@ func TestFindSaysWhatToInstall(t *testing.T) {
 	t.Cleanup(func() { places = before })
 	places = nil
 	t.Setenv("PATH", t.TempDir())
+
 	if _, err := Find(""); err == nil || !strings.Contains(err.Error(), "apt-get install postgresql") {
 		t.Errorf("got %v", err)
 	}

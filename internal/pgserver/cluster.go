@@ -39,15 +39,18 @@ func openCluster(ctx context.Context, config Config) (*cluster, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, err
 	}
+
 	root, err := os.OpenRoot(config.Dir)
 	if err != nil {
 		return nil, foreign(err)
 	}
+
 	c := &cluster{config: config, root: root}
 	if err := c.prepare(ctx); err != nil {
 		c.close()
 		return nil, err
 	}
+
 	return c, nil
 }
 
@@ -63,11 +66,13 @@ func (c *cluster) prepare(ctx context.Context) error {
 	if c.lock, err = c.root.Open("."); err != nil {
 		return err
 	}
+
 	for {
 		err := syscall.Flock(int(c.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			break
 		}
+
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return fmt.Errorf("lock the folder: %w", err)
 		}
@@ -75,6 +80,7 @@ func (c *cluster) prepare(ctx context.Context) error {
 			return fmt.Errorf("another process is starting PostgreSQL in the folder: %w", ctx.Err())
 		}
 	}
+
 	return c.settle()
 }
 
@@ -84,11 +90,15 @@ func (c *cluster) check() error {
 	if err != nil {
 		return err
 	}
+
 	made, ours := strings.TrimSpace(string(version)), strconv.Itoa(c.config.Binaries.Version/10000)
 	if made != ours {
-		return fmt.Errorf("the cluster was made by PostgreSQL %s, and %s has the binaries of %s: name the folder of those of %s in "+
-			"SOCLE_POSTGRES_BIN, or move the cluster to %s with pg_upgrade", made, c.config.Binaries.Dir, ours, made, ours)
+		return fmt.Errorf(
+			"the cluster was made by PostgreSQL %s, and %s has the binaries of %s: name the folder of those of %s in "+
+				"SOCLE_POSTGRES_BIN, or move the cluster to %s with pg_upgrade", made, c.config.Binaries.Dir,
+			ours, made, ours)
 	}
+
 	return nil
 }
 
@@ -103,12 +113,14 @@ func (c *cluster) settle() error {
 	if err != nil {
 		return foreign(err)
 	}
+
 	if os.Geteuid() != 0 {
 		if owner(info) != os.Geteuid() {
 			return foreign(fmt.Errorf("it belongs to the account number %d", owner(info)))
 		}
 		return c.lock.Chmod(0o700)
 	}
+
 	stat := info.Sys().(*syscall.Stat_t)
 	c.account = &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}
 	if stat.Uid == 0 {
@@ -119,6 +131,7 @@ func (c *cluster) settle() error {
 			return err
 		}
 	}
+
 	return errors.Join(c.give(c.lock), c.lock.Chmod(0o700))
 }
 
@@ -129,18 +142,23 @@ func unprivileged() (*syscall.Credential, error) {
 		if err != nil {
 			continue
 		}
+
 		uid, err := strconv.ParseUint(u.Uid, 10, 32)
 		if err != nil {
 			return nil, err
 		}
+
 		gid, err := strconv.ParseUint(u.Gid, 10, 32)
 		if err != nil {
 			return nil, err
 		}
+
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("PostgreSQL does not run as root, and there is no account named postgres or nobody to run it as: " +
-		"add one, or start Socle as another account")
+
+	return nil, errors.New(
+		"PostgreSQL does not run as root, and there is no account named postgres or nobody to run it as: " +
+			"add one, or start Socle as another account")
 }
 
 // foreign says what to do about a folder that is another account's.
@@ -155,33 +173,42 @@ func (c *cluster) create(ctx context.Context) error {
 	if err := c.root.RemoveAll(makingName); err != nil {
 		return err
 	}
+
 	const passwordName = "password"
 	if err := c.write(passwordName, c.config.Password+"\n"); err != nil {
 		return err
 	}
+
 	ctype := "C.UTF-8"
 	if runtime.GOOS == "darwin" {
 		ctype = "UTF-8"
 	}
+
 	// Text is ordered by its bytes: every machine agrees on that, and no upgrade of the C library or of ICU changes it
 	// under an index. Upper and lower case are those of Unicode.
 	args := []string{"--pgdata=" + c.path(makingName), "--username=" + role, "--pwfile=" + c.path(passwordName),
-		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--lc-ctype=" + ctype, "--data-checksums", "--no-instructions"}
+		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--lc-ctype=" + ctype, "--data-checksums",
+		"--no-instructions"}
+
 	if c.config.Settings["fsync"] == "off" {
 		args = append(args, "--no-sync")
 	}
+
 	cmd, err := c.command(ctx, "initdb", args...)
 	if err != nil {
 		return err
 	}
 	defer closeFiles(cmd)
+
 	out, err := cmd.CombinedOutput()
 	if err := errors.Join(err, ctx.Err(), c.root.Remove(passwordName)); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, bytes.TrimSpace(out))
 	}
+
 	if err := c.root.Rename(makingName, dataName); err != nil {
 		return fmt.Errorf("%s is there and is not a cluster: %w", filepath.Join(c.config.Dir, dataName), err)
 	}
+
 	return errors.Join(c.lock.Sync(), syncFolder(filepath.Dir(c.config.Dir)))
 }
 
@@ -192,6 +219,7 @@ func syncFolder(path string) error {
 		return err
 	}
 	defer f.Close()
+
 	return f.Sync()
 }
 
@@ -214,13 +242,16 @@ func (c *cluster) command(ctx context.Context, name string, args ...string) (*ex
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: c.account}
+
 	if c.handed() {
 		dir, err := c.root.Open(".") // not the locked file: a child would keep the lock
 		if err != nil {
 			return nil, err
 		}
+
 		cmd.ExtraFiles = []*os.File{dir}
 	}
+
 	return cmd, nil
 }
 
@@ -236,6 +267,7 @@ func (c *cluster) running() (*postmaster, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	text, err := c.root.ReadFile(dataName + "/postmaster.pid")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -243,11 +275,13 @@ func (c *cluster) running() (*postmaster, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	first, _, _ := strings.Cut(string(text), "\n")
 	pid, err := strconv.Atoi(strings.TrimSpace(first))
 	if err != nil || pid <= 1 || !serves(pid, mark(data)) {
 		return nil, nil
 	}
+
 	return &postmaster{pid: pid, mark: mark(data)}, nil
 }
 
@@ -257,38 +291,49 @@ func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if err := expel(ctx, mark(data)); err != nil {
 		return nil, err
 	}
+
 	// PostgreSQL takes a left file for a running server's if a process of its account has got the number in it.
 	for _, stale := range []string{dataName + "/postmaster.pid", socketName, socketName + ".lock"} {
 		if err := c.root.RemoveAll(stale); err != nil {
 			return nil, err
 		}
 	}
+
 	if err := c.write(dataName+"/postgresql.conf", settings(c.config.Binaries, c.config.Settings)); err != nil {
 		return nil, err
 	}
+
 	log, err := c.openLog()
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	cmd, err := c.command(context.WithoutCancel(ctx), "postgres", "-D", c.path(dataName), "-c", "cluster_name="+mark(data))
+
+	cmd, err := c.command(context.WithoutCancel(ctx), "postgres", "-D", c.path(dataName), "-c",
+		"cluster_name="+mark(data))
 	if err != nil {
 		return nil, err
 	}
 	defer closeFiles(cmd)
+
 	cmd.Stdout, cmd.Stderr = log, log
 	boundMemory(cmd)
+
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+
 	p := &postmaster{pid: cmd.Process.Pid, mark: mark(data), done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
+
 		_ = cmd.Wait() // the log says why it ended
 	}()
+
 	return p, nil
 }
 
@@ -297,10 +342,12 @@ func (c *cluster) write(name, text string) error {
 	if err := c.root.RemoveAll(name); err != nil { // never through a link
 		return err
 	}
+
 	f, err := c.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
+
 	_, err = io.WriteString(f, text)
 	return errors.Join(err, c.give(f), f.Close())
 }

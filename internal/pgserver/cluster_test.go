@@ -19,44 +19,60 @@ import (
 
 func TestStartMakesAPrivateCluster(t *testing.T) {
 	t.Parallel()
+
 	c := config(t)
 	s := start(t, c)
 
 	got := map[string]string{}
-	rows, _ := connect(t, s).Query(t.Context(), `select name, setting from pg_settings where name in ('listen_addresses', 'wal_level',
+	rows, _ := connect(t, s).
+		Query(t.Context(), `select name, setting from pg_settings where name in ('listen_addresses', 'wal_level',
 		'data_checksums', 'server_encoding', 'password_encryption', 'max_connections', 'fsync', 'TimeZone')`)
+
 	var name, setting string
-	if _, err := pgx.ForEachRow(rows, []any{&name, &setting}, func() error { got[name] = setting; return nil }); err != nil {
+	if _, err := pgx.ForEachRow(rows, []any{&name, &setting}, func() error {
+		got[name] = setting
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"listen_addresses": "", "wal_level": "logical", "data_checksums": "on", "server_encoding": "UTF8",
-		"password_encryption": "scram-sha-256", "max_connections": "200", "fsync": "off", "TimeZone": "UTC"}
+
+	want := map[string]string{"listen_addresses": "", "wal_level": "logical", "data_checksums": "on",
+		"server_encoding": "UTF8", "password_encryption": "scram-sha-256", "max_connections": "200", "fsync": "off",
+		"TimeZone": "UTC"}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("settings (-got +want):\n%s", diff)
 	}
-	if got, want := value(t, s, "select string_agg(distinct auth_method, ' ') from pg_hba_file_rules"), "scram-sha-256"; got != want {
+
+	if got, want := value(t, s,
+		"select string_agg(distinct auth_method, ' ') from pg_hba_file_rules"), "scram-sha-256"; got != want {
 		t.Errorf("ways to log in: got %q, want %q", got, want)
 	}
-	if got, want := value(t, s, "select string_agg(v, '' order by v) || upper('é') from unnest(array['b', 'é', 'a', 'B', '_']) v"), "B_abéÉ"; got != want {
+	if got, want := value(t, s,
+		"select string_agg(v, '' order by v) || upper('é') from unnest(array['b', 'é', 'a', 'B', '_']) v"),
+		"B_abéÉ"; got != want {
 		t.Errorf("order and case of text: got %q, want %q", got, want)
 	}
 	if got := pidFile(t, c)[5]; got != "" { // the address of the first TCP socket
 		t.Errorf("PostgreSQL listens on %q", got)
 	}
+
 	info, err := os.Stat(c.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if got, want := info.Mode().Perm(), os.FileMode(0o700); got != want {
 		t.Errorf("mode of the folder: got %o, want %o", got, want)
 	}
 	if left, err := os.ReadFile(filepath.Join(c.Dir, "password")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the password was left on disk: %q, %v", left, err)
 	}
+
 	process, err := os.Stat(filepath.Join(c.Dir, dataName, "postmaster.pid"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if owner(process) == 0 {
 		t.Error("PostgreSQL runs as root")
 	}
@@ -67,6 +83,7 @@ func TestStartMakesAPrivateCluster(t *testing.T) {
 
 func TestStartAfterACrash(t *testing.T) {
 	t.Parallel()
+
 	c := made(t)
 	s := start(t, c)
 	execute(t, s, "create table kept as select 'here' as v")
@@ -75,23 +92,30 @@ func TestStartAfterACrash(t *testing.T) {
 
 	// The number in the file now belongs to another process of PostgreSQL's account.
 	other := exec.Command("sleep", "1000")
+
 	cl, err := openCluster(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	other.SysProcAttr = &syscall.SysProcAttr{Credential: cl.account}
 	lines := pidFile(t, c)
+
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		_ = other.Process.Kill()
 		_ = other.Wait()
 	})
+
 	lines[0] = strconv.Itoa(other.Process.Pid)
 	err = errors.Join(cl.write(dataName+"/postmaster.pid", strings.Join(lines, "\n")),
 		cl.write(socketName+".lock", strings.Join(lines, "\n")))
+
 	cl.close()
+
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +124,7 @@ func TestStartAfterACrash(t *testing.T) {
 	if got, want := value(t, s, "select v from kept"), "here"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+
 	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("the other process is gone: %v", err)
 	}
@@ -107,18 +132,22 @@ func TestStartAfterACrash(t *testing.T) {
 
 func TestStartMakesAHalfMadeClusterAgain(t *testing.T) {
 	t.Parallel()
+
 	c := config(t)
 	half := filepath.Join(c.Dir, makingName)
 	if err := os.MkdirAll(filepath.Join(half, "base"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := os.WriteFile(filepath.Join(half, "PG_VERSION"), []byte("15\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s := start(t, c)
 	if got, want := value(t, s, "select 'ready'"), "ready"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+
 	if _, err := os.Stat(half); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the half-made cluster is still there: %v", err)
 	}
@@ -126,6 +155,7 @@ func TestStartMakesAHalfMadeClusterAgain(t *testing.T) {
 
 func TestStartFromACopy(t *testing.T) {
 	t.Parallel()
+
 	c := made(t)
 	s := start(t, c)
 	execute(t, s, "create table kept as select 'here' as v; checkpoint")
@@ -136,10 +166,12 @@ func TestStartFromACopy(t *testing.T) {
 	if out, err := exec.Command("cp", "-R", c.Dir, copied.Dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+
 	other := start(t, copied)
 	if s.pid() == other.pid() {
 		t.Fatal("the PostgreSQL of another folder was adopted")
 	}
+
 	if got, want := value(t, other, "select v from kept"), "here"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -147,6 +179,7 @@ func TestStartFromACopy(t *testing.T) {
 
 func TestAnotherPassword(t *testing.T) {
 	t.Parallel()
+
 	c := made(t)
 	s := start(t, c)
 	wrong := c
@@ -154,12 +187,16 @@ func TestAnotherPassword(t *testing.T) {
 
 	check := func(err error) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), "another password") || strings.Contains(err.Error(), wrong.Password+`"`) {
+
+		if err == nil || !strings.Contains(err.Error(), "another password") ||
+			strings.Contains(err.Error(), wrong.Password+`"`) {
 			t.Errorf("got %v", err)
 		}
 	}
+
 	_, err := Start(t.Context(), wrong)
 	check(err)
+
 	if !s.current().alive() {
 		t.Error("a PostgreSQL that was not started here was stopped")
 	}
@@ -167,6 +204,7 @@ func TestAnotherPassword(t *testing.T) {
 	stop(t, s)
 	_, err = Start(t.Context(), wrong)
 	check(err)
+
 	if _, err := os.Stat(filepath.Join(c.Dir, dataName, "postmaster.pid")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("PostgreSQL was left running: %v", err)
 	}
@@ -181,6 +219,7 @@ func TestAnotherPassword(t *testing.T) {
 
 func TestStartSaysWhyNot(t *testing.T) {
 	t.Parallel()
+
 	c := made(t)
 	stop(t, start(t, c))
 
@@ -188,9 +227,13 @@ func TestStartSaysWhyNot(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		"a setting that is refused": {func(c *Config) { c.Settings = map[string]string{"wal_level": "nonsense"} }, `invalid value for parameter "wal_level"`},
-		"binaries of another major": {func(c *Config) { c.Binaries.Version += 10000 }, "made by PostgreSQL " + strconv.Itoa(c.Binaries.Version/10000)},
-		"a file in the way":         {func(c *Config) { c.Dir = filepath.Join(c.Dir, logName) }, "not a directory"},
+		"a setting that is refused": {func(c *Config) {
+			c.Settings = map[string]string{"wal_level": "nonsense"}
+		}, `invalid value for parameter "wal_level"`},
+		"binaries of another major": {func(c *Config) {
+			c.Binaries.Version += 10000
+		}, "made by PostgreSQL " + strconv.Itoa(c.Binaries.Version/10000)},
+		"a file in the way": {func(c *Config) { c.Dir = filepath.Join(c.Dir, logName) }, "not a directory"},
 		"another thing named data": {func(c *Config) {
 			c.Dir = t.TempDir()
 			if err := os.MkdirAll(filepath.Join(c.Dir, dataName, "other"), 0o700); err != nil {
@@ -202,10 +245,12 @@ func TestStartSaysWhyNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := c
 			test.change(&c)
+
 			s, err := Start(t.Context(), c)
 			if err == nil {
 				stop(t, s)
 			}
+
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want it to say %q", err, test.want)
 			}
@@ -215,22 +260,28 @@ func TestStartSaysWhyNot(t *testing.T) {
 
 func TestStartEndsWithItsContext(t *testing.T) {
 	t.Parallel()
+
 	c := made(t)
 	stop(t, start(t, c))
+
 	held, err := openCluster(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 10*pause)
 	defer cancel()
+
 	_, err = Start(ctx, c)
 	held.close()
+
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
+
 	for _, dir := range []string{c.Dir, c.Dir + "-new"} {
 		c := c
 		c.Dir = dir
@@ -241,6 +292,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 			}
 		}
 	}
+
 	if _, err := os.Stat(filepath.Join(c.Dir, dataName, "postmaster.pid")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("PostgreSQL was left running: %v", err)
 	}
@@ -248,11 +300,13 @@ func TestStartEndsWithItsContext(t *testing.T) {
 
 func TestPasswordIsAskedFor(t *testing.T) {
 	t.Parallel()
+
 	s := start(t, made(t))
 	u, err := url.Parse(s.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	u.User = url.UserPassword(role, "guess")
 	_, err = pgx.Connect(t.Context(), u.String())
 	if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "28P01" {

@@ -15,8 +15,10 @@ func OwnMemory(pid int) int64 {
 	if err != nil || len(fields) < 3 {
 		return 0
 	}
+
 	resident, _ := strconv.ParseInt(fields[1], 10, 64)
 	shared, _ := strconv.ParseInt(fields[2], 10, 64)
+
 	return (resident - shared) * int64(os.Getpagesize())
 }
 

@@ -19,15 +19,18 @@ func (c *cluster) openLog() (*os.File, error) {
 	if err := boundLog(c.config.Dir); err != nil {
 		return nil, err
 	}
+
 	f, err := c.root.OpenFile(logName, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
+
 	info, err := f.Stat()
 	if err := errors.Join(err, c.give(f)); err != nil {
 		f.Close()
 		return nil, err
 	}
+
 	c.logged = info.Size()
 	return f, nil
 }
@@ -40,23 +43,28 @@ func boundLog(dir string) error {
 	if err != nil || info.Size() < logLimit {
 		return nil
 	}
+
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
+
 	log, err := root.OpenFile(logName, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
+
 	if err := root.RemoveAll(logName + ".1"); err != nil {
 		return err
 	}
+
 	old, err := root.OpenFile(logName+".1", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
+
 	_, err = io.Copy(old, io.NewSectionReader(log, max(0, info.Size()-logLimit), logLimit))
 	return errors.Join(err, old.Close(), log.Truncate(0))
 }
@@ -64,15 +72,18 @@ func boundLog(dir string) error {
 // epitaph says why a PostgreSQL that we tried to start has ended.
 func (c *cluster) epitaph() error {
 	path := filepath.Join(c.config.Dir, logName)
+
 	f, err := c.root.Open(logName)
 	if err != nil {
 		return fmt.Errorf("it ended before it was ready, and its log can't be read: %w", err)
 	}
 	defer f.Close()
+
 	text, err := io.ReadAll(io.NewSectionReader(f, c.logged, 64<<10))
 	if err != nil {
 		return fmt.Errorf("it ended before it was ready, and its log can't be read: %w", err)
 	}
+
 	var why []string
 	for line := range strings.Lines(string(text)) {
 		_, message, ok := strings.Cut(strings.TrimSpace(line), "] ") // after the time and the process
@@ -80,6 +91,7 @@ func (c *cluster) epitaph() error {
 			why = append(why, strings.Join(strings.Fields(message), " "))
 		}
 	}
+
 	why = why[max(0, len(why)-3):] // the reason comes last
 	return fmt.Errorf("it ended before it was ready: %s (see %s)", strings.Join(why, "; "), path)
 }

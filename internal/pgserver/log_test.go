@@ -9,12 +9,15 @@ import (
 
 func TestLog(t *testing.T) {
 	t.Parallel()
+
 	c := made(t)
 	s := start(t, c)
+
 	const secret = "a canary in a statement"
 	if _, err := connect(t, s).Exec(t.Context(), "select '"+secret+"'::int"); err == nil {
 		t.Fatal("a text became a number")
 	}
+
 	path := filepath.Join(c.Dir, logName)
 	text, err := os.ReadFile(path)
 	if err != nil || !bytes.Contains(text, []byte("ready to accept connections")) {
@@ -28,13 +31,21 @@ func TestLog(t *testing.T) {
 	if err := os.Truncate(path, logLimit); err != nil {
 		t.Fatal(err)
 	}
+
 	execute(t, s, "do $$ begin raise log 'the last line before'; end $$")
-	eventually(t, "the log is bounded", func() bool { info, err := os.Stat(path); return err == nil && info.Size() < logLimit })
+
+	eventually(t, "the log is bounded", func() bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Size() < logLimit
+	})
+
 	execute(t, s, "do $$ begin raise log 'the first line after'; end $$")
+
 	text, err = os.ReadFile(path)
 	if err != nil || !bytes.Contains(text, []byte("the first line after")) || bytes.HasPrefix(text, []byte{0}) {
 		t.Errorf("%v: the log does not go on: %.200q", err, text)
 	}
+
 	if info, err := os.Stat(path + ".1"); err != nil || info.Size() != logLimit {
 		t.Errorf("the log before: %v, %v", info, err)
 	}

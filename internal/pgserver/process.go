@@ -24,6 +24,7 @@ func (p *postmaster) alive() bool {
 	if p.done == nil {
 		return serves(p.pid, p.mark)
 	}
+
 	select {
 	case <-p.done:
 		return false
@@ -36,14 +37,18 @@ func (p *postmaster) alive() bool {
 func (p *postmaster) shutdown(ctx context.Context) error {
 	fast, cancel := context.WithTimeout(ctx, fastStop)
 	defer cancel()
+
 	if p.end(fast, syscall.SIGINT) {
 		return nil
 	}
+
 	immediate, cancel := context.WithTimeout(context.WithoutCancel(ctx), immediateStop)
 	defer cancel()
+
 	if p.end(immediate, syscall.SIGQUIT) {
 		return nil
 	}
+
 	return fmt.Errorf("process %d does not end", p.pid)
 }
 
@@ -52,7 +57,9 @@ func (p *postmaster) end(ctx context.Context, signal syscall.Signal) bool {
 	if !p.alive() {
 		return true
 	}
+
 	_ = syscall.Kill(p.pid, signal) // fails if it has just ended
+
 	for p.alive() {
 		select {
 		case <-p.done:
@@ -61,6 +68,7 @@ func (p *postmaster) end(ctx context.Context, signal syscall.Signal) bool {
 		case <-time.After(pause):
 		}
 	}
+
 	return true
 }
 
@@ -78,11 +86,13 @@ func serves(pid int, mark string) bool {
 	if _, err := os.Stat("/proc/self"); err != nil {
 		return syscall.Kill(pid, 0) == nil
 	}
+
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	name, err := os.ReadFile(filepath.Join(proc, "comm"))
 	if err != nil || string(name) != "postgres\n" {
 		return false
 	}
+
 	shown, err := os.ReadFile(filepath.Join(proc, "cmdline"))
 	return err == nil && (strings.HasPrefix(string(shown), "postgres: "+mark+": ") ||
 		strings.Contains(string(shown), "cluster_name="+mark+"\x00"))
@@ -100,9 +110,11 @@ func expel(ctx context.Context, mark string) error {
 			if err != nil || !serves(pid, mark) {
 				continue
 			}
+
 			left++
 			_ = syscall.Kill(pid, syscall.SIGKILL) // fails if it has just left
 		}
+
 		if left == 0 {
 			return nil
 		}

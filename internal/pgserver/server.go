@@ -67,18 +67,22 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.Password == "" || strings.ContainsAny(c.Password, "\r\n\x00") {
 		return nil, errors.New("start PostgreSQL: the password is empty or has a line break")
 	}
+
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
+
 	c.Dir = dir
 	s := &Server{config: c, host: socketFolder(dir), stopped: make(chan struct{})}
 	if s.postmaster, err = s.launch(ctx, (*cluster).create); err != nil {
 		return nil, fmt.Errorf("start PostgreSQL in %s: %w", dir, err)
 	}
+
 	return s, nil
 }
 
@@ -88,6 +92,7 @@ func (s *Server) URL(database string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(role, s.config.Password), Path: "/" + database}
 	query := url.Values{"host": {s.host}, "port": {strconv.Itoa(port)}}.Encode()
 	u.RawQuery = strings.ReplaceAll(query, "+", "%20") // libpq takes a plus for a plus
+
 	return u.String()
 }
 
@@ -96,6 +101,7 @@ func (s *Server) URL(database string) string {
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+
 	go func() {
 		select {
 		case <-s.stopped:
@@ -103,8 +109,10 @@ func (s *Server) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
+
 	tick := time.NewTicker(watch)
 	defer tick.Stop()
+
 	for {
 		p := s.current()
 		select {
@@ -114,6 +122,7 @@ func (s *Server) Run(ctx context.Context) error {
 		case <-tick.C:
 			s.tidy()
 		}
+
 		if !p.alive() {
 			s.revive(ctx)
 		}
@@ -134,20 +143,26 @@ func (s *Server) tidy() {
 func (s *Server) revive(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.stopping() {
 		return
 	}
+
 	s.config.Log.Warn("PostgreSQL has ended; it is started again")
+
 	for backoff := firstBackoff; ctx.Err() == nil; backoff = min(2*backoff, lastBackoff) {
 		p, err := s.launch(ctx, lost)
 		if err == nil {
 			s.postmaster = p
 			s.config.Log.Info("PostgreSQL is back", "pid", p.pid)
+
 			return
 		}
+
 		if ctx.Err() == nil {
 			s.config.Log.Error("start PostgreSQL again", "error", err, "next", backoff)
 		}
+
 		sleep(ctx, backoff)
 	}
 }
@@ -166,16 +181,19 @@ func (s *Server) stopping() bool {
 // PostgreSQL leaves without a checkpoint and recovers at its next start.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop.Do(func() { close(s.stopped) })
+
 	err := s.current().shutdown(ctx)
 	if err != nil {
 		return fmt.Errorf("stop PostgreSQL in %s: %w", s.config.Dir, err)
 	}
+
 	return unlinkSocket(s.config.Dir, s.host)
 }
 
 func (s *Server) current() *postmaster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	return s.postmaster
 }
 
@@ -191,28 +209,34 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 		return nil, err
 	}
 	defer c.close()
+
 	if err = c.check(); errors.Is(err, fs.ErrNotExist) {
 		err = create(c, ctx)
 	}
+
 	if err != nil {
 		return nil, err
 	}
 	if err := linkSocket(s.config.Dir, s.host); err != nil {
 		return nil, err
 	}
+
 	p, err := c.running()
 	if err != nil {
 		return nil, err
 	}
+
 	if p != nil {
 		err := s.ready(ctx, p, c)
 		if err == nil {
 			s.config.Log.Info("a PostgreSQL that runs already is adopted", "pid", p.pid)
 		}
+
 		if p.alive() {
 			return p, err
 		} // else it was on its way out
 	}
+
 	for given := time.Now(); ; {
 		if p, err = c.start(ctx); err != nil {
 			return nil, err
@@ -220,8 +244,10 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 		if err = s.ready(ctx, p, c); err == nil {
 			return p, nil
 		}
+
 		// Processes of one that was killed notice it in a moment, and have its memory until then.
-		if p.alive() || !strings.Contains(err.Error(), "pre-existing shared memory block") || time.Since(given) > lingering || !sleep(ctx, 5*pause) {
+		if p.alive() || !strings.Contains(err.Error(), "pre-existing shared memory block") ||
+			time.Since(given) > lingering || !sleep(ctx, 5*pause) {
 			return nil, errors.Join(err, p.shutdown(ctx))
 		}
 	}
@@ -234,9 +260,11 @@ func (s *Server) ready(ctx context.Context, p *postmaster, c *cluster) error {
 		if err == nil {
 			return nil
 		}
+
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "28P01" { // invalid_password
-			return errors.New("the cluster was made with another password: the secret key that it comes from was lost or " +
-				"replaced; give the key back, or move the folder away to begin with an empty cluster")
+			return errors.New(
+				"the cluster was made with another password: the secret key that it comes from was lost or " +
+					"replaced; give the key back, or move the folder away to begin with an empty cluster")
 		}
 		if !p.alive() {
 			return c.epitaph()
@@ -250,10 +278,12 @@ func (s *Server) ready(ctx context.Context, p *postmaster, c *cluster) error {
 func ping(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+
 	conn, err := pgconn.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
+
 	return conn.Close(ctx)
 }
 
@@ -261,6 +291,7 @@ func ping(ctx context.Context, url string) error {
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+
 	select {
 	case <-ctx.Done():
 		return false

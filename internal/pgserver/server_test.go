@@ -28,10 +28,12 @@ var withoutDisk = map[string]string{"fsync": "off", "shared_buffers": "16MB"}
 // config returns what a test starts: a new cluster.
 func config(t *testing.T) Config {
 	t.Helper()
+
 	binaries, err := Find(os.Getenv("SOCLE_POSTGRES_BIN"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return Config{Dir: filepath.Join(t.TempDir(), "pg"), Binaries: binaries, Password: password,
 		Settings: withoutDisk, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 }
@@ -44,56 +46,76 @@ func TestMain(m *testing.M) {
 	if workshop, err = os.MkdirTemp("", "socle-pgserver-test-"); err != nil {
 		panic(err)
 	}
+
 	defer os.RemoveAll(workshop)
+
 	m.Run() // its code becomes the binary's when TestMain returns
 }
 
 // original makes the cluster that others are copies of.
 var original = sync.OnceValues(func() (dir string, err error) {
 	dir = filepath.Join(workshop, "original")
+
 	binaries, err := Find(os.Getenv("SOCLE_POSTGRES_BIN"))
 	if err != nil {
 		return "", err
 	}
-	c, err := openCluster(context.Background(), Config{Dir: dir, Binaries: binaries, Password: password, Settings: withoutDisk, Log: slog.New(slog.DiscardHandler)})
+
+	c, err := openCluster(context.Background(), Config{
+		Dir:      dir,
+		Binaries: binaries,
+		Password: password,
+		Settings: withoutDisk,
+		Log:      slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		return "", err
 	}
 	defer c.close()
+
 	return dir, c.create(context.Background())
 })
 
 // made returns what a test starts that is not about making a cluster: one that was made before. To copy it takes a tenth of what it takes to make it.
 func made(t *testing.T) Config {
 	t.Helper()
+
 	c := config(t)
+
 	dir, err := original()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if out, err := exec.Command("cp", "-Rp", dir, c.Dir).CombinedOutput(); err != nil {
 		t.Fatalf("copy the cluster: %v: %s", err, out)
 	}
+
 	return c
 }
 
 // start starts a server that is stopped when the test ends.
 func start(t *testing.T, c Config) *Server {
 	t.Helper()
+
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+
 	s, err := Start(ctx, c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { stop(t, s) })
 	return s
 }
 
 func stop(t *testing.T, s *Server) {
 	t.Helper()
+
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+
 	if err := s.Stop(ctx); err != nil {
 		t.Error(err)
 	}
@@ -102,9 +124,11 @@ func stop(t *testing.T, s *Server) {
 // watched runs a server's Run until the test ends.
 func watched(t *testing.T, s *Server) {
 	t.Helper()
+
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
+
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -115,16 +139,19 @@ func watched(t *testing.T, s *Server) {
 
 func connect(t *testing.T, s *Server) *pgx.Conn {
 	t.Helper()
+
 	conn, err := pgx.Connect(t.Context(), s.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
 }
 
 func execute(t *testing.T, s *Server, sql string) {
 	t.Helper()
+
 	if _, err := connect(t, s).Exec(t.Context(), sql); err != nil {
 		t.Fatal(err)
 	}
@@ -133,18 +160,22 @@ func execute(t *testing.T, s *Server, sql string) {
 // value returns the one text that a statement returns.
 func value(t *testing.T, s *Server, sql string) string {
 	t.Helper()
+
 	var v string
 	if err := connect(t, s).QueryRow(t.Context(), sql).Scan(&v); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
+
 	return v
 }
 
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
+
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+
 	for !holds() {
 		if !sleep(ctx, pause) {
 			t.Fatalf("still not: %s", what)
@@ -156,20 +187,24 @@ func (s *Server) pid() int { return s.current().pid }
 
 func pidFile(t *testing.T, c Config) []string {
 	t.Helper()
+
 	text, err := os.ReadFile(filepath.Join(c.Dir, dataName, "postmaster.pid"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return strings.Split(string(text), "\n")
 }
 
 func TestStartAgain(t *testing.T) {
 	t.Parallel()
+
 	c := made(t)
 	s := start(t, c)
 	execute(t, s, "create table kept as select 'here' as v")
 	stop(t, s)
 	stop(t, s)
+
 	if s.current().alive() {
 		t.Fatal("PostgreSQL runs after Stop")
 	}
@@ -182,23 +217,28 @@ func TestStartAgain(t *testing.T) {
 
 func TestStartAdopts(t *testing.T) {
 	t.Parallel()
+
 	c := made(t)
 	first := start(t, c)
+
 	second := start(t, c)
 	if first.pid() != second.pid() {
 		t.Fatalf("a second PostgreSQL was started: %d beside %d", second.pid(), first.pid())
 	}
+
 	execute(t, second, "create table kept as select 'here' as v")
 
 	watched(t, second)
 	kill(t, second.pid())
 	eventually(t, "the adopted PostgreSQL is back", func() bool { return second.pid() != first.pid() })
+
 	if got, want := value(t, second, "select v from kept"), "here"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 
 	third := start(t, c)
 	stop(t, third)
+
 	if third.current().alive() {
 		t.Error("the adopted PostgreSQL runs after Stop")
 	}
@@ -206,6 +246,7 @@ func TestStartAdopts(t *testing.T) {
 
 func kill(t *testing.T, pid int) {
 	t.Helper()
+
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -213,6 +254,7 @@ func kill(t *testing.T, pid int) {
 
 func TestRunRevives(t *testing.T) {
 	t.Parallel()
+
 	c := made(t)
 	s := start(t, c)
 	watched(t, s)
@@ -222,13 +264,16 @@ func TestRunRevives(t *testing.T) {
 	busy := connect(t, s)
 	backend := int(busy.PgConn().PID())
 	computing := make(chan error, 1)
+
 	go func() {
 		_, err := busy.Exec(context.Background(), "do $$ begin loop end loop; end $$")
 		computing <- err
 	}()
+
 	eventually(t, "the backend computes", func() bool {
 		return value(t, s, "select state from pg_stat_activity where pid = "+strconv.Itoa(backend)) == "active"
 	})
+
 	before := s.pid()
 	kill(t, before)
 	eventually(t, "PostgreSQL is back", func() bool { return s.pid() != before })
@@ -236,6 +281,7 @@ func TestRunRevives(t *testing.T) {
 	if err := <-computing; err == nil {
 		t.Error("the endless statement ended well")
 	}
+
 	if got, want := value(t, s, "select v from kept"), "here"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -243,16 +289,21 @@ func TestRunRevives(t *testing.T) {
 
 func TestRunMakesNoCluster(t *testing.T) {
 	t.Parallel()
+
 	c := made(t)
 	var log buffer
 	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+
 	s := start(t, c)
 	watched(t, s)
+
 	if err := os.Rename(filepath.Join(c.Dir, dataName), filepath.Join(c.Dir, "away")); err != nil {
 		t.Fatal(err)
 	}
+
 	kill(t, s.pid())
 	eventually(t, "the loss is told", func() bool { return strings.Contains(log.String(), "the cluster is gone") })
+
 	if _, err := os.Stat(filepath.Join(c.Dir, dataName)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a new cluster was made: %v", err)
 	}
@@ -260,6 +311,7 @@ func TestRunMakesNoCluster(t *testing.T) {
 	if err := os.Rename(filepath.Join(c.Dir, "away"), filepath.Join(c.Dir, dataName)); err != nil {
 		t.Fatal(err)
 	}
+
 	eventually(t, "PostgreSQL is back", func() bool { return s.current().alive() })
 	execute(t, s, "select")
 }
@@ -273,24 +325,29 @@ type buffer struct {
 func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	return b.text.Write(p)
 }
 
 func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	return b.text.String()
 }
 
 func TestStopEndsRun(t *testing.T) {
 	t.Parallel()
+
 	s := start(t, made(t))
 	done := make(chan error, 1)
 	go func() { done <- s.Run(context.Background()) }()
+
 	stop(t, s)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+
 	if s.current().alive() {
 		t.Error("PostgreSQL runs after Stop")
 	}
@@ -298,12 +355,15 @@ func TestStopEndsRun(t *testing.T) {
 
 func TestStopWhenTimeIsUp(t *testing.T) {
 	t.Parallel()
+
 	s := start(t, made(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+
 	if err := s.Stop(ctx); err != nil {
 		t.Error(err)
 	}
+
 	if s.current().alive() {
 		t.Error("PostgreSQL runs after Stop")
 	}
@@ -311,8 +371,10 @@ func TestStopWhenTimeIsUp(t *testing.T) {
 
 func TestStartsAtOnce(t *testing.T) {
 	t.Parallel()
+
 	c := config(t)
 	servers := make([]*Server, 3)
+
 	var wg sync.WaitGroup
 	for i := range servers {
 		wg.Go(func() {
@@ -322,12 +384,16 @@ func TestStartsAtOnce(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
+
 	for _, s := range servers {
 		if s == nil {
 			continue
 		}
+
 		defer stop(t, s)
+
 		if got, want := s.pid(), servers[0].pid(); got != want {
 			t.Errorf("more than one PostgreSQL: %d beside %d", got, want)
 		}

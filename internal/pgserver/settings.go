@@ -47,24 +47,30 @@ func own() map[string]string {
 		"log_error_verbosity":     "terse",
 		"log_checkpoints":         "off",
 	}
+
 	if runtime.GOOS == "linux" {
 		// After a crash PostgreSQL syncs the whole data folder before it starts. One by one, the 400 files of each of a thousand
 		// databases take minutes.
 		all["recovery_init_sync_method"] = "syncfs"
 	}
+
 	return all
 }
 
 // counting returns the settings by which PostgreSQL counts what statements cost, none if these binaries can't. Statements that are not queries are left
 // out: their values, of which some are passwords, would be kept with them.
 func (b Binaries) counting() map[string]string {
-	for _, folder := range []string{"lib", "lib/postgresql", "lib/postgresql/pgsql"} { // where pg_config says that libraries are
+	// where pg_config says that libraries are
+	for _, folder := range []string{"lib", "lib/postgresql", "lib/postgresql/pgsql"} {
 		for _, ending := range []string{".so", ".dylib"} {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(b.Dir), folder, "pg_stat_statements"+ending)); err == nil {
-				return map[string]string{"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track_utility": "off"}
+				return map[string]string{
+					"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track_utility": "off",
+				}
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -73,12 +79,14 @@ func settings(b Binaries, further map[string]string) string {
 	all := own()
 	maps.Copy(all, b.counting())
 	maps.Copy(all, further)
+
 	var text strings.Builder
 	text.WriteString("# Socle writes this file at every start. ALTER SYSTEM is stronger than what stands here.\n")
 	escape := strings.NewReplacer(`\`, `\\`, `'`, `''`)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&text, "%s = '%s'\n", name, escape.Replace(all[name]))
 	}
+
 	return text.String()
 }
 
@@ -105,10 +113,12 @@ func memory() int {
 			size = kilobytes >> 10
 		}
 	}
+
 	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
 		if limit, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil { // or "max"
 			size = min(size, limit>>20)
 		}
 	}
+
 	return size
 }

@@ -10,8 +10,11 @@ import (
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
+
 	text := settings(Binaries{Dir: t.TempDir()}, map[string]string{"wal_level": "replica", "cluster_name": `it's a \`})
-	for _, line := range []string{"wal_level = 'replica'\n", "listen_addresses = ''\n", `cluster_name = 'it''s a \\'` + "\n"} {
+	for _, line := range []string{
+		"wal_level = 'replica'\n", "listen_addresses = ''\n", `cluster_name = 'it''s a \\'` + "\n",
+	} {
 		if strings.Count(text, line) != 1 {
 			t.Errorf("want once %q in:\n%s", line, text)
 		}
@@ -21,29 +24,36 @@ func TestSettings(t *testing.T) {
 // TestSettingsThatCount: what counts statements is loaded where it is, and PostgreSQL starts where it is not.
 func TestSettingsThatCount(t *testing.T) {
 	t.Parallel()
+
 	b := Binaries{Dir: filepath.Join(t.TempDir(), "bin")}
 	if text := settings(b, nil); strings.Contains(text, "pg_stat") {
 		t.Errorf("it would be loaded without being there:\n%s", text)
 	}
+
 	library := filepath.Join(filepath.Dir(b.Dir), "lib", "pg_stat_statements.so")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(library), 0o700), os.WriteFile(library, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if text := settings(b, nil); !strings.Contains(text, "shared_preload_libraries = 'pg_stat_statements'\n") || !strings.Contains(text, "pg_stat_statements.track_utility = 'off'\n") {
+
+	if text := settings(b, nil); !strings.Contains(text, "shared_preload_libraries = 'pg_stat_statements'\n") ||
+		!strings.Contains(text, "pg_stat_statements.track_utility = 'off'\n") {
 		t.Errorf("it would not be loaded:\n%s", text)
 	}
-	if text := settings(b, map[string]string{"shared_preload_libraries": ""}); !strings.Contains(text, "shared_preload_libraries = ''\n") {
+	if text := settings(b, map[string]string{"shared_preload_libraries": ""}); !strings.Contains(text,
+		"shared_preload_libraries = ''\n") {
 		t.Errorf("what is asked for is not stronger:\n%s", text)
 	}
 }
 
 func TestSharedBuffers(t *testing.T) {
 	t.Parallel()
+
 	for memory, want := range map[int]int{128: 16, 1024: 64, 4096: 128, 65536: 128} {
 		if got := sharedBuffers(memory); got != want {
 			t.Errorf("sharedBuffers(%d) = %d, want %d", memory, got, want)
 		}
 	}
+
 	if got := memory(); got < 64 {
 		t.Errorf("this machine has %d MB", got)
 	}

@@ -34,21 +34,26 @@ func linkSocket(dir, host string) error {
 	if err := os.Mkdir(host, 0o700); err != nil && !os.IsExist(err) {
 		return err
 	}
+
 	info, err := os.Lstat(host)
 	if err != nil {
 		return err
 	}
+
 	// Anyone may make a folder of this name where temporary files are.
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || owner(info) != os.Geteuid() {
 		return fmt.Errorf("%s is not a folder that only we can reach: remove it", host)
 	}
+
 	link, target := filepath.Join(host, socketName), filepath.Join(dir, socketName)
 	if now, err := os.Readlink(link); err == nil && now == target {
 		return nil
 	}
+
 	if err := os.RemoveAll(link); err != nil {
 		return err
 	}
+
 	return os.Symlink(target, link)
 }
 

@@ -48,10 +48,12 @@ func startCluster() (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	dir, err := os.MkdirTemp(place(), "socle-pgtest-")
 	if err != nil {
 		return nil, err
 	}
+
 	key := rand.Text()
 	c := &cluster{programs: binaries.Dir, guard: exec.Command("sh", "-c", guard, dir)}
 	c.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the terminal's Ctrl-C is for the tests
@@ -61,10 +63,12 @@ func startCluster() (*cluster, error) {
 	if err := c.guard.Start(); err != nil {
 		return nil, fmt.Errorf("start the guard of the test cluster: %w", err)
 	}
+
 	guarded.Store(c)
 
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+
 	c.server, err = pgserver.Start(ctx, pgserver.Config{
 		Dir: filepath.Join(dir, "cluster"), Binaries: binaries, Password: key,
 		Settings: map[string]string{
@@ -78,9 +82,11 @@ func startCluster() (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the test cluster: %w", err)
 	}
+
 	if c.admin, err = pgxpool.New(ctx, c.server.URL("postgres")); err != nil {
 		return nil, fmt.Errorf("connect to the test cluster: %w", err)
 	}
+
 	// Tests connect a great many times: that should cost what it costs a project's logins.
 	return c, c.exec(ctx, "alter role current_user password "+pg.Literal(pg.Verifier(key)))
 }
@@ -102,5 +108,6 @@ func place() string {
 	if err := syscall.Statfs(memory, &s); err != nil || s.Bavail*uint64(s.Bsize) < room {
 		return ""
 	}
+
 	return memory
 }

@@ -16,11 +16,13 @@ import (
 // the postmaster.
 func TestBackendLimits(t *testing.T) {
 	t.Parallel()
+
 	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
+
 	proc := fmt.Sprintf("/proc/%d/", conn.PgConn().PID())
 	if score, err := os.ReadFile(proc + "oom_score_adj"); err != nil || strings.TrimSpace(string(score)) != "500" {
 		t.Errorf("oom_score_adj: got %q, %v", score, err)
@@ -33,6 +35,7 @@ func TestBackendLimits(t *testing.T) {
 			data = strings.Fields(rest)[0]
 		}
 	}
+
 	if bytes, _ := strconv.Atoi(data); err != nil || bytes < 512<<20 {
 		t.Errorf("the data size is bounded by %q, %v", data, err)
 	}

@@ -36,6 +36,7 @@ func Main(m *testing.M) {
 // Run is [Main] for a TestMain that has something to do after the tests. It returns the code to exit with.
 func Run(m *testing.M) int {
 	defer endCluster()
+
 	return m.Run()
 }
 
@@ -46,6 +47,7 @@ func Server() *pgserver.Server {
 	if err != nil {
 		panic(err)
 	}
+
 	return c.server
 }
 
@@ -55,12 +57,14 @@ func Programs() string {
 	if err != nil {
 		panic(err)
 	}
+
 	return c.programs
 }
 
 // URL returns the address of a new empty database, which is dropped when the test ends.
 func URL(t testing.TB) string {
 	t.Helper()
+
 	return create(t, "template1")
 }
 
@@ -68,11 +72,13 @@ func URL(t testing.TB) string {
 // call with the template's name in a test binary makes the template: fill fills an empty database.
 func Clone(t testing.TB, template string, fill func(ctx context.Context, url string) error) string {
 	t.Helper()
+
 	name := "template_" + template
 	once, _ := templates.LoadOrStore(name, sync.OnceValue(func() error { return makeTemplate(name, fill) }))
 	if err := once.(func() error)(); err != nil {
 		t.Fatalf("make the template database %q: %v", template, err)
 	}
+
 	return create(t, name)
 }
 
@@ -81,14 +87,17 @@ func makeTemplate(name string, fill func(ctx context.Context, url string) error)
 	if err != nil {
 		return err
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+
 	if err := c.exec(ctx, "create database "+pgx.Identifier{name}.Sanitize()); err != nil {
 		return err
 	}
 	if err := fill(ctx, c.server.URL(name)); err != nil {
 		return err
 	}
+
 	// A database can't be copied while anyone is connected to it, and the session of a closed connection takes a moment to end.
 	return c.exec(ctx, "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1", name)
 }
@@ -96,25 +105,32 @@ func makeTemplate(name string, fill func(ctx context.Context, url string) error)
 // create makes a database for a test.
 func create(t testing.TB, template string) string {
 	t.Helper()
+
 	c, err := start()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	name := "test_" + strconv.FormatInt(serial.Add(1), 10)
+
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+
 	// Without fsync the file system copies faster than PostgreSQL does page by page: 10 ms instead of 18.
 	err = c.exec(ctx, "create database "+name+" template "+pgx.Identifier{template}.Sanitize()+" strategy file_copy")
 	if err != nil {
 		t.Fatalf("create a database: %v", err)
 	}
+
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
+
 		if err := c.exec(ctx, "drop database if exists "+name+" with (force)"); err != nil {
 			t.Errorf("drop the database of the test: %v", err)
 		}
 	})
+
 	return c.server.URL(name)
 }
 
@@ -126,6 +142,7 @@ func Drop(ctx context.Context, names ...string) error {
 			err = c.exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)")
 		}
 	}
+
 	return err
 }
 

@@ -33,9 +33,11 @@ func TestMain(m *testing.M) {
 // child starts a cluster, prints its folder and ends badly.
 func child(how string) {
 	fmt.Println(folder(pgtest.Server().URL("postgres")))
+
 	if how == "panic" {
 		panic("as asked for")
 	}
+
 	select {} // until it is killed
 }
 
@@ -45,36 +47,46 @@ func folder(address string) string {
 	if err != nil {
 		panic(err)
 	}
+
 	return u.Query().Get("host")
 }
 
 func TestClusterEndsWithItsBinary(t *testing.T) {
 	t.Parallel()
+
 	for _, how := range []string{"panic", "kill"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
+
 			cmd := exec.CommandContext(t.Context(), os.Args[0])
 			cmd.Env = append(os.Environ(), endVariable+"="+how)
+
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
+
 			line, err := bufio.NewReader(out).ReadString('\n')
 			if err != nil {
 				t.Fatalf("the child said %q: %v", line, err)
 			}
+
 			dir := strings.TrimSpace(line)
+
 			if how == "kill" {
 				if err := cmd.Process.Kill(); err != nil {
 					t.Error(err)
 				}
 			}
+
 			if err := cmd.Wait(); err == nil {
 				t.Error("the child ended well")
 			}
+
 			eventually(t, dir+" is removed", func() bool {
 				_, err := os.Stat(filepath.Dir(dir))
 				return errors.Is(err, os.ErrNotExist)
@@ -85,6 +97,7 @@ func TestClusterEndsWithItsBinary(t *testing.T) {
 
 func TestURLIsEmptyAndOnesOwn(t *testing.T) {
 	t.Parallel()
+
 	for range 2 {
 		execute(t, pgtest.URL(t), "create table public.things ()")
 	}
@@ -92,15 +105,18 @@ func TestURLIsEmptyAndOnesOwn(t *testing.T) {
 
 func TestURLIsDropped(t *testing.T) {
 	t.Parallel()
+
 	var address string
 	var conn *pgx.Conn
 	t.Run("a test that leaves a connection", func(t *testing.T) {
 		address = pgtest.URL(t)
 		conn = connect(t, address)
 	})
+
 	if err := conn.Ping(t.Context()); err == nil {
 		t.Error("the connection is still there")
 	}
+
 	if other, err := pgx.Connect(t.Context(), address); err == nil {
 		t.Error("the database is still there")
 		other.Close(context.Background())
@@ -112,28 +128,38 @@ var made atomic.Int32
 
 func TestClone(t *testing.T) {
 	t.Parallel()
+
 	fill := func(ctx context.Context, address string) error {
 		made.Add(1)
+
 		conn, err := pgx.Connect(ctx, address) // and left open
 		if err != nil {
 			return err
 		}
+
 		_, err = conn.Exec(ctx, "create table public.things as select 1 as n")
 		return err
 	}
+
 	t.Run("clones", func(t *testing.T) {
 		for range 3 {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
-				execute(t, pgtest.Clone(t, `it's a "template"`, fill), "insert into public.things select n + 1 from public.things")
+
+				execute(t, pgtest.Clone(t, `it's a "template"`, fill),
+					"insert into public.things select n + 1 from public.things")
+
 				address := pgtest.Clone(t, `it's a "template"`, fill)
+
 				var n int
-				if err := connect(t, address).QueryRow(t.Context(), "select sum(n) from public.things").Scan(&n); err != nil || n != 1 {
+				if err := connect(t, address).QueryRow(t.Context(), "select sum(n) from public.things").
+					Scan(&n); err != nil || n != 1 {
 					t.Errorf("sum of a fresh clone: got %d, %v, want 1", n, err)
 				}
 			})
 		}
 	})
+
 	if got := made.Load(); got != 1 {
 		t.Errorf("the template was made %d times", got)
 	}
@@ -141,10 +167,12 @@ func TestClone(t *testing.T) {
 
 func TestServerListensOnASocketOnly(t *testing.T) {
 	t.Parallel()
+
 	info, err := os.Stat(filepath.Join(folder(pgtest.Server().URL("postgres")), ".s.PGSQL.5432"))
 	if err != nil || info.Mode().Type() != os.ModeSocket {
 		t.Errorf("got %v, %v", info, err)
 	}
+
 	if owner := info.Sys().(*syscall.Stat_t).Uid; owner == 0 {
 		t.Error("PostgreSQL runs as root")
 	}
@@ -152,16 +180,19 @@ func TestServerListensOnASocketOnly(t *testing.T) {
 
 func connect(t *testing.T, address string) *pgx.Conn {
 	t.Helper()
+
 	conn, err := pgx.Connect(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
 }
 
 func execute(t *testing.T, address, sql string) {
 	t.Helper()
+
 	if _, err := connect(t, address).Exec(t.Context(), sql); err != nil {
 		t.Fatal(err)
 	}
@@ -169,6 +200,7 @@ func execute(t *testing.T, address, sql string) {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
+
 	deadline := time.After(time.Minute)
 	for !holds() {
 		select {

@@ -47,32 +47,39 @@ const mostHead = 2 << 20
 // readHead reads the head of a picture, and refuses it if it has too many pixels.
 func readHead(s *source) (head, error) {
 	h := head{orientation: 1}
+
 	magic := make([]byte, 12)
 	if _, err := io.ReadFull(s, magic); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && err != io.EOF {
 		return h, err
 	}
+
 	for _, f := range formats {
 		if f.is(magic) {
 			h.format = f
 		}
 	}
+
 	if h.format == nil {
 		return h, refused("not_an_image", "the file is no picture in JPEG, PNG, GIF or WebP")
 	}
+
 	c, err := h.format.config(&rewound{s: s, left: mostHead})
 	if err != nil {
 		return h, err
 	}
+
 	h.width, h.height, h.model = c.Width, c.Height, c.ColorModel
 	if c.Width < 1 || c.Height < 1 {
 		return h, errors.New("no pixels")
 	}
 	if int64(c.Width)*int64(c.Height) > MaxPixels {
-		return h, refused("too_many_pixels", "the picture of %d × %d has more than %d pixels", c.Width, c.Height, MaxPixels)
+		return h, refused("too_many_pixels", "the picture of %d × %d has more than %d pixels", c.Width,
+			c.Height, MaxPixels)
 	}
 	if err := h.format.look(&h, s); s.failed != nil {
 		return h, err
 	}
+
 	return h, nil // what is wrong beside the pixels is no reason to refuse them
 }
 
@@ -82,6 +89,7 @@ func (f *format) is(start []byte) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -111,6 +119,7 @@ func (h head) memory() int64 {
 	case color.CMYKModel:
 		values = 12 // it is converted twice
 	}
+
 	switch h.format.becomes {
 	case JPEG:
 		if h.manyPasses { // the coefficients, in four bytes each
@@ -124,6 +133,7 @@ func (h head) memory() int64 {
 		}
 		values += 4 // a frame is drawn onto its screen
 	}
+
 	return pixels * values
 }
 
@@ -142,11 +152,14 @@ func (r *rewound) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+
 	if r.left == 0 {
 		return 0, io.EOF
 	}
+
 	n, err := r.s.Read(p[:min(len(p), r.left)])
 	r.left -= n
+
 	return n, err
 }
 
@@ -156,40 +169,50 @@ func (h *head) lookJPEG(s *source) error {
 	if _, err := r.Discard(2); err != nil {
 		return err
 	}
+
 	for {
 		var marker [4]byte
 		if _, err := io.ReadFull(r, marker[:1]); err != nil {
 			return err
 		}
+
 		for marker[1] = 0xff; marker[1] == 0xff; { // any number of these may stand before it
 			if _, err := io.ReadFull(r, marker[1:2]); err != nil {
 				return err
 			}
 		}
+
 		if marker[0] != 0xff || marker[1] == 0xda { // the scan
 			return nil
 		}
+
 		if _, err := io.ReadFull(r, marker[2:]); err != nil {
 			return err
 		}
+
 		length := int(binary.BigEndian.Uint16(marker[2:])) - 2
 		if length < 0 {
 			return nil
 		}
+
 		h.manyPasses = h.manyPasses || marker[1] == 0xc2
+
 		if marker[1] != 0xe1 && marker[1] != 0xe2 {
 			if _, err := r.Discard(length); err != nil {
 				return err
 			}
 			continue
 		}
+
 		segment := make([]byte, length)
 		if _, err := io.ReadFull(r, segment); err != nil {
 			return err
 		}
+
 		if exif, ok := bytes.CutPrefix(segment, []byte("Exif\x00\x00")); ok && marker[1] == 0xe1 {
 			h.orient(exif)
 		}
+
 		// A profile comes in parts, each with its number and how many there are.
 		if part, ok := bytes.CutPrefix(segment, []byte(profileName)); ok && marker[1] == 0xe2 && len(part) > 2 {
 			h.profile = append(h.profile, part[2:]...)
@@ -203,11 +226,13 @@ func (h *head) lookPNG(s *source) error {
 	if _, err := r.Discard(len(h.format.magic)); err != nil {
 		return err
 	}
+
 	for {
 		var start [8]byte
 		if _, err := io.ReadFull(r, start[:]); err != nil {
 			return err
 		}
+
 		length, kind := binary.BigEndian.Uint32(start[:4]), string(start[4:])
 		switch {
 		case kind == "IDAT":
@@ -220,10 +245,12 @@ func (h *head) lookPNG(s *source) error {
 			}
 			continue
 		}
+
 		chunk := make([]byte, length+4)
 		if _, err := io.ReadFull(r, chunk); err != nil {
 			return err
 		}
+
 		chunk = chunk[:length]
 		switch kind {
 		case "IHDR":
@@ -243,24 +270,29 @@ func (h *head) lookWebP(s *source) error {
 		if _, err := s.Seek(at, io.SeekStart); err != nil {
 			return err
 		}
+
 		var start [8]byte
 		if _, err := io.ReadFull(s, start[:]); err != nil {
 			return err
 		}
+
 		length, kind := int64(binary.LittleEndian.Uint32(start[4:])), string(start[:4])
 		if (kind == "EXIF" || kind == "ICCP") && length <= mostHead {
 			chunk := make([]byte, length)
 			if _, err := io.ReadFull(s, chunk); err != nil {
 				return err
 			}
+
 			if kind == "EXIF" {
 				h.orient(bytes.TrimPrefix(chunk, []byte("Exif\x00\x00")))
 			} else {
 				h.profile = chunk
 			}
 		}
+
 		at += 8 + length + length&1
 	}
+
 	return nil
 }
 
@@ -275,18 +307,22 @@ func (h *head) orient(exif []byte) {
 	default:
 		return
 	}
+
 	if len(exif) < 8 {
 		return
 	}
+
 	at := uint64(order.Uint32(exif[4:]))
 	if at+2 > uint64(len(exif)) {
 		return
 	}
+
 	entries := exif[at+2:]
 	for range order.Uint16(exif[at:]) {
 		if len(entries) < 12 {
 			return
 		}
+
 		const orientation, short = 0x0112, 3
 		if order.Uint16(entries) == orientation && order.Uint16(entries[2:]) == short {
 			if o := int(order.Uint16(entries[8:])); o >= 1 && o <= 8 {
@@ -294,6 +330,7 @@ func (h *head) orient(exif []byte) {
 			}
 			return
 		}
+
 		entries = entries[12:]
 	}
 }

@@ -32,7 +32,8 @@ const (
 // Maker makes pictures, some at a time. Its methods may be called concurrently.
 type Maker struct {
 	memory *semaphore.Weighted
-	least  int64 // that a picture counts as, however small, so that no more are decoded at once than there are processors for
+	// that a picture counts as, however small, so that no more are decoded at once than there are processors for
+	least int64
 
 	mu      sync.Mutex
 	pending map[uuid.UUID]int // by owner
@@ -41,19 +42,28 @@ type Maker struct {
 
 // NewMaker returns a Maker.
 func NewMaker() *Maker {
-	return &Maker{memory: semaphore.NewWeighted(memory), least: memory / int64(2*runtime.GOMAXPROCS(0)), pending: map[uuid.UUID]int{}}
+	return &Maker{
+		memory:  semaphore.NewWeighted(memory),
+		least:   memory / int64(2*runtime.GOMAXPROCS(0)),
+		pending: map[uuid.UUID]int{},
+	}
 }
 
 // Make makes a picture for owner of a source of size bytes, which it closes. It fails with TooMany if too many are waiting, or ctx ends
 // while it waits; with Unprocessable if the source is no picture, is damaged or too large; with the error of open or of reading, wrapped.
-func (m *Maker) Make(ctx context.Context, owner uuid.UUID, size int64, open func(context.Context) (io.ReadSeekCloser, error), spec Spec) (Picture, error) {
+func (m *Maker) Make(
+	ctx context.Context, owner uuid.UUID, size int64, open func(context.Context) (io.ReadSeekCloser, error), spec Spec,
+) (Picture, error) {
 	if size > MaxBytes {
-		return Picture{}, refused("too_large", "the file has more than the %d bytes of a picture that can be scaled", MaxBytes)
+		return Picture{}, refused("too_large",
+			"the file has more than the %d bytes of a picture that can be scaled", MaxBytes)
 	}
 	if !m.enter(owner) {
 		return Picture{}, tooMany()
 	}
+
 	defer m.leave(owner)
+
 	content, err := open(ctx)
 	if err != nil {
 		return Picture{}, err
@@ -71,9 +81,12 @@ func (m *Maker) Make(ctx context.Context, owner uuid.UUID, size int64, open func
 	if h.orientation >= 5 {
 		l = l.turned()
 	}
-	need := h.memory() + l.memory(h.width, h.height) + int64(l.width)*int64(l.height)*8 // the pixels, and as many bytes of what is written
+
+	// the pixels, and as many bytes of what is written
+	need := h.memory() + l.memory(h.width, h.height) + int64(l.width)*int64(l.height)*8
 	if need > memory {
-		return Picture{}, refused("too_many_pixels", "the picture of %d × %d takes too much memory to decode", h.width, h.height)
+		return Picture{}, refused("too_many_pixels", "the picture of %d × %d takes too much memory to decode",
+			h.width, h.height)
 	}
 
 	need = max(need, m.least)
@@ -86,10 +99,13 @@ func (m *Maker) Make(ctx context.Context, owner uuid.UUID, size int64, open func
 	if err != nil {
 		return Picture{}, s.explain(err)
 	}
+
 	made, err := write(ctx, decoded, h, l, spec)
+
 	if s.failed = ctx.Err(); s.failed != nil {
 		return Picture{}, s.explain(s.failed)
 	}
+
 	return made, err
 }
 
@@ -101,25 +117,32 @@ func (m *Maker) head(ctx context.Context, s *source) (head, error) {
 			return head{}, tooMany().Because(err)
 		}
 	}
+
 	defer m.memory.Release(need)
+
 	return readHead(s)
 }
 
 func (m *Maker) enter(owner uuid.UUID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if m.total == mostAtOnce || m.pending[owner] == mostOfOne {
 		return false
 	}
+
 	m.total++
 	m.pending[owner]++
+
 	return true
 }
 
 func (m *Maker) leave(owner uuid.UUID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	m.total--
+
 	if m.pending[owner]--; m.pending[owner] == 0 {
 		delete(m.pending, owner)
 	}
@@ -146,10 +169,12 @@ func (s *source) Read(p []byte) (int, error) {
 		s.failed = err
 		return 0, err
 	}
+
 	n, err := s.content.Read(p)
 	if err != nil && err != io.EOF {
 		s.failed = err
 	}
+
 	return n, err
 }
 
@@ -159,6 +184,7 @@ func (s *source) Seek(offset int64, whence int) (int64, error) {
 	if err != nil {
 		s.failed = err
 	}
+
 	return at, err
 }
 
@@ -170,9 +196,11 @@ func (s *source) explain(err error) error {
 	case s.failed != nil:
 		return fmt.Errorf("read a picture: %w", s.failed)
 	}
+
 	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return err
 	}
+
 	return refused("damaged_image", "the picture is damaged, or of a kind that can't be decoded").Because(err)
 }
 
@@ -181,34 +209,42 @@ func (s *source) decode(h head) (image.Image, error) {
 	if _, err := s.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
+
 	decoded, err := h.format.decode(bufio.NewReaderSize(s, 64<<10))
 	if err != nil {
 		return nil, err
 	}
-	if screen := image.Rect(0, 0, h.width, h.height); decoded.Bounds() != screen { // the first frame of an animation may be a part of it
+
+	// the first frame of an animation may be a part of it
+	if screen := image.Rect(0, 0, h.width, h.height); decoded.Bounds() != screen {
 		whole := image.NewRGBA(screen)
 		draw.Draw(whole, decoded.Bounds(), decoded, decoded.Bounds().Min, draw.Src)
 		decoded = whole
 	}
+
 	return decoded, nil
 }
 
 // write scales what was decoded, by the layout of how it is stored, turns it upright, and encodes it.
 func write(ctx context.Context, decoded image.Image, h head, l layout, spec Spec) (Picture, error) {
 	scaled := scale(ctx, decoded, l)
+
 	if err := ctx.Err(); err != nil {
 		return Picture{}, err
 	}
 
 	upright := turn(scaled, h.orientation)
+
 	if spec.Format == "" {
 		spec.Format = h.format.becomes
 	}
+
 	if spec.Format == "" {
 		if spec.Format = PNG; upright.Opaque() {
 			spec.Format = JPEG
 		}
 	}
+
 	made := Picture{Format: spec.Format}
 	var out bytes.Buffer
 	var err error
@@ -218,12 +254,15 @@ func write(ctx context.Context, decoded image.Image, h head, l layout, spec Spec
 	} else {
 		err = png.Encode(&out, upright)
 	}
+
 	if err != nil {
 		return Picture{}, fmt.Errorf("write a picture: %w", err)
 	}
+
 	if made.Bytes = out.Bytes(); h.keepsProfile() {
 		made.Bytes = withProfile(made, h.profile)
 	}
+
 	return made, nil
 }
 
@@ -232,6 +271,7 @@ func onWhite(m *image.RGBA) {
 	if m.Opaque() {
 		return
 	}
+
 	whole := *m
 	ground := image.NewRGBA(m.Rect)
 	draw.Draw(ground, m.Rect, image.NewUniform(color.White), image.Point{}, draw.Src)

@@ -22,11 +22,13 @@ import (
 // TestMakeOfDamaged changes bytes of pictures at random: what comes of it is a picture or a fault of the client's.
 func TestMakeOfDamaged(t *testing.T) {
 	t.Parallel()
+
 	var drawn, animated bytes.Buffer
 	m := image.NewPaletted(image.Rect(0, 0, 40, 30), palette.WebSafe)
 	if err := errors.Join(png.Encode(&drawn, image.NewNRGBA64(m.Rect)), gif.Encode(&animated, m, nil)); err != nil {
 		t.Fatal(err)
 	}
+
 	maker := NewMaker()
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, whole := range [][]byte{photo(t, 40, 30), drawn.Bytes(), animated.Bytes()} {
@@ -35,10 +37,13 @@ func TestMakeOfDamaged(t *testing.T) {
 			for range 1 + random.IntN(4) {
 				b[3+random.IntN(len(b)-3)] = byte(random.IntN(256))
 			}
+
 			if random.IntN(4) == 0 {
 				b = b[:random.IntN(len(b))]
 			}
-			if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(b)), reading(b), Spec{Width: 7}); err != nil && !fault.Is(err, fault.Unprocessable) {
+
+			if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(b)), reading(b), Spec{Width: 7}); err != nil &&
+				!fault.Is(err, fault.Unprocessable) {
 				t.Fatalf("%x: got %v", b, err)
 			}
 		}
@@ -63,19 +68,26 @@ func (b broken) Read(p []byte) (int, error) {
 // TestMakeFails: whose fault it is, is told apart.
 func TestMakeFails(t *testing.T) {
 	t.Parallel()
+
 	m, source := NewMaker(), photo(t, 40, 30)
 	lost := errors.New("the storage is gone")
 	failing := func(context.Context) (io.ReadSeekCloser, error) {
 		return broken{opened{bytes.NewReader(source)}, int64(len(source) / 3), lost}, nil
 	}
-	if _, err := m.Make(t.Context(), uuid.Nil, 1, failing, Spec{}); !errors.Is(err, lost) || !fault.Is(err, fault.Internal) {
+	if _, err := m.Make(t.Context(), uuid.Nil, 1, failing, Spec{}); !errors.Is(err, lost) ||
+		!fault.Is(err, fault.Internal) {
 		t.Errorf("got %v, want what the storage says", err)
 	}
-	if _, err := m.Make(t.Context(), uuid.Nil, 1, func(context.Context) (io.ReadSeekCloser, error) { return nil, lost }, Spec{}); !errors.Is(err, lost) {
+
+	if _, err := m.Make(t.Context(), uuid.Nil, 1, func(context.Context) (io.ReadSeekCloser, error) {
+		return nil, lost
+	}, Spec{}); !errors.Is(err, lost) {
 		t.Errorf("got %v, want what the storage says", err)
 	}
+
 	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
+
 	if _, err := m.Make(over, uuid.Nil, 1, reading(source), Spec{}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v when the time is over, want Unavailable", err)
 	}
@@ -87,6 +99,7 @@ func TestMakeFails(t *testing.T) {
 // TestMakerIsBounded: one owner has so many places, all have so many, and all memory is given back.
 func TestMakerIsBounded(t *testing.T) {
 	t.Parallel()
+
 	m := NewMaker()
 	owners := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	for _, o := range owners {
@@ -94,30 +107,37 @@ func TestMakerIsBounded(t *testing.T) {
 		for m.enter(o) {
 			n++
 		}
+
 		if want := map[uuid.UUID]int{owners[0]: mostOfOne, owners[1]: mostAtOnce - mostOfOne}[o]; n != want {
 			t.Errorf("got %d places, want %d", n, want)
 		}
 	}
+
 	source := photo(t, 40, 30)
 	if _, err := m.Make(t.Context(), owners[2], 1, reading(source), Spec{}); !fault.Is(err, fault.TooMany) {
 		t.Errorf("got %v, want TooMany", err)
 	}
+
 	m.leave(owners[0])
 	waiting, cancel := context.WithCancel(t.Context())
+
 	if err := m.memory.Acquire(t.Context(), memory); err != nil { // somebody has all of it
 		t.Fatal(err)
 	}
+
 	opened := make(chan struct{})
 	go func() {
 		<-opened
 		cancel()
 	}()
+
 	if _, err := m.Make(waiting, owners[2], 1, func(ctx context.Context) (io.ReadSeekCloser, error) {
 		close(opened)
 		return reading(source)(ctx)
 	}, Spec{}); err == nil {
 		t.Error("a picture was made without memory")
 	}
+
 	m.memory.Release(memory)
 	if _, err := m.Make(t.Context(), owners[2], 1, reading(source), Spec{}); err != nil {
 		t.Error(err)
@@ -127,6 +147,7 @@ func TestMakerIsBounded(t *testing.T) {
 // TestMemory: what the heads say of memory is enough for what is allocated, a little beside it.
 func TestMemory(t *testing.T) {
 	t.Parallel()
+
 	for name, tt := range map[string]struct {
 		h    head
 		want int64 // megabytes of 12 million pixels

@@ -42,7 +42,8 @@ type Spec struct {
 // Key names the spec: specs that say the same have the same one. It changes with what we make of a spec.
 func (s Spec) Key() string {
 	s = s.clean()
-	return "1:" + strconv.Itoa(s.Width) + "x" + strconv.Itoa(s.Height) + ":" + s.Fit + ":" + s.Format + ":" + strconv.Itoa(s.Quality)
+	return "1:" + strconv.Itoa(s.Width) + "x" + strconv.Itoa(s.Height) + ":" + s.Fit + ":" + s.Format + ":" +
+		strconv.Itoa(s.Quality)
 }
 
 // clean fills in what is not said, and takes out what has no meaning.
@@ -59,6 +60,7 @@ func (s Spec) clean() Spec {
 	if s.Format == PNG {
 		s.Quality = 0
 	}
+
 	return s
 }
 
@@ -86,10 +88,13 @@ func (s Spec) layout(width, height int) layout {
 		if s.Height > 0 {
 			high = float64(s.Height)
 		}
+
 		scale := min(1, wide/w, high/h)
 		l.width, l.height = side(w*scale), side(h*scale)
+
 		return l
 	}
+
 	wide, high := float64(s.Width), float64(s.Height)
 	shrink := min(1, w/wide, h/high)
 	l.width, l.height = side(wide*shrink), side(high*shrink)
@@ -98,6 +103,7 @@ func (s Spec) layout(width, height int) layout {
 		l.w, l.h = min(w, float64(l.width)/scale), min(h, float64(l.height)/scale)
 		l.x, l.y = (w-l.w)/2, (h-l.h)/2
 	}
+
 	return l
 }
 

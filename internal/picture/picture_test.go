@@ -25,17 +25,21 @@ import (
 // photo is a JPEG of a size with something in it.
 func photo(t testing.TB, w, h int) []byte {
 	t.Helper()
+
 	m := image.NewYCbCr(image.Rect(0, 0, w, h), image.YCbCrSubsampleRatio420)
 	for i := range m.Y {
 		m.Y[i] = uint8(i*7 ^ i>>9)
 	}
+
 	for i := range m.Cb {
 		m.Cb[i], m.Cr[i] = uint8(i>>4), uint8(i>>8)
 	}
+
 	var out bytes.Buffer
 	if err := jpeg.Encode(&out, m, &jpeg.Options{Quality: 90}); err != nil {
 		t.Fatal(err)
 	}
+
 	return out.Bytes()
 }
 
@@ -53,10 +57,12 @@ func BenchmarkMake(b *testing.B) {
 	for i := range drawing.Pix {
 		drawing.Pix[i] = uint8(i >> 10)
 	}
+
 	var drawn bytes.Buffer
 	if err := png.Encode(&drawn, drawing); err != nil {
 		b.Fatal(err)
 	}
+
 	for _, bb := range []struct {
 		name   string
 		source []byte
@@ -68,8 +74,10 @@ func BenchmarkMake(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			m := NewMaker()
 			b.ReportAllocs()
+
 			for b.Loop() {
-				if _, err := m.Make(b.Context(), uuid.Nil, int64(len(bb.source)), reading(bb.source), Spec{Width: bb.width}); err != nil {
+				if _, err := m.Make(b.Context(), uuid.Nil, int64(len(bb.source)), reading(bb.source),
+					Spec{Width: bb.width}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -79,6 +87,7 @@ func BenchmarkMake(b *testing.B) {
 
 func TestLayout(t *testing.T) {
 	t.Parallel()
+
 	for _, tt := range []struct {
 		spec          Spec
 		width, height int // of the source
@@ -106,19 +115,23 @@ func TestLayout(t *testing.T) {
 // TestKey: what says the same is kept once.
 func TestKey(t *testing.T) {
 	t.Parallel()
+
 	same := [][]Spec{
 		{{Width: 10}, {Width: 10, Fit: Contain}, {Width: 10, Fit: Fill}, {Width: 10, Quality: UsualQuality}},
 		{{Width: 10, Height: 10}, {Width: 10, Height: 10, Fit: Cover}},
 		{{Format: PNG}, {Format: PNG, Quality: 3}},
 		{{Width: 10, Height: 10, Fit: Contain}}, {{Height: 10}}, {{Format: JPEG}}, {{Width: 10, Quality: 3}},
 	}
+
 	seen := map[string]bool{}
 	for _, specs := range same {
 		key := specs[0].Key()
 		if seen[key] {
 			t.Errorf("%+v has the key of another one: %q", specs[0], key)
 		}
+
 		seen[key] = true
+
 		for _, s := range specs {
 			if got := s.Key(); got != key {
 				t.Errorf("%+v: got %q, want %q", s, got, key)
@@ -130,11 +143,13 @@ func TestKey(t *testing.T) {
 // TestScale: a colour stays itself at any size, to the edge, and so does the sum of what there is.
 func TestScale(t *testing.T) {
 	t.Parallel()
+
 	for _, size := range [][2]int{{100, 80}, {99, 79}, {50, 40}, {7, 3}, {1, 1}} {
 		m := image.NewNRGBA(image.Rect(0, 0, 100, 80))
 		for i := range 100 * 80 {
 			m.SetNRGBA(i%100, i/100, color.NRGBA{200, 100, 50, 128})
 		}
+
 		got := scale(t.Context(), m, layout{0, 0, 100, 80, size[0], size[1]})
 		want := color.RGBAModel.Convert(color.NRGBA{200, 100, 50, 128})
 		for y := range size[1] {
@@ -145,16 +160,20 @@ func TestScale(t *testing.T) {
 			}
 		}
 	}
+
 	checks := image.NewGray(image.Rect(0, 0, 1024, 1024)) // of one pixel: from afar it is grey
 	for i := range checks.Pix {
 		checks.Pix[i] = uint8(255 * ((i + i/1024) & 1))
 	}
+
 	for _, p := range scale(t.Context(), checks, layout{0, 0, 1024, 1024, 100, 100}).Pix {
 		if p != 255 && (p < 120 || p > 135) {
 			t.Fatalf("got %d of a board of black and white", p)
 		}
 	}
-	far := image.NewRGBA(image.Rect(0, 0, 40, 40)) // what is transparent has no colour, and neither does its neighbour get one
+
+	// what is transparent has no colour, and neither does its neighbour get one
+	far := image.NewRGBA(image.Rect(0, 0, 40, 40))
 	far.SetRGBA(20, 20, color.RGBA{255, 0, 0, 255})
 	scaled := scale(t.Context(), far, layout{0, 0, 40, 40, 10, 10})
 	for i := 0; i < len(scaled.Pix); i += 4 {
@@ -167,7 +186,10 @@ func TestScale(t *testing.T) {
 // TestTurn: a mark in the upper left corner of what is seen is where EXIF says that it is stored.
 func TestTurn(t *testing.T) {
 	t.Parallel()
-	for o, at := range map[int]image.Point{1: {0, 0}, 2: {2, 0}, 3: {2, 1}, 4: {0, 1}, 5: {0, 0}, 6: {0, 1}, 7: {2, 1}, 8: {2, 0}} {
+
+	for o, at := range map[int]image.Point{
+		1: {0, 0}, 2: {2, 0}, 3: {2, 1}, 4: {0, 1}, 5: {0, 0}, 6: {0, 1}, 7: {2, 1}, 8: {2, 0},
+	} {
 		stored := image.NewRGBA(image.Rect(0, 0, 3, 2))
 		stored.SetRGBA(at.X, at.Y, color.RGBA{255, 0, 0, 255})
 		got := turn(stored, o)
@@ -175,8 +197,10 @@ func TestTurn(t *testing.T) {
 		if o >= 5 {
 			want = image.Pt(2, 3)
 		}
+
 		if got.Rect.Max != want || got.RGBAAt(0, 0).R != 255 {
-			t.Errorf("orientation %s: got %v of %v, want the mark first, of %v", strconv.Itoa(o), got.Pix, got.Rect, want)
+			t.Errorf("orientation %s: got %v of %v, want the mark first, of %v", strconv.Itoa(o), got.Pix,
+				got.Rect, want)
 		}
 	}
 }
@@ -184,7 +208,10 @@ func TestTurn(t *testing.T) {
 // TestScaleCountsItsMemory: what is counted for scaling is what its tables take, whatever the proportions.
 func TestScaleCountsItsMemory(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ width, height, to int }{{4000, 3000, 800}, {4096, 4096, 4096}, {1_000_000, 1, 4096}, {1, 1_000_000, 4096}, {500_000, 2, 1}} {
+
+	for _, test := range []struct {
+		width, height, to int
+	}{{4000, 3000, 800}, {4096, 4096, 4096}, {1_000_000, 1, 4096}, {1, 1_000_000, 4096}, {500_000, 2, 1}} {
 		l := Spec{Width: test.to, Height: test.to, Fit: Fill}.layout(test.width, test.height)
 		taken := 4*int64(test.width) + 16*int64(l.width)
 		for _, all := range [][]tap{taps(l.x, l.w, l.width, test.width), taps(l.y, l.h, l.height, test.height)} {
@@ -192,6 +219,7 @@ func TestScaleCountsItsMemory(t *testing.T) {
 				taken += int64(unsafe.Sizeof(one)) + 4*int64(len(one.weights))
 			}
 		}
+
 		if counted := l.memory(test.width, test.height); counted < taken || counted > 2*taken+1<<20 {
 			t.Errorf("%d × %d to %d: %d bytes are counted, %d taken", test.width, test.height, test.to, counted, taken)
 		}
@@ -202,13 +230,17 @@ func TestScaleCountsItsMemory(t *testing.T) {
 func pngHead(width, height uint32) []byte {
 	var b bytes.Buffer
 	b.WriteString("\x89PNG\r\n\x1a\n")
+
 	for _, chunk := range []struct{ kind, data string }{
-		{"IHDR", string(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)) + "\x08\x00\x00\x00\x00"}, {"IDAT", "\x78"},
+		{"IHDR",
+			string(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)) +
+				"\x08\x00\x00\x00\x00"}, {"IDAT", "\x78"},
 	} {
 		b.Write(binary.BigEndian.AppendUint32(nil, uint32(len(chunk.data))))
 		b.WriteString(chunk.kind + chunk.data)
 		b.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(chunk.kind+chunk.data))))
 	}
+
 	return b.Bytes()
 }
 
@@ -220,8 +252,10 @@ func TestExtremeProportions(t *testing.T) {
 		source := pngHead(size[0], size[1])
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
+
 		_, err := maker.Make(t.Context(), uuid.Nil, int64(len(source)), reading(source), Spec{Width: 4096})
 		runtime.ReadMemStats(&after)
+
 		if f, ok := errors.AsType[*fault.Error](err); !ok || f.CodeWord() != "too_many_pixels" {
 			t.Errorf("%d × %d: %v", size[0], size[1], err)
 		}
@@ -231,7 +265,8 @@ func TestExtremeProportions(t *testing.T) {
 	}
 
 	truncated := pngHead(1000, 1000)
-	if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(truncated)), reading(truncated), Spec{Width: 10}); !fault.Is(err, fault.Unprocessable) {
+	if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(truncated)), reading(truncated),
+		Spec{Width: 10}); !fault.Is(err, fault.Unprocessable) {
 		t.Errorf("truncated: %v", err)
 	}
 }
@@ -239,11 +274,13 @@ func TestExtremeProportions(t *testing.T) {
 // TestScalingEndsWithItsContext: rows are not gone through for a picture whose time is over.
 func TestScalingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
+
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	white := image.NewUniform(color.White)
 	src := image.NewRGBA(image.Rect(0, 0, 10, 10_000))
 	draw.Draw(src, src.Rect, white, image.Point{}, draw.Src)
+
 	for _, p := range scale(ctx, src, layout{0, 0, 10, 10_000, 10, 10}).Pix {
 		if p != 0 {
 			t.Fatal("it was scaled")

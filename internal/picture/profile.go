@@ -21,8 +21,9 @@ const (
 // keepsProfile reports whether there is a profile, and the pixels that are written have the colours that it is of: RGB.
 func (h head) keepsProfile() bool {
 	const space, signature = 16, 36 // where they stand
-	return len(h.profile) >= 128 && len(h.profile) <= mostProfile && string(h.profile[space:space+4]) == "RGB " && string(h.profile[signature:signature+4]) == "acsp" &&
-		h.model != color.CMYKModel && h.model != color.GrayModel && h.model != color.Gray16Model
+	return len(h.profile) >= 128 && len(h.profile) <= mostProfile && string(h.profile[space:space+4]) == "RGB " &&
+		string(h.profile[signature:signature+4]) == "acsp" && h.model != color.CMYKModel &&
+		h.model != color.GrayModel && h.model != color.Gray16Model
 }
 
 // inflateProfile returns the profile of a PNG's chunk, nil if it can't be read.
@@ -31,14 +32,17 @@ func inflateProfile(chunk []byte) []byte {
 	if !ok || len(packed) < 2 || packed[0] != 0 {
 		return nil
 	}
+
 	r, err := zlib.NewReader(bytes.NewReader(packed[1:]))
 	if err != nil {
 		return nil
 	}
+
 	profile, err := io.ReadAll(io.LimitReader(r, mostProfile+1))
 	if err != nil {
 		return nil
 	}
+
 	return profile
 }
 
@@ -48,6 +52,7 @@ func withProfile(p Picture, profile []byte) []byte {
 		const header = 8 + 4 + 4 + 13 + 4 // the magic and the first chunk
 		return bytes.Join([][]byte{p.Bytes[:header], profileChunk(profile), p.Bytes[header:]}, nil)
 	}
+
 	parts := [][]byte{p.Bytes[:2]}
 	const each = mostSegment - len(profileName) - 2
 	count := (len(profile) + each - 1) / each
@@ -58,6 +63,7 @@ func withProfile(p Picture, profile []byte) []byte {
 		segment = append(segment, profileName...)
 		parts = append(parts, append(segment, byte(i+1), byte(count)), part)
 	}
+
 	return bytes.Join(append(parts, p.Bytes[2:]), nil)
 }
 
@@ -68,7 +74,9 @@ func profileChunk(profile []byte) []byte {
 	w := zlib.NewWriter(&chunk)
 	_, _ = w.Write(profile) // into memory
 	_ = w.Close()
+
 	b := chunk.Bytes()
 	binary.BigEndian.PutUint32(b, uint32(len(b)-8))
+
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:]))
 }

@@ -19,23 +19,28 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 		draw.Draw(dst, dst.Rect, src, b.Min, draw.Src)
 		return dst
 	}
+
 	across, down := taps(l.x, l.w, l.width, b.Dx()), taps(l.y, l.h, l.height, b.Dy())
 	row := image.NewRGBA(image.Rect(0, 0, b.Dx(), 1))
 	narrow := make([]float32, 4*l.width)
 	sums := map[int][]float32{} // of the rows that are under way
+
 	var spare [][]float32
 	first := 0 // of those rows
 	for y := down[0].from; first < l.height; y++ {
 		if y%1024 == 0 && ctx.Err() != nil {
 			return dst
 		}
+
 		draw.Draw(row, row.Rect, src, image.Pt(b.Min.X, b.Min.Y+y), draw.Src)
 		shrinkRow(narrow, row.Pix, across)
+
 		for i := first; i < l.height && down[i].from <= y; i++ {
 			t := down[i]
 			if y >= t.from+len(t.weights) {
 				continue
 			}
+
 			sum, ok := sums[i]
 			if !ok {
 				if n := len(spare); n > 0 {
@@ -44,13 +49,16 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 				} else {
 					sum = make([]float32, 4*l.width)
 				}
+
 				sums[i] = sum
 			}
+
 			weight := t.weights[y-t.from]
 			for j, v := range narrow {
 				sum[j] += weight * v
 			}
 		}
+
 		for first < l.height && y >= down[first].from+len(down[first].weights)-1 {
 			finish(dst.Pix[first*dst.Stride:][:4*l.width], sums[first])
 			spare = append(spare, sums[first])
@@ -58,6 +66,7 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 			first++
 		}
 	}
+
 	return dst
 }
 
@@ -65,13 +74,15 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 // rows, a row of it, and the rows of the result that are under way.
 func (l layout) memory(width, height int) int64 {
 	const underWay = 2 * 4 // a pixel of the source is part of four at most, and as many are spare
-	return tapsMemory(l.w, l.width, width) + tapsMemory(l.h, l.height, height) + 4*int64(width) + 16*underWay*int64(l.width)
+	return tapsMemory(l.w, l.width, width) + tapsMemory(l.h, l.height, height) + 4*int64(width) +
+		16*underWay*int64(l.width)
 }
 
 // tapsMemory returns how many bytes taps takes, at most.
 func tapsMemory(length float64, n, size int) int64 {
 	const tapSize = 48 // of the struct, and what its weights are rounded up by
 	weights := min(2*reach(length/float64(n))+1, float64(size))
+
 	return int64(n) * (tapSize + 4*int64(math.Ceil(weights)))
 }
 
@@ -101,11 +112,14 @@ func taps(start, length float64, n, size int) []tap {
 			}
 			sum += float64(weights[j])
 		}
+
 		for j := range weights {
 			weights[j] = float32(float64(weights[j]) / sum)
 		}
+
 		all[i] = tap{from, weights}
 	}
+
 	return all
 }
 
@@ -121,6 +135,7 @@ func shrinkRow(dst []float32, src []uint8, across []tap) {
 			b += w * float32(q[2])
 			a += w * float32(q[3])
 		}
+
 		d := dst[4*i:][:4]
 		d[0], d[1], d[2], d[3] = r, g, b, a
 	}
@@ -133,6 +148,7 @@ func finish(dst []uint8, sums []float32) {
 		for j := range 3 {
 			dst[i+j] = uint8(min(max(sums[i+j], 0), a) + 0.5)
 		}
+
 		dst[i+3] = uint8(a + 0.5)
 	}
 }
@@ -142,11 +158,13 @@ func turn(m *image.RGBA, orientation int) *image.RGBA {
 	if orientation <= 1 {
 		return m
 	}
+
 	w, h := m.Rect.Dx(), m.Rect.Dy()
 	size := image.Rect(0, 0, w, h)
 	if orientation >= 5 {
 		size = image.Rect(0, 0, h, w)
 	}
+
 	turned := image.NewRGBA(size)
 	for y := range h {
 		for x := range w {
@@ -167,8 +185,10 @@ func turn(m *image.RGBA, orientation int) *image.RGBA {
 			case 8:
 				tx, ty = y, w-1-x
 			}
+
 			copy(turned.Pix[turned.PixOffset(tx, ty):][:4], m.Pix[m.PixOffset(x, y):][:4])
 		}
 	}
+
 	return turned
 }

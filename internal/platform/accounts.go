@@ -21,18 +21,22 @@ func (s *Store) DeleteUser(ctx context.Context, id uuid.UUID) (User, error) {
 		if err != nil {
 			return User{}, err
 		}
+
 		user, err := tx.GetUser(ctx, id)
 		if err != nil {
 			return user, err
 		}
+
 		if administrates {
 			if err := tx.anotherAdministrator(ctx, id); err != nil {
 				return user, err
 			}
 		}
+
 		if err := tx.anotherOwner(ctx, id); err != nil {
 			return user, err
 		}
+
 		// In one statement, since each refers to the other.
 		_, err = pg.Exec(ctx, tx.q, `
 			with empty as (
@@ -41,6 +45,7 @@ func (s *Store) DeleteUser(ctx context.Context, id uuid.UUID) (User, error) {
 				and not exists (select from platform.members where organization_uuid = o.uuid and user_uuid <> @user)
 				and not exists (select from platform.projects where organization_uuid = o.uuid))
 			delete from platform.users where uuid = @user`, args)
+
 		return user, err
 	})
 }
@@ -50,11 +55,14 @@ func (s *Store) anotherAdministrator(ctx context.Context, user uuid.UUID) error 
 	if _, err := pg.Value[bool](ctx, s.q, `select one from platform.instance for no key update`); err != nil {
 		return err
 	}
+
 	another, err := pg.Value[bool](ctx, s.q, `
-		select exists (select from platform.users where is_administrator and status = 'active' and uuid <> @user)`, pgx.StrictNamedArgs{"user": user})
+		select exists (select from platform.users where is_administrator and status = 'active' and uuid <> @user)`,
+		pgx.StrictNamedArgs{"user": user})
 	if err == nil && !another {
 		return fault.New(fault.Conflict, "the instance would have no administrator").WithCode("last_administrator")
 	}
+
 	return err
 }
 
@@ -68,6 +76,7 @@ func (s *Store) anotherOwner(ctx context.Context, user uuid.UUID) error {
 		order by o.uuid for update`, args); err != nil {
 		return err
 	}
+
 	ownerless, err := pg.Values[uuid.UUID](ctx, s.q, `
 		select m.organization_uuid from platform.members m
 		where m.user_uuid = @user and m.role = 2
@@ -78,6 +87,7 @@ func (s *Store) anotherOwner(ctx context.Context, user uuid.UUID) error {
 	if err != nil || len(ownerless) == 0 {
 		return err
 	}
+
 	return &fault.Error{Kind: fault.Conflict, Code: "last_owner", Extra: map[string]any{"organizations": ownerless},
 		Detail: "organizations that have projects or other members would have no owner: hand them over, or delete their projects, first"}
 }

@@ -22,13 +22,16 @@ func (s *Store) ListUsers(ctx context.Context, f UserFilter, page pg.Page) ([]Us
 		from platform.users u
 		where (@status = '' or u.status = @status)
 		and (@search = '' or strpos(u.username_folded, @search) > 0 or strpos(u.email_folded, @search) > 0 or u.uuid::text = @search)`
+
 	args := pgx.StrictNamedArgs{"search": fold(f.Search), "status": f.Status}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*)`+found, args)
 	if err != nil {
 		return nil, 0, err
 	}
+
 	users, err := pg.All[User](ctx, s.q, `select `+userColumns+found+page.Clause(map[string]string{
-		"username": "u.username_folded", "email": "u.email_folded", "createdAt": "u.created_at", "updatedAt": "u.updated_at"}, "u.uuid"), args)
+		"username": "u.username_folded", "email": "u.email_folded",
+		"createdAt": "u.created_at", "updatedAt": "u.updated_at"}, "u.uuid"), args)
 	return users, total, err
 }
 
@@ -50,16 +53,20 @@ func (s *Store) UpdateStanding(ctx context.Context, id uuid.UUID, standing Stand
 			pgx.StrictNamedArgs{"id": id, "status": standing.Status, "administrator": standing.IsAdministrator})
 		switch {
 		case pg.Violates(err, "users_last_administrator"):
-			return fault.New(fault.Conflict, "the instance would have no active administrator").WithCode("last_administrator").Because(err)
+			return fault.New(fault.Conflict, "the instance would have no active administrator").
+				WithCode("last_administrator").Because(err)
 		case err != nil:
 			return err
 		case n == 0:
 			return fault.New(fault.NotFound, "there is no such user")
 		}
+
 		if user, err = tx.GetUser(ctx, id); err != nil || user.Status == "active" {
 			return err
 		}
+
 		return tx.endSessions(ctx, id, uuid.Nil)
 	})
+
 	return user, err
 }

@@ -25,7 +25,11 @@ type tries struct {
 }
 
 func (t tries) tooMany() error {
-	return &fault.Error{Kind: fault.TooMany, Detail: "too many attempts; try again later", RetryAfter: max(t.Wait, time.Second)}
+	return &fault.Error{
+		Kind:       fault.TooMany,
+		Detail:     "too many attempts; try again later",
+		RetryAfter: max(t.Wait, time.Second),
+	}
 }
 
 // Attempt counts one try of who. It fails with TooMany once there were more than the limit allows in the
@@ -41,6 +45,7 @@ func (s *Store) Attempt(ctx context.Context, l Limit, who string) error {
 	if err == nil && t.Count > l.Most {
 		return t.tooMany()
 	}
+
 	return err
 }
 
@@ -55,6 +60,7 @@ func (s *Store) Attempts(ctx context.Context, l Limit, who string) error {
 	if err == nil && t.Count >= l.Most {
 		return t.tooMany()
 	}
+
 	return err
 }
 
@@ -83,6 +89,7 @@ func (s *Store) KnowNetwork(ctx context.Context, account, network string) error 
 			select from platform.attempts where key = @key and resets_at > now() + @window::interval - interval '1 day')
 		on conflict (key) do update set resets_at = excluded.resets_at`,
 		pgx.StrictNamedArgs{"key": knownNetworks.key(from(account, network)), "window": knownNetworks.Window})
+
 	return err
 }
 
@@ -101,6 +108,7 @@ func (s *Store) MayGuess(ctx context.Context, l GuessLimit, account, network str
 	if err == nil && t.Count > 0 {
 		return t.tooMany()
 	}
+
 	return err
 }
 
@@ -117,6 +125,7 @@ func (s *Store) CountGuess(ctx context.Context, l GuessLimit, account, network s
 	if err != nil || known {
 		return err
 	}
+
 	return s.Attempt(ctx, l.Strangers, account)
 }
 

@@ -12,22 +12,27 @@ import (
 
 // lockContents keeps everyone else from noting or forgetting contents of a project's backups until the transaction ends.
 func lockContents(ctx context.Context, tx pgx.Tx, project uuid.UUID) error {
-	_, err := pg.Exec(ctx, tx, `select pg_advisory_xact_lock(hashtextextended('backup contents ' || @project::uuid, 0))`,
+	_, err := pg.Exec(ctx, tx,
+		`select pg_advisory_xact_lock(hashtextextended('backup contents ' || @project::uuid, 0))`,
 		pgx.StrictNamedArgs{"project": project})
 	return err
 }
 
 // NoteBackupContents notes which contents a backup needs, by their SHA-256, before it looks whether they are there. They come some at a time. It returns how many
 // were not noted before.
-func (s *Store) NoteBackupContents(ctx context.Context, project, backup uuid.UUID, sums iter.Seq2[[][]byte, error]) (noted int64, err error) {
+func (s *Store) NoteBackupContents(
+	ctx context.Context, project, backup uuid.UUID, sums iter.Seq2[[][]byte, error],
+) (noted int64, err error) {
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		if err := lockContents(ctx, tx, project); err != nil {
 			return err
 		}
+
 		for some, err := range sums {
 			if err != nil {
 				return err
 			}
+
 			n, err := pg.Exec(ctx, tx, `
 				insert into platform.backup_contents (backup_uuid, project_uuid, sha256)
 				select @backup, @project, unnest(@sums::bytea[])
@@ -36,10 +41,13 @@ func (s *Store) NoteBackupContents(ctx context.Context, project, backup uuid.UUI
 			if err != nil {
 				return err
 			}
+
 			noted += n
 		}
+
 		return nil
 	})
+
 	return noted, err
 }
 
@@ -66,22 +74,27 @@ func (s *Store) ForgetStrayContent(ctx context.Context, project uuid.UUID, sum [
 		if err := lockContents(ctx, tx, project); err != nil {
 			return err
 		}
+
 		needed, err := pg.Value[bool](ctx, tx, `
 			select exists (select from platform.backup_contents where project_uuid = @project and sha256 = @sum)`,
 			pgx.StrictNamedArgs{"project": project, "sum": sum})
 		if err != nil || needed {
 			return err
 		}
+
 		return remove()
 	})
 }
 
 // ForgetBackupContents strikes off what a backup needs, when remove has removed each content that no other one needs.
-func (s *Store) ForgetBackupContents(ctx context.Context, project, backup uuid.UUID, remove func(sum []byte) error) error {
+func (s *Store) ForgetBackupContents(
+	ctx context.Context, project, backup uuid.UUID, remove func(sum []byte) error,
+) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		if err := lockContents(ctx, tx, project); err != nil {
 			return err
 		}
+
 		args := pgx.StrictNamedArgs{"backup": backup, "project": project}
 		sums, err := pg.Values[[]byte](ctx, tx, `
 			delete from platform.backup_contents c
@@ -94,6 +107,7 @@ func (s *Store) ForgetBackupContents(ctx context.Context, project, backup uuid.U
 				err = remove(sum)
 			}
 		}
+
 		return err
 	})
 }

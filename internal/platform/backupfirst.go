@@ -39,6 +39,7 @@ func (s *Store) AwaitBackup(ctx context.Context, d Destruction) (Backup, error) 
 		if !fault.Is(err, fault.NotFound) {
 			return err
 		}
+
 		// The lock keeps it from being begun, or from being over, before it is noted who waits.
 		b, err = pg.One[Backup](ctx, tx, `
 			select`+backupColumns+`from platform.backups
@@ -47,12 +48,14 @@ func (s *Store) AwaitBackup(ctx context.Context, d Destruction) (Backup, error) 
 		if err != nil {
 			return err
 		}
+
 		running = b.Status == "running"
 		return s.Within(tx).await(ctx, d, uuid.NullUUID{UUID: b.UUID, Valid: !running})
 	})
 	if err == nil && running {
 		err = fault.New(fault.Conflict, "another backup of the project is under way").WithCode("backup_under_way")
 	}
+
 	return b, err
 }
 
@@ -62,10 +65,12 @@ func (s *Store) CreateAwaitedBackup(ctx context.Context, d Destruction) (Backup,
 	if err != nil {
 		return b, err
 	}
+
 	if _, err := pg.Exec(ctx, s.q, `update platform.backups set made_before = @operation where uuid = @id`,
 		pgx.StrictNamedArgs{"id": b.UUID, "operation": d.Operation}); err != nil {
 		return b, err
 	}
+
 	return b, s.await(ctx, d, uuid.NullUUID{UUID: b.UUID, Valid: true})
 }
 
@@ -74,19 +79,24 @@ func (s *Store) await(ctx context.Context, d Destruction, backup uuid.NullUUID) 
 	if _, err := pg.Exec(ctx, s.q, `
 		insert into platform.awaited_backups (project_uuid, request, operation, backup_uuid) values (@project, @request, @operation, @backup)
 		on conflict (project_uuid, request) do update set backup_uuid = @backup`,
-		pgx.StrictNamedArgs{"project": d.Project, "request": d.Request, "operation": d.Operation, "backup": backup}); err != nil {
+		pgx.StrictNamedArgs{
+			"project": d.Project, "request": d.Request, "operation": d.Operation, "backup": backup,
+		}); err != nil {
 		return err
 	}
+
 	return s.keepAwaited(ctx, backup)
 }
 
 // takeAwaiting has all requests of a project that wait for the next backup wait for this one, which has not begun.
 func (s *Store) takeAwaiting(ctx context.Context, project, backup uuid.UUID) error {
-	n, err := pg.Exec(ctx, s.q, `update platform.awaited_backups set backup_uuid = @backup where project_uuid = @project and backup_uuid is null`,
+	n, err := pg.Exec(ctx, s.q,
+		`update platform.awaited_backups set backup_uuid = @backup where project_uuid = @project and backup_uuid is null`,
 		pgx.StrictNamedArgs{"project": project, "backup": backup})
 	if err != nil || n == 0 {
 		return err
 	}
+
 	return s.keepAwaited(ctx, uuid.NullUUID{UUID: backup, Valid: true})
 }
 
@@ -100,7 +110,8 @@ func (s *Store) keepAwaited(ctx context.Context, backup uuid.NullUUID) error {
 
 // StopAwaiting says that a request does not wait for its backup any more: that is over, and counts for nothing that is asked later.
 func (s *Store) StopAwaiting(ctx context.Context, d Destruction, backup uuid.UUID) error {
-	_, err := pg.Exec(ctx, s.q, `delete from platform.awaited_backups where project_uuid = @project and request = @request and backup_uuid = @backup`,
+	_, err := pg.Exec(ctx, s.q,
+		`delete from platform.awaited_backups where project_uuid = @project and request = @request and backup_uuid = @backup`,
 		pgx.StrictNamedArgs{"project": d.Project, "request": d.Request, "backup": backup})
 	return err
 }

@@ -22,25 +22,32 @@ func (s *Store) StartImport(ctx context.Context, project, user uuid.UUID) (Backu
 	if err != nil {
 		return Backup{}, err
 	}
+
 	b, err := pg.One[Backup](ctx, s.q, `
 		insert into platform.backups (uuid, project_uuid, created_by, origin, status, started_at, heartbeat_at)
 		values (@id, @project, @user, @origin, 'running', now(), now())
-		returning`+backupColumns, pgx.StrictNamedArgs{"id": id, "project": project, "user": user, "origin": BackupImported})
+		returning`+backupColumns, pgx.StrictNamedArgs{
+		"id": id, "project": project, "user": user, "origin": BackupImported,
+	})
 	if pg.Violates(err, "backups_one_at_a_time") {
-		return b, fault.New(fault.Conflict, "another backup is being imported into the project").WithCode("import_under_way").Because(err)
+		return b, fault.New(fault.Conflict, "another backup is being imported into the project").
+			WithCode("import_under_way").Because(err)
 	}
+
 	return b, err
 }
 
 // ForgetImport strikes a backup off that did not arrive, of which nothing is left.
 func (s *Store) ForgetImport(ctx context.Context, id uuid.UUID) error {
-	_, err := pg.Exec(ctx, s.q, `delete from platform.backups where uuid = @id and status = 'running' and origin = @origin`,
+	_, err := pg.Exec(ctx, s.q,
+		`delete from platform.backups where uuid = @id and status = 'running' and origin = @origin`,
 		pgx.StrictNamedArgs{"id": id, "origin": BackupImported})
 	return err
 }
 
 // TakenForms returns those of some forms that belong to another project.
 func (s *Store) TakenForms(ctx context.Context, project uuid.UUID, forms []uuid.UUID) ([]uuid.UUID, error) {
-	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.forms where uuid = any(@forms::uuid[]) and project_uuid <> @project`,
+	return pg.Values[uuid.UUID](ctx, s.q,
+		`select uuid from platform.forms where uuid = any(@forms::uuid[]) and project_uuid <> @project`,
 		pgx.StrictNamedArgs{"forms": forms, "project": project})
 }

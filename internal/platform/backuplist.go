@@ -17,8 +17,10 @@ func (s *Store) ListBackups(ctx context.Context, project uuid.UUID, page pg.Page
 	if err != nil {
 		return nil, 0, err
 	}
-	backups, err := pg.All[Backup](ctx, s.q, `select`+backupColumns+`from platform.backups where project_uuid = @project`+
-		page.Clause(map[string]string{"createdAt": "created_at", "completedAt": "completed_at"}, "uuid"), args)
+
+	backups, err := pg.All[Backup](ctx, s.q,
+		`select`+backupColumns+`from platform.backups where project_uuid = @project`+
+			page.Clause(map[string]string{"createdAt": "created_at", "completedAt": "completed_at"}, "uuid"), args)
 	return backups, total, err
 }
 
@@ -27,13 +29,16 @@ func (s *Store) ListBackups(ctx context.Context, project uuid.UUID, page pg.Page
 func (s *Store) DeleteBackup(ctx context.Context, project, id uuid.UUID) (Backup, error) {
 	return change(ctx, s, func(tx *Store) (Backup, error) {
 		args := pgx.StrictNamedArgs{"id": id, "project": project}
-		status, err := pg.Value[string](ctx, tx.q, `select status from platform.backups where uuid = @id and project_uuid = @project for update`, args)
+		status, err := pg.Value[string](ctx, tx.q,
+			`select status from platform.backups where uuid = @id and project_uuid = @project for update`, args)
 		if err != nil {
 			return Backup{}, err
 		}
+
 		if status == "pending" || status == "running" {
 			return Backup{}, fault.New(fault.Conflict, "the backup is being made").WithCode("backup_under_way")
 		}
+
 		restoring, err := pg.Value[bool](ctx, tx.q, `
 			select exists (select from platform.restores where backup_uuid = @id and backup_project_uuid = @project and status in ('pending', 'running'))`, args)
 		if err == nil && restoring {
@@ -42,6 +47,7 @@ func (s *Store) DeleteBackup(ctx context.Context, project, id uuid.UUID) (Backup
 		if err != nil {
 			return Backup{}, err
 		}
+
 		return pg.One[Backup](ctx, tx.q, `
 			update platform.backups set status = 'deleting', bytes_until = null where uuid = @id and project_uuid = @project
 			returning`+backupColumns, args)
@@ -61,15 +67,18 @@ func (s *Store) FailedBackups(ctx context.Context, project uuid.UUID) (map[uuid.
 		Failed bool
 	}](ctx, s.q, `select uuid, status = 'failed' as failed from platform.backups where project_uuid = @project`,
 		pgx.StrictNamedArgs{"project": project})
+
 	failed := make(map[uuid.UUID]bool, len(all))
 	for _, b := range all {
 		failed[b.UUID] = b.Failed
 	}
+
 	return failed, err
 }
 
 // ForgetBackup removes a backup of which nothing is left.
 func (s *Store) ForgetBackup(ctx context.Context, id uuid.UUID) error {
-	_, err := pg.Exec(ctx, s.q, `delete from platform.backups where uuid = @id and status = 'deleting'`, pgx.StrictNamedArgs{"id": id})
+	_, err := pg.Exec(ctx, s.q, `delete from platform.backups where uuid = @id and status = 'deleting'`,
+		pgx.StrictNamedArgs{"id": id})
 	return err
 }

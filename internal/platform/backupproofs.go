@@ -12,7 +12,8 @@ import (
 
 // CompletedBackup returns a backup that is completed. It fails with NotFound if it is not.
 func (s *Store) CompletedBackup(ctx context.Context, id uuid.UUID) (Backup, error) {
-	return pg.One[Backup](ctx, s.q, `select`+backupColumns+`from platform.backups where uuid = @id and status = 'completed'`,
+	return pg.One[Backup](ctx, s.q,
+		`select`+backupColumns+`from platform.backups where uuid = @id and status = 'completed'`,
 		pgx.StrictNamedArgs{"id": id})
 }
 

@@ -27,12 +27,14 @@ func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int
 		if err != nil {
 			return 0, err
 		}
+
 		n, err := pg.Exec(ctx, tx.q, `
 			update platform.backups set status = 'deleting', bytes_until = now() + @stays::interval where uuid = any(@unkept::uuid[])`,
 			pgx.StrictNamedArgs{"unkept": unkept, "stays": unkeptStays})
 		if err != nil {
 			return 0, err
 		}
+
 		forgotten, err := pg.Exec(ctx, tx.q, `
 			delete from platform.backups
 			where project_uuid = @project and (scheduled or made_before is not null) and status = 'failed' and created_at < now() - @kept::interval`,
@@ -40,6 +42,7 @@ func (s *Store) RemoveUnkeptBackups(ctx context.Context, project uuid.UUID) (int
 		if err == nil && n+forgotten == 0 {
 			err = fault.New(fault.NotFound, "no backup of the project is to be removed")
 		}
+
 		return n, err
 	})
 }
@@ -54,16 +57,19 @@ func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UU
 	if err != nil {
 		return nil, err
 	}
+
 	zone, err := timetable.Zone(schedule.Timezone)
 	if err != nil {
 		return nil, err
 	}
+
 	type made struct {
 		UUID              uuid.UUID
 		StartedAt         time.Time
 		Scheduled, Proven bool
 		First, Due        bool // something waited for it; and that is long ago
 	}
+
 	backups, err := pg.All[made](ctx, s.q, `
 		select uuid, started_at, scheduled, proven_at is not null and proof_error = '' as proven,
 			made_before is not null as first, started_at < now() - @kept::interval as due
@@ -73,6 +79,7 @@ func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UU
 	if err != nil {
 		return nil, err
 	}
+
 	// What is asked after the lock has seen every restore that was noted before it.
 	used, err := pg.Values[uuid.UUID](ctx, s.q, `
 		select backup_uuid from platform.restores where backup_project_uuid = @project and status in ('pending', 'running')`,
@@ -80,9 +87,11 @@ func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UU
 	if err != nil {
 		return nil, err
 	}
+
 	if i := slices.IndexFunc(backups, func(b made) bool { return b.Proven }); i >= 0 {
 		used = append(used, backups[i].UUID)
 	}
+
 	unkept := []uuid.UUID{}
 	for _, b := range backups {
 		switch {
@@ -92,16 +101,24 @@ func (s *Store) unkeptBackups(ctx context.Context, project uuid.UUID) ([]uuid.UU
 			unkept = append(unkept, b.UUID)
 		}
 	}
+
 	backups = slices.DeleteFunc(backups, func(b made) bool { return !b.Scheduled })
 	times := make([]time.Time, len(backups))
 	for i, b := range backups {
 		times[i] = b.StartedAt
 	}
-	rules := timetable.Rules{Last: schedule.KeepLast, Daily: schedule.KeepDaily, Weekly: schedule.KeepWeekly, Monthly: schedule.KeepMonthly}
+
+	rules := timetable.Rules{
+		Last:    schedule.KeepLast,
+		Daily:   schedule.KeepDaily,
+		Weekly:  schedule.KeepWeekly,
+		Monthly: schedule.KeepMonthly,
+	}
 	for i, kept := range rules.Keep(times, zone) {
 		if id := backups[i].UUID; !kept && !slices.Contains(used, id) {
 			unkept = append(unkept, id)
 		}
 	}
+
 	return unkept, nil
 }

@@ -43,22 +43,29 @@ func (s *Store) createBackup(ctx context.Context, project, user uuid.UUID, sched
 	if err != nil {
 		return Backup{}, err
 	}
+
 	audit.CreatedUUID(ctx, id)
+
 	b, err := pg.One[Backup](ctx, s.q, `
 		insert into platform.backups (uuid, project_uuid, created_by, scheduled) values (@id, @project, @user, @scheduled)
-		returning`+backupColumns, pgx.StrictNamedArgs{"id": id, "project": project, "user": user, "scheduled": scheduled})
+		returning`+backupColumns, pgx.StrictNamedArgs{
+		"id": id, "project": project, "user": user, "scheduled": scheduled,
+	})
 	if pg.Violates(err, "backups_one_at_a_time") {
-		return b, fault.New(fault.Conflict, "another backup of the project is under way").WithCode("backup_under_way").Because(err)
+		return b, fault.New(fault.Conflict, "another backup of the project is under way").
+			WithCode("backup_under_way").Because(err)
 	}
 	if err != nil {
 		return b, err
 	}
+
 	return b, s.takeAwaiting(ctx, project, id)
 }
 
 // GetBackup returns a backup of a project. It fails with NotFound if there is none.
 func (s *Store) GetBackup(ctx context.Context, project, id uuid.UUID) (Backup, error) {
-	return pg.One[Backup](ctx, s.q, `select`+backupColumns+`from platform.backups where uuid = @id and project_uuid = @project`,
+	return pg.One[Backup](ctx, s.q,
+		`select`+backupColumns+`from platform.backups where uuid = @id and project_uuid = @project`,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
@@ -86,5 +93,6 @@ type BackupUsage struct {
 func (s *Store) GetBackupUsage(ctx context.Context, project uuid.UUID) (BackupUsage, error) {
 	return pg.One[BackupUsage](ctx, s.q, `
 		select count(*), coalesce(sum(size), 0)::bigint as bytes, max(completed_at) as last_at, max(proven_at) as last_proven_at
-		from platform.backups where project_uuid = @project and status = 'completed'`, pgx.StrictNamedArgs{"project": project})
+		from platform.backups where project_uuid = @project and status = 'completed'`,
+		pgx.StrictNamedArgs{"project": project})
 }

@@ -30,7 +30,15 @@ type BackupSchedule struct {
 }
 
 // A new schedule's, unless something else is said.
-var newSchedule = BackupSchedule{Timezone: "UTC", KeepLast: 3, KeepDaily: 7, KeepWeekly: 4, KeepMonthly: 6, Prove: true, ProveEveryDays: 7}
+var newSchedule = BackupSchedule{
+	Timezone:       "UTC",
+	KeepLast:       3,
+	KeepDaily:      7,
+	KeepWeekly:     4,
+	KeepMonthly:    6,
+	Prove:          true,
+	ProveEveryDays: 7,
+}
 
 // BackupScheduleUpdate is what is changed of a schedule; nil leaves a member as it is.
 type BackupScheduleUpdate struct {
@@ -44,13 +52,16 @@ const scheduleColumns = ` project_uuid, cron, timezone, keep_last, keep_daily, k
 
 // GetBackupSchedule returns the schedule of a project's backups. It fails with NotFound if there is none.
 func (s *Store) GetBackupSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
-	return pg.One[BackupSchedule](ctx, s.q, `select`+scheduleColumns+`from platform.backup_schedules where project_uuid = @project`,
+	return pg.One[BackupSchedule](ctx, s.q,
+		`select`+scheduleColumns+`from platform.backup_schedules where project_uuid = @project`,
 		pgx.StrictNamedArgs{"project": project})
 }
 
 // UpdateBackupSchedule makes the schedule of a project's backups, or changes it. When the next one is due is counted anew only if
 // the times are changed. It fails with Unprocessable if there are none, or they can't be.
-func (s *Store) UpdateBackupSchedule(ctx context.Context, project, user uuid.UUID, u BackupScheduleUpdate) (BackupSchedule, error) {
+func (s *Store) UpdateBackupSchedule(
+	ctx context.Context, project, user uuid.UUID, u BackupScheduleUpdate,
+) (BackupSchedule, error) {
 	return change(ctx, s, func(tx *Store) (BackupSchedule, error) {
 		old, err := tx.lockBackupSchedule(ctx, project)
 		now := old
@@ -60,6 +71,7 @@ func (s *Store) UpdateBackupSchedule(ctx context.Context, project, user uuid.UUI
 		if err != nil {
 			return old, err
 		}
+
 		set(&now.Cron, u.Cron)
 		set(&now.Timezone, u.Timezone)
 		set(&now.KeepLast, u.KeepLast)
@@ -68,14 +80,17 @@ func (s *Store) UpdateBackupSchedule(ctx context.Context, project, user uuid.UUI
 		set(&now.KeepMonthly, u.KeepMonthly)
 		set(&now.Prove, u.Prove)
 		set(&now.ProveEveryDays, u.ProveEveryDays)
+
 		if now.Cron == "" && u.Cron == nil {
 			return old, fault.OnField(fault.Unprocessable, "cron", "required", "is required for a new schedule")
 		}
+
 		if now.Cron != old.Cron || now.Timezone != old.Timezone {
 			if now.NextRunAt, err = tx.nextRun(ctx, now.Cron, now.Timezone); err != nil {
 				return old, err
 			}
 		}
+
 		return pg.One[BackupSchedule](ctx, tx.q, `
 			insert into platform.backup_schedules (project_uuid, cron, timezone, keep_last, keep_daily, keep_weekly, keep_monthly,
 				prove, prove_every_days, next_run_at, updated_by)
@@ -83,8 +98,10 @@ func (s *Store) UpdateBackupSchedule(ctx context.Context, project, user uuid.UUI
 			on conflict (project_uuid) do update set cron = @cron, timezone = @timezone, keep_last = @last, keep_daily = @daily,
 				keep_weekly = @weekly, keep_monthly = @monthly, prove = @prove, prove_every_days = @proveEvery, next_run_at = @next,
 				updated_by = @user, updated_at = now()
-			returning`+scheduleColumns, pgx.StrictNamedArgs{"project": project, "cron": now.Cron, "timezone": now.Timezone, "last": now.KeepLast,
-			"daily": now.KeepDaily, "weekly": now.KeepWeekly, "monthly": now.KeepMonthly, "prove": now.Prove, "proveEvery": now.ProveEveryDays,
+			returning`+scheduleColumns, pgx.StrictNamedArgs{"project": project, "cron": now.Cron,
+			"timezone": now.Timezone, "last": now.KeepLast,
+			"daily": now.KeepDaily, "weekly": now.KeepWeekly, "monthly": now.KeepMonthly,
+			"prove": now.Prove, "proveEvery": now.ProveEveryDays,
 			"next": now.NextRunAt, "user": user})
 	})
 }
@@ -97,7 +114,8 @@ func set[T any](member *T, to *T) {
 
 // lockBackupSchedule returns a schedule that nobody else changes until the transaction ends.
 func (s *Store) lockBackupSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
-	return pg.One[BackupSchedule](ctx, s.q, `select`+scheduleColumns+`from platform.backup_schedules where project_uuid = @project for update`,
+	return pg.One[BackupSchedule](ctx, s.q,
+		`select`+scheduleColumns+`from platform.backup_schedules where project_uuid = @project for update`,
 		pgx.StrictNamedArgs{"project": project})
 }
 
@@ -107,6 +125,7 @@ func (s *Store) nextRun(ctx context.Context, cron, timezone string) (time.Time, 
 	if err != nil {
 		return time.Time{}, err
 	}
+
 	now, err := pg.Value[time.Time](ctx, s.q, `select now()`)
 	return times.Next(now), err
 }
@@ -114,7 +133,8 @@ func (s *Store) nextRun(ctx context.Context, cron, timezone string) (time.Time, 
 // DeleteBackupSchedule ends the making of backups by a schedule. Those that it made stay. It fails with NotFound if there is none.
 func (s *Store) DeleteBackupSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
 	return change(ctx, s, func(tx *Store) (BackupSchedule, error) {
-		return pg.One[BackupSchedule](ctx, tx.q, `delete from platform.backup_schedules where project_uuid = @project returning`+scheduleColumns,
+		return pg.One[BackupSchedule](ctx, tx.q,
+			`delete from platform.backup_schedules where project_uuid = @project returning`+scheduleColumns,
 			pgx.StrictNamedArgs{"project": project})
 	})
 }
@@ -122,15 +142,19 @@ func (s *Store) DeleteBackupSchedule(ctx context.Context, project uuid.UUID) (Ba
 // CorrectBackupSchedules counts anew when the next backup is due where that is later than it would be from now on: the clock was ahead when it was counted, and
 // there would be none until then.
 func (s *Store) CorrectBackupSchedules(ctx context.Context) error {
-	all, err := pg.All[BackupSchedule](ctx, s.q, `select`+scheduleColumns+`from platform.backup_schedules where next_run_at > now()`)
+	all, err := pg.All[BackupSchedule](ctx, s.q,
+		`select`+scheduleColumns+`from platform.backup_schedules where next_run_at > now()`)
 	for _, b := range all {
 		next, unknown := s.nextRun(ctx, b.Cron, b.Timezone)
 		if unknown == nil && next.Before(b.NextRunAt) {
-			_, unknown = pg.Exec(ctx, s.q, `update platform.backup_schedules set next_run_at = @next where project_uuid = @project and next_run_at = @counted`,
+			_, unknown = pg.Exec(ctx, s.q,
+				`update platform.backup_schedules set next_run_at = @next where project_uuid = @project and next_run_at = @counted`,
 				pgx.StrictNamedArgs{"project": b.ProjectUUID, "next": next, "counted": b.NextRunAt})
 		}
+
 		err = errors.Join(err, unknown)
 	}
+
 	return err
 }
 
@@ -152,6 +176,7 @@ func (s *Store) CreateDueBackup(ctx context.Context, project uuid.UUID) (Backup,
 		Cron, Timezone string
 		UpdatedBy      uuid.UUID
 	}
+
 	d, err := pg.One[due](ctx, s.q, `
 		select s.cron, s.timezone, s.updated_by
 		from platform.backup_schedules s join platform.projects p on p.uuid = s.project_uuid
@@ -160,13 +185,17 @@ func (s *Store) CreateDueBackup(ctx context.Context, project uuid.UUID) (Backup,
 	if err != nil {
 		return Backup{}, err
 	}
+
 	next, err := s.nextRun(ctx, d.Cron, d.Timezone)
 	if err != nil {
 		return Backup{}, err
 	}
-	if _, err := pg.Exec(ctx, s.q, `update platform.backup_schedules set next_run_at = @next where project_uuid = @project`,
+
+	if _, err := pg.Exec(ctx, s.q,
+		`update platform.backup_schedules set next_run_at = @next where project_uuid = @project`,
 		pgx.StrictNamedArgs{"project": project, "next": next}); err != nil {
 		return Backup{}, err
 	}
+
 	return s.createBackup(ctx, project, d.UpdatedBy, true)
 }

@@ -59,12 +59,14 @@ type entered struct {
 func (e entered) caller() Caller {
 	c := Caller{User: e.UserUUID, Session: e.Session, Ceiling: e.Ceiling, Only: slices.Clip(e.Only),
 		Administrator: e.IsAdministrator && e.Ceiling == Administrator && e.Only == nil}
+
 	if e.Role != nil && (e.IsAdministrator || e.Member) {
 		c.Project, c.Organization, c.Role = e.Project, e.Organization, *e.Role
 		if e.Status != nil {
 			c.Status, c.BackupFirst = *e.Status, *e.First
 		}
 	}
+
 	return c
 }
 
@@ -76,10 +78,14 @@ func (s *Store) Authenticate(ctx context.Context, user, session uuid.UUID, scope
 			select u.uuid as user_uuid, s.uuid as session, 1::smallint as ceiling, null::uuid[] as only, u.is_administrator, false as expired, false as stale
 			from platform.sessions s join platform.users u on u.uuid = s.user_uuid
 			where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active')`+entering,
-		pgx.StrictNamedArgs{"user": user, "session": session, "project": scope.Project, "form": scope.Form, "organization": scope.Organization})
+		pgx.StrictNamedArgs{
+			"user": user, "session": session, "project": scope.Project,
+			"form": scope.Form, "organization": scope.Organization,
+		})
 	if fault.Is(err, fault.NotFound) {
 		return Caller{}, fault.New(fault.Unauthenticated, "the session has ended").WithCode("invalid_token")
 	}
+
 	return row.caller(), err
 }
 
@@ -92,16 +98,21 @@ func (s *Store) AuthenticateToken(ctx context.Context, hash []byte, scope Scope)
 			       coalesce(t.last_used_at < now() - interval '10 minutes', true) as stale
 			from platform.tokens t join platform.users u on u.uuid = t.user_uuid
 			where t.hash = @hash and u.status = 'active')`+entering,
-		pgx.StrictNamedArgs{"hash": hash, "project": scope.Project, "form": scope.Form, "organization": scope.Organization})
+		pgx.StrictNamedArgs{
+			"hash": hash, "project": scope.Project, "form": scope.Form, "organization": scope.Organization,
+		})
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return Caller{}, fault.New(fault.Unauthenticated, "the token was revoked, or never made").WithCode("invalid_token")
+		return Caller{}, fault.New(fault.Unauthenticated, "the token was revoked, or never made").
+			WithCode("invalid_token")
 	case err == nil && row.Expired:
 		return Caller{}, fault.New(fault.Unauthenticated, "the token has expired").WithCode("token_expired")
 	case err == nil && row.Stale:
 		err = s.TouchToken(ctx, row.Session)
 	}
+
 	c := row.caller()
 	c.ByToken = true
+
 	return c, err
 }

@@ -39,10 +39,12 @@ func (s *Store) DatabaseWrites(ctx context.Context, names []string) (map[string]
 		select datname::text as name,
 			pg_stat_get_db_tuples_inserted(oid) + pg_stat_get_db_tuples_updated(oid) + pg_stat_get_db_tuples_deleted(oid) as writes
 		from pg_database where datname = any(@names)`, pgx.StrictNamedArgs{"names": names})
+
 	writes := make(map[string]int64, len(counts))
 	for _, c := range counts {
 		writes[c.Name] = c.Writes
 	}
+
 	return writes, err
 }
 

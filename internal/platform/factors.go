@@ -35,6 +35,7 @@ func (s *Store) CreateFactor(ctx context.Context, user uuid.UUID, sealed []byte)
 	if err == nil && n == 0 {
 		err = fault.New(fault.Conflict, "there is a second factor: remove it first")
 	}
+
 	return err
 }
 
@@ -51,7 +52,9 @@ func (s *Store) ConfirmFactor(ctx context.Context, user uuid.UUID, sealed []byte
 	if err != nil {
 		return err
 	}
-	_, err = pg.Exec(ctx, s.q, `insert into platform.recovery_codes (user_uuid, hash) select @user, unnest(@hashes::bytea[])`,
+
+	_, err = pg.Exec(ctx, s.q,
+		`insert into platform.recovery_codes (user_uuid, hash) select @user, unnest(@hashes::bytea[])`,
 		pgx.StrictNamedArgs{"user": user, "hashes": hashes})
 	return err
 }
@@ -82,9 +85,11 @@ func (s *Store) ResetFactor(ctx context.Context, user uuid.UUID) error {
 
 // DeleteFactor removes a user's second factor and its recovery codes. It fails with NotFound if there is none. Call it in a transaction.
 func (s *Store) DeleteFactor(ctx context.Context, user uuid.UUID) error {
-	n, err := pg.Exec(ctx, s.q, `delete from platform.second_factors where user_uuid = @user`, pgx.StrictNamedArgs{"user": user})
+	n, err := pg.Exec(ctx, s.q, `delete from platform.second_factors where user_uuid = @user`,
+		pgx.StrictNamedArgs{"user": user})
 	if err == nil && n == 0 {
 		err = fault.New(fault.NotFound, "there is no second factor")
 	}
+
 	return err
 }

@@ -16,5 +16,6 @@ func (s *Store) Version(ctx context.Context) (string, time.Duration, error) {
 
 // SigningKeyAge returns the age of the key that access tokens are signed with. It fails with NotFound if there is none.
 func (s *Store) SigningKeyAge(ctx context.Context) (time.Duration, error) {
-	return pg.Value[time.Duration](ctx, s.q, `select now() - created_at from platform.signing_keys where retired_at is null`)
+	return pg.Value[time.Duration](ctx, s.q,
+		`select now() - created_at from platform.signing_keys where retired_at is null`)
 }

@@ -56,8 +56,8 @@ func (s *Store) ClaimRequest(ctx context.Context, c Claim) (answer []byte, err e
 					i.holder = @holder::integer
 					or i.created_at < now() - case when i.holder is null then @anonymous_life::interval else @claim_life::interval end
 					or pg_try_advisory_xact_lock(@lock, i.holder)))`,
-			pgx.StrictNamedArgs{"key": c.Key, "fingerprint": c.Fingerprint, "holder": int32(c.Holder), "life": requestLife,
-				"anonymous_life": anonymousLife, "claim_life": claimLife, "lock": claimLock})
+			pgx.StrictNamedArgs{"key": c.Key, "fingerprint": c.Fingerprint, "holder": int32(c.Holder),
+				"life": requestLife, "anonymous_life": anonymousLife, "claim_life": claimLife, "lock": claimLock})
 		if err != nil || n == 1 {
 			return nil, err
 		}
@@ -66,14 +66,16 @@ func (s *Store) ClaimRequest(ctx context.Context, c Claim) (answer []byte, err e
 	before, err := pg.One[struct {
 		Fingerprint []byte
 		Answer      []byte
-	}](ctx, s.q, `select fingerprint, answer from platform.idempotency where key = @key`, pgx.StrictNamedArgs{"key": c.Key})
+	}](ctx, s.q, `select fingerprint, answer from platform.idempotency where key = @key`,
+		pgx.StrictNamedArgs{"key": c.Key})
 	switch {
 	case fault.Is(err, fault.NotFound): // it has failed in this moment, or is about to be claimed
 		return nil, inProgress()
 	case err != nil:
 		return nil, err
 	case !bytes.Equal(before.Fingerprint, c.Fingerprint):
-		return nil, fault.OnField(fault.Conflict, "Idempotency-Key", "idempotency_key_reused", "was used for another request")
+		return nil, fault.OnField(fault.Conflict, "Idempotency-Key", "idempotency_key_reused",
+			"was used for another request")
 	case before.Answer == nil:
 		return nil, inProgress()
 	}
@@ -94,7 +96,8 @@ func (s *Store) KeepAnswer(ctx context.Context, key []byte, status int, answer [
 
 // ReleaseRequest forgets a claimed request that failed.
 func (s *Store) ReleaseRequest(ctx context.Context, key []byte) error {
-	_, err := pg.Exec(ctx, s.q, `delete from platform.idempotency where key = @key and status is null`, pgx.StrictNamedArgs{"key": key})
+	_, err := pg.Exec(ctx, s.q, `delete from platform.idempotency where key = @key and status is null`,
+		pgx.StrictNamedArgs{"key": key})
 	return err
 }
 
@@ -106,6 +109,7 @@ func (s *Store) CheckRequestDone(ctx context.Context, auditKey string) error {
 	if err != nil {
 		return err
 	}
+
 	if done {
 		return audit.AlreadyDone(nil)
 	}

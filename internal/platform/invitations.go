@@ -32,20 +32,26 @@ const invitationColumns = ` i.uuid, i.organization_uuid, i.email, i.role as role
 // CreateInvitation invites an address to an organization. It fails with Forbidden if the role is above the actor's, with
 // Conflict on email if that address is invited or a member already, and with Unprocessable if the organization has all the
 // members that it may have. One that has expired is no invitation.
-func (s *Store) CreateInvitation(ctx context.Context, organization uuid.UUID, actor Caller, email string, role Role) (Invited, error) {
+func (s *Store) CreateInvitation(
+	ctx context.Context, organization uuid.UUID, actor Caller, email string, role Role,
+) (Invited, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Invited{}, err
 	}
+
 	var i Invited
 	err = s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
 		audit.CreatedUUID(ctx, id)
+
 		if !mine.AtLeast(role) {
 			return fault.New(fault.Forbidden, "nobody above your own role of %s is yours to invite", mine)
 		}
+
 		if err := tx.roomForMember(ctx, organization, email); err != nil {
 			return err
 		}
+
 		i, err = pg.One[Invited](ctx, tx.q, `
 			insert into platform.invitations as i (uuid, organization_uuid, email, email_folded, role, created_by, expires_at)
 			values (@id, @organization, @email, @folded, @role, @actor, now() + @life::interval)
@@ -53,13 +59,15 @@ func (s *Store) CreateInvitation(ctx context.Context, organization uuid.UUID, ac
 				created_at = now(), created_by = excluded.created_by, sent_at = now(), expires_at = excluded.expires_at
 			where i.expires_at <= now()
 			returning`+invitationColumns,
-			pgx.StrictNamedArgs{"id": id, "organization": organization, "email": email, "folded": fold(email), "role": role,
-				"actor": actor.User, "life": InvitationLife})
+			pgx.StrictNamedArgs{"id": id, "organization": organization, "email": email, "folded": fold(email),
+				"role": role, "actor": actor.User, "life": InvitationLife})
 		if fault.Is(err, fault.NotFound) {
 			return fault.OnField(fault.Conflict, "email", "already_exists", "is invited already").Because(err)
 		}
+
 		return err
 	})
+
 	return i, err
 }
 
@@ -69,6 +77,7 @@ func (s *Store) roomForMember(ctx context.Context, organization uuid.UUID, email
 	if err != nil {
 		return err
 	}
+
 	now, err := pg.One[struct {
 		Heads  int64
 		Member bool
@@ -85,67 +94,87 @@ func (s *Store) roomForMember(ctx context.Context, organization uuid.UUID, email
 	case now.Member:
 		return fault.OnField(fault.Conflict, "email", "already_member", "is a member's")
 	case now.Heads >= settings.MembersPerOrganization:
-		return fault.New(fault.Unprocessable, "the organization has %d members and invitations, and may not have more", now.Heads).WithCode("quota")
+		return fault.New(fault.Unprocessable, "the organization has %d members and invitations, and may not have more",
+			now.Heads).WithCode("quota")
 	}
+
 	return nil
 }
 
 // GetInvitation returns an invitation to an organization. It fails with NotFound if there is none.
 func (s *Store) GetInvitation(ctx context.Context, organization, id uuid.UUID) (Invited, error) {
 	return pg.One[Invited](ctx, s.q, `select`+invitationColumns+`from platform.invitations i
-		where i.uuid = @id and i.organization_uuid = @organization`, pgx.StrictNamedArgs{"id": id, "organization": organization})
+		where i.uuid = @id and i.organization_uuid = @organization`,
+		pgx.StrictNamedArgs{"id": id, "organization": organization})
 }
 
 // ListInvitations returns a page of an organization's invitations, expired ones too, and how many there are in all.
 func (s *Store) ListInvitations(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Invited, int64, error) {
 	args := pgx.StrictNamedArgs{"organization": organization}
-	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.invitations where organization_uuid = @organization`, args)
+	total, err := pg.Value[int64](ctx, s.q,
+		`select count(*) from platform.invitations where organization_uuid = @organization`, args)
 	if err != nil {
 		return nil, 0, err
 	}
-	all, err := pg.All[Invited](ctx, s.q, `select`+invitationColumns+`from platform.invitations i where i.organization_uuid = @organization`+
-		page.Clause(map[string]string{"email": "i.email_folded", "createdAt": "i.created_at", "expiresAt": "i.expires_at"}, "i.uuid"), args)
+
+	all, err := pg.All[Invited](ctx, s.q,
+		`select`+invitationColumns+`from platform.invitations i where i.organization_uuid = @organization`+
+			page.Clause(map[string]string{
+				"email": "i.email_folded", "createdAt": "i.created_at", "expiresAt": "i.expires_at",
+			}, "i.uuid"), args)
 	return all, total, err
 }
 
 // RenewInvitation lets an invitation begin anew. The links that were sent before are void. It fails with NotFound if there is
 // none, and with Forbidden if its role is above the actor's.
-func (s *Store) RenewInvitation(ctx context.Context, organization uuid.UUID, actor Caller, id uuid.UUID) (Invited, error) {
+func (s *Store) RenewInvitation(
+	ctx context.Context, organization uuid.UUID, actor Caller, id uuid.UUID,
+) (Invited, error) {
 	var i Invited
 	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
 		if err := tx.mayTouchInvitation(ctx, organization, id, mine); err != nil {
 			return err
 		}
+
 		err := tx.VoidLinks(ctx, id) // first, as whoever accepts uses the link up first
 		if err != nil {
 			return err
 		}
+
 		i, err = pg.One[Invited](ctx, tx.q, `
 			update platform.invitations i set sent_at = now(), expires_at = now() + @life::interval
 			where uuid = @id and organization_uuid = @organization
-			returning`+invitationColumns, pgx.StrictNamedArgs{"id": id, "organization": organization, "life": InvitationLife})
+			returning`+invitationColumns, pgx.StrictNamedArgs{
+			"id": id, "organization": organization, "life": InvitationLife,
+		})
 		return err
 	})
+
 	return i, err
 }
 
 // DeleteInvitation takes an invitation back. It fails with NotFound if there is none, and with Forbidden if its role is
 // above the actor's.
-func (s *Store) DeleteInvitation(ctx context.Context, organization uuid.UUID, actor Caller, id uuid.UUID) (Invited, error) {
+func (s *Store) DeleteInvitation(
+	ctx context.Context, organization uuid.UUID, actor Caller, id uuid.UUID,
+) (Invited, error) {
 	var i Invited
 	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
 		if err := tx.mayTouchInvitation(ctx, organization, id, mine); err != nil {
 			return err
 		}
+
 		err := tx.VoidLinks(ctx, id)
 		if err != nil {
 			return err
 		}
+
 		i, err = pg.One[Invited](ctx, tx.q, `
 			delete from platform.invitations i where uuid = @id and organization_uuid = @organization
 			returning`+invitationColumns, pgx.StrictNamedArgs{"id": id, "organization": organization})
 		return err
 	})
+
 	return i, err
 }
 
@@ -154,6 +183,7 @@ func (s *Store) mayTouchInvitation(ctx context.Context, organization, id uuid.UU
 	if err == nil && !mine.AtLeast(i.RoleID) {
 		return fault.New(fault.Forbidden, "an invitation above your own role of %s is not yours to change", mine)
 	}
+
 	return err
 }
 
@@ -167,6 +197,7 @@ func (s *Store) InvitationByLink(ctx context.Context, link uuid.UUID) (Invited, 
 	if fault.Is(err, fault.NotFound) {
 		return i, BadLink()
 	}
+
 	return i, err
 }
 
@@ -201,6 +232,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, link, user uuid.UUID) (Org
 		if err != nil {
 			return err
 		}
+
 		i, err := pg.One[struct {
 			OrganizationUUID uuid.UUID
 			Role             Role
@@ -216,18 +248,22 @@ func (s *Store) AcceptInvitation(ctx context.Context, link, user uuid.UUID) (Org
 		if err != nil {
 			return err
 		}
+
 		if !i.Theirs {
 			return fault.New(fault.Forbidden, "another address than yours is invited").WithCode("other_address")
 		}
+
 		if _, err := pg.Exec(ctx, tx.q, `
 			insert into platform.members (organization_uuid, user_uuid, role) values (@organization, @user, @role)
 			on conflict (organization_uuid, user_uuid) do nothing`,
 			pgx.StrictNamedArgs{"organization": i.OrganizationUUID, "user": user, "role": i.Role}); err != nil {
 			return err
 		}
+
 		o, err = tx.GetOrganization(ctx, i.OrganizationUUID, user)
 		return err
 	})
+
 	return o, err
 }
 

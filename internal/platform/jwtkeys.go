@@ -37,36 +37,48 @@ func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key t
 	if err != nil {
 		return JWTKey{}, err
 	}
+
 	made, err := change(ctx, s, func(tx *Store) (JWTKey, error) {
 		audit.CreatedUUID(ctx, id)
-		if _, err := pg.Exec(ctx, tx.q, `select from platform.projects where uuid = @project for no key update`, pgx.StrictNamedArgs{"project": project}); err != nil {
+		if _, err := pg.Exec(ctx, tx.q, `select from platform.projects where uuid = @project for no key update`,
+			pgx.StrictNamedArgs{"project": project}); err != nil {
 			return JWTKey{}, err
 		}
+
 		return pg.One[JWTKey](ctx, tx.q, `
 			insert into platform.project_jwt_keys (uuid, project_uuid, kid, algorithm, jwk, created_by)
 			select @id, @project, @kid, @algorithm, @jwk::json, @user
 			where (select count(*) from platform.project_jwt_keys where project_uuid = @project) < @max::bigint
 			returning`+jwtKeyColumns,
-			pgx.StrictNamedArgs{"id": id, "project": project, "kid": key.ID, "algorithm": key.Algorithm, "jwk": string(key.JSON), "user": user, "max": maxJWTKeys})
+			pgx.StrictNamedArgs{
+				"id": id, "project": project, "kid": key.ID, "algorithm": key.Algorithm, "jwk": string(key.JSON),
+				"user": user, "max": maxJWTKeys,
+			})
 	})
 	switch {
 	case pg.Violates(err, "project_jwt_keys_kid_key"):
-		return made, fault.OnField(fault.Conflict, "kid", "already_exists", "is the id of another key of the project").Because(err)
+		return made, fault.OnField(fault.Conflict, "kid", "already_exists", "is the id of another key of the project").
+			Because(err)
 	case fault.Is(err, fault.NotFound):
-		return made, fault.New(fault.Unprocessable, "the project has %d keys for tokens, and may not have more", maxJWTKeys).WithCode("quota")
+		return made, fault.New(fault.Unprocessable, "the project has %d keys for tokens, and may not have more",
+			maxJWTKeys).WithCode("quota")
 	}
+
 	return made, err
 }
 
 // ListJWTKeys returns a page of a project's public keys, and how many there are in all.
 func (s *Store) ListJWTKeys(ctx context.Context, project uuid.UUID, page pg.Page) ([]JWTKey, int64, error) {
 	args := pgx.StrictNamedArgs{"project": project}
-	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.project_jwt_keys where project_uuid = @project`, args)
+	total, err := pg.Value[int64](ctx, s.q,
+		`select count(*) from platform.project_jwt_keys where project_uuid = @project`, args)
 	if err != nil {
 		return nil, 0, err
 	}
-	keys, err := pg.All[JWTKey](ctx, s.q, `select`+jwtKeyColumns+`from platform.project_jwt_keys where project_uuid = @project`+
-		page.Clause(map[string]string{"kid": "kid", "createdAt": "created_at"}, "uuid"), args)
+
+	keys, err := pg.All[JWTKey](ctx, s.q,
+		`select`+jwtKeyColumns+`from platform.project_jwt_keys where project_uuid = @project`+
+			page.Clause(map[string]string{"kid": "kid", "createdAt": "created_at"}, "uuid"), args)
 	return keys, total, err
 }
 

@@ -32,9 +32,11 @@ func (s *Store) SigningKeys(ctx context.Context, keep time.Duration) ([]SigningK
 // RotateSigningKey makes a key the active one and retires the one before.
 func (s *Store) RotateSigningKey(ctx context.Context, id string, sealed []byte) error {
 	return s.InTx(ctx, func(tx *Store) error {
-		if _, err := pg.Exec(ctx, tx.q, `update platform.signing_keys set retired_at = now() where retired_at is null`); err != nil {
+		if _, err := pg.Exec(ctx, tx.q,
+			`update platform.signing_keys set retired_at = now() where retired_at is null`); err != nil {
 			return err
 		}
+
 		_, err := pg.Exec(ctx, tx.q, `insert into platform.signing_keys (id, sealed) values (@id, @sealed)`,
 			pgx.StrictNamedArgs{"id": id, "sealed": sealed})
 		return err

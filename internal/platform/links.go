@@ -48,18 +48,22 @@ func (s *Store) CreateLink(ctx context.Context, n NewLink) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
+
 	return pg.One[Link](ctx, s.q, `
 		with before as (delete from platform.links 
 			where user_uuid = @user and purpose = @purpose and subject_uuid is not distinct from @subject)
 		insert into platform.links (uuid, purpose, user_uuid, subject_uuid, email, expires_at)
 		values (@id, @purpose, @user, @subject, @email, now() + @life::interval)
 		returning`+linkColumns,
-		pgx.StrictNamedArgs{"id": id, "purpose": n.Purpose, "user": n.User, "subject": n.Subject, "email": n.Email, "life": n.Life})
+		pgx.StrictNamedArgs{
+			"id": id, "purpose": n.Purpose, "user": n.User, "subject": n.Subject, "email": n.Email, "life": n.Life,
+		})
 }
 
 // GetLink returns a link, used or not. It fails with NotFound if there is none, or not any more.
 func (s *Store) GetLink(ctx context.Context, id uuid.UUID) (Link, error) {
-	return pg.One[Link](ctx, s.q, `select`+linkColumns+`from platform.links where uuid = @id`, pgx.StrictNamedArgs{"id": id})
+	return pg.One[Link](ctx, s.q, `select`+linkColumns+`from platform.links where uuid = @id`,
+		pgx.StrictNamedArgs{"id": id})
 }
 
 // UseLink uses a link up; of those who try at the same moment one can. It fails with Unprocessable on the field token if the link was
@@ -72,6 +76,7 @@ func (s *Store) UseLink(ctx context.Context, purpose string, id uuid.UUID) (Link
 	if fault.Is(err, fault.NotFound) {
 		return link, BadLink()
 	}
+
 	return link, err
 }
 
@@ -82,13 +87,16 @@ func BadLink() error {
 
 // VoidLinks makes all links about a subject void.
 func (s *Store) VoidLinks(ctx context.Context, subject uuid.UUID) error {
-	_, err := pg.Exec(ctx, s.q, `delete from platform.links where subject_uuid = @subject`, pgx.StrictNamedArgs{"subject": subject})
+	_, err := pg.Exec(ctx, s.q, `delete from platform.links where subject_uuid = @subject`,
+		pgx.StrictNamedArgs{"subject": subject})
 	return err
 }
 
 // voidLinksOf makes the links void by which a user's password or address could be changed.
 func (s *Store) voidLinksOf(ctx context.Context, user uuid.UUID) error {
-	_, err := pg.Exec(ctx, s.q, `delete from platform.links where user_uuid = @user and purpose in ('password reset', 'email change')`, pgx.StrictNamedArgs{"user": user})
+	_, err := pg.Exec(ctx, s.q,
+		`delete from platform.links where user_uuid = @user and purpose in ('password reset', 'email change')`,
+		pgx.StrictNamedArgs{"user": user})
 	return err
 }
 

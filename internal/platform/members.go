@@ -34,78 +34,101 @@ func (s *Store) addMember(ctx context.Context, organization, user uuid.UUID, rol
 
 // GetMember returns a member of an organization. It fails with NotFound if the user is none.
 func (s *Store) GetMember(ctx context.Context, organization, user uuid.UUID) (Member, error) {
-	return pg.One[Member](ctx, s.q, `select`+memberColumns+fromMembers+`where m.organization_uuid = @organization and m.user_uuid = @user`,
+	return pg.One[Member](ctx, s.q,
+		`select`+memberColumns+fromMembers+`where m.organization_uuid = @organization and m.user_uuid = @user`,
 		pgx.StrictNamedArgs{"organization": organization, "user": user})
 }
 
 // ListMembers returns a page of an organization's members, and how many there are in all.
 func (s *Store) ListMembers(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Member, int64, error) {
 	args := pgx.StrictNamedArgs{"organization": organization}
-	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.members where organization_uuid = @organization`, args)
+	total, err := pg.Value[int64](ctx, s.q,
+		`select count(*) from platform.members where organization_uuid = @organization`, args)
 	if err != nil {
 		return nil, 0, err
 	}
-	members, err := pg.All[Member](ctx, s.q, `select`+memberColumns+fromMembers+`where m.organization_uuid = @organization`+
-		page.Clause(map[string]string{"username": "u.username_folded", "email": "u.email_folded", "roleId": "m.role", "createdAt": "m.created_at"}, "m.user_uuid"), args)
+
+	members, err := pg.All[Member](ctx, s.q,
+		`select`+memberColumns+fromMembers+`where m.organization_uuid = @organization`+
+			page.Clause(map[string]string{
+				"username": "u.username_folded", "email": "u.email_folded",
+				"roleId": "m.role", "createdAt": "m.created_at",
+			}, "m.user_uuid"), args)
 	return members, total, err
 }
 
 // UpdateMember gives a member another role. Nobody gives more than they have, or changes whoever has more: Forbidden. It
 // fails with NotFound if there is no such member, and with Conflict if the organization would be left without an owner.
-func (s *Store) UpdateMember(ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID, role Role) (Member, error) {
+func (s *Store) UpdateMember(
+	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID, role Role,
+) (Member, error) {
 	var m Member
 	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
 		before, err := tx.GetMember(ctx, organization, user)
 		if err != nil {
 			return err
 		}
+
 		if !mine.AtLeast(before.RoleID) || !mine.AtLeast(role) {
 			return fault.New(fault.Forbidden, "nobody above your own role of %s is yours to make or to change", mine)
 		}
+
 		if err := tx.setRole(ctx, organization, user, role); err != nil {
 			return err
 		}
+
 		m, err = tx.GetMember(ctx, organization, user)
 		return err
 	})
+
 	return m, err
 }
 
 // TransferOrganization makes another member an owner, and the actor, who was one, an admin. It fails with Unprocessable
 // on user_uuid if that is no member.
-func (s *Store) TransferOrganization(ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID) (Member, error) {
+func (s *Store) TransferOrganization(
+	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID,
+) (Member, error) {
 	var m Member
 	err := s.governed(ctx, organization, actor, Owner, func(tx *Store, _ Role) error {
 		err := tx.setRole(ctx, organization, user, Owner)
 		if fault.Is(err, fault.NotFound) {
-			return fault.OnField(fault.Unprocessable, "user_uuid", "not_found", "names no member of the organization").Because(err)
+			return fault.OnField(fault.Unprocessable, "user_uuid", "not_found", "names no member of the organization").
+				Because(err)
 		}
 		if err != nil {
 			return err
 		}
+
 		before, err := tx.GetMember(ctx, organization, actor.User)
 		if err == nil && before.RoleID == Owner && actor.User != user { // an administrator may be no member
 			err = tx.setRole(ctx, organization, actor.User, Admin)
 		}
+
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
+
 		m, err = tx.GetMember(ctx, organization, user)
 		return err
 	})
+
 	return m, err
 }
 
 // setRole changes a member's role. Invitations that they made, and could not make with it, end.
 func (s *Store) setRole(ctx context.Context, organization, user uuid.UUID, role Role) error {
 	args := pgx.StrictNamedArgs{"organization": organization, "user": user, "role": role}
-	n, err := pg.Exec(ctx, s.q, `update platform.members set role = @role where organization_uuid = @organization and user_uuid = @user`, args)
+	n, err := pg.Exec(ctx, s.q,
+		`update platform.members set role = @role where organization_uuid = @organization and user_uuid = @user`, args)
 	if err != nil {
 		return ownerless(err)
 	}
+
 	if n == 0 {
 		return fault.New(fault.NotFound, "there is no such member")
 	}
+
 	_, err = pg.Exec(ctx, s.q, `
 		delete from platform.invitations
 		where organization_uuid = @organization and created_by = @user and (@role::smallint > 3 or role < @role)`, args)
@@ -114,18 +137,23 @@ func (s *Store) setRole(ctx context.Context, organization, user uuid.UUID, role 
 
 // DeleteMember removes a member from an organization, and ends the invitations that they made. It fails with NotFound if
 // there is none, Forbidden if their role is above the actor's, and Conflict if the organization would be left without an owner.
-func (s *Store) DeleteMember(ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID) (Member, error) {
+func (s *Store) DeleteMember(
+	ctx context.Context, organization uuid.UUID, actor Caller, user uuid.UUID,
+) (Member, error) {
 	var m Member
 	err := s.governed(ctx, organization, actor, Admin, func(tx *Store, mine Role) error {
 		var err error
 		if m, err = tx.GetMember(ctx, organization, user); err != nil {
 			return err
 		}
+
 		if !mine.AtLeast(m.RoleID) {
 			return fault.New(fault.Forbidden, "nobody above your own role of %s is yours to remove", mine)
 		}
+
 		return tx.deleteMember(ctx, organization, user)
 	})
+
 	return m, err
 }
 
@@ -138,8 +166,10 @@ func (s *Store) LeaveOrganization(ctx context.Context, organization uuid.UUID, a
 		if m, err = tx.GetMember(ctx, organization, actor.User); err != nil {
 			return err
 		}
+
 		return tx.deleteMember(ctx, organization, actor.User)
 	})
+
 	return m, err
 }
 
@@ -149,10 +179,13 @@ func (s *Store) deleteMember(ctx context.Context, organization, user uuid.UUID) 
 		delete from platform.members where organization_uuid = @organization and user_uuid = @user`, args); err != nil {
 		return ownerless(err)
 	}
+
 	if _, err := pg.Exec(ctx, s.q, `
-		delete from platform.invitations where organization_uuid = @organization and created_by = @user`, args); err != nil {
+		delete from platform.invitations where organization_uuid = @organization and created_by = @user`,
+		args); err != nil {
 		return err
 	}
+
 	return s.rehome(ctx, organization, user)
 }
 
@@ -167,6 +200,7 @@ func (s *Store) rehome(ctx context.Context, left, user uuid.UUID) error {
 	if err != nil || before.OrganizationUUID != left {
 		return err
 	}
+
 	home, err := pg.Value[uuid.UUID](ctx, s.q, `
 		select organization_uuid from platform.members where user_uuid = @user and role = 2 order by created_at, organization_uuid limit 1`,
 		pgx.StrictNamedArgs{"user": user})
@@ -176,7 +210,9 @@ func (s *Store) rehome(ctx context.Context, left, user uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	_, err = pg.Exec(ctx, s.q, `update platform.users set organization_uuid = @home, updated_at = now() where uuid = @user`,
+
+	_, err = pg.Exec(ctx, s.q,
+		`update platform.users set organization_uuid = @home, updated_at = now() where uuid = @user`,
 		pgx.StrictNamedArgs{"home": home, "user": user})
 	return err
 }
@@ -186,9 +222,11 @@ func (s *Store) createHome(ctx context.Context, user uuid.UUID, name string) (uu
 	if err != nil {
 		return id, err
 	}
+
 	if err := s.createOrganization(ctx, id, name); err != nil {
 		return id, err
 	}
+
 	return id, s.addMember(ctx, id, user, Owner)
 }
 

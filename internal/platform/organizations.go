@@ -41,47 +41,60 @@ func (s *Store) CreateOrganization(ctx context.Context, user uuid.UUID, name str
 	if err != nil {
 		return Organization{}, err
 	}
+
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Organization{}, err
 	}
+
 	var o Organization
 	err = s.InTx(ctx, func(tx *Store) error {
 		audit.CreatedUUID(ctx, id)
+
 		settings, err := tx.Settings(ctx)
 		if err != nil {
 			return err
 		}
+
 		// The user's row is locked first, so that nobody has more than they may by asking many times at once.
 		if _, err := pg.Exec(ctx, tx.q, `select from platform.users where uuid = @user for no key update`,
 			pgx.StrictNamedArgs{"user": user}); err != nil {
 			return err
 		}
-		owned, err := pg.Value[int64](ctx, tx.q, `select count(*) from platform.members where user_uuid = @user and role = 2`,
+
+		owned, err := pg.Value[int64](ctx, tx.q,
+			`select count(*) from platform.members where user_uuid = @user and role = 2`,
 			pgx.StrictNamedArgs{"user": user})
 		if err != nil {
 			return err
 		}
+
 		if owned >= settings.OrganizationsPerUser {
-			return fault.New(fault.Unprocessable, "you own %d organizations, and may not own more", owned).WithCode("quota")
+			return fault.New(fault.Unprocessable, "you own %d organizations, and may not own more", owned).
+				WithCode("quota")
 		}
+
 		if err := tx.createOrganization(ctx, id, name); err != nil {
 			return err
 		}
 		if err := tx.addMember(ctx, id, user, Owner); err != nil {
 			return err
 		}
+
 		o, err = tx.GetOrganization(ctx, id, user)
 		return err
 	})
+
 	return o, err
 }
 
 func cleanOrganizationName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	if n := utf8.RuneCountInString(name); n < 1 || n > maxOrganizationName {
-		return "", fault.OnField(fault.Unprocessable, "name", "invalid_length", "must be 1 to %d characters, not all blank", maxOrganizationName)
+		return "", fault.OnField(fault.Unprocessable, "name", "invalid_length",
+			"must be 1 to %d characters, not all blank", maxOrganizationName)
 	}
+
 	return name, nil
 }
 
@@ -100,15 +113,19 @@ func (s *Store) GetOrganization(ctx context.Context, id, user uuid.UUID) (Organi
 
 // ListOrganizations returns a page of the organizations that user is a member of, and how many there are. With all set, an
 // administrator gets every organization of the instance.
-func (s *Store) ListOrganizations(ctx context.Context, user uuid.UUID, all bool, page pg.Page) ([]Organization, int64, error) {
+func (s *Store) ListOrganizations(
+	ctx context.Context, user uuid.UUID, all bool, page pg.Page,
+) ([]Organization, int64, error) {
 	const visible = seenByUser + `where m.role is not null or @all::boolean and u.is_administrator`
 	args := pgx.StrictNamedArgs{"user": user, "all": all}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*)`+visible, args)
 	if err != nil {
 		return nil, 0, err
 	}
-	organizations, err := pg.All[Organization](ctx, s.q, `select`+organizationColumns+visible+page.Clause(map[string]string{
-		"name": "o.name", "createdAt": "o.created_at", "updatedAt": "o.updated_at"}, "o.uuid"), args)
+
+	organizations, err := pg.All[Organization](ctx, s.q,
+		`select`+organizationColumns+visible+page.Clause(map[string]string{
+			"name": "o.name", "createdAt": "o.created_at", "updatedAt": "o.updated_at"}, "o.uuid"), args)
 	return organizations, total, err
 }
 
@@ -118,15 +135,19 @@ func (s *Store) RenameOrganization(ctx context.Context, id uuid.UUID, actor Call
 	if err != nil {
 		return Organization{}, err
 	}
+
 	var o Organization
 	err = s.governed(ctx, id, actor, Admin, func(tx *Store, _ Role) error {
-		if _, err := pg.Exec(ctx, tx.q, `update platform.organizations set name = @name, updated_at = now() where uuid = @id`,
+		if _, err := pg.Exec(ctx, tx.q,
+			`update platform.organizations set name = @name, updated_at = now() where uuid = @id`,
 			pgx.StrictNamedArgs{"id": id, "name": name}); err != nil {
 			return err
 		}
+
 		o, err = tx.GetOrganization(ctx, id, actor.User)
 		return err
 	})
+
 	return o, err
 }
 
@@ -139,15 +160,20 @@ func (s *Store) DeleteOrganization(ctx context.Context, id uuid.UUID, actor Call
 		if o, err = tx.GetOrganization(ctx, id, actor.User); err != nil {
 			return err
 		}
-		_, err = pg.Exec(ctx, tx.q, `delete from platform.organizations where uuid = @id`, pgx.StrictNamedArgs{"id": id})
+
+		_, err = pg.Exec(ctx, tx.q, `delete from platform.organizations where uuid = @id`,
+			pgx.StrictNamedArgs{"id": id})
 		switch {
 		case pg.Violates(err, "projects_organization"):
 			return fault.New(fault.Conflict, "the organization has projects").WithCode("in_use").Because(err)
 		case pg.Violates(err, "users_organization"):
-			return fault.New(fault.Conflict, "the organization is a member's own, and goes with their account").WithCode("own_organization").Because(err)
+			return fault.New(fault.Conflict, "the organization is a member's own, and goes with their account").
+				WithCode("own_organization").Because(err)
 		}
+
 		return err
 	})
+
 	return o, err
 }
 
@@ -166,20 +192,25 @@ func (s *Store) RoleIn(ctx context.Context, organization, user uuid.UUID) (Role,
 // governed runs f in a transaction in which nobody else changes who belongs to an organization, with the role that
 // actor has there by then: two who take each other's role away at once come one after the other. It fails with
 // NotFound if the actor has no business there any more, and with Forbidden if their role has become less than least.
-func (s *Store) governed(ctx context.Context, organization uuid.UUID, actor Caller, least Role, f func(tx *Store, role Role) error) error {
+func (s *Store) governed(
+	ctx context.Context, organization uuid.UUID, actor Caller, least Role, f func(tx *Store, role Role) error,
+) error {
 	return s.InTx(ctx, func(tx *Store) error {
 		if _, err := pg.Exec(ctx, tx.q, `select from platform.organizations where uuid = @id for no key update`,
 			pgx.StrictNamedArgs{"id": organization}); err != nil {
 			return err
 		}
+
 		role, err := tx.RoleIn(ctx, organization, actor.User)
 		if err != nil {
 			return err
 		}
+
 		role = actor.AtMost(role) // a personal access token may do less than its user
 		if err := role.Require(least); err != nil {
 			return err
 		}
+
 		return f(tx, role)
 	})
 }

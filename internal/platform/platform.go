@@ -31,6 +31,7 @@ func Migrate(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
+
 	return pg.Migrate(ctx, conn, Schema, dir)
 }
 
@@ -86,6 +87,7 @@ func (s *Store) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
 		return err
 	}
 	defer conn.Release()
+
 	return f(conn.Conn())
 }
 
@@ -104,6 +106,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("platform database: %w", err)
 	}
+
 	return nil
 }
 

@@ -33,18 +33,23 @@ const (
 
 // CreateProjectKey makes a key of a kind, publishable or secret, and returns it beside its row. It fails with
 // Conflict if the project has a key of that name, and with Unprocessable if it has all that it may have.
-func (s *Store) CreateProjectKey(ctx context.Context, project, user uuid.UUID, name, kind string) (ProjectKey, string, error) {
+func (s *Store) CreateProjectKey(
+	ctx context.Context, project, user uuid.UUID, name, kind string,
+) (ProjectKey, string, error) {
 	if name = strings.TrimSpace(name); name == "" {
 		return ProjectKey{}, "", fault.OnField(fault.Unprocessable, "name", "required", "must not be blank")
 	}
+
 	id, err := uuid.NewV7()
 	if err != nil {
 		return ProjectKey{}, "", err
 	}
+
 	prefix := token.PublishablePrefix
 	if kind == "secret" {
 		prefix = token.SecretPrefix
 	}
+
 	key := token.NewAPIKey(prefix)
 	made, err := change(ctx, s, func(tx *Store) (ProjectKey, error) {
 		audit.CreatedUUID(ctx, id)
@@ -58,22 +63,28 @@ func (s *Store) CreateProjectKey(ctx context.Context, project, user uuid.UUID, n
 	})
 	switch {
 	case pg.Violates(err, "project_keys_name_key"):
-		return made, "", fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another key of the project").Because(err)
+		return made, "", fault.OnField(fault.Conflict, "name", "already_exists",
+			"is taken by another key of the project").Because(err)
 	case fault.Is(err, fault.NotFound):
-		return made, "", fault.New(fault.Unprocessable, "the project has %d keys, and may not have more", maxKeys).WithCode("quota")
+		return made, "", fault.New(fault.Unprocessable, "the project has %d keys, and may not have more", maxKeys).
+			WithCode("quota")
 	}
+
 	return made, key, err
 }
 
 // ListProjectKeys returns a page of a project's keys, and how many there are in all.
 func (s *Store) ListProjectKeys(ctx context.Context, project uuid.UUID, page pg.Page) ([]ProjectKey, int64, error) {
 	args := pgx.StrictNamedArgs{"project": project}
-	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.project_keys where project_uuid = @project`, args)
+	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.project_keys where project_uuid = @project`,
+		args)
 	if err != nil {
 		return nil, 0, err
 	}
-	keys, err := pg.All[ProjectKey](ctx, s.q, `select`+projectKeyColumns+`from platform.project_keys where project_uuid = @project`+
-		page.Clause(map[string]string{"name": "name", "kind": "kind", "createdAt": "created_at"}, "uuid"), args)
+
+	keys, err := pg.All[ProjectKey](ctx, s.q,
+		`select`+projectKeyColumns+`from platform.project_keys where project_uuid = @project`+
+			page.Clause(map[string]string{"name": "name", "kind": "kind", "createdAt": "created_at"}, "uuid"), args)
 	return keys, total, err
 }
 

@@ -69,27 +69,34 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 	if err != nil {
 		return Project{}, err
 	}
+
 	if err := checkProjectDescription(n.Description); err != nil {
 		return Project{}, err
 	}
+
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Project{}, err
 	}
+
 	settings, err := s.Settings(ctx)
 	if err != nil {
 		return Project{}, err
 	}
+
 	most := settings.ProjectsPerOrganization
 	var p Project
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error { // the audit log notes the project when it is made
 		// Whoever makes a project at the same time waits here, so that each counts those of the other.
-		if _, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from platform.organizations where uuid = @organization for no key update`,
+		if _, err := pg.Value[uuid.UUID](ctx, tx,
+			`select uuid from platform.organizations where uuid = @organization for no key update`,
 			pgx.StrictNamedArgs{"organization": n.Organization}); fault.Is(err, fault.NotFound) {
-			return fault.OnField(fault.Unprocessable, "organization_uuid", "not_found", "names no organization of yours").Because(err)
+			return fault.OnField(fault.Unprocessable, "organization_uuid", "not_found",
+				"names no organization of yours").Because(err)
 		} else if err != nil {
 			return err
 		}
+
 		var err error
 		p, err = pg.One[Project](ctx, tx, `
 			insert into platform.projects as p (uuid, organization_uuid, name, description, status, created_by, updated_by, request_key)
@@ -99,20 +106,25 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 			pgx.StrictNamedArgs{"id": id, "organization": n.Organization, "name": name,
 				"description": n.Description, "user": user, "most": most, "request_key": audit.KeyOf(ctx)})
 		if fault.Is(err, fault.NotFound) {
-			return fault.New(fault.Unprocessable, "the organization has %d projects, those that can be restored included, and may not have more", most).
+			return fault.New(fault.Unprocessable,
+				"the organization has %d projects, those that can be restored included, and may not have more", most).
 				WithCode("quota")
 		}
+
 		if err = projectNameTaken(err); err != nil || n.With == nil {
 			return err
 		}
+
 		return n.With(s.Within(tx), p)
 	})
+
 	return p, err
 }
 
 // GetProject returns a project that is active or paused. It fails with NotFound if there is none.
 func (s *Store) GetProject(ctx context.Context, id uuid.UUID) (Project, error) {
-	return pg.One[Project](ctx, s.q, `select`+projectColumns+`from platform.projects p where p.uuid = @id and p.status in ('active', 'paused')`,
+	return pg.One[Project](ctx, s.q,
+		`select`+projectColumns+`from platform.projects p where p.uuid = @id and p.status in ('active', 'paused')`,
 		pgx.StrictNamedArgs{"id": id})
 }
 
@@ -125,7 +137,9 @@ type ProjectFilter struct {
 }
 
 // ListProjects returns a page of the projects that a user may see, and how many there are in all.
-func (s *Store) ListProjects(ctx context.Context, user uuid.UUID, f ProjectFilter, page pg.Page) ([]Project, int64, error) {
+func (s *Store) ListProjects(
+	ctx context.Context, user uuid.UUID, f ProjectFilter, page pg.Page,
+) ([]Project, int64, error) {
 	const visible = `
 		from platform.projects p
 		where p.status = any(@statuses) and strpos(lower(p.name), lower(@search)) > 0
@@ -133,15 +147,20 @@ func (s *Store) ListProjects(ctx context.Context, user uuid.UUID, f ProjectFilte
 			and (@only::uuid[] is null or p.uuid = any(@only)) and (
 			exists (select from platform.members m where m.organization_uuid = p.organization_uuid and m.user_uuid = @user)
 			or exists (select from platform.users u where u.uuid = @user and u.is_administrator))`
+
 	statuses := []string{f.Status}
 	if f.Status == "" {
 		statuses = []string{Active, Paused}
 	}
-	args := pgx.StrictNamedArgs{"user": user, "statuses": statuses, "search": f.Search, "organization": f.Organization, "only": f.Only}
+
+	args := pgx.StrictNamedArgs{
+		"user": user, "statuses": statuses, "search": f.Search, "organization": f.Organization, "only": f.Only,
+	}
 	total, err := pg.Value[int64](ctx, s.q, `select count(*)`+visible, args)
 	if err != nil {
 		return nil, 0, err
 	}
+
 	projects, err := pg.All[Project](ctx, s.q, `select`+projectColumns+visible+page.Clause(map[string]string{
 		"name": "p.name", "createdAt": "p.created_at", "updatedAt": "p.updated_at"}, "p.uuid"), args)
 	return projects, total, err
@@ -153,18 +172,22 @@ func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u Project
 	if u == (ProjectUpdate{}) {
 		return Project{}, fault.New(fault.Unprocessable, "the body names nothing to change").WithCode("required")
 	}
+
 	if u.Name != nil {
 		name, err := cleanProjectName(*u.Name)
 		if err != nil {
 			return Project{}, err
 		}
+
 		u.Name = &name
 	}
+
 	if u.Description != nil {
 		if err := checkProjectDescription(*u.Description); err != nil {
 			return Project{}, err
 		}
 	}
+
 	return change(ctx, s, func(tx *Store) (Project, error) {
 		p, err := pg.One[Project](ctx, tx.q, `
 			update platform.projects p
@@ -172,7 +195,11 @@ func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u Project
 				backup_before_destructive = coalesce(@first, backup_before_destructive), updated_by = @user, updated_at = now()
 			where uuid = @id and status in ('active', 'paused')
 			returning`+projectColumns,
-			pgx.StrictNamedArgs{"id": id, "user": user, "name": u.Name, "description": u.Description, "first": u.BackupBeforeDestructive})
+			pgx.StrictNamedArgs{
+				"id": id, "user": user, "name": u.Name,
+				"description": u.Description, "first": u.BackupBeforeDestructive,
+			})
+
 		return p, projectNameTaken(err)
 	})
 }
@@ -181,22 +208,28 @@ func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u Project
 func cleanProjectName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	if l := utf8.RuneCountInString(name); l < 1 || l > maxProjectName {
-		return "", fault.OnField(fault.Unprocessable, "name", "invalid_length", "must be 1 to %d characters", maxProjectName)
+		return "", fault.OnField(fault.Unprocessable, "name", "invalid_length", "must be 1 to %d characters",
+			maxProjectName)
 	}
+
 	return name, nil
 }
 
 func checkProjectDescription(text string) error {
 	if utf8.RuneCountInString(text) > maxProjectDescription {
-		return fault.OnField(fault.Unprocessable, "description", "too_long", "must be at most %d characters", maxProjectDescription)
+		return fault.OnField(fault.Unprocessable, "description", "too_long", "must be at most %d characters",
+			maxProjectDescription)
 	}
+
 	return nil
 }
 
 // projectNameTaken names the field that another project of the organization already has.
 func projectNameTaken(err error) error {
 	if pg.Violates(err, "projects_name_key") {
-		return fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another project of the organization").Because(err)
+		return fault.OnField(fault.Conflict, "name", "already_exists",
+			"is taken by another project of the organization").Because(err)
 	}
+
 	return err
 }

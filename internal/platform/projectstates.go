@@ -18,6 +18,7 @@ func (s *Store) ActivateProject(ctx context.Context, id uuid.UUID, version int64
 	return change(ctx, s, func(tx *Store) (Project, error) {
 		audit.CreatedUUID(ctx, id)
 		audit.In(ctx, id)
+
 		return pg.One[Project](ctx, tx.q, `
 			update platform.projects p set status = 'active', schema_version = @version, updated_at = now()
 			where uuid = @id and status in ('creating', 'active')
@@ -49,7 +50,8 @@ func (s *Store) DeleteProject(ctx context.Context, id, user uuid.UUID) (Project,
 
 // DatabaseClosed says that the database of a paused or deleted project takes no connections any more.
 func (s *Store) DatabaseClosed(ctx context.Context, id uuid.UUID) error {
-	_, err := pg.Exec(ctx, s.q, `update platform.projects set closed = true where uuid = @id and status in ('paused', 'deleted')`,
+	_, err := pg.Exec(ctx, s.q,
+		`update platform.projects set closed = true where uuid = @id and status in ('paused', 'deleted')`,
 		pgx.StrictNamedArgs{"id": id})
 	return err
 }
@@ -65,13 +67,16 @@ func (s *Store) DatabaseOpening(ctx context.Context, id uuid.UUID, state string)
 
 // ReactivateProject makes a project active that is in a state, paused or deleted, and whose database is open and has a
 // migration. It fails with NotFound if the project is in another state, and with Conflict if its name was taken meanwhile.
-func (s *Store) ReactivateProject(ctx context.Context, id, user uuid.UUID, state string, version int64) (Project, error) {
+func (s *Store) ReactivateProject(
+	ctx context.Context, id, user uuid.UUID, state string, version int64,
+) (Project, error) {
 	return change(ctx, s, func(tx *Store) (Project, error) {
 		p, err := pg.One[Project](ctx, tx.q, `
 			update platform.projects p
 			set status = 'active', deleted_at = null, schema_version = @version, updated_by = @user, updated_at = now()
 			where uuid = @id and status = @state
 			returning`+projectColumns, pgx.StrictNamedArgs{"id": id, "user": user, "state": state, "version": version})
+
 		return p, projectNameTaken(err)
 	})
 }
@@ -85,9 +90,11 @@ func (s *Store) RemovingProject(ctx context.Context, id, user uuid.UUID) (Projec
 		where uuid = @id and status in ('active', 'paused', 'deleted')
 		returning`+projectColumns, pgx.StrictNamedArgs{"id": id, "user": user})
 	if err == nil && p.BackupBeforeDestructive {
-		err = fault.New(fault.Conflict, "the project's backups go with it, and it is to have one before anything of it is destroyed: delete it without purge, or change backup_before_destructive first").
+		err = fault.New(fault.Conflict,
+			"the project's backups go with it, and it is to have one before anything of it is destroyed: delete it without purge, or change backup_before_destructive first").
 			WithCode("backup_first")
 	}
+
 	return p, err
 }
 
@@ -103,6 +110,7 @@ func (s *Store) ExpireProject(ctx context.Context, id uuid.UUID, keep time.Durat
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
+
 	return err == nil, err
 }
 
@@ -110,10 +118,12 @@ func (s *Store) ExpireProject(ctx context.Context, id uuid.UUID, keep time.Durat
 func (s *Store) ForgetProject(ctx context.Context, id uuid.UUID) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		args := pgx.StrictNamedArgs{"id": id}
-		n, err := pg.Exec(ctx, tx, `delete from platform.projects where uuid = @id and status in ('creating', 'deleting')`, args)
+		n, err := pg.Exec(ctx, tx,
+			`delete from platform.projects where uuid = @id and status in ('creating', 'deleting')`, args)
 		if err != nil || n == 0 {
 			return err
 		}
+
 		_, err = pg.Exec(ctx, tx, `delete from platform.requests where project_uuid = @id`, args)
 		return err
 	})
@@ -127,7 +137,9 @@ type UnfinishedProject struct {
 
 // UnfinishedProjects returns the projects that are being created or removed, those whose database is older than a migration or is to
 // be closed, and those that were deleted longer ago than keep.
-func (s *Store) UnfinishedProjects(ctx context.Context, version int64, keep time.Duration) ([]UnfinishedProject, error) {
+func (s *Store) UnfinishedProjects(
+	ctx context.Context, version int64, keep time.Duration,
+) ([]UnfinishedProject, error) {
 	return pg.All[UnfinishedProject](ctx, s.q, `
 		select uuid, status from platform.projects
 		where status in ('creating', 'deleting') or status = 'active' and schema_version < @version
@@ -153,12 +165,14 @@ type NamedProject struct {
 
 // KnownProjects returns those of some projects that there are or were, until they are removed.
 func (s *Store) KnownProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
-	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where uuid = any(@projects)`, pgx.StrictNamedArgs{"projects": projects})
+	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where uuid = any(@projects)`,
+		pgx.StrictNamedArgs{"projects": projects})
 }
 
 // ClosedProjects returns the projects that are kept and that nobody can use: paused ones and deleted ones.
 func (s *Store) ClosedProjects(ctx context.Context) ([]uuid.UUID, error) {
-	return pg.Values[uuid.UUID](ctx, s.q, `select uuid from platform.projects where status in ('paused', 'deleted') order by uuid`)
+	return pg.Values[uuid.UUID](ctx, s.q,
+		`select uuid from platform.projects where status in ('paused', 'deleted') order by uuid`)
 }
 
 // ProjectStatuses returns the status of each project that there is or that is being made or removed.
@@ -171,6 +185,7 @@ func (s *Store) ProjectStatuses(ctx context.Context) (map[uuid.UUID]string, erro
 	for _, p := range all {
 		statuses[p.UUID] = p.Status
 	}
+
 	return statuses, err
 }
 
@@ -179,9 +194,11 @@ func (s *Store) GoneProjects(ctx context.Context, of []uuid.UUID) ([]uuid.UUID, 
 	if len(of) == 0 {
 		return nil, nil
 	}
+
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select o from unnest(@of::uuid[]) o
-		where exists (select from socle.audit where entry::jsonb ->> 'project' = o::text)`, pgx.StrictNamedArgs{"of": of})
+		where exists (select from socle.audit where entry::jsonb ->> 'project' = o::text)`,
+		pgx.StrictNamedArgs{"of": of})
 }
 
 // ProjectCreation is what is known of a project's creation.

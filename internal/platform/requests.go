@@ -58,15 +58,18 @@ func (s *Store) AddRequests(ctx context.Context, requests []Request) error {
 	if pg.State(err) != "23514" { // check_violation: no partition takes a row
 		return err
 	}
+
 	days := map[string]time.Time{}
 	for _, r := range requests {
 		days[r.At.UTC().Format(dayName)] = r.At
 	}
+
 	for _, at := range days {
 		if err := s.addRequestDay(ctx, at); err != nil {
 			return err
 		}
 	}
+
 	return s.addRequests(ctx, requests)
 }
 
@@ -75,8 +78,12 @@ func (s *Store) addRequests(ctx context.Context, requests []Request) error {
 		if _, err := tx.Exec(ctx, "set local synchronous_commit = off"); err != nil {
 			return err
 		}
+
 		_, err := tx.CopyFrom(ctx, pgx.Identifier{Schema, "requests"},
-			[]string{"uuid", "project_uuid", "at", "method", "route", "status", "duration", "caller", "user_uuid", "key_uuid", "client"},
+			[]string{
+				"uuid", "project_uuid", "at", "method", "route", "status", "duration", "caller", "user_uuid",
+				"key_uuid", "client",
+			},
 			&requestRows{requests: requests, values: make([]any, 11)})
 		return err
 	})
@@ -96,14 +103,20 @@ func (r *requestRows) Values() ([]any, error) {
 	r.requests = r.requests[1:]
 	v := r.values
 	v[0], v[1] = pgtype.UUID{Bytes: one.UUID, Valid: true}, pgtype.UUID{Bytes: one.Project, Valid: true}
-	v[2], v[3], v[4] = pgtype.Timestamptz{Time: one.At, Valid: true}, one.Method[:min(len(one.Method), requestMethod)], one.Route
-	v[5], v[6], v[7] = pgtype.Int2{Int16: one.Status, Valid: true}, pgtype.Int8{Int64: one.Duration, Valid: true}, one.Caller
+	v[2], v[3], v[4] = pgtype.Timestamptz{
+		Time: one.At, Valid: true,
+	}, one.Method[:min(len(one.Method), requestMethod)], one.Route
+
+	v[5], v[6], v[7] = pgtype.Int2{
+		Int16: one.Status, Valid: true,
+	}, pgtype.Int8{Int64: one.Duration, Valid: true}, one.Caller
 	v[8], v[9], v[10] = optional(one.UserUUID), optional(one.KeyUUID), nil
 	if one.Client != nil {
 		if a, err := netip.ParseAddr(*one.Client); err == nil {
 			v[10] = netip.PrefixFrom(a, a.BitLen())
 		}
 	}
+
 	return v, nil
 }
 
@@ -118,12 +131,15 @@ func optional(id *uuid.UUID) pgtype.UUID {
 func (s *Store) addRequestDay(ctx context.Context, at time.Time) error {
 	day := at.UTC().Truncate(24 * time.Hour)
 	const bound = "2006-01-02 15:04:05-07"
-	err := s.alterRequests(ctx, fmt.Sprintf("create table if not exists %s partition of platform.requests for values from (%s) to (%s)",
-		pg.Quote(requestDays, day.Format(dayName)), pg.Literal(day.Format(bound)), pg.Literal(day.Add(24*time.Hour).Format(bound))))
+	err := s.alterRequests(ctx,
+		fmt.Sprintf("create table if not exists %s partition of platform.requests for values from (%s) to (%s)",
+			pg.Quote(requestDays, day.Format(dayName)), pg.Literal(day.Format(bound)),
+			pg.Literal(day.Add(24*time.Hour).Format(bound))))
 	switch pg.State(err) {
 	case "42P07", "42P17", "23505": // there is one, it overlaps one, and what two who make it at the same moment meet
 		return nil
 	}
+
 	return err
 }
 
@@ -135,15 +151,18 @@ func (s *Store) ForgetRequestDays(ctx context.Context, keep time.Duration) error
 	if err != nil {
 		return err
 	}
+
 	for _, name := range days {
 		day, err := time.Parse(dayName, name)
 		if err != nil || time.Since(day) < keep+24*time.Hour {
 			continue
 		}
+
 		if err := s.alterRequests(ctx, "drop table if exists "+pg.Quote(requestDays, name)); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -152,6 +171,7 @@ func (s *Store) alterRequests(ctx context.Context, sql string) error {
 		if _, err := tx.Exec(ctx, "set local lock_timeout = "+pg.Literal(requestsLock)); err != nil {
 			return err
 		}
+
 		_, err := tx.Exec(ctx, sql)
 		return err
 	})
@@ -165,6 +185,7 @@ func (s *Store) ListRequests(ctx context.Context, project uuid.UUID, f RequestFi
 	if f.To.IsZero() {
 		f.To = f.Before.At
 	}
+
 	found, err := pg.All[Request](ctx, s.q, `
 		select uuid, project_uuid as project, at, method, route, status, duration, caller, user_uuid, key_uuid, host(client) as client
 		from platform.requests
@@ -176,6 +197,7 @@ func (s *Store) ListRequests(ctx context.Context, project uuid.UUID, f RequestFi
 	if err != nil || len(found) <= f.Limit {
 		return found, nil, err
 	}
+
 	last := found[f.Limit-1]
 	return found[:f.Limit], &RequestKey{last.At, last.UUID}, nil
 }

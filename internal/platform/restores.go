@@ -52,30 +52,40 @@ func (s *Store) CreateRestore(ctx context.Context, user uuid.UUID, n NewRestore)
 	if err != nil {
 		return Restore{}, err
 	}
+
 	// The lock keeps the backup from being deleted before the restore is there to be seen.
-	status, err := pg.Value[string](ctx, s.q, `select status from platform.backups where uuid = @backup and project_uuid = @project for share`,
+	status, err := pg.Value[string](ctx, s.q,
+		`select status from platform.backups where uuid = @backup and project_uuid = @project for share`,
 		pgx.StrictNamedArgs{"backup": n.Backup, "project": n.BackupProject})
 	if err != nil {
 		return Restore{}, err
 	}
+
 	if status != "completed" {
-		return Restore{}, fault.New(fault.Conflict, "the backup is not completed but %s", status).WithCode("backup_not_completed")
+		return Restore{}, fault.New(fault.Conflict, "the backup is not completed but %s", status).
+			WithCode("backup_not_completed")
 	}
+
 	audit.CreatedUUID(ctx, id)
+
 	r, err := pg.One[Restore](ctx, s.q, `
 		insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_by)
 		values (@id, @backup, @source, @project, @target, @user)
-		returning`+restoreColumns, pgx.StrictNamedArgs{"id": id, "backup": n.Backup, "source": n.BackupProject, "project": n.Project,
+		returning`+restoreColumns, pgx.StrictNamedArgs{"id": id, "backup": n.Backup,
+		"source": n.BackupProject, "project": n.Project,
 		"target": n.Target, "user": user})
 	if pg.Violates(err, "restores_one_at_a_time") {
-		return r, fault.New(fault.Conflict, "another restore of the project is under way").WithCode("restore_under_way").Because(err)
+		return r, fault.New(fault.Conflict, "another restore of the project is under way").
+			WithCode("restore_under_way").Because(err)
 	}
+
 	return r, err
 }
 
 // GetRestore returns a restore of a backup of a project. It fails with NotFound if there is none.
 func (s *Store) GetRestore(ctx context.Context, project, id uuid.UUID) (Restore, error) {
-	return pg.One[Restore](ctx, s.q, `select`+restoreColumns+`from platform.restores where uuid = @id and backup_project_uuid = @project`,
+	return pg.One[Restore](ctx, s.q,
+		`select`+restoreColumns+`from platform.restores where uuid = @id and backup_project_uuid = @project`,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
@@ -85,7 +95,9 @@ const replacedKept = 7 * 24 * time.Hour
 // CompleteRestore puts a restored database in its place and says so, in one transaction: by the statements that rename the two, with which
 // forms the project has from now on, and which migration. The empty database of a new project is kept by nobody's wish, and to be dropped. It fails with NotFound if someone has given the restore up, and with Conflict if the
 // project is not active any more.
-func (s *Store) CompleteRestore(ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string) error {
+func (s *Store) CompleteRestore(
+	ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string,
+) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		if _, err := pg.Value[uuid.UUID](ctx, tx, `
 			update platform.restores
@@ -94,6 +106,7 @@ func (s *Store) CompleteRestore(ctx context.Context, r Restore, forms []uuid.UUI
 			pgx.StrictNamedArgs{"id": r.UUID, "kept": r.Target == IntoPlace, "keep": replacedKept}); err != nil {
 			return err
 		}
+
 		return takePlace(ctx, tx, r.ProjectUUID, forms, version, renames)
 	})
 }
@@ -106,12 +119,14 @@ func (s *Store) FailRestore(ctx context.Context, r Restore, reason string) (fail
 		if err != nil || !failed || r.Target != IntoNew {
 			return err
 		}
+
 		_, err = pg.Exec(ctx, tx, `
 			update platform.projects set status = 'deleting', updated_at = now()
 			where uuid = @project and status in ('creating', 'active', 'paused', 'deleted')`,
 			pgx.StrictNamedArgs{"project": r.ProjectUUID})
 		return err
 	})
+
 	return failed, err
 }
 
@@ -131,16 +146,20 @@ func (s *Store) ForgoReplaced(ctx context.Context, project, id uuid.UUID) (Resto
 		if !fault.Is(err, fault.NotFound) {
 			return r, err
 		}
+
 		if _, err := tx.GetRestore(ctx, project, id); err != nil {
 			return r, err
 		}
-		return r, fault.New(fault.Conflict, "nothing is kept of what was before this restore").WithCode("nothing_kept").Because(err)
+
+		return r, fault.New(fault.Conflict, "nothing is kept of what was before this restore").
+			WithCode("nothing_kept").Because(err)
 	})
 }
 
 // ReplacedDropped says that what a project held before a restore is gone.
 func (s *Store) ReplacedDropped(ctx context.Context, id uuid.UUID) error {
-	_, err := pg.Exec(ctx, s.q, `update platform.restores set kept_until = null where uuid = @id`, pgx.StrictNamedArgs{"id": id})
+	_, err := pg.Exec(ctx, s.q, `update platform.restores set kept_until = null where uuid = @id`,
+		pgx.StrictNamedArgs{"id": id})
 	return err
 }
 

@@ -13,12 +13,15 @@ import (
 // ListRestores returns a page of the restores of backups of a project, and how many there are.
 func (s *Store) ListRestores(ctx context.Context, project uuid.UUID, page pg.Page) ([]Restore, int64, error) {
 	args := pgx.StrictNamedArgs{"project": project}
-	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.restores where backup_project_uuid = @project`, args)
+	total, err := pg.Value[int64](ctx, s.q,
+		`select count(*) from platform.restores where backup_project_uuid = @project`, args)
 	if err != nil {
 		return nil, 0, err
 	}
-	restores, err := pg.All[Restore](ctx, s.q, `select`+restoreColumns+`from platform.restores where backup_project_uuid = @project`+
-		page.Clause(map[string]string{"createdAt": "created_at", "completedAt": "completed_at"}, "uuid"), args)
+
+	restores, err := pg.All[Restore](ctx, s.q,
+		`select`+restoreColumns+`from platform.restores where backup_project_uuid = @project`+
+			page.Clause(map[string]string{"createdAt": "created_at", "completedAt": "completed_at"}, "uuid"), args)
 	return restores, total, err
 }
 
@@ -32,32 +35,40 @@ func (s *Store) UndoableRestore(ctx context.Context, project, id uuid.UUID) (Res
 	case r.KeptUntil == nil:
 		return r, fault.New(fault.Conflict, "nothing is kept of what was before this restore").WithCode("nothing_kept")
 	case r.UndoneAt != nil:
-		return r, fault.New(fault.Conflict, "the project has gone back to what was before this restore").WithCode("already_undone")
+		return r, fault.New(fault.Conflict, "the project has gone back to what was before this restore").
+			WithCode("already_undone")
 	}
+
 	return r, nil
 }
 
 // UndoRestore puts the database that a restore replaced in its place again and says so, as [Store.CompleteRestore] does. It fails with Conflict if
 // nothing is kept any more.
-func (s *Store) UndoRestore(ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string) (Restore, error) {
+func (s *Store) UndoRestore(
+	ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string,
+) (Restore, error) {
 	return change(ctx, s, func(tx *Store) (Restore, error) {
 		undone, err := pg.One[Restore](ctx, tx.q, `
 			update platform.restores set undone_at = now(), kept_until = now() + @keep::interval
 			where uuid = @id and kept_until > now() and undone_at is null
 			returning`+restoreColumns, pgx.StrictNamedArgs{"id": r.UUID, "keep": replacedKept})
 		if fault.Is(err, fault.NotFound) {
-			return r, fault.New(fault.Conflict, "nothing is kept any more of what was before this restore").WithCode("nothing_kept").Because(err)
+			return r, fault.New(fault.Conflict, "nothing is kept any more of what was before this restore").
+				WithCode("nothing_kept").Because(err)
 		}
 		if err != nil {
 			return r, err
 		}
+
 		return undone, takePlace(ctx, tx.Tx(), r.ProjectUUID, forms, version, renames)
 	})
 }
 
 // RestoreExpired reports whether what a restore replaced has been kept long enough.
 func (s *Store) RestoreExpired(ctx context.Context, id uuid.UUID) (bool, error) {
-	return pg.Value[bool](ctx, s.q, `select exists (select from platform.restores where uuid = @id and kept_until < now())`, pgx.StrictNamedArgs{"id": id})
+	return pg.Value[bool](ctx, s.q,
+		`select exists (select from platform.restores where uuid = @id and kept_until < now())`,
+		pgx.StrictNamedArgs{"id": id})
 }
 
 // UndoableProjects returns the active projects that may go back to what they held before a restore.
@@ -69,8 +80,11 @@ func (s *Store) UndoableProjects(ctx context.Context) ([]uuid.UUID, error) {
 
 // takePlace puts a database in the place of a project's, by the statements that rename the two, and says which forms the project has from now on, and
 // which migration. It fails with Conflict if the project is not active any more.
-func takePlace(ctx context.Context, tx pgx.Tx, project uuid.UUID, forms []uuid.UUID, version int64, renames []string) error {
-	n, err := pg.Exec(ctx, tx, `update platform.projects set schema_version = @version where uuid = @project and status = 'active'`,
+func takePlace(
+	ctx context.Context, tx pgx.Tx, project uuid.UUID, forms []uuid.UUID, version int64, renames []string,
+) error {
+	n, err := pg.Exec(ctx, tx,
+		`update platform.projects set schema_version = @version where uuid = @project and status = 'active'`,
 		pgx.StrictNamedArgs{"project": project, "version": version})
 	if err == nil && n == 0 {
 		err = fault.New(fault.Conflict, "the project is not active any more")
@@ -78,20 +92,26 @@ func takePlace(ctx context.Context, tx pgx.Tx, project uuid.UUID, forms []uuid.U
 	if err != nil {
 		return err
 	}
+
 	args := pgx.StrictNamedArgs{"project": project, "forms": forms}
-	if _, err := pg.Exec(ctx, tx, `delete from platform.forms where project_uuid = @project and uuid <> all(@forms::uuid[])`, args); err != nil {
+	if _, err := pg.Exec(ctx, tx,
+		`delete from platform.forms where project_uuid = @project and uuid <> all(@forms::uuid[])`, args); err != nil {
 		return err
 	}
+
 	if _, err := pg.Exec(ctx, tx, `
 		insert into platform.forms (uuid, project_uuid)
 		select f, @project from unnest(@forms::uuid[]) f
-		where not exists (select from platform.forms o where o.uuid = f and o.project_uuid = @project)`, args); err != nil {
+		where not exists (select from platform.forms o where o.uuid = f and o.project_uuid = @project)`,
+		args); err != nil {
 		return err
 	}
+
 	for _, sql := range renames {
 		if _, err := tx.Exec(ctx, sql); err != nil {
 			return pg.Fault(err)
 		}
 	}
+
 	return nil
 }

@@ -26,7 +26,8 @@ const maxSchemaName = 63
 
 // GetRestSettings returns the settings of a project's rows API. It fails with NotFound if there is no such project.
 func (s *Store) GetRestSettings(ctx context.Context, project uuid.UUID) (RestSettings, error) {
-	return pg.One[RestSettings](ctx, s.q, `select rest_schemas as schemas from platform.projects where uuid = @project and status = 'active'`,
+	return pg.One[RestSettings](ctx, s.q,
+		`select rest_schemas as schemas from platform.projects where uuid = @project and status = 'active'`,
 		pgx.StrictNamedArgs{"project": project})
 }
 
@@ -35,19 +36,26 @@ func (s *Store) GetRestSettings(ctx context.Context, project uuid.UUID) (RestSet
 func (s *Store) UpdateRestSettings(ctx context.Context, project, user uuid.UUID, r RestSettings) (RestSettings, error) {
 	for i, name := range r.Schemas {
 		switch {
-		case name == "" || len(name) > maxSchemaName || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == ',' }):
-			return r, fault.OnField(fault.Unprocessable, "schemas", "invalid_name", "must be names of at most %d bytes, without commas and control characters", maxSchemaName)
+		case name == "" || len(name) > maxSchemaName || strings.ContainsFunc(name, func(c rune) bool {
+			return c < ' ' || c == 0x7f || c == ','
+		}):
+			return r, fault.OnField(fault.Unprocessable, "schemas", "invalid_name",
+				"must be names of at most %d bytes, without commas and control characters", maxSchemaName)
 		case strings.HasPrefix(name, "pg_") || slices.Contains(platformSchemas, name):
-			return r, fault.OnField(fault.Unprocessable, "schemas", "reserved", "must be schemas of the project: %s is not shown", name)
+			return r, fault.OnField(fault.Unprocessable, "schemas", "reserved",
+				"must be schemas of the project: %s is not shown", name)
 		case slices.Contains(r.Schemas[:i], name):
 			return r, fault.OnField(fault.Unprocessable, "schemas", "duplicate", "must name each schema once")
 		}
 	}
+
 	return change(ctx, s, func(tx *Store) (RestSettings, error) {
 		return pg.One[RestSettings](ctx, tx.q, `
 			update platform.projects set rest_schemas = @schemas::text[], updated_by = @user, updated_at = now()
 			where uuid = @project and status = 'active'
-			returning rest_schemas as schemas`, pgx.StrictNamedArgs{"project": project, "user": user, "schemas": r.Schemas})
+			returning rest_schemas as schemas`, pgx.StrictNamedArgs{
+			"project": project, "user": user, "schemas": r.Schemas,
+		})
 	})
 }
 
@@ -64,5 +72,6 @@ func (s *Store) RestConfig(ctx context.Context, project uuid.UUID) (string, erro
 	return pg.Value[string](ctx, s.q, `
 		select json_build_object('status', p.status, 'schemas', p.rest_schemas, 'keys', coalesce(
 			(select json_agg(k.jwk order by k.uuid) from platform.project_jwt_keys k where k.project_uuid = p.uuid), '[]'))::text
-		from platform.projects p where p.uuid = @project and p.status in ('active', 'paused', 'deleted')`, pgx.StrictNamedArgs{"project": project})
+		from platform.projects p where p.uuid = @project and p.status in ('active', 'paused', 'deleted')`,
+		pgx.StrictNamedArgs{"project": project})
 }

@@ -30,6 +30,7 @@ func (s *Store) DueRetiredRole(ctx context.Context) (string, error) {
 
 // ForgetRetiredRole forgets a login that was dropped.
 func (s *Store) ForgetRetiredRole(ctx context.Context, name string) error {
-	_, err := pg.Exec(ctx, s.q, `delete from platform.retired_roles where name = @name`, pgx.StrictNamedArgs{"name": name})
+	_, err := pg.Exec(ctx, s.q, `delete from platform.retired_roles where name = @name`,
+		pgx.StrictNamedArgs{"name": name})
 	return err
 }

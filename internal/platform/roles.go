@@ -39,5 +39,6 @@ func (r Role) String() string {
 	case Viewer:
 		return "viewer"
 	}
+
 	return "none"
 }

@@ -32,12 +32,16 @@ type Client struct{ Address, Agent string }
 // CreateSession opens a session of a user whose password has this hash. Sessions of the user that are long over are removed on the
 // way. It fails with Unauthenticated if the password has been changed, or the user suspended, since the hash was read: the row's lock
 // leaves no moment between in which a session could outlive the password that opened it.
-func (s *Store) CreateSession(ctx context.Context, user uuid.UUID, passwordHash string, from Client, life time.Duration) (RefreshableSession, error) {
+func (s *Store) CreateSession(
+	ctx context.Context, user uuid.UUID, passwordHash string, from Client, life time.Duration,
+) (RefreshableSession, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return RefreshableSession{}, err
 	}
+
 	audit.By(ctx, user)
+
 	made, err := change(ctx, s, func(tx *Store) (RefreshableSession, error) {
 		return pg.One[RefreshableSession](ctx, tx.q, `
 		with over as (delete from platform.sessions where user_uuid = @user and expires_at < now())
@@ -46,11 +50,15 @@ func (s *Store) CreateSession(ctx context.Context, user uuid.UUID, passwordHash 
 		where u.uuid = @user and u.password_hash = @password and u.status = 'active'
 		for share
 		returning uuid, user_uuid, generation, expires_at`,
-			pgx.StrictNamedArgs{"id": id, "user": user, "password": passwordHash, "address": from.Address, "agent": from.Agent, "life": life})
+			pgx.StrictNamedArgs{
+				"id": id, "user": user, "password": passwordHash, "address": from.Address,
+				"agent": from.Agent, "life": life,
+			})
 	})
 	if fault.Is(err, fault.NotFound) {
 		err = fault.New(fault.Unauthenticated, "the password was changed").WithCode("invalid_credentials")
 	}
+
 	return made, err
 }
 
@@ -67,7 +75,9 @@ const doubled = 10 * time.Second
 
 // RefreshSession spends the refresh token of a generation. One that was spent before ends the session: it is in two hands. It
 // fails with Unauthenticated then, and if there is no such session or its user is suspended.
-func (s *Store) RefreshSession(ctx context.Context, session uuid.UUID, generation int32, from Client, life time.Duration) (RefreshableSession, error) {
+func (s *Store) RefreshSession(
+	ctx context.Context, session uuid.UUID, generation int32, from Client, life time.Duration,
+) (RefreshableSession, error) {
 	var renewed RefreshableSession
 	var stolen bool
 	err := s.InTx(ctx, func(tx *Store) error {
@@ -82,7 +92,9 @@ func (s *Store) RefreshSession(ctx context.Context, session uuid.UUID, generatio
 		if err != nil {
 			return err
 		}
+
 		audit.By(ctx, now.UserUUID)
+
 		switch {
 		case now.Generation == generation:
 			renewed, err = pg.One[RefreshableSession](ctx, tx.q, `
@@ -95,28 +107,35 @@ func (s *Store) RefreshSession(ctx context.Context, session uuid.UUID, generatio
 			renewed = now.RefreshableSession
 		default:
 			stolen = true
-			_, err = pg.Exec(ctx, tx.q, `delete from platform.sessions where uuid = @session`, pgx.StrictNamedArgs{"session": session})
+			_, err = pg.Exec(ctx, tx.q, `delete from platform.sessions where uuid = @session`,
+				pgx.StrictNamedArgs{"session": session})
 		}
+
 		return err
 	})
 	if stolen && err == nil {
-		return renewed, fault.New(fault.Unauthenticated, "the refresh token was used before, so its session has ended").WithCode("token_reused")
+		return renewed, fault.New(fault.Unauthenticated, "the refresh token was used before, so its session has ended").
+			WithCode("token_reused")
 	}
 	if fault.Is(err, fault.NotFound) {
 		return renewed, fault.New(fault.Unauthenticated, "the session has ended").WithCode("invalid_token")
 	}
+
 	return renewed, err
 }
 
 // ListSessions returns a page of a user's sessions that are not over, and how many there are in all. current is the one that asks.
 func (s *Store) ListSessions(ctx context.Context, user, current uuid.UUID, page pg.Page) ([]Session, int64, error) {
-	total, err := pg.Value[int64](ctx, s.q, `select count(*) from platform.sessions where user_uuid = @user and expires_at > now()`,
+	total, err := pg.Value[int64](ctx, s.q,
+		`select count(*) from platform.sessions where user_uuid = @user and expires_at > now()`,
 		pgx.StrictNamedArgs{"user": user})
 	if err != nil {
 		return nil, 0, err
 	}
-	sessions, err := pg.All[Session](ctx, s.q, `select`+sessionColumns+`from platform.sessions where user_uuid = @user and expires_at > now()`+
-		page.Clause(map[string]string{"createdAt": "created_at", "lastUsedAt": "refreshed_at"}, "uuid"),
+
+	sessions, err := pg.All[Session](ctx, s.q,
+		`select`+sessionColumns+`from platform.sessions where user_uuid = @user and expires_at > now()`+
+			page.Clause(map[string]string{"createdAt": "created_at", "lastUsedAt": "refreshed_at"}, "uuid"),
 		pgx.StrictNamedArgs{"user": user, "current": current})
 	return sessions, total, err
 }

@@ -36,11 +36,13 @@ func (s Settings) RequestsKept() time.Duration { return time.Duration(s.RequestD
 
 // RestoreTimeout returns how long restoring a dump of so many bytes may take.
 func (s Settings) RestoreTimeout(dump int64) time.Duration {
-	return time.Duration(s.MaxRestoreSeconds) * (time.Second + time.Duration(float64(time.Second)*float64(dump)/(1<<30)))
+	return time.Duration(s.MaxRestoreSeconds) *
+		(time.Second + time.Duration(float64(time.Second)*float64(dump)/(1<<30)))
 }
 
 // builtIn are the settings of an instance that nobody has told anything else.
-var builtIn = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000, ProjectsPerOrganization: 100, MaxUploadSize: 5 << 30,
+var builtIn = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000,
+	ProjectsPerOrganization: 100, MaxUploadSize: 5 << 30,
 	DeletedProjectDays: 7, RequestDays: 7, MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
 
 // declaration declares a setting: a switch, or a number with its range.
@@ -53,24 +55,32 @@ type declaration struct {
 
 // declarations is the one place where a setting of the running instance is declared.
 var declarations = []declaration{
-	{name: "sign_up", meaning: "Whether anyone may create a user; if not, administrators do, and whoever is invited does.",
-		flag: func(s *Settings) *bool { return &s.SignUp }},
-	{name: "organizations_per_user", meaning: "How many organizations a user may own, the one made with the user included.", min: 1, max: 100_000,
+	{name: "sign_up",
+		meaning: "Whether anyone may create a user; if not, administrators do, and whoever is invited does.",
+		flag:    func(s *Settings) *bool { return &s.SignUp }},
+	{name: "organizations_per_user",
+		meaning: "How many organizations a user may own, the one made with the user included.", min: 1, max: 100_000,
 		number: func(s *Settings) *int64 { return &s.OrganizationsPerUser }},
-	{name: "members_per_organization", meaning: "How many members and invitations together an organization may have.", min: 1, max: 100_000,
+	{name: "members_per_organization", meaning: "How many members and invitations together an organization may have.",
+		min: 1, max: 100_000,
 		number: func(s *Settings) *int64 { return &s.MembersPerOrganization }},
 	{name: "projects_per_organization", meaning: "How many projects an organization may have.", min: 1, max: 100_000,
 		number: func(s *Settings) *int64 { return &s.ProjectsPerOrganization }},
-	{name: "max_upload_size", meaning: "How many bytes an uploaded file may have, whatever its container allows.", min: 1, max: 5 << 30,
+	{name: "max_upload_size", meaning: "How many bytes an uploaded file may have, whatever its container allows.",
+		min: 1, max: 5 << 30,
 		number: func(s *Settings) *int64 { return &s.MaxUploadSize }},
-	{name: "deleted_project_days", meaning: "How many days a deleted project can be restored before it is removed with its backups; one that was deleted before the change too.", min: 1, max: 3650,
+	{name: "deleted_project_days",
+		meaning: "How many days a deleted project can be restored before it is removed with its backups; one that was deleted before the change too.", min: 1, max: 3650,
 		number: func(s *Settings) *int64 { return &s.DeletedProjectDays }},
-	{name: "request_days", meaning: "How many days the requests to projects are kept. What changed is in the audit log, which keeps everything.", min: 1, max: 3650,
+	{name: "request_days",
+		meaning: "How many days the requests to projects are kept. What changed is in the audit log, which keeps everything.", min: 1, max: 3650,
 		number: func(s *Settings) *int64 { return &s.RequestDays }},
-	{name: "max_imported_backup", meaning: "How many bytes a backup that is imported may hold in all.", min: 1, max: 100 << 40,
+	{name: "max_imported_backup", meaning: "How many bytes a backup that is imported may hold in all.",
+		min: 1, max: 100 << 40,
 		number: func(s *Settings) *int64 { return &s.MaxImportedBackup }},
-	{name: "max_restore_seconds", meaning: "How many seconds a restore, or the proof of a backup, may take to restore the database; as many more for each GiB of the dump.",
-		min: 1, max: 30 * 24 * 3600, number: func(s *Settings) *int64 { return &s.MaxRestoreSeconds }},
+	{name: "max_restore_seconds",
+		meaning: "How many seconds a restore, or the proof of a backup, may take to restore the database; as many more for each GiB of the dump.",
+		min:     1, max: 30 * 24 * 3600, number: func(s *Settings) *int64 { return &s.MaxRestoreSeconds }},
 }
 
 // Setting is a setting as administrators see it.
@@ -99,12 +109,14 @@ func (s *Store) Settings(ctx context.Context) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
+
 	now := s.Defaults
 	for _, d := range declarations {
 		if row, ok := rows[d.name]; ok {
 			_ = d.read(&now, row.Value) // a value that can't be read leaves the default
 		}
 	}
+
 	return now, nil
 }
 
@@ -114,11 +126,13 @@ func (s *Store) ListSettings(ctx context.Context) ([]Setting, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	all := make([]Setting, len(declarations))
 	for i, d := range declarations {
 		row, ok := rows[d.name]
 		all[i] = d.show(s.Defaults, row, ok)
 	}
+
 	return all, nil
 }
 
@@ -127,10 +141,12 @@ func (s *Store) storedSettings(ctx context.Context) (map[string]stored, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	byName := make(map[string]stored, len(rows))
 	for _, r := range rows {
 		byName[r.Name] = r
 	}
+
 	return byName, nil
 }
 
@@ -147,9 +163,11 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 	if err != nil {
 		return Setting{}, err
 	}
+
 	if err := d.read(&Settings{}, value); err != nil {
 		return Setting{}, err
 	}
+
 	row, err := change(ctx, s, func(tx *Store) (stored, error) {
 		return pg.One[stored](ctx, tx.q, `
 			insert into platform.settings (name, value, updated_by) values (@name, @value::text::jsonb, @user)
@@ -157,6 +175,7 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 			returning name, value::text, updated_at, updated_by`,
 			pgx.StrictNamedArgs{"name": name, "value": value, "user": user})
 	})
+
 	return d.show(s.Defaults, row, true), err
 }
 
@@ -166,6 +185,7 @@ func (s *Store) ResetSetting(ctx context.Context, name string) (Setting, error) 
 	if err != nil {
 		return Setting{}, err
 	}
+
 	_, err = change(ctx, s, func(tx *Store) (int64, error) {
 		return pg.Exec(ctx, tx.q, `delete from platform.settings where name = @name`, pgx.StrictNamedArgs{"name": name})
 	})
@@ -178,6 +198,7 @@ func declared(name string) (declaration, error) {
 			return d, nil
 		}
 	}
+
 	return declaration{}, fault.New(fault.NotFound, "there is no such setting")
 }
 
@@ -187,16 +208,21 @@ func (d declaration) read(s *Settings, value string) error {
 		if value != "true" && value != "false" {
 			return fault.OnField(fault.Unprocessable, "value", "invalid_type", "must be a boolean")
 		}
+
 		*d.flag(s) = value == "true"
 		return nil
 	}
+
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		return fault.OnField(fault.Unprocessable, "value", "invalid_type", "must be an integer, written without fraction or exponent")
+		return fault.OnField(fault.Unprocessable, "value", "invalid_type",
+			"must be an integer, written without fraction or exponent")
 	}
+
 	if n < d.min || n > d.max {
 		return fault.OnField(fault.Unprocessable, "value", "out_of_range", "must be %d to %d", d.min, d.max)
 	}
+
 	*d.number(s) = n
 	return nil
 }
@@ -208,11 +234,14 @@ func (d declaration) show(defaults Settings, row stored, set bool) Setting {
 	if set && d.read(&now, row.Value) == nil {
 		shown.UpdatedAt, shown.UpdatedBy = &row.UpdatedAt, &row.UpdatedBy
 	}
+
 	if d.flag != nil {
 		shown.Value, shown.Default = *d.flag(&now), *d.flag(&defaults)
 		return shown
 	}
+
 	shown.Type, shown.Minimum, shown.Maximum = "integer", &d.min, &d.max
 	shown.Value, shown.Default = *d.number(&now), *d.number(&defaults)
+
 	return shown
 }

@@ -25,10 +25,18 @@ func (s *Store) AuthenticateSigner(ctx context.Context, user, project uuid.UUID)
 		where u.uuid = @user and u.status = 'active'`,
 		pgx.StrictNamedArgs{"user": user, "project": project})
 	if fault.Is(err, fault.NotFound) || err == nil && row.Role == nil {
-		return Caller{}, fault.New(fault.Unauthenticated, "whoever signed the URL may not do this any more").WithCode("invalid_signature")
+		return Caller{}, fault.New(fault.Unauthenticated, "whoever signed the URL may not do this any more").
+			WithCode("invalid_signature")
 	}
 	if err != nil {
 		return Caller{}, err
 	}
-	return Caller{User: user, Administrator: row.IsAdministrator, Project: uuid.NullUUID{UUID: project, Valid: true}, Role: *row.Role, Status: row.Status}, nil
+
+	return Caller{
+		User:          user,
+		Administrator: row.IsAdministrator,
+		Project:       uuid.NullUUID{UUID: project, Valid: true},
+		Role:          *row.Role,
+		Status:        row.Status,
+	}, nil
 }

@@ -38,28 +38,34 @@ func CountStatements(ctx context.Context, q pg.Querier) error {
 	if err != nil || !can {
 		return err
 	}
-	_, err = q.Exec(ctx, "create schema if not exists statements; create extension if not exists pg_stat_statements schema statements")
+
+	_, err = q.Exec(ctx,
+		"create schema if not exists statements; create extension if not exists pg_stat_statements schema statements")
 	return pg.Fault(err)
 }
 
 // StatementsAreCounted reports whether PostgreSQL has loaded what counts statements, and whether it could.
 func (s *Store) StatementsAreCounted(ctx context.Context) (loaded, installed bool, err error) {
 	now, err := pg.One[struct{ Loaded, Installed bool }](ctx, s.q, `
-		select `+statementsLoaded+` as loaded, exists (select from pg_available_extensions where name = 'pg_stat_statements') as installed`)
+		select `+statementsLoaded+
+		` as loaded, exists (select from pg_available_extensions where name = 'pg_stat_statements') as installed`)
 	return now.Loaded, now.Installed, err
 }
 
 // GetSlowStatements returns those of a project's database, without those of the platform's own login.
 func (s *Store) GetSlowStatements(ctx context.Context, database string) (SlowStatements, error) {
 	none := SlowStatements{Statements: []Statement{}}
+
 	loaded, _, err := s.StatementsAreCounted(ctx)
 	if err != nil {
 		return none, err
 	}
+
 	if !loaded {
 		none.Reason = "PostgreSQL does not load pg_stat_statements when it starts (shared_preload_libraries)."
 		return none, nil
 	}
+
 	schema, err := pg.Value[string](ctx, s.q, `
 		select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'pg_stat_statements'`)
 	if fault.Is(err, fault.NotFound) {
@@ -69,6 +75,7 @@ func (s *Store) GetSlowStatements(ctx context.Context, database string) (SlowSta
 	if err != nil {
 		return none, err
 	}
+
 	all, err := pg.All[Statement](ctx, s.q, `
 		select left(s.query, 1000) as text, s.calls, s.rows, s.total_exec_time as total_time, s.mean_exec_time as mean_time
 		from `+pg.Quote(schema, "pg_stat_statements")+`(true) s
@@ -76,5 +83,6 @@ func (s *Store) GetSlowStatements(ctx context.Context, database string) (SlowSta
 		join pg_roles r on r.oid = s.userid
 		where d.datname = @database and not r.rolsuper
 		order by s.total_exec_time desc limit 20`, pgx.StrictNamedArgs{"database": database})
+
 	return SlowStatements{Available: true, Statements: all}, err
 }

@@ -46,7 +46,8 @@ func (t Tasks[T]) Beat(ctx context.Context, id uuid.UUID) error {
 
 // Unfinished returns a task that is not over. It fails with NotFound if it is.
 func (t Tasks[T]) Unfinished(ctx context.Context, id uuid.UUID) (T, error) {
-	return pg.One[T](ctx, t.q, `select`+t.columns+`from `+t.table+` where uuid = @id and status in ('pending', 'running')`,
+	return pg.One[T](ctx, t.q,
+		`select`+t.columns+`from `+t.table+` where uuid = @id and status in ('pending', 'running')`,
 		pgx.StrictNamedArgs{"id": id})
 }
 

@@ -49,32 +49,40 @@ func (s *Store) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (To
 	case n.Name == "":
 		return Token{}, "", fault.OnField(fault.Unprocessable, "name", "required", "must not be blank")
 	case !n.ExpiresAt.After(now) || n.ExpiresAt.After(now.Add(longestToken)):
-		return Token{}, "", fault.OnField(fault.Unprocessable, "expires_at", "out_of_range", "must be in the future, and at most a year from now")
+		return Token{}, "", fault.OnField(fault.Unprocessable, "expires_at", "out_of_range",
+			"must be in the future, and at most a year from now")
 	}
+
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Token{}, "", err
 	}
+
 	text := token.NewAPIKey(token.PersonalPrefix)
 	made, err := change(ctx, s, func(tx *Store) (Token, error) {
 		audit.CreatedUUID(ctx, id)
 		if err := tx.mayOpen(ctx, user, n.Projects); err != nil {
 			return Token{}, err
 		}
+
 		return pg.One[Token](ctx, tx.q, `
 			insert into platform.tokens as t (uuid, user_uuid, name, hint, hash, role, project_uuids, expires_at)
 			select @id, @user, @name, @hint, @hash, @role, @projects, @expires
 			where (select count(*) from platform.tokens where user_uuid = @user) < @max::bigint
 			returning`+tokenColumns,
-			pgx.StrictNamedArgs{"id": id, "user": user, "name": n.Name, "hint": text[:len(token.PersonalPrefix)+hintRandom], "hash": token.Hash(text),
-				"role": n.Role, "projects": n.Projects, "expires": n.ExpiresAt, "max": maxTokens})
+			pgx.StrictNamedArgs{"id": id, "user": user, "name": n.Name,
+				"hint": text[:len(token.PersonalPrefix)+hintRandom], "hash": token.Hash(text), "role": n.Role,
+				"projects": n.Projects, "expires": n.ExpiresAt, "max": maxTokens})
 	})
 	switch {
 	case pg.Violates(err, "tokens_name_key"):
-		return made, "", fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another token of yours").Because(err)
+		return made, "", fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another token of yours").
+			Because(err)
 	case fault.Is(err, fault.NotFound):
-		return made, "", fault.New(fault.Unprocessable, "you have %d tokens, and may not have more", maxTokens).WithCode("quota")
+		return made, "", fault.New(fault.Unprocessable, "you have %d tokens, and may not have more", maxTokens).
+			WithCode("quota")
 	}
+
 	return made, text, err
 }
 
@@ -89,6 +97,7 @@ func (s *Store) mayOpen(ctx context.Context, user uuid.UUID, projects []uuid.UUI
 	if err == nil && unknown > 0 {
 		return fault.OnField(fault.Unprocessable, "project_uuids", "not_found", "names a project that is none of yours")
 	}
+
 	return err
 }
 
@@ -99,8 +108,10 @@ func (s *Store) ListTokens(ctx context.Context, user uuid.UUID, page pg.Page) ([
 	if err != nil {
 		return nil, 0, err
 	}
+
 	tokens, err := pg.All[Token](ctx, s.q, `select`+tokenColumns+`from platform.tokens t where user_uuid = @user`+
-		page.Clause(map[string]string{"name": "t.name", "createdAt": "t.created_at", "expiresAt": "t.expires_at"}, "t.uuid"), args)
+		page.Clause(map[string]string{"name": "t.name", "createdAt": "t.created_at", "expiresAt": "t.expires_at"},
+			"t.uuid"), args)
 	return tokens, total, err
 }
 
@@ -117,7 +128,8 @@ func (s *Store) DeleteToken(ctx context.Context, user, id uuid.UUID) (Token, err
 func (s *Store) TouchToken(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `
 		update platform.tokens set last_used_at = now()
-		where uuid = @id and (last_used_at is null or last_used_at < now() - interval '10 minutes')`, pgx.StrictNamedArgs{"id": id})
+		where uuid = @id and (last_used_at is null or last_used_at < now() - interval '10 minutes')`,
+		pgx.StrictNamedArgs{"id": id})
 	return err
 }
 

@@ -60,8 +60,10 @@ var usernamePattern = regexp.MustCompile(`^[\p{L}\p{N}_-]{3,100}$`)
 func CleanUsername(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	if !usernamePattern.MatchString(s) {
-		return "", fault.OnField(fault.Unprocessable, "username", "invalid_format", "must be 3 to 100 letters, digits, _ or -")
+		return "", fault.OnField(fault.Unprocessable, "username", "invalid_format",
+			"must be 3 to 100 letters, digits, _ or -")
 	}
+
 	return s, nil
 }
 
@@ -70,11 +72,14 @@ func CleanEmail(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	plain := norm.NFKC.String(s) // what others may take it for has to be an address as well
 	local, domain, _ := strings.Cut(plain, "@")
+
 	a, err := mail.ParseAddress(plain)
-	if err != nil || a.Address != plain || len(plain) > maxEmail || len(local) > maxLocal || strings.Contains(domain, "@") ||
-		strings.HasPrefix(domain, "-") || strings.ContainsFunc(plain, notInEmail) {
-		return "", fault.OnField(fault.Unprocessable, "email", "invalid_format", "must be an e-mail address of at most %d characters", maxEmail)
+	if err != nil || a.Address != plain || len(plain) > maxEmail || len(local) > maxLocal ||
+		strings.Contains(domain, "@") || strings.HasPrefix(domain, "-") || strings.ContainsFunc(plain, notInEmail) {
+		return "", fault.OnField(fault.Unprocessable, "email", "invalid_format",
+			"must be an e-mail address of at most %d characters", maxEmail)
 	}
+
 	return s, nil
 }
 
@@ -88,17 +93,21 @@ func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
+
 	organization, err := uuid.NewV7()
 	if err != nil {
 		return User{}, err
 	}
+
 	var user User
 	err = s.InTx(ctx, func(tx *Store) error {
 		audit.CreatedUUID(ctx, id)
+
 		administrator, err := tx.claim(ctx, id, n.Claim)
 		if err != nil {
 			return err
 		}
+
 		if err := tx.createOrganization(ctx, organization, n.Username); err != nil {
 			return err
 		}
@@ -114,9 +123,11 @@ func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
 		if err := tx.addMember(ctx, organization, id, Owner); err != nil {
 			return err
 		}
+
 		user, err = tx.GetUser(ctx, id)
 		return err
 	})
+
 	return user, err
 }
 
@@ -125,6 +136,7 @@ func (s *Store) claim(ctx context.Context, user uuid.UUID, wanted bool) (bool, e
 	if !wanted {
 		return false, nil
 	}
+
 	n, err := pg.Exec(ctx, s.q, `
 		update platform.instance set administrator_uuid = @user where administrator_uuid is null`,
 		pgx.StrictNamedArgs{"user": user})
@@ -145,13 +157,16 @@ func (s *Store) CreateAdministrator(ctx context.Context, n NewUser) (User, error
 		if err != nil {
 			return err
 		}
+
 		if _, err := pg.Exec(ctx, tx.q, `update platform.users set is_administrator = true where uuid = @id`,
 			pgx.StrictNamedArgs{"id": created.UUID}); err != nil {
 			return err
 		}
+
 		user, err = tx.GetUser(ctx, created.UUID)
 		return err
 	})
+
 	return user, err
 }
 
@@ -178,22 +193,27 @@ func (s *Store) UpdateUser(ctx context.Context, id, keep uuid.UUID, u UserUpdate
 		if err != nil {
 			return taken(err)
 		}
+
 		if n == 0 {
 			return fault.New(fault.NotFound, "there is no such user")
 		}
+
 		if u.PasswordHash != nil {
 			if err := tx.endSessions(ctx, id, keep); err != nil {
 				return err
 			}
 		}
+
 		if u.PasswordHash != nil || u.Email != nil {
 			if err := tx.voidLinksOf(ctx, id); err != nil {
 				return err
 			}
 		}
+
 		user, err = tx.GetUser(ctx, id)
 		return err
 	})
+
 	return user, err
 }
 
@@ -213,7 +233,8 @@ func (s *Store) CredentialsOf(ctx context.Context, id uuid.UUID) (User, string, 
 	found, err := pg.One[struct {
 		User
 		PasswordHash string
-	}](ctx, s.q, `select u.password_hash, `+userColumns+` from platform.users u where u.uuid = @id`, pgx.StrictNamedArgs{"id": id})
+	}](ctx, s.q, `select u.password_hash, `+userColumns+` from platform.users u where u.uuid = @id`,
+		pgx.StrictNamedArgs{"id": id})
 	return found.User, found.PasswordHash, err
 }
 
@@ -224,6 +245,7 @@ func foldOptional(s *string) *string {
 	if s == nil {
 		return nil
 	}
+
 	folded := fold(*s)
 	return &folded
 }
@@ -236,5 +258,6 @@ func taken(err error) error {
 	case pg.Violates(err, "users_email_key"):
 		return fault.OnField(fault.Conflict, "email", "already_exists", "is taken").Because(err)
 	}
+
 	return err
 }

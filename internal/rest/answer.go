@@ -29,16 +29,19 @@ func (c *call) answer(got *result) error {
 				return err
 			}
 		}
+
 		var failed error
 		status, failed = c.rows(h, p, got)
 		if failed != nil {
 			return failed
 		}
+
 		if c.route.function && p.function.Returns.Void {
 			status, whole = http.StatusNoContent, false
 		} else {
 			c.contentType(h)
 		}
+
 		if !c.route.function {
 			c.set(h, "Content-Location", contentLocation(c.path, c.asked))
 		}
@@ -49,27 +52,34 @@ func (c *call) answer(got *result) error {
 			c.contentType(h)
 		}
 	}
+
 	if len(c.server.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil || c.r.Header["Content-Profile"] != nil {
 		c.set(h, "Content-Profile", c.schema)
 	}
 	if applied := c.applied(p.Resolved); applied != "" {
 		c.set(h, "Preference-Applied", applied)
 	}
+
 	if c.media.handler != nil && c.media.handler.Binary && len(got.body) > 0 {
 		plain := make([]byte, hex.DecodedLen(len(got.body)))
 		if _, err := hex.Decode(plain, got.body); err != nil {
 			return err
 		}
+
 		got.body = plain
 	}
+
 	vary(h)
+
 	if len(p.Outdated) > 0 {
 		c.set(h, "Warning", outdated(p.Outdated))
 	}
+
 	status, err := c.server.override(h, status, got)
 	if err != nil {
 		return err
 	}
+
 	return c.write(status, whole, got)
 }
 
@@ -81,12 +91,17 @@ func vary(h http.Header) {
 		h["Vary"] = varied
 		return
 	}
+
 	h["Vary"] = append(h["Vary"], varied...)
 }
 
 // outdated warns of names by which embedded relations will not be known any more.
 func outdated(names []string) string {
-	return "299 - " + strconv.QuoteToASCII("Filters, orders and limits will have to name an embedded relation that has an alias by that: "+strings.Join(names, ", "))
+	return "299 - " +
+		strconv.QuoteToASCII(
+			"Filters, orders and limits will have to name an embedded relation that has an alias by that: "+
+				strings.Join(names, ", "),
+		)
 }
 
 func (c *call) contentType(h http.Header) { c.set(h, "Content-Type", c.media.kind) }
@@ -104,6 +119,7 @@ func (c *call) write(status int, whole bool, got *result) error {
 		c.times.mark(&c.times.response)
 		c.set(h, "Server-Timing", c.times.String())
 	}
+
 	size := len(got.lead) + len(got.body)
 	if got.coming != nil {
 		size = got.size
@@ -111,12 +127,15 @@ func (c *call) write(status int, whole bool, got *result) error {
 	if !whole {
 		size = 0
 	}
+
 	head := c.r.Method == http.MethodHead
 	if !head && status != http.StatusNoContent {
 		c.set(h, "Content-Length", strconv.Itoa(size))
 	}
+
 	c.server.confine(h)
 	c.w.WriteHeader(status)
+
 	switch {
 	case head || size == 0 || status == http.StatusNoContent:
 	case got.coming != nil:
@@ -127,6 +146,7 @@ func (c *call) write(status int, whole bool, got *result) error {
 		}
 		c.send(got.body)
 	}
+
 	return nil
 }
 
@@ -155,17 +175,21 @@ func (c *call) rows(h http.Header, p *planned, got *result) (int, error) {
 			total = max(total, got.planned)
 		}
 	}
+
 	offset := c.window.Offset
 	c.set(h, "Content-Range", contentRange(offset, got.page, total))
+
 	if total < 0 {
 		return http.StatusOK, nil
 	}
 	if offset > total {
-		return 0, outOfRange("An offset of " + formatInt(offset) + " was requested, but there are only " + formatInt(total) + " rows.")
+		return 0, outOfRange("An offset of " + formatInt(offset) + " was requested, but there are only " +
+			formatInt(total) + " rows.")
 	}
 	if got.page < total {
 		return http.StatusPartialContent, nil
 	}
+
 	return http.StatusOK, nil
 }
 
@@ -180,12 +204,14 @@ func contentRange(offset, rows, total int64) string {
 		b = append(b, '-')
 		b = strconv.AppendInt(b, offset+rows-1, 10)
 	}
+
 	b = append(b, '/')
 	if total < 0 {
 		b = append(b, '*')
 	} else {
 		b = strconv.AppendInt(b, total, 10)
 	}
+
 	return string(b)
 }
 
@@ -195,16 +221,20 @@ func (c *call) changed(h http.Header, p *planned, got *result) int {
 	if p.count == plan.Exact || p.count == plan.Estimated {
 		total = got.page
 	}
+
 	represented := c.prefer.Return == "representation"
 	switch c.r.Method {
 	case http.MethodPost:
 		c.set(h, "Content-Range", contentRange(0, 0, total))
+
 		if c.prefer.Return == "headers-only" && len(got.location) > 0 {
 			c.set(h, "Location", "/"+strings.TrimPrefix(c.path, "/")+"?"+p.Location(string(got.location)))
 		}
+
 		if got.inserted == 0 && c.prefer.Resolution == "merge-duplicates" {
 			return http.StatusOK
 		}
+
 		return http.StatusCreated
 	case http.MethodPut:
 		switch {
@@ -213,15 +243,18 @@ func (c *call) changed(h http.Header, p *planned, got *result) int {
 		case got.inserted > 0:
 			return http.StatusCreated
 		}
+
 		return http.StatusOK
 	case http.MethodDelete:
 		c.set(h, "Content-Range", contentRange(0, 0, total))
 	default:
 		c.set(h, "Content-Range", contentRange(0, got.page, total))
 	}
+
 	if represented {
 		return http.StatusOK
 	}
+
 	return http.StatusNoContent
 }
 
@@ -230,6 +263,7 @@ func (c *call) applied(resolved bool) string {
 	if c.r.Header["Prefer"] == nil {
 		return ""
 	}
+
 	a := c.prefer
 	method := c.r.Method
 	table := !c.route.function
@@ -248,6 +282,7 @@ func (c *call) applied(resolved bool) string {
 	if a.Handling != "strict" || table && method != http.MethodPatch && method != http.MethodDelete {
 		a.MaxAffected = nil
 	}
+
 	return a.Applied()
 }
 
@@ -256,15 +291,19 @@ func contentLocation(path, raw string) string {
 	if raw == "" {
 		return path
 	}
+
 	if strings.IndexByte(raw, '&') >= 0 {
 		parts := strings.Split(raw, "&")
 		slices.SortStableFunc(parts, func(a, b string) int {
 			a, _, _ = strings.Cut(a, "=")
 			b, _, _ = strings.Cut(b, "=")
+
 			return strings.Compare(a, b)
 		})
+
 		raw = strings.Join(parts, "&")
 	}
+
 	return path + "?" + raw
 }
 
@@ -276,11 +315,13 @@ func (s *Server) override(h http.Header, status int, got *result) (int, error) {
 		if json.Unmarshal(got.headers, &all) != nil {
 			return 0, badHeaders()
 		}
+
 		seen := map[string]bool{}
 		for _, one := range all {
 			if len(one) != 1 {
 				return 0, badHeaders()
 			}
+
 			for name, value := range one {
 				name = http.CanonicalHeaderKey(name)
 				switch {
@@ -290,22 +331,28 @@ func (s *Server) override(h http.Header, status int, got *result) (int, error) {
 				default:
 					h.Set(name, value)
 				}
+
 				seen[name] = true
 			}
 		}
 	}
+
 	if len(got.status) > 0 {
 		n, err := strconv.Atoi(string(got.status))
 		if err != nil || n < 200 || n > 599 {
-			return 0, fail(http.StatusInternalServerError, "PGRST112", "response.status guc must be a valid status code")
+			return 0, fail(http.StatusInternalServerError, "PGRST112",
+				"response.status guc must be a valid status code")
 		}
+
 		status = n
 	}
+
 	return status, nil
 }
 
 func badHeaders() error {
-	return fail(http.StatusInternalServerError, "PGRST111", "response.headers guc must be a JSON array composed of objects with a single key and a string value")
+	return fail(http.StatusInternalServerError, "PGRST111",
+		"response.headers guc must be a JSON array composed of objects with a single key and a string value")
 }
 
 // times are how long the parts of a request took.
@@ -319,6 +366,7 @@ func (t *times) mark(part *time.Duration) {
 	if t.last.IsZero() {
 		return
 	}
+
 	now := time.Now()
 	*part += now.Sub(t.last)
 	t.last = now
@@ -334,8 +382,10 @@ func (t *times) String() string {
 		if i > 0 {
 			b = append(b, ", "...)
 		}
+
 		b = append(append(b, part.name...), ";dur="...)
 		b = strconv.AppendFloat(b, float64(part.took.Microseconds())/1000, 'f', 1, 64)
 	}
+
 	return string(b)
 }

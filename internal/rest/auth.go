@@ -21,6 +21,7 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 		token = r.Header.Get("Apikey")
 		given = token != ""
 	}
+
 	var c Caller
 	if given {
 		if token == "" {
@@ -29,17 +30,20 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 		if s.Verify == nil {
 			return Caller{}, fail(http.StatusInternalServerError, "PGRST300", "Server lacks JWT secret")
 		}
+
 		var err error
 		if c, err = s.Verify(r.Context(), token); err != nil {
 			return Caller{}, err
 		}
 	}
+
 	if c.Role == "" {
 		if s.Anonymous == "" {
 			return Caller{}, fail(http.StatusUnauthorized, "PGRST302", "Anonymous access is disabled")
 		}
 		c.Role = s.Anonymous
 	}
+
 	return c, nil
 }
 
@@ -56,13 +60,16 @@ func (c *Caller) appendClaims(b []byte) []byte {
 func (s *Server) asked(r *http.Request) string {
 	const name = "apikey="
 	raw := r.URL.RawQuery
+
 	key := r.Header.Get("Apikey")
 	if !s.APIKeys || key == "" || !strings.Contains(raw, name) {
 		return raw
 	}
+
 	return strings.Join(slices.DeleteFunc(strings.Split(raw, "&"), func(pair string) bool {
 		value, ok := strings.CutPrefix(pair, name)
 		plain, err := url.QueryUnescape(value)
+
 		return ok && err == nil && plain == key
 	}), "&")
 }
@@ -73,10 +80,12 @@ func bearer(header string) (token string, given bool) {
 	if len(header) < len(scheme) || !strings.EqualFold(header[:len(scheme)], scheme) {
 		return "", false
 	}
+
 	rest := header[len(scheme):]
 	if rest != "" && rest[0] != ' ' {
 		return "", false
 	}
+
 	return strings.TrimSpace(rest), true
 }
 
@@ -86,14 +95,17 @@ func withRole(claims []byte, role string) []byte {
 	if json.Unmarshal(claims, &members) != nil {
 		return claims
 	}
+
 	name := appendJSON(nil, role)
 	if string(members["role"]) == string(name) {
 		return claims
 	}
+
 	members["role"] = name
 	out, err := json.Marshal(members)
 	if err != nil {
 		return claims
 	}
+
 	return out
 }

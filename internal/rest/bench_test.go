@@ -20,10 +20,12 @@ func (n *nowhere) WriteHeader(int)             {}
 func BenchmarkReadOne(b *testing.B) {
 	a := newAPI(b, "")
 	b.ReportAllocs()
+
 	b.RunParallel(func(p *testing.PB) {
 		w := &nowhere{http.Header{}}
 		r := httptest.NewRequest("GET", "/clients?select=id,name&id=eq.2", nil)
 		r.Header.Set("Authorization", "Bearer authenticated:ann")
+
 		for p.Next() {
 			clear(w.h)
 			a.server.ServeHTTP(w, r)
@@ -36,6 +38,7 @@ func BenchmarkLimit(b *testing.B) {
 	a := newAPI(b, "")
 	role, _ := a.server.Role("authenticated")
 	b.ReportAllocs()
+
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
 			limit(b, role.Pool)
@@ -49,16 +52,25 @@ func limit(b *testing.B, pool *pgxpool.Pool) {
 		b.Fatal(err)
 	}
 	defer conn.Release()
+
 	pc := conn.Conn().PgConn()
-	if _, err := conn.Conn().Prepare(b.Context(), "settings", "select set_config('search_path', $1, true), set_config('role', $2, true), set_config('request.jwt.claims', $3, true)"); err != nil {
+
+	if _, err := conn.Conn().Prepare(b.Context(), "settings",
+		"select set_config('search_path', $1, true), set_config('role', $2, true), set_config('request.jwt.claims', $3, true)"); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := conn.Conn().Prepare(b.Context(), "one", "select coalesce(json_agg(t), '[]')::text from (select id, name from public.clients where id = $1) t"); err != nil {
+	if _, err := conn.Conn().Prepare(b.Context(), "one",
+		"select coalesce(json_agg(t), '[]')::text from (select id, name from public.clients where id = $1) t"); err !=
+		nil {
 		b.Fatal(err)
 	}
+
 	p := pc.StartPipeline(b.Context())
-	p.SendQueryPrepared("settings", [][]byte{[]byte("public"), []byte("authenticated"), []byte(`{"role":"authenticated","sub":"ann"}`)}, nil, nil)
+	p.SendQueryPrepared("settings", [][]byte{
+		[]byte("public"), []byte("authenticated"), []byte(`{"role":"authenticated","sub":"ann"}`),
+	}, nil, nil)
 	p.SendQueryPrepared("one", [][]byte{[]byte("2")}, nil, nil)
+
 	if err := p.Sync(); err != nil {
 		b.Fatal(err)
 	}
@@ -68,8 +80,11 @@ func limit(b *testing.B, pool *pgxpool.Pool) {
 }
 
 func BenchmarkInsert(b *testing.B) {
-	a := newAPI(b, "create table events (id bigint generated always as identity primary key, note text not null); grant all on events to authenticated")
+	a := newAPI(b,
+		"create table events (id bigint generated always as identity primary key, note text not null); grant all on events to authenticated")
+
 	b.ReportAllocs()
+
 	b.RunParallel(func(p *testing.PB) {
 		w := &nowhere{http.Header{}}
 		body := strings.NewReader("")

@@ -29,8 +29,10 @@ func (r *bodyRoom) take(ctx context.Context, n int64) error {
 	if r.size+n > r.budget.Most() {
 		return none
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, r.wait)
 	defer cancel()
+
 	give, err := r.budget.Take(ctx, r.owner, n)
 	if err != nil {
 		return none
@@ -38,6 +40,7 @@ func (r *bodyRoom) take(ctx context.Context, n int64) error {
 
 	r.size += n
 	r.taken = append(r.taken, give)
+
 	return nil
 }
 

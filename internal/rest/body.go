@@ -14,7 +14,8 @@ type payload struct {
 	text []byte     // JSON unless raw says otherwise; nil if the request has none, or in CSV
 	csv  *csvBody   // nil unless the rows came as CSV and are not JSON yet
 	form url.Values // of a function's arguments; nil unless they came so
-	raw  string     // json, text, xml or bytea: the type of a function's one unnamed parameter that may take the body whole; "" for none
+	// json, text, xml or bytea: the type of a function's one unnamed parameter that may take the body whole; "" for none
+	raw string
 }
 
 // readBody reads a body of at most most bytes, and makes JSON of a form. A function also takes plain text, XML and bytes.
@@ -31,10 +32,12 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool,
 		}
 		kind = strings.ToLower(kind)
 	}
+
 	text, err := readAll(w, r, most, room)
 	if err != nil {
 		return payload{}, err
 	}
+
 	switch kind {
 	case "application/json", "application/vnd.pgrst.array", "application/vnd.pgrst.array+json":
 		return payload{text: text, raw: "json"}, nil
@@ -46,10 +49,12 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool,
 		if err != nil {
 			return payload{}, fail(http.StatusBadRequest, "PGRST102", "Empty or invalid form")
 		}
+
 		p := payload{text: formRow(values)}
 		if function {
 			p.form = values
 		}
+
 		return p, nil
 	case "text/plain":
 		if function {
@@ -64,6 +69,7 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool,
 			return payload{text: text, raw: "bytea"}, nil
 		}
 	}
+
 	return payload{}, fail(http.StatusBadRequest, "PGRST102", "Content-Type not acceptable: "+kind)
 }
 
@@ -78,6 +84,7 @@ func readAll(w http.ResponseWriter, r *http.Request, most int64, room *bodyRoom)
 	if r.ContentLength >= 0 {
 		size = r.ContentLength + 1
 	}
+
 	text := make([]byte, 0, min(size, uncountedBody))
 	for {
 		n, err := body.Read(text[len(text):cap(text)])
@@ -88,6 +95,7 @@ func readAll(w http.ResponseWriter, r *http.Request, most int64, room *bodyRoom)
 		if err != nil {
 			return nil, unreadable(err)
 		}
+
 		if len(text) < cap(text) {
 			continue
 		}
@@ -96,6 +104,7 @@ func readAll(w http.ResponseWriter, r *http.Request, most int64, room *bodyRoom)
 		if err := room.take(r.Context(), more); err != nil {
 			return nil, err
 		}
+
 		text = append(make([]byte, 0, more), text...)
 	}
 }
@@ -118,9 +127,11 @@ func formRow(values url.Values) []byte {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
+
 		out = append(appendJSON(out, name), ':')
 		out = appendJSON(out, all[len(all)-1])
 	}
+
 	return append(out, '}')
 }
 
@@ -136,15 +147,19 @@ func appendJSON(b []byte, s string) []byte {
 				i += size
 				continue
 			}
+
 			b = append(append(b, s[start:i]...), "\uFFFD"...)
 			i++
 			start = i
+
 			continue
 		}
+
 		if c >= ' ' && c != '"' && c != '\\' {
 			i++
 			continue
 		}
+
 		b = append(b, s[start:i]...)
 		switch c {
 		case '"', '\\':
@@ -158,8 +173,10 @@ func appendJSON(b []byte, s string) []byte {
 		default:
 			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 		}
+
 		i++
 		start = i
 	}
+
 	return append(append(b, s[start:]...), '"')
 }

@@ -79,6 +79,7 @@ func NewCache(source Source, log *slog.Logger) *Cache {
 	c := &Cache{source: source, log: log}
 	c.rest = c.pause
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+
 	return c
 }
 
@@ -96,6 +97,7 @@ func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return l.Catalog, nil
 }
 
@@ -111,10 +113,12 @@ func (c *Cache) known(now time.Time) *loaded {
 	if c.listener != nil {
 		c.listener.begin()
 	}
+
 	l := c.current.Load()
 	if l != nil && c.unwatched(l) && now.Sub(l.at) > unwatchedMost {
 		c.start(false)
 	}
+
 	return l
 }
 
@@ -136,17 +140,21 @@ func (c *Cache) newer(ctx context.Context, old *loaded) *loaded {
 	c.mu.Lock()
 	l := c.loading
 	c.mu.Unlock()
+
 	if now := c.current.Load(); l == nil && now != nil && c.unwatched(now) && time.Since(now.at) > unwatchedLeast {
 		l = c.start(false)
 	}
+
 	if l != nil {
 		if _, err := c.wait(ctx, l); err != nil {
 			return nil
 		}
 	}
+
 	if now := c.current.Load(); now != nil && now != old {
 		return now
 	}
+
 	return nil
 }
 
@@ -163,13 +171,16 @@ func (c *Cache) newerVersion(ctx context.Context, old *loaded) *loaded {
 		if l != nil && l.version == version {
 			break
 		}
+
 		if l, err = c.wait(ctx, c.start(false)); err != nil {
 			return nil
 		}
 	}
+
 	if l == old {
 		return nil
 	}
+
 	return l
 }
 
@@ -192,6 +203,7 @@ func (c *Cache) Reload() {
 func (c *Cache) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	c.database++
 	c.current.Store(nil)
 }
@@ -228,18 +240,23 @@ func (c *Cache) wait(ctx context.Context, l *load) (*loaded, error) {
 func (c *Cache) start(changed bool) *load {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if c.loading != nil {
 		c.loading.again = c.loading.again || changed
 		return c.loading
 	}
+
 	l := &load{done: make(chan struct{})}
 	if c.closed {
 		l.err = errClosed
 		close(l.done)
+
 		return l
 	}
+
 	c.loading = l
 	c.running.Go(func() { c.read(l) })
+
 	return l
 }
 
@@ -260,24 +277,30 @@ func (c *Cache) read(l *load) {
 			c.rest(left)
 		}
 	}
+
 	for {
 		ctx, cancel := context.WithTimeout(c.ctx, readMost)
 		at := time.Now()
 		c.mu.Lock()
+
 		database := c.database
 		c.mu.Unlock()
+
 		for tries := 0; tries < readTries; tries++ {
 			if l.got, l.err = c.readAtOnce(ctx); !goneMeanwhile(l.err) {
 				break
 			}
 		}
+
 		cancel()
 		took := time.Since(at)
 		c.mu.Lock()
+
 		if database != c.database && c.ctx.Err() == nil { // it may be that of the one before
 			c.mu.Unlock()
 			continue
 		}
+
 		if l.err != nil {
 			c.log.Warn("the catalogue can't be read; the one before serves on", "error", l.err)
 		} else {
@@ -289,17 +312,21 @@ func (c *Cache) read(l *load) {
 					l = &load{done: make(chan struct{})}
 					c.loading = l
 				}
+
 				c.mu.Unlock()
 				c.rest(took)
 				c.mu.Lock()
 				l.again = false
 				c.mu.Unlock()
+
 				continue
 			}
 		}
+
 		c.loading = nil
 		close(l.done)
 		c.mu.Unlock()
+
 		return
 	}
 }
@@ -315,27 +342,35 @@ func (c *Cache) readAtOnce(ctx context.Context) (*loaded, error) {
 	// First the version, then the catalogue: a change between the two is met with one more reading, never with an old catalogue.
 	got := &loaded{}
 	if c.source.Version != "" {
-		if got.version, err = pg.Value[string](ctx, conn, c.source.Version); err != nil && pg.State(err) != "42P01" { // undefined_table
+		// undefined_table
+		if got.version, err = pg.Value[string](ctx, conn, c.source.Version); err != nil && pg.State(err) != "42P01" {
 			return nil, err
 		}
 	}
-	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+
+	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{
+		IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly,
+	}, func(tx pgx.Tx) error {
 		// That a statement which runs once is compiled takes twenty times as long as it does.
 		if _, err := tx.Exec(ctx, "set local jit = off"); err != nil {
 			return err
 		}
+
 		got.Catalog, err = catalog.Read(ctx, tx, c.source.Options)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	got.size = got.Catalog.Size()
+
 	if c.source.Read != nil && got.version != "" {
 		if err := c.source.Read(ctx, conn); err != nil {
 			c.log.Warn("after the catalogue was read", "error", err)
 		}
 	}
+
 	return got, nil
 }
 
@@ -345,14 +380,17 @@ func (c *Cache) knowsZone(ctx context.Context, name string) (bool, error) {
 	if known := c.zones.Load(); known != nil {
 		return (*known)[name], nil
 	}
+
 	names, err := pg.Values[string](ctx, c.source.Pool(), "select name from pg_catalog.pg_timezone_names")
 	if err != nil {
 		return false, err
 	}
+
 	known := make(map[string]bool, len(names))
 	for _, name := range names {
 		known[name] = true
 	}
+
 	c.zones.Store(&known)
 	return known[name], nil
 }

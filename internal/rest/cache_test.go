@@ -15,20 +15,26 @@ import (
 
 func TestFirstCatalogIsReadOnce(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	got := make([]*catalog.Catalog, 8)
+
 	var all sync.WaitGroup
 	for i := range got {
 		all.Go(func() { got[i], _ = a.server.Catalog.Get(t.Context()) })
 	}
+
 	all.Wait()
+
 	for _, c := range got {
 		if c == nil {
 			t.Fatal("a request got no catalogue")
 		}
 	}
+
 	a.server.Catalog.Close()
 	a.server.Catalog.Close()
+
 	if got := a.do("GET", "/clients", ""); got.status != http.StatusOK {
 		t.Errorf("after the cache was closed: %+v", got)
 	}
@@ -36,17 +42,24 @@ func TestFirstCatalogIsReadOnce(t *testing.T) {
 
 func TestNoCatalog(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	config := a.admin.Config()
 	config.ConnConfig.User, config.ConnConfig.Password = "request", "wrong"
+
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	a.server.Catalog = NewCache(Source{Pool: func() *pgxpool.Pool { return pool }, Options: catalog.Options{Schemas: []string{"public"}}}, slog.New(slog.DiscardHandler))
+
+	a.server.Catalog = NewCache(Source{Pool: func() *pgxpool.Pool {
+		return pool
+	}, Options: catalog.Options{Schemas: []string{"public"}}}, slog.New(slog.DiscardHandler))
 	defer a.server.Catalog.Close()
-	if got := a.do("GET", "/clients", ""); got.status != 503 || !strings.Contains(got.body, "PGRST002") || got.header.Get("Retry-After") == "" {
+
+	if got := a.do("GET", "/clients", ""); got.status != 503 || !strings.Contains(got.body, "PGRST002") ||
+		got.header.Get("Retry-After") == "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -54,32 +67,45 @@ func TestNoCatalog(t *testing.T) {
 // TestCatalogIsNotReadWithoutEnd: of changes that are told while the catalogue is being read, and for a while after that, one more reading comes.
 func TestCatalogIsNotReadWithoutEnd(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	cache := a.server.Catalog
 	cache.Close()
-	cache = NewCache(Source{Pool: func() *pgxpool.Pool { return a.admin }, Options: catalog.Options{Schemas: []string{"public"}}}, slog.New(slog.DiscardHandler))
+
+	cache = NewCache(Source{Pool: func() *pgxpool.Pool {
+		return a.admin
+	}, Options: catalog.Options{Schemas: []string{"public"}}}, slog.New(slog.DiscardHandler))
 	defer cache.Close()
+
 	rests, onward := make(chan time.Duration), make(chan struct{})
 	cache.rest = func(took time.Duration) { rests <- took; <-onward }
+
 	first, err := cache.Get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	cache.Reload()
 	cache.Reload()
+
 	if took := <-rests; took <= 0 {
 		t.Errorf("it rests after %v", took)
 	}
+
 	second := cache.current.Load()
+
 	for range 1000 {
 		cache.Reload()
 	}
+
 	a.exec("create table public.told ()")
 	close(onward)
+
 	third := cache.newer(t.Context(), second)
 	if first == second.Catalog || third == nil || third.Relations[catalog.Name{Schema: "public", Name: "told"}] == nil {
 		t.Errorf("got %p, %p, %p", first, second, third)
 	}
+
 	select {
 	case <-rests:
 		t.Error("it is read once more")

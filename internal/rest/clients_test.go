@@ -39,20 +39,25 @@ const ports = `
 // begin with <.
 func TestClients(t *testing.T) {
 	t.Parallel()
+
 	files, err := filepath.Glob("testdata/clients/*.http")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
+
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".http"), func(t *testing.T) {
 			t.Parallel()
+
 			a := newAPI(t, ports, func(c *Config) { c.TxOverride, c.Plan, c.Aggregates = true, true, true })
 			server := httptest.NewServer(a.server)
 			defer server.Close()
+
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			talk(t, server.Listener.Addr().String(), string(text))
 		})
 	}
@@ -65,6 +70,7 @@ func talk(t *testing.T, address, text string) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+
 	in := bufio.NewReader(conn)
 	for _, said := range strings.Split(text, "\n### ")[1:] {
 		title, said, _ := strings.Cut(said, "\n")
@@ -73,6 +79,7 @@ func talk(t *testing.T, address, text string) {
 		if strings.Contains(body, "\n") {
 			t.Fatalf("%s: a body has one line", title)
 		}
+
 		first, headers, _ := strings.Cut(head, "\n")
 		wire := first + " HTTP/1.1\r\nHost: localhost\r\n"
 		if headers != "" {
@@ -81,18 +88,22 @@ func talk(t *testing.T, address, text string) {
 		if body != "" || strings.HasPrefix(first, "POST") {
 			wire += fmt.Sprintf("Content-Length: %d\r\n", len(body))
 		}
+
 		if _, err := io.WriteString(conn, wire+"\r\n"+body); err != nil {
 			t.Fatalf("%s: %v", title, err)
 		}
+
 		method, _, _ := strings.Cut(first, " ")
 		got, err := http.ReadResponse(in, &http.Request{Method: method})
 		if err != nil {
 			t.Fatalf("%s: %v", title, err)
 		}
+
 		plain, err := io.ReadAll(got.Body)
 		if err != nil {
 			t.Fatalf("%s: %v", title, err)
 		}
+
 		judge(t, title+": "+first, got, string(plain), strings.Split(strings.TrimSpace(answer), "\n< "))
 	}
 }
@@ -100,19 +111,23 @@ func talk(t *testing.T, address, text string) {
 // judge holds an answer against what is wanted: its status, headers (! and a name for none of that name), and behind those the body; - is none.
 func judge(t *testing.T, at string, got *http.Response, body string, want []string) {
 	t.Helper()
+
 	if status := fmt.Sprint(got.StatusCode); status != want[0] {
 		t.Errorf("%s: status %s, want %s: %s", at, status, want[0], body)
 		return
 	}
+
 	for _, header := range want[1 : len(want)-1] {
 		name, value, _ := strings.Cut(header, ": ")
 		if none, ok := strings.CutPrefix(header, "!"); ok {
 			name, value = none, ""
 		}
+
 		if all := strings.Join(got.Header.Values(name), "; "); all != value {
 			t.Errorf("%s: %s is %q, want %q", at, name, all, value)
 		}
 	}
+
 	wanted := want[len(want)-1]
 	switch {
 	case wanted == "-":
@@ -130,6 +145,7 @@ func judge(t *testing.T, at string, got *http.Response, body string, want []stri
 	case strings.ReplaceAll(wanted, `\n`, "\n") != body:
 		t.Errorf("%s: got %q, want %q", at, body, wanted)
 	}
+
 	if got.StatusCode >= 400 && got.Request.Method != http.MethodHead {
 		told(t, at, body)
 	}
@@ -140,22 +156,27 @@ func plainly(text string) any {
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return text
 	}
+
 	return v
 }
 
 // told checks that an error is what the libraries decode: code and message are texts, and details and hint are there, texts or null.
 func told(t *testing.T, at, body string) {
 	t.Helper()
+
 	var e map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
 		t.Errorf("%s: %v", at, err)
 		return
 	}
+
 	for _, name := range []string{"code", "message", "details", "hint"} {
-		if v := e[name]; !bytes.HasPrefix(v, []byte{'"'}) && (string(v) != "null" || slices.Contains([]string{"code", "message"}, name)) {
+		if v := e[name]; !bytes.HasPrefix(v, []byte{'"'}) &&
+			(string(v) != "null" || slices.Contains([]string{"code", "message"}, name)) {
 			t.Errorf("%s: %s is %s", at, name, v)
 		}
 	}
+
 	if len(e) != 4 {
 		t.Errorf("%s: the error has %d members, want 4: %s", at, len(e), body)
 	}

@@ -13,14 +13,16 @@ import (
 // ownHeaders are the headers that code of a confined project may set, beside those that begin with X- and are not in
 // foreignHeaders: what describes its own answer.
 var ownHeaders = []string{
-	"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location", "Content-Range", "Content-Type",
-	"Deprecation", "Etag", "Expires", "Last-Modified", "Link", "Location", "Pragma", "Retry-After", "Sunset", "Total-Count", "Vary", "Warning",
+	"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location", "Content-Range",
+	"Content-Type", "Deprecation", "Etag", "Expires", "Last-Modified", "Link", "Location", "Pragma", "Retry-After",
+	"Sunset", "Total-Count", "Vary", "Warning",
 }
 
 // foreignHeaders begin the names of headers that browsers, proxies or this server give a meaning beyond one answer.
 var foreignHeaders = []string{
-	"X-Accel-", "X-Content-", "X-Dns-Prefetch-Control", "X-Forwarded-", "X-Frame-", "X-Lighttpd-", "X-Litespeed-", "X-Permitted-Cross-Domain-",
-	"X-Real-Ip", "X-Reproxy-", "X-Request-Id", "X-Sendfile", "X-Ua-Compatible", "X-Webkit-", "X-Xss-Protection",
+	"X-Accel-", "X-Content-", "X-Dns-Prefetch-Control", "X-Forwarded-", "X-Frame-", "X-Lighttpd-", "X-Litespeed-",
+	"X-Permitted-Cross-Domain-", "X-Real-Ip", "X-Reproxy-", "X-Request-Id", "X-Sendfile", "X-Ua-Compatible",
+	"X-Webkit-", "X-Xss-Protection",
 }
 
 // maySet reports whether code of the database may set a header, by its canonical name.
@@ -31,6 +33,7 @@ func (s *Server) maySet(name string) bool {
 	if strings.HasPrefix(name, "X-") {
 		return !slices.ContainsFunc(foreignHeaders, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	}
+
 	return slices.Contains(ownHeaders, name)
 }
 
@@ -49,13 +52,17 @@ func active(kind string) bool {
 	if kind == jsonType { // nearly always
 		return false
 	}
+
 	media, _, err := mime.ParseMediaType(kind)
 	if err != nil {
 		return true
 	}
+
 	switch media {
-	case "application/json", "application/octet-stream", "text/csv", "text/plain", "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif":
+	case "application/json", "application/octet-stream", "text/csv", "text/plain", "image/png", "image/jpeg",
+		"image/gif", "image/webp", "image/avif":
 		return false
 	}
+
 	return !strings.HasSuffix(media, "+json")
 }

@@ -16,6 +16,7 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 	if origin == "" {
 		return false
 	}
+
 	h := w.Header()
 	switch {
 	case len(s.Origins) == 0:
@@ -28,20 +29,25 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 		h.Add("Vary", "Origin")
 		return false
 	}
+
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		h.Set("Access-Control-Expose-Headers", exposed)
 		return false
 	}
+
 	allowed := []string{"Authorization"}
 	for _, name := range strings.Split(strings.Join(r.Header.Values("Access-Control-Request-Headers"), ","), ",") {
 		if name = strings.TrimSpace(name); name != "" && !slices.Contains(allowed, name) {
 			allowed = append(allowed, name)
 		}
 	}
+
 	h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD")
-	h.Set("Access-Control-Allow-Headers", strings.Join(append(allowed, "Accept", "Accept-Language", "Content-Language"), ", "))
+	h.Set("Access-Control-Allow-Headers",
+		strings.Join(append(allowed, "Accept", "Accept-Language", "Content-Language"), ", "))
 	h.Set("Access-Control-Max-Age", "86400")
 	h.Set("Content-Length", "0")
 	w.WriteHeader(http.StatusOK)
+
 	return true
 }

@@ -38,6 +38,7 @@ func readCSV(text []byte) (*csvBody, error) {
 			b.names = append(b.names, name)
 		}
 	}
+
 	return b, nil
 }
 
@@ -57,12 +58,14 @@ func tooWide(text []byte) bool {
 			}
 		}
 	}
+
 	return false
 }
 
 func newCSVReader(text []byte) *csv.Reader {
 	in := csv.NewReader(bytes.NewReader(text))
 	in.FieldsPerRecord, in.ReuseRecord = -1, true
+
 	return in
 }
 
@@ -72,18 +75,22 @@ func (b *csvBody) json(keep func(name string) bool, one bool, most int64) ([]byt
 	if b.names == nil {
 		return []byte("[]"), nil
 	}
+
 	columns, width, err := b.columns(keep)
 	if err != nil {
 		return nil, err
 	}
+
 	size, err := b.measure(columns, width, one)
 	if err != nil {
 		return nil, err
 	}
+
 	if size > most {
 		e := fail(http.StatusRequestEntityTooLarge, "PGRST102", "The rows are too large")
 		e.Details = "As JSON they have " + formatInt(size) + " bytes, of at most " + formatInt(most) + "."
 		e.Hint = "Send fewer rows at a time, or JSON."
+
 		return nil, e
 	}
 
@@ -95,14 +102,17 @@ func (b *csvBody) json(keep func(name string) bool, one bool, most int64) ([]byt
 		if err != nil || one && len(out) > 1 { // there is no other than the end
 			return append(out, ']'), nil
 		}
+
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
+
 		out = append(out, '{')
 		for i, c := range columns {
 			if i > 0 {
 				out = append(out, ',')
 			}
+
 			out = append(out, c.member...)
 			if row[c.index] == "NULL" {
 				out = append(out, "null"...)
@@ -110,6 +120,7 @@ func (b *csvBody) json(keep func(name string) bool, one bool, most int64) ([]byt
 				out = appendJSON(out, row[c.index])
 			}
 		}
+
 		out = append(out, '}')
 	}
 }
@@ -126,15 +137,18 @@ func (b *csvBody) columns(keep func(name string) bool) (columns []csvColumn, wid
 	if err != nil {
 		return nil, 0, badCSV(err)
 	}
+
 	last := make(map[string]int, len(header))
 	for i, name := range header {
 		last[name] = i
 	}
+
 	for i, name := range header {
 		if last[name] == i && keep(name) {
 			columns = append(columns, csvColumn{i, append(appendJSON(nil, name), ':')})
 		}
 	}
+
 	return columns, len(header), nil
 }
 
@@ -144,8 +158,10 @@ func (b *csvBody) measure(columns []csvColumn, width int, one bool) (size int64,
 	for _, c := range columns {
 		fixed += int64(len(c.member) + len(","))
 	}
+
 	in := newCSVReader(b.text)
 	_, _ = in.Read()
+
 	var cell []byte
 	size = int64(len("[]"))
 	for n := 0; ; n++ {
@@ -156,12 +172,14 @@ func (b *csvBody) measure(columns []csvColumn, width int, one bool) (size int64,
 		if err != nil {
 			return 0, badCSV(err)
 		}
+
 		if len(row) < width {
 			return 0, fail(http.StatusBadRequest, "PGRST102", "All lines must have same number of fields")
 		}
 		if one && n > 0 {
 			continue
 		}
+
 		size += fixed
 		for _, c := range columns {
 			cell = appendJSON(cell[:0], row[c.index])
@@ -173,5 +191,6 @@ func (b *csvBody) measure(columns []csvColumn, width int, one bool) (size int64,
 func badCSV(err error) error {
 	e := fail(http.StatusBadRequest, "PGRST102", "Empty or invalid csv")
 	e.Details = err.Error()
+
 	return e
 }

@@ -14,22 +14,36 @@ func (s *Server) Description(ctx context.Context, role, url string) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
+
 	kept := &page{header: http.Header{}}
-	c := call{server: s, w: kept, r: r, path: "/", caller: Caller{Role: role, Claims: []byte("{}")}, schema: s.Schemas[0], until: time.Now().Add(s.Timeout)}
+	c := call{
+		server: s,
+		w:      kept,
+		r:      r,
+		path:   "/",
+		caller: Caller{Role: role, Claims: []byte("{}")},
+		schema: s.Schemas[0],
+		until:  time.Now().Add(s.Timeout),
+	}
+
 	var ok bool
 	if c.role, ok = s.Role(role); !ok {
 		return nil, errors.New("describe: there is no role " + role)
 	}
+
 	ctx, cancel := context.WithDeadline(ctx, c.until)
 	defer cancel()
+
 	known, err := s.Catalog.get(ctx)
 	if err != nil {
 		return nil, noCatalog(ctx, err)
 	}
+
 	c.use(known)
 	if err := c.describe(ctx); err != nil {
 		return nil, err
 	}
+
 	return kept.body, nil
 }
 

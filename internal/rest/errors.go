@@ -47,44 +47,53 @@ func fail(status int, code, message string) *query.Error {
 }
 
 // errFull answers what would make a full database larger, as PostgreSQL does where the disk is full.
-var errFull = &query.Error{Status: http.StatusServiceUnavailable, Code: "53100", Message: "the database has all the bytes that it may have",
+var errFull = &query.Error{Status: http.StatusServiceUnavailable,
+	Code: "53100", Message: "the database has all the bytes that it may have",
 	Hint: "Rows can be read and deleted. To make room, delete rows and compact their table, delete a table, or have the quota raised."}
 
 // fail answers with err.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err error) {
 	httpx.From(r.Context()).Err = err
+
 	if r.Context().Err() != nil {
 		w.WriteHeader(statusGone) // nobody is there to read more
 		return
 	}
+
 	f := s.failure(role, err)
 	if s.Ended != nil && role != "" && outOfReach(err) {
 		if ended := s.Ended(r.Context()); ended != nil {
 			f = s.failure(role, ended)
 		}
 	}
+
 	h := w.Header()
 	for name, values := range f.header {
 		if s.maySet(name) {
 			h[name] = values
 		}
 	}
+
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("Proxy-Status", "PostgREST; error="+proxyToken(f.Code))
+
 	if f.retryAfter != "" {
 		h.Set("Retry-After", f.retryAfter)
 	}
 	if f.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", challenge(&f.Error))
 	}
+
 	var told any = body{f.Code, f.Details, f.Hint, f.Message}
 	if s.Terse {
 		told = terse{f.Code, f.Message}
 	}
+
 	text, err := encode(told)
 	if err != nil {
 		panic("rest: " + err.Error()) // details are texts and maps of texts
 	}
+
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(f.Status)
 	_, _ = w.Write(text)
@@ -93,11 +102,15 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err e
 // outOfReach reports whether a request came to nothing because the database could not be had, or not any more: nothing of it was kept.
 func outOfReach(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return e.Code == "57P01" && !pg.EndedByLimit(e) || e.Code == "53300" // told to go: what was committed is told before
+		// told to go: what was committed is told before
+		return e.Code == "57P01" && !pg.EndedByLimit(e) || e.Code == "53300"
 	}
+
 	_, unknown := errors.AsType[*catalogError](err)
 	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
-	return unknown || unconnected || errors.Is(err, errNoConnection) || fault.Is(err, fault.Unavailable) || pgconn.SafeToRetry(err)
+
+	return unknown || unconnected || errors.Is(err, errNoConnection) || fault.Is(err, fault.Unavailable) ||
+		pgconn.SafeToRetry(err)
 }
 
 // proxyToken keeps what may stand in the header: codes are tokens but for what a function raised.
@@ -125,35 +138,46 @@ func (s *Server) failure(role string, err error) failure {
 		if e.Status == http.StatusServiceUnavailable {
 			f.retryAfter = "1"
 		}
+
 		return f
 	}
+
 	if _, ok := errors.AsType[*catalogError](err); ok {
 		return unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return unavailable("PGRST000", "Database connection error.")
 	}
+
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		if f, ok := errors.AsType[*fault.Error](pg.Fault(err)); ok && pg.EndedByLimit(e) {
 			return kinds(f)
 		}
 		return s.postgres(role, e)
 	}
+
 	switch {
 	case errors.Is(err, errNoConnection):
-		return failure{Error: *fail(http.StatusGatewayTimeout, "PGRST003", "Timed out acquiring connection from connection pool.")}
+		return failure{
+			Error: *fail(http.StatusGatewayTimeout, "PGRST003", "Timed out acquiring connection from connection pool."),
+		}
 	case errors.Is(err, context.DeadlineExceeded):
-		return failure{Error: *fail(http.StatusInternalServerError, "57014", "canceling statement due to statement timeout")}
+		return failure{
+			Error: *fail(http.StatusInternalServerError, "57014", "canceling statement due to statement timeout"),
+		}
 	case fault.Is(err, fault.Unavailable), pgconn.SafeToRetry(err):
 		return unavailable("PGRST001", "Database client error. Retrying the connection.")
 	}
+
 	if e, ok := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); ok {
-		return failure{Error: query.Error{Status: http.StatusInternalServerError, Code: "54000", Message: "the answer is too large",
+		return failure{Error: query.Error{Status: http.StatusInternalServerError,
+			Code: "54000", Message: "the answer is too large",
 			Details: atMost(e.MaxExpectedBodyLen), Hint: askForLess}}
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Internal {
 		return kinds(f)
 	}
+
 	return failure{Error: *fail(http.StatusInternalServerError, "PGRSTX00", "Internal error")}
 }
 
@@ -171,6 +195,7 @@ func kinds(f *fault.Error) failure {
 	if f.RetryAfter > 0 {
 		out.retryAfter = strconv.Itoa(int(f.RetryAfter.Seconds()) + 1)
 	}
+
 	return out
 }
 
@@ -185,16 +210,30 @@ func (s *Server) postgres(role string, e *pgconn.PgError) failure {
 		return raised(e)
 	}
 	if plan.TooLong(e.Code, e.Message) {
-		return failure{Error: query.Error{Status: http.StatusInternalServerError, Code: "54000", Message: "the answer is too large",
-			Details: "Nothing was changed. " + atMost(s.MaxAnswer), Hint: "Ask for fewer columns with select, or for none with return=minimal."}}
+		return failure{Error: query.Error{Status: http.StatusInternalServerError,
+			Code: "54000", Message: "the answer is too large",
+			Details: "Nothing was changed. " + atMost(s.MaxAnswer),
+			Hint:    "Ask for fewer columns with select, or for none with return=minimal."}}
 	}
-	f := failure{Error: query.Error{Status: s.status(role, e), Code: e.Code, Message: e.Message, Details: text(e.Detail), Hint: text(e.Hint)}}
+
+	f := failure{
+		Error: query.Error{
+			Status:  s.status(role, e),
+			Code:    e.Code,
+			Message: e.Message,
+			Details: text(e.Detail),
+			Hint:    text(e.Hint),
+		},
+	}
 	if f.Status == http.StatusServiceUnavailable {
 		f.retryAfter = "1"
 	}
-	if e.Code == "54000" && f.Hint == nil && strings.HasPrefix(e.Detail, "Cannot enlarge string buffer") { // a value has at most 1 GB
+
+	// a value has at most 1 GB
+	if e.Code == "54000" && f.Hint == nil && strings.HasPrefix(e.Detail, "Cannot enlarge string buffer") {
 		f.Hint = askForLess
 	}
+
 	return f
 }
 
@@ -242,9 +281,11 @@ func (s *Server) status(role string, e *pgconn.PgError) int {
 	case "P0001":
 		return 400
 	}
+
 	if len(e.Code) != 5 {
 		return 500
 	}
+
 	switch e.Code[:2] {
 	case "08", "53":
 		return 503
@@ -258,6 +299,7 @@ func (s *Server) status(role string, e *pgconn.PgError) int {
 		}
 		return 500
 	}
+
 	return 400
 }
 
@@ -271,31 +313,46 @@ func raised(e *pgconn.PgError) failure {
 		return badRaise("Invalid JSON value for MESSAGE: '"+e.Message+"'",
 			"MESSAGE must be a JSON object with obligatory keys: 'code', 'message' and optional keys: 'details', 'hint'.")
 	}
+
 	const wants = "DETAIL must be a JSON object with obligatory keys: 'status', 'headers' and optional key: 'status_text'."
 	if e.Detail == "" {
 		return badRaise("DETAIL is missing in the RAISE statement", wants)
 	}
+
 	var how struct {
 		Status  *int
 		Headers map[string]string
 	}
-	if err := json.Unmarshal([]byte(e.Detail), &how); err != nil || how.Status == nil || how.Headers == nil || *how.Status < 200 || *how.Status > 599 {
+	if err := json.Unmarshal([]byte(e.Detail), &how); err != nil || how.Status == nil || how.Headers == nil ||
+		*how.Status < 200 || *how.Status > 599 {
 		return badRaise("Invalid JSON value for DETAIL: '"+e.Detail+"'", wants)
 	}
+
 	f := failure{header: http.Header{}}
 	f.Error = query.Error{Status: *how.Status, Code: *said.Code, Message: *said.Message}
+
 	if said.Details != nil {
 		f.Details = *said.Details
 	}
 	if said.Hint != nil {
 		f.Hint = *said.Hint
 	}
+
 	for name, value := range how.Headers {
 		f.header.Add(name, value)
 	}
+
 	return f
 }
 
 func badRaise(details, hint string) failure {
-	return failure{Error: query.Error{Status: 500, Code: "PGRST121", Message: `Could not parse JSON in the "RAISE SQLSTATE 'PGRST'" error`, Details: details, Hint: hint}}
+	return failure{
+		Error: query.Error{
+			Status:  500,
+			Code:    "PGRST121",
+			Message: `Could not parse JSON in the "RAISE SQLSTATE 'PGRST'" error`,
+			Details: details,
+			Hint:    hint,
+		},
+	}
 }

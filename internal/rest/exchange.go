@@ -65,10 +65,13 @@ const (
 func (x *exchange) try(ctx context.Context, conn *pgxpool.Conn) error {
 	x.result = newResult()
 	err := x.begin(ctx, conn, x.until, x.most)
+
 	defer x.end()
+
 	if err == nil {
 		err = x.attempt()
 	}
+
 	switch {
 	case err == nil || isServers(err) || isBroken(err):
 		return err
@@ -77,6 +80,7 @@ func (x *exchange) try(ctx context.Context, conn *pgxpool.Conn) error {
 	case errors.Is(err, os.ErrDeadlineExceeded) || x.client.Err() != nil:
 		return context.DeadlineExceeded
 	}
+
 	return err
 }
 
@@ -85,6 +89,7 @@ func (x *exchange) attempt() error {
 	if x.session.requests++; x.session.requests%lookEvery == 0 {
 		x.called = true // what other code than that of functions has left prepared goes too
 	}
+
 	err := x.run()
 	if pe, ok := errors.AsType[*pgconn.PgError](err); ok && x.reused && !x.lost && stale[pe.Code] && pe.Where == "" {
 		x.session.forget()
@@ -92,14 +97,18 @@ func (x *exchange) attempt() error {
 		x.result, x.careful = newResult(), true
 		err = x.run()
 	}
+
 	return err
 }
 
 func (x *exchange) run() error {
 	x.status, x.skipping, x.unclean = 'I', false, false
+
 	x.scratch = takeScratch()
 	defer x.scratch.release()
+
 	x.out, x.awaited = x.scratch.out[:0], x.scratch.awaited[:0]
+
 	err := x.renew()
 	if err == nil {
 		err = x.ask()
@@ -107,9 +116,11 @@ func (x *exchange) run() error {
 	if err == nil {
 		err = x.answer()
 	}
+
 	if x.lost {
 		_ = x.written()
 	}
+
 	x.scratch.out, x.scratch.awaited = x.out, x.awaited
 	return err
 }
@@ -120,12 +131,15 @@ func (x *exchange) renew() error {
 	if old := x.session.statements.catalog; old == nil || old == x.catalog {
 		return nil
 	}
+
 	x.settle = strings.Count(endCarefully, ";") + 1
 	x.awaited = append(x.awaited, awaited{kind: 'q'})
+
 	err := errors.Join(x.query(endCarefully), x.hear())
 	if err != nil {
 		x.lost, x.spoken = true, false // of the request itself
 	}
+
 	return err
 }
 
@@ -133,19 +147,24 @@ func (x *exchange) renew() error {
 func (x *exchange) ask() error {
 	s := x.scratch
 	s.reserve(x.args, x.countArgs)
+
 	args, err := s.encode(x.args)
 	if err != nil {
 		return err
 	}
+
 	countArgs, err := s.encode(x.countArgs)
 	if err != nil {
 		return err
 	}
+
 	if strings.IndexByte(x.sql, 0) >= 0 { // ends a statement on the wire
 		return &query.Error{Status: http.StatusBadRequest, Code: "22021", Message: "a name can't hold a NUL"}
 	}
+
 	err = x.askAll(args, countArgs)
 	x.lost = err != nil // what the connection is believed to know was not sent
+
 	return err
 }
 
@@ -153,26 +172,32 @@ func (x *exchange) askAll(args, countArgs [][]byte) (err error) {
 	if x.known, err = x.statements(); err != nil {
 		return err
 	}
+
 	inert := x.inert && !x.careful && !x.called
 	if x.block = !x.readOnly && !inert || x.rollback || x.check != nil || x.isolation != ""; x.block {
 		err = x.say('b', "", x.beginning(), nil)
 	}
+
 	if err == nil {
 		kind := byte('s')
 		if x.version.is != "" {
 			kind = 'v'
 		}
+
 		err = x.say(kind, "", x.scratch.setting(x.settings, x.readOnly && !x.block, x.version), x.scratch.values)
 	}
+
 	if err == nil && x.before != "" {
 		err = x.say('s', x.role, x.before, nil)
 	}
 	if err == nil && x.count != "" {
 		err = x.say('c', x.role, "explain (format json) "+x.count, countArgs)
 	}
+
 	if err == nil {
 		err = x.say('m', x.role, x.sql, args)
 	}
+
 	switch {
 	case err != nil:
 		return err
@@ -187,11 +212,13 @@ func (x *exchange) askAll(args, countArgs [][]byte) (err error) {
 	case x.called || x.careful:
 		return x.sayEnd(endCarefully, 5)
 	}
+
 	if !x.unlocks {
 		if err := x.say('s', "", unlock, nil); err != nil {
 			return err
 		}
 	}
+
 	return x.sayEnd(endReading, 3)
 }
 
@@ -200,14 +227,17 @@ func (x *exchange) sayCommit() error {
 	if x.careful {
 		return x.sayEnd(endWriting, 1)
 	}
+
 	if err := x.say('e', "", commit, nil); err != nil {
 		return err
 	}
+
 	for _, sql := range cleaning {
 		if err := x.say('s', "", sql, nil); err != nil {
 			return err
 		}
 	}
+
 	return x.saySync()
 }
 
@@ -215,9 +245,11 @@ func (x *exchange) sayCommit() error {
 func (x *exchange) sayEnd(sql string, settle int) error {
 	x.settle = settle
 	x.awaited = append(x.awaited, awaited{kind: 'q'})
+
 	if err := x.query(sql); err != nil || !x.called {
 		return err
 	}
+
 	return x.saySync()
 }
 
@@ -228,6 +260,7 @@ func (x *exchange) saySync() error {
 			return err
 		}
 	}
+
 	x.awaited = append(x.awaited, awaited{kind: 'z'})
 	return x.sync()
 }
@@ -238,9 +271,11 @@ func (x *exchange) answer() error {
 	if err == nil && x.check != nil {
 		err = x.judge()
 	}
+
 	if (x.unclean || x.result.prepared != nil) && !x.lost {
 		x.clean()
 	}
+
 	return err
 }
 
@@ -249,6 +284,7 @@ func (x *exchange) judge() error {
 	if err := x.written(); err != nil {
 		return err
 	}
+
 	refused := x.check(x.result)
 	var err error
 	switch {
@@ -259,13 +295,16 @@ func (x *exchange) judge() error {
 	default:
 		err = x.sayCommit()
 	}
+
 	if err != nil {
 		x.lost = true
 		return err
 	}
+
 	if err := x.hear(); err != nil {
 		return err
 	}
+
 	return refused
 }
 
@@ -275,20 +314,25 @@ func (x *exchange) clean() {
 	x.awaited = x.awaited[:0]
 	if err == nil && x.unclean {
 		x.unclean = false
+
 		if x.skipping {
 			x.awaited = append(x.awaited, awaited{kind: 'z'})
 			err = x.sync()
 		}
+
 		end := endCarefully
 		if x.status != 'I' {
 			end = endUndone
 		}
+
 		err = errors.Join(err, x.sayEnd(end, strings.Count(end, ";")+1), x.hear())
 	}
+
 	if err == nil && x.result.prepared != nil {
 		x.awaited = append(x.awaited, awaited{kind: 'q'})
 		err = errors.Join(x.query(string(x.result.prepared)), x.hear())
 	}
+
 	x.lost = x.lost || err != nil || x.unclean || x.status != 'I'
 }
 
@@ -306,15 +350,18 @@ func (x *exchange) say(kind byte, role, sql string, args [][]byte) error {
 		if err := x.prepare("", sql); err != nil {
 			return err
 		}
+
 		x.awaited = append(x.awaited, awaited{kind: 'p'}, awaited{kind: kind})
 		return x.execute("", args)
 	}
+
 	st, gone := x.known.get(role, sql)
 	if gone != nil {
 		if err := x.close(gone); err != nil {
 			return err
 		}
 	}
+
 	if st.ready {
 		x.reused = true
 	} else {
@@ -323,6 +370,7 @@ func (x *exchange) say(kind byte, role, sql string, args [][]byte) error {
 		}
 		x.awaited = append(x.awaited, awaited{'p', st})
 	}
+
 	x.awaited = append(x.awaited, awaited{kind, st})
 	return x.execute(st.name, args)
 }
@@ -340,6 +388,7 @@ func (x *exchange) beginning() string {
 	if x.readOnly {
 		sql += " read only"
 	}
+
 	return sql
 }
 
@@ -348,6 +397,7 @@ func (x *exchange) read() error {
 	owed := x.awaited
 	x.awaited = x.awaited[:0]
 	stands, last := false, len(owed)-1
+
 	var first error
 	for i, a := range owed {
 		err := x.readOne(a)
@@ -355,34 +405,44 @@ func (x *exchange) read() error {
 			stands = stands || a.kind == 'q' || a.kind == 'e'
 			continue
 		}
-		if pe, ok := errors.AsType[*pgconn.PgError](err); ok && a.kind == 'v' && pe.Code == "22P02" && strings.Contains(pe.Message, staleMark) {
+
+		if pe, ok := errors.AsType[*pgconn.PgError](err); ok && a.kind == 'v' && pe.Code == "22P02" &&
+			strings.Contains(pe.Message, staleMark) {
 			err = &staleError{pe}
 		}
+
 		for _, b := range owed[i:] {
 			if b.statement != nil && b.kind == 'p' && !b.statement.ready {
 				x.known.drop(b.statement)
 			}
 		}
+
 		x.lost = x.lost || !isServers(err)
 		x.unclean = true
+
 		if first == nil && !stands && !x.result.passed {
 			first = err
 		}
+
 		if x.lost {
 			return first
 		}
 		if a.kind == 'q' { // what comes after it is answered
 			continue
 		}
+
 		if owed[last].kind != 'z' {
 			x.skipping = true
 			return first
 		}
+
 		if err := x.readOne(owed[last]); err != nil {
 			x.lost = true
 		}
+
 		return first
 	}
+
 	return first
 }
 
@@ -391,11 +451,13 @@ func (x *exchange) readOne(a awaited) error {
 	if a.kind == 'q' {
 		return x.readEnd()
 	}
+
 	for {
 		m, err := x.receive()
 		if err != nil {
 			return err
 		}
+
 		switch m {
 		case bindComplete:
 		case dataRow:
@@ -413,6 +475,7 @@ func (x *exchange) readOne(a awaited) error {
 					return x.changedRows()
 				}
 			}
+
 			return nil
 		case parseComplete:
 			if a.statement != nil {
@@ -437,18 +500,24 @@ func (x *exchange) readEnd() error {
 		m, err := x.receive()
 		if err != nil && (x.lost || !isServers(err)) {
 			x.lost = true
+
 			if done >= x.settle {
 				return nil
 			}
+
 			return err
 		}
+
 		if err != nil {
 			x.unclean = true
+
 			if done < x.settle {
 				failed = err
 			}
+
 			continue
 		}
+
 		switch m {
 		case commandComplete:
 			done++

@@ -61,6 +61,7 @@ const untidy = `
 
 func TestNothingIsLeftAnywhere(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, untidy, func(c *Config) { c.TxOverride = true })
 	pool := alone(a)
 	want := `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
@@ -99,14 +100,17 @@ func TestNothingIsLeftAnywhere(t *testing.T) {
 		if got.status != step.status {
 			t.Errorf("%s %s (%s): %+v", step.method, step.path, step.prefer, got)
 		}
+
 		left := a.do("POST", "/rpc/residue", "").body
 		if left = strings.ReplaceAll(left, `"setting" : ""`, `"setting" : null`); left != want {
 			t.Errorf("after %s %s (%s): %s", step.method, step.path, step.prefer, left)
 		}
+
 		if left := a.do("POST", "/rpc/residue_table", "").body; left != "false" {
 			t.Errorf("after %s %s (%s): a temporary table is left", step.method, step.path, step.prefer)
 		}
 	}
+
 	a.wantOne(pool)
 }
 
@@ -114,22 +118,29 @@ func TestNothingIsLeftAnywhere(t *testing.T) {
 // one before, and not to those who have a newer one.
 func TestNothingIsLeftOfBefore(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, untidy, func(c *Config) { c.Catalog.ListenOn("", nil) })
 	pool := alone(a)
 	if got := a.do("GET", "/plain", ""); got.body != `[{"id":1}]` {
 		t.Fatal(got)
 	}
+
 	a.exec("alter table public.plain enable row level security; create policy littering on public.plain using (public.litter())")
+
 	if got := a.do("GET", "/plain", ""); got.body != `[{"id":1}]` {
 		t.Fatal(got)
 	}
+
 	old := a.server.Catalog.Known()
 	a.server.Catalog.Reload()
 	a.await(func() bool { return a.server.Catalog.Known() != old })
+
 	left := a.do("POST", "/rpc/residue", "").body
-	if left = strings.ReplaceAll(left, `"setting" : ""`, `"setting" : null`); left != `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}` {
+	if left = strings.ReplaceAll(left, `"setting" : ""`,
+		`"setting" : null`); left != `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}` {
 		t.Error(left)
 	}
+
 	a.wantOne(pool)
 }
 
@@ -137,25 +148,33 @@ func TestNothingIsLeftOfBefore(t *testing.T) {
 // own ends it.
 func TestFailsAtTheEnd(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, `
 		create table owner (id int primary key);
 		create table owned (id int primary key, owner_id int not null references owner deferrable initially deferred);
 		grant all on owner, owned to authenticated`)
 	pool := alone(a)
-	for _, step := range [][2]string{{"", `{"id":1,"owner_id":1}`}, {"return=representation", `{"id":1,"owner_id":1}`}, {"", `[{"id":1,"owner_id":1},{"id":2,"owner_id":1}]`}} {
-		if got := a.do("POST", "/owned", step[1], "Prefer", step[0]); got.status != http.StatusConflict || !strings.Contains(got.body, `"code":"23503"`) {
+
+	for _, step := range [][2]string{
+		{"", `{"id":1,"owner_id":1}`}, {"return=representation", `{"id":1,"owner_id":1}`},
+		{"", `[{"id":1,"owner_id":1},{"id":2,"owner_id":1}]`},
+	} {
+		if got := a.do("POST", "/owned", step[1], "Prefer", step[0]); got.status != http.StatusConflict ||
+			!strings.Contains(got.body, `"code":"23503"`) {
 			t.Errorf("%v: %+v", step, got)
 		}
 		if got := a.do("GET", "/owned", ""); got.body != "[]" {
 			t.Errorf("after %v: %s", step, got.body)
 		}
 	}
+
 	a.wantOne(pool)
 }
 
 // TestPreparedBehindOthers: what a function prepares that only another one calls goes now and then.
 func TestPreparedBehindOthers(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, `
 		create function prepares() returns boolean language plpgsql as $$ begin execute format('prepare %I as select 1', gen_random_uuid()); return true; end $$;
 		create function calls() returns boolean language sql stable as 'select prepares()';
@@ -164,13 +183,16 @@ func TestPreparedBehindOthers(t *testing.T) {
 		create policy calling on behind for select using (calls());
 		create view left_behind as select count(*) from pg_prepared_statements where from_sql;
 		grant select on behind, left_behind to authenticated`)
+
 	alone(a)
 	most := 0
+
 	for range 5 * lookEvery / 2 {
 		if got := a.do("GET", "/behind", ""); got.body != `[{"id":1}]` {
 			t.Fatal(got)
 		}
 	}
+
 	body := a.do("GET", "/left_behind", "").body
 	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &most); err != nil || most >= lookEvery {
 		t.Errorf("%s are left after %d requests, want less than %d (%v)", body, 5*lookEvery/2, lookEvery, err)
@@ -180,6 +202,7 @@ func TestPreparedBehindOthers(t *testing.T) {
 // TestLockIsHeldUntilCommit: who waits for a lock that a trigger took for the session sees what was written under it.
 func TestLockIsHeldUntilCommit(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, `
 		create table once (id int);
 		create function only_one() returns trigger language plpgsql as $$ begin
@@ -189,15 +212,19 @@ func TestLockIsHeldUntilCommit(t *testing.T) {
 		end $$;
 		create trigger only_one before insert on once for each row execute function only_one();
 		grant all on once to authenticated`)
+
 	for range 20 {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() { a.do("POST", "/once", `{"id":1}`) })
 		}
+
 		all.Wait()
+
 		if got := a.do("GET", "/once", "").body; got != `[{"id":1}]` {
 			t.Fatalf("got %s, want one row", got)
 		}
+
 		a.exec("truncate public.once")
 	}
 }
@@ -205,6 +232,7 @@ func TestLockIsHeldUntilCommit(t *testing.T) {
 // TestStatementsThrownAwayByPolicy: the statements that clean the session may be gone as well.
 func TestStatementsThrownAwayByPolicy(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, `
 		create function forget() returns boolean language plpgsql as $$ begin execute 'deallocate all'; perform pg_advisory_lock(4711); return true; end $$;
 		create table guarded (id int);
@@ -212,7 +240,9 @@ func TestStatementsThrownAwayByPolicy(t *testing.T) {
 		alter table guarded enable row level security;
 		create policy forgetting on guarded using (forget());
 		grant all on guarded to authenticated`)
+
 	alone(a)
+
 	for i := range 3 {
 		if got := a.do("GET", "/guarded", ""); got.body != `[{"id":1}]` {
 			t.Errorf("read %d: %+v", i, got)
@@ -229,14 +259,17 @@ func TestStatementsThrownAwayByPolicy(t *testing.T) {
 // TestConnectionsThatDied: a request that gets a connection that died while it was idle gets another one, and is done once.
 func TestConnectionsThatDied(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "create table events (id int); grant all on events to authenticated")
 	for round := range 5 {
 		var busy sync.WaitGroup
 		for range 2 {
 			busy.Go(func() { a.do("GET", "/clients?select=id", "") })
 		}
+
 		busy.Wait()
 		a.exec("select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = current_database() and usename = 'request'")
+
 		var all sync.WaitGroup
 		for i := range 4 {
 			all.Go(func() {
@@ -249,8 +282,11 @@ func TestConnectionsThatDied(t *testing.T) {
 				}
 			})
 		}
+
 		all.Wait()
-		if got, want := a.do("HEAD", "/events", "", "Prefer", "count=exact").header.Get("Content-Range"), fmt.Sprintf("0-%d/%d", 2*round+1, 2*round+2); got != want {
+
+		if got, want := a.do("HEAD", "/events", "", "Prefer",
+			"count=exact").header.Get("Content-Range"), fmt.Sprintf("0-%d/%d", 2*round+1, 2*round+2); got != want {
 			t.Errorf("round %d: %s, want %s", round, got, want)
 		}
 	}
@@ -259,9 +295,11 @@ func TestConnectionsThatDied(t *testing.T) {
 // TestUntouched: only what surely was not done is done again.
 func TestUntouched(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "create table events (id int); grant all on events to authenticated;"+
 		"create function die() returns void language sql security definer as 'select pg_terminate_backend(pg_backend_pid())'")
 	alone(a)
+
 	if got := a.do("POST", "/rpc/die", ""); got.status != http.StatusServiceUnavailable {
 		t.Errorf("a statement that ends its own connection: %+v", got)
 	}
@@ -273,15 +311,20 @@ func TestUntouched(t *testing.T) {
 // TestMuchIsSaidBothWays: what PostgreSQL says while a long body is on its way does not stop the two.
 func TestMuchIsSaidBothWays(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, `create table texts (body text); grant all on texts to authenticated;
 		create function talk() returns void language plpgsql as $$ begin
-			for i in 1 .. 10000 loop raise notice '%', repeat('x', 200); end loop; end $$`, func(c *Config) { c.PreRequest = catalog.Name{Schema: "public", Name: "talk"} })
+			for i in 1 .. 10000 loop raise notice '%', repeat('x', 200); end loop; end $$`, func(c *Config) {
+		c.PreRequest = catalog.Name{Schema: "public", Name: "talk"}
+	})
+
 	body := `{"body":"` + strings.Repeat("y", 4<<20) + `"}`
 	for range 2 {
 		if got := a.do("POST", "/texts", body); got.status != http.StatusCreated {
 			t.Errorf("%.300v", got)
 		}
 	}
+
 	if got := a.do("GET", "/texts?select=body&limit=1", ""); len(got.body) != 4<<20+len(`[{"body":""}]`) {
 		t.Errorf("%d bytes came back", len(got.body))
 	}
@@ -293,29 +336,38 @@ func TestMuchIsSaidBothWays(t *testing.T) {
 // TestClientGoesAwayWaiting: a client that left waits for no connection.
 func TestClientGoesAwayWaiting(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	pool := alone(a)
 	a.do("GET", "/clients", "")
+
 	conn, err := pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, leave := context.WithCancel(t.Context())
 	r := httptest.NewRequestWithContext(ctx, "GET", "/clients", nil)
 	r.Header.Set("Authorization", "Bearer authenticated:ann")
 	done := make(chan struct{})
+
 	go func() {
 		defer close(done)
+
 		a.server.ServeHTTP(httptest.NewRecorder(), r)
 	}()
+
 	a.await(func() bool { return pool.Stat().EmptyAcquireCount() > 0 || pool.Stat().AcquiredConns() > 0 })
 	leave()
+
 	select {
 	case <-done:
 	case <-time.After(acquireTimeout):
 		t.Error("the request still waits")
 	}
+
 	conn.Release()
+
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
 		t.Errorf("after it: %+v", got)
 	}

@@ -110,6 +110,7 @@ var stale = map[string]bool{
 func execute(ctx context.Context, e *execution, x *exchange) (*result, error) {
 	client := welcome(ctx)
 	defer client.leave()
+
 	for tries := 0; ; tries++ {
 		e.waiting.Add(1)
 		conn, err := acquire(e.pool, client, e.wait)
@@ -117,12 +118,15 @@ func execute(ctx context.Context, e *execution, x *exchange) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		*x = exchange{execution: e}
 		x.client = client
 		if err = x.try(ctx, conn); err == nil {
 			return x.result, nil
 		}
+
 		x.result.release()
+
 		// A server that was started again leaves as many dead connections as the pool had.
 		if !x.untouched(e.readOnly, err) || client.Err() != nil || tries > int(e.pool.Stat().TotalConns()) {
 			return nil, err
@@ -155,12 +159,15 @@ var errNoConnection = errors.New("no connection became free in time")
 func acquire(pool *pgxpool.Pool, client *guest, most time.Duration) (*pgxpool.Conn, error) {
 	client.await(time.Now().Add(most), nil)
 	conn, err := pool.Acquire(client)
+
 	ended, gone := client.rest(), client.ctx.Err()
 	if !ended && gone == nil {
 		return conn, err
 	}
+
 	if err == nil {
 		conn.Release()
 	}
+
 	return nil, cmp.Or(gone, errNoConnection)
 }

@@ -22,18 +22,22 @@ func alone(a *api) *pgxpool.Pool {
 	role, _ := a.server.Role("authenticated")
 	config := role.Pool.Config()
 	config.MaxConns = 1
+
 	pool, err := pgxpool.NewWithConfig(a.Context(), config)
 	if err != nil {
 		a.Fatal(err)
 	}
+
 	a.Cleanup(pool.Close)
 	a.server.Role = func(string) (Role, bool) { return Role{Pool: pool}, true }
+
 	return pool
 }
 
 // wantOne fails the test if more than one connection was opened.
 func (a *api) wantOne(pool *pgxpool.Pool) {
 	a.Helper()
+
 	if n := pool.Stat().NewConnsCount(); n != 1 {
 		a.Errorf("%d connections were opened, want 1", n)
 	}
@@ -41,7 +45,9 @@ func (a *api) wantOne(pool *pgxpool.Pool) {
 
 func TestNothingIsLeftBehind(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, "create function leave_and_fail() returns void language plpgsql as $$ begin perform leave(); raise 'no'; end $$;")
+
+	a := newAPI(t,
+		"create function leave_and_fail() returns void language plpgsql as $$ begin perform leave(); raise 'no'; end $$;")
 	pool := alone(a)
 	want := `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
 	for _, step := range []struct {
@@ -54,35 +60,43 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		if got := a.do("POST", step.path, "", "Prefer", step.prefer); got.status != step.status {
 			t.Fatalf("%s: %+v", step.path, got)
 		}
-		if got := a.do("POST", "/rpc/residue", ""); strings.ReplaceAll(got.body, `"setting" : ""`, `"setting" : null`) != want {
+		if got := a.do("POST", "/rpc/residue", ""); strings.ReplaceAll(got.body, `"setting" : ""`,
+			`"setting" : null`) != want {
 			t.Errorf("after %s: %s, want %s", step.path, got.body, want)
 		}
 	}
+
 	a.wantOne(pool)
 }
 
 // TestNothingIsLeftByPolicies: code that a request for rows runs is no different from a function that it calls.
 func TestNothingIsLeftByPolicies(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, `
 		create table guarded (id int);
 		insert into guarded values (1);
 		alter table guarded enable row level security;
 		create policy littering on guarded for select using (set_config('app.left', 'behind', false) is not null and pg_advisory_lock(4711) is not null);
 		grant select on guarded to authenticated`)
+
 	pool := alone(a)
+
 	if got := a.do("GET", "/guarded", ""); got.body != `[{"id":1}]` {
 		t.Fatal(got)
 	}
+
 	want := `{"setting" : "", "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
 	if got := a.do("POST", "/rpc/residue", ""); got.body != want {
 		t.Errorf("got %s, want %s", got.body, want)
 	}
+
 	a.wantOne(pool)
 }
 
 func TestStatementTimeout(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, `
 		create function insist() returns void language plpgsql as $$ begin perform set_config('statement_timeout', '0', false), pg_sleep(60); end $$;
 		create function bounce() returns void language plpgsql as $$ begin
@@ -95,26 +109,35 @@ func TestStatementTimeout(t *testing.T) {
 	if _, err := a.server.Catalog.Get(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range [][2]string{{"POST", "/rpc/sleep"}, {"POST", "/rpc/insist"}, {"POST", "/rpc/bounce"}, {"GET", "/endless"}, {"GET", "/wide"}} {
+
+	for _, test := range [][2]string{
+		{"POST", "/rpc/sleep"}, {"POST", "/rpc/insist"}, {"POST", "/rpc/bounce"}, {"GET", "/endless"}, {"GET", "/wide"},
+	} {
 		got := a.do(test[0], test[1], "")
 		if got.status != http.StatusInternalServerError || !strings.Contains(got.body, `"code":"57014"`) {
 			t.Errorf("%s beyond the timeout: %+v", test[1], got)
 		}
 	}
+
 	a.quiet()
 	a.server.Timeout = time.Nanosecond
-	if got := a.do("GET", "/clients", ""); got.status != http.StatusInternalServerError || !strings.Contains(got.body, `"code":"57014"`) {
+
+	if got := a.do("GET", "/clients", ""); got.status != http.StatusInternalServerError ||
+		!strings.Contains(got.body, `"code":"57014"`) {
 		t.Errorf("a connection that came after the timeout: %+v", got)
 	}
 }
 
 func TestTerminated(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	got := make(chan reply)
 	go func() { got <- a.do("POST", "/rpc/sleep", "") }()
+
 	a.await(func() bool { return a.sleepers() == 1 })
 	a.exec("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'")
+
 	if got := <-got; got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "57P01") {
 		t.Errorf("%+v", got)
 	}
@@ -125,15 +148,19 @@ func TestTerminated(t *testing.T) {
 
 func TestClientGoesAway(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	ctx, leave := context.WithCancel(t.Context())
 	r := httptest.NewRequestWithContext(ctx, "POST", "/rpc/sleep", nil)
 	r.Header.Set("Authorization", "Bearer authenticated:ann")
 	done := make(chan struct{})
+
 	go func() {
 		defer close(done)
+
 		a.server.ServeHTTP(httptest.NewRecorder(), r)
 	}()
+
 	a.await(func() bool { return a.sleepers() == 1 })
 	leave()
 	<-done
@@ -142,23 +169,28 @@ func TestClientGoesAway(t *testing.T) {
 
 func (a *api) sleepers() (n int) {
 	a.Helper()
+
 	if err := a.admin.QueryRow(a.Context(), `select count(*) from pg_stat_activity
 		where datname = current_database() and usename = 'request' and wait_event = 'PgSleep'`).Scan(&n); err != nil {
 		a.Fatal(err)
 	}
+
 	return n
 }
 
 // quiet waits until no statement sleeps any more.
 func (a *api) quiet() {
 	a.Helper()
+
 	a.await(func() bool { return a.sleepers() == 0 })
 }
 
 func (a *api) await(done func() bool) {
 	a.Helper()
+
 	deadline, tick := time.After(time.Minute), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
+
 	for !done() {
 		select {
 		case <-deadline:
@@ -170,24 +202,34 @@ func (a *api) await(done func() bool) {
 
 func TestChangedSchema(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
 		t.Fatal(got)
 	}
+
 	a.await(func() bool { return a.server.Catalog.listener.heard.Load() })
 	// Without a word to anyone: prepared statements notice by themselves.
 	a.exec("alter table public.projects drop column client_id; alter table public.clients alter column id type text")
+
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":"1"}]` {
 		t.Errorf("after the column's type changed: %+v", got)
 	}
-	a.exec("create table public.later (id int); grant all on public.later to authenticated; notify pgrst, 'reload schema'")
+
+	a.exec(
+		"create table public.later (id int); grant all on public.later to authenticated; notify pgrst, 'reload schema'",
+	)
+
 	a.await(func() bool { return a.do("GET", "/later", "").status == http.StatusOK })
 	a.exec("create table public.latest (id int); grant all on public.latest to authenticated")
 	a.server.Catalog.Reload()
+
 	if got := a.do("GET", "/latest", ""); got.status != http.StatusOK {
 		t.Errorf("a table that is younger than the catalogue, which is being read: %+v", got)
 	}
+
 	a.exec("drop table public.latest")
+
 	if got := a.do("GET", "/latest", ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "42P01") {
 		t.Errorf("a table that is gone: %+v", got)
 	}
@@ -195,6 +237,7 @@ func TestChangedSchema(t *testing.T) {
 
 func (a *api) exec(sql string) {
 	a.Helper()
+
 	if _, err := a.admin.Exec(a.Context(), sql); err != nil {
 		a.Fatal(err)
 	}
@@ -202,10 +245,15 @@ func (a *api) exec(sql string) {
 
 func TestDeallocated(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, "create function forget() returns void language plpgsql as $$ begin execute 'deallocate all'; end $$;")
+
+	a := newAPI(t,
+		"create function forget() returns void language plpgsql as $$ begin execute 'deallocate all'; end $$;")
 	alone(a)
+
 	for range 2 {
-		for _, request := range [][2]string{{"POST", "/rpc/forget"}, {"GET", "/clients?id=eq.1"}, {"GET", "/clients?id=eq.1"}} {
+		for _, request := range [][2]string{
+			{"POST", "/rpc/forget"}, {"GET", "/clients?id=eq.1"}, {"GET", "/clients?id=eq.1"},
+		} {
 			if got := a.do(request[0], request[1], ""); got.status >= 300 {
 				t.Errorf("%v: %+v", request, got)
 			}
@@ -215,14 +263,17 @@ func TestDeallocated(t *testing.T) {
 
 func TestManyStatements(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	alone(a)
+
 	for i := range statementsMost + 50 {
 		path := fmt.Sprintf("/clients?select=a%d:id&id=eq.1", i)
 		if got, want := a.do("GET", path, "").body, fmt.Sprintf(`[{"a%d":1}]`, i); got != want {
 			t.Fatalf("%s: %s, want %s", path, got, want)
 		}
 	}
+
 	if got := a.do("GET", "/rpc/setting?name=role", ""); got.body != `"authenticated"` {
 		t.Error(got)
 	}
@@ -230,6 +281,7 @@ func TestManyStatements(t *testing.T) {
 
 func TestParallel(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -237,7 +289,8 @@ func TestParallel(t *testing.T) {
 			who := []string{"ann", "ben"}[i%2]
 			want := map[string]string{"ann": `[{"body":"hers"}]`, "ben": `[{"body":"his"}]`}[who]
 			for range 25 {
-				if got := a.do("GET", "/notes?select=body", "", "Authorization", "Bearer authenticated:"+who); got.body != want {
+				if got := a.do("GET", "/notes?select=body", "", "Authorization",
+					"Bearer authenticated:"+who); got.body != want {
 					t.Errorf("%s reads %s", who, got.body)
 				}
 				if got := a.do("GET", "/notes", "", "Authorization", ""); got.status != 401 {
@@ -246,12 +299,14 @@ func TestParallel(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 }
 
 // TestTooLargeAnswer: a change whose answer is longer than it may be is not made, whatever the answer looks like.
 func TestTooLargeAnswer(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, handlers+`;
 		create table bulky (id int primary key, note text not null);
 		create table watched (like bulky including all);
@@ -266,11 +321,14 @@ func TestTooLargeAnswer(t *testing.T) {
 		create function any_record(n int) returns record language sql volatile as $$ insert into bulky select 1000, 'called'; select repeat('x', n / 2), repeat('y', n / 2) $$;
 		create function bulky(n int) returns setof bulky language sql volatile as $$ insert into bulky select 1000, 'called'; select 7, repeat('x', n) $$;
 		grant all on bulky, watched to authenticated`, func(c *Config) { c.MaxAnswer = 1 << 16 })
+
 	pool := alone(a)
 	const before = `[{"id":1,"note":"as it was"}]`
+
 	for _, table := range []string{"bulky", "watched"} {
 		a.exec("insert into public." + table + " values (1, 'as it was')")
 	}
+
 	x := strings.Repeat("x", 1<<16)
 	row := func(id int) string { return fmt.Sprintf(`{"id":%d,"note":"x%s"}`, id, x) }
 	for _, test := range []struct{ method, path, body, prefer, accept string }{
@@ -284,7 +342,8 @@ func TestTooLargeAnswer(t *testing.T) {
 		{"POST", "/watched", row(1), "resolution=merge-duplicates", "text/csv"},
 		{"PUT", "/bulky?id=eq.1", row(1), "", ""},
 		{"PATCH", "/bulky?id=eq.1", `{"note":"` + x + `"}`, "", ""},
-		{"PATCH", "/watched", `{"note":"` + x + `"}`, "handling=strict, max-affected=1", "application/vnd.pgrst.object+json;nulls=stripped"},
+		{"PATCH", "/watched", `{"note":"` + x + `"}`, "handling=strict, max-affected=1",
+			"application/vnd.pgrst.object+json;nulls=stripped"},
 		{"DELETE", "/bulky?select=note:id::text,a:note,b:note", "", "", ""},
 		{"DELETE", "/bulky", "", "", "application/vnd.bare"},
 		{"POST", "/rpc/long", `{"n":65535}`, "", ""},
@@ -300,7 +359,10 @@ func TestTooLargeAnswer(t *testing.T) {
 		if test.method == "DELETE" {
 			a.exec("update public.bulky set note = repeat('x', 70000)")
 		}
-		got := a.do(test.method, test.path, test.body, "Prefer", "return=representation, "+test.prefer, "Accept", test.accept, "Content-Type", "application/json")
+
+		got := a.do(test.method, test.path, test.body, "Prefer", "return=representation, "+test.prefer, "Accept",
+			test.accept, "Content-Type", "application/json")
+
 		const refused = `{"code":"54000","details":"Nothing was changed. An answer has at most 65536 bytes.",` +
 			`"hint":"Ask for fewer columns with select, or for none with return=minimal.","message":"the answer is too large"}`
 		if got.status != 500 || got.body != refused {
@@ -309,21 +371,27 @@ func TestTooLargeAnswer(t *testing.T) {
 		if test.method == "DELETE" {
 			a.exec("update public.bulky set note = 'as it was' where id = 1")
 		}
+
 		for _, table := range []string{"/bulky", "/watched"} {
 			if got := a.do("GET", table, ""); got.body != before {
 				t.Fatalf("%s after %s %s %s: %.300v", table, test.method, test.path, test.accept, got)
 			}
 		}
 	}
+
 	for n, want := range map[int]int{1<<16 - 2: http.StatusOK, 1<<16 - 1: http.StatusInternalServerError} { // in quotes
-		if got := a.do("POST", "/rpc/long", fmt.Sprintf(`{"n":%d}`, n), "Prefer", "tx=rollback"); got.status != want || want == http.StatusOK && len(got.body) != 1<<16 {
+		if got := a.do("POST", "/rpc/long", fmt.Sprintf(`{"n":%d}`, n), "Prefer", "tx=rollback"); got.status != want ||
+			want == http.StatusOK && len(got.body) != 1<<16 {
 			t.Errorf("%d bytes and two: %d, %d bytes", n, got.status, len(got.body))
 		}
+
 		a.exec("delete from public.bulky where id = 1000")
 	}
+
 	if got := a.do("POST", "/bulky", row(3), "Prefer", "return=minimal"); got.status != http.StatusCreated {
 		t.Errorf("one that shows nothing: %.300v", got)
 	}
+
 	a.wantOne(pool)
 }
 
@@ -331,54 +399,70 @@ func TestTooLargeAnswer(t *testing.T) {
 // that is made and told.
 func TestOtherEncoding(t *testing.T) {
 	t.Parallel()
+
 	server := open(t, pgtest.Server().URL("postgres"), "", 1)
-	if _, err := server.Exec(t.Context(), `create database latin template template0 encoding 'LATIN1' locale 'C'`); err != nil {
+	if _, err := server.Exec(t.Context(),
+		`create database latin template template0 encoding 'LATIN1' locale 'C'`); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if _, err := server.Exec(context.WithoutCancel(t.Context()), `drop database latin with (force)`); err != nil {
 			t.Error(err)
 		}
 	})
-	a := newAPIAt(t, pgtest.Server().URL("latin"), `create table "städte" (id int primary key, name text not null); grant all on "städte" to authenticated; insert into "städte" values (1, chr(228) || 'ö')`,
+
+	a := newAPIAt(t, pgtest.Server().URL("latin"),
+		`create table "städte" (id int primary key, name text not null); grant all on "städte" to authenticated; insert into "städte" values (1, chr(228) || 'ö')`,
 		func(c *Config) { c.MaxAnswer = 1 << 16 })
-	if got := a.do("GET", "/st%C3%A4dte?name=like.*%C3%B6", ""); got.status != http.StatusOK || got.body != `[{"id":1,"name":"äö"}]` {
+	if got := a.do("GET", "/st%C3%A4dte?name=like.*%C3%B6", ""); got.status != http.StatusOK ||
+		got.body != `[{"id":1,"name":"äö"}]` {
 		t.Errorf("got %v", got)
 	}
+
 	for i, note := range []string{"é", "ÿ"} {
 		long := strings.Repeat(note, 40_000) // bytes there, and twice as many here
 		want := fmt.Sprintf(`[{"id":%d,"name":"%s"}]`, 2+i, long)
-		if got := a.do("POST", "/städte", want, "Prefer", "return=representation", "Content-Type", "application/json"); got.status != http.StatusCreated || got.body != want {
+		if got := a.do("POST", "/städte", want, "Prefer", "return=representation", "Content-Type",
+			"application/json"); got.status != http.StatusCreated || got.body != want {
 			t.Errorf("a change: %d, %d bytes, %.200s", got.status, len(got.body), got.body)
 		}
 	}
+
 	if got := a.do("GET", "/städte?select=id", ""); got.body != "[{\"id\":1}, \n {\"id\":2}, \n {\"id\":3}]" {
 		t.Errorf("got %v", got)
 	}
-	if got := a.do("POST", "/städte", `{"id":4,"name":"€"}`, "Content-Type", "application/json"); got.status != http.StatusBadRequest {
+	if got := a.do("POST", "/städte", `{"id":4,"name":"€"}`, "Content-Type", "application/json"); got.status !=
+		http.StatusBadRequest {
 		t.Errorf("what it has no character for: %v", got)
 	}
 }
 
 func TestNoDatabase(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	if _, err := a.server.Catalog.Get(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	pool := alone(a)
 	conn, err := pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Release()
+
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errNoConnection)
 	defer cancel()
+
 	client := welcome(ctx)
 	defer client.leave()
+
 	if _, err = acquire(pool, client, acquireTimeout); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("acquire: %v", err)
 	}
+
 	config := pool.Config()
 	config.ConnConfig.Password = "wrong"
 	closed, err := pgxpool.NewWithConfig(t.Context(), config)
@@ -386,9 +470,11 @@ func TestNoDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closed.Close()
+
 	a.server.Role = func(string) (Role, bool) { return Role{Pool: closed}, true }
 	got := a.do("GET", "/clients", "")
-	if diff := cmp.Diff(`{"code":"PGRST000","details":null,"hint":null,"message":"Database connection error."}`, got.body); got.status != 503 || diff != "" {
+	if diff := cmp.Diff(`{"code":"PGRST000","details":null,"hint":null,"message":"Database connection error."}`,
+		got.body); got.status != 503 || diff != "" {
 		t.Errorf("status %d: %s", got.status, diff)
 	}
 }

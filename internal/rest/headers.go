@@ -16,15 +16,19 @@ func (s *Server) profile(r *http.Request) (string, error) {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		name = "Accept-Profile"
 	}
+
 	schema := r.Header.Get(name)
 	if schema == "" {
 		return s.Schemas[0], nil
 	}
+
 	if !slices.Contains(s.Schemas, schema) {
 		e := fail(http.StatusNotAcceptable, "PGRST106", "Invalid schema: "+schema)
 		e.Hint = "Only the following schemas are exposed: " + strings.Join(s.Schemas, ", ")
+
 		return "", e
 	}
+
 	return schema, nil
 }
 
@@ -36,22 +40,28 @@ func window(r *http.Request, q *query.Query) (query.Limit, error) {
 			w = l
 		}
 	}
+
 	header := r.Header.Get("Range")
 	if header == "" || r.Method != http.MethodGet {
 		return w, nil
 	}
+
 	offset, limit, ok := query.ParseRange(header)
 	if !ok {
 		return w, nil
 	}
 	if limit != nil && *limit < 1 {
-		return w, outOfRange("The lower boundary must be lower than or equal to the upper boundary in the Range header.")
+		return w, outOfRange(
+			"The lower boundary must be lower than or equal to the upper boundary in the Range header.",
+		)
 	}
+
 	end, bounded := int64(0), false
 	for _, b := range []query.Limit{w, {Limit: limit, Offset: offset}} {
 		if b.Limit == nil {
 			continue
 		}
+
 		past := b.Offset + *b.Limit
 		if past < b.Offset { // beyond what can be counted
 			past = math.MaxInt64
@@ -60,20 +70,24 @@ func window(r *http.Request, q *query.Query) (query.Limit, error) {
 			end, bounded = past, true
 		}
 	}
+
 	both := query.Limit{Offset: max(w.Offset, offset)}
 	if bounded {
 		n := end - both.Offset
 		if n < 0 {
 			return w, outOfRange("Limit should be greater than or equal to zero.")
 		}
+
 		both.Limit = &n
 	}
+
 	return both, nil
 }
 
 func outOfRange(details string) *query.Error {
 	e := fail(http.StatusRequestedRangeNotSatisfiable, "PGRST103", "Requested range not satisfiable")
 	e.Details = details
+
 	return e
 }
 
@@ -85,21 +99,26 @@ func appendHeaders(b []byte, r *http.Request) []byte {
 		if name == "Cookie" {
 			continue
 		}
+
 		b = append(b, ',', '"')
 		for i := range len(name) { // a token: ASCII without quotes
 			c := name[i]
 			if 'A' <= c && c <= 'Z' {
 				c += 'a' - 'A'
 			}
+
 			b = append(b, c)
 		}
+
 		b = append(b, '"', ':')
 		value := values[0]
 		if len(values) > 1 {
 			value = strings.Join(values, ", ")
 		}
+
 		b = appendJSON(b, value)
 	}
+
 	return append(b, '}')
 }
 
@@ -112,12 +131,15 @@ func appendCookies(b []byte, r *http.Request) []byte {
 			if seen[c.Name] {
 				continue
 			}
+
 			if len(seen) > 0 {
 				b = append(b, ',')
 			}
+
 			seen[c.Name] = true
 			b = appendJSON(append(appendJSON(b, c.Name), ':'), c.Value)
 		}
 	}
+
 	return append(b, '}')
 }

@@ -27,9 +27,11 @@ func NewHeld(size int) *Held { return &Held{size: size, free: size} }
 func (h *Held) share(n, has int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+
 	if n+has > h.free/4 {
 		return false
 	}
+
 	h.free -= n
 	return true
 }
@@ -38,9 +40,11 @@ func (h *Held) share(n, has int) bool {
 func (h *Held) take(n int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+
 	if n > h.free && h.free < h.size {
 		return false
 	}
+
 	h.free -= n
 	return true
 }
@@ -49,6 +53,7 @@ func (h *Held) take(n int) bool {
 func (h *Held) scarce() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+
 	return h.free < h.size/2
 }
 
@@ -56,13 +61,16 @@ func (h *Held) scarce() bool {
 func (h *Held) owe(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+
 	h.free -= n
 }
 
 func (h *Held) give(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+
 	h.free += n
+
 	if n > 0 && h.more != nil {
 		close(h.more)
 		h.more = nil
@@ -73,9 +81,11 @@ func (h *Held) give(n int) {
 func (h *Held) changed() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+
 	if h.more == nil {
 		h.more = make(chan struct{})
 	}
+
 	return h.more
 }
 
@@ -85,24 +95,31 @@ func (x *exchange) hold(size int) error {
 	if x.keeps() {
 		x.held.owe(size)
 		x.result.took(x.held, size)
+
 		return nil
 	}
+
 	if x.held.take(size) {
 		x.result.took(x.held, size)
 		return nil
 	}
+
 	var enough <-chan time.Time
 	if x.block {
 		clock := time.NewTimer(x.patience)
 		defer clock.Stop()
+
 		enough = clock.C
 	}
+
 	for {
 		more := x.held.changed()
+
 		if x.held.take(size) {
 			x.result.took(x.held, size)
 			return nil
 		}
+
 		select {
 		case <-more:
 		case <-enough:

@@ -18,22 +18,29 @@ import (
 // slow asks for a path and returns when the answer has begun, of which it takes no more than the status until it is read.
 func (a *api) slow(address, path string) net.Conn {
 	a.Helper()
+
 	c, err := net.Dial("tcp", address)
 	if err != nil {
 		a.Fatal(err)
 	}
+
 	a.Cleanup(func() { _ = c.Close() })
 	if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 		a.Fatal(err)
 	}
-	_, err = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer authenticated:ann\r\nConnection: close\r\n\r\n", path)
+
+	_, err = fmt.Fprintf(c,
+		"GET %s HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer authenticated:ann\r\nConnection: close\r\n\r\n", path)
+
 	begun := make([]byte, len("HTTP/1.1 200"))
 	if err == nil {
 		_, err = io.ReadFull(c, begun)
 	}
+
 	if err != nil || string(begun) != "HTTP/1.1 200" {
 		a.Fatalf("%s: %q, %v", path, begun, err)
 	}
+
 	return c
 }
 
@@ -44,11 +51,14 @@ func (a *api) listen() string {
 		_ = c.(*net.TCPConn).SetWriteBuffer(8 << 10)
 		return ctx
 	}
+
 	s.Start()
+
 	a.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()
 	})
+
 	return s.Listener.Addr().String()
 }
 
@@ -56,23 +66,30 @@ func (a *api) listen() string {
 func (h *Held) taken() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+
 	return h.size - h.free
 }
 
 // TestSlowClients: a hundred clients that take nothing of answers of moderate length keep no connection from others.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
+
 	held := NewHeld(64 << 20)
 	a := newAPI(t, long, func(c *Config) { c.Held = held })
 	address := a.listen()
+
 	var clients []net.Conn
-	for i := range 100 { // each one begins only because those before it have left their connections, of which there are two
+
+	// each one begins only because those before it have left their connections, of which there are two
+	for i := range 100 {
 		path := "/pages?limit=15"
 		if i%5 == 0 {
 			path = "/pages?limit=60" // is passed on as it comes
 		}
+
 		clients = append(clients, a.slow(address, path))
 	}
+
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
 		t.Errorf("beside them: %+v", got)
 	}
@@ -85,85 +102,112 @@ func TestSlowClients(t *testing.T) {
 	if n := held.taken(); n < 80*15*20000 {
 		t.Errorf("%d bytes are taken, less than those of the answers that are held", n)
 	}
+
 	_ = clients[0].(*net.TCPConn).SetReadBuffer(1 << 20)
+
 	rest, err := io.ReadAll(clients[0])
 	if err != nil || len(rest) < 60*20000 || !strings.HasSuffix(string(rest), `x"}]`) {
 		t.Errorf("the first one, at last: %d bytes, %v", len(rest), err)
 	}
+
 	for _, c := range clients {
 		_ = c.Close()
 	}
+
 	a.await(func() bool { return held.taken() == 0 })
 }
 
 // TestSlowClientsOfLongAnswers: those that keep connections for which others wait are broken off.
 func TestSlowClientsOfLongAnswers(t *testing.T) {
 	t.Parallel()
+
 	held := NewHeld(1 << 20)
 	a := newAPI(t, long, func(c *Config) { c.Held, c.Patience = held, 10*time.Millisecond })
 	address := a.listen()
+
 	var clients []net.Conn
 	for range 6 { // of two connections
 		clients = append(clients, a.slow(address, "/pages"))
 	}
+
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
 		t.Errorf("beside them: %+v", got)
 	}
+
 	for i, c := range clients[:4] { // the last two may still have theirs
 		_ = c.(*net.TCPConn).SetReadBuffer(1 << 20)
 		if rest, err := io.ReadAll(c); len(rest) >= 200*20000 {
 			t.Errorf("client %d got %d bytes, %v", i, len(rest), err)
 		}
 	}
+
 	if n := held.taken(); n > 1<<20 {
 		t.Errorf("%d bytes are taken", n)
 	}
+
 	for _, c := range clients {
 		_ = c.Close()
 	}
+
 	a.await(func() bool { return held.taken() == 0 })
 }
 
 // TestNoRoom: what has to be held waits for room, and what can be passed on is.
 func TestNoRoom(t *testing.T) {
 	t.Parallel()
+
 	held := NewHeld(64 << 20)
 	a := newAPI(t, long, func(c *Config) { c.Held = held })
 	a.server.Patience = time.Minute
+
 	hasty := New(a.server.Config)
 	hasty.Patience = 10 * time.Millisecond
 	held.take(64 << 20)
-	if got := a.do("GET", "/pages?limit=15&order=id", ""); got.status != http.StatusOK || !strings.HasSuffix(got.body, `x"}]`) {
+
+	if got := a.do("GET", "/pages?limit=15&order=id", ""); got.status != http.StatusOK ||
+		!strings.HasSuffix(got.body, `x"}]`) {
 		t.Errorf("a read: %d, %d bytes", got.status, len(got.body))
 	}
-	if got := a.do("POST", "/clients", `{"id":9,"name":"x"}`, "Prefer", "return=representation"); got.status != http.StatusCreated {
+	if got := a.do("POST", "/clients", `{"id":9,"name":"x"}`, "Prefer", "return=representation"); got.status !=
+		http.StatusCreated {
 		t.Errorf("a short answer: %+v", got)
 	}
+
 	b := &api{t, hasty, a.admin}
 	const refused = `{"code":"53200","details":null,"hint":null,"message":"too many answers wait for their clients"}`
 	for _, prefer := range []string{"", "handling=strict, max-affected=2000"} {
-		if got := b.do("POST", "/rpc/grow", `{"n":2000}`, "Prefer", prefer); got.status != http.StatusServiceUnavailable || got.body != refused || got.header.Get("Retry-After") != "1" {
+		if got := b.do("POST", "/rpc/grow", `{"n":2000}`, "Prefer",
+			prefer); got.status != http.StatusServiceUnavailable || got.body != refused ||
+			got.header.Get("Retry-After") != "1" {
 			t.Errorf("a long answer that has to be held: %+v", got)
 		}
 		if got := a.do("GET", "/projects?name=like.p*", ""); got.body != "[]" {
 			t.Errorf("what is not told was done: %.200s", got.body)
 		}
 	}
+
 	many := strings.Repeat(`{"name":"p"},`, 3000)
-	if got := b.do("POST", "/projects", "["+many[:len(many)-1]+"]", "Prefer", "return=representation"); got.status != http.StatusServiceUnavailable {
+	if got := b.do("POST", "/projects", "["+many[:len(many)-1]+"]", "Prefer", "return=representation"); got.status !=
+		http.StatusServiceUnavailable {
 		t.Errorf("rows that come back: %d, %.200s", got.status, got.body)
 	}
+
 	if got := b.do("POST", "/projects", "["+many[:len(many)-1]+"]"); got.status != http.StatusCreated {
 		t.Errorf("rows that don't: %d, %.200s", got.status, got.body)
 	}
+
 	grown := make(chan reply)
 	go func() { grown <- a.do("POST", "/rpc/grow", `{"n":2000}`) }()
+
 	a.await(func() bool {
 		held.mu.Lock()
 		defer held.mu.Unlock()
+
 		return held.more != nil
 	})
+
 	held.give(64 << 20)
+
 	if got := <-grown; got.status != http.StatusOK || len(got.body) < uncounted {
 		t.Errorf("one that waited: %d, %.200s", got.status, got.body)
 	}
@@ -175,34 +219,45 @@ func TestNoRoom(t *testing.T) {
 // TestRoomForWhatIsKept: the answer of a change that was begun while there was room is not lost when there is none any more.
 func TestRoomForWhatIsKept(t *testing.T) {
 	t.Parallel()
+
 	held := NewHeld(1 << 20)
 	a := newAPI(t, `
 		create function grow_later(n int) returns setof projects language plpgsql as $$ begin
 			perform pg_advisory_xact_lock(4714);
 			return query select * from grow(n);
 		end $$`, func(c *Config) { c.Held, c.Timeout = held, time.Minute })
+
 	lock, err := a.admin.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := lock.Exec(t.Context(), "select pg_advisory_xact_lock(4714)"); err != nil {
 		t.Fatal(err)
 	}
+
 	grown := make(chan reply)
 	go func() { grown <- a.do("POST", "/rpc/grow_later", `{"n":2000}`) }()
+
 	a.await(func() bool {
 		var waits bool
-		err := lock.QueryRow(t.Context(), "select exists (select from pg_locks where locktype = 'advisory' and objid = 4714 and not granted)").Scan(&waits)
+		err := lock.QueryRow(t.Context(),
+			"select exists (select from pg_locks where locktype = 'advisory' and objid = 4714 and not granted)").
+			Scan(&waits)
+
 		return err == nil && waits
 	})
+
 	held.take(1 << 20)
 	if err := lock.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	got := <-grown
 	if got.status != http.StatusOK || len(got.body) < uncounted {
 		t.Errorf("got %d, %.200s", got.status, got.body)
 	}
+
 	if n := held.taken(); n != 1<<20 {
 		t.Errorf("%d bytes are taken in the end, want those of others", n)
 	}
@@ -211,16 +266,21 @@ func TestRoomForWhatIsKept(t *testing.T) {
 // TestSlowClientsOfOthers: whoever waits for a connection to another database of the server's counts as well.
 func TestSlowClientsOfOthers(t *testing.T) {
 	t.Parallel()
+
 	held := NewHeld(1 << 20)
 	a := newAPI(t, long, func(c *Config) {
 		c.Held, c.Patience, c.Awaited = held, 10*time.Millisecond, func() bool { return true }
 	})
+
 	c := a.slow(a.listen(), "/pages")
+
 	a.await(func() bool {
 		role, _ := a.server.Role("authenticated")
 		return role.Pool.Stat().AcquiredConns() == 0
 	})
+
 	_ = c.(*net.TCPConn).SetReadBuffer(1 << 20)
+
 	if rest, err := io.ReadAll(c); len(rest) >= 200*20000 {
 		t.Errorf("the client got %d bytes, %v", len(rest), err)
 	}
@@ -229,17 +289,25 @@ func TestSlowClientsOfOthers(t *testing.T) {
 // TestGoneClients: it is no failure that a client takes no more of its answer, but one that it is broken off for others.
 func TestGoneClients(t *testing.T) {
 	t.Parallel()
+
 	for _, hangsUp := range []bool{true, false} {
 		a := newAPI(t, long, func(c *Config) {
 			c.Held, c.Patience, c.Awaited = NewHeld(1<<20), 10*time.Millisecond, func() bool { return !hangsUp }
 		})
+
 		known := make(chan *httpx.Request, 1)
-		s := httptest.NewServer(httpx.Wrap(a.server, httpx.Config{Log: slog.New(slog.DiscardHandler), Answered: func(done httpx.Answered) { known <- done.Request }}))
+		s := httptest.NewServer(
+			httpx.Wrap(a.server, httpx.Config{Log: slog.New(slog.DiscardHandler), Answered: func(done httpx.Answered) {
+				known <- done.Request
+			}}),
+		)
+
 		t.Cleanup(s.Close)
 		c := a.slow(s.Listener.Addr().String(), "/pages?select=*,again:body,more:body,most:body")
 		if hangsUp {
 			_ = c.Close()
 		}
+
 		if got := <-known; (got.Err == nil) != hangsUp {
 			t.Errorf("the client hangs up: %t, the failure %v", hangsUp, got.Err)
 		}
@@ -248,6 +316,7 @@ func TestGoneClients(t *testing.T) {
 
 func TestHeld(t *testing.T) {
 	t.Parallel()
+
 	h := NewHeld(100)
 	for _, step := range []struct {
 		name string

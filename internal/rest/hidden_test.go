@@ -9,6 +9,7 @@ import (
 // TestHiddenColumns: what a role may not read tells nothing in any other way: no request goes by it, whether it is right about it or not.
 func TestHiddenColumns(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, `
 		create table owners (id int primary key, vault int unique);
 		create table vaults (id int primary key references owners, open text, hidden text unique, about jsonb, words tsvector);
@@ -16,7 +17,10 @@ func TestHiddenColumns(t *testing.T) {
 		insert into vaults values (1, 'o', 'h', '{"a":1}', 'h');
 		create function vaults_of(owner int) returns setof vaults language sql stable as 'select * from vaults where id = owner';
 		grant select on owners to authenticated;
-		grant select (id, open), insert, update, delete on vaults to authenticated`, func(c *Config) { c.Aggregates = true })
+		grant select (id, open), insert, update, delete on vaults to authenticated`, func(c *Config) {
+		c.Aggregates = true
+	})
+
 	for _, test := range []struct{ method, path, body, prefer string }{
 		{"GET", "/vaults", "", ""},
 		{"GET", "/vaults?select=hidden", "", ""},
@@ -46,15 +50,19 @@ func TestHiddenColumns(t *testing.T) {
 		{"DELETE", "/vaults?hidden=eq.VALUE", "", "count=exact"},
 	} {
 		for _, value := range []string{"h", "other"} {
-			got := a.do(test.method, strings.ReplaceAll(test.path, "VALUE", value), strings.ReplaceAll(test.body, "VALUE", value), "Prefer", test.prefer)
-			if got.status != http.StatusForbidden || test.method != "HEAD" && !strings.Contains(got.body, `"permission denied for table vaults"`) {
+			got := a.do(test.method, strings.ReplaceAll(test.path, "VALUE", value),
+				strings.ReplaceAll(test.body, "VALUE", value), "Prefer", test.prefer)
+			if got.status != http.StatusForbidden ||
+				test.method != "HEAD" && !strings.Contains(got.body, `"permission denied for table vaults"`) {
 				t.Errorf("%s %s with %s: %d %s", test.method, test.path, value, got.status, got.body)
 			}
+
 			if r := got.header.Get("Content-Range"); r != "" {
 				t.Errorf("%s %s: Content-Range %s", test.method, test.path, r)
 			}
 		}
 	}
+
 	if got := a.do("GET", "/vaults?select=id,open&open=eq.o&order=open", ""); got.body != `[{"id":1,"open":"o"}]` {
 		t.Errorf("what may be read: %+v", got)
 	}
@@ -63,17 +71,24 @@ func TestHiddenColumns(t *testing.T) {
 // TestClaimsAreTheTokens: who asks is said by the token alone.
 func TestClaimsAreTheTokens(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
-	claimed := []string{"Request.jwt.claims", `{"role":"service_role","sub":"ben"}`, "X-Role", "service_role", "Role", "service_role", "X-Jwt-Claims", "{}",
-		"Cookie", "request.jwt.claims={}; role=service_role; Authorization=Bearer service_role:ben"}
-	for name, want := range map[string]string{"request.jwt.claims": `"{\"role\":\"authenticated\",\"sub\":\"ann\"}"`, "role": `"authenticated"`} {
+	claimed := []string{"Request.jwt.claims", `{"role":"service_role","sub":"ben"}`, "X-Role", "service_role", "Role",
+		"service_role", "X-Jwt-Claims", "{}", "Cookie",
+		"request.jwt.claims={}; role=service_role; Authorization=Bearer service_role:ben"}
+
+	for name, want := range map[string]string{
+		"request.jwt.claims": `"{\"role\":\"authenticated\",\"sub\":\"ann\"}"`, "role": `"authenticated"`,
+	} {
 		if got := a.do("GET", "/rpc/setting?name="+name, "", claimed...); got.body != want {
 			t.Errorf("%s is %s, want %s", name, got.body, want)
 		}
 	}
+
 	if got := a.do("GET", "/notes?select=id", "", claimed...); got.body != `[{"id":1}]` {
 		t.Errorf("the rows of ann: %+v", got)
 	}
+
 	for _, test := range [][3]string{
 		{"GET", "/rpc/setting?name=role&request.jwt.claims=x", ""},
 		{"GET", "/rpc/setting?name=role&role=service_role", ""},

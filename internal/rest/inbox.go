@@ -30,7 +30,8 @@ const (
 const (
 	inboxSize = 8 << 10 // as much as PostgreSQL sends at once
 	errorMost = 1 << 20 // bytes of an error: what a function raises has what text it likes
-	heldMost  = 1 << 20 // bytes of a body that is held, so that the connection need not wait for the client, where it could be passed on
+	// bytes of a body that is held, so that the connection need not wait for the client, where it could be passed on
+	heldMost = 1 << 20
 )
 
 var errMessage = errors.New("a message that is not as PostgreSQL's are")
@@ -50,23 +51,30 @@ func (in *inbox) next() (byte, error) {
 	if err := in.skip(); err != nil {
 		return 0, err
 	}
+
 	in.rest = 5
+
 	head, err := in.take(5)
 	if err != nil {
 		return 0, err
 	}
+
 	kind, size := head[0], binary.BigEndian.Uint32(head[1:])
 	if size < 4 || size > 1<<30 { // PostgreSQL makes none that are longer
 		return 0, errMessage
 	}
+
 	in.rest = int(size) - 4
+
 	if kind == readyForQuery {
 		status, err := in.take(1)
 		if err != nil {
 			return 0, err
 		}
+
 		in.status = status[0]
 	}
+
 	return kind, nil
 }
 
@@ -78,6 +86,7 @@ func (in *inbox) skip() error {
 		if in.rest == 0 {
 			break
 		}
+
 		in.taken = 0
 		var err error
 		if in.filled, err = in.net.Read(in.buf); err != nil {
@@ -85,6 +94,7 @@ func (in *inbox) skip() error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -93,14 +103,17 @@ func (in *inbox) take(n int) ([]byte, error) {
 	if n < 0 || n > in.rest {
 		return nil, errMessage
 	}
+
 	if have := in.filled - in.taken; have < n {
 		if n > in.most {
 			return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.most, ActualBodyLen: n}
 		}
+
 		room := in.buf
 		if len(room) < n {
 			room = make([]byte, n)
 		}
+
 		copy(room, in.buf[in.taken:in.filled])
 		in.buf, in.taken, in.filled = room, 0, have
 		more, err := io.ReadAtLeast(in.net, room[have:], n-have)
@@ -109,8 +122,10 @@ func (in *inbox) take(n int) ([]byte, error) {
 			return nil, err
 		}
 	}
+
 	got := in.buf[in.taken : in.taken+n : in.taken+n]
 	in.taken, in.rest = in.taken+n, in.rest-n
+
 	return got, nil
 }
 
@@ -119,9 +134,11 @@ func (in *inbox) Read(p []byte) (int, error) {
 	if in.rest == 0 {
 		return 0, io.EOF
 	}
+
 	p = p[:min(len(p), in.rest)]
 	n := copy(p, in.buf[in.taken:in.filled])
 	in.taken += n
+
 	var err error
 	if n == 0 {
 		n, err = in.net.Read(p)
@@ -129,6 +146,7 @@ func (in *inbox) Read(p []byte) (int, error) {
 			err = io.ErrUnexpectedEOF
 		}
 	}
+
 	in.rest -= n
 	return n, err
 }
@@ -145,14 +163,17 @@ func (in *inbox) failure() (*pgconn.PgError, error) {
 	if in.rest > errorMost {
 		return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: errorMost, ActualBodyLen: in.rest}
 	}
+
 	text, err := in.take(in.rest)
 	if err != nil {
 		return nil, err
 	}
+
 	var m pgproto3.ErrorResponse
 	if err := m.Decode(text); err != nil {
 		return nil, err
 	}
+
 	return pgconn.ErrorResponseToPgError(&m), nil
 }
 
@@ -162,6 +183,7 @@ func (in *inbox) columns() (int, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	return int(binary.BigEndian.Uint16(n)), nil
 }
 
@@ -171,6 +193,7 @@ func (in *inbox) length() (int, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	return int(int32(binary.BigEndian.Uint32(n))), nil
 }
 
@@ -180,6 +203,7 @@ func (in *inbox) value() ([]byte, error) {
 	if err != nil || n < 0 {
 		return nil, err
 	}
+
 	return in.take(n)
 }
 
@@ -190,15 +214,18 @@ func (x *exchange) row(kind byte) error {
 	if err != nil {
 		return err
 	}
+
 	if kind == 'm' && !x.explain {
 		if n != 7 {
 			return errMessage
 		}
 		return x.answerRow()
 	}
+
 	if kind != 'r' && kind != 'c' && kind != 'm' {
 		return nil
 	}
+
 	v, err := in.value()
 	switch {
 	case err != nil:
@@ -211,9 +238,11 @@ func (x *exchange) row(kind byte) error {
 		if len(r.buffer) > 0 {
 			r.buffer = append(r.buffer, '\n')
 		}
+
 		r.buffer = append(r.buffer, v...)
 		r.body = r.buffer
 	}
+
 	return nil
 }
 
@@ -225,34 +254,41 @@ func (x *exchange) answerRow() error {
 			return err
 		}
 	}
+
 	r.buffer = r.buffer[:0]
 	for _, to := range [...]*[]byte{&r.location, &r.headers, &r.status} {
 		v, err := in.value()
 		if err != nil {
 			return err
 		}
+
 		if len(v) > 0 {
 			start := len(r.buffer)
 			r.buffer = append(r.buffer, v...)
 			*to = r.buffer[start:len(r.buffer):len(r.buffer)]
 		}
 	}
+
 	if err := in.number(&r.inserted); err != nil {
 		return err
 	}
+
 	size, err := in.length()
 	switch {
 	case err != nil || size < 0:
 		return err
 	case size != in.rest:
 		return errMessage
-	case x.pass != nil && !x.block && (size > min(heldMost, in.most) || size > uncounted && !x.held.share(size, 0)): // the end of a block may fail
+		// the end of a block may fail
+	case x.pass != nil && !x.block && (size > min(heldMost, in.most) || size > uncounted && !x.held.share(size, 0)):
 		r.coming, r.size = in, size
 		if err = x.pass.answer(r); err == nil {
 			r.passed = true
 		}
+
 		return err
-	case size > in.most && !x.keeps(): // a change that is kept is told, too: its statement has looked at the length, to which only an encoding can have added
+		// a change that is kept is told, too: its statement has looked at the length, to which only an encoding can have added
+	case size > in.most && !x.keeps():
 		return &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.most, ActualBodyLen: size}
 	case size <= uncounted:
 	case x.pass != nil && !x.block:
@@ -262,6 +298,7 @@ func (x *exchange) answerRow() error {
 			return err
 		}
 	}
+
 	start := len(r.buffer)
 	r.buffer = slices.Grow(r.buffer, size)[:start+size] // what was kept before stays where it is
 	r.body = r.buffer[start:]
@@ -276,6 +313,7 @@ func (x *exchange) changedRows() error {
 	if err != nil {
 		return err
 	}
+
 	tag = bytes.TrimRight(tag, "\x00")
 	x.result.page, err = number(tag[bytes.LastIndexByte(tag, ' ')+1:], 0)
 	return err
@@ -287,6 +325,7 @@ func (in *inbox) number(n *int64) error {
 	if err != nil {
 		return err
 	}
+
 	*n, err = number(v, *n)
 	return err
 }

@@ -23,8 +23,10 @@ const long = `
 
 func TestLongAnswers(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, long, func(c *Config) { c.TxOverride = true })
 	pool := alone(a)
+
 	for _, step := range []struct {
 		path, accept, prefer, content string // content: of Content-Range
 		status, rows                  int
@@ -38,24 +40,31 @@ func TestLongAnswers(t *testing.T) {
 		{"/locking?select=id,body", "text/csv", "", "0-199/*", 200, 0},
 	} {
 		got := a.do("GET", step.path, "", "Accept", step.accept, "Prefer", step.prefer)
-		if h := got.header; got.status != step.status || h.Get("Content-Range") != step.content || h.Get("Content-Length") != fmt.Sprint(len(got.body)) {
+		if h := got.header; got.status != step.status || h.Get("Content-Range") != step.content ||
+			h.Get("Content-Length") != fmt.Sprint(len(got.body)) {
 			t.Errorf("%s: %d %v", step.path, got.status, h)
 		}
+
 		if step.accept == "text/csv" {
-			if lines := strings.Split(got.body, "\n"); lines[0] != "id,body" || len(lines) != 201 || len(lines[200]) < 20000 {
+			if lines := strings.Split(got.body, "\n"); lines[0] != "id,body" || len(lines) != 201 ||
+				len(lines[200]) < 20000 {
 				t.Errorf("%s: %d lines", step.path, len(lines))
 			}
 		} else {
 			var rows []struct{ Body string }
-			if err := json.Unmarshal([]byte(got.body), &rows); err != nil || len(rows) != step.rows || len(rows[step.rows-1].Body) != 20000 {
+			if err := json.Unmarshal([]byte(got.body), &rows); err != nil || len(rows) != step.rows ||
+				len(rows[step.rows-1].Body) != 20000 {
 				t.Errorf("%s: %d rows, %v", step.path, len(rows), err)
 			}
 		}
+
 		if left := a.do("POST", "/rpc/residue", "").body; !strings.Contains(left, `"locks" : 0`) {
 			t.Errorf("after %s: %s", step.path, left)
 		}
 	}
-	if got := a.do("GET", "/pages", "", "Accept", "application/vnd.pgrst.object+json"); got.status != http.StatusNotAcceptable {
+
+	if got := a.do("GET", "/pages", "", "Accept", "application/vnd.pgrst.object+json"); got.status !=
+		http.StatusNotAcceptable {
 		t.Errorf("all as one: %d %.200s", got.status, got.body)
 	}
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
@@ -69,6 +78,7 @@ func TestLongAnswers(t *testing.T) {
 // TestBrokenAnswers: what was begun and can't be ended does not look as if it was.
 func TestBrokenAnswers(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, long)
 	alone(a)
 	gone := errors.New("the client is gone")
@@ -82,14 +92,17 @@ func TestBrokenAnswers(t *testing.T) {
 		w := &hook{httptest.NewRecorder(), write}
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/rpc/much", nil)
 		r.Header.Set("Authorization", "Bearer authenticated:ann")
+
 		func() {
 			defer func() {
 				if p := recover(); p != http.ErrAbortHandler {
 					t.Errorf("%s: recovered %v", name, p)
 				}
 			}()
+
 			a.server.ServeHTTP(w, r)
 		}()
+
 		if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
 			t.Errorf("%s: after it: %+v", name, got)
 		}
@@ -109,6 +122,7 @@ func (h *hook) Write(b []byte) (int, error) {
 			return 0, err
 		}
 	}
+
 	return h.ResponseWriter.Write(b)
 }
 
@@ -120,15 +134,19 @@ func TestMemoryOfLongAnswers(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer authenticated:ann")
 		w := &counter{nowhere: nowhere{http.Header{}}}
 		a.server.ServeHTTP(w, r)
+
 		if w.bytes < 50_000_000 {
 			t.Fatalf("%d bytes came: %v", w.bytes, w.h)
 		}
 	}
+
 	read()
+
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	read()
 	runtime.ReadMemStats(&after)
+
 	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
 		t.Errorf("an answer of 50 MB took %d bytes of memory", took)
 	}

@@ -67,30 +67,36 @@ func NewJWT(c JWTConfig) (*JWT, error) {
 	if v.cached == 0 {
 		v.cached = 1000
 	}
+
 	var err error
 	if v.role, err = rolePath(c.RoleClaim); err != nil {
 		return nil, err
 	}
+
 	if c.Secret != nil {
 		if len(c.Secret) < secretLeast {
 			return nil, fmt.Errorf("the JWT secret must be at least %d characters long", secretLeast)
 		}
 		v.keys = append(v.keys, verifyingKey{key: c.Secret, algorithms: []string{"HS256"}})
 	}
+
 	if c.Keys != nil {
 		set, err := jwk.Parse(c.Keys)
 		if err != nil {
 			return nil, fmt.Errorf("read the JSON Web Keys: %w", err)
 		}
+
 		for i := range set.Len() {
 			key, _ := set.Key(i)
 			k, err := newVerifyingKey(key)
 			if err != nil {
 				return nil, fmt.Errorf("read the JSON Web Key %d: %w", i, err)
 			}
+
 			v.keys = append(v.keys, k)
 		}
 	}
+
 	return v, nil
 }
 
@@ -110,20 +116,25 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 		}
 		k.algorithms = []string{a.String()}
 	}
+
 	k.id, _ = key.KeyID()
 	if key.KeyType().String() != "oct" {
 		public, err := key.PublicKey()
 		if err != nil {
 			return k, err
 		}
+
 		key = public
 	}
+
 	if err := jwk.Export(key, &k.key); err != nil {
 		return k, err
 	}
+
 	if secret, ok := k.key.([]byte); ok && len(secret) < secretLeast {
 		return k, fmt.Errorf("a secret of %d bytes, fewer than %d", len(secret), secretLeast)
 	}
+
 	return k, nil
 }
 
@@ -132,37 +143,46 @@ func (v *JWT) Verify(_ context.Context, token string) (Caller, error) {
 	v.mu.RLock()
 	c, ok := v.seen[token]
 	v.mu.RUnlock()
+
 	now := time.Now()
 	if ok && v.lifetime > 0 && now.Sub(c.verified) >= v.lifetime {
 		ok = false
 	}
+
 	if !ok {
 		payload, err := v.signed(token)
 		if err != nil {
 			return Caller{}, err
 		}
+
 		if c, err = v.claims(payload); err != nil {
 			return Caller{}, err
 		}
 	}
+
 	if err := c.timely(float64(now.UnixMilli()) / 1000); err != nil {
 		return Caller{}, err
 	}
+
 	if c.stranger != nil {
 		return Caller{}, c.stranger
 	}
+
 	if !ok && v.cached > 0 {
 		c.verified = now
 		v.mu.Lock()
+
 		if _, again := v.seen[token]; !again && len(v.seen) >= v.cached {
 			for old := range v.seen { // any one
 				delete(v.seen, old)
 				break
 			}
 		}
+
 		v.seen[strings.Clone(token)] = c
 		v.mu.Unlock()
 	}
+
 	return c.Caller, nil
 }
 
@@ -180,40 +200,52 @@ func (v *JWT) signed(token string) ([]byte, error) {
 	if parts != 3 {
 		return nil, decoding("Expected 3 parts in JWT; got " + strconv.Itoa(parts))
 	}
+
 	head, _, _ := strings.Cut(token, ".")
+
 	var header struct {
 		Algorithm string   `json:"alg"`
 		KeyID     string   `json:"kid"`
 		Critical  []string `json:"crit"`
 	}
+
 	plain, err := base64.RawURLEncoding.DecodeString(head)
 	if err != nil || json.Unmarshal(plain, &header) != nil || header.Critical != nil {
 		return nil, decoding("JWT cryptographic operation failed")
 	}
+
 	if header.Algorithm == "none" {
 		e := decoding("Wrong or unsupported encoding algorithm")
 		e.Details = "JWT is unsecured but expected 'alg' was not 'none'"
+
 		return nil, e
 	}
+
 	algorithm, ok := jwa.LookupSignatureAlgorithm(header.Algorithm)
 	if !ok {
 		return nil, decoding("JWT cryptographic operation failed")
 	}
+
 	tried := false
 	for _, k := range v.keys {
-		if header.KeyID != "" && k.id != "" && header.KeyID != k.id || !slices.Contains(k.algorithms, header.Algorithm) {
+		if header.KeyID != "" && k.id != "" && header.KeyID != k.id ||
+			!slices.Contains(k.algorithms, header.Algorithm) {
 			continue
 		}
+
 		tried = true
+
 		if payload, err := jws.Verify([]byte(token), jws.WithKey(algorithm, k.key), jws.WithCompact()); err == nil {
 			return payload, nil
 		}
 	}
+
 	e := decoding("No suitable key or wrong key type")
 	e.Details = "None of the keys was able to decode the JWT"
 	if !tried {
 		e.Details = "No suitable key was found to decode the JWT"
 	}
+
 	return nil, e
 }
 
@@ -223,6 +255,7 @@ func (v *JWT) claims(payload []byte) (claims, error) {
 	if json.Unmarshal(payload, &members) != nil || members == nil {
 		return claims{}, claiming("Parsing claims failed")
 	}
+
 	var c claims
 	for _, t := range []struct {
 		name string
@@ -232,16 +265,19 @@ func (v *JWT) claims(payload []byte) (claims, error) {
 			return claims{}, claiming("The JWT '" + t.name + "' claim must be a number")
 		}
 	}
+
 	c.stranger = v.forUs(members["aud"])
 	var all any
 	if json.Unmarshal(payload, &all) != nil {
 		return claims{}, claiming("Parsing claims failed")
 	}
+
 	c.Role = roleAt(all, v.role)
 	c.Claims = payload
 	if c.Role != "" {
 		c.Claims = withRole(payload, c.Role)
 	}
+
 	return c, nil
 }
 
@@ -250,6 +286,7 @@ func (v *JWT) forUs(raw json.RawMessage) error {
 	if raw != nil && json.Unmarshal(raw, &audience) != nil {
 		return claiming("Parsing claims failed")
 	}
+
 	var named []string
 	switch a := audience.(type) {
 	case nil:
@@ -261,14 +298,17 @@ func (v *JWT) forUs(raw json.RawMessage) error {
 			if !ok {
 				return claiming("The JWT 'aud' claim must be a string or an array of strings")
 			}
+
 			named = append(named, text)
 		}
 	default:
 		return claiming("The JWT 'aud' claim must be a string or an array of strings")
 	}
+
 	if v.audience != "" && len(named) > 0 && !slices.Contains(named, v.audience) {
 		return claiming("JWT not in audience")
 	}
+
 	return nil
 }
 
@@ -283,5 +323,6 @@ func (c *claims) timely(now float64) error {
 	case c.issued != nil && now+slack < *c.issued:
 		return claiming("JWT issued at future")
 	}
+
 	return nil
 }

@@ -23,30 +23,39 @@ var jwtSecret = []byte("a secret of more than thirty-two bytes")
 
 func hs256(t *testing.T, payload string) string {
 	t.Helper()
+
 	token, err := jws.Sign([]byte(payload), jws.WithKey(jwa.HS256(), jwtSecret))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return string(token)
 }
 
 func TestJWT(t *testing.T) {
 	t.Parallel()
+
 	v, err := NewJWT(JWTConfig{Secret: jwtSecret, Audience: "us"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	now := time.Now().Unix()
 	good := hs256(t, `{"role":"authenticated","sub":"ann"}`)
-	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"role":"service_role"}`)) + "."
+	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(`{"role":"service_role"}`)) + "."
+
 	odd := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS1"}`)) + ".e30.e30"
-	other, _ := jws.Sign([]byte(`{"role":"authenticated"}`), jws.WithKey(jwa.HS256(), []byte("another secret of more than thirty-two bytes")))
+	other, _ := jws.Sign([]byte(`{"role":"authenticated"}`),
+		jws.WithKey(jwa.HS256(), []byte("another secret of more than thirty-two bytes")))
+
 	strong, _ := jws.Sign([]byte(`{"role":"authenticated"}`), jws.WithKey(jwa.HS512(), jwtSecret))
 	for _, test := range []struct{ token, role, code, message string }{
 		{good, "authenticated", "", ""},
 		{good, "authenticated", "", ""}, // from memory
 		{hs256(t, `{"sub":"ann"}`), "", "", ""},
-		{hs256(t, fmt.Sprintf(`{"role":"a","exp":%d,"nbf":%d,"iat":%d,"aud":["them","us"]}`, now-20, now+20, now+20)), "a", "", ""},
+		{hs256(t, fmt.Sprintf(`{"role":"a","exp":%d,"nbf":%d,"iat":%d,"aud":["them","us"]}`, now-20, now+20, now+20)),
+			"a", "", ""},
 		{hs256(t, fmt.Sprintf(`{"exp":%d}`, now-31)), "", "PGRST303", "JWT expired"},
 		{hs256(t, fmt.Sprintf(`{"exp":%d}`, now-31)), "", "PGRST303", "JWT expired"},
 		{hs256(t, fmt.Sprintf(`{"exp":%d.5,"aud":"them"}`, now-60)), "", "PGRST303", "JWT expired"},
@@ -60,11 +69,15 @@ func TestJWT(t *testing.T) {
 		{"a.b", "", "PGRST301", "Expected 3 parts in JWT; got 2"},
 		{strings.Repeat(".", 100_000), "", "PGRST301", "Expected 3 parts in JWT; got 100001"},
 		{"a.b.c", "", "PGRST301", "JWT cryptographic operation failed"},
-		{none, "", "PGRST301", "Wrong or unsupported encoding algorithm: JWT is unsecured but expected 'alg' was not 'none'"},
-		{string(other), "", "PGRST301", "No suitable key or wrong key type: None of the keys was able to decode the JWT"},
-		{string(strong), "", "PGRST301", "No suitable key or wrong key type: No suitable key was found to decode the JWT"},
+		{none, "", "PGRST301",
+			"Wrong or unsupported encoding algorithm: JWT is unsecured but expected 'alg' was not 'none'"},
+		{string(other), "", "PGRST301",
+			"No suitable key or wrong key type: None of the keys was able to decode the JWT"},
+		{string(strong), "", "PGRST301",
+			"No suitable key or wrong key type: No suitable key was found to decode the JWT"},
 		{odd, "", "PGRST301", "JWT cryptographic operation failed"},
-		{good[:len(good)-2], "", "PGRST301", "No suitable key or wrong key type: None of the keys was able to decode the JWT"},
+		{good[:len(good)-2], "", "PGRST301",
+			"No suitable key or wrong key type: None of the keys was able to decode the JWT"},
 	} {
 		c, err := v.Verify(t.Context(), test.token)
 		e := &query.Error{}
@@ -73,37 +86,46 @@ func TestJWT(t *testing.T) {
 		if e.Details != nil {
 			message += fmt.Sprint(": ", e.Details)
 		}
+
 		if c.Role != test.role || e.Code != test.code || message != test.message || test.code != "" && e.Status != 401 {
-			t.Errorf("%.60s: role %q, error %v; want %q, %s %s", test.token, c.Role, err, test.role, test.code, test.message)
+			t.Errorf("%.60s: role %q, error %v; want %q, %s %s", test.token, c.Role, err, test.role,
+				test.code, test.message)
 		}
 	}
 }
 
 func TestJWTByKeySet(t *testing.T) {
 	t.Parallel()
+
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	key, err := jwk.Import(&private.PublicKey)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := errors.Join(key.Set(jwk.KeyIDKey, "one"), key.Set(jwk.AlgorithmKey, jwa.ES256())); err != nil {
 		t.Fatal(err)
 	}
+
 	set := jwk.NewSet()
 	if err := set.AddKey(key); err != nil {
 		t.Fatal(err)
 	}
+
 	keys, err := json.Marshal(set)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	v, err := NewJWT(JWTConfig{Keys: keys, RoleClaim: `."https://a.b".roles[1]`})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for id, want := range map[string]string{"one": "", "two": "PGRST301", "": ""} {
 		header := jws.NewHeaders()
 		if id != "" {
@@ -111,14 +133,17 @@ func TestJWTByKeySet(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		token, err := jws.Sign([]byte(`{"https://a.b":{"roles":["x","authenticated"]},"role":"postgres"}`),
 			jws.WithKey(jwa.ES256(), private, jws.WithProtectedHeaders(header)))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		c, err := v.Verify(t.Context(), string(token))
 		e := &query.Error{}
 		errors.As(err, &e)
+
 		if e.Code != want {
 			t.Errorf("key %q: %v, want %q", id, err, want)
 		}
@@ -126,6 +151,7 @@ func TestJWTByKeySet(t *testing.T) {
 			t.Errorf("key %q: %s %s", id, c.Role, c.Claims)
 		}
 	}
+
 	// The public key's text is no secret of HS256.
 	forged, _ := jws.Sign([]byte(`{"role":"service_role"}`), jws.WithKey(jwa.HS256(), keys))
 	if _, err := v.Verify(t.Context(), string(forged)); err == nil {
@@ -136,24 +162,32 @@ func TestJWTByKeySet(t *testing.T) {
 // TestCachedTokens: a token is verified again when it has been believed for as long as it may.
 func TestCachedTokens(t *testing.T) {
 	t.Parallel()
+
 	v, err := NewJWT(JWTConfig{Secret: []byte(strings.Repeat("s", 32)), CachedFor: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := jws.Sign([]byte(`{"role":"authenticated"}`), jws.WithKey(jwa.HS256(), []byte(strings.Repeat("s", 32))))
+
+	token, err := jws.Sign([]byte(`{"role":"authenticated"}`),
+		jws.WithKey(jwa.HS256(), []byte(strings.Repeat("s", 32))))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := v.Verify(t.Context(), string(token)); err != nil {
 		t.Fatal(err)
 	}
+
 	v.keys = nil
+
 	if _, err := v.Verify(t.Context(), string(token)); err != nil {
 		t.Errorf("a token that was verified a moment ago: %v", err)
 	}
+
 	c := v.seen[string(token)]
 	c.verified = c.verified.Add(-time.Minute)
 	v.seen[string(token)] = c
+
 	if _, err := v.Verify(t.Context(), string(token)); err == nil {
 		t.Error("a token that was verified a minute ago is believed without a key")
 	}
@@ -161,11 +195,12 @@ func TestCachedTokens(t *testing.T) {
 
 func TestJWTConfig(t *testing.T) {
 	t.Parallel()
+
 	for _, bad := range []JWTConfig{
-		{Keys: []byte(`{"kty":"oct","k":"c2hvcnQ"}`)},
-		{Secret: []byte("short")}, {Keys: []byte("{")}, {RoleClaim: "role"}, {RoleClaim: ".a[x]"}, {RoleClaim: `."a`},
-		{RoleClaim: ".a[1"}, {RoleClaim: "."}, {RoleClaim: ".a..b"}, {RoleClaim: `.a[?(@ = "x")]`}, {RoleClaim: `.a[?(@ == "x")].b`}, {RoleClaim: `$.a[?search(@, "(")]`},
-		{RoleClaim: `["a`},
+		{Keys: []byte(`{"kty":"oct","k":"c2hvcnQ"}`)}, {Secret: []byte("short")}, {Keys: []byte("{")},
+		{RoleClaim: "role"}, {RoleClaim: ".a[x]"}, {RoleClaim: `."a`}, {RoleClaim: ".a[1"}, {RoleClaim: "."},
+		{RoleClaim: ".a..b"}, {RoleClaim: `.a[?(@ = "x")]`}, {RoleClaim: `.a[?(@ == "x")].b`},
+		{RoleClaim: `$.a[?search(@, "(")]`}, {RoleClaim: `["a`},
 	} {
 		if _, err := NewJWT(bad); err == nil {
 			t.Errorf("NewJWT(%s %s) fails not", bad.Secret, bad.RoleClaim)
@@ -175,16 +210,22 @@ func TestJWTConfig(t *testing.T) {
 
 func TestRolePath(t *testing.T) {
 	t.Parallel()
+
 	var claims any
-	if err := json.Unmarshal([]byte(`{"role":"r","app":{"roles":["a1","b2",3],"it's":"i"},"https://x":{"role":"x"},"roles":[7,"author","editor","reader"],"n":5}`), &claims); err != nil {
+	if err := json.Unmarshal(
+		[]byte(`{"role":"r","app":{"roles":["a1","b2",3],"it's":"i"},"https://x":{"role":"x"},"roles":[7,"author","editor","reader"],"n":5}`), &claims,
+	); err != nil {
 		t.Fatal(err)
 	}
+
 	for path, want := range map[string]string{
-		"": "r", ".role": "r", "$.role": "r", ".app.roles[1]": "b2", `$["https://x"].role`: "x", `$['https://x']['role']`: "x", `."https://x".role`: "x",
-		".app.roles[2]": "3", ".app.roles[3]": "", ".nothing.at": "", ".n": "5", ".n[0]": "", ".role[0]": "",
-		`.roles[?(@ == "editor")]`: "editor", `.roles[?(@ != "author")]`: "editor", `.roles[?(@ ^== "ed")]`: "editor", `.roles[?(@ ==^ "der")]`: "reader",
-		`.roles[?(@ *== "tho")]`: "author", `.roles[?(@ == "none")]`: "", `$.roles[?@ == 'reader']`: "reader", `$.roles[?search(@, "^(read|edit)")]`: "editor",
-		`$.roles[?(search(@, 'x'))]`: "", `.role[?(@ == "r")]`: "", `.app[?(@ == "i")]`: "",
+		"": "r", ".role": "r", "$.role": "r", ".app.roles[1]": "b2", `$["https://x"].role`: "x",
+		`$['https://x']['role']`: "x", `."https://x".role`: "x", ".app.roles[2]": "3", ".app.roles[3]": "",
+		".nothing.at": "", ".n": "5", ".n[0]": "", ".role[0]": "", `.roles[?(@ == "editor")]`: "editor",
+		`.roles[?(@ != "author")]`: "editor", `.roles[?(@ ^== "ed")]`: "editor", `.roles[?(@ ==^ "der")]`: "reader",
+		`.roles[?(@ *== "tho")]`: "author", `.roles[?(@ == "none")]`: "", `$.roles[?@ == 'reader']`: "reader",
+		`$.roles[?search(@, "^(read|edit)")]`: "editor", `$.roles[?(search(@, 'x'))]`: "", `.role[?(@ == "r")]`: "",
+		`.app[?(@ == "i")]`: "",
 	} {
 		steps, err := rolePath(path)
 		if got := roleAt(claims, steps); err != nil || got != want {

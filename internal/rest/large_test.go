@@ -17,6 +17,7 @@ func allocated(f func()) uint64 {
 	runtime.ReadMemStats(&before)
 	f()
 	runtime.ReadMemStats(&after)
+
 	return after.TotalAlloc - before.TotalAlloc
 }
 
@@ -26,6 +27,7 @@ func TestLargeBodies(t *testing.T) {
 	for i := range 300 {
 		columns = append(columns, fmt.Sprintf("%s_%03d", strings.Repeat("c", 59), i))
 	}
+
 	a := newAPI(t, `create table wide (`+strings.Join(columns, " text,")+` text); grant all on wide to authenticated;
 		create function echo(json) returns int language sql as 'select 1'`)
 	a.do("GET", "/clients", "") // the catalogue is read
@@ -35,6 +37,7 @@ func TestLargeBodies(t *testing.T) {
 	for i := range keys {
 		keys[i] = fmt.Sprintf(`"k%d":0`, i)
 	}
+
 	object := "{" + strings.Join(keys, ",") + "}"
 	csv := []string{"Content-Type", "text/csv"}
 	for _, test := range []struct {
@@ -46,16 +49,21 @@ func TestLargeBodies(t *testing.T) {
 	}{
 		{"long name, no table", "/nosuch", name + "\n" + strings.Repeat("1\n", 20_000), csv, 404, "PGRST205", 4 << 20},
 		{"long name", "/clients", name + "\n" + strings.Repeat("1\n", 20_000), csv, 400, "PGRST204", 4 << 20},
-		{"long name of an argument", "/rpc/add", name + "\n" + strings.Repeat("1\n", 20_000), csv, 404, "PGRST202", 8 << 20},
-		{"long name, given columns", "/parents?columns=id", name + ",id\n" + strings.Repeat("1,1\n", 20_000), csv, 409, "23505", 20 << 20},
-		{"empty cells", "/wide", strings.Join(columns, ",") + "\n" + strings.Repeat(strings.Repeat(",", 299)+"\n", 30_000), csv, 413, "PGRST102", 50 << 20},
+		{"long name of an argument", "/rpc/add", name + "\n" + strings.Repeat("1\n", 20_000), csv, 404,
+			"PGRST202", 8 << 20},
+		{"long name, given columns", "/parents?columns=id", name + ",id\n" + strings.Repeat("1,1\n", 20_000), csv, 409,
+			"23505", 20 << 20},
+		{"empty cells", "/wide",
+			strings.Join(columns, ",") + "\n" + strings.Repeat(strings.Repeat(",", 299)+"\n", 30_000), csv, 413,
+			"PGRST102", 50 << 20},
 		{"many cells", "/clients", "id,name\n" + strings.Repeat(",", 9<<20), csv, 400, "PGRST102", 50 << 20},
 		{"many columns", "/clients", strings.Repeat("id,", 3<<20), csv, 400, "PGRST102", 50 << 20},
 		{"many keys", "/clients", object, nil, 400, "PGRST204", 50 << 20},
 		{"many keys in two rows", "/clients", "[" + object + "," + object + "]", nil, 400, "PGRST204", 50 << 20},
 		{"many keys for arguments", "/rpc/add", object, nil, 404, "PGRST202", 50 << 20},
 		{"many keys for one argument", "/rpc/echo", object, nil, 200, "1", 50 << 20},
-		{"many fields of a form", "/rpc/add", strings.Repeat("k=1&", 9_000) + "k=1", []string{"Content-Type", "application/x-www-form-urlencoded"}, 404, "PGRST202", 50 << 20},
+		{"many fields of a form", "/rpc/add", strings.Repeat("k=1&", 9_000) + "k=1",
+			[]string{"Content-Type", "application/x-www-form-urlencoded"}, 404, "PGRST202", 50 << 20},
 	} {
 		var got reply
 		size := allocated(func() { got = a.do("POST", test.path, test.body, test.headers...) })
@@ -75,11 +83,13 @@ func TestLargeBodies(t *testing.T) {
 // names all of the parameters grows with them.
 func TestManyParameters(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	var query strings.Builder
 	for i := range 70_000 {
 		fmt.Fprintf(&query, "&k%d=1", i)
 	}
+
 	got := a.do("GET", "/rpc/add?"+query.String()[1:], "")
 	if got.status != http.StatusNotFound || !strings.Contains(got.body, "PGRST202") || len(got.body) > 8<<10 {
 		t.Errorf("70,000 arguments: %d, %d bytes, %.300s", got.status, len(got.body), got.body)
@@ -89,15 +99,20 @@ func TestManyParameters(t *testing.T) {
 // TestBodiesAreBounded: a body that finds no room fails, and each request gives its room back.
 func TestBodiesAreBounded(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "create function size(text) returns int language sql as 'select length($1)'", func(c *Config) {
 		c.Bodies, c.Wait = httpx.NewBudget(4<<20), time.Minute
 	})
+
 	text := []string{"Content-Type", "text/plain"}
-	if got := a.do("POST", "/rpc/size", strings.Repeat("x", 2<<20), text...); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "53200") {
+	if got := a.do("POST", "/rpc/size", strings.Repeat("x", 2<<20),
+		text...); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "53200") {
 		t.Errorf("a body larger than the share of a server: %d %s", got.status, got.body)
 	}
+
 	for range 5 {
-		if got := a.do("POST", "/rpc/size", strings.Repeat("x", 500_000), text...); got.status != http.StatusOK || got.body != "500000" {
+		if got := a.do("POST", "/rpc/size", strings.Repeat("x", 500_000), text...); got.status != http.StatusOK ||
+			got.body != "500000" {
 			t.Fatalf("a body that fits: %d %s", got.status, got.body)
 		}
 	}

@@ -36,6 +36,7 @@ func (c *Cache) ListenOn(channel string, told func()) {
 		c.listener = nil
 		return
 	}
+
 	l := &listener{cache: c, channel: pg.Quote(channel), told: told}
 	l.ctx, l.cancel = context.WithCancel(c.ctx)
 	c.listener = l
@@ -57,6 +58,7 @@ func (l *listener) run() {
 		began := time.Now()
 		err := l.listen()
 		lost := l.heard.Swap(false)
+
 		if l.ctx.Err() != nil {
 			return
 		}
@@ -64,15 +66,19 @@ func (l *listener) run() {
 		if time.Since(began) > retryMost {
 			delay = retryAfter
 		}
+
 		if lost && time.Since(began) > retryAfter {
 			continue // the first time at once
 		}
+
 		l.cache.log.Warn("the connection that listens for changes of the schema is lost", "error", err, "again", delay)
+
 		select {
 		case <-l.ctx.Done():
 			return
 		case <-time.After(delay):
 		}
+
 		delay = min(2*delay, retryMost)
 	}
 }
@@ -81,16 +87,20 @@ func (l *listener) run() {
 func (l *listener) listen() error {
 	wait, cancel := context.WithTimeout(l.ctx, acquireTimeout)
 	defer cancel()
+
 	pooled, err := l.cache.source.Pool().Acquire(wait)
 	if err != nil {
 		return err
 	}
+
 	conn := pooled.Hijack() // a pool that is closed does not wait for it
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), time.Second)
 		defer cancel()
+
 		_ = conn.Close(ctx)
 	}()
+
 	if _, err := conn.Exec(l.ctx, "listen "+l.channel); err != nil {
 		return err
 	}
@@ -99,12 +109,14 @@ func (l *listener) listen() error {
 	l.cache.mu.Lock()
 	begun := l.cache.loading != nil
 	l.cache.mu.Unlock()
+
 	if begun || l.cache.current.Load() != nil {
 		l.cache.start(true)
 	}
 	if l.told != nil {
 		l.told()
 	}
+
 	l.heard.Store(true)
 
 	for {

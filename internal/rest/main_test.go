@@ -27,11 +27,13 @@ var roles = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
+
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
+
 	_, err = pool.Exec(context.Background(), `
 		create role anon nologin noinherit; create role authenticated nologin noinherit; create role service_role nologin noinherit bypassrls;
 		create role request login noinherit password 'request'; grant anon, authenticated to request;
@@ -84,23 +86,32 @@ type api struct {
 // newAPI returns a server over a database with the fixture and what sql makes beside it.
 func newAPI(t testing.TB, sql string, configure ...func(*Config)) *api {
 	t.Helper()
+
 	return newAPIAt(t, pgtest.URL(t), sql, configure...)
 }
 
 // newAPIAt is newAPI over an empty database.
 func newAPIAt(t testing.TB, url, sql string, configure ...func(*Config)) *api {
 	t.Helper()
+
 	if err := roles(); err != nil {
 		t.Fatal(err)
 	}
+
 	admin := open(t, url, "", 2)
-	if _, err := admin.Exec(t.Context(), "set search_path = public; "+fixture+";"+sql+"; reset search_path"); err != nil {
+	if _, err := admin.Exec(t.Context(),
+		"set search_path = public; "+fixture+";"+sql+"; reset search_path"); err != nil {
 		t.Fatal(err)
 	}
+
 	request, service := open(t, url, "request", 2), open(t, url, "service", 2)
-	cache := NewCache(Source{Pool: func() *pgxpool.Pool { return admin }, Options: catalog.Options{Schemas: []string{"public"}}}, slog.New(slog.DiscardHandler))
+	cache := NewCache(Source{Pool: func() *pgxpool.Pool {
+		return admin
+	}, Options: catalog.Options{Schemas: []string{"public"}}}, slog.New(slog.DiscardHandler))
+
 	cache.ListenOn("pgrst", nil)
 	t.Cleanup(cache.Close)
+
 	c := Config{
 		Catalog: cache, Schemas: []string{"public"}, Anonymous: "anon", APIKeys: true,
 		Role: func(role string) (Role, bool) {
@@ -110,6 +121,7 @@ func newAPIAt(t testing.TB, url, sql string, configure ...func(*Config)) *api {
 			case "service_role":
 				return Role{Pool: service}, true
 			}
+
 			return Role{}, false
 		},
 		Verify: func(_ context.Context, token string) (Caller, error) {
@@ -117,30 +129,37 @@ func newAPIAt(t testing.TB, url, sql string, configure ...func(*Config)) *api {
 			return Caller{Role: role, Claims: fmt.Appendf(nil, `{"role":%q,"sub":%q}`, role, sub)}, nil
 		},
 	}
+
 	for _, f := range configure {
 		f(&c)
 	}
+
 	return &api{t, New(c), admin}
 }
 
 func open(t testing.TB, url, login string, size int32) *pgxpool.Pool {
 	t.Helper()
+
 	config, err := pg.PoolConfig(url, size)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if login != "" {
 		config.ConnConfig.User, config.ConnConfig.Password = login, login
 	}
+
 	supervisor := pg.NewSupervisor(config.ConnConfig)
 	config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
 		supervisor.Supervise(conn)
 		return nil
 	}
+
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(pool.Close)
 	return pool
 }
@@ -155,12 +174,15 @@ type reply struct {
 // do asks as authenticated; headers are name, value, name, value.
 func (a *api) do(method, path, body string, headers ...string) reply {
 	a.Helper()
+
 	var in io.Reader
 	if body != "" {
 		in = strings.NewReader(body)
 	}
+
 	r := httptest.NewRequestWithContext(a.Context(), method, path, in)
 	r.Header.Set("Authorization", "Bearer authenticated:ann")
+
 	for i := 0; i+1 < len(headers); i += 2 {
 		if headers[i+1] == "" {
 			r.Header.Del(headers[i])
@@ -168,7 +190,9 @@ func (a *api) do(method, path, body string, headers ...string) reply {
 			r.Header.Set(headers[i], headers[i+1])
 		}
 	}
+
 	w := httptest.NewRecorder()
 	a.server.ServeHTTP(w, r)
+
 	return reply{w.Code, w.Header(), w.Body.String()}
 }

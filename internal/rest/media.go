@@ -44,9 +44,11 @@ func accepted(header []string) []wanted {
 			}
 		}
 	}
+
 	slices.SortStableFunc(all, func(a, b wanted) int {
 		return cmp.Or(cmp.Compare(b.quality, a.quality), cmp.Compare(wildness(a.name), wildness(b.name)))
 	})
+
 	return all
 }
 
@@ -54,6 +56,7 @@ func accepted(header []string) []wanted {
 func want(text string) wanted {
 	pieces := splitQuoted(text, ';')
 	w := wanted{name: strings.ToLower(strings.TrimSpace(pieces[0])), quality: 1}
+
 	var kept []string
 	for _, p := range pieces[1:] {
 		p = strings.TrimSpace(p)
@@ -65,6 +68,7 @@ func want(text string) wanted {
 			kept = append(kept, p)
 		}
 	}
+
 	w.parameters = strings.Join(kept, ";")
 	return w
 }
@@ -84,6 +88,7 @@ func splitQuoted(s string, separator byte) []string {
 			start = i + 1
 		}
 	}
+
 	return append(parts, s[start:])
 }
 
@@ -94,6 +99,7 @@ func (w *wanted) parameter(name string) string {
 			return strings.Trim(strings.TrimSpace(value), `"`)
 		}
 	}
+
 	return ""
 }
 
@@ -112,26 +118,31 @@ func (w *wanted) String() string {
 		}
 		return "application/json"
 	}
+
 	return w.name
 }
 
 // negotiate chooses the form of an answer about a target: the relation whose rows they are, or a function.
 func (s *Server) negotiate(r *http.Request, c *catalog.Catalog, target catalog.Name, q *query.Query) (media, error) {
 	header := r.Header["Accept"]
+
 	plain := len(c.Handlers) == 0
 	if plain && (len(header) == 0 || len(header) == 1 && (header[0] == "*/*" || header[0] == "application/json")) {
 		return jsonMedia, nil // nearly always
 	}
+
 	all := accepted(header)
 	if len(all) == 0 {
 		all = []wanted{{name: "*/*"}}
 	}
+
 	whole := wantsAll(q)
 	for i := range all {
 		if m, ok := s.offer(c, target, whole, &all[i]); ok {
 			return m, nil
 		}
 	}
+
 	return media{}, notOffered(all)
 }
 
@@ -146,7 +157,9 @@ func notOffered(all []wanted) error {
 			names[i] += ";" + w.parameters
 		}
 	}
-	return fail(http.StatusNotAcceptable, "PGRST107", "None of these media types are available: "+strings.Join(names, ", "))
+
+	return fail(http.StatusNotAcceptable, "PGRST107",
+		"None of these media types are available: "+strings.Join(names, ", "))
 }
 
 // wantsAll reports whether the select is the default one.
@@ -156,6 +169,7 @@ func wantsAll(q *query.Query) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -168,6 +182,7 @@ func (s *Server) offer(c *catalog.Catalog, target catalog.Name, whole bool, w *w
 		if stripped {
 			m.format = plan.StrippedObject
 		}
+
 		return m, true
 	case "application/vnd.pgrst.plan", "application/vnd.pgrst.plan+text", "application/vnd.pgrst.plan+json":
 		return s.offerPlan(c, target, whole, w)
@@ -177,9 +192,11 @@ func (s *Server) offer(c *catalog.Catalog, target catalog.Name, whole bool, w *w
 		}
 		name = "application/json"
 	}
+
 	if h := handler(c, target, whole, name); h != nil {
 		return media{kind: handlerType(h, name), format: plan.Custom, handler: h}, true
 	}
+
 	switch name {
 	case "*/*", "application/json":
 		return jsonMedia, true
@@ -188,6 +205,7 @@ func (s *Server) offer(c *catalog.Catalog, target catalog.Name, whole bool, w *w
 	case "application/geo+json":
 		return media{kind: "application/geo+json; charset=utf-8", format: plan.GeoJSON}, c.GeoJSON != catalog.Name{}
 	}
+
 	return media{}, false
 }
 
@@ -206,10 +224,12 @@ func handler(c *catalog.Catalog, target catalog.Name, whole bool, name string) *
 		case h.For == catalog.Name{} && h.MediaType == name:
 			n = 1
 		}
+
 		if n > rank {
 			found, rank = h, n
 		}
 	}
+
 	return found
 }
 
@@ -217,9 +237,11 @@ func handlerType(h *catalog.Handler, asked string) string {
 	switch h.MediaType {
 	case "*/*":
 		return "application/octet-stream"
-	case "text/plain", "text/xml", "text/csv", "application/json", "application/geo+json", "application/openapi+json", "application/x-www-form-urlencoded":
+	case "text/plain", "text/xml", "text/csv", "application/json", "application/geo+json", "application/openapi+json",
+		"application/x-www-form-urlencoded":
 		return h.MediaType + "; charset=utf-8"
 	}
+
 	return asked
 }
 
@@ -230,11 +252,13 @@ func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, whole bool, 
 	if !s.Plan {
 		return media{}, false
 	}
+
 	of, kind, explain := w.explained()
 	m, ok := s.offer(c, target, whole, &of)
 	if !ok || m.explain != "" {
 		return media{}, false
 	}
+
 	m.explain, m.kind = explain, kind+"; charset=utf-8"
 	return m, true
 }
@@ -244,10 +268,12 @@ func (w *wanted) explained() (of wanted, kind, explain string) {
 	if of = want(w.parameter("for")); of.name == "" {
 		of = want("application/json")
 	}
+
 	form := "text"
 	if strings.HasSuffix(w.name, "+json") {
 		form = "json"
 	}
+
 	asked := strings.Split(w.parameter("options"), "|")
 	var options []string
 	explain = "explain (format " + form
@@ -257,9 +283,11 @@ func (w *wanted) explained() (of wanted, kind, explain string) {
 			explain += ", " + o
 		}
 	}
+
 	kind = "application/vnd.pgrst.plan+" + form + `; for="` + of.String() + `"`
 	if options != nil {
 		kind += "; options=" + strings.Join(options, "|")
 	}
+
 	return of, kind, explain + ") "
 }

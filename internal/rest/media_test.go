@@ -51,12 +51,14 @@ const handlers = `
 	create aggregate bom(overridden) (sfunc = bom_step, finalfunc = bom_end, stype = "text/csv", initcond = '');`
 
 func notAvailable(types string) string {
-	return `{"code":"PGRST107","details":null,"hint":null,"message":"None of these media types are available: ` + types + `"}`
+	return `{"code":"PGRST107","details":null,"hint":null,"message":"None of these media types are available: ` +
+		types + `"}`
 }
 
 // TestMedia asks for answers in other forms than JSON.
 func TestMedia(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, handlers)
 	const binary, csv = "application/octet-stream", "text/csv; charset=utf-8"
 	for _, test := range []struct {
@@ -73,7 +75,8 @@ func TestMedia(t *testing.T) {
 		{"GET", "/rpc/plain", "text/xml, text/plain;q=0.1", "", 200, "text/plain; charset=utf-8", "just text"},
 		{"GET", "/rpc/xml", "text/xml", "", 200, "text/xml; charset=utf-8", "<a/>"},
 		{"GET", "/rpc/bytes", binary, "", 200, binary, "\x00\xff\x10"},
-		{"GET", "/rpc/page", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "", 200, "text/html", "<b>hi</b>"},
+		{"GET", "/rpc/page", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "", 200,
+			"text/html", "<b>hi</b>"},
 		{"GET", "/rpc/image?id=1", "image/png, */*", "", 200, "image/png", "\x89PNG"},
 		{"GET", "/rpc/image?id=2", "image/png", "", 200, "image/png", ""},
 		{"GET", "/rpc/twice", "text/plain", "", 406, jsonType, notAvailable("text/plain")},
@@ -83,22 +86,30 @@ func TestMedia(t *testing.T) {
 		{"GET", "/rpc/anything", "", "", 200, binary, "any"},
 		{"GET", "/rpc/anything", "image/boingo", "", 200, binary, "any"},
 		{"GET", "/rpc/certain", "text/chico", "", 200, "text/chico", "chico"},
-		{"GET", "/rpc/certain", "text/csv", "", 406, jsonType, `{"code":"PT406","details":null,"hint":null,"message":"Not Acceptable"}`},
+		{"GET", "/rpc/certain", "text/csv", "", 406, jsonType,
+			`{"code":"PT406","details":null,"hint":null,"message":"Not Acceptable"}`},
 
 		// Aggregates, for any rows and for those of a table.
-		{"GET", "/clients?id=lt.3&order=id", "text/tab-separated-values", "", 200, "text/tab-separated-values", "1\tAda\n2\tBob\n"},
-		{"GET", "/clients?id=eq.3&select=name", "text/tab-separated-values", "", 200, "text/tab-separated-values", "Cid\n"},
+		{"GET", "/clients?id=lt.3&order=id", "text/tab-separated-values", "", 200, "text/tab-separated-values",
+			"1\tAda\n2\tBob\n"},
+		{"GET", "/clients?id=eq.3&select=name", "text/tab-separated-values", "", 200,
+			"text/tab-separated-values", "Cid\n"},
 		{"GET", "/clients?id=eq.9", "text/tab-separated-values", "", 200, "text/tab-separated-values", ""},
-		{"GET", "/rpc/all_clients?id=eq.2", "text/tab-separated-values", "", 200, "text/tab-separated-values", "2\tBob\n"},
-		{"POST", "/rpc/all_clients?id=eq.2", "text/tab-separated-values", "{}", 200, "text/tab-separated-values", "2\tBob\n"},
-		{"GET", "/projects?id=eq.1&select=name,clients(name)", "text/tab-separated-values", "", 200, "text/tab-separated-values", "Windows\t{\"name\":\"Ada\"}\n"},
+		{"GET", "/rpc/all_clients?id=eq.2", "text/tab-separated-values", "", 200,
+			"text/tab-separated-values", "2\tBob\n"},
+		{"POST", "/rpc/all_clients?id=eq.2", "text/tab-separated-values", "{}", 200,
+			"text/tab-separated-values", "2\tBob\n"},
+		{"GET", "/projects?id=eq.1&select=name,clients(name)", "text/tab-separated-values", "", 200,
+			"text/tab-separated-values", "Windows\t{\"name\":\"Ada\"}\n"},
 		{"GET", "/clients?order=id", "application/vnd.names", "", 200, "application/vnd.names", "Ada;Bob;Cid;"},
 		{"GET", "/rpc/all_clients", "application/vnd.names", "", 200, "application/vnd.names", "Ada;Bob;Cid;"},
-		{"GET", "/clients?select=id,name", "application/vnd.names", "", 406, jsonType, notAvailable("application/vnd.names")},
+		{"GET", "/clients?select=id,name", "application/vnd.names", "", 406, jsonType,
+			notAvailable("application/vnd.names")},
 		{"GET", "/projects", "application/vnd.names", "", 406, jsonType, notAvailable("application/vnd.names")},
 		{"HEAD", "/clients", "application/vnd.names", "", 200, "application/vnd.names", ""},
 		{"POST", "/clients", "application/vnd.names", `{"id":7,"name":"Gil"}`, 201, "application/vnd.names", "Gil;"},
-		{"PATCH", "/clients?id=eq.7", "text/tab-separated-values", `{"name":"Gus"}`, 200, "text/tab-separated-values", "7\tGus\n"},
+		{"PATCH", "/clients?id=eq.7", "text/tab-separated-values", `{"name":"Gus"}`, 200,
+			"text/tab-separated-values", "7\tGus\n"},
 		{"DELETE", "/clients?id=eq.7", "application/vnd.names", "", 200, "application/vnd.names", "Gus;"},
 		{"GET", "/numbers?order=n", "", "", 200, binary, "12"},
 		{"GET", "/numbers?order=n", "*/*", "", 200, binary, "12"},
@@ -107,23 +118,30 @@ func TestMedia(t *testing.T) {
 		{"GET", "/overridden", "application/json", "", 200, jsonType, `{"own":true}`},
 		{"GET", "/overridden", "", "", 200, jsonType, `[{"id":1}]`},
 		{"GET", "/overridden?select=id", "application/json", "", 200, jsonType, `[{"id":1}]`},
-		{"GET", "/overridden", "application/vnd.pgrst.object+json", "", 200, "application/vnd.pgrst.object+json; charset=utf-8", `{"id":1}`},
-		{"GET", "/overridden", "application/vnd.pgrst.object", "", 200, "application/vnd.pgrst.object+json; charset=utf-8", `{"id":1}`},
-		{"GET", "/overridden", "application/vnd.pgrst.object+json; Nulls = stripped", "", 200, "application/vnd.pgrst.object+json;nulls=stripped; charset=utf-8", `{"id":1}`},
-		{"GET", "/overridden", "application/vnd.pgrst.array+json", "", 200, jsonType, `{"own":true}`}, // which is application/json
+		{"GET", "/overridden", "application/vnd.pgrst.object+json", "", 200,
+			"application/vnd.pgrst.object+json; charset=utf-8", `{"id":1}`},
+		{"GET", "/overridden", "application/vnd.pgrst.object", "", 200,
+			"application/vnd.pgrst.object+json; charset=utf-8", `{"id":1}`},
+		{"GET", "/overridden", "application/vnd.pgrst.object+json; Nulls = stripped", "", 200,
+			"application/vnd.pgrst.object+json;nulls=stripped; charset=utf-8", `{"id":1}`},
+		// which is application/json
+		{"GET", "/overridden", "application/vnd.pgrst.array+json", "", 200, jsonType, `{"own":true}`},
 		{"GET", "/clients?id=eq.1", "application/vnd.pgrst.array+json", "", 200, jsonType, `[{"id":1,"name":"Ada"}]`},
-		{"GET", "/numbers?n=eq.1", "application/vnd.pgrst.object+json", "", 200, "application/vnd.pgrst.object+json; charset=utf-8", `{"n":1}`},
+		{"GET", "/numbers?n=eq.1", "application/vnd.pgrst.object+json", "", 200,
+			"application/vnd.pgrst.object+json; charset=utf-8", `{"n":1}`},
 		{"GET", "/overridden", "text/csv", "", 200, csv, "\uFEFFid\n1"},
 
 		// What needs no handler.
 		{"GET", "/clients?order=id&limit=2", "text/csv", "", 200, csv, "id,name\n1,Ada\n2,Bob"},
 		{"GET", "/clients?id=eq.9", "text/csv", "", 200, csv, "\n"},
 		{"HEAD", "/clients", "text/csv", "", 200, csv, ""},
-		{"GET", "/projects?select=title:name,budget,clients(name)&id=in.(1,2)&order=id", "text/csv", "", 200, csv, "title,budget,clients\nWindows,10.5,\"{\"\"name\"\":\"\"Ada\"\"}\"\nLinux,,\"{\"\"name\"\":\"\"Ada\"\"}\""},
+		{"GET", "/projects?select=title:name,budget,clients(name)&id=in.(1,2)&order=id", "text/csv", "", 200, csv,
+			"title,budget,clients\nWindows,10.5,\"{\"\"name\"\":\"\"Ada\"\"}\"\nLinux,,\"{\"\"name\"\":\"\"Ada\"\"}\""},
 		{"GET", "/rpc/all_clients?id=gt.1", "text/csv", "", 200, csv, "id,name\n2,Bob\n3,Cid"},
 		{"GET", "/rpc/add?a=1&b=2", "text/csv", "", 200, csv, "pgrst_scalar\n3"},
 		{"GET", "/rpc/names", "text/csv", "", 200, csv, "pgrst_scalar\nAda\nBob\nCid"},
-		{"POST", "/clients", "text/csv", `[{"id":8,"name":"a,\"b\""},{"id":9,"name":"c"}]`, 201, csv, "id,name\n8,\"a,\"\"b\"\"\"\n9,c"},
+		{"POST", "/clients", "text/csv", `[{"id":8,"name":"a,\"b\""},{"id":9,"name":"c"}]`, 201, csv,
+			"id,name\n8,\"a,\"\"b\"\"\"\n9,c"},
 		{"DELETE", "/clients?id=gte.8", "text/csv", "", 200, csv, "id,name\n8,\"a,\"\"b\"\"\"\n9,c"},
 		{"GET", "/clients?id=eq.1", "application/vnd.pgrst.array+json", "", 200, jsonType, `[{"id":1,"name":"Ada"}]`},
 		{"GET", "/clients?id=eq.1", "text/plain, application/json", "", 200, jsonType, `[{"id":1,"name":"Ada"}]`},
@@ -131,19 +149,25 @@ func TestMedia(t *testing.T) {
 		{"GET", "/clients", "text/plain", "", 406, jsonType, notAvailable("text/plain")},
 		{"GET", "/clients", binary, "", 406, jsonType, notAvailable(binary)},
 		{"GET", "/clients", "text/xml, undefined", "", 406, jsonType, notAvailable("text/xml, undefined")},
-		{"GET", "/clients", "application/vnd.pgrst.plan", "", 406, jsonType, notAvailable(`application/vnd.pgrst.plan+text; for=\"application/json\"`)},
+		{"GET", "/clients", "application/vnd.pgrst.plan", "", 406, jsonType,
+			notAvailable(`application/vnd.pgrst.plan+text; for=\"application/json\"`)},
 	} {
 		headers := []string{"Accept", test.accept, "Prefer", "return=representation"}
 		got := a.do(test.method, test.path, test.body, headers...)
 		if got.status != test.status || got.header.Get("Content-Type") != test.kind || got.body != test.want {
-			t.Errorf("%s %s as %q: %d %s %q, want %d %s %q", test.method, test.path, test.accept, got.status, got.header.Get("Content-Type"), got.body, test.status, test.kind, test.want)
+			t.Errorf("%s %s as %q: %d %s %q, want %d %s %q", test.method, test.path, test.accept, got.status,
+				got.header.Get("Content-Type"), got.body, test.status, test.kind, test.want)
 		}
 	}
-	if got := a.do("GET", "/overridden", "", "Accept", "text/csv"); got.header.Get("Content-Disposition") != `attachment; filename="own.csv"` {
+
+	if got := a.do("GET", "/overridden", "", "Accept", "text/csv"); got.header.Get("Content-Disposition") !=
+		`attachment; filename="own.csv"` {
 		t.Errorf("the header of a handler: %+v", got)
 	}
+
 	for kind, want := range map[string]string{"application/octet-stream": "/rpc/size", "text/xml": "/rpc/tag"} {
-		if got := a.do("POST", want, "<a/>", "Content-Type", kind); got.status != 200 || got.body != map[string]string{"/rpc/size": "4", "/rpc/tag": `"a"`}[want] {
+		if got := a.do("POST", want, "<a/>", "Content-Type", kind); got.status != 200 ||
+			got.body != map[string]string{"/rpc/size": "4", "/rpc/tag": `"a"`}[want] {
 			t.Errorf("%s with a body of %s: %+v", want, kind, got)
 		}
 	}
@@ -169,6 +193,7 @@ const representations = `
 // TestRepresentations reads and writes columns of domains with casts.
 func TestRepresentations(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, representations, func(c *Config) { c.Aggregates = true })
 	for _, test := range []struct {
 		method, path, body string
@@ -176,13 +201,15 @@ func TestRepresentations(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{"GET", "/cars?order=id", "", nil, 200, "[{\"id\":1,\"paint\":\"#0000ff\",\"label\":\"blue\"}, \n {\"id\":2,\"paint\":\"#ff0000\",\"label\":\"red\"}]"},
+		{"GET", "/cars?order=id", "", nil, 200,
+			"[{\"id\":1,\"paint\":\"#0000ff\",\"label\":\"blue\"}, \n {\"id\":2,\"paint\":\"#ff0000\",\"label\":\"red\"}]"},
 		{"GET", "/cars?select=paint&id=eq.1", "", nil, 200, `[{"paint":"#0000ff"}]`},
 		{"GET", "/cars?select=tint:paint&id=eq.1", "", nil, 200, `[{"tint":"#0000ff"}]`},
 		{"GET", "/cars?select=paint::text&id=eq.1", "", nil, 200, `[{"paint":"\"#0000ff\""}]`}, // of what is shown
 		{"GET", "/cars?select=tint:paint::jsonb&id=eq.1", "", nil, 200, `[{"tint":"#0000ff"}]`},
 		{"GET", "/wheels?select=...cars(tint:paint::text)", "", nil, 200, `[{"tint":"\"#0000ff\""}]`},
-		{"GET", "/cars?select=paint::int&id=eq.1", "", nil, 400, `{"code":"42846","details":null,"hint":null,"message":"cannot cast type json to integer"}`},
+		{"GET", "/cars?select=paint::int&id=eq.1", "", nil, 400,
+			`{"code":"42846","details":null,"hint":null,"message":"cannot cast type json to integer"}`},
 		{"GET", "/cars?select=top:paint.max()", "", nil, 200, `[{"top":16711680}]`}, // of what is stored
 		{"GET", "/cars?select=top:paint::text.max()", "", nil, 200, `[{"top":"\"#ff0000\""}]`},
 		{"GET", "/cars?select=tint:paint,id.count()&id=eq.1", "", nil, 200, `[{"tint":"#0000ff","count":1}]`},
@@ -195,24 +222,33 @@ func TestRepresentations(t *testing.T) {
 		{"GET", "/shown?shade=eq.%230000ff", "", nil, 200, `[{"id":1,"shade":"#0000ff"}]`},
 		{"GET", "/cars?select=id,wheels(rim)&id=eq.1", "", nil, 200, `[{"id":1,"wheels":[{"rim":"#00ff00"}]}]`},
 		{"GET", "/wheels?select=id,...cars(paint)", "", nil, 200, `[{"id":1,"paint":"#0000ff"}]`},
-		{"GET", "/wheels?select=rim,cars(paint)&cars.paint=eq.%230000ff", "", nil, 200, `[{"rim":"#00ff00","cars":{"paint":"#0000ff"}}]`},
+		{"GET", "/wheels?select=rim,cars(paint)&cars.paint=eq.%230000ff", "", nil, 200,
+			`[{"rim":"#00ff00","cars":{"paint":"#0000ff"}}]`},
 		{"POST", "/cars", `{"id":3,"paint":"#010203"}`, nil, 201, `[{"id":3,"paint":"#010203","label":null}]`},
-		{"POST", "/cars", `[{"id":4,"paint":"#000004"},{"id":5,"paint":null}]`, nil, 201, "[{\"id\":4,\"paint\":\"#000004\",\"label\":null}, \n {\"id\":5,\"paint\":null,\"label\":null}]"},
-		{"POST", "/cars?columns=id,paint", "id,paint\n6,#000006\n", []string{"Content-Type", "text/csv"}, 201, `[{"id":6,"paint":"#000006","label":null}]`},
-		{"POST", "/cars", `{"id":3,"paint":"#0a0b0c"}`, []string{"Prefer", "resolution=merge-duplicates,return=representation"}, 200, `[{"id":3,"paint":"#0a0b0c","label":null}]`},
+		{"POST", "/cars", `[{"id":4,"paint":"#000004"},{"id":5,"paint":null}]`, nil, 201,
+			"[{\"id\":4,\"paint\":\"#000004\",\"label\":null}, \n {\"id\":5,\"paint\":null,\"label\":null}]"},
+		{"POST", "/cars?columns=id,paint", "id,paint\n6,#000006\n", []string{"Content-Type", "text/csv"}, 201,
+			`[{"id":6,"paint":"#000006","label":null}]`},
+		{"POST", "/cars", `{"id":3,"paint":"#0a0b0c"}`,
+			[]string{"Prefer", "resolution=merge-duplicates,return=representation"}, 200,
+			`[{"id":3,"paint":"#0a0b0c","label":null}]`},
 		{"PATCH", "/cars?id=eq.3", `{"paint":"#ffffff"}`, nil, 200, `[{"id":3,"paint":"#ffffff","label":null}]`},
 		{"PATCH", "/cars?paint=eq.%23ffffff&select=label", `{"label":"white"}`, nil, 200, `[{"label":"white"}]`},
-		{"PUT", "/cars?id=eq.3", `{"id":3,"paint":"#030303","label":"x"}`, nil, 200, `[{"id":3,"paint":"#030303","label":"x"}]`},
+		{"PUT", "/cars?id=eq.3", `{"id":3,"paint":"#030303","label":"x"}`, nil, 200,
+			`[{"id":3,"paint":"#030303","label":"x"}]`},
 		{"DELETE", "/cars?paint=eq.%23030303", "", nil, 200, `[{"id":3,"paint":"#030303","label":"x"}]`},
 		{"GET", "/rpc/painted?like_this=255", "", nil, 200, `[{"id":1,"paint":"#0000ff","label":"blue"}]`},
 	} {
 		headers := append([]string{"Prefer", "return=representation"}, test.headers...)
-		if got := a.do(test.method, test.path, test.body, headers...); got.status != test.status || got.body != test.want {
+		if got := a.do(test.method, test.path, test.body, headers...); got.status != test.status ||
+			got.body != test.want {
 			t.Errorf("%s %s: %d %s, want %d %s", test.method, test.path, got.status, got.body, test.status, test.want)
 		}
 	}
+
 	var kept int
-	if err := a.admin.QueryRow(t.Context(), "select paint::int from public.cars where id = 4").Scan(&kept); err != nil || kept != 4 {
+	if err := a.admin.QueryRow(t.Context(), "select paint::int from public.cars where id = 4").
+		Scan(&kept); err != nil || kept != 4 {
 		t.Errorf("kept %d, %v", kept, err)
 	}
 }

@@ -24,17 +24,21 @@ const (
 // describe answers for the root with the description of what the caller's role may use of a schema.
 func (c *call) describe(ctx context.Context) error {
 	s := c.server
+
 	kind, err := describedAs(c.r.Header["Accept"])
 	if err != nil {
 		return err
 	}
+
 	head, err := c.describeServer()
 	if err != nil {
 		return err
 	}
+
 	c.times.mark(&c.times.parse)
 	h := c.w.Header()
 	vary(h)
+
 	status := http.StatusOK
 	c.renew(ctx)
 	key := described{c.catalog, c.caller.Role, c.schema}
@@ -46,13 +50,16 @@ func (c *call) describe(ctx context.Context) error {
 			key.catalog = c.catalog
 			got, err = c.execute(ctx)
 		}
+
 		if goneMeanwhile(err) {
 			got, err = c.execute(ctx)
 		}
 		if err != nil {
 			return err
 		}
+
 		defer got.release()
+
 		c.times.mark(&c.times.transaction)
 		may := everything
 		if s.OpenAPIMode != "ignore-privileges" {
@@ -60,20 +67,24 @@ func (c *call) describe(ctx context.Context) error {
 				return err
 			}
 		}
+
 		if body, err = encode(c.description(may)); err != nil {
 			return err
 		}
+
 		s.descriptions.put(key, body)
 		if status, err = s.override(h, status, got); err != nil {
 			return err
 		}
 	}
+
 	if h["Content-Type"] == nil {
 		c.set(h, "Content-Type", kind)
 	}
 	if len(s.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil {
 		c.set(h, "Content-Profile", c.schema)
 	}
+
 	head[len(head)-1] = ','
 	return c.write(status, true, &result{lead: head, body: body[1:]})
 }
@@ -84,6 +95,7 @@ func describedAs(header []string) (string, error) {
 	if len(all) == 0 {
 		return openAPIType, nil
 	}
+
 	for _, w := range all {
 		switch w.name {
 		case "application/openapi+json", "*/*":
@@ -92,6 +104,7 @@ func describedAs(header []string) (string, error) {
 			return jsonType, nil
 		}
 	}
+
 	return "", notOffered(all)
 }
 
@@ -101,16 +114,19 @@ func (c *call) describeServer() ([]byte, error) {
 	if c.r.TLS != nil {
 		where.Scheme = "https"
 	}
+
 	if configured := c.server.OpenAPIServer; configured != "" {
 		var err error
 		if where, err = url.Parse(configured); err != nil {
 			return nil, fmt.Errorf("the server's URL for the description: %w", err)
 		}
 	}
+
 	base := strings.TrimRight(where.EscapedPath(), "/")
 	if base == "" {
 		base = "/"
 	}
+
 	return encode(struct {
 		Swagger  string   `json:"swagger"`
 		Host     string   `json:"host"`
@@ -164,10 +180,12 @@ func readPrivileges(text []byte) (privileges, error) {
 	if err := json.Unmarshal(text, &got); err != nil {
 		return privileges{}, fmt.Errorf("read a role's privileges: %w", err)
 	}
+
 	may := privileges{relations: got.Relations, functions: map[string]bool{}}
 	for _, f := range got.Functions {
 		may.functions[signature(f.Name, f.Params)] = true
 	}
+
 	return may, nil
 }
 
@@ -182,6 +200,7 @@ func (p privileges) of(r *catalog.Relation) string {
 	if !p.all {
 		may = p.relations[r.Name.Name]
 	}
+
 	return strings.Map(func(letter rune) rune {
 		if letter == 'i' && !r.Insertable || letter == 'u' && !r.Updatable || letter == 'd' && !r.Deletable {
 			return -1
@@ -195,10 +214,12 @@ func (p privileges) call(f *catalog.Function) bool {
 	if p.all {
 		return true
 	}
+
 	var params []string
 	for _, one := range f.Params {
 		params = append(params, one.Name)
 	}
+
 	return p.functions[signature(f.Name.Name, params)]
 }
 
@@ -225,9 +246,11 @@ type dated struct {
 func (d *descriptions) get(key described) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	if one, ok := d.kept[key]; ok && time.Since(one.at) < d.fresh {
 		return one.text
 	}
+
 	return nil
 }
 
@@ -235,22 +258,27 @@ func (d *descriptions) get(key described) []byte {
 func (d *descriptions) put(key described, text []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	if d.kept == nil {
 		d.kept = map[described]dated{}
 	}
+
 	for other, one := range d.kept {
 		if other.catalog != key.catalog || time.Since(one.at) >= d.fresh || len(d.kept) >= describedMost {
 			delete(d.kept, other)
 		}
 	}
+
 	d.kept[key] = dated{text, time.Now()}
 }
 
 func (d *descriptions) size() (size int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	for _, one := range d.kept {
 		size += len(one.text)
 	}
+
 	return size
 }

@@ -17,33 +17,40 @@ import (
 // described returns the description that a role gets.
 func (a *api) described(role string) map[string]any {
 	a.Helper()
+
 	got := a.do("GET", "/", "", "Authorization", "Bearer "+role+":")
 	if got.status != 200 {
 		a.Fatalf("GET / as %s: got %d %s", role, got.status, got.body)
 	}
+
 	var d map[string]any
 	if err := json.Unmarshal([]byte(got.body), &d); err != nil {
 		a.Fatalf("%v in %s", err, got.body)
 	}
+
 	return d
 }
 
 // at returns what is in a description under these names.
 func at(t testing.TB, d any, names ...string) any {
 	t.Helper()
+
 	for _, name := range names {
 		d = d.(map[string]any)[name]
 	}
+
 	return d
 }
 
 // parse returns JSON, with whose like it is to be compared.
 func parse(t testing.TB, text string) any {
 	t.Helper()
+
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
+
 	return v
 }
 
@@ -78,6 +85,7 @@ const library = `
 
 func TestDescription(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, library)
 	d := a.described("authenticated")
 	for _, test := range []struct{ name, want string }{
@@ -100,12 +108,16 @@ func TestDescription(t *testing.T) {
 			"mark": {"type": "string", "format": "character", "maxLength": 2},
 			"tags": {"type": "array", "format": "text[]", "items": {"type": "string"}}, "sizes": {"type": "array", "format": "numeric[]", "items": {"type": "number"}},
 			"data": {"format": "jsonb", "default": {"a": 1}}, "odd/name ~": {"type": "string", "format": "bit", "maxLength": 3}}`},
-		{"parameters rowFilter.books.title", `{"name": "title", "in": "query", "required": false, "type": "string", "description": "As printed"}`},
-		{"parameters body.books", `{"name": "books", "in": "body", "required": false, "description": "books", "schema": {"$ref": "#/definitions/books"}}`},
+		{"parameters rowFilter.books.title",
+			`{"name": "title", "in": "query", "required": false, "type": "string", "description": "As printed"}`},
+		{"parameters body.books",
+			`{"name": "books", "in": "body", "required": false, "description": "books", "schema": {"$ref": "#/definitions/books"}}`},
 		{"parameters rangeUnit default", `"items"`},
-		{"parameters preferPost enum", `["return=representation", "return=minimal", "return=none", "resolution=ignore-duplicates", "resolution=merge-duplicates"]`},
+		{"parameters preferPost enum",
+			`["return=representation", "return=minimal", "return=none", "resolution=ignore-duplicates", "resolution=merge-duplicates"]`},
 		{"paths / get tags", `["Introspection"]`},
-		{"paths /authors get", `{"tags": ["authors"], "parameters": [{"$ref": "#/parameters/rowFilter.authors.id"}, {"$ref": "#/parameters/rowFilter.authors.name"},
+		{"paths /authors get",
+			`{"tags": ["authors"], "parameters": [{"$ref": "#/parameters/rowFilter.authors.id"}, {"$ref": "#/parameters/rowFilter.authors.name"},
 			{"$ref": "#/parameters/select"}, {"$ref": "#/parameters/order"}, {"$ref": "#/parameters/range"}, {"$ref": "#/parameters/rangeUnit"},
 			{"$ref": "#/parameters/offset"}, {"$ref": "#/parameters/limit"}, {"$ref": "#/parameters/preferCount"}],
 			"responses": {"200": {"description": "OK", "schema": {"type": "array", "items": {"$ref": "#/definitions/authors"}}}, "206": {"description": "Partial Content"}}}`},
@@ -116,15 +128,19 @@ func TestDescription(t *testing.T) {
 			"produces": ["application/json", "application/vnd.pgrst.object+json;nulls=stripped", "application/vnd.pgrst.object+json"],
 			"parameters": [{"name": "word", "in": "query", "required": true, "type": "string", "format": "text"}, {"name": "most", "in": "query", "required": false, "type": "integer", "format": "int32"}],
 			"responses": {"200": {"description": "OK"}}}`},
-		{"paths /rpc/find post parameters", `[{"name": "args", "in": "body", "required": true, "schema": {"type": "object", "description": "Finds books\nby a word", "required": ["word"],
+		{"paths /rpc/find post parameters",
+			`[{"name": "args", "in": "body", "required": true, "schema": {"type": "object", "description": "Finds books\nby a word", "required": ["word"],
 			"properties": {"word": {"type": "string", "format": "text"}, "most": {"type": "integer", "format": "int32"}}}}, {"$ref": "#/parameters/preferParams"}]`},
-		{"paths /rpc/total get parameters", `[{"name": "n", "in": "query", "required": true, "type": "array", "collectionFormat": "multi", "items": {"type": "integer", "format": "int32"}}]`},
-		{"paths /rpc/take post parameters", `[{"name": "args", "in": "body", "required": true, "schema": {"format": "json"}}, {"$ref": "#/parameters/preferParams"}]`},
+		{"paths /rpc/total get parameters",
+			`[{"name": "n", "in": "query", "required": true, "type": "array", "collectionFormat": "multi", "items": {"type": "integer", "format": "int32"}}]`},
+		{"paths /rpc/take post parameters",
+			`[{"name": "args", "in": "body", "required": true, "schema": {"format": "json"}}, {"$ref": "#/parameters/preferParams"}]`},
 	} {
 		if diff := cmp.Diff(at(t, d, strings.Split(test.name, " ")...), parse(t, test.want)); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", test.name, diff)
 		}
 	}
+
 	filters := at(t, d, "paths", "/books", "patch", "parameters").([]any)
 	if ref := at(t, filters[13], "$ref"); ref != "#/parameters/rowFilter.books.odd~1name ~0" {
 		t.Errorf("a reference to an odd name: got %v", ref)
@@ -134,34 +150,39 @@ func TestDescription(t *testing.T) {
 // uses returns the paths of a description with their methods.
 func uses(t testing.TB, d any) []string {
 	t.Helper()
+
 	var all []string
 	for path, item := range at(t, d, "paths").(map[string]any) {
 		all = append(all, path+" "+strings.Join(slices.Sorted(maps.Keys(item.(map[string]any))), ","))
 	}
+
 	slices.Sort(all)
 	return all
 }
 
 func TestDescriptionFollowsPrivileges(t *testing.T) {
 	t.Parallel()
+
 	const closed = "revoke all on clients, projects, notes, parents, children from anon, authenticated, service_role;"
 	a := newAPI(t, library+";"+closed)
 	for role, want := range map[string][]string{
 		"anon": {"/ get", "/authors get", "/books get", "/rpc/total get,post"},
-		"authenticated": {"/ get", "/authors get", "/books get,patch,post", "/rpc/double post", "/rpc/find get,post", "/rpc/sell post", "/rpc/take post",
-			"/rpc/total get,post", "/titles delete"},
+		"authenticated": {"/ get", "/authors get", "/books get,patch,post", "/rpc/double post", "/rpc/find get,post",
+			"/rpc/sell post", "/rpc/take post", "/rpc/total get,post", "/titles delete"},
 		"service_role": {"/ get", "/counted get"}, // which is a view that can't be written
 	} {
 		d := a.described(role)
 		if diff := cmp.Diff(uses(t, d), want); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", role, diff)
 		}
+
 		for name := range at(t, d, "definitions").(map[string]any) {
 			if at(t, d, "paths", "/"+name) == nil {
 				t.Errorf("%s: a definition of %s, which it may not use", role, name)
 			}
 		}
 	}
+
 	double := at(t, a.described("authenticated"), "paths", "/rpc/double", "post", "parameters").([]any)[0]
 	if diff := cmp.Diff(at(t, double, "schema", "required"), []any{"b"}); diff != "" {
 		t.Errorf("the overload that may be called (-got +want):\n%s", diff)
@@ -170,11 +191,15 @@ func TestDescriptionFollowsPrivileges(t *testing.T) {
 	if _, err := a.admin.Exec(t.Context(), "revoke usage on schema public from public, anon"); err != nil {
 		t.Fatal(err)
 	}
+
 	a.server.descriptions.fresh = 0
+
 	if diff := cmp.Diff(uses(t, a.described("anon")), []string{"/ get"}); diff != "" {
 		t.Errorf("a schema without usage (-got +want):\n%s", diff)
 	}
+
 	a.server.OpenAPIMode = "ignore-privileges"
+
 	if got, want := uses(t, a.described("anon")), "/books delete,get,patch,post"; !slices.Contains(got, want) {
 		t.Errorf("ignoring privileges: got %v, want %s", got, want)
 	}
@@ -182,26 +207,35 @@ func TestDescriptionFollowsPrivileges(t *testing.T) {
 
 func TestDescriptionIsKept(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
 	a.server.descriptions.fresh = time.Hour
 	a.described("anon") // from now on the cache listens, and reads the catalogue once more when it does
+
 	a.await(func() bool {
 		cache := a.server.Catalog
 		cache.mu.Lock()
 		defer cache.mu.Unlock()
+
 		return cache.listener.heard.Load() && cache.loading == nil
 	})
+
 	old := uses(t, a.described("anon"))
+
 	if _, err := a.admin.Exec(t.Context(), "grant insert on public.clients to anon"); err != nil {
 		t.Fatal(err)
 	}
+
 	if diff := cmp.Diff(uses(t, a.described("anon")), old); diff != "" {
 		t.Errorf("it was read again (-got +want):\n%s", diff)
 	}
-	if got, want := uses(t, a.described("service_role")), "/clients delete,get,patch,post"; !slices.Contains(got, want) {
+	if got, want := uses(t, a.described("service_role")), "/clients delete,get,patch,post"; !slices.Contains(got,
+		want) {
 		t.Errorf("another role: got %v, want %s", got, want)
 	}
+
 	a.server.descriptions.fresh = 0
+
 	if got, want := uses(t, a.described("anon")), "/clients get,post"; !slices.Contains(got, want) {
 		t.Errorf("after a while: got %v, want %s", got, want)
 	}
@@ -212,16 +246,21 @@ func TestDescriptionIsKept(t *testing.T) {
 
 func TestDescriptionIsOfTheCatalogue(t *testing.T) {
 	t.Parallel()
+
 	d := descriptions{fresh: time.Hour}
 	old, current := &catalog.Catalog{}, &catalog.Catalog{}
 	d.put(described{old, "anon", "public"}, []byte("old"))
+
 	if got := d.get(described{current, "anon", "public"}); got != nil {
 		t.Errorf("got %s for another catalogue, want none", got)
 	}
+
 	d.put(described{current, "anon", "public"}, []byte("new"))
+
 	if got := d.get(described{old, "anon", "public"}); got != nil {
 		t.Errorf("got %s of a catalogue that is no more, want none", got)
 	}
+
 	for i := range 2 * describedMost {
 		d.put(described{current, strings.Repeat("x", i), "public"}, []byte("new"))
 		if len(d.kept) > describedMost {
@@ -232,6 +271,7 @@ func TestDescriptionIsOfTheCatalogue(t *testing.T) {
 
 func TestDescriptionSettings(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, `create function refuse() returns void language plpgsql as $$ begin
 			if current_setting('request.headers')::json ->> 'x-refuse' is not null then raise sqlstate 'PT403' using message = 'not you'; end if;
 			perform set_config('response.headers', '[{"X-Seen":"yes"}]', true); end $$`,
@@ -239,6 +279,7 @@ func TestDescriptionSettings(t *testing.T) {
 			c.OpenAPISecurity, c.OpenAPIServer = true, "https://api.example.org:8443/books/"
 			c.PreRequest = catalog.Name{Schema: "public", Name: "refuse"}
 		})
+
 	d := a.described("anon")
 	for name, want := range map[string]string{
 		"host": `"api.example.org:8443"`, "basePath": `"/books"`, "schemes": `["https"]`, "security": `[{"JWT": []}]`,
@@ -248,6 +289,7 @@ func TestDescriptionSettings(t *testing.T) {
 			t.Errorf("%s (-got +want):\n%s", name, diff)
 		}
 	}
+
 	for _, test := range []struct {
 		method, accept, refuse string
 		status                 int
@@ -262,9 +304,12 @@ func TestDescriptionSettings(t *testing.T) {
 		{"POST", "*/*", "", 405, jsonType, "PGRST117"},
 	} {
 		got := a.do(test.method, "/", "", "Accept", test.accept, "X-Refuse", test.refuse)
-		if got.status != test.status || got.header.Get("Content-Type") != test.kind || !strings.Contains(got.body, test.want) || test.method == "HEAD" && got.body != "" {
-			t.Errorf("%s / as %s: got %d %s %s, want %d %s %s", test.method, test.accept, got.status, got.header.Get("Content-Type"), got.body, test.status, test.kind, test.want)
+		if got.status != test.status || got.header.Get("Content-Type") != test.kind ||
+			!strings.Contains(got.body, test.want) || test.method == "HEAD" && got.body != "" {
+			t.Errorf("%s / as %s: got %d %s %s, want %d %s %s", test.method, test.accept, got.status,
+				got.header.Get("Content-Type"), got.body, test.status, test.kind, test.want)
 		}
+
 		if seen := got.header.Get("X-Seen"); got.status == 200 && seen != "yes" {
 			t.Errorf("%s / as %s: the function before every request was not called", test.method, test.accept)
 		}
@@ -273,11 +318,13 @@ func TestDescriptionSettings(t *testing.T) {
 
 func TestDescriptionDisabled(t *testing.T) {
 	t.Parallel()
+
 	root := func(c *Config) { c.RootSpec = catalog.Name{Schema: "public", Name: "root"} }
 	const sql = `create function root() returns json language sql as $$ select '{"swagger":"1.2"}'::json $$`
 	if got := newAPI(t, sql, root).do("GET", "/", ""); got.status != http.StatusOK || got.body != `{"swagger":"1.2"}` {
 		t.Errorf("a function of the root: got %d %s", got.status, got.body)
 	}
+
 	disabled := newAPI(t, sql, root, func(c *Config) { c.OpenAPIMode = "disabled" }).do("GET", "/", "")
 	if disabled.status != http.StatusNotFound || !strings.Contains(disabled.body, "PGRST126") {
 		t.Errorf("disabled: got %d %s, want 404 PGRST126", disabled.status, disabled.body)

@@ -14,13 +14,16 @@ func valueShape(sql string) *shape {
 	if format := formats[name]; format != "" {
 		s.Format = format
 	}
+
 	if _, known := jsonTypes[name]; known {
 		return s
 	}
+
 	s.Type = "string"
 	if item, ok := strings.CutSuffix(name, "[]"); ok {
 		s.Type, s.Items = "array", &shape{Type: valueShape(item).Type}
 	}
+
 	return s
 }
 
@@ -47,11 +50,14 @@ func bare(sql string) string {
 			depth--
 			return -1
 		}
+
 		if depth > 0 {
 			return -1
 		}
+
 		return r
 	}, sql)
+
 	item := strings.TrimRight(name, "[]")
 	switch item { // what these are called without a modifier
 	case "bpchar":
@@ -59,6 +65,7 @@ func bare(sql string) string {
 	case `"bit"`:
 		return "bit" + name[len(item):]
 	}
+
 	return name
 }
 
@@ -67,6 +74,7 @@ func defaultValue(c *catalog.Column, s *shape) json.RawMessage {
 	if c.Default == "" {
 		return nil
 	}
+
 	value := c.Default
 	for _, name := range []string{bare(c.Type), bare(c.BaseType)} {
 		literal, ok := strings.CutSuffix(c.Default, "::"+name)
@@ -75,14 +83,17 @@ func defaultValue(c *catalog.Column, s *shape) json.RawMessage {
 			break
 		}
 	}
+
 	switch s.Type {
 	case "string":
 		return appendJSON(nil, value)
 	case "array":
 		return nil
 	}
+
 	if !json.Valid([]byte(value)) {
 		return nil
 	}
+
 	return json.RawMessage(value)
 }

@@ -32,6 +32,7 @@ func welcome(ctx context.Context) *guest {
 		g.clock = time.AfterFunc(time.Hour, g.look)
 		g.clock.Stop()
 	}
+
 	g.ctx = ctx
 	return g
 }
@@ -42,6 +43,7 @@ func (g *guest) leave() {
 	g.ctx, g.until, g.end = nil, time.Time{}, nil
 	ended := g.ended
 	g.mu.Unlock()
+
 	if !ended {
 		guests.Put(g)
 	}
@@ -51,7 +53,9 @@ func (g *guest) leave() {
 func (g *guest) await(until time.Time, end func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+
 	g.until, g.end = until, end
+
 	switch {
 	case g.ended || g.ctx.Err() != nil:
 		g.finish()
@@ -64,6 +68,7 @@ func (g *guest) await(until time.Time, end func()) {
 func (g *guest) rest() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+
 	g.until, g.end = time.Time{}, nil
 	return g.ended
 }
@@ -72,14 +77,18 @@ func (g *guest) rest() bool {
 func (g *guest) look() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+
 	g.next = time.Time{}
+
 	if g.until.IsZero() || g.ended {
 		return
 	}
+
 	if now := time.Now(); g.ctx.Err() == nil && now.Before(g.until) {
 		g.wind(now)
 		return
 	}
+
 	g.finish()
 }
 
@@ -90,6 +99,7 @@ func (g *guest) wind(now time.Time) {
 		g.finish()
 		return
 	}
+
 	g.next = now.Add(wait)
 	g.clock.Reset(wait)
 }
@@ -99,6 +109,7 @@ func (g *guest) finish() {
 		g.ended = true
 		close(g.over)
 	}
+
 	if g.end != nil {
 		g.end()
 	}
@@ -110,6 +121,7 @@ func (g *guest) Value(any) any         { return nil }
 func (g *guest) Deadline() (time.Time, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+
 	return g.until, !g.until.IsZero()
 }
 

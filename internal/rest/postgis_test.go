@@ -19,7 +19,9 @@ const geometries = `
 // TestGeoJSON asks a database with PostGIS for features.
 func TestGeoJSON(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, geometries)
+
 	const (
 		cambridge = `{"type":"Feature","geometry":{"type":"Point","coordinates":[-71.5,42.25]},"properties":{"id":1,"address":"Cambridge"}}`
 		kendall   = `{"type":"Feature","geometry":{"type":"Point","coordinates":[-71,42]},"properties":{"id":2,"address":"Kendall"}}`
@@ -32,30 +34,39 @@ func TestGeoJSON(t *testing.T) {
 	}{
 		{"GET", "/shops?order=id&limit=2", "", 200, cambridge + "," + kendall},
 		{"GET", "/shops?id=eq.9", "", 200, ""},
-		{"GET", "/shops?select=at,name:address&id=eq.2", "", 200, `{"type":"Feature","geometry":{"type":"Point","coordinates":[-71,42]},"properties":{"name":"Kendall"}}`},
-		{"GET", "/shops?select=*,beacons(id,at)&id=eq.1", "", 200, `{"type":"Feature","geometry":{"type":"Point","coordinates":[-71.5,42.25]},"properties":{"id":1,"address":"Cambridge",
+		{"GET", "/shops?select=at,name:address&id=eq.2", "", 200,
+			`{"type":"Feature","geometry":{"type":"Point","coordinates":[-71,42]},"properties":{"name":"Kendall"}}`},
+		{"GET", "/shops?select=*,beacons(id,at)&id=eq.1", "", 200,
+			`{"type":"Feature","geometry":{"type":"Point","coordinates":[-71.5,42.25]},"properties":{"id":1,"address":"Cambridge",
 			"beacons":[{"id":1,"at":{"type":"Point","crs":{"type":"name","properties":{"name":"EPSG:4326"}},"coordinates":[1,2]}}]}}`},
-		{"GET", "/beacons?select=id,area,...shops(address)", "", 200, `{"type":"Feature","geometry":{"type":"Polygon","coordinates":[[[0,0],[0,1],[1,1],[0,0]]]},"properties":{"id":1,"address":"Cambridge"}}`},
+		{"GET", "/beacons?select=id,area,...shops(address)", "", 200,
+			`{"type":"Feature","geometry":{"type":"Polygon","coordinates":[[[0,0],[0,1],[1,1],[0,0]]]},"properties":{"id":1,"address":"Cambridge"}}`},
 		{"GET", "/rpc/shop?shop_id=2", "", 200, kendall},
 		{"POST", "/rpc/shop", `{"shop_id":2}`, 200, kendall},
-		{"GET", "/rpc/places", "", 200, `{"type":"Feature","geometry":{"type":"Point","coordinates":[3,4]},"properties":{"name":"here"}}`},
-		{"POST", "/shops", `{"id":4,"address":"new","at":"SRID=4326;POINT(0 0)"}`, 201, `{"type":"Feature","geometry":{"type":"Point","coordinates":[0,0]},"properties":{"id":4,"address":"new"}}`},
+		{"GET", "/rpc/places", "", 200,
+			`{"type":"Feature","geometry":{"type":"Point","coordinates":[3,4]},"properties":{"name":"here"}}`},
+		{"POST", "/shops", `{"id":4,"address":"new","at":"SRID=4326;POINT(0 0)"}`, 201,
+			`{"type":"Feature","geometry":{"type":"Point","coordinates":[0,0]},"properties":{"id":4,"address":"new"}}`},
 		{"PATCH", "/shops?id=eq.4", `{"at":{"type":"Point","coordinates":[5,6]}}`, 200, moved},
 		{"PUT", "/shops?id=eq.4", `{"id":4,"address":"new","at":"SRID=4326;POINT(5 6)"}`, 200, moved},
 		{"DELETE", "/shops?id=eq.4", "", 200, moved},
 	} {
-		got := a.do(test.method, test.path, test.body, "Accept", "application/geo+json", "Prefer", "return=representation")
+		got := a.do(test.method, test.path, test.body, "Accept", "application/geo+json", "Prefer",
+			"return=representation")
 		if got.status != test.status || got.header.Get("Content-Type") != "application/geo+json; charset=utf-8" {
 			t.Errorf("%s %s: %+v", test.method, test.path, got)
 			continue
 		}
+
 		var have, want any
 		if err := json.Unmarshal([]byte(got.body), &have); err != nil {
 			t.Errorf("%s %s: %v: %s", test.method, test.path, err, got.body)
 		}
-		if err := json.Unmarshal([]byte(`{"type":"FeatureCollection","features":[`+test.features+`]}`), &want); err != nil {
+		if err := json.Unmarshal([]byte(`{"type":"FeatureCollection","features":[`+test.features+`]}`),
+			&want); err != nil {
 			t.Fatal(err)
 		}
+
 		if !reflect.DeepEqual(have, want) {
 			t.Errorf("%s %s: got %v, want %v", test.method, test.path, have, want)
 		}
@@ -69,7 +80,10 @@ func TestGeoJSON(t *testing.T) {
 			t.Errorf("%s without a geometry: %+v, want %s", path, got, want)
 		}
 	}
-	if got := a.do("GET", "/shops?select=at&id=eq.2", ""); got.status != 200 || got.body != `[{"at":{"type":"Point","crs":{"type":"name","properties":{"name":"EPSG:4326"}},"coordinates":[-71,42]}}]` {
+
+	if got := a.do("GET", "/shops?select=at&id=eq.2", ""); got.status != 200 ||
+		got.body !=
+			`[{"at":{"type":"Point","crs":{"type":"name","properties":{"name":"EPSG:4326"}},"coordinates":[-71,42]}}]` {
 		t.Errorf("as JSON: %+v", got)
 	}
 	if got := a.do("HEAD", "/shops", "", "Accept", "application/geo+json"); got.status != 200 || got.body != "" {
@@ -80,8 +94,11 @@ func TestGeoJSON(t *testing.T) {
 // TestNoGeoJSON asks a database without PostGIS.
 func TestNoGeoJSON(t *testing.T) {
 	t.Parallel()
+
 	a := newAPI(t, "")
-	if got := a.do("GET", "/clients", "", "Accept", "application/geo+json"); got.status != 406 || got.body != `{"code":"PGRST107","details":null,"hint":null,"message":"None of these media types are available: application/geo+json"}` {
+	if got := a.do("GET", "/clients", "", "Accept", "application/geo+json"); got.status != 406 ||
+		got.body !=
+			`{"code":"PGRST107","details":null,"hint":null,"message":"None of these media types are available: application/geo+json"}` {
 		t.Errorf("%+v", got)
 	}
 }

@@ -22,6 +22,7 @@ func rolePath(text string) ([]roleStep, error) {
 	if text == "" {
 		text = ".role"
 	}
+
 	rest := strings.TrimPrefix(text, "$")
 	var path []roleStep
 	for rest != "" {
@@ -30,24 +31,29 @@ func rolePath(text string) ([]roleStep, error) {
 			if !ok {
 				return nil, fmt.Errorf("the path %q to the role ends within quotes", text)
 			}
+
 			path, rest = append(path, roleStep{key: key}), after
 			continue
 		}
+
 		switch {
 		case rest[0] == '.':
 			end := strings.IndexAny(rest[1:], ".[") + 1
 			if end == 0 {
 				end = len(rest)
 			}
+
 			if end == 1 {
 				return nil, fmt.Errorf("the path %q to the role has an empty name", text)
 			}
+
 			path, rest = append(path, roleStep{key: rest[1:end]}), rest[end:]
 		case strings.HasPrefix(rest, "[?"):
 			passes, err := roleFilter(rest)
 			if err != nil {
 				return nil, fmt.Errorf("the path %q to the role: %w", text, err)
 			}
+
 			path, rest = append(path, roleStep{passes: passes}), ""
 		case rest[0] == '[':
 			digits, after, ok := strings.Cut(rest[1:], "]")
@@ -55,11 +61,13 @@ func rolePath(text string) ([]roleStep, error) {
 			if !ok || err != nil || n < 0 {
 				return nil, fmt.Errorf("the path %q to the role has a bad index", text)
 			}
+
 			path, rest = append(path, roleStep{index: n}), after
 		default:
 			return nil, fmt.Errorf("the path %q to the role can't be read", text)
 		}
 	}
+
 	return path, nil
 }
 
@@ -73,6 +81,7 @@ func quotedStep(path string) string {
 	case `["`:
 		return `"]`
 	}
+
 	return ""
 }
 
@@ -89,12 +98,15 @@ func roleFilter(text string) (func(string) bool, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		return pattern.MatchString, nil
 	}
+
 	m := comparing.FindStringSubmatch(text)
 	if m == nil {
 		return nil, fmt.Errorf("the filter %q can't be read, or is not at the end", text)
 	}
+
 	wanted := m[2] + m[3]
 	switch m[1] {
 	case "==":
@@ -106,6 +118,7 @@ func roleFilter(text string) (func(string) bool, error) {
 	case "==^":
 		return func(s string) bool { return strings.HasSuffix(s, wanted) }, nil
 	}
+
 	return func(s string) bool { return strings.Contains(s, wanted) }, nil
 }
 
@@ -127,17 +140,21 @@ func roleAt(v any, path []roleStep) string {
 				if i < 0 {
 					return ""
 				}
+
 				v = in[i]
 				continue
 			}
+
 			if step.key != "" || step.index >= len(in) {
 				return ""
 			}
+
 			v = in[step.index]
 		default:
 			return ""
 		}
 	}
+
 	switch role := v.(type) {
 	case nil:
 		return ""

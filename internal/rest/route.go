@@ -21,10 +21,12 @@ func routeOf(path string) (route, error) {
 	if rest == "" {
 		return route{}, nil
 	}
+
 	var to route
 	if name, ok := strings.CutPrefix(rest, "rpc/"); ok {
 		rest, to.function = name, true
 	}
+
 	name := rest
 	if strings.IndexByte(rest, '%') >= 0 {
 		var err error
@@ -32,9 +34,11 @@ func routeOf(path string) (route, error) {
 			return route{}, badPath()
 		}
 	}
+
 	if name == "" || strings.IndexByte(rest, '/') >= 0 || strings.IndexByte(name, 0) >= 0 {
 		return route{}, badPath()
 	}
+
 	to.name = name
 	return to, nil
 }
@@ -57,9 +61,11 @@ func (to route) allowed(method string) error {
 			return nil
 		}
 	}
+
 	if to.function {
 		return fail(http.StatusMethodNotAllowed, "PGRST101", "Cannot use the "+method+" method on RPC")
 	}
+
 	return fail(http.StatusMethodNotAllowed, "PGRST117", "Unsupported HTTP method: "+method)
 }
 
@@ -74,6 +80,7 @@ func (c *call) options() error {
 		if len(all) == 0 {
 			return plan.NoFunction(c.catalog, name)
 		}
+
 		allow = "OPTIONS,POST"
 		for _, f := range all {
 			if f.Volatility != 'v' {
@@ -85,6 +92,7 @@ func (c *call) options() error {
 		if t == nil {
 			return plan.NoRelation(c.catalog, name)
 		}
+
 		if t.Insertable {
 			allow += ",POST"
 		}
@@ -98,13 +106,17 @@ func (c *call) options() error {
 			allow += ",DELETE"
 		}
 	}
+
 	h := c.w.Header()
 	h.Set("Allow", allow)
+
 	if h.Get("Access-Control-Allow-Origin") == "" && len(c.server.Origins) == 0 {
 		h.Set("Access-Control-Allow-Origin", "*")
 	}
+
 	h.Set("Content-Length", "0")
 	vary(h)
 	c.w.WriteHeader(http.StatusOK)
+
 	return nil
 }

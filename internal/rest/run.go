@@ -38,6 +38,7 @@ func (c *call) run(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
+
 		if c.planned.confined && pg.State(err) == "25006" { // read_only_sql_transaction
 			return errFull
 		}
@@ -49,6 +50,7 @@ func (c *call) run(ctx context.Context) error {
 		case tries == 0 && (!planned && isRefusal(err) || missing(err)):
 			again = c.renew(ctx)
 		}
+
 		if !again {
 			return err
 		}
@@ -60,6 +62,7 @@ func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 	if err := c.plan(); err != nil {
 		return false, err
 	}
+
 	p := &c.planned
 	p.passes = p.readOnly && p.check == nil && c.media.handler == nil && c.media.explain == ""
 	c.times.mark(&c.times.plan)
@@ -69,9 +72,11 @@ func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 		return true, err
 	}
 	defer got.release()
+
 	if got.passed {
 		return true, got.spool.wait()
 	}
+
 	c.times.mark(&c.times.transaction)
 	return true, c.answer(got)
 }
@@ -83,10 +88,12 @@ func (c *call) use(l *loaded) { c.known, c.catalog = l, l.Catalog }
 func (c *call) renew(ctx context.Context) bool {
 	ctx, cancel := context.WithDeadline(ctx, c.until)
 	defer cancel()
+
 	newer := c.server.Catalog.newer(ctx, c.known)
 	if newer != nil {
 		c.use(newer)
 	}
+
 	return newer != nil
 }
 
@@ -94,12 +101,15 @@ func (c *call) renew(ctx context.Context) bool {
 func (c *call) replan(ctx context.Context, tries int) bool {
 	ctx, cancel := context.WithDeadline(ctx, c.until)
 	defer cancel()
+
 	newer, err := c.server.Catalog.renewed(ctx, c.known)
 	if err != nil {
 		return false
 	}
+
 	c.use(newer)
 	c.unchecked = tries+1 >= staleMost
+
 	return true
 }
 
@@ -120,8 +130,10 @@ func (c *call) plan() error {
 	s, r := c.server, &c.wanted
 	*r = plan.Request{
 		Target: catalog.Name{Schema: c.schema, Name: c.route.name}, Query: c.query, Range: c.window,
-		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.before != "", AliasesOnly: s.AliasesOnly, Confined: s.Confined, Head: c.r.Method == http.MethodHead,
+		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.before != "", AliasesOnly: s.AliasesOnly,
+		Confined: s.Confined, Head: c.r.Method == http.MethodHead,
 	}
+
 	switch c.prefer.Count {
 	case "exact":
 		r.Count = plan.Exact
@@ -130,19 +142,23 @@ func (c *call) plan() error {
 	case "estimated":
 		r.Count = plan.Estimated
 	}
+
 	switch c.prefer.Return {
 	case "headers-only":
 		r.Return = plan.HeadersOnly
 	case "representation":
 		r.Return = plan.Representation
 	}
+
 	c.planned = planned{count: r.Count}
+
 	switch {
 	case c.route.function:
 		return c.planCall(r)
 	case c.r.Method == http.MethodGet || c.r.Method == http.MethodHead:
 		return c.planRead(r)
 	}
+
 	return c.planWrite(r)
 }
 
@@ -150,9 +166,11 @@ func (c *call) planRead(r *plan.Request) (err error) {
 	if err := c.negotiate(r, r.Target); err != nil {
 		return err
 	}
+
 	if c.refused != nil {
 		return c.refused
 	}
+
 	c.planned.readOnly = true
 	c.planned.Plan, err = c.server.plans.Plan('r', plan.Read, c.catalog, r)
 	return err
@@ -165,6 +183,7 @@ func (c *call) planWrite(r *plan.Request) (err error) {
 	if c.server.Full() && (c.r.Method != http.MethodDelete || c.server.Overgrown()) {
 		return errFull
 	}
+
 	if err := c.negotiate(r, r.Target); err != nil {
 		return err
 	}
@@ -179,6 +198,7 @@ func (c *call) planWrite(r *plan.Request) (err error) {
 	if c.media.single() && c.r.Method != http.MethodPut {
 		out.check = checkSingle
 	}
+
 	switch c.r.Method {
 	case http.MethodPost:
 		switch c.prefer.Resolution {
@@ -187,6 +207,7 @@ func (c *call) planWrite(r *plan.Request) (err error) {
 		case "ignore-duplicates":
 			r.Resolve = plan.IgnoreDuplicates
 		}
+
 		out.Plan, err = c.server.plans.Plan('i', plan.Insert, c.catalog, r)
 	case http.MethodPut:
 		out.check = checkPut
@@ -196,9 +217,11 @@ func (c *call) planWrite(r *plan.Request) (err error) {
 	case http.MethodDelete:
 		out.Plan, err = c.server.plans.Plan('d', plan.Delete, c.catalog, r)
 	}
+
 	if c.r.Method == http.MethodPatch || c.r.Method == http.MethodDelete {
 		out.check = c.checkMost(out.check)
 	}
+
 	return err
 }
 
@@ -214,10 +237,12 @@ func (c *call) writeCSV(target catalog.Name) error {
 			return plan.NoColumn(rel, name)
 		}
 	}
+
 	wanted := make(map[string]bool, len(c.query.Columns))
 	for _, name := range c.query.Columns {
 		wanted[name] = true
 	}
+
 	return c.takeCSV(func(name string) bool {
 		return rel.ByName[name] != nil && (c.query.Columns == nil || wanted[name])
 	}, false)
@@ -229,6 +254,7 @@ func (c *call) takeCSV(keep func(name string) bool, one bool) error {
 	if err != nil {
 		return err
 	}
+
 	c.payload.text, c.payload.csv = text, nil
 	return c.room.take(c.r.Context(), int64(len(text)))
 }
@@ -242,25 +268,31 @@ func (c *call) planCall(r *plan.Request) error {
 	if err != nil {
 		return err
 	}
+
 	readOnly := get || f.Volatility != 'v'
 	confined := !readOnly && c.server.Full()
 	if confined && c.server.Overgrown() {
 		return errFull
 	}
+
 	readOnly = readOnly || confined
 	if !readOnly {
 		r.MaxBody = c.server.MaxAnswer
 	}
+
 	target := f.Name
 	if f.Returns.Composite && f.Returns.Relation != (catalog.Name{}) {
 		target = f.Returns.Relation
 	}
+
 	if err := c.negotiate(r, target); err != nil {
 		return err
 	}
+
 	if c.refused != nil {
 		return c.refused
 	}
+
 	switch {
 	case get:
 	case c.payload.form != nil: // of a variadic parameter all values count
@@ -271,6 +303,7 @@ func (c *call) planCall(r *plan.Request) error {
 				q.Params = append(q.Params, query.Param{Name: name, Value: v})
 			}
 		}
+
 		r.Query = &q
 	default:
 		if c.payload.csv != nil {
@@ -281,20 +314,27 @@ func (c *call) planCall(r *plan.Request) error {
 				return err
 			}
 		}
+
 		r.Body = c.payload.text
 	}
+
 	p, err := plan.Call(c.catalog, r, f)
 	if err != nil {
 		return err
 	}
+
 	out := &c.planned
 	out.Plan, out.function, out.readOnly, out.confined = *p, f, readOnly, confined
+
 	if c.strictMost() && !f.Returns.Set {
-		return fail(http.StatusBadRequest, "PGRST128", "Function must return SETOF or TABLE when max-affected preference is used with handling=strict")
+		return fail(http.StatusBadRequest, "PGRST128",
+			"Function must return SETOF or TABLE when max-affected preference is used with handling=strict")
 	}
+
 	if c.media.single() && !readOnly {
 		out.check = checkSingle
 	}
+
 	out.check = c.checkMost(out.check)
 	return nil
 }
@@ -311,6 +351,7 @@ func (c *call) choose(name catalog.Name, get bool) (*catalog.Function, error) {
 				given = append(given, p.Name)
 			}
 		}
+
 		return plan.Choose(c.catalog, name, given, "")
 	case c.payload.raw == "json":
 		return plan.ChooseJSON(c.catalog, name, c.query.Columns, c.payload.text)
@@ -326,8 +367,10 @@ func (c *call) choose(name catalog.Name, get bool) (*catalog.Function, error) {
 				return nil, err
 			}
 		}
+
 		return plan.Choose(c.catalog, name, given, "")
 	}
+
 	return plan.Choose(c.catalog, name, c.query.Columns, c.payload.raw)
 }
 
@@ -336,6 +379,7 @@ func (c *call) negotiate(r *plan.Request, target catalog.Name) error {
 	if c.media, err = c.server.negotiate(c.r, c.catalog, target, c.query); err != nil {
 		return err
 	}
+
 	r.Format, r.Handler = c.media.format, c.media.handler
 	return nil
 }
@@ -344,8 +388,10 @@ func checkSingle(r *result) error {
 	if r.page == 1 {
 		return nil
 	}
+
 	e := fail(http.StatusNotAcceptable, "PGRST116", "Cannot coerce the result to a single JSON object")
 	e.Details = "The result contains " + formatInt(r.page) + " rows"
+
 	return e
 }
 
@@ -363,15 +409,19 @@ func (c *call) checkMost(other func(*result) error) func(*result) error {
 	if !c.strictMost() {
 		return other
 	}
+
 	return func(r *result) error {
 		if r.page > *c.prefer.MaxAffected {
 			e := fail(http.StatusBadRequest, "PGRST124", "Query result exceeds max-affected preference constraint")
 			e.Details = "The query affects " + formatInt(r.page) + " rows"
+
 			return e
 		}
+
 		if other != nil {
 			return other(r)
 		}
+
 		return nil
 	}
 }
@@ -381,10 +431,14 @@ func (c *call) execute(ctx context.Context) (*result, error) {
 	s, p := c.server, &c.planned
 	e := &c.execution
 	*e = execution{
-		pool: c.role.Pool, catalog: c.catalog, version: version{s.Catalog.source.Version, c.known.version}, role: c.caller.Role, readOnly: p.readOnly, before: s.before,
-		sql: p.SQL, args: p.Args, check: p.check, most: s.MaxAnswer, until: c.until, rollback: s.Rollback, called: p.function != nil || c.runs(p), unlocks: p.Unlocks,
-		inert: p.Inert, bare: p.Bare, unnamed: s.Unprepared, wait: s.Wait, held: s.Held, patience: s.Patience, waiting: &s.waiting,
+		pool: c.role.Pool, catalog: c.catalog, version: version{s.Catalog.source.Version, c.known.version},
+		role: c.caller.Role, readOnly: p.readOnly, before: s.before,
+		sql: p.SQL, args: p.Args, check: p.check, most: s.MaxAnswer, until: c.until, rollback: s.Rollback,
+		called: p.function != nil || c.runs(p), unlocks: p.Unlocks,
+		inert: p.Inert, bare: p.Bare, unnamed: s.Unprepared, wait: s.Wait, held: s.Held,
+		patience: s.Patience, waiting: &s.waiting,
 	}
+
 	if c.unchecked {
 		e.version, e.called = version{}, true // its code may be another by now
 	}
@@ -394,19 +448,24 @@ func (c *call) execute(ctx context.Context) (*result, error) {
 	if p.passes {
 		e.pass = c
 	}
+
 	if s.Executing != nil {
 		s.Executing(ctx, c.media.explain+p.SQL)
 	}
+
 	if s.TxOverride && c.prefer.Tx != "" {
 		e.rollback = c.prefer.Tx == "rollback"
 	}
+
 	if c.media.explain != "" {
 		e.sql, e.explain, e.check, e.unlocks, e.bare = c.media.explain+p.SQL, true, nil, false, false
 	} else if p.count == plan.Planned || p.count == plan.Estimated {
 		e.count, e.countArgs = p.CountSQL, p.CountArgs
 	}
+
 	buffer := takeScratch()
 	defer buffer.release()
+
 	c.settings(e, buffer)
 	return execute(ctx, e, &c.exchange)
 }
@@ -419,37 +478,45 @@ func (c *call) settings(e *execution, buffer *scratch) {
 	if path := s.path(c.schema); string(path) != c.role.SearchPath {
 		e.settings = append(e.settings, setting{"search_path", path})
 	}
+
 	e.settings = appendSettings(e.settings, c.role.Settings)
 	e.isolation = c.role.Settings[isolationSetting]
 	b := buffer.text[:0]
 	method := len(b)
 	b = append(b, c.r.Method...)
+
 	path := len(b)
 	b = append(b, c.path...)
 	headers := len(b)
 	b = appendHeaders(b, c.r)
+
 	cookies := len(b)
 	b = appendCookies(b, c.r)
 	role := len(b)
 	b = append(b, c.caller.Role...)
+
 	claims := len(b)
 	b = c.caller.appendClaims(b)
 	zone := len(b)
 	b = append(b, c.prefer.Timezone...)
 	buffer.text = b
+
 	e.settings = append(e.settings,
 		setting{"role", b[role:claims]}, setting{"request.jwt.claims", b[claims:zone]},
 		setting{"request.method", b[method:path]}, setting{"request.path", b[path:headers]},
 		setting{"request.headers", b[headers:cookies]}, setting{"request.cookies", b[cookies:role]})
+
 	if c.prefer.Timezone != "" {
 		e.settings = append(e.settings, setting{"timezone", b[zone:]})
 	}
+
 	if f != nil && len(f.Settings) > 0 {
 		e.settings = appendSettings(e.settings, f.Settings)
 		if level := f.Settings[isolationSetting]; level != "" {
 			e.isolation = level
 		}
 	}
+
 	e.settings = append(e.settings, s.app...)
 	buffer.settings = e.settings
 	e.isolation = isolation(e.isolation)
@@ -478,6 +545,7 @@ func isolation(level string) string {
 	case "repeatable read", "serializable":
 		return level
 	}
+
 	return ""
 }
 
@@ -486,10 +554,12 @@ func appendSettings(to []setting, from map[string]string) []setting {
 	if len(from) == 0 {
 		return to
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		if name != isolationSetting {
 			to = append(to, setting{name, []byte(from[name])})
 		}
 	}
+
 	return to
 }

@@ -57,25 +57,32 @@ func (s *scratch) setting(all []setting, readOnly bool, v version) string {
 		s.names = append(s.names, set.name...)
 		s.names = append(s.names, ',')
 	}
+
 	if readOnly {
 		s.names = append(s.names, '!')
 	}
+
 	if v.is != "" {
 		s.values = append(s.values, []byte(v.is))
 		s.names = append(s.names, v.query...)
 	}
+
 	settingTexts.RLock()
 	text, ok := settingTexts.known[string(s.names)]
 	settingTexts.RUnlock()
+
 	if !ok {
 		text = settingsSQL(all, readOnly, v)
 		settingTexts.Lock()
+
 		if len(settingTexts.known) >= settingTextsMost {
 			clear(settingTexts.known)
 		}
+
 		settingTexts.known[string(s.names)] = text
 		settingTexts.Unlock()
 	}
+
 	return text
 }
 
@@ -84,18 +91,23 @@ func (s *scratch) setting(all []setting, readOnly bool, v version) string {
 func settingsSQL(all []setting, readOnly bool, v version) string {
 	var b strings.Builder
 	b.WriteString("select ")
+
 	if v.is != "" {
-		fmt.Fprintf(&b, "(case when (%s) operator(pg_catalog.=) $%d then '0' else '%s' end)::pg_catalog.int4, ", v.query, len(all)+1, staleMark)
+		fmt.Fprintf(&b, "(case when (%s) operator(pg_catalog.=) $%d then '0' else '%s' end)::pg_catalog.int4, ",
+			v.query, len(all)+1, staleMark)
 	}
+
 	for i, set := range all {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		fmt.Fprintf(&b, "pg_catalog.set_config('%s', $%d, true)", strings.ReplaceAll(set.name, "'", "''"), i+1)
 	}
+
 	if readOnly {
 		b.WriteString(", pg_catalog.set_config('transaction_read_only', 'on', true)")
 	}
+
 	return b.String()
 }
 
@@ -104,24 +116,28 @@ func (s *scratch) reserve(lists ...[]any) {
 	size, n := 1, 0 // an empty text is not nil
 	for _, args := range lists {
 		n += len(args)
+
 		for _, a := range args {
 			if t, ok := a.(string); ok {
 				size += len(t)
 			}
 		}
 	}
+
 	if cap(s.text) < size {
 		s.text = make([]byte, 0, size)
 	}
 	if cap(s.args) < n {
 		s.args = make([][]byte, 0, n)
 	}
+
 	s.text, s.args = s.text[:0], s.args[:0]
 }
 
 // encode returns arguments as PostgreSQL reads them: texts.
 func (s *scratch) encode(args []any) ([][]byte, error) {
 	first := len(s.args)
+
 	for _, a := range args {
 		switch a := a.(type) {
 		case nil:
@@ -136,6 +152,7 @@ func (s *scratch) encode(args []any) ([][]byte, error) {
 			return nil, fmt.Errorf("an argument of type %T", a)
 		}
 	}
+
 	return s.args[first:len(s.args):len(s.args)], nil
 }
 
@@ -144,6 +161,7 @@ var results = sync.Pool{New: func() any { return new(result) }}
 func newResult() *result {
 	r := results.Get().(*result)
 	*r = result{total: -1, planned: -1, inserted: -1, buffer: r.buffer[:0]}
+
 	return r
 }
 
@@ -153,6 +171,7 @@ func (r *result) release() {
 		r.held.give(r.taken)
 		r.taken = 0
 	}
+
 	if cap(r.buffer) <= keptMost {
 		results.Put(r)
 	}
@@ -165,14 +184,17 @@ func plannedRows(plan []byte) int64 {
 	if i < 0 {
 		return -1
 	}
+
 	text := bytes.TrimLeft(plan[i+len(member):], " ")
 	end := bytes.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	if end < 0 {
 		return -1
 	}
+
 	n, err := strconv.ParseInt(string(text[:end]), 10, 64)
 	if err != nil {
 		return -1
 	}
+
 	return n
 }

@@ -43,24 +43,27 @@ type Config struct {
 	RootSpec   catalog.Name // a function that answers for the root; zero: none
 	Settings   map[string]string
 
-	Rollback     bool // no request changes anything,
-	TxOverride   bool // unless, or if, Prefer: tx= says so
-	MaxRows      *int64
-	MaxBody      int64         // bytes of a request; 0 is 10 MiB
-	MaxAnswer    int           // bytes of an answer that is held: a write's, and a volatile function's; 0 is 32 MiB
-	Timeout      time.Duration // of a request in the database; 0 is 30 s
-	Wait         time.Duration // of a request for a connection; 0 is 8 s
-	Patience     time.Duration // with a client that takes nothing of its answer while others wait for its connection; 0 is 2 s
-	Awaited      func() bool   // whether somebody waits for a connection that is not one of this server's pools, but could be had for one of those; nil: nobody does
-	Held         *Held         // answers that wait for their clients; nil: 128 MiB for this server alone
-	Bodies       *httpx.Budget // memory of the bodies of requests; nil: 256 MiB for this server alone
-	Owner        string        // whom Bodies charges
-	Unprepared   bool          // no connection keeps statements prepared, for a pooler that gives each transaction another one
-	Confined     bool          // code of the database shares its origin with others', see confine.go
-	Terse        bool          // failures are told by code and message alone
-	Aggregates   bool          // may be asked for
-	AliasesOnly  bool          // an embedded relation that has an alias is named by that alone
-	Plan         bool          // the plan of a statement may be asked for
+	Rollback   bool // no request changes anything,
+	TxOverride bool // unless, or if, Prefer: tx= says so
+	MaxRows    *int64
+	MaxBody    int64         // bytes of a request; 0 is 10 MiB
+	MaxAnswer  int           // bytes of an answer that is held: a write's, and a volatile function's; 0 is 32 MiB
+	Timeout    time.Duration // of a request in the database; 0 is 30 s
+	Wait       time.Duration // of a request for a connection; 0 is 8 s
+	// with a client that takes nothing of its answer while others wait for its connection; 0 is 2 s
+	Patience time.Duration
+	// whether somebody waits for a connection that is not one of this server's pools, but could be had for one of those; nil: nobody does
+	Awaited func() bool
+	Held    *Held         // answers that wait for their clients; nil: 128 MiB for this server alone
+	Bodies  *httpx.Budget // memory of the bodies of requests; nil: 256 MiB for this server alone
+	Owner   string        // whom Bodies charges
+	// no connection keeps statements prepared, for a pooler that gives each transaction another one
+	Unprepared   bool
+	Confined     bool // code of the database shares its origin with others', see confine.go
+	Terse        bool // failures are told by code and message alone
+	Aggregates   bool // may be asked for
+	AliasesOnly  bool // an embedded relation that has an alias is named by that alone
+	Plan         bool // the plan of a statement may be asked for
 	ServerTiming bool
 	Origins      []string // of pages that may read answers; nil: all
 
@@ -109,6 +112,7 @@ func New(c Config) *Server {
 	if c.Patience == 0 {
 		c.Patience = patient
 	}
+
 	never := func() bool { return false }
 	if c.Full == nil {
 		c.Full = never
@@ -122,7 +126,14 @@ func New(c Config) *Server {
 	if c.Bodies == nil {
 		c.Bodies = httpx.NewBudget(BodiesSize)
 	}
-	s := &Server{Config: c, paths: map[string][]byte{}, app: appendSettings(nil, c.Settings), descriptions: descriptions{fresh: describedFresh}}
+
+	s := &Server{
+		Config:       c,
+		paths:        map[string][]byte{},
+		app:          appendSettings(nil, c.Settings),
+		descriptions: descriptions{fresh: describedFresh},
+	}
+
 	for _, schema := range c.Schemas {
 		path := pg.Quote(schema)
 		for _, extra := range c.SearchPath {
@@ -130,11 +141,14 @@ func New(c Config) *Server {
 				path += ", " + pg.Quote(extra)
 			}
 		}
+
 		s.paths[schema] = []byte(path)
 	}
+
 	if c.PreRequest != (catalog.Name{}) {
 		s.before = "select " + pg.Quote(c.PreRequest.Schema, c.PreRequest.Name) + "()"
 	}
+
 	return s
 }
 
@@ -146,6 +160,7 @@ func (s *Server) Size() int {
 			size += l.size
 		}
 	}
+
 	return size
 }
 
@@ -159,11 +174,13 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	if s.cors(w, r) {
 		return
 	}
+
 	c := calls.Get().(*call)
 	*c = call{server: s, w: w, r: r, path: path}
 	if s.ServerTiming {
 		c.times.last = time.Now()
 	}
+
 	err := c.serve()
 	if broken, ok := errors.AsType[*brokenError](err); ok {
 		if _, gone := broken.cause.(goneError); !gone {
@@ -171,9 +188,11 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 		}
 		panic(http.ErrAbortHandler)
 	}
+
 	if err != nil {
 		s.fail(w, r, c.caller.Role, err)
 	}
+
 	c.release()
 }
 
@@ -182,6 +201,7 @@ func (s *Server) awaited(pool *pgxpool.Pool) bool {
 	if s.Awaited != nil && s.Awaited() {
 		return true
 	}
+
 	stat := pool.Stat()
 	return s.waiting.Load() > 0 && stat.AcquiredConns() == stat.MaxConns()
 }
@@ -236,23 +256,29 @@ func (c *call) serve() error {
 	if c.caller, err = s.caller(r); err != nil {
 		return err
 	}
+
 	c.times.mark(&c.times.jwt)
+
 	role, ok := s.Role(c.caller.Role)
 	if !ok {
 		return fail(http.StatusUnauthorized, "22023", `role "`+c.caller.Role+`" does not exist`)
 	}
+
 	c.role = role
 	now := time.Now()
 	c.until = now.Add(s.Timeout)
+
 	ctx := r.Context()
 	known := s.Catalog.known(now)
 	if known == nil {
 		ctx, cancel := context.WithDeadline(ctx, c.until)
 		defer cancel()
+
 		if known, err = s.Catalog.get(ctx); err != nil {
 			return noCatalog(ctx, err)
 		}
 	}
+
 	c.use(known)
 	if c.route, err = routeOf(c.path); err != nil {
 		return err
@@ -263,6 +289,7 @@ func (c *call) serve() error {
 	if err := c.route.allowed(r.Method); err != nil {
 		return err
 	}
+
 	if c.route.name == "" && r.Method != http.MethodOptions {
 		if s.OpenAPIMode == "disabled" {
 			return fail(http.StatusNotFound, "PGRST126", "Root endpoint metadata is disabled")
@@ -270,19 +297,25 @@ func (c *call) serve() error {
 		if s.RootSpec == (catalog.Name{}) {
 			return c.describe(ctx)
 		}
+
 		c.route, c.schema = route{name: s.RootSpec.Name, function: true}, s.RootSpec.Schema
 	}
+
 	if r.Method == http.MethodOptions {
 		c.renew(ctx)
 		return c.options()
 	}
+
 	if err := c.read(); err != nil {
 		return err
 	}
+
 	defer func() { c.room.release() }()
+
 	if err := c.readPayload(ctx); err != nil {
 		return err
 	}
+
 	c.times.mark(&c.times.parse)
 	return c.run(ctx)
 }
@@ -291,24 +324,30 @@ func (c *call) serve() error {
 func (c *call) read() error {
 	s, r := c.server, c.r
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+
 	var err error
 	c.asked = s.asked(r)
 	if c.query, err = query.Parse(c.asked, query.Options{RPC: c.route.function && reads}); err != nil {
 		return err
 	}
+
 	if c.window, err = window(r, c.query); err != nil {
 		return err
 	}
+
 	if values := r.Header["Prefer"]; values != nil {
 		c.prefer, c.refused = query.ParsePrefer(values)
 	}
+
 	if r.Method == http.MethodPut {
 		for _, l := range c.query.Limits {
 			if len(l.Path) == 0 {
-				return fail(http.StatusBadRequest, "PGRST114", "limit/offset querystring parameters are not allowed for PUT")
+				return fail(http.StatusBadRequest, "PGRST114",
+					"limit/offset querystring parameters are not allowed for PUT")
 			}
 		}
 	}
+
 	return c.readZone()
 }
 
@@ -319,7 +358,9 @@ func (c *call) readPayload(ctx context.Context) (err error) {
 	case http.MethodGet, http.MethodHead, http.MethodDelete:
 		return nil
 	}
-	if name := (catalog.Name{Schema: c.schema, Name: c.route.name}); !c.route.function && c.catalog.Relations[name] == nil {
+
+	if name := (catalog.Name{Schema: c.schema, Name: c.route.name}); !c.route.function &&
+		c.catalog.Relations[name] == nil {
 		if !c.renew(ctx) || c.catalog.Relations[name] == nil {
 			return plan.NoRelation(c.catalog, name)
 		}
@@ -329,9 +370,11 @@ func (c *call) readPayload(ctx context.Context) (err error) {
 	if c.payload, err = readBody(c.w, r, s.MaxBody, c.route.function, &c.room); err != nil {
 		return err
 	}
+
 	if c.route.function && c.payload.raw == "json" && len(c.payload.text) == 0 {
 		c.payload.text = []byte("{}") // no arguments
 	}
+
 	return nil
 }
 
@@ -341,17 +384,21 @@ func (c *call) readZone() error {
 	if zone == "" || offset.MatchString(zone) {
 		return nil
 	}
+
 	ctx, cancel := context.WithDeadline(c.r.Context(), c.until)
 	defer cancel()
+
 	known, err := c.server.Catalog.knowsZone(ctx, zone)
 	if err != nil {
 		return noCatalog(ctx, err)
 	}
+
 	if !known {
 		c.prefer.Invalid = append(c.prefer.Invalid, "timezone="+zone)
 		c.prefer.Timezone = ""
 		c.refused = c.prefer.Strict()
 	}
+
 	return nil
 }
 

@@ -10,11 +10,13 @@ import (
 )
 
 const (
-	passSize = 64 << 10              // bytes of a piece of a long body
-	ahead    = 2                     // pieces of one that are always in memory
-	haste    = 20 * time.Millisecond // a client that takes longer for a piece is slow: then more is read than it has taken
-	slowest  = 30 * time.Second      // for a client to take a piece
-	patient  = 2 * time.Second       // with one that takes none while others wait for its connection, unless the configuration says otherwise
+	passSize = 64 << 10 // bytes of a piece of a long body
+	ahead    = 2        // pieces of one that are always in memory
+	// a client that takes longer for a piece is slow: then more is read than it has taken
+	haste   = 20 * time.Millisecond
+	slowest = 30 * time.Second // for a client to take a piece
+	// with one that takes none while others wait for its connection, unless the configuration says otherwise
+	patient = 2 * time.Second
 )
 
 var errSlow = errors.New("the client takes nothing while others wait for the connection")
@@ -41,7 +43,15 @@ type spool struct {
 }
 
 func newSpool(held *Held, w http.ResponseWriter) *spool {
-	return &spool{held: held, out: w, client: http.NewResponseController(w), last: time.Now(), come: make(chan struct{}, 1), room: make(chan struct{}, 1), ended: make(chan struct{})}
+	return &spool{
+		held:   held,
+		out:    w,
+		client: http.NewResponseController(w),
+		last:   time.Now(),
+		come:   make(chan struct{}, 1),
+		room:   make(chan struct{}, 1),
+		ended:  make(chan struct{}),
+	}
 }
 
 func signal(c chan struct{}) {
@@ -58,25 +68,32 @@ func (s *spool) fill(body io.Reader, until time.Time, patience time.Duration, sl
 		if err != nil {
 			return err
 		}
+
 		n := 0
 		for n < len(piece) && err == nil {
 			var m int
 			m, err = body.Read(piece[n:])
 			n += m
 		}
+
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
+
 		s.mu.Lock()
+
 		if n > 0 {
 			s.full = append(s.full, piece[:n])
 		}
+
 		if err != nil {
 			s.whole = true
 			s.giveBack(len(s.empty) * passSize)
 		}
+
 		s.mu.Unlock()
 		signal(s.come)
+
 		if err != nil {
 			return nil
 		}
@@ -88,26 +105,31 @@ func (s *spool) piece(until time.Time, patience time.Duration, slow func() bool)
 	var clock *time.Timer
 	for {
 		more := s.held.changed()
+
 		piece, next, err := s.next(patience)
 		if piece != nil || err != nil {
 			return piece, err
 		}
+
 		if next <= 0 {
 			if slow() {
 				return nil, errSlow
 			}
 			next = patience
 		}
+
 		left := time.Until(until)
 		if left <= 0 {
 			return nil, context.DeadlineExceeded
 		}
+
 		if next = min(next, left); clock == nil {
 			clock = time.NewTimer(next)
 			defer clock.Stop()
 		} else {
 			clock.Reset(next)
 		}
+
 		select {
 		case <-s.room:
 		case <-more:
@@ -120,6 +142,7 @@ func (s *spool) piece(until time.Time, patience time.Duration, slow func() bool)
 func (s *spool) next(patience time.Duration) ([]byte, time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	idle := time.Since(s.last)
 	switch {
 	case s.err != nil:
@@ -127,6 +150,7 @@ func (s *spool) next(patience time.Duration) ([]byte, time.Duration, error) {
 	case len(s.empty) > 0:
 		piece := s.empty[len(s.empty)-1]
 		s.empty = s.empty[:len(s.empty)-1]
+
 		return piece[:passSize], 0, nil
 	case s.pieces < ahead:
 	case s.taken == 0 && idle < haste:
@@ -136,6 +160,7 @@ func (s *spool) next(patience time.Duration) ([]byte, time.Duration, error) {
 	default:
 		return nil, patience - idle, nil
 	}
+
 	s.pieces++
 	return make([]byte, passSize), 0, nil
 }
@@ -143,29 +168,37 @@ func (s *spool) next(patience time.Duration) ([]byte, time.Duration, error) {
 // drain writes what comes until nothing more does.
 func (s *spool) drain() {
 	defer close(s.ended)
+
 	for {
 		s.mu.Lock()
+
 		if len(s.full) == 0 {
 			over := s.whole || s.err != nil
 			if over {
 				s.giveBack(s.taken)
 				s.empty = nil
 			}
+
 			s.mu.Unlock()
+
 			if over {
 				return
 			}
+
 			<-s.come
 			continue
 		}
+
 		piece := s.full[0]
 		s.full[0] = nil
 		s.full = s.full[1:]
 		inTime(s.client)
 		s.mu.Unlock()
+
 		_, err := s.out.Write(piece)
 		s.mu.Lock()
 		s.last = time.Now()
+
 		switch {
 		case err != nil:
 			s.stop(goneError{err})
@@ -174,6 +207,7 @@ func (s *spool) drain() {
 		default:
 			s.empty = append(s.empty, piece)
 		}
+
 		s.mu.Unlock()
 		signal(s.room)
 	}
@@ -198,6 +232,7 @@ func (s *spool) stop(err error) {
 func (s *spool) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.stop(err)
 	_ = s.client.SetWriteDeadline(longAgo)
 	signal(s.come)
@@ -208,10 +243,13 @@ func (s *spool) wait() error {
 	if s == nil {
 		return nil
 	}
+
 	<-s.ended
+
 	if s.err != nil {
 		return &brokenError{s.err}
 	}
+
 	return nil
 }
 
@@ -219,11 +257,14 @@ func (s *spool) wait() error {
 func (c *call) passOn(got *result) error {
 	s := newSpool(c.server.Held, c.w)
 	got.spool = s
+
 	go s.drain()
+
 	err := s.fill(got.coming, c.until, c.server.Patience, func() bool { return c.server.awaited(c.role.Pool) })
 	if err == nil {
 		return nil
 	}
+
 	s.fail(err)
 	return s.wait()
 }
@@ -234,13 +275,16 @@ func (c *call) send(body []byte) {
 		_, _ = c.w.Write(body)
 		return
 	}
+
 	client := http.NewResponseController(c.w)
 	for len(body) > 0 {
 		inTime(client)
+
 		n, err := c.w.Write(body[:min(len(body), passSize)])
 		if err != nil {
 			return
 		}
+
 		body = body[n:]
 	}
 }

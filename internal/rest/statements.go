@@ -35,14 +35,17 @@ func (x *exchange) statements() (*statements, error) {
 	if s.catalog == x.catalog && s.named != nil {
 		return s, nil
 	}
+
 	for st := s.ring.next; st != nil && st != &s.ring; st = st.next {
 		if err := x.close(st); err != nil {
 			return nil, err
 		}
 	}
+
 	s.catalog = x.catalog
 	s.named = make(map[statementKey]*statement)
 	s.ring.next, s.ring.previous = &s.ring, &s.ring
+
 	return s, nil
 }
 
@@ -55,16 +58,20 @@ func (s *statements) get(role, sql string) (st, gone *statement) {
 	if st = s.named[key]; st != nil {
 		st.unlink()
 		s.push(st)
+
 		return st, nil
 	}
+
 	if len(s.named) >= statementsMost {
 		gone = s.ring.previous
 		s.drop(gone)
 	}
+
 	s.serial++
 	st = &statement{key: key, name: "socle_" + strconv.FormatUint(s.serial, 36)}
 	s.named[key] = st
 	s.push(st)
+
 	return st, gone
 }
 

@@ -20,31 +20,39 @@ const changeVersion = "; update public.version set n = n + 1"
 // newVersionedAPI returns a server that compares versions, and how often it has paused between two readings of the catalogue.
 func newVersionedAPI(t *testing.T, query string) (*api, *atomic.Int32) {
 	t.Helper()
+
 	var pauses atomic.Int32
 	a := newAPI(t, untidy+";"+versioned, func(c *Config) {
 		c.Catalog.ListenOn("", nil)
 		c.Catalog.source.Version = query
 		c.Catalog.rest = func(time.Duration) { pauses.Add(1) }
 	})
+
 	return a, &pauses
 }
 
 // TestVersion: the first request after a change is planned by it, and a statement that was planned before runs not at all.
 func TestVersion(t *testing.T) {
 	t.Parallel()
+
 	a, _ := newVersionedAPI(t, "select n::text from public.version")
 	want := func(status int, body, method, path, sent string, headers ...string) {
 		t.Helper()
+
 		if got := a.do(method, path, sent, headers...); got.status != status || body != "" && got.body != body {
 			t.Fatalf("%s %s: got %d %s, want %d %s", method, path, got.status, got.body, status, body)
 		}
 	}
+
 	want(201, "", "POST", "/counted", `{"note":"first"}`)
+
 	if !a.server.Catalog.Known().Relations[catalog.Name{Schema: "public", Name: "counted"}].InertWrite {
 		t.Fatal("the table is no longer one that takes writes without a block")
 	}
 
-	a.exec("alter table public.counted add column more int default 7; grant all on public.counted to authenticated" + changeVersion)
+	a.exec("alter table public.counted add column more int default 7; grant all on public.counted to authenticated" +
+		changeVersion)
+
 	want(201, "", "POST", "/counted", `{"note":"second"}`)
 	want(200, `[{"note":"second","more":7}]`, "GET", "/counted?select=note,more&id=gt.1", "")
 
@@ -53,27 +61,37 @@ func TestVersion(t *testing.T) {
 	a.exec("create function public.sum_of(a int) returns int language sql as 'select a'" + changeVersion)
 	want(200, `3`, "POST", "/rpc/sum_of", `{"a":3}`)
 	a.exec("drop table public.later" + changeVersion)
+
 	if got := a.do("GET", "/later", ""); got.status != 404 || !strings.Contains(got.body, "PGRST205") {
 		t.Errorf("a table that is gone: %+v", got)
 	}
+
 	a.exec("create table public.later (id int); grant all on public.later to authenticated" + changeVersion)
 	want(200, "", "OPTIONS", "/later", "")
 	a.exec("create table public.latest (id int); grant all on public.latest to authenticated" + changeVersion)
+
 	if got := a.do("GET", "/", ""); !strings.Contains(got.body, `"/latest"`) {
 		t.Error("the description lacks the newest table")
 	}
 
 	// A table that had no code of the database's gets some: nothing that it leaves in the session is met by the next request.
 	want(200, `[{"id":1}]`, "GET", "/plain", "")
-	a.exec("alter table public.plain enable row level security; create policy littering on public.plain using (public.litter())" + changeVersion)
+	a.exec(
+		"alter table public.plain enable row level security; create policy littering on public.plain using (public.litter())" + changeVersion,
+	)
+
 	want(200, `[{"id":1}]`, "GET", "/plain", "")
+
 	left := a.do("POST", "/rpc/residue", "").body
-	if left = strings.ReplaceAll(left, `"setting" : ""`, `"setting" : null`); left != `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}` {
+	if left = strings.ReplaceAll(left, `"setting" : ""`,
+		`"setting" : null`); left != `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}` {
 		t.Error(left)
 	}
 
 	var listening int
-	if err := a.admin.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and query ilike 'listen%'`).Scan(&listening); err != nil || listening != 0 {
+	if err := a.admin.QueryRow(t.Context(),
+		`select count(*) from pg_stat_activity where datname = current_database() and query ilike 'listen%'`).
+		Scan(&listening); err != nil || listening != 0 {
 		t.Errorf("%d connections listen, %v", listening, err)
 	}
 }
@@ -81,9 +99,11 @@ func TestVersion(t *testing.T) {
 // TestVersionChangesWithoutEnd: a schema that changes faster than it can be read keeps no request from being answered.
 func TestVersionChangesWithoutEnd(t *testing.T) {
 	t.Parallel()
+
 	a, pauses := newVersionedAPI(t, "select pg_catalog.clock_timestamp()::text")
 	for n := range int32(3) {
 		before := pauses.Load()
+
 		if got := a.do("POST", "/counted", `{"note":"x"}`); got.status != http.StatusCreated {
 			t.Fatalf("request %d: %+v", n, got)
 		}
@@ -91,8 +111,10 @@ func TestVersionChangesWithoutEnd(t *testing.T) {
 			t.Errorf("the catalogue was read %d times", read)
 		}
 	}
+
 	var rows int
-	if err := a.admin.QueryRow(t.Context(), `select count(*) from public.counted`).Scan(&rows); err != nil || rows != 3 {
+	if err := a.admin.QueryRow(t.Context(), `select count(*) from public.counted`).
+		Scan(&rows); err != nil || rows != 3 {
 		t.Errorf("%d rows, %v, want 3", rows, err)
 	}
 }
@@ -100,10 +122,12 @@ func TestVersionChangesWithoutEnd(t *testing.T) {
 // TestNoVersionYet: a database that waits for migrations is served.
 func TestNoVersionYet(t *testing.T) {
 	t.Parallel()
+
 	a, _ := newVersionedAPI(t, "select n::text from public.no_version")
 	if got := a.do("POST", "/counted", `{"note":"x"}`); got.status != http.StatusCreated {
 		t.Fatalf("%+v", got)
 	}
+
 	l := a.server.Catalog.current.Load()
 	if !a.server.Catalog.unwatched(l) {
 		t.Error("its catalogue is taken for watched")

@@ -33,9 +33,10 @@ type wire struct {
 }
 
 const (
-	writeAhead   = 64 << 10 // bytes that a connection takes in even if the server is busy with writing itself
-	cancelAgain  = 250 * time.Millisecond
-	lookEvery    = 100              // requests of a connection after which statements are looked for that nobody was expected to prepare
+	writeAhead  = 64 << 10 // bytes that a connection takes in even if the server is busy with writing itself
+	cancelAgain = 250 * time.Millisecond
+	// requests of a connection after which statements are looked for that nobody was expected to prepare
+	lookEvery    = 100
 	farewellMost = 15 * time.Second // for ending a statement and a connection that nobody waits for any more
 )
 
@@ -47,9 +48,11 @@ func (w *wire) begin(ctx context.Context, conn *pgxpool.Conn, until time.Time, m
 	w.conn, w.net = conn, pc.Conn()
 	w.session = sessionOf(pc)
 	w.session.in.most = most
+
 	w.client.await(until, w.session.interrupt)
 	err := pc.SyncConn(ctx) // pgx itself may still be reading, if the machine was slow when it last asked for something
 	w.lost = err != nil
+
 	return err
 }
 
@@ -68,9 +71,13 @@ func sessionOf(pc *pgconn.PgConn) *session {
 	s, ok := pc.CustomData()[customData].(*session)
 	if !ok {
 		conn := pc.Conn()
-		s = &session{in: inbox{net: conn, buf: make([]byte, inboxSize)}, interrupt: func() { _ = conn.SetDeadline(longAgo) }}
+		s = &session{in: inbox{net: conn, buf: make([]byte, inboxSize)}, interrupt: func() {
+			_ = conn.SetDeadline(longAgo)
+		}}
+
 		pc.CustomData()[customData] = s
 	}
+
 	return s
 }
 
@@ -79,10 +86,12 @@ func (w *wire) end() {
 	if w.client.rest() { // it was interrupted
 		w.lost = true
 	}
+
 	if w.lost {
 		go bury(w.conn)
 		return
 	}
+
 	w.session.in.shrink()
 	w.conn.Release()
 }
@@ -92,8 +101,10 @@ func (w *wire) end() {
 // catches its cancellation is terminated by whoever supervises the pool, see [pg.Supervise].
 func bury(conn *pgxpool.Conn) {
 	defer conn.Release()
+
 	ctx, cancel := context.WithTimeout(context.Background(), farewellMost)
 	defer cancel()
+
 	pc := conn.Conn().PgConn()
 	farewell, _ := (&pgproto3.Terminate{}).Encode(nil)
 	_ = pc.Conn().SetDeadline(time.Now().Add(time.Second))
@@ -102,10 +113,12 @@ func bury(conn *pgxpool.Conn) {
 	for ctx.Err() == nil {
 		_ = pc.CancelRequest(ctx)
 		_ = pc.Conn().SetReadDeadline(time.Now().Add(cancelAgain))
+
 		if _, err := io.Copy(io.Discard, pc.Conn()); !errors.Is(err, os.ErrDeadlineExceeded) {
 			break
 		}
 	}
+
 	_ = pc.Close(ctx)
 }
 
@@ -114,6 +127,7 @@ func (w *wire) add(out []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
+
 	w.out = out
 	return nil
 }
@@ -148,14 +162,18 @@ func (w *wire) send() error {
 			_, err := w.net.Write(w.out)
 			w.sent <- err
 		}()
+
 		return nil
 	}
+
 	n, err := w.net.Write(w.out)
 	w.out = w.out[:0]
 	w.spoken = w.spoken || n > 0
+
 	if err != nil {
 		w.lost = true
 	}
+
 	return err
 }
 
@@ -168,6 +186,7 @@ func (w *wire) receive() (byte, error) {
 			w.lost = true
 			return 0, errors.Join(err, w.written())
 		}
+
 		switch m {
 		case noticeResponse, notificationResponse, parameterStatus:
 			continue
@@ -177,17 +196,21 @@ func (w *wire) receive() (byte, error) {
 				w.lost = true
 				return 0, err
 			}
-			if failed.Severity == "FATAL" || failed.Severity == "PANIC" || failed.SeverityUnlocalized == "FATAL" || failed.SeverityUnlocalized == "PANIC" {
+
+			if failed.Severity == "FATAL" || failed.Severity == "PANIC" || failed.SeverityUnlocalized == "FATAL" ||
+				failed.SeverityUnlocalized == "PANIC" {
 				w.lost = true
 				w.conn.Conn().Config().OnPgError(w.conn.Conn().PgConn(), failed) // it may know why
 			} else {
 				w.heard = true
 			}
+
 			return 0, failed
 		case readyForQuery:
 			w.heard = true
 			return m, w.written()
 		}
+
 		w.heard = true
 		return m, nil
 	}
@@ -198,14 +221,17 @@ func (w *wire) written() error {
 	if w.sent == nil {
 		return nil
 	}
+
 	if w.lost {
 		_ = w.net.SetDeadline(longAgo)
 	}
+
 	err := <-w.sent
 	w.sent, w.out = nil, w.out[:0]
 	if err != nil {
 		w.lost = true
 	}
+
 	return err
 }
 
@@ -221,6 +247,7 @@ func (w *wire) untouched(readOnly bool, err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok { // it says goodbye in place of the first answer
 		return !pg.EndedByLimit(e)
 	}
+
 	hungUp := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err)
 	return readOnly && hungUp // it may have begun, but nothing comes of that
 }

@@ -29,10 +29,14 @@ type ColumnUpdate struct {
 
 // usings are the ways from a value v to one of a type, as SQL text.
 var usings = map[string]func(v, to string) string{
-	"cast":          func(v, to string) string { return v + "::" + to },
-	"trimmed":       func(v, to string) string { return "pg_catalog.btrim(" + v + "::pg_catalog.text)::" + to },
-	"empty_as_null": func(v, to string) string { return "nullif(pg_catalog.btrim(" + v + "::pg_catalog.text), '')::" + to },
-	"epoch_seconds": func(v, to string) string { return "pg_catalog.to_timestamp(" + v + "::pg_catalog.float8)::" + to },
+	"cast":    func(v, to string) string { return v + "::" + to },
+	"trimmed": func(v, to string) string { return "pg_catalog.btrim(" + v + "::pg_catalog.text)::" + to },
+	"empty_as_null": func(v, to string) string {
+		return "nullif(pg_catalog.btrim(" + v + "::pg_catalog.text), '')::" + to
+	},
+	"epoch_seconds": func(v, to string) string {
+		return "pg_catalog.to_timestamp(" + v + "::pg_catalog.float8)::" + to
+	},
 	"epoch_milliseconds": func(v, to string) string {
 		return "pg_catalog.to_timestamp(" + v + "::pg_catalog.float8 / 1000)::" + to
 	},
@@ -58,10 +62,12 @@ func findColumn(ctx context.Context, tx pgx.Tx, t Table, name string) (storedCol
 	if err != nil {
 		return storedColumn{}, err
 	}
+
 	i := slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })
 	if i < 0 {
 		return storedColumn{}, fault.New(fault.NotFound, "there is no such column")
 	}
+
 	kind, err := pg.One[struct{ Identity, Generated bool }](ctx, tx, `
 		select attidentity <> '' as identity, attgenerated <> '' as generated from pg_catalog.pg_attribute
 		where attrelid = @table and attname = @name`, pgx.StrictNamedArgs{"table": t.ID, "name": name})
@@ -73,30 +79,39 @@ func findColumn(ctx context.Context, tx pgx.Tx, t Table, name string) (storedCol
 // keeps it from changing, with Conflict, code busy, if others hold the table, and with Unprocessable on the
 // field at fault. If it is rows that a change can't be made for, the member failing has their number (1000 means as many at
 // least), and example the key of one.
-func UpdateColumn(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u ColumnUpdate) (Column, error) {
+func UpdateColumn(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u ColumnUpdate,
+) (Column, error) {
 	var changed Column
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		c, err := findColumn(ctx, tx, t, name)
 		if err != nil {
 			return err
 		}
+
 		if err := u.check(c); err != nil {
 			return err
 		}
-		steps := []func(context.Context, pgx.Tx, storedColumn) error{u.retype, u.redefault, u.renull, u.reunique, u.rename}
+
+		steps := []func(context.Context, pgx.Tx, storedColumn) error{
+			u.retype, u.redefault, u.renull, u.reunique, u.rename,
+		}
 		for _, step := range steps {
 			if err := step(ctx, tx, c); err != nil {
 				return err
 			}
 		}
+
 		columns, err := columnsOf(ctx, tx, t.ID)
 		for _, after := range columns {
 			if after.Position == c.Position {
 				changed = after
 			}
 		}
+
 		return err
 	})
+
 	return changed, err
 }
 
@@ -106,22 +121,28 @@ func (u ColumnUpdate) check(c storedColumn) error {
 		if err := checkName(fault.Unprocessable, "name", *u.Name); err != nil {
 			return err
 		}
+
 		if slices.Contains(systemColumns, *u.Name) {
-			return fault.OnField(fault.Unprocessable, "name", "reserved", "is a name that the database keeps for itself")
+			return fault.OnField(fault.Unprocessable, "name", "reserved",
+				"is a name that the database keeps for itself")
 		}
 	}
+
 	if _, ok := usings[u.Using]; !ok && u.Using != "" {
-		return fault.OnField(fault.Unprocessable, "using", "not_allowed", "must be one of %s", strings.Join(slices.Sorted(maps.Keys(usings)), ", "))
+		return fault.OnField(fault.Unprocessable, "using", "not_allowed", "must be one of %s",
+			strings.Join(slices.Sorted(maps.Keys(usings)), ", "))
 	}
 	if u.Using != "" && u.Type == nil {
 		return fault.OnField(fault.Unprocessable, "using", "not_applicable", "means nothing without a type")
 	}
 	if u.DefaultValue != nil && (c.Identity || c.Generated) {
-		return fault.OnField(fault.Unprocessable, "defaultValue", "not_applicable", "can't be for a column that counts by itself or is computed")
+		return fault.OnField(fault.Unprocessable, "defaultValue", "not_applicable",
+			"can't be for a column that counts by itself or is computed")
 	}
 	if u.Comment != nil {
 		return checkComment("comment", *u.Comment)
 	}
+
 	return nil
 }
 
@@ -130,25 +151,31 @@ func (u ColumnUpdate) retype(ctx context.Context, tx pgx.Tx, c storedColumn) err
 	if u.Type == nil {
 		return nil
 	}
+
 	types := typesOf(tx)
 	to, err := types.plain(ctx, "type", *u.Type)
 	if err != nil {
 		return err
 	}
+
 	// Without modifiers: a cast to varchar(3) would cut in silence, the assignment that follows it does not.
-	bare, err := pg.Value[string](ctx, tx, `select pg_catalog.format_type(@type::oid, -1)`, pgx.StrictNamedArgs{"type": to.OID})
+	bare, err := pg.Value[string](ctx, tx, `select pg_catalog.format_type(@type::oid, -1)`,
+		pgx.StrictNamedArgs{"type": to.OID})
 	if err != nil {
 		return err
 	}
+
 	using := usings["cast"]
 	if u.Using != "" {
 		using = usings[u.Using]
 	}
+
 	if u.DefaultValue != nil && c.DefaultValue != "" {
 		if err := c.alter(ctx, tx, "drop default"); err != nil {
 			return refused(err, nil)
 		}
 	}
+
 	action := "type " + to.SQL + " using " + using(pg.Quote(c.Name), bare)
 	err = attempt(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, action) })
 	if pg.State(err) == "42804" && u.DefaultValue == nil && c.DefaultValue != "" { // datatype_mismatch: of the default
@@ -156,6 +183,7 @@ func (u ColumnUpdate) retype(ctx context.Context, tx pgx.Tx, c storedColumn) err
 		if failed != nil {
 			return failed
 		}
+
 		err = attempt(ctx, tx, func(part pgx.Tx) error {
 			if err := c.alter(ctx, part, "drop default"); err != nil {
 				return err
@@ -163,17 +191,21 @@ func (u ColumnUpdate) retype(ctx context.Context, tx pgx.Tx, c storedColumn) err
 			if err := c.alter(ctx, part, action); err != nil {
 				return err
 			}
+
 			return c.alter(ctx, part, "set default "+value)
 		})
 	}
+
 	state := pg.State(err)
 	if state != "" && brokenBy(state) {
 		broken, failed := c.brokenRows(ctx, tx, to, using("r.v", bare))
 		if failed != nil {
 			return failed
 		}
+
 		return broken.Because(err)
 	}
+
 	return refused(err, explainType)
 }
 
@@ -189,24 +221,32 @@ func brokenBy(state string) bool {
 	case "22", "P0", "38", "39":
 		return true
 	}
+
 	return state == "23514" || state == "23502"
 }
 
 func explainType(state string) *fault.Error {
 	switch state {
 	case "42846": // cannot_coerce
-		return fault.OnField(fault.Unprocessable, "type", "no_cast", "is one that no cast leads to from the column's, or not in this way: choose another using")
-	case "0A000", "42P16": // feature_not_supported: a view, rule or policy uses it; part of a partitioned or inherited table
-		return fault.New(fault.Conflict, "a view, a policy, a trigger or a partition depends on the column's type").WithCode("in_use")
-	case "42804", "42883", "42704", "42P17", "42830": // keys that refer, checks, indexes and computed columns that don't know the type
-		return fault.OnField(fault.Unprocessable, "type", "invalid_type", "does not go with the column's constraints, indexes, or keys that refer to it")
+		return fault.OnField(fault.Unprocessable, "type", "no_cast",
+			"is one that no cast leads to from the column's, or not in this way: choose another using")
+		// feature_not_supported: a view, rule or policy uses it; part of a partitioned or inherited table
+	case "0A000", "42P16":
+		return fault.New(fault.Conflict, "a view, a policy, a trigger or a partition depends on the column's type").
+			WithCode("in_use")
+		// keys that refer, checks, indexes and computed columns that don't know the type
+	case "42804", "42883", "42704", "42P17", "42830":
+		return fault.OnField(fault.Unprocessable, "type", "invalid_type",
+			"does not go with the column's constraints, indexes, or keys that refer to it")
 	case "22023", "42601": // an identity of another type
 		return fault.OnField(fault.Unprocessable, "type", "invalid_type", "can't be the type of this column")
 	case "23505": // unique_violation
-		return fault.OnField(fault.Unprocessable, "type", "not_unique", "can't be, for rows would have the same value in a unique column")
+		return fault.OnField(fault.Unprocessable, "type", "not_unique",
+			"can't be, for rows would have the same value in a unique column")
 	case "23503": // foreign_key_violation
 		return fault.OnField(fault.Unprocessable, "type", "not_found", "can't be, for rows would refer to nothing")
 	}
+
 	return nil
 }
 
@@ -221,14 +261,17 @@ func (c storedColumn) brokenRows(ctx context.Context, tx pgx.Tx, to dataType, va
 	if err != nil {
 		return nil, err
 	}
+
 	key := "null::pg_catalog.text"
 	if len(details.PrimaryKey) > 0 {
 		var parts []string
 		for _, name := range details.PrimaryKey {
 			parts = append(parts, pg.Literal(name)+", c."+pg.Quote(name)+"::pg_catalog.text")
 		}
+
 		key = "pg_catalog.jsonb_build_object(" + strings.Join(parts, ", ") + ")::pg_catalog.text"
 	}
+
 	err = execute(ctx, tx, "do "+pg.Literal(`declare r record; v `+to.SQL+`; n pg_catalog.int8 := 0; k pg_catalog.text;
 		began pg_catalog.timestamptz := pg_catalog.clock_timestamp();
 		begin
@@ -246,18 +289,26 @@ func (c storedColumn) brokenRows(ctx context.Context, tx pgx.Tx, to dataType, va
 	if err != nil {
 		return nil, refused(err, explainType)
 	}
+
 	found, err := pg.One[struct {
 		Failing int64
 		Example string
-	}](ctx, tx, `select pg_catalog.current_setting('socle.failing')::int8 as failing, pg_catalog.current_setting('socle.example') as example`)
+	}](
+		ctx, tx,
+		`select pg_catalog.current_setting('socle.failing')::int8 as failing, pg_catalog.current_setting('socle.example') as example`,
+	)
 	if err != nil {
 		return nil, err
 	}
-	broken := fault.OnField(fault.Unprocessable, "type", "cast_fails", "can't be, for there are rows whose value is none of that type")
+
+	broken := fault.OnField(fault.Unprocessable, "type", "cast_fails",
+		"can't be, for there are rows whose value is none of that type")
+
 	example := map[string]string{}
 	if err := json.Unmarshal([]byte(found.Example), &example); err != nil {
 		return nil, err
 	}
+
 	broken.Extra = map[string]any{"failing": found.Failing, "example": example}
 	return broken, nil
 }

@@ -32,14 +32,17 @@ func HoldTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (T
 	if err != nil {
 		return Table{}, nil, err
 	}
+
 	err = execute(ctx, tx, "lock table "+pg.Quote(t.Schema, t.Name)+" in access share mode")
 	switch pg.State(err) {
 	case "42P01", "3F000", "42809": // undefined table or schema, another kind of thing
 		return Table{}, nil, noTable().Because(err)
 	}
+
 	if err != nil {
 		return Table{}, nil, pg.Fault(refused(err, nil))
 	}
+
 	held, err := findTable(ctx, tx, strconv.FormatUint(uint64(t.ID), 10))
 	if err == nil && held.FullName() != t.FullName() {
 		err = fault.New(fault.Conflict, "others change it at the same time; try again").WithCode("busy")
@@ -47,6 +50,7 @@ func HoldTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (T
 	if err != nil {
 		return Table{}, nil, err
 	}
+
 	columns, err := bulkColumns(ctx, tx, t.ID)
 	return t, columns, err
 }
@@ -66,19 +70,23 @@ func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error)
 	if n.Schema == "" {
 		n.Schema = public
 	}
+
 	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
 		return Table{}, err
 	}
 	if err := checkName(fault.Invalid, "name", n.Name); err != nil {
 		return Table{}, err
 	}
+
 	columns, err := checkColumns(n.Columns)
 	if err != nil {
 		return Table{}, err
 	}
+
 	if err := define(ctx, tx, columns); err != nil {
 		return Table{}, err
 	}
+
 	sql := "create table " + pg.Quote(n.Schema, n.Name) + " ("
 	for i, c := range columns {
 		if i > 0 {
@@ -86,11 +94,13 @@ func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error)
 		}
 		sql += c.clause
 	}
+
 	if err := execute(ctx, tx, sql+")"); err != nil {
 		return Table{}, refused(err, explainTable)
 	}
 	if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
 		return Table{}, err
 	}
+
 	return tableByName(ctx, tx, n.Schema, n.Name)
 }

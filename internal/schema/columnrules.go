@@ -16,23 +16,28 @@ func (u ColumnUpdate) redefault(ctx context.Context, tx pgx.Tx, c storedColumn) 
 	if u.DefaultValue == nil {
 		return nil
 	}
+
 	text := c.Type
 	if u.Type != nil {
 		text = *u.Type
 	}
+
 	types := typesOf(tx)
 	of, err := types.plain(ctx, "type", text)
 	if err != nil {
 		return err
 	}
+
 	value, err := types.checkDefault(ctx, "defaultValue", *u.DefaultValue, of)
 	if err != nil {
 		return err
 	}
+
 	action := "drop default"
 	if value != "" {
 		action = "set default " + value
 	}
+
 	return refused(c.alter(ctx, tx, action), nil)
 }
 
@@ -45,21 +50,29 @@ func (u ColumnUpdate) renull(ctx context.Context, tx pgx.Tx, c storedColumn) err
 		return refused(c.alter(ctx, tx, "drop not null"), func(state string) *fault.Error {
 			switch state {
 			case "42P16", "55000", "42601": // invalid_table_definition: in the primary key; an identity column
-				return fault.OnField(fault.Unprocessable, "notNull", "not_applicable", "can't be false for a column of the primary key, or one that counts by itself")
+				return fault.OnField(fault.Unprocessable, "notNull", "not_applicable",
+					"can't be false for a column of the primary key, or one that counts by itself")
 			}
+
 			return nil
 		})
 	}
+
 	err := attempt(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, "set not null") })
 	if pg.State(err) != "23502" { // not_null_violation
 		return refused(err, nil)
 	}
-	n, failed := pg.Value[int64](ctx, tx, "select count(*) from "+pg.Quote(c.table.Schema, c.table.Name)+" where "+pg.Quote(c.Name)+" is null")
+
+	n, failed := pg.Value[int64](ctx, tx,
+		"select count(*) from "+pg.Quote(c.table.Schema, c.table.Name)+" where "+pg.Quote(c.Name)+" is null")
 	if failed != nil {
 		return failed
 	}
-	null := fault.OnField(fault.Unprocessable, "notNull", "null", "can't be, for there are rows without a value").Because(err)
+
+	null := fault.OnField(fault.Unprocessable, "notNull", "null", "can't be, for there are rows without a value").
+		Because(err)
 	null.Extra = map[string]any{"failing": n}
+
 	return null
 }
 
@@ -73,6 +86,7 @@ func (u ColumnUpdate) reunique(ctx context.Context, tx pgx.Tx, c storedColumn) e
 			return (&newColumn{NewColumn: NewColumn{Name: c.Name}}).explainUnique("unique", state)
 		})
 	}
+
 	all, err := pg.All[struct {
 		Name                 string
 		Constrained, Primary bool
@@ -86,18 +100,22 @@ func (u ColumnUpdate) reunique(ctx context.Context, tx pgx.Tx, c storedColumn) e
 	if err != nil {
 		return err
 	}
+
 	for _, by := range all {
 		if by.Primary {
 			return fault.OnField(fault.Unprocessable, "unique", "not_applicable", "can't be false for the primary key")
 		}
+
 		sql := "drop index " + pg.Quote(c.table.Schema, by.Name)
 		if by.Constrained {
 			sql = "alter table " + pg.Quote(c.table.Schema, c.table.Name) + " drop constraint " + pg.Quote(by.Name)
 		}
+
 		if err := execute(ctx, tx, sql); err != nil {
 			return refused(err, explainDrop)
 		}
 	}
+
 	return nil
 }
 
@@ -108,9 +126,11 @@ func (u ColumnUpdate) rename(ctx context.Context, tx pgx.Tx, c storedColumn) err
 			return refused(err, nil)
 		}
 	}
+
 	if u.Name == nil || *u.Name == c.Name {
 		return nil
 	}
+
 	err := alter(ctx, tx, c.table, "rename column "+pg.Quote(c.Name)+" to "+pg.Quote(*u.Name))
 	return refused(err, func(state string) *fault.Error {
 		switch state {
@@ -119,13 +139,16 @@ func (u ColumnUpdate) rename(ctx context.Context, tx pgx.Tx, c storedColumn) err
 		case "42P16": // invalid_table_definition: inherited
 			return explainDrop(state)
 		}
+
 		return nil
 	})
 }
 
 // DeleteColumn drops a column and returns what went with it. It fails as [DeleteTable] does, and with NotFound
 // if the table has no such column.
-func DeleteColumn(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool) (Column, []Dependent, error) {
+func DeleteColumn(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool,
+) (Column, []Dependent, error) {
 	var deleted Column
 	var gone []Dependent
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
@@ -133,11 +156,13 @@ func DeleteColumn(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, r
 		if err != nil {
 			return err
 		}
+
 		deleted = c.Column
 		gone, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop column "+pg.Quote(name),
 			object{"pg_class", t.ID, int16(c.Position)}, cascade)
 		return err
 	})
+
 	return deleted, gone, err
 }
 
@@ -147,15 +172,18 @@ func ColumnComments(ctx context.Context, q pg.Querier, ref string) (map[string]s
 	if err != nil {
 		return nil, err
 	}
+
 	all, err := pg.All[struct{ Name, Comment string }](ctx, q, `
 		select a.attname as name, d.description as comment
 		from pg_catalog.pg_attribute a
 		join pg_catalog.pg_description d on d.objoid = a.attrelid and d.objsubid = a.attnum
 			and d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
 		where a.attrelid = @table and a.attnum > 0 and not a.attisdropped`, pgx.StrictNamedArgs{"table": t.ID})
+
 	comments := make(map[string]string, len(all))
 	for _, c := range all {
 		comments[c.Name] = c.Comment
 	}
+
 	return comments, err
 }

@@ -65,6 +65,7 @@ func ListColumns(ctx context.Context, q pg.Querier, ref string) ([]Column, error
 	if err != nil {
 		return nil, err
 	}
+
 	return columnsOf(ctx, q, t.ID)
 }
 
@@ -74,10 +75,12 @@ func columnsOf(ctx context.Context, q pg.Querier, table uint32) ([]Column, error
 		OwnTypes []string
 		Textual  bool
 	}
+
 	rows, err := pg.All[row](ctx, q, selectColumns, pgx.StrictNamedArgs{"id": table})
 	if err != nil {
 		return nil, err
 	}
+
 	columns := make([]Column, len(rows))
 	for i, r := range rows {
 		c := r.Column
@@ -85,5 +88,6 @@ func columnsOf(ctx context.Context, q pg.Querier, table uint32) ([]Column, error
 		c.DefaultValue = shownDefault(c.DefaultValue, r.OwnTypes, r.Textual)
 		columns[i] = c
 	}
+
 	return columns, nil
 }

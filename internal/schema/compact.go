@@ -25,21 +25,26 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 		return err
 	}
 	defer conn.Release()
+
 	// For the session, which is cleaned afterwards: such a statement takes no transaction around it.
 	if _, err := pg.Exec(ctx, conn, strings.ReplaceAll(settle, "true", "false")); err != nil {
 		return err
 	}
+
 	t, err := tableByID(ctx, conn, table)
 	if err != nil {
 		return err
 	}
+
 	// A table that is somebody else's would be passed over with a warning.
 	owned, err := pg.Value[bool](ctx, conn, `
 		select pg_catalog.bool_and(pg_catalog.pg_has_role(c.relowner, 'usage')) from pg_catalog.pg_class c
-		where c.oid = @table or c.oid in (select p.relid from pg_catalog.pg_partition_tree(@table) p)`, pgx.StrictNamedArgs{"table": t.ID})
+		where c.oid = @table or c.oid in (select p.relid from pg_catalog.pg_partition_tree(@table) p)`,
+		pgx.StrictNamedArgs{"table": t.ID})
 	if err != nil {
 		return err
 	}
+
 	if !owned {
 		return fault.New(fault.Unprocessable, "this belongs to the platform or to an extension").WithCode("not_owned")
 	}
@@ -49,6 +54,7 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 	if err == nil {
 		err = run(ctx, conn, "vacuum (full) "+name)
 	}
+
 	return pg.Fault(refused(err, func(state string) *fault.Error {
 		switch {
 		case state == "42P01" || state == "3F000": // undefined_table, invalid_schema_name: dropped or renamed just now
@@ -56,6 +62,7 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 		case ofUser(state) && state != "42501":
 			return fault.New(fault.Unprocessable, "an index of the table can't be made anew").WithCode("failed")
 		}
+
 		return nil
 	}))
 }
@@ -91,7 +98,8 @@ func AwaitSnapshots(ctx context.Context, q pg.Querier, next int64) error {
 			return nil
 		}
 		if waited >= snapshotWait {
-			return fault.New(fault.Conflict, "a transaction that began before the compaction can still see deleted rows").WithCode("busy")
+			return fault.New(fault.Conflict,
+				"a transaction that began before the compaction can still see deleted rows").WithCode("busy")
 		}
 
 		select {
@@ -133,5 +141,6 @@ func Compacted(ctx context.Context, q pg.Querier, table uint32) (*int, error) {
 	if err != nil || len(read) == 0 {
 		return nil, err
 	}
+
 	return &read[0], nil
 }

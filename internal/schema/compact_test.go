@@ -14,6 +14,7 @@ import (
 // TestAwaitSnapshots: no deleted row survives a compaction that waited, whichever transaction could see it.
 func TestAwaitSnapshots(t *testing.T) {
 	t.Parallel()
+
 	for name, test := range map[string]struct {
 		elsewhere bool // the transaction is one of another database
 		begin     string
@@ -27,6 +28,7 @@ func TestAwaitSnapshots(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			p := newProject(t)
 			table := p.table("orders", schema.NewColumn{Name: "note", Type: "text"})
 			p.sql(`insert into public.orders (note) select repeat('x', 100) from generate_series(1, 1000)`)
@@ -35,15 +37,19 @@ func TestAwaitSnapshots(t *testing.T) {
 			if test.elsewhere {
 				address = pgtest.URL(t)
 			}
+
 			holder, err := pgx.Connect(t.Context(), address)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer holder.Close(t.Context())
+
 			if _, err := holder.Exec(t.Context(), test.begin); err != nil {
 				t.Fatal(err)
 			}
+
 			p.sql(`delete from public.orders`)
+
 			next, err := schema.NextTransaction(t.Context(), p.owner)
 			if err != nil {
 				t.Fatal(err)
@@ -53,6 +59,7 @@ func TestAwaitSnapshots(t *testing.T) {
 				if err := schema.AwaitSnapshots(t.Context(), p.owner, next); !fault.Is(err, fault.Conflict) {
 					t.Errorf("got %v while the transaction lasts, want a conflict", err)
 				}
+
 				if _, err := holder.Exec(t.Context(), "rollback"); err != nil {
 					t.Fatal(err)
 				}
@@ -63,12 +70,14 @@ func TestAwaitSnapshots(t *testing.T) {
 			for end := time.Now().Add(time.Minute); fault.Is(err, fault.Conflict) && time.Now().Before(end); {
 				err = schema.AwaitSnapshots(t.Context(), p.owner, next)
 			}
+
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := schema.CompactTable(t.Context(), p.owner, table.ID); err != nil {
 				t.Fatal(err)
 			}
+
 			if got := p.value("pg_relation_size('public.orders')"); got != "0" {
 				t.Errorf("no rows take %s bytes", got)
 			}

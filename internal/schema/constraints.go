@@ -19,29 +19,36 @@ func constrain(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) er
 			key = append(key, c)
 		}
 	}
+
 	if err := addKey(ctx, tx, t, key); err != nil {
 		return err
 	}
+
 	for _, c := range columns {
 		if !c.Unique || c.Primary && len(key) == 1 { // such a key is unique by itself
 			continue
 		}
-		if err := execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" add unique ("+pg.Quote(c.Name)+")"); err != nil {
+
+		if err := execute(ctx, tx,
+			"alter table "+pg.Quote(t.Schema, t.Name)+" add unique ("+pg.Quote(c.Name)+")"); err != nil {
 			return refused(err, func(state string) *fault.Error { return c.explainUnique("unique", state) })
 		}
 	}
+
 	for _, c := range columns {
 		if c.foreign() {
 			if err := c.addReference(ctx, tx, t); err != nil {
 				return err
 			}
 		}
+
 		if c.Comment != "" {
 			if err := comment(ctx, tx, "column "+pg.Quote(t.Schema, t.Name, c.Name), c.Comment); err != nil {
 				return err
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -50,15 +57,20 @@ func addKey(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error
 	if len(columns) == 0 {
 		return nil
 	}
+
 	names := make([]string, len(columns))
 	for i, c := range columns {
 		names[i] = pg.Quote(c.Name)
 	}
-	err := execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" add primary key ("+strings.Join(names, ", ")+")")
+
+	err := execute(ctx, tx,
+		"alter table "+pg.Quote(t.Schema, t.Name)+" add primary key ("+strings.Join(names, ", ")+")")
 	return refused(err, func(state string) *fault.Error {
 		if state == "42P16" { // invalid_table_definition
-			return columns[0].fault(fault.Conflict, "primary", "already_exists", "can't be, for the table has a primary key")
+			return columns[0].fault(fault.Conflict, "primary", "already_exists",
+				"can't be, for the table has a primary key")
 		}
+
 		return columns[0].explainUnique("primary", state)
 	})
 }
@@ -67,12 +79,14 @@ func addKey(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error
 func (c *newColumn) explainUnique(field, state string) *fault.Error {
 	switch state {
 	case "23505": // unique_violation
-		return c.fault(fault.Unprocessable, field, "not_unique", "can't be, for the table has rows that would have the same value")
+		return c.fault(fault.Unprocessable, field, "not_unique",
+			"can't be, for the table has rows that would have the same value")
 	case "42704", "0A000": // undefined_object (no operator class), feature_not_supported (a key of a partitioned table)
 		return c.fault(fault.Unprocessable, field, "not_supported", "can't be for this type, or for this table")
 	case "54000", "54011": // program_limit_exceeded, too_many_columns
 		return c.fault(fault.Unprocessable, field, "too_many", "can't be for so many columns, or so long values")
 	}
+
 	return nil
 }
 
@@ -81,6 +95,7 @@ func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error 
 	schema, table, _ := splitName(c.ReferenceTable)
 	noTable := c.fault(fault.Unprocessable, "referenceTable", "not_found", "is not one of the project's tables")
 	noColumn := c.fault(fault.Unprocessable, "referenceColumn", "not_found", "is not a column of that table")
+
 	target, err := tableByName(ctx, tx, schema, table)
 	if fault.Is(err, fault.NotFound) {
 		return noTable.Because(err)
@@ -88,6 +103,7 @@ func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error 
 	if err != nil {
 		return err
 	}
+
 	found, err := pg.Value[bool](ctx, tx, `
 		select exists (select from pg_catalog.pg_attribute
 			where attrelid = @table and attname = @column and attnum > 0 and not attisdropped)`,
@@ -95,9 +111,11 @@ func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error 
 	if err != nil {
 		return err
 	}
+
 	if !found {
 		return noColumn
 	}
+
 	err = execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" add foreign key ("+pg.Quote(c.Name)+
 		") references "+pg.Quote(schema, table)+" ("+pg.Quote(c.ReferenceColumn)+")")
 	return refused(err, func(state string) *fault.Error {
@@ -106,15 +124,22 @@ func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error 
 			return noTable
 		case "42703": // undefined_column: gone by now
 			return noColumn
-		case "42830", "55000": // invalid_foreign_key: not unique; not in prerequisite state: unique only at the end of a transaction
-			return c.fault(fault.Unprocessable, "referenceColumn", "not_unique", "is neither unique nor the primary key of that table")
-		case "42804", "42883", "42704": // datatype_mismatch, undefined_function (no operator that compares them), undefined_object
-			return c.fault(fault.Unprocessable, "type", "invalid_type", "can't be compared with the type of the column referred to")
+			// invalid_foreign_key: not unique; not in prerequisite state: unique only at the end of a transaction
+		case "42830", "55000":
+			return c.fault(fault.Unprocessable, "referenceColumn", "not_unique",
+				"is neither unique nor the primary key of that table")
+			// datatype_mismatch, undefined_function (no operator that compares them), undefined_object
+		case "42804", "42883", "42704":
+			return c.fault(fault.Unprocessable, "type", "invalid_type",
+				"can't be compared with the type of the column referred to")
 		case "23503": // foreign_key_violation
-			return c.fault(fault.Unprocessable, "defaultValue", "not_found", "is not a value of the column referred to, and the table has rows")
+			return c.fault(fault.Unprocessable, "defaultValue", "not_found",
+				"is not a value of the column referred to, and the table has rows")
 		case "42501", "42P16", "42809", "0A000": // insufficient_privilege, another persistence, another kind of thing
-			return c.fault(fault.Unprocessable, "referenceTable", "not_supported", "is not a table that this one may refer to")
+			return c.fault(fault.Unprocessable, "referenceTable", "not_supported",
+				"is not a table that this one may refer to")
 		}
+
 		return nil
 	})
 }

@@ -61,21 +61,25 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 	if n.Schema == "" {
 		n.Schema = public
 	}
+
 	if err := checkSchema(fault.Unprocessable, n.Schema); err != nil {
 		return Table{}, err
 	}
 	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 		return Table{}, err
 	}
+
 	columns, err := checkColumns(n.Columns)
 	if err != nil {
 		return Table{}, err
 	}
+
 	var made Table
 	err = change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		if err := define(ctx, tx, columns); err != nil {
 			return err
 		}
+
 		sql := "create table " + pg.Quote(n.Schema, n.Name) + " ("
 		for i, c := range columns {
 			if i > 0 {
@@ -83,6 +87,7 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 			}
 			sql += c.clause
 		}
+
 		if err := execute(ctx, tx, sql+")"); err != nil {
 			return refused(err, explainTable)
 		}
@@ -98,9 +103,11 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 		if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
 			return err
 		}
+
 		made, err = tableByID(ctx, tx, made.ID) // with what the constraints added to its size
 		return err
 	})
+
 	return made, err
 }
 
@@ -114,11 +121,13 @@ func (n NewTable) furnish(ctx context.Context, tx pgx.Tx, t Table) error {
 			return refused(err, nil)
 		}
 	}
+
 	for i, c := range n.Constraints {
 		if _, err := c.add(ctx, tx, t, "constraints."+strconv.Itoa(i)+"."); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -127,10 +136,12 @@ func explainTable(state string) *fault.Error {
 	case "3F000": // invalid_schema_name
 		return fault.OnField(fault.Unprocessable, "schema", "not_found", "is not a schema of the project")
 	case "42501": // insufficient_privilege
-		return fault.OnField(fault.Unprocessable, "schema", "not_owned", "is not one that the project may make tables in, or a column's type not one it may use")
+		return fault.OnField(fault.Unprocessable, "schema", "not_owned",
+			"is not one that the project may make tables in, or a column's type not one it may use")
 	case "42P16", "42804": // invalid_table_definition, datatype_mismatch
 		return fault.OnField(fault.Unprocessable, "columns", "invalid_value", "can't be a table's in this combination")
 	}
+
 	return nameTaken(state)
 }
 
@@ -145,27 +156,33 @@ func CreateColumns(ctx context.Context, owner *pgxpool.Pool, ref string, columns
 		if err != nil {
 			return err
 		}
+
 		checked, err := checkColumns(columns)
 		if err != nil {
 			return err
 		}
+
 		if err := define(ctx, tx, checked); err != nil { // before the lock: code of the user's may run in it
 			return err
 		}
 		if err := lock(ctx, tx, t); err != nil {
 			return err
 		}
+
 		for _, c := range checked {
 			if err := execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" add column "+c.clause); err != nil {
 				return refused(err, c.explain)
 			}
 		}
+
 		if err := constrain(ctx, tx, t, checked); err != nil {
 			return err
 		}
+
 		made, err = createdOf(ctx, tx, t, checked)
 		return err
 	})
+
 	return made, err
 }
 
@@ -175,6 +192,7 @@ func createdOf(ctx context.Context, tx pgx.Tx, t Table, created []*newColumn) ([
 	if err != nil {
 		return nil, err
 	}
+
 	return all[len(all)-len(created):], nil
 }
 
@@ -190,15 +208,20 @@ func (c *newColumn) explain(state string) *fault.Error {
 		} else if c.Primary {
 			field = "primary"
 		}
+
 		return c.fault(fault.Unprocessable, field, "no_default", "needs a default, for the table has rows")
 	case "54011": // too_many_columns
-		return fault.OnField(fault.Unprocessable, "columns", "too_many", "would be more than %d with those of the table", maxColumns)
+		return fault.OnField(fault.Unprocessable, "columns", "too_many",
+			"would be more than %d with those of the table", maxColumns)
 	case "42P16", "54000": // invalid_table_definition, program_limit_exceeded
 		return c.fault(fault.Unprocessable, "type", "invalid_type", "can't be the type of a column of this table")
 	}
-	if state[:2] == "22" || state == "23514" || state == "42804" { // data exceptions, check_violation, datatype_mismatch
+
+	// data exceptions, check_violation, datatype_mismatch
+	if state[:2] == "22" || state == "23514" || state == "42804" {
 		return c.fault(fault.Unprocessable, "defaultValue", "invalid_default", "is not a value of the column's type")
 	}
+
 	return nil
 }
 
@@ -210,6 +233,7 @@ func checkColumns(columns []NewColumn) ([]*newColumn, error) {
 	if len(columns) > maxColumns {
 		return nil, fault.OnField(fault.Unprocessable, "columns", "too_many", "must be at most %d", maxColumns)
 	}
+
 	checked := make([]*newColumn, len(columns))
 	seen := make(map[string]bool, len(columns))
 	for i, column := range columns {
@@ -217,21 +241,27 @@ func checkColumns(columns []NewColumn) ([]*newColumn, error) {
 		if err := checkName(fault.Unprocessable, c.prefix+"name", c.Name); err != nil {
 			return nil, err
 		}
+
 		if slices.Contains(systemColumns, c.Name) {
 			return nil, c.fault(fault.Unprocessable, "name", "reserved", "is a name that the database keeps for itself")
 		}
 		if seen[c.Name] {
-			return nil, c.fault(fault.Unprocessable, "name", "duplicate", "is the name of an earlier column of the request")
+			return nil, c.fault(fault.Unprocessable, "name", "duplicate",
+				"is the name of an earlier column of the request")
 		}
+
 		seen[c.Name] = true
+
 		if err := c.checkReference(); err != nil {
 			return nil, err
 		}
 		if err := checkComment(c.prefix+"comment", c.Comment); err != nil {
 			return nil, err
 		}
+
 		checked[i] = c
 	}
+
 	return checked, nil
 }
 
@@ -241,14 +271,18 @@ func (c *newColumn) checkReference() error {
 		return nil
 	}
 	if c.ReferenceTable == "" {
-		return c.fault(fault.Unprocessable, "referenceTable", "required", "must name the table that the column refers to")
+		return c.fault(fault.Unprocessable, "referenceTable", "required",
+			"must name the table that the column refers to")
 	}
 	if c.ReferenceColumn == "" {
-		return c.fault(fault.Unprocessable, "referenceColumn", "required", "must name the column that the column refers to")
+		return c.fault(fault.Unprocessable, "referenceColumn", "required",
+			"must name the column that the column refers to")
 	}
 	if _, _, ok := splitName(c.ReferenceTable); !ok {
-		return c.fault(fault.Unprocessable, "referenceTable", "invalid_value", "must be the name of one of the project's tables")
+		return c.fault(fault.Unprocessable, "referenceTable", "invalid_value",
+			"must be the name of one of the project's tables")
 	}
+
 	return checkName(fault.Unprocessable, c.prefix+"referenceColumn", c.ReferenceColumn)
 }
 
@@ -260,22 +294,27 @@ func define(ctx context.Context, tx pgx.Tx, columns []*newColumn) error {
 		if err != nil {
 			return err
 		}
+
 		value, err := types.checkDefault(ctx, c.prefix+"defaultValue", c.DefaultValue, t)
 		if err != nil {
 			return err
 		}
+
 		c.clause = pg.Quote(c.Name) + " " + t.SQL
 		switch {
 		case t.identity && value != "":
-			return c.fault(fault.Unprocessable, "defaultValue", "not_applicable", "must be empty for a column that counts by itself")
+			return c.fault(fault.Unprocessable, "defaultValue", "not_applicable",
+				"must be empty for a column that counts by itself")
 		case t.identity:
 			c.clause += " generated by default as identity"
 		case value != "":
 			c.clause += " default " + value
 		}
+
 		if c.NotNull || c.Primary || t.identity {
 			c.clause += " not null"
 		}
 	}
+
 	return nil
 }

@@ -32,16 +32,22 @@ func (n NewFunction) declare(ctx context.Context, types *types) (*declaration, e
 		if err := checkName(fault.Unprocessable, prefix+"name", p.Name); err != nil {
 			return nil, err
 		}
+
 		if seen[p.Name] {
-			return nil, fault.OnField(fault.Unprocessable, prefix+"name", "duplicate", "is the name of an earlier parameter")
+			return nil, fault.OnField(fault.Unprocessable, prefix+"name", "duplicate",
+				"is the name of an earlier parameter")
 		}
+
 		seen[p.Name] = true
+
 		t, err := types.plain(ctx, prefix+"type", p.Type)
 		if err != nil {
 			return nil, err
 		}
+
 		d.parameters = append(d.parameters, t)
 	}
+
 	var err error
 	d.returns, err = n.result(ctx, types, seen)
 	return d, err
@@ -57,25 +63,30 @@ func (n NewFunction) result(ctx context.Context, types *types, taken map[string]
 	if err != nil {
 		return "", badType(resultField, err.Error())
 	}
+
 	switch {
 	case len(p.tokens) == 1 && p.accept("void"):
 		return "void", nil
 	case len(p.tokens) == 1 && p.accept("trigger"):
 		if len(n.Parameters) > 0 {
-			return "", fault.OnField(fault.Unprocessable, "parameters", "not_applicable", "must be empty for a trigger's function")
+			return "", fault.OnField(fault.Unprocessable, "parameters", "not_applicable",
+				"must be empty for a trigger's function")
 		}
 		if n.Language == "sql" {
 			return "", badType(resultField, "can't be trigger for a function in sql: write it in plpgsql")
 		}
+
 		return "trigger", nil
 	case p.accept("table", "("):
 		return types.tableResult(ctx, p, taken)
 	}
+
 	many := ""
 	if p.accept("setof") {
 		many = "setof "
 		text = strings.TrimSpace(text[len("setof"):])
 	}
+
 	t, err := types.plain(ctx, resultField, text)
 	return many + t.SQL, err
 }
@@ -86,34 +97,45 @@ func (t *types) tableResult(ctx context.Context, p *typeParser, taken map[string
 	for {
 		token, ok := p.name()
 		if !ok {
-			return "", badType(resultField, "must name each column of the table and its type: table(id integer, title text)")
+			return "", badType(resultField,
+				"must name each column of the table and its type: table(id integer, title text)")
 		}
+
 		name := unquoted(token)
 		if err := checkName(fault.Unprocessable, resultField, name); err != nil {
 			return "", err
 		}
+
 		if taken[name] {
-			return "", fault.OnField(fault.Unprocessable, resultField, "duplicate", "has a column with the name of a parameter or of an earlier column")
+			return "", fault.OnField(fault.Unprocessable, resultField, "duplicate",
+				"has a column with the name of a parameter or of an earlier column")
 		}
+
 		taken[name] = true
+
 		spec, err := p.parse()
 		if err != nil {
 			return "", badType(resultField, err.Error())
 		}
+
 		if spec.identity {
 			return "", badType(resultField, "can't be serial here: use integer")
 		}
+
 		d, err := t.resolve(ctx, resultField, spec)
 		if err != nil {
 			return "", err
 		}
+
 		columns = append(columns, pg.Quote(name)+" "+d.SQL)
+
 		if p.accept(",") {
 			continue
 		}
 		if !p.accept(")") || !p.done() || len(columns) > maxColumns {
 			return "", badType(resultField, errType.Error())
 		}
+
 		return "table (" + strings.Join(columns, ", ") + ")", nil
 	}
 }
@@ -124,6 +146,7 @@ func (d *declaration) signature() string {
 	for i, t := range d.parameters {
 		arguments[i] = t.SQL
 	}
+
 	return pg.Quote(d.Schema, d.Name) + "(" + strings.Join(arguments, ", ") + ")"
 }
 
@@ -133,6 +156,7 @@ func (d *declaration) find(ctx context.Context, tx pgx.Tx) (uint32, error) {
 	for i, t := range d.parameters {
 		types[i] = t.OID
 	}
+
 	return pg.Value[uint32](ctx, tx, `
 		select coalesce((
 			select p.oid from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
@@ -147,37 +171,48 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 	for i, t := range d.parameters {
 		parameters[i] = pg.Quote(d.Parameters[i].Name) + " " + t.SQL
 	}
+
 	path := pg.Quote(d.Schema)
 	if d.Schema != public {
 		path += ", " + public
 	}
+
 	path += ", " + Extensions
 	verb := "create function "
 	if d.Replace {
 		verb = "create or replace function "
 	}
+
 	head := verb + pg.Quote(d.Schema, d.Name) + "(" + strings.Join(parameters, ", ") + ") returns " + d.returns +
 		" language " + pg.Quote(d.Language) + " security invoker set search_path = " + path + ", pg_temp as "
 	err := execute(ctx, tx, head+pg.Literal(d.Definition))
-	if d.Replace && pg.State(err) == "XX000" { // the server has no other word for another who replaces it at the same time
+	// the server has no other word for another who replaces it at the same time
+	if d.Replace && pg.State(err) == "XX000" {
 		return errMoved
 	}
+
 	return refused(err, func(state string) *fault.Error {
 		switch state {
 		case "42723", "23505": // duplicate_function, unique_violation in the catalogue
-			return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of a function with the same argument types")
+			return fault.OnField(fault.Conflict, "name", "already_exists",
+				"is the name of a function with the same argument types")
 		case "42809": // wrong_object_type
-			return fault.OnField(fault.Unprocessable, "name", "not_replaceable", "is the name of a procedure or an aggregate with the same argument types")
+			return fault.OnField(fault.Unprocessable, "name", "not_replaceable",
+				"is the name of a procedure or an aggregate with the same argument types")
 		case "42501": // insufficient_privilege
-			return fault.OnField(fault.Unprocessable, "schema", "not_owned", "is not one that the project may make functions in, or a type not one it may use")
+			return fault.OnField(fault.Unprocessable, "schema", "not_owned",
+				"is not one that the project may make functions in, or a type not one it may use")
 		}
-		if e, ok := errors.AsType[*pgconn.PgError](err); ok && state == "42P13" && e.Routine == "ProcedureCreate" { // the one that is there is in the way
+
+		// the one that is there is in the way
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok && state == "42P13" && e.Routine == "ProcedureCreate" {
 			return fault.OnField(fault.Unprocessable, resultField, "not_replaceable",
 				"must be that of the function that is replaced, and the parameters' names too; delete it first to change them")
 		}
 		if !ofUser(state) {
 			return nil
 		}
+
 		return badDefinition(state, where(err, head, pg.Literal(d.Definition)))
 	})
 }
@@ -188,11 +223,13 @@ func badDefinition(state, place string) *fault.Error {
 	switch state {
 	case "42601": // syntax_error
 		code, message = "syntax_error", "has a syntax error"
-	case "42P01", "42703", "42883", "42704", "3F000", "42P02": // undefined table, column, function, object, schema, parameter
+		// undefined table, column, function, object, schema, parameter
+	case "42P01", "42703", "42883", "42704", "3F000", "42P02":
 		code, message = "unknown_name", "uses the name of something that does not exist, or not with these types"
 	case "42P13": // invalid_function_definition
 		code, message = "result_mismatch", "does not return what return_type says"
 	}
+
 	return fault.OnField(fault.Unprocessable, "definition", code, "%s", message+place)
 }
 
@@ -205,18 +242,23 @@ func where(err error, head, literal string) string {
 	if !ok {
 		return ""
 	}
+
 	text, position := []rune(literal), int(e.Position)-utf8.RuneCountInString(head)
 	if e.InternalPosition > 0 {
 		text, position = []rune(e.InternalQuery), int(e.InternalPosition)
 	}
+
 	if position < 1 || position > len(text) {
 		return ""
 	}
+
 	before, after := string(text[:position-1]), strings.TrimSuffix(string(text[position-1:]), "'")
 	line := fmt.Sprintf(", at line %d", 1+strings.Count(before, "\n"))
+
 	near := nearText.FindString(after)
 	if near == "" {
 		return line
 	}
+
 	return line + " near " + strings.ReplaceAll(near, "''", "'")
 }

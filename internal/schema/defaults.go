@@ -68,10 +68,12 @@ func parseDefault(text string) (defaultSpec, error) {
 	if text[0] != '\'' {
 		return defaultSpec{value: text, bare: true}, nil
 	}
+
 	m := literalText.FindStringSubmatch(text)
 	if m == nil {
 		return defaultSpec{}, errors.New("is not one literal in quotes: write a quote inside it twice")
 	}
+
 	return defaultSpec{literal: true, value: strings.ReplaceAll(m[1], "''", "'"), cast: strings.TrimSpace(m[2])}, nil
 }
 
@@ -80,10 +82,12 @@ func parseCall(text string) (defaultSpec, bool) {
 	if m == nil {
 		return defaultSpec{}, false
 	}
+
 	word := strings.ToLower(m[1])
 	if m[2] != "" {
 		word += "()"
 	}
+
 	call, ok := calls[word]
 	return call, ok
 }
@@ -95,6 +99,7 @@ func (t *types) checkDefault(ctx context.Context, field, text string, of dataTyp
 	if err != nil {
 		return "", badDefault(field, err.Error())
 	}
+
 	switch {
 	case d.call != "":
 		return d.call, t.checkCall(ctx, field, d, of)
@@ -105,12 +110,15 @@ func (t *types) checkDefault(ctx context.Context, field, text string, of dataTyp
 	case !d.bare: // none
 		return "", nil
 	}
+
 	if err != nil {
 		return "", err
 	}
+
 	if of.Moment && moving.MatchString(d.value) {
 		return "", badDefault(field, "would be the moment of this change for ever: write now() or current_date")
 	}
+
 	return pg.Literal(d.value), t.checkValue(ctx, field, d.value, of)
 }
 
@@ -123,12 +131,14 @@ func (t *types) checkCall(ctx context.Context, field string, call defaultSpec, o
 	if of.Textual || of.Base == call.returns {
 		return nil
 	}
+
 	assignable, err := pg.Value[bool](ctx, t.tx, `
 		select exists (select from pg_catalog.pg_cast where castsource = @from and casttarget = @to and castcontext in ('i', 'a'))`,
 		pgx.StrictNamedArgs{"from": call.returns, "to": of.Base})
 	if err == nil && !assignable {
 		return badDefault(field, "returns something else than the column's type")
 	}
+
 	return err
 }
 
@@ -137,6 +147,7 @@ func (t *types) checkCast(ctx context.Context, field, cast string, of dataType) 
 	if cast == "" {
 		return nil
 	}
+
 	to, err := t.plain(ctx, field, cast)
 	if fault.Is(err, fault.Unprocessable) {
 		return badDefault(field, "has something behind the literal that is not the column's type").Because(err)
@@ -144,9 +155,11 @@ func (t *types) checkCast(ctx context.Context, field, cast string, of dataType) 
 	if err != nil {
 		return err
 	}
+
 	if to.OID != of.OID || to.modified && to.SQL != of.SQL {
 		return badDefault(field, "is cast to something else than the column's type")
 	}
+
 	return nil
 }
 
@@ -158,10 +171,13 @@ func (t *types) checkValue(ctx context.Context, field, value string, of dataType
 	if of.Composite {
 		literal += "::" + of.SQL
 	}
+
 	err := execute(ctx, t.tx, "do "+pg.Literal("declare v "+of.SQL+" := "+literal+"; begin end"))
 	if state := pg.State(err); state != "" && ofUser(state) {
-		return badDefault(field, "is neither a value of the column's type nor a call that defaults may be, such as now()").Because(err)
+		return badDefault(field,
+			"is neither a value of the column's type nor a call that defaults may be, such as now()").Because(err)
 	}
+
 	return err
 }
 
@@ -175,14 +191,18 @@ func shownDefault(expression string, own []string, textual bool) string {
 	if strings.HasPrefix(expression, "NULL::") {
 		return ""
 	}
+
 	m := printedLiteral.FindStringSubmatch(expression)
 	if m == nil || !slices.Contains(own, m[2]) && !(textual && m[2] == "text") {
 		return expression
 	}
+
 	value := strings.ReplaceAll(m[1], "''", "'")
 	d, err := parseDefault(value)
-	if err == nil && d.bare && d.value == value && (!textual || bareText.MatchString(value) && !likeSQL.MatchString(value)) {
+	if err == nil && d.bare && d.value == value &&
+		(!textual || bareText.MatchString(value) && !likeSQL.MatchString(value)) {
 		return value
 	}
+
 	return "'" + m[1] + "'"
 }

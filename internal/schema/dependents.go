@@ -30,19 +30,24 @@ func drop(ctx context.Context, tx pgx.Tx, statement string, o object, cascade bo
 		if err != nil {
 			return nil, err
 		}
+
 		return gone, refused(execute(ctx, tx, statement+" cascade"), explainDrop)
 	}
+
 	// The refusal ends no more than a part of the transaction: then the catalogue is asked what is in the way.
 	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return execute(ctx, part, statement+" restrict") })
 	if pg.State(err) != "2BP01" { // dependent_objects_still_exist
 		return []Dependent{}, refused(err, explainDrop)
 	}
+
 	inTheWay, failed := dependentsOf(ctx, tx, o)
 	if failed != nil {
 		return nil, failed
 	}
+
 	used := fault.New(fault.Conflict, "other things depend on it").WithCode("in_use").Because(err)
 	used.Extra = map[string]any{"dependents": inTheWay}
+
 	return nil, used
 }
 

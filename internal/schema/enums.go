@@ -47,14 +47,17 @@ func ListEnums(ctx context.Context, q pg.Querier, page pg.Page) ([]Enum, int64, 
 	if err != nil {
 		return nil, 0, err
 	}
+
 	enums := make([]Enum, len(rows))
 	var total int64
 	for i, r := range rows {
 		enums[i], total = r.Enum, r.Total
 	}
+
 	if len(rows) == 0 && page.Number > 1 { // past the end, where no row tells the total
 		total, err = pg.Value[int64](ctx, q, "select count(*)"+userEnums)
 	}
+
 	return enums, total, err
 }
 
@@ -65,14 +68,18 @@ func GetEnum(ctx context.Context, q pg.Querier, ref string) (Enum, error) {
 	if !qualified {
 		schema, name = public, ref
 	}
+
 	if reserved(schema) || !storable(ref) {
-		return Enum{}, fault.OnField(fault.Invalid, "enum", "invalid_value", "must be the name of one of the project's enums")
+		return Enum{}, fault.OnField(fault.Invalid, "enum", "invalid_value",
+			"must be the name of one of the project's enums")
 	}
+
 	row, err := pg.One[enumRow](ctx, q, selectEnums+` and n.nspname = @schema and t.typname = @name`,
 		pgx.StrictNamedArgs{"schema": schema, "name": name})
 	if fault.Is(err, fault.NotFound) {
 		return Enum{}, fault.New(fault.NotFound, "there is no such enum").Because(err)
 	}
+
 	return row.Enum, err
 }
 
@@ -84,32 +91,39 @@ func CreateEnum(ctx context.Context, owner *pgxpool.Pool, schema, name string, v
 	if schema == "" {
 		schema = public
 	}
+
 	if err := checkSchema(fault.Unprocessable, schema); err != nil {
 		return Enum{}, err
 	}
 	if err := checkName(fault.Unprocessable, "name", name); err != nil {
 		return Enum{}, err
 	}
+
 	literals := make([]string, len(values))
 	for i, v := range values {
 		field := "values." + strconv.Itoa(i)
 		if err := checkEnumValue(field, v); err != nil {
 			return Enum{}, err
 		}
+
 		if slices.Contains(values[:i], v) {
 			return Enum{}, fault.OnField(fault.Unprocessable, field, "duplicate", "is there before")
 		}
+
 		literals[i] = pg.Literal(v)
 	}
+
 	var made Enum
 	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		err := execute(ctx, tx, "create type "+pg.Quote(schema, name)+" as enum ("+strings.Join(literals, ", ")+")")
 		if err != nil {
 			return refused(err, explainTable)
 		}
+
 		made, err = GetEnum(ctx, tx, schema+"."+name)
 		return err
 	})
+
 	return made, err
 }
 
@@ -121,19 +135,24 @@ func checkEnumValue(field, value string) error {
 }
 
 // changeEnum runs f for the enum that ref leads to, and returns the enum as it is then.
-func changeEnum(ctx context.Context, owner *pgxpool.Pool, ref string, f func(ctx context.Context, tx pgx.Tx, e Enum) error) (Enum, error) {
+func changeEnum(
+	ctx context.Context, owner *pgxpool.Pool, ref string, f func(ctx context.Context, tx pgx.Tx, e Enum) error,
+) (Enum, error) {
 	var changed Enum
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		e, err := GetEnum(ctx, tx, ref)
 		if err != nil {
 			return err
 		}
+
 		if err := f(ctx, tx, e); err != nil {
 			return err
 		}
+
 		changed, err = GetEnum(ctx, tx, ref)
 		return err
 	})
+
 	return changed, err
 }
 
@@ -144,6 +163,7 @@ func explainEnum(err error, field string) error {
 	case "42704", "3F000", "XX000":
 		return errMoved
 	}
+
 	return refused(err, func(state string) *fault.Error {
 		switch state {
 		case "42710", "23505": // duplicate_object, or one that is made at the same moment
@@ -151,6 +171,7 @@ func explainEnum(err error, field string) error {
 		case "22023": // invalid_parameter_value: renamed by now
 			return fault.New(fault.NotFound, "there is no such value")
 		}
+
 		return nil
 	})
 }
@@ -162,10 +183,13 @@ func CreateEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, befor
 		if err := checkEnumValue("value", value); err != nil {
 			return err
 		}
+
 		sql := "alter type " + e.sql() + " add value " + pg.Literal(value)
+
 		if before != "" && after != "" {
 			return fault.OnField(fault.Unprocessable, "after", "not_applicable", "can't be where there is a before")
 		}
+
 		for field, neighbour := range map[string]string{"before": before, "after": after} {
 			if neighbour == "" {
 				continue
@@ -173,8 +197,10 @@ func CreateEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, befor
 			if !slices.Contains(e.Values, neighbour) {
 				return fault.OnField(fault.Unprocessable, field, "not_found", "is not a value of the enum")
 			}
+
 			sql += " " + field + " " + pg.Literal(neighbour)
 		}
+
 		return explainEnum(execute(ctx, tx, sql), "value")
 	})
 }
@@ -187,13 +213,18 @@ func RenameEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, to st
 		if !slices.Contains(e.Values, value) {
 			return fault.New(fault.NotFound, "there is no such value")
 		}
+
 		if err := checkEnumValue("value", to); err != nil {
 			return err
 		}
+
 		if value == to {
 			return nil
 		}
-		return explainEnum(execute(ctx, tx, "alter type "+e.sql()+" rename value "+pg.Literal(value)+" to "+pg.Literal(to)), "value")
+
+		return explainEnum(
+			execute(ctx, tx, "alter type "+e.sql()+" rename value "+pg.Literal(value)+" to "+pg.Literal(to)), "value",
+		)
 	})
 }
 
@@ -206,11 +237,14 @@ func DeleteEnum(ctx context.Context, owner *pgxpool.Pool, ref string) (Enum, err
 		if deleted, err = GetEnum(ctx, tx, ref); err != nil {
 			return err
 		}
+
 		_, err = drop(ctx, tx, "drop type "+deleted.sql(), object{"pg_type", deleted.ID, 0}, false)
 		if fault.Is(err, fault.Conflict) {
 			return err
 		}
+
 		return explainEnum(err, "")
 	})
+
 	return deleted, err
 }

@@ -21,6 +21,7 @@ func parseExpression(text string) error {
 	if len(text) > maxExpression || !storable(text) {
 		return errors.New("must be text of at most 10000 bytes without a NUL")
 	}
+
 	var open []byte
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
@@ -28,10 +29,12 @@ func parseExpression(text string) error {
 			if i > 0 && (wordByte(text[i-1]) || text[i-1] == '&') {
 				return errors.New("has a quote right behind a word: put a blank between them; other quotes than '…' and \"…\" are not taken")
 			}
+
 			end := closing(text, i)
 			if end < 0 {
 				return errors.New("has a quote that is not closed")
 			}
+
 			i = end
 		case '(', '[':
 			open = append(open, c)
@@ -43,13 +46,16 @@ func parseExpression(text string) error {
 		case ';', '$', '\\':
 			return errors.New("has a sign that no expression needs outside of quotes: " + string(c))
 		}
+
 		if strings.HasPrefix(text[i:], "--") || strings.HasPrefix(text[i:], "/*") {
 			return errors.New("has a comment")
 		}
 	}
+
 	if len(open) > 0 {
 		return errors.New("opens a bracket that it does not close")
 	}
+
 	return nil
 }
 
@@ -63,12 +69,15 @@ func closing(text string, i int) int {
 		if text[j] != text[i] {
 			continue
 		}
+
 		if j+1 < len(text) && text[j+1] == text[i] {
 			j++
 			continue
 		}
+
 		return j
 	}
+
 	return -1
 }
 
@@ -85,12 +94,15 @@ func conditionOn(ctx context.Context, tx pgx.Tx, from, field, text string) (stri
 	if text == "" {
 		return "", fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
 	}
+
 	if err := parseExpression(text); err != nil {
 		return "", fault.OnField(fault.Unprocessable, field, "invalid_expression", "%s", err)
 	}
+
 	// Parentheses alone would let a whole query through; what nullif takes is an expression, and not two.
 	head := "select" + from + " where nullif("
 	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+", null)", nil)
+
 	return "(" + text + ")", refused(err, func(state string) *fault.Error {
 		if !ofUser(state) {
 			return nil
@@ -111,9 +123,11 @@ func badExpression(field, state, place string) *fault.Error {
 		code, message = "invalid_type", "is not true or false, or has a value of another type than is needed"
 	case "42501": // insufficient_privilege
 		code, message = "not_allowed", "uses something that the project may not use"
-	case "0A000", "42803", "42P20", "42P17": // not supported: subquery; aggregate, window function; not immutable or recursive
+		// not supported: subquery; aggregate, window function; not immutable or recursive
+	case "0A000", "42803", "42P20", "42P17":
 		code, message = "not_supported", "has a part that can't be in such a condition"
 	}
+
 	return fault.OnField(fault.Unprocessable, field, code, "%s", message+place)
 }
 
@@ -121,15 +135,18 @@ func badExpression(field, state, place string) *fault.Error {
 // catalogue has can't be shadowed by it.
 func named(ctx context.Context, tx pgx.Tx, schema string, f func() error) error {
 	set := func(path string) error {
-		_, err := pg.Exec(ctx, tx, `select pg_catalog.set_config('search_path', @path, true)`, pgx.StrictNamedArgs{"path": path})
+		_, err := pg.Exec(ctx, tx, `select pg_catalog.set_config('search_path', @path, true)`,
+			pgx.StrictNamedArgs{"path": path})
 		return err
 	}
 	if err := set(pathOf(schema)); err != nil {
 		return err
 	}
+
 	if err := f(); err != nil {
 		return err // and the transaction with it
 	}
+
 	return set("pg_catalog, pg_temp")
 }
 

@@ -17,8 +17,9 @@ import (
 const Extensions = "extensions"
 
 // Harmless are the extensions that a project may have for the asking: types, operators and functions that reach nothing outside of the database.
-var Harmless = []string{"btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn", "earthdistance", "fuzzystrmatch", "hstore", "intarray", "isn", "ltree",
-	"pg_trgm", "pgcrypto", "postgis", "seg", "tablefunc", "tsm_system_rows", "tsm_system_time", "unaccent", "uuid-ossp", "vector"}
+var Harmless = []string{"btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn", "earthdistance",
+	"fuzzystrmatch", "hstore", "intarray", "isn", "ltree", "pg_trgm", "pgcrypto", "postgis", "seg", "tablefunc",
+	"tsm_system_rows", "tsm_system_time", "unaccent", "uuid-ossp", "vector"}
 
 // Extension is an extension that the project has or may have.
 type Extension struct {
@@ -51,6 +52,7 @@ func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extensio
 	if err != nil {
 		return nil, 0, err
 	}
+
 	total, err := pg.Value[int64](ctx, q, `select count(*)`+knownExtensions, harmless)
 	return found, total, err
 }
@@ -60,30 +62,37 @@ func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extensio
 // if names in its script could mean something of the user's.
 func CreateExtension(ctx context.Context, platform *pgxpool.Pool, name string) (Extension, error) {
 	if !slices.Contains(Harmless, name) {
-		return Extension{}, fault.OnField(fault.Unprocessable, "name", "invalid_value", "is none of the extensions that a project may have")
+		return Extension{}, fault.OnField(fault.Unprocessable, "name", "invalid_value",
+			"is none of the extensions that a project may have")
 	}
+
 	var made Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
 		if err := claimExtensions(ctx, tx, name); err != nil {
 			return err
 		}
+
 		err := execute(ctx, tx, "create extension "+pg.Quote(name)+" schema "+Extensions+" cascade")
 		switch pg.State(err) {
 		case "42710", "23505": // duplicate_object, unique_violation in the catalogue
 			return fault.OnField(fault.Conflict, "name", "already_exists", "is installed already").Because(err)
 		case "0A000", "58P01": // feature_not_supported: not available; undefined_file
-			return fault.OnField(fault.Unprocessable, "name", "extension_missing", "is not on this server: an operator has to install its package").Because(err)
+			return fault.OnField(fault.Unprocessable, "name", "extension_missing",
+				"is not on this server: an operator has to install its package").Because(err)
 		}
+
 		if err != nil {
 			return refused(err, nil)
 		}
 		if err := openMembers(ctx, tx); err != nil {
 			return err
 		}
+
 		audit.Created(ctx, name)
 		made, err = getExtension(ctx, tx, name)
 		return err
 	})
+
 	return made, err
 }
 
@@ -93,10 +102,12 @@ func claimExtensions(ctx context.Context, tx pgx.Tx, name string) error {
 	if err := execute(ctx, tx, "create schema if not exists "+Extensions); err != nil {
 		return err
 	}
+
 	type found struct {
 		Foreign   bool
 		Elsewhere *string
 	}
+
 	f, err := pg.One[found](ctx, tx, `
 		select n.nspowner <> pg_catalog.to_regrole(pg_catalog.quote_ident(current_user)) or `+hasOthers+` as foreign, (
 			select min(r.name) from pg_catalog.pg_available_extensions a
@@ -104,15 +115,20 @@ func claimExtensions(ctx context.Context, tx pgx.Tx, name string) error {
 			cross join pg_catalog.unnest(v.requires) r(name)
 			join pg_catalog.pg_extension e on e.extname = r.name
 			where a.name = @name and e.extnamespace <> n.oid)::text as elsewhere
-		from pg_catalog.pg_namespace n where n.nspname = @schema`, pgx.StrictNamedArgs{"name": name, "schema": Extensions})
+		from pg_catalog.pg_namespace n where n.nspname = @schema`,
+		pgx.StrictNamedArgs{"name": name, "schema": Extensions})
 	switch {
 	case err != nil:
 		return err
 	case f.Foreign:
-		return fault.New(fault.Conflict, "the schema extensions has something in it that is no extension's, or is somebody else's").WithCode("schema_taken")
+		return fault.New(fault.Conflict,
+			"the schema extensions has something in it that is no extension's, or is somebody else's").
+			WithCode("schema_taken")
 	case f.Elsewhere != nil:
-		return fault.New(fault.Conflict, "the extension %s, which it needs, is installed in another schema", *f.Elsewhere).WithCode("schema_taken")
+		return fault.New(fault.Conflict, "the extension %s, which it needs, is installed in another schema",
+			*f.Elsewhere).WithCode("schema_taken")
 	}
+
 	return execute(ctx, tx, "grant usage on schema "+Extensions+" to public")
 }
 
@@ -129,15 +145,18 @@ func openMembers(ctx context.Context, tx pgx.Tx) error {
 	closed, err := pg.Values[string](ctx, tx, `
 		select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-		where n.nspname = @schema and c.relkind = 'r' and c.relrowsecurity and not `+notMember, pgx.StrictNamedArgs{"schema": Extensions})
+		where n.nspname = @schema and c.relkind = 'r' and c.relrowsecurity and not `+notMember,
+		pgx.StrictNamedArgs{"schema": Extensions})
 	if err != nil {
 		return err
 	}
+
 	for _, table := range closed {
 		if err := execute(ctx, tx, "alter table "+table+" disable row level security"); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -146,7 +165,8 @@ const notMember = `not exists (
 	select from pg_catalog.pg_depend x where x.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and x.objid = c.oid and x.deptype = 'e')`
 
 func getExtension(ctx context.Context, q pg.Querier, name string) (Extension, error) {
-	return pg.One[Extension](ctx, q, selectExtensions+` and e.extname = @name`, pgx.StrictNamedArgs{"harmless": Harmless, "name": name})
+	return pg.One[Extension](ctx, q, selectExtensions+` and e.extname = @name`,
+		pgx.StrictNamedArgs{"harmless": Harmless, "name": name})
 }
 
 // DeleteExtension removes an extension that the project has, and returns it as it was. It fails with NotFound if the project does not have it, with Forbidden if it is one
@@ -160,26 +180,35 @@ func DeleteExtension(ctx context.Context, platform *pgxpool.Pool, name string) (
 		} else if err != nil {
 			return err
 		}
-		id, err := pg.Value[uint32](ctx, tx, `select oid from pg_catalog.pg_extension where extname = @name`, pgx.StrictNamedArgs{"name": name})
+
+		id, err := pg.Value[uint32](ctx, tx, `select oid from pg_catalog.pg_extension where extname = @name`,
+			pgx.StrictNamedArgs{"name": name})
 		if err != nil {
 			return err
 		}
+
 		if !slices.Contains(Harmless, name) {
 			return fault.New(fault.Forbidden, "an operator installed the extension")
 		}
+
 		if _, err := drop(ctx, tx, "drop extension "+pg.Quote(name), object{"pg_extension", id, 0}, false); err != nil {
 			return err
 		}
+
 		return leaveExtensions(ctx, tx)
 	})
+
 	return gone, err
 }
 
 // leaveExtensions drops the schema of the extensions if it is empty.
 func leaveExtensions(ctx context.Context, tx pgx.Tx) error {
-	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return execute(ctx, part, "drop schema if exists "+Extensions+" restrict") })
+	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error {
+		return execute(ctx, part, "drop schema if exists "+Extensions+" restrict")
+	})
 	if pg.State(err) == "2BP01" { // dependent_objects_still_exist
 		return nil
 	}
+
 	return err
 }

@@ -49,6 +49,7 @@ func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Fu
 	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
 		return Function{}, err
 	}
+
 	var made Function
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		if err := schemaExists(ctx, tx, n.Schema); err != nil {
@@ -60,34 +61,42 @@ func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Fu
 		if err := checkLanguage(ctx, tx, n.Language); err != nil {
 			return err
 		}
+
 		d, err := n.declare(ctx, typesOf(tx))
 		if err != nil {
 			return err
 		}
+
 		there, err := d.find(ctx, tx)
 		if err != nil {
 			return err
 		}
+
 		if err := d.create(ctx, tx); err != nil {
 			return err
 		}
+
 		if there == 0 {
 			if err := execute(ctx, tx, "revoke execute on function "+d.signature()+" from public"); err != nil {
 				return err
 			}
 		}
+
 		if n.Execute != nil {
 			if err := d.open(ctx, tx, *n.Execute); err != nil {
 				return err
 			}
 		}
+
 		id, err := d.find(ctx, tx)
 		if err != nil {
 			return err
 		}
+
 		made, err = functionByID(ctx, tx, id)
 		return err
 	})
+
 	return made, err
 }
 
@@ -97,6 +106,7 @@ func schemaExists(ctx context.Context, q pg.Querier, schema string) error {
 	if err == nil && !found {
 		return fault.New(fault.NotFound, "there is no such schema")
 	}
+
 	return err
 }
 
@@ -105,20 +115,24 @@ func (n NewFunction) check() error {
 	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 		return err
 	}
+
 	if len(n.Parameters) > maxParameters {
 		return fault.OnField(fault.Unprocessable, "parameters", "too_many", "must be at most %d", maxParameters)
 	}
+
 	if n.Execute != nil {
 		if err := checkCallers(*n.Execute); err != nil {
 			return err
 		}
 	}
+
 	if strings.TrimSpace(n.Definition) == "" {
 		return fault.OnField(fault.Unprocessable, "definition", "required", "must not be empty")
 	}
 	if !storable(n.Definition) {
 		return fault.OnField(fault.Unprocessable, "definition", "invalid_value", "must be text without a NUL")
 	}
+
 	return nil
 }
 
@@ -134,11 +148,13 @@ func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name strin
 	if err := checkName(fault.Invalid, "functionName", name); err != nil {
 		return err
 	}
+
 	return changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		f, err := findFunction(ctx, tx, schema, name, arguments)
 		if err != nil {
 			return err
 		}
+
 		err = execute(ctx, tx, "drop "+f.Kind+" "+pg.Quote(schema, name)+"("+f.Arguments+") restrict")
 		switch pg.State(err) {
 		// undefined function, schema or type; or, when another drops it between the server's first look at
@@ -146,6 +162,7 @@ func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name strin
 		case "42883", "3F000", "42704", "XX000":
 			return errMoved
 		}
+
 		return refused(err, nil)
 	})
 }
@@ -179,15 +196,18 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 	if err != nil {
 		return storedFunction{}, err
 	}
+
 	if arguments != nil {
 		return pick(ctx, tx, all, *arguments)
 	}
+
 	switch len(all) {
 	case 0:
 		return storedFunction{}, noFunction()
 	case 1:
 		return all[0], nil
 	}
+
 	signatures := make([]string, len(all))
 	for i, f := range all {
 		for j, t := range f.Types {
@@ -195,8 +215,11 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 		}
 		signatures[i] = strings.Join(f.Types, ",")
 	}
-	ambiguous := fault.OnField(fault.Invalid, "arguments", "ambiguous", "must say which one of %d functions is meant", len(all))
+
+	ambiguous := fault.OnField(fault.Invalid, "arguments", "ambiguous",
+		"must say which one of %d functions is meant", len(all))
 	ambiguous.Extra = map[string]any{"signatures": signatures}
+
 	return storedFunction{}, ambiguous
 }
 
@@ -204,19 +227,23 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 func pick(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string) (storedFunction, error) {
 	specs, err := parseTypes(arguments)
 	if err != nil {
-		return storedFunction{}, fault.OnField(fault.Invalid, "arguments", "invalid_type", "must be types separated by commas")
+		return storedFunction{}, fault.OnField(fault.Invalid, "arguments", "invalid_type",
+			"must be types separated by commas")
 	}
+
 	oids := make([]uint32, len(specs))
 	for i, s := range specs {
 		if oids[i], err = oidOf(ctx, tx, s); err != nil {
 			return storedFunction{}, err
 		}
 	}
+
 	for _, f := range all {
 		if slices.Equal(f.OIDs, oids) {
 			return f, nil
 		}
 	}
+
 	return storedFunction{}, noFunction()
 }
 
@@ -227,6 +254,7 @@ select coalesce(pg_catalog.to_regtype(`+meant+`), 0)::oid`, s.arguments())
 	if err == nil {
 		return oid, nil
 	}
+
 	return 0, refused(err, func(state string) *fault.Error {
 		if ofUser(state) {
 			return fault.OnField(fault.Invalid, "arguments", "invalid_type", "must be types separated by commas")

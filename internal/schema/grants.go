@@ -52,6 +52,7 @@ func ListGrants(ctx context.Context, q pg.Querier, project uuid.UUID, ref string
 	if err != nil {
 		return nil, err
 	}
+
 	return grantsOf(ctx, q, t)
 }
 
@@ -62,21 +63,26 @@ func grantsOf(ctx context.Context, q pg.Querier, t Table) ([]Grant, error) {
 // UpdateGrants sets what the named roles may do with the table that ref leads to; others keep what they have. It
 // fails as [GetTable] does, with Unprocessable on the field at fault (on confirm if anon or public could write
 // and that is not confirmed), and with Conflict, code busy, if others hold the table.
-func UpdateGrants(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, grants []NewGrant, confirm bool) ([]Grant, error) {
+func UpdateGrants(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, grants []NewGrant, confirm bool,
+) ([]Grant, error) {
 	var after []Grant
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		if err := checkGrants(grants, confirm); err != nil {
 			return err
 		}
+
 		for _, g := range grants {
 			if err := g.set(ctx, tx, t); err != nil {
 				return err
 			}
 		}
+
 		var err error
 		after, err = grantsOf(ctx, tx, t)
 		return err
 	})
+
 	return after, err
 }
 
@@ -87,22 +93,29 @@ func checkGrants(grants []NewGrant, confirm bool) error {
 		if slices.Contains(seen, g.Role) {
 			return fault.OnField(fault.Unprocessable, field+"role", "duplicate", "is named before")
 		}
+
 		seen = append(seen, g.Role)
 		known := rowPrivileges
 		if g.Role == "service_role" {
 			known = allPrivileges
 		}
+
 		for j, p := range g.Privileges {
 			if !slices.Contains(known, p) {
-				return fault.OnField(fault.Unprocessable, field+"privileges."+strconv.Itoa(j), "not_allowed", "must be one of %s", strings.Join(known, ", "))
+				return fault.OnField(fault.Unprocessable, field+"privileges."+strconv.Itoa(j), "not_allowed",
+					"must be one of %s", strings.Join(known, ", "))
 			}
 		}
-		if opens(g.Role) && slices.ContainsFunc(g.Privileges, func(p string) bool { return slices.Contains(writes, p) }) {
+
+		if opens(g.Role) && slices.ContainsFunc(g.Privileges, func(p string) bool {
+			return slices.Contains(writes, p)
+		}) {
 			if err := confirmed(confirm, "lets everyone write rows of the table, as far as policies do"); err != nil {
 				return err
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -114,25 +127,30 @@ func (g NewGrant) set(ctx context.Context, tx pgx.Tx, t Table) error {
 	if len(g.Privileges) > 0 {
 		statements = append(statements, "grant "+strings.Join(g.Privileges, ", ")+" on table "+table+" to "+role)
 	}
+
 	if slices.Contains(g.Privileges, "insert") {
 		sequences, err := sequencesOf(ctx, tx, t.ID)
 		if err != nil {
 			return err
 		}
+
 		for _, s := range sequences {
 			if !s.Identity { // the others need no privilege
 				statements = append(statements, "grant usage on sequence "+pg.Quote(s.Schema, s.Name)+" to "+role)
 			}
 		}
 	}
+
 	usable, err := pg.Value[bool](ctx, tx, `select pg_catalog.has_schema_privilege(@role, @schema, 'usage')`,
 		pgx.StrictNamedArgs{"role": g.Role, "schema": t.Schema})
 	if err != nil {
 		return err
 	}
+
 	if len(g.Privileges) > 0 && !usable {
 		statements = append(statements, "grant usage on schema "+pg.Quote(t.Schema)+" to "+role)
 	}
+
 	for _, sql := range statements {
 		err := execute(ctx, tx, sql)
 		if pg.State(err) == "XX000" { // internal_error: another grants on the schema at the same moment
@@ -142,5 +160,6 @@ func (g NewGrant) set(ctx context.Context, tx pgx.Tx, t Table) error {
 			return refused(err, nil)
 		}
 	}
+
 	return nil
 }

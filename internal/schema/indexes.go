@@ -84,10 +84,12 @@ func indexByName(ctx context.Context, q pg.Querier, table uint32, name string) (
 	if err != nil {
 		return Index{}, err
 	}
+
 	i := slices.IndexFunc(all, func(x Index) bool { return x.Name == name })
 	if i < 0 {
 		return Index{}, fault.New(fault.NotFound, "there is no such index")
 	}
+
 	return all[i], nil
 }
 
@@ -95,20 +97,26 @@ func indexByName(ctx context.Context, q pg.Querier, table uint32, name string) (
 // tried on a table without rows, its status is building, and later is what [BuildIndex] takes. It
 // fails as [GetTable] does, with Conflict on name if that is taken, with Conflict, code busy, if others hold
 // the table, and with Unprocessable on the field at fault.
-func CreateIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewIndex) (made Index, later *Later, err error) {
+func CreateIndex(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewIndex,
+) (made Index, later *Later, err error) {
 	err = changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
 			return err
 		}
+
 		if err := lockIn(ctx, tx, t, "access share"); err != nil {
 			return err
 		}
+
 		n := n.named(t)
+
 		large, err := isLarge(ctx, tx, t)
 		if err != nil {
 			return err
 		}
+
 		err = named(ctx, tx, t.Schema, func() error {
 			if err := n.check(ctx, tx, t); err != nil {
 				return err
@@ -116,24 +124,29 @@ func CreateIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 			if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 				return err
 			}
+
 			if large {
 				return n.try(ctx, tx, t)
 			}
+
 			return n.make(ctx, tx, t)
 		})
 		if err != nil {
 			return err
 		}
+
 		if large {
 			made, later = n.Planned("building", ""), &Later{t.ID, n}
 			return errLater
 		}
+
 		made, err = indexByName(ctx, tx, t.ID, n.Name)
 		return err
 	})
 	if errors.Is(err, errLater) {
 		err = nil
 	}
+
 	return made, later, err
 }
 
@@ -153,11 +166,14 @@ func (n NewIndex) named(t Table) NewIndex {
 		for _, k := range n.allKeys() {
 			n.Name += "_" + cmp.Or(k.Column, "expr")
 		}
+
 		n.Name = n.Name[:min(len(n.Name), 59)] + "_idx"
 	}
+
 	if n.Method == "" {
 		n.Method = "btree"
 	}
+
 	return n
 }
 
@@ -166,10 +182,12 @@ func (n NewIndex) make(ctx context.Context, tx pgx.Tx, t Table) error {
 	if err := lockIn(ctx, tx, t, "share"); err != nil {
 		return err
 	}
+
 	err := execute(ctx, tx, n.statement("", pg.Quote(t.Schema, t.Name)))
 	if pg.Violates(err, nameOnce) {
 		return indexNameTaken().Because(err)
 	}
+
 	return refused(err, n.explain)
 }
 
@@ -180,10 +198,12 @@ func (n NewIndex) statement(way, table string) string {
 	if n.Unique {
 		kind = "create unique index "
 	}
+
 	keys := make([]string, 0, 32)
 	for _, k := range n.allKeys() {
 		keys = append(keys, k.text())
 	}
+
 	sql := kind + way + pg.Quote(n.Name) + " on " + table + " using " + n.Method + " (" + strings.Join(keys, ", ") + ")"
 	if len(n.Include) > 0 {
 		sql += " include (" + quoted(n.Include) + ")"
@@ -194,6 +214,7 @@ func (n NewIndex) statement(way, table string) string {
 	if n.Where != "" {
 		sql += " where (" + n.Where + ")"
 	}
+
 	return sql
 }
 
@@ -209,9 +230,11 @@ func (n NewIndex) try(ctx context.Context, tx pgx.Tx, t Table) error {
 	if err := CheckIndexName(ctx, tx, t.ID, n.Name); err != nil {
 		return err
 	}
-	if err := execute(ctx, tx, "create temporary table socle_trial (like "+pg.Quote(t.Schema, t.Name)+") on commit drop"); err != nil {
+	if err := execute(ctx, tx,
+		"create temporary table socle_trial (like "+pg.Quote(t.Schema, t.Name)+") on commit drop"); err != nil {
 		return refused(err, nil)
 	}
+
 	return refused(execute(ctx, tx, n.statement("", "pg_temp.socle_trial")), n.explain)
 }
 
@@ -223,6 +246,7 @@ func CheckIndexName(ctx context.Context, q pg.Querier, table uint32, name string
 	if err == nil && taken {
 		return indexNameTaken()
 	}
+
 	return err
 }
 
@@ -235,27 +259,36 @@ func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewInd
 		return err
 	}
 	defer conn.Release()
+
 	// For the session, which is cleaned afterwards: such a statement takes no transaction around it.
-	if _, err := pg.Exec(ctx, conn, strings.NewReplacer("true", "false", "'5s'", "'15min'").Replace(settle)); err != nil {
+	if _, err := pg.Exec(ctx, conn, strings.NewReplacer("true", "false", "'5s'", "'15min'").
+		Replace(settle)); err != nil {
 		return err
 	}
+
 	t, err := tableByID(ctx, conn, table)
 	if err != nil {
 		return err
 	}
+
 	if done, err := dropHalf(ctx, conn, t, n.Name); done || err != nil {
 		return err
 	}
-	if _, err := pg.Exec(ctx, conn, `select pg_catalog.set_config('search_path', @path, false)`, pgx.StrictNamedArgs{"path": pathOf(t.Schema)}); err != nil {
+
+	if _, err := pg.Exec(ctx, conn, `select pg_catalog.set_config('search_path', @path, false)`,
+		pgx.StrictNamedArgs{"path": pathOf(t.Schema)}); err != nil {
 		return err
 	}
+
 	failed := run(ctx, conn, n.statement("concurrently ", pg.Quote(t.Schema, t.Name)))
 	if failed == nil {
 		return nil
 	}
+
 	if _, err := dropHalf(context.WithoutCancel(ctx), conn, t, n.Name); err != nil && !conn.Conn().IsClosed() {
 		return pg.Fault(err)
 	}
+
 	return pg.Fault(refused(failed, n.explain))
 }
 
@@ -270,6 +303,7 @@ func dropHalf(ctx context.Context, conn *pgxpool.Conn, t Table, name string) (wh
 	case x.Status == "ready":
 		return true, nil
 	}
+
 	return false, run(ctx, conn, "drop index concurrently "+pg.Quote(t.Schema, name))
 }
 
@@ -289,17 +323,21 @@ func DeleteIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 		if deleted, err = indexByName(ctx, tx, t.ID, name); err != nil {
 			return err
 		}
+
 		if deleted.Constraint {
 			return fault.New(fault.Conflict, "it belongs to a constraint: delete that").WithCode("in_use")
 		}
+
 		id, err := pg.Value[uint32](ctx, tx, `
 			select i.indexrelid from pg_catalog.pg_index i join pg_catalog.pg_class x on x.oid = i.indexrelid
 			where i.indrelid = @table and x.relname = @name`, pgx.StrictNamedArgs{"table": t.ID, "name": name})
 		if err != nil {
 			return err
 		}
+
 		_, err = drop(ctx, tx, "drop index "+pg.Quote(t.Schema, name), object{"pg_class", id, 0}, false)
 		return err
 	})
+
 	return deleted, err
 }

@@ -35,6 +35,7 @@ func (k IndexKey) text() string {
 	if k.Nulls != "" {
 		sql += " nulls " + k.Nulls
 	}
+
 	return sql
 }
 
@@ -43,10 +44,12 @@ func (n NewIndex) allKeys() []IndexKey {
 	if len(n.Columns) == 0 {
 		return n.Keys
 	}
+
 	keys := make([]IndexKey, len(n.Columns))
 	for i, c := range n.Columns {
 		keys[i].Column = c
 	}
+
 	return keys
 }
 
@@ -58,19 +61,24 @@ func (n NewIndex) keyColumns() []string {
 			columns = append(columns, k.Column)
 		}
 	}
+
 	return columns
 }
 
 // Planned returns the index as it is shown until it is there.
 func (n NewIndex) Planned(status, reason string) Index {
-	x := Index{Name: n.Name, Columns: n.keyColumns(), Keys: []string{}, Include: append([]string{}, n.Include...), Unique: n.Unique, NullsNotDistinct: n.NullsNotDistinct,
+	x := Index{Name: n.Name, Columns: n.keyColumns(), Keys: []string{}, Include: append([]string{}, n.Include...),
+		Unique: n.Unique, NullsNotDistinct: n.NullsNotDistinct,
 		Method: n.Method, Status: status, Error: reason}
+
 	for _, k := range n.allKeys() {
 		x.Keys = append(x.Keys, k.Column+k.Expression)
 	}
+
 	if n.Where != "" {
 		x.Where = &n.Where
 	}
+
 	return x
 }
 
@@ -82,24 +90,29 @@ func (n NewIndex) check(ctx context.Context, tx pgx.Tx, t Table) error {
 	case len(n.Columns) > 0 && len(n.Keys) > 0:
 		return fault.OnField(fault.Unprocessable, "keys", "not_applicable", "can't be given beside columns")
 	case n.NullsNotDistinct && !n.Unique:
-		return fault.OnField(fault.Unprocessable, "nulls_not_distinct", "not_applicable", "means nothing for an index that is not unique")
+		return fault.OnField(fault.Unprocessable, "nulls_not_distinct", "not_applicable",
+			"means nothing for an index that is not unique")
 	}
+
 	if err := checkColumnNames(ctx, tx, t, "columns", n.Columns); err != nil {
 		return err
 	}
 	if err := checkColumnNames(ctx, tx, t, "include", n.Include); err != nil {
 		return err
 	}
+
 	for i, k := range n.Keys {
 		if err := k.check(ctx, tx, t, "keys."+strconv.Itoa(i)+"."); err != nil {
 			return err
 		}
 	}
+
 	if n.Where != "" {
 		if _, err := condition(ctx, tx, t, "where", n.Where); err != nil {
 			return err
 		}
 	}
+
 	return n.checkMethod(ctx, tx)
 }
 
@@ -110,25 +123,31 @@ func (k IndexKey) check(ctx context.Context, tx pgx.Tx, t Table, prefix string) 
 				return err
 			}
 		}
+
 		if strings.Count(k.OperatorClass, ".") > 1 {
-			return fault.OnField(fault.Unprocessable, prefix+"operator_class", "invalid_value", "must be the name of an operator class, with its schema or without")
+			return fault.OnField(fault.Unprocessable, prefix+"operator_class", "invalid_value",
+				"must be the name of an operator class, with its schema or without")
 		}
 	}
+
 	switch {
 	case k.Column != "" && k.Expression != "":
 		return fault.OnField(fault.Unprocessable, prefix+"expression", "not_applicable", "can't be given beside column")
 	case k.Expression != "":
 		return expression(ctx, tx, t, prefix+"expression", k.Expression)
 	}
+
 	known, err := columnNames(ctx, tx, t.ID)
 	if err != nil {
 		return err
 	}
+
 	for _, name := range known {
 		if name == k.Column {
 			return nil
 		}
 	}
+
 	return fault.OnField(fault.Unprocessable, prefix+"column", "not_found", "is not a column of the table")
 }
 
@@ -137,12 +156,15 @@ func expression(ctx context.Context, tx pgx.Tx, t Table, field, text string) err
 	if strings.TrimSpace(text) == "" {
 		return fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
 	}
+
 	if err := parseExpression(text); err != nil {
 		return fault.OnField(fault.Unprocessable, field, "invalid_expression", "%s", err)
 	}
+
 	// What pg_typeof takes is one expression, of any type.
 	head := "select pg_catalog.pg_typeof("
 	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+") from only "+pg.Quote(t.Schema, t.Name), nil)
+
 	return refused(err, func(state string) *fault.Error {
 		if !ofUser(state) {
 			return nil
@@ -162,18 +184,23 @@ func (n NewIndex) checkMethod(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+
 	keys := n.allKeys()
 	if n.Unique && !can.Unique || len(keys) > 1 && !can.Several {
-		return fault.OnField(fault.Unprocessable, "method", "not_supported", "can't be unique, or of several columns, by this method")
+		return fault.OnField(fault.Unprocessable, "method", "not_supported",
+			"can't be unique, or of several columns, by this method")
 	}
 	if len(n.Include) > 0 && !can.Includes {
 		return fault.OnField(fault.Unprocessable, "include", "not_applicable", "means nothing for this method")
 	}
+
 	for i, k := range keys {
 		if (k.Descending || k.Nulls != "") && !can.Orders {
-			return fault.OnField(fault.Unprocessable, "keys."+strconv.Itoa(i), "not_applicable", "has no order by this method")
+			return fault.OnField(fault.Unprocessable, "keys."+strconv.Itoa(i), "not_applicable",
+				"has no order by this method")
 		}
 	}
+
 	return nil
 }
 
@@ -182,16 +209,19 @@ func (n NewIndex) explain(state string) *fault.Error {
 	on := func(field, code, message string) *fault.Error {
 		return fault.OnField(fault.Unprocessable, field, code, "%s", message)
 	}
+
 	text, class := "", false
 	if n.Where != "" {
 		text = "where"
 	}
+
 	for _, k := range n.allKeys() {
 		if k.Expression != "" {
 			text = "keys"
 		}
 		class = class || k.OperatorClass != ""
 	}
+
 	switch state {
 	case "42P07", "42710": // duplicate_table, duplicate_object
 		return indexNameTaken()
@@ -207,6 +237,7 @@ func (n NewIndex) explain(state string) *fault.Error {
 	case "42703": // undefined_column: gone by now
 		return on("columns", "not_found", "are not columns of the table")
 	}
+
 	switch {
 	case text != "" && (state[:2] == "42" || state == "0A000") && state != "42501":
 		return badExpression(text, state, "")
@@ -215,9 +246,11 @@ func (n NewIndex) explain(state string) *fault.Error {
 	case state == "0A000": // feature_not_supported: of a partitioned table
 		return on("method", "not_supported", "can't be on a table of this kind")
 	}
+
 	return nil
 }
 
 func indexNameTaken() *fault.Error {
-	return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another index or table of the schema")
+	return fault.OnField(fault.Conflict, "name", "already_exists",
+		"is the name of another index or table of the schema")
 }

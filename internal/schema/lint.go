@@ -38,6 +38,7 @@ func Lint(ctx context.Context, q pg.Querier) ([]Finding, error) {
 	for i, f := range found {
 		found[i].Sentence = sentences[f.Code]
 	}
+
 	return found, err
 }
 

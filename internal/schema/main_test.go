@@ -46,23 +46,29 @@ type project struct {
 
 func newProject(t testing.TB) *project {
 	t.Helper()
+
 	address := pgtest.Clone(t, "project", func(ctx context.Context, address string) error {
 		conn, err := pgx.Connect(ctx, address)
 		if err != nil {
 			return err
 		}
+
 		_, err = conn.Exec(ctx, furniture)
 		return errors.Join(err, conn.Close(ctx))
 	})
+
 	p := &project{t: t, uuid: uuid.New(), platform: newPool(t, address)}
 	database := p.platform.Config().ConnConfig.Database
 	role := "owner_of_" + database
 	p.run(p.platform, "create role "+role+" login password 'owner'", "grant create on database "+database+" to "+role,
-		"alter schema public owner to "+role, "alter default privileges for role "+role+" revoke execute on functions from public")
+		"alter schema public owner to "+role,
+		"alter default privileges for role "+role+" revoke execute on functions from public")
+
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	u.User = url.UserPassword(role, "owner")
 	p.owner = newPool(t, u.String())
 	t.Cleanup(func() {
@@ -77,24 +83,29 @@ func newProject(t testing.TB) *project {
 			}
 		}
 	})
+
 	return p
 }
 
 func newPool(t testing.TB, address string) *pgxpool.Pool {
 	t.Helper()
+
 	config, err := pg.PoolConfig(address, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	supervisor := pg.NewSupervisor(config.ConnConfig)
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		supervisor.Supervise(c) // as package tenant does
 		return nil
 	}
+
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(pool.Close)
 	return pool
 }
@@ -102,6 +113,7 @@ func newPool(t testing.TB, address string) *pgxpool.Pool {
 // run runs statements on a pool, one after the other.
 func (p *project) run(pool *pgxpool.Pool, statements ...string) {
 	p.t.Helper()
+
 	for _, sql := range statements {
 		if _, err := pool.Exec(p.t.Context(), sql); err != nil {
 			p.t.Fatalf("%s: %v", sql, err)
@@ -112,29 +124,35 @@ func (p *project) run(pool *pgxpool.Pool, statements ...string) {
 // sql runs statements as the owner, as a user's own SQL does.
 func (p *project) sql(statements ...string) {
 	p.t.Helper()
+
 	p.run(p.owner, statements...)
 }
 
 // value returns the value of an expression as text, as the platform sees it.
 func (p *project) value(expression string) string {
 	p.t.Helper()
+
 	v, err := pg.Value[*string](p.t.Context(), p.platform, "select ("+expression+")::text")
 	if err != nil {
 		p.t.Fatalf("%s: %v", expression, err)
 	}
+
 	if v == nil {
 		return "<null>"
 	}
+
 	return *v
 }
 
 // table makes a table in public.
 func (p *project) table(name string, columns ...schema.NewColumn) schema.Table {
 	p.t.Helper()
+
 	t, err := schema.CreateTable(p.t.Context(), p.owner, schema.NewTable{Name: name, Columns: columns})
 	if err != nil {
 		p.t.Fatalf("create table %s: %v", name, err)
 	}
+
 	return t
 }
 
@@ -144,21 +162,25 @@ func (p *project) add(table string, c schema.NewColumn) (schema.Column, error) {
 	if err != nil {
 		return schema.Column{}, err
 	}
+
 	return columns[0], nil
 }
 
 func (p *project) columns(ref string) []schema.Column {
 	p.t.Helper()
+
 	columns, err := schema.ListColumns(p.t.Context(), p.platform, ref)
 	if err != nil {
 		p.t.Fatalf("columns of %s: %v", ref, err)
 	}
+
 	return columns
 }
 
 // snapshot tells the whole catalogue of the user's tables, columns, constraints and functions.
 func (p *project) snapshot() string {
 	p.t.Helper()
+
 	return p.value(`
 		select string_agg(line, E'\n' order by line) from (
 			select c.oid || ' ' || c.relname || ' ' || coalesce((select string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' order by a.attnum)
@@ -173,18 +195,23 @@ func column(name string) schema.NewColumn { return schema.NewColumn{Name: name, 
 // wantFault checks that err is of a kind, blames a field, and tells the client nothing of the server's.
 func wantFault(t testing.TB, what string, err error, kind fault.Kind, field, code string) {
 	t.Helper()
+
 	if err == nil {
 		t.Errorf("%s: no error, want kind %d on %q", what, kind, field)
 		return
 	}
+
 	f := fault.Of(err)
 	var got string
 	if len(f.Fields) > 0 {
 		got = f.Fields[0].Name
 	}
+
 	if f.Kind != kind || got != field || f.CodeWord() != code {
-		t.Errorf("%s: kind %d on %q with code %s, want kind %d on %q with code %s (%v)", what, f.Kind, got, f.CodeWord(), kind, field, code, err)
+		t.Errorf("%s: kind %d on %q with code %s, want kind %d on %q with code %s (%v)", what, f.Kind, got,
+			f.CodeWord(), kind, field, code, err)
 	}
+
 	for _, leak := range []string{"SQLSTATE", "ERROR", "pg_catalog", "alter table", "create "} {
 		if strings.Contains(f.Detail, leak) {
 			t.Errorf("%s: detail %q has %q in it", what, f.Detail, leak)
@@ -196,6 +223,7 @@ func wantFault(t testing.TB, what string, err error, kind fault.Kind, field, cod
 func together(n int, f func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
+
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
@@ -203,36 +231,44 @@ func together(n int, f func(i int) error) []error {
 			errs[i] = f(i)
 		})
 	}
+
 	close(start)
 	all.Wait()
+
 	return errs
 }
 
 // successes counts the nils, and checks that all else is of one of the kinds.
 func successes(t testing.TB, errs []error, kinds ...fault.Kind) int {
 	t.Helper()
+
 	n := 0
 	for i, err := range errs {
 		if err == nil {
 			n++
 			continue
 		}
+
 		expected := false
 		for _, k := range kinds {
 			expected = expected || fault.Is(err, k)
 		}
+
 		if !expected {
 			t.Errorf("call %d: %v, want a fault of kind %v", i, err, kinds)
 		}
 	}
+
 	return n
 }
 
 // waitFor waits until the expression is true.
 func (p *project) waitFor(expression string) {
 	p.t.Helper()
+
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+
 	for deadline := time.After(time.Minute); p.value(expression) != "true"; {
 		select {
 		case <-deadline:

@@ -34,8 +34,10 @@ func checkName(kind fault.Kind, field, s string) error {
 		return fault.OnField(kind, field, "required", "must not be empty")
 	}
 	if !identifier.MatchString(s) {
-		return fault.OnField(kind, field, "invalid_format", "must be 1 to 63 letters, digits or _, and not start with a digit")
+		return fault.OnField(kind, field, "invalid_format",
+			"must be 1 to 63 letters, digits or _, and not start with a digit")
 	}
+
 	return nil
 }
 
@@ -45,9 +47,11 @@ func checkSchema(kind fault.Kind, s string) error {
 	if err := checkName(kind, "schema", s); err != nil {
 		return err
 	}
+
 	if reserved(s) {
 		return fault.OnField(fault.Invalid, "schema", "reserved", "belongs to the platform")
 	}
+
 	return nil
 }
 
@@ -57,6 +61,7 @@ func splitName(s string) (schema, table string, ok bool) {
 	if !qualified {
 		schema, table = public, s
 	}
+
 	return schema, table, identifier.MatchString(schema) && identifier.MatchString(table) && !reserved(schema)
 }
 

@@ -10,15 +10,19 @@ import (
 var builtType = regexp.MustCompile(`^(?s)(?:"(?:[^"\x00]|"")+"\."(?:[^"\x00]|"")+"|interval(?: (?:year|month|day|hour|minute|second|to))*)(?:\((?:-?[0-9]+|'[a-z0-9_]+')(?:,(?:-?[0-9]+|'[a-z0-9_]+'))*\))?(?:\[\]){0,2}$`)
 
 func FuzzParseTypes(f *testing.F) {
-	for _, seed := range []string{"integer", "varchar(80)[]", "numeric(10,-2)", `app."Odd ""Type"""`, "timestamp(3) with time zone", "interval day to second(3)", "bit varying", "float(24)", "serial",
-		"integer,text", "", ",", `"`, `"a".`, "a.b.c", "int)", "int; drop table x", "int\x00", "\xff", "-", "(", "[[", "double", "time with", "setof int", "geometry(Point, 4326)[]", "geometry('x')", "geometry(-Point)"} {
+	for _, seed := range []string{"integer", "varchar(80)[]", "numeric(10,-2)", `app."Odd ""Type"""`,
+		"timestamp(3) with time zone", "interval day to second(3)", "bit varying", "float(24)", "serial",
+		"integer,text", "", ",", `"`, `"a".`, "a.b.c", "int)", "int; drop table x", "int\x00", "\xff", "-", "(", "[[",
+		"double", "time with", "setof int", "geometry(Point, 4326)[]", "geometry('x')", "geometry(-Point)"} {
 		f.Add(seed)
 	}
+
 	f.Fuzz(func(t *testing.T, text string) {
 		types, err := parseTypes(text)
 		if err != nil && types != nil {
 			t.Errorf("%q: types and an error", text)
 		}
+
 		for _, parsed := range types {
 			for _, written := range append(parsed.fallbacks[:], parsed.sql) {
 				if written != "" && !builtType.MatchString(written) {
@@ -26,6 +30,7 @@ func FuzzParseTypes(f *testing.F) {
 				}
 			}
 		}
+
 		if one, err := parseType(text); (err == nil) != (len(types) == 1) || err == nil && one != types[0] {
 			t.Errorf("%q: %+v as one type (%v), %+v as many", text, one, err, types)
 		}
@@ -34,13 +39,18 @@ func FuzzParseTypes(f *testing.F) {
 
 // FuzzShownDefault checks that what is shown for a text's default is read as the same text.
 func FuzzShownDefault(f *testing.F) {
-	for _, seed := range []string{"draft", "", " a ", "it's", "'", "''", "now()", "NULL", "current_date", "a -- b", "x\ny", "1 references t", "current_user", "Ünï", "\\", "a::text", "'a'::text"} {
+	for _, seed := range []string{
+		"draft", "", " a ", "it's", "'", "''", "now()", "NULL", "current_date", "a -- b", "x\ny", "1 references t",
+		"current_user", "Ünï", "\\", "a::text", "'a'::text",
+	} {
 		f.Add(seed)
 	}
+
 	f.Fuzz(func(t *testing.T, value string) {
 		if !storable(value) {
 			return
 		}
+
 		printed := "'" + strings.ReplaceAll(value, "'", "''") + "'::text"
 		for _, textual := range []bool{true, false} {
 			shown := shownDefault(printed, []string{"text"}, textual)

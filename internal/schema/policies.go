@@ -66,6 +66,7 @@ func ListPolicies(ctx context.Context, q pg.Querier, project uuid.UUID, ref stri
 	if err != nil {
 		return nil, err
 	}
+
 	return pg.All[Policy](ctx, q, selectPolicies, pgx.StrictNamedArgs{"table": t.ID})
 }
 
@@ -74,46 +75,57 @@ func policyByName(ctx context.Context, tx pgx.Tx, t Table, name string) (Policy,
 	if err != nil {
 		return Policy{}, err
 	}
+
 	i := slices.IndexFunc(all, func(p Policy) bool { return p.Name == name })
 	if i < 0 {
 		return Policy{}, fault.New(fault.NotFound, "there is no such policy")
 	}
+
 	return all[i], nil
 }
 
 // CreatePolicy gives a policy to the table that ref leads to. It fails as [GetTable] does, with Conflict on name
 // if that is taken, with Conflict, code busy, if others hold the table, and with Unprocessable on the field at
 // fault: on confirm if anon or public could write by it and that is not confirmed.
-func CreatePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewPolicy) (Policy, error) {
+func CreatePolicy(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewPolicy,
+) (Policy, error) {
 	var made Policy
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 			return err
 		}
+
 		if n.Permissive && slices.Contains(writes, n.Command) && slices.ContainsFunc(n.Roles, opens) {
 			if err := confirmed(n.Confirm, "lets everyone write rows of the table"); err != nil {
 				return err
 			}
 		}
+
 		kind := "restrictive"
 		if n.Permissive {
 			kind = "permissive"
 		}
+
 		err := named(ctx, tx, t.Schema, func() error {
 			conditions, err := policyConditions(ctx, tx, t, n.Command, &n.Using, &n.WithCheck, true)
 			if err != nil {
 				return err
 			}
-			sql := "create policy " + pg.Quote(n.Name) + " on " + pg.Quote(t.Schema, t.Name) + " as " + kind + " for " + n.Command +
+
+			sql := "create policy " + pg.Quote(n.Name) + " on " + pg.Quote(t.Schema, t.Name) + " as " + kind +
+				" for " + n.Command +
 				" to " + roleList(n.Roles) + conditions
 			return refused(execute(ctx, tx, sql), explainPolicy)
 		})
 		if err != nil {
 			return err
 		}
+
 		made, err = policyByName(ctx, tx, t, n.Name)
 		return err
 	})
+
 	return made, err
 }
 
@@ -125,12 +137,15 @@ func roleList(roles []string) string {
 			all[i] = pg.Quote(role)
 		}
 	}
+
 	return strings.Join(all, ", ")
 }
 
 // policyConditions returns the conditions of a policy as SQL text. With all, those that its command needs must
 // be given.
-func policyConditions(ctx context.Context, tx pgx.Tx, t Table, command string, using, check *string, all bool) (string, error) {
+func policyConditions(
+	ctx context.Context, tx pgx.Tx, t Table, command string, using, check *string, all bool,
+) (string, error) {
 	sql := ""
 	for _, part := range []struct {
 		field, word string
@@ -144,18 +159,23 @@ func policyConditions(ctx context.Context, tx pgx.Tx, t Table, command string, u
 		given := part.text != nil && (!all || *part.text != "")
 		switch {
 		case given && slices.Contains(part.not, command):
-			return "", fault.OnField(fault.Unprocessable, part.field, "not_applicable", "means nothing for a policy for %s", command)
+			return "", fault.OnField(fault.Unprocessable, part.field, "not_applicable",
+				"means nothing for a policy for %s", command)
 		case all && part.need && !given:
-			return "", fault.OnField(fault.Unprocessable, part.field, "required", "must be given for a policy for %s", command)
+			return "", fault.OnField(fault.Unprocessable, part.field, "required",
+				"must be given for a policy for %s", command)
 		case !given:
 			continue
 		}
+
 		text, err := condition(ctx, tx, t, part.field, *part.text)
 		if err != nil {
 			return "", err
 		}
+
 		sql += part.word + text
 	}
+
 	return sql, nil
 }
 
@@ -166,43 +186,56 @@ func explainPolicy(state string) *fault.Error {
 	if ofUser(state) && state != "42501" {
 		return badExpression("using", state, "")
 	}
+
 	return nil
 }
 
 // UpdatePolicy changes a policy. It fails as [CreatePolicy] does, and with NotFound if the table has no such
 // policy. What a policy is for, and whether it is permissive, stays: that is another policy.
-func UpdatePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u PolicyUpdate) (Policy, error) {
+func UpdatePolicy(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u PolicyUpdate,
+) (Policy, error) {
 	var changed Policy
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		p, err := policyByName(ctx, tx, t, name)
 		if err != nil {
 			return err
 		}
+
 		roles := p.Roles
 		if u.Roles != nil {
 			roles = u.Roles
 		}
-		if (u.Roles != nil || u.Using != nil || u.WithCheck != nil) && p.Permissive && slices.Contains(writes, p.Command) && slices.ContainsFunc(roles, opens) {
+
+		if (u.Roles != nil || u.Using != nil || u.WithCheck != nil) && p.Permissive &&
+			slices.Contains(writes, p.Command) && slices.ContainsFunc(roles, opens) {
 			if err := confirmed(u.Confirm, "lets everyone write rows of the table"); err != nil {
 				return err
 			}
 		}
+
 		if err := u.alter(ctx, tx, t, p); err != nil {
 			return err
 		}
+
 		if u.Name != nil && *u.Name != name {
 			if err := checkName(fault.Unprocessable, "name", *u.Name); err != nil {
 				return err
 			}
-			err := execute(ctx, tx, "alter policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" rename to "+pg.Quote(*u.Name))
+
+			err := execute(ctx, tx,
+				"alter policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" rename to "+pg.Quote(*u.Name))
 			if err != nil {
 				return refused(err, explainPolicy)
 			}
+
 			name = *u.Name
 		}
+
 		changed, err = policyByName(ctx, tx, t, name)
 		return err
 	})
+
 	return changed, err
 }
 
@@ -213,13 +246,17 @@ func (u PolicyUpdate) alter(ctx context.Context, tx pgx.Tx, t Table, p Policy) e
 		if err != nil {
 			return err
 		}
+
 		if u.Roles != nil {
 			conditions = " to " + roleList(u.Roles) + conditions
 		}
+
 		if conditions == "" {
 			return nil
 		}
-		return refused(execute(ctx, tx, "alter policy "+pg.Quote(p.Name)+" on "+pg.Quote(t.Schema, t.Name)+conditions), explainPolicy)
+
+		return refused(execute(ctx, tx, "alter policy "+pg.Quote(p.Name)+" on "+pg.Quote(t.Schema, t.Name)+conditions),
+			explainPolicy)
 	})
 }
 
@@ -232,7 +269,9 @@ func DeletePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, r
 		if deleted, err = policyByName(ctx, tx, t, name); err != nil {
 			return err
 		}
+
 		return refused(execute(ctx, tx, "drop policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)), nil)
 	})
+
 	return deleted, err
 }

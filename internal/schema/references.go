@@ -36,7 +36,9 @@ var selectReferences = `
 
 // clause returns the SQL text that the foreign key is made by, without a name.
 func (r reference) clause() string {
-	sql := "foreign key (" + quoted(r.Columns) + ") references " + pg.Quote(r.Schema, r.Table) + " (" + quoted(r.ReferenceColumns) + ")"
+	sql := "foreign key (" + quoted(r.Columns) + ") references " + pg.Quote(r.Schema, r.Table) + " (" +
+		quoted(r.ReferenceColumns) + ")"
+
 	if r.Full {
 		sql += " match full"
 	}
@@ -46,10 +48,12 @@ func (r reference) clause() string {
 	if r.OnDelete != "" {
 		sql += " on delete " + r.OnDelete
 	}
+
 	sql += r.Deferral.clause()
 	if !r.Validated {
 		sql += " not valid"
 	}
+
 	return sql
 }
 
@@ -65,14 +69,19 @@ func explainReference(prefix string) func(state string) *fault.Error {
 		case "42703": // undefined_column: gone by now
 			return on("reference_columns", "not_found", "are not columns of that table")
 		case "42830", "55000": // invalid_foreign_key: not unique; unique only at the end of a transaction
-			return on("reference_columns", "not_unique", "are together neither unique nor the primary key of that table")
-		case "42804", "42883", "42704": // datatype_mismatch, undefined_function (no operator that compares them), undefined_object
+			return on("reference_columns", "not_unique",
+				"are together neither unique nor the primary key of that table")
+			// datatype_mismatch, undefined_function (no operator that compares them), undefined_object
+		case "42804", "42883", "42704":
 			return on("columns", "invalid_type", "can't be compared with the columns referred to")
 		case "23503": // foreign_key_violation
-			return on("columns", "not_found", "have values that the columns referred to don't have: with not_valid only new rows are looked at")
-		case "42501", "42P16", "42809", "0A000", "42601": // insufficient_privilege, another persistence, another kind of thing
+			return on("columns", "not_found",
+				"have values that the columns referred to don't have: with not_valid only new rows are looked at")
+			// insufficient_privilege, another persistence, another kind of thing
+		case "42501", "42P16", "42809", "0A000", "42601":
 			return on("reference_table", "not_supported", "is not a table that this one may refer to in this way")
 		}
+
 		return nil
 	}
 }

@@ -88,26 +88,33 @@ func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Pag
 			return nil, 0, err
 		}
 	}
+
 	const of = ` and (@schema = '' or n.nspname = @schema)`
 	args := pgx.StrictNamedArgs{"schema": schema}
 	first := page // only the page's functions are described, and then put in order again
 	first.Number = 1
+
 	rows, err := pg.All[routine](ctx, q, `with found as (
 		select p.oid, count(*) over () as total, p.proname as name, n.nspname as schema,
 			(select l.lanname from pg_catalog.pg_language l where l.oid = p.prolang) as language `+userRoutines+of+
-		page.Clause(routineSorts, "oid")+`)`+selectRoutines+first.Clause(map[string]string{"name": "p.proname", "schema": "n.nspname", "language": "l.lanname"}, "p.oid"), args)
+		page.Clause(routineSorts, "oid")+`)`+selectRoutines+
+		first.Clause(map[string]string{"name": "p.proname", "schema": "n.nspname", "language": "l.lanname"}, "p.oid"),
+		args)
 	if err != nil {
 		return nil, 0, err
 	}
+
 	if len(rows) == 0 && page.Number > 1 { // past the end, where no row tells the total
 		total, err := pg.Value[int64](ctx, q, "select count(*)"+userRoutines+of, args)
 		return []FunctionInfo{}, total, err
 	}
+
 	functions := make([]FunctionInfo, len(rows))
 	var total int64
 	for i, r := range rows {
 		functions[i], total = r.describe().FunctionInfo, r.Total
 	}
+
 	return functions, total, nil
 }
 
@@ -120,30 +127,38 @@ func GetFunction(ctx context.Context, owner *pgxpool.Pool, schema, name string, 
 	if err := checkName(fault.Invalid, "functionName", name); err != nil {
 		return Function{}, err
 	}
+
 	var found Function
 	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		f, err := findFunction(ctx, tx, schema, name, arguments)
 		if err != nil {
 			return err
 		}
+
 		found, err = functionByID(ctx, tx, f.OID)
 		return err
 	})
+
 	return found, err
 }
 
 func functionByID(ctx context.Context, q pg.Querier, id uint32) (Function, error) {
-	r, err := pg.One[routine](ctx, q, `with found as (select @id::oid as oid, 1::bigint as total)`+selectRoutines, pgx.StrictNamedArgs{"id": id})
+	r, err := pg.One[routine](ctx, q, `with found as (select @id::oid as oid, 1::bigint as total)`+selectRoutines,
+		pgx.StrictNamedArgs{"id": id})
 	if fault.Is(err, fault.NotFound) {
 		return Function{}, noFunction().Because(err)
 	}
+
 	return r.describe(), err
 }
 
 // describe returns the function as clients read it.
 func (r routine) describe() Function {
-	f := Function{Definition: r.Definition, FunctionInfo: FunctionInfo{Schema: r.Schema, Name: r.Name, Kind: r.Kind, Language: r.Language, Volatility: r.Volatility,
-		SecurityDefiner: r.SecurityDefiner, Execute: r.Execute, Parameters: []Parameter{}, ReturnType: shortType(r.Result)}}
+	f := Function{Definition: r.Definition, FunctionInfo: FunctionInfo{Schema: r.Schema, Name: r.Name, Kind: r.Kind,
+		Language: r.Language, Volatility: r.Volatility,
+		SecurityDefiner: r.SecurityDefiner, Execute: r.Execute,
+		Parameters: []Parameter{}, ReturnType: shortType(r.Result)}}
+
 	var arguments, columns []string
 	for i, mode := range r.Modes {
 		typ := shortType(r.Types[i])
@@ -155,13 +170,16 @@ func (r routine) describe() Function {
 			arguments = append(arguments, typ)
 		}
 	}
+
 	f.Arguments = strings.Join(arguments, ", ")
+
 	switch {
 	case len(columns) > 0:
 		f.ReturnType = "table(" + strings.Join(columns, ", ") + ")"
 	case r.ReturnsSet:
 		f.ReturnType = "setof " + f.ReturnType
 	}
+
 	return f
 }
 
@@ -191,16 +209,20 @@ func checkLanguage(ctx context.Context, q pg.Querier, name string) error {
 	if err != nil || slices.Contains(languages, Language{name}) {
 		return err
 	}
-	return fault.OnField(fault.Unprocessable, "language", "not_supported", "must be one that the database trusts, such as sql or plpgsql")
+
+	return fault.OnField(fault.Unprocessable, "language", "not_supported",
+		"must be one that the database trusts, such as sql or plpgsql")
 }
 
 // checkCallers checks the roles to which a function is to be opened.
 func checkCallers(roles []string) error {
 	for _, role := range roles {
 		if !slices.Contains(callers, role) {
-			return fault.OnField(fault.Unprocessable, "execute", "not_allowed", "must be of %s", strings.Join(callers, ", "))
+			return fault.OnField(fault.Unprocessable, "execute", "not_allowed", "must be of %s",
+				strings.Join(callers, ", "))
 		}
 	}
+
 	return nil
 }
 
@@ -211,9 +233,11 @@ func (d *declaration) open(ctx context.Context, tx pgx.Tx, roles []string) error
 		if slices.Contains(roles, role) {
 			sql = "grant execute on function " + d.signature() + " to " + pg.Quote(role)
 		}
+
 		if err := execute(ctx, tx, sql); err != nil {
 			return refused(err, nil)
 		}
 	}
+
 	return nil
 }

@@ -30,7 +30,8 @@ import (
 
 const (
 	changeTime = 20 * time.Second // a change that takes longer is undone: code of the user's may run in it
-	attempts   = 50               // at a thing that others rename or drop at the same time; each lost one is another's success
+	// at a thing that others rename or drop at the same time; each lost one is another's success
+	attempts = 50
 )
 
 // settle gives a transaction the settings that its statements count on, whatever the owner chose for the role.
@@ -53,15 +54,18 @@ var errMoved = errors.New("renamed or dropped at the same time")
 func change(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context, tx pgx.Tx) error) error {
 	bounded, cancel := context.WithTimeout(ctx, changeTime)
 	defer cancel()
+
 	return audit.Write(bounded, owner, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(bounded, settle); err != nil {
 			return err
 		}
+
 		err := f(bounded, tx)
 		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 			return fault.New(fault.Unprocessable, "the change took longer than %d seconds and was undone",
 				int(changeTime.Seconds())).WithCode("timeout").Because(err)
 		}
+
 		return err
 	})
 }
@@ -76,6 +80,7 @@ func changeNamed(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Co
 			return err
 		}
 	}
+
 	return fault.New(fault.Conflict, "others change it at the same time; try again").WithCode("busy").Because(err)
 }
 
@@ -92,9 +97,11 @@ func lockIn(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
 	case "42P01", "3F000", "42809": // undefined table or schema, another kind of thing
 		return errMoved
 	}
+
 	if err != nil {
 		return refused(err, nil)
 	}
+
 	held, err := pg.Value[bool](ctx, tx, `
 		select exists (
 			select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -103,9 +110,11 @@ func lockIn(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
 	if err != nil {
 		return err
 	}
+
 	if !held {
 		return errMoved
 	}
+
 	return nil
 }
 

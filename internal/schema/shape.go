@@ -14,15 +14,20 @@ import (
 
 // changeTable is [changeNamed] for the table that ref leads to, which f gets locked against everyone else. It
 // fails as [GetTable] does, and with Conflict, code busy, if others hold the table.
-func changeTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, f func(ctx context.Context, tx pgx.Tx, t Table) error) error {
+func changeTable(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string,
+	f func(ctx context.Context, tx pgx.Tx, t Table) error,
+) error {
 	return changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
 			return err
 		}
+
 		if err := lock(ctx, tx, t); err != nil {
 			return err
 		}
+
 		return f(ctx, tx, t)
 	})
 }
@@ -41,8 +46,10 @@ const maxComment = 10_000 // bytes
 
 func checkComment(field, text string) error {
 	if len(text) > maxComment || !storable(text) {
-		return fault.OnField(fault.Unprocessable, field, "invalid_value", "must be text of at most %d bytes without a NUL", maxComment)
+		return fault.OnField(fault.Unprocessable, field, "invalid_value",
+			"must be text of at most %d bytes without a NUL", maxComment)
 	}
+
 	return nil
 }
 
@@ -67,6 +74,7 @@ func quoted(names []string) string {
 	for i, name := range names {
 		all[i] = pg.Quote(name)
 	}
+
 	return strings.Join(all, ", ")
 }
 
@@ -90,6 +98,7 @@ func GetTableDetails(ctx context.Context, q pg.Querier, table uint32) (TableDeta
 	if fault.Is(err, fault.NotFound) {
 		return TableDetails{PrimaryKey: []string{}}, nil
 	}
+
 	return d, err
 }
 
@@ -102,10 +111,13 @@ type TableUpdate struct {
 
 // UpdateTable changes a table. It fails as [GetTable] does, with Unprocessable on confirm if row level security
 // would end without it, and with Conflict, code busy, if others hold the table.
-func UpdateTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, u TableUpdate) (Table, error) {
+func UpdateTable(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, u TableUpdate,
+) (Table, error) {
 	var changed Table
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		changed = t
+
 		if u.RowLevelSecurity != nil {
 			action := "enable row level security"
 			if !*u.RowLevelSecurity {
@@ -114,25 +126,32 @@ func UpdateTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 				}
 				action = "disable row level security"
 			}
+
 			if err := alter(ctx, tx, t, action); err != nil {
 				return refused(err, nil)
 			}
 		}
+
 		if u.Comment == nil {
 			return nil
 		}
+
 		if err := checkComment("comment", *u.Comment); err != nil {
 			return err
 		}
+
 		return refused(comment(ctx, tx, "table "+pg.Quote(t.Schema, t.Name), *u.Comment), nil)
 	})
+
 	return changed, err
 }
 
 // DeleteTable drops a table and returns what went with it. It fails as [GetTable] does, with Conflict, code
 // in_use and the member dependents, if others depend on it and cascade is not set, and with Conflict, code
 // busy, if others hold the table.
-func DeleteTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, cascade bool) (Table, []Dependent, error) {
+func DeleteTable(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, cascade bool,
+) (Table, []Dependent, error) {
 	var deleted Table
 	var gone []Dependent
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {

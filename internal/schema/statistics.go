@@ -66,8 +66,10 @@ func GetStatistics(ctx context.Context, b pg.Beginner) (Statistics, error) {
 		if _, err := pg.Exec(ctx, tx, `set local lock_timeout = '2s'`); err != nil {
 			return err
 		}
+
 		return s.read(ctx, tx)
 	})
+
 	return s, err
 }
 
@@ -83,7 +85,9 @@ func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+
 	s.DatabaseSize, s.Since, s.CacheHitRatio = counted.Size, counted.Since, counted.Ratio
+
 	if s.Connections, err = pg.All[Connections](ctx, tx, `
 		select case when r.rolsuper then 'platform'
 				when pg_catalog.starts_with(a.usename, a.datname || '_') then pg_catalog.substr(a.usename, pg_catalog.length(a.datname) + 2)
@@ -124,5 +128,6 @@ func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
 		order by size desc, schema, name`+mostShown); err != nil {
 		return err
 	}
+
 	return nil
 }

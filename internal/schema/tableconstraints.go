@@ -44,7 +44,8 @@ type NewConstraint struct {
 
 // keyAction is the SQL expression of what a foreign key does, from the catalogue's letter for it.
 func keyAction(letter string) string {
-	return `case ` + letter + ` when 'a' then 'no action' when 'r' then 'restrict' when 'c' then 'cascade' when 'n' then 'set null' when 'd' then 'set default' end`
+	return `case ` + letter +
+		` when 'a' then 'no action' when 'r' then 'restrict' when 'c' then 'cascade' when 'n' then 'set null' when 'd' then 'set default' end`
 }
 
 var selectConstraints = `
@@ -70,6 +71,7 @@ func ListConstraints(ctx context.Context, q pg.Querier, project uuid.UUID, ref s
 	if err != nil {
 		return nil, err
 	}
+
 	return constraintsOf(ctx, q, t)
 }
 
@@ -82,18 +84,22 @@ func constraintByName(ctx context.Context, q pg.Querier, t Table, name string) (
 	if err != nil {
 		return Constraint{}, err
 	}
+
 	for _, c := range all {
 		if c.Name == name {
 			return c, nil
 		}
 	}
+
 	return Constraint{}, fault.New(fault.NotFound, "there is no such constraint")
 }
 
 // CreateConstraint gives a constraint to the table that ref leads to. It fails as [GetTable] does, with Conflict
 // on name or type if the name, or the one primary key, is there, with Conflict, code busy, if others hold the
 // table, and with Unprocessable on the field at fault.
-func CreateConstraint(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewConstraint) (Constraint, error) {
+func CreateConstraint(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewConstraint,
+) (Constraint, error) {
 	var made Constraint
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
@@ -110,33 +116,40 @@ func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix strin
 			return Constraint{}, err
 		}
 	}
+
 	before, err := constraintsOf(ctx, tx, t)
 	if err != nil {
 		return Constraint{}, err
 	}
+
 	err = named(ctx, tx, t.Schema, func() error {
 		clause, err := n.clause(ctx, tx, t, prefix)
 		if err != nil {
 			return err
 		}
+
 		if n.Name != "" {
 			clause = "constraint " + pg.Quote(n.Name) + " " + clause
 		}
+
 		err = alter(ctx, tx, t, "add "+clause)
 		if pg.Violates(err, nameOnce) {
 			return n.explain(prefix)("42P07").Because(err)
 		}
+
 		return refused(err, n.explain(prefix))
 	})
 	if err != nil {
 		return Constraint{}, err
 	}
+
 	after, err := constraintsOf(ctx, tx, t)
 	for _, c := range after {
 		if !slices.ContainsFunc(before, func(b Constraint) bool { return b.Name == c.Name }) {
 			return c, err
 		}
 	}
+
 	return Constraint{}, err
 }
 
@@ -147,28 +160,36 @@ func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix st
 	if err := n.checkParts(prefix); err != nil {
 		return "", err
 	}
+
 	valid := ""
 	if n.NotValid {
 		valid = " not valid"
 	}
+
 	if n.Type == "check" {
 		text, err := condition(ctx, tx, t, prefix+"expression", n.Expression)
 		return "check " + text + valid, err
 	}
+
 	if err := checkColumnNames(ctx, tx, t, prefix+"columns", n.Columns); err != nil {
 		return "", err
 	}
+
 	switch n.Type {
 	case "unique":
 		return "unique (" + quoted(n.Columns) + ")" + n.deferral().clause(), nil
 	case "primary":
 		return "primary key (" + quoted(n.Columns) + ")" + n.deferral().clause(), nil
 	}
-	noTable := fault.OnField(fault.Unprocessable, prefix+"reference_table", "not_found", "is not one of the project's tables")
+
+	noTable := fault.OnField(fault.Unprocessable, prefix+"reference_table", "not_found",
+		"is not one of the project's tables")
+
 	schema, table, ok := splitName(n.ReferenceTable)
 	if !ok {
 		return "", noTable
 	}
+
 	target, err := tableByName(ctx, tx, schema, table)
 	if fault.Is(err, fault.NotFound) {
 		return "", noTable.Because(err)
@@ -179,6 +200,7 @@ func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix st
 	if err := checkColumnNames(ctx, tx, target, prefix+"reference_columns", n.ReferenceColumns); err != nil {
 		return "", err
 	}
+
 	r := reference{Columns: n.Columns, Schema: schema, Table: table, ReferenceColumns: n.ReferenceColumns,
 		OnUpdate: n.OnUpdate, OnDelete: n.OnDelete, Deferral: n.deferral(), Validated: !n.NotValid}
 	return r.clause(), nil
@@ -204,17 +226,23 @@ func (n NewConstraint) checkParts(prefix string) error {
 	} {
 		switch applies := slices.Contains(part.of, n.Type); {
 		case part.given && !applies:
-			return fault.OnField(fault.Unprocessable, prefix+part.field, "not_applicable", "means nothing for this type of constraint")
+			return fault.OnField(fault.Unprocessable, prefix+part.field, "not_applicable",
+				"means nothing for this type of constraint")
 		case !part.given && applies && part.need:
-			return fault.OnField(fault.Unprocessable, prefix+part.field, "required", "must be given for this type of constraint")
+			return fault.OnField(fault.Unprocessable, prefix+part.field, "required",
+				"must be given for this type of constraint")
 		}
 	}
+
 	if n.InitiallyDeferred && !n.Deferrable {
-		return fault.OnField(fault.Unprocessable, prefix+"initially_deferred", "not_applicable", "means nothing for what is not deferrable")
+		return fault.OnField(fault.Unprocessable, prefix+"initially_deferred", "not_applicable",
+			"means nothing for what is not deferrable")
 	}
 	if n.Type == "foreign" && len(n.Columns) != len(n.ReferenceColumns) {
-		return fault.OnField(fault.Unprocessable, prefix+"reference_columns", "mismatch", "must be as many as the columns")
+		return fault.OnField(fault.Unprocessable, prefix+"reference_columns", "mismatch",
+			"must be as many as the columns")
 	}
+
 	return nil
 }
 
@@ -224,6 +252,7 @@ func checkColumnNames(ctx context.Context, tx pgx.Tx, t Table, field string, nam
 	if err != nil {
 		return err
 	}
+
 	for i, name := range names {
 		at := field + "." + strconv.Itoa(i)
 		if !slices.Contains(known, name) {
@@ -233,6 +262,7 @@ func checkColumnNames(ctx context.Context, tx pgx.Tx, t Table, field string, nam
 			return fault.OnField(fault.Unprocessable, at, "duplicate", "is named before")
 		}
 	}
+
 	return nil
 }
 
@@ -241,32 +271,43 @@ func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
 	return func(state string) *fault.Error {
 		switch state {
 		case "42710", "42P07": // duplicate_object, duplicate_table: of its index
-			return fault.OnField(fault.Conflict, prefix+"name", "already_exists", "is the name of another constraint of the table, or of a table or index of the schema")
+			return fault.OnField(fault.Conflict, prefix+"name", "already_exists",
+				"is the name of another constraint of the table, or of a table or index of the schema")
 		case "42P16": // invalid_table_definition
 			if n.Type == "primary" {
-				return fault.OnField(fault.Conflict, prefix+"type", "already_exists", "can't be primary, for the table has a primary key")
+				return fault.OnField(fault.Conflict, prefix+"type", "already_exists",
+					"can't be primary, for the table has a primary key")
 			}
 		}
+
 		switch n.Type {
 		case "foreign":
 			return explainReference(prefix)(state)
 		case "check":
 			if state == "23514" { // check_violation
-				return fault.OnField(fault.Unprocessable, prefix+"expression", "violated", "does not hold for all rows that are there: with not_valid it holds for new ones only")
+				return fault.OnField(fault.Unprocessable, prefix+"expression", "violated",
+					"does not hold for all rows that are there: with not_valid it holds for new ones only")
 			}
 			if ofUser(state) {
 				return badExpression(prefix+"expression", state, "")
 			}
+
 			return nil
 		}
+
 		switch state {
 		case "23505": // unique_violation
-			return fault.OnField(fault.Unprocessable, prefix+"columns", "not_unique", "can't be unique, for the table has rows with the same values")
+			return fault.OnField(fault.Unprocessable, prefix+"columns", "not_unique",
+				"can't be unique, for the table has rows with the same values")
 		case "23502": // not_null_violation
-			return fault.OnField(fault.Unprocessable, prefix+"columns", "null", "can't be the primary key, for the table has rows without a value")
-		case "42704", "0A000", "54000", "54011": // no operator class, part of a partitioned table's key missing, too large
-			return fault.OnField(fault.Unprocessable, prefix+"columns", "not_supported", "can't be unique: their types have no order, or are too large, or the table is partitioned by others")
+			return fault.OnField(fault.Unprocessable, prefix+"columns", "null",
+				"can't be the primary key, for the table has rows without a value")
+			// no operator class, part of a partitioned table's key missing, too large
+		case "42704", "0A000", "54000", "54011":
+			return fault.OnField(fault.Unprocessable, prefix+"columns", "not_supported",
+				"can't be unique: their types have no order, or are too large, or the table is partitioned by others")
 		}
+
 		return nil
 	}
 }
@@ -274,21 +315,27 @@ func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
 // ValidateConstraint makes a constraint that was made for new rows only hold for all of them. It fails as
 // [GetTable] does, with NotFound if the table has no such constraint, with Conflict, code violated, if there
 // are rows that break it, and with Conflict, code busy, if others hold the table.
-func ValidateConstraint(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Constraint, error) {
+func ValidateConstraint(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string,
+) (Constraint, error) {
 	var valid Constraint
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
 			return err
 		}
+
 		if err := lockIn(ctx, tx, t, "share update exclusive"); err != nil { // rows may be read and written meanwhile
 			return err
 		}
+
 		if valid, err = constraintByName(ctx, tx, t, name); err != nil || valid.Validated {
 			return err
 		}
+
 		err = alter(ctx, tx, t, "validate constraint "+pg.Quote(name))
 		valid.Validated = true
+
 		return refused(err, func(state string) *fault.Error {
 			if !ofUser(state) {
 				return nil
@@ -296,25 +343,33 @@ func ValidateConstraint(ctx context.Context, owner *pgxpool.Pool, project uuid.U
 			return fault.New(fault.Conflict, "there are rows that break the constraint").WithCode("violated")
 		})
 	})
+
 	return valid, err
 }
 
 // DeleteConstraint drops a constraint, with cascade also what depends on it, which is returned. It fails as [GetTable] does, with NotFound if the
 // table has no such constraint, with Conflict, code in_use and the member dependents, if others depend on it and don't go too, and with Conflict,
 // code busy, if others hold the table.
-func DeleteConstraint(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool) (deleted Constraint, gone []Dependent, err error) {
+func DeleteConstraint(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool,
+) (deleted Constraint, gone []Dependent, err error) {
 	err = changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
 		if deleted, err = constraintByName(ctx, tx, t, name); err != nil {
 			return err
 		}
-		id, err := pg.Value[uint32](ctx, tx, `select oid from pg_catalog.pg_constraint where conrelid = @table and conname = @name`,
+
+		id, err := pg.Value[uint32](ctx, tx,
+			`select oid from pg_catalog.pg_constraint where conrelid = @table and conname = @name`,
 			pgx.StrictNamedArgs{"table": t.ID, "name": name})
 		if err != nil {
 			return err
 		}
-		gone, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop constraint "+pg.Quote(name), object{"pg_constraint", id, 0}, cascade)
+
+		gone, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop constraint "+pg.Quote(name),
+			object{"pg_constraint", id, 0}, cascade)
 		return err
 	})
+
 	return deleted, gone, err
 }

@@ -75,19 +75,24 @@ var tableSorts = map[string]string{"name": "name", "schema": "schema", "id": "id
 func ListTables(ctx context.Context, q pg.Querier, page pg.Page) ([]Table, int64, error) {
 	first := page // only the page's tables are measured, and then put in order again
 	first.Number = 1
-	rows, err := pg.All[tableRow](ctx, q, selectTables+page.Clause(tableSorts, "id")+") c"+first.Clause(tableSorts, "id"))
+
+	rows, err := pg.All[tableRow](ctx, q,
+		selectTables+page.Clause(tableSorts, "id")+") c"+first.Clause(tableSorts, "id"))
 	if err != nil {
 		return nil, 0, err
 	}
+
 	if len(rows) == 0 && page.Number > 1 { // past the end, where no row tells the total
 		total, err := pg.Value[int64](ctx, q, "select count(*)"+userTables)
 		return []Table{}, total, err
 	}
+
 	tables := make([]Table, len(rows))
 	var total int64
 	for i, r := range rows {
 		tables[i], total = r.Table, r.Total
 	}
+
 	return tables, total, nil
 }
 
@@ -104,10 +109,12 @@ func GetTable(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) 
 	if !uuidRef.MatchString(ref) {
 		return findTable(ctx, q, ref)
 	}
+
 	id, err := idOf(ctx, q, project, uuid.MustParse(ref))
 	if err != nil {
 		return Table{}, err
 	}
+
 	return tableByID(ctx, q, id)
 }
 
@@ -119,12 +126,15 @@ func findTable(ctx context.Context, q pg.Querier, ref string) (Table, error) {
 		if err != nil {
 			return Table{}, badRef()
 		}
+
 		return tableByID(ctx, q, uint32(id))
 	}
+
 	schema, name, ok := splitName(ref)
 	if !ok {
 		return Table{}, badRef()
 	}
+
 	return tableByName(ctx, q, schema, name)
 }
 
@@ -141,6 +151,7 @@ func oneTable(ctx context.Context, q pg.Querier, sql string, args pgx.StrictName
 	if fault.Is(err, fault.NotFound) {
 		return Table{}, noTable().Because(err)
 	}
+
 	return row.Table, err
 }
 
@@ -149,16 +160,19 @@ func idOf(ctx context.Context, q pg.Querier, project, table uuid.UUID) (uint32, 
 	if err != nil {
 		return 0, err
 	}
+
 	for _, id := range ids {
 		if TableUUID(project, id) == table {
 			return id, nil
 		}
 	}
+
 	return 0, noTable()
 }
 
 func badRef() error {
-	return fault.OnField(fault.Invalid, "table", "invalid_value", "must be the name, id or UUID of one of the project's tables")
+	return fault.OnField(fault.Invalid, "table", "invalid_value",
+		"must be the name, id or UUID of one of the project's tables")
 }
 
 func noTable() *fault.Error { return fault.New(fault.NotFound, "there is no such table") }
@@ -173,22 +187,27 @@ func RenameTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 		if err != nil {
 			return err
 		}
+
 		if err := checkName(fault.Unprocessable, "name", name); err != nil {
 			return err
 		}
 		if err := lock(ctx, tx, t); err != nil {
 			return err
 		}
+
 		if t.Name != name {
 			err := execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" rename to "+pg.Quote(name))
 			if err != nil {
 				return refused(err, nameTaken)
 			}
 		}
+
 		renamed = t
 		renamed.Name = name
+
 		return nil
 	})
+
 	return renamed, err
 }
 
@@ -197,7 +216,9 @@ func RenameTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 func nameTaken(state string) *fault.Error {
 	switch state {
 	case "42P07", "42710", "23505": // duplicate_table, duplicate_object, unique_violation in the catalogue
-		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another table, view or type of the schema")
+		return fault.OnField(fault.Conflict, "name", "already_exists",
+			"is the name of another table, view or type of the schema")
 	}
+
 	return nil
 }

@@ -63,6 +63,7 @@ func triggersOf(ctx context.Context, q pg.Querier, t Table, name any) ([]Trigger
 		all[i].Arguments = strings.Split(string(r.Args), "\x00")
 		all[i].Arguments = all[i].Arguments[:len(all[i].Arguments)-1]
 	}
+
 	return all, err
 }
 
@@ -89,6 +90,7 @@ func ListTriggers(ctx context.Context, q pg.Querier, project uuid.UUID, ref stri
 	if err != nil {
 		return nil, err
 	}
+
 	return triggersOf(ctx, q, t, nil)
 }
 
@@ -99,6 +101,7 @@ func GetTrigger(ctx context.Context, q pg.Querier, project uuid.UUID, ref, name 
 	if err != nil {
 		return Trigger{}, err
 	}
+
 	return getTrigger(ctx, q, t, name)
 }
 
@@ -107,53 +110,66 @@ func getTrigger(ctx context.Context, q pg.Querier, t Table, name string) (Trigge
 	if err != nil {
 		return Trigger{}, err
 	}
+
 	if len(found) == 0 {
 		return Trigger{}, fault.New(fault.NotFound, "there is no such trigger")
 	}
+
 	return found[0], nil
 }
 
 // CreateTrigger makes a trigger of the table that ref leads to. It fails as [GetTable] does, with Conflict on name if the
 // table has such a trigger, with Conflict, code busy, if others hold the table, and with Unprocessable on the
 // field at fault.
-func CreateTrigger(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewTrigger) (Trigger, error) {
+func CreateTrigger(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewTrigger,
+) (Trigger, error) {
 	var made Trigger
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		if err := n.check(); err != nil {
 			return err
 		}
+
 		err := named(ctx, tx, t.Schema, func() error {
 			when, err := n.condition(ctx, tx, t)
 			if err != nil {
 				return err
 			}
+
 			return refused(execute(ctx, tx, n.statement(t, when)), n.explain)
 		})
 		if err != nil {
 			return err
 		}
+
 		made, err = getTrigger(ctx, tx, t, n.Name)
 		return err
 	})
+
 	return made, err
 }
 
 // EnableTrigger switches a trigger on or off. It fails as [GetTrigger] does, and with Conflict, code busy, if others hold
 // the table.
-func EnableTrigger(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, enabled bool) (Trigger, error) {
+func EnableTrigger(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, enabled bool,
+) (Trigger, error) {
 	var changed Trigger
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
 		if changed, err = getTrigger(ctx, tx, t, name); err != nil || changed.Enabled == enabled {
 			return err
 		}
+
 		verb := " disable trigger "
 		if enabled {
 			verb = " enable trigger "
 		}
+
 		changed.Enabled = enabled
 		return refused(execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+verb+pg.Quote(name)), nil)
 	})
+
 	return changed, err
 }
 
@@ -164,7 +180,9 @@ func DeleteTrigger(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, 
 		if _, err := getTrigger(ctx, tx, t, name); err != nil {
 			return err
 		}
-		return refused(execute(ctx, tx, "drop trigger "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" restrict"), nil)
+
+		return refused(execute(ctx, tx, "drop trigger "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" restrict"),
+			nil)
 	})
 }
 
@@ -175,6 +193,7 @@ func (n NewTrigger) check() error {
 	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 		return err
 	}
+
 	if n.Timing != "before" && n.Timing != "after" {
 		return fault.OnField(fault.Unprocessable, "timing", "not_allowed", "must be before or after")
 	}
@@ -184,34 +203,44 @@ func (n NewTrigger) check() error {
 	if len(n.Events) == 0 {
 		return fault.OnField(fault.Unprocessable, "events", "required", "must not be empty")
 	}
+
 	for i, e := range n.Events {
 		if !slices.Contains(triggerEvents, e) || slices.Contains(n.Events[:i], e) {
-			return fault.OnField(fault.Unprocessable, "events", "not_allowed", "must be different ones of %s", strings.Join(triggerEvents, ", "))
+			return fault.OnField(fault.Unprocessable, "events", "not_allowed", "must be different ones of %s",
+				strings.Join(triggerEvents, ", "))
 		}
 	}
+
 	if slices.Contains(n.Events, "truncate") && n.Level != "statement" {
 		return fault.OnField(fault.Unprocessable, "level", "not_allowed", "must be statement for truncate")
 	}
 	if n.Constraint && (n.Timing != "after" || n.Level == "statement") {
-		return fault.OnField(fault.Unprocessable, "constraint", "not_applicable", "means nothing but for after and each row")
+		return fault.OnField(fault.Unprocessable, "constraint", "not_applicable",
+			"means nothing but for after and each row")
 	}
 	if n.Deferrable && !n.Constraint {
 		return fault.OnField(fault.Unprocessable, "deferrable", "not_applicable", "means nothing but for a constraint")
 	}
 	if n.InitiallyDeferred && !n.Deferrable {
-		return fault.OnField(fault.Unprocessable, "initially_deferred", "not_applicable", "means nothing for what is not deferrable")
+		return fault.OnField(fault.Unprocessable, "initially_deferred", "not_applicable",
+			"means nothing for what is not deferrable")
 	}
 	if len(n.Columns) > 0 && !slices.Contains(n.Events, "update") {
 		return fault.OnField(fault.Unprocessable, "columns", "not_applicable", "must be empty without the event update")
 	}
+
 	for i, c := range n.Columns {
 		if !storable(c) || c == "" || len(c) > 63 || slices.Contains(n.Columns[:i], c) {
-			return fault.OnField(fault.Unprocessable, "columns", "invalid_value", "must be different columns of the table")
+			return fault.OnField(fault.Unprocessable, "columns", "invalid_value",
+				"must be different columns of the table")
 		}
 	}
+
 	if _, _, ok := splitName(n.Function); !ok {
-		return fault.OnField(fault.Unprocessable, "function", "invalid_value", "must be the name of one of the project's functions")
+		return fault.OnField(fault.Unprocessable, "function", "invalid_value",
+			"must be the name of one of the project's functions")
 	}
+
 	return nil
 }
 
@@ -220,6 +249,7 @@ func (n NewTrigger) condition(ctx context.Context, tx pgx.Tx, t Table) (string, 
 	if n.When == "" {
 		return "", nil
 	}
+
 	var rows []string
 	if n.Level != "statement" && !slices.Contains(n.Events, "delete") {
 		rows = append(rows, "only "+pg.Quote(t.Schema, t.Name)+` as "new"`)
@@ -227,14 +257,17 @@ func (n NewTrigger) condition(ctx context.Context, tx pgx.Tx, t Table) (string, 
 	if n.Level != "statement" && !slices.Contains(n.Events, "insert") {
 		rows = append(rows, "only "+pg.Quote(t.Schema, t.Name)+` as "old"`)
 	}
+
 	from := ""
 	if len(rows) > 0 {
 		from = " from " + strings.Join(rows, ", ")
 	}
+
 	text, err := conditionOn(ctx, tx, from, "when", n.When)
 	if err != nil {
 		return "", err
 	}
+
 	// Who is to blame could not be told afterwards.
 	schema, function, _ := splitName(n.Function)
 	fits, err := pg.Value[bool](ctx, tx, `
@@ -244,6 +277,7 @@ func (n NewTrigger) condition(ctx context.Context, tx pgx.Tx, t Table) (string, 
 	if err == nil && !fits {
 		err = n.explain("42883")
 	}
+
 	return " when " + text, err
 }
 
@@ -257,24 +291,31 @@ func (n NewTrigger) statement(t Table, when string) string {
 			for j, c := range n.Columns {
 				columns[j] = pg.Quote(c)
 			}
+
 			events[i] = "update of " + strings.Join(columns, ", ")
 		}
 	}
+
 	level := "row"
 	if n.Level != "" {
 		level = n.Level
 	}
+
 	schema, function, _ := splitName(n.Function)
 	arguments := make([]string, len(n.Arguments))
 	for i, a := range n.Arguments {
 		arguments[i] = pg.Literal(a)
 	}
+
 	kind := "create trigger "
 	if n.Constraint {
 		kind = "create constraint trigger "
 	}
-	return kind + pg.Quote(n.Name) + " " + n.Timing + " " + strings.Join(events, " or ") + " on " + pg.Quote(t.Schema, t.Name) + n.clause() +
-		" for each " + level + when + " execute function " + pg.Quote(schema, function) + "(" + strings.Join(arguments, ", ") + ")"
+
+	return kind + pg.Quote(n.Name) + " " + n.Timing + " " + strings.Join(events, " or ") + " on " +
+		pg.Quote(t.Schema, t.Name) + n.clause() +
+		" for each " + level + when + " execute function " + pg.Quote(schema, function) + "(" +
+		strings.Join(arguments, ", ") + ")"
 }
 
 // clause returns what a statement says of it.
@@ -285,23 +326,29 @@ func (d Deferral) clause() string {
 	case d.Deferrable:
 		return " deferrable"
 	}
+
 	return ""
 }
 
 // explain says what the server has against the trigger.
 func (n NewTrigger) explain(state string) *fault.Error {
-	if n.When != "" && (state == "0A000" || state == "42P17" || state == "42803" || state == "42P20") { // the function was looked at before
+	// the function was looked at before
+	if n.When != "" && (state == "0A000" || state == "42P17" || state == "42803" || state == "42P20") {
 		return badExpression("when", state, "")
 	}
+
 	switch state {
 	case "42710", "23505": // duplicate_object, unique_violation in the catalogue
 		return fault.OnField(fault.Conflict, "name", "already_exists", "is the name of another trigger of the table")
 	case "42883", "3F000": // undefined_function, invalid_schema_name
-		return fault.OnField(fault.Unprocessable, "function", "not_found", "is not a function without parameters of the project")
+		return fault.OnField(fault.Unprocessable, "function", "not_found",
+			"is not a function without parameters of the project")
 	case "42P17", "42501": // invalid_object_definition, insufficient_privilege
-		return fault.OnField(fault.Unprocessable, "function", "not_applicable", "must be one of the project's that returns trigger")
+		return fault.OnField(fault.Unprocessable, "function", "not_applicable",
+			"must be one of the project's that returns trigger")
 	case "42703": // undefined_column
 		return fault.OnField(fault.Unprocessable, "columns", "not_found", "must be columns of the table")
 	}
+
 	return nil
 }

@@ -38,10 +38,12 @@ func (t *types) get(ctx context.Context, field, text string) (dataType, error) {
 	if strings.TrimSpace(text) == "" {
 		return dataType{}, fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
 	}
+
 	spec, err := parseType(text)
 	if err != nil {
 		return dataType{}, badType(field, err.Error())
 	}
+
 	return t.resolve(ctx, field, spec)
 }
 
@@ -55,6 +57,7 @@ func (t *types) plain(ctx context.Context, field, text string) (dataType, error)
 	if err == nil && d.identity {
 		err = badType(field, "can't be serial here: use integer")
 	}
+
 	return d, err
 }
 
@@ -63,10 +66,12 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 	if d, ok := t.known[spec]; ok {
 		return d, nil
 	}
+
 	type row struct {
 		dataType
 		Usable bool
 	}
+
 	r, err := pg.One[row](ctx, t.tx, `
 		with recursive named as (
 			select `+meant+` as sql
@@ -100,15 +105,19 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 			switch state {
 			case "42501": // insufficient_privilege, on the schema
 				return badType(field, "is not a type that this database has for columns and functions")
-			case "22023", "22P02", "42601", "22003": // invalid_parameter_value, invalid_text_representation, syntax_error, numeric_value_out_of_range
+				// invalid_parameter_value, invalid_text_representation, syntax_error, numeric_value_out_of_range
+			case "22023", "22P02", "42601", "22003":
 				return badType(field, errModifier.Error())
 			}
+
 			return nil
 		})
 	}
+
 	d := r.dataType
 	d.Name, d.identity, d.modified = shortType(d.Name), spec.identity, spec.modified
 	t.known[spec] = d
+
 	return d, nil
 }
 
@@ -131,7 +140,9 @@ const shownType = `case
 		and pg_catalog.to_regtype('public.' || pg_catalog.substr(printed.full_name, 12)) is null
 	then pg_catalog.substr(printed.full_name, 12) else printed.full_name end`
 
-var longType = regexp.MustCompile(`^(character varying|character|timestamp|time)(\([0-9]+\))?( with time zone| without time zone)?((?:\[\])*)$`)
+var longType = regexp.MustCompile(
+	`^(character varying|character|timestamp|time)(\([0-9]+\))?( with time zone| without time zone)?((?:\[\])*)$`,
+)
 
 // shortType replaces SQL's long spellings by the names that people write.
 func shortType(name string) string {
@@ -139,6 +150,7 @@ func shortType(name string) string {
 	if m == nil {
 		return name
 	}
+
 	word := m[1]
 	switch {
 	case word == "character varying":
@@ -148,5 +160,6 @@ func shortType(name string) string {
 	case m[3] == " with time zone":
 		word += "tz"
 	}
+
 	return word + m[2] + m[4]
 }

@@ -42,7 +42,8 @@ var spellings = map[string]string{
 }
 
 var serials = map[string]string{
-	"serial": "int4", "serial4": "int4", "bigserial": "int8", "serial8": "int8", "smallserial": "int2", "serial2": "int2",
+	"serial": "int4", "serial4": "int4", "bigserial": "int8", "serial8": "int8",
+	"smallserial": "int2", "serial2": "int2",
 }
 
 var (
@@ -57,10 +58,12 @@ func parseType(text string) (typeSpec, error) {
 	if err != nil {
 		return typeSpec{}, err
 	}
+
 	t, err := p.parse()
 	if err == nil && !p.done() {
 		err = errType
 	}
+
 	return t, err
 }
 
@@ -70,6 +73,7 @@ func parseTypes(text string) ([]typeSpec, error) {
 	if err != nil || p.done() {
 		return nil, err
 	}
+
 	return p.list()
 }
 
@@ -85,20 +89,25 @@ func newTypeParser(text string) (*typeParser, error) {
 	if len(text) > maxTypeText || !storable(text) {
 		return nil, errType
 	}
+
 	p := &typeParser{}
 	for {
 		text = strings.TrimLeft(text, " \t\r\n")
 		if text == "" {
 			return p, nil
 		}
+
 		token := typeToken.FindString(text)
 		if token == "" {
 			return nil, errType
 		}
+
 		text = text[len(token):]
+
 		if token[0] != '"' {
 			token = strings.ToLower(token)
 		}
+
 		p.tokens = append(p.tokens, token)
 	}
 }
@@ -117,6 +126,7 @@ func (p *typeParser) next() string {
 	if token != "" {
 		p.tokens = p.tokens[1:]
 	}
+
 	return token
 }
 
@@ -125,6 +135,7 @@ func (p *typeParser) accept(tokens ...string) bool {
 	if len(p.tokens) < len(tokens) || !slices.Equal(p.tokens[:len(tokens)], tokens) {
 		return false
 	}
+
 	p.tokens = p.tokens[len(tokens):]
 	return true
 }
@@ -137,6 +148,7 @@ func (p *typeParser) list() ([]typeSpec, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		types = append(types, t)
 		if p.done() {
 			return types, nil
@@ -153,21 +165,27 @@ func (p *typeParser) parse() (typeSpec, error) {
 	if err != nil {
 		return t, err
 	}
+
 	var brackets string
 	for n := 1; p.accept("["); n++ {
 		if n > maxDimensions {
 			return t, errDimension
 		}
+
 		if isNumber(p.peek()) {
 			p.next() // a size means nothing to the server
 		}
+
 		if !p.accept("]") || t.identity {
 			return t, errType
 		}
+
 		brackets += "[]"
 	}
+
 	t.sql += brackets
 	t.fallbacks = t.fallbacks.with(brackets)
+
 	return t, nil
 }
 
@@ -176,19 +194,24 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 	if !ok {
 		return typeSpec{}, errType
 	}
+
 	if p.accept(".") {
 		schema := word
+
 		if word, ok = p.name(); !ok {
 			return typeSpec{}, errType
 		}
+
 		return p.modified(pg.Quote(unquoted(schema), unquoted(word)), fallbacks{})
 	}
+
 	if base, ok := serials[word]; ok {
 		return typeSpec{sql: builtin(base), identity: true}, nil
 	}
 	if base, ok := spellings[word]; ok {
 		return p.modified(builtin(base), fallbacks{})
 	}
+
 	switch word {
 	case "double":
 		if !p.accept("precision") {
@@ -212,7 +235,9 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 	case "interval":
 		return p.interval()
 	}
-	return p.modified(builtin(unquoted(word)), fallbacks{pg.Quote(public, unquoted(word)), pg.Quote(Extensions, unquoted(word))})
+
+	return p.modified(builtin(unquoted(word)),
+		fallbacks{pg.Quote(public, unquoted(word)), pg.Quote(Extensions, unquoted(word))})
 }
 
 // float parses what follows float: a precision in bits that chooses the type.
@@ -221,12 +246,14 @@ func (p *typeParser) float() (typeSpec, error) {
 	if err != nil || mods == nil {
 		return typeSpec{sql: builtin("float8")}, err
 	}
+
 	switch bits := mods[0]; {
 	case len(mods) > 1 || bits < 1 || bits > 53:
 		return typeSpec{}, errModifier
 	case bits < 25:
 		return typeSpec{sql: builtin("float4")}, nil
 	}
+
 	return typeSpec{sql: builtin("float8")}, nil
 }
 
@@ -236,16 +263,19 @@ func (p *typeParser) clock(word string) (typeSpec, error) {
 	if err != nil {
 		return typeSpec{}, err
 	}
+
 	if !strings.HasSuffix(word, "tz") && !p.accept("without", "time", "zone") && p.accept("with", "time", "zone") {
 		word += "tz"
 	}
+
 	return typeSpec{sql: builtin(word) + precision, modified: precision != ""}, nil
 }
 
 // intervalFields are the fields that an interval may be cut down to.
 var intervalFields = [][]string{
-	{"year", "to", "month"}, {"day", "to", "hour"}, {"day", "to", "minute"}, {"day", "to", "second"}, {"hour", "to", "minute"},
-	{"hour", "to", "second"}, {"minute", "to", "second"}, {"year"}, {"month"}, {"day"}, {"hour"}, {"minute"}, {"second"},
+	{"year", "to", "month"}, {"day", "to", "hour"}, {"day", "to", "minute"}, {"day", "to", "second"},
+	{"hour", "to", "minute"}, {"hour", "to", "second"}, {"minute", "to", "second"}, {"year"}, {"month"}, {"day"},
+	{"hour"}, {"minute"}, {"second"},
 }
 
 // interval parses what follows interval. Only the grammar of SQL takes its fields, so it stays a word of SQL.
@@ -257,9 +287,11 @@ func (p *typeParser) interval() (typeSpec, error) {
 			break
 		}
 	}
+
 	if sql != "interval" && !strings.HasSuffix(sql, "second") {
 		return typeSpec{sql: sql, modified: true}, nil
 	}
+
 	precision, err := p.precision()
 	return typeSpec{sql: sql + precision, modified: sql+precision != "interval"}, err
 }
@@ -273,6 +305,7 @@ func (p *typeParser) precision() (string, error) {
 	if len(mods) > 1 || mods[0] < 0 || mods[0] > maxPrecision {
 		return "", errModifier
 	}
+
 	return "(" + strconv.Itoa(mods[0]) + ")", nil
 }
 
@@ -282,6 +315,7 @@ func (p *typeParser) modified(sql string, others fallbacks) (typeSpec, error) {
 	if err != nil || mods == nil {
 		return typeSpec{sql: sql, fallbacks: others}, err
 	}
+
 	list := "(" + strings.Join(mods, ",") + ")"
 	return typeSpec{sql: sql + list, fallbacks: others.with(list), modified: true}, nil
 }
@@ -292,6 +326,7 @@ func (p *typeParser) modifiedOr(sql, otherwise string) (typeSpec, error) {
 	if err == nil && !t.modified {
 		t.sql += otherwise
 	}
+
 	return t, err
 }
 
@@ -301,12 +336,14 @@ func (p *typeParser) modifiers() ([]string, error) {
 	if !p.accept("(") {
 		return nil, nil
 	}
+
 	var mods []string
 	for {
 		sign := ""
 		if p.accept("-") {
 			sign = "-"
 		}
+
 		token := p.next()
 		switch {
 		case isNumber(token):
@@ -316,6 +353,7 @@ func (p *typeParser) modifiers() ([]string, error) {
 		default:
 			return nil, errModifier
 		}
+
 		if p.accept(")") {
 			return mods, nil
 		}
@@ -333,23 +371,28 @@ func (p *typeParser) integers() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var all []int
 	for _, m := range mods {
 		n, err := strconv.Atoi(m)
 		if err != nil {
 			return nil, errModifier
 		}
+
 		all = append(all, n)
 	}
+
 	return all, nil
 }
 
 // name takes the next token if it is a word or a quoted name.
 func (p *typeParser) name() (string, bool) {
 	token := p.peek()
-	if token == "" || !(token[0] == '"' || token[0] == '_' || token[0] >= 'a' && token[0] <= 'z') || len(unquoted(token)) > 63 {
+	if token == "" || !(token[0] == '"' || token[0] == '_' || token[0] >= 'a' && token[0] <= 'z') ||
+		len(unquoted(token)) > 63 {
 		return "", false
 	}
+
 	return p.next(), true
 }
 

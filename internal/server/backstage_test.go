@@ -37,29 +37,45 @@ type backstage struct {
 // backstage opens what there is. The caller closes it.
 func (p *process) backstage(t *testing.T) *backstage {
 	t.Helper()
-	c, err := config.Load([]string{"SOCLE_DATA_DIR=" + p.dir, "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")}, nil)
+
+	c, err := config.Load([]string{"SOCLE_DATA_DIR=" + p.dir, "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	b := &backstage{t: t, dir: p.dir, log: &output{}}
 	log := slog.New(slog.NewTextHandler(b.log, nil))
+
 	var secret []byte
 	if b.database, secret, err = server.Attach(t.Context(), c, log); err != nil {
 		t.Fatal(err)
 	}
+
 	d := b.database
 	if b.registry, err = d.Registry(t.Context(), secret, log); err != nil {
 		t.Fatal(err)
 	}
+
 	if b.blobs, err = blob.OpenConfigured(c); err != nil {
 		t.Fatal(err)
 	}
+
 	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: b.registry, Blobs: b.blobs}
-	maker := &backup.Maker{Store: d.Store, Projects: b.registry, Lifecycle: lifecycle, Blobs: b.blobs, Binaries: d.Binaries, Log: log}
+	maker := &backup.Maker{
+		Store:     d.Store,
+		Projects:  b.registry,
+		Lifecycle: lifecycle,
+		Blobs:     b.blobs,
+		Binaries:  d.Binaries,
+		Log:       log,
+	}
+
 	b.queue, err = job.New(job.Config{Pool: d.Pool, Store: d.Store, Log: log, Lifecycle: lifecycle, Maker: maker})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return b
 }
 
@@ -67,6 +83,7 @@ func (b *backstage) close() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // closes the pools at once
 	_ = b.registry.Run(ctx)
+
 	if err := b.database.Close(context.Background()); err != nil {
 		b.t.Error(err)
 	}
@@ -78,6 +95,7 @@ func (b *backstage) close() {
 // exec runs a statement in the platform database.
 func (b *backstage) exec(sql string) {
 	b.t.Helper()
+
 	if _, err := b.database.Pool.Exec(b.t.Context(), sql); err != nil {
 		b.t.Fatalf("%s: %v", sql, err)
 	}
@@ -86,26 +104,32 @@ func (b *backstage) exec(sql string) {
 // values returns texts of the platform database.
 func (b *backstage) values(sql string, args ...any) []string {
 	b.t.Helper()
+
 	all, err := pg.Values[string](b.t.Context(), b.database.Pool, sql, args...)
 	if err != nil {
 		b.t.Fatalf("%s: %v", sql, err)
 	}
+
 	return all
 }
 
 // asOwner connects to a project's database as its owner, and runs a statement of one row.
 func (b *backstage) asOwner(project, sql string, into ...any) {
 	b.t.Helper()
-	conn, err := pgx.ConnectConfig(b.t.Context(), b.registry.Open(uuid.MustParse(project)).Owner().Config().ConnConfig.Copy())
+
+	conn, err := pgx.ConnectConfig(b.t.Context(),
+		b.registry.Open(uuid.MustParse(project)).Owner().Config().ConnConfig.Copy())
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
+
 	if into == nil {
 		_, err = conn.Exec(b.t.Context(), sql)
 	} else {
 		err = conn.QueryRow(b.t.Context(), sql).Scan(into...)
 	}
+
 	if err != nil {
 		b.t.Fatalf("%s: %v", sql, err)
 	}
@@ -114,30 +138,41 @@ func (b *backstage) asOwner(project, sql string, into ...any) {
 // backend returns the number of a process of PostgreSQL that serves a connection to a project's database.
 func (b *backstage) backend(project string) int {
 	b.t.Helper()
-	all := b.values(`select pid::text from pg_stat_activity where datname = $1 and backend_type = 'client backend' limit 1`, b.registry.Database(uuid.MustParse(project)))
+
+	all := b.values(
+		`select pid::text from pg_stat_activity where datname = $1 and backend_type = 'client backend' limit 1`,
+		b.registry.Database(uuid.MustParse(project)),
+	)
 	if len(all) == 0 {
 		b.t.Error("nobody is connected")
 		return 0
 	}
+
 	pid, err := strconv.Atoi(all[0])
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return pid
 }
 
 // verify fails the test unless files agree with their bytes, and no bytes wait for a day to pass if settled says so.
 func (b *backstage) verify(project string, settled bool) {
 	b.t.Helper()
-	v, err := object.Verify(b.t.Context(), b.registry.Open(uuid.MustParse(project)), b.blobs, true, func(d object.Disagreement) {
+
+	v, err := object.Verify(b.t.Context(), b.registry.Open(uuid.MustParse(project)), b.blobs, true, func(
+		d object.Disagreement,
+	) {
 		b.t.Errorf("%s, file %s: %s", d.Key, d.File, d.What)
 	})
 	if err != nil || settled && v.Moving > 0 {
 		b.t.Errorf("%+v, %v", v, err)
 	}
+
 	if !settled {
 		return
 	}
+
 	if left, _ := filepath.Glob(filepath.Join(b.dir, "storage", ".unfinished", "*")); len(left) > 0 {
 		b.t.Errorf("unfinished are %v", left)
 	}
@@ -146,6 +181,7 @@ func (b *backstage) verify(project string, settled bool) {
 // dayLater moves the clocks of whatever waits for time to pass, and sweeps.
 func (b *backstage) dayLater(project string) {
 	b.t.Helper()
+
 	ctx, p := b.t.Context(), b.registry.Open(uuid.MustParse(project))
 	for _, sql := range []string{
 		`update storage.uploads set started_at = started_at - interval '2 days'`,
@@ -155,6 +191,7 @@ func (b *backstage) dayLater(project string) {
 			b.t.Fatal(err)
 		}
 	}
+
 	long := time.Now().Add(-2 * object.OrphanAge)
 	if err := filepath.WalkDir(filepath.Join(b.dir, "storage"), func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -164,6 +201,7 @@ func (b *backstage) dayLater(project string) {
 	}); err != nil {
 		b.t.Fatal(err)
 	}
+
 	if err := b.queue.Sweep(ctx); err != nil {
 		b.t.Error(err)
 	}

@@ -19,7 +19,8 @@ var (
 	lastCompleted = prometheus.NewDesc("socle_backup_last_completed_timestamp_seconds",
 		"When the newest backup of a project was completed; 0 if there is none.", []string{"project"}, nil)
 	lastProven = prometheus.NewDesc("socle_backup_last_proven_timestamp_seconds",
-		"When a backup of a project was last restored to see whether it can be, and could; 0 if none was.", []string{"project"}, nil)
+		"When a backup of a project was last restored to see whether it can be, and could; 0 if none was.",
+		[]string{"project"}, nil)
 )
 
 // backupAges is the collector of these metrics.
@@ -46,14 +47,20 @@ func (backupAges) Describe(descs chan<- *prometheus.Desc) {
 func (b backupAges) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), agesTime)
 	defer cancel()
+
 	ages, err := b.store.BackupAges(ctx)
 	if err != nil {
 		b.log.Warn("metrics of backups", "error", err)
 		return
 	}
+
 	for _, a := range ages {
 		project := a.ProjectUUID.String()
-		for desc, at := range map[*prometheus.Desc]*time.Time{nextBackup: &a.NextRunAt, lastCompleted: a.CompletedAt, lastProven: a.ProvenAt} {
+		for desc, at := range map[*prometheus.Desc]*time.Time{
+			nextBackup:    &a.NextRunAt,
+			lastCompleted: a.CompletedAt,
+			lastProven:    a.ProvenAt,
+		} {
 			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, seconds(at), project)
 		}
 	}

@@ -15,33 +15,44 @@ import (
 // TestBackupMetrics: how old backups are is shown of projects that have a schedule, and all else goes on being shown without the database.
 func TestBackupMetrics(t *testing.T) {
 	t.Parallel()
-	address := fmt.Sprintf("127.%d.%d.%d:9090", 1+rand.IntN(200), rand.IntN(250), 1+rand.IntN(250)) // which no other test has
+
+	// which no other test has
+	address := fmt.Sprintf("127.%d.%d.%d:9090", 1+rand.IntN(200), rand.IntN(250), 1+rand.IntN(250))
 	a := apitest.New(t, func(c *config.Config) { c.MetricsAddr = address })
+
 	shown := func() string {
 		t.Helper()
+
 		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/metrics", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		res, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
+
 		text, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode != 200 || !strings.Contains(string(text), "socle_http_request_duration_seconds") {
+		if err != nil || res.StatusCode != 200 ||
+			!strings.Contains(string(text), "socle_http_request_duration_seconds") {
 			t.Fatalf("got %d, %v\n%s", res.StatusCode, err, text)
 		}
+
 		return string(text)
 	}
 	if text := shown(); strings.Contains(text, "socle_backup_") {
 		t.Errorf("a project without a schedule is shown:\n%s", text)
 	}
+
 	checkFraming(t, address)
 	a.Put("/projects/"+a.Project+"/backup-schedule", `{"cron": "0 0 1 1 *"}`).Want(200)
+
 	metric := func(name, value string) string {
 		return "\nsocle_backup_" + name + `_timestamp_seconds{project="` + a.Project + `"} ` + value + "\n"
 	}
+
 	a.Exec(`update platform.backup_schedules set next_run_at = to_timestamp(2000000000)`)
 	text := shown()
 	for _, want := range []string{metric("next", "2e+09"), metric("last_completed", "0"), metric("last_proven", "0")} {
@@ -49,23 +60,31 @@ func TestBackupMetrics(t *testing.T) {
 			t.Errorf("%s is missing:\n%s", want, text)
 		}
 	}
+
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, status, completed_at, proven_at)
 		select gen_random_uuid(), $1, $2, status, to_timestamp(n), to_timestamp(n + 100)
-		from (values ('completed', 1500000000), ('completed', 1600000000), ('failed', 1700000000)) v (status, n)`, a.Project, a.User)
+		from (values ('completed', 1500000000), ('completed', 1600000000), ('failed', 1700000000)) v (status, n)`,
+		a.Project, a.User)
+
 	text = shown()
 	for _, want := range []string{metric("last_completed", "1.6e+09"), metric("last_proven", "1.6000001e+09")} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is missing:\n%s", want, text)
 		}
 	}
+
 	a.Post("/projects/"+a.Project+"/pause", ``).Want(200)
+
 	if text := shown(); strings.Contains(text, "socle_backup_next") {
 		t.Errorf("a paused project is shown:\n%s", text)
 	}
+
 	a.Exec(`alter table platform.backup_schedules rename to away`)
 	shown()
+
 	if !strings.Contains(a.Log.String(), "metrics of backups") {
 		t.Error("the log does not say that they could not be read")
 	}
+
 	a.Exec(`alter table platform.away rename to backup_schedules`)
 }

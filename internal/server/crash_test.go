@@ -30,6 +30,7 @@ func (w *writer) run(c client, stop *atomic.Bool) {
 		if !w.write(c, n) {
 			return
 		}
+
 		w.acknowledged = append(w.acknowledged, n)
 	}
 }
@@ -45,18 +46,23 @@ func (w *writer) last() int {
 // writers returns sixteen, four of each kind.
 func writers(t *testing.T, c client) []*writer {
 	t.Helper()
+
 	var all []*writer
 	for i := range 4 {
 		all = append(all, columnWriter(t, c, i), renamer(t, c, i), fileWriter(t, c, i), describer(t, c, i))
 	}
+
 	return all
 }
 
 // columnWriter adds columns to a table.
 func columnWriter(t *testing.T, c client, i int) *writer {
 	t.Helper()
+
 	path := fmt.Sprintf("/tables/wide%d/columns", i)
-	c.want(t, 201, "POST", "/tables", fmt.Sprintf(`{"name": "wide%d", "columns": [{"name": "id", "type": "integer"}]}`, i))
+	c.want(t, 201, "POST", "/tables",
+		fmt.Sprintf(`{"name": "wide%d", "columns": [{"name": "id", "type": "integer"}]}`, i))
+
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
 			return c.send(t, "POST", path, fmt.Sprintf(`{"name": "c%d", "type": "text"}`, n)).status == 201
@@ -74,23 +80,30 @@ func columnWriter(t *testing.T, c client, i int) *writer {
 // renamer renames a table.
 func renamer(t *testing.T, c client, i int) *writer {
 	t.Helper()
+
 	name := func(n int) string { return fmt.Sprintf("name%d_%d", i, n) }
 	there := func(c client, n int) bool { return c.send(t, "GET", "/tables/"+name(n), "").status == 200 }
-	c.want(t, 201, "POST", "/tables", fmt.Sprintf(`{"name": %q, "columns": [{"name": "id", "type": "integer"}]}`, name(0)))
+	c.want(t, 201, "POST", "/tables",
+		fmt.Sprintf(`{"name": %q, "columns": [{"name": "id", "type": "integer"}]}`, name(0)))
+
 	now := 0
+
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
 			done := c.send(t, "PUT", "/tables/"+name(now)+"/rename", fmt.Sprintf(`{"name": %q}`, name(n))).status == 200
 			if done {
 				now = n
 			}
+
 			return done
 		},
 		check: func(c client, w *writer) {
 			old, tried := there(c, now), there(c, w.next-1)
 			if w.next-1 != now && old == tried || !old && !tried {
-				t.Errorf("the table has the acknowledged name %s: %t, and the one that was tried %s: %t", name(now), old, name(w.next-1), tried)
+				t.Errorf("the table has the acknowledged name %s: %t, and the one that was tried %s: %t", name(now),
+					old, name(w.next-1), tried)
 			}
+
 			if tried {
 				now = w.next - 1
 			}
@@ -100,32 +113,42 @@ func renamer(t *testing.T, c client, i int) *writer {
 // fileWriter uploads files.
 func fileWriter(t *testing.T, c client, i int) *writer {
 	t.Helper()
+
 	container, _ := c.want(t, 201, "POST", "/containers", fmt.Sprintf(`{"name": "files-%d"}`, i))["uuid"].(string)
 	path := "/containers/" + container + "/files"
 	text := func(n int) []byte { return bytes.Repeat(fmt.Appendf(nil, "%d of %d\n", n, i), 5000) }
 	uuids := map[int]string{}
+
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
 			var body bytes.Buffer
 			form := multipart.NewWriter(&body)
 			_ = form.WriteField("full_file_name", strconv.Itoa(n))
+
 			part, _ := form.CreateFormFile("file", "f")
 			_, _ = part.Write(text(n))
 			_ = form.Close()
+
 			a := c.sendAs(t, "POST", path, form.FormDataContentType(), &body)
 			uuids[n], _ = a.content["uuid"].(string)
+
 			return a.status == 201
 		},
 		check: func(c client, w *writer) {
 			for _, n := range w.acknowledged {
-				if a := c.send(t, "GET", path+"/"+uuids[n]+"/download", ""); a.status != 200 || !bytes.Equal(a.body, text(n)) {
-					t.Errorf("file %d was acknowledged and is lost or damaged: status %d, %d bytes, want %d", n, a.status, len(a.body), len(text(n)))
+				if a := c.send(t, "GET", path+"/"+uuids[n]+"/download", ""); a.status != 200 ||
+					!bytes.Equal(a.body, text(n)) {
+					t.Errorf("file %d was acknowledged and is lost or damaged: status %d, %d bytes, want %d", n,
+						a.status, len(a.body), len(text(n)))
 				}
 			}
+
 			// One that was not acknowledged is there as a whole or not at all.
 			a := c.send(t, "PUT", "/containers/"+container, `{"is_public": false}`)
-			if total, ok := a.content["totalFiles"].(float64); !ok || total < float64(len(w.acknowledged)) || total > float64(w.next-1) {
-				t.Errorf("the container has %v files, of which %d were acknowledged and %d tried", a.content["totalFiles"], len(w.acknowledged), w.next-1)
+			if total, ok := a.content["totalFiles"].(float64); !ok || total < float64(len(w.acknowledged)) ||
+				total > float64(w.next-1) {
+				t.Errorf("the container has %v files, of which %d were acknowledged and %d tried",
+					a.content["totalFiles"], len(w.acknowledged), w.next-1)
 			}
 		}}
 }
@@ -133,8 +156,11 @@ func fileWriter(t *testing.T, c client, i int) *writer {
 // describer changes the description of a container.
 func describer(t *testing.T, c client, i int) *writer {
 	t.Helper()
-	container, _ := c.want(t, 201, "POST", "/containers", fmt.Sprintf(`{"name": "described-%d", "description": "0"}`, i))["uuid"].(string)
+
+	container, _ := c.want(t, 201, "POST", "/containers",
+		fmt.Sprintf(`{"name": "described-%d", "description": "0"}`, i))["uuid"].(string)
 	path := "/containers/" + container
+
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
 			return c.send(t, "PUT", path, fmt.Sprintf(`{"description": "%d"}`, n)).status == 200
@@ -150,53 +176,65 @@ func describer(t *testing.T, c client, i int) *writer {
 // load runs the writers for a random while, and then has strike happen under them.
 func load(t *testing.T, c client, all []*writer, strike func()) {
 	t.Helper()
+
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	for _, w := range all {
 		wg.Go(func() { w.run(c, &stop) })
 	}
+
 	<-time.After(time.Duration(200+rand.IntN(800)) * time.Millisecond)
 	strike()
-	stop.Store(true) // one whose request came through, on a connection to the PostgreSQL of afterwards, would go on for ever
+
+	// one whose request came through, on a connection to the PostgreSQL of afterwards, would go on for ever
+	stop.Store(true)
 	wg.Wait()
 }
 
 // rounds is how often a test kills in general.
 func rounds(t *testing.T) int {
 	t.Helper()
+
 	return roundsOr(t, 2)
 }
 
 // roundsOr is how often a test kills: so often, or as often as SOAK says.
 func roundsOr(t *testing.T, few int) int {
 	t.Helper()
+
 	text := os.Getenv("SOAK")
 	if text == "" {
 		return few
 	}
+
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return n
 }
 
 // TestKilledServer kills the server under sixteen writers: the next start has all that was acknowledged.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
+
 	p, c := resume(t)
 	all := writers(t, c)
 	for range rounds(t) {
 		load(t, c.at(p), all, func() { p.signal(syscall.SIGKILL) })
 		p.wait()
+
 		postmaster := p.postmaster()
 		if postmaster == 0 {
 			t.Error("PostgreSQL ended with the server: there is nothing to adopt")
 		}
+
 		p = serve(t, p.dir)
 		if got := p.postmaster(); got != postmaster {
 			t.Errorf("PostgreSQL was process %d and is %d", postmaster, got)
 		}
+
 		for _, w := range all {
 			w.check(c.at(p), w)
 		}
@@ -207,6 +245,7 @@ func TestKilledServer(t *testing.T) {
 // lost none of its connections' places.
 func TestKilledPostgreSQL(t *testing.T) {
 	t.Parallel()
+
 	p, c := resume(t)
 	all := writers(t, c)
 	for round := range max(2, rounds(t)) {
@@ -216,24 +255,29 @@ func TestKilledPostgreSQL(t *testing.T) {
 			if round%2 == 1 {
 				victim = b.backend(c.project)
 			}
+
 			if victim > 0 {
 				if err := syscall.Kill(victim, syscall.SIGKILL); err != nil {
 					t.Error(err)
 				}
 			}
 		})
+
 		b.close()
 		eventually(t, "the server is ready again", func() bool { return c.probe(t, "/readyz") == 200 })
 		inARow := 0 // the first requests may get a connection of before
+
 		eventually(t, "requests succeed again", func() bool {
 			if inARow++; c.send(t, "GET", "/tables", "").status != 200 {
 				inARow = 0
 			}
 			return inARow == 20
 		})
+
 		for _, w := range all {
 			w.check(c, w)
 		}
+
 		var many sync.WaitGroup
 		for range 60 { // more than any pool has; a place that is lost would keep some of them waiting
 			many.Go(func() {
@@ -242,9 +286,12 @@ func TestKilledPostgreSQL(t *testing.T) {
 				}
 			})
 		}
+
 		many.Wait()
 	}
+
 	p.signal(syscall.SIGTERM)
+
 	if status := p.wait(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
@@ -253,16 +300,19 @@ func TestKilledPostgreSQL(t *testing.T) {
 // TestKilledBoth kills the server and PostgreSQL.
 func TestKilledBoth(t *testing.T) {
 	t.Parallel()
+
 	p, c := resume(t)
 	all := writers(t, c)
 	for range rounds(t) {
 		load(t, c.at(p), all, func() {
 			postmaster := p.postmaster()
 			p.signal(syscall.SIGKILL)
+
 			if err := syscall.Kill(postmaster, syscall.SIGKILL); err != nil {
 				t.Error(err)
 			}
 		})
+
 		p.wait()
 		p = serve(t, p.dir)
 		for _, w := range all {

@@ -38,12 +38,17 @@ func stateFile(state, i int) []byte {
 // advance gives the project its next state.
 func (k *keeper) advance() {
 	k.t.Helper()
+
 	k.state++
+
 	b := k.p.backstage(k.t)
 	defer b.close()
+
 	b.asOwner(k.c.project, fmt.Sprintf(`update public.orders set state = %d`, k.state))
+
 	for i := range keptFiles {
-		if status, _, text := k.c.do(k.t, "PUT", fmt.Sprintf("/files/%s/%s/%d", k.c.project, k.container, i), stateFile(k.state, i)); status/100 != 2 {
+		if status, _, text := k.c.do(k.t, "PUT", fmt.Sprintf("/files/%s/%s/%d", k.c.project, k.container, i),
+			stateFile(k.state, i)); status/100 != 2 {
 			k.t.Fatalf("write a file: %d %s", status, text)
 		}
 	}
@@ -52,18 +57,24 @@ func (k *keeper) advance() {
 // has fails the test unless a project is in a state, all of it.
 func (k *keeper) has(project string, state int) {
 	k.t.Helper()
+
 	b := k.p.backstage(k.t)
 	defer b.close()
+
 	var rows, sum, first, last int
 	b.asOwner(project, `select count(*), sum(n), min(state), max(state) from public.orders`, &rows, &sum, &first, &last)
+
 	if rows != keptRows || sum != keptRows*(keptRows+1)/2 || first != state || last != state {
 		k.t.Errorf("there are %d rows of states %d to %d, want %d of %d", rows, first, last, keptRows, state)
 	}
+
 	c := k.c
 	c.project = project
+
 	for i := range keptFiles {
 		c.whole(k.t, fmt.Sprintf("/files/%s/%s/%d", project, k.container, i), stateFile(state, i), false)
 	}
+
 	b.verify(project, false)
 }
 
@@ -71,31 +82,38 @@ func (k *keeper) has(project string, state int) {
 func (k *keeper) when() string {
 	b := k.p.backstage(k.t)
 	defer b.close()
+
 	exists := func(sql string) func() bool {
 		return func() bool { return b.values(`select exists (` + sql + `)::text`)[0] == "true" }
 	}
+
 	seen := func(pattern string) func() bool {
 		pattern = filepath.Join(k.p.dir, "storage", pattern)
 		before, _ := filepath.Glob(pattern)
+
 		return func() bool {
 			now, _ := filepath.Glob(pattern)
 			return slices.ContainsFunc(now, func(name string) bool { return !slices.Contains(before, name) })
 		}
 	}
+
 	moments := []struct {
 		name string
 		is   func() bool
 	}{
 		{"sometime", func() bool { return rand.IntN(300) == 0 }},
-		{"when it runs", exists(`select from platform.backups where status = 'running' union all select from platform.restores where status = 'running'`)},
+		{"when it runs",
+			exists(`select from platform.backups where status = 'running' union all select from platform.restores where status = 'running'`)},
 		{"when a database is made", exists(`select from pg_database where datname like '%\_new\_%'`)},
 		{"when a database is closed", exists(`select from pg_database where datconnlimit = 0`)},
 		{"when bytes arrive", seen(".unfinished/*")},
 		{"when something is kept", seen("projects/*/backups/*")},
 		{"when a content is kept", seen("projects/*/backups/content/*")},
 		{"when files are copied", seen("projects/*/files/*/*")},
-		{"when it is over", exists(`select from platform.restores where completed_at > now() - interval '0.2 s' union all select from platform.backups where completed_at > now() - interval '0.2 s'`)},
+		{"when it is over",
+			exists(`select from platform.restores where completed_at > now() - interval '0.2 s' union all select from platform.backups where completed_at > now() - interval '0.2 s'`)},
 	}
+
 	m := moments[rand.IntN(len(moments))]
 	over := time.After(1500 * time.Millisecond)
 	for !m.is() {
@@ -105,16 +123,19 @@ func (k *keeper) when() string {
 		case <-time.After(time.Millisecond):
 		}
 	}
+
 	if rand.IntN(2) == 0 {
 		<-time.After(time.Duration(rand.IntN(30_000)) * time.Microsecond)
 		return "after " + m.name
 	}
+
 	return m.name
 }
 
 // struck kills something while a job is at work, moves the clocks on by which it is seen to be lost, and returns its status at its end.
 func (k *keeper) struck(path string) (status string) {
 	k.t.Helper()
+
 	moment := k.when()
 	what := []string{"the server", "PostgreSQL", "both"}[k.round%3]
 	before := k.p
@@ -122,12 +143,15 @@ func (k *keeper) struck(path string) (status string) {
 	k.round++
 	k.c = k.c.at(k.p)
 	k.c.works(k.t)
+
 	b := k.p.backstage(k.t)
 	defer b.close()
+
 	begun, own := time.Now(), time.Duration(0)
 	if k.round%3 == 2 { // the server lives, and has a moment to say by itself how it ended
 		own = 2 * time.Second
 	}
+
 	var reason any
 	k.eventually(path+" is over", func() string {
 		if time.Since(begun) >= own {
@@ -140,36 +164,45 @@ func (k *keeper) struck(path string) (status string) {
 			} {
 				b.exec(sql)
 			}
+
 			if err := b.queue.Tidy(k.t.Context()); err != nil {
 				return err.Error()
 			}
 		}
+
 		a := k.c.send(k.t, "GET", path, "")
 		status, _ = a.content["status"].(string)
 		reason = a.content["error"]
 		if a.status == 200 && (status == "completed" || status == "failed") {
 			return ""
 		}
+
 		return string(a.body)
 	})
+
 	k.t.Logf("%s was killed %s: %s %s: %q (%v)", what, moment, path, status, reason, time.Since(begun))
+
 	if status == "failed" && what != "PostgreSQL" && !strings.HasPrefix(fmt.Sprint(reason), "the server that ") {
 		k.t.Errorf("%s failed by itself: %q\n%s", path, reason, failures(before.log.String()))
 	}
 	if (status == "failed") != (reason != "") {
 		k.t.Errorf("%s is %s, and the reason is %q", path, status, reason)
 	}
+
 	return status
 }
 
 // failures are the lines of a log that say what failed.
 func failures(log string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(log, "\n"), func(line string) bool { return !strings.Contains(line, "level=ERROR") }), "\n")
+	return strings.Join(slices.DeleteFunc(strings.Split(log, "\n"), func(line string) bool {
+		return !strings.Contains(line, "level=ERROR")
+	}), "\n")
 }
 
 // backUp has a backup killed, or lets it be.
 func (k *keeper) backUp(killed bool) string {
 	k.t.Helper()
+
 	id := k.c.want(k.t, 201, "POST", "/backups", `{}`)["uuid"].(string)
 	path, status := "/backups/"+id, ""
 	if killed {
@@ -180,6 +213,7 @@ func (k *keeper) backUp(killed bool) string {
 			return status == "completed" || status == "failed"
 		})
 	}
+
 	kept, _ := filepath.Glob(filepath.Join(k.p.dir, "storage/projects", k.c.project, "backups", id+".*"))
 	switch {
 	case status == "completed":
@@ -189,13 +223,16 @@ func (k *keeper) backUp(killed bool) string {
 	case len(kept) > 0:
 		k.t.Errorf("of a backup that failed is kept %v", kept)
 	}
+
 	return id
 }
 
 // restore has a backup restored, in place or into a new project, and that killed. It returns the new project, if there is one.
 func (k *keeper) restore(backup, target string) (made string) {
 	k.t.Helper()
-	r := k.c.want(k.t, 201, "POST", "/backups/"+backup+"/restore", fmt.Sprintf(`{"target": %q, "name": "made in round %d"}`, target, k.round))
+
+	r := k.c.want(k.t, 201, "POST", "/backups/"+backup+"/restore",
+		fmt.Sprintf(`{"target": %q, "name": "made in round %d"}`, target, k.round))
 	path, project := "/restores/"+r["uuid"].(string), r["projectUuid"].(string)
 	completed := k.struck(path) == "completed"
 	switch {
@@ -211,42 +248,53 @@ func (k *keeper) restore(backup, target string) (made string) {
 		k.has(project, k.state)
 		k.c.want(k.t, 200, "DELETE", path, "")
 	}
+
 	return made
 }
 
 // settled fails the test unless nothing is there but what belongs to something, once the rounds have been made.
 func (k *keeper) settled() {
 	k.t.Helper()
+
 	b := k.p.backstage(k.t)
 	defer b.close()
+
 	k.eventually("everything is over", func() string {
 		if err := b.queue.Tidy(k.t.Context()); err != nil {
 			return err.Error()
 		}
+
 		var databases []string
 		for _, id := range b.values(`select uuid::text from platform.projects`) {
 			databases = append(databases, b.registry.Database(uuid.MustParse(id)))
 		}
+
 		left := b.values(`
 			select datname from pg_database
 			where datname like 'socle\_%' and datname not like 'socle\_template%' and datname <> all(coalesce($1, '{}'::text[]))
 			union all select kind || ' ' || state::text from river.river_job where state = 'running'
-			union all select name || ' ' || status from platform.projects where status not in ('active', 'paused')`, databases)
+			union all select name || ' ' || status from platform.projects where status not in ('active', 'paused')`,
+			databases)
+
 		return strings.Join(left, ", ")
 	})
+
 	left, err := filepath.Glob(filepath.Join(k.p.scratch(), "*"))
 	if err != nil {
 		k.t.Fatal(err)
 	}
+
 	for _, name := range left {
 		if text, err := os.ReadFile(name); err != nil || len(text) > 0 {
 			k.t.Errorf("a server that was killed left %s: %q %v", name, text, err)
 		}
 	}
+
 	folders, err := os.ReadDir(filepath.Join(k.p.dir, "storage/projects"))
 	if err != nil {
 		k.t.Fatal(err)
 	}
+
 	projects := b.values(`select uuid::text from platform.projects`)
 	for _, f := range folders {
 		if !slices.Contains(projects, f.Name()) {
@@ -258,6 +306,7 @@ func (k *keeper) settled() {
 // eventually waits until nothing is left of what left returns.
 func (k *keeper) eventually(what string, left func() string) {
 	k.t.Helper()
+
 	var last string
 	over := time.Now().Add(time.Minute)
 	eventually(k.t, what, func() bool {
@@ -272,32 +321,46 @@ func (k *keeper) eventually(what string, left func() string) {
 // removed: each of these ends, as it says; and whatever the end, projects are whole, in the one state or the other.
 func TestKilledBackups(t *testing.T) {
 	t.Parallel()
+
 	p, c := resume(t)
 	k := &keeper{t: t, p: p, c: c, round: rand.IntN(3), states: map[string]int{}}
 	k.container, _ = k.c.container(t, "kept")
+
 	b := p.backstage(t)
-	b.asOwner(k.c.project, fmt.Sprintf(`create table public.orders as select n, 0 as state, repeat('note', 50) as note from generate_series(1, %d) n`, keptRows))
+	b.asOwner(k.c.project,
+		fmt.Sprintf(
+			`create table public.orders as select n, 0 as state, repeat('note', 50) as note from generate_series(1, %d) n`, keptRows,
+		))
+
 	b.close()
 	k.advance()
 	good := k.backUp(false)
 	for range roundsOr(t, 1) {
 		k.advance()
+
 		if id := k.backUp(true); k.states[id] > 0 {
 			good = id
 		}
+
 		k.has(k.c.project, k.state)
 		k.advance()
+
 		before := k.state
 		k.restore(good, "in_place")
+
 		if k.state == before {
 			k.has(k.c.project, k.state)
 		}
+
 		made := k.restore(good, "new")
 		k.has(k.c.project, k.state)
+
 		if made != "" {
 			mine := k.c
 			mine.project = made
+
 			go mine.send(t, "DELETE", "/projects/"+made+"?purge=true", "")
+
 			<-time.After(time.Duration(rand.IntN(200)) * time.Millisecond)
 			k.p = k.p.strike(k.round)
 			k.round++
@@ -305,6 +368,7 @@ func TestKilledBackups(t *testing.T) {
 			k.c.works(t)
 			mine.at(k.p).send(t, "DELETE", "/projects/"+made+"?purge=true", "")
 		}
+
 		k.settled()
 	}
 }

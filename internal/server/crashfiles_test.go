@@ -28,32 +28,39 @@ func written(kind string, n int) []byte {
 func (c client) do(t *testing.T, method, path string, body []byte, headers ...string) (int, http.Header, []byte) {
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
+
 	r, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {
 		t.Error(err)
 		return 0, nil, nil
 	}
+
 	r.Header.Set("Authorization", "Bearer "+c.token)
 	r.Header.Set("X-Project", c.project)
+
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
 	}
+
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0, nil, nil
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		return 0, nil, nil
 	}
+
 	return res.StatusCode, res.Header, text
 }
 
 // container makes a container, and returns its UUID and the path under which its files have their names.
 func (c client) container(t *testing.T, name string) (id, files string) {
 	t.Helper()
+
 	id, _ = c.want(t, 201, "POST", "/containers", fmt.Sprintf(`{"name": %q}`, name))["uuid"].(string)
 	return id, "/files/" + c.project + "/" + id + "/"
 }
@@ -61,19 +68,23 @@ func (c client) container(t *testing.T, name string) (id, files string) {
 // whole fails the test unless a file is there as a whole, or is not there at all if that may be.
 func (c client) whole(t *testing.T, path string, want []byte, mayBeGone bool) (there bool) {
 	t.Helper()
+
 	status, _, got := c.do(t, "GET", path, nil)
 	if mayBeGone && status == 404 {
 		return false
 	}
+
 	if status != 200 || sha256.Sum256(got) != sha256.Sum256(want) {
 		t.Errorf("%s: status %d, %d bytes, want %d: %.60q", path, status, len(got), len(want), got)
 	}
+
 	return true
 }
 
 // rawWriter uploads files as bodies.
 func rawWriter(t *testing.T, c client) *writer {
 	t.Helper()
+
 	_, files := c.container(t, "raw")
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
@@ -85,6 +96,7 @@ func rawWriter(t *testing.T, c client) *writer {
 			for _, n := range w.acknowledged {
 				acknowledged[n] = true
 			}
+
 			for n := 1; n < w.next; n++ {
 				c.whole(t, files+strconv.Itoa(n), written("raw", n), !acknowledged[n])
 			}
@@ -94,6 +106,7 @@ func rawWriter(t *testing.T, c client) *writer {
 // replacer writes one file anew, again and again.
 func replacer(t *testing.T, c client) *writer {
 	t.Helper()
+
 	_, files := c.container(t, "replaced")
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
@@ -103,8 +116,11 @@ func replacer(t *testing.T, c client) *writer {
 		check: func(c client, w *writer) {
 			status, _, got := c.do(t, "GET", files+"same", nil)
 			now, tried := written("replaced", w.last()), written("replaced", w.next-1)
-			if (status != 200 || !bytes.Equal(got, now) && !bytes.Equal(got, tried)) && (status != 404 || w.last() > 0) {
-				t.Errorf("the file has neither the bytes that were acknowledged (%d) nor those that were tried (%d): status %d, %.40q", w.last(), w.next-1, status, got)
+			if (status != 200 || !bytes.Equal(got, now) && !bytes.Equal(got, tried)) &&
+				(status != 404 || w.last() > 0) {
+				t.Errorf(
+					"the file has neither the bytes that were acknowledged (%d) nor those that were tried (%d): status %d, %.40q", w.last(), w.next-1, status, got,
+				)
 			}
 		}}
 }
@@ -112,34 +128,46 @@ func replacer(t *testing.T, c client) *writer {
 // resumer uploads files in parts. An upload that was cut off goes on from where the server says that it is.
 func resumer(t *testing.T, c client) *writer {
 	t.Helper()
+
 	id, files := c.container(t, "resumed")
 	const parts = 4
 	const tus = "Tus-Resumable: 1.0.0"
-	locations, kept := map[int]string{}, map[int]int{} // of upload n: where it is, and bytes of it that were acknowledged
+
+	// of upload n: where it is, and bytes of it that were acknowledged
+	locations, kept := map[int]string{}, map[int]int{}
+
 	send := func(c client, n, at int) bool {
 		content := written("resumed", n)
 		for at < len(content) {
 			end := min(at+len(content)/parts+1, len(content))
-			status, h, _ := c.do(t, "PATCH", locations[n], content[at:end], tus, "Content-Type: application/offset+octet-stream", "Upload-Offset: "+strconv.Itoa(at))
+			status, h, _ := c.do(t, "PATCH", locations[n], content[at:end], tus,
+				"Content-Type: application/offset+octet-stream", "Upload-Offset: "+strconv.Itoa(at))
 			if status != 204 {
 				return false
 			}
+
 			if at = end; h.Get("Upload-Offset") != strconv.Itoa(at) {
 				t.Errorf("the upload is at %s, want %d", h.Get("Upload-Offset"), at)
 			}
+
 			kept[n] = at
 		}
+
 		return true
 	}
+
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
 			name := base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(n)))
-			status, h, _ := c.do(t, "POST", "/containers/"+id+"/tus", nil, tus, "Upload-Length: "+strconv.Itoa(len(written("resumed", n))), "Upload-Metadata: filename "+name)
+			status, h, _ := c.do(t, "POST", "/containers/"+id+"/tus", nil, tus,
+				"Upload-Length: "+strconv.Itoa(len(written("resumed", n))), "Upload-Metadata: filename "+name)
 			if status != 201 {
 				return false
 			}
+
 			location := h.Get("Location")
 			locations[n] = location[strings.Index(location, "/containers/"):]
+
 			return send(c, n, 0)
 		},
 		check: func(c client, w *writer) {
@@ -148,12 +176,15 @@ func resumer(t *testing.T, c client) *writer {
 				status, h, text := c.do(t, "HEAD", locations[n], nil, tus)
 				at, err := strconv.Atoi(h.Get("Upload-Offset"))
 				if status != 200 || err != nil || at < kept[n] {
-					t.Errorf("upload %d goes on at %q, %d bytes were acknowledged: status %d %s", n, h.Get("Upload-Offset"), kept[n], status, text)
+					t.Errorf("upload %d goes on at %q, %d bytes were acknowledged: status %d %s", n,
+						h.Get("Upload-Offset"), kept[n], status, text)
 				} else if !send(c, n, at) {
 					t.Errorf("upload %d does not go on from %d", n, at)
 				}
+
 				w.acknowledged = append(w.acknowledged, n)
 			}
+
 			for _, n := range w.acknowledged {
 				c.whole(t, files+strconv.Itoa(n), written("resumed", n), false)
 			}
@@ -163,16 +194,19 @@ func resumer(t *testing.T, c client) *writer {
 // deleter uploads three files in a folder and deletes them: file by file, the folder, or the container with them.
 func deleter(t *testing.T, c client, what string) *writer {
 	t.Helper()
+
 	type folder struct {
 		container, files string
 		uuids            []string
 		begun            bool // the deleting
 	}
+
 	folders := map[int]*folder{}
 	var id, files string
 	if what != "container" {
 		id, files = c.container(t, "deleted-"+what)
 	}
+
 	name := func(n, i int) string { return fmt.Sprintf("%d/%d", n, i) }
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
@@ -182,29 +216,36 @@ func deleter(t *testing.T, c client, what string) *writer {
 				if a.status != 201 {
 					return false
 				}
+
 				f.container, _ = a.content["uuid"].(string)
 				f.files = "/files/" + c.project + "/" + f.container + "/"
 			}
+
 			for i := range 3 {
 				a := c.sendAs(t, "PUT", f.files+name(n, i), "text/plain", bytes.NewReader(written("deleted", n+i)))
 				if a.status != 201 && a.status != 200 {
 					return false
 				}
+
 				of, _ := a.content["uuid"].(string)
 				f.uuids = append(f.uuids, of)
 			}
+
 			folders[n], f.begun = f, true
+
 			switch what {
 			case "folder":
 				return c.send(t, "DELETE", fmt.Sprintf("/containers/%s/folders/%d", f.container, n), "").status == 200
 			case "container":
 				return c.send(t, "DELETE", "/containers/"+f.container+"?force=true", "").status == 200
 			}
+
 			for _, of := range f.uuids {
 				if c.send(t, "DELETE", "/containers/"+f.container+"/files/"+of, "").status != 200 {
 					return false
 				}
 			}
+
 			return true
 		},
 		check: func(c client, w *writer) {
@@ -212,6 +253,7 @@ func deleter(t *testing.T, c client, what string) *writer {
 			for _, n := range w.acknowledged {
 				acknowledged[n] = true
 			}
+
 			for n, f := range folders {
 				there := 0
 				for i := range 3 {
@@ -219,8 +261,10 @@ func deleter(t *testing.T, c client, what string) *writer {
 						there++
 					}
 				}
+
 				if acknowledged[n] && there > 0 || what != "file" && there != 0 && there != 3 {
-					t.Errorf("deleting %s %d: acknowledged: %t, and %d of 3 files are there", what, n, acknowledged[n], there)
+					t.Errorf("deleting %s %d: acknowledged: %t, and %d of 3 files are there", what, n,
+						acknowledged[n], there)
 				}
 			}
 		}}
@@ -229,7 +273,11 @@ func deleter(t *testing.T, c client, what string) *writer {
 // fileWorkers are writers of every change that files know.
 func fileWorkers(t *testing.T, c client) []*writer {
 	t.Helper()
-	return []*writer{fileWriter(t, c, 0), rawWriter(t, c), replacer(t, c), resumer(t, c), deleter(t, c, "file"), deleter(t, c, "folder"), deleter(t, c, "container")}
+
+	return []*writer{
+		fileWriter(t, c, 0), rawWriter(t, c), replacer(t, c), resumer(t, c), deleter(t, c, "file"),
+		deleter(t, c, "folder"), deleter(t, c, "container"),
+	}
 }
 
 // arriving returns when bytes are on their way that are more than half a file, or after a while.
@@ -242,6 +290,7 @@ func (p *process) arriving() {
 				return
 			}
 		}
+
 		select {
 		case <-deadline:
 			return
@@ -253,25 +302,31 @@ func (p *process) arriving() {
 // strike kills the server, its PostgreSQL or both, in turn, and returns the server that works again.
 func (p *process) strike(round int) *process {
 	p.t.Helper()
+
 	postmaster := p.postmaster()
+
 	if round%3 != 1 {
 		p.signal(syscall.SIGKILL)
 	}
+
 	if round%3 != 0 {
 		if err := syscall.Kill(postmaster, syscall.SIGKILL); err != nil {
 			p.t.Error(err)
 		}
 	}
+
 	if round%3 != 1 {
 		p.wait()
 		return serve(p.t, p.dir)
 	}
+
 	return p
 }
 
 // works waits until requests of a client succeed again: the first ones may get a connection of before.
 func (c client) works(t *testing.T) {
 	t.Helper()
+
 	eventually(t, "the server is ready again", func() bool { return c.probe(t, "/readyz") == 200 })
 	inARow := 0
 	eventually(t, "requests succeed again", func() bool {
@@ -286,6 +341,7 @@ func (c client) works(t *testing.T) {
 // agree with rows, and a day later nothing is left that belongs to nobody.
 func TestKilledFileChanges(t *testing.T) {
 	t.Parallel()
+
 	p, c := resume(t)
 	all := fileWorkers(t, c)
 	first := rand.IntN(3)
@@ -297,17 +353,22 @@ func TestKilledFileChanges(t *testing.T) {
 			}
 			p = old.strike(first + round)
 		})
+
 		c = c.at(p)
 		c.works(t)
+
 		for _, w := range all {
 			w.check(c, w)
 		}
+
 		b := p.backstage(t)
 		b.verify(c.project, false)
 		b.close()
 	}
+
 	b := p.backstage(t)
 	defer b.close()
+
 	b.dayLater(c.project)
 	b.verify(c.project, true)
 }

@@ -28,23 +28,28 @@ type migrated struct {
 
 func newMigrated(t *testing.T, url, database, schema, folder string) migrated {
 	t.Helper()
+
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if database != "" {
 		config.Database = database
 	}
+
 	files, err := filepath.Glob(folder + "/*.sql")
 	if err != nil || len(files) < 2 {
 		t.Fatalf("%v of %s, %v", files, folder, err)
 	}
+
 	return migrated{t, config, schema, folder, int64(len(files))}
 }
 
 // to brings the database to a migration.
 func (m migrated) to(version int64) {
 	m.t.Helper()
+
 	if err := pg.MigrateTo(m.t.Context(), m.config, m.schema, os.DirFS(m.folder), version); err != nil {
 		m.t.Fatal(err)
 	}
@@ -52,10 +57,12 @@ func (m migrated) to(version int64) {
 
 func (m migrated) connect() *pgx.Conn {
 	m.t.Helper()
+
 	conn, err := pgx.ConnectConfig(m.t.Context(), m.config)
 	if err != nil {
 		m.t.Fatal(err)
 	}
+
 	m.t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
 }
@@ -63,9 +70,11 @@ func (m migrated) connect() *pgx.Conn {
 // looks returns the migration that the database says it is at, and all columns, constraints, indexes and functions that there are.
 func (m migrated) looks() (version int64, all string) {
 	m.t.Helper()
+
 	const schemas = "n.nspname in ('platform', 'auth', 'forms', 'realtime', 'socle', 'storage')"
 	conn := m.connect()
 	defer conn.Close(m.t.Context())
+
 	err := conn.QueryRow(m.t.Context(), `
 		select (select max(version_id) from `+m.schema+`.migrations where is_applied), string_agg(what, E'\n' order by what) from (
 			select n.nspname || '.' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attnotnull as what
@@ -75,12 +84,14 @@ func (m migrated) looks() (version int64, all string) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
+
 	return version, all
 }
 
 // interrupt starts a server, and kills it when a migration has done all but to note that it is done.
 func (m migrated) interrupt(dir string, settings ...string) {
 	m.t.Helper()
+
 	before, was := m.looks()
 	conn := m.connect()
 	hold, err := conn.Begin(m.t.Context())
@@ -90,25 +101,39 @@ func (m migrated) interrupt(dir string, settings ...string) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
+
 	p := launch(m.t, dir, settings...)
 	watch := m.connect()
 	sessions := func(where string) (n int) {
 		m.t.Helper()
-		if err := watch.QueryRow(m.t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and pid not in (pg_backend_pid(), $1) and "+where,
+
+		if err := watch.QueryRow(m.t.Context(),
+			"select count(*) from pg_stat_activity where datname = current_database() and pid not in (pg_backend_pid(), $1) and "+where,
 			conn.PgConn().PID()).Scan(&n); err != nil {
 			m.t.Fatal(err)
 		}
+
 		return n
 	}
-	eventually(m.t, "the migration is under way", func() bool { return sessions("wait_event_type = 'Lock' and query ilike '%migrations%'") > 0 })
+
+	eventually(m.t, "the migration is under way", func() bool {
+		return sessions("wait_event_type = 'Lock' and query ilike '%migrations%'") > 0
+	})
+
 	p.signal(syscall.SIGKILL)
 	p.wait()
+
 	if err := hold.Rollback(m.t.Context()); err != nil {
 		m.t.Fatal(err)
 	}
-	eventually(m.t, "PostgreSQL has noticed that the server is gone", func() bool { return sessions("backend_type = 'client backend' and query ilike '%migrations%'") == 0 })
+
+	eventually(m.t, "PostgreSQL has noticed that the server is gone", func() bool {
+		return sessions("backend_type = 'client backend' and query ilike '%migrations%'") == 0
+	})
+
 	if version, is := m.looks(); version != before || is != was {
-		m.t.Errorf("a migration that was interrupted leaves version %d of %d (-before +after):\n%s", version, before, cmp.Diff(was, is))
+		m.t.Errorf("a migration that was interrupted leaves version %d of %d (-before +after):\n%s", version, before,
+			cmp.Diff(was, is))
 	}
 }
 
@@ -116,43 +141,58 @@ func (m migrated) interrupt(dir string, settings ...string) {
 // start completes it.
 func TestKilledMigration(t *testing.T) {
 	t.Parallel()
+
 	url := pgtest.URL(t)
 	setting := "SOCLE_DATABASE_URL=" + url
 	dir := t.TempDir()
 	m := newMigrated(t, url, "", "platform", "../platform/migrations")
 	m.to(1 + rand.Int64N(m.newest-1))
 	m.interrupt(dir, setting)
+
 	p := serve(t, dir, setting)
 	version, is := m.looks()
 	whole := newMigrated(t, pgtest.URL(t), "", m.schema, m.folder)
 	whole.to(m.newest)
+
 	if _, want := whole.looks(); version != m.newest || is != want {
 		t.Errorf("got version %d, want %d (-want +got):\n%s", version, m.newest, cmp.Diff(want, is))
 	}
+
 	c := p.newClient()
 	undisturbed := databaseOf(t, url, c.want(t, 201, "POST", "/projects", `{"name": "undisturbed"}`)["uuid"].(string))
 	for range roundsOr(t, 1) {
 		p.signal(syscall.SIGKILL)
 		p.wait()
+
 		project := newMigrated(t, url, databaseOf(t, url, c.project), "socle", "../tenant/migrations")
 		old := 1 + rand.Int64N(project.newest-1)
 		platform := m.connect()
-		for _, sql := range []string{"drop database " + project.config.Database + " with (force)", "create database " + project.config.Database + " template template0"} {
+		for _, sql := range []string{
+			"drop database " + project.config.Database + " with (force)",
+			"create database " + project.config.Database + " template template0",
+		} {
 			if _, err := platform.Exec(t.Context(), sql); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		project.to(old)
-		if _, err := platform.Exec(t.Context(), `update platform.projects set schema_version = $1 where uuid = $2`, old, c.project); err != nil {
+		if _, err := platform.Exec(t.Context(), `update platform.projects set schema_version = $1 where uuid = $2`, old,
+			c.project); err != nil {
 			t.Fatal(err)
 		}
+
 		project.interrupt(dir, setting)
 		p = serve(t, dir, setting)
 		c = c.at(p)
+
 		version, is := project.looks()
-		if _, want := newMigrated(t, url, undisturbed, "socle", "../tenant/migrations").looks(); version != project.newest || is != want {
-			t.Errorf("from version %d: got %d, want %d (-want +got):\n%s", old, version, project.newest, cmp.Diff(want, is))
+		if _, want := newMigrated(t, url, undisturbed, "socle", "../tenant/migrations").looks(); version !=
+			project.newest || is != want {
+			t.Errorf("from version %d: got %d, want %d (-want +got):\n%s", old, version, project.newest,
+				cmp.Diff(want, is))
 		}
+
 		c.works(t)
 		c.want(t, 201, "POST", "/containers", `{"name": "reports"}`)
 	}
@@ -161,6 +201,7 @@ func TestKilledMigration(t *testing.T) {
 // TestUsedInstallKeepsDatabaseNames: only an install without users starts to hide projects in the names of databases.
 func TestUsedInstallKeepsDatabaseNames(t *testing.T) {
 	t.Parallel()
+
 	const hides = 17 // the migration that adds the key
 
 	for _, used := range []bool{false, true} {
@@ -176,12 +217,15 @@ func TestUsedInstallKeepsDatabaseNames(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		m.to(hides)
 
 		var hidden bool
-		if err := conn.QueryRow(t.Context(), "select name_key is not null from platform.instance").Scan(&hidden); err != nil {
+		if err := conn.QueryRow(t.Context(), "select name_key is not null from platform.instance").
+			Scan(&hidden); err != nil {
 			t.Fatal(err)
 		}
+
 		if hidden == used {
 			t.Errorf("install used %v: names hide projects %v, want %v", used, hidden, !used)
 		}
@@ -191,6 +235,7 @@ func TestUsedInstallKeepsDatabaseNames(t *testing.T) {
 // databaseOf returns the name of a project's database. url is the address of the platform database.
 func databaseOf(t *testing.T, url, project string) string {
 	t.Helper()
+
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -201,9 +246,11 @@ func databaseOf(t *testing.T, url, project string) string {
 	if err := conn.QueryRow(t.Context(), "select name_key from platform.instance").Scan(&key); err != nil {
 		t.Fatal(err)
 	}
+
 	names, err := tenant.NewNames(key)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return names.Database(uuid.MustParse(project))
 }

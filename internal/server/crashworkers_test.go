@@ -20,20 +20,27 @@ import (
 // waiting returns a folder with PostgreSQL's programs, of which pg_dump notes in the file "at" whose child it is, and waits until there is a file "go".
 func waiting(t *testing.T) (dir string) {
 	t.Helper()
+
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir = t.TempDir()
 	for _, name := range []string{"postgres", "initdb", "pg_restore"} {
 		if err := os.Symlink(binaries.Path(name), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	script := fmt.Sprintf("#!/bin/sh\necho $PPID >>%[1]s/at\nuntil [ -e %[1]s/go ]; do sleep 0.05; done\nexec %[2]s \"$@\"\n", dir, binaries.Path("pg_dump"))
+
+	script := fmt.Sprintf(
+		"#!/bin/sh\necho $PPID >>%[1]s/at\nuntil [ -e %[1]s/go ]; do sleep 0.05; done\nexec %[2]s \"$@\"\n", dir,
+		binaries.Path("pg_dump"),
+	)
 	if err := os.WriteFile(filepath.Join(dir, "pg_dump"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	return dir
 }
 
@@ -41,20 +48,26 @@ func waiting(t *testing.T) (dir string) {
 // next. Never are two at it.
 func TestKilledWorker(t *testing.T) {
 	t.Parallel()
+
 	url, storage := pgtest.URL(t), t.TempDir()
 	programs := waiting(t)
-	settings := []string{"SOCLE_DATABASE_URL=" + url, "SOCLE_SECRET_KEY=kOrtX3Zs9mH1q8vYw2nB7cD5eF4gJ6lP0aSuRiTxVyE=", "SOCLE_STORAGE_URL=file://" + storage,
+	settings := []string{"SOCLE_DATABASE_URL=" + url, "SOCLE_SECRET_KEY=kOrtX3Zs9mH1q8vYw2nB7cD5eF4gJ6lP0aSuRiTxVyE=",
+		"SOCLE_STORAGE_URL=file://" + storage,
 		"SOCLE_POSTGRES_BIN=" + programs}
+
 	servers := []*process{launch(t, t.TempDir(), settings...), launch(t, t.TempDir(), settings...)}
 	for _, p := range servers {
 		p.ready()
 	}
+
 	c := servers[0].newClient()
+
 	platform, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer platform.Close(context.Background())
+
 	workers := func() []string {
 		text, _ := os.ReadFile(filepath.Join(programs, "at"))
 		return strings.Fields(string(text))
@@ -62,32 +75,46 @@ func TestKilledWorker(t *testing.T) {
 
 	id := c.want(t, 201, "POST", "/backups", `{}`)["uuid"].(string)
 	eventually(t, "a dump is being made", func() bool { return len(workers()) > 0 })
+
 	for _, p := range servers {
 		if status := c.at(p).send(t, "POST", "/backups", `{}`).status; status != 409 {
 			t.Errorf("another backup of the project: got status %d, want 409", status)
 		}
 	}
-	worker := slices.IndexFunc(servers, func(p *process) bool { return workers()[0] == strconv.Itoa(p.cmd.Process.Pid) })
+
+	worker := slices.IndexFunc(servers, func(p *process) bool {
+		return workers()[0] == strconv.Itoa(p.cmd.Process.Pid)
+	})
 	servers[worker].signal(syscall.SIGKILL)
 	servers[worker].wait()
 	other := servers[1-worker]
-	if _, err := platform.Exec(t.Context(), `update platform.backups set heartbeat_at = now() - interval '1 minute' where status = 'running'`); err != nil {
+
+	if _, err := platform.Exec(t.Context(),
+		`update platform.backups set heartbeat_at = now() - interval '1 minute' where status = 'running'`); err != nil {
 		t.Fatal(err)
 	}
+
 	c = c.at(other)
 	eventually(t, "the other server notices", func() bool {
 		return c.send(t, "GET", "/backups/"+id, "").content["error"] == "the server that made it stopped"
 	})
+
 	if got := workers(); len(got) != 1 {
 		t.Errorf("the backup was begun by %v", got)
 	}
+
 	if err := os.WriteFile(filepath.Join(programs, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	next := c.want(t, 201, "POST", "/backups", `{}`)["uuid"].(string)
-	eventually(t, "the next backup is complete", func() bool { return c.send(t, "GET", "/backups/"+next, "").content["status"] == "completed" })
+	eventually(t, "the next backup is complete", func() bool {
+		return c.send(t, "GET", "/backups/"+next, "").content["status"] == "completed"
+	})
+
 	if kept, _ := filepath.Glob(filepath.Join(storage, "projects", c.project, "backups", id+".*")); len(kept) > 0 {
 		t.Errorf("of the backup that failed is kept %v", kept)
 	}
+
 	c.send(t, "DELETE", "/projects/"+c.project+"?purge=true", "")
 }

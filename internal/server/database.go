@@ -51,15 +51,18 @@ func Attach(ctx context.Context, c config.Config, log *slog.Logger) (d *Database
 	if err != nil && !busy {
 		return nil, nil, err
 	}
+
 	if secret, err = c.LoadSecretKey(); err == nil {
 		d, err = openDatabase(ctx, c, secret, !busy, log)
 	}
+
 	if err != nil {
 		if lock != nil {
 			err = errors.Join(err, lock.Close())
 		}
 		return nil, nil, err
 	}
+
 	d.lock, d.attached = lock, busy
 	return d, secret, nil
 }
@@ -70,6 +73,7 @@ func Migrate(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+
 	return errors.Join(d.migrateProjects(ctx, c, secret, log), d.Close(context.WithoutCancel(ctx)))
 }
 
@@ -78,31 +82,38 @@ func (d *Database) migrateProjects(ctx context.Context, c config.Config, secret 
 	if err != nil {
 		return err
 	}
+
 	blobs, err := blob.OpenConfigured(c)
 	if err != nil {
 		return err
 	}
 	defer blobs.Close()
+
 	return tenant.Lifecycle{Store: d.Store, Registry: registry, Blobs: blobs}.Finish(ctx)
 }
 
 // openDatabase starts the private PostgreSQL if the configuration names no other, and brings the platform's
 // tables up to date. Any number of servers may do so at once. Whoever holds the lock of the data folder is alone with
 // the private PostgreSQL.
-func openDatabase(ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger) (*Database, error) {
+func openDatabase(
+	ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger,
+) (*Database, error) {
 	binaries, err := pgserver.Find(c.PostgresBin)
 	if err != nil {
 		return nil, err
 	}
+
 	d := &Database{URL: string(c.DatabaseURL), Binaries: binaries}
 	if d.URL == "" {
 		if err := d.startOwn(ctx, c, secret, alone, log); err != nil {
 			return nil, err
 		}
 	}
+
 	if err := d.prepare(ctx); err != nil {
 		return nil, errors.Join(err, d.Close(context.WithoutCancel(ctx)))
 	}
+
 	d.Store.Defaults.SignUp = c.SignUp
 	return d, nil
 }
@@ -110,6 +121,7 @@ func openDatabase(ctx context.Context, c config.Config, secret []byte, alone boo
 func (d *Database) startOwn(ctx context.Context, c config.Config, secret []byte, alone bool, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
+
 	own, err := pgserver.Start(ctx, pgserver.Config{
 		Dir: filepath.Join(c.DataDir, "postgres"), Binaries: d.Binaries, Log: log,
 		Password: hex.EncodeToString(token.Derive(secret, "database superuser")),
@@ -117,10 +129,13 @@ func (d *Database) startOwn(ctx context.Context, c config.Config, secret []byte,
 	if err != nil {
 		return err
 	}
+
 	d.own, d.URL = own, own.URL(platformDatabase)
+
 	if err := furnish(ctx, own.URL("postgres"), alone); err != nil {
 		return errors.Join(fmt.Errorf("private PostgreSQL: %w", err), own.Stop(context.WithoutCancel(ctx)))
 	}
+
 	return nil
 }
 
@@ -131,19 +146,23 @@ func furnish(ctx context.Context, url string, alone bool) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	if alone {
 		if err := tenant.EndSessions(ctx, conn); err != nil {
 			return err
 		}
 	}
 
-	there, err := pg.Value[bool](ctx, conn, `select exists (select from pg_database where datname = $1)`, platformDatabase)
+	there, err := pg.Value[bool](ctx, conn, `select exists (select from pg_database where datname = $1)`,
+		platformDatabase)
 	if err != nil {
 		return err
 	}
+
 	if there {
 		return nil
 	}
+
 	_, err = conn.Exec(ctx, "create database "+pg.Quote(platformDatabase))
 	return err
 }
@@ -154,24 +173,32 @@ func (d *Database) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	if d.Pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return fmt.Errorf("platform database: %w", err)
 	}
+
 	queue := pool.Copy()
 	queue.MaxConns = queuePool
 	if d.Queue, err = pgxpool.NewWithConfig(ctx, queue); err != nil {
 		return fmt.Errorf("platform database: %w", err)
 	}
+
 	d.Store = platform.New(d.Pool)
+
 	_, err = pg.LockedIn(ctx, d.Pool, pg.Waiting, migrationLock, func(conn *pgx.Conn) error {
-		readOnly, err := pg.Value[bool](ctx, conn, `select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean`)
+		readOnly, err := pg.Value[bool](ctx, conn,
+			`select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean`)
 		if err != nil {
 			return err
 		}
+
 		if readOnly {
 			return errors.New("the platform database is read-only: a standby can't be used")
 		}
-		if _, err := conn.Exec(ctx, "revoke all on database "+pg.Quote(conn.Config().Database)+" from public"); err != nil {
+
+		if _, err := conn.Exec(ctx,
+			"revoke all on database "+pg.Quote(conn.Config().Database)+" from public"); err != nil {
 			return fmt.Errorf("platform database: %w", err)
 		}
 		if err := platform.Migrate(ctx, conn); err != nil {
@@ -180,8 +207,10 @@ func (d *Database) prepare(ctx context.Context) error {
 		if err := platform.CountStatements(ctx, conn); err != nil {
 			return fmt.Errorf("platform database: %w", err)
 		}
+
 		return job.Migrate(ctx, d.Pool)
 	})
+
 	return err
 }
 
@@ -191,6 +220,7 @@ func (d *Database) Names(ctx context.Context) (tenant.Names, error) {
 	if err != nil {
 		return tenant.Names{}, err
 	}
+
 	return tenant.NewNames(key)
 }
 
@@ -201,21 +231,26 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
+
 	connections := most - platformPool - queuePool - spare
 	if d.own == nil {
 		connections /= 2 // others use the server too
 	}
+
 	names, err := d.Names(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	r, err := tenant.NewRegistry(d.URL, secret, names, max(connections, 4), log)
 	if err != nil {
 		return nil, err
 	}
+
 	if prepared, err := tenant.Prepared(ctx, d.Pool); err != nil || prepared {
 		return r, err
 	}
+
 	return r, r.Prepare(ctx)
 }
 
@@ -229,14 +264,18 @@ func (d *Database) Keyring(ctx context.Context, secret []byte) (*token.Keyring, 
 	if err != nil || ring != nil {
 		return ring, err
 	}
+
 	err = pg.Locked(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
 		if ring, err = d.storedKeys(ctx, secret); err != nil || ring != nil {
 			return err
 		}
+
 		key, err := d.newSigningKey(ctx, secret)
 		ring = token.NewKeyring(key)
+
 		return err
 	})
+
 	return ring, err
 }
 
@@ -246,12 +285,16 @@ func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyrin
 	if err != nil || len(stored) == 0 {
 		return nil, err
 	}
+
 	keys := make([]token.Key, len(stored))
 	for i, k := range stored {
 		if keys[i], err = token.OpenKey(k.ID, k.Sealed, secret); err != nil {
-			return nil, fmt.Errorf("the secret key is not the one that this instance was made with (SOCLE_SECRET_KEY, or secret.key in the data folder): %w", err)
+			return nil, fmt.Errorf(
+				"the secret key is not the one that this instance was made with (SOCLE_SECRET_KEY, or secret.key in the data folder): %w", err,
+			)
 		}
 	}
+
 	return token.NewKeyring(keys[0], keys[1:]...), nil
 }
 
@@ -268,10 +311,12 @@ func (d *Database) newSigningKey(ctx context.Context, secret []byte) (token.Key,
 	if err != nil {
 		return key, err
 	}
+
 	sealed, err := key.Seal(secret)
 	if err != nil {
 		return key, err
 	}
+
 	return key, d.Store.RotateSigningKey(ctx, key.ID, sealed)
 }
 
@@ -281,6 +326,7 @@ func (d *Database) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
+
 	return d.own.Run(ctx)
 }
 
@@ -291,6 +337,7 @@ func (d *Database) Close(ctx context.Context) error {
 			pool.Close()
 		}
 	}
+
 	var err error
 	if d.own != nil && !d.attached {
 		err = d.own.Stop(ctx)
@@ -298,5 +345,6 @@ func (d *Database) Close(ctx context.Context) error {
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())
 	}
+
 	return err
 }

@@ -18,6 +18,7 @@ func hashOf(page []byte, tag string) string {
 	if !opened || !closed {
 		panic("server: the API reference has no " + tag)
 	}
+
 	sum := sha256.Sum256(content)
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }

@@ -16,16 +16,22 @@ import (
 // it to by itself stays.
 func limit(t *testing.T, pid, resource int, most uint64) (before uint64) {
 	t.Helper()
+
 	var old syscall.Rlimit
+
 	call := func(set, get *syscall.Rlimit) {
 		t.Helper()
-		_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(resource), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)), 0, 0)
+
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(resource),
+			uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)), 0, 0)
 		if errno != 0 && errno != syscall.ESRCH { // it has ended
 			t.Fatalf("limit process %d: %v", pid, errno)
 		}
 	}
+
 	call(nil, &old)
 	call(&syscall.Rlimit{Cur: most, Max: old.Max}, nil)
+
 	return old.Cur
 }
 
@@ -33,6 +39,7 @@ func limit(t *testing.T, pid, resource int, most uint64) (before uint64) {
 // again.
 func TestFullVolume(t *testing.T) {
 	t.Parallel()
+
 	p, c := resume(t)
 	made := 0
 	write := func() int {
@@ -40,77 +47,105 @@ func TestFullVolume(t *testing.T) {
 		if status == 201 {
 			made++
 		}
+
 		return status
 	}
+
 	b := p.backstage(t)
 	defer b.close()
+
 	b.exec(`select pg_switch_wal()`) // from here on there is room for most of a segment, which has 16 MiB
+
 	for range 5 {
 		write()
 	}
+
 	before := limit(t, p.cmd.Process.Pid, syscall.RLIMIT_FSIZE, 12<<20)
-	if err := syscall.Kill(p.postmaster(), syscall.SIGKILL); err != nil { // the one that is started in its place has the limit
+
+	// the one that is started in its place has the limit
+	if err := syscall.Kill(p.postmaster(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+
 	c.works(t)
 	first := p.postmaster()
+
 	for range 5 {
 		write()
 	}
+
 	if made != 10 {
 		t.Errorf("%d of 10 were made while there was room", made)
 	}
+
 	eventually(t, "PostgreSQL has no room, and has given up", func() bool {
-		_, _ = b.database.Pool.Exec(t.Context(), `select pg_logical_emit_message(false, '', repeat('x', 1 << 20))`) // fails in the end, and over a connection of before
+		// fails in the end, and over a connection of before
+		_, _ = b.database.Pool.Exec(t.Context(), `select pg_logical_emit_message(false, '', repeat('x', 1 << 20))`)
 		return p.postmaster() != first
 	})
-	eventually(t, "PostgreSQL can't recover", func() bool { return strings.Contains(p.log.String(), "start PostgreSQL again") })
+
+	eventually(t, "PostgreSQL can't recover", func() bool {
+		return strings.Contains(p.log.String(), "start PostgreSQL again")
+	})
+
 	for _, path := range []string{"/containers", "/tables"} {
 		if a := c.send(t, "GET", path, ""); a.status != 500 && a.status != 503 {
 			t.Errorf("%s without room: got %d %s", path, a.status, a.body)
 		}
 	}
+
 	if status := write(); status != 500 && status != 503 {
 		t.Errorf("a write without room: got %d", status)
 	}
 	if got := c.probe(t, "/readyz"); got != 503 {
 		t.Errorf("the server says that it is ready: %d", got)
 	}
+
 	limit(t, p.cmd.Process.Pid, syscall.RLIMIT_FSIZE, before)
 	c.works(t)
+
 	if list := c.send(t, "GET", "/containers?limit=100", ""); strings.Count(string(list.body), `"made-`) != made {
 		t.Errorf("%d were acknowledged, and there are: %s", made, list.body)
 	}
+
 	c.want(t, 201, "POST", "/containers", `{"name": "afterwards"}`)
 }
 
 // TestNoMoreOpenFiles lets the server open no more files: uploads fail, and it lives and works again afterwards.
 func TestNoMoreOpenFiles(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	url := pgtest.URL(t)
 	p := serve(t, dir, "SOCLE_DATABASE_URL="+url)
 	c := p.newClient()
 	_, folder := c.container(t, "reports")
 	conn := c.projectOf(t, url)
+
 	count := func() (n int) {
 		t.Helper()
+
 		if err := conn.QueryRow(t.Context(), "select count(*) from storage.files").Scan(&n); err != nil {
 			t.Fatal(err)
 		}
+
 		return n
 	}
+
 	put := func(name string) int {
 		t.Helper()
+
 		status, _, _ := c.do(t, "PUT", folder+name, bytes.Repeat([]byte("x"), 100_000), "Content-Type: text/plain")
 		return status
 	}
+
 	acknowledged := 0
 	for i := range 3 {
 		if put(fmt.Sprint("before ", i)) == 200 {
 			acknowledged++
 		}
 	}
+
 	before := limit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, 8) // those that it has open, which are more, stay so
 	refused := 0
 	for i := range 20 {
@@ -123,17 +158,22 @@ func TestNoMoreOpenFiles(t *testing.T) {
 			t.Errorf("without files to open: got %d", status)
 		}
 	}
+
 	if refused == 0 {
 		t.Error("no upload failed")
 	}
+
 	limit(t, p.cmd.Process.Pid, syscall.RLIMIT_NOFILE, before)
 	c.works(t)
+
 	if got := put("after"); got != 200 {
 		t.Errorf("afterwards: got %d", got)
 	}
+
 	for i := range 3 {
 		c.whole(t, folder+fmt.Sprint("before ", i), bytes.Repeat([]byte("x"), 100_000), false)
 	}
+
 	if got := count(); got != acknowledged+1 {
 		t.Errorf("there are %d files, %d were acknowledged", got, acknowledged+1)
 	}

@@ -26,17 +26,23 @@ func TestClientsGone(t *testing.T) {
 	for i := range 200 {
 		wg.Go(func() {
 			body := fmt.Sprintf(`{"name": "c%d", "type": "text"}`, i)
+
 			c, err := net.Dial("tcp", address)
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			fmt.Fprintf(c, "POST /tables/orders/columns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Project: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+
+			fmt.Fprintf(c,
+				"POST /tables/orders/columns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Project: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 				a.Token, a.Project, len(body), body[:len(body)-i%2]) // one byte of every second body is missing
+
 			c.Close()
 		})
 	}
+
 	wg.Wait()
+
 	eventually(t, "no statement of theirs runs", func() bool {
 		var busy int
 		if err := conn.QueryRow(context.WithoutCancel(t.Context()), `
@@ -44,10 +50,14 @@ func TestClientsGone(t *testing.T) {
 			where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'`).Scan(&busy); err != nil {
 			t.Fatal(err)
 		}
+
 		return busy == 0
 	})
-	eventually(t, "their goroutines have ended", func() bool { return runtime.NumGoroutine() < before+30 }) // a few connections of pools
-	for range 30 {                                                                                          // more than any pool has connections
+
+	// a few connections of pools
+	eventually(t, "their goroutines have ended", func() bool { return runtime.NumGoroutine() < before+30 })
+
+	for range 30 { // more than any pool has connections
 		a.Put("/tables/orders/rename", `{"name": "sales"}`).Want(200)
 		a.Put("/tables/sales/rename", `{"name": "orders"}`).Want(200)
 	}
@@ -57,14 +67,18 @@ func TestClientsGone(t *testing.T) {
 // connection while it holds one would stand still here.
 func TestMoreRequestsThanConnections(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	form := a.Create("/forms", `{"name": "contact"}`)
 	container := a.Create("/containers", `{"name": "files"}`)
+
 	var wg sync.WaitGroup
 	for i := range 40 {
 		for _, request := range []struct{ method, path, body string }{
 			{"POST", "/tables", fmt.Sprintf(`{"name": "t%d", "columns": [{"name": "id", "type": "integer"}]}`, i)},
-			{"POST", "/functions/public", fmt.Sprintf(`{"name": "f%d", "definition": "select 1", "language": "sql", "return_type": "integer"}`, i)},
+			{"POST", "/functions/public",
+				fmt.Sprintf(`{"name": "f%d", "definition": "select 1", "language": "sql", "return_type": "integer"}`,
+					i)},
 			{"POST", "/forms/" + form + "/fields", fmt.Sprintf(`{"label": "l%d", "type": "text"}`, i)},
 			{"POST", "/containers", fmt.Sprintf(`{"name": "c-%d"}`, i)},
 			{"PUT", "/containers/" + container, fmt.Sprintf(`{"description": "%d"}`, i)},
@@ -80,22 +94,28 @@ func TestMoreRequestsThanConnections(t *testing.T) {
 			})
 		}
 	}
+
 	for i := range 6 {
 		wg.Go(func() { a.Post("/projects", fmt.Sprintf(`{"name": "another %d"}`, i)) })
 	}
+
 	wg.Wait()
 }
 
 // TestSessionsEnd ends all sessions of the server, as a restart of PostgreSQL does.
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	a.CreateTable("orders")
+
 	if _, err := a.ProjectDatabase().Exec(t.Context(), `
 		select pg_terminate_backend(pid) from pg_stat_activity
-		where datname in (current_database(), $1) and pid <> pg_backend_pid() and backend_type = 'client backend'`, platformDatabase(t, a)); err != nil {
+		where datname in (current_database(), $1) and pid <> pg_backend_pid() and backend_type = 'client backend'`,
+		platformDatabase(t, a)); err != nil {
 		t.Fatal(err)
 	}
+
 	inARow := 0 // the first requests may get a connection of before
 	eventually(t, "requests succeed again", func() bool {
 		inARow++
@@ -104,30 +124,37 @@ func TestSessionsEnd(t *testing.T) {
 				inARow = 0
 			}
 		}
+
 		return inARow == 20
 	})
+
 	a.Put("/tables/orders/rename", `{"name": "sales"}`).Want(200)
 }
 
 func platformDatabase(t *testing.T, a *apitest.API) string {
 	t.Helper()
+
 	c, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return c.Database
 }
 
 // TestDatabasesAreClosed asks what is open to every login of the server.
 func TestDatabasesAreClosed(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	conn := a.ProjectDatabase()
 	for _, name := range []string{"postgres", "template1", platformDatabase(t, a), conn.Config().Database} {
 		var open bool
-		if err := conn.QueryRow(t.Context(), `select has_database_privilege('public', $1, 'connect')`, name).Scan(&open); err != nil {
+		if err := conn.QueryRow(t.Context(), `select has_database_privilege('public', $1, 'connect')`, name).
+			Scan(&open); err != nil {
 			t.Fatal(err)
 		}
+
 		if open {
 			t.Errorf("every login may connect to %s", name)
 		}

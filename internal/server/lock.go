@@ -15,12 +15,15 @@ func lockFolder(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the data folder can't be made: %w", err)
 	}
+
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the data folder can't be written to: %w", err)
 	}
+
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %s", errBusy, dir), f.Close())
 	}
+
 	return f, nil
 }

@@ -19,6 +19,7 @@ func (h boundedLog) Handle(ctx context.Context, r slog.Record) error {
 		bounded.AddAttrs(boundAttr(a))
 		return true
 	})
+
 	return h.Handler.Handle(ctx, bounded)
 }
 
@@ -28,6 +29,7 @@ func (h boundedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for i, a := range attrs {
 		bounded[i] = boundAttr(a)
 	}
+
 	return boundedLog{h.Handler.WithAttrs(bounded)}
 }
 
@@ -46,6 +48,7 @@ func boundAttr(a slog.Attr) slog.Attr {
 			return slog.String(a.Key, clip(err.Error()))
 		}
 	}
+
 	return a
 }
 
@@ -54,9 +57,11 @@ func clip(s string) string {
 	if len(s) <= logText {
 		return s
 	}
+
 	end := logText
 	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}
+
 	return s[:end] + "…"
 }

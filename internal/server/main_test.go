@@ -15,6 +15,8 @@ func TestMain(m *testing.M) {
 	if workshop, err = os.MkdirTemp("", "socle-server-test-"); err != nil {
 		panic(err)
 	}
+
 	defer os.RemoveAll(workshop)
+
 	pgtest.Main(m)
 }

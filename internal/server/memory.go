@@ -28,6 +28,7 @@ func boundMemory() {
 func releaseMemory(ctx context.Context) error {
 	tick := time.NewTicker(releaseEvery)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,6 +51,7 @@ func heap() (live, unused uint64) {
 		{Name: "/memory/classes/heap/free:bytes"},
 		{Name: "/memory/classes/heap/unused:bytes"},
 	}
+
 	runtimemetrics.Read(samples)
 
 	live = samples[0].Value.Uint64()
@@ -57,5 +59,6 @@ func heap() (live, unused uint64) {
 	for _, s := range samples[1:] {
 		held += s.Value.Uint64()
 	}
+
 	return live, held - min(live, held)
 }

@@ -10,6 +10,7 @@ func TestHeap(t *testing.T) { // not parallel: it looks at the whole process
 	const size = 256 << 20
 	block := make([]byte, size)
 	runtime.GC()
+
 	live, _ := heap()
 	if live < size {
 		t.Errorf("%d bytes are live, of a block of %d", live, size)
@@ -19,6 +20,7 @@ func TestHeap(t *testing.T) { // not parallel: it looks at the whole process
 	block = nil
 	_, before := heap()
 	runtime.GC()
+
 	after, unused := heap()
 	if after > live-size/2 || unused < size/2 {
 		t.Errorf("after the block, %d bytes are live, and %d unused (%d before)", after, unused, before)

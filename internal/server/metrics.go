@@ -28,19 +28,31 @@ func newMetrics(addr string) (*metrics, error) {
 	if addr == "" {
 		return &metrics{}, nil
 	}
+
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for metrics: %w", err)
 	}
+
 	registry := prometheus.NewRegistry()
 	m := &metrics{listener: listener, registry: registry, requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "socle_http_request_duration_seconds", Help: "Duration of requests, by route and status.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	}, []string{"route", "status"})}
-	registry.MustRegister(m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	registry.MustRegister(m.requests, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
 	paths := httpx.Paths{"/metrics": promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP}
-	m.http = &http.Server{Handler: paths, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 60 * time.Second}
+	m.http = &http.Server{
+		Handler:           paths,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      60 * time.Second,
+	}
+
 	m.http.SetKeepAlivesEnabled(false) // one request for each connection, see httpx.StrictListener
+
 	return m, nil
 }
 
@@ -49,11 +61,14 @@ func (m *metrics) run(ctx context.Context) error {
 	if m.listener == nil {
 		return nil
 	}
+
 	stop := context.AfterFunc(ctx, func() { _ = m.http.Close() })
 	defer stop()
+
 	if err := m.http.Serve(httpx.StrictListener(m.listener)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
+
 	return nil
 }
 
@@ -62,9 +77,11 @@ func (m *metrics) measure(next http.Handler) http.Handler {
 	if m.listener == nil {
 		return next
 	}
+
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		next.ServeHTTP(w, r)
-		m.requests.WithLabelValues(httpx.From(r.Context()).Route, strconv.Itoa(httpx.Status(w))).Observe(time.Since(start).Seconds())
+		m.requests.WithLabelValues(httpx.From(r.Context()).Route, strconv.Itoa(httpx.Status(w))).
+			Observe(time.Since(start).Seconds())
 	})
 }

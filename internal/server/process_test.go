@@ -24,37 +24,50 @@ import (
 // binary is the program, built once.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(workshop, "socle")
-	build := exec.Command("go", "build", "-ldflags=-w", "-o", path, "socle/cmd/socle") // without what only a debugger reads: half of what it takes to link
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")                      // as it is delivered, and as lint has compiled its packages already
+	// without what only a debugger reads: half of what it takes to link
+	build := exec.Command("go", "build", "-ldflags=-w", "-o", path, "socle/cmd/socle")
+
+	// as it is delivered, and as lint has compiled its packages already
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+
 	out, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
+
 	return path, nil
 })
 
 // command returns the program with arguments and settings, each NAME=value, and nothing else of the environment that is ours.
 func command(t *testing.T, settings []string, args ...string) *exec.Cmd {
 	t.Helper()
+
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	cmd := exec.Command(path, args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN")}, settings...)
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN"),
+	}, settings...)
+
 	return cmd
 }
 
 // run runs a command to its end.
 func run(t *testing.T, settings []string, stdin string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
+
 	cmd := command(t, settings, args...)
 	var out, log bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &log
+
 	err := cmd.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		t.Fatal(err)
 	}
+
 	return out.String(), log.String(), cmd.ProcessState.ExitCode()
 }
 
@@ -80,12 +93,14 @@ type output struct {
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+
 	return o.text.Write(b)
 }
 
 func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+
 	return o.text.String()
 }
 
@@ -94,62 +109,79 @@ var readyLine = regexp.MustCompile(`Socle is ready at (\S+)`)
 // serve starts a server on a data folder, and returns when it says that it is ready.
 func serve(t *testing.T, dir string, settings ...string) *process {
 	t.Helper()
+
 	p := launch(t, dir, settings...)
 	p.ready()
+
 	return p
 }
 
 // launch starts a server. It is stopped when the test ends, with its PostgreSQL.
 func launch(t *testing.T, dir string, settings ...string) *process {
 	t.Helper()
+
 	return launchBy(t, dir, func(*exec.Cmd) {}, settings...)
 }
 
 // launchBy is [launch] with a command that change has changed.
 func launchBy(t *testing.T, dir string, change func(*exec.Cmd), settings ...string) *process {
 	t.Helper()
+
 	p := &process{t: t, dir: dir, log: &output{}, done: make(chan struct{})}
 	if err := os.MkdirAll(p.scratch(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p.cmd = command(t, append([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir, "TMPDIR=" + p.scratch()}, settings...), "serve")
+
+	p.cmd = command(t,
+		append([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir, "TMPDIR=" + p.scratch()}, settings...),
+		"serve")
 	change(p.cmd)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	go func() {
 		defer close(p.done)
+
 		_ = p.cmd.Wait() // the state says how it ended
 	}()
+
 	t.Cleanup(func() {
 		p.signal(syscall.SIGKILL)
 		<-p.done
+
 		if pid := p.postmaster(); pid > 0 {
 			_ = syscall.Kill(pid, syscall.SIGQUIT)
 			eventually(t, "PostgreSQL has ended", func() bool { return p.postmaster() == 0 })
 		}
+
 		if t.Failed() {
 			text := p.log.String()
 			t.Logf("the server said at last:\n%s", text[max(0, len(text)-4<<10):])
 		}
 	})
+
 	return p
 }
 
 // ready waits until the server says where it is.
 func (p *process) ready() {
 	p.t.Helper()
+
 	eventually(p.t, "the server is ready", func() bool {
 		select {
 		case <-p.done:
 			p.t.Fatalf("the server has ended:\n%s", p.log)
 		default:
 		}
+
 		found := readyLine.FindStringSubmatch(p.log.String())
 		if found != nil {
 			p.url = found[1]
 		}
+
 		return found != nil
 	})
 }
@@ -159,11 +191,13 @@ func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // fa
 // wait waits for the server's end, and returns its exit status.
 func (p *process) wait() int {
 	p.t.Helper()
+
 	select {
 	case <-p.done:
 	case <-time.After(time.Minute):
 		p.t.Fatal("the server does not end")
 	}
+
 	return p.cmd.ProcessState.ExitCode()
 }
 
@@ -173,16 +207,19 @@ func (p *process) postmaster() int {
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0
 	}
+
 	first, _, _ := strings.Cut(string(text), "\n")
 	pid, err := strconv.Atoi(first)
 	if err != nil || syscall.Kill(pid, 0) != nil {
 		return 0
 	}
+
 	return pid
 }
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
+
 	deadline := time.After(time.Minute)
 	for !holds() {
 		select {
@@ -214,78 +251,97 @@ func (c client) send(t *testing.T, method, path, body string) answer {
 func (c client) sendAs(t *testing.T, method, path, contentType string, body io.Reader) answer {
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
+
 	r, err := http.NewRequestWithContext(ctx, method, c.url+path, body)
 	if err != nil {
 		t.Error(err)
 		return answer{}
 	}
+
 	r.Header.Set("Content-Type", contentType)
+
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	if c.project != "" {
 		r.Header.Set("X-Project", c.project)
 	}
+
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return answer{}
 	}
 	defer res.Body.Close()
+
 	a := answer{status: res.StatusCode}
 	if a.body, err = io.ReadAll(res.Body); err != nil {
 		return answer{}
 	}
+
 	var e struct {
 		Content  any
 		Metadata struct{ Token, RequestID string }
 		Success  bool
 	}
+
 	err = json.Unmarshal(a.body, &e)
 	if res.StatusCode >= 400 && (err != nil || e.Content != "null" || e.Metadata.RequestID == "") {
 		t.Errorf("%s %s: status %d is not in the envelope: %s", method, path, res.StatusCode, a.body)
 	}
+
 	a.token = e.Metadata.Token
 	a.content, _ = e.Content.(map[string]any)
+
 	return a
 }
 
 // probe asks as a load balancer does, whose answer is no envelope, and returns the status.
 func (c client) probe(t *testing.T, path string) int {
 	t.Helper()
+
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
+
 	r, err := http.NewRequestWithContext(ctx, "GET", c.url+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0
 	}
 	defer res.Body.Close()
+
 	return res.StatusCode
 }
 
 // want is send for a request that must succeed. It returns the content.
 func (c client) want(t *testing.T, status int, method, path, body string) map[string]any {
 	t.Helper()
+
 	a := c.send(t, method, path, body)
 	if a.status != status {
 		t.Fatalf("%s %s: got status %d, want %d: %s", method, path, a.status, status, a.body)
 	}
+
 	return a.content
 }
 
 // newClient signs a user up at a server and makes a project.
 func (p *process) newClient() client {
 	p.t.Helper()
+
 	c := client{url: p.url}
-	a := c.send(p.t, "POST", "/users", `{"username": "ada", "email": "ada@example.com", "password": "correct horse battery"}`)
+	a := c.send(p.t, "POST", "/users",
+		`{"username": "ada", "email": "ada@example.com", "password": "correct horse battery"}`)
 	if a.status != 201 {
 		p.t.Fatalf("sign up: %d %s", a.status, a.body)
 	}
+
 	c.token = a.token
 	c.project, _ = c.want(p.t, 201, "POST", "/projects", `{"name": "shop"}`)["uuid"].(string)
+
 	return c
 }
 
@@ -306,6 +362,7 @@ var install struct {
 // resume starts a server on a copy of the install. Its PostgreSQL waits for no disk: what it has written outlives its processes, if not the machine.
 func resume(t *testing.T) (*process, client) {
 	t.Helper()
+
 	install.once.Do(func() {
 		p := serve(t, filepath.Join(workshop, "install"))
 		user := p.newClient()
@@ -313,20 +370,29 @@ func resume(t *testing.T) (*process, client) {
 		b.exec(`alter system set fsync = off`)
 		b.close()
 		p.signal(syscall.SIGTERM)
+
 		if status := p.wait(); status != 0 {
 			t.Fatalf("exit status %d", status)
 		}
+
 		install.dir, install.user = p.dir, user
 	})
+
 	if install.dir == "" {
 		t.Fatal("no server has worked in a folder: the test that was to have one failed")
 	}
+
 	dir := filepath.Join(t.TempDir(), "data")
 	if out, err := exec.Command("cp", "-Rp", install.dir, dir).CombinedOutput(); err != nil {
 		t.Fatalf("copy the install: %v: %s", err, out)
 	}
+
 	p := serve(t, dir)
 	user := install.user.at(p)
-	user.token = user.send(t, "POST", "/users/login", `{"email": "ada@example.com", "password": "correct horse battery"}`).token // the install may be old
+
+	// the install may be old
+	user.token = user.send(t, "POST", "/users/login",
+		`{"email": "ada@example.com", "password": "correct horse battery"}`).token
+
 	return p, user
 }

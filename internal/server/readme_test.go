@@ -28,33 +28,43 @@ const readmeServer = "S=http://127.0.0.1:8080\n"
 // TestREADME runs the README's first five minutes, all in one shell, and compares what they print.
 func TestREADME(t *testing.T) {
 	t.Parallel()
+
 	if _, err := exec.LookPath("curl"); err != nil { // without it the README's loop until the server answers never ends
 		t.Fatal("the README needs curl, and says so: install it")
 	}
+
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	examples := examplesOf(t, chapter.FindString(string(text)))
 	const boundary = "\n--- end of an example ---\n"
 	var script strings.Builder
 	for _, e := range examples {
 		script.WriteString(e.commands + "printf '" + strings.ReplaceAll(boundary, "\n", `\n`) + "'\n")
 	}
+
 	a := apitest.Empty(t)
+
 	if strings.Count(script.String(), readmeServer) != 1 {
 		t.Fatalf("the README does not say %q once", readmeServer)
 	}
-	bash := exec.CommandContext(t.Context(), "bash", "-c", strings.Replace(script.String(), readmeServer, "S="+a.URL+"\n", 1))
+
+	bash := exec.CommandContext(t.Context(), "bash", "-c",
+		strings.Replace(script.String(), readmeServer, "S="+a.URL+"\n", 1))
 	bash.Dir = t.TempDir()
+
 	out, err := bash.CombinedOutput()
 	if err != nil {
 		t.Fatalf("bash: %v\n%s", err, out)
 	}
+
 	printed := strings.Split(string(out), boundary)
 	if len(printed) != len(examples)+1 {
 		t.Fatalf("got the output of %d examples, want %d:\n%s", len(printed)-1, len(examples), out)
 	}
+
 	for i, e := range examples {
 		if diff := e.compare(t, printed[i]); diff != "" {
 			t.Errorf("after\n%s\nthe README differs from what is printed (-README +printed):\n%s", e.commands, diff)
@@ -65,6 +75,7 @@ func TestREADME(t *testing.T) {
 // examplesOf returns the examples of a text: each block of commands with the block of output behind it, if there is one.
 func examplesOf(t *testing.T, text string) []example {
 	t.Helper()
+
 	var all []example
 	for _, m := range fenced.FindAllStringSubmatch(text, -1) {
 		switch {
@@ -76,17 +87,21 @@ func examplesOf(t *testing.T, text string) []example {
 			all[len(all)-1].kind, all[len(all)-1].prints = m[1], m[2]
 		}
 	}
+
 	if len(all) == 0 {
 		t.Fatal("the README has no examples")
 	}
+
 	return all
 }
 
 func (e example) compare(t *testing.T, printed string) string {
 	t.Helper()
+
 	if e.kind != "json" {
 		return cmp.Diff(e.prints, printed)
 	}
+
 	want := values(t, e.prints)
 	return cmp.Diff(want, masked(want, any(values(t, printed))))
 }
@@ -94,6 +109,7 @@ func (e example) compare(t *testing.T, printed string) string {
 // values reads the JSON values of a text.
 func values(t *testing.T, text string) []any {
 	t.Helper()
+
 	all := []any{}
 	for d := json.NewDecoder(strings.NewReader(text)); ; {
 		var v any
@@ -103,6 +119,7 @@ func values(t *testing.T, text string) []any {
 		case err != nil:
 			t.Fatalf("%v in\n%s", err, text)
 		}
+
 		all = append(all, v)
 	}
 }
@@ -127,5 +144,6 @@ func masked(want, printed any) any {
 			}
 		}
 	}
+
 	return printed
 }

@@ -23,10 +23,12 @@ import (
 // it can. It takes the rights to the folders away; with FULL_DISK, see make full, the folder is a file system that is mounted anew, as one is that the kernel finds damaged.
 func TestReadOnlyStorage(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	storage := filepath.Join(dir, "storage")
 	writable := func(yes bool) {
 		t.Helper()
+
 		mode := map[bool]fs.FileMode{true: 0o700, false: 0o500}[yes]
 		if err := filepath.WalkDir(storage, func(name string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {
@@ -37,42 +39,56 @@ func TestReadOnlyStorage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	says := "permission denied"
 	if os.Getenv("FULL_DISK") != "" {
 		mount := func(flags uintptr, data string) {
 			t.Helper()
+
 			if err := syscall.Mount("socle-read-only", storage, "tmpfs", flags, data); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		if err := os.Mkdir(storage, 0o700); err != nil {
 			t.Fatal(err)
 		}
+
 		mount(0, "size=16m,mode=700")
 		t.Cleanup(func() { _ = syscall.Unmount(storage, syscall.MNT_DETACH) })
+
 		writable = func(yes bool) {
 			t.Helper()
+
 			mount(map[bool]uintptr{true: syscall.MS_REMOUNT, false: syscall.MS_REMOUNT | syscall.MS_RDONLY}[yes], "")
 		}
+
 		says = "read-only file system"
 	}
+
 	// Rights hold for an administrator too who has lost the capability to pass them over: this thread and whoever it starts. It ends with the test.
 	runtime.LockOSThread()
+
 	const capabilityDrop, passRights = 24, 1 // PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, capabilityDrop, passRights, 0)
 	p := serve(t, dir, "SOCLE_DATABASE_URL="+passedOn(t, pgtest.URL(t)))
 	c := p.newClient()
 	id, folder := c.container(t, "reports")
+
 	put := func(name, text string, want int) {
 		t.Helper()
+
 		if status, _, body := c.do(t, "PUT", folder+name, []byte(text), "Content-Type: text/plain"); status != want {
 			t.Errorf("%s: got %d, want %d: %s", name, status, want, body)
 		}
 	}
+
 	put("a", "as it was", 200)
 	put("b", "to be deleted", 200)
+
 	of := "/containers/" + id + "/files"
 	_, _, list := c.do(t, "GET", of+"?sort=fullFileName&order=asc", nil)
+
 	var files []struct{ Content []struct{ UUID string } }
 	if err := json.Unmarshal(list, &files); err != nil {
 		t.Fatal(err)
@@ -83,6 +99,7 @@ func TestReadOnlyStorage(t *testing.T) {
 	put("c", "new", 500)
 	c.whole(t, folder+"a", []byte("as it was"), false)
 	c.want(t, 200, "DELETE", of+"/"+files[0].Content[1].UUID, "") // whose bytes go later
+
 	if got := c.probe(t, "/readyz"); got != 503 {
 		t.Errorf("the server says that it is ready: %d", got)
 	}
@@ -98,9 +115,11 @@ func TestReadOnlyStorage(t *testing.T) {
 	put("a", "changed", 200)
 	put("c", "new", 200)
 	c.backedUp(t, "completed")
+
 	for name, want := range map[string]string{"a": "changed", "c": "new"} {
 		c.whole(t, folder+name, []byte(want), false)
 	}
+
 	if status, _, _ := c.do(t, "GET", folder+"b", nil); status != 404 {
 		t.Errorf("what was deleted: %d", status)
 	}
@@ -109,46 +128,58 @@ func TestReadOnlyStorage(t *testing.T) {
 // passedOn returns an address that leads to where another does. If that is a socket in a folder of PostgreSQL's own account, whoever may not look into that gets there too.
 func passedOn(t *testing.T, address string) string {
 	t.Helper()
+
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	q := u.Query()
 	if q.Get("host") != config.Host {
 		return address
 	}
+
 	socket, dir := fmt.Sprintf(".s.PGSQL.%d", config.Port), t.TempDir()
 	l, err := net.Listen("unix", filepath.Join(dir, socket))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { l.Close() })
+
 	go func() {
 		for {
 			in, err := l.Accept()
 			if err != nil {
 				return
 			}
+
 			go func() {
 				defer in.Close()
+
 				out, err := net.Dial("unix", filepath.Join(config.Host, socket))
 				if err != nil {
 					return
 				}
 				defer out.Close()
+
 				go func() {
 					_, _ = io.Copy(out, in)
 					out.Close()
 				}()
+
 				_, _ = io.Copy(in, out)
 			}()
 		}
 	}()
+
 	q.Set("host", dir)
 	u.RawQuery = q.Encode()
+
 	return u.String()
 }

@@ -28,6 +28,7 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	if fails {
 		status = http.StatusServiceUnavailable
 	}
+
 	w.Header().Set("Cache-Control", "no-store")
 	writeJSON(w, status, parts)
 }
@@ -36,12 +37,14 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 func (r *readiness) look(s *Server) (parts map[string]string, fails bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	if time.Since(r.at) < probeKept {
 		return r.parts, r.fails
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
+
 	probes := s.probes()
 	results := make(chan func(), len(probes))
 	parts = map[string]string{}
@@ -57,9 +60,11 @@ func (r *readiness) look(s *Server) (parts map[string]string, fails bool) {
 			}
 		}()
 	}
+
 	for range probes {
 		(<-results)()
 	}
+
 	r.at, r.parts, r.fails = time.Now(), parts, fails
 	return parts, fails
 }

@@ -20,15 +20,21 @@ import (
 // BenchmarkNote is what a request pays for being kept.
 func BenchmarkNote(b *testing.B) {
 	l := newRequestLog(nil, slog.New(slog.DiscardHandler))
-	a := httpx.Answered{Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Start: time.Now(), Project: uuid.Must(uuid.NewV7()), Key: uuid.Must(uuid.NewV7()),
-		Route: "/projects/{projectUUID}/rest/v1", Client: netip.MustParseAddr("203.0.113.7")}, Method: "GET", Status: 404}
+
+	a := httpx.Answered{Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Start: time.Now(),
+		Project: uuid.Must(uuid.NewV7()), Key: uuid.Must(uuid.NewV7()),
+		Route: "/projects/{projectUUID}/rest/v1", Client: netip.MustParseAddr("203.0.113.7")},
+		Method: "GET", Status: 404}
+
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			l.note(a)
 			l.mu.Lock()
+
 			if len(l.waiting) >= requestsMost/2 {
 				l.waiting = l.waiting[:0]
 			}
+
 			l.mu.Unlock()
 		}
 	})
@@ -41,18 +47,22 @@ func BenchmarkAddRequests(b *testing.B) {
 		if err != nil {
 			return err
 		}
+
 		return errors.Join(platform.Migrate(ctx, conn), conn.Close(ctx))
 	}))
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer pool.Close()
+
 	store, batch, client := platform.New(pool), make([]platform.Request, 1000), "203.0.113.7"
 	for b.Loop() {
 		for i := range batch {
-			batch[i] = platform.Request{UUID: uuid.Must(uuid.NewV7()), Project: uuid.UUID{15: byte(i)}, At: time.Now(), Method: "GET",
+			batch[i] = platform.Request{UUID: uuid.Must(uuid.NewV7()), Project: uuid.UUID{15: byte(i)},
+				At: time.Now(), Method: "GET",
 				Route: "/projects/{projectUUID}/rest/v1", Status: 200, Duration: 700, Caller: "key", Client: &client}
 		}
+
 		if err := store.AddRequests(b.Context(), batch); err != nil {
 			b.Fatal(err)
 		}

@@ -19,42 +19,60 @@ import (
 // counted, and told once.
 func TestRequestsWithoutDatabase(t *testing.T) {
 	t.Parallel()
+
 	pool, err := pgxpool.New(t.Context(), "postgres://nobody@"+strings.ReplaceAll(t.TempDir(), "/", "%2F")+"/none")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pool.Close()
+
 	var text bytes.Buffer
 	l := newRequestLog(platform.New(pool), slog.New(slog.NewTextHandler(&text, nil)))
 	id, project := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
+
 	note := func() {
-		l.note(httpx.Answered{Request: &httpx.Request{ID: id.String(), Start: time.Now(), Project: project, Route: "GET /tables"}, Method: "GET", Status: 404})
+		l.note(httpx.Answered{
+			Request: &httpx.Request{ID: id.String(), Start: time.Now(), Project: project, Route: "GET /tables"},
+			Method:  "GET",
+			Status:  404,
+		})
 	}
+
 	for range requestsMost + 5 {
 		note()
 	}
+
 	if len(l.waiting) != requestsMost || l.dropped != 5 {
 		t.Errorf("%d wait and %d were dropped, want %d and 5", len(l.waiting), l.dropped, requestsMost)
 	}
+
 	l.note(httpx.Answered{Request: &httpx.Request{ID: id.String()}}) // to no project
+
 	if l.dropped != 5 {
 		t.Error("a request to no project is counted")
 	}
+
 	l.write(t.Context(), nil)
+
 	if got := text.String(); !strings.Contains(got, "dropped=16389") || strings.Count(got, "\n") != 1 {
 		t.Errorf("got the log\n%s", got)
 	}
+
 	note()
 	l.write(t.Context(), nil)
+
 	if got := text.String(); strings.Count(got, "\n") != 1 {
 		t.Errorf("it is told again at once:\n%s", got)
 	}
+
 	note()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
+
 	if err := l.run(ended); err != nil {
 		t.Error(err)
 	}
+
 	if got := text.String(); !strings.Contains(got, "dropped=2") {
 		t.Errorf("the end does not tell of the last ones:\n%s", got)
 	}
@@ -63,18 +81,28 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 // TestKeptRequests: of many successful requests of a project some are kept, and all that failed.
 func TestKeptRequests(t *testing.T) {
 	t.Parallel()
+
 	l := newRequestLog(nil, slog.New(slog.DiscardHandler))
 	busy, quiet := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
+
 	note := func(project uuid.UUID, status int) {
-		l.note(httpx.Answered{Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Start: time.Now(), Project: project}, Method: "GET", Status: status})
+		l.note(httpx.Answered{
+			Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Start: time.Now(), Project: project},
+			Method:  "GET",
+			Status:  status,
+		})
 	}
+
 	for range requestsEach + 10 {
 		note(busy, 200)
 	}
+
 	for _, status := range []int{400, 500, 0} {
 		note(busy, status)
 	}
+
 	note(quiet, 200)
+
 	if len(l.waiting) != requestsEach+4 || l.dropped != 0 {
 		t.Errorf("%d are kept and %d dropped, want %d and 0", len(l.waiting), l.dropped, requestsEach+4)
 	}
@@ -82,6 +110,7 @@ func TestKeptRequests(t *testing.T) {
 
 func TestPatternOfRoute(t *testing.T) {
 	t.Parallel()
+
 	for route, want := range map[string]string{"GET /tables": "/tables", "/rest/v1": "/rest/v1", "": "", "a": "a"} {
 		if got := pattern(route); got != want {
 			t.Errorf("%q: got %q, want %q", route, got, want)

@@ -46,19 +46,25 @@ func (l *requestLog) note(a httpx.Answered) {
 	if a.Project == uuid.Nil || !l.keeps(a) {
 		return
 	}
+
 	id, err := uuid.Parse(a.ID)
 	if err != nil {
 		return // there was no randomness to make one
 	}
-	r := platform.Request{UUID: id, Project: a.Project, At: a.Start, Method: a.Method, Route: pattern(a.Route), Status: int16(a.Status),
+
+	r := platform.Request{UUID: id, Project: a.Project, At: a.Start, Method: a.Method,
+		Route: pattern(a.Route), Status: int16(a.Status),
 		Duration: a.Took.Microseconds(), Caller: "anonymous"}
+
 	if a.Client.IsValid() {
 		client := a.Client.String()
 		r.Client = &client
 	}
+
 	if a.Status == 0 {
 		r.Status = statusGone
 	}
+
 	switch {
 	case a.User != uuid.Nil:
 		r.Caller, r.UserUUID = "user", &a.User
@@ -67,14 +73,18 @@ func (l *requestLog) note(a httpx.Answered) {
 	case a.Token:
 		r.Caller = "token"
 	}
+
 	l.mu.Lock()
+
 	if len(l.waiting) < requestsMost {
 		l.waiting = append(l.waiting, r)
 	} else {
 		l.dropped++
 	}
+
 	half := len(l.waiting) == requestsMost/2
 	l.mu.Unlock()
+
 	if half {
 		select {
 		case l.full <- struct{}{}:
@@ -88,11 +98,14 @@ func (l *requestLog) keeps(a httpx.Answered) bool {
 	if a.Status == 0 || a.Status >= 400 {
 		return true
 	}
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if l.kept[a.Project] >= requestsEach {
 		return false
 	}
+
 	l.kept[a.Project]++
 	return true
 }
@@ -107,6 +120,7 @@ func pattern(route string) string {
 			return route
 		}
 	}
+
 	return route
 }
 
@@ -114,6 +128,7 @@ func pattern(route string) string {
 func (l *requestLog) run(ctx context.Context) error {
 	tick := time.NewTicker(requestsEvery)
 	defer tick.Stop()
+
 	var spare []platform.Request
 	for {
 		select {
@@ -121,6 +136,7 @@ func (l *requestLog) run(ctx context.Context) error {
 			l.write(context.WithoutCancel(ctx), nil)
 			l.said = time.Time{}
 			l.report(nil)
+
 			return nil
 		case <-tick.C:
 			l.mu.Lock()
@@ -128,6 +144,7 @@ func (l *requestLog) run(ctx context.Context) error {
 			l.mu.Unlock()
 		case <-l.full:
 		}
+
 		spare = l.write(ctx, spare)
 	}
 }
@@ -139,21 +156,27 @@ func (l *requestLog) write(ctx context.Context, spare []platform.Request) []plat
 	if len(batch) > 0 {
 		l.waiting = spare[:0]
 	}
+
 	l.mu.Unlock()
+
 	if len(batch) == 0 {
 		l.report(nil)
 		return nil // nobody asks: the room is given back
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, requestsTime)
 	defer cancel()
+
 	err := l.store.AddRequests(ctx, batch)
 	if err != nil {
 		l.mu.Lock()
 		l.dropped += len(batch)
 		l.mu.Unlock()
 	}
+
 	l.report(err)
 	clear(batch)
+
 	return batch
 }
 
@@ -161,6 +184,7 @@ func (l *requestLog) write(ctx context.Context, spare []platform.Request) []plat
 func (l *requestLog) report(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if now := time.Now(); l.dropped > 0 && now.Sub(l.said) > requestsSaid {
 		l.log.Warn("requests to projects were not kept", "dropped", l.dropped, "error", err)
 		l.dropped, l.said = 0, now

@@ -17,11 +17,14 @@ import (
 // TestRequestsOfRows: requests for rows are kept with whose key or token they came by, and with nothing of what they asked.
 func TestRequestsOfRows(t *testing.T) {
 	t.Parallel()
+
 	s := openShop(t)
 	kept := func() []any { return s.Get("/projects/" + s.Project + "/requests?limit=100").Want(200).Get("").([]any) }
 	s.want(200, "[]", "GET", "/titles?title=eq.canary", "", "apikey: "+s.secret)
 	s.want(401, "", "POST", "/titles", `{"id": "canary"}`, "apikey: garbage")
-	s.want(403, "", "GET", "/titles", "", "Authorization: Bearer "+s.token(map[string]any{"role": "authenticated", "sub": "canary"}))
+	s.want(403, "", "GET", "/titles", "",
+		"Authorization: Bearer "+s.token(map[string]any{"role": "authenticated", "sub": "canary"}))
+
 	var rows []map[string]any
 	eventually(t, "the requests are kept", func() bool {
 		rows = nil
@@ -30,13 +33,19 @@ func TestRequestsOfRows(t *testing.T) {
 				rows = append(rows, one)
 			}
 		}
+
 		return len(rows) == 3
 	})
+
 	var got []string
 	for _, r := range rows {
-		got = append(got, fmt.Sprint(r["method"], " ", r["status"], " ", r["caller"], " ", r["keyUuid"] != nil, " ", r["userUuid"] != nil))
+		got = append(got,
+			fmt.Sprint(r["method"], " ", r["status"], " ", r["caller"], " ", r["keyUuid"] != nil, " ",
+				r["userUuid"] != nil))
 	}
-	if text := strings.Join(got, "; "); text != "GET 403 token false false; POST 401 anonymous false false; GET 200 key true false" {
+
+	if text := strings.Join(got,
+		"; "); text != "GET 403 token false false; POST 401 anonymous false false; GET 200 key true false" {
 		t.Errorf("got %s", text)
 	}
 	if text := fmt.Sprint(kept()); strings.Contains(text, "canary") || strings.Contains(text, s.secret) {
@@ -47,6 +56,7 @@ func TestRequestsOfRows(t *testing.T) {
 // TestRequestsAtShutdown: a server that is told to stop writes first what it has noted.
 func TestRequestsAtShutdown(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	count := func() (n int) {
 		conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
@@ -54,20 +64,26 @@ func TestRequestsAtShutdown(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close(t.Context())
-		if err := conn.QueryRow(t.Context(), `select count(*) from platform.requests where project_uuid = $1`, a.Project).Scan(&n); err != nil {
+
+		if err := conn.QueryRow(t.Context(), `select count(*) from platform.requests where project_uuid = $1`,
+			a.Project).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
+
 		return n
 	}
+
 	t.Run("served", func(t *testing.T) {
 		c := a.Config
 		c.DataDir = t.TempDir()
 		second := apitest.Start(t, c)
 		second.Token, second.Project = a.Token, a.Project
+
 		for range 20 {
 			second.Get("/tables").Want(200)
 		}
 	})
+
 	if got := count(); got < 20 {
 		t.Errorf("%d of 20 requests are kept after the server has stopped", got)
 	}
@@ -76,12 +92,14 @@ func TestRequestsAtShutdown(t *testing.T) {
 // TestDaysOfRequests: several servers make the partitions of new days at once, and what is older than a week goes by days.
 func TestDaysOfRequests(t *testing.T) {
 	t.Parallel()
+
 	a := apitest.New(t)
 	pool, err := pgxpool.New(t.Context(), string(a.Config.DatabaseURL))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pool.Close()
+
 	store, project := platform.New(pool), uuid.MustParse(a.Project)
 	now := time.Now()
 	done := make(chan error)
@@ -89,29 +107,43 @@ func TestDaysOfRequests(t *testing.T) {
 		go func() {
 			var batch []platform.Request
 			for day := range 12 {
-				batch = append(batch, platform.Request{UUID: uuid.Must(uuid.NewV7()), Project: project, At: now.AddDate(0, 0, -day), Method: strings.Repeat("M", 99), Caller: "anonymous"})
+				batch = append(batch, platform.Request{
+					UUID:    uuid.Must(uuid.NewV7()),
+					Project: project,
+					At:      now.AddDate(0, 0, -day),
+					Method:  strings.Repeat("M", 99),
+					Caller:  "anonymous",
+				})
 			}
+
 			done <- store.AddRequests(t.Context(), batch)
 		}()
 	}
+
 	for range 4 {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	}
+
 	count := func() (n int) {
 		t.Helper()
-		if err := pool.QueryRow(t.Context(), `select count(*) from platform.requests where caller = 'anonymous'`).Scan(&n); err != nil {
+
+		if err := pool.QueryRow(t.Context(), `select count(*) from platform.requests where caller = 'anonymous'`).
+			Scan(&n); err != nil {
 			t.Fatal(err)
 		}
+
 		return n
 	}
 	if got := count(); got != 48 {
 		t.Errorf("%d requests are kept, want 48", got)
 	}
+
 	if err := store.ForgetRequestDays(t.Context(), 7*24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
+
 	if got := count(); got != 32 { // today and seven days before it
 		t.Errorf("%d requests are left, want 32", got)
 	}

@@ -25,26 +25,34 @@ func (s *Server) routes() http.Handler {
 		"/openapi.json": func(w http.ResponseWriter, _ *http.Request) {
 			writeBytes(w, "application/json; charset=utf-8", api.Document())
 		},
-		"/.well-known/jwks.json": func(w http.ResponseWriter, _ *http.Request) { writeBytes(w, "application/json; charset=utf-8", keys()) },
-		"/docs":                  docs,
+		"/.well-known/jwks.json": func(w http.ResponseWriter, _ *http.Request) {
+			writeBytes(w, "application/json; charset=utf-8", keys())
+		},
+		"/docs": docs,
 	}
+
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if project, rest, ok := splitRows(r.URL.EscapedPath()); ok {
 			s.rows.serve(w, r, project, rest)
 			return
 		}
+
 		h, ok := own[r.URL.Path]
 		if !ok {
 			s.api.ServeHTTP(w, r)
 			return
 		}
+
 		known := httpx.From(r.Context())
 		known.Route, known.Probe = "GET "+r.URL.Path, strings.HasSuffix(r.URL.Path, "z")
+
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			api.Fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path takes GET, HEAD")
+
 			return
 		}
+
 		h(w, r)
 	})
 }
@@ -60,6 +68,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	if err != nil {
 		panic("server: " + err.Error())
 	}
+
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) // a client that is gone misses nothing

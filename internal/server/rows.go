@@ -81,15 +81,23 @@ type verdict struct {
 	until time.Time
 }
 
-func newRows(store *platform.Store, registry *tenant.Registry, bodies *httpx.Budget, url string, log *slog.Logger) *rows {
+func newRows(
+	store *platform.Store, registry *tenant.Registry, bodies *httpx.Budget, url string, log *slog.Logger,
+) *rows {
 	return &rows{store: store, registry: registry, url: url, log: log,
 		held: rest.NewHeld(rest.HeldSize), bodies: bodies,
 		projects: map[uuid.UUID]*projectRows{}, recent: list.New(), known: map[subject]verdict{},
-		nowhere: rest.New(rest.Config{APIKeys: true, Verify: func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, badKey }})}
+		nowhere: rest.New(rest.Config{APIKeys: true, Verify: func(context.Context, string) (rest.Caller, error) {
+			return rest.Caller{}, badKey
+		}})}
 }
 
 // badKey says that a key or token opens nothing here.
-var badKey = &query.Error{Status: http.StatusUnauthorized, Code: "PGRST301", Message: "The key or token is not valid for this project"}
+var badKey = &query.Error{
+	Status:  http.StatusUnauthorized,
+	Code:    "PGRST301",
+	Message: "The key or token is not valid for this project",
+}
 
 // splitRows returns the project and the rest of the path of a request for rows.
 func splitRows(path string) (project, rest string, ok bool) {
@@ -97,13 +105,16 @@ func splitRows(path string) (project, rest string, ok bool) {
 	if !ok {
 		return "", "", false
 	}
+
 	project, rest, ok = strings.Cut(after, rowsPath)
 	if !ok || strings.Contains(project, "/") || rest != "" && rest[0] != '/' {
 		return "", "", false
 	}
+
 	if rest == "" {
 		rest = "/"
 	}
+
 	return project, rest, true
 }
 
@@ -111,30 +122,43 @@ func splitRows(path string) (project, rest string, ok bool) {
 func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path string) {
 	request := httpx.From(r.Context())
 	request.Route = "/projects/{projectUUID}" + rowsPath
+
 	id, err := uuid.Parse(project)
 	if err != nil || len(project) != 36 {
 		s.nowhere.Serve(w, r, path)
 		return
 	}
+
 	there, err := s.ask(request.Start, subject{project: id}, s.settings(r.Context(), id))
 	if err != nil {
 		request.Err = err
 		w.Header().Set("Retry-After", "1")
-		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"code": "PGRST000", "message": "Database connection error.", "details": nil, "hint": nil})
+		writeJSON(w, http.StatusServiceUnavailable, map[string]any{
+			"code": "PGRST000", "message": "Database connection error.", "details": nil, "hint": nil,
+		})
+
 		return
 	}
+
 	if there.word == "" {
 		s.forget(id)
 		s.nowhere.Serve(w, r, path)
+
 		return
 	}
+
 	request.Project = id
+
 	p, err := s.of(id, there.word)
 	if err != nil {
 		request.Err = err
-		writeJSON(w, http.StatusInternalServerError, map[string]any{"code": "PGRSTX00", "message": "Internal error", "details": nil, "hint": nil})
+		writeJSON(w, http.StatusInternalServerError, map[string]any{
+			"code": "PGRSTX00", "message": "Internal error", "details": nil, "hint": nil,
+		})
+
 		return
 	}
+
 	p.Serve(w, r, path)
 }
 
@@ -152,13 +176,16 @@ func (s *rows) describe(ctx context.Context, id uuid.UUID, url string) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
+
 	p, err := s.of(id, there.word)
 	if err != nil {
 		return nil, err
 	}
+
 	if p.cache == nil {
 		return nil, fault.New(fault.Conflict, "the project is paused").WithCode("project_paused")
 	}
+
 	return p.Description(ctx, "service_role", url+"/projects/"+id.String()+rowsPath)
 }
 
@@ -174,6 +201,7 @@ func (s *rows) ended(ctx context.Context, id uuid.UUID) error {
 	if fault.Is(err, fault.NotFound) {
 		return badKey
 	}
+
 	var how platform.RestConfig
 	if err != nil || json.Unmarshal([]byte(there.word), &how) != nil {
 		return nil // the failure stands as it is
@@ -181,6 +209,7 @@ func (s *rows) ended(ctx context.Context, id uuid.UUID) error {
 	if answer := closed[how.Status]; answer != nil {
 		return answer
 	}
+
 	return nil
 }
 
@@ -194,6 +223,7 @@ func unused(verify verifier, answer *query.Error) *rest.Server {
 		if err != nil {
 			return rest.Caller{}, err
 		}
+
 		return rest.Caller{}, answer
 	}})
 }
@@ -202,22 +232,27 @@ func unused(verify verifier, answer *query.Error) *rest.Server {
 func (s *rows) of(id uuid.UUID, settings string) (*projectRows, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.untrimmed++; s.untrimmed >= trimEvery {
 		s.trim()
 	}
+
 	former := s.projects[id]
 	if former != nil && former.settings == settings {
 		s.recent.MoveToFront(former.place)
 		return former, nil
 	}
+
 	var how platform.RestConfig
 	if err := json.Unmarshal([]byte(settings), &how); err != nil {
 		return nil, fmt.Errorf("read the settings of the rows API: %w", err)
 	}
+
 	verify, err := s.verifier(id, how.Keys)
 	if err != nil {
 		return nil, err
 	}
+
 	p := &projectRows{id: id, settings: settings, schemas: how.Schemas}
 	switch {
 	case closed[how.Status] != nil:
@@ -227,12 +262,15 @@ func (s *rows) of(id uuid.UUID, settings string) (*projectRows, error) {
 	default:
 		p.cache = s.newCache(id, how.Schemas)
 	}
+
 	if p.Server == nil {
 		p.Server = s.active(id, p, verify)
 	}
+
 	if former != nil {
 		s.recent.Remove(former.place) // requests under way still have it
 	}
+
 	s.projects[id], p.place = p, s.recent.PushFront(p)
 	return p, nil
 }
@@ -245,11 +283,13 @@ func (s *rows) trim() {
 	for e := s.recent.Front(); e != nil; {
 		p := e.Value.(*projectRows)
 		e = e.Next()
+
 		own := keptEach + p.Size()
 		if own > mostShare || size+own > mostKept {
 			s.drop(p)
 			continue
 		}
+
 		size += own
 	}
 }
@@ -276,18 +316,26 @@ func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Serve
 	if s.url != "" {
 		url = s.url + "/projects/" + id.String() + rowsPath
 	}
+
 	return rest.New(rest.Config{
-		Catalog: p.cache, APIKeys: true, Schemas: p.schemas, SearchPath: searched, OpenAPIServer: url, OpenAPISecurity: true,
+		Catalog: p.cache, APIKeys: true, Schemas: p.schemas, SearchPath: searched,
+		OpenAPIServer: url, OpenAPISecurity: true,
 		Role: func(role string) (rest.Role, bool) {
 			switch role {
 			case "anon", "authenticated":
-				return rest.Role{Pool: project.Request(), SearchPath: tenant.RequestPath, Stranger: role == "anon"}, true
+				return rest.Role{
+					Pool:       project.Request(),
+					SearchPath: tenant.RequestPath,
+					Stranger:   role == "anon",
+				}, true
 			case "service_role":
 				return rest.Role{Pool: project.Service(), SearchPath: tenant.RequestPath}, true
 			}
+
 			return rest.Role{}, false
 		},
-		Verify: verify, Held: s.held, Bodies: s.bodies, Owner: id.String(), Awaited: s.registry.Awaited, Ended: func(ctx context.Context) error { return s.ended(ctx, id) },
+		Verify: verify, Held: s.held, Bodies: s.bodies, Owner: id.String(),
+		Awaited: s.registry.Awaited, Ended: func(ctx context.Context) error { return s.ended(ctx, id) },
 		Full: project.Full, Overgrown: project.Overgrown, Confined: true,
 	})
 }
@@ -303,18 +351,23 @@ func (s *rows) verifier(id uuid.UUID, public []json.RawMessage) (verifier, error
 		if err != nil {
 			return nil, err
 		}
+
 		config.Keys = keys
 	}
+
 	jwt, err := rest.NewJWT(config)
 	if err != nil {
 		return nil, fmt.Errorf("the keys of the project's tokens: %w", err)
 	}
+
 	return func(ctx context.Context, text string) (rest.Caller, error) {
 		if !strings.Contains(text, ".") { // meant as a key, however it looks
 			return s.verifyKey(ctx, id, text)
 		}
+
 		c, err := jwt.Verify(ctx, text)
 		httpx.From(ctx).Token = err == nil
+
 		return c, err
 	}, nil
 }
@@ -326,19 +379,23 @@ func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (re
 		if !token.IsAPIKey(key) {
 			return verdict{}, badKey
 		}
+
 		known, err := s.store.KnowProjectKey(ctx, project, key)
 		return verdict{word: known.Kind, key: known.UUID}, err
 	})
 	if err != nil {
 		return rest.Caller{}, err
 	}
+
 	request.Key = shown.key
+
 	switch shown.word {
 	case "publishable":
 		return rest.Caller{Role: "anon"}, nil
 	case "secret":
 		return rest.Caller{Role: "service_role"}, nil
 	}
+
 	return rest.Caller{}, badKey
 }
 
@@ -347,13 +404,16 @@ func (s *rows) ask(now time.Time, what subject, look func() (verdict, error)) (v
 	s.mu.Lock()
 	v, ok := s.known[what]
 	s.mu.Unlock()
+
 	if ok && now.Before(v.until) {
 		return v, nil
 	}
+
 	v, err := s.learn(what, look)
 	if fault.Is(err, fault.NotFound) {
 		return v, nil
 	}
+
 	return v, err
 }
 
@@ -363,22 +423,28 @@ func (s *rows) learn(what subject, look func() (verdict, error)) (verdict, error
 	s.mu.Lock()
 	changes := s.changes
 	s.mu.Unlock()
+
 	v, err := look()
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return verdict{}, err
 	}
+
 	v.until = now.Add(believed)
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.changes != changes {
 		return v, err // it may be what was true before
 	}
+
 	for other := range s.known { // any one: whoever asks on is asked for again
 		if len(s.known) < mostKnown {
 			break
 		}
 		delete(s.known, other)
 	}
+
 	s.known[what] = v
 	return v, err
 }
@@ -387,6 +453,7 @@ func (s *rows) learn(what subject, look func() (verdict, error)) (verdict, error
 func (s *rows) changed(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.changes++
 	delete(s.known, subject{project: id})
 }
@@ -395,6 +462,7 @@ func (s *rows) changed(id uuid.UUID) {
 func (s *rows) replaced(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if p := s.projects[id]; p != nil && p.cache != nil {
 		p.cache.Forget()
 	}
@@ -407,7 +475,9 @@ func (s *rows) forget(id uuid.UUID) {
 	if p != nil {
 		s.drop(p)
 	}
+
 	s.mu.Unlock()
+
 	if p != nil && p.cache != nil {
 		p.cache.Close()
 	}
@@ -420,6 +490,7 @@ func (s *rows) close() {
 	s.projects = map[uuid.UUID]*projectRows{}
 	s.recent.Init()
 	s.mu.Unlock()
+
 	for _, p := range projects {
 		if p.cache != nil {
 			p.cache.Close()

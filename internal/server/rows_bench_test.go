@@ -17,10 +17,13 @@ import (
 // BenchmarkRows is what requests for rows cost this process, with clients that cost next to nothing.
 func BenchmarkRows(b *testing.B) {
 	a := apitest.New(b)
-	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "browser", "kind": "publishable"}`).Want(201).Metadata("key").(string)
+	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "browser", "kind": "publishable"}`).Want(201).
+		Metadata("key").(string)
+
 	if _, err := a.ProjectDatabase().Exec(b.Context(), measuredTables); err != nil {
 		b.Fatal(err)
 	}
+
 	for _, kind := range []struct{ name, method, path, body string }{
 		{"key", "GET", "/items?id=eq.7", ""},
 		{"filter", "GET", "/items?select=id,name,price&price=gt.10&order=price&limit=20", ""},
@@ -30,22 +33,28 @@ func BenchmarkRows(b *testing.B) {
 	} {
 		request := fmt.Sprintf("%s /projects/%s/rest/v1%s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: Go-http-client/1.1\r\nAccept-Encoding: gzip\r\nApikey: %s\r\n",
 			kind.method, a.Project, kind.path, key)
+
 		if kind.body != "" {
-			request += fmt.Sprintf("Content-Type: application/json\r\nPrefer: return=minimal\r\nContent-Length: %d\r\n", len(kind.body))
+			request += fmt.Sprintf("Content-Type: application/json\r\nPrefer: return=minimal\r\nContent-Length: %d\r\n",
+				len(kind.body))
 		}
+
 		request += "\r\n" + kind.body
 		for _, clients := range []int{1, 16, 64} {
 			b.Run(fmt.Sprintf("%s/%d", kind.name, clients), func(b *testing.B) {
 				b.ReportAllocs()
 				before := spent()
+
 				var wg sync.WaitGroup
 				for c := range clients {
 					wg.Go(func() {
-						if err := ask(strings.TrimPrefix(a.URL, "http://"), request, (b.N+clients-1-c)/clients); err != nil {
+						if err := ask(strings.TrimPrefix(a.URL, "http://"), request,
+							(b.N+clients-1-c)/clients); err != nil {
 							b.Error(err)
 						}
 					})
 				}
+
 				wg.Wait()
 				b.ReportMetric(float64(spent()-before)/1000/float64(b.N), "µs-cpu/op")
 			})
@@ -69,6 +78,7 @@ const measuredTables = `
 func spent() int64 {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
@@ -79,31 +89,38 @@ func ask(address, request string, n int) error {
 		return err
 	}
 	defer c.Close()
+
 	in := bufio.NewReader(c)
 	text := []byte(request)
 	for range n {
 		if _, err := c.Write(text); err != nil {
 			return err
 		}
+
 		left := 0
 		for first := true; ; first = false {
 			line, err := in.ReadSlice('\n')
 			if err != nil {
 				return err
 			}
+
 			if first && line[9] != '2' {
 				return fmt.Errorf("%s", line)
 			}
+
 			if value, ok := strings.CutPrefix(string(line), "Content-Length: "); ok {
 				left, _ = strconv.Atoi(strings.TrimSpace(value))
 			}
+
 			if len(line) <= 2 {
 				break
 			}
 		}
+
 		if _, err := io.CopyN(io.Discard, in, int64(left)); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }

@@ -21,18 +21,23 @@ import (
 // connection listens, and when nothing is in flight one project can have them all.
 func TestManyProjectsFewConnections(t *testing.T) {
 	t.Parallel()
+
 	const connections, clients, count, requests = 8, 16, 30, 10
-	registry, err := tenant.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of a test with many projects"), tenant.Names{}, connections, slog.New(slog.DiscardHandler))
+	registry, err := tenant.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of a test with many projects"),
+		tenant.Names{}, connections, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := registry.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	s := newRows(nil, registry, nil, "", slog.New(slog.DiscardHandler))
 	verify := func(context.Context, string) (rest.Caller, error) { return rest.Caller{Role: "service_role"}, nil }
 	projects := make([]*rest.Server, count)
 	databases := make([]string, count)
+
 	var first uuid.UUID
 	for i := range projects {
 		id := uuid.New()
@@ -41,12 +46,14 @@ func TestManyProjectsFewConnections(t *testing.T) {
 				t.Error(err)
 			}
 		})
+
 		if _, err := registry.Provision(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := registry.Open(id).Owner().Exec(t.Context(), "create table public.items (id int)"); err != nil {
 			t.Fatal(err)
 		}
+
 		p := &projectRows{id: id, schemas: []string{"public"}, cache: s.newCache(id, []string{"public"})}
 		t.Cleanup(p.cache.Close)
 		projects[i], databases[i], first = s.active(id, p, verify), registry.Database(id), id
@@ -60,12 +67,14 @@ func TestManyProjectsFewConnections(t *testing.T) {
 				r.Header.Set("apikey", "any")
 				w := httptest.NewRecorder()
 				projects[(client*7+n*11)%count].ServeHTTP(w, r)
+
 				if w.Code != http.StatusOK {
 					t.Errorf("client %d, request %d: got %d %s", client, n, w.Code, w.Body)
 				}
 			}
 		})
 	}
+
 	wg.Wait()
 
 	platform, err := pgx.Connect(t.Context(), pgtest.Server().URL("postgres"))
@@ -73,10 +82,13 @@ func TestManyProjectsFewConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer platform.Close(context.WithoutCancel(t.Context()))
-	listening, err := pg.Value[int](t.Context(), platform, `select count(*)::int from pg_stat_activity where datname = any($1) and query ilike 'listen%'`, databases)
+
+	listening, err := pg.Value[int](t.Context(), platform,
+		`select count(*)::int from pg_stat_activity where datname = any($1) and query ilike 'listen%'`, databases)
 	if err != nil || listening != 0 {
 		t.Errorf("%d connections listen, %v", listening, err)
 	}
+
 	for range connections {
 		conn, err := registry.Open(first).Request().Acquire(t.Context())
 		if err != nil {

@@ -8,24 +8,30 @@ import (
 
 // foreign are headers by which a project's code would speak for the origin that all projects share.
 var foreign = []string{
-	"Set-Cookie", "Clear-Site-Data", "Strict-Transport-Security", "NEL", "Report-To", "Reporting-Endpoints", "Alt-Svc", "Service-Worker-Allowed", "X-Request-Id",
-	"X-Content-Type-Options", "X-Frame-Options", "X-Accel-Redirect", "X-Sendfile", "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
-	"Content-Security-Policy", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade", "WWW-Authenticate", "Refresh", "Set-Cookie2",
-	"Public-Key-Pins", "Expect-CT", "Origin-Agent-Cluster", "Cross-Origin-Opener-Policy", "Permissions-Policy", "Server", "Date", "Proxy-Authenticate", "SourceMap",
+	"Set-Cookie", "Clear-Site-Data", "Strict-Transport-Security", "NEL", "Report-To", "Reporting-Endpoints", "Alt-Svc",
+	"Service-Worker-Allowed", "X-Request-Id", "X-Content-Type-Options", "X-Frame-Options", "X-Accel-Redirect",
+	"X-Sendfile", "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Content-Security-Policy",
+	"Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade", "WWW-Authenticate", "Refresh",
+	"Set-Cookie2", "Public-Key-Pins", "Expect-CT", "Origin-Agent-Cluster", "Cross-Origin-Opener-Policy",
+	"Permissions-Policy", "Server", "Date", "Proxy-Authenticate", "SourceMap",
 }
 
 // TestHeadersOfProjects: code of a project sets headers that describe its answer, and no other.
 func TestHeadersOfProjects(t *testing.T) {
 	t.Parallel()
+
 	s := openShop(t)
 	quoted := `{"` + strings.Join(foreign, `":"forged"},{"`) + `":"forged"},{"set-cookie":"forged"}`
+
 	run := func(sql string) {
 		t.Helper()
+
 		conn := s.ProjectDatabase()
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	headers := strings.ReplaceAll(quoted, "'", "''")
 	run(`create domain public."text/html" as text;
 		create function public.forge() returns int language sql as $$
@@ -37,36 +43,48 @@ func TestHeadersOfProjects(t *testing.T) {
 		create function public.disguised() returns int language sql as $$
 			select set_config('response.headers', '[{"Content-Type":"application/json"},{"Content-Type":"image/svg+xml"},{"Content-Security-Policy":"script-src *"}]', true); select 1 $$;
 		grant execute on all functions in schema public to service_role; notify pgrst`)
+
 	get := func(path, accept string) *http.Response {
 		t.Helper()
+
 		r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL+"/projects/"+s.Project+"/rest/v1"+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		r.Header.Set("apikey", s.secret)
+
 		if accept != "" {
 			r.Header.Set("Accept", accept)
 		}
+
 		res, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		res.Body.Close()
 		return res
 	}
+
 	wait := func(path string) {
 		t.Helper()
+
 		eventually(t, path+" is known", func() bool { return get(path, "").StatusCode != 404 })
 	}
 
 	wait("/rpc/forge")
-	for path, kept := range map[string][2]string{"/rpc/forge": {"X-Total-Count", "7"}, "/rpc/forge_failure": {"X-Powered-By", "tests"}} {
+
+	for path, kept := range map[string][2]string{
+		"/rpc/forge": {"X-Total-Count", "7"}, "/rpc/forge_failure": {"X-Powered-By", "tests"},
+	} {
 		res := get(path, "")
 		for name, values := range res.Header {
 			if strings.Contains(strings.Join(values, ","), "forged") {
 				t.Errorf("%s: the header %s is the project's", path, name)
 			}
 		}
+
 		if got := res.Header.Get("X-Content-Type-Options"); got != "nosniff" {
 			t.Errorf("%s: got X-Content-Type-Options %q, want nosniff", path, got)
 		}
@@ -77,12 +95,15 @@ func TestHeadersOfProjects(t *testing.T) {
 			t.Errorf("%s: got Content-Type %q", path, got)
 		}
 	}
+
 	for path, accept := range map[string]string{"/rpc/page": "text/html", "/rpc/disguised": ""} {
 		res := get(path, accept)
-		if got := strings.Join(res.Header["Content-Security-Policy"], "; "); res.StatusCode != 200 || got != "default-src 'none'; sandbox" {
+		if got := strings.Join(res.Header["Content-Security-Policy"], "; "); res.StatusCode != 200 ||
+			got != "default-src 'none'; sandbox" {
 			t.Errorf("%s: got status %d with Content-Security-Policy %q, want that of files", path, res.StatusCode, got)
 		}
 	}
+
 	if got := get("/rpc/forge", "").Header.Get("Content-Security-Policy"); got != "" {
 		t.Errorf("JSON has the Content-Security-Policy %q, want none", got)
 	}

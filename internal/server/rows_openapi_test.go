@@ -9,11 +9,13 @@ import (
 // TestRowsDescription: the root says where a project's rows are, and to each role what it may use of them.
 func TestRowsDescription(t *testing.T) {
 	t.Parallel()
+
 	s := openShop(t)
 	here, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for key, may := range map[string]bool{s.publishable: false, s.secret: true} {
 		for _, path := range []string{"", "/"} {
 			var got struct {
@@ -23,6 +25,7 @@ func TestRowsDescription(t *testing.T) {
 			if err := json.Unmarshal([]byte(s.want(200, "", "GET", path, "", "apikey: "+key)), &got); err != nil {
 				t.Fatal(err)
 			}
+
 			if want := "/projects/" + s.Project + "/rest/v1"; got.Host != here.Host || got.BasePath != want {
 				t.Errorf("got %s%s, want %s%s", got.Host, got.BasePath, here.Host, want)
 			}
@@ -31,5 +34,6 @@ func TestRowsDescription(t *testing.T) {
 			}
 		}
 	}
+
 	s.want(401, "", "GET", "/", "")
 }

@@ -11,8 +11,10 @@ import (
 // TestRowsOfAFullDatabase: rows of a database that is full are read and deleted, and not made or changed, until there is room again.
 func TestRowsOfAFullDatabase(t *testing.T) {
 	t.Parallel()
+
 	s := openShop(t)
 	secret := "apikey: " + s.secret
+
 	own := s.Server.Projects().Open(uuid.MustParse(s.Project))
 	if _, err := own.Owner().Exec(t.Context(), `
 		create sequence public.numbers;
@@ -28,10 +30,12 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 		grant all on all tables in schema public to service_role; grant all on all sequences in schema public to service_role; grant execute on all functions in schema public to service_role`); err != nil {
 		t.Fatal(err)
 	}
+
 	limit := func(most int64) {
 		s.Exec(`update platform.projects set max_database_bytes = $1 where uuid = $2`, most, s.Project)
 		s.measure()
 	}
+
 	s.want(204, "", "POST", "/rpc/add", "", secret)
 	limit(s.measure() - 1)
 
@@ -40,13 +44,18 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	s.want(503, full, "POST", "/titles", `[{"id": 1, "title": "x"}]`, secret, "Prefer: resolution=merge-duplicates")
 	s.want(503, full, "PATCH", "/titles?id=eq.1", `{"title": "y"}`, secret)
 	s.want(503, full, "PUT", "/titles?id=eq.1", `{"id": 1, "title": "y", "owner": null}`, secret)
+
 	for _, name := range []string{"add", "hold", "next"} {
 		s.want(503, full, "POST", "/rpc/"+name, "{}", secret)
 	}
+
 	s.want(503, full, "POST", "/rpc/add", "{}", secret, "Prefer: count=exact, return=minimal")
-	if text := s.want(500, "", "POST", "/rpc/sneak", "{}", secret); !strings.Contains(text, "transaction read-write mode must be set before any query") {
+
+	if text := s.want(500, "", "POST", "/rpc/sneak", "{}", secret); !strings.Contains(text,
+		"transaction read-write mode must be set before any query") {
 		t.Errorf("a function that lifts it: got %s", text)
 	}
+
 	s.want(200, `"25006"`, "POST", "/rpc/hush", "{}", secret)
 	s.want(200, "10001", "POST", "/rpc/total", "{}", secret)
 	s.want(200, "10001", "POST", "/rpc/total_stable", "{}", secret)
@@ -58,7 +67,10 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	s.want(503, full, "POST", "/titles", `{"id": 20000}`, secret) // what was deleted takes its room still
 
 	s.Post("/tables/titles/compaction", "").Want(201)
-	eventually(t, "the table is compacted", func() bool { return s.Get("/tables/titles/compaction").Want(200).Get("status") == "completed" })
+	eventually(t, "the table is compacted", func() bool {
+		return s.Get("/tables/titles/compaction").Want(200).Get("status") == "completed"
+	})
+
 	s.want(201, "", "POST", "/titles", `{"id": 20000}`, secret)
 	s.want(204, "", "POST", "/rpc/add", "", secret) // 20001 was deleted
 	s.want(204, "", "PATCH", "/titles?id=eq.1", `{"title": "y"}`, secret)
@@ -67,10 +79,12 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	before := s.measure()
 	conn := s.ProjectDatabase()
 	for _, sql := range []string{"create unlogged table quick as select n, repeat('x', 100) from generate_series(1, 10000) n",
-		"create temporary table passing as select n, repeat('x', 100) from generate_series(1, 10000) n", "select lo_from_bytea(0, decode(repeat('00', 1000000), 'hex'))"} {
+		"create temporary table passing as select n, repeat('x', 100) from generate_series(1, 10000) n",
+		"select lo_from_bytea(0, decode(repeat('00', 1000000), 'hex'))"} {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
+
 		if after := s.measure(); after < before+100_000 {
 			t.Errorf("%s: the database had %d bytes, and now %d", sql, before, after)
 		} else {
@@ -81,13 +95,20 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 	// What has become much larger since it was full takes no deletions either, for it has grown by them.
 	limit(1)
 	s.want(204, "", "DELETE", "/titles?id=eq.1", "", secret)
+
 	junk := func(program string) {
 		t.Helper()
-		if _, err := own.Trusted().Exec(t.Context(), `do $$ begin execute format('copy (select) to program ''`+program+` base/%s/t0_1''', (select oid from pg_database where datname = current_database())); end $$`); err != nil {
+
+		if _, err := own.Trusted().Exec(t.Context(),
+			`do $$ begin execute format('copy (select) to program ''`+program+
+				` base/%s/t0_1''', (select oid from pg_database where datname = current_database())); end $$`); err !=
+			nil {
 			t.Fatal(err)
 		}
+
 		s.measure()
 	}
+
 	junk("truncate -s 2G")
 	s.want(503, full, "DELETE", "/titles?id=eq.2", "", secret)
 	s.want(503, full, "POST", "/rpc/total", "{}", secret)
@@ -99,13 +120,16 @@ func TestRowsOfAFullDatabase(t *testing.T) {
 // measure makes the round that is due within seconds, and returns the size of the project's database.
 func (s shop) measure() int64 {
 	s.t.Helper()
+
 	l := s.Server.Queue().Lifecycle
 	if err := l.MeasureUsed(s.t.Context(), time.Time{}); err != nil {
 		s.t.Fatal(err)
 	}
+
 	size, err := l.GetSize(s.t.Context(), uuid.MustParse(s.Project))
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	return size.DatabaseBytes
 }

@@ -9,8 +9,10 @@ import (
 // TestRowsWhileSettingsChange: whoever waits for the catalogue of a project gets it though other schemas are shown meanwhile.
 func TestRowsWhileSettingsChange(t *testing.T) {
 	t.Parallel()
+
 	s := openShop(t)
 	settings, document := "/projects/"+s.Project+"/rest-settings", "/projects/"+s.Project+"/openapi.json"
+
 	var asking, changing sync.WaitGroup
 	done := make(chan struct{})
 	for range 3 {
@@ -21,23 +23,29 @@ func TestRowsWhileSettingsChange(t *testing.T) {
 					return
 				default:
 				}
+
 				if r := s.With(t).Get(document); r.Status != http.StatusOK {
 					t.Errorf("the description: got %d %s", r.Status, r.Body)
 					return
 				}
-				if status, text := s.rows(s.Project, "GET", "/titles", "", "apikey: "+s.secret); status != http.StatusOK {
+
+				if status, text := s.rows(s.Project, "GET", "/titles", "", "apikey: "+s.secret); status !=
+					http.StatusOK {
 					t.Errorf("rows: got %d %s", status, text)
 					return
 				}
 			}
 		})
 	}
+
 	changing.Go(func() {
 		for i := range 20 {
-			s.Put(settings, []string{`{"schemas": ["public"]}`, `{"schemas": ["public", "other"]}`}[i%2]).Want(http.StatusOK)
+			s.Put(settings, []string{`{"schemas": ["public"]}`, `{"schemas": ["public", "other"]}`}[i%2]).
+				Want(http.StatusOK)
 			s.Get(document)
 		}
 	})
+
 	changing.Wait()
 	close(done)
 	asking.Wait()

@@ -12,6 +12,7 @@ import (
 // TestTrimRows: what is kept of projects is bounded, and goes with those that were unused for longest.
 func TestTrimRows(t *testing.T) {
 	t.Parallel()
+
 	s := newRows(nil, nil, nil, "", slog.New(slog.DiscardHandler))
 	const most = mostKept / keptEach
 	ids := make([]uuid.UUID, most+10)
@@ -20,10 +21,13 @@ func TestTrimRows(t *testing.T) {
 		p := &projectRows{id: ids[i], settings: "x", Server: rest.New(rest.Config{})}
 		s.projects[p.id], p.place = p, s.recent.PushFront(p)
 	}
+
 	if p, err := s.of(ids[0], "x"); err != nil || p.id != ids[0] {
 		t.Fatal(p, err)
 	}
+
 	s.trim()
+
 	if len(s.projects) != most || s.recent.Len() != most {
 		t.Errorf("%d projects are kept, %d in order, want %d", len(s.projects), s.recent.Len(), most)
 	}

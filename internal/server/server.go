@@ -68,10 +68,12 @@ type Server struct {
 // started before is stopped again.
 func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, error) {
 	boundMemory()
+
 	s := &Server{log: slog.New(boundedLog{log.Handler()})}
 	if err := s.start(ctx, c); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
+
 	return s, nil
 }
 
@@ -89,7 +91,9 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	if s.metrics, err = newMetrics(c.MetricsAddr); err != nil {
 		return err
 	}
+
 	s.URL = c.BaseURL(s.listener.Addr())
+
 	if s.blobs, err = openBlobs(ctx, c, s.log); err != nil {
 		return err
 	}
@@ -99,15 +103,20 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	if s.registry, err = s.database.Registry(ctx, s.secret, s.log); err != nil {
 		return err
 	}
+
 	if s.database.own != nil {
 		s.registry.BoundMemory(pgserver.ProjectMemory(), pgserver.OwnMemory)
 	}
+
 	if err := s.registry.EndOrphans(ctx, s.database.Store.KnownProjects); err != nil {
-		s.log.Error("end the sessions that a killed server left", "error", err) // the watchdog ends those that are past a limit
+		// the watchdog ends those that are past a limit
+		s.log.Error("end the sessions that a killed server left", "error", err)
 	}
+
 	s.told = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
 	platform.HoldClaims(s.told)
 	s.registry.Hear(s.told, func(project uuid.UUID) { s.rows.replaced(project) })
+
 	return s.assemble(ctx, c)
 }
 
@@ -118,19 +127,23 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 	if err != nil {
 		return nil, err
 	}
+
 	checking, cancel := context.WithTimeout(ctx, storageTime)
 	defer cancel()
+
 	if err := blobs.Check(checking); err != nil {
 		if mistake, ok := errors.AsType[*blob.Mistake](err); ok {
 			return blobs, fmt.Errorf("storage: %w", mistake)
 		}
 		log.Warn("the storage can't be used at present", "error", err)
 	}
+
 	if c.StorageURL == "" {
 		if _, err := blobs.Sweep(ctx, 0); err != nil {
 			return blobs, err
 		}
 	}
+
 	return blobs, nil
 }
 
@@ -139,46 +152,69 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	d := s.database
 	lifecycle := tenant.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
 		Changed: func(project uuid.UUID) { s.rows.changed(project) }}
-	maker := &backup.Maker{Store: d.Store, Projects: s.registry, Lifecycle: lifecycle, Blobs: s.blobs, Binaries: d.Binaries, Log: s.log}
+
+	maker := &backup.Maker{
+		Store:     d.Store,
+		Projects:  s.registry,
+		Lifecycle: lifecycle,
+		Blobs:     s.blobs,
+		Binaries:  d.Binaries,
+		Log:       s.log,
+	}
+
 	mails, err := mail.New(string(c.SMTPURL), c.MailFrom, s.log)
 	if err != nil {
 		return err
 	}
+
 	links := token.Derive(s.secret, "one-time links")
-	if s.queue, err = job.New(job.Config{Pool: d.Pool, Queue: d.Queue, Store: d.Store, Lifecycle: lifecycle, Maker: maker, Mail: mails, PublicURL: s.URL, LinkKey: links,
+	if s.queue, err = job.New(job.Config{Pool: d.Pool, Queue: d.Queue, Store: d.Store, Lifecycle: lifecycle,
+		Maker: maker, Mail: mails, PublicURL: s.URL, LinkKey: links,
 		Told: s.told, Log: s.log}); err != nil {
 		return err
 	}
+
 	keyring, err := d.Keyring(ctx, s.secret)
 	if err != nil {
 		return err
 	}
+
 	setup := hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16])
 	bodies := httpx.NewBudget(rest.BodiesSize)
-	s.api = api.New(api.Config{Platform: d.Store, Bodies: bodies, Projects: s.registry, Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
+	s.api = api.New(api.Config{Platform: d.Store, Bodies: bodies, Projects: s.registry,
+		Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,
 		AuditKey: token.Derive(s.secret, audit.KeyPurpose), AnswerKey: token.Derive(s.secret, "kept answers"),
-		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"), FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
+		LinkKey: links, RefreshKey: token.Derive(s.secret, "refresh tokens"),
+		FactorKey: token.Derive(s.secret, "second factors"), SigningKey: token.Derive(s.secret, "signed URLs"),
 		Settings: c.Shown(), RateLimit: c.RateLimit, Log: s.log, ClaimHolder: s.told.PID,
 		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
 			return s.rows.describe(ctx, project, s.URL)
 		}})
+
 	if err := lifecycle.Finish(ctx); err != nil {
-		s.log.Error("finish what was interrupted", "error", err) // tried again every few seconds; the other projects work
+		// tried again every few seconds; the other projects work
+		s.log.Error("finish what was interrupted", "error", err)
 	}
+
 	claimed, err := d.Store.Claimed(ctx)
 	if err != nil {
 		return err
 	}
+
 	if !claimed {
 		s.SetupToken = setup
 	}
+
 	s.rows = newRows(d.Store, s.registry, bodies, c.PublicURL, s.log)
 	s.requests = newRequestLog(d.Store, s.log)
 	s.metrics.watchBackups(d.Store, s.log)
-	handler := httpx.Wrap(s.metrics.measure(s.routes()), httpx.Config{Log: s.log, TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked,
+
+	handler := httpx.Wrap(s.metrics.measure(s.routes()), httpx.Config{Log: s.log,
+		TrustedProxies: c.TrustedProxies, Panicked: s.api.Panicked,
 		Answered: s.requests.note})
 	s.http = newHTTPServer(handler, s.log)
+
 	return nil
 }
 
@@ -208,6 +244,7 @@ func (s *Server) Queue() *job.Queue { return s.queue }
 func (s *Server) Run(ctx context.Context) error {
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
+
 	var wg sync.WaitGroup
 	failed := make(chan error, 11)
 	begin := func(what string, f func(context.Context) error) {
@@ -217,6 +254,7 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 		})
 	}
+
 	begin("queue", s.queue.Run)
 	begin("projects", s.registry.Run)
 	begin("watchdog", s.registry.Watch)
@@ -226,14 +264,17 @@ func (s *Server) Run(ctx context.Context) error {
 	begin("requests", s.requests.run)
 	begin("metrics", s.metrics.run)
 	begin("memory", releaseMemory)
+
 	begin("http", func(context.Context) error {
 		if err := s.http.Serve(httpx.StrictListener(s.listener)); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
 	})
+
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
+
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		if err := s.database.Run(watching); err != nil && watching.Err() == nil {
@@ -246,17 +287,22 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
+
 	s.log.Info("stopping")
+
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
+
 	if s.http.Shutdown(draining) != nil {
 		err = errors.Join(err, s.http.Close())
 	}
+
 	s.rows.close()
 	stopWork()
 	wg.Wait()
 	stopWatching()
 	watch.Wait()
+
 	return errors.Join(err, s.close())
 }
 
@@ -264,17 +310,20 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) renewKeys(ctx context.Context) error {
 	tick := time.NewTicker(keysEvery)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
+
 		keyring, err := s.database.Keyring(ctx, s.secret)
 		if err != nil {
 			s.log.Warn("signing keys", "error", err) // the ones at hand stay good
 			continue
 		}
+
 		s.api.SetKeyring(keyring)
 	}
 }
@@ -287,16 +336,20 @@ func (s *Server) close() error {
 			errs = append(errs, err)
 		}
 	}
+
 	if s.database != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 		defer cancel()
+
 		errs = append(errs, s.database.Close(ctx))
 	}
+
 	if s.blobs != nil {
 		errs = append(errs, s.blobs.Close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())
 	}
+
 	return errors.Join(errs...)
 }

@@ -13,9 +13,11 @@ const clients = "../server/testdata/clients"
 // TestClients: a client library gets what a server of one's own can switch on. The script prints every step that fails.
 func TestClients(t *testing.T) {
 	t.Parallel()
+
 	if _, err := os.Stat(filepath.Join(clients, "node_modules")); err != nil {
 		t.Fatal("the client libraries are missing: make clients")
 	}
+
 	d := newDatabase(t, "librarian")
 	d.exec(`create schema extensions; create extension postgis schema extensions; grant usage on schema extensions to public;
 		create table api.shops (id int primary key, name text, at extensions.geometry(Point, 4326));
@@ -25,11 +27,15 @@ func TestClients(t *testing.T) {
 		create function api.zone() returns text language sql stable as $$ select current_setting('timezone') $$;
 		create function api.sleep() returns void language sql as 'select pg_sleep(60)';
 		create function second.two() returns int language sql stable as 'select 2'; analyze api.shops`)
-	s, _ := run(t, write(t, d.config("db-schemas = \"api, second\"\ndb-plan-enabled = true\ndb-aggregates-enabled = true\ndb-tx-end = \"commit-allow-override\"\ndb-extra-search-path = \"extensions\"")))
+
+	s, _ := run(t,
+		write(t,
+			d.config("db-schemas = \"api, second\"\ndb-plan-enabled = true\ndb-aggregates-enabled = true\ndb-tx-end = \"commit-allow-override\"\ndb-extra-search-path = \"extensions\"")))
 	client{t, s.URL}.until(200, "/things", "Accept-Profile", "second")
 	node := exec.CommandContext(t.Context(), "node", "standalone.mjs")
 	node.Dir = clients
 	node.Env = append(os.Environ(), "SOCLE_ROWS="+s.URL, "SOCLE_USER="+sign(secret, `{"role":"web_user","sub":"ann"}`))
+
 	if out, err := node.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -65,23 +65,29 @@ func Load(file string, environ []string) (Config, error) {
 		name, value, _ := strings.Cut(entry, "=")
 		env[name] = value
 	}
+
 	var given map[string]string
 	if file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return Config{}, err
 		}
+
 		if given, err = parseFile(string(text), env); err != nil {
 			return Config{}, fmt.Errorf("%s: %w", file, err)
 		}
 	}
+
 	fromFile, errs := named(given, file)
+
 	fromEnv, more := named(variables(env), "")
 	if errs = append(errs, more...); len(errs) > 0 {
 		return Config{}, errors.Join(errs...)
 	}
+
 	c, err := build(fromFile, fromEnv, nil)
 	c.file, c.environ = file, environ
+
 	return c, err
 }
 
@@ -95,16 +101,20 @@ func (c Config) with(parameters map[string]string) (Config, error) {
 			extra[name] = parameters[parameter]
 			continue
 		}
+
 		s, ok := byName(strings.ReplaceAll(name, "_", "-"))
 		if !ok || !s.inDatabase {
 			ignored = append(ignored, parameter+" is no setting that the database can give, and is ignored")
 			continue
 		}
+
 		extra[s.name] = parameters[parameter]
 	}
+
 	d, err := build(c.fromFile, c.fromEnv, extra)
 	d.file, d.environ, d.Level = c.file, c.environ, c.Level
 	d.Warnings = append(d.Warnings, ignored...)
+
 	return d, err
 }
 
@@ -116,13 +126,16 @@ func variables(env map[string]string) map[string]string {
 		if !ok {
 			continue
 		}
+
 		name = strings.ToLower(name)
 		if app, ok := strings.CutPrefix(name, "app_settings_"); ok {
 			given[appPrefix+app] = value
 			continue
 		}
+
 		given[strings.ReplaceAll(name, "_", "-")] = value
 	}
+
 	return given
 }
 
@@ -138,6 +151,7 @@ func named(given map[string]string, file string) (map[string]string, []error) {
 	for _, s := range settings {
 		names = append(names, s.name)
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		s, ok := byName(name)
 		app, isApp := strings.CutPrefix(name, appPrefix)
@@ -149,12 +163,16 @@ func named(given map[string]string, file string) (map[string]string, []error) {
 		case isApp && appName.MatchString(app):
 			known[name] = given[name]
 		case file != "":
-			errs = append(errs, fmt.Errorf("%s: there is no such setting; the nearest is %s", name, config.Nearest(name, names)))
+			errs = append(errs,
+				fmt.Errorf("%s: there is no such setting; the nearest is %s", name, config.Nearest(name, names)))
 		default:
 			near, _ := byName(config.Nearest(name, names))
-			errs = append(errs, fmt.Errorf("%s: there is no such setting; the nearest is %s", setting{name: name}.variable(), near.variable()))
+			errs = append(errs,
+				fmt.Errorf("%s: there is no such setting; the nearest is %s", setting{name: name}.variable(),
+					near.variable()))
 		}
 	}
+
 	return known, errs
 }
 
@@ -166,38 +184,47 @@ func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
 	for _, source := range []map[string]string{fromFile, fromEnv, extra} {
 		maps.Copy(given, source)
 	}
+
 	var errs []error
 	for _, s := range settings {
 		text, ok := given[s.name]
 		if text == "" && !(ok && s.name == "db-extra-search-path") { // where nothing is a list of none
 			text = s.def
 		}
+
 		c.effective[s.name] = text
+
 		if text == "" {
 			continue
 		}
+
 		if s.set == nil {
 			if text != s.def {
 				c.Warnings = append(c.Warnings, s.name+" is not supported: "+s.meaning)
 			}
 			continue
 		}
+
 		if err := s.set(&c, text); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
 		}
 	}
+
 	for name, value := range given {
 		if strings.HasPrefix(name, appPrefix) {
 			if c.api.Settings == nil {
 				c.api.Settings = map[string]string{}
 			}
+
 			c.api.Settings[name] = value
 			c.effective[name] = value
 		}
 	}
+
 	if len(errs) == 0 {
 		errs = c.finish()
 	}
+
 	return c, errors.Join(errs...)
 }
 
@@ -210,14 +237,18 @@ func (c *Config) finish() []error {
 	if c.adminAt.host == "" {
 		c.adminAt.host = c.at.host
 	}
-	if c.adminAt.port >= 0 && c.adminAt.port == c.at.port && c.at.port != 0 && c.at.socket == "" && c.adminAt.socket == "" {
+	if c.adminAt.port >= 0 && c.adminAt.port == c.at.port && c.at.port != 0 && c.at.socket == "" &&
+		c.adminAt.socket == "" {
 		errs = append(errs, errors.New("admin-server-port: is the same as server-port"))
 	}
+
 	c.api.PreRequest = c.function(c.preRequest)
 	c.api.RootSpec = c.function(c.rootSpec)
+
 	if err := c.verifier(); err != nil {
 		errs = append(errs, fmt.Errorf("jwt-secret, jwt-role-claim-key: %w", err))
 	}
+
 	return errs
 }
 
@@ -226,10 +257,12 @@ func (c *Config) function(text string) catalog.Name {
 	if text == "" {
 		return catalog.Name{}
 	}
+
 	schema, name, ok := strings.Cut(text, ".")
 	if !ok {
 		return catalog.Name{Schema: c.api.Schemas[0], Name: text}
 	}
+
 	return catalog.Name{Schema: schema, Name: name}
 }
 
@@ -242,19 +275,23 @@ func (c *Config) verifier() error {
 			return err
 		}
 	}
+
 	switch {
 	case strings.HasPrefix(strings.TrimSpace(secret), "{"):
 		c.jwt.Keys = []byte(secret)
 	case secret != "":
 		c.jwt.Secret = []byte(secret)
 	}
+
 	v, err := rest.NewJWT(c.jwt)
 	if err != nil {
 		return err
 	}
+
 	if secret != "" {
 		c.api.Verify = v.Verify
 	}
+
 	return nil
 }
 
@@ -268,25 +305,31 @@ func (p place) listen() (net.Listener, error) {
 			_ = conn.Close() // nothing was said
 			return nil, fmt.Errorf("%s: another server answers there", p.socket)
 		}
+
 		if info, err := os.Lstat(p.socket); err == nil && info.Mode().Type() == os.ModeSocket {
 			if err := os.Remove(p.socket); err != nil {
 				return nil, err
 			}
 		}
+
 		l, err := net.Listen("unix", p.socket)
 		if err != nil {
 			return nil, err
 		}
+
 		if err := os.Chmod(p.socket, p.mode); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
+
 		return l, nil
 	}
+
 	network, host := p.network()
 	var l net.ListenConfig
 	if p.shared {
 		l.Control = sharePort
 	}
+
 	return l.Listen(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(p.port)))
 }
 
@@ -300,6 +343,7 @@ func (p place) network() (network, host string) {
 	case "!6":
 		return "tcp6", ""
 	}
+
 	return "tcp", p.host
 }
 
@@ -309,7 +353,9 @@ func sharePort(_, _ string, c syscall.RawConn) error {
 	if runtime.GOOS == "linux" {
 		option = 0xf
 	}
+
 	var failed error
 	err := c.Control(func(fd uintptr) { failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, option, 1) })
+
 	return errors.Join(err, failed)
 }

@@ -19,15 +19,18 @@ import (
 // write writes a configuration file.
 func write(t *testing.T, text string) string {
 	t.Helper()
+
 	name := filepath.Join(t.TempDir(), "socle.conf")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	return name
 }
 
 func TestLoad(t *testing.T) {
 	t.Parallel()
+
 	c, err := Load(write(t, `
 # a comment
 db-uri = "postgres://authenticator:mysecret@localhost/app" # and another
@@ -43,37 +46,50 @@ server-port = 4000
 app.settings.name = "$(NAME) says \"$$5\""
 db-prepared-statements = false
 db-pool-automatic-recovery = false
-`), []string{"NAME=Ada", "PGRST_SERVER_PORT=5000", "PGRST_DB_EXTRA_SEARCH_PATH=", "PGRST_APP_SETTINGS_OTHER=2", "PGRST_LOG_LEVEL=warn", "OTHER_THING=1",
+`), []string{"NAME=Ada", "PGRST_SERVER_PORT=5000", "PGRST_DB_EXTRA_SEARCH_PATH=", "PGRST_APP_SETTINGS_OTHER=2",
+		"PGRST_LOG_LEVEL=warn", "OTHER_THING=1",
 		"PGRST_SERVER_CORS_ALLOWED_ORIGINS=https://a, https://b", "PGRST_OPENAPI_MODE=disabled", "PGRST_DB_ANON_ROLE="})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	most := int64(100)
+
 	got := map[string]any{
-		"uri": c.databaseURL, "schemas": c.api.Schemas, "anon": c.api.Anonymous, "rows": c.api.MaxRows, "aggregates": c.api.Aggregates,
-		"rollback": c.api.Rollback, "override": c.api.TxOverride, "pre": c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim,
-		"unprepared": c.api.Unprepared, "port": c.at.port, "settings": c.api.Settings, "path": c.api.SearchPath, "level": c.LogLevel, "origins": c.api.Origins, "pool": c.pool,
-		"openapi": c.api.OpenAPIMode, "warnings": c.Warnings, "verifies": c.api.Verify != nil,
+		"uri": c.databaseURL, "schemas": c.api.Schemas, "anon": c.api.Anonymous, "rows": c.api.MaxRows,
+		"aggregates": c.api.Aggregates, "rollback": c.api.Rollback, "override": c.api.TxOverride,
+		"pre": c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim, "unprepared": c.api.Unprepared,
+		"port": c.at.port, "settings": c.api.Settings, "path": c.api.SearchPath, "level": c.LogLevel,
+		"origins": c.api.Origins, "pool": c.pool, "openapi": c.api.OpenAPIMode, "warnings": c.Warnings,
+		"verifies": c.api.Verify != nil,
 	}
+
 	want := map[string]any{
-		"uri": "postgres://authenticator:mysecret@localhost/app", "schemas": []string{"api", "private"}, "anon": "", "rows": &most, "aggregates": true,
-		"rollback": true, "override": true, "pre": catalog.Name{Schema: "auth", Name: "check"}, "root": catalog.Name{Schema: "api", Name: "root"}, "claim": "$.app.role",
-		"port": 5000, "settings": map[string]string{"app.settings.name": `Ada says "$5"`, "app.settings.other": "2"}, "path": []string(nil), "level": slog.LevelWarn,
-		"origins": []string{"https://a", "https://b"}, "pool": 10, "openapi": "disabled", "verifies": false,
-		"unprepared": true, "warnings": []string{"db-pool-automatic-recovery is not supported: a lost connection is always replaced"},
+		"uri": "postgres://authenticator:mysecret@localhost/app", "schemas": []string{"api", "private"}, "anon": "",
+		"rows": &most, "aggregates": true, "rollback": true, "override": true,
+		"pre": catalog.Name{Schema: "auth", Name: "check"}, "root": catalog.Name{Schema: "api", Name: "root"},
+		"claim": "$.app.role", "port": 5000,
+		"settings": map[string]string{"app.settings.name": `Ada says "$5"`, "app.settings.other": "2"},
+		"path":     []string(nil), "level": slog.LevelWarn, "origins": []string{"https://a", "https://b"}, "pool": 10,
+		"openapi": "disabled", "verifies": false, "unprepared": true,
+		"warnings": []string{"db-pool-automatic-recovery is not supported: a lost connection is always replaced"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 
-	c, err = c.with(map[string]string{"pgrst.db_schemas": "other", "pgrst.server_port": "1", "pgrst.app.settings.name": "db"})
-	if err != nil || c.api.Schemas[0] != "other" || c.api.RootSpec.Schema != "other" || c.at.port != 5000 || c.api.Settings["app.settings.name"] != "db" || len(c.Warnings) != 2 {
+	c, err = c.with(map[string]string{
+		"pgrst.db_schemas": "other", "pgrst.server_port": "1", "pgrst.app.settings.name": "db",
+	})
+	if err != nil || c.api.Schemas[0] != "other" || c.api.RootSpec.Schema != "other" || c.at.port != 5000 ||
+		c.api.Settings["app.settings.name"] != "db" || len(c.Warnings) != 2 {
 		t.Errorf("with what the database says: %v, %+v", err, c)
 	}
 }
 
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
+
 	short := "PGRST_JWT_SECRET=short"
 	for _, test := range []struct{ file, env, says string }{
 		{`db-schemsa = "x"`, "", "db-schemsa: there is no such setting; the nearest is db-schemas"},
@@ -110,11 +126,13 @@ func TestLoadRefuses(t *testing.T) {
 		if test.file != "" {
 			file = write(t, test.file)
 		}
+
 		_, err := Load(file, []string{test.env})
 		if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "short!") {
 			t.Errorf("%q, %q: got %v, want %s", test.file, test.env, err, test.says)
 		}
 	}
+
 	if _, err := Load("/nowhere/socle.conf", nil); err == nil {
 		t.Error("a file that is not there was read")
 	}
@@ -122,6 +140,7 @@ func TestLoadRefuses(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	t.Parallel()
+
 	const plain = "a secret of more than thirty-two characters"
 	key := `{"kty":"oct","k":"` + base64.RawURLEncoding.EncodeToString([]byte(plain)) + `"}`
 	for _, environ := range [][]string{
@@ -137,6 +156,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%q: %v", environ, err)
 			continue
 		}
+
 		if who, err := c.api.Verify(t.Context(), sign(plain, `{"role":"ann"}`)); err != nil || who.Role != "ann" {
 			t.Errorf("%q: %+v, %v", environ, who, err)
 		}
@@ -145,10 +165,12 @@ func TestSecrets(t *testing.T) {
 
 func TestExampleIsRead(t *testing.T) {
 	t.Parallel()
+
 	lines := regexp.MustCompile(`(?m)^# ([a-z0-9.-]+ = )`).ReplaceAllString(Example(), "$1")
 	if _, err := Load(write(t, lines), nil); err != nil {
 		t.Errorf("%v in\n%s", err, lines)
 	}
+
 	for _, s := range settings {
 		if has := strings.Contains(lines, "\n"+s.name+" = "); has != (s.set != nil) {
 			t.Errorf("%s: in the example is %v", s.name, has)
@@ -159,21 +181,27 @@ func TestExampleIsRead(t *testing.T) {
 // TestManualHasTheSettings compares the manual's table with the settings.
 func TestManualHasTheSettings(t *testing.T) {
 	t.Parallel()
+
 	text, err := os.ReadFile("../../docs/rest.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var want strings.Builder
 	for _, s := range settings {
 		value := ""
 		if s.def != "" {
 			value = "`" + s.def + "`"
 		}
+
 		fmt.Fprintf(&want, "| `%s` | %s | %s |\n", s.name, value, s.explained())
 	}
-	if got := strings.Join(regexp.MustCompile("(?m)^\\| `[a-z0-9-]+` \\|.*\n").FindAllString(string(text), -1), ""); got != want.String() {
+
+	if got := strings.Join(regexp.MustCompile("(?m)^\\| `[a-z0-9-]+` \\|.*\n").FindAllString(string(text), -1),
+		""); got != want.String() {
 		t.Errorf("docs/rest.md differs:\n%s\nwant\n%s", cmp.Diff(want.String(), got), want.String())
 	}
+
 	for _, s := range settings {
 		if !strings.Contains(Help(), s.variable()+" ") || !strings.Contains(Help(), s.meaning) {
 			t.Errorf("the help lacks %s", s.name)
@@ -183,18 +211,22 @@ func TestManualHasTheSettings(t *testing.T) {
 
 func TestNetwork(t *testing.T) {
 	t.Parallel()
+
 	for host, want := range map[string][2]string{
-		"!4": {"tcp4", ""}, "!6": {"tcp6", ""}, "*": {"tcp", ""}, "*4": {"tcp", ""}, "*6": {"tcp", ""}, "127.0.0.1": {"tcp", "127.0.0.1"}, "localhost": {"tcp", "localhost"},
+		"!4": {"tcp4", ""}, "!6": {"tcp6", ""}, "*": {"tcp", ""}, "*4": {"tcp", ""}, "*6": {"tcp", ""},
+		"127.0.0.1": {"tcp", "127.0.0.1"}, "localhost": {"tcp", "localhost"},
 	} {
 		if network, host := (place{host: host}).network(); network != want[0] || host != want[1] {
 			t.Errorf("%s: got %s %q, want %q", host, network, host, want)
 		}
 	}
+
 	l, err := place{host: "!4"}.listen()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
+
 	if at, ok := l.Addr().(*net.TCPAddr); !ok || at.IP.To4() == nil {
 		t.Errorf("!4 listens at %v", l.Addr())
 	}

@@ -13,21 +13,27 @@ func parseFile(text string, env map[string]string) (map[string]string, error) {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
+
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}
+
 		name, rest, ok := strings.Cut(line, "=")
 		if !ok {
 			return nil, fmt.Errorf("line %d is not name = value", number)
 		}
+
 		name = strings.TrimSpace(name)
+
 		value, err := parseValue(strings.TrimSpace(rest), env)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %s: %w", number, name, err)
 		}
+
 		values[name] = value
 	}
+
 	return values, nil
 }
 
@@ -40,19 +46,24 @@ func parseValue(text string, env map[string]string) (string, error) {
 				return "", fmt.Errorf("text goes between double quotes")
 			}
 		}
+
 		return bare, nil
 	}
+
 	quoted, err := strconv.QuotedPrefix(text)
 	if err != nil {
 		return "", fmt.Errorf("the text has no end, or an escape that is none")
 	}
+
 	if after := strings.TrimSpace(text[len(quoted):]); after != "" && after[0] != '#' {
 		return "", fmt.Errorf("something follows the text")
 	}
+
 	value, err := strconv.Unquote(quoted)
 	if err != nil {
 		return "", err
 	}
+
 	return interpolate(value, env)
 }
 
@@ -62,6 +73,7 @@ func interpolate(text string, env map[string]string) (string, error) {
 	for {
 		before, after, ok := strings.Cut(text, "$")
 		b.WriteString(before)
+
 		switch {
 		case !ok:
 			return b.String(), nil
@@ -74,6 +86,7 @@ func interpolate(text string, env map[string]string) (string, error) {
 			if !ok || !there {
 				return "", fmt.Errorf("$(%s) is no variable of the environment", name)
 			}
+
 			b.WriteString(value)
 			text = rest
 		default:

@@ -27,6 +27,7 @@ func (s *Server) routes() http.Handler {
 		if values := r.Header.Values(now.traceHeader); now.traceHeader != "" && len(values) > 0 {
 			w.Header()[http.CanonicalHeaderKey(now.traceHeader)] = values
 		}
+
 		known := httpx.From(r.Context())
 		switch {
 		case r.URL.Path == "/":
@@ -36,6 +37,7 @@ func (s *Server) routes() http.Handler {
 		default:
 			known.Route = "/{relation}"
 		}
+
 		now.api.ServeHTTP(w, r)
 	})
 }
@@ -62,18 +64,25 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 // adminRoutes answers those who watch.
 func (s *Server) adminRoutes() http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pgrst_db_pool_max", Help: "Connections at most."},
 			func() float64 { return float64(s.pool.Stat().MaxConns()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pgrst_db_pool_available", Help: "Connections that no request uses, or that could be opened."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "pgrst_db_pool_available", Help: "Connections that no request uses, or that could be opened.",
+		},
 			func() float64 { return float64(s.pool.Stat().MaxConns() - s.pool.Stat().AcquiredConns()) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "pgrst_db_pool_timeouts_total", Help: "Requests that gave up waiting for a connection."},
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "pgrst_db_pool_timeouts_total", Help: "Requests that gave up waiting for a connection.",
+		},
 			func() float64 { return float64(s.pool.Stat().CanceledAcquireCount()) }))
+
 	return httpx.Paths{
 		"/metrics": promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP,
 		"/live": func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
 			defer cancel()
+
 			if !s.live(ctx) {
 				w.WriteHeader(http.StatusInternalServerError)
 			}
@@ -81,6 +90,7 @@ func (s *Server) adminRoutes() http.Handler {
 		"/ready": func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
 			defer cancel()
+
 			if _, err := s.now.Load().cache.Get(ctx); err != nil || s.pool.Ping(ctx) != nil {
 				w.WriteHeader(http.StatusServiceUnavailable)
 			} else if !s.live(ctx) {
@@ -94,11 +104,13 @@ func (s *Server) adminRoutes() http.Handler {
 		"/schema_cache": func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
 			defer cancel()
+
 			c, err := s.now.Load().cache.Get(ctx)
 			if err != nil {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
+
 			w.Header().Set("Content-Type", "application/json")
 			_ = json.NewEncoder(w).Encode(known(c)) // whoever asked is gone
 		},
@@ -112,10 +124,12 @@ func (s *Server) live(ctx context.Context) bool {
 	if at.Network() != "unix" {
 		where = strings.TrimPrefix(s.URL, "http://")
 	}
+
 	conn, err := (&net.Dialer{}).DialContext(ctx, at.Network(), where)
 	if err != nil {
 		return false
 	}
+
 	_ = conn.Close() // nothing was said
 	return true
 }
@@ -129,5 +143,6 @@ func urlOf(l net.Listener) string {
 	if addr.IP.IsUnspecified() {
 		return "http://" + net.JoinHostPort("localhost", strconv.Itoa(addr.Port))
 	}
+
 	return "http://" + addr.String()
 }

@@ -14,32 +14,43 @@ func (c Config) Ready(ctx context.Context) (string, error) {
 	if !c.adminAt.listens() {
 		return "", errors.New("nobody can be asked: neither admin-server-port nor admin-server-unix-socket is set")
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, 2*probeTime)
 	defer cancel()
+
 	network, host := c.adminAt.network()
 	if host == "" {
 		host = "localhost"
 	}
+
 	address := net.JoinHostPort(host, strconv.Itoa(c.adminAt.port))
 	where := "http://" + address + "/ready"
 	if c.adminAt.socket != "" {
 		network, address = "unix", c.adminAt.socket
 		where = address
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(
+		ctx context.Context, _, _ string,
+	) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}}}
+
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/ready", nil)
 	if err != nil {
 		return where, err
 	}
+
 	answer, err := client.Do(r)
 	if err != nil {
 		return where, fmt.Errorf("%s does not answer: %w", where, errors.Unwrap(err))
 	}
+
 	_ = answer.Body.Close() // it is empty
+
 	if answer.StatusCode != http.StatusOK {
 		return where, fmt.Errorf("%s answers %s", where, answer.Status)
 	}
+
 	return where, nil
 }

@@ -23,24 +23,32 @@ func (s *Server) serve(c Config) {
 	for _, w := range c.Warnings {
 		s.log.Error(w) // as loud as it takes to be seen by default
 	}
+
 	former := s.now.Load()
 	next := &served{Config: c}
-	if former != nil && slices.Equal(former.Config.api.Schemas, c.api.Schemas) && slices.Equal(former.Config.api.SearchPath, c.api.SearchPath) && slices.Equal(former.hoisted, c.hoisted) {
+	if former != nil && slices.Equal(former.Config.api.Schemas, c.api.Schemas) &&
+		slices.Equal(former.Config.api.SearchPath, c.api.SearchPath) && slices.Equal(former.hoisted, c.hoisted) {
 		next.cache = former.cache
 	} else {
 		next.cache = rest.NewCache(rest.Source{Pool: func() *pgxpool.Pool { return s.pool },
 			Options: catalog.Options{Schemas: c.api.Schemas, SearchPath: c.api.SearchPath, Hoisted: c.hoisted}}, s.log)
 		next.cache.ListenOn(c.channel, s.ReloadConfig)
 	}
+
 	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.Held = next.cache, s.role, longest, s.held
+
 	if c.logQuery {
 		c.api.Executing = func(ctx context.Context, sql string) { httpx.From(ctx).Statement = sql }
 	}
+
 	next.api = rest.New(c.api)
+
 	if c.Level != nil {
 		c.Level.Set(c.LogLevel)
 	}
+
 	s.now.Store(next)
+
 	if former != nil && former.cache != next.cache {
 		s.ending.Go(former.cache.Retire) // requests under way still read what it has, or wait for it
 	}
@@ -57,6 +65,7 @@ func (s *Server) reconfigure(ctx context.Context) {
 			c, err = c.with(parameters)
 		}
 	}
+
 	if err != nil && ctx.Err() != nil {
 		return // the server ends
 	}
@@ -64,6 +73,7 @@ func (s *Server) reconfigure(ctx context.Context) {
 		s.log.Error("the configuration can't be read again; the one before stays", "error", err)
 		return
 	}
+
 	c.channel, c.Level = now.channel, now.Level
 	s.serve(c)
 	s.log.Info("the configuration was read again")
@@ -76,10 +86,14 @@ func (s *Server) awaitParameters(ctx context.Context, c Config) (map[string]stri
 		if err == nil {
 			return parameters, nil
 		}
-		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && !strings.HasPrefix(refused.Code, "08") && !strings.HasPrefix(refused.Code, "53") && !strings.HasPrefix(refused.Code, "57") {
+
+		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && !strings.HasPrefix(refused.Code, "08") &&
+			!strings.HasPrefix(refused.Code, "53") && !strings.HasPrefix(refused.Code, "57") {
 			return nil, fmt.Errorf("connect to the database: %w", err)
 		}
+
 		s.log.Error("the database can't be reached", "error", err, "again", delay)
+
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("connect to the database: %w", err)
@@ -99,33 +113,40 @@ func (s *Server) parameters(ctx context.Context, c Config) (map[string]string, e
 			if _, err := tx.Exec(ctx, "select "+pg.Quote(f.Schema, f.Name)+"()"); err != nil {
 				return fmt.Errorf("db-pre-config: %w", err)
 			}
+
 			var names []string
 			for _, setting := range settings {
 				if setting.inDatabase {
 					names = append(names, "pgrst."+strings.ReplaceAll(setting.name, "-", "_"))
 				}
 			}
+
 			set, err := pg.Values[string](ctx, tx, `
 				select n || '=' || pg_catalog.current_setting(n, true) from pg_catalog.unnest(@names::text[]) n
 				where pg_catalog.current_setting(n, true) <> ''`, pgx.StrictNamedArgs{"names": names})
 			if err != nil {
 				return err
 			}
+
 			all = set
 		}
+
 		given, err := pg.Values[string](ctx, tx, `
 			select p from pg_catalog.pg_db_role_setting s, pg_catalog.unnest(s.setconfig) p
 			where s.setrole = (select oid from pg_catalog.pg_roles where rolname = session_user) and p like 'pgrst.%'
 			  and s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
 			order by s.setdatabase`)
+
 		all = append(all, given...)
 		return err
 	})
+
 	parameters := map[string]string{}
 	for _, one := range all {
 		name, value, _ := strings.Cut(one, "=")
 		parameters[name] = value
 	}
+
 	return parameters, err
 }
 
@@ -149,9 +170,11 @@ func wake(c chan struct{}) {
 func (s *Server) keep(ctx context.Context) {
 	tick := time.NewTicker(rolesEvery)
 	defer tick.Stop()
+
 	for ctx.Err() == nil {
 		s.readRoles(ctx)
 		_, _ = s.now.Load().cache.Get(ctx) // keeps it listening; it logs its own failures
+
 		select {
 		case <-ctx.Done():
 		case <-tick.C:

@@ -28,22 +28,27 @@ type database struct {
 // newDatabase makes a database with the fixture and the login of the test.
 func newDatabase(t *testing.T, login string) database {
 	t.Helper()
+
 	if err := roles(); err != nil {
 		t.Fatal(err)
 	}
+
 	admin, err := pgx.Connect(t.Context(), pgtest.URL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { _ = admin.Close(context.Background()) })
 	d := database{t, admin, login}
 	d.exec(fmt.Sprintf("create role %s login noinherit password 'authentic'; grant web_anon, web_user to %[1]s", login))
 	d.exec(fixture)
+
 	return d
 }
 
 func (d database) exec(sql string) {
 	d.Helper()
+
 	if _, err := d.admin.Exec(d.Context(), sql); err != nil {
 		d.Fatal(err)
 	}
@@ -65,46 +70,55 @@ type log struct {
 func (l *log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	return l.text.Write(b)
 }
 
 func (l *log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	return l.text.String()
 }
 
 // run starts a server by a configuration file, until the test ends. A level is that of its log.
 func run(t *testing.T, file string, level ...*slog.LevelVar) (*Server, *log) {
 	t.Helper()
+
 	c, err := Load(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	said := &log{}
 	options := &slog.HandlerOptions{}
 	for _, l := range level {
 		c.Level, options.Level = l, l
 	}
+
 	s, err := Start(t.Context(), c, slog.New(slog.NewTextHandler(said, options)))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
+
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})
+
 	return s, said
 }
 
 // says asks for a path until the body has a text.
 func (c client) says(text, path string, headers ...string) {
 	c.Helper()
+
 	eventually(c.T, func() (bool, string) {
 		status, body, _ := c.do("GET", path, "", headers...)
 		return strings.Contains(body, text), fmt.Sprint(path, ": status ", status, ": ", body)
@@ -114,14 +128,17 @@ func (c client) says(text, path string, headers ...string) {
 // TestReloadConfig: the configuration in file and database is read again on a notification and for a signal; what is wrong changes nothing.
 func TestReloadConfig(t *testing.T) {
 	t.Parallel()
+
 	d := newDatabase(t, "reloader")
 	d.exec(`create function api.configure() returns void language sql as $$ select set_config('pgrst.db_max_rows', '1', true), set_config('pgrst.server_trace_header', 'X-One', true) $$;
 		create table api.numbers as select generate_series(1, 5) n; grant select on api.numbers to web_anon;
 		create table second.others (); grant select on second.others to web_anon; grant usage on schema api to reloader`)
+
 	file := write(t, d.config(`db-pre-config = "api.configure"`))
 	s, said := run(t, file, new(slog.LevelVar))
 	api := client{t, s.URL}
 	api.until(200, "/numbers")
+
 	if _, body, h := api.do("GET", "/numbers", "", "X-One", "1"); body != `[{"n":1}]` || h.Get("X-One") != "1" {
 		t.Errorf("what the function says does not count: %s, %v", body, h)
 	}
@@ -129,21 +146,32 @@ func TestReloadConfig(t *testing.T) {
 	// ALTER ROLE wins over the function, the environment's file changes too, and other schemas are shown.
 	d.exec(`alter role reloader set pgrst.db_max_rows = '2'; notify pgrst, 'reload config'`)
 	api.says(`{"n":2}]`, "/numbers")
-	if err := os.WriteFile(file, []byte(strings.Replace(d.config(`db-pre-config = "configure"`), `"api"`, `"api, second"`, 1)+"\napp.settings.x = \"new\"\nclient-error-verbosity = \"minimal\"\n"), 0o600); err != nil {
+
+	if err := os.WriteFile(file,
+		[]byte(
+			strings.Replace(d.config(`db-pre-config = "configure"`), `"api"`, `"api, second"`, 1)+
+				"\napp.settings.x = \"new\"\nclient-error-verbosity = \"minimal\"\n",
+		), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s.ReloadConfig()
 	api.until(200, "/others", "Accept-Profile", "second")
+
 	if _, body, _ := api.do("GET", "/rpc/setting?name=app.settings.x", ""); body != `"new"` {
 		t.Errorf("the parameter is %s", body)
 	}
-	if status, body, _ := api.do("GET", "/none", ""); status != 404 || body != `{"code":"PGRST205","message":"Could not find the table 'api.none' in the schema cache"}` {
+	if status, body, _ := api.do("GET", "/none", ""); status != 404 ||
+		body != `{"code":"PGRST205","message":"Could not find the table 'api.none' in the schema cache"}` {
 		t.Errorf("a terse error: %d %s", status, body)
 	}
 
 	// What is wrong is logged, and the one before stays.
 	d.exec(`alter role reloader set pgrst.db_max_rows = 'many'; notify pgrst, 'reload config'`)
-	eventually(t, func() (bool, string) { return strings.Contains(said.String(), "the one before stays"), said.String() })
+	eventually(t, func() (bool, string) {
+		return strings.Contains(said.String(), "the one before stays"), said.String()
+	})
+
 	if status, body, _ := api.do("GET", "/numbers", ""); status != 200 || !strings.Contains(body, `{"n":2}]`) {
 		t.Errorf("after a configuration that is wrong: %d %s", status, body)
 	}
@@ -156,6 +184,7 @@ func TestReloadConfig(t *testing.T) {
 	if err := os.WriteFile(file, []byte(d.config("log-level = \"info\"")), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	s.ReloadConfig()
 	eventually(t, func() (bool, string) {
 		return strings.Contains(said.String(), "the configuration was read again"), said.String()
@@ -169,6 +198,7 @@ func TestReloadConfig(t *testing.T) {
 // TestRoleSettings: what ALTER ROLE says of a role holds for its requests, and what a function says of itself for its calls.
 func TestRoleSettings(t *testing.T) {
 	t.Parallel()
+
 	d := newDatabase(t, "setter")
 	d.exec(`create role slow nologin; create role quick nologin; grant slow, quick to setter; grant usage on schema api to slow, quick; grant select on api.todos to quick;
 		alter role quick set statement_timeout = '200ms'; alter role quick set default_transaction_isolation = 'serializable'; alter role quick set work_mem = '5MB';
@@ -178,11 +208,13 @@ func TestRoleSettings(t *testing.T) {
 		create function api.patient() returns text language sql stable set statement_timeout = '20s' set work_mem = '6MB' set search_path = '' as $$ select current_setting('statement_timeout') $$;
 		create function api.hasty() returns void language sql set statement_timeout = '150ms' as 'select pg_sleep(30)';
 		create function api.loose() returns text language sql stable set default_transaction_isolation = 'repeatable read' as $$ select current_setting('transaction_isolation') $$`)
+
 	s, _ := run(t, write(t, d.config("")))
 	api := client{t, s.URL}
 	quick := []string{"Authorization", "Bearer " + sign(secret, `{"role":"quick"}`)}
 	slow := []string{"Authorization", "Bearer " + sign(secret, `{"role":"slow"}`)}
 	api.says(`"200ms"`, "/rpc/setting?name=statement_timeout", quick...)
+
 	for _, test := range []struct {
 		path    string
 		headers []string
@@ -199,15 +231,20 @@ func TestRoleSettings(t *testing.T) {
 		{"/rpc/patient", quick, 200, `"20s"`},
 		{"/rpc/loose", slow, 200, `"repeatable read"`},
 	} {
-		if status, body, _ := api.do("GET", test.path, "", test.headers...); status != test.status || !strings.Contains(body, test.want) {
+		if status, body, _ := api.do("GET", test.path, "", test.headers...); status != test.status ||
+			!strings.Contains(body, test.want) {
 			t.Errorf("%s: %d %s, want %d %s", test.path, status, body, test.status, test.want)
 		}
 	}
+
 	for path, who := range map[string][]string{"/rpc/rest": quick, "/rpc/hasty": slow} {
-		if status, body, _ := api.do("POST", path, "", who...); status != 500 || body != `{"code":"57014","details":null,"hint":null,"message":"canceling statement due to statement timeout"}` {
+		if status, body, _ := api.do("POST", path, "", who...); status != 500 ||
+			body !=
+				`{"code":"57014","details":null,"hint":null,"message":"canceling statement due to statement timeout"}` {
 			t.Errorf("%s: %d %s, want the statement timeout", path, status, body)
 		}
 	}
+
 	d.exec("alter role quick set statement_timeout = '17s'")
 	s.Reload()
 	api.says(`"17s"`, "/rpc/setting?name=statement_timeout", quick...)
@@ -216,17 +253,21 @@ func TestRoleSettings(t *testing.T) {
 // TestHoistedSettings has other settings of functions hold for the whole transaction.
 func TestHoistedSettings(t *testing.T) {
 	t.Parallel()
+
 	d := newDatabase(t, "hoister")
 	d.exec(`create function api.patient() returns table (timeout text, memory text) language sql stable set statement_timeout = '20s' set work_mem = '6MB' as $$ select 'x', 'y' $$;
 		create view api.outside as select current_setting('work_mem') m; grant select on api.outside to web_anon;
 		create function api.seen() returns setof api.outside language sql stable set statement_timeout = '20s' set work_mem = '6MB' as 'select * from api.outside'`)
+
 	s, _ := run(t, write(t, d.config(`db-hoisted-tx-settings = "work_mem"`)))
 	api := client{t, s.URL}
 	api.until(200, "/outside")
+
 	c, err := s.now.Load().cache.Get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, all := range c.Functions {
 		for _, f := range all {
 			if name.Name == "seen" && (len(f.Settings) != 1 || f.Settings["work_mem"] != "6MB") {
@@ -239,19 +280,28 @@ func TestHoistedSettings(t *testing.T) {
 // TestUnprepared has no statement kept by a connection.
 func TestUnprepared(t *testing.T) {
 	t.Parallel()
+
 	d := newDatabase(t, "unprepared")
 	d.exec(`create function api.kept() returns bigint language sql as 'select count(*) from pg_prepared_statements'; create table api.counts (id int primary key, n int); grant all on api.counts to web_anon`)
-	s, _ := run(t, write(t, d.config("db-prepared-statements = false\ndb-pool = 1\ndb-channel-enabled = false\ndb-tx-end = \"commit-allow-override\"")))
+	s, _ := run(t,
+		write(t,
+			d.config("db-prepared-statements = false\ndb-pool = 1\ndb-channel-enabled = false\ndb-tx-end = \"commit-allow-override\"")))
+
 	api := client{t, s.URL}
 	api.until(200, "/counts")
+
 	for i := range 3 {
-		if status, body, _ := api.do("POST", "/counts?select=id", fmt.Sprintf(`{"id":%d,"n":1}`, i), "Prefer", "return=representation"); status != 201 || body != fmt.Sprintf(`[{"id":%d}]`, i) {
+		if status, body, _ := api.do("POST", "/counts?select=id", fmt.Sprintf(`{"id":%d,"n":1}`, i), "Prefer",
+			"return=representation"); status != 201 || body != fmt.Sprintf(`[{"id":%d}]`, i) {
 			t.Errorf("insert: %d %s", status, body)
 		}
-		if status, body, h := api.do("GET", fmt.Sprintf("/counts?id=eq.%d&n=gt.0", i), "", "Prefer", "count=exact", "Accept", "application/vnd.pgrst.object+json"); status != 200 || body != fmt.Sprintf(`{"id":%d,"n":1}`, i) || h.Get("Content-Range") != "0-0/1" {
+		if status, body, h := api.do("GET", fmt.Sprintf("/counts?id=eq.%d&n=gt.0", i), "", "Prefer", "count=exact",
+			"Accept", "application/vnd.pgrst.object+json"); status != 200 ||
+			body != fmt.Sprintf(`{"id":%d,"n":1}`, i) || h.Get("Content-Range") != "0-0/1" {
 			t.Errorf("read: %d %s", status, body)
 		}
-		if status, _, _ := api.do("PATCH", "/counts", `{"n":2}`, "Prefer", "handling=strict, max-affected=0"); status != 400 {
+		if status, _, _ := api.do("PATCH", "/counts", `{"n":2}`, "Prefer",
+			"handling=strict, max-affected=0"); status != 400 {
 			t.Errorf("a write that is undone: %d", status)
 		}
 		if status, body, _ := api.do("GET", "/counts?id=eq.x", ""); status != 400 || !strings.Contains(body, "22P02") {
@@ -269,61 +319,88 @@ func TestUnprepared(t *testing.T) {
 // TestAcquisitionTimeout: with all connections taken a request waits as long as it was said.
 func TestAcquisitionTimeout(t *testing.T) {
 	t.Parallel()
+
 	d := newDatabase(t, "waiter")
 	d.exec(`create table api.locked (); grant all on api.locked to web_anon; grant select on api.locked to web_user`)
 	s, _ := run(t, write(t, d.config("db-pool = 1\ndb-pool-acquisition-timeout = 1\ndb-channel-enabled = false")))
 	api := client{t, s.URL}
 	api.until(200, "/locked")
+
 	conn, err := s.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	status, body, _ := api.do("GET", "/locked", "")
 	conn.Release()
-	if status != 504 || body != `{"code":"PGRST003","details":null,"hint":null,"message":"Timed out acquiring connection from connection pool."}` {
+
+	if status != 504 ||
+		body !=
+			`{"code":"PGRST003","details":null,"hint":null,"message":"Timed out acquiring connection from connection pool."}` {
 		t.Errorf("with no connection free: %d %s", status, body)
 	}
+
 	api.until(200, "/locked")
 }
 
 // TestSockets serves on Unix sockets, and tells those who watch what counts.
 func TestSockets(t *testing.T) {
 	t.Parallel()
+
 	d := newDatabase(t, "socketeer")
+
 	folder, err := os.MkdirTemp("", "socle") // a socket's path is short
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	open, watch := filepath.Join(folder, "api"), filepath.Join(folder, "admin")
 	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: open, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	stale.SetUnlinkOnClose(false)
 	_ = stale.Close()
-	file := write(t, d.config(fmt.Sprintf("server-unix-socket = \"%s\"\nserver-unix-socket-mode = \"600\"\nadmin-server-unix-socket = \"%s\"\nadmin-server-unix-socket-mode = \"0666\"\napp.settings.key = \"hidden\"", open, watch)))
+
+	file := write(t,
+		d.config(
+			fmt.Sprintf(
+				"server-unix-socket = \"%s\"\nserver-unix-socket-mode = \"600\"\nadmin-server-unix-socket = \"%s\"\nadmin-server-unix-socket-mode = \"0666\"\napp.settings.key = \"hidden\"", open, watch,
+			),
+		))
+
 	s, _ := run(t, file)
 	if s.URL != "unix:"+open || s.AdminURL != "unix:"+watch {
 		t.Errorf("it answers at %s and %s", s.URL, s.AdminURL)
 	}
+
 	for path, mode := range map[string]os.FileMode{open: 0o600, watch: 0o666} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v, want mode %o", path, info.Mode(), err, mode)
 		}
 	}
+
 	ask := func(socket, path string) (int, string) {
 		t.Helper()
-		through := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+
+		through := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(
+			ctx context.Context, _, _ string,
+		) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		}}}
+
 		status, body := doWith(t, through, "http://local"+path)
+
 		return status, body
 	}
+
 	eventually(t, func() (bool, string) {
 		status, body := ask(watch, "/ready")
 		return status == 200, fmt.Sprint(status, body)
 	})
+
 	if status, body := ask(open, "/rpc/setting?name=app.settings.key"); status != 200 || body != `"hidden"` {
 		t.Errorf("over the socket: %d %s", status, body)
 	}
@@ -333,28 +410,37 @@ func TestSockets(t *testing.T) {
 	if status, body := ask(watch, "/metrics"); status != 200 || !strings.Contains(body, "pgrst_db_pool_available") {
 		t.Errorf("/metrics: %d %s", status, body)
 	}
+
 	status, body := ask(watch, "/config")
-	if status != 200 || !strings.Contains(body, "db-schemas = \"api\"\n") || !strings.Contains(body, "server-unix-socket-mode = \"600\"\n") || !strings.Contains(body, "db-pool = \"10\"\n") ||
-		strings.Contains(body, secret) || strings.Contains(body, "authentic") || strings.Contains(body, "hidden") {
+	if status != 200 || !strings.Contains(body, "db-schemas = \"api\"\n") ||
+		!strings.Contains(body, "server-unix-socket-mode = \"600\"\n") ||
+		!strings.Contains(body, "db-pool = \"10\"\n") || strings.Contains(body, secret) ||
+		strings.Contains(body, "authentic") || strings.Contains(body, "hidden") {
 		t.Errorf("/config: %d %s", status, body)
 	}
+
 	status, body = ask(watch, "/schema_cache")
+
 	var shown struct {
 		Schemas   []string
 		Relations []struct{ Schema, Name string }
 		Functions []struct{ Name string }
 	}
-	if err := json.Unmarshal([]byte(body), &shown); err != nil || status != 200 || shown.Schemas[0] != "api" || len(shown.Relations) != 1 || shown.Relations[0].Name != "todos" || len(shown.Functions) != 2 {
+	if err := json.Unmarshal([]byte(body), &shown); err != nil || status != 200 || shown.Schemas[0] != "api" ||
+		len(shown.Relations) != 1 || shown.Relations[0].Name != "todos" || len(shown.Functions) != 2 {
 		t.Errorf("/schema_cache: %d %v %+v", status, err, shown)
 	}
 	if status, _ := ask(watch, "/none"); status != 404 {
 		t.Errorf("/none: %d", status)
 	}
+
 	c, err := Load(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err := Start(t.Context(), c, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "another server answers there") {
+
+	if second, err := Start(t.Context(), c, slog.New(slog.DiscardHandler)); err == nil ||
+		!strings.Contains(err.Error(), "another server answers there") {
 		t.Errorf("a second server on the socket: %v, %v", second, err)
 	}
 }

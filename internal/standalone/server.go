@@ -56,11 +56,17 @@ type served struct {
 
 // Start builds a server; it answers from [Server.Run] on. If settings are looked for in the database, it waits for it until ctx ends.
 func Start(ctx context.Context, c Config, log *slog.Logger) (*Server, error) {
-	s := &Server{log: log, held: rest.NewHeld(rest.HeldSize), reload: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	s := &Server{
+		log:     log,
+		held:    rest.NewHeld(rest.HeldSize),
+		reload:  make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
+	}
 	if err := s.start(ctx, c); err != nil {
 		s.close()
 		return nil, err
 	}
+
 	return s, nil
 }
 
@@ -69,31 +75,40 @@ func (s *Server) start(ctx context.Context, c Config) error {
 	if s.pool, err = open(ctx, c); err != nil {
 		return err
 	}
+
 	if c.inDatabase {
 		parameters, err := s.awaitParameters(ctx, c)
 		if err != nil {
 			return err
 		}
+
 		if c, err = c.with(parameters); err != nil {
 			return fmt.Errorf("settings in the database: %w", err)
 		}
 	}
+
 	s.settings.Store(&map[string]map[string]string{})
 	s.serve(c)
+
 	if s.listener, err = c.at.listen(); err != nil {
 		return fmt.Errorf("server-host, server-port, server-unix-socket: %w", err)
 	}
+
 	s.URL = urlOf(s.listener)
 	s.http = newHTTPServer(httpx.Wrap(s.routes(), httpx.Config{Log: s.log, Panicked: panicked}), s.log)
+
 	if !c.adminAt.listens() {
 		return nil
 	}
+
 	if s.admin, err = c.adminAt.listen(); err != nil {
 		return fmt.Errorf("admin-server-host, admin-server-port, admin-server-unix-socket: %w", err)
 	}
+
 	s.AdminURL = urlOf(s.admin)
 	s.adminHTTP = newHTTPServer(s.adminRoutes(), s.log)
 	s.adminHTTP.SetKeepAlivesEnabled(false) // one request for each connection, see httpx.StrictListener
+
 	return nil
 }
 
@@ -103,13 +118,16 @@ func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("db-uri: %w", err)
 	}
+
 	delete(config.ConnConfig.RuntimeParams, "timezone")
+
 	if given, err := pgconn.ParseConfig(c.databaseURL); err == nil && given.RuntimeParams["timezone"] != "" {
 		config.ConnConfig.RuntimeParams["timezone"] = given.RuntimeParams["timezone"]
 	}
 	if c.api.Unprepared {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
+
 	if !c.api.Unprepared { // a pooler's processes are not PostgreSQL's
 		supervisor := pg.NewSupervisor(config.ConnConfig)
 		config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
@@ -117,6 +135,7 @@ func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 			return nil
 		}
 	}
+
 	config.MaxConnLifetime, config.MaxConnIdleTime = c.maxLifetime, c.maxIdle
 	return pgxpool.NewWithConfig(ctx, config)
 }
@@ -145,6 +164,7 @@ func (s *Server) readRoles(ctx context.Context) {
 		}
 		return
 	}
+
 	settings := map[string]map[string]string{}
 	for _, one := range all {
 		if settings[one.Role] == nil {
@@ -152,16 +172,19 @@ func (s *Server) readRoles(ctx context.Context) {
 		}
 		settings[one.Role][one.Name] = one.Value
 	}
+
 	s.settings.Store(&settings)
 }
 
 // Run serves until ctx ends, then lets the requests in flight finish. It returns when all is stopped.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.close()
+
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer stop()
+
 	wg.Go(func() { s.keep(working) })
 	failed := make(chan error, 2)
 	serve := func(h *http.Server, l net.Listener) {
@@ -171,24 +194,31 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 		})
 	}
+
 	serve(s.http, s.listener)
+
 	if s.admin != nil {
 		serve(s.adminHTTP, s.admin)
 	}
+
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
+
 	s.log.Info("stopping")
+
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
+
 	if s.http.Shutdown(draining) != nil {
 		err = errors.Join(err, s.http.Close())
 	}
 	if s.admin != nil {
 		err = errors.Join(err, s.adminHTTP.Close())
 	}
+
 	return err
 }
 
@@ -199,10 +229,13 @@ func (s *Server) close() {
 			_ = l.Close() // of one that was served on it is done
 		}
 	}
+
 	if now := s.now.Load(); now != nil {
 		now.cache.Close()
 	}
+
 	s.ending.Wait()
+
 	if s.pool != nil {
 		s.pool.Close()
 	}

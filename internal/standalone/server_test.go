@@ -30,6 +30,7 @@ func sign(secret, claims string) string {
 	text := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode([]byte(claims))
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(text))
+
 	return text + "." + encode(mac.Sum(nil))
 }
 
@@ -40,6 +41,7 @@ var roles = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
+
 	_, err = admin.Exec(ctx, `
 		create role authenticator login noinherit password 'authentic';
 		create role web_anon nologin; create role web_user nologin; create role other nologin;
@@ -47,6 +49,7 @@ var roles = sync.OnceValue(func() error {
 		alter role web_user set statement_timeout = '7s';
 		alter role authenticator set pgrst.server_timing_enabled = 'true';
 		alter role authenticator set timezone = 'Asia/Tokyo'`)
+
 	return errors.Join(err, admin.Close(ctx))
 })
 
@@ -72,28 +75,34 @@ type client struct {
 // do returns the status and body of an answer; headers are name, value, name, value.
 func (c client) do(method, path, body string, headers ...string) (int, string, http.Header) {
 	c.Helper()
+
 	r, err := http.NewRequestWithContext(c.Context(), method, c.url+path, strings.NewReader(body))
 	if err != nil {
 		c.Fatal(err)
 	}
+
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
+
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		c.Fatal(err)
 	}
 	defer resp.Body.Close()
+
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		c.Fatal(err)
 	}
+
 	return resp.StatusCode, string(text), resp.Header
 }
 
 // until asks for a path until the answer has a status.
 func (c client) until(status int, path string, headers ...string) {
 	c.Helper()
+
 	eventually(c.T, func() (bool, string) {
 		got, body, _ := c.do("GET", path, "", headers...)
 		return got == status, fmt.Sprintf("%s: still status %d, want %d: %s", path, got, status, body)
@@ -103,13 +112,16 @@ func (c client) until(status int, path string, headers ...string) {
 // eventually waits until something is so; what it says is for the report of a test that waited too long.
 func eventually(t *testing.T, is func() (bool, string)) {
 	t.Helper()
+
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
+
 	for late := time.After(time.Minute); ; {
 		ok, says := is()
 		if ok {
 			return
 		}
+
 		select {
 		case <-tick.C:
 		case <-late:
@@ -121,62 +133,82 @@ func eventually(t *testing.T, is func() (bool, string)) {
 // doWith returns the status and body of what a client gets.
 func doWith(t *testing.T, c *http.Client, url string) (int, string) {
 	t.Helper()
+
 	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	resp, err := c.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
+
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return resp.StatusCode, string(text)
 }
 
 // TestNobodyListens has only a signal tell of changes.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
+
 	url := pgtest.URL(t)
 	admin, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { _ = admin.Close(context.Background()) })
-	c, err := Load("", []string{"PGRST_DB_URI=" + url, "PGRST_DB_ANON_ROLE=" + admin.Config().User, "PGRST_SERVER_HOST=127.0.0.1", "PGRST_SERVER_PORT=0", "PGRST_DB_CHANNEL_ENABLED=false",
-		"PGRST_DB_CONFIG=false", "PGRST_DB_POOL_AUTOMATIC_RECOVERY=false"})
+
+	c, err := Load("", []string{"PGRST_DB_URI=" + url, "PGRST_DB_ANON_ROLE=" + admin.Config().User,
+		"PGRST_SERVER_HOST=127.0.0.1", "PGRST_SERVER_PORT=0", "PGRST_DB_CHANNEL_ENABLED=false", "PGRST_DB_CONFIG=false",
+		"PGRST_DB_POOL_AUTOMATIC_RECOVERY=false"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var log strings.Builder
 	s, err := Start(t.Context(), c, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "db-pool-automatic-recovery is not supported") || s.AdminURL != "" {
+
+	if said := log.String(); strings.Count(said, "\n") != 1 ||
+		!strings.Contains(said, "db-pool-automatic-recovery is not supported") || s.AdminURL != "" {
 		t.Errorf("it says %q, and watches at %q", said, s.AdminURL)
 	}
+
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
+
 	api := client{t, s.URL}
 	api.until(404, "/new")
-	if _, err := admin.Exec(t.Context(), "create table new (); grant select on new to public; notify pgrst"); err != nil {
+
+	if _, err := admin.Exec(t.Context(),
+		"create table new (); grant select on new to public; notify pgrst"); err != nil {
 		t.Fatal(err)
 	}
+
 	var listening int
-	if err := admin.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and query like 'listen%'").Scan(&listening); err != nil || listening != 0 {
+	if err := admin.QueryRow(t.Context(),
+		"select count(*) from pg_stat_activity where datname = current_database() and query like 'listen%'").
+		Scan(&listening); err != nil || listening != 0 {
 		t.Errorf("%d connections listen, %v", listening, err)
 	}
 	if status, _, _ := api.do("GET", "/new", ""); status != 404 {
 		t.Errorf("a table of which nobody told: status %d", status)
 	}
+
 	s.Reload()
 	api.until(200, "/new")
 	stop()
+
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)
 	}
@@ -185,17 +217,21 @@ func TestNobodyListens(t *testing.T) {
 // TestServer runs a server as someone does who comes from PostgREST.
 func TestServer(t *testing.T) {
 	t.Parallel()
+
 	if err := roles(); err != nil {
 		t.Fatal(err)
 	}
+
 	admin, err := pgx.Connect(t.Context(), pgtest.URL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { _ = admin.Close(context.Background()) })
 	if _, err := admin.Exec(t.Context(), fixture); err != nil {
 		t.Fatal(err)
 	}
+
 	at := admin.Config()
 	c, err := Load(write(t, fmt.Sprintf(`
 db-uri = "host=%s port=%d dbname=%s user=authenticator password=authentic"
@@ -214,15 +250,19 @@ app.settings.greeting = "hello"
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s, err := Start(t.Context(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
+
 	api, watch := client{t, s.URL}, client{t, s.AdminURL}
 	watch.until(200, "/ready")
+
 	for _, url := range []string{s.URL, s.AdminURL} {
 		checkFraming(t, strings.TrimPrefix(url, "http://"))
 	}
@@ -238,7 +278,8 @@ app.settings.greeting = "hello"
 		want               string
 	}{
 		{"GET", "/todos?select=task", "", []string{"Authorization", ann}, 200, `[{"task":"write"}]`},
-		{"POST", "/todos", `{"id":3,"task":"rest"}`, []string{"Authorization", ann, "Prefer", "return=representation"}, 201, `"owner":"ann"`},
+		{"POST", "/todos", `{"id":3,"task":"rest"}`, []string{"Authorization", ann, "Prefer", "return=representation"},
+			201, `"owner":"ann"`},
 		{"POST", "/todos", `{"id":4,"owner":"ben","task":"steal"}`, []string{"Authorization", ann}, 403, "42501"},
 		{"GET", "/todos", "", nil, 401, "42501"},
 		{"GET", "/things", "", []string{"Accept-Profile", "second"}, 200, "[]"},
@@ -254,38 +295,53 @@ app.settings.greeting = "hello"
 		{"GET", "/todos", "", []string{"Authorization", "Bearer " + claims("nobody", "ann")}, 401, "22023"},
 		{"GET", "/todos", "", []string{"Authorization", "Bearer " + claims("none", "ann")}, 401, "22023"},
 		{"GET", "/todos", "", []string{"Authorization", "Bearer " + sign(secret, `{"aud":"them"}`)}, 401, "PGRST303"},
-		{"GET", "/todos", "", []string{"Authorization", "Bearer " + sign("another secret of more than 32 characters", `{}`)}, 401, "PGRST301"},
+		{"GET", "/todos", "",
+			[]string{"Authorization", "Bearer " + sign("another secret of more than 32 characters", `{}`)}, 401,
+			"PGRST301"},
 	} {
 		status, body, _ := api.do(test.method, test.path, test.body, test.headers...)
 		if status != test.status || !strings.Contains(body, test.want) {
 			t.Errorf("%s %s: status %d, want %d: %s", test.method, test.path, status, test.status, body)
 		}
 	}
-	if _, _, h := api.do("GET", "/things", "", "Accept-Profile", "second", "X-Trace", "42"); h.Get("X-Trace") != "42" || h.Get("Server-Timing") == "" {
+
+	if _, _, h := api.do("GET", "/things", "", "Accept-Profile", "second", "X-Trace", "42"); h.Get("X-Trace") != "42" ||
+		h.Get("Server-Timing") == "" {
 		t.Errorf("neither the trace nor what the database says of the settings: %v", h)
 	}
 
 	// What changes is noticed when someone says so: on the channel, and by a signal.
-	if _, err := admin.Exec(t.Context(), `create table api.forbidden (); create table api.late (); grant select on all tables in schema api to web_anon; notify "Reload Me", 'reload schema'`); err != nil {
+	if _, err := admin.Exec(t.Context(),
+		`create table api.forbidden (); create table api.late (); grant select on all tables in schema api to web_anon; notify "Reload Me", 'reload schema'`); err != nil {
 		t.Fatal(err)
 	}
+
 	api.until(418, "/forbidden")
+
 	if status, body, _ := api.do("GET", "/late", ""); status != 200 {
 		t.Errorf("a table of which the channel told: status %d: %s", status, body)
 	}
-	if _, err := admin.Exec(t.Context(), "create table api.later (); grant select on api.later to web_anon"); err != nil {
+
+	if _, err := admin.Exec(t.Context(),
+		"create table api.later (); grant select on api.later to web_anon"); err != nil {
 		t.Fatal(err)
 	}
+
 	s.Reload()
 	api.until(200, "/later")
 
 	if status, _, _ := watch.do("GET", "/live", ""); status != 200 {
 		t.Errorf("/live: status %d", status)
 	}
-	if status, body, _ := watch.do("GET", "/metrics", ""); status != 200 || !strings.Contains(body, "pgrst_db_pool_max 10") {
+	if status, body, _ := watch.do("GET", "/metrics", ""); status != 200 ||
+		!strings.Contains(body, "pgrst_db_pool_max 10") {
 		t.Errorf("/metrics: status %d: %s", status, body)
 	}
-	if _, err := Start(t.Context(), Config{databaseURL: "host=" + at.Host + " user=authenticator password=wrong", pool: 1, inDatabase: true}, slog.New(slog.DiscardHandler)); err == nil ||
+	if _, err := Start(t.Context(), Config{
+		databaseURL: "host=" + at.Host + " user=authenticator password=wrong",
+		pool:        1,
+		inDatabase:  true,
+	}, slog.New(slog.DiscardHandler)); err == nil ||
 		strings.Contains(err.Error(), "wrong") {
 		t.Errorf("a wrong password: %v", err)
 	}
@@ -294,6 +350,7 @@ app.settings.greeting = "hello"
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)
 	}
+
 	if resp, err := http.Get(s.URL); err == nil {
 		resp.Body.Close()
 		t.Error("it still answers")

@@ -32,52 +32,107 @@ func (s setting) variable() string {
 
 // settings is the one place where a setting is declared.
 var settings = []setting{
-	{"db-uri", "", "postgresql://", "address of the database, or @file; what it lacks comes from PGHOST, PGUSER and the like", false, field(fileSecret, func(c *Config) *string { return &c.databaseURL })},
-	{"db-schemas", "db-schema", "public", "schemas that are shown, between commas, the default one first", true, field(schemas, func(c *Config) *[]string { return &c.api.Schemas })},
-	{"db-anon-role", "", "", "role of requests without a token; empty: they are refused", true, field(same, func(c *Config) *string { return &c.api.Anonymous })},
-	{"db-extra-search-path", "", "public", "schemas that are searched behind the shown one, between commas", true, field(list, func(c *Config) *[]string { return &c.api.SearchPath })},
-	{"db-pre-request", "pre-request", "", "function that is called before every statement", true, field(same, func(c *Config) *string { return &c.preRequest })},
-	{"db-root-spec", "root-spec", "", "function that answers at the root", true, field(same, func(c *Config) *string { return &c.rootSpec })},
+	{"db-uri", "", "postgresql://",
+		"address of the database, or @file; what it lacks comes from PGHOST, PGUSER and the like", false,
+		field(fileSecret, func(c *Config) *string { return &c.databaseURL })},
+	{"db-schemas", "db-schema", "public", "schemas that are shown, between commas, the default one first", true,
+		field(schemas, func(c *Config) *[]string { return &c.api.Schemas })},
+	{"db-anon-role", "", "", "role of requests without a token; empty: they are refused", true,
+		field(same, func(c *Config) *string { return &c.api.Anonymous })},
+	{"db-extra-search-path", "", "public", "schemas that are searched behind the shown one, between commas", true,
+		field(list, func(c *Config) *[]string { return &c.api.SearchPath })},
+	{"db-pre-request", "pre-request", "", "function that is called before every statement", true,
+		field(same, func(c *Config) *string { return &c.preRequest })},
+	{"db-root-spec", "root-spec", "", "function that answers at the root", true,
+		field(same, func(c *Config) *string { return &c.rootSpec })},
 	{"db-max-rows", "max-rows", "", "rows of an answer at most; empty: no limit", true, maxRows},
 	{"db-tx-end", "", "commit", "commit, commit-allow-override, rollback, rollback-allow-override", true, txEnd},
-	{"db-aggregates-enabled", "", "false", "whether aggregates may be asked for", true, field(boolean, func(c *Config) *bool { return &c.api.Aggregates })},
-	{"db-plan-enabled", "", "false", "whether the plan of a statement may be asked for", true, field(boolean, func(c *Config) *bool { return &c.api.Plan })},
-	{"db-pool", "", "10", "connections at most", false, field(whole(1, 10000), func(c *Config) *int { return &c.pool })},
-	{"db-pool-acquisition-timeout", "", "10", "seconds that a request waits for a connection", false, field(seconds, func(c *Config) *time.Duration { return &c.api.Wait })},
-	{"db-pool-max-lifetime", "", "1800", "seconds after which a connection is replaced", false, field(seconds, func(c *Config) *time.Duration { return &c.maxLifetime })},
-	{"db-pool-max-idletime", "db-pool-timeout", "30", "seconds after which an idle connection is closed", false, field(seconds, func(c *Config) *time.Duration { return &c.maxIdle })},
+	{"db-aggregates-enabled", "", "false", "whether aggregates may be asked for", true,
+		field(boolean, func(c *Config) *bool { return &c.api.Aggregates })},
+	{"db-plan-enabled", "", "false", "whether the plan of a statement may be asked for", true,
+		field(boolean, func(c *Config) *bool { return &c.api.Plan })},
+	{"db-pool", "", "10", "connections at most", false,
+		field(whole(1, 10000), func(c *Config) *int { return &c.pool })},
+	{"db-pool-acquisition-timeout", "", "10", "seconds that a request waits for a connection", false,
+		field(seconds, func(c *Config) *time.Duration { return &c.api.Wait })},
+	{"db-pool-max-lifetime", "", "1800", "seconds after which a connection is replaced", false,
+		field(seconds, func(c *Config) *time.Duration { return &c.maxLifetime })},
+	{"db-pool-max-idletime", "db-pool-timeout", "30", "seconds after which an idle connection is closed", false,
+		field(seconds, func(c *Config) *time.Duration { return &c.maxIdle })},
 	{"db-pool-automatic-recovery", "", "true", "a lost connection is always replaced", false, nil},
-	{"db-channel", "", "pgrst", "channel on which NOTIFY has the schema or the configuration read again", false, field(same, func(c *Config) *string { return &c.channel })},
-	{"db-channel-enabled", "", "true", "whether somebody listens there; if not, signals have it read again", false, field(boolean, func(c *Config) *bool { return &c.listen })},
-	{"db-config", "", "true", "whether ALTER ROLE … SET pgrst.… of the login counts, before everything else", false, field(boolean, func(c *Config) *bool { return &c.inDatabase })},
-	{"db-pre-config", "", "", "function that is called for the configuration: it sets pgrst.… with set_config; ALTER ROLE … SET pgrst.… wins over it", false, field(same, func(c *Config) *string { return &c.preConfig })},
-	{"db-hoisted-tx-settings", "", "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation", "settings of a function that hold for the whole transaction of a call, between commas", true, field(list, func(c *Config) *[]string { return &c.hoisted })},
-	{"db-prepared-statements", "", "true", "whether connections keep statements prepared; false for a pooler that gives each transaction another connection, with db-channel-enabled = false", true, unprepared},
-	{"jwt-secret", "", "", "32 characters or more, a JSON Web Key or a set of them, or @file; empty: no token is believed", true, field(fileSecret, func(c *Config) *string { return &c.secret })},
-	{"jwt-secret-is-base64", "secret-is-base64", "false", "whether the secret is written in base64", true, field(boolean, func(c *Config) *bool { return &c.base64 })},
-	{"jwt-aud", "", "", "audience that a token has to be for; empty: any", true, field(audience, func(c *Config) *string { return &c.jwt.Audience })},
-	{"jwt-role-claim-key", "role-claim-key", ".role", "path to the role in the claims, such as .app.roles[0] or .roles[?(@ == \"editor\")]", true, field(same, func(c *Config) *string { return &c.jwt.RoleClaim })},
+	{"db-channel", "", "pgrst", "channel on which NOTIFY has the schema or the configuration read again", false,
+		field(same, func(c *Config) *string { return &c.channel })},
+	{"db-channel-enabled", "", "true", "whether somebody listens there; if not, signals have it read again", false,
+		field(boolean, func(c *Config) *bool { return &c.listen })},
+	{"db-config", "", "true", "whether ALTER ROLE … SET pgrst.… of the login counts, before everything else", false,
+		field(boolean, func(c *Config) *bool { return &c.inDatabase })},
+	{"db-pre-config", "", "",
+		"function that is called for the configuration: it sets pgrst.… with set_config; ALTER ROLE … SET pgrst.… wins over it",
+		false, field(same, func(c *Config) *string { return &c.preConfig })},
+	{"db-hoisted-tx-settings", "", "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation",
+		"settings of a function that hold for the whole transaction of a call, between commas", true,
+		field(list, func(c *Config) *[]string { return &c.hoisted })},
+	{"db-prepared-statements", "", "true",
+		"whether connections keep statements prepared; false for a pooler that gives each transaction another connection, with db-channel-enabled = false",
+		true, unprepared},
+	{"jwt-secret", "", "",
+		"32 characters or more, a JSON Web Key or a set of them, or @file; empty: no token is believed", true,
+		field(fileSecret, func(c *Config) *string { return &c.secret })},
+	{"jwt-secret-is-base64", "secret-is-base64", "false", "whether the secret is written in base64", true,
+		field(boolean, func(c *Config) *bool { return &c.base64 })},
+	{"jwt-aud", "", "", "audience that a token has to be for; empty: any", true,
+		field(audience, func(c *Config) *string { return &c.jwt.Audience })},
+	{"jwt-role-claim-key", "role-claim-key", ".role",
+		"path to the role in the claims, such as .app.roles[0] or .roles[?(@ == \"editor\")]", true,
+		field(same, func(c *Config) *string { return &c.jwt.RoleClaim })},
 	{"jwt-cache-max-entries", "", "1000", "tokens that are not verified again; 0: none", true, jwtCache},
-	{"jwt-cache-max-lifetime", "", "", "seconds after which a token is verified again, 0: at every request; empty: when it expires", true, jwtCacheFor},
-	{"openapi-mode", "", "follow-privileges", "description at the root: follow-privileges (of what the caller may use), ignore-privileges, disabled", true, field(oneOf("follow-privileges", "ignore-privileges", "disabled"), func(c *Config) *string { return &c.api.OpenAPIMode })},
-	{"openapi-security-active", "", "false", "whether the description asks for a token", true, field(boolean, func(c *Config) *bool { return &c.api.OpenAPISecurity })},
-	{"openapi-server-proxy-uri", "", "", "address of this server in the description; empty: where the request went", true, field(proxyURI, func(c *Config) *string { return &c.api.OpenAPIServer })},
-	{"server-host", "", "!4", "address to listen on; !4, !6: all of IPv4, IPv6; *, *4, *6: all of both", false, field(same, func(c *Config) *string { return &c.at.host })},
-	{"server-port", "", "3000", "port to listen on", false, field(whole(0, 65535), func(c *Config) *int { return &c.at.port })},
-	{"server-unix-socket", "", "", "Unix socket to listen on instead of server-host and server-port", false, field(same, func(c *Config) *string { return &c.at.socket })},
-	{"server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false, field(socketMode, func(c *Config) *os.FileMode { return &c.at.mode })},
-	{"server-reuseport", "", "false", "whether several processes may listen on server-port", false, field(boolean, func(c *Config) *bool { return &c.at.shared })},
-	{"server-cors-allowed-origins", "", "", "origins whose pages may read answers, between commas; empty: all", true, field(list, func(c *Config) *[]string { return &c.api.Origins })},
-	{"server-timing-enabled", "", "false", "whether answers say in Server-Timing what took how long", true, field(boolean, func(c *Config) *bool { return &c.api.ServerTiming })},
-	{"server-trace-header", "", "", "header of a request that its answer repeats", true, field(headerName, func(c *Config) *string { return &c.traceHeader })},
-	{"admin-server-host", "", "", "address for those who watch; empty: that of server-host", false, field(same, func(c *Config) *string { return &c.adminAt.host })},
-	{"admin-server-port", "", "", "port for those who watch: /live, /ready, /metrics, /config, /schema_cache; empty: none", false, field(whole(0, 65535), func(c *Config) *int { return &c.adminAt.port })},
-	{"admin-server-unix-socket", "", "", "Unix socket to answer those who watch on instead of a port", false, field(same, func(c *Config) *string { return &c.adminAt.socket })},
-	{"admin-server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false, field(socketMode, func(c *Config) *os.FileMode { return &c.adminAt.mode })},
-	{"log-level", "", "error", "crit, error, warn, info, debug: requests are logged from info on, those that fail with 500 or more always but for crit", false, field(logLevel, func(c *Config) *slog.Level { return &c.LogLevel })},
-	{"log-query", "", "false", "whether the statement of a request is logged, without its values, when the request is", false, field(boolean, func(c *Config) *bool { return &c.logQuery })},
-	{"client-error-verbosity", "", "verbose", "members of an error: verbose (all) or minimal (code and message)", true, verbosity},
-	{"url-use-legacy-target-names", "", "true", "whether filters, orders and limits may name an embedded relation that has an alias by its own name too", true, legacyNames},
+	{"jwt-cache-max-lifetime", "", "",
+		"seconds after which a token is verified again, 0: at every request; empty: when it expires", true,
+		jwtCacheFor},
+	{"openapi-mode", "", "follow-privileges",
+		"description at the root: follow-privileges (of what the caller may use), ignore-privileges, disabled", true,
+		field(oneOf("follow-privileges", "ignore-privileges", "disabled"), func(c *Config) *string {
+			return &c.api.OpenAPIMode
+		})},
+	{"openapi-security-active", "", "false", "whether the description asks for a token", true,
+		field(boolean, func(c *Config) *bool { return &c.api.OpenAPISecurity })},
+	{"openapi-server-proxy-uri", "", "", "address of this server in the description; empty: where the request went",
+		true, field(proxyURI, func(c *Config) *string { return &c.api.OpenAPIServer })},
+	{"server-host", "", "!4", "address to listen on; !4, !6: all of IPv4, IPv6; *, *4, *6: all of both", false,
+		field(same, func(c *Config) *string { return &c.at.host })},
+	{"server-port", "", "3000", "port to listen on", false,
+		field(whole(0, 65535), func(c *Config) *int { return &c.at.port })},
+	{"server-unix-socket", "", "", "Unix socket to listen on instead of server-host and server-port", false,
+		field(same, func(c *Config) *string { return &c.at.socket })},
+	{"server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false,
+		field(socketMode, func(c *Config) *os.FileMode { return &c.at.mode })},
+	{"server-reuseport", "", "false", "whether several processes may listen on server-port", false,
+		field(boolean, func(c *Config) *bool { return &c.at.shared })},
+	{"server-cors-allowed-origins", "", "", "origins whose pages may read answers, between commas; empty: all", true,
+		field(list, func(c *Config) *[]string { return &c.api.Origins })},
+	{"server-timing-enabled", "", "false", "whether answers say in Server-Timing what took how long", true,
+		field(boolean, func(c *Config) *bool { return &c.api.ServerTiming })},
+	{"server-trace-header", "", "", "header of a request that its answer repeats", true,
+		field(headerName, func(c *Config) *string { return &c.traceHeader })},
+	{"admin-server-host", "", "", "address for those who watch; empty: that of server-host", false,
+		field(same, func(c *Config) *string { return &c.adminAt.host })},
+	{"admin-server-port", "", "",
+		"port for those who watch: /live, /ready, /metrics, /config, /schema_cache; empty: none", false,
+		field(whole(0, 65535), func(c *Config) *int { return &c.adminAt.port })},
+	{"admin-server-unix-socket", "", "", "Unix socket to answer those who watch on instead of a port", false,
+		field(same, func(c *Config) *string { return &c.adminAt.socket })},
+	{"admin-server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false,
+		field(socketMode, func(c *Config) *os.FileMode { return &c.adminAt.mode })},
+	{"log-level", "", "error",
+		"crit, error, warn, info, debug: requests are logged from info on, those that fail with 500 or more always but for crit",
+		false, field(logLevel, func(c *Config) *slog.Level { return &c.LogLevel })},
+	{"log-query", "", "false", "whether the statement of a request is logged, without its values, when the request is",
+		false, field(boolean, func(c *Config) *bool { return &c.logQuery })},
+	{"client-error-verbosity", "", "verbose", "members of an error: verbose (all) or minimal (code and message)",
+		true, verbosity},
+	{"url-use-legacy-target-names", "", "true",
+		"whether filters, orders and limits may name an embedded relation that has an alias by its own name too", true,
+		legacyNames},
 }
 
 // byName returns the setting of a name or former name, if there is one.
@@ -87,6 +142,7 @@ func byName(name string) (setting, bool) {
 			return s, true
 		}
 	}
+
 	return setting{}, false
 }
 
@@ -95,11 +151,16 @@ func Help() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FILE\tENVIRONMENT\tDEFAULT\tMEANING")
+
 	for _, s := range settings {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.name, s.variable(), s.def, s.explained())
 	}
-	fmt.Fprintf(w, "app.settings.NAME\t%sAPP_SETTINGS_NAME\t\tparameter app.settings.NAME of every transaction\n", prefix)
+
+	fmt.Fprintf(w, "app.settings.NAME\t%sAPP_SETTINGS_NAME\t\tparameter app.settings.NAME of every transaction\n",
+		prefix)
+
 	w.Flush()
+
 	return b.String()
 }
 
@@ -114,18 +175,22 @@ func (s setting) explained() string {
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# Settings of socle rest. What is commented out has its default, or none.\n")
+
 	for _, s := range settings {
 		if s.set == nil {
 			continue
 		}
+
 		value := `"` + s.def + `"`
 		if _, err := whole(0, 1<<31)(s.def); err == nil {
 			value = s.def
 		} else if _, err := boolean(s.def); err == nil {
 			value = s.def
 		}
+
 		fmt.Fprintf(&b, "\n# %s\n# %s = %s\n", s.meaning, s.name, value)
 	}
+
 	b.WriteString("\n# parameter of every transaction\n# app.settings.name = \"value\"\n")
 	return b.String()
 }

@@ -9,20 +9,26 @@ import (
 // TestLoggedStatements: the log of a request holds its statement if that is wanted, and none of its values.
 func TestLoggedStatements(t *testing.T) {
 	t.Parallel()
+
 	d := newDatabase(t, "logger")
 	s, said := run(t, write(t, d.config("log-query = true\n")))
 	api := client{t, s.URL}
+
 	ann := "Bearer " + sign(secret, `{"role":"web_user","sub":"ann"}`)
 	if status, body, _ := api.do("GET", "/todos?task=eq.canary1", "", "Authorization", ann); status != 200 {
 		t.Fatal(status, body)
 	}
-	if status, body, _ := api.do("POST", "/todos", `{"id": 9, "task": "canary2"}`, "Authorization", ann, "Content-Type", "application/json"); status != 201 {
+
+	if status, body, _ := api.do("POST", "/todos", `{"id": 9, "task": "canary2"}`, "Authorization", ann, "Content-Type",
+		"application/json"); status != 201 {
 		t.Fatal(status, body)
 	}
+
 	eventually(t, func() (bool, string) {
 		text := said.String()
 		return strings.Count(text, "statement=") == 2 && strings.Contains(text, "insert into"), text
 	})
+
 	if text := said.String(); strings.Contains(text, "canary") {
 		t.Errorf("the log holds a value:\n%s", text)
 	}
@@ -31,6 +37,7 @@ func TestLoggedStatements(t *testing.T) {
 // TestSharedPort: with server-reuseport two servers have one port, and without it they have not.
 func TestSharedPort(t *testing.T) {
 	t.Parallel()
+
 	for _, shared := range []bool{true, false} {
 		p := place{host: "127.0.0.1", shared: shared}
 		first, err := p.listen()
@@ -38,11 +45,14 @@ func TestSharedPort(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer first.Close()
+
 		p.port = first.Addr().(*net.TCPAddr).Port
+
 		second, err := p.listen()
 		if (err == nil) != shared {
 			t.Errorf("shared %v: the second server gets %v", shared, err)
 		}
+
 		if err == nil {
 			defer second.Close()
 		}
@@ -52,14 +62,17 @@ func TestSharedPort(t *testing.T) {
 // TestNamesOfEmbedded: url-use-legacy-target-names says whether an alias has to be used.
 func TestNamesOfEmbedded(t *testing.T) {
 	t.Parallel()
+
 	d := newDatabase(t, "namer")
 	d.exec(`create table api.lists (id int primary key); create table api.items (id int primary key, list int references api.lists); grant select on api.lists, api.items to web_anon`)
+
 	for legacy, want := range map[string]int{"true": 200, "false": 400} {
 		s, _ := run(t, write(t, d.config("url-use-legacy-target-names = "+legacy+"\n")))
 		api := client{t, s.URL}
 		if status, body, _ := api.do("GET", "/lists?select=things:items(*)&items.limit=1", ""); status != want {
 			t.Errorf("%s, by the relation's name: status %d, want %d: %s", legacy, status, want, body)
 		}
+
 		if status, body, _ := api.do("GET", "/lists?select=things:items(*)&things.limit=1", ""); status != 200 {
 			t.Errorf("%s, by the alias: status %d: %s", legacy, status, body)
 		}

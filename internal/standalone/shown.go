@@ -20,8 +20,10 @@ func (c Config) String() string {
 		if value != "" && (slices.Contains(secrets, name) || strings.HasPrefix(name, appPrefix)) {
 			value = "********"
 		}
+
 		fmt.Fprintf(&b, "%s = %q\n", name, value)
 	}
+
 	return b.String()
 }
 
@@ -40,11 +42,14 @@ func known(c *catalog.Catalog) shownCatalog {
 	for _, name := range slices.SortedFunc(maps.Keys(c.Relations), catalog.Name.Compare) {
 		s.Relations = append(s.Relations, c.Relations[name])
 	}
+
 	for _, name := range slices.SortedFunc(maps.Keys(c.Links), catalog.Name.Compare) {
 		s.Links = append(s.Links, c.Links[name]...)
 	}
+
 	for _, name := range slices.SortedFunc(maps.Keys(c.Functions), catalog.Name.Compare) {
 		s.Functions = append(s.Functions, c.Functions[name]...)
 	}
+
 	return s
 }

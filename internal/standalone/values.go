@@ -22,6 +22,7 @@ func field[T any](read func(string) (T, error), in func(*Config) *T) func(*Confi
 		if err == nil {
 			*in(c) = v
 		}
+
 		return err
 	}
 }
@@ -35,6 +36,7 @@ func boolean(text string) (bool, error) {
 	case "false", "0", "no", "off":
 		return false, nil
 	}
+
 	return false, fmt.Errorf("%q is neither true nor false", text)
 }
 
@@ -53,6 +55,7 @@ func whole(least, most int) func(string) (int, error) {
 		if err != nil || n < least || n > most {
 			return 0, fmt.Errorf("%q is not a number from %d to %d", text, least, most)
 		}
+
 		return n, nil
 	}
 }
@@ -69,6 +72,7 @@ func list(text string) ([]string, error) {
 			all = append(all, part)
 		}
 	}
+
 	return all, nil
 }
 
@@ -79,9 +83,11 @@ func schemas(text string) ([]string, error) {
 			return nil, fmt.Errorf("%s belongs to PostgreSQL and is not shown", name)
 		}
 	}
+
 	if len(all) == 0 {
 		return nil, errors.New("names no schema")
 	}
+
 	return all, nil
 }
 
@@ -91,10 +97,12 @@ func fileSecret(text string) (string, error) {
 	if !ok {
 		return text, nil
 	}
+
 	content, err := os.ReadFile(name)
 	if err != nil {
 		return "", err
 	}
+
 	return strings.TrimRight(string(content), "\r\n"), nil
 }
 
@@ -104,6 +112,7 @@ func audience(text string) (string, error) {
 			return "", fmt.Errorf("%q has a colon, and is no URI", text)
 		}
 	}
+
 	return text, nil
 }
 
@@ -112,6 +121,7 @@ func proxyURI(text string) (string, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return "", fmt.Errorf("%q is not of the form https://host/path", text)
 	}
+
 	return text, nil
 }
 
@@ -126,11 +136,15 @@ func headerName(text string) (string, error) {
 const levelCrit = slog.LevelError + 4
 
 func logLevel(text string) (slog.Level, error) {
-	levels := map[string]slog.Level{"crit": levelCrit, "error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo, "debug": slog.LevelDebug}
+	levels := map[string]slog.Level{
+		"crit": levelCrit, "error": slog.LevelError, "warn": slog.LevelWarn,
+		"info": slog.LevelInfo, "debug": slog.LevelDebug,
+	}
 	l, ok := levels[text]
 	if !ok {
 		return 0, fmt.Errorf("%q is none of crit, error, warn, info, debug", text)
 	}
+
 	return l, nil
 }
 
@@ -139,6 +153,7 @@ func maxRows(c *Config, text string) error {
 	if err != nil || n < 0 {
 		return fmt.Errorf("%q is not a number of rows", text)
 	}
+
 	c.api.MaxRows = &n
 	return nil
 }
@@ -147,18 +162,21 @@ func txEnd(c *Config, text string) error {
 	text, err := oneOf("commit", "commit-allow-override", "rollback", "rollback-allow-override")(text)
 	c.api.Rollback = strings.HasPrefix(text, "rollback")
 	c.api.TxOverride = strings.HasSuffix(text, "-allow-override")
+
 	return err
 }
 
 func unprepared(c *Config, text string) error {
 	prepared, err := boolean(text)
 	c.api.Unprepared = !prepared
+
 	return err
 }
 
 func verbosity(c *Config, text string) error {
 	text, err := oneOf("verbose", "minimal")(text)
 	c.api.Terse = text == "minimal"
+
 	return err
 }
 
@@ -167,6 +185,7 @@ func socketMode(text string) (os.FileMode, error) {
 	if err != nil || n < 0o600 || n > 0o777 {
 		return 0, fmt.Errorf("%q is not a mode from 600 to 777", text)
 	}
+
 	return os.FileMode(n), nil
 }
 
@@ -176,6 +195,7 @@ func jwtCache(c *Config, text string) error {
 	if n == 0 {
 		c.jwt.Cached = -1
 	}
+
 	return err
 }
 
@@ -185,12 +205,14 @@ func jwtCacheFor(c *Config, text string) error {
 	if n == 0 {
 		c.jwt.Cached = -1
 	}
+
 	return err
 }
 
 func legacyNames(c *Config, text string) error {
 	legacy, err := boolean(text)
 	c.api.AliasesOnly = !legacy
+
 	return err
 }
 
@@ -201,5 +223,6 @@ func decodeBase64(text string) (string, error) {
 	if err != nil {
 		return "", errors.New("is not base64")
 	}
+
 	return string(raw), nil
 }

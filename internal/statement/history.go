@@ -38,17 +38,22 @@ func Run(ctx context.Context, p *tenant.Project, user uuid.UUID, q Query) (Answe
 	if err != nil {
 		return Answer{}, err
 	}
+
 	if err := begin(ctx, p, id, user, q); err != nil {
 		return Answer{}, err
 	}
+
 	start := time.Now()
 	results, failure := run(ctx, p, q)
 	took := float64(time.Since(start).Microseconds()) / 1000
+
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
+
 	if err := finish(ending, p, id, took, results, failure); err != nil && failure != nil {
 		return Answer{}, fmt.Errorf("%w (and it could not be noted: %w)", failure, err)
 	}
+
 	// What is done is done: that it could not be noted makes no failure of it. Its record says that it ran.
 	return Answer{Results: results, DurationMs: took}, failure
 }
@@ -79,8 +84,10 @@ func finish(ctx context.Context, p *tenant.Project, id uuid.UUID, took float64, 
 		if state := pg.State(failure); state != "" {
 			word = state
 		}
+
 		code = &word
 	}
+
 	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		_, err := pg.Exec(ctx, tx, `
 			with forgotten as (
@@ -98,10 +105,12 @@ var recordSorts = map[string]string{"startedAt": "started_at", "durationMs": "du
 
 // List returns a page of the queries that were run, sorted by startedAt, durationMs or rows, and how many are known.
 func List(ctx context.Context, p *tenant.Project, page pg.Page) ([]Record, int64, error) {
-	records, err := pg.All[Record](ctx, p.Trusted(), `select `+recordColumns+` from socle.queries`+page.Clause(recordSorts, "uuid"))
+	records, err := pg.All[Record](ctx, p.Trusted(),
+		`select `+recordColumns+` from socle.queries`+page.Clause(recordSorts, "uuid"))
 	if err != nil {
 		return nil, 0, err
 	}
+
 	total, err := pg.Value[int64](ctx, p.Trusted(), `select count(*) from socle.queries`)
 	return records, total, err
 }

@@ -40,15 +40,19 @@ func growth(before, after map[string]relationSize) int64 {
 			grown += now.bytes - was.bytes
 		}
 	}
+
 	for oid, was := range before {
 		if _, there := after[oid]; !there {
 			grown -= was.bytes
 		}
 	}
+
 	return grown
 }
 
-var errGrows = fault.New(fault.TooLarge, "the project's database has all the bytes that it may have, and would be larger after the query, which was undone").WithCode("quota_exceeded")
+var errGrows = fault.New(fault.TooLarge,
+	"the project's database has all the bytes that it may have, and would be larger after the query, which was undone").
+	WithCode("quota_exceeded")
 
 // settled has all done that the transaction would do at its end, lets it write nothing after that, and takes the query's search path, by which other
 // operators could be meant.
@@ -66,11 +70,14 @@ func (s *session) sizes(ctx context.Context, sql string) (map[string]relationSiz
 		if len(row) != 3 {
 			return nil, fault.New(fault.Internal, "%d columns tell a size", len(row))
 		}
+
 		bytes, err := strconv.ParseInt(string(row[2]), 10, 64)
 		if err != nil && row[2] != nil { // null: it was dropped just now
 			return nil, err
 		}
+
 		sizes[string(row[0])] = relationSize{file: string(row[1]), bytes: bytes}
 	}
+
 	return sizes, nil
 }

@@ -4,6 +4,7 @@ import "testing"
 
 func TestGrowth(t *testing.T) {
 	t.Parallel()
+
 	before := map[string]relationSize{"1": {"10", 100}, "2": {"20", 100}}
 	for name, test := range map[string]struct {
 		after map[string]relationSize

@@ -31,16 +31,19 @@ func (r *Rows) add(types []columnType, values [][]byte) error {
 	if len(r.text) > 0 {
 		start = ','
 	}
+
 	r.text = append(r.text, start, '[')
 	for i, v := range values {
 		if i > 0 {
 			r.text = append(r.text, ',')
 		}
+
 		var err error
 		if r.text, err = appendValue(r.text, types[i].oid, v); err != nil {
 			return err
 		}
 	}
+
 	r.text = append(r.text, ']')
 	return nil
 }
@@ -59,14 +62,18 @@ type answerRoom struct {
 func (a *answerRoom) take(project uuid.UUID, n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+
 	if n > a.free || a.taken[project]+n > shareOfOne {
 		return false
 	}
+
 	if a.taken == nil {
 		a.taken = map[uuid.UUID]int{}
 	}
+
 	a.free -= n
 	a.taken[project] += n
+
 	return true
 }
 
@@ -74,7 +81,9 @@ func (a *answerRoom) take(project uuid.UUID, n int) bool {
 func (a *answerRoom) give(project uuid.UUID, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+
 	a.free += n
+
 	if a.taken[project] -= n; a.taken[project] <= 0 {
 		delete(a.taken, project)
 	}
@@ -96,18 +105,23 @@ func (b *budget) use(n int) bool {
 	if b.used+n > maxBytes {
 		return false
 	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.released {
 		return false
 	}
+
 	if need := answerCopies*(b.used+n) - uncountedBytes; need > b.taken {
 		step := max(need-b.taken, 1<<20)
 		if !b.room.take(b.project, step) {
 			return false
 		}
+
 		b.taken += step
 	}
+
 	b.used += n
 	return true
 }
@@ -116,8 +130,10 @@ func (b *budget) use(n int) bool {
 func (b *budget) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.taken > 0 {
 		b.room.give(b.project, b.taken)
 	}
+
 	b.taken, b.released = 0, true
 }

@@ -15,9 +15,11 @@ func wide(n int) ([]columnType, [][]byte) { return make([]columnType, n), make([
 // one budget.
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
+
 	const columns, rows = 1600, 10_000
 	room := answerRoom{free: answersRoom}
 	types, values := wide(columns)
+
 	var wg sync.WaitGroup
 	sessions := make([]*session, 12)
 	results := make([]Result, len(sessions))
@@ -32,42 +34,52 @@ func TestAnswersAreBounded(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 
 	taken, bytes := 0, 0
 	of := map[uuid.UUID]int{}
 	for i, s := range sessions {
 		if !results[i].Truncated || len(results[i].Rows.text) > maxBytes || len(results[i].Rows.text) != s.budget.used {
-			t.Errorf("answer %d: truncated %v, %d bytes, %d counted", i, results[i].Truncated, len(results[i].Rows.text), s.budget.used)
+			t.Errorf("answer %d: truncated %v, %d bytes, %d counted", i, results[i].Truncated,
+				len(results[i].Rows.text), s.budget.used)
 		}
 		if answerCopies*s.budget.used > s.budget.taken+uncountedBytes {
 			t.Errorf("answer %d: %d bytes are taken for %d", i, s.budget.taken, s.budget.used)
 		}
+
 		taken += s.budget.taken
 		of[s.budget.project] += s.budget.taken
 		bytes += cap(results[i].Rows.text)
+
 		if _, err := json.Marshal(results[i]); err != nil {
 			t.Errorf("answer %d: %v", i, err)
 		}
 	}
+
 	if taken > answersRoom || bytes > answersRoom || taken+room.free != answersRoom {
 		t.Errorf("all answers take %d bytes, %d in memory, %d are free of %d", taken, bytes, room.free, answersRoom)
 	}
+
 	for project, n := range of {
 		if n > shareOfOne {
 			t.Errorf("the answers of project %v take %d bytes", project, n)
 		}
 	}
+
 	for _, s := range sessions {
 		s.budget.release()
 	}
+
 	if room.free != answersRoom || len(room.taken) > 0 {
-		t.Errorf("%d bytes are free of %d when all are gone, %d projects have some", room.free, answersRoom, len(room.taken))
+		t.Errorf("%d bytes are free of %d when all are gone, %d projects have some", room.free, answersRoom,
+			len(room.taken))
 	}
 }
 
 func TestRows(t *testing.T) {
 	t.Parallel()
+
 	for n, want := range map[int]string{0: `[]`, 1: `[["a",null]]`, 2: `[["a",null],["a",null]]`} {
 		var r Rows
 		for range n {
@@ -75,6 +87,7 @@ func TestRows(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		for range 2 { // it can be written again
 			if got, err := json.Marshal(r); err != nil || string(got) != want {
 				t.Errorf("%d rows: got %s, %v, want %s", n, got, err, want)

@@ -34,29 +34,38 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	params, err := parameters(q, len(pieces))
 	if err != nil {
 		return nil, err
 	}
+
 	full := p.Full() && !q.ReadOnly
 	if full && p.Overgrown() {
 		return nil, tenant.ErrFull
 	}
+
 	bounded, cancel := context.WithTimeout(ctx, q.Timeout)
 	defer cancel()
+
 	conn, err := pg.Acquire(ctx, p.Owner())
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Release()
+
 	s := &session{conn: conn.Conn().PgConn(), query: q, full: full, budget: budget{room: &answers, project: p.UUID}}
 	context.AfterFunc(ctx, func() { s.budget.release() }) // when the answer is written
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
+
 	results, err := s.run(bounded, pieces, params)
 	over := bounded.Err()
+
 	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer done()
+
 	_ = conn.Conn().Close(closing) // whatever it says, nobody gets this session any more
+
 	if over == nil || err == nil {
 		return results, err
 	}
@@ -65,28 +74,36 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	case <-s.conn.CleanupDone():
 	case <-closing.Done():
 	}
+
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return nil, fault.OnField(fault.Unprocessable, "timeout_ms", "timeout", "is over: the query took longer than %d ms and was undone",
+
+	return nil, fault.OnField(fault.Unprocessable, "timeout_ms", "timeout",
+		"is over: the query took longer than %d ms and was undone",
 		q.Timeout.Milliseconds()).Because(err)
 }
 
 // parameters returns the values of a query's parameters.
 func parameters(q Query, statements int) ([][]byte, error) {
 	if len(q.Parameters) > 0 && statements > 1 {
-		return nil, fault.OnField(fault.Unprocessable, "parameters", "not_applicable", "must be empty for a query of several statements")
+		return nil, fault.OnField(fault.Unprocessable, "parameters", "not_applicable",
+			"must be empty for a query of several statements")
 	}
+
 	params := make([][]byte, len(q.Parameters))
 	for i, v := range q.Parameters {
 		var err error
 		if params[i], err = parameter(v); err != nil {
 			return nil, fmt.Errorf("parameter %d: %w", i, err)
 		}
+
 		if strings.Contains(string(params[i]), "\x00") {
-			return nil, fault.OnField(fault.Unprocessable, fmt.Sprintf("parameters.%d", i), "invalid_format", "must not contain the character NUL")
+			return nil, fault.OnField(fault.Unprocessable, fmt.Sprintf("parameters.%d", i), "invalid_format",
+				"must not contain the character NUL")
 		}
 	}
+
 	return params, nil
 }
 
@@ -112,9 +129,11 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 	if s.query.ReadOnly {
 		begin = "begin read only;"
 	}
+
 	if _, err := s.conn.Exec(ctx, begin+settings).ReadAll(); err != nil {
 		return nil, pg.Fault(err)
 	}
+
 	var before map[string]relationSize
 	if s.full {
 		var err error
@@ -122,36 +141,46 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 			return nil, pg.Fault(err)
 		}
 	}
+
 	results := make([]Result, 0, len(pieces))
 	for i, p := range pieces {
 		r, err := s.execute(ctx, p.text, params)
 		if err != nil {
 			return nil, refused(err, i, p)
 		}
+
 		if s.conn.TxStatus() != 'T' {
-			return nil, fault.OnField(fault.Unprocessable, "query", "not_allowed", "must not end the transaction that it runs in")
+			return nil, fault.OnField(fault.Unprocessable, "query", "not_allowed",
+				"must not end the transaction that it runs in")
 		}
+
 		results = append(results, r)
 	}
+
 	if err := s.nameTypes(ctx, results); err != nil {
 		return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
 	}
+
 	if s.full {
 		after, err := s.sizes(ctx, settled+selectSizes)
 		if err != nil {
 			return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
 		}
+
 		if growth(before, after) > 0 {
 			return nil, errGrows
 		}
 	}
+
 	end := "commit"
 	if s.query.ReadOnly {
 		end = "rollback"
 	}
+
 	if _, err := s.conn.Exec(ctx, end).ReadAll(); err != nil { // a constraint can wait until here
 		return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
 	}
+
 	return results, nil
 }
 
@@ -164,9 +193,11 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 	f.SendDescribe(&pgproto3.Describe{ObjectType: 'P'})
 	f.SendExecute(&pgproto3.Execute{MaxRows: uint32(s.query.MaxRows) + 1})
 	f.SendSync(&pgproto3.Sync{})
+
 	if err := f.Flush(); err != nil {
 		return Result{}, err
 	}
+
 	r := Result{Columns: []ResultColumn{}}
 	var refusal error
 	for {
@@ -174,11 +205,14 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 		if err != nil {
 			return Result{}, err
 		}
+
 		switch m := message.(type) {
 		case *pgproto3.RowDescription:
 			if len(s.types)+len(m.Fields) > maxResultColumns {
-				return Result{}, fault.OnField(fault.Unprocessable, "query", "too_large", "has results of more than %d columns together", maxResultColumns)
+				return Result{}, fault.OnField(fault.Unprocessable, "query", "too_large",
+					"has results of more than %d columns together", maxResultColumns)
 			}
+
 			s.describe(&r, m.Fields)
 		case *pgproto3.DataRow:
 			if err := s.row(&r, m.Values); err != nil {
@@ -218,18 +252,23 @@ func (s *session) row(r *Result, values [][]byte) error {
 	for _, v := range values {
 		size += len(v)
 	}
+
 	if s.budget.used+size > maxBytes {
 		r.Truncated = true
 		return nil
 	}
+
 	if err := r.Rows.add(s.types[len(s.types)-len(values):], values); err != nil {
 		return err
 	}
+
 	if !s.budget.use(len(r.Rows.text) - before) {
 		r.Rows.text = r.Rows.text[:before]
 		r.Truncated = true
+
 		return nil
 	}
+
 	r.kept++
 	return nil
 }
@@ -239,10 +278,12 @@ func (s *session) nameTypes(ctx context.Context, results []Result) error {
 	if len(s.types) == 0 {
 		return nil
 	}
+
 	var oids, modifiers []string
 	for _, t := range s.types {
 		oids, modifiers = append(oids, fmt.Sprint(t.oid)), append(modifiers, fmt.Sprint(t.modifier))
 	}
+
 	read := s.conn.ExecParams(ctx, `
 		select pg_catalog.format_type(t.oid, t.modifier)
 		from rows from (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.int4[])) with ordinality t(oid, modifier, n)
@@ -251,6 +292,7 @@ func (s *session) nameTypes(ctx context.Context, results []Result) error {
 	if read.Err != nil {
 		return read.Err
 	}
+
 	n := 0
 	for _, r := range results {
 		for i := range r.Columns {
@@ -260,6 +302,7 @@ func (s *session) nameTypes(ctx context.Context, results []Result) error {
 			n++
 		}
 	}
+
 	return nil
 }
 
@@ -282,18 +325,23 @@ func refused(err error, index int, p piece) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
-			return fault.OnField(fault.Unprocessable, "query", "too_large", "has a row of more than %d bytes", maxRow).Because(err)
+			return fault.OnField(fault.Unprocessable, "query", "too_large", "has a row of more than %d bytes", maxRow).
+				Because(err)
 		}
+
 		return pg.Fault(err)
 	}
+
 	switch {
 	case pg.EndedByLimit(e):
 		return pg.Fault(err)
 	case e.Code[:2] == "08" && e.Code != "08P01", // but as many values as parameters
-		e.Code[:2] == "53" && e.Code != "53200" && e.Code != "53400", // but more memory, or more files, than a session may have
+		// but more memory, or more files, than a session may have
+		e.Code[:2] == "53" && e.Code != "53200" && e.Code != "53400",
 		e.Code == "57P02", e.Code == "57P03":
 		return pg.Fault(err)
 	}
+
 	code := "sql_error"
 	switch e.Code {
 	case "25006":
@@ -303,12 +351,15 @@ func refused(err error, index int, p piece) error {
 	case "55P03", "40P01", "40001":
 		code = "busy"
 	}
+
 	f := fault.OnField(fault.Unprocessable, "query", code, "was refused by the database").Because(err)
 	position := 0
 	if e.Position > 0 {
 		position = p.start + int(e.Position)
 	}
-	f.Extra = map[string]any{"postgres": Refusal{Message: clip(readable(e.Message)), Detail: clip(readable(e.Detail)), Hint: clip(readable(e.Hint)), SQLState: e.Code,
+
+	f.Extra = map[string]any{"postgres": Refusal{Message: clip(readable(e.Message)), Detail: clip(readable(e.Detail)),
+		Hint: clip(readable(e.Hint)), SQLState: e.Code,
 		Position: position, Statement: index + 1, Context: clip(readable(e.Where))}}
 	return f
 }
@@ -319,5 +370,6 @@ func clip(s string) string {
 	if utf8.RuneCountInString(s) <= most {
 		return s
 	}
+
 	return string([]rune(s)[:most]) + "…"
 }

@@ -29,20 +29,26 @@ func split(query string) ([]piece, error) {
 	for s.at < len(s.text) {
 		s.token()
 	}
+
 	s.cut(len(s.text))
+
 	if len(s.pieces) == 0 {
 		return nil, fault.OnField(fault.Unprocessable, "query", "required", "must have a statement in it")
 	}
 	if len(s.pieces) > maxStatements {
-		return nil, fault.OnField(fault.Unprocessable, "query", "too_many", "must be at most %d statements", maxStatements)
+		return nil, fault.OnField(fault.Unprocessable, "query", "too_many", "must be at most %d statements",
+			maxStatements)
 	}
+
 	for _, p := range s.pieces {
 		first := p.words[0]
-		if slices.Contains(refusedFirst, first) || first == "prepare" && len(p.words) > 1 && p.words[1] == "transaction" {
+		if slices.Contains(refusedFirst, first) || first == "prepare" &&
+			len(p.words) > 1 && p.words[1] == "transaction" {
 			return nil, fault.OnField(fault.Unprocessable, "query", "not_allowed",
 				"must not contain %s: all of it is one transaction, and rows in bulk are imported and exported by operations of their own", strings.ToUpper(first))
 		}
 	}
+
 	return s.pieces, nil
 }
 
@@ -72,8 +78,10 @@ func (s *splitter) cut(end int) {
 		if len(words) == 0 {
 			words = []string{""}
 		}
+
 		s.pieces = append(s.pieces, piece{text: s.text[s.begin:end], start: s.chars, words: words})
 	}
+
 	s.begin, s.parens, s.blocks, s.words, s.other = end+1, 0, 0, nil, false
 }
 
@@ -95,6 +103,7 @@ func (s *splitter) token() {
 		if !isWord(c) && !s.other {
 			s.words = append(s.words, "") // it begins with no word, whatever comes
 		}
+
 		s.other = true
 		s.solid(c)
 	}
@@ -115,11 +124,13 @@ func (s *splitter) solid(c byte) {
 	case isWord(c):
 		start := s.at
 		s.skip(func(c byte) bool { return isWord(c) || isDigit(c) || c == '$' })
+
 		word := strings.ToLower(s.text[start:s.at])
 		if word == "e" && s.at < len(s.text) && s.text[s.at] == '\'' {
 			s.quoted(true)
 			return
 		}
+
 		s.word(word)
 	default:
 		if c == '(' {
@@ -128,6 +139,7 @@ func (s *splitter) solid(c byte) {
 		if c == ')' && s.parens > 0 {
 			s.parens--
 		}
+
 		s.at++
 	}
 }
@@ -137,6 +149,7 @@ func (s *splitter) word(word string) {
 	if len(s.words) < keptWords {
 		s.words = append(s.words, word)
 	}
+
 	w := s.words
 	routine := len(w) > 1 && w[0] == "create" && (w[1] == "function" || w[1] == "procedure" ||
 		len(w) > 3 && w[1] == "or" && w[2] == "replace" && (w[3] == "function" || w[3] == "procedure"))
@@ -161,6 +174,7 @@ func (s *splitter) until(text string) {
 		s.at += i + len(text)
 		return
 	}
+
 	s.at = len(s.text)
 }
 
@@ -225,6 +239,7 @@ func (s *splitter) continued() bool {
 			return false
 		}
 	}
+
 	s.at = back
 	return false
 }
@@ -232,12 +247,15 @@ func (s *splitter) continued() bool {
 // dollar reads a string between dollar signs, or a parameter.
 func (s *splitter) dollar() {
 	start := s.at
+
 	s.at++
 	if s.at < len(s.text) && isDigit(s.text[s.at]) {
 		s.skip(isDigit)
 		return
 	}
+
 	s.skip(func(c byte) bool { return isWord(c) || isDigit(c) })
+
 	if s.at < len(s.text) && s.text[s.at] == '$' {
 		s.at++
 		s.until(s.text[start:s.at])

@@ -8,6 +8,7 @@ import (
 
 func TestSplit(t *testing.T) {
 	t.Parallel()
+
 	for query, want := range map[string][]string{
 		"select 1":             {"select 1"},
 		"select 1; select 2;":  {"select 1", "select 2"},
@@ -19,17 +20,25 @@ func TestSplit(t *testing.T) {
 		"select $1; select $2":                         {"select $1", "select $2"},
 		"/* /* ; */ ; */ select 1; select 2":           {"/* /* ; */ ; */ select 1", "select 2"},
 		"create rule r as on insert to t do (a; b); c": {"create rule r as on insert to t do (a; b)", "c"},
-		"create or replace function f() returns int begin atomic select case when a then 1 end; end; c": {"create or replace function f() returns int begin atomic select case when a then 1 end; end", "c"},
-		"create procedure p() begin atomic; b; end; c":                                                  {"create procedure p() begin atomic; b; end", "c"},
-		"create table begin (id int); end":                                                              nil,
-		"select 1) ; select 2":                                                                          {"select 1)", "select 2"},
-		"select 'unended; select 2":                                                                     {"select 'unended; select 2"},
+		"create or replace function f() returns int begin atomic select case when a then 1 end; end; c": {
+			"create or replace function f() returns int begin atomic select case when a then 1 end; end", "c",
+		},
+		"create procedure p() begin atomic; b; end; c": {
+			"create procedure p() begin atomic; b; end", "c",
+		},
+		"create table begin (id int); end": nil,
+		"select 1) ; select 2": {"select 1)",
+			"select 2"},
+		"select 'unended; select 2": {
+			"select 'unended; select 2",
+		},
 	} {
 		pieces, err := split(query)
 		var got []string
 		for _, p := range pieces {
 			got = append(got, strings.TrimSpace(p.text))
 		}
+
 		if !slices.Equal(got, want) || (err != nil) != (want == nil) {
 			t.Errorf("%s: got %q, %v, want %q", query, got, err, want)
 		}
@@ -38,9 +47,12 @@ func TestSplit(t *testing.T) {
 
 // FuzzSplit: the pieces are parts of the query in order, and end where the query does.
 func FuzzSplit(f *testing.F) {
-	for _, seed := range []string{"select 1; é", "e'\\", "$a$", "/*", "create function f() begin atomic case", "'\n'", "\xff;"} {
+	for _, seed := range []string{
+		"select 1; é", "e'\\", "$a$", "/*", "create function f() begin atomic case", "'\n'", "\xff;",
+	} {
 		f.Add(seed)
 	}
+
 	f.Fuzz(func(t *testing.T, query string) {
 		pieces, _ := split(query)
 		rest := query
@@ -49,6 +61,7 @@ func FuzzSplit(f *testing.F) {
 			if i < 0 {
 				t.Fatalf("%q: %q is no part of what is left", query, p.text)
 			}
+
 			rest = rest[i+len(p.text):]
 		}
 	})

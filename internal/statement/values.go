@@ -19,10 +19,12 @@ func appendValue(to []byte, oid uint32, text []byte) ([]byte, error) {
 	if text == nil {
 		return append(to, "null"...), nil
 	}
+
 	switch oid {
 	case pgtype.BoolOID:
 		return strconv.AppendBool(to, string(text) == "t"), nil
-	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.OIDOID, pgtype.NumericOID, pgtype.Float4OID, pgtype.Float8OID:
+	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.OIDOID, pgtype.NumericOID, pgtype.Float4OID,
+		pgtype.Float8OID:
 		if exact(oid, string(text)) {
 			return append(to, text...), nil
 		}
@@ -31,6 +33,7 @@ func appendValue(to []byte, oid uint32, text []byte) ([]byte, error) {
 			return append(to, text...), nil
 		}
 	}
+
 	return jsontext.AppendQuote(to, readable(string(text)))
 }
 
@@ -39,12 +42,14 @@ func exact(oid uint32, s string) bool {
 	if !jsontext.Value(s).IsValid() || s == "null" { // NaN, Infinity
 		return false
 	}
+
 	switch oid {
 	case pgtype.Float4OID, pgtype.Float8OID: // printed so that it is read back
 		return true
 	case pgtype.NumericOID:
 		return exactNumeric(s)
 	}
+
 	n, err := strconv.ParseInt(s, 10, 64)
 	return err == nil && n >= -maxExact && n <= maxExact
 }
@@ -54,9 +59,11 @@ func exactNumeric(s string) bool {
 	if err != nil || math.Abs(f) > maxExact || len(s) > 40 {
 		return false
 	}
+
 	// The shortest text of the number that is read must be this one but for zeros at the end.
 	want, ok := new(big.Rat).SetString(s)
 	got, also := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
+
 	return ok && also && want.Cmp(got) == 0
 }
 
@@ -71,5 +78,6 @@ func parameter(v jsontext.Value) ([]byte, error) {
 	case '"':
 		return jsontext.AppendUnquote([]byte{}, v)
 	}
+
 	return v, nil
 }

@@ -37,7 +37,13 @@ type budget struct {
 }
 
 func newBudget(connections int, evict func() bool, lost func(pid uint32) error) *budget {
-	return &budget{free: connections, evict: evict, lost: lost, queue: list.New(), connecting: make(chan struct{}, connectingMost())}
+	return &budget{
+		free:       connections,
+		evict:      evict,
+		lost:       lost,
+		queue:      list.New(),
+		connecting: make(chan struct{}, connectingMost()),
+	}
 }
 
 // connectingMost is how many sessions begin at a time. The beginning is a processor's work, of PostgreSQL above all: beyond what the
@@ -50,6 +56,7 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 	dial := c.DialFunc
 	var holds atomic.Bool
 	var current atomic.Pointer[slot]
+
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if holds.Load() {
 			return dial(ctx, network, address)
@@ -58,36 +65,44 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 		if err := b.take(ctx); err != nil {
 			return nil, err
 		}
+
 		begun, err := b.begin(ctx)
 		if err != nil {
 			b.give(false)
 			return nil, err
 		}
+
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			begun()
 			b.give(false)
+
 			return nil, err
 		}
 
 		holds.Store(true)
 		open.Add(1)
+
 		s := &slot{Conn: conn, budget: b, begun: begun, closed: func() {
 			holds.Store(false)
 			open.Add(-1)
 		}}
 		current.Store(s)
+
 		return s, nil
 	}
+
 	connected := c.AfterConnect
 	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		if s := current.Load(); s != nil {
 			s.pid.Store(conn.PID())
 			s.begun()
 		}
+
 		if connected != nil {
 			return connected(ctx, conn)
 		}
+
 		return nil
 	}
 }
@@ -105,19 +120,23 @@ func (b *budget) begin(ctx context.Context) (begun func(), err error) {
 // take takes a slot, and waits in the queue if there is none.
 func (b *budget) take(ctx context.Context) error {
 	b.mu.Lock()
+
 	if b.free > 0 {
 		b.free--
 		b.mu.Unlock()
 		return nil
 	}
+
 	given := make(chan struct{})
 	place := b.queue.PushBack(given)
 	b.waiting.Add(1)
 	b.mu.Unlock()
 
 	b.makeRoom()
+
 	tick := time.NewTicker(evictEvery)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-given:
@@ -138,6 +157,7 @@ func (b *budget) makeRoom() {
 	b.mu.Lock()
 	enough := b.closing >= b.queue.Len()
 	b.mu.Unlock()
+
 	if !enough {
 		b.evict()
 	}
@@ -146,19 +166,23 @@ func (b *budget) makeRoom() {
 func (b *budget) isFirst(place *list.Element) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	return b.queue.Front() == place
 }
 
 // leave gives up a place in the queue, and hands a slot on that was given meanwhile.
 func (b *budget) leave(place *list.Element, given chan struct{}) {
 	b.mu.Lock()
+
 	select {
 	case <-given:
 		b.mu.Unlock()
 		b.give(false)
+
 		return
 	default:
 	}
+
 	b.queue.Remove(place)
 	b.waiting.Add(-1)
 	b.mu.Unlock()
@@ -168,14 +192,17 @@ func (b *budget) leave(place *list.Element, given chan struct{}) {
 func (b *budget) give(closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if closed {
 		b.closing--
 	}
+
 	first := b.queue.Front()
 	if first == nil {
 		b.free++
 		return
 	}
+
 	b.queue.Remove(first)
 	b.waiting.Add(-1)
 	close(first.Value.(chan struct{}))
@@ -199,6 +226,7 @@ func (s *slot) Read(b []byte) (int, error) {
 			err = why
 		}
 	}
+
 	return n, err
 }
 
@@ -209,11 +237,13 @@ func (s *slot) Close() error {
 		s.budget.mu.Lock()
 		s.budget.closing++
 		s.budget.mu.Unlock()
+
 		go func() {
 			_ = s.Conn.Close()
 			s.begun()
 			s.budget.give(true)
 		}()
 	})
+
 	return nil
 }

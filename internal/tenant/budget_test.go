@@ -19,6 +19,7 @@ import (
 // sessions returns how many sessions of Socle's the projects' databases have.
 func sessions(t *testing.T, r *Registry, projects ...*Project) int {
 	t.Helper()
+
 	return value[int](t, connectTo(t, r.base.ConnConfig), countSessions, databases(projects))
 }
 
@@ -34,6 +35,7 @@ func databases(projects []*Project) (all []string) {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
+
 	deadline := time.After(time.Minute)
 	for !holds() {
 		select {
@@ -47,11 +49,13 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // TestFewerConnectionsThanProjects lets many requests of many projects share three connections.
 func TestFewerConnectionsThanProjects(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 3)
 	projects := make([]*Project, 4)
 	for i := range projects {
 		projects[i] = newProject(t, r)
 	}
+
 	failures := make(chan error, 1000)
 	var wg sync.WaitGroup
 	for _, p := range projects {
@@ -66,26 +70,33 @@ func TestFewerConnectionsThanProjects(t *testing.T) {
 			})
 		}
 	}
+
 	wg.Wait()
 	close(failures)
+
 	for err := range failures {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	eventually(t, "three sessions at most", func() bool { return sessions(t, r, projects...) <= 3 })
 }
 
 // TestConnectionsAreReclaimed: many projects share few connections, and when nothing is in flight any project can have all of them.
 func TestConnectionsAreReclaimed(t *testing.T) {
 	t.Parallel()
+
 	const connections, clients, count, requests = 4, 8, 10, 12
 	r := newRegistry(t, connections)
 	projects := make([]*Project, count)
 	for i := range projects {
 		projects[i] = newProject(t, r)
 	}
-	eventually(t, "the sessions that made the projects have ended", func() bool { return sessions(t, r, projects...) == 0 })
+
+	eventually(t, "the sessions that made the projects have ended", func() bool {
+		return sessions(t, r, projects...) == 0
+	})
 
 	done, watched := make(chan struct{}), make(chan int)
 	watcher := connectTo(t, r.base.ConnConfig)
@@ -96,6 +107,7 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 			if err != nil {
 				now = -1
 			}
+
 			most = max(most, now)
 			select {
 			case <-done:
@@ -105,25 +117,31 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 			}
 		}
 	}()
+
 	failures := make(chan error, clients*requests)
 	var wg sync.WaitGroup
 	for client := range clients {
 		wg.Go(func() {
 			for n := range requests {
 				p := projects[(client*7+n*11)%count]
-				_, err := pg.Value[string](t.Context(), []*pgxpool.Pool{p.Trusted(), p.Request(), p.Service()}[n%3], CatalogueVersion)
+				_, err := pg.Value[string](t.Context(), []*pgxpool.Pool{p.Trusted(), p.Request(), p.Service()}[n%3],
+					CatalogueVersion)
+
 				failures <- err
 			}
 		})
 	}
+
 	wg.Wait()
 	close(done)
 	close(failures)
+
 	for err := range failures {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if most := <-watched; most < 1 || most > connections {
 		t.Errorf("%d sessions, of %d", most, connections)
 	}
@@ -140,11 +158,13 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 // TestBudgetIsAQueue: slots are handed over in the order in which they were asked for, past those who gave up.
 func TestBudgetIsAQueue(t *testing.T) {
 	t.Parallel()
+
 	var evicted atomic.Int32
 	b := newBudget(1, func() bool { evicted.Add(1); return false }, func(uint32) error { return nil })
 	if err := b.take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	order := make(chan int, 3)
 	gone, cancel := context.WithCancel(t.Context())
 	for n, ctx := range []context.Context{t.Context(), gone, t.Context()} {
@@ -155,19 +175,25 @@ func TestBudgetIsAQueue(t *testing.T) {
 				order <- -n
 			}
 		}()
+
 		eventually(t, "that it waits", func() bool { return int(b.waiting.Load()) == n+1 })
 	}
+
 	cancel()
+
 	if got := <-order; got != -1 {
 		t.Errorf("got %d, want that the second gives up", got)
 	}
+
 	for _, want := range []int{0, 2} {
 		b.give(false)
 		if got := <-order; got != want {
 			t.Errorf("got %d, want %d", got, want)
 		}
 	}
+
 	b.give(false)
+
 	if b.free != 1 || b.waiting.Load() != 0 || evicted.Load() == 0 {
 		t.Errorf("%d are free, %d wait, %d were to be evicted", b.free, b.waiting.Load(), evicted.Load())
 	}
@@ -176,6 +202,7 @@ func TestBudgetIsAQueue(t *testing.T) {
 // TestBudgetIsGivenBack takes the only connection away in every way, and asks for it again.
 func TestBudgetIsGivenBack(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 1)
 	p := newProject(t, r)
 	for range 3 {
@@ -183,20 +210,25 @@ func TestBudgetIsGivenBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if r.Awaited() {
 			t.Error("a connection is waited for, by nobody")
 		}
+
 		waiting, giveUp := context.WithCancel(t.Context())
 		refused := make(chan error)
 		go func() {
 			_, err := p.Owner().Acquire(waiting)
 			refused <- err
 		}()
+
 		eventually(t, "that somebody waits for a connection", r.Awaited)
 		giveUp()
+
 		if err := <-refused; !errors.Is(err, context.Canceled) {
 			t.Errorf("a second connection: got %v, want none", err)
 		}
+
 		_, _ = held.Exec(t.Context(), "select pg_terminate_backend(pg_backend_pid())")
 		held.Release()
 
@@ -205,26 +237,32 @@ func TestBudgetIsGivenBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		cancel()
 		if _, err := running.Exec(gone, "select pg_sleep(60)"); err == nil {
 			t.Error("a statement of someone who is gone went on")
 		}
+
 		running.Release()
 	}
 }
 
 func TestIdlePoolsAreClosed(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 8)
 	p := newProject(t, r)
 	eventually(t, "the session that made the project has ended", func() bool { return sessions(t, r, p) == 0 })
+
 	for range 2 { // and opened again
 		value[int](t, p.Trusted(), "select 1")
 		value[int](t, p.Owner(), "select 1")
 		r.closeUnused(time.Now().Add(-time.Minute))
+
 		if got := sessions(t, r, p); got != 2 {
 			t.Errorf("%d sessions of a project in use, want 2", got)
 		}
+
 		r.closeUnused(time.Now().Add(time.Minute))
 		eventually(t, "no session of a project that nobody uses", func() bool { return sessions(t, r, p) == 0 })
 	}
@@ -233,29 +271,37 @@ func TestIdlePoolsAreClosed(t *testing.T) {
 // TestVisit: a round over projects leaves no connection that it opened, and those alone that were there.
 func TestVisit(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 8)
 	cold, warm := newProject(t, r), newProject(t, r)
 	value[int](t, warm.Owner(), "select 1")
+
 	for _, p := range []*Project{cold, warm} {
 		if err := r.Visit(p.UUID, func(p *Project) error { return p.Trusted().Ping(t.Context()) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "no session of the visited project, and one of the other", func() bool { return sessions(t, r, cold) == 0 && sessions(t, r, warm) == 1 })
+
+	eventually(t, "no session of the visited project, and one of the other", func() bool {
+		return sessions(t, r, cold) == 0 && sessions(t, r, warm) == 1
+	})
 }
 
 // TestDeletedProject asks a project that is held beyond its end for a connection.
 func TestDeletedProject(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 8)
 	p := newProject(t, r)
 	value[int](t, p.Trusted(), "select 1")
+
 	if _, err := r.Destroy(t.Context(), p.UUID); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Owner().Ping(t.Context()); err == nil {
 		t.Error("a deleted project has a connection")
 	}
+
 	if r.Open(p.UUID) == p {
 		t.Error("a deleted project is kept")
 	}
@@ -264,52 +310,64 @@ func TestDeletedProject(t *testing.T) {
 // TestProbe asks for what a request needs while the budget has no connection left.
 func TestProbe(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 1)
 	p := newProject(t, r)
 	held, err := p.Owner().Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
+
 	if err := r.Probe(ctx); err == nil {
 		t.Error("a connection can be had that there is none of")
 	}
+
 	held.Release()
 	if err := r.Probe(t.Context()); err != nil {
 		t.Error(err)
 	}
+
 	eventually(t, "its place is free", func() bool { return taken(r.budget, 1) == 0 })
 }
 
 // TestSessionsBeginFewAtATime: whoever opens a connection waits while as many sessions begin as may at a time, also if those fail.
 func TestSessionsBeginFewAtATime(t *testing.T) {
 	t.Parallel()
+
 	const connections = 40
 	r := newRegistry(t, connections)
 	b := newBudget(connections, func() bool { return false }, func(uint32) error { return nil })
+
 	var open, beginning, most atomic.Int32
 	connect := func(password string) error {
 		c := r.base.ConnConfig.Copy()
 		c.Password = password
 		dial := c.DialFunc
+
 		c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 			n := beginning.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
+
 			conn, err := dial(ctx, network, address)
 			return begun{conn, sync.OnceFunc(func() { beginning.Add(-1) })}, err
 		}
+
 		b.count(c, &open)
 		connected := c.AfterConnect
 		c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 			conn.Conn().(*slot).Conn.(begun).done() // before the budget hears of it
 			return connected(ctx, conn)
 		}
+
 		conn, err := pgx.ConnectConfig(t.Context(), c)
 		if err != nil {
 			return err
 		}
+
 		return conn.Close(t.Context())
 	}
 
@@ -321,18 +379,22 @@ func TestSessionsBeginFewAtATime(t *testing.T) {
 			if i%2 == 1 {
 				password = "another"
 			}
+
 			if connect(password) != nil {
 				failures.Add(1)
 			}
 		})
 	}
+
 	wg.Wait()
+
 	if got, limit := most.Load(), int32(connectingMost()); got > limit || got < 2 {
 		t.Errorf("%d sessions began at a time, want 2 to %d", got, limit)
 	}
 	if got := failures.Load(); got != connections/2 {
 		t.Errorf("%d connections failed, want %d", got, connections/2)
 	}
+
 	eventually(t, "no place is taken", func() bool { return len(b.connecting) == 0 })
 }
 

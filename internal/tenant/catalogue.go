@@ -27,6 +27,7 @@ func FoldCatalogueVersion(ctx context.Context, q pg.Querier) error {
 		)
 		insert into socle.catalogue_version (n) select bit_xor(n::bigint) from folded having count(*) > 0`,
 		pgx.StrictNamedArgs{"most": versionsMost})
+
 	return err
 }
 

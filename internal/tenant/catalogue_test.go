@@ -10,16 +10,20 @@ import (
 // TestCatalogueVersion: the version changes with each transaction that changes the schema, when it commits, and with nothing else.
 func TestCatalogueVersion(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 8)
 	p := newProject(t, r)
 	conn, other, reader := connect(t, p, owner), connect(t, p, owner), connect(t, p, request)
 	seen := value[string](t, reader, CatalogueVersion)
+
 	changed := func(what string, want bool) {
 		t.Helper()
+
 		now := value[string](t, reader, CatalogueVersion)
 		if now != seen != want {
 			t.Errorf("%s: the version was %s and is %s, want another: %v", what, seen, now, want)
 		}
+
 		seen = now
 	}
 
@@ -33,20 +37,27 @@ func TestCatalogueVersion(t *testing.T) {
 	changed("the commit", true)
 	exec(t, conn, "begin; create view public.v as select 1; rollback")
 	changed("a rollback", false)
-	exec(t, conn, "create temporary table s (id int primary key, n int default 1 check (n > 0)); create index on s (n); alter table s add column m text; drop table s")
+	exec(t, conn,
+		"create temporary table s (id int primary key, n int default 1 check (n > 0)); create index on s (n); alter table s add column m text; drop table s")
+
 	changed("a temporary table", false)
 	exec(t, conn, "create table if not exists public.t ()")
 	changed("a table that is there", false)
 	exec(t, conn, "insert into public.t values (1); truncate public.t; analyze public.t")
 	changed("rows", false)
+
 	for _, sql := range []string{
-		"create policy everything on public.t using (true)", "alter policy everything on public.t using (false)", "drop policy everything on public.t",
-		"create function public.f() returns trigger language plpgsql as 'begin return new; end'", "create trigger f before insert on public.t for each row execute function public.f()",
-		"drop trigger f on public.t", "comment on table public.t is 'x'", "grant select on public.t to anon", "revoke select on public.t from anon",
-		"alter default privileges grant select on tables to anon", "create type public.mood as enum ('glad')", "alter type public.mood add value 'sad'",
-		"create domain public.name as text", "create cast (public.mood as public.name) with inout as implicit", "create index on public.t (a)",
-		"create statistics public.ab on a, b from public.t", "alter table public.t rename to w", "do $$ begin execute 'drop table public.w'; end $$", "drop function public.f()",
-		"create schema s", "drop schema s",
+		"create policy everything on public.t using (true)", "alter policy everything on public.t using (false)",
+		"drop policy everything on public.t",
+		"create function public.f() returns trigger language plpgsql as 'begin return new; end'",
+		"create trigger f before insert on public.t for each row execute function public.f()",
+		"drop trigger f on public.t", "comment on table public.t is 'x'", "grant select on public.t to anon",
+		"revoke select on public.t from anon", "alter default privileges grant select on tables to anon",
+		"create type public.mood as enum ('glad')", "alter type public.mood add value 'sad'",
+		"create domain public.name as text", "create cast (public.mood as public.name) with inout as implicit",
+		"create index on public.t (a)", "create statistics public.ab on a, b from public.t",
+		"alter table public.t rename to w", "do $$ begin execute 'drop table public.w'; end $$",
+		"drop function public.f()", "create schema s", "drop schema s",
 	} {
 		exec(t, conn, sql)
 		changed(sql, true)
@@ -66,22 +77,26 @@ func TestCatalogueVersion(t *testing.T) {
 // TestFoldCatalogueVersion: the rows are folded by several at a time, and the version stays.
 func TestFoldCatalogueVersion(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 8)
 	p := newProject(t, r)
 	conn := connect(t, p, owner)
 	for range versionsMost {
 		exec(t, conn, "create table public.t (); drop table public.t")
 	}
+
 	before := value[string](t, p.Trusted(), CatalogueVersion)
 	failures := make(chan error, 4)
 	for range cap(failures) {
 		go func() { failures <- FoldCatalogueVersion(t.Context(), p.Trusted()) }()
 	}
+
 	for range cap(failures) {
 		if err := <-failures; err != nil {
 			t.Error(err)
 		}
 	}
+
 	if now := value[string](t, p.Trusted(), CatalogueVersion); now != before {
 		t.Errorf("the version was %s and is %s", before, now)
 	}
@@ -93,11 +108,14 @@ func TestFoldCatalogueVersion(t *testing.T) {
 // TestNotifications: changes of the schema notify nobody but a server of the release before, which listens by these words.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 8)
 	p := newProject(t, r)
 	conn := connect(t, p, owner)
+
 	wait := func(c *pgx.Conn, want string) {
 		t.Helper()
+
 		got, err := c.WaitForNotification(context.Background())
 		if err != nil || got.Payload != want {
 			t.Errorf("got %+v, %v, want %s", got, err, want)

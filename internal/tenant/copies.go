@@ -40,6 +40,7 @@ func (r *Registry) ConnectDump(ctx context.Context, project uuid.UUID) (*pgx.Con
 func (r *Registry) connect(ctx context.Context, c *pgx.ConnConfig) (*pgx.Conn, error) {
 	r.supervisor.Supervise(c)
 	conn, err := pgx.ConnectConfig(ctx, c)
+
 	return conn, pg.Fault(err)
 }
 
@@ -48,6 +49,7 @@ func (r *Registry) address(c *pgx.ConnConfig) (address, password string) {
 	q := url.Values{"host": {c.Host}, "port": {strconv.Itoa(int(c.Port))}, "user": {c.User}, "dbname": {c.Database},
 		"options": {"-c lock_timeout=30s"}}
 	maps.Copy(q, r.tls)
+
 	return "postgresql:///?" + strings.ReplaceAll(q.Encode(), "+", "%20"), c.Password // libpq takes a plus for a plus
 }
 
@@ -87,6 +89,7 @@ func (r *Registry) Proof(project, id uuid.UUID, asked bool) *Copy {
 func (c *Copy) config(l login, database string) *pgx.ConnConfig {
 	config := c.registry.config(c.Project, l)
 	config.Database = database
+
 	return config
 }
 
@@ -94,6 +97,7 @@ func (c *Copy) connect(ctx context.Context, l login, database string) (*pgx.Conn
 	if l != trusted {
 		return c.registry.connect(ctx, c.config(l, database))
 	}
+
 	conn, err := pgx.ConnectConfig(ctx, c.config(l, database))
 	return conn, pg.Fault(err)
 }
@@ -132,22 +136,26 @@ func (c *Copy) Make(ctx context.Context, version int64, extensions []Extension) 
 		if err := c.create(ctx, conn, version); err != nil {
 			return err
 		}
+
 		inside, err := c.ConnectTrusted(ctx)
 		if err != nil {
 			return err
 		}
 		defer inside.Close(context.WithoutCancel(ctx))
+
 		if err := execAll(ctx, inside, []string{"alter event trigger " + closing + " disable"}); err != nil {
 			return err
 		}
 		if err := c.extend(ctx, inside, extensions); err != nil {
 			return err
 		}
+
 		return atOnce(ctx, inside, []string{
 			"alter schema public owner to " + pg.Quote(c.registry.login(c.Project, owner)),
 			"revoke all on schema public from public, anon, authenticated, service_role",
 			"grant usage on schema public to public", // as initdb leaves it, from where the dump goes on
-			"grant create, temporary, connect on database " + pg.Quote(c.name()) + " to " + pg.Quote(c.registry.login(c.Project, owner)),
+			"grant create, temporary, connect on database " + pg.Quote(c.name()) + " to " +
+				pg.Quote(c.registry.login(c.Project, owner)),
 			"grant connect on database " + pg.Quote(c.name()) + " to " + pg.Quote(c.registry.login(c.Project, dump)),
 		})
 	})
@@ -156,16 +164,23 @@ func (c *Copy) Make(ctx context.Context, version int64, extensions []Extension) 
 // create makes the copy's database at a migration. Nearly always that is the newest, which the template of new projects has.
 func (c *Copy) create(ctx context.Context, conn *pgx.Conn, version int64) error {
 	name := pg.Quote(c.name())
-	opened := []string{"revoke all on database " + name + " from public", "alter database " + name + " allow_connections true"}
+	opened := []string{
+		"revoke all on database " + name + " from public", "alter database " + name + " allow_connections true",
+	}
+
 	if version == Version() {
 		if err := clone(ctx, conn, c.name()); err != nil {
 			return err
 		}
 		return execAll(ctx, conn, opened)
 	}
-	if err := execAll(ctx, conn, append([]string{"create database " + name + " template template0 encoding 'UTF8' allow_connections false"}, opened...)); err != nil {
+
+	if err := execAll(ctx, conn,
+		append([]string{"create database " + name + " template template0 encoding 'UTF8' allow_connections false"},
+			opened...)); err != nil {
 		return err
 	}
+
 	return pg.MigrateTo(ctx, c.config(trusted, c.name()), Schema, migrations, version)
 }
 
@@ -175,6 +190,7 @@ func (c *Copy) Finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	err = execAll(ctx, conn, []string{"alter event trigger " + closing + " enable"})
 	if err == nil {
 		err = c.closeRoom(ctx, conn)
@@ -182,10 +198,14 @@ func (c *Copy) Finish(ctx context.Context) error {
 	if err == nil {
 		err = c.registry.migrate(ctx, conn, c.Project)
 	}
+
 	if err := errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
-	return c.registry.admin(ctx, func(conn *pgx.Conn) error { return atOnce(ctx, conn, c.registry.admitLogins(c.Project, c.name())) })
+
+	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
+		return atOnce(ctx, conn, c.registry.admitLogins(c.Project, c.name()))
+	})
 }
 
 // Drop drops the copy, if it is there.
@@ -209,12 +229,15 @@ func (r *Registry) emptied(ctx context.Context, name string) error {
 	return r.admin(ctx, func(conn *pgx.Conn) error {
 		tick := time.NewTicker(endEvery)
 		defer tick.Stop()
+
 		for {
-			left, err := pg.Value[int64](ctx, conn, `select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = @name`,
+			left, err := pg.Value[int64](ctx, conn,
+				`select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = @name`,
 				pgx.StrictNamedArgs{"name": name})
 			if err != nil || left == 0 {
 				return err
 			}
+
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -231,6 +254,7 @@ func (r *Registry) admin(ctx context.Context, f func(*pgx.Conn) error) error {
 		return pg.Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	return pg.Fault(f(conn))
 }
 
@@ -245,12 +269,14 @@ func (r *Registry) drop(ctx context.Context, name string) error {
 
 // dropCopies drops all databases that were made beside a project's own.
 func (r *Registry) dropCopies(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	names, err := pg.Values[string](ctx, conn, `select datname from pg_database where starts_with(datname, @name::text || '_')`,
+	names, err := pg.Values[string](ctx, conn,
+		`select datname from pg_database where starts_with(datname, @name::text || '_')`,
 		pgx.StrictNamedArgs{"name": r.Database(project)})
 	for _, name := range names {
 		if err == nil {
 			_, err = conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)")
 		}
 	}
+
 	return err
 }

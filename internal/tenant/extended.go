@@ -119,31 +119,44 @@ func (r *Registry) ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UU
 		Owned, RowSecurity, Forced bool
 		Policies                   string
 	}
+
 	tables, err := pg.All[table](ctx, q, selectExtendedTables, pgx.StrictNamedArgs{"owner": r.login(project, owner)})
 	if err != nil {
 		return nil, err
 	}
+
 	e := &Extended{Tables: make([]ExtendedTable, len(tables))}
 	for i, t := range tables {
-		e.Tables[i] = ExtendedTable{Schema: t.Schema, Name: t.Name, Owned: t.Owned, RowSecurity: t.RowSecurity, Forced: t.Forced}
+		e.Tables[i] = ExtendedTable{
+			Schema:      t.Schema,
+			Name:        t.Name,
+			Owned:       t.Owned,
+			RowSecurity: t.RowSecurity,
+			Forced:      t.Forced,
+		}
 		if err := json.Unmarshal([]byte(t.Policies), &e.Tables[i].Policies); err != nil {
 			return nil, err
 		}
 	}
+
 	objects, err := pg.All[extendedRow](ctx, q, selectExtendedRights)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, o := range objects {
 		if !o.Other {
 			continue
 		}
+
 		with := ExtendedObject{Kind: o.Kind, Identity: o.Identity}
 		if err := json.Unmarshal([]byte(o.Grants), &with.Grants); err != nil {
 			return nil, err
 		}
+
 		e.Rights = append(e.Rights, with)
 	}
+
 	return e, nil
 }
 
@@ -201,33 +214,42 @@ func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign b
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	here, err := c.registry.ExtendedOf(ctx, conn, c.Project)
 	if err != nil {
 		return nil, err
 	}
+
 	if e == nil { // a backup of before: then as an extension's tables are when an operator makes it
 		e = &Extended{Tables: slices.Clone(here.Tables)}
 		for i := range e.Tables {
 			e.Tables[i].RowSecurity = true
 		}
 	}
+
 	roles, err := pg.Values[string](ctx, conn, `select rolname::text from pg_roles where not rolsuper`)
 	if err != nil {
 		return nil, err
 	}
+
 	x := extending{Copy: c, conn: conn, source: source, foreign: foreign, roles: roles}
 	if err := x.rights(ctx, e.Rights); err != nil {
 		return nil, err
 	}
+
 	for _, t := range e.Tables {
-		if !slices.ContainsFunc(here.Tables, func(o ExtendedTable) bool { return o.Schema == t.Schema && o.Name == t.Name }) {
+		if !slices.ContainsFunc(here.Tables, func(o ExtendedTable) bool {
+			return o.Schema == t.Schema && o.Name == t.Name
+		}) {
 			x.leave("table %s.%s", t.Schema, t.Name)
 			continue
 		}
+
 		if err := x.table(ctx, t); err != nil {
 			return nil, err
 		}
 	}
+
 	return x.left, nil
 }
 
@@ -250,36 +272,44 @@ func (x *extending) role(name string) string {
 	if name == "" {
 		return "public"
 	}
+
 	if login, ok := strings.CutPrefix(name, x.source+"_"); ok {
 		name = x.registry.Database(x.Project) + "_" + login
 	}
+
 	known := slices.Contains(x.roles, name)
 	if x.foreign {
-		known = slices.Contains([]string{"anon", "authenticated", "service_role"}, name) || strings.HasPrefix(name, x.registry.Database(x.Project)+"_") && known
+		known = slices.Contains([]string{"anon", "authenticated", "service_role"}, name) ||
+			strings.HasPrefix(name, x.registry.Database(x.Project)+"_") && known
 	}
+
 	if !known {
 		return ""
 	}
+
 	return pg.Quote(name)
 }
 
 // privileges are what a grant may say; those that let others put something into a table are not taken from elsewhere.
-var privileges = map[string]bool{"SELECT": true, "INSERT": true, "UPDATE": true, "DELETE": true, "EXECUTE": true, "USAGE": true,
-	"TRUNCATE": false, "REFERENCES": false, "TRIGGER": false, "MAINTAIN": false}
+var privileges = map[string]bool{"SELECT": true, "INSERT": true, "UPDATE": true, "DELETE": true, "EXECUTE": true,
+	"USAGE": true, "TRUNCATE": false, "REFERENCES": false, "TRIGGER": false, "MAINTAIN": false}
 
 // rights gives objects the privileges that they had. The statements are built of what this server has, and of words of this tree.
 func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
 	if len(wanted) == 0 {
 		return nil
 	}
+
 	here, err := pg.All[extendedRow](ctx, x.conn, selectExtendedRights)
 	if err != nil {
 		return err
 	}
+
 	objects := map[[2]string]extendedRow{}
 	for _, o := range here {
 		objects[[2]string{o.Kind, o.Identity}] = o
 	}
+
 	var statements []string
 	for _, w := range wanted {
 		o, ok := objects[[2]string{w.Kind, w.Identity}]
@@ -287,42 +317,55 @@ func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
 			x.leave("privileges of %s %s", w.Kind, w.Identity)
 			continue
 		}
+
 		var grants []ExtendedGrant
 		if err := json.Unmarshal([]byte(o.Grants), &grants); err != nil {
 			return err
 		}
+
 		for _, g := range grants {
 			if role := x.role(g.Role); role != "" {
 				statements = append(statements, "revoke all "+grantedOn(o.Kind, o.Identity, "")+" from "+role)
 			}
 		}
+
 		for _, g := range w.Grants {
 			harmless, known := privileges[g.Privilege]
+
 			role := x.role(g.Role)
 			if role == "" || !known || x.foreign && !harmless {
 				x.leave("%s on %s %s for %s", g.Privilege, o.Kind, o.Identity, g.Role)
 				continue
 			}
+
 			sql := "grant " + grantedOn(o.Kind, o.Identity, g.Privilege) + " to " + role
 			if g.Grantable && role != "public" {
 				sql += " with grant option"
 			}
+
 			statements = append(statements, sql)
 		}
 	}
+
 	return execAll(ctx, x.conn, statements)
 }
 
 // grantedOn names a privilege, or with none its columns, and the object that it is on.
 func grantedOn(kind, identity, privilege string) string {
-	keyword := map[string]string{"sequence": "sequence", "function": "routine", "procedure": "routine", "aggregate": "routine", "type": "type", "domain": "domain"}[kind]
+	keyword := map[string]string{
+		"sequence": "sequence", "function": "routine", "procedure": "routine", "aggregate": "routine",
+		"type": "type", "domain": "domain",
+	}[kind]
+
 	if kind == "table column" {
 		at := columnAt(identity)
 		return privilege + " (" + identity[at+1:] + ") on table " + identity[:at]
 	}
+
 	if keyword == "" {
 		keyword = "table" // views and the like too
 	}
+
 	return privilege + " on " + keyword + " " + identity
 }
 
@@ -337,6 +380,7 @@ func columnAt(identity string) int {
 			at = i
 		}
 	}
+
 	return at
 }
 
@@ -344,15 +388,18 @@ func columnAt(identity string) int {
 // that: one statement at a time that begins as one for a policy can't be anything else, and none runs code.
 func (x *extending) table(ctx context.Context, t ExtendedTable) error {
 	name, own := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(x.registry.login(x.Project, owner))
-	before, err := pg.Value[string](ctx, x.conn, `select pg_get_userbyid(relowner) from pg_class where oid = @name::regclass`, pgx.StrictNamedArgs{"name": name})
+	before, err := pg.Value[string](ctx, x.conn,
+		`select pg_get_userbyid(relowner) from pg_class where oid = @name::regclass`, pgx.StrictNamedArgs{"name": name})
 	if err != nil {
 		return err
 	}
+
 	if len(t.Policies) > 0 {
 		if err := x.lent(ctx, name, own, pg.Quote(before), t.Policies); err != nil {
 			return err
 		}
 	}
+
 	var statements []string
 	if t.RowSecurity {
 		statements = append(statements, "alter table "+name+" enable row level security")
@@ -360,11 +407,13 @@ func (x *extending) table(ctx context.Context, t ExtendedTable) error {
 	if t.Forced {
 		statements = append(statements, "alter table "+name+" force row level security")
 	}
+
 	if t.Owned && x.foreign {
 		x.leave("the owner of %s", name)
 	} else if t.Owned {
 		statements = append(statements, "alter table "+name+" owner to "+own)
 	}
+
 	return execAll(ctx, x.conn, statements)
 }
 
@@ -373,10 +422,12 @@ func (x *extending) lent(ctx context.Context, name, own, back string, policies [
 	if err := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + own}); err != nil {
 		return err
 	}
+
 	err := x.policies(ctx, name, policies)
 	if e := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + back}); err == nil {
 		err = e
 	}
+
 	return err
 }
 
@@ -386,22 +437,26 @@ func (x *extending) policies(ctx context.Context, table string, policies []Exten
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	commands := map[string]string{"r": "select", "a": "insert", "w": "update", "d": "delete", "*": "all"}
 	for _, p := range policies {
 		sql := "create policy " + pg.Quote(p.Name) + " on " + table
 		if !p.Permissive {
 			sql += " as restrictive"
 		}
+
 		var to []string
 		for _, r := range p.Roles {
 			if role := x.role(r); role != "" {
 				to = append(to, role)
 			}
 		}
+
 		if len(to) == 0 || commands[p.Command] == "" {
 			x.leave("policy %s of %s", p.Name, table)
 			continue
 		}
+
 		sql += " for " + commands[p.Command] + " to " + strings.Join(to, ", ")
 		if p.Using != "" {
 			sql += " using (" + p.Using + ")"
@@ -409,9 +464,11 @@ func (x *extending) policies(ctx context.Context, table string, policies []Exten
 		if p.Check != "" {
 			sql += " with check (" + p.Check + ")"
 		}
+
 		// The extended protocol takes one statement and no more.
 		err := oneStatement(ctx, conn.PgConn(), sql)
-		if state := pg.State(err); p.Permissive && strings.HasPrefix(state, "42") { // of names that are not there, or not the owner's: nobody sees more for that
+		// of names that are not there, or not the owner's: nobody sees more for that
+		if state := pg.State(err); p.Permissive && strings.HasPrefix(state, "42") {
 			x.leave("policy %s of %s: %v", p.Name, table, err)
 			continue
 		}
@@ -419,6 +476,7 @@ func (x *extending) policies(ctx context.Context, table string, policies []Exten
 			return fmt.Errorf("policy %s of %s: %w", p.Name, table, err)
 		}
 	}
+
 	return nil
 }
 

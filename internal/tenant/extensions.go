@@ -43,6 +43,7 @@ func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wante
 	if len(wanted) == 0 {
 		return nil
 	}
+
 	var offered []string
 	err := r.admin(ctx, func(conn *pgx.Conn) (err error) {
 		offered, err = pg.Values[string](ctx, conn, `select name::text from pg_available_extensions`)
@@ -51,6 +52,7 @@ func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wante
 	if err != nil {
 		return err
 	}
+
 	var present []Extension
 	if foreign {
 		conn, err := pgx.ConnectConfig(ctx, r.config(project, trusted))
@@ -58,26 +60,36 @@ func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wante
 			return pg.Fault(err)
 		}
 		defer conn.Close(context.WithoutCancel(ctx))
+
 		if present, err = Extensions(ctx, conn); err != nil {
 			return err
 		}
 	}
+
 	for _, e := range wanted {
 		installed := slices.ContainsFunc(present, func(p Extension) bool { return p.Name == e.Name })
 		switch {
 		case !slices.Contains(offered, e.Name):
-			return fault.New(fault.Unprocessable, "the backup needs the extension %.63q, which this server does not have", e.Name).WithCode("extension_missing")
+			return fault.New(fault.Unprocessable,
+				"the backup needs the extension %.63q, which this server does not have",
+				e.Name).WithCode("extension_missing")
 		case foreign && !installed && !slices.Contains(schema.Harmless, e.Name):
-			return fault.New(fault.Unprocessable, "the backup needs the extension %.63q, which an operator has to install in the project first", e.Name).WithCode("extension_missing")
+			return fault.New(fault.Unprocessable,
+				"the backup needs the extension %.63q, which an operator has to install in the project first",
+				e.Name).WithCode("extension_missing")
 		case foreign && reserved(e.Schema):
-			return fault.New(fault.Unprocessable, "the backup has the extension %.63q in a schema that is not the project's", e.Name).WithCode("extension_missing")
+			return fault.New(fault.Unprocessable,
+				"the backup has the extension %.63q in a schema that is not the project's",
+				e.Name).WithCode("extension_missing")
 		}
 	}
+
 	return nil
 }
 
 func reserved(schema string) bool {
-	return schema == "" || strings.HasPrefix(schema, "pg_") || slices.Contains([]string{"auth", "forms", "realtime", Schema, "storage", "information_schema"}, schema)
+	return schema == "" || strings.HasPrefix(schema, "pg_") ||
+		slices.Contains([]string{"auth", "forms", "realtime", Schema, "storage", "information_schema"}, schema)
 }
 
 // extend makes extensions in a copy that nobody but the platform's login can reach yet: what their scripts run as a superuser finds nothing that a
@@ -89,14 +101,17 @@ func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extensio
 		if err != nil {
 			return err
 		}
+
 		statements := []string{"create extension " + pg.Quote(e.Name)}
 		if !fixed {
 			statements = append(c.room(e.Schema), "create extension "+pg.Quote(e.Name)+" schema "+pg.Quote(e.Schema))
 		}
+
 		if err := execAll(ctx, conn, statements); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -106,17 +121,26 @@ func (c *Copy) room(name string) []string {
 	if name != schema.Extensions {
 		return []string{"create schema if not exists " + pg.Quote(name) + " authorization " + to}
 	}
-	return []string{"create schema if not exists " + name, "grant usage on schema " + name + " to public", "grant create on schema " + name + " to " + to}
+
+	return []string{
+		"create schema if not exists " + name, "grant usage on schema " + name + " to public",
+		"grant create on schema " + name + " to " + to,
+	}
 }
 
 // closeRoom takes back what room allowed the owner.
 func (c *Copy) closeRoom(ctx context.Context, conn *pgx.Conn) error {
 	there, err := pg.Value[bool](ctx, conn, `
-		select exists (select from pg_namespace where nspname = @name and nspowner = current_user::regrole)`, pgx.StrictNamedArgs{"name": schema.Extensions})
+		select exists (select from pg_namespace where nspname = @name and nspowner = current_user::regrole)`,
+		pgx.StrictNamedArgs{"name": schema.Extensions})
 	if err != nil || !there {
 		return err
 	}
-	return execAll(ctx, conn, []string{"revoke create on schema " + schema.Extensions + " from " + pg.Quote(c.registry.login(c.Project, owner))})
+
+	return execAll(ctx, conn,
+		[]string{
+			"revoke create on schema " + schema.Extensions + " from " + pg.Quote(c.registry.login(c.Project, owner)),
+		})
 }
 
 // Member is a table of an extension.
@@ -132,6 +156,7 @@ func (c *Copy) Members(ctx context.Context) ([]Member, error) {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	return pg.All[Member](ctx, conn, `
 		select n.nspname as schema, c.relname as name, c.oid = any(coalesce(e.extconfig, '{}')) as filled
 		from pg_depend d
@@ -168,13 +193,16 @@ func (c *Copy) aboutMembers(ctx context.Context, members []Member, say func(tabl
 			statements = append(statements, sql)
 		}
 	}
+
 	if len(statements) == 0 {
 		return nil
 	}
+
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	return execAll(ctx, conn, statements)
 }

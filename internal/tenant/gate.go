@@ -30,34 +30,42 @@ func (g *gate) respected(c *pgxpool.Config) {
 		}
 		return connect(ctx, config)
 	}
-	c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return !g.closed(), nil } // if it is closed, another one is made, which waits
+
+	// if it is closed, another one is made, which waits
+	c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return !g.closed(), nil }
 }
 
 func (g *gate) closed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+
 	return g.held != nil
 }
 
 func (g *gate) pass(ctx context.Context) error {
 	for {
 		g.mu.Lock()
+
 		held := g.held
 		if held == nil {
 			g.mu.Unlock()
 			return nil
 		}
+
 		g.waiting++
 		g.mu.Unlock()
+
 		var err error
 		select {
 		case <-held:
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
+
 		g.mu.Lock()
 		g.waiting--
 		g.mu.Unlock()
+
 		if err != nil {
 			return err
 		}
@@ -68,6 +76,7 @@ func (g *gate) pass(ctx context.Context) error {
 func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+
 	if g.held == nil {
 		g.held = make(chan struct{})
 	}
@@ -76,6 +85,7 @@ func (g *gate) shut() {
 func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+
 	if g.held != nil {
 		close(g.held)
 		g.held = nil
@@ -86,8 +96,10 @@ func (g *gate) open() {
 func (p *Project) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
+
 	tick := time.NewTicker(drainEvery)
 	defer tick.Stop()
+
 	for p.connected() > 0 {
 		select {
 		case <-tick.C:
@@ -102,11 +114,14 @@ func (p *Project) connected() int {
 	p.gate.mu.Lock()
 	n := -p.gate.waiting
 	p.gate.mu.Unlock()
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	for _, pool := range p.pools {
 		s := pool.Stat()
 		n += int(s.AcquiredConns() + s.ConstructingConns())
 	}
+
 	return n
 }

@@ -12,10 +12,12 @@ import (
 
 func TestLoginsReachTheirDatabaseAlone(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 8)
 	a, b := newProject(t, r), newProject(t, r)
 	for _, l := range projectLogins {
 		connect(t, a, l)
+
 		for _, name := range []string{b.registry.Database(b.UUID), "postgres", "template1", template()} {
 			c := r.config(a.UUID, l)
 			c.Database = name
@@ -23,7 +25,9 @@ func TestLoginsReachTheirDatabaseAlone(t *testing.T) {
 			if err == nil {
 				conn.Close(t.Context())
 			}
-			if got := pg.State(err); got != "42501" && got != "55000" { // insufficient_privilege, or takes no connections
+
+			// insufficient_privilege, or takes no connections
+			if got := pg.State(err); got != "42501" && got != "55000" {
 				t.Errorf("%s connects to %s: got %v, want a refusal", l, name, err)
 			}
 		}
@@ -33,10 +37,12 @@ func TestLoginsReachTheirDatabaseAlone(t *testing.T) {
 // TestDatabaseIsNeverOpen takes the steps of making a database one by one: another project's login is kept out after each.
 func TestDatabaseIsNeverOpen(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 8)
 	stranger := newProject(t, r)
 	p := &Project{UUID: newUUID(t), registry: r}
 	t.Cleanup(func() { _, _ = r.Destroy(t.Context(), p.UUID) })
+
 	conn := connect(t, stranger, trusted)
 	c := r.config(stranger.UUID, request)
 	c.Database = p.registry.Database(p.UUID)
@@ -44,22 +50,27 @@ func TestDatabaseIsNeverOpen(t *testing.T) {
 		if err := step(t.Context(), conn, p.UUID); err != nil {
 			t.Fatal(err)
 		}
+
 		if other, err := pgx.ConnectConfig(t.Context(), c); err == nil {
 			other.Close(t.Context())
 			t.Errorf("after step %d a stranger can connect", i)
 		}
 	}
+
 	connect(t, p, owner)
 }
 
 func TestRolesOfProject(t *testing.T) {
 	t.Parallel()
+
 	p := newProject(t, newRegistry(t, 8))
+
 	type role struct {
 		Login                                                      string
 		Super, Createdb, Createrole, Replication, Bypass, Inherits bool
 		Groups                                                     []string
 	}
+
 	got, err := pg.All[role](t.Context(), connect(t, p, trusted), `
 		select regexp_replace(rolname, '.*_', '') as login, rolsuper as super, rolcreatedb as createdb, rolcreaterole as createrole,
 		       rolreplication as replication, rolbypassrls as bypass, rolinherit as inherits,
@@ -70,6 +81,7 @@ func TestRolesOfProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want := []role{
 		{Login: "dump", Bypass: true, Inherits: true, Groups: []string{"pg_read_all_data"}},
 		{Login: "owner", Groups: []string{}},
@@ -84,39 +96,53 @@ func TestRolesOfProject(t *testing.T) {
 // TestDenied runs what would give a login more than its project, and looks whether anything changed.
 func TestDenied(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 8)
 	a, b := newProject(t, r), newProject(t, r)
-	fill := strings.NewReplacer("$A", a.registry.Database(a.UUID), "$B", b.registry.Database(b.UUID), "$platform", r.base.ConnConfig.User).Replace
-	exec(t, connect(t, a, owner), "create table public.mine (id int); create function public.f() returns int language sql as 'select 1'")
+	fill := strings.NewReplacer("$A", a.registry.Database(a.UUID), "$B", b.registry.Database(b.UUID),
+		"$platform", r.base.ConnConfig.User).Replace
+
+	exec(t, connect(t, a, owner),
+		"create table public.mine (id int); create function public.f() returns int language sql as 'select 1'")
+
 	exec(t, connect(t, b, owner), "create table public.theirs as select 1 as id")
+
 	other := connect(t, b, owner) // a session that somebody may try to end
 
 	inspect := connect(t, a, trusted)
 	before := value[string](t, inspect, serverState, a.UUID.String(), r.Database(a.UUID))
+
 	for _, l := range projectLogins {
 		t.Run(string(l), func(t *testing.T) {
 			conn := connect(t, a, l)
 			exec(t, conn, "set default_transaction_read_only = off")
+
 			for _, sql := range ignored {
 				state(t, conn, fill(sql))
 			}
+
 			for _, sql := range denied {
 				if l == dump && readsAll[sql] {
 					continue
 				}
+
 				sql = fill(sql)
 				if got := state(t, conn, sql); !refusals[got] {
 					t.Errorf("%s: got state %q, want a refusal", sql, got)
 				}
 			}
+
 			if value[bool](t, conn, "select pg_has_role(current_user, 'pg_signal_backend', 'member')") {
 				t.Error("may signal sessions")
 			}
-			if got := state(t, conn, "select pg_terminate_backend("+value[string](t, other, "select pg_backend_pid()::text")+")"); got != "42501" {
+			if got := state(t, conn,
+				"select pg_terminate_backend("+value[string](t, other, "select pg_backend_pid()::text")+
+					")"); got != "42501" {
 				t.Errorf("ends another project's session: got state %q, want 42501", got)
 			}
 		})
 	}
+
 	if after := value[string](t, inspect, serverState, a.UUID.String(), r.Database(a.UUID)); after != before {
 		t.Error(cmp.Diff(before, after))
 	}
@@ -157,7 +183,8 @@ var ignored = []string{
 var readsAll = map[string]bool{
 	`set role "$A_dump"`: true, `set role pg_read_all_data`: true,
 	`select * from pg_catalog.pg_authid`: true, `select * from pg_catalog.pg_shadow`: true, // sums of random passwords
-	`select * from storage.files`: true, `select * from socle.migrations`: true, `do 'begin lock table storage.files; end'`: true,
+	`select * from storage.files`:    true,
+	`select * from socle.migrations`: true, `do 'begin lock table storage.files; end'`: true,
 }
 
 // refusals are the SQLSTATEs by which a statement is refused.

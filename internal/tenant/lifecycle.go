@@ -38,20 +38,26 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 	if err != nil {
 		return p, err
 	}
+
 	err = l.locked(ctx, p.UUID, pg.Waiting, func() error {
 		made, err := l.provision(ctx, p.UUID)
 		if err == nil {
 			p = made
 			return nil
 		}
+
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 		defer cancel()
-		if made, unknown := l.Store.GetProject(after, p.UUID); unknown == nil { // only the answer to the last step was lost
+
+		// only the answer to the last step was lost
+		if made, unknown := l.Store.GetProject(after, p.UUID); unknown == nil {
 			p = made
 			return nil
 		}
+
 		return errors.Join(err, l.undo(after, p.UUID, user))
 	})
+
 	return p, err
 }
 
@@ -75,6 +81,7 @@ func (l Lifecycle) Remove(ctx context.Context, id, user uuid.UUID) (platform.Pro
 	if err != nil {
 		return p, err
 	}
+
 	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.remove(ctx, id) })
 }
 
@@ -85,10 +92,12 @@ func (l Lifecycle) Finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	unfinished, err := l.Store.UnfinishedProjects(ctx, Version(), settings.DeletedKept())
 	if err != nil {
 		return err
 	}
+
 	var errs []error
 	for _, u := range unfinished {
 		err := l.locked(ctx, u.UUID, pg.Leaving, func() error { return l.finish(ctx, u.UUID, settings.DeletedKept()) })
@@ -96,6 +105,7 @@ func (l Lifecycle) Finish(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("project %s: %w", u.UUID, err))
 		}
 	}
+
 	errs = append(errs, l.dropRetiredRole(ctx))
 	return errors.Join(errs...)
 }
@@ -115,15 +125,18 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, kept time.Duration)
 		if err != nil {
 			return err
 		}
+
 		if expired {
 			return l.remove(ctx, id)
 		}
+
 		return l.settle(ctx, id)
 	case status == platform.Paused:
 		return l.settle(ctx, id)
 	case status == platform.Creating:
 		return l.complete(ctx, id)
 	}
+
 	_, err = l.provision(ctx, id)
 	return err
 }
@@ -135,6 +148,7 @@ func (l Lifecycle) complete(ctx context.Context, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = l.provision(audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose),
 		audit.Entry{Action: "createProject", Actor: c.User.String(), Project: id.String(), Key: c.RequestKey}), id)
 	return err
@@ -142,7 +156,8 @@ func (l Lifecycle) complete(ctx context.Context, id uuid.UUID) error {
 
 // OfItself returns a context in which changes are noted as what the server does to a project of itself.
 func (l Lifecycle) OfItself(ctx context.Context, action string, project uuid.UUID) context.Context {
-	return audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose), audit.Entry{Action: action, Project: project.String()})
+	return audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose),
+		audit.Entry{Action: action, Project: project.String()})
 }
 
 func (l Lifecycle) provision(ctx context.Context, id uuid.UUID) (platform.Project, error) {
@@ -150,6 +165,7 @@ func (l Lifecycle) provision(ctx context.Context, id uuid.UUID) (platform.Projec
 	if err != nil {
 		return platform.Project{}, err
 	}
+
 	return l.Store.ActivateProject(ctx, id, Version())
 }
 
@@ -158,12 +174,14 @@ func (l Lifecycle) remove(ctx context.Context, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
+
 	if err := l.Store.RetireRoles(ctx, retired); err != nil {
 		return err
 	}
 	if err := l.Blobs.DeleteAll(ctx, "projects/"+id.String()); err != nil {
 		return err
 	}
+
 	return l.Store.ForgetProject(ctx, id)
 }
 
@@ -183,10 +201,12 @@ func (l Lifecycle) locked(ctx context.Context, id uuid.UUID, lock string, f func
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+
 	key := int64(binary.BigEndian.Uint64(id[8:])) // the random half
 	mine, err := l.Store.LockedIn(ctx, lock, key, f)
 	if err == nil && !mine {
 		return errLocked
 	}
+
 	return err
 }

@@ -35,23 +35,30 @@ type instance struct {
 
 func newInstance(t *testing.T) *instance {
 	t.Helper()
+
 	if err := prepared(); err != nil {
 		t.Fatal(err)
 	}
+
 	url := pgtest.Clone(t, "platform", func(ctx context.Context, url string) error {
 		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
 			return err
 		}
+
 		return errors.Join(platform.Migrate(ctx, conn), conn.Close(ctx))
 	})
+
 	i := &instance{t: t, user: newUUID(t), organization: newUUID(t), cut: &cutter{}}
 	i.healthy = i.lifecycle(url, nil)
 	i.failing = i.lifecycle(url, i.cut)
+
 	conn := connectTo(t, i.healthy.Registry.base.ConnConfig)
-	if _, err := conn.Exec(t.Context(), `insert into platform.organizations (uuid, name) values ($1, 'o')`, i.organization); err != nil {
+	if _, err := conn.Exec(t.Context(), `insert into platform.organizations (uuid, name) values ($1, 'o')`,
+		i.organization); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		for _, id := range i.projects() {
 			if _, err := i.healthy.Registry.Destroy(context.Background(), id); err != nil {
@@ -59,62 +66,75 @@ func newInstance(t *testing.T) *instance {
 			}
 		}
 	})
+
 	return i
 }
 
 func (i *instance) lifecycle(url string, cut *cutter) Lifecycle {
 	i.t.Helper()
+
 	c, err := pg.PoolConfig(url, 10)
 	if err != nil {
 		i.t.Fatal(err)
 	}
+
 	r, err := NewRegistry(url, secret, names, 8, slog.New(slog.DiscardHandler))
 	if err != nil {
 		i.t.Fatal(err)
 	}
+
 	if cut != nil {
 		cut.wrap(&c.ConnConfig.DialFunc)
 		cut.wrap(&r.base.ConnConfig.DialFunc)
 	}
+
 	pool, err := pgxpool.NewWithConfig(i.t.Context(), c)
 	if err != nil {
 		i.t.Fatal(err)
 	}
+
 	blobs, err := blob.Open(i.t.TempDir())
 	if err != nil {
 		i.t.Fatal(err)
 	}
+
 	i.t.Cleanup(func() {
 		pool.Close()
 		r.closeAll()
 		blobs.Close()
 	})
+
 	return Lifecycle{Store: platform.New(pool), Registry: r, Blobs: blobs}
 }
 
 // projects returns the projects that the platform knows.
 func (i *instance) projects() []uuid.UUID {
 	i.t.Helper()
+
 	conn, err := pgx.ConnectConfig(context.Background(), i.healthy.Registry.base.ConnConfig)
 	if err != nil {
 		i.t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
+
 	all, err := pg.Values[uuid.UUID](context.Background(), conn, `select uuid from platform.projects`)
 	if err != nil {
 		i.t.Fatal(err)
 	}
+
 	return all
 }
 
 // exec runs a statement in the platform database.
 func (i *instance) exec(sql string) {
 	i.t.Helper()
+
 	conn, err := pgx.ConnectConfig(context.Background(), i.healthy.Registry.base.ConnConfig)
 	if err != nil {
 		i.t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
+
 	if _, err := conn.Exec(context.Background(), sql); err != nil {
 		i.t.Fatal(err)
 	}
@@ -127,14 +147,17 @@ func (i *instance) create(ctx context.Context, l Lifecycle) (platform.Project, e
 // finish does what a server does at its start, until nobody else is at a project any more.
 func (i *instance) finish() {
 	i.t.Helper()
+
 	eventually(i.t, "all projects are finished", func() bool {
 		if err := i.healthy.Finish(i.t.Context()); err != nil {
 			i.t.Fatalf("finish: %v", err)
 		}
+
 		left, err := i.healthy.Store.UnfinishedProjects(i.t.Context(), Version(), 7*24*time.Hour)
 		if err != nil {
 			i.t.Fatal(err)
 		}
+
 		return len(left) == 0
 	})
 }
@@ -142,18 +165,23 @@ func (i *instance) finish() {
 // check fails the test unless each project is whole, and nothing is left of any other that this test has made.
 func (i *instance) check(made ...uuid.UUID) {
 	i.t.Helper()
+
 	known := map[uuid.UUID]bool{}
 	for _, id := range i.projects() {
 		known[id] = true
+
 		p := i.healthy.Registry.Open(id)
 		if _, err := p.Owner().Exec(i.t.Context(), "create table if not exists public.usable ()"); err != nil {
 			i.t.Errorf("a project is not usable: %v", err)
 		}
+
 		value[int](i.t, p.Trusted(), "select count(*)::int from storage.files")
+
 		for _, l := range projectLogins {
 			connect(i.t, p, l).Close(i.t.Context())
 		}
 	}
+
 	conn := connectTo(i.t, i.healthy.Registry.base.ConnConfig)
 	for _, id := range made {
 		left := value[int](i.t, conn, `
@@ -187,6 +215,7 @@ func (c *cutter) wrap(dial *pgconn.DialFunc) {
 		if c.spent() {
 			return nil, errCut
 		}
+
 		conn, err := next(ctx, network, address)
 		return &cuttable{conn, c}, err
 	}
@@ -210,17 +239,21 @@ const stride = 5
 // TestCreateInterrupted cuts the making of a project off at one place after another. The next start finishes or undoes it.
 func TestCreateInterrupted(t *testing.T) {
 	t.Parallel()
+
 	i := newInstance(t)
 	for writes, whole := 1, false; !whole; writes += stride {
 		i.cut.after(writes)
 		p, err := i.create(t.Context(), i.failing)
 		whole = !i.cut.spent()
 		i.cut.heal()
+
 		if whole && err != nil {
 			t.Fatalf("nothing was cut, and creating fails: %v", err)
 		}
+
 		i.finish()
 		i.check(p.UUID)
+
 		for _, id := range i.projects() { // the name is free again once the project is deleted
 			if _, err := i.healthy.Remove(t.Context(), id, i.user); err != nil {
 				t.Fatalf("cut after %d writes: delete: %v", writes, err)
@@ -232,24 +265,30 @@ func TestCreateInterrupted(t *testing.T) {
 // TestRemoveInterrupted is the same for removing.
 func TestRemoveInterrupted(t *testing.T) {
 	t.Parallel()
+
 	i := newInstance(t)
 	for writes, whole := 1, false; !whole; writes += stride {
 		p, err := i.create(t.Context(), i.healthy)
 		if err != nil {
 			t.Fatalf("cut after %d writes: create again: %v", writes, err)
 		}
+
 		i.cut.after(writes)
 		_, err = i.failing.Remove(t.Context(), p.UUID, i.user)
 		whole = !i.cut.spent()
 		i.cut.heal()
+
 		if whole && err != nil {
 			t.Fatalf("nothing was cut, and removing fails: %v", err)
 		}
+
 		i.finish()
 		i.check(p.UUID)
+
 		if len(i.projects()) == 0 {
 			continue
 		}
+
 		if err == nil {
 			t.Fatalf("cut after %d writes: removing succeeds, and the project is there", writes)
 		}
@@ -262,9 +301,11 @@ func TestRemoveInterrupted(t *testing.T) {
 // TestCreateGivenUp ends the request that makes a project: nothing is left of it when the call returns.
 func TestCreateGivenUp(t *testing.T) {
 	t.Parallel()
+
 	i := newInstance(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	step := i.healthy.Registry.base.ConnConfig.DialFunc
+
 	var dials atomic.Int32
 	i.healthy.Registry.base.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if dials.Add(1) == 1 { // to the project's database: the platform's pool has connections of its own
@@ -272,28 +313,35 @@ func TestCreateGivenUp(t *testing.T) {
 		}
 		return step(ctx, network, address)
 	}
+
 	p, err := i.create(ctx, i.healthy)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that it was given up", err)
 	}
+
 	if left := i.projects(); len(left) > 0 {
 		t.Errorf("%d projects are left", len(left))
 	}
+
 	i.check(p.UUID)
 }
 
 // TestFinishAtOnce has four servers find the same unfinished projects.
 func TestFinishAtOnce(t *testing.T) {
 	t.Parallel()
+
 	i := newInstance(t)
 	var made []uuid.UUID
 	for n := range 4 {
-		p, err := i.healthy.Store.CreateProject(t.Context(), i.user, platform.NewProject{Organization: i.organization, Name: string(rune('a' + n))})
+		p, err := i.healthy.Store.CreateProject(t.Context(), i.user,
+			platform.NewProject{Organization: i.organization, Name: string(rune('a' + n))})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		made = append(made, p.UUID)
 	}
+
 	if _, err := i.healthy.Registry.Provision(t.Context(), made[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -303,6 +351,7 @@ func TestFinishAtOnce(t *testing.T) {
 	if _, err := i.healthy.Store.RemovingProject(t.Context(), made[0], i.user); err != nil {
 		t.Fatal(err)
 	}
+
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -311,9 +360,11 @@ func TestFinishAtOnce(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	i.finish()
 	i.check(made...)
+
 	if got := len(i.projects()); got != 3 {
 		t.Errorf("%d projects, want 3", got)
 	}
@@ -322,25 +373,31 @@ func TestFinishAtOnce(t *testing.T) {
 // TestUpgrade finishes a project whose database is older, after its owner has made it theirs.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
+
 	i := newInstance(t)
 	p, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	conn := connectTo(t, i.healthy.Registry.base.ConnConfig)
 	old := func() {
 		t.Helper()
+
 		if _, err := conn.Exec(t.Context(), `update platform.projects set schema_version = 0`); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	tenant := connect(t, i.healthy.Registry.Open(p.UUID), owner)
 	exec(t, tenant, `revoke usage on schema public from anon`)
 	old()
 	i.finish()
+
 	if value[bool](t, tenant, `select has_schema_privilege('anon', 'public', 'usage')`) {
 		t.Error("an upgrade grants what the owner has revoked")
 	}
+
 	exec(t, tenant, `drop schema public cascade`)
 	old()
 	i.finish()
@@ -348,6 +405,7 @@ func TestUpgrade(t *testing.T) {
 
 func TestRemoveUnknown(t *testing.T) {
 	t.Parallel()
+
 	i := newInstance(t)
 	if _, err := i.healthy.Remove(t.Context(), newUUID(t), i.user); !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v, want NotFound", err)

@@ -23,6 +23,7 @@ var names = func() Names {
 	if err != nil {
 		panic(err)
 	}
+
 	return n
 }()
 
@@ -32,19 +33,23 @@ var prepared = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
+
 	return r.Prepare(context.Background())
 })
 
 // newRegistry returns a registry that may open so many connections.
 func newRegistry(t *testing.T, connections int) *Registry {
 	t.Helper()
+
 	if err := prepared(); err != nil {
 		t.Fatal(err)
 	}
+
 	r, err := NewRegistry(pgtest.Server().URL("postgres"), secret, names, connections, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { r.closeAll() })
 	return r
 }
@@ -52,39 +57,47 @@ func newRegistry(t *testing.T, connections int) *Registry {
 // newProject returns a project whose database is there until the test ends.
 func newProject(t *testing.T, r *Registry) *Project {
 	t.Helper()
+
 	id := newUUID(t)
 	t.Cleanup(func() {
 		if _, err := r.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
 			t.Errorf("destroy: %v", err)
 		}
 	})
+
 	if _, err := r.Provision(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
+
 	return r.Open(id)
 }
 
 func newUUID(t *testing.T) uuid.UUID {
 	t.Helper()
+
 	id, err := uuid.NewV7()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return id
 }
 
 // connect connects to a project's database under a login, past the pools.
 func connect(t *testing.T, p *Project, l login) *pgx.Conn {
 	t.Helper()
+
 	return connectTo(t, p.registry.config(p.UUID, l))
 }
 
 func connectTo(t *testing.T, c *pgx.ConnConfig) *pgx.Conn {
 	t.Helper()
+
 	conn, err := pgx.ConnectConfig(t.Context(), c)
 	if err != nil {
 		t.Fatalf("connect as %q: %v", c.User, err)
 	}
+
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
 }
@@ -92,6 +105,7 @@ func connectTo(t *testing.T, c *pgx.ConnConfig) *pgx.Conn {
 // exec runs statements, as one text, and fails the test unless they succeed.
 func exec(t *testing.T, conn *pgx.Conn, sql string) {
 	t.Helper()
+
 	if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -100,19 +114,23 @@ func exec(t *testing.T, conn *pgx.Conn, sql string) {
 // state runs statements, as one text, and returns the SQLSTATE that they fail with; "" if they succeed.
 func state(t *testing.T, conn *pgx.Conn, sql string) string {
 	t.Helper()
+
 	_, err := conn.PgConn().Exec(t.Context(), sql).ReadAll()
 	if err != nil && pg.State(err) == "" {
 		t.Fatalf("%s: %v", sql, err)
 	}
+
 	return pg.State(err)
 }
 
 // value runs a statement that returns one value.
 func value[T any](t *testing.T, q pg.Querier, sql string, args ...any) T {
 	t.Helper()
+
 	v, err := pg.Value[T](t.Context(), q, sql, args...)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
+
 	return v
 }

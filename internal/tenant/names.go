@@ -84,5 +84,6 @@ func (n Names) ProjectOf(name string) (project uuid.UUID, ok bool) {
 	if n.block != nil {
 		n.block.Decrypt(project[:], project[:])
 	}
+
 	return project, true
 }

@@ -26,16 +26,22 @@ func EndSessions(ctx context.Context, conn *pgx.Conn) error {
 
 // EndOrphans ends the sessions that a killed server left running, if no other server of this platform is at work. known returns those of some projects
 // that are this platform's: others may share the PostgreSQL server. It is called before the registry is used.
-func (r *Registry) EndOrphans(ctx context.Context, known func(context.Context, []uuid.UUID) ([]uuid.UUID, error)) error {
+func (r *Registry) EndOrphans(
+	ctx context.Context, known func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
+) error {
 	return r.admin(ctx, func(conn *pgx.Conn) error {
 		alone, err := isAlone(ctx, conn)
 		if err != nil || !alone {
 			return err
 		}
-		logins, err := pg.Values[string](ctx, conn, withSessions+` select distinct usename::text from sessions where usename ~ @pattern`, pgx.StrictNamedArgs{"pattern": ofProjects})
+
+		logins, err := pg.Values[string](ctx, conn,
+			withSessions+` select distinct usename::text from sessions where usename ~ @pattern`,
+			pgx.StrictNamedArgs{"pattern": ofProjects})
 		if err != nil {
 			return err
 		}
+
 		var projects []uuid.UUID
 		for _, login := range logins {
 			id, ok := r.ProjectOf(login)
@@ -43,17 +49,21 @@ func (r *Registry) EndOrphans(ctx context.Context, known func(context.Context, [
 				projects = append(projects, id)
 			}
 		}
+
 		if len(projects) == 0 {
 			return nil
 		}
+
 		if projects, err = known(ctx, projects); err != nil {
 			return err
 		}
+
 		for _, id := range projects {
 			if err := endSessions(ctx, conn, "^"+r.Database(id)+"_"); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
 }
@@ -65,15 +75,18 @@ func isAlone(ctx context.Context, conn *pgx.Conn) (alone bool, err error) {
 		if err != nil || alone || time.Now().After(deadline) {
 			break
 		}
+
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
 		case <-time.After(aloneEvery):
 		}
 	}
+
 	if alone {
 		_, err = pg.Exec(ctx, conn, `select pg_advisory_unlock($1, 0)`, swapLock)
 	}
+
 	return alone, err
 }
 
@@ -81,14 +94,18 @@ func isAlone(ctx context.Context, conn *pgx.Conn) (alone bool, err error) {
 func endSessions(ctx context.Context, conn *pgx.Conn, pattern string) error {
 	ctx, cancel := context.WithTimeout(ctx, orphansTime)
 	defer cancel()
+
 	tick := time.NewTicker(endEvery)
 	defer tick.Stop()
+
 	for {
-		left, err := pg.Value[int](ctx, conn, withSessions+` select count(pg_terminate_backend(pid))::int from sessions where usename ~ @pattern`,
+		left, err := pg.Value[int](ctx, conn,
+			withSessions+` select count(pg_terminate_backend(pid))::int from sessions where usename ~ @pattern`,
 			pgx.StrictNamedArgs{"pattern": pattern})
 		if err != nil || left == 0 {
 			return err
 		}
+
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%d sessions of projects do not end: %w", left, ctx.Err())

@@ -27,6 +27,7 @@ func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Proj
 	if err != nil {
 		return p, err
 	}
+
 	l.changed(id)
 	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.settle(ctx, id) })
 }
@@ -38,6 +39,7 @@ func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Pro
 	if err != nil {
 		return p, err
 	}
+
 	l.changed(id)
 	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.settle(ctx, id) })
 }
@@ -48,6 +50,7 @@ func (l Lifecycle) Resume(ctx context.Context, id, user uuid.UUID) (platform.Pro
 	if fault.Is(err, fault.NotFound) {
 		return p, fault.New(fault.Conflict, "the project is not paused").WithCode("not_paused").Because(err)
 	}
+
 	return p, err
 }
 
@@ -58,6 +61,7 @@ func (l Lifecycle) Restore(ctx context.Context, id, user uuid.UUID) (platform.Pr
 	if fault.Is(err, fault.NotFound) {
 		return p, fault.New(fault.Conflict, "the project is not deleted").WithCode("not_deleted").Because(err)
 	}
+
 	return p, err
 }
 
@@ -69,6 +73,7 @@ func (l Lifecycle) reopen(ctx context.Context, id, user uuid.UUID, state string)
 		if err := l.Store.DatabaseOpening(ctx, id, state); err != nil {
 			return err
 		}
+
 		version, err := l.Registry.admit(ctx, id)
 		if err == nil {
 			p, err = l.Store.ReactivateProject(ctx, id, user, state, version)
@@ -77,10 +82,13 @@ func (l Lifecycle) reopen(ctx context.Context, id, user uuid.UUID, state string)
 			l.changed(id)
 			return nil
 		}
+
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 		defer cancel()
+
 		return errors.Join(err, l.settle(after, id))
 	})
+
 	return p, err
 }
 
@@ -101,9 +109,11 @@ func (l Lifecycle) settle(ctx context.Context, id uuid.UUID) error {
 	case status != platform.Paused && status != platform.Deleted:
 		return nil
 	}
+
 	if err := l.Registry.refuse(ctx, id); err != nil {
 		return err
 	}
+
 	return l.Store.DatabaseClosed(ctx, id)
 }
 
@@ -114,11 +124,15 @@ func (r *Registry) admit(ctx context.Context, project uuid.UUID) (int64, error) 
 		return 0, pg.Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	for _, step := range []func(context.Context, *pgx.Conn, uuid.UUID) error{r.setRoles, r.unlimitDatabase, r.grantDatabase, r.furnish} {
+
+	for _, step := range []func(context.Context, *pgx.Conn, uuid.UUID) error{
+		r.setRoles, r.unlimitDatabase, r.grantDatabase, r.furnish,
+	} {
 		if err := step(ctx, conn, project); err != nil {
 			return 0, fmt.Errorf("admit to %s: %w", project, pg.Fault(err))
 		}
 	}
+
 	return Version(), nil
 }
 
@@ -147,24 +161,32 @@ func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
 		return pg.Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := ignoring(conn, ctx, "alter database "+pg.Quote(r.Database(project))+" connection limit 0", "3D000"); err != nil {
+
+	if err := ignoring(conn, ctx, "alter database "+pg.Quote(r.Database(project))+" connection limit 0",
+		"3D000"); err != nil {
 		return fmt.Errorf("refuse to %s: %w", project, pg.Fault(err))
 	}
+
 	since, err := pg.Value[time.Time](ctx, conn, `select clock_timestamp()`)
 	if err != nil {
 		return err
 	}
+
 	tick := time.NewTicker(endEvery)
 	defer tick.Stop()
+
 	for {
-		left, err := pg.Value[int64](ctx, conn, selectConnected, pgx.StrictNamedArgs{"name": r.Database(project), "since": since})
+		left, err := pg.Value[int64](ctx, conn, selectConnected,
+			pgx.StrictNamedArgs{"name": r.Database(project), "since": since})
 		if err != nil {
 			return fmt.Errorf("refuse to %s: %w", project, err)
 		}
+
 		if left == 0 {
 			r.reset(project)
 			return nil
 		}
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -181,10 +203,13 @@ func respectClosed(c *pgxpool.Config) {
 		if err := prepare(ctx, conn); err != nil {
 			return err
 		}
-		closed, err := pg.Value[bool](ctx, conn, `select datconnlimit = 0 from pg_database where datname = current_database()`)
+
+		closed, err := pg.Value[bool](ctx, conn,
+			`select datconnlimit = 0 from pg_database where datname = current_database()`)
 		if err == nil && closed {
 			err = fault.New(fault.Unavailable, "the project's database takes no connections")
 		}
+
 		return err
 	}
 }
@@ -194,11 +219,14 @@ func (r *Registry) reset(project uuid.UUID) {
 	r.mu.Lock()
 	p := r.projects[project]
 	r.mu.Unlock()
+
 	if p == nil {
 		return
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	for _, pool := range p.pools {
 		pool.Reset()
 	}

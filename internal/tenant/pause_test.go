@@ -15,25 +15,30 @@ import (
 // consistent fails the test unless a project's database lets its logins in exactly if the project is active, and returns its status.
 func (i *instance) consistent(id uuid.UUID) string {
 	i.t.Helper()
+
 	status, err := i.healthy.Store.ProjectStatus(i.t.Context(), id)
 	if err != nil {
 		i.t.Fatal(err)
 	}
+
 	for _, l := range projectLogins {
 		conn, err := pgx.ConnectConfig(i.t.Context(), i.healthy.Registry.config(id, l))
 		if err == nil {
 			conn.Close(i.t.Context())
 		}
+
 		if status == platform.Active && err != nil || status != platform.Active && pg.State(err) != "53300" {
 			i.t.Errorf("the project is %s, and for the login %q the answer is %v", status, l, err)
 		}
 	}
+
 	return status
 }
 
 // TestStatesInterrupted cuts each change of a project's state off at one place after another. The next start makes of it one state or the other.
 func TestStatesInterrupted(t *testing.T) {
 	t.Parallel()
+
 	for name, change := range map[string]struct {
 		prepare, run func(l Lifecycle, id, user uuid.UUID) error
 		from, to     string
@@ -45,29 +50,39 @@ func TestStatesInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			i := newInstance(t)
 			p, err := i.create(t.Context(), i.healthy)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := i.healthy.Registry.Open(p.UUID).Owner().Exec(t.Context(), "create table public.kept ()"); err != nil {
+
+			if _, err := i.healthy.Registry.Open(p.UUID).Owner().Exec(t.Context(),
+				"create table public.kept ()"); err != nil {
 				t.Fatal(err)
 			}
+
 			for writes, whole := 1, false; !whole; writes += stride {
 				if i.consistent(p.UUID) != change.from {
-					back := map[string]func(Lifecycle, uuid.UUID, uuid.UUID) error{platform.Paused: resume, platform.Deleted: restore, platform.Active: change.prepare}
+					back := map[string]func(Lifecycle, uuid.UUID, uuid.UUID) error{
+						platform.Paused: resume, platform.Deleted: restore, platform.Active: change.prepare,
+					}
 					if err := back[i.consistent(p.UUID)](i.healthy, p.UUID, i.user); err != nil {
 						t.Fatal(err)
 					}
 				}
+
 				i.cut.after(writes)
 				err := change.run(i.failing, p.UUID, i.user)
 				whole = !i.cut.spent()
 				i.cut.heal()
+
 				if whole && err != nil {
 					t.Fatalf("nothing was cut, and it fails: %v", err)
 				}
+
 				i.finish()
+
 				switch status := i.consistent(p.UUID); {
 				case status != change.from && status != change.to:
 					t.Errorf("cut after %d writes: the project is %s", writes, status)
@@ -75,11 +90,15 @@ func TestStatesInterrupted(t *testing.T) {
 					t.Errorf("cut after %d writes: it succeeds, and the project is %s", writes, status)
 				}
 			}
+
 			if i.consistent(p.UUID) != platform.Active {
-				if err := map[string]func(Lifecycle, uuid.UUID, uuid.UUID) error{platform.Paused: resume, platform.Deleted: restore}[change.to](i.healthy, p.UUID, i.user); err != nil {
+				if err := map[string]func(Lifecycle, uuid.UUID, uuid.UUID) error{
+					platform.Paused: resume, platform.Deleted: restore,
+				}[change.to](i.healthy, p.UUID, i.user); err != nil {
 					t.Fatal(err)
 				}
 			}
+
 			value[int](t, i.healthy.Registry.Open(p.UUID).Owner(), "select count(*)::int from public.kept")
 		})
 	}
@@ -108,36 +127,44 @@ func restore(l Lifecycle, id, user uuid.UUID) error {
 // TestExpireAtOnce has four servers find a project that was deleted long enough ago, while its owner restores it: it is gone, or it is whole.
 func TestExpireAtOnce(t *testing.T) {
 	t.Parallel()
+
 	i := newInstance(t)
 	for range 5 {
 		p, err := i.create(t.Context(), i.healthy)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if err := softly(i.healthy, p.UUID, i.user); err != nil {
 			t.Fatal(err)
 		}
+
 		i.exec(`update platform.projects set deleted_at = now() - interval '1 year' where status = 'deleted'`)
 		done := make(chan error)
 		for range 4 {
 			go func() { done <- i.healthy.Finish(context.Background()) }()
 		}
+
 		err = restore(i.healthy, p.UUID, i.user)
 		for range 4 {
 			if err := <-done; err != nil {
 				t.Errorf("finish: %v", err)
 			}
 		}
+
 		if err != nil && !fault.Is(err, fault.Conflict) {
 			t.Errorf("restore: %v", err)
 		}
+
 		if err == nil {
 			if _, err := i.healthy.Remove(t.Context(), p.UUID, i.user); err != nil {
 				t.Fatalf("the project was restored and is gone: %v", err)
 			}
 		}
+
 		i.finish()
 		i.check(p.UUID)
+
 		if left := i.projects(); len(left) > 0 {
 			t.Fatalf("%d projects are left", len(left))
 		}
@@ -147,48 +174,61 @@ func TestExpireAtOnce(t *testing.T) {
 // TestPausedOwnership: what a paused project has granted to the logins of another does not keep that one from being removed.
 func TestPausedOwnership(t *testing.T) {
 	t.Parallel()
+
 	i := newInstance(t)
 	granter, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := i.healthy.Create(t.Context(), i.user, platform.NewProject{Organization: i.organization, Name: "other"})
+
+	other, err := i.healthy.Create(t.Context(), i.user,
+		platform.NewProject{Organization: i.organization, Name: "other"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	exec(t, connect(t, i.healthy.Registry.Open(granter.UUID), trusted), // as owners could do in earlier releases
 		"create table public.shared (); grant select on public.shared to "+pg.Quote(names.login(other.UUID, owner)))
+
 	if err := pause(i.healthy, granter.UUID, i.user); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := i.healthy.Remove(t.Context(), other.UUID, i.user); err != nil {
 		t.Errorf("remove: %v", err)
 	}
+
 	i.consistent(granter.UUID)
 }
 
 // TestUpgradePaused: a paused project misses an upgrade, and gets it when it is resumed.
 func TestUpgradePaused(t *testing.T) {
 	t.Parallel()
+
 	i := newInstance(t)
 	p, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := pause(i.healthy, p.UUID, i.user); err != nil {
 		t.Fatal(err)
 	}
+
 	conn := connectTo(t, i.healthy.Registry.base.ConnConfig)
 	if _, err := conn.Exec(t.Context(), `update platform.projects set schema_version = 0`); err != nil {
 		t.Fatal(err)
 	}
+
 	i.finish()
+
 	if got := i.consistent(p.UUID); got != platform.Paused {
 		t.Errorf("the upgrade made a paused project %s", got)
 	}
+
 	if err := resume(i.healthy, p.UUID, i.user); err != nil {
 		t.Fatal(err)
 	}
+
 	if got := value[int64](t, conn, `select schema_version from platform.projects`); got != Version() {
 		t.Errorf("the resumed project has migration %d, want %d", got, Version())
 	}

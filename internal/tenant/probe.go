@@ -15,9 +15,11 @@ func (r *Registry) Probe(ctx context.Context) error {
 	var open atomic.Int32
 	r.supervisor.Supervise(c)
 	r.budget.count(c, &open)
+
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
 		return pg.Fault(err)
 	}
+
 	return conn.Close(ctx)
 }

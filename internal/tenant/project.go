@@ -72,18 +72,23 @@ func (p *Project) Service() *pgxpool.Pool { return p.pool(service) }
 
 func (p *Project) pool(l login) *pgxpool.Pool {
 	p.registry.touch(p)
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	p.used = time.Now()
+
 	if p.pools == nil {
 		p.pools = map[login]*pgxpool.Pool{}
 	}
+
 	if p.pools[l] == nil {
 		p.pools[l] = p.registry.newPool(p, l)
 		if p.gone {
 			p.pools[l].Close()
 		}
 	}
+
 	return p.pools[l]
 }
 
@@ -91,13 +96,16 @@ func (p *Project) pool(l login) *pgxpool.Pool {
 // those who still use a connection.
 func (p *Project) close(unusedSince time.Time) {
 	p.mu.Lock()
+
 	if p.used.After(unusedSince) {
 		p.mu.Unlock()
 		return
 	}
+
 	pools := p.pools
 	p.pools = nil
 	p.mu.Unlock()
+
 	for _, pool := range pools {
 		pool.Close()
 	}
@@ -109,6 +117,7 @@ func (p *Project) leave() {
 	pools := p.pools
 	p.pools, p.gone = nil, true
 	p.mu.Unlock()
+
 	for _, pool := range pools {
 		pool.Close()
 	}
@@ -119,6 +128,7 @@ func (p *Project) evict() bool {
 	if p.open.Load() == 0 {
 		return false
 	}
+
 	p.mu.Lock()
 	pools := slices.Collect(maps.Values(p.pools))
 	p.mu.Unlock()
@@ -128,6 +138,7 @@ func (p *Project) evict() bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -135,13 +146,17 @@ func (p *Project) evict() bool {
 func evictFrom(pool *pgxpool.Pool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
 	defer cancel()
+
 	idle := pool.AcquireAllIdle(ctx)
 	if len(idle) == 0 {
 		return false
 	}
+
 	_ = idle[0].Conn().Close(ctx)
+
 	for _, conn := range idle {
 		conn.Release()
 	}
+
 	return true
 }

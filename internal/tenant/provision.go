@@ -25,6 +25,7 @@ func Version() int64 {
 	if err != nil {
 		panic(err)
 	}
+
 	return versions[len(versions)-1]
 }
 
@@ -32,17 +33,21 @@ func Version() int64 {
 // follows from the migrations, so releases side by side have one each.
 func template() string {
 	sum := sha256.New()
+
 	files, err := fs.Glob(migrations, "*.sql")
 	if err != nil {
 		panic(err)
 	}
+
 	for _, name := range files {
 		text, err := fs.ReadFile(migrations, name)
 		if err != nil {
 			panic(err)
 		}
+
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
 	}
+
 	return "socle_template_" + hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
@@ -65,17 +70,21 @@ func Prepared(ctx context.Context, q pg.Querier) (bool, error) {
 // login may. Any number of servers may do so at once.
 func (r *Registry) Prepare(ctx context.Context) error {
 	return r.alone(ctx, func(conn *pgx.Conn) error {
-		for _, role := range []string{"anon nologin noinherit", "authenticated nologin noinherit", "service_role nologin noinherit bypassrls"} {
+		for _, role := range []string{
+			"anon nologin noinherit", "authenticated nologin noinherit", "service_role nologin noinherit bypassrls",
+		} {
 			if err := ignoring(conn, ctx, "create role "+role, "42710"); err != nil {
 				return fmt.Errorf("role %s: %w", role, err)
 			}
 		}
+
 		if err := closeDatabases(ctx, conn); err != nil {
 			return err
 		}
 		if err := r.makeTemplate(ctx, conn); err != nil {
 			return fmt.Errorf("template: %w", err)
 		}
+
 		return nil
 	})
 }
@@ -90,6 +99,7 @@ func (r *Registry) alone(ctx context.Context, f func(*pgx.Conn) error) error {
 	if pg.State(err) == "3D000" { // invalid_catalog_name
 		return pg.Locked(ctx, r.base.ConnConfig, prepareLock, f)
 	}
+
 	return err
 }
 
@@ -100,11 +110,13 @@ func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
+
 	for _, name := range open {
 		if err := ignoring(conn, ctx, "revoke all on database "+pg.Quote(name)+" from public", "42501"); err != nil {
 			return fmt.Errorf("close database %s: %w", name, err)
 		}
 	}
+
 	return nil
 }
 
@@ -116,9 +128,11 @@ func (r *Registry) makeTemplate(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil || whole {
 		return err
 	}
+
 	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
 		return err
 	}
+
 	// A database is open to everyone when it is made, so it takes no connections until that is revoked.
 	if err := execAll(ctx, conn, []string{
 		"create database " + pg.Quote(name) + " template template0 encoding 'UTF8' allow_connections false",
@@ -127,11 +141,13 @@ func (r *Registry) makeTemplate(ctx context.Context, conn *pgx.Conn) error {
 	}); err != nil {
 		return err
 	}
+
 	c := r.base.ConnConfig.Copy()
 	c.Database = name
 	if err := pg.MigrateTo(ctx, c, Schema, migrations, Version()); err != nil {
 		return err
 	}
+
 	_, err = conn.Exec(ctx, "alter database "+pg.Quote(name)+" is_template true allow_connections false")
 	return err
 }
@@ -144,6 +160,7 @@ func (r *Registry) Provision(ctx context.Context, project uuid.UUID) (int64, err
 		return 0, pg.Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	return Version(), r.provision(ctx, conn, project)
 }
 
@@ -154,6 +171,7 @@ func (r *Registry) provision(ctx context.Context, conn *pgx.Conn, project uuid.U
 			return fmt.Errorf("provision %s: %w", project, pg.Fault(err))
 		}
 	}
+
 	return nil
 }
 
@@ -165,20 +183,28 @@ func (r *Registry) steps() []func(context.Context, *pgx.Conn, uuid.UUID) error {
 // makeRoles makes the project's logins. They get their attributes first: from PostgreSQL 16 on, whether a member inherits is settled when it
 // becomes one.
 func (r *Registry) makeRoles(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	member := map[login][]string{request: {"anon", "authenticated"}, service: {"service_role"}, dump: {"pg_read_all_data"}}
+	member := map[login][]string{
+		request: {"anon", "authenticated"},
+		service: {"service_role"},
+		dump:    {"pg_read_all_data"},
+	}
+
 	var grants []string
 	for _, l := range projectLogins {
 		name := pg.Quote(r.login(project, l))
 		if err := ignoring(conn, ctx, "create role "+name, "42710"); err != nil {
 			return err
 		}
+
 		for _, group := range member[l] {
 			grants = append(grants, "grant "+pg.Quote(group)+" to "+name)
 		}
 	}
+
 	if err := r.setRoles(ctx, conn, project); err != nil {
 		return err
 	}
+
 	return atOnce(ctx, conn, grants)
 }
 
@@ -186,14 +212,18 @@ func (r *Registry) makeRoles(ctx context.Context, conn *pgx.Conn, project uuid.U
 func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	attributes := map[login]string{owner: "noinherit connection limit 20", request: "noinherit connection limit 50",
 		service: "noinherit connection limit 50", dump: "inherit bypassrls connection limit 8"}
+
 	var statements []string
 	for _, l := range projectLogins {
 		role := "alter role " + pg.Quote(r.login(project, l))
-		statements = append(statements, role+" reset all", role+" login nosuperuser nocreatedb nocreaterole noreplication "+
+		statements = append(statements, role+" reset all", role+
+			" login nosuperuser nocreatedb nocreaterole noreplication "+
 			attributes[l]+" password "+pg.Literal(pg.Verifier(r.password(r.login(project, l)))))
 	}
+
 	set := "alter role " + pg.Quote(r.login(project, dump)) + " set "
-	return atOnce(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'")) // what pg_dump is told is read
+	// what pg_dump is told is read
+	return atOnce(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'"))
 }
 
 // restoreRoles undoes what a tenant's code did to the project's logins: PostgreSQL lets a login change its own password and
@@ -204,6 +234,7 @@ func (r *Registry) restoreRoles(ctx context.Context, project uuid.UUID) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	if err := r.setRoles(ctx, conn, project); err != nil {
 		return err
 	}
@@ -211,8 +242,10 @@ func (r *Registry) restoreRoles(ctx context.Context, project uuid.UUID) error {
 	name := r.Database(project)
 	var statements []string
 	for _, l := range projectLogins {
-		statements = append(statements, "alter role "+pg.Quote(r.login(project, l))+" in database "+pg.Quote(name)+" reset all")
+		statements = append(statements,
+			"alter role "+pg.Quote(r.login(project, l))+" in database "+pg.Quote(name)+" reset all")
 	}
+
 	return atOnce(ctx, conn, append(statements, r.admitLogins(project, name)...))
 }
 
@@ -228,10 +261,12 @@ func (r *Registry) makeDatabase(ctx context.Context, conn *pgx.Conn, project uui
 // moment, or a cluster may not have noticed yet that a client of the template is gone: then it tries again.
 func clone(ctx context.Context, conn *pgx.Conn, name string) error {
 	for {
-		err := alter(ctx, conn, "create database "+pg.Quote(name)+" template "+pg.Quote(template())+" allow_connections false")
+		err := alter(ctx, conn,
+			"create database "+pg.Quote(name)+" template "+pg.Quote(template())+" allow_connections false")
 		if pg.State(err) != "55006" { // object_in_use
 			return err
 		}
+
 		select {
 		case <-ctx.Done():
 			return err
@@ -245,7 +280,10 @@ func (r *Registry) grantDatabase(ctx context.Context, conn *pgx.Conn, project uu
 	name := pg.Quote(r.Database(project))
 	statements := []string{"revoke all on database " + name + " from public",
 		"grant create, temporary on database " + name + " to " + pg.Quote(r.login(project, owner))}
-	return atOnce(ctx, conn, append(append(statements, r.admitLogins(project, r.Database(project))...), "alter database "+name+" allow_connections true"))
+
+	return atOnce(ctx, conn,
+		append(append(statements, r.admitLogins(project, r.Database(project))...),
+			"alter database "+name+" allow_connections true"))
 }
 
 // mostTemporary bounds the temporary files of one session of a project, for sorts, joins and cursors,
@@ -269,6 +307,7 @@ func (r *Registry) admitLogins(project uuid.UUID, database string) []string {
 			statements = append(statements, "alter role "+role+" in database "+name+" set "+setting)
 		}
 	}
+
 	return statements
 }
 
@@ -280,14 +319,17 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	if err := r.migrate(ctx, conn, project); err != nil {
 		return err
 	}
+
 	fresh, err := pg.Value[bool](ctx, conn, `
 		select exists (select from pg_namespace where nspname = 'public' and nspowner = 'pg_database_owner'::regrole)`)
 	if err != nil || !fresh {
 		return err
 	}
+
 	name := pg.Quote(r.login(project, owner))
 	return atOnce(ctx, conn, []string{
 		// What the owner makes is closed to everyone but the service role, which answers for the whole project.
@@ -311,6 +353,7 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 
 	login := pg.Quote(r.login(project, owner))
 	rows := pg.Quote(r.login(project, request)) + ", " + pg.Quote(r.login(project, service))
+
 	return atOnce(ctx, conn, []string{
 		"grant usage on schema " + pg.Quote(Schema) + " to " + login + ", " + rows,
 		"grant select on socle.catalogue_version to " + rows,
@@ -326,21 +369,26 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 		return nil, pg.Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+
 	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(r.Database(project))+" with (force)"); err != nil {
 		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
 	}
 	if err := r.dropCopies(ctx, conn, project); err != nil {
 		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
 	}
+
 	r.forget(project) // after its sessions were ended: it waits for those who use one
+
 	var names []string
 	for _, l := range projectLogins {
 		names = append(names, r.login(project, l))
 	}
+
 	retired, err = dropRoles(ctx, conn, names)
 	if err != nil {
 		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
 	}
+
 	return retired, nil
 }
 
@@ -358,6 +406,7 @@ func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
 			return errors.Join(fmt.Errorf("%s", sql), err)
 		}
 	}
+
 	return nil
 }
 
@@ -375,9 +424,11 @@ func alter(ctx context.Context, conn *pgx.Conn, sql string) error {
 	var err error
 	for range alterTries {
 		_, err = conn.Exec(ctx, sql)
-		if s := pg.State(err); s != "XX000" && s != "23505" { // internal_error (tuple concurrently updated), unique_violation
+		// internal_error (tuple concurrently updated), unique_violation
+		if s := pg.State(err); s != "XX000" && s != "23505" {
 			return err
 		}
 	}
+
 	return err
 }

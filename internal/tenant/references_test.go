@@ -34,13 +34,18 @@ const selectPlatformObjects = `
 var references = map[string][]string{
 	"table": {
 		`create view public.r as select * from $NAME`, `create materialized view public.r as select * from $NAME`,
-		`create table public.r (a $NAME)`, `create table public.r (a $NAME[])`, `create table public.r () inherits ($NAME)`,
-		`create table public.r (a uuid references $NAME)`, `create type public.r as (a $NAME)`, `create domain public.r as $NAME`,
+		`create table public.r (a $NAME)`, `create table public.r (a $NAME[])`,
+		`create table public.r () inherits ($NAME)`,
+		`create table public.r (a uuid references $NAME)`, `create type public.r as (a $NAME)`,
+		`create domain public.r as $NAME`,
 		`create function public.r($NAME) returns int language sql as 'select 1'`,
 		`create function public.r() returns setof $NAME language plpgsql as 'begin end'`,
-		`create function public.r() returns int language plpgsql as 'declare a $NAME; begin return 1; end'`, // no dependency
-		`create view public.r as select '$ID'::regclass as a`, `create materialized view public.r as select '$ID'::regclass as a`,
-		`create table public.r (a regclass default '$ID'::regclass)`, `create table public.r (a regclass check (a <> '$ID'::regclass))`,
+		// no dependency
+		`create function public.r() returns int language plpgsql as 'declare a $NAME; begin return 1; end'`,
+		`create view public.r as select '$ID'::regclass as a`,
+		`create materialized view public.r as select '$ID'::regclass as a`,
+		`create table public.r (a regclass default '$ID'::regclass)`,
+		`create table public.r (a regclass check (a <> '$ID'::regclass))`,
 		`create table public.r as select 1 as a; create index on public.r ((a::oid::regclass <> '$ID'::regclass))`,
 		`create table public.r (a int); create policy r on public.r using ('$ID'::regclass is not null)`,
 		`create table public.r (a int); create rule r as on insert to public.r do instead select '$ID'::regclass`,
@@ -48,10 +53,12 @@ var references = map[string][]string{
 		`create function public.r(a regclass default '$ID'::regclass) returns int language sql as 'select 1'`,
 		`create temporary view r as select '$ID'::regclass as a`,
 	},
-	"sequence": {`create table public.r (a bigint default nextval('$NAME'))`, `create table public.r (a bigint default nextval('$ID'::regclass))`},
+	"sequence": {`create table public.r (a bigint default nextval('$NAME'))`,
+		`create table public.r (a bigint default nextval('$ID'::regclass))`},
 	"type": {
-		`create table public.r (a $NAME)`, `create domain public.r as $NAME`, `create view public.r as select '$ID'::regtype as a`,
-		`create view public.r as select null::$NAME as a`, `create cast ($NAME as text) with inout`,
+		`create table public.r (a $NAME)`, `create domain public.r as $NAME`,
+		`create view public.r as select '$ID'::regtype as a`, `create view public.r as select null::$NAME as a`,
+		`create cast ($NAME as text) with inout`,
 		`create function public.r(a text) returns $NAME language plpgsql as 'begin end'`,
 	},
 	"function": {
@@ -68,15 +75,18 @@ var references = map[string][]string{
 // TestNothingRefersToThePlatform: no statement of the owner makes anything depend on an object of the platform.
 func TestNothingRefersToThePlatform(t *testing.T) {
 	t.Parallel()
+
 	p := newProject(t, newRegistry(t, 8))
 	inspect, conn := connect(t, p, trusted), connect(t, p, owner)
 	objects, err := pg.All[platformObject](t.Context(), inspect, selectPlatformObjects)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if len(objects) < 50 {
 		t.Fatalf("got %d objects of the platform, want 50 or more", len(objects))
 	}
+
 	before := dependents(t, inspect)
 	for _, o := range objects {
 		fill := strings.NewReplacer("$NAME", o.Name, "$ID", fmt.Sprint(o.ID)).Replace
@@ -89,9 +99,11 @@ func TestNothingRefersToThePlatform(t *testing.T) {
 			case got == "" && !slices.Equal(dependents(t, conn), before):
 				t.Errorf("%s: it depends on the platform", sql)
 			}
+
 			exec(t, conn, "rollback")
 		}
 	}
+
 	if after := dependents(t, inspect); !slices.Equal(after, before) {
 		t.Errorf("got dependents %q, want %q", after, before)
 	}
@@ -100,6 +112,7 @@ func TestNothingRefersToThePlatform(t *testing.T) {
 // dependents returns what depends on the platform's objects and is not in its schemas.
 func dependents(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
+
 	found, err := pg.Values[string](t.Context(), conn, `
 		with platform as (`+selectPlatformObjects+`)
 		select i.identity from pg_depend d cross join pg_identify_object(d.classid, d.objid, d.objsubid) i
@@ -109,17 +122,20 @@ func dependents(t *testing.T, conn *pgx.Conn) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return found
 }
 
 // TestRolesOfOthersAreNotNamed: no policy and no privilege of a project names a role of another one.
 func TestRolesOfOthersAreNotNamed(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 8)
 	a, b := newProject(t, r), newProject(t, r)
 	conn := connect(t, a, owner)
 	exec(t, conn, `create table public.t (id int); create function public.f() returns int language sql as 'select 1'`)
 	own, theirs := pg.Quote(a.registry.login(a.UUID, owner)), pg.Quote(b.registry.login(b.UUID, request))
+
 	for _, sql := range []string{
 		`create policy p on public.t to $R using (true)`,
 		`create policy p on public.t using (true); alter policy p on public.t to anon, $R`,
@@ -141,9 +157,11 @@ func TestRolesOfOthersAreNotNamed(t *testing.T) {
 			exec(t, conn, "rollback")
 		}
 	}
+
 	if got := value[int](t, connect(t, a, trusted), `
 		select count(*)::int from pg_shdepend where dbid = (select oid from pg_database where datname = current_database())
-			and refobjid in (select oid from pg_roles where rolname like $1)`, b.registry.Database(b.UUID)+"%"); got != 0 {
+			and refobjid in (select oid from pg_roles where rolname like $1)`,
+		b.registry.Database(b.UUID)+"%"); got != 0 {
 		t.Errorf("%d objects name a role of the other project", got)
 	}
 }

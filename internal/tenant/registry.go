@@ -20,11 +20,12 @@ import (
 )
 
 const (
-	poolSize     = 4                // connections of one login to one project
-	rowsPoolSize = 10               // of a login of the rows API
-	makersMost   = 4                // projects that are made or removed at a time: each takes two connections to the platform database, and some beside the pools
-	unusedTime   = 10 * time.Minute // after which a project's pools are closed
-	cleanTime    = 5 * time.Second  // for a session to be cleaned
+	poolSize     = 4  // connections of one login to one project
+	rowsPoolSize = 10 // of a login of the rows API
+	// projects that are made or removed at a time: each takes two connections to the platform database, and some beside the pools
+	makersMost = 4
+	unusedTime = 10 * time.Minute // after which a project's pools are closed
+	cleanTime  = 5 * time.Second  // for a session to be cleaned
 )
 
 // Registry opens projects.
@@ -59,15 +60,19 @@ func NewRegistry(address string, secret []byte, names Names, connections int, lo
 	if err != nil {
 		return nil, err
 	}
+
 	tls := url.Values{}
 	if u, err := url.Parse(address); err == nil {
 		tls = u.Query()
 		maps.DeleteFunc(tls, func(name string, _ []string) bool { return !strings.HasPrefix(name, "ssl") })
 	}
+
 	r := &Registry{Names: names, base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost),
 		supervisor: pg.NewSupervisor(base.ConnConfig), log: log,
-		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
+		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{},
+		recent: list.New(), swapping: map[int32]bool{}}
 	r.budget = newBudget(connections, r.evict, r.watchdog.lost)
+
 	return r, nil
 }
 
@@ -76,16 +81,20 @@ func NewRegistry(address string, secret []byte, names Names, connections int, lo
 func (r *Registry) Open(id uuid.UUID) *Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	p := r.projects[id]
 	if p == nil {
 		p = &Project{UUID: id, registry: r}
 		p.altered.Store(r.altered[id])
+
 		if r.swapping[swapKey(id)] {
 			p.gate.shut()
 		}
+
 		r.projects[id] = p
 		p.place = r.recent.PushFront(p)
 	}
+
 	return p
 }
 
@@ -97,6 +106,7 @@ func (r *Registry) Visit(id uuid.UUID, f func(p *Project) error) error {
 	err := f(p)
 	for p.open.Load() > before && p.evict() {
 	}
+
 	return err
 }
 
@@ -109,11 +119,14 @@ func (r *Registry) Connected(id uuid.UUID) bool {
 	r.mu.Lock()
 	p := r.projects[id]
 	r.mu.Unlock()
+
 	if p == nil {
 		return false
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	pool := p.pools[trusted]
 	return pool != nil && pool.Stat().TotalConns() > 0
 }
@@ -122,11 +135,13 @@ func (r *Registry) Connected(id uuid.UUID) bool {
 func (r *Registry) Run(ctx context.Context) error {
 	tick := time.NewTicker(unusedTime / 4)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
 			close(r.stopped)
 			r.closeAll()
+
 			return nil
 		case now := <-tick.C:
 			r.closeUnused(now.Add(-unusedTime))
@@ -146,27 +161,34 @@ const RequestPath = `"public", "extensions"`
 func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	c, project := r.base.Copy(), p.UUID
 	c.ConnConfig = r.config(project, l)
+
 	c.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
 		r.supervisor.Supervise(config)
 		r.budget.count(config, &p.open) // around it: a slot is given back when the session has ended
+
 		return nil
 	}
+
 	switch {
 	case l != trusted:
 		r.guard(c, p)
 	case !p.closed:
 		respectClosed(c)
 	}
+
 	if l == request || l == service {
 		c.MaxConns = rowsPoolSize
 		c.AfterRelease = nil // package rest cleans the session in the round trip of the request itself
 		c.ConnConfig.RuntimeParams["search_path"] = RequestPath
 	}
+
 	p.gate.respected(c)
+
 	pool, err := pgxpool.NewWithConfig(context.Background(), c) // opens nothing yet, so it fails only on a bad config
 	if err != nil {
 		panic("tenant: pool: " + err.Error())
 	}
+
 	return pool
 }
 
@@ -175,25 +197,33 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 // that is not there, has the project's logins reset before the next one begins, and so have settings that the watchdog finds.
 func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // a statement prepared by name could be replaced
-	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{          // stronger than a login's own settings
-		"client_encoding": "UTF8", "standard_conforming_strings": "on", "default_transaction_read_only": "off", "synchronous_commit": "on",
-		"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
+
+	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{ // stronger than a login's own settings
+		"client_encoding": "UTF8", "standard_conforming_strings": "on",
+		"default_transaction_read_only": "off", "synchronous_commit": "on",
+		"statement_timeout": "0", "lock_timeout": "0",
+		"idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
 		"tcp_user_timeout": "0", "client_connection_check_interval": "0",
 	})
+
 	c.AfterRelease = func(conn *pgx.Conn) bool {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
 		defer cancel()
+
 		_, err := conn.PgConn().Exec(ctx, "discard all").ReadAll()
 		return err == nil
 	}
+
 	report := c.ConnConfig.OnPgError
 	c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
 		if err.SeverityUnlocalized == "FATAL" && !slices.Contains(serverStates, err.Code) {
 			p.altered.Store(true)
 		}
+
 		r.watchdog.explain(conn, err)
 		return report(conn, err)
 	}
+
 	connect := c.BeforeConnect
 	c.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
 		if p.altered.CompareAndSwap(true, false) {
@@ -203,6 +233,7 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 				return err
 			}
 		}
+
 		return connect(ctx, conn)
 	}
 }
@@ -223,8 +254,10 @@ func (r *Registry) touch(p *Project) {
 	if p.place == nil {
 		return
 	}
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	r.recent.MoveToFront(p.place)
 }
 
@@ -232,10 +265,12 @@ func (r *Registry) touch(p *Project) {
 func (r *Registry) open() []*Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	all := make([]*Project, 0, r.recent.Len())
 	for e := r.recent.Back(); e != nil; e = e.Prev() {
 		all = append(all, e.Value.(*Project))
 	}
+
 	return all
 }
 
@@ -254,6 +289,7 @@ func (r *Registry) evict() bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -261,12 +297,14 @@ func (r *Registry) evict() bool {
 func (r *Registry) connected() []*Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	var all []*Project
 	for e := r.recent.Back(); e != nil; e = e.Prev() {
 		if p := e.Value.(*Project); p.open.Load() > 0 {
 			all = append(all, p)
 		}
 	}
+
 	return all
 }
 
@@ -275,10 +313,13 @@ func (r *Registry) forget(id uuid.UUID) {
 	r.mu.Lock()
 	p := r.projects[id]
 	delete(r.projects, id)
+
 	if p != nil {
 		r.recent.Remove(p.place)
 	}
+
 	r.mu.Unlock()
+
 	if p != nil {
 		p.leave()
 	}

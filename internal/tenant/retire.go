@@ -27,6 +27,7 @@ func dropRoles(ctx context.Context, conn *pgx.Conn, names []string) (retired []s
 	if _, err := conn.Exec(ctx, "set lock_timeout = "+pg.Literal(retireLockTimeout)); err != nil {
 		return nil, err
 	}
+
 	for _, name := range names {
 		err := alter(ctx, conn, "drop role if exists "+pg.Quote(name))
 		switch pg.State(err) {
@@ -34,10 +35,12 @@ func dropRoles(ctx context.Context, conn *pgx.Conn, names []string) (retired []s
 			retired = append(retired, name)
 			err = alter(ctx, conn, "alter role "+pg.Quote(name)+" nologin connection limit 0 password null")
 		}
+
 		if err != nil {
 			return nil, fmt.Errorf("drop role %s: %w", name, err)
 		}
 	}
+
 	return retired, nil
 }
 
@@ -53,6 +56,7 @@ func (l Lifecycle) dropRetiredRole(ctx context.Context) error {
 
 	trying, cancel := context.WithTimeout(ctx, retireTime)
 	defer cancel()
+
 	if err := l.Registry.dropNamed(trying, name); err != nil {
 		return fmt.Errorf("login %s of a removed project: %w", name, err)
 	}
@@ -71,16 +75,19 @@ func (r *Registry) dropNamed(ctx context.Context, role string) error {
 		if err != nil {
 			return err
 		}
+
 		var errs []error
 		for _, name := range databases {
 			if err := r.forgetRole(ctx, name, role); err != nil {
 				errs = append(errs, fmt.Errorf("database %s: %w", name, err))
 			}
 		}
+
 		left, err := dropRoles(ctx, conn, []string{role})
 		if len(left) > 0 {
 			err = errors.New("it is still named")
 		}
+
 		return errors.Join(append(errs, err)...)
 	})
 }
@@ -91,6 +98,7 @@ func (r *Registry) forgetRole(ctx context.Context, database, role string) error 
 	c := r.base.ConnConfig.Copy()
 	c.Database = database
 	c.RuntimeParams["lock_timeout"] = retireLockTimeout
+
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
 		return err
@@ -106,6 +114,7 @@ func (r *Registry) forgetRole(ctx context.Context, database, role string) error 
 	if err != nil {
 		return err
 	}
+
 	var errs []error
 	for _, table := range tables {
 		errs = append(errs, forgetInPolicies(ctx, conn, table, role))
@@ -131,6 +140,7 @@ func forgetInPolicies(ctx context.Context, conn *pgx.Conn, table uint32, role st
 		if err != nil || len(statements) == 0 {
 			return err
 		}
+
 		if err := atOnce(ctx, conn, statements); err != nil {
 			return err
 		}

@@ -15,19 +15,24 @@ import (
 // they are dropped when the locks are gone.
 func TestRemoveWhileNamedElsewhere(t *testing.T) {
 	t.Parallel()
+
 	i := newInstance(t)
 	named, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := i.healthy.Create(t.Context(), i.user, platform.NewProject{Organization: i.organization, Name: "other"})
+
+	other, err := i.healthy.Create(t.Context(), i.user,
+		platform.NewProject{Organization: i.organization, Name: "other"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	role := pg.Quote(names.login(named.UUID, owner))
 	p := i.healthy.Registry.Open(other.UUID)
 	inspect, tenant := connect(t, p, trusted), connect(t, p, owner)
 	policies := 2*policyBatch + 1
+
 	exec(t, inspect, fmt.Sprintf(`
 		create table public.t (id int);
 		alter table public.t owner to %[1]s;
@@ -37,40 +42,52 @@ func TestRemoveWhileNamedElsewhere(t *testing.T) {
 		create policy shared on public.t to anon, %[3]s using (true);
 		grant select on public.t to %[3]s;
 		grant usage on schema public to %[3]s;
-		alter default privileges for role %[1]s grant select on tables to %[3]s`, pg.Quote(names.login(other.UUID, owner)), policies, role))
+		alter default privileges for role %[1]s grant select on tables to %[3]s`,
+		pg.Quote(names.login(other.UUID, owner)), policies, role))
+
 	exec(t, tenant, "begin; lock table public.t")
 
 	if _, err := i.healthy.Remove(t.Context(), named.UUID, i.user); err != nil {
 		t.Fatal(err)
 	}
+
 	login := i.healthy.Registry.config(other.UUID, owner)
-	login.User, login.Password = names.login(named.UUID, owner), i.healthy.Registry.password(names.login(named.UUID, owner))
+	login.User, login.Password = names.login(named.UUID,
+		owner), i.healthy.Registry.password(names.login(named.UUID, owner))
 	if _, err := pgx.ConnectConfig(t.Context(), login); pg.State(err) != "28P01" { // invalid_password: it has none
 		t.Errorf("a login of the removed project: got %v, want state 28P01", err)
 	}
+
 	if err := i.healthy.Finish(t.Context()); err == nil {
 		t.Error("a login is dropped while a policy names it")
 	}
+
 	again, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := i.healthy.Remove(t.Context(), again.UUID, i.user); err != nil {
 		t.Error(err)
 	}
 
 	exec(t, tenant, "rollback")
 	i.exec(`update platform.retired_roles set next_try = now()`)
+
 	if err := i.healthy.Finish(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := value[int](t, inspect, `select count(*)::int from pg_roles where rolname like $1`, names.Database(named.UUID)+"%"); got != 0 {
+
+	if got := value[int](t, inspect, `select count(*)::int from pg_roles where rolname like $1`,
+		names.Database(named.UUID)+"%"); got != 0 {
 		t.Errorf("%d logins are left", got)
 	}
-	if got := value[string](t, tenant, `select string_agg(polname || ' ' || polroles::regrole[]::text, ', ') from pg_policy`); got != "shared {anon}" {
+	if got := value[string](t, tenant,
+		`select string_agg(polname || ' ' || polroles::regrole[]::text, ', ') from pg_policy`); got != "shared {anon}" {
 		t.Errorf("got policies %s, want the one that names another role", got)
 	}
-	if got := value[int](t, connectTo(t, i.healthy.Registry.base.ConnConfig), `select count(*)::int from platform.retired_roles`); got != 0 {
+	if got := value[int](t, connectTo(t, i.healthy.Registry.base.ConnConfig),
+		`select count(*)::int from platform.retired_roles`); got != 0 {
 		t.Errorf("%d logins are still to be dropped", got)
 	}
 }

@@ -36,16 +36,19 @@ func swapKey(project uuid.UUID) int32 {
 // one, by whichever server: when nobody gets a connection any more to the one before, and nobody yet to the one that comes.
 func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
 	r.listener, r.replaced = l, replaced
+
 	l.On(swapChannel, func(payload string) {
 		server, project, _ := strings.Cut(payload, " ")
 		if id, err := uuid.Parse(project); err == nil && server != r.id.String() {
 			r.stand(swapKey(id))
 		}
 	})
+
 	l.Catch(func(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock_shared($1, 0)`, swapLock); err != nil {
 			return err
 		}
+
 		under, err := pg.Values[int32](ctx, conn, `
 			select l.objid::bigint::int from pg_locks l
 			where l.locktype = 'advisory' and l.classid = $1 and l.objid <> 0 and l.objsubid = 2 and l.granted and l.mode = 'ExclusiveLock'
@@ -53,13 +56,16 @@ func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
 		if err != nil {
 			return err
 		}
+
 		for _, p := range r.open() { // what was told meanwhile was not heard
 			r.reset(p.UUID)
 			replaced(p.UUID)
 		}
+
 		for _, key := range under {
 			r.stand(key)
 		}
+
 		return nil
 	})
 }
@@ -68,31 +74,40 @@ func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
 // caller, who holds the project's lock, lets them in again by release.
 func (r *Registry) hold(ctx context.Context, project uuid.UUID) (release func(), err error) {
 	key := swapKey(project)
+
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
 		return nil, pg.Fault(err)
 	}
+
 	done := func() { _ = conn.Close(context.WithoutCancel(ctx)) } // and the lock is free
 	if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock($1, $2)`, swapLock, key); err != nil {
 		done()
 		return nil, err
 	}
+
 	p := r.Open(project)
 	r.shut(key)
+
 	release = func() {
 		r.reopen(key)
 		done()
 	}
-	if _, err := pg.Exec(ctx, conn, `select pg_notify($1, $2)`, swapChannel, r.id.String()+" "+project.String()); err != nil {
+
+	if _, err := pg.Exec(ctx, conn, `select pg_notify($1, $2)`, swapChannel,
+		r.id.String()+" "+project.String()); err != nil {
 		release()
 		return nil, err
 	}
+
 	patient, cancel := context.WithTimeout(ctx, othersTime)
 	defer cancel()
+
 	p.drain(patient)
 	if err := r.awaitOthers(patient, conn, key); err != nil {
 		r.log.Warn("not all servers wait while a project's database is replaced", "project", project, "error", err)
 	}
+
 	return release, nil
 }
 
@@ -102,17 +117,21 @@ func (r *Registry) awaitOthers(ctx context.Context, conn *pgx.Conn, key int32) e
 	if r.listener != nil {
 		own = r.listener.PID()
 	}
+
 	tick := time.NewTicker(othersEvery)
 	defer tick.Stop()
+
 	for {
 		wait, err := pg.Value[bool](ctx, conn, `
 			select count(*) filter (where l.objid = 0 and l.pid <> $3) > count(*) filter (where l.objid <> 0)
 			from pg_locks l
 			where l.locktype = 'advisory' and l.classid = $1 and l.objid in (0, $2::bigint::oid) and l.objsubid = 2 and l.granted = (l.objid = 0)
-			  and l.database = (select oid from pg_database where datname = current_database())`, swapLock, int64(key), int64(own))
+			  and l.database = (select oid from pg_database where datname = current_database())`, swapLock,
+			int64(key), int64(own))
 		if err != nil || !wait {
 			return err
 		}
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -126,11 +145,13 @@ func (r *Registry) stand(key int32) {
 	if !r.shut(key) {
 		return
 	}
+
 	go func() {
 		for _, p := range r.withKey(key) {
 			r.reset(p.UUID)
 			p.drain(context.Background())
 		}
+
 		for r.passLock(key) != nil {
 			select {
 			case <-r.stopped:
@@ -146,6 +167,7 @@ func (r *Registry) stand(key int32) {
 func (r *Registry) passLock(key int32) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+
 	go func() {
 		select {
 		case <-r.stopped:
@@ -153,11 +175,13 @@ func (r *Registry) passLock(key int32) error {
 		case <-ctx.Done():
 		}
 	}()
+
 	return r.admin(ctx, func(conn *pgx.Conn) error {
 		_, err := pg.Exec(ctx, conn, `select pg_advisory_lock_shared($1, $2)`, swapLock, key)
 		if err == nil {
 			r.reopen(key)
 		}
+
 		return err
 	})
 }
@@ -168,15 +192,18 @@ func (r *Registry) shut(key int32) bool {
 	before := r.swapping[key]
 	r.swapping[key] = true
 	r.mu.Unlock()
+
 	if before {
 		return false
 	}
+
 	for _, p := range r.withKey(key) {
 		p.gate.shut()
 		if r.replaced != nil {
 			r.replaced(p.UUID)
 		}
 	}
+
 	return true
 }
 
@@ -185,9 +212,11 @@ func (r *Registry) reopen(key int32) {
 	for _, p := range r.withKey(key) {
 		r.reset(p.UUID)
 	}
+
 	r.mu.Lock()
 	delete(r.swapping, key)
 	r.mu.Unlock()
+
 	for _, p := range r.withKey(key) {
 		p.gate.open()
 	}
@@ -197,10 +226,12 @@ func (r *Registry) reopen(key int32) {
 func (r *Registry) withKey(key int32) (found []*Project) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	for id, p := range r.projects {
 		if swapKey(id) == key {
 			found = append(found, p)
 		}
 	}
+
 	return found
 }

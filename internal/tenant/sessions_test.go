@@ -17,17 +17,21 @@ end $$`
 func taken(b *budget, connections int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	return connections - b.free
 }
 
 // TestAbandonedSession: a statement that catches its cancellation ends with its client, gives up its locks, and has its slot in the budget until then.
 func TestAbandonedSession(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 2)
 	p := newProject(t, r)
 	observer := connect(t, p, trusted)
+
 	running := func() bool {
-		return value[bool](t, observer, `select exists (select from pg_locks where locktype = 'advisory' and objid = 42 and database = (select oid from pg_database where datname = current_database()))`)
+		return value[bool](t, observer,
+			`select exists (select from pg_locks where locktype = 'advisory' and objid = 42 and database = (select oid from pg_database where datname = current_database()))`)
 	}
 
 	for _, pool := range []login{owner, request, service} {
@@ -37,11 +41,14 @@ func TestAbandonedSession(t *testing.T) {
 			_, err := pg.Exec(ctx, p.pool(pool), endless)
 			failed <- err
 		}()
+
 		eventually(t, "the statement runs", running)
 		leave()
+
 		if err := <-failed; err == nil {
 			t.Errorf("%s: an endless statement ended", pool)
 		}
+
 		if running() && taken(r.budget, 2) == 0 {
 			t.Errorf("%s: the session runs without a slot in the budget", pool)
 		}

@@ -36,16 +36,19 @@ func (p *Project) Full() bool { return p.full.Load() }
 func (p *Project) Overgrown() bool { return p.overgrown.Load() }
 
 // ErrFull refuses what would make a full database larger.
-var ErrFull = fault.New(fault.TooLarge, "the project's database has all the bytes that it may have").WithCode("quota_exceeded")
+var ErrFull = fault.New(fault.TooLarge, "the project's database has all the bytes that it may have").
+	WithCode("quota_exceeded")
 
 // measured takes note of what the database comes to, and may.
 func (p *Project) measured(bytes, most int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	full := bytes > most
 	if !full || !p.full.Load() {
 		p.fullFrom = bytes
 	}
+
 	p.fullFrom = min(p.fullFrom, bytes)
 	p.full.Store(full)
 	p.overgrown.Store(bytes > p.fullFrom+leeway)
@@ -55,6 +58,7 @@ func (p *Project) measured(bytes, most int64) {
 func (p *Project) usedSince(since time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	return p.used.After(since) || p.inUseLocked()
 }
 
@@ -62,6 +66,7 @@ func (p *Project) usedSince(since time.Time) bool {
 func (p *Project) inUse() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	return p.inUseLocked()
 }
 
@@ -71,6 +76,7 @@ func (p *Project) inUseLocked() bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -78,17 +84,21 @@ func (p *Project) inUseLocked() bool {
 func (l Lifecycle) WatchSizes(ctx context.Context) error {
 	tick := time.NewTicker(measureEvery)
 	defer tick.Stop()
+
 	for last := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
+
 		now := time.Now()
+
 		if err := l.MeasureUsed(ctx, last); err != nil {
 			l.Registry.log.Warn("measure the databases of projects", "error", err)
 			continue
 		}
+
 		last = now
 	}
 }
@@ -103,6 +113,7 @@ func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
 			used, names = append(used, p), append(names, l.Registry.Database(p.UUID))
 		}
 	}
+
 	if len(used) == 0 {
 		return nil
 	}
@@ -111,12 +122,14 @@ func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return err
 	}
+
 	var ids []uuid.UUID
 	for i, p := range used {
 		if p.wrote(writes[names[i]]) || p.Full() || p.inUse() {
 			ids = append(ids, p.UUID)
 		}
 	}
+
 	_, err = l.measure(ctx, ids...)
 	return err
 }
@@ -132,9 +145,11 @@ func (l Lifecycle) GetSize(ctx context.Context, project uuid.UUID) (Size, error)
 	if err != nil {
 		return Size{}, err
 	}
+
 	if len(sizes) == 0 {
 		return Size{}, fault.New(fault.NotFound, "there is no such thing")
 	}
+
 	return Size{sizes[0].Most, sizes[0].Bytes}, nil
 }
 
@@ -145,6 +160,7 @@ func (l Lifecycle) UpdateSize(ctx context.Context, project uuid.UUID, most *int6
 			return Size{}, err
 		}
 	}
+
 	return l.GetSize(ctx, project)
 }
 
@@ -152,15 +168,19 @@ func (l Lifecycle) measure(ctx context.Context, projects ...uuid.UUID) ([]platfo
 	if len(projects) == 0 {
 		return nil, nil
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, measureTime)
 	defer cancel()
+
 	names := make([]string, len(projects))
 	for i, id := range projects {
 		names[i] = l.Registry.Database(id)
 	}
+
 	sizes, err := l.Store.DatabaseSizes(ctx, projects, names)
 	for _, s := range sizes {
 		l.Registry.Open(s.Project).measured(s.Bytes, s.Most)
 	}
+
 	return sizes, err
 }

@@ -12,44 +12,56 @@ import (
 // TestMeasureUsed: what is measured was used since the last round, is in use, or is full.
 func TestMeasureUsed(t *testing.T) {
 	t.Parallel()
+
 	i := newInstance(t)
 	l := i.healthy
 	made, err := i.create(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p := l.Registry.Open(made.UUID)
 	limit := func(most int64) {
 		t.Helper()
+
 		if err := l.Store.LimitDatabase(t.Context(), p.UUID, most); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	full := func(since time.Time, want bool) {
 		t.Helper()
+
 		if err := l.MeasureUsed(t.Context(), since); err != nil {
 			t.Fatal(err)
 		}
+
 		if p.Full() != want {
 			t.Errorf("the project is full: %v, want %v", p.Full(), want)
 		}
 	}
+
 	limit(1)
 	full(time.Time{}, false) // nobody has used it
 	p.Owner()
+
 	tomorrow := time.Now().Add(24 * time.Hour)
 	full(tomorrow, false)
 	full(time.Time{}, true)
 	limit(1 << 30)
 	full(tomorrow, false)
 	limit(1)
+
 	conn, err := p.Owner().Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	full(tomorrow, true)
 	conn.Release()
-	if size, err := l.GetSize(t.Context(), p.UUID); err != nil || size.MaxDatabaseBytes != 1 || size.DatabaseBytes < 1<<20 {
+
+	if size, err := l.GetSize(t.Context(), p.UUID); err != nil || size.MaxDatabaseBytes != 1 ||
+		size.DatabaseBytes < 1<<20 {
 		t.Errorf("got %+v, %v", size, err)
 	}
 	if _, err := l.GetSize(t.Context(), uuid.New()); !fault.Is(err, fault.NotFound) {
@@ -59,6 +71,7 @@ func TestMeasureUsed(t *testing.T) {
 
 func TestOvergrown(t *testing.T) {
 	t.Parallel()
+
 	p := &Project{}
 	for n, step := range []struct {
 		bytes, most     int64
@@ -84,6 +97,7 @@ func TestOvergrown(t *testing.T) {
 // TestWrites: a database that nothing was written to is not measured again, unless PostgreSQL does not count what is written.
 func TestWrites(t *testing.T) {
 	t.Parallel()
+
 	p := &Project{}
 	for n, step := range []struct {
 		writes int64

@@ -39,6 +39,7 @@ func (c *Copy) Renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	err = c.registry.migrate(ctx, conn, c.Project)
 	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
@@ -49,6 +50,7 @@ func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f fu
 		return err
 	}
 	defer release()
+
 	err = c.registry.refuse(ctx, c.Project)
 	if err == nil {
 		err = c.carryLog(ctx, incoming)
@@ -62,8 +64,10 @@ func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f fu
 	if err != nil {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 		defer cancel()
+
 		return errors.Join(err, c.Reopen(after))
 	}
+
 	c.registry.reset(c.Project)
 	return nil
 }
@@ -75,27 +79,32 @@ func (c *Copy) carryLog(ctx context.Context, incoming string) error {
 		return err
 	}
 	defer from.Close(context.WithoutCancel(ctx))
+
 	to, err := c.connect(ctx, trusted, incoming)
 	if err != nil {
 		return err
 	}
 	defer to.Close(context.WithoutCancel(ctx))
+
 	return pgx.BeginFunc(ctx, to, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "truncate socle.audit, socle.audit_head"); err != nil {
 			return err
 		}
+
 		for _, table := range []string{"socle.audit (seq, entry, hash)", "socle.audit_head (log, seq, hash)"} {
 			out, in := io.Pipe()
 			go func() {
 				_, err := from.PgConn().CopyTo(ctx, in, "copy "+table+" to stdout")
 				in.CloseWithError(err)
 			}()
+
 			_, err := tx.Conn().PgConn().CopyFrom(ctx, out, "copy "+table+" from stdin")
 			out.CloseWithError(err) // ends the other one, should it still be at it
 			if err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
 }
@@ -106,12 +115,17 @@ func (r *Registry) Closed(ctx context.Context, projects []uuid.UUID) (closed []u
 	for i, id := range projects {
 		names[i] = r.Database(id)
 	}
+
 	err = r.admin(ctx, func(conn *pgx.Conn) error {
-		found, err := pg.Values[string](ctx, conn, `select datname::text from pg_database where datname = any(@names) and datconnlimit = 0`, pgx.StrictNamedArgs{"names": names})
+		found, err := pg.Values[string](ctx, conn,
+			`select datname::text from pg_database where datname = any(@names) and datconnlimit = 0`,
+			pgx.StrictNamedArgs{"names": names})
 		for _, name := range found {
 			closed = append(closed, projects[slices.Index(names, name)])
 		}
+
 		return err
 	})
+
 	return closed, err
 }

@@ -23,6 +23,7 @@ var migrations = func() fs.FS {
 	if err != nil {
 		panic(err)
 	}
+
 	return dir
 }()
 
@@ -45,9 +46,11 @@ func (r *Registry) JWTSecret(project uuid.UUID) string {
 func (r *Registry) config(project uuid.UUID, l login) *pgx.ConnConfig {
 	c := r.base.ConnConfig.Copy()
 	c.Database = r.Database(project)
+
 	if l != trusted {
 		c.User = r.login(project, l)
 		c.Password = r.password(c.User)
 	}
+
 	return c
 }

@@ -36,6 +36,7 @@ const traps = `
 // objects are in the way.
 func TestTrapsAreNotSprung(t *testing.T) {
 	t.Parallel()
+
 	r := newRegistry(t, 8)
 	p := newProject(t, r)
 	tenant, platform := connect(t, p, owner), connect(t, p, trusted)
@@ -44,19 +45,26 @@ func TestTrapsAreNotSprung(t *testing.T) {
 	if got := value[string](t, platform, `select current_setting('search_path')`); got != "pg_catalog, pg_temp" {
 		t.Errorf("search path of the platform's login: %s", got)
 	}
+
 	if _, err := r.Provision(t.Context(), p.UUID); err != nil {
 		t.Error(err)
 	}
-	exec(t, platform, `create table storage.upgraded (name text default lower('A') check (lower(name) = name), at timestamptz default now())`)
+
+	exec(t, platform,
+		`create table storage.upgraded (name text default lower('A') check (lower(name) = name), at timestamptz default now())`)
+
 	exec(t, platform, `insert into storage.upgraded default values`)
-	for _, sql := range []string{`vacuum full public.bait`, `vacuum analyze`, `analyze public.bait`, `reindex table public.bait`,
-		`cluster public.bait using bait_index`, `refresh materialized view public.kept`} {
+
+	for _, sql := range []string{`vacuum full public.bait`, `vacuum analyze`, `analyze public.bait`,
+		`reindex table public.bait`, `cluster public.bait using bait_index`, `refresh materialized view public.kept`} {
 		exec(t, platform, sql)
 	}
+
 	sprung, err := pg.Values[string](t.Context(), tenant, `select distinct who::text from public.sprung`)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if len(sprung) != 1 || sprung[0] != p.registry.login(p.UUID, owner) {
 		t.Errorf("the tenant's code ran as %q, want as the owner alone", sprung)
 	}

@@ -22,11 +22,13 @@ const (
 	watchAgain   = time.Second            // after a lost connection
 	watchTime    = 10 * time.Second       // for one look
 	alteredLooks = 8                      // from one look at the settings of logins to the next
-	foreignLooks = 12                     // at a session of another server past a limit, until it is ended here: by then that server is dead
+	// at a session of another server past a limit, until it is ended here: by then that server is dead
+	foreignLooks = 12
 
-	rowsAge  = 30 * time.Minute // of a transaction of the rows API: as long as a client may take an answer
-	ownerAge = 70 * time.Minute // of one of the owner's: longer than an export, an import or the build of an index may take
-	idleAge  = 5 * time.Minute  // of a transaction that waits for its client
+	rowsAge = 30 * time.Minute // of a transaction of the rows API: as long as a client may take an answer
+	// of one of the owner's: longer than an export, an import or the build of an index may take
+	ownerAge = 70 * time.Minute
+	idleAge  = 5 * time.Minute // of a transaction that waits for its client
 
 	mostSessionLocks  = 8000 // of a session, or fewer on a server with a small lock table
 	leastSessionLocks = 1000
@@ -77,6 +79,7 @@ func (l watchLimits) judge(sessions []watched) []excess {
 	var over []excess
 	locks, memory := map[string]int{}, map[string]int64{}
 	largest, heaviest := map[string]watched{}, map[string]watched{}
+
 	var all int
 	var most, oldest watched
 	for _, s := range sessions {
@@ -87,9 +90,11 @@ func (l watchLimits) judge(sessions []watched) []excess {
 
 		all += s.Locks
 		most = larger(most, s, func(w watched) float64 { return float64(w.Locks) })
+
 		if s.isPlatforms() {
 			continue
 		}
+
 		p := s.project()
 		locks[p] += s.Locks
 		largest[p] = larger(largest[p], s, func(w watched) float64 { return float64(w.Locks) })
@@ -100,20 +105,25 @@ func (l watchLimits) judge(sessions []watched) []excess {
 
 	for p, n := range locks {
 		if n > l.projectLocks() {
-			over = append(over, excess{largest[p], fmt.Sprintf("the project's sessions held more than %d locks", l.projectLocks())})
+			over = append(over,
+				excess{largest[p], fmt.Sprintf("the project's sessions held more than %d locks", l.projectLocks())})
 		}
 	}
+
 	for p, n := range memory {
 		if l.memory > 0 && n > l.memory {
-			over = append(over, excess{heaviest[p], fmt.Sprintf("the project's sessions took more than %d MB of memory", l.memory>>20)})
+			over = append(over,
+				excess{heaviest[p], fmt.Sprintf("the project's sessions took more than %d MB of memory", l.memory>>20)})
 		}
 	}
+
 	if all > l.capacity/4*3 {
 		over = append(over, excess{most, "the server's lock table was nearly full"})
 	}
 	if l.queue > mostQueue && oldest.Age > 1 {
 		over = append(over, excess{oldest, "the server's queue of notifications was filling up"})
 	}
+
 	return over
 }
 
@@ -130,6 +140,7 @@ func (l watchLimits) past(s watched) string {
 	if s.is(owner) {
 		age = ownerAge
 	}
+
 	switch {
 	case s.Locks > l.sessionLocks():
 		return fmt.Sprintf("the session held more than %d locks", l.sessionLocks())
@@ -138,6 +149,7 @@ func (l watchLimits) past(s watched) string {
 	case s.Idle > idleAge.Seconds():
 		return fmt.Sprintf("the transaction was idle for longer than %v", idleAge)
 	}
+
 	return ""
 }
 
@@ -198,10 +210,13 @@ func (r *Registry) BoundMemory(limit int64, of func(pid int) int64) {
 func (r *Registry) Watch(ctx context.Context) error {
 	for {
 		err := r.watch(ctx)
+
 		if ctx.Err() != nil {
 			return nil
 		}
+
 		r.log.Warn("watchdog", "error", err)
+
 		select {
 		case <-ctx.Done():
 			return nil
@@ -217,6 +232,7 @@ func (r *Registry) watch(ctx context.Context) error {
 	c := r.base.ConnConfig.Copy()
 	c.RuntimeParams["application_name"] = "socle watchdog"
 	c.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
+
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
 		return pg.Fault(err)
@@ -227,17 +243,21 @@ func (r *Registry) watch(ctx context.Context) error {
 	if err != nil {
 		return pg.Fault(err)
 	}
+
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
+
 	for looks := 0; ; looks++ {
 		if err := r.look(ctx, tx); err != nil {
 			return err
 		}
+
 		if looks%alteredLooks == 0 {
 			if err := r.findAltered(ctx, tx); err != nil {
 				return err
 			}
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil
@@ -250,6 +270,7 @@ func (r *Registry) watch(ctx context.Context) error {
 func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
+
 	limits, err := pg.One[struct {
 		Capacity int
 		Queue    float64
@@ -260,6 +281,7 @@ func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+
 	sessions, err := pg.All[watched](ctx, tx, selectWatched)
 	if err != nil {
 		return err
@@ -271,14 +293,19 @@ func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 			sessions[i].Memory = w.memory(int(sessions[i].PID))
 		}
 	}
+
 	over := w.due(watchLimits{limits.Capacity, limits.Queue, w.limit}.judge(sessions), r.supervisor.Supervises)
 	pids := make([]int32, 0, len(over))
 	for _, e := range over {
-		r.log.Warn("a project's session is ended", "project", e.project(), "login", e.Login, "database", e.Database, "limit", e.limit,
+		r.log.Warn("a project's session is ended", "project", e.project(), "login", e.Login, "database", e.Database,
+			"limit", e.limit,
 			"pid", e.PID, "locks", e.Locks, "seconds", int(e.Age), "memory", e.Memory, "statement", e.Query)
 		pids = append(pids, e.PID)
 	}
-	_, err = pg.Values[bool](ctx, tx, `select pg_terminate_backend(pid) from unnest(@pids::int[]) pid`, pgx.StrictNamedArgs{"pids": pids}) // also of none: then all that it needs is there
+
+	// also of none: then all that it needs is there
+	_, err = pg.Values[bool](ctx, tx, `select pg_terminate_backend(pid) from unnest(@pids::int[]) pid`,
+		pgx.StrictNamedArgs{"pids": pids})
 	return err
 }
 
@@ -286,8 +313,10 @@ func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 func (w *watchdog) due(over []excess, ours func(pid uint32) bool) []excess {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	now := time.Now()
 	w.beat = now
+
 	for pid, note := range w.ended {
 		if now.Sub(note.at) > keepNotes {
 			delete(w.ended, pid)
@@ -296,18 +325,22 @@ func (w *watchdog) due(over []excess, ours func(pid uint32) bool) []excess {
 
 	seen := w.seen
 	w.seen = map[int32]int{}
+
 	if w.ended == nil {
 		w.ended = map[int32]watchNote{}
 	}
+
 	var due []excess
 	for _, e := range over {
 		w.seen[e.PID] = seen[e.PID] + 1
 		if !ours(uint32(e.PID)) && w.seen[e.PID] < foreignLooks {
 			continue
 		}
+
 		w.ended[e.PID] = watchNote{e.limit, now}
 		due = append(due, e)
 	}
+
 	return due
 }
 
@@ -316,8 +349,10 @@ func (w *watchdog) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 	if err.Code != "57P01" { // admin_shutdown
 		return
 	}
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	if note, ok := w.ended[int32(conn.PID())]; ok {
 		pg.Ended(err, note.limit)
 	}
@@ -327,12 +362,15 @@ func (w *watchdog) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 func (w *watchdog) lost(pid uint32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	note, ok := w.ended[int32(pid)]
 	if !ok {
 		return nil
 	}
+
 	e := &pgconn.PgError{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "57P01"}
 	pg.Ended(e, note.limit)
+
 	return e
 }
 
@@ -340,6 +378,7 @@ func (w *watchdog) lost(pid uint32) error {
 func (r *Registry) Watches() bool {
 	r.watchdog.mu.Lock()
 	defer r.watchdog.mu.Unlock()
+
 	return time.Since(r.watchdog.beat) < watchTime
 }
 
@@ -357,10 +396,12 @@ const selectAltered = `
 func (r *Registry) findAltered(ctx context.Context, q pg.Querier) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
+
 	logins, err := pg.Values[string](ctx, q, selectAltered)
 	if err != nil {
 		return err
 	}
+
 	altered := map[uuid.UUID]bool{}
 	for _, login := range logins {
 		if id, ok := r.ProjectOf(login); ok {
@@ -371,15 +412,19 @@ func (r *Registry) findAltered(ctx context.Context, q pg.Querier) error {
 	var open []*Project
 	r.mu.Lock()
 	r.altered = altered
+
 	for id := range altered {
 		if p := r.projects[id]; p != nil {
 			open = append(open, p)
 		}
 	}
+
 	r.mu.Unlock()
+
 	for _, p := range open {
 		p.altered.Store(true)
 		r.reset(p.UUID)
 	}
+
 	return nil
 }

@@ -33,15 +33,19 @@ func (s set) has(n int) bool { return s&(1<<n) != 0 }
 // cron is a cron expression.
 type cron struct {
 	minutes, hours, days, months, weekdays set
-	both                                   bool // a day has to be among days and weekdays; one of them is all of its field, or every so many
+	// a day has to be among days and weekdays; one of them is all of its field, or every so many
+	both bool
 }
 
 // parseCron reads a cron expression. It fails with Unprocessable, on the field cron.
 func parseCron(text string) (cron, error) {
 	parts := strings.Fields(text)
 	if len(parts) != len(fields) {
-		return cron{}, wrong("must have five fields (minute, hour, day of the month, month, day of the week), and has %d", len(parts))
+		return cron{}, wrong(
+			"must have five fields (minute, hour, day of the month, month, day of the week), and has %d", len(parts),
+		)
 	}
+
 	var sets [len(fields)]set
 	for i, f := range fields {
 		var err error
@@ -49,13 +53,19 @@ func parseCron(text string) (cron, error) {
 			return cron{}, wrong("can't have this %s: %s", f.name, err)
 		}
 	}
-	c := cron{sets[0], sets[1], sets[2], sets[3], sets[4], strings.HasPrefix(parts[2], "*") || strings.HasPrefix(parts[4], "*")}
+
+	c := cron{
+		sets[0], sets[1], sets[2], sets[3], sets[4], strings.HasPrefix(parts[2], "*") ||
+			strings.HasPrefix(parts[4], "*"),
+	}
 	if c.weekdays.has(7) {
 		c.weekdays |= 1
 	}
+
 	if c.next(time.Now().UTC()).IsZero() {
 		return cron{}, wrong("names a day that never comes")
 	}
+
 	return c, nil
 }
 
@@ -75,6 +85,7 @@ func (f field) parse(text string) (set, error) {
 				return 0, fmt.Errorf("%q is not every so many", item)
 			}
 		}
+
 		from, to, ranged := strings.Cut(span, "-")
 		low, high := f.min, f.max
 		if span != "*" {
@@ -82,6 +93,7 @@ func (f field) parse(text string) (set, error) {
 			if low, err = f.value(from); err != nil {
 				return 0, err
 			}
+
 			switch {
 			case ranged:
 				if high, err = f.value(to); err != nil {
@@ -91,13 +103,16 @@ func (f field) parse(text string) (set, error) {
 				high = low
 			}
 		}
+
 		if low > high {
 			return 0, fmt.Errorf("%q goes backwards", span)
 		}
+
 		for n := low; n <= high; n += step {
 			all |= 1 << n
 		}
 	}
+
 	return all, nil
 }
 
@@ -106,10 +121,12 @@ func (f field) value(text string) (int, error) {
 	if i := slices.Index(f.names, strings.ToLower(text)); i >= 0 {
 		return f.min + i, nil
 	}
+
 	n, err := number(text)
 	if err != nil || n < f.min || n > f.max {
 		return 0, fmt.Errorf("%q is not one from %d to %d", text, f.min, f.max)
 	}
+
 	return n, nil
 }
 
@@ -139,6 +156,7 @@ func (c cron) next(shown time.Time) time.Time {
 			return at
 		}
 	}
+
 	return time.Time{}
 }
 

@@ -23,11 +23,14 @@ func (r Rules) Keep(made []time.Time, zone *time.Location) []bool {
 		}
 		return kept
 	}
+
 	newest := make([]int, len(made))
 	for i := range newest {
 		newest[i] = i
 	}
+
 	slices.SortStableFunc(newest, func(a, b int) int { return made[b].Compare(made[a]) })
+
 	for _, rule := range []struct {
 		most   int
 		period func(nth int, t time.Time) [3]int
@@ -45,5 +48,6 @@ func (r Rules) Keep(made []time.Time, zone *time.Location) []bool {
 			}
 		}
 	}
+
 	return kept
 }

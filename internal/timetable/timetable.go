@@ -22,6 +22,7 @@ func Parse(expression, timezone string) (Timetable, error) {
 	if err != nil {
 		return Timetable{}, err
 	}
+
 	zone, err := Zone(timezone)
 	return Timetable{c, zone}, err
 }
@@ -30,8 +31,10 @@ func Parse(expression, timezone string) (Timetable, error) {
 func Zone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" || name == "Local" { // which is the server's own, and no name
-		return nil, fault.OnField(fault.Unprocessable, "timezone", "unknown_timezone", "must be the name of a time zone, such as Europe/Berlin or UTC").Because(err)
+		return nil, fault.OnField(fault.Unprocessable, "timezone", "unknown_timezone",
+			"must be the name of a time zone, such as Europe/Berlin or UTC").Because(err)
 	}
+
 	return zone, nil
 }
 
@@ -45,6 +48,7 @@ func (t Timetable) Next(after time.Time) time.Time {
 		if shown.IsZero() {
 			return shown
 		}
+
 		if at := t.moment(shown); at.After(after) {
 			return at.UTC()
 		}
@@ -60,6 +64,7 @@ func reading(t time.Time) time.Time {
 func (t Timetable) moment(shown time.Time) time.Time {
 	near := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(), 0, t.zone)
 	start, end := near.ZoneBounds()
+
 	var first time.Time
 	for _, other := range []time.Time{near, start.Add(-time.Second), end} {
 		_, offset := other.In(t.zone).Zone()
@@ -68,11 +73,13 @@ func (t Timetable) moment(shown time.Time) time.Time {
 			first = at
 		}
 	}
+
 	switch {
 	case !first.IsZero():
 		return first
 	case reading(near).After(shown):
 		return start
 	}
+
 	return end
 }

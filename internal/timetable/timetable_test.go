@@ -16,42 +16,53 @@ const form8601 = "2006-01-02 15:04 -0700"
 // TestNext goes over the days on which clocks are put forward or back, and over leap days.
 func TestNext(t *testing.T) {
 	t.Parallel()
+
 	for _, test := range []struct{ cron, zone, after, want string }{
 		{"30 2 * * *", "UTC", "2026-11-21 02:29 +0000", "2026-11-21 02:30 +0000, 2026-11-22 02:30 +0000"},
 		{"30 2 * * *", "UTC", "2026-11-21 02:30 +0000", "2026-11-22 02:30 +0000"},
 		{"0 3 * * 7", "Asia/Kolkata", "2026-11-21 00:00 +0000", "2026-11-22 03:00 +0530, 2026-11-29 03:00 +0530"},
-		{"0 0 1 * MON", "UTC", "2026-11-21 00:00 +0000", "2026-11-23 00:00 +0000, 2026-11-30 00:00 +0000, 2026-12-01 00:00 +0000"},
-		{"0 0 1-7 * */7", "UTC", "2026-11-21 00:00 +0000", "2026-12-06 00:00 +0000, 2027-01-03 00:00 +0000"}, // the first Sunday
-		{"5-10/5,50/4,59 8 * jan,MAR Sat-7", "UTC", "2026-11-21 00:00 +0000", "2027-01-02 08:05 +0000, 2027-01-02 08:10 +0000, 2027-01-02 08:50 +0000, 2027-01-02 08:54 +0000, 2027-01-02 08:58 +0000, 2027-01-02 08:59 +0000, 2027-01-03 08:05 +0000"},
+		{"0 0 1 * MON", "UTC", "2026-11-21 00:00 +0000",
+			"2026-11-23 00:00 +0000, 2026-11-30 00:00 +0000, 2026-12-01 00:00 +0000"},
+		// the first Sunday
+		{"0 0 1-7 * */7", "UTC", "2026-11-21 00:00 +0000", "2026-12-06 00:00 +0000, 2027-01-03 00:00 +0000"},
+		{"5-10/5,50/4,59 8 * jan,MAR Sat-7", "UTC", "2026-11-21 00:00 +0000",
+			"2027-01-02 08:05 +0000, 2027-01-02 08:10 +0000, 2027-01-02 08:50 +0000, 2027-01-02 08:54 +0000, 2027-01-02 08:58 +0000, 2027-01-02 08:59 +0000, 2027-01-03 08:05 +0000"},
 		{"0 0 29 2 *", "UTC", "2096-02-29 00:00 +0000", "2104-02-29 00:00 +0000"},
 		{"0 0 29 2 *", "UTC", "2026-11-21 00:00 +0000", "2028-02-29 00:00 +0000, 2032-02-29 00:00 +0000"},
 		{"0 12 31 * *", "Europe/Berlin", "2026-01-01 00:00 +0000", "2026-01-31 12:00 +0100, 2026-03-31 12:00 +0200"},
 		// put forward: 02:30 is not shown on 29 March
-		{"30 2 * * *", "Europe/Berlin", "2026-03-28 00:00 +0100", "2026-03-28 02:30 +0100, 2026-03-29 03:00 +0200, 2026-03-30 02:30 +0200"},
-		{"*/20 * * * *", "Europe/Berlin", "2026-03-29 01:30 +0100", "2026-03-29 01:40 +0100, 2026-03-29 03:00 +0200, 2026-03-29 03:20 +0200"},
+		{"30 2 * * *", "Europe/Berlin", "2026-03-28 00:00 +0100",
+			"2026-03-28 02:30 +0100, 2026-03-29 03:00 +0200, 2026-03-30 02:30 +0200"},
+		{"*/20 * * * *", "Europe/Berlin", "2026-03-29 01:30 +0100",
+			"2026-03-29 01:40 +0100, 2026-03-29 03:00 +0200, 2026-03-29 03:20 +0200"},
 		{"0 2,3 * * *", "Europe/Berlin", "2026-03-29 01:30 +0100", "2026-03-29 03:00 +0200, 2026-03-30 02:00 +0200"},
 		{"0 0 * * *", "Asia/Beirut", "2026-03-28 12:00 +0200", "2026-03-29 01:00 +0300, 2026-03-30 00:00 +0300"},
-		{"15 2 * * *", "Australia/Lord_Howe", "2026-10-03 12:00 +1030", "2026-10-04 02:30 +1100, 2026-10-05 02:15 +1100"},
+		{"15 2 * * *", "Australia/Lord_Howe", "2026-10-03 12:00 +1030",
+			"2026-10-04 02:30 +1100, 2026-10-05 02:15 +1100"},
 		// put back: 02:00 to 03:00 is shown twice on 25 October
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24 12:00 +0200", "2026-10-25 02:30 +0200, 2026-10-26 02:30 +0100"},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-25 02:10 +0100", "2026-10-26 02:30 +0100"},
 		{"0 * * * *", "Europe/Berlin", "2026-10-25 01:00 +0200", "2026-10-25 02:00 +0200, 2026-10-25 03:00 +0100"},
-		{"45 1 * * *", "Australia/Lord_Howe", "2026-04-04 12:00 +1100", "2026-04-05 01:45 +1100, 2026-04-06 01:45 +1030"},
+		{"45 1 * * *", "Australia/Lord_Howe", "2026-04-04 12:00 +1100",
+			"2026-04-05 01:45 +1100, 2026-04-06 01:45 +1030"},
 		{"30 23 * * *", "America/Santiago", "2026-04-04 12:00 -0300", "2026-04-04 23:30 -0300, 2026-04-05 23:30 -0400"},
 	} {
 		table, err := Parse(test.cron, test.zone)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		at, err := time.Parse(form8601, test.after)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var got []string
 		for range strings.Split(test.want, ", ") {
 			at = table.Next(at)
 			got = append(got, at.In(table.zone).Format(form8601))
 		}
+
 		if diff := cmp.Diff(test.want, strings.Join(got, ", ")); diff != "" {
 			t.Errorf("%s in %s after %s (-want +got):\n%s", test.cron, test.zone, test.after, diff)
 		}
@@ -61,17 +72,23 @@ func TestNext(t *testing.T) {
 // TestNextGoesOn asks a year long for the next quarter of an hour: it is always later, and never by more than the hour that clocks skip or repeat.
 func TestNextGoesOn(t *testing.T) {
 	t.Parallel()
-	for _, zone := range []string{"UTC", "Europe/Berlin", "America/New_York", "America/Santiago", "Australia/Lord_Howe", "Asia/Beirut", "Africa/Casablanca", "Antarctica/Troll"} {
+
+	for _, zone := range []string{
+		"UTC", "Europe/Berlin", "America/New_York", "America/Santiago", "Australia/Lord_Howe", "Asia/Beirut",
+		"Africa/Casablanca", "Antarctica/Troll",
+	} {
 		table, err := Parse("*/15 * * * *", zone)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		for end := at.AddDate(1, 0, 0); at.Before(end); {
 			next := table.Next(at)
 			if d := next.Sub(at); d < 15*time.Minute || d > 15*time.Minute+2*time.Hour {
 				t.Fatalf("%s: %s after %s", zone, next.In(table.zone), at.In(table.zone))
 			}
+
 			at = next
 		}
 	}
@@ -79,6 +96,7 @@ func TestNextGoesOn(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
+
 	for cron, want := range map[string]string{
 		"":                "has 0",
 		"* * * *":         "has 4",
@@ -111,13 +129,16 @@ func TestParseRefuses(t *testing.T) {
 		"0 0 31 4,6,11 *": "names a day that never comes",
 	} {
 		_, err := Parse(cron, "UTC")
-		if e := fault.Of(err); err == nil || e.Kind != fault.Unprocessable || len(e.Fields) != 1 || e.Fields[0].Name != "cron" || !strings.Contains(e.Fields[0].Message, want) {
+		if e := fault.Of(err); err == nil || e.Kind != fault.Unprocessable || len(e.Fields) != 1 ||
+			e.Fields[0].Name != "cron" || !strings.Contains(e.Fields[0].Message, want) {
 			t.Errorf("%q: got %v, want %q", cron, err, want)
 		}
 	}
+
 	for _, zone := range []string{"", "Local", "Europe/Atlantis", "../UTC", "/etc/localtime", "CEST5", "\x00"} {
 		_, err := Parse("0 0 * * *", zone)
-		if e := fault.Of(err); err == nil || e.Kind != fault.Unprocessable || len(e.Fields) != 1 || e.Fields[0].Name != "timezone" {
+		if e := fault.Of(err); err == nil || e.Kind != fault.Unprocessable || len(e.Fields) != 1 ||
+			e.Fields[0].Name != "timezone" {
 			t.Errorf("zone %q: got %v", zone, err)
 		}
 	}
@@ -127,20 +148,24 @@ func FuzzParse(f *testing.F) {
 	for _, cron := range []string{"0 3 * * *", "*/5 1-4,9 1 jan-MAR 1", "0 0 1-7 * 5", "* * * * 7"} {
 		f.Add(cron)
 	}
+
 	f.Fuzz(func(t *testing.T, cron string) {
 		table, err := Parse(cron, "Europe/Berlin")
 		if err != nil {
 			return
 		}
+
 		at := time.Date(2026, 3, 28, 23, 0, 0, 0, time.UTC)
 		for range 5 {
 			next := table.Next(at)
 			if next.IsZero() {
 				return
 			}
+
 			if !next.After(at) {
 				t.Fatalf("%q: %s after %s", cron, next, at)
 			}
+
 			at = next
 		}
 	})
@@ -152,11 +177,13 @@ func days(n int) []time.Time {
 	for i := range all {
 		all[i] = time.Date(2026, 11, 21-i, 3, 0, 0, 0, time.UTC)
 	}
+
 	return all
 }
 
 func TestKeep(t *testing.T) {
 	t.Parallel()
+
 	at := func(texts ...string) []time.Time {
 		var all []time.Time
 		for _, text := range texts {
@@ -164,8 +191,10 @@ func TestKeep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			all = append(all, one)
 		}
+
 		return all
 	}
 	for name, test := range map[string]struct {
@@ -181,26 +210,42 @@ func TestKeep(t *testing.T) {
 		"daily":               {Rules{Daily: 3}, days(5), "UTC", []int{0, 1, 2}},
 		"weekly":              {Rules{Weekly: 3}, days(20), "UTC", []int{0, 6, 13}}, // Saturday, and the Sundays before
 		"monthly":             {Rules{Monthly: 3}, days(90), "UTC", []int{0, 21, 52}},
-		"together":            {Rules{Last: 2, Daily: 3, Weekly: 2, Monthly: 2}, days(40), "UTC", []int{0, 1, 2, 6, 21}},
-		"days without any":    {Rules{Daily: 2}, at("2026-11-21 03:00 +0000", "2026-11-01 03:00 +0000", "2026-10-01 03:00 +0000"), "UTC", []int{0, 1}},
-		"the newest of a day": {Rules{Daily: 2}, at("2026-11-21 01:00 +0000", "2026-11-21 09:00 +0000", "2026-11-20 23:00 +0000", "2026-11-20 01:00 +0000"), "UTC", []int{1, 2}},
-		"in whatever order":   {Rules{Last: 1}, at("2026-11-19 01:00 +0000", "2026-11-21 09:00 +0000", "2026-11-20 23:00 +0000"), "UTC", []int{1}},
-		"in that zone":        {Rules{Daily: 2}, at("2026-11-21 09:00 +0000", "2026-11-20 23:30 +0000", "2026-11-20 22:30 +0000"), "Europe/Berlin", []int{0, 2}},
-		"a leap day":          {Rules{Daily: 3}, at("2028-03-01 03:00 +0000", "2028-02-29 03:00 +0000", "2028-02-28 03:00 +0000", "2028-02-27 03:00 +0000"), "UTC", []int{0, 1, 2}},
-		"a week of two years": {Rules{Weekly: 2}, at("2027-01-03 03:00 +0000", "2026-12-31 03:00 +0000", "2026-12-27 03:00 +0000"), "UTC", []int{0, 2}},
-		"clocks put back":     {Rules{Daily: 2}, at("2026-10-25 02:30 +0100", "2026-10-25 02:30 +0200", "2026-10-24 02:30 +0200"), "Europe/Berlin", []int{0, 2}},
-		"a day of 23 hours":   {Rules{Daily: 2}, at("2026-03-30 00:10 +0200", "2026-03-29 00:10 +0100", "2026-03-28 23:50 +0100"), "Europe/Berlin", []int{0, 1}},
+		"together": {Rules{Last: 2, Daily: 3, Weekly: 2, Monthly: 2}, days(40), "UTC",
+			[]int{0, 1, 2, 6, 21}},
+		"days without any": {Rules{Daily: 2},
+			at("2026-11-21 03:00 +0000", "2026-11-01 03:00 +0000", "2026-10-01 03:00 +0000"), "UTC", []int{0, 1}},
+		"the newest of a day": {Rules{Daily: 2},
+			at("2026-11-21 01:00 +0000", "2026-11-21 09:00 +0000", "2026-11-20 23:00 +0000", "2026-11-20 01:00 +0000"),
+			"UTC", []int{1, 2}},
+		"in whatever order": {Rules{Last: 1},
+			at("2026-11-19 01:00 +0000", "2026-11-21 09:00 +0000", "2026-11-20 23:00 +0000"), "UTC", []int{1}},
+		"in that zone": {Rules{Daily: 2},
+			at("2026-11-21 09:00 +0000", "2026-11-20 23:30 +0000", "2026-11-20 22:30 +0000"),
+			"Europe/Berlin", []int{0, 2}},
+		"a leap day": {Rules{Daily: 3},
+			at("2028-03-01 03:00 +0000", "2028-02-29 03:00 +0000", "2028-02-28 03:00 +0000", "2028-02-27 03:00 +0000"),
+			"UTC", []int{0, 1, 2}},
+		"a week of two years": {Rules{Weekly: 2},
+			at("2027-01-03 03:00 +0000", "2026-12-31 03:00 +0000", "2026-12-27 03:00 +0000"), "UTC", []int{0, 2}},
+		"clocks put back": {Rules{Daily: 2},
+			at("2026-10-25 02:30 +0100", "2026-10-25 02:30 +0200", "2026-10-24 02:30 +0200"),
+			"Europe/Berlin", []int{0, 2}},
+		"a day of 23 hours": {Rules{Daily: 2},
+			at("2026-03-30 00:10 +0200", "2026-03-29 00:10 +0100", "2026-03-28 23:50 +0100"),
+			"Europe/Berlin", []int{0, 1}},
 	} {
 		zone, err := Zone(test.zone)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var got []int
 		for i, kept := range test.rules.Keep(test.made, zone) {
 			if kept {
 				got = append(got, i)
 			}
 		}
+
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: kept %v, want %v", name, got, test.want)
 		}
@@ -210,6 +255,7 @@ func TestKeep(t *testing.T) {
 // TestKeepDayByDay makes one each day for three years, and thins out after each: then as many are there as the rules say, and they reach back as far.
 func TestKeepDayByDay(t *testing.T) {
 	t.Parallel()
+
 	rules := Rules{Daily: 7, Weekly: 5, Monthly: 12}
 	var there []time.Time
 	for day := range 3 * 365 {
@@ -220,8 +266,10 @@ func TestKeepDayByDay(t *testing.T) {
 				left = append(left, there[i])
 			}
 		}
+
 		there = left
 	}
+
 	if first := there[0]; len(there) < 20 || len(there) > 24 || first.Format("2006-01") != "2028-01" {
 		t.Errorf("%d are left, of %s the first", len(there), first)
 	}

@@ -26,6 +26,7 @@ const (
 func NewAPIKey(prefix string) string {
 	random := make([]byte, keyRandom)
 	_, _ = rand.Read(random) // never fails
+
 	return prefix + keyText.EncodeToString(random) + checksum(prefix, random)
 }
 
@@ -43,8 +44,10 @@ func formed(text, prefix string) bool {
 	if !ok || len(rest) != keyText.EncodedLen(keyRandom)+keyText.EncodedLen(keySum) {
 		return false
 	}
+
 	body, sum := rest[:keyText.EncodedLen(keyRandom)], rest[keyText.EncodedLen(keyRandom):]
 	random, err := keyText.DecodeString(body)
+
 	return err == nil && checksum(prefix, random) == sum
 }
 

@@ -39,6 +39,7 @@ func NewPublicKey(k JWK) (PublicKey, error) {
 	case k.Kind == "RSA":
 		return rsaKey(k)
 	}
+
 	return PublicKey{}, &JWKError{"kty", "must be EC or RSA"}
 }
 
@@ -54,17 +55,21 @@ func ellipticKey(k JWK) (PublicKey, error) {
 	if k.Curve != "P-256" {
 		return PublicKey{}, &JWKError{"crv", "must be P-256"}
 	}
+
 	x, err := octets(k.X, coordinate)
 	if err != nil {
 		return PublicKey{}, &JWKError{"x", "is no coordinate of a point of P-256"}
 	}
+
 	y, err := octets(k.Y, coordinate)
 	if err != nil {
 		return PublicKey{}, &JWKError{"y", "is no coordinate of a point of P-256"}
 	}
+
 	if _, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(append([]byte{4}, x...), y...)); err != nil {
 		return PublicKey{}, &JWKError{"y", "makes no point of P-256 with x"}
 	}
+
 	return publicKey(k.ID, "ES256", map[string]string{"kty": "EC", "crv": "P-256", "x": k.X, "y": k.Y})
 }
 
@@ -72,14 +77,17 @@ func rsaKey(k JWK) (PublicKey, error) {
 	if k.Algorithm != "" && k.Algorithm != "RS256" {
 		return PublicKey{}, &JWKError{"alg", "must be RS256 for a key of this kind"}
 	}
+
 	n, err := octets(k.N, 0)
 	if err != nil {
 		return PublicKey{}, &JWKError{"n", "is no modulus"}
 	}
+
 	e, err := octets(k.E, 0)
 	if err != nil || len(e) > 4 {
 		return PublicKey{}, &JWKError{"e", "is no exponent"}
 	}
+
 	key := rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(new(big.Int).SetBytes(e).Int64())}
 	if bits := key.N.BitLen(); bits < rsaLeast || bits > rsaMost || key.N.Bit(0) == 0 {
 		return PublicKey{}, &JWKError{"n", "must be an odd number of 2048 to 4096 bits"}
@@ -87,6 +95,7 @@ func rsaKey(k JWK) (PublicKey, error) {
 	if key.E < 3 || key.E%2 == 0 || key.E > 1<<31-1 {
 		return PublicKey{}, &JWKError{"e", "must be an odd number from 3 on"}
 	}
+
 	return publicKey(k.ID, "RS256", map[string]string{"kty": "RSA", "n": k.N, "e": k.E})
 }
 
@@ -96,6 +105,7 @@ func octets(text string, size int) ([]byte, error) {
 	if err == nil && (len(b) == 0 || size != 0 && len(b) != size) {
 		err = errors.New("token: of another size")
 	}
+
 	return b, err
 }
 
@@ -105,11 +115,13 @@ func publicKey(id, algorithm string, members map[string]string) (PublicKey, erro
 	if err != nil {
 		return PublicKey{}, err
 	}
+
 	if id == "" {
 		hash := crypto.SHA256.New()
 		hash.Write(text)
 		id = base64.RawURLEncoding.EncodeToString(hash.Sum(nil))
 	}
+
 	members["kid"], members["alg"], members["use"] = id, algorithm, "sig"
 	text, err = json.Marshal(members)
 	return PublicKey{ID: id, Algorithm: algorithm, JSON: text}, err

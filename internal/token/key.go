@@ -26,14 +26,17 @@ func NewKey() (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("make a signing key: %w", err)
 	}
+
 	public, err := jwk.Import(&private.PublicKey)
 	if err != nil {
 		return Key{}, fmt.Errorf("make a signing key: %w", err)
 	}
+
 	thumbprint, err := public.Thumbprint(crypto.SHA256)
 	if err != nil {
 		return Key{}, fmt.Errorf("make a signing key: %w", err)
 	}
+
 	return Key{base64.RawURLEncoding.EncodeToString(thumbprint), private}, nil
 }
 
@@ -43,10 +46,12 @@ func (k Key) Seal(secret []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seal signing key %s: %w", k.ID, err)
 	}
+
 	box, err := sealing(secret)
 	if err != nil {
 		return nil, fmt.Errorf("seal signing key %s: %w", k.ID, err)
 	}
+
 	return box.Seal(nil, nil, plain, []byte(k.ID)), nil
 }
 
@@ -60,14 +65,17 @@ func OpenKey(id string, sealed, secret []byte) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("open signing key %s: %w", id, err)
 	}
+
 	plain, err := box.Open(nil, nil, sealed, []byte(id))
 	if err != nil {
 		return Key{}, fmt.Errorf("open signing key %s: %w", id, ErrSecret)
 	}
+
 	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), plain)
 	if err != nil {
 		return Key{}, fmt.Errorf("open signing key %s: %w", id, err)
 	}
+
 	return Key{id, private}, nil
 }
 
@@ -81,6 +89,7 @@ func (k Key) public() (jwk.Key, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return public, errors.Join(
 		public.Set(jwk.KeyIDKey, k.ID),
 		public.Set(jwk.AlgorithmKey, jwa.ES256()),

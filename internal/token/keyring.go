@@ -53,12 +53,15 @@ func NewKeyring(active Key, older ...Key) *Keyring {
 		if err != nil { // a zero Key, or one given twice
 			panic("token: keyring: " + err.Error())
 		}
+
 		r.keys[k.ID] = &k.private.PublicKey
 	}
+
 	jwks, err := json.Marshal(set)
 	if err != nil {
 		panic("token: keyring: " + err.Error())
 	}
+
 	r.jwks = jwks
 	return r
 }
@@ -88,14 +91,17 @@ func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, 
 	if err != nil {
 		return "", Claims{}, fmt.Errorf("sign an access token: %w", err)
 	}
+
 	header := jws.NewHeaders()
 	if err := errors.Join(header.Set(jws.KeyIDKey, r.active.ID), header.Set(jws.TypeKey, kind)); err != nil {
 		return "", Claims{}, fmt.Errorf("sign an access token: %w", err)
 	}
+
 	token, err := jws.Sign(body, jws.WithKey(jwa.ES256(), r.active.private, jws.WithProtectedHeaders(header)))
 	if err != nil {
 		return "", Claims{}, fmt.Errorf("sign an access token: %w", err)
 	}
+
 	return string(token), Claims{user, session, time.Unix(issued, 0).UTC(), time.Unix(expires, 0).UTC()}, nil
 }
 
@@ -104,12 +110,15 @@ func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, 
 func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 	claims, err := r.verify(token, now)
 	if err != nil {
-		return Claims{}, fault.New(fault.Unauthenticated, "the access token is not valid").WithCode("invalid_token").Because(err)
+		return Claims{}, fault.New(fault.Unauthenticated, "the access token is not valid").
+			WithCode("invalid_token").Because(err)
 	}
+
 	// Without leeway: to be judged early by a clock that is ahead costs a client one refresh.
 	if !now.Before(claims.ExpiresAt) {
 		return Claims{}, fault.New(fault.Unauthenticated, "the access token has expired").WithCode("token_expired")
 	}
+
 	return claims, nil
 }
 
@@ -121,18 +130,22 @@ func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
 	if p, ok := r.signed.get(token); ok {
 		return p.claims(now)
 	}
+
 	key, err := r.signer(token)
 	if err != nil {
 		return Claims{}, err
 	}
+
 	body, err := jws.Verify([]byte(token), jws.WithKey(jwa.ES256(), key), jws.WithCompact())
 	if err != nil {
 		return Claims{}, err
 	}
+
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
 		return Claims{}, err
 	}
+
 	r.signed.add(token, p)
 	return p.claims(now)
 }
@@ -142,19 +155,23 @@ func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 	if strings.Count(token, ".") != 2 {
 		return nil, errors.New("not three segments")
 	}
+
 	segments := strings.Split(token, ".")
 	for _, s := range segments {
 		// Decoders pass over line breaks and spare bits; with them one signature has many spellings.
-		if plain, err := base64.RawURLEncoding.DecodeString(s); err != nil || base64.RawURLEncoding.EncodeToString(plain) != s {
+		if plain, err := base64.RawURLEncoding.DecodeString(s); err != nil ||
+			base64.RawURLEncoding.EncodeToString(plain) != s {
 			return nil, errors.New("a segment is not base64url")
 		}
 	}
+
 	var header struct {
 		Algorithm string   `json:"alg"`
 		Type      string   `json:"typ"`
 		KeyID     string   `json:"kid"`
 		Critical  []string `json:"crit"`
 	}
+
 	plain, err := base64.RawURLEncoding.DecodeString(segments[0])
 	if err == nil {
 		err = json.Unmarshal(plain, &header)
@@ -162,10 +179,12 @@ func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
+
 	key := r.keys[header.KeyID]
 	if header.Algorithm != jwa.ES256().String() || header.Type != kind || header.Critical != nil || key == nil {
 		return nil, errors.New("header names another algorithm, type, extension or key")
 	}
+
 	return key, nil
 }
 
@@ -176,20 +195,24 @@ func (p payload) claims(now time.Time) (Claims, error) {
 	if p.IssuedAt == nil || p.NotBefore == nil || p.ExpiresAt == nil {
 		return Claims{}, errors.New("a time is missing")
 	}
+
 	user, err := canonical(p.Subject)
 	if err != nil {
 		return Claims{}, fmt.Errorf("sub: %w", err)
 	}
+
 	session, err := canonical(p.Session)
 	if err != nil {
 		return Claims{}, fmt.Errorf("sid: %w", err)
 	}
+
 	if latest := now.Add(leeway).Unix(); *p.NotBefore > latest || *p.IssuedAt > latest {
 		return Claims{}, errors.New("made in the future")
 	}
 	if *p.ExpiresAt > now.Add(lifetime+leeway).Unix() {
 		return Claims{}, errors.New("lives longer than any token of ours")
 	}
+
 	return Claims{user, session, time.Unix(*p.IssuedAt, 0).UTC(), time.Unix(*p.ExpiresAt, 0).UTC()}, nil
 }
 
@@ -199,5 +222,6 @@ func canonical(s string) (uuid.UUID, error) {
 	if err == nil && (id.String() != s || id == uuid.Nil) {
 		err = errors.New("not in the usual form")
 	}
+
 	return id, err
 }

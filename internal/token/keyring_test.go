@@ -33,18 +33,22 @@ var (
 
 func mint(t testing.TB, r *Keyring) string {
 	t.Helper()
+
 	token, _, err := r.Sign(user, session, now)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return token
 }
 
 // refused fails the test unless the token fails as invalid.
 func refused(t *testing.T, r *Keyring, name, token string) {
 	t.Helper()
+
 	claims, err := r.Verify(token, now)
-	if f := fault.Of(err); f == nil || f.Kind != fault.Unauthenticated || f.Code != "invalid_token" || claims != (Claims{}) {
+	if f := fault.Of(err); f == nil || f.Kind != fault.Unauthenticated || f.Code != "invalid_token" ||
+		claims != (Claims{}) {
 		t.Errorf("Verify of %s = %v, %v, want invalid_token (%.200s)", name, claims, err, token)
 	}
 }
@@ -53,20 +57,24 @@ func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
+
 	r := NewKeyring(newKey(t))
 	token, want, err := r.Sign(user, session, now.Add(999*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if diff := cmp.Diff(Claims{user, session, now, now.Add(time.Hour)}, want); diff != "" {
 		t.Errorf("Sign (-want +got):\n%s", diff)
 	}
+
 	for _, after := range []time.Duration{-leeway, 0, time.Hour - 1} {
 		got, err := r.Verify(token, now.Add(after))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("Verify after %v: %v (-want +got):\n%s", after, err, diff)
 		}
 	}
+
 	for after, want := range map[time.Duration]string{
 		-leeway - 1: "invalid_token", time.Hour: "token_expired", 100 * 365 * 24 * time.Hour: "token_expired",
 	} {
@@ -75,6 +83,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("Verify after %v = %v, want %s", after, err, want)
 		}
 	}
+
 	if again := mint(t, r); again == mint(t, r) {
 		t.Error("two tokens of one session at one moment are equal, want each with an id of its own")
 	}
@@ -82,33 +91,41 @@ func TestVerify(t *testing.T) {
 
 func TestOlderKeys(t *testing.T) {
 	t.Parallel()
+
 	one, two, three := newKey(t), newKey(t), newKey(t)
 	token := mint(t, NewKeyring(one))
+
 	r := NewKeyring(two, three, one)
 	if _, err := r.Verify(token, now); err != nil {
 		t.Errorf("Verify of an older key's token = %v", err)
 	}
+
 	if _, err := NewKeyring(two).Verify(mint(t, r), now); err != nil {
 		t.Errorf("Verify = %v, want a keyring to sign with its active key", err)
 	}
+
 	refused(t, NewKeyring(two), "a token whose key is gone", token)
 }
 
 func TestJWKS(t *testing.T) {
 	t.Parallel()
+
 	one, two := newKey(t), newKey(t)
 	var set struct{ Keys []map[string]string }
 	if err := json.Unmarshal(NewKeyring(one, two).JWKS(), &set); err != nil {
 		t.Fatal(err)
 	}
+
 	if len(set.Keys) != 2 {
 		t.Fatalf("JWKS has %d keys, want 2", len(set.Keys))
 	}
+
 	for i, key := range []Key{one, two} {
 		got := set.Keys[i]
 		if got["kid"] != key.ID || got["alg"] != "ES256" || got["use"] != "sig" {
 			t.Errorf("key %d of JWKS = %v, want id %s for ES256 signatures", i, got, key.ID)
 		}
+
 		want := []string{"alg", "crv", "kid", "kty", "use", "x", "y"}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
 			t.Errorf("members of key %d, none of them private (-want +got):\n%s", i, diff)
@@ -119,15 +136,18 @@ func TestJWKS(t *testing.T) {
 // forge signs a header and a body that no library would write.
 func forge(t *testing.T, key Key, header, body string) string {
 	t.Helper()
+
 	signed := encode(header) + "." + encode(body)
 	sum := sha256.Sum256([]byte(signed))
 	r, s, err := ecdsa.Sign(rand.Reader, key.private, sum[:])
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var signature [64]byte
 	r.FillBytes(signature[:32])
 	s.FillBytes(signature[32:])
+
 	return signed + "." + encode(string(signature[:]))
 }
 
@@ -147,21 +167,26 @@ func valid() map[string]any {
 // body returns a body that passes but for one member, which has another value or, with "", none.
 func body(t *testing.T, name, value string) string {
 	t.Helper()
+
 	claims := valid()
 	delete(claims, name)
+
 	rest, err := json.Marshal(claims)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if value == "" {
 		return string(rest)
 	}
+
 	return `{"` + name + `":` + value + `,` + string(rest[1:])
 }
 
 // B1.2: what is no token at all.
 func TestVerifyMalformed(t *testing.T) {
 	t.Parallel()
+
 	r := NewKeyring(newKey(t))
 	good := mint(t, r)
 	s := strings.Split(good, ".")
@@ -197,13 +222,16 @@ func TestVerifyMalformed(t *testing.T) {
 // B1.4: what was signed is not what is shown.
 func TestVerifyEdited(t *testing.T) {
 	t.Parallel()
+
 	r := NewKeyring(newKey(t))
 	s := strings.Split(mint(t, r), ".")
 	other := strings.Split(mint(t, r), ".")
+
 	body, err := base64.RawURLEncoding.DecodeString(s[1])
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, edit := range map[string][2]string{
 		"subject":      {user.String(), session.String()},
 		"session":      {session.String(), user.String()},
@@ -214,16 +242,20 @@ func TestVerifyEdited(t *testing.T) {
 		if edited == string(body) {
 			t.Fatalf("%s: nothing to edit in %s", name, body)
 		}
+
 		refused(t, r, name, s[0]+"."+encode(edited)+"."+s[2])
 	}
+
 	refused(t, r, "another token's signature", s[0]+"."+s[1]+"."+other[2])
 	refused(t, r, "no signature", s[0]+"."+s[1]+".")
 	refused(t, r, "a short signature", s[0]+"."+s[1]+"."+s[2][:40])
 	refused(t, r, "a zero signature", s[0]+"."+s[1]+"."+encode(strings.Repeat("\x00", 64)))
+
 	signature, err := base64.RawURLEncoding.DecodeString(s[2])
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for i := range signature {
 		flipped := slices.Clone(signature)
 		flipped[i] ^= 1 << (i % 8)
@@ -234,6 +266,7 @@ func TestVerifyEdited(t *testing.T) {
 // B1.3 and B1.5: another algorithm.
 func TestVerifyAlgorithm(t *testing.T) {
 	t.Parallel()
+
 	key := newKey(t)
 	r := NewKeyring(key)
 	s := strings.Split(mint(t, r), ".")
@@ -247,15 +280,18 @@ func TestVerifyAlgorithm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	point, err := key.private.PublicKey.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	printed := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	for _, alg := range []string{"HS256", "ES256"} {
 		for name, known := range map[string][]byte{
 			"PEM": printed, "PEM without its line break": printed[:len(printed)-1], "DER": der, "point": point,
-			"JWKS": r.JWKS(), "base64 DER": []byte(base64.StdEncoding.EncodeToString(der)), "empty": {}, "secret": []byte("secret"),
+			"JWKS": r.JWKS(), "base64 DER": []byte(base64.StdEncoding.EncodeToString(der)), "empty": {},
+			"secret": []byte("secret"),
 		} {
 			signed := encode(`{"alg":"`+alg+`","kid":"`+key.ID+`","typ":"at+jwt"}`) + "." + s[1]
 			mac := hmac.New(sha256.New, known)
@@ -268,17 +304,19 @@ func TestVerifyAlgorithm(t *testing.T) {
 // B1.6: the header names no key of ours, or says more than we understand.
 func TestVerifyHeader(t *testing.T) {
 	t.Parallel()
+
 	key := newKey(t)
 	r := NewKeyring(key)
 	good := body(t, "jti", `"2"`)
 	for _, kid := range []string{
 		``, `"kid":"",`, `"kid":null,`, `"kid":1,`, `"kid":["` + key.ID + `"],`, `"kid":{},`, `"kid":"../../dev/null",`,
-		`"kid":"' or 1=1 --",`, `"kid":"` + strings.Repeat("k", 10_000) + `",`, `"kid":"` + strings.Repeat("k", 4_000) + `",`,
-		`"kid":"` + key.ID + `","crit":["exp"],"exp":1,`, `"kid":"` + key.ID + `","crit":[],`,
-		`"kid":"` + key.ID + `","b64":false,"crit":["b64"],`,
+		`"kid":"' or 1=1 --",`, `"kid":"` + strings.Repeat("k", 10_000) + `",`,
+		`"kid":"` + strings.Repeat("k", 4_000) + `",`, `"kid":"` + key.ID + `","crit":["exp"],"exp":1,`,
+		`"kid":"` + key.ID + `","crit":[],`, `"kid":"` + key.ID + `","b64":false,"crit":["b64"],`,
 	} {
 		refused(t, r, "header with "+kid, forge(t, key, `{`+kid+`"alg":"ES256","typ":"at+jwt"}`, good))
 	}
+
 	// The same way of making a token gives one that passes, so the above fail for their headers.
 	if _, err := r.Verify(forge(t, key, header(key, kind), good), now); err != nil {
 		t.Errorf("Verify of the good header = %v", err)
@@ -288,20 +326,26 @@ func TestVerifyHeader(t *testing.T) {
 // B1.7: the token brings its own key, or says where it lies.
 func TestVerifyForeignKey(t *testing.T) {
 	t.Parallel()
+
 	key, theirs := newKey(t), newKey(t)
 	r := NewKeyring(key)
 	asked := false
+
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked = true
 		w.Write(NewKeyring(theirs).JWKS())
 	}))
 	defer server.Close()
+
 	public, err := theirs.public()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	good := []byte(body(t, "jti", `"2"`))
-	for name, value := range map[string]any{jws.JWKKey: public, jws.JWKSetURLKey: server.URL, jws.X509URLKey: server.URL} {
+	for name, value := range map[string]any{
+		jws.JWKKey: public, jws.JWKSetURLKey: server.URL, jws.X509URLKey: server.URL,
+	} {
 		for _, kid := range []string{key.ID, theirs.ID} {
 			header := jws.NewHeaders()
 			for k, v := range map[string]any{name: value, jws.KeyIDKey: kid, jws.TypeKey: kind} {
@@ -309,14 +353,18 @@ func TestVerifyForeignKey(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			token, err := jws.Sign(good, jws.WithKey(jwa.ES256(), theirs.private, jws.WithProtectedHeaders(header)))
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			refused(t, r, "a token with "+name, string(token))
 		}
 	}
+
 	server.Close()
+
 	if asked {
 		t.Error("Verify fetched the key that the token names")
 	}
@@ -325,34 +373,42 @@ func TestVerifyForeignKey(t *testing.T) {
 // B1.8 and B1.9: signed by the right key, for another purpose or with wrong claims.
 func TestVerifyClaims(t *testing.T) {
 	t.Parallel()
+
 	key := newKey(t)
 	r := NewKeyring(key)
+
 	good := body(t, "jti", `"2"`)
 	if _, err := r.Verify(forge(t, key, header(key, kind), good), now); err != nil {
 		t.Fatalf("Verify of the good claims = %v", err)
 	}
+
 	for _, typ := range []string{"JWT", "rt+jwt", "AT+JWT", "application/at+jwt"} {
 		refused(t, r, "type "+typ, forge(t, key, header(key, typ), good))
 	}
+
 	refused(t, r, "a refresh token", NewSecret())
 
 	for name, values := range map[string][]string{
 		"iss": {"", `null`, `"other"`, `1`, `["socle"]`},
 		"aud": {"", `null`, `"socle-project"`, `["socle-platform"]`, `1`, `{}`},
-		"sub": {"", `null`, `1`, `""`, `"root"`, `"` + strings.ToUpper(uuid.Max.String()) + `"`, `"urn:uuid:` + user.String() + `"`, `"` + uuid.Nil.String() + `"`},
+		"sub": {"", `null`, `1`, `""`, `"root"`, `"` + strings.ToUpper(uuid.Max.String()) + `"`,
+			`"urn:uuid:` + user.String() + `"`, `"` + uuid.Nil.String() + `"`},
 		"sid": {"", `null`, `1`, `""`, `"x"`, `"{` + session.String() + `}"`},
 		"jti": {"", `null`, `1`, `""`},
 		"iat": {"", `null`, `"1"`, `99999999999`, `1e400`},
 		"nbf": {"", `null`, `"1"`, `99999999999`, `1e400`, `true`},
-		"exp": {"", `null`, `"99999999999"`, `1e400`, `-1e400`, `99999999999.5`, `true`, `[99999999999]`, `99999999999`, `9223372036854775807`, `99999999999999999999`},
+		"exp": {"", `null`, `"99999999999"`, `1e400`, `-1e400`, `99999999999.5`, `true`, `[99999999999]`, `99999999999`,
+			`9223372036854775807`, `99999999999999999999`},
 	} {
 		for _, value := range values {
 			refused(t, r, name+" "+value, forge(t, key, header(key, kind), body(t, name, value)))
 		}
 	}
+
 	for _, text := range []string{"", "null", "[]", "1", `"x"`, "{", "{}", good + good, "\xff"} {
 		refused(t, r, "body "+text, forge(t, key, header(key, kind), text))
 	}
+
 	for _, exp := range []string{"-1", "0", "1", "-9223372036854775808"} {
 		_, err := r.Verify(forge(t, key, header(key, kind), body(t, "exp", exp)), now)
 		if f := fault.Of(err); f == nil || f.Code != "token_expired" {
@@ -371,6 +427,7 @@ func FuzzVerify(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
+
 	f.Fuzz(func(t *testing.T, token string) {
 		if _, err := r.Verify(token, now); token != good && !fault.Is(err, fault.Unauthenticated) {
 			t.Errorf("Verify(%q) = %v, want Unauthenticated", token, err)

@@ -13,5 +13,6 @@ func MAC(key []byte, fields ...[]byte) []byte {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(f))))
 		h.Write(f)
 	}
+
 	return h.Sum(nil)
 }

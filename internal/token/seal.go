@@ -15,6 +15,7 @@ func Seal(key, plain []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return box.Seal(nil, nil, plain, nil), nil
 }
 
@@ -24,10 +25,12 @@ func Open(key, sealed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	plain, err := box.Open(nil, nil, sealed, nil)
 	if err != nil {
 		return nil, ErrSealed
 	}
+
 	return plain, nil
 }
 
@@ -36,5 +39,6 @@ func boxOf(key []byte) (cipher.AEAD, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return cipher.NewGCMWithRandomNonce(block)
 }

@@ -17,18 +17,23 @@ type signedTokens struct {
 
 func (s *signedTokens) get(token string) (payload, bool) {
 	sum := sha256.Sum256([]byte(token))
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	p, ok := s.said[sum]
 	return p, ok
 }
 
 func (s *signedTokens) add(token string, p payload) {
 	sum := sha256.Sum256([]byte(token))
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.said == nil || len(s.said) >= mostSigned {
 		s.said = map[[sha256.Size]byte]payload{}
 	}
+
 	s.said[sum] = p
 }

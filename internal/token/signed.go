@@ -29,6 +29,7 @@ func ParseLink(key []byte, purpose, token string) (uuid.UUID, bool) {
 	if !ok {
 		return uuid.Nil, false
 	}
+
 	return uuid.UUID(body), true
 }
 
@@ -43,12 +44,14 @@ func ParseRefresh(key []byte, token string) (session uuid.UUID, generation uint3
 	if !ok {
 		return uuid.Nil, 0, false
 	}
+
 	return uuid.UUID(body[:16]), binary.BigEndian.Uint32(body[16:]), true
 }
 
 // sign returns body and its HMAC in base64url, behind a prefix.
 func sign(key []byte, prefix, purpose string, body []byte) string {
-	return prefix + base64.RawURLEncoding.EncodeToString(append(body[:len(body):len(body)], macOf(key, prefix, purpose, body)...))
+	return prefix +
+		base64.RawURLEncoding.EncodeToString(append(body[:len(body):len(body)], macOf(key, prefix, purpose, body)...))
 }
 
 // signed returns the body, of a known size, of a text that [sign] made with the same key, prefix and purpose.
@@ -57,10 +60,12 @@ func signed(key []byte, prefix, purpose, text string, size int) ([]byte, bool) {
 	if !ok || len(encoded) != base64.RawURLEncoding.EncodedLen(size+sha256.Size) {
 		return nil, false
 	}
+
 	all, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	if err != nil || len(all) != size+sha256.Size { // shorter if there were line breaks, which decoders pass over
 		return nil, false
 	}
+
 	return all[:size], hmac.Equal(all[size:], macOf(key, prefix, purpose, all[:size]))
 }
 
@@ -68,5 +73,6 @@ func macOf(key []byte, prefix, purpose string, body []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(prefix + purpose + "\x00"))
 	mac.Write(body)
+
 	return mac.Sum(nil)
 }

@@ -17,6 +17,7 @@ import (
 func NewSecret() string {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails
+
 	return base64.RawURLEncoding.EncodeToString(secret)
 }
 
@@ -40,5 +41,6 @@ func Derive(secret []byte, purpose string) []byte {
 	if err != nil { // only in FIPS 140 mode, for a secret that package config refuses
 		panic("token: derive " + purpose + ": " + err.Error())
 	}
+
 	return key
 }

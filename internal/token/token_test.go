@@ -8,6 +8,7 @@ import (
 
 func TestNewSecret(t *testing.T) {
 	t.Parallel()
+
 	one, two := NewSecret(), NewSecret()
 	if one == two || len(one) != 43 {
 		t.Errorf("NewSecret = %q and %q, want two distinct ones of 256 bits", one, two)
@@ -19,32 +20,38 @@ func TestNewSecret(t *testing.T) {
 
 func TestDerive(t *testing.T) {
 	t.Parallel()
+
 	secret, other := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
 	key := Derive(secret, "one purpose")
 	if len(key) != 32 || !bytes.Equal(key, Derive(secret, "one purpose")) {
 		t.Errorf("Derive = %x, want the same 32 bytes each time", key)
 	}
-	if bytes.Equal(key, Derive(secret, "another")) || bytes.Equal(key, Derive(other, "one purpose")) || bytes.Equal(key, secret) {
+	if bytes.Equal(key, Derive(secret, "another")) || bytes.Equal(key, Derive(other, "one purpose")) ||
+		bytes.Equal(key, secret) {
 		t.Errorf("Derive = %x for another purpose or secret as well", key)
 	}
 }
 
 func TestSeal(t *testing.T) {
 	t.Parallel()
+
 	secret, other := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
 	key := newKey(t)
 	sealed, err := key.Seal(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	opened, err := OpenKey(key.ID, sealed, secret)
 	if err != nil || !opened.private.Equal(key.private) || opened.ID != key.ID {
 		t.Errorf("OpenKey = %s, %v, want the key that was sealed", opened.ID, err)
 	}
+
 	plain, err := key.private.Bytes()
 	if err != nil || bytes.Contains(sealed, plain) {
 		t.Errorf("the sealed key shows the private key (%v)", err)
 	}
+
 	edited := bytes.Clone(sealed)
 	edited[len(edited)/2] ^= 1
 	for name, open := range map[string]func() (Key, error){
@@ -62,9 +69,11 @@ func TestSeal(t *testing.T) {
 
 func newKey(t testing.TB) Key {
 	t.Helper()
+
 	key, err := NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return key
 }

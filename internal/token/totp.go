@@ -26,6 +26,7 @@ const (
 func NewTOTPSecret() []byte {
 	secret := make([]byte, totpSecret)
 	_, _ = rand.Read(secret) // never fails
+
 	return secret
 }
 
@@ -37,8 +38,12 @@ func TOTPText(secret []byte) string {
 // TOTPURL returns the address that an authenticator app reads from a QR code.
 func TOTPURL(secret []byte, issuer, account string) string {
 	u := url.URL{Scheme: "otpauth", Host: "totp", Path: "/" + strings.ReplaceAll(issuer, ":", " ") + ":" + account}
-	query := url.Values{"secret": {TOTPText(secret)}, "issuer": {issuer}, "algorithm": {"SHA1"}, "digits": {"6"}, "period": {"30"}}
+	query := url.Values{
+		"secret": {TOTPText(secret)}, "issuer": {issuer}, "algorithm": {"SHA1"}, "digits": {"6"}, "period": {"30"},
+	}
+
 	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // some apps show the plus
+
 	return u.String()
 }
 
@@ -51,6 +56,7 @@ func TOTPCode(secret []byte, step int64) string {
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(step)))
 	sum := mac.Sum(nil)
 	offset := sum[len(sum)-1] & 15
+
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[offset:])&0x7fffffff%1_000_000)
 }
 
@@ -61,6 +67,7 @@ func MatchTOTP(secret []byte, code string, now time.Time) (step int64, ok bool) 
 			step, ok = s, true
 		}
 	}
+
 	return step, ok
 }
 
@@ -71,6 +78,7 @@ func NewRecoveryCodes(n int) []string {
 		text := keyText.EncodeToString(NewTOTPSecret())[:recovery]
 		codes[i] = text[:recovery/2] + "-" + text[recovery/2:]
 	}
+
 	return codes
 }
 
@@ -78,5 +86,6 @@ func NewRecoveryCodes(n int) []string {
 func RecoveryHash(key []byte, code string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(strings.ToLower(strings.NewReplacer("-", "", " ", "").Replace(code))))
+
 	return mac.Sum(nil)
 }

@@ -32,8 +32,8 @@ const (
 var kindNames = []struct {
 	kind kinds
 	name string
-}{{boolean, "boolean"}, {integer, "integer"}, {bigint, "bigint"}, {numeric, "numeric"}, {date, "date"}, {timestamp, "timestamp"},
-	{timestamptz, "timestamptz"}, {uniqueID, "uuid"}, {jsonb, "jsonb"}}
+}{{boolean, "boolean"}, {integer, "integer"}, {bigint, "bigint"}, {numeric, "numeric"}, {date, "date"},
+	{timestamp, "timestamp"}, {timestamptz, "timestamptz"}, {uniqueID, "uuid"}, {jsonb, "jsonb"}}
 
 // guess is what is known of a column's type.
 type guess struct {
@@ -49,6 +49,7 @@ func (g guess) name() string {
 			}
 		}
 	}
+
 	return "text"
 }
 
@@ -58,10 +59,13 @@ func (g *guess) narrow(v value) {
 	if v.null {
 		return
 	}
+
 	g.seen = true
+
 	if g.possible == 0 {
 		return
 	}
+
 	switch v.kind {
 	case 't', 'f':
 		g.possible &= boolean
@@ -76,6 +80,7 @@ func (g *guess) narrow(v value) {
 	default:
 		g.possible &^= jsonb
 	}
+
 	g.possible &= kindsOf(v.text, g.possible)
 }
 
@@ -86,11 +91,14 @@ func kindsOf(text []byte, wanted kinds) kinds {
 	if len(text) == 0 || len(text) > 64 {
 		return 0
 	}
+
 	var is kinds
 	if wanted&boolean != 0 && (bytes.EqualFold(text, []byte("true")) || bytes.EqualFold(text, []byte("false"))) {
 		is |= boolean
 	}
-	if wanted&(integer|bigint|numeric) != 0 && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && decimal.Match(text) {
+
+	if wanted&(integer|bigint|numeric) != 0 && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') &&
+		decimal.Match(text) {
 		is |= numeric
 		if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 			is |= bigint
@@ -99,12 +107,14 @@ func kindsOf(text []byte, wanted kinds) kinds {
 			}
 		}
 	}
+
 	if wanted&uniqueID != 0 && len(text) == 36 && uuid.Validate(string(text)) == nil {
 		is |= uniqueID
 	}
 	if wanted&(date|timestamp|timestamptz) != 0 && len(text) >= 10 && text[4] == '-' && text[7] == '-' {
 		is |= moment(string(text))
 	}
+
 	return is
 }
 
@@ -113,7 +123,8 @@ var clocks = []struct {
 	layout string
 }{
 	{timestamp, "2006-01-02 15:04:05"}, {timestamp, "2006-01-02 15:04"},
-	{timestamptz, "2006-01-02 15:04:05Z07:00"}, {timestamptz, "2006-01-02 15:04:05Z07"}, {timestamptz, "2006-01-02 15:04Z07:00"},
+	{timestamptz, "2006-01-02 15:04:05Z07:00"}, {timestamptz, "2006-01-02 15:04:05Z07"},
+	{timestamptz, "2006-01-02 15:04Z07:00"},
 }
 
 // moment reads dates and times in the forms of ISO 8601 that leave no doubt.
@@ -124,17 +135,21 @@ func moment(text string) kinds {
 		}
 		return date
 	}
+
 	if text[10] == 'T' {
 		text = text[:10] + " " + text[11:]
 	}
+
 	if i := strings.IndexByte(text, '.'); i >= 0 && len(text) > i+7 && text[i+7] >= '0' && text[i+7] <= '9' {
 		return 0 // finer than a microsecond
 	}
+
 	for _, c := range clocks {
 		if t, err := time.Parse(c.layout, text); err == nil && t.Year() > 0 {
 			return c.kind
 		}
 	}
+
 	return 0
 }
 
@@ -146,6 +161,7 @@ func columnNames(headers []string) []string {
 	for _, system := range []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"} {
 		taken[system] = true
 	}
+
 	for i, h := range headers {
 		name := strings.Trim(noName.ReplaceAllString(strings.ToLower(h), "_"), "_")
 		if name == "" {
@@ -154,13 +170,16 @@ func columnNames(headers []string) []string {
 		if name[0] >= '0' && name[0] <= '9' {
 			name = "_" + name
 		}
+
 		name = name[:min(len(name), 55)]
 		unique := name
 		for n := 2; taken[unique]; n++ {
 			unique = fmt.Sprintf("%s_%d", name, n)
 		}
+
 		taken[unique] = true
 		names[i] = unique
 	}
+
 	return names
 }

@@ -29,16 +29,20 @@ type Export struct {
 // OpenExport prepares the export of the table that ref leads to, or of some of its columns if any are named. spreadsheet
 // puts an apostrophe before text that a spreadsheet would take for a formula. It fails as [schema.HoldTable] does, and
 // with Invalid on columns. The caller closes the export.
-func OpenExport(ctx context.Context, p *tenant.Project, ref, format string, columns []string, spreadsheet bool) (*Export, error) {
+func OpenExport(
+	ctx context.Context, p *tenant.Project, ref, format string, columns []string, spreadsheet bool,
+) (*Export, error) {
 	conn, err := pg.Acquire(ctx, p.Owner())
 	if err != nil {
 		return nil, err
 	}
+
 	e := &Export{Format: format, conn: conn}
 	if err := e.open(ctx, p, ref, columns, spreadsheet); err != nil {
 		e.Close()
 		return nil, err
 	}
+
 	return e, nil
 }
 
@@ -50,15 +54,19 @@ func (e *Export) open(ctx context.Context, p *tenant.Project, ref string, names 
 	if err := schema.Settle(ctx, e.tx); err != nil {
 		return pg.Fault(err)
 	}
+
 	table, columns, err := schema.HoldTable(ctx, e.tx, p.UUID, ref)
 	if err != nil {
 		return err
 	}
+
 	e.Table = table
+
 	wanted, err := choose(columns, names)
 	if err != nil {
 		return err
 	}
+
 	e.sql = selectText(table, columns, wanted, spreadsheet && e.Format != JSONL)
 	return nil
 }
@@ -68,14 +76,17 @@ func choose(columns []schema.BulkColumn, names []string) ([]schema.BulkColumn, e
 	if len(names) == 0 {
 		return columns, nil
 	}
+
 	var chosen []schema.BulkColumn
 	for i, name := range names {
 		at := slices.IndexFunc(columns, func(c schema.BulkColumn) bool { return c.Name == name })
 		if at < 0 || slices.Contains(names[:i], name) {
 			return nil, fault.OnField(fault.Invalid, "columns", "not_found", "must be different columns of the table")
 		}
+
 		chosen = append(chosen, columns[at])
 	}
+
 	return chosen, nil
 }
 
@@ -86,16 +97,20 @@ func selectText(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet boo
 		name := "t." + pg.Quote(c.Name)
 		values[i] = name
 		if spreadsheet && !c.Plain {
-			values[i] = "case when " + name + `::pg_catalog.text ~ '^[-=+@\t\r]' then '''' || ` + name + "::pg_catalog.text else " + name +
+			values[i] = "case when " + name + `::pg_catalog.text ~ '^[-=+@\t\r]' then '''' || ` + name +
+				"::pg_catalog.text else " + name +
 				"::pg_catalog.text end as " + pg.Quote(c.Name)
 		}
 	}
+
 	sql := "select " + strings.Join(values, ", ") + " from " + pg.Quote(t.Schema, t.Name) + " t"
 	key := slices.DeleteFunc(slices.Clone(all), func(c schema.BulkColumn) bool { return c.Key == 0 })
 	slices.SortFunc(key, func(a, b schema.BulkColumn) int { return cmp.Compare(a.Key, b.Key) })
+
 	for i, c := range key {
 		sql += map[bool]string{true: " order by ", false: ", "}[i == 0] + "t." + pg.Quote(c.Name)
 	}
+
 	return sql
 }
 
@@ -103,24 +118,33 @@ func selectText(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet boo
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, exportTime)
 	defer cancel()
+
 	copied := func(row io.Reader) error {
 		_, err := io.Copy(w, row)
 		return err
 	}
+
 	switch e.Format {
 	case CSV:
 		return unreadable(pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copied))
 	case TSV:
-		return unreadable(pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')", copied))
+		return unreadable(
+			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')", copied),
+		)
 	}
+
 	line := func(row io.Reader) error {
 		if _, err := io.Copy(oneLine{w}, row); err != nil {
 			return err
 		}
+
 		_, err := w.Write([]byte{'\n'})
 		return err
 	}
-	return unreadable(pg.CopyOut(ctx, e.tx.Conn(), "select pg_catalog.row_to_json(r)::pg_catalog.text from ("+e.sql+") r", line))
+
+	return unreadable(
+		pg.CopyOut(ctx, e.tx.Conn(), "select pg_catalog.row_to_json(r)::pg_catalog.text from ("+e.sql+") r", line),
+	)
 }
 
 // oneLine writes line breaks as spaces: those that JSON has outside of its strings mean nothing.
@@ -134,8 +158,10 @@ func (l oneLine) Write(part []byte) (int, error) {
 // unreadable translates why a table can't be read: code of the project's, such as a policy's, may run meanwhile.
 func unreadable(err error) error {
 	if ofUser(pg.State(err)) {
-		return fault.New(fault.Unprocessable, "the database can't read the table's rows: code of the project's fails").WithCode("refused").Because(err)
+		return fault.New(fault.Unprocessable, "the database can't read the table's rows: code of the project's fails").
+			WithCode("refused").Because(err)
 	}
+
 	return pg.Fault(err)
 }
 
@@ -144,7 +170,9 @@ func (e *Export) Close() {
 	if e.tx != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), batchTime)
 		defer cancel()
+
 		_ = e.tx.Rollback(ctx) // nothing was changed; a connection that fails at this is not kept
 	}
+
 	e.conn.Release()
 }

@@ -23,7 +23,9 @@ var errDry = errors.New("nothing is kept of a dry run")
 // ImportTable makes a table of a file: its columns are those of the file, each of the narrowest type that all of its values
 // have. The file is read twice: for the types, and for the rows. It fails with Invalid on schema or name, with Conflict on
 // name if that is taken, and with Unprocessable on file, with what is wrong with its rows.
-func ImportTable(ctx context.Context, p *tenant.Project, schemaName, name string, file io.ReadSeeker, o Options) (Imported, error) {
+func ImportTable(
+	ctx context.Context, p *tenant.Project, schemaName, name string, file io.ReadSeeker, o Options,
+) (Imported, error) {
 	done, err := enter(ctx, p.UUID, file, o)
 	if err != nil {
 		return Imported{}, err
@@ -34,20 +36,27 @@ func ImportTable(ctx context.Context, p *tenant.Project, schemaName, name string
 	if err != nil {
 		return Imported{}, err
 	}
+
 	n := schema.NewTable{Schema: schemaName, Name: name}
 	headers := make([]string, len(columns))
 	for i, c := range columns {
 		headers[i] = c.Header
 		n.Columns = append(n.Columns, schema.NewColumn{Name: c.Name, Type: c.Type})
 	}
-	imported, err := inTx(ctx, p, file, o, func(ctx context.Context, tx pgx.Tx) (schema.Table, []ImportedColumn, []string, error) {
+
+	imported, err := inTx(ctx, p, file, o, func(
+		ctx context.Context, tx pgx.Tx,
+	) (schema.Table, []ImportedColumn, []string, error) {
 		t, err := schema.CreatePlainTable(ctx, tx, n)
 		audit.Created(ctx, t.FullName())
+
 		return t, columns, headers, err
 	})
+
 	if o.DryRun {
 		imported.TableID = nil
 	}
+
 	return imported, err
 }
 
@@ -61,16 +70,20 @@ func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.Read
 	}
 	defer done()
 
-	return inTx(ctx, p, file, o, func(ctx context.Context, tx pgx.Tx) (schema.Table, []ImportedColumn, []string, error) {
+	return inTx(ctx, p, file, o, func(
+		ctx context.Context, tx pgx.Tx,
+	) (schema.Table, []ImportedColumn, []string, error) {
 		t, all, err := schema.HoldTable(ctx, tx, p.UUID, ref)
 		if err != nil {
 			return t, nil, nil, err
 		}
+
 		columns, err := match(ctx, file, o, all)
 		headers := make([]string, len(columns))
 		for i, c := range columns {
 			headers[i] = c.Name
 		}
+
 		return t, columns, headers, err
 	})
 }
@@ -79,53 +92,68 @@ func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.Read
 func match(ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedColumn, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c schema.BulkColumn) bool { return c.Generated })
 	var columns []ImportedColumn
+
 	if o.Format == JSONL {
 		return matchMembers(ctx, file, o, all)
 	}
+
 	if !o.Header {
 		for _, c := range all {
 			columns = append(columns, ImportedColumn{Name: c.Name})
 		}
 		return columns, nil
 	}
+
 	s, err := rewind(ctx, file, o, nil)
 	if err != nil {
 		return nil, err
 	}
+
 	for i, header := range s.names() {
 		known := slices.ContainsFunc(all, func(c schema.BulkColumn) bool { return c.Name == header })
 		if !known || slices.Contains(s.names()[:i], header) {
-			f := fault.OnField(fault.Unprocessable, "file", "unknown_column", "has a header whose value %d is not one of the table's columns, or comes twice", i+1)
+			f := fault.OnField(fault.Unprocessable, "file", "unknown_column",
+				"has a header whose value %d is not one of the table's columns, or comes twice", i+1)
 			return nil, f
 		}
+
 		columns = append(columns, ImportedColumn{Name: header, Header: header})
 	}
+
 	if len(columns) == 0 {
 		return nil, empty()
 	}
+
 	return columns, nil
 }
 
 // matchMembers finds the columns that lines of JSON have members for, anywhere in the file.
-func matchMembers(ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedColumn, error) {
+func matchMembers(
+	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
+) ([]ImportedColumn, error) {
 	s, err := rewind(ctx, file, o, nil)
 	for err == nil {
 		if err = ctx.Err(); err == nil {
 			_, err = s.next()
 		}
 	}
+
 	if err != io.EOF {
 		return nil, tooLong(err)
 	}
+
 	var columns []ImportedColumn
 	for _, c := range all {
 		if slices.Contains(s.names(), c.Name) {
 			columns = append(columns, ImportedColumn{Name: c.Name, Header: c.Name})
 		}
 	}
+
 	if len(columns) == 0 {
-		return nil, fault.OnField(fault.Unprocessable, "file", "unknown_column", "has no value for any of the table's columns")
+		return nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
+			"has no value for any of the table's columns")
 	}
+
 	return columns, nil
 }
 
@@ -138,10 +166,12 @@ func rewind(ctx context.Context, file io.ReadSeeker, o Options, known []string) 
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("rewind a file to import: %w", err)
 	}
+
 	if o.Format == XLSX {
 		s, err := openRows(ctx, file, o)
 		return s, tooLong(err)
 	}
+
 	s, err := open(file, o, known)
 	return s, tooLong(err)
 }
@@ -152,24 +182,29 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options) (source, error
 	if err != nil {
 		return nil, fmt.Errorf("measure a file to import: %w", err)
 	}
+
 	at, ok := file.(io.ReaderAt)
 	if !ok {
 		return nil, fmt.Errorf("a workbook in a %T", file)
 	}
+
 	s, err := openSheet(ctx, at, size, o.Sheet)
 	if err != nil || !o.Header {
 		return s, err
 	}
+
 	return s, readHeader(s, &s.header)
 }
 
 // tooLong says why a file can't be read on.
 func tooLong(err error) error {
 	if errors.Is(err, errTooLong) {
-		return fault.OnField(fault.Unprocessable, "file", "too_long", "has a row of more than %d bytes, or a quote that is never closed", maxRecord)
+		return fault.OnField(fault.Unprocessable, "file", "too_long",
+			"has a row of more than %d bytes, or a quote that is never closed", maxRecord)
 	}
 	if errors.Is(err, errSheetSize) {
-		return fault.OnField(fault.Unprocessable, "file", "too_large", "has parts that are too large when they are unpacked")
+		return fault.OnField(fault.Unprocessable, "file", "too_large",
+			"has parts that are too large when they are unpacked")
 	}
 	if errors.Is(err, errNoSheet) {
 		return fault.OnField(fault.Invalid, "sheet", "not_found", "must be the name of one of the workbook's sheets")
@@ -177,6 +212,7 @@ func tooLong(err error) error {
 	if errors.Is(err, errSheet) {
 		return fault.OnField(fault.Unprocessable, "file", "malformed", "is not a workbook that can be read")
 	}
+
 	return err
 }
 
@@ -186,6 +222,7 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 	if err != nil {
 		return nil, err
 	}
+
 	headers := s.names()
 	var guesses []guess
 	for n := 0; ; n++ {
@@ -196,34 +233,42 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 		if err != nil {
 			return nil, tooLong(err)
 		}
+
 		if n%batchRows == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if r.bad != nil && o.Format != JSONL {
 			continue
 		}
+
 		if o.Format != JSONL && headers == nil { // the first row says how many there are
 			headers = make([]string, len(r.values))
 		}
+
 		for i := len(guesses); i < len(r.values) && (o.Format == JSONL || i < len(headers)); i++ {
 			guesses = append(guesses, guess{possible: anyKind})
 		}
+
 		if r.bad != nil || o.Format != JSONL && len(r.values) != len(headers) {
 			continue // rejected when it is its turn
 		}
+
 		for i, v := range r.values {
 			guesses[i].narrow(v)
 		}
 	}
+
 	if o.Format == JSONL {
 		headers = s.names()
 	}
+
 	switch {
 	case len(headers) == 0:
 		return nil, empty()
 	case len(headers) > maxColumns:
 		return nil, fault.OnField(fault.Unprocessable, "file", "too_many", "has more than %d columns", maxColumns)
 	}
+
 	columns := make([]ImportedColumn, len(headers))
 	for i, name := range columnNames(headers) {
 		columns[i] = ImportedColumn{Name: name, Header: headers[i], Type: "text"}
@@ -231,6 +276,7 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 			columns[i].Type = guesses[i].name()
 		}
 	}
+
 	return columns, nil
 }
 
@@ -240,30 +286,38 @@ func inTx(ctx context.Context, p *tenant.Project, file io.ReadSeeker, o Options,
 	prepare func(context.Context, pgx.Tx) (schema.Table, []ImportedColumn, []string, error)) (Imported, error) {
 	bounded, cancel := context.WithTimeout(ctx, importTime)
 	defer cancel()
+
 	var done Imported
 	err := audit.Write(bounded, p.Owner(), func(tx pgx.Tx) error {
 		if err := schema.Settle(bounded, tx); err != nil {
 			return err
 		}
+
 		table, columns, headers, err := prepare(bounded, tx)
 		if err != nil {
 			return err
 		}
+
 		done = Imported{Table: table.FullName(), TableID: &table.ID, Columns: columns, DryRun: o.DryRun}
 		if err := done.load(bounded, tx, table, headers, file, o); err != nil {
 			return err
 		}
+
 		if o.DryRun {
 			return errDry
 		}
+
 		return nil
 	})
 	if errors.Is(err, errDry) { // noted all the same: triggers of the project's ran
 		return done, audit.Write(ctx, p.Trusted(), func(pgx.Tx) error { return nil })
 	}
+
 	if state := pg.State(err); ofUser(state) && !isFault(err) { // a constraint that waited for the end
-		return Imported{}, fault.New(fault.Unprocessable, "the rows together break a rule of the table").WithCode("refused").Because(err)
+		return Imported{}, fault.New(fault.Unprocessable, "the rows together break a rule of the table").
+			WithCode("refused").Because(err)
 	}
+
 	return done, err
 }
 
@@ -273,22 +327,34 @@ func isFault(err error) bool {
 }
 
 // load stores the rows.
-func (d *Imported) load(ctx context.Context, tx pgx.Tx, t schema.Table, headers []string, file io.ReadSeeker, o Options) error {
+func (d *Imported) load(
+	ctx context.Context, tx pgx.Tx, t schema.Table, headers []string, file io.ReadSeeker, o Options,
+) error {
 	s, err := rewind(ctx, file, o, headers)
 	if err != nil {
 		return err
 	}
+
 	names := make([]string, len(d.Columns))
 	for i, c := range d.Columns {
 		names[i] = c.Name
 	}
-	l := &loader{tx: tx, copy: copyText(pg.Quote(t.Schema, t.Name), names), width: len(names), skip: o.Skip, lines: []Rejected{}}
+
+	l := &loader{
+		tx:    tx,
+		copy:  copyText(pg.Quote(t.Schema, t.Name), names),
+		width: len(names),
+		skip:  o.Skip,
+		lines: []Rejected{},
+	}
 	if l.merge, err = o.merge(ctx, tx, t, names); err != nil {
 		return err
 	}
+
 	if l.merge != "" {
 		l.copy = copyText(staged, names)
 	}
+
 	for {
 		r, err := s.next()
 		if err == io.EOF {
@@ -301,10 +367,13 @@ func (d *Imported) load(ctx context.Context, tx pgx.Tx, t schema.Table, headers 
 			return err
 		}
 	}
+
 	if err := l.flush(ctx); err != nil {
 		return err
 	}
+
 	slices.SortFunc(l.lines, func(a, b Rejected) int { return cmp.Compare(a.Line, b.Line) })
 	d.Rows, d.Rejected, d.Lines = l.rows, l.rejected, l.lines
+
 	return nil
 }

@@ -43,21 +43,26 @@ func (l *loader) add(ctx context.Context, r row) error {
 	if bad := l.check(r); bad != nil {
 		return l.reject(*bad)
 	}
+
 	for i, v := range r.values {
 		if i > 0 {
 			l.batch = append(l.batch, '\t')
 		}
+
 		if v.null {
 			l.batch = append(l.batch, `\N`...)
 			continue
 		}
+
 		l.batch = escape(l.batch, v.text)
 	}
+
 	l.batch = append(l.batch, '\n')
 	l.ends, l.at = append(l.ends, len(l.batch)), append(l.at, r.line)
 	if len(l.batch) < batchBytes && len(l.ends) < batchRows {
 		return nil
 	}
+
 	return l.flush(ctx)
 }
 
@@ -66,13 +71,16 @@ func (l *loader) check(r row) *Rejected {
 	if r.bad != nil {
 		return r.bad
 	}
+
 	if len(r.values) != l.width {
 		has := fmt.Sprint(len(r.values))
 		if len(r.values) > maxColumns {
 			has = fmt.Sprintf("more than %d", maxColumns)
 		}
+
 		return &Rejected{Line: r.line, Code: "ragged", Message: fmt.Sprintf("has %s values, not %d", has, l.width)}
 	}
+
 	for _, v := range r.values {
 		if !utf8.Valid(v.text) {
 			return &Rejected{Line: r.line, Code: "invalid_encoding", Message: "is not in the encoding that was named"}
@@ -81,18 +89,22 @@ func (l *loader) check(r row) *Rejected {
 			return &Rejected{Line: r.line, Code: "invalid_character", Message: "has the character NUL in it"}
 		}
 	}
+
 	return nil
 }
 
 // reject notes a row that is not stored. It fails if that ends the import.
 func (l *loader) reject(r Rejected) error {
 	l.rejected++
+
 	if len(l.lines) < keptRejected {
 		l.lines = append(l.lines, r)
 	}
+
 	if !l.skip {
 		return r.fatal(l.lines, l.rejected)
 	}
+
 	return nil
 }
 
@@ -101,14 +113,18 @@ func (l *loader) flush(ctx context.Context) error {
 	if len(l.ends) == 0 {
 		return nil
 	}
+
 	bounded, cancel := context.WithTimeout(ctx, batchTime)
 	defer cancel()
+
 	err := l.store(bounded, 0, len(l.ends))
 	l.batch, l.ends, l.at = l.batch[:0], l.ends[:0], l.at[:0]
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		return fault.OnField(fault.Unprocessable, "file", "timeout", "can't be imported: code of the project's took longer than %d seconds for a part of it",
+		return fault.OnField(fault.Unprocessable, "file", "timeout",
+			"can't be imported: code of the project's took longer than %d seconds for a part of it",
 			int(batchTime.Seconds())).Because(err)
 	}
+
 	return err
 }
 
@@ -118,13 +134,16 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	if from > 0 {
 		start = l.ends[from-1]
 	}
+
 	begin := "savepoint part"
 	if l.merge != "" {
 		begin = "truncate " + staged + "; " + begin // outside of the part, where it leaves nothing behind
 	}
+
 	if _, err := l.tx.Exec(ctx, begin); err != nil {
 		return err
 	}
+
 	tag, err := l.tx.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(l.batch[start:l.ends[to-1]]), l.copy)
 	if err == nil && l.merge != "" {
 		tag, err = l.tx.Exec(ctx, l.merge)
@@ -134,26 +153,35 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 		_, err = l.tx.Exec(ctx, "release savepoint part")
 		return err
 	}
+
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || !ofUser(e.Code) {
 		return err
 	}
 	if e.Code[:2] == "42" || e.Code[:2] == "0A" { // no row's fault
-		return fault.New(fault.Unprocessable, "the database can't store rows in this table, or code of the project's fails").WithCode("refused").Because(err)
+		return fault.New(fault.Unprocessable,
+			"the database can't store rows in this table, or code of the project's fails").
+			WithCode("refused").Because(err)
 	}
+
 	if _, err := l.tx.Exec(ctx, "rollback to savepoint part; release savepoint part"); err != nil {
 		return err
 	}
+
 	if to-from == 1 {
 		if l.refused++; l.refused > mostRefused {
-			return fault.OnField(fault.Unprocessable, "file", "too_many_rejected", "can't be imported: the database refuses more than %d of its rows", mostRefused)
+			return fault.OnField(fault.Unprocessable, "file", "too_many_rejected",
+				"can't be imported: the database refuses more than %d of its rows", mostRefused)
 		}
+
 		return l.reject(explain(e, l.at[from]))
 	}
+
 	middle := (from + to) / 2
 	if err := l.store(ctx, from, middle); err != nil {
 		return err
 	}
+
 	return l.store(ctx, middle, to)
 }
 
@@ -178,6 +206,7 @@ func explain(e *pgconn.PgError, line int64) Rejected {
 	case e.Code[:2] != "22":
 		r.Code, r.Message = "refused", "is refused by code of the project's"
 	}
+
 	column := e.ColumnName
 	if column == "" && e.Code[:2] == "22" {
 		first, _, _ := strings.Cut(e.Where, "\n")
@@ -185,9 +214,11 @@ func explain(e *pgconn.PgError, line int64) Rejected {
 			column = m[1]
 		}
 	}
+
 	if column != "" {
 		r.Column = &column
 	}
+
 	return r
 }
 
@@ -198,6 +229,7 @@ func escape(to, text []byte) []byte {
 		if i < 0 {
 			return append(to, text...)
 		}
+
 		to = append(to, text[:i]...)
 		to = append(to, '\\')
 		switch text[i] {
@@ -210,6 +242,7 @@ func escape(to, text []byte) []byte {
 		default:
 			to = append(to, '\\')
 		}
+
 		text = text[i+1:]
 	}
 }

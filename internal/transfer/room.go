@@ -36,10 +36,12 @@ func enter(ctx context.Context, project uuid.UUID, file io.ReadSeeker, o Options
 	if o.Format != XLSX {
 		return func() {}, nil
 	}
+
 	weight, err := weigh(file)
 	if err != nil {
 		return nil, tooLong(err)
 	}
+
 	return workbooks.enter(ctx, project, weight)
 }
 
@@ -52,29 +54,40 @@ func (w *workbookRoom) enter(ctx context.Context, project uuid.UUID, weight int6
 		}
 		w.present[project] = true
 	}
+
 	w.mu.Unlock()
+
 	if taken {
-		f := fault.New(fault.TooMany, "the project imports a workbook already: one at a time").WithCode("too_many_imports")
+		f := fault.New(fault.TooMany, "the project imports a workbook already: one at a time").
+			WithCode("too_many_imports")
 		f.RetryAfter = workbookWait
+
 		return nil, f
 	}
 
 	leave := func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
+
 		delete(w.present, project)
 	}
+
 	bounded, cancel := context.WithTimeout(ctx, workbookWait)
 	defer cancel()
+
 	if err := w.free.Acquire(bounded, weight); err != nil {
 		leave()
+
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+
 		f := fault.New(fault.TooMany, "too many workbooks are imported at the moment").WithCode("too_many_imports")
 		f.RetryAfter = workbookWait
+
 		return nil, f
 	}
+
 	return func() {
 		w.free.Release(weight)
 		leave()
@@ -88,10 +101,12 @@ func weigh(file io.ReadSeeker) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("measure a file to import: %w", err)
 	}
+
 	at, ok := file.(io.ReaderAt)
 	if !ok {
 		return 0, fmt.Errorf("a workbook in a %T", file)
 	}
+
 	parts, err := openArchive(at, size)
 	if err != nil {
 		return 0, err
@@ -101,5 +116,6 @@ func weigh(file io.ReadSeeker) (int64, error) {
 	if shared := parts["xl/sharedStrings.xml"]; shared != nil {
 		weight += 3 * int64(min(shared.UncompressedSize64, maxStrings))
 	}
+
 	return weight, nil
 }

@@ -49,28 +49,35 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 	if mark, err := head.Peek(2); err == nil && (string(mark) == "\xff\xfe" || string(mark) == "\xfe\xff") {
 		o.Encoding = "utf-16" // no text of another one begins like that
 	}
+
 	var r io.Reader = head
 	if e := Encodings[o.Encoding]; e != nil {
 		r = transform.NewReader(r, e.NewDecoder())
 	}
+
 	lines := &lineReader{r: bufio.NewReaderSize(r, 256<<10)}
 	if mark, err := lines.r.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
 		_, _ = lines.r.Discard(len(mark)) // they are in the buffer
 	}
+
 	if o.Format == JSONL {
 		j := &jsonSource{lines: lines, order: known, fixed: known != nil, at: map[string]int{}}
 		for i, name := range known {
 			j.at[name] = i
 		}
+
 		return j, nil
 	}
+
 	if o.Delimiter == 0 {
 		o.Delimiter = map[string]byte{CSV: ',', TSV: '\t'}[o.Format]
 	}
+
 	c := &csvSource{lines: lines, delimiter: o.Delimiter, null: []byte(o.Null)}
 	if !o.Header {
 		return c, nil
 	}
+
 	return c, readHeader(c, &c.header)
 }
 
@@ -83,13 +90,16 @@ func readHeader(s source, header *[]string) error {
 	if err != nil {
 		return err
 	}
+
 	if head.bad != nil {
 		return head.bad.fatal(nil, 0)
 	}
+
 	names := []string{}
 	for _, v := range head.values {
 		names = append(names, string(v.text))
 	}
+
 	*header = names
 	return nil
 }
@@ -110,17 +120,22 @@ func (l *lineReader) next() ([]byte, error) {
 			if len(l.long) > maxRecord {
 				return nil, errTooLong
 			}
+
 			line, err = l.r.ReadSlice('\n')
 			l.long = append(l.long, line...)
 		}
+
 		line = l.long
 	}
+
 	if err == io.EOF && len(line) > 0 {
 		err = nil
 	}
+
 	if err == nil {
 		l.read++
 	}
+
 	return line, err
 }
 
@@ -148,19 +163,24 @@ func (c *csvSource) next() (row, error) {
 	for err == nil && len(trimEnd(line)) == 0 { // an empty line is no row
 		line, err = c.lines.next()
 	}
+
 	if err != nil {
 		return row{}, err
 	}
+
 	r := row{line: c.lines.read}
 	c.data, c.ends, c.quoted = c.data[:0], c.ends[:0], c.quoted[:0]
+
 	r.bad, err = c.split(line)
 	if err != nil {
 		return row{}, err
 	}
+
 	if r.bad != nil {
 		r.bad.Line = r.line
 		return r, nil
 	}
+
 	c.values = c.values[:0]
 	start := 0
 	for i, end := range c.ends {
@@ -168,6 +188,7 @@ func (c *csvSource) next() (row, error) {
 		c.values = append(c.values, value{text: text, null: !c.quoted[i] && bytes.Equal(text, c.null)})
 		start = end
 	}
+
 	r.values = c.values
 	return r, nil
 }
@@ -179,12 +200,14 @@ func (c *csvSource) split(line []byte) (*Rejected, error) {
 		if len(c.ends) > maxColumns { // ragged, whatever follows
 			return nil, nil
 		}
+
 		if len(rest) > 0 && rest[0] == '"' {
 			var bad *Rejected
 			var err error
 			if rest, bad, err = c.quote(line[len(trimEnd(line))-len(rest)+1:]); bad != nil || err != nil {
 				return bad, err
 			}
+
 			line = rest
 			rest = trimEnd(rest)
 		} else {
@@ -192,19 +215,24 @@ func (c *csvSource) split(line []byte) (*Rejected, error) {
 			if i < 0 {
 				c.data = append(c.data, rest...)
 				c.end(false)
+
 				return nil, nil
 			}
+
 			c.data = append(c.data, rest[:i]...)
 			c.end(false)
 			rest = rest[i+1:]
+
 			continue
 		}
+
 		switch {
 		case len(rest) == 0:
 			return nil, nil
 		case rest[0] != c.delimiter:
 			return &Rejected{Code: "malformed", Message: "has text behind a closing quote"}, nil
 		}
+
 		rest = rest[1:]
 	}
 }
@@ -223,9 +251,11 @@ func (c *csvSource) quote(line []byte) (rest []byte, bad *Rejected, err error) {
 			if len(c.data) > maxRecord {
 				return nil, nil, errTooLong
 			}
+
 			if line, err = c.lines.next(); err == io.EOF {
 				return nil, &Rejected{Code: "malformed", Message: "has a quote that is never closed"}, nil
 			}
+
 			if err != nil {
 				return nil, nil, err
 			}
@@ -235,6 +265,7 @@ func (c *csvSource) quote(line []byte) (rest []byte, bad *Rejected, err error) {
 		default:
 			c.data = append(c.data, line[:i]...)
 			c.end(true)
+
 			return line[i+1:], nil, nil
 		}
 	}
@@ -257,17 +288,21 @@ func (j *jsonSource) next() (row, error) {
 	for err == nil && len(bytes.TrimSpace(line)) == 0 {
 		line, err = j.lines.next()
 	}
+
 	if err != nil {
 		return row{}, err
 	}
+
 	r := row{line: j.lines.read}
 	j.values = j.values[:0]
 	for range j.order {
 		j.values = append(j.values, value{null: true})
 	}
+
 	if r.bad = j.object(line); r.bad != nil {
 		r.bad.Line = r.line
 	}
+
 	r.values = j.values
 	return r, nil
 }
@@ -275,44 +310,58 @@ func (j *jsonSource) next() (row, error) {
 func (j *jsonSource) object(line []byte) *Rejected {
 	malformed := &Rejected{Code: "malformed", Message: "is not an object of JSON"}
 	j.decoder.Reset(bytes.NewReader(line))
+
 	if t, err := j.decoder.ReadToken(); err != nil || t.Kind() != '{' {
 		return malformed
 	}
+
 	for j.decoder.PeekKind() != '}' {
 		t, err := j.decoder.ReadToken()
 		if err != nil {
 			return malformed
 		}
+
 		name := t.String()
+
 		v, err := j.decoder.ReadValue()
 		if err != nil {
 			return malformed
 		}
+
 		i, ok := j.at[name]
 		switch {
 		case !ok && j.fixed:
-			return &Rejected{Column: &name, Code: "unknown_column", Message: "has a member that is no column of the table"}
+			return &Rejected{
+				Column:  &name,
+				Code:    "unknown_column",
+				Message: "has a member that is no column of the table",
+			}
 		case !ok && len(j.order) == maxColumns:
 			return &Rejected{Code: "too_many", Message: "has a member that would be one column too many"}
 		case !ok:
 			i = len(j.order)
 			j.at[name], j.order, j.values = i, append(j.order, name), append(j.values, value{})
 		}
+
 		j.values[i] = value{kind: v.Kind(), null: v.Kind() == 'n'}
 		if v.Kind() == '"' {
 			j.values[i].text, err = jsontext.AppendUnquote(nil, v)
 		} else {
 			j.values[i].text = bytes.Clone(v)
 		}
+
 		if err != nil {
 			return malformed
 		}
 	}
+
 	if _, err := j.decoder.ReadToken(); err != nil {
 		return malformed
 	}
+
 	if _, err := j.decoder.ReadToken(); err != io.EOF {
 		return malformed
 	}
+
 	return nil
 }

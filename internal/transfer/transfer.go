@@ -81,6 +81,7 @@ type Rejected struct {
 func (r Rejected) fatal(lines []Rejected, total int64) error {
 	f := fault.OnField(fault.Unprocessable, "file", r.Code, "can't be imported: line %d %s", r.Line, r.Message)
 	f.Extra = map[string]any{"rejected": total, "rejectedLines": lines}
+
 	return f
 }
 
@@ -89,9 +90,11 @@ func ofUser(state string) bool {
 	if state == "" {
 		return false
 	}
+
 	switch state[:2] {
 	case "0A", "21", "22", "23", "2F", "38", "39", "42", "44", "54", "P0":
 		return true
 	}
+
 	return false
 }

@@ -28,10 +28,12 @@ func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns [
 	if o.Mode == "" || o.Mode == Insert {
 		return "", nil
 	}
+
 	key, err := o.key(ctx, tx, t, columns)
 	if err != nil {
 		return "", err
 	}
+
 	all := quote(columns)
 	var set []string
 	for _, c := range columns {
@@ -39,14 +41,20 @@ func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns [
 			set = append(set, pg.Quote(c)+" = excluded."+pg.Quote(c))
 		}
 	}
+
 	do := "do nothing"
 	if o.Mode == Upsert && len(set) > 0 {
 		do = "do update set " + strings.Join(set, ", ")
 	}
-	if _, err := tx.Exec(ctx, "create temporary table socle_import on commit drop as select "+all+" from "+pg.Quote(t.Schema, t.Name)+" with no data"); err != nil {
+
+	if _, err := tx.Exec(ctx,
+		"create temporary table socle_import on commit drop as select "+all+" from "+pg.Quote(t.Schema, t.Name)+
+			" with no data"); err != nil {
 		return "", err
 	}
-	return "insert into " + pg.Quote(t.Schema, t.Name) + " (" + all + ") overriding system value select " + all + " from " + staged +
+
+	return "insert into " + pg.Quote(t.Schema, t.Name) + " (" + all + ") overriding system value select " + all +
+		" from " + staged +
 		" on conflict (" + quote(key) + ") " + do, nil
 }
 
@@ -65,23 +73,31 @@ func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []s
 	if err != nil {
 		return nil, err
 	}
+
 	wanted := slices.Compact(slices.Sorted(slices.Values(o.OnConflict)))
 	for _, k := range keys {
 		slices.Sort(k.Columns)
+
 		if len(wanted) == 0 && !k.Primary || len(wanted) > 0 && !slices.Equal(k.Columns, wanted) {
 			continue
 		}
+
 		for _, c := range k.Columns {
 			if !slices.Contains(columns, c) {
 				return nil, fault.OnField(fault.Invalid, "on_conflict", "missing", "must be columns that the file has")
 			}
 		}
+
 		return k.Columns, nil
 	}
+
 	if len(wanted) == 0 {
-		return nil, fault.OnField(fault.Invalid, "on_conflict", "required", "is required, for the table has no primary key")
+		return nil, fault.OnField(fault.Invalid, "on_conflict", "required",
+			"is required, for the table has no primary key")
 	}
-	return nil, fault.OnField(fault.Invalid, "on_conflict", "not_unique", "must be columns that are together unique or the primary key")
+
+	return nil, fault.OnField(fault.Invalid, "on_conflict", "not_unique",
+		"must be columns that are together unique or the primary key")
 }
 
 func quote(columns []string) string {
@@ -89,5 +105,6 @@ func quote(columns []string) string {
 	for i, c := range columns {
 		quoted[i] = pg.Quote(c)
 	}
+
 	return strings.Join(quoted, ", ")
 }

@@ -47,10 +47,12 @@ func openArchive(file io.ReaderAt, size int64) (map[string]*zip.File, error) {
 	if err != nil {
 		return nil, errSheet
 	}
+
 	parts := make(map[string]*zip.File, len(archive.File))
 	for _, f := range archive.File {
 		parts[strings.TrimPrefix(f.Name, "/")] = f
 	}
+
 	return parts, nil
 }
 
@@ -67,6 +69,7 @@ func (d *directoryReader) ReadAt(b []byte, at int64) (int, error) {
 			return 0, errSheetSize
 		}
 	}
+
 	return d.r.ReadAt(b, at)
 }
 
@@ -76,21 +79,26 @@ func openWorkbook(ctx context.Context, file io.ReaderAt, size int64, name string
 	if err != nil {
 		return nil, err
 	}
+
 	w := &workbook{}
 	id, err := w.find(ctx, parts["xl/workbook.xml"], name)
 	if err != nil {
 		return nil, err
 	}
+
 	target, err := follow(ctx, parts["xl/_rels/workbook.xml.rels"], id)
 	if err != nil {
 		return nil, err
 	}
+
 	if w.sheet = parts[target]; w.sheet == nil {
 		return nil, errSheet
 	}
+
 	if err := w.shared.read(ctx, parts["xl/sharedStrings.xml"]); err != nil {
 		return nil, err
 	}
+
 	return w, w.styles(ctx, parts["xl/styles.xml"])
 }
 
@@ -102,6 +110,7 @@ func visit(ctx context.Context, f *zip.File, most int64, see visitor) error {
 	if f == nil {
 		return nil
 	}
+
 	r, err := f.Open()
 	if err != nil {
 		return errSheet
@@ -119,12 +128,14 @@ func visit(ctx context.Context, f *zip.File, most int64, see visitor) error {
 		if err != nil {
 			return asSheet(err)
 		}
+
 		switch token := token.(type) {
 		case xml.StartElement:
 			read, err := see(d, around[len(around)-1], token)
 			if err != nil {
 				return err
 			}
+
 			if !read {
 				around = append(around, token.Name.Local)
 			}
@@ -141,6 +152,7 @@ func asSheet(err error) error {
 			return err
 		}
 	}
+
 	return errSheet
 }
 
@@ -150,6 +162,7 @@ func attribute(start xml.StartElement, space, name string) string {
 			return a.Value
 		}
 	}
+
 	return ""
 }
 
@@ -158,6 +171,7 @@ func (w *workbook) find(ctx context.Context, f *zip.File, name string) (id strin
 	if f == nil {
 		return "", errSheet
 	}
+
 	const relationships = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 	found := false
 	err = visit(ctx, f, maxPart, func(_ *xml.Decoder, parent string, start xml.StartElement) (bool, error) {
@@ -167,14 +181,17 @@ func (w *workbook) find(ctx context.Context, f *zip.File, name string) (id strin
 				w.old, err = strconv.ParseBool(text)
 				return false, asSheet(err)
 			}
-		case parent == "sheets" && start.Name.Local == "sheet" && !found && (name == "" || strings.EqualFold(attribute(start, "", "name"), name)):
+		case parent == "sheets" && start.Name.Local == "sheet" && !found &&
+			(name == "" || strings.EqualFold(attribute(start, "", "name"), name)):
 			found, id = true, attribute(start, relationships, "id")
 		}
+
 		return false, nil
 	})
 	if err == nil && !found && name != "" {
 		err = errNoSheet
 	}
+
 	return id, err
 }
 
@@ -184,12 +201,15 @@ func follow(ctx context.Context, f *zip.File, id string) (part string, err error
 		if start.Name.Local != "Relationship" || part != "" || attribute(start, "", "Id") != id {
 			return false, nil
 		}
+
 		target := attribute(start, "", "Target")
 		if part = path.Join("xl", target); strings.HasPrefix(target, "/") {
 			part = target[1:]
 		}
+
 		return false, nil
 	})
+
 	return part, err
 }
 
@@ -199,6 +219,7 @@ func (w *workbook) styles(ctx context.Context, f *zip.File) error {
 	var formats []int
 	err := visit(ctx, f, maxPart, func(_ *xml.Decoder, parent string, start xml.StartElement) (bool, error) {
 		format := parent == "numFmts" && start.Name.Local == "numFmt"
+
 		cell := parent == "cellXfs" && start.Name.Local == "xf"
 		if !format && !cell {
 			return false, nil
@@ -206,6 +227,7 @@ func (w *workbook) styles(ctx context.Context, f *zip.File) error {
 		if len(custom) == maxStyles || len(formats) == maxStyles {
 			return false, errSheetSize
 		}
+
 		id := 0
 		if text := attribute(start, "", "numFmtId"); text != "" {
 			var err error
@@ -213,16 +235,20 @@ func (w *workbook) styles(ctx context.Context, f *zip.File) error {
 				return false, errSheet
 			}
 		}
+
 		if format {
 			custom[id] = isMoment(attribute(start, "", "formatCode"))
 			return false, nil
 		}
+
 		formats = append(formats, id)
 		return false, nil
 	})
+
 	for _, id := range formats {
 		w.dates = append(w.dates, custom[id] || id >= 14 && id <= 22 || id >= 45 && id <= 47)
 	}
+
 	return err
 }
 
@@ -244,6 +270,7 @@ func isMoment(code string) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -257,6 +284,7 @@ func (s *sharedTexts) read(ctx context.Context, f *zip.File) error {
 	if f != nil { // its XML is longer
 		s.text = make([]byte, 0, min(f.UncompressedSize64, maxStrings))
 	}
+
 	return visit(ctx, f, maxStrings, func(d *xml.Decoder, _ string, start xml.StartElement) (read bool, err error) {
 		if start.Name.Local != "si" {
 			return false, nil
@@ -264,8 +292,10 @@ func (s *sharedTexts) read(ctx context.Context, f *zip.File) error {
 		if len(s.ends) == maxShared {
 			return false, errSheetSize
 		}
+
 		s.text, err = appendText(s.text, d)
 		s.ends = append(s.ends, uint32(len(s.text)))
+
 		return true, err
 	})
 }
@@ -275,10 +305,12 @@ func (s *sharedTexts) at(i int) ([]byte, bool) {
 	if i < 0 || i >= len(s.ends) {
 		return nil, false
 	}
+
 	start := uint32(0)
 	if i > 0 {
 		start = s.ends[i-1]
 	}
+
 	return s.text[start:s.ends[i]], true
 }
 
@@ -291,6 +323,7 @@ func appendText(to []byte, d *xml.Decoder) ([]byte, error) {
 		if err != nil {
 			return to, asSheet(err)
 		}
+
 		switch token := token.(type) {
 		case xml.StartElement:
 			if depth < len(names) {
@@ -328,6 +361,7 @@ func (m *markupReader) Read(b []byte) (int, error) {
 	if err := m.ctx.Err(); err != nil {
 		return 0, err
 	}
+
 	n, err := m.r.Read(b)
 	m.left, m.row = m.left-int64(n), m.row-int64(n)
 	switch {
@@ -336,11 +370,13 @@ func (m *markupReader) Read(b []byte) (int, error) {
 	case m.row < 0:
 		return 0, errTooLong
 	}
+
 	for _, c := range b[:n] {
 		if err := m.see(c); err != nil {
 			return 0, err
 		}
 	}
+
 	return n, err
 }
 
@@ -352,9 +388,11 @@ func (m *markupReader) see(c byte) error {
 		}
 		return nil
 	}
+
 	if m.tag++; m.tag > maxTag {
 		return errSheetSize
 	}
+
 	if m.kind == 0 {
 		if m.kind = c; c == '!' {
 			return errSheet
@@ -374,16 +412,19 @@ func (m *markupReader) see(c byte) error {
 		m.quote = c
 	case c == '>':
 		m.tag = 0
+
 		switch {
 		case m.kind == '/':
 			m.depth--
 		case m.last != '/':
 			m.depth++
 		}
+
 		if m.depth > maxDepth {
 			return errSheetSize
 		}
 	}
+
 	m.last = c
 	return nil
 }

@@ -27,10 +27,15 @@ const (
 // pack makes a workbook of usual parts but for those given by name and text.
 func pack(t *testing.T, given ...string) *bytes.Reader {
 	t.Helper()
-	parts := map[string]string{"xl/workbook.xml": bookXML, "xl/_rels/workbook.xml.rels": linksXML, "xl/one.xml": sheetXML}
+
+	parts := map[string]string{
+		"xl/workbook.xml": bookXML, "xl/_rels/workbook.xml.rels": linksXML, "xl/one.xml": sheetXML,
+	}
+
 	for i := 0; i < len(given); i += 2 {
 		parts[given[i]] = given[i+1]
 	}
+
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for name, text := range parts {
@@ -38,17 +43,21 @@ func pack(t *testing.T, given ...string) *bytes.Reader {
 		if text == "" {
 			method = zip.Store // a compressor for each of 60,000 parts takes half a minute
 		}
+
 		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if _, err := io.WriteString(w, text); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	return bytes.NewReader(b.Bytes())
 }
 
@@ -61,9 +70,11 @@ func read(ctx context.Context, book *bytes.Reader) (first string, err error) {
 			first = string(r.values[0].text)
 		}
 	}
+
 	if err == io.EOF {
 		err = nil
 	}
+
 	return first, err
 }
 
@@ -79,26 +90,51 @@ func TestHostileWorkbooks(t *testing.T) {
 		first int    // bytes of the first value
 		most  uint64 // MB that may be allocated
 	}{
-		{"runs of one text", []string{shared, `<sst><si>` + many(`<r><t>x</t></r>`, 160_000) + `</si></sst>`}, nil, 160_000, 150},
-		{"runs of one cell", []string{"xl/one.xml", `<worksheet><sheetData><row><c t="inlineStr"><is>` + many(`<r><t>x</t></r>`, 160_000) + `</is></c></row></sheetData></worksheet>`}, nil, 160_000, 150},
+		{"runs of one text", []string{shared, `<sst><si>` + many(`<r><t>x</t></r>`, 160_000) + `</si></sst>`}, nil,
+			160_000, 150},
+		{"runs of one cell",
+			[]string{"xl/one.xml",
+				`<worksheet><sheetData><row><c t="inlineStr"><is>` + many(`<r><t>x</t></r>`, 160_000) +
+					`</is></c></row></sheetData></worksheet>`}, nil, 160_000, 150},
 		{"empty texts", []string{shared, `<sst>` + many(`<si/>`, 200_000) + `</sst>`}, nil, 0, 100},
-		{"too many empty texts", []string{shared, `<sst>` + many(`<si/>`, maxShared+1) + `</sst>`}, errSheetSize, 0, 600},
+		{"too many empty texts", []string{shared, `<sst>` + many(`<si/>`, maxShared+1) + `</sst>`},
+			errSheetSize, 0, 600},
 		{"texts", []string{shared, `<sst>` + many(`<si><t>text</t></si>`, 900_000) + `</sst>`}, errSheetSize, 0, 900},
 		{"attributes of a text", []string{shared, `<sst ` + many(`a="" `, 1_500_000) + `/>`}, errSheetSize, 0, 40},
-		{"attributes of a row", []string{"xl/one.xml", `<worksheet><sheetData><row ` + many(`a="" `, 1_500_000) + `/></sheetData></worksheet>`}, errSheetSize, 0, 10},
-		{"a > in an attribute", []string{"xl/one.xml", `<worksheet><sheetData><row a="` + many(`>`, 1_500_000) + `"/></sheetData></worksheet>`}, errSheetSize, 0, 10},
-		{"deep elements", []string{"xl/one.xml", `<worksheet><sheetData>` + many(`<row>`, 1_000_000)}, errSheetSize, 0, 10},
-		{"a document type", []string{"xl/one.xml", `<!DOCTYPE worksheet [<!ENTITY a "aaaa">]>` + sheetXML}, errSheet, 0, 10},
-		{"a document type of texts", []string{shared, `<!DOCTYPE sst [<!ENTITY a "aaaa">]><sst><si><t>&a;</t></si></sst>`}, errSheet, 0, 10},
-		{"sheets", []string{"xl/workbook.xml", bookStart + `<sheet name="One" r:id="a"/>` + many(`<sheet name="x" r:id="b"/>`, 40_000) + `</sheets></workbook>`}, nil, 0, 60},
-		{"styles", []string{styles, `<styleSheet><cellXfs>` + many(`<xf numFmtId="14"/>`, maxStyles+1) + `</cellXfs></styleSheet>`}, errSheetSize, 0, 100},
-		{"links", []string{"xl/_rels/workbook.xml.rels", `<Relationships>` + many(`<Relationship Id="b" Target="x"/>`, 40_000) + linksXML[len(`<Relationships>`):]}, nil, 0, 60},
+		{"attributes of a row",
+			[]string{"xl/one.xml",
+				`<worksheet><sheetData><row ` + many(`a="" `, 1_500_000) + `/></sheetData></worksheet>`},
+			errSheetSize, 0, 10},
+		{"a > in an attribute",
+			[]string{"xl/one.xml",
+				`<worksheet><sheetData><row a="` + many(`>`, 1_500_000) + `"/></sheetData></worksheet>`},
+			errSheetSize, 0, 10},
+		{"deep elements", []string{"xl/one.xml", `<worksheet><sheetData>` + many(`<row>`, 1_000_000)},
+			errSheetSize, 0, 10},
+		{"a document type", []string{"xl/one.xml", `<!DOCTYPE worksheet [<!ENTITY a "aaaa">]>` + sheetXML},
+			errSheet, 0, 10},
+		{"a document type of texts",
+			[]string{shared, `<!DOCTYPE sst [<!ENTITY a "aaaa">]><sst><si><t>&a;</t></si></sst>`}, errSheet, 0, 10},
+		{"sheets",
+			[]string{"xl/workbook.xml",
+				bookStart + `<sheet name="One" r:id="a"/>` + many(`<sheet name="x" r:id="b"/>`, 40_000) +
+					`</sheets></workbook>`}, nil, 0, 60},
+		{"styles",
+			[]string{styles,
+				`<styleSheet><cellXfs>` + many(`<xf numFmtId="14"/>`, maxStyles+1) + `</cellXfs></styleSheet>`},
+			errSheetSize, 0, 100},
+		{"links",
+			[]string{"xl/_rels/workbook.xml.rels",
+				`<Relationships>` + many(`<Relationship Id="b" Target="x"/>`, 40_000) +
+					linksXML[len(`<Relationships>`):]}, nil, 0, 60},
 	} {
 		book := pack(t, test.parts...)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
+
 		first, err := read(t.Context(), book)
 		runtime.ReadMemStats(&after)
+
 		if !errors.Is(err, test.want) || len(first) != test.first {
 			t.Errorf("%s: %v, %d bytes, want %v, %d", test.what, err, len(first), test.want, test.first)
 		}
@@ -110,21 +146,28 @@ func TestHostileWorkbooks(t *testing.T) {
 
 // TestSharedTextsAreSmall: what is kept of the texts that cells share is not more than their XML.
 func TestSharedTextsAreSmall(t *testing.T) {
-	for what, text := range map[string]string{"empty": `<si/>`, "short": `<si><t>x</t></si>`, "long": `<si><t>` + strings.Repeat("x", 1000) + `</t></si>`} {
+	for what, text := range map[string]string{
+		"empty": `<si/>`, "short": `<si><t>x</t></si>`, "long": `<si><t>` + strings.Repeat("x", 1000) + `</t></si>`,
+	} {
 		all := `<sst>` + strings.Repeat(text, 1_000_000/len(text)) + `</sst>`
 		book := pack(t, "xl/sharedStrings.xml", all)
+
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
+
 		s, err := openSheet(t.Context(), book, book.Size(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		runtime.GC()
 		runtime.ReadMemStats(&after)
+
 		if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 3*int64(len(all)) {
 			t.Errorf("%s texts: %d bytes are kept of %d of XML", what, kept, len(all))
 		}
+
 		runtime.KeepAlive(s)
 	}
 }
@@ -135,11 +178,14 @@ func TestDirectoryIsBounded(t *testing.T) {
 	for i := range 60_000 {
 		parts = append(parts, fmt.Sprint("xl/sheets/", i, ".xml"), "")
 	}
+
 	book := pack(t, parts...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
+
 	_, err := read(t.Context(), book)
 	runtime.ReadMemStats(&after)
+
 	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, errSheetSize) || got > 40 {
 		t.Errorf("%v, %d MB were allocated", err, got)
 	}
@@ -147,13 +193,16 @@ func TestDirectoryIsBounded(t *testing.T) {
 
 func TestReadingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
+
 	ctx, cancel := context.WithCancel(t.Context())
 	book := pack(t, "xl/one.xml", `<worksheet><sheetData>`+strings.Repeat(`<row/>`, 100_000)+`</sheetData></worksheet>`)
 	s, err := openSheet(ctx, book, book.Size(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	cancel()
+
 	if _, err := s.next(); !errors.Is(err, context.Canceled) {
 		t.Errorf("next: got %v, want %v", err, context.Canceled)
 	}
@@ -164,17 +213,21 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 
 func TestWorkbookRoom(t *testing.T) {
 	t.Parallel()
+
 	room := workbookRoom{free: semaphore.NewWeighted(10)}
 	one, other := uuid.New(), uuid.New()
 	done, err := room.enter(t.Context(), one, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := room.enter(t.Context(), one, 1); !fault.Is(err, fault.TooMany) {
 		t.Errorf("a second one of a project: %v", err)
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+
 	if _, err := room.enter(ctx, other, 8); !errors.Is(err, context.Canceled) {
 		t.Errorf("whose client leaves: %v", err)
 	}
@@ -185,12 +238,15 @@ func TestWorkbookRoom(t *testing.T) {
 		if err == nil {
 			done()
 		}
+
 		entered <- err
 	}()
+
 	done()
 	if err := <-entered; err != nil {
 		t.Errorf("that waits: %v", err)
 	}
+
 	if done, err = room.enter(t.Context(), one, 10); err != nil {
 		t.Errorf("after all are gone: %v", err)
 	} else {

@@ -31,12 +31,15 @@ func openSheet(ctx context.Context, file io.ReaderAt, size int64, name string) (
 	if err != nil {
 		return nil, err
 	}
+
 	r, err := w.sheet.Open()
 	if err != nil {
 		return nil, errSheet
 	}
+
 	s := &xlsxSource{workbook: w, reader: &markupReader{ctx: ctx, r: r, left: maxSheet, row: maxRecord}}
 	s.xml = xml.NewDecoder(s.reader)
+
 	return s, nil
 }
 
@@ -65,6 +68,7 @@ func (s *xlsxSource) cell(start xml.StartElement) (c cell, err error) {
 		if err != nil {
 			return c, asSheet(err)
 		}
+
 		switch token := token.(type) {
 		case xml.StartElement:
 			switch name := token.Name.Local; {
@@ -72,16 +76,19 @@ func (s *xlsxSource) cell(start xml.StartElement) (c cell, err error) {
 				if c.value, err = appendText(nil, s.xml); err != nil {
 					return c, err
 				}
+
 				c.inline = true
 				continue
 			case depth == 0 && name == "v":
 				inValue = true
 			}
+
 			depth++
 		case xml.EndElement:
 			if depth == 0 {
 				return c, nil
 			}
+
 			depth--
 			inValue = inValue && depth > 0
 		case xml.CharData:
@@ -98,24 +105,29 @@ func (s *xlsxSource) next() (row, error) {
 		if err != nil { // the end of the file, too, comes too early
 			return row{}, asSheet(err)
 		}
+
 		if end, ok := token.(xml.EndElement); ok && end.Name.Local == "sheetData" {
 			s.ended = true
 		}
+
 		start, ok := token.(xml.StartElement)
 		if !ok || start.Name.Local != "row" {
 			continue
 		}
+
 		s.line++
 		for _, a := range start.Attr {
 			if n, err := strconv.ParseInt(a.Value, 10, 64); a.Name.Local == "r" && err == nil {
 				s.line = n
 			}
 		}
+
 		r, err := s.row()
 		if err != nil || r.bad != nil || len(r.values) > 0 { // an empty row is none
 			return r, err
 		}
 	}
+
 	return row{}, io.EOF
 }
 
@@ -130,44 +142,56 @@ func (s *xlsxSource) row() (row, error) {
 		if err != nil {
 			return r, asSheet(err)
 		}
+
 		if end, ok := token.(xml.EndElement); ok && end.Name.Local == "row" {
 			break
 		}
+
 		start, ok := token.(xml.StartElement)
 		if !ok || start.Name.Local != "c" {
 			continue
 		}
+
 		c, err := s.cell(start)
 		if err != nil {
 			return r, err
 		}
+
 		at := len(s.values)
 		if c.ref != "" {
 			at = columnOf(c.ref)
 		}
+
 		if at < len(s.values) || at > maxColumns {
 			r.bad = &Rejected{Line: r.line, Code: "ragged", Message: "has cells out of order, or too many"}
 			continue
 		}
+
 		for len(s.values) < at {
 			s.values = append(s.values, value{null: true})
 		}
+
 		v := s.value(c)
 		filled = filled || !v.null
 		s.values = append(s.values, v)
 	}
+
 	if !filled {
 		return row{}, nil
 	}
+
 	if s.columns == 0 {
 		s.columns = len(s.values)
 	}
+
 	for len(s.values) < s.columns {
 		s.values = append(s.values, value{null: true})
 	}
+
 	for len(s.values) > s.columns && s.values[len(s.values)-1].null {
 		s.values = s.values[:len(s.values)-1]
 	}
+
 	r.values = s.values
 	return r, nil
 }
@@ -178,6 +202,7 @@ func columnOf(ref string) int {
 	for i := 0; i < len(ref) && ref[i] >= 'A' && ref[i] <= 'Z' && n <= maxColumns; i++ {
 		n = n*26 + int(ref[i]-'A') + 1
 	}
+
 	return n - 1
 }
 
@@ -188,6 +213,7 @@ func (s *xlsxSource) value(c cell) value {
 	if len(c.value) == 0 || c.kind == "e" { // an error of a formula is no value
 		return value{null: true}
 	}
+
 	v := string(c.value)
 	switch c.kind {
 	case "s":
@@ -195,6 +221,7 @@ func (s *xlsxSource) value(c cell) value {
 		if err != nil {
 			return value{null: true}
 		}
+
 		text, ok := s.shared.at(i)
 		return value{text: text, null: !ok}
 	case "b":
@@ -202,6 +229,7 @@ func (s *xlsxSource) value(c cell) value {
 	case "str", "inlineStr", "d":
 		return value{text: c.value}
 	}
+
 	f, err := strconv.ParseFloat(v, 64)
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
 		return value{text: c.value}
@@ -209,6 +237,7 @@ func (s *xlsxSource) value(c cell) value {
 	if c.style >= 0 && c.style < len(s.dates) && s.dates[c.style] {
 		return value{text: []byte(s.moment(f))}
 	}
+
 	return value{text: strconv.AppendFloat(nil, f, 'f', -1, 64)}
 }
 
@@ -221,9 +250,11 @@ func (s *xlsxSource) moment(days float64) string {
 	case days < 61: // there was no 29 February 1900, which spreadsheets believe in
 		epoch = epoch.AddDate(0, 0, 1)
 	}
+
 	if days < 0 || days > 2_958_466 { // the year 10000
 		return fmt.Sprint(days)
 	}
+
 	t := epoch.AddDate(0, 0, int(days)).Add(time.Duration(math.Round((days-math.Floor(days))*86400)) * time.Second)
 	switch {
 	case days < 1:
@@ -231,5 +262,6 @@ func (s *xlsxSource) moment(days float64) string {
 	case t.Equal(t.Truncate(24 * time.Hour)):
 		return t.Format(time.DateOnly)
 	}
+
 	return t.Format("2006-01-02 15:04:05")
 }

@@ -38,10 +38,12 @@ func fillPlatform(ctx context.Context, url string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+
 	c, err := settings(url, dir)
 	if err != nil {
 		return err
 	}
+
 	return server.Migrate(ctx, c, slog.New(slog.DiscardHandler))
 }
 
@@ -52,26 +54,33 @@ func fillUsers(ctx context.Context, url string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+
 	c, err := settings(url, dir)
 	if err != nil {
 		return err
 	}
+
 	s, err := server.Start(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
+
 	ctx, stop := context.WithCancel(ctx)
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Run(ctx) }()
+
 	for i := range howMany {
 		a, err := signUp(s.URL, fmt.Sprintf("account-%d", i+1))
 		if err != nil {
 			stop()
 			<-stopped
+
 			return err
 		}
+
 		accounts = append(accounts, a)
 	}
+
 	stop()
 	return errors.Join(<-stopped, cheapen(ctx, url))
 }
@@ -82,10 +91,14 @@ func cheapen(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
+
 	salt := []byte(rand.Text()[:16])
 	encoded := base64.RawStdEncoding.EncodeToString
-	hash := fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, encoded(salt), encoded(argon2.IDKey([]byte(Password), salt, 1, 8, 1, 32)))
+	hash := fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, encoded(salt),
+		encoded(argon2.IDKey([]byte(Password), salt, 1, 8, 1, 32)))
+
 	_, err = conn.Exec(context.WithoutCancel(ctx), `update platform.users set password_hash = $1`, hash)
+
 	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
@@ -96,6 +109,7 @@ func signUp(url, name string) (account, error) {
 		return account{}, err
 	}
 	defer res.Body.Close()
+
 	var reply struct {
 		Content struct {
 			UUID, Email, OrganizationUUID string
@@ -105,9 +119,11 @@ func signUp(url, name string) (account, error) {
 	if err := json.NewDecoder(res.Body).Decode(&reply); err != nil {
 		return account{}, err
 	}
+
 	if res.StatusCode != http.StatusCreated {
 		return account{}, fmt.Errorf("sign-up: status %d", res.StatusCode)
 	}
+
 	return account{reply.Metadata.Token, reply.Content.UUID, reply.Content.Email, reply.Content.OrganizationUUID}, nil
 }
 
@@ -120,10 +136,13 @@ type prepared struct {
 func (p *prepared) take() (account, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	if len(p.left) == 0 {
 		return account{}, false
 	}
+
 	taken := p.left[0]
 	p.left = p.left[1:]
+
 	return taken, true
 }

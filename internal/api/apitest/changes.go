@@ -20,14 +20,18 @@ type changes struct {
 }
 
 func (c *changes) note(r *Reply, method string) {
-	if method == "GET" || r.Status >= 300 || r.Header.Get("Idempotency-Replayed") != "" || r.Header.Get("Content-Type") != "application/json; charset=utf-8" {
+	if method == "GET" || r.Status >= 300 || r.Header.Get("Idempotency-Replayed") != "" ||
+		r.Header.Get("Content-Type") != "application/json; charset=utf-8" {
 		return
 	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if c.requests == nil {
 		c.requests = map[string]string{}
 	}
+
 	c.requests[r.Header.Get("X-Request-Id")] = r.request
 }
 
@@ -43,16 +47,19 @@ func (c connections) use(ctx context.Context, f func(q pg.Querier) error) error 
 	if f(c.pool) == nil {
 		return nil
 	}
+
 	config, err := pgx.ParseConfig(c.address)
 	if err != nil {
 		return err
 	}
+
 	config.Database = cmp.Or(c.database, config.Database)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx)
+
 	return f(conn)
 }
 
@@ -61,14 +68,17 @@ func (c connections) use(ctx context.Context, f func(q pg.Querier) error) error 
 func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if len(c.requests) == 0 || t.Failed() {
 		return
 	}
+
 	found, gone := map[string]int{}, false
 	for i, log := range logs {
 		var ids []string
 		err := log.use(ctx, func(q pg.Querier) (err error) {
-			ids, err = pg.Values[string](ctx, q, `select entry::jsonb ->> 'request' from socle.audit where entry::jsonb ? 'request'`)
+			ids, err = pg.Values[string](ctx, q,
+				`select entry::jsonb ->> 'request' from socle.audit where entry::jsonb ? 'request'`)
 			return err
 		})
 		switch {
@@ -78,13 +88,16 @@ func (c *changes) check(ctx context.Context, t testing.TB, logs []connections) {
 		default:
 			gone = true
 		}
+
 		for _, id := range ids {
 			found[id]++
 		}
 	}
+
 	for _, what := range c.requests {
 		gone = gone || strings.HasPrefix(what, "DELETE /projects/")
 	}
+
 	for id, what := range c.requests {
 		if n := found[id]; n > 1 || n == 0 && !gone {
 			t.Errorf("%s has %d entries in the audit logs, and not one", what, n)

@@ -14,6 +14,7 @@ func (a *API) connect() *pgxpool.Pool {
 	if err != nil {
 		panic(err) // the server has the same address
 	}
+
 	a.t.Cleanup(pool.Close)
 	return pool
 }
@@ -21,6 +22,7 @@ func (a *API) connect() *pgxpool.Pool {
 // Exec runs a statement on the platform database, behind the server's back.
 func (a *API) Exec(sql string, args ...any) {
 	a.t.Helper()
+
 	if err := a.Try(sql, args...); err != nil {
 		a.t.Fatalf("%s: %v", sql, err)
 	}
@@ -35,14 +37,17 @@ func (a *API) Try(sql string, args ...any) error {
 // Value returns what a query of one value finds in the platform database, behind the server's back.
 func Value[T any](a *API, sql string, args ...any) T {
 	a.t.Helper()
+
 	rows, err := a.platform().Query(a.t.Context(), sql, args...)
 	if err != nil {
 		a.t.Fatalf("%s: %v", sql, err)
 	}
+
 	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
 	if err != nil {
 		a.t.Fatalf("%s: %v", sql, err)
 	}
+
 	return v
 }
 
@@ -53,15 +58,18 @@ func (a *API) Database() string { return a.Server.Projects().Database(uuid.MustP
 // connection is closed when the test ends.
 func (a *API) ProjectDatabase() *pgx.Conn {
 	a.t.Helper()
+
 	c, err := pgx.ParseConfig(string(a.Config.DatabaseURL))
 	if err != nil {
 		a.t.Fatal(err)
 	}
+
 	c.Database = a.Database()
 	conn, err := pgx.ConnectConfig(a.t.Context(), c)
 	if err != nil {
 		a.t.Fatal(err)
 	}
+
 	a.t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
 }

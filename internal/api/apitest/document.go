@@ -35,24 +35,30 @@ var first struct {
 
 func readDocument(t testing.TB, url string) *document {
 	t.Helper()
+
 	first.Lock()
 	defer first.Unlock()
+
 	if first.document != nil {
 		return first.document
 	}
+
 	res, err := client.Get(url + "/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	d, err := parseDocument(text)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	first.document = d
 	return d
 }
@@ -62,19 +68,24 @@ func parseDocument(text []byte) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	d := &document{operations: map[string][]operation{}, compiler: jsonschema.NewCompiler()}
 	d.compiler.DefaultDraft(jsonschema.Draft2020)
 	d.compiler.AssertFormat()
+
 	object := root.(map[string]any)
 	closeSchemas(object["paths"])
 	closeSchemas(object["components"])
+
 	for path, item := range object["paths"].(map[string]any) {
 		for method, op := range item.(map[string]any) {
 			o := op.(map[string]any)
 			d.operations[strings.ToUpper(method)] = append(d.operations[strings.ToUpper(method)], operation{
-				id: o["operationId"].(string), path: path, segments: strings.Split(path, "/"), responses: o["responses"].(map[string]any)})
+				id: o["operationId"].(string), path: path,
+				segments: strings.Split(path, "/"), responses: o["responses"].(map[string]any)})
 		}
 	}
+
 	return d, d.compiler.AddResource(documentURL, root)
 }
 
@@ -93,6 +104,7 @@ func closeSchemas(v any) {
 				v["additionalProperties"] = false
 			}
 		}
+
 		for _, item := range v {
 			closeSchemas(item)
 		}
@@ -108,6 +120,7 @@ func (d *document) find(method, path string) (operation, bool) {
 			best, score = o, s
 		}
 	}
+
 	return best, score >= 0
 }
 
@@ -117,6 +130,7 @@ func (o operation) matches(segments []string) (literal int, ok bool) {
 	if len(segments) != len(o.segments) && !(rest && len(segments) > len(o.segments)) {
 		return 0, false
 	}
+
 	for i, s := range o.segments {
 		switch {
 		case strings.HasPrefix(s, "{"):
@@ -126,31 +140,39 @@ func (o operation) matches(segments []string) (literal int, ok bool) {
 			return 0, false
 		}
 	}
+
 	return literal, true
 }
 
 // check fails the test unless the reply is one that the document declares for the request.
 func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
 	t.Helper()
+
 	if reply.Header.Get("X-Request-Id") == "" {
 		t.Errorf("%s: the reply has no X-Request-Id", reply.request)
 	}
+
 	o, ok := d.find(r.Method, r.URL.EscapedPath())
 	if !ok {
 		return // no operation's: the test itself says what it wants
 	}
+
 	status := fmt.Sprint(reply.Status)
 	response, declared := o.responses[status].(map[string]any)
 	if !declared {
 		t.Fatalf("%s: %s does not declare status %s\n%s", reply.request, o.id, status, reply.Body)
 	}
+
 	note(o.id, reply.Status)
+
 	content, _ := response["content"].(map[string]any)
 	if _, isJSON := content["application/json"]; !isJSON {
 		return
 	}
+
 	pointer := fmt.Sprintf("#/paths/%s/%s/responses/%s/content/application~1json/schema",
 		strings.ReplaceAll(o.path, "/", "~1"), strings.ToLower(r.Method), status)
+
 	d.mu.Lock()
 	schema, err := d.compiler.Compile(documentURL + pointer)
 	d.mu.Unlock()
@@ -171,6 +193,7 @@ var (
 func note(id string, status int) {
 	seenMu.Lock()
 	defer seenMu.Unlock()
+
 	seen[fmt.Sprintf("%s %d", id, status)] = true
 }
 
@@ -181,8 +204,10 @@ func Unprovoked(text []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	seenMu.Lock()
 	defer seenMu.Unlock()
+
 	var missing []string
 	for _, operations := range d.operations {
 		for _, o := range operations {
@@ -193,6 +218,7 @@ func Unprovoked(text []byte) ([]string, error) {
 			}
 		}
 	}
+
 	slices.Sort(missing)
 	return missing, nil
 }

@@ -24,9 +24,11 @@ type Reply struct {
 // Want fails the test unless the reply has this status.
 func (r *Reply) Want(status int) *Reply {
 	r.t.Helper()
+
 	if r.Status != status {
 		r.t.Fatalf("%s: got status %d, want %d\n%s", r.request, r.Status, status, r.Body)
 	}
+
 	return r
 }
 
@@ -34,6 +36,7 @@ func (r *Reply) Want(status int) *Reply {
 // member's name may have dots, with numbers for array items.
 func (r *Reply) Content(member string, want any) *Reply {
 	r.t.Helper()
+
 	r.equal("content."+member, r.Get(member), want)
 	return r
 }
@@ -41,15 +44,18 @@ func (r *Reply) Content(member string, want any) *Reply {
 // Total fails the test unless a list has that many items in all.
 func (r *Reply) Total(want int) *Reply {
 	r.t.Helper()
+
 	if got := fmt.Sprint(r.Metadata("total")); got != strconv.Itoa(want) {
 		r.t.Errorf("%s: got a total of %s, want %d", r.request, got, want)
 	}
+
 	return r
 }
 
 // Code fails the test unless the failure has this code.
 func (r *Reply) Code(want string) *Reply {
 	r.t.Helper()
+
 	r.equal("metadata.code", r.Metadata("code"), want)
 	return r
 }
@@ -57,39 +63,47 @@ func (r *Reply) Code(want string) *Reply {
 // Field fails the test unless the failure blames this field, and in the order given these others.
 func (r *Reply) Field(want ...string) *Reply {
 	r.t.Helper()
+
 	var got []string
 	fields, _ := r.Metadata("fields").([]any)
 	for _, f := range fields {
 		got = append(got, fmt.Sprint(f.(map[string]any)["field"]))
 	}
+
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		r.t.Fatalf("%s: got fields %q at fault, want %q\n%s", r.request, got, want, r.Body)
 	}
+
 	return r
 }
 
 // Get returns a member of the content; "" names the content itself.
 func (r *Reply) Get(member string) any {
 	r.t.Helper()
+
 	return r.find("content", member)
 }
 
 // Metadata returns a member of the metadata.
 func (r *Reply) Metadata(member string) any {
 	r.t.Helper()
+
 	return r.find("metadata", member)
 }
 
 func (r *Reply) find(part, member string) any {
 	r.t.Helper()
+
 	v := r.json
 	if array, ok := v.([]any); ok && len(array) == 1 { // the list of files
 		v = array[0]
 	}
+
 	path := []string{part}
 	if member != "" {
 		path = append(path, strings.Split(member, ".")...)
 	}
+
 	for _, name := range path {
 		switch value := v.(type) {
 		case map[string]any:
@@ -97,22 +111,26 @@ func (r *Reply) find(part, member string) any {
 			if !ok {
 				r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
 			}
+
 			v = found
 		case []any:
 			var i int
 			if _, err := fmt.Sscan(name, &i); err != nil || i >= len(value) {
 				r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
 			}
+
 			v = value[i]
 		default:
 			r.t.Fatalf("%s: the reply has no %s.%s\n%s", r.request, part, member, r.Body)
 		}
 	}
+
 	return v
 }
 
 func (r *Reply) equal(what string, got, want any) {
 	r.t.Helper()
+
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		r.t.Fatalf("%s: got %s %v, want %v\n%s", r.request, what, got, want, r.Body)
 	}
@@ -121,8 +139,10 @@ func (r *Reply) equal(what string, got, want any) {
 // Until waits for something to be so. It asks ever more seldom, since each time costs what the other tests could use.
 func Until(t testing.TB, what string, so func() bool) {
 	t.Helper()
+
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+
 	const most = 100 * time.Millisecond
 	for pause := 10 * time.Millisecond; !so(); pause = min(pause*3/2, most) {
 		select {
@@ -143,6 +163,7 @@ type Log struct {
 func (l *Log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	return l.text.Write(b)
 }
 
@@ -150,5 +171,6 @@ func (l *Log) Write(b []byte) (int, error) {
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	return l.text.String()
 }

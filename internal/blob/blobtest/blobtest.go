@@ -52,10 +52,12 @@ type loss struct {
 // New starts a service. It ends with the test.
 func New(t testing.TB) *S3 {
 	t.Helper()
+
 	dir, err := os.MkdirTemp("", "s3-") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := &S3{Dir: filepath.Join(dir, "buckets", bucket)}
 	socket, metadata := filepath.Join(dir, "socket"), filepath.Join(dir, "metadata")
@@ -64,6 +66,7 @@ func New(t testing.TB) *S3 {
 			t.Fatal(err)
 		}
 	}
+
 	start(t, filepath.Dir(s.Dir), metadata, socket)
 
 	proxy := &httputil.ReverseProxy{
@@ -72,60 +75,77 @@ func New(t testing.TB) *S3 {
 		Rewrite: func(r *httputil.ProxyRequest) { // the signature covers the host
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "gateway", r.In.Host
 		},
-		Transport: &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		Transport: &http.Transport{DisableCompression: true, DialContext: func(
+			ctx context.Context, _, _ string,
+		) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		}},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if errors.Is(err, errLost) {
 				panic(http.ErrAbortHandler)
 			}
+
 			if r.Context().Err() == nil {
 				t.Logf("S3: %s %s: %v", r.Method, r.URL.Path, err)
 			}
+
 			w.WriteHeader(http.StatusBadGateway)
 		},
 	}
+
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if fail := s.failing.Load(); fail == nil || !(*fail)(w, r) {
 			proxy.ServeHTTP(w, r)
 		}
 	}))
+
 	t.Cleanup(server.Close)
 	s.StorageURL = "s3://" + bucket + "/some/prefix?" + url.Values{"endpoint": {server.URL}, "timeout": {"5s"}}.Encode()
+
 	return s
 }
 
 // start starts the program, and waits until it answers.
 func start(t testing.TB, objects, metadata, socket string) {
 	t.Helper()
+
 	_, file, _, _ := runtime.Caller(0)
 	path := filepath.Join(filepath.Dir(file), "../../..", gateway)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%v: make gateway builds it", err)
 	}
+
 	// The program ends with its input, which ends with us, however we end.
-	cmd := exec.Command("sh", "-c", `"$@" & cat >/dev/null; kill -9 $!; wait`, "sh", path, "--quiet", "--port", socket, "posix", "--sidecar", metadata, objects)
+	cmd := exec.Command("sh", "-c", `"$@" & cat >/dev/null; kill -9 $!; wait`, "sh", path, "--quiet", "--port", socket,
+		"posix", "--sidecar", metadata, objects)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
+
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	cmd.Stderr = os.Stderr
+
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		input.Close()
 		_ = cmd.Wait() // it is killed
 	})
+
 	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
 	defer tick.Stop()
+
 	for {
 		conn, err := net.Dial("unix", socket)
 		if err == nil {
 			conn.Close()
 			return
 		}
+
 		select {
 		case <-tick.C:
 		case <-deadline:
@@ -151,6 +171,7 @@ func (s *S3) Fail(f func(http.ResponseWriter, *http.Request) bool) {
 		s.failing.Store(nil)
 		return
 	}
+
 	s.failing.Store(&f)
 }
 
@@ -170,28 +191,34 @@ func (s *S3) lose(r *http.Response) error {
 	if l.after < 0 {
 		return errLost
 	}
+
 	r.Body = struct {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(io.LimitReader(r.Body, int64(l.after)), iotest.ErrReader(errLost)), r.Body}
+
 	return nil
 }
 
 // Objects returns the paths of the objects' files, and of the parts of uploads that are unfinished.
 func (s *S3) Objects(t testing.TB) []string {
 	t.Helper()
+
 	var found []string
 	err := filepath.WalkDir(s.Dir, func(name string, d fs.DirEntry, err error) error {
 		if os.IsNotExist(err) { // while we walk, an upload ends
 			return nil
 		}
+
 		if err == nil && !d.IsDir() {
 			found = append(found, name)
 		}
+
 		return err
 	})
 	if err != nil {
 		t.Fatal(fmt.Errorf("objects of the gateway: %w", err))
 	}
+
 	return found
 }

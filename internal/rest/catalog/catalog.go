@@ -26,11 +26,12 @@ type Catalog struct {
 // Relation is a table, view, materialized view, foreign or partitioned table.
 type Relation struct {
 	Name
-	Description                      string
-	Kind                             byte // pg_class.relkind
-	Columns                          []*Column
-	ByName                           map[string]*Column
-	PrimaryKey                       []string // of a view: the columns that come from its base tables' keys, of those that it shows whole
+	Description string
+	Kind        byte // pg_class.relkind
+	Columns     []*Column
+	ByName      map[string]*Column
+	// of a view: the columns that come from its base tables' keys, of those that it shows whole
+	PrimaryKey                       []string
 	Insertable, Updatable, Deletable bool
 	// Whether constraints hold for all of its rows. A view can show a row twice, and a table shows those of tables that inherit from it.
 	Constrained bool
@@ -93,11 +94,13 @@ type Pair struct{ From, To string }
 type Function struct {
 	Name
 	Description string
-	Params      []Parameter // in, inout and variadic ones; all have names, or one of json, jsonb, text, xml or bytea has none
-	Returns     Returned
-	Volatility  byte // i, s, v
-	Variadic    bool
-	Settings    map[string]string // of its own, as far as they are hoisted: statement_timeout, default_transaction_isolation …
+	// in, inout and variadic ones; all have names, or one of json, jsonb, text, xml or bytea has none
+	Params     []Parameter
+	Returns    Returned
+	Volatility byte // i, s, v
+	Variadic   bool
+	// of its own, as far as they are hoisted: statement_timeout, default_transaction_isolation …
+	Settings map[string]string
 }
 
 // Parameter is a parameter of a function.

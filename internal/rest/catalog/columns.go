@@ -79,12 +79,14 @@ func (r *reader) readColumns(read pgx.Rows) error {
 		MaxLength                         int
 		Enum                              []string
 	}
+
 	rows, err := collect[row](read)
 	for _, row := range rows {
 		relation := r.relations[row.RelationID]
 		if relation == nil {
 			continue // made after the relations were read
 		}
+
 		c := &Column{
 			Name: row.Name, Description: row.Description, Type: row.Type, BaseType: row.BaseType,
 			NotNull: row.NotNull, HasDefault: row.HasDefault, Default: row.Default, Generated: row.Generated,
@@ -96,10 +98,12 @@ func (r *reader) readColumns(read pgx.Rows) error {
 			d := r.casts[row.TypeID]
 			c.ToJSON, c.FromJSON, c.FromText = d.toJSON, d.fromJSON, d.fromText
 		}
+
 		relation.Columns = append(relation.Columns, c)
 		relation.ByName[c.Name] = c
 		r.columns = append(r.columns, column{attribute{row.RelationID, row.Number}, c.Name})
 	}
+
 	return err
 }
 
@@ -139,6 +143,7 @@ func (r *reader) readCasts(read pgx.Rows) error {
 			casts[row.Target] = to
 		}
 	}
+
 	r.casts = casts
 	return err
 }

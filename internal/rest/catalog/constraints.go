@@ -35,9 +35,11 @@ func (r *reader) readConstraints(read pgx.Rows) error {
 	if err != nil {
 		return err
 	}
+
 	faces := r.faces(list)
 	setPrimaryKeys(list, faces)
 	r.catalog.link(list, faces)
+
 	return nil
 }
 
@@ -54,24 +56,29 @@ func (r *reader) faces(list []constraint) map[uint32][]*face {
 		for _, number := range k.Columns {
 			wanted[attribute{k.RelationID, number}] = true
 		}
+
 		for _, number := range k.TargetColumns {
 			wanted[attribute{k.TargetID, number}] = true
 		}
 	}
+
 	faces := map[uint32][]*face{}
 	for _, c := range r.columns {
 		origin := r.origin(c.attribute)
 		if !wanted[origin] {
 			continue
 		}
+
 		relation, of := r.relations[c.relation], faces[origin.relation]
 		if len(of) == 0 || of[len(of)-1].relation != relation {
 			of = append(of, &face{relation, map[int16][]string{}})
 			faces[origin.relation] = of
 		}
+
 		f := of[len(of)-1]
 		f.columns[origin.number] = append(f.columns[origin.number], c.name)
 	}
+
 	return faces
 }
 
@@ -84,8 +91,10 @@ func (f *face) choices(numbers []int16) [][]string {
 		if shown == 0 {
 			return nil
 		}
+
 		most = max(most, shown)
 	}
+
 	choices := make([][]string, most)
 	for i := range choices {
 		for _, n := range numbers {
@@ -93,6 +102,7 @@ func (f *face) choices(numbers []int16) [][]string {
 			choices[i] = append(choices[i], names[min(i, len(names)-1)])
 		}
 	}
+
 	return choices
 }
 
@@ -103,6 +113,7 @@ func setPrimaryKeys(list []constraint, faces map[uint32][]*face) {
 		if k.Kind != 'p' {
 			continue
 		}
+
 		for _, f := range faces[k.RelationID] {
 			if choices := f.choices(k.Columns); len(choices) > 0 {
 				f.relation.PrimaryKey = append(f.relation.PrimaryKey, choices[0]...)
@@ -119,5 +130,6 @@ func unique(list []constraint) map[uint32][][]int16 {
 			sets[k.RelationID] = append(sets[k.RelationID], slices.Sorted(slices.Values(k.Columns)))
 		}
 	}
+
 	return sets
 }

@@ -59,16 +59,19 @@ func (r *reader) readFunctions(read pgx.Rows) error {
 	if settings == nil {
 		settings = hoisted
 	}
+
 	for _, row := range rows {
 		f := row.function(settings)
 		if callable(f.Params) {
 			r.catalog.Functions[f.Name] = append(r.catalog.Functions[f.Name], f)
 		}
+
 		from, to := r.relations[row.ArgumentID], r.relations[row.RelationID]
 		if from != nil && to != nil {
 			links = append(links, computed{f, from.Name, to.Name, row.Single})
 		}
 	}
+
 	r.catalog.linkComputed(links)
 	return err
 }
@@ -83,10 +86,12 @@ const (
 func (row functionRow) function(settings []string) *Function {
 	f := &Function{
 		Name: Name{row.Schema, row.Name}, Description: row.Description,
-		Returns: Returned{Set: row.Set, Void: row.Void, Composite: row.Composite || strings.ContainsAny(row.Modes, outputs),
+		Returns: Returned{Set: row.Set, Void: row.Void, Composite: row.Composite ||
+			strings.ContainsAny(row.Modes, outputs),
 			Relation: Name{row.RelationSchema, row.RelationName}, Type: row.Type},
 		Volatility: row.Volatility, Variadic: row.Variadic,
 	}
+
 	for i, typ := range row.Types {
 		mode := byte('i')
 		if row.Modes != "" {
@@ -95,29 +100,37 @@ func (row functionRow) function(settings []string) *Function {
 		if strings.IndexByte(outputs, mode) >= 0 && i < len(row.Names) {
 			f.Returns.Columns = append(f.Returns.Columns, Parameter{Name: row.Names[i], Type: typ})
 		}
+
 		if strings.IndexByte(inputs, mode) < 0 {
 			continue
 		}
+
 		p := Parameter{Type: typ, Required: true, Variadic: mode == variadic}
 		if i < len(row.Names) {
 			p.Name = row.Names[i]
 		}
+
 		f.Params = append(f.Params, p)
 	}
+
 	// The last ones are those with a default.
 	for i := max(len(f.Params)-row.Defaults, 0); i < len(f.Params); i++ {
 		f.Params[i].Required = false
 	}
+
 	for _, setting := range row.Config {
 		name, value, _ := strings.Cut(setting, "=")
 		if !slices.Contains(settings, name) {
 			continue
 		}
+
 		if f.Settings == nil {
 			f.Settings = map[string]string{}
 		}
+
 		f.Settings[name] = value
 	}
+
 	return f
 }
 
@@ -127,6 +140,7 @@ func callable(params []Parameter) bool {
 	if !slices.ContainsFunc(params, unnamed) {
 		return true
 	}
+
 	return len(params) == 1 && slices.Contains([]string{"json", "jsonb", "text", "xml", "bytea"}, params[0].Type)
 }
 
@@ -158,14 +172,18 @@ func (r *reader) readHandlers(read pgx.Rows) error {
 		RelationSchema          string
 		RelationName            string
 	}
+
 	rows, err := collect[row](read)
 	for _, row := range rows {
 		h := Handler{MediaType: row.MediaType, Function: Name{row.Schema, row.Name}, Binary: row.Binary,
 			For: Name{row.RelationSchema, row.RelationName}}
+
 		if !row.Aggregate {
 			h.For = h.Function
 		}
+
 		r.catalog.Handlers = append(r.catalog.Handlers, h)
 	}
+
 	return err
 }

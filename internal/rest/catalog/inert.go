@@ -89,5 +89,6 @@ func (r *reader) readInert(read pgx.Rows) error {
 			relation.InertRead, relation.InertWrite = true, row.Write
 		}
 	}
+
 	return err
 }

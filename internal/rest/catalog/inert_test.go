@@ -11,6 +11,7 @@ import (
 // TestInert: wherever a table can have code of the database's, it is not inert.
 func TestInert(t *testing.T) {
 	t.Parallel()
+
 	const code = `
 		create function runs(anyelement) returns boolean language plpgsql immutable as $$ begin return true; end $$;
 		create function runs() returns int language plpgsql immutable as $$ begin return 1; end $$;
@@ -25,6 +26,7 @@ func TestInert(t *testing.T) {
 		create policy own on tested using (owner = (select current_setting('request.jwt.claims', true)::json->>'sub')::uuid and at < now());
 		create type mood as enum ('sad', 'happy');
 		alter table tested add mood mood, add moods mood[];`
+
 	cases := []struct {
 		name, sql   string
 		read, write bool
@@ -32,43 +34,59 @@ func TestInert(t *testing.T) {
 		{"nothing of its own", "", true, true},
 		{"a type of an extension", "create extension hstore; alter table tested add more hstore", true, true},
 		{"a policy that calls a function", "create policy p on tested using (runs(id))", false, false},
-		{"a policy for writing that calls a function", "create policy p on tested for insert with check (runs(id))", true, false},
-		{"a policy with a function that changes the session", "create policy p on tested using (set_config('a.b', name, false) = '')", false, false},
-		{"a policy with a function that runs SQL", "create policy p on tested using (query_to_xml(name, true, true, '') is null)", false, false},
-		{"a policy that looks elsewhere", "create policy p on tested using (exists (select from other o where o.id = other_id))", false, false},
-		{"a policy that casts to a domain", "create domain d as text check (runs(value)); create policy p on tested using (name::d = 'x')", false, false},
+		{"a policy for writing that calls a function",
+			"create policy p on tested for insert with check (runs(id))", true, false},
+		{"a policy with a function that changes the session",
+			"create policy p on tested using (set_config('a.b', name, false) = '')", false, false},
+		{"a policy with a function that runs SQL",
+			"create policy p on tested using (query_to_xml(name, true, true, '') is null)", false, false},
+		{"a policy that looks elsewhere",
+			"create policy p on tested using (exists (select from other o where o.id = other_id))", false, false},
+		{"a policy that casts to a domain",
+			"create domain d as text check (runs(value)); create policy p on tested using (name::d = 'x')",
+			false, false},
 		{"a default", "alter table tested alter price set default runs()", true, false},
-		{"a generated column", "alter table tested add made boolean generated always as (runs(name)) stored", true, false},
+		{"a generated column", "alter table tested add made boolean generated always as (runs(name)) stored", true,
+			false},
 		{"a check", "alter table tested add check (runs(name))", false, false},
 		{"an index on an expression", "create index on tested (runs(name))", false, false},
 		{"an index on some rows", "create index on tested (name) where runs(name)", false, false},
 		{"statistics on an expression", "create statistics s on runs(name), price from tested", false, false},
 		{"a domain", "create domain d as int check (runs(value)); alter table tested add d d", false, false},
-		{"an array of a domain", "create domain d as int check (runs(value)); alter table tested add d d[]", false, false},
-		{"a composite", "create domain d as int check (runs(value)); create type pair as (a d); alter table tested add pair pair", false, false},
+		{"an array of a domain", "create domain d as int check (runs(value)); alter table tested add d d[]",
+			false, false},
+		{"a composite",
+			"create domain d as int check (runs(value)); create type pair as (a d); alter table tested add pair pair",
+			false, false},
 		{"a trigger", "create trigger t after insert on tested for each row execute function triggers()", true, false},
 		{"a rule", "create rule r as on insert to tested do also select runs()", true, false},
 		{"a child", "create table child () inherits (tested)", false, false},
 		{"a cascade", "create table child (id bigint references tested on delete cascade)", true, false},
 		{"a cascade of updates", "create table child (id bigint references tested on update cascade)", true, false},
 		{"a reference", "create table child (id bigint references tested)", true, true},
-		{"a reference to a table with a policy for its owner", "alter table other force row level security", true, false},
-		{"a reference to a table whose index is planned with a function", "create index on other (id) where runs(1)", true, false},
+		{"a reference to a table with a policy for its owner",
+			"alter table other force row level security", true, false},
+		{"a reference to a table whose index is planned with a function",
+			"create index on other (id) where runs(1)", true, false},
 		{"a partitioned table", "drop table tested; create table tested (id int) partition by list (id)", false, false},
 		{"a view", "alter table tested rename to base; create view tested as select * from base", false, false},
-		{"a materialized view", "alter table tested rename to base; create materialized view tested as select * from base", true, false},
+		{"a materialized view",
+			"alter table tested rename to base; create materialized view tested as select * from base", true, false},
 	}
+
 	var sql strings.Builder
 	schemas := make([]string, len(cases))
 	for i, c := range cases {
 		schemas[i] = fmt.Sprintf("case%d", i)
 		fmt.Fprintf(&sql, "create schema %s; set search_path = %[1]s; %s; %s;", schemas[i], code, c.sql)
 	}
+
 	all := read(t, sql.String(), schemas...)
 	for i, c := range cases {
 		r := all.Relations[catalog.Name{Schema: schemas[i], Name: "tested"}]
 		if r.InertRead != c.read || r.InertWrite != c.write {
-			t.Errorf("%s: inert is %v to read, %v to write; want %v, %v", c.name, r.InertRead, r.InertWrite, c.read, c.write)
+			t.Errorf("%s: inert is %v to read, %v to write; want %v, %v", c.name, r.InertRead, r.InertWrite,
+				c.read, c.write)
 		}
 	}
 }
@@ -76,6 +94,7 @@ func TestInert(t *testing.T) {
 // TestInertNowhere: code that can be meant by any expression leaves no table of the database inert.
 func TestInertNowhere(t *testing.T) {
 	t.Parallel()
+
 	for name, sql := range map[string]string{
 		"an operator": `create function same(varchar, varchar) returns boolean language sql as 'select true';
 			create operator === (leftarg = varchar, rightarg = varchar, function = same)`,

@@ -20,11 +20,13 @@ func (c *Catalog) link(list []constraint, faces map[uint32][]*face) {
 		if k.Kind != 'f' {
 			continue
 		}
+
 		kind, back := ManyToOne, OneToMany
 		columns := slices.Sorted(slices.Values(k.Columns))
 		if slices.ContainsFunc(unique[k.RelationID], func(set []int16) bool { return slices.Equal(set, columns) }) {
 			kind, back = OneToOne, OneToOne
 		}
+
 		for _, near := range faces[k.RelationID] {
 			nearChoices := near.choices(k.Columns)
 			for _, far := range faces[k.TargetID] {
@@ -35,6 +37,7 @@ func (c *Catalog) link(list []constraint, faces map[uint32][]*face) {
 							Pairs: pair(from, to), Forward: kind == OneToOne}
 						c.add(l)
 						c.add(&Link{Kind: back, From: l.To, To: l.From, Constraint: k.Name, Pairs: pair(to, from)})
+
 						if kind == ManyToOne {
 							references[l.From] = append(references[l.From], reference{l, k.ID})
 						}
@@ -43,6 +46,7 @@ func (c *Catalog) link(list []constraint, faces map[uint32][]*face) {
 			}
 		}
 	}
+
 	for join, links := range references {
 		c.linkThrough(c.Relations[join], links)
 	}
@@ -60,6 +64,7 @@ func (c *Catalog) linkThrough(join *Relation, references []reference) {
 			if a.key == b.key {
 				continue
 			}
+
 			c.add(&Link{Kind: ManyToMany, From: a.To, To: b.To, Constraint: a.Constraint, Pairs: reversed(a.Pairs),
 				Through: join.Name, ThroughConstraint: b.Constraint, ThroughPairs: b.Pairs})
 		}
@@ -101,6 +106,7 @@ func pair(from, to []string) []Pair {
 	for i := range from {
 		pairs[i] = Pair{from[i], to[i]}
 	}
+
 	return pairs
 }
 
@@ -109,5 +115,6 @@ func reversed(pairs []Pair) []Pair {
 	for i, p := range pairs {
 		back[i] = Pair{p.To, p.From}
 	}
+
 	return back
 }

@@ -4,6 +4,7 @@ import "testing"
 
 func TestLinksOfForeignKeys(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create table clients (id int primary key, boss int constraint led_by references clients);
 		create table projects (id int primary key, client int constraint owned_by references clients,
@@ -13,14 +14,17 @@ func TestLinksOfForeignKeys(t *testing.T) {
 		create table badges (id int primary key, client int constraint worn_by references clients);
 		create unique index on badges (client);
 		create table twins (id int primary key, other int unique constraint twin_of references twins)`)
+
 	wantLinks(t, c, "projects",
 		"many-to-one clients by owned_by(client=id)", "many-to-one clients by paid_by(payer=id)",
 		"one-to-one details by detailed(id=project)")
+
 	wantLinks(t, c, "clients",
 		"one-to-many badges by worn_by(id=client)", // an index alone does not count
 		"many-to-one clients by led_by(boss=id)", "one-to-many clients by led_by(id=boss)",
 		"one-to-one passes by held_by(id=client)",
 		"one-to-many projects by owned_by(id=client)", "one-to-many projects by paid_by(id=payer)")
+
 	wantLinks(t, c, "details", "one-to-one forward projects by detailed(project=id)")
 	wantLinks(t, c, "passes", "one-to-one forward clients by held_by(client=id)")
 	wantLinks(t, c, "twins", "one-to-one forward twins by twin_of(other=id)", "one-to-one twins by twin_of(id=other)")
@@ -28,6 +32,7 @@ func TestLinksOfForeignKeys(t *testing.T) {
 
 func TestLinksOfSeveralColumns(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create table places (dropped int, x int, y int, unique (y, x));
 		alter table places drop column dropped;
@@ -35,8 +40,11 @@ func TestLinksOfSeveralColumns(t *testing.T) {
 		create table marks (b int, a int, constraint marked foreign key (a, b) references places (x, y), unique (b, a));
 		create view shown as select id, at_x as column, at_y as "row" from moves;
 		create view half as select id, at_x from moves`)
+
 	wantLinks(t, c, "places",
-		"one-to-one marks by marked(x=a, y=b)", "one-to-many moves by at(x=at_x, y=at_y)", "one-to-many shown by at(x=column, y=row)")
+		"one-to-one marks by marked(x=a, y=b)", "one-to-many moves by at(x=at_x, y=at_y)",
+		"one-to-many shown by at(x=column, y=row)")
+
 	wantLinks(t, c, "marks", "one-to-one forward places by marked(a=x, b=y)")
 	wantLinks(t, c, "shown", "many-to-one places by at(column=x, row=y)")
 	wantLinks(t, c, "half")
@@ -44,6 +52,7 @@ func TestLinksOfSeveralColumns(t *testing.T) {
 
 func TestLinksThroughTables(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create schema hidden;
 		create table films (id int primary key);
@@ -54,6 +63,7 @@ func TestLinksThroughTables(t *testing.T) {
 		create table hidden.credits (film int references films, actor int references actors, primary key (film, actor));
 		create table sequels (first int constraint before references films, second int constraint after references films, primary key (first, second));
 		create view cast_list as select film as movie, actor, name as part from roles`)
+
 	wantLinks(t, c, "films",
 		"many-to-many actors through cast_list by role_film(id=movie) and role_actor(actor=id)",
 		"many-to-many actors through roles by role_film(id=film) and role_actor(actor=id)",
@@ -62,6 +72,7 @@ func TestLinksThroughTables(t *testing.T) {
 		"many-to-many films through sequels by before(id=first) and after(second=id)",
 		"one-to-many loose by loose_film(id=film)", "one-to-many roles by role_film(id=film)",
 		"one-to-many sequels by after(id=second)", "one-to-many sequels by before(id=first)")
+
 	wantLinks(t, c, "actors",
 		"one-to-many cast_list by role_actor(id=actor)",
 		"many-to-many films through cast_list by role_actor(id=actor) and role_film(movie=id)",
@@ -71,6 +82,7 @@ func TestLinksThroughTables(t *testing.T) {
 
 func TestLinksOfViews(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create schema hidden;
 		create table hidden.people (id int primary key, name text, "resorig }{ col" text);
@@ -87,18 +99,25 @@ func TestLinksOfViews(t *testing.T) {
 		create view merged as select id, owner from tasks full join (select 1 as id) one using (id);
 		create view of_function as select g as id from generate_series(1, 3) g;
 		create view couples as select a.id as left_id, a.owner as left_owner, b.id as right_id, b.owner as right_owner from tasks a, tasks b`)
+
 	wantLinks(t, c, "tasks",
 		"many-to-one persons by owned_by(owner=:resno)", "many-to-one work by owned_by(owner=person)")
-	wantLinks(t, c, "done", "many-to-one persons by owned_by(owner=:resno)", "many-to-one work by owned_by(owner=person)")
+
+	wantLinks(t, c, "done", "many-to-one persons by owned_by(owner=:resno)",
+		"many-to-one work by owned_by(owner=person)")
+
 	wantLinks(t, c, "persons",
 		"one-to-many counted by owned_by(:resno=owner)",
 		"one-to-many couples by owned_by(:resno=left_owner)", "one-to-many couples by owned_by(:resno=right_owner)",
 		"one-to-many done by owned_by(:resno=owner)", "one-to-many merged by owned_by(:resno=owner)",
 		"one-to-many tasks by owned_by(:resno=owner)")
+
 	wantLinks(t, c, "everything")
 	wantLinks(t, c, "of_function")
+
 	for name, key := range map[string][]string{
-		"persons": {":resno"}, "work": {"person", "task"}, "done": {"id"}, "everything": nil, "counted": nil, "couples": {"left_id"}, "merged": nil,
+		"persons": {":resno"}, "work": {"person", "task"}, "done": {"id"}, "everything": nil, "counted": nil,
+		"couples": {"left_id"}, "merged": nil,
 	} {
 		wantKey(t, c, name, key...)
 	}
@@ -106,17 +125,20 @@ func TestLinksOfViews(t *testing.T) {
 
 func TestLinksOfViewsOfEachOther(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create table things (id int primary key);
 		create view a as select id from things;
 		create view b as select id from a;
 		create or replace view a as select id from b`)
+
 	wantKey(t, c, "a")
 	wantKey(t, c, "b")
 }
 
 func TestLinksOfPartitions(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create table owners (id int, region int, primary key (id, region)) partition by list (region);
 		create table owners_1 partition of owners for values in (1);
@@ -128,13 +150,17 @@ func TestLinksOfPartitions(t *testing.T) {
 		create table tickets (car int, region int, constraint of_first foreign key (car, region) references cars_1);
 		create table base (id int primary key, part int constraint of references parts);
 		create table child () inherits (base)`)
-	wantLinks(t, c, "cars", "many-to-one owners by owned(owner=id, region=region)", "one-to-many parts by part_of(id=car, region=region)")
+
+	wantLinks(t, c, "cars", "many-to-one owners by owned(owner=id, region=region)",
+		"one-to-many parts by part_of(id=car, region=region)")
+
 	wantLinks(t, c, "owners", "one-to-many cars by owned(id=owner, region=region)")
 	wantLinks(t, c, "parts", "one-to-many base by of(id=part)", "many-to-one cars by part_of(car=id, region=region)")
 	wantLinks(t, c, "child") // a foreign key is not inherited
 	wantLinks(t, c, "tickets")
 	wantLinks(t, c, "first_cars")
 	wantKey(t, c, "first_cars", "id", "region")
+
 	if c.Relations[name("cars_1")] != nil {
 		t.Error("a partition is a relation of its own")
 	}
@@ -145,6 +171,7 @@ func TestLinksOfPartitions(t *testing.T) {
 
 func TestLinksComputed(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create schema hidden;
 		create table hidden.people (id int primary key);
@@ -158,13 +185,17 @@ func TestLinksComputed(t *testing.T) {
 		create function owner(films) returns setof hidden.people language sql stable as 'select * from hidden.people';
 		create function hidden.secret(films) returns setof reviews language sql stable as 'select * from reviews';
 		create function two(films, int) returns setof reviews language sql stable as 'select * from reviews'`)
+
 	wantLinks(t, c, "films", "computed reviews by best single", "computed reviews by reviews")
-	wantLinks(t, c, "reviews", "many-to-one films by about(film=id)", "computed films by film single", "many-to-one good by about(film=id)")
+	wantLinks(t, c, "reviews", "many-to-one films by about(film=id)", "computed films by film single",
+		"many-to-one good by about(film=id)")
+
 	wantLinks(t, c, "good", "one-to-many reviews by about(id=film)")
 }
 
 func TestLinksBetweenSchemas(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create schema "Odd ""one""";
 		create schema hidden;
@@ -172,7 +203,9 @@ func TestLinksBetweenSchemas(t *testing.T) {
 		create table hidden.secrets (id int primary key);
 		create table things (id int primary key, "über" int constraint "to odd" references "Odd ""one"""."my table", secret int references hidden.secrets)`,
 		"public", `Odd "one"`)
+
 	wantLinks(t, c, "things", `many-to-one Odd "one".my table by to odd(über=a b)`)
+
 	if len(c.Relations) != 2 {
 		t.Errorf("got %d relations, want 2", len(c.Relations))
 	}

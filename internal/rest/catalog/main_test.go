@@ -18,41 +18,51 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // newPool returns connections to a new database in which the statements have been run.
 func newPool(t testing.TB, sql string) *pgxpool.Pool {
 	t.Helper()
+
 	config, err := pg.PoolConfig(pgtest.URL(t), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(pool.Close)
+
 	// One round trip without arguments, so that there may be many statements; the search path is that of a user.
 	if _, err := pool.Exec(t.Context(), "set search_path = public; "+sql+"; reset search_path"); err != nil {
 		t.Fatal(err)
 	}
+
 	return pool
 }
 
 // read returns the catalogue of a new database in which the statements have been run, with these schemas exposed, or public.
 func read(t testing.TB, sql string, schemas ...string) *catalog.Catalog {
 	t.Helper()
+
 	if len(schemas) == 0 {
 		schemas = []string{"public"}
 	}
+
 	c, err := catalog.Read(t.Context(), newPool(t, sql), catalog.Options{Schemas: schemas})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return c
 }
 
 func relation(t testing.TB, c *catalog.Catalog, name string) *catalog.Relation {
 	t.Helper()
+
 	r := c.Relations[catalog.Name{Schema: "public", Name: name}]
 	if r == nil {
 		t.Fatalf("there is no public.%s", name)
 	}
+
 	return r
 }
 
@@ -64,6 +74,7 @@ func links(c *catalog.Catalog, from string) []string {
 		if l.Forward {
 			line += " forward"
 		}
+
 		line += " " + short(l.To)
 		switch l.Kind {
 		case catalog.Computed:
@@ -72,12 +83,15 @@ func links(c *catalog.Catalog, from string) []string {
 				line += " single"
 			}
 		case catalog.ManyToMany:
-			line += fmt.Sprintf(" through %s by %s(%s) and %s(%s)", short(l.Through), l.Constraint, pairs(l.Pairs), l.ThroughConstraint, pairs(l.ThroughPairs))
+			line += fmt.Sprintf(" through %s by %s(%s) and %s(%s)", short(l.Through), l.Constraint, pairs(l.Pairs),
+				l.ThroughConstraint, pairs(l.ThroughPairs))
 		default:
 			line += fmt.Sprintf(" by %s(%s)", l.Constraint, pairs(l.Pairs))
 		}
+
 		lines = append(lines, line)
 	}
+
 	return lines
 }
 
@@ -93,12 +107,14 @@ func pairs(list []catalog.Pair) string {
 	for _, p := range list {
 		texts = append(texts, p.From+"="+p.To)
 	}
+
 	return strings.Join(texts, ", ")
 }
 
 // wantLinks compares the links that lead from a relation of public with lines.
 func wantLinks(t *testing.T, c *catalog.Catalog, from string, want ...string) {
 	t.Helper()
+
 	if diff := cmp.Diff(want, links(c, from)); diff != "" {
 		t.Errorf("links from %s (-want +got):\n%s", from, diff)
 	}

@@ -14,7 +14,8 @@ import (
 type Options struct {
 	Schemas    []string // exposed, the default one first
 	SearchPath []string // further schemas that are searched, for the aggregates of media types
-	Hoisted    []string // settings of functions that hold for the whole transaction of a call; nil: those of the contract
+	// settings of functions that hold for the whole transaction of a call; nil: those of the contract
+	Hoisted []string
 }
 
 // hoisted are the settings that hold for a call's transaction unless others are named. Within the function all of its own hold anyway.
@@ -35,6 +36,7 @@ func Read(ctx context.Context, q Querier, o Options) (*Catalog, error) {
 		},
 		relations: map[uint32]*Relation{}, views: map[uint32][]attribute{},
 	}
+
 	schemas := pgx.StrictNamedArgs{"schemas": o.Schemas}
 	path := pgx.StrictNamedArgs{"schemas": o.Schemas, "path": slices.Concat(o.Schemas, o.SearchPath)}
 	steps := []struct {
@@ -58,6 +60,7 @@ func Read(ctx context.Context, q Querier, o Options) (*Catalog, error) {
 	for _, step := range steps {
 		batch.Queue(step.sql, step.args...)
 	}
+
 	results := q.SendBatch(ctx, batch)
 	for _, step := range steps {
 		rows, err := results.Query()
@@ -69,9 +72,11 @@ func Read(ctx context.Context, q Querier, o Options) (*Catalog, error) {
 			return nil, fmt.Errorf("read the catalogue's %s: %w", step.what, pg.Fault(err))
 		}
 	}
+
 	if err := results.Close(); err != nil {
 		return nil, fmt.Errorf("read the catalogue: %w", pg.Fault(err))
 	}
+
 	r.catalog.sortLinks()
 	return r.catalog, nil
 }
@@ -125,6 +130,7 @@ func (r *reader) readComments(read pgx.Rows) error {
 	for _, row := range rows {
 		r.catalog.Comments[row.Schema] = row.Comment
 	}
+
 	return err
 }
 
@@ -172,16 +178,21 @@ func (r *reader) readRelations(read pgx.Rows) error {
 		Writes                    int32
 		Constrained, ReadRuns     bool
 	}
+
 	rows, err := collect[row](read)
 	for _, row := range rows {
 		relation := &Relation{
-			Name: Name{row.Schema, row.Name}, Description: row.Description, Kind: row.Kind, ByName: map[string]*Column{},
-			Insertable: row.Writes&insertable != 0, Updatable: row.Writes&updatable != 0, Deletable: row.Writes&deletable != 0,
+			Name: Name{row.Schema, row.Name}, Description: row.Description,
+			Kind: row.Kind, ByName: map[string]*Column{},
+			Insertable: row.Writes&insertable != 0,
+			Updatable:  row.Writes&updatable != 0, Deletable: row.Writes&deletable != 0,
 			Constrained: row.Constrained, ReadRuns: row.ReadRuns,
 		}
+
 		r.relations[row.ID] = relation
 		r.catalog.Relations[relation.Name] = relation
 	}
+
 	return err
 }
 
@@ -197,5 +208,6 @@ func (r *reader) readGeoJSON(read pgx.Rows) error {
 	if len(names) > 0 {
 		r.catalog.GeoJSON = names[0]
 	}
+
 	return err
 }

@@ -14,6 +14,7 @@ func name(s string) catalog.Name { return catalog.Name{Schema: "public", Name: s
 
 func wantKey(t *testing.T, c *catalog.Catalog, of string, want ...string) {
 	t.Helper()
+
 	if diff := cmp.Diff(want, relation(t, c, of).PrimaryKey); diff != "" {
 		t.Errorf("primary key of %s (-want +got):\n%s", of, diff)
 	}
@@ -21,6 +22,7 @@ func wantKey(t *testing.T, c *catalog.Catalog, of string, want ...string) {
 
 func TestColumns(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create schema other;
 		create type other.mood as enum ('sad', 'it''s ok', 'happy');
@@ -47,6 +49,7 @@ func TestColumns(t *testing.T) {
 		comment on column everything.name is 'What it''s called';
 		comment on table everything is 'All of it';
 		comment on schema public is 'Ours'`)
+
 	r := relation(t, c, "everything")
 	moods := []string{"sad", "it's ok", "happy"}
 	want := []*catalog.Column{
@@ -62,7 +65,8 @@ func TestColumns(t *testing.T) {
 			Default: `'happy'::other.mood`, Enum: moods},
 		{Name: "short", Type: "public.shorter", BaseType: "character varying", MaxLength: 5},
 		{Name: "code", Type: "character(3)", BaseType: "character(3)", MaxLength: 3},
-		{Name: "name", Description: "What it's called", Type: "character varying(40)", BaseType: "character varying(40)", NotNull: true,
+		{Name: "name", Description: "What it's called", Type: "character varying(40)",
+			BaseType: "character varying(40)", NotNull: true,
 			HasDefault: true, Default: `'x'::character varying`, MaxLength: 40},
 		{Name: "number", Type: "numeric(10,2)", BaseType: "numeric(10,2)", HasDefault: true, Default: "other.number()"},
 		{Name: "list", Type: "other.mood[]", BaseType: "other.mood[]"},
@@ -71,12 +75,15 @@ func TestColumns(t *testing.T) {
 	if diff := cmp.Diff(want, r.Columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
+
 	for _, column := range r.Columns {
 		if r.ByName[column.Name] != column {
 			t.Errorf("column %q is not found by its name", column.Name)
 		}
 	}
+
 	wantKey(t, c, "everything", "name", "id")
+
 	if r.Description != "All of it" || c.Comments["public"] != "Ours" {
 		t.Errorf("got the comments %q and %q", r.Description, c.Comments["public"])
 	}
@@ -84,6 +91,7 @@ func TestColumns(t *testing.T) {
 
 func TestRelationsThatCanBeWritten(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create table plain (id int primary key);
 		create table parted (id int) partition by list (id);
@@ -96,6 +104,7 @@ func TestRelationsThatCanBeWritten(t *testing.T) {
 		create foreign data wrapper nobody;
 		create server nowhere foreign data wrapper nobody;
 		create foreign table far (id int) server nowhere`)
+
 	for name, want := range map[string]struct {
 		kind                             byte
 		insertable, updatable, deletable bool
@@ -105,7 +114,8 @@ func TestRelationsThatCanBeWritten(t *testing.T) {
 		"far": {'f', false, false, false},
 	} {
 		r := relation(t, c, name)
-		if r.Kind != want.kind || r.Insertable != want.insertable || r.Updatable != want.updatable || r.Deletable != want.deletable {
+		if r.Kind != want.kind || r.Insertable != want.insertable || r.Updatable != want.updatable ||
+			r.Deletable != want.deletable {
 			t.Errorf("%s: got %c %t %t %t, want %+v", name, r.Kind, r.Insertable, r.Updatable, r.Deletable, want)
 		}
 	}
@@ -113,6 +123,7 @@ func TestRelationsThatCanBeWritten(t *testing.T) {
 
 func TestRepresentations(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create domain color as int;
 		create function color_json(color) returns json language sql immutable as 'select to_json($1::int)';
@@ -127,11 +138,15 @@ func TestRepresentations(t *testing.T) {
 		create cast (price as json) with function price_json(price) as assignment;
 		create table paints (plain int, color color, price price);
 		create view shown as select color as tint from paints`)
-	for _, column := range []*catalog.Column{relation(t, c, "paints").ByName["color"], relation(t, c, "shown").ByName["tint"]} {
-		if column.ToJSON != name("color_json") || column.FromJSON != name("json_color") || column.FromText != name("text_color") {
+	for _, column := range []*catalog.Column{
+		relation(t, c, "paints").ByName["color"], relation(t, c, "shown").ByName["tint"],
+	} {
+		if column.ToJSON != name("color_json") || column.FromJSON != name("json_color") ||
+			column.FromText != name("text_color") {
 			t.Errorf("%s: got %v, %v, %v", column.Name, column.ToJSON, column.FromJSON, column.FromText)
 		}
 	}
+
 	for _, column := range []string{"plain", "price"} {
 		if got := relation(t, c, "paints").ByName[column].ToJSON; got != (catalog.Name{}) {
 			t.Errorf("%s is shown by %v", column, got)
@@ -141,6 +156,7 @@ func TestRepresentations(t *testing.T) {
 
 func TestFunctions(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, `
 		create schema hidden;
 		create table hidden.things (id int primary key);
@@ -167,28 +183,63 @@ func TestFunctions(t *testing.T) {
 		create aggregate total(int) (sfunc = int4pl, stype = int);
 		create function hidden.secret() returns int language sql as 'select 1';
 		comment on function nothing() is 'Rests'`)
+
 	want := map[catalog.Name][]*catalog.Function{
 		name("add"): {
-			{Name: name("add"), Params: []catalog.Parameter{{Name: "a", Type: "text", Required: true}}, Returns: catalog.Returned{Type: "text"}, Volatility: 's'},
-			{Name: name("add"), Params: []catalog.Parameter{{Name: "a", Type: "integer", Required: true}, {Name: "b", Type: "integer"}},
+			{Name: name("add"), Params: []catalog.Parameter{{Name: "a", Type: "text", Required: true}},
+				Returns: catalog.Returned{Type: "text"}, Volatility: 's'},
+			{Name: name("add"), Params: []catalog.Parameter{{Name: "a", Type: "integer", Required: true},
+				{Name: "b", Type: "integer"}},
 				Returns: catalog.Returned{Type: "integer"}, Volatility: 'i',
-				Settings: map[string]string{"statement_timeout": "1s", "default_transaction_isolation": "repeatable read"}},
+				Settings: map[string]string{"statement_timeout": "1s",
+					"default_transaction_isolation": "repeatable read"}},
 		},
-		name("all_of"): {{Name: name("all_of"), Params: []catalog.Parameter{{Name: "list", Type: "bpchar[]", Required: true, Variadic: true}},
+		name(
+			"all_of",
+		): {{Name: name("all_of"),
+			Params:  []catalog.Parameter{{Name: "list", Type: "bpchar[]", Required: true, Variadic: true}},
 			Returns: catalog.Returned{Set: true, Type: "text"}, Volatility: 'v', Variadic: true}},
 		name("things"): {{Name: name("things"), Returns: catalog.Returned{Set: true, Composite: true,
 			Relation: catalog.Name{Schema: "hidden", Name: "things"}, Type: "hidden.things"}, Volatility: 'v'}},
-		name("one_pair"):    {{Name: name("one_pair"), Returns: catalog.Returned{Composite: true, Type: "public.pair"}, Volatility: 'v'}},
-		name("domain_pair"): {{Name: name("domain_pair"), Returns: catalog.Returned{Composite: true, Type: "public.checked_pair"}, Volatility: 'v'}},
-		name("outs"): {{Name: name("outs"), Params: []catalog.Parameter{{Name: "x", Type: "integer", Required: true}, {Name: "z", Type: "integer"}},
-			Returns: catalog.Returned{Composite: true, Type: "record", Columns: []catalog.Parameter{{Name: "y", Type: "integer"}, {Name: "z", Type: "integer"}}}, Volatility: 'v'}},
-		name("one_out"): {{Name: name("one_out"), Returns: catalog.Returned{Composite: true, Type: "integer", Columns: []catalog.Parameter{{Name: "y", Type: "integer"}}}, Volatility: 'v'}},
-		name("rows"):    {{Name: name("rows"), Returns: catalog.Returned{Set: true, Composite: true, Type: "record", Columns: []catalog.Parameter{{Name: "a", Type: "integer"}, {Name: "b", Type: "text"}}}, Volatility: 'v'}},
-		name("records"): {{Name: name("records"), Returns: catalog.Returned{Set: true, Type: "record"}, Volatility: 'v'}},
-		name("nothing"): {{Name: name("nothing"), Description: "Rests", Returns: catalog.Returned{Void: true, Type: "void"}, Volatility: 'v'}},
+		name("one_pair"): {
+			{Name: name("one_pair"), Returns: catalog.Returned{Composite: true, Type: "public.pair"}, Volatility: 'v'},
+		},
+		name("domain_pair"): {
+			{Name: name("domain_pair"),
+				Returns: catalog.Returned{Composite: true, Type: "public.checked_pair"}, Volatility: 'v'},
+		},
+		name(
+			"outs",
+		): {{Name: name("outs"), Params: []catalog.Parameter{{Name: "x", Type: "integer", Required: true},
+			{Name: "z", Type: "integer"}},
+			Returns: catalog.Returned{Composite: true,
+				Type:    "record",
+				Columns: []catalog.Parameter{{Name: "y", Type: "integer"}, {Name: "z", Type: "integer"}}},
+			Volatility: 'v'}},
+		name("one_out"): {
+			{Name: name("one_out"),
+				Returns: catalog.Returned{Composite: true,
+					Type: "integer", Columns: []catalog.Parameter{{Name: "y", Type: "integer"}}}, Volatility: 'v'},
+		},
+		name("rows"): {
+			{Name: name("rows"),
+				Returns: catalog.Returned{Set: true, Composite: true,
+					Type:    "record",
+					Columns: []catalog.Parameter{{Name: "a", Type: "integer"}, {Name: "b", Type: "text"}}},
+				Volatility: 'v'},
+		},
+		name("records"): {
+			{Name: name("records"), Returns: catalog.Returned{Set: true, Type: "record"}, Volatility: 'v'},
+		},
+		name("nothing"): {
+			{Name: name("nothing"), Description: "Rests",
+				Returns: catalog.Returned{Void: true, Type: "void"}, Volatility: 'v'},
+		},
 		name("body"): {{Name: name("body"), Params: []catalog.Parameter{{Type: "json", Required: true}},
 			Returns: catalog.Returned{Type: "json"}, Volatility: 'v'}},
-		name("odd one"): {{Name: name("odd one"), Params: []catalog.Parameter{{Name: " x ", Type: `"bit"`, Required: true}},
+		name(
+			"odd one",
+		): {{Name: name("odd one"), Params: []catalog.Parameter{{Name: " x ", Type: `"bit"`, Required: true}},
 			Returns: catalog.Returned{Type: "integer"}, Volatility: 'v'}},
 	}
 	if diff := cmp.Diff(want, c.Functions); diff != "" {
@@ -198,6 +249,7 @@ func TestFunctions(t *testing.T) {
 
 func TestHandlers(t *testing.T) {
 	t.Parallel()
+
 	pool := newPool(t, `
 		create schema extra;
 		create schema hidden;
@@ -216,17 +268,22 @@ func TestHandlers(t *testing.T) {
 		create function other() returns plain language sql as $$ select 'x'::plain $$;
 		create function hidden.picture() returns "image/png" language sql as $$ select '\x00'::"image/png" $$;
 		create function extra.picture() returns "image/png" language sql as $$ select '\x00'::"image/png" $$`)
-	c, err := catalog.Read(t.Context(), pool, catalog.Options{Schemas: []string{"public"}, SearchPath: []string{"extra"}})
+
+	c, err := catalog.Read(t.Context(), pool,
+		catalog.Options{Schemas: []string{"public"}, SearchPath: []string{"extra"}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want := []catalog.Handler{
 		{MediaType: "text/html", Function: name("next_line"), For: name("next_line")},
 		{MediaType: "text/html", Function: name("page"), For: name("lines")},
 		{MediaType: "image/png", Function: name("picture"), For: name("picture"), Binary: true},
 		{MediaType: "*/*", Function: catalog.Name{Schema: "extra", Name: "whole"}, Binary: true},
 	}
-	want = append([]catalog.Handler{{MediaType: "*/*", Function: name("last"), For: name("last"), Binary: true}}, want...)
+
+	want = append([]catalog.Handler{{MediaType: "*/*", Function: name("last"), For: name("last"), Binary: true}},
+		want...)
 	if diff := cmp.Diff(want, c.Handlers); diff != "" {
 		t.Errorf("handlers (-want +got):\n%s", diff)
 	}
@@ -234,6 +291,7 @@ func TestHandlers(t *testing.T) {
 
 func TestSurroundings(t *testing.T) {
 	t.Parallel()
+
 	c := read(t, "select")
 	if (c.GeoJSON != catalog.Name{}) {
 		t.Errorf("got %v without PostGIS", c.GeoJSON)
@@ -252,6 +310,7 @@ func TestSurroundings(t *testing.T) {
 // TestReadWaitsForNoTable holds the locks of DDL on a table, as long as the catalogue is being read.
 func TestReadWaitsForNoTable(t *testing.T) {
 	t.Parallel()
+
 	pool := newPool(t, `
 		create table things (id int generated by default as identity primary key, name text default 'x' check (name <> ''), twice int generated always as (1 + 1) stored);
 		create table parts (thing int references things)`)
@@ -260,15 +319,20 @@ func TestReadWaitsForNoTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback(context.Background())
-	if _, err := tx.Exec(t.Context(), "alter table public.things add extra int; lock table public.parts in access exclusive mode"); err != nil {
+
+	if _, err := tx.Exec(t.Context(),
+		"alter table public.things add extra int; lock table public.parts in access exclusive mode"); err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+
 	c, err := catalog.Read(ctx, pool, catalog.Options{Schemas: []string{"public"}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if got := len(relation(t, c, "things").Columns); got != 3 {
 		t.Errorf("got %d columns, want the 3 that are committed", got)
 	}
@@ -287,7 +351,9 @@ func BenchmarkRead(b *testing.B) {
 				end if;
 			end loop;
 		end $$`)
+
 	b.ReportAllocs()
+
 	for b.Loop() {
 		if _, err := catalog.Read(b.Context(), pool, catalog.Options{Schemas: []string{"public"}}); err != nil {
 			b.Fatal(err)

@@ -15,27 +15,33 @@ func (c *Catalog) Size() int {
 	for name, r := range c.Relations {
 		size += relationBytes + len(name.Schema) + len(name.Name) + len(r.Description)
 		for _, col := range r.Columns {
-			size += columnBytes + len(col.Name) + len(col.Type) + len(col.BaseType) + len(col.Default) + len(col.Description)
+			size += columnBytes + len(col.Name) + len(col.Type) + len(col.BaseType) + len(col.Default) +
+				len(col.Description)
+
 			for _, label := range col.Enum {
 				size += 16 + len(label)
 			}
 		}
 	}
+
 	for _, links := range c.Links {
 		for _, l := range links {
 			size += linkBytes + 64*(len(l.Pairs)+len(l.ThroughPairs))
 		}
 	}
+
 	for name, overloads := range c.Functions {
 		for _, f := range overloads {
 			size += functionBytes + len(name.Name) + len(f.Description)
 			for _, p := range f.Params {
 				size += paramBytes + len(p.Name) + len(p.Type)
 			}
+
 			for _, p := range f.Returns.Columns {
 				size += paramBytes + len(p.Name) + len(p.Type)
 			}
 		}
 	}
+
 	return size
 }

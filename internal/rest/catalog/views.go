@@ -36,6 +36,7 @@ func (r *reader) readViews(read pgx.Rows) error {
 	for _, row := range rows {
 		r.views[row.ID] = origins(row.Tree)
 	}
+
 	return err
 }
 
@@ -50,8 +51,10 @@ func (r *reader) origin(a attribute) attribute {
 		if a.number < 1 || int(a.number) > len(columns) {
 			break
 		}
+
 		a = columns[a.number-1]
 	}
+
 	return attribute{}
 }
 
@@ -72,6 +75,7 @@ func origins(tree string) []attribute {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -86,6 +90,7 @@ func (s *scanner) next() string {
 	for s.at < len(s.text) && strings.IndexByte(" \n\t", s.text[s.at]) >= 0 {
 		s.at++
 	}
+
 	start := s.at
 	for s.at < len(s.text) {
 		switch s.text[s.at] {
@@ -99,8 +104,10 @@ func (s *scanner) next() string {
 		case '\\':
 			s.at++
 		}
+
 		s.at++
 	}
+
 	s.at = min(s.at, len(s.text))
 	return s.text[start:s.at]
 }
@@ -109,6 +116,7 @@ func (s *scanner) next() string {
 func (s *scanner) targets() []attribute {
 	var list []attribute
 	depth := 0
+
 	var number int
 	var origin attribute
 	for token := s.next(); token != ""; token = s.next() {
@@ -117,6 +125,7 @@ func (s *scanner) targets() []attribute {
 			if depth == 0 {
 				number, origin = 0, attribute{}
 			}
+
 			depth++
 			continue
 		case "}":
@@ -127,15 +136,18 @@ func (s *scanner) targets() []attribute {
 				}
 				list = append(list, origin)
 			}
+
 			continue
 		case ")":
 			if depth == 0 {
 				return list
 			}
 		}
+
 		if depth != 1 {
 			continue
 		}
+
 		switch token {
 		case ":resname":
 			s.next() // a name may look like a field
@@ -151,6 +163,7 @@ func (s *scanner) targets() []attribute {
 			}
 		}
 	}
+
 	return list
 }
 

@@ -8,22 +8,28 @@ func (b *builder) aggregate(n *node, o *output) {
 		b.value(n, o)
 		return
 	}
+
 	if o.result != "" {
 		b.text("cast(")
 	}
+
 	switch o.aggregate {
 	case "avg", "count", "max", "min", "sum":
 		b.text(o.aggregate)
 	default:
 		b.fail(noAggregates())
 	}
+
 	b.text("(")
+
 	if o.child == nil && o.field.Name == "" {
 		b.text("*")
 	} else {
 		b.value(n, o)
 	}
+
 	b.text(")")
+
 	if o.result != "" {
 		b.text(" as ")
 		b.cast(o.result)
@@ -37,18 +43,22 @@ func (b *builder) group(n *node) {
 	if !n.grouped || n.spread() {
 		return
 	}
+
 	first := true
 	for i := range n.outputs {
 		o := &n.outputs[i]
 		if o.aggregate != "" {
 			continue
 		}
+
 		if first {
 			b.text(" group by ")
 		} else {
 			b.text(", ")
 		}
+
 		first = false
+
 		switch {
 		case o.star:
 			b.row(n.alias)
@@ -79,10 +89,12 @@ func (o *output) json() bool {
 func (b *builder) part(o *output) {
 	b.quote(o.child.alias)
 	b.text(".")
+
 	if o.sub < 0 {
 		b.text("j")
 		return
 	}
+
 	b.number(o.sub)
 }
 

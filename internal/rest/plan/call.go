@@ -17,17 +17,21 @@ func Call(c *catalog.Catalog, r *Request, f *catalog.Function) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if !f.Returns.Composite {
 		return b.scalar(f, a)
 	}
+
 	b.single = !f.Returns.Set
 	root := &node{name: f.Returns.Relation, rel: c.Relations[f.Returns.Relation], cte: called}
 	if root.name.Name == "" {
 		root.name = f.Name
 	}
+
 	if err := b.resolve(root, true); err != nil {
 		return nil, err
 	}
+
 	b.text("with called as (select ")
 	b.row(result)
 	b.text(" from ")
@@ -36,6 +40,7 @@ func Call(c *catalog.Catalog, r *Request, f *catalog.Function) (*Plan, error) {
 	b.quote(result)
 	b.text(") ")
 	b.answer(root)
+
 	return b.plan(root)
 }
 
@@ -64,32 +69,40 @@ func (b *builder) arguments(f *catalog.Function) (*arguments, error) {
 				a.list = append(a.list, argument{&f.Params[i], v})
 			}
 		}
+
 		return a, nil
 	}
+
 	if len(f.Params) == 1 && f.Params[0].Name == "" {
 		a.one = true
 		a.list = []argument{{&f.Params[0], raw(b.r.Body, f.Params[0].Type)}}
+
 		return a, nil
 	}
+
 	p, err := read(b.r.Body)
 	if err != nil {
 		return nil, err
 	}
+
 	names := p.names
 	if b.r.Query.Columns != nil {
 		names = b.r.Query.Columns
 	}
+
 	given := make(map[string]bool, len(names))
 	for _, n := range names {
 		given[n] = true
 	}
 
 	a.json, a.many = true, p.list
+
 	for i := range f.Params {
 		if given[f.Params[i].Name] {
 			a.list = append(a.list, argument{param: &f.Params[i]})
 		}
 	}
+
 	return a, nil
 }
 
@@ -110,12 +123,14 @@ func given(params []query.Param, p *catalog.Parameter) (string, bool) {
 			values = append(values, params[i].Value)
 		}
 	}
+
 	switch {
 	case values == nil:
 		return "", false
 	case p.Variadic:
 		return array(values), true
 	}
+
 	return values[len(values)-1], true
 }
 
@@ -132,21 +147,26 @@ func (b *builder) members(a *arguments) bool {
 	if a.json && len(a.list) > 0 {
 		b.text("pg_catalog.json_to_record(")
 		b.arg(b.r.Body)
+
 		if a.many {
 			b.text("::json->0")
 		}
+
 		b.text(") as ")
 		b.quote(row)
 		b.text("(")
+
 		for i := range a.list {
 			b.comma(i)
 			b.quote(a.list[i].param.Name)
 			b.text(" ")
 			b.text(a.list[i].param.Type)
 		}
+
 		b.text(")")
 		return true
 	}
+
 	return false
 }
 
@@ -154,36 +174,45 @@ func (b *builder) members(a *arguments) bool {
 func (b *builder) invoke(f *catalog.Function, a *arguments) {
 	b.name(f.Name)
 	b.text("(")
+
 	for i := range a.list {
 		p := a.list[i].param
 		b.comma(i)
+
 		if p.Variadic {
 			b.text("variadic ")
 		}
+
 		if !a.one {
 			b.quote(p.Name)
 			b.text(" => ")
 		}
+
 		if a.json {
 			b.column(row, p.Name)
 			continue
 		}
+
 		b.arg(a.list[i].value)
 		b.text("::")
 		b.text(p.Type)
 	}
+
 	b.text(")")
 }
 
 // scalar plans the call of a function that returns values, or nothing.
 func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 	r := b.r
+
 	if f.Returns.Type == "record" { // what columns it has it tells as a value only
 		mark := len(b.sql)
 		b.text(" from ")
+
 		if !b.members(a) {
 			b.sql = b.sql[:mark]
 		}
+
 		from := string(b.sql[mark:])
 		b.sql = b.sql[:mark]
 		b.text("with called as (select ")
@@ -198,17 +227,20 @@ func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 		b.quote(result)
 		b.text("(v)) ")
 	}
+
 	b.weigh()
 	b.text("select ")
 	page := query.Limit{}
 	if f.Returns.Set {
 		page = b.atMost(r.Range)
 	}
+
 	if r.Count == Exact || r.Count == Estimated {
 		b.text("(select count(*) from called)")
 	} else {
 		b.text("null::bigint")
 	}
+
 	b.text(", count(*), null::text")
 	b.settings()
 	b.text(", ")
@@ -218,6 +250,7 @@ func (b *builder) scalar(f *catalog.Function, a *arguments) (*Plan, error) {
 	b.text(") as ")
 	b.quote(row)
 	b.weighed()
+
 	return b.plan(nil)
 }
 
@@ -234,13 +267,20 @@ func (b *builder) values(f *catalog.Function) {
 		b.text("pg_catalog.string_agg(" + value + "::text, '')")
 	case b.r.Format == CSV:
 		b.literal("pgrst_scalar\n") // as the contract names what has no name
-		b.text(" || coalesce(pg_catalog.string_agg(coalesce(pg_catalog.substring(row(" + value + ")::text, 2, length(row(" + value + ")::text) - 2), ''), E'\\n'), '')")
+
+		b.text(
+			" || coalesce(pg_catalog.string_agg(coalesce(pg_catalog.substring(row(" + value +
+				")::text, 2, length(row(" + value + ")::text) - 2), ''), E'\\n'), '')",
+		)
 	case set && (b.r.Format == StrippedJSON || b.r.Format == StrippedObject):
 		b.text("pg_catalog.json_strip_nulls(coalesce(pg_catalog.json_agg(" + value + "), '[]'))")
 	case set && b.r.Format != Object:
 		b.text("coalesce(pg_catalog.json_agg(" + value + "), '[]')")
 	case b.r.Format == StrippedJSON || b.r.Format == StrippedObject:
-		b.text("coalesce(pg_catalog.string_agg(pg_catalog.json_strip_nulls(pg_catalog.to_json(" + value + "))::text, ''), 'null')")
+		b.text(
+			"coalesce(pg_catalog.string_agg(pg_catalog.json_strip_nulls(pg_catalog.to_json(" + value +
+				"))::text, ''), 'null')",
+		)
 	default:
 		b.text("coalesce(pg_catalog.string_agg(pg_catalog.to_json(" + value + ")::text, ''), 'null')")
 	}

@@ -17,23 +17,28 @@ func call(raw string) planner {
 		for _, p := range r.Query.Params {
 			names = append(names, p.Name)
 		}
+
 		if raw == "json" {
 			f, err := plan.ChooseJSON(c, r.Target, r.Query.Columns, r.Body)
 			if err != nil {
 				return nil, err
 			}
+
 			return plan.Call(c, r, f)
 		}
+
 		f, err := plan.Choose(c, r.Target, names, raw)
 		if err != nil {
 			return nil, err
 		}
+
 		return plan.Call(c, r, f)
 	}
 }
 
 func TestCall(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for _, c := range []struct{ url, params, body, raw, want string }{
 		{"add", "a=1&b=2", "", "", `3`},
@@ -52,8 +57,10 @@ func TestCall(t *testing.T) {
 		{"bytes", "", "\x00\xff\\", "bytea", `"00ff5c"`},
 		{"keep", "", `{"data":{"x":[1]}}`, "json", `{"x": [1]}`},
 		{"best_film?select=id,directors(name)", "", "", "", `{"id":1,"directors":{"name":"Kubrick"}}`},
-		{"films_after?select=id,reviews(stars)&id=gt.1&order=id", "y=1950", "", "", `[{"id":2,"reviews":[{"stars":4}]},{"id":3,"reviews":[{"stars":5}]}]`},
-		{"films_after?select=id,maker(name),shout&order=year.desc&limit=1", "", `{"y":1961}`, "json", `[{"id":1,"shout":"THE SHINING","maker":{"name":"Kubrick"}}]`},
+		{"films_after?select=id,reviews(stars)&id=gt.1&order=id", "y=1950", "", "",
+			`[{"id":2,"reviews":[{"stars":4}]},{"id":3,"reviews":[{"stars":5}]}]`},
+		{"films_after?select=id,maker(name),shout&order=year.desc&limit=1", "", `{"y":1961}`, "json",
+			`[{"id":1,"shout":"THE SHINING","maker":{"name":"Kubrick"}}]`},
 		{"spans", "", "", "", `{"low":1,"high":2}`},
 		{"listing?n=eq.2", "", "", "", `[{"n":2,"s":"b"}]`},
 		{"listing?select=s&order=n.desc", "", "", "", `[{"s":"b"},{"s":"a"}]`},
@@ -62,16 +69,20 @@ func TestCall(t *testing.T) {
 		if c.body != "" {
 			r.Body = []byte(c.body)
 		}
+
 		if c.params != "" {
 			q, err := query.Parse(c.params, query.Options{RPC: true})
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			r.Query.Params = q.Params
 		}
+
 		if c.want != "" && c.want[0] == '{' && c.url[0] != 'k' {
 			r.Format = plan.Object
 		}
+
 		got, err := d.do(call(c.raw), r)
 		if err != nil || compact(got.body) != c.want {
 			t.Errorf("%s %s%s: got %s, %v, want %s", c.url, c.params, c.body, compact(got.body), err, c.want)
@@ -81,6 +92,7 @@ func TestCall(t *testing.T) {
 
 func TestCallCount(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for _, url := range []string{"numbers?limit=2", "films_after?limit=2"} {
 		r := d.request(t, url)
@@ -89,6 +101,7 @@ func TestCallCount(t *testing.T) {
 		if url[0] == 'f' {
 			r.Query.Params, want = []query.Param{{Name: "y", Value: "0"}}, "3"
 		}
+
 		got, err := d.do(call(""), r)
 		if err != nil || got.total != want || got.page != "2" {
 			t.Errorf("%s: got %q of %q, %v, want 2 of %s", url, got.page, got.total, err, want)
@@ -98,6 +111,7 @@ func TestCallCount(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for _, c := range []struct {
 		name  string

@@ -19,6 +19,7 @@ func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string) (
 			found = append(found, f)
 		}
 	}
+
 	if len(found) == 0 && raw != "" {
 		for _, f := range c.Functions[name] {
 			if takesBody(f, raw) {
@@ -26,12 +27,14 @@ func Choose(c *catalog.Catalog, name catalog.Name, names []string, raw string) (
 			}
 		}
 	}
+
 	switch len(found) {
 	case 0:
 		return nil, noFunction(c, name, names, raw)
 	case 1:
 		return found[0], nil
 	}
+
 	return nil, manyFunctions(found)
 }
 
@@ -41,6 +44,7 @@ func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []
 	if columns != nil {
 		return Choose(c, name, columns, "json")
 	}
+
 	names, err := Keys(body)
 	switch {
 	case err == nil:
@@ -48,11 +52,13 @@ func ChooseJSON(c *catalog.Catalog, name catalog.Name, columns []string, body []
 	case err != errKeys:
 		return nil, err
 	}
+
 	for _, f := range c.Functions[name] {
 		if takesBody(f, "json") {
 			return f, nil
 		}
 	}
+
 	return nil, err
 }
 
@@ -64,11 +70,13 @@ func takes(f *catalog.Function, names []string) bool {
 			return false
 		}
 	}
+
 	for _, n := range names {
 		if !slices.ContainsFunc(f.Params, func(p catalog.Parameter) bool { return p.Name == n }) {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -89,8 +97,10 @@ func manyFunctions(found []*catalog.Function) error {
 		for j, p := range f.Params {
 			params[j] = p.Name + " => " + p.Type
 		}
+
 		texts[i] = f.Schema + "." + f.Name.Name + "(" + strings.Join(params, ", ") + ")"
 	}
+
 	return &query.Error{Status: 300, Code: "PGRST203",
 		Message: "Could not choose the best candidate function between: " + strings.Join(texts, ", "),
 		Hint:    "Try renaming the parameters or the function itself in the database so function overloading can be resolved"}
@@ -117,14 +127,18 @@ func noFunction(c *catalog.Catalog, name catalog.Name, names []string, raw strin
 		message += "(" + list + ")"
 		details += " with parameters " + list
 	}
+
 	if raw == "json" {
 		details += " or with a single unnamed json/jsonb parameter"
 	}
+
 	failure := &query.Error{Status: 404, Code: "PGRST202", Message: message + " in the schema cache",
 		Details: details + ", but no matches were found in the schema cache."}
+
 	if !whole {
 		failure.Hint = callHint(c, name, list)
 	}
+
 	return failure
 }
 
@@ -138,12 +152,15 @@ func enumerate(names []string) string {
 		if i > 0 {
 			text.WriteString(", ")
 		}
+
 		if text.Len()+len(name) > enumerated {
 			text.WriteString("…")
 			break
 		}
+
 		text.WriteString(name)
 	}
+
 	return text.String()
 }
 
@@ -154,21 +171,26 @@ func callHint(c *catalog.Catalog, name catalog.Name, names string) any {
 		for _, f := range overloads {
 			lists = append(lists, parameters(f))
 		}
+
 		if like := likeliest(lists, "("+names+")", faintly); like != "" {
 			return "Perhaps you meant to call the function " + name.Schema + "." + name.Name + like
 		}
+
 		return nil
 	}
+
 	var others []string
 	for n := range c.Functions {
 		if n.Schema == name.Schema {
 			others = append(others, n.Name)
 		}
 	}
+
 	like := likeliest(others, name.Name, alike)
 	if like == "" {
 		return nil
 	}
+
 	return "Perhaps you meant to call the function " + name.Schema + "." + like
 }
 
@@ -178,6 +200,7 @@ func parameters(f *catalog.Function) string {
 	for i, p := range f.Params {
 		names[i] = p.Name
 	}
+
 	slices.Sort(names)
 	return "(" + strings.Join(names, ", ") + ")"
 }

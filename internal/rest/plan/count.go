@@ -9,29 +9,36 @@ func (b *builder) total(root *node, page query.Limit) {
 		b.text("null::bigint")
 		return
 	}
+
 	if page.Limit == nil && page.Offset == 0 {
 		b.text("count(*)")
 		return
 	}
+
 	b.text("case when ")
+
 	if page.Limit != nil {
 		b.text("count(*) < ")
 		b.intArg(*page.Limit)
 		b.text("::bigint")
 	}
+
 	if page.Offset > 0 {
 		if page.Limit != nil {
 			b.text(" and ")
 		}
 		b.text("count(*) > 0")
 	}
+
 	b.text(" then count(*) + ")
 	b.intArg(page.Offset)
 	b.text("::bigint else (select count(*) from (")
 	b.matching(root)
+
 	if m := b.r.MaxRows; m != nil && b.r.Count == Estimated && root.cte == "" {
 		b.limit(query.Limit{Limit: bound(*m)})
 	}
+
 	b.text(") as ")
 	b.quote(row)
 	b.text(") end")
@@ -46,6 +53,7 @@ func (b *builder) matching(root *node) {
 		b.allRows(root)
 		return
 	}
+
 	b.text("select 1 from ")
 	b.source(root)
 	b.filter(root, false)

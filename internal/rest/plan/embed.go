@@ -27,8 +27,10 @@ func (b *builder) orEmpty(o *output, as string) {
 	if o.child.toOne() {
 		b.part(o)
 		b.text(as)
+
 		return
 	}
+
 	b.text("coalesce(")
 	b.part(o)
 	b.text(as)
@@ -41,15 +43,19 @@ func (b *builder) embedded(o *output) {
 	switch {
 	case c.joined() && c.toOne():
 		b.object(c)
+
 		if c.parent.grouped && c.nests() { // by the text
 			b.text("::text::json")
 		}
+
 		return
 	case c.joined():
 		b.orEmpty(o, "::text")
 		b.text("::json")
+
 		return
 	}
+
 	// A value is made after the rows are sorted and limited, a join before.
 	if c.toOne() {
 		b.wrap("(select pg_catalog.row_to_json(", ") from (")
@@ -58,6 +64,7 @@ func (b *builder) embedded(o *output) {
 		b.wrap("(select coalesce(pg_catalog.json_agg(", "), '[]') from (")
 		b.rows(c, b.many(c))
 	}
+
 	b.text(") as ")
 	b.quote(row)
 	b.text(")")
@@ -81,6 +88,7 @@ func (c *node) joined() bool {
 	case c.spread() || c.parent.grouped:
 		return true
 	}
+
 	return c.toOne() && (c.ordering || !c.parent.few || !c.atMostOne())
 }
 
@@ -92,16 +100,19 @@ func (b *builder) join(c *node) {
 	if !c.joined() {
 		return
 	}
+
 	if c.inner() {
 		b.text(" join lateral (")
 	} else {
 		b.text(" left join lateral (")
 	}
+
 	switch {
 	case c.toOne():
 		b.rows(c, query.Limit{Limit: c.limit, Offset: c.offset})
 	case c.spread():
 		b.text("select ")
+
 		for i := range c.outputs {
 			b.comma(i)
 			b.text("pg_catalog.json_agg(")
@@ -111,6 +122,7 @@ func (b *builder) join(c *node) {
 			b.text(") as ")
 			b.number(i)
 		}
+
 		b.from(c)
 	default:
 		b.text("select pg_catalog.json_agg(")
@@ -118,6 +130,7 @@ func (b *builder) join(c *node) {
 		b.text(") as j")
 		b.from(c)
 	}
+
 	b.text(") as ")
 	b.quote(c.alias)
 	b.text(" on true")
@@ -129,6 +142,7 @@ func (b *builder) from(c *node) {
 	b.rows(c, b.many(c))
 	b.text(") as ")
 	b.quote(row)
+
 	if c.inner() {
 		b.text(" having count(*) > 0")
 	}
@@ -144,6 +158,7 @@ func (b *builder) related(c *node, f *query.Field) {
 	if c.joined() && b.relatedOutput(c, f) {
 		return
 	}
+
 	b.text("(select ")
 	b.field(c, f)
 	b.text(" from ")
@@ -153,6 +168,7 @@ func (b *builder) related(c *node, f *query.Field) {
 	if c.limit != nil {
 		one = min(one, *c.limit)
 	}
+
 	b.limit(query.Limit{Limit: &one, Offset: c.offset})
 	b.text(")")
 }
@@ -177,6 +193,7 @@ func (b *builder) relatedOutput(c *node, f *query.Field) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -188,6 +205,7 @@ func (n *node) once(name string) bool {
 			found++
 		}
 	}
+
 	return found == 1
 }
 

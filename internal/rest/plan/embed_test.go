@@ -9,29 +9,38 @@ import (
 // TestEmbeddedTwice: of what is embedded as one, and has more rows, each makes a row, however long the page is.
 func TestEmbeddedTwice(t *testing.T) {
 	t.Parallel()
+
 	d := open(t, `
 		create view cast_of as select f.id, f.title, a.name from films f join roles r on r.film_id = f.id join actors a on a.id = r.actor_id;
 		create table people (id int primary key, name text);
 		create table singers (voice text) inherits (people);
 		create table songs (id int primary key, person_id int references people);
 		insert into people values (1, 'Ann'); insert into singers values (1, 'Bea', 'alt'); insert into songs values (1, 1)`)
+
 	for _, c := range []struct {
 		f               planner
 		url, body, want string
 	}{
-		{plan.Read, "reviews?select=id,cast_of(name)&id=eq.1&order=cast_of(name)", "", `[{"id":1,"cast_of":{"name":"Duvall"}},{"id":1,"cast_of":{"name":"Nicholson"}}]`},
-		{plan.Read, "reviews?select=id,cast_of(name)&id=eq.1&order=cast_of(title)&cast_of.name=eq.Duvall", "", `[{"id":1,"cast_of":{"name":"Duvall"}}]`},
-		{plan.Read, "reviews?select=id,cast_of(title)&id=eq.1", "", `[{"id":1,"cast_of":{"title":"The Shining"}},{"id":1,"cast_of":{"title":"The Shining"}}]`},
-		{plan.Read, "songs?select=id,people(name)&order=people(name)", "", `[{"id":1,"people":{"name":"Ann"}},{"id":1,"people":{"name":"Bea"}}]`},
+		{plan.Read, "reviews?select=id,cast_of(name)&id=eq.1&order=cast_of(name)", "",
+			`[{"id":1,"cast_of":{"name":"Duvall"}},{"id":1,"cast_of":{"name":"Nicholson"}}]`},
+		{plan.Read, "reviews?select=id,cast_of(name)&id=eq.1&order=cast_of(title)&cast_of.name=eq.Duvall", "",
+			`[{"id":1,"cast_of":{"name":"Duvall"}}]`},
+		{plan.Read, "reviews?select=id,cast_of(title)&id=eq.1", "",
+			`[{"id":1,"cast_of":{"title":"The Shining"}},{"id":1,"cast_of":{"title":"The Shining"}}]`},
+		{plan.Read, "songs?select=id,people(name)&order=people(name)", "",
+			`[{"id":1,"people":{"name":"Ann"}},{"id":1,"people":{"name":"Bea"}}]`},
 		{plan.Read, "songs?select=id,people()&order=people(name)", "", `[{"id":1}]`},
-		{plan.Update, "reviews?id=eq.1&select=id,cast_of(title)", `{"stars":1}`, `[{"id":1,"cast_of":{"title":"The Shining"}},{"id":1,"cast_of":{"title":"The Shining"}}]`},
+		{plan.Update, "reviews?id=eq.1&select=id,cast_of(title)", `{"stars":1}`,
+			`[{"id":1,"cast_of":{"title":"The Shining"}},{"id":1,"cast_of":{"title":"The Shining"}}]`},
 	} {
 		for _, limit := range []*int64{nil, new(int64(100))} {
 			r := d.request(t, c.url)
 			r.Range.Limit, r.Return = limit, plan.Representation
+
 			if c.body != "" {
 				r.Body = []byte(c.body)
 			}
+
 			if got, err := d.do(c.f, r); err != nil || compact(got.body) != c.want {
 				t.Errorf("%s: got %s, %v, want %s", c.url, compact(got.body), err, c.want)
 			}
@@ -42,6 +51,7 @@ func TestEmbeddedTwice(t *testing.T) {
 // TestRelatedOrder: rows are ordered by what of an embedded relation is shown beside them, whatever else has its name.
 func TestRelatedOrder(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for url, want := range map[string]string{
 		"films?select=id,directors(id)&order=directors(id).desc.nullslast,id&directors.limit=0":              `[{"id":1,"directors":null},{"id":2,"directors":null},{"id":3,"directors":null},{"id":4,"directors":null}]`,
@@ -63,13 +73,16 @@ func TestRelatedOrder(t *testing.T) {
 // TestJoinTableAlias: a relation whose name looks like one that a statement makes is itself.
 func TestJoinTableAlias(t *testing.T) {
 	t.Parallel()
+
 	d := open(t, `
 		create table left_1j (id int primary key, name text);
 		create table "left" (id int primary key, name text);
 		create table both_sides (a int references left_1j, b int references "left", primary key (a, b));
 		insert into left_1j values (1, 'one'), (2, 'two'); insert into "left" values (7, 'seven'), (8, 'eight'); insert into both_sides values (1, 7), (2, 8)`)
+
 	got, err := d.do(plan.Read, d.request(t, "left_1j?select=name,left(name)&order=id"))
-	if want := `[{"name":"one","left":[{"name":"seven"}]},{"name":"two","left":[{"name":"eight"}]}]`; err != nil || compact(got.body) != want {
+	if want := `[{"name":"one","left":[{"name":"seven"}]},{"name":"two","left":[{"name":"eight"}]}]`; err != nil ||
+		compact(got.body) != want {
 		t.Errorf("got %s, %v, want %s", compact(got.body), err, want)
 	}
 }

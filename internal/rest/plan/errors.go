@@ -12,12 +12,15 @@ import (
 func notEmbedded(n *node, name string) error {
 	for _, c := range n.children {
 		if c.item.Relation == name {
-			return &query.Error{Status: 400, Code: "PGRST108", Message: "'" + name + "' is not an embedded resource in this request",
+			return &query.Error{Status: 400,
+				Code: "PGRST108", Message: "'" + name + "' is not an embedded resource in this request",
 				Details: "Target names are not allowed in filters if they have an alias",
 				Hint:    "Change '" + name + "' to '" + c.key() + "' in filters, orders or limits."}
 		}
 	}
-	return &query.Error{Status: 400, Code: "PGRST108", Message: "'" + name + "' is not an embedded resource in this request",
+
+	return &query.Error{Status: 400,
+		Code: "PGRST108", Message: "'" + name + "' is not an embedded resource in this request",
 		Hint: "Verify that '" + name + "' is included in the 'select' query parameter."}
 }
 
@@ -52,6 +55,7 @@ func excerpt(name string) string {
 	if len(name) <= most {
 		return name
 	}
+
 	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
@@ -65,12 +69,14 @@ func NoRelation(c *catalog.Catalog, name catalog.Name) error {
 			names = append(names, n.Name)
 		}
 	}
+
 	var hint any
 	if len(names) < most {
 		if like := likeliest(names, name.Name, alike); like != "" {
 			hint = "Perhaps you meant the table '" + name.Schema + "." + like + "'"
 		}
 	}
+
 	return &query.Error{Status: 404, Code: "PGRST205", Hint: hint,
 		Message: "Could not find the table '" + name.Schema + "." + name.Name + "' in the schema cache"}
 }
@@ -82,25 +88,30 @@ func (b *builder) noLink(n *node, item *query.Item) error {
 	wrong, names := item.Relation, b.linkedTo(n.name)
 	if len(names) == 0 {
 		wrong = n.name.Name
+
 		for from := range b.c.Links {
 			if from.Schema == schema && len(b.linkedTo(from)) > 0 {
 				names = append(names, from.Name)
 			}
 		}
 	}
+
 	var hint any
 	if like := likeliest(names, wrong, faintly); like != "" && !strings.EqualFold(like, wrong) {
 		hint = "Perhaps you meant '" + like + "' instead of '" + wrong + "'."
 	}
+
 	using := ""
 	if item.Hint != "" {
 		using = " using the hint '" + item.Hint + "'"
 	}
+
 	between := "between '" + n.name.Name + "' and '" + item.Relation + "'"
 	return &query.Error{Status: 400, Code: "PGRST200",
 		Message: "Could not find a relationship " + between + " in the schema cache",
-		Details: "Searched for a foreign key relationship " + between + using + " in the schema '" + schema + "', but no matches were found.",
-		Hint:    hint}
+		Details: "Searched for a foreign key relationship " + between + using + " in the schema '" + schema +
+			"', but no matches were found.",
+		Hint: hint}
 }
 
 // linkedTo returns the names of the relations of the request's schema that a relation is linked to.
@@ -111,5 +122,6 @@ func (b *builder) linkedTo(from catalog.Name) []string {
 			names = append(names, l.To.Name)
 		}
 	}
+
 	return names
 }

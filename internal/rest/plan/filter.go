@@ -15,7 +15,9 @@ func (b *builder) field(n *node, f *query.Field) {
 		b.member(n, f.Name)
 		return
 	}
+
 	b.text("(")
+
 	if c := n.column(f.Name); c != nil && (c.BaseType == "json" || c.BaseType == "jsonb") {
 		b.column(n.alias, f.Name)
 	} else {
@@ -23,12 +25,14 @@ func (b *builder) field(n *node, f *query.Field) {
 		b.member(n, f.Name)
 		b.text(")")
 	}
+
 	for _, s := range f.Path {
 		if s.Text {
 			b.text("->>")
 		} else {
 			b.text("->")
 		}
+
 		if s.IsKey {
 			b.literal(s.Key)
 		} else {
@@ -37,6 +41,7 @@ func (b *builder) field(n *node, f *query.Field) {
 			b.text(")")
 		}
 	}
+
 	b.text(")")
 }
 
@@ -47,6 +52,7 @@ func (b *builder) member(n *node, name string) {
 		b.column(n.alias, name)
 		return
 	}
+
 	b.text("(cast(row(")
 	b.row(n.alias)
 	b.text(") as ")
@@ -61,22 +67,27 @@ func (b *builder) filter(n *node, joins bool) {
 	start := len(b.sql)
 	b.text(" where ")
 	first := len(b.sql)
+
 	and := func() {
 		if len(b.sql) > first {
 			b.text(" and ")
 		}
 	}
+
 	b.linked(n)
+
 	for _, c := range n.where {
 		and()
 		b.condition(n, c)
 	}
+
 	for _, c := range n.children {
 		if c.inner() && !(joins && c.joined()) {
 			and()
 			b.exists(c)
 		}
 	}
+
 	if len(b.sql) == first {
 		b.sql = b.sql[:start]
 	}
@@ -100,8 +111,10 @@ func (b *builder) condition(n *node, c query.Condition) {
 			b.text("not (")
 			b.comparison(n, c)
 			b.text(")")
+
 			return
 		}
+
 		b.comparison(n, c)
 	}
 }
@@ -110,7 +123,9 @@ func (b *builder) conditions(n *node, g *query.Group) {
 	if g.Not {
 		b.text("not ")
 	}
+
 	b.text("(")
+
 	for i, c := range g.Conditions {
 		switch {
 		case i == 0:
@@ -119,16 +134,18 @@ func (b *builder) conditions(n *node, g *query.Group) {
 		default:
 			b.text(" and ")
 		}
+
 		b.condition(n, c)
 	}
+
 	b.text(")")
 }
 
 // operators are those that stand between a field and a value.
 var operators = map[string]string{
-	"eq": " = ", "neq": " <> ", "gt": " > ", "gte": " >= ", "lt": " < ", "lte": " <= ",
-	"like": " like ", "ilike": " ilike ", "match": " ~ ", "imatch": " ~* ", "in": " = ", "isdistinct": " is distinct from ",
-	"cs": " @> ", "cd": " <@ ", "ov": " && ", "sl": " << ", "sr": " >> ", "nxr": " &< ", "nxl": " &> ", "adj": " -|- ",
+	"eq": " = ", "neq": " <> ", "gt": " > ", "gte": " >= ", "lt": " < ", "lte": " <= ", "like": " like ",
+	"ilike": " ilike ", "match": " ~ ", "imatch": " ~* ", "in": " = ", "isdistinct": " is distinct from ", "cs": " @> ",
+	"cd": " <@ ", "ov": " && ", "sl": " << ", "sr": " >> ", "nxr": " &< ", "nxl": " &> ", "adj": " -|- ",
 }
 
 var states = map[string]string{
@@ -145,12 +162,16 @@ func (b *builder) comparison(n *node, c *query.Comparison) {
 		if child := n.tested(c); child != nil {
 			b.text("not ")
 			b.exists(child)
+
 			return
 		}
+
 		b.field(n, &c.Field)
+
 		if states[c.Value] == "" {
 			b.fail(noOperator(c))
 		}
+
 		b.text(states[c.Value])
 	case "fts", "plfts", "phfts", "wfts":
 		b.search(n, c)
@@ -159,6 +180,7 @@ func (b *builder) comparison(n *node, c *query.Comparison) {
 		if op == "" {
 			b.fail(noOperator(c))
 		}
+
 		b.field(n, &c.Field)
 		b.text(op)
 		b.operand(n, c)
@@ -167,7 +189,11 @@ func (b *builder) comparison(n *node, c *query.Comparison) {
 
 // noOperator is the failure of a comparison that the grammar does not have.
 func noOperator(c *query.Comparison) error {
-	return &query.Error{Status: 400, Code: "PGRST100", Message: `"failed to parse filter (` + c.Operator + "." + c.Value + `)" (line 1, column 1)`}
+	return &query.Error{
+		Status:  400,
+		Code:    "PGRST100",
+		Message: `"failed to parse filter (` + c.Operator + "." + c.Value + `)" (line 1, column 1)`,
+	}
 }
 
 // tested is the embedded relation whose rows a comparison asks for, nil if it is about a column.
@@ -187,15 +213,18 @@ func (b *builder) operand(n *node, c *query.Comparison) {
 	default:
 		mapped = false
 	}
+
 	quantifier := c.Quantifier
 	if c.Operator == "in" {
 		quantifier = "any"
 	}
+
 	if quantifier != "" {
 		b.text(quantifier)
 		b.text("(")
 		defer b.text(")")
 	}
+
 	switch {
 	case !mapped:
 		b.argOf(c)
@@ -224,6 +253,7 @@ func valueOf(c *query.Comparison) string {
 	if c.Operator == "like" || c.Operator == "ilike" {
 		value = strings.ReplaceAll(value, "*", "%")
 	}
+
 	return value
 }
 
@@ -233,6 +263,7 @@ func (n *node) fromText(f *query.Field) (catalog.Name, bool) {
 	if c == nil || len(f.Path) > 0 || c.FromText.Name == "" {
 		return catalog.Name{}, false
 	}
+
 	return c.FromText, true
 }
 
@@ -254,11 +285,14 @@ func (b *builder) search(n *node, c *query.Comparison) {
 	} else {
 		b.field(n, &c.Field)
 	}
+
 	b.text(" @@ ")
+
 	if longSearch(c) {
 		b.text("(select ")
 		defer b.text(")")
 	}
+
 	b.text(searches[c.Operator])
 	b.config(c)
 	b.argOf(c)

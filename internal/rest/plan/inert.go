@@ -14,10 +14,13 @@ func (b *builder) inertRequest(root *node) bool {
 	default:
 		return false
 	}
-	completes := b.r.Missing && b.r.Query.Columns != nil // by the text of defaults, whose functions others may stand in for
+
+	// by the text of defaults, whose functions others may stand in for
+	completes := b.r.Missing && b.r.Query.Columns != nil
 	if b.r.Before || completes || root.cte == changed && (root.rel == nil || !root.rel.InertWrite) {
 		return false
 	}
+
 	return b.inert(root)
 }
 
@@ -25,18 +28,21 @@ func (b *builder) inert(n *node) bool {
 	if n.rel == nil || !n.rel.InertRead || n.grouped {
 		return false
 	}
+
 	if l := n.link; l != nil {
 		through := b.c.Relations[l.Through]
 		if l.Kind == catalog.Computed || l.Kind == catalog.ManyToMany && (through == nil || !through.InertRead) {
 			return false
 		}
 	}
+
 	for i := range n.outputs {
 		o := &n.outputs[i]
 		if !o.star && o.child == nil && (o.cast != "" || o.aggregate != "" || !n.stored(&o.field)) {
 			return false
 		}
 	}
+
 	if n.cte == changed { // the filters are those of the change
 		for i := range b.r.Query.Filters {
 			if f := &b.r.Query.Filters[i]; len(f.Path) == 0 && !n.compares(f.Condition) {
@@ -44,25 +50,30 @@ func (b *builder) inert(n *node) bool {
 			}
 		}
 	}
+
 	for _, c := range n.where {
 		if !n.compares(c) {
 			return false
 		}
 	}
+
 	for i := range n.order {
 		t, of := &n.order[i], n
 		if t.Relation != "" {
 			of = n.child(t.Relation)
 		}
+
 		if !of.stored(&t.Field) {
 			return false
 		}
 	}
+
 	for _, c := range n.children {
 		if !b.inert(c) {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -81,9 +92,11 @@ func (n *node) compares(c query.Condition) bool {
 				return false
 			}
 		}
+
 		return true
 	case *query.Comparison:
 		return c.Operator == "is" && n.tested(c) != nil || n.stored(&c.Field) && searches[c.Operator] == ""
 	}
+
 	return false
 }

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	alike      = 0.75 // likeness of a name for which another may have been meant: less would tell strangers what there is
+	// likeness of a name for which another may have been meant: less would tell strangers what there is
+	alike      = 0.75
 	faintly    = 0.33 // likeness of what is no secret
 	longest    = 256  // bytes of what a client may have us compare
 	candidates = 50   // of the names that share the most with it
@@ -21,6 +22,7 @@ func likeliest(names []string, wrong string, least float64) string {
 	if len(wrong) > longest {
 		return ""
 	}
+
 	names = slices.Clone(names)
 	slices.Sort(names) // for one answer among equals
 	wrong = strings.ToLower(wrong)
@@ -29,6 +31,7 @@ func likeliest(names []string, wrong string, least float64) string {
 			return n
 		}
 	}
+
 	for _, size := range []int{3, 2} {
 		best, score := "", 0.0
 		for _, n := range nearest(names, wrong, size) {
@@ -36,10 +39,12 @@ func likeliest(names []string, wrong string, least float64) string {
 				best, score = n, s
 			}
 		}
+
 		if best != "" {
 			return best
 		}
 	}
+
 	return ""
 }
 
@@ -49,32 +54,39 @@ func nearest(names []string, wrong string, size int) []string {
 		name  string
 		angle float64 // its cosine, but for wrong's own length
 	}
+
 	wanted := map[string]int{}
 	for _, part := range parts(wrong, size) {
 		wanted[part]++
 	}
+
 	var found []near
 	for _, n := range names {
 		own := parts(n, size)
 		if !slices.ContainsFunc(own, func(part string) bool { return wanted[part] > 0 }) {
 			continue
 		}
+
 		counts := map[string]int{}
 		for _, part := range own {
 			counts[part]++
 		}
+
 		product, square := 0, 0
 		for part, count := range counts {
 			product += count * wanted[part]
 			square += count * count
 		}
+
 		found = append(found, near{n, float64(product) / math.Sqrt(float64(square))})
 	}
+
 	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(b.angle, a.angle) })
 	list := make([]string, 0, candidates)
 	for _, f := range found[:min(len(found), candidates)] {
 		list = append(list, f.name)
 	}
+
 	return list
 }
 
@@ -86,15 +98,18 @@ func parts(text string, size int) []string {
 		}
 		return -1
 	}, text) + "-"
+
 	starts := make([]int, 0, len(text)+1)
 	for i := range text {
 		starts = append(starts, i)
 	}
+
 	starts = append(starts, len(text))
 	var list []string
 	for i := 0; i+size < len(starts); i++ {
 		list = append(list, text[starts[i]:starts[i+size]])
 	}
+
 	return list
 }
 
@@ -105,10 +120,12 @@ func likeness(one, other string) float64 {
 	if most == 0 {
 		return 1
 	}
+
 	edits := make([]int, len(b)+1)
 	for j := range edits {
 		edits[j] = j
 	}
+
 	for i := range a {
 		corner := edits[0]
 		edits[0] = i + 1
@@ -117,9 +134,11 @@ func likeness(one, other string) float64 {
 			if a[i] != b[j] {
 				change++
 			}
+
 			corner = edits[j+1]
 			edits[j+1] = min(change, corner+1, edits[j]+1)
 		}
 	}
+
 	return 1 - float64(edits[len(b)])/float64(most)
 }

@@ -7,6 +7,7 @@ import (
 
 func TestLikeliest(t *testing.T) {
 	t.Parallel()
+
 	for _, test := range []struct {
 		names, wrong string
 		least        float64
@@ -19,7 +20,8 @@ func TestLikeliest(t *testing.T) {
 		{"Films", "films", alike, "Films"},
 		{"äpfel birnen", "äpfeln", alike, "äpfel"},
 		{"other", "tether", faintly, "other"},
-		{"order", "redro", faintly, ""},                    // as many letters in their places as in others, but no two in a row
+		// as many letters in their places as in others, but no two in a row
+		{"order", "redro", faintly, ""},
 		{"ab ac", "ad", faintly, "ab"},                     // the first of equals, by two characters
 		{"project projects", "projectx", alike, "project"}, // one edit each
 		{"a_b", "ab_", 0.3, "a_b"},                         // an underscore is no part
@@ -30,19 +32,23 @@ func TestLikeliest(t *testing.T) {
 			t.Errorf("%q of %s by %v: got %q, want %q", test.wrong, test.names, test.least, got, test.want)
 		}
 	}
+
 	params := []string{"(name, param, val)", "(attr, id)", "()"}
 	for wrong, want := range map[string]string{
-		"(nam, pqaram, vall)": "(name, param, val)", "(param, val)": "(name, param, val)", "(attrs, id)": "(attr, id)", "(id)": "(attr, id)",
-		"(noclosealternative)": "", "(A, B, C)": "(attr, id)",
+		"(nam, pqaram, vall)": "(name, param, val)", "(param, val)": "(name, param, val)", "(attrs, id)": "(attr, id)",
+		"(id)": "(attr, id)", "(noclosealternative)": "", "(A, B, C)": "(attr, id)",
 	} {
 		if got := likeliest(params, wrong, faintly); got != want {
 			t.Errorf("%s: got %q, want %q", wrong, got, want)
 		}
 	}
+
 	if got := likeliest([]string{"(data)"}, "(A, B, C)", faintly); got != "" {
 		t.Errorf("got %q", got)
 	}
-	if got := likeliest([]string{"()", "(a)", "(a, b)", "(a, b, c)"}, "(a, b, wrong_arg)", faintly); got != "(a, b, c)" {
+	if got := likeliest([]string{
+		"()", "(a)", "(a, b)", "(a, b, c)",
+	}, "(a, b, wrong_arg)", faintly); got != "(a, b, c)" {
 		t.Errorf("got %q", got)
 	}
 }

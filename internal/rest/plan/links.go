@@ -17,6 +17,7 @@ func (b *builder) link(n *node, item *query.Item) (*catalog.Link, error) {
 		if l.To.Schema != b.r.Target.Schema || !b.leads(l, item.Relation, item.Hint) {
 			continue
 		}
+
 		if l.Kind == catalog.Computed && !computed {
 			computed, found = true, nil
 		}
@@ -24,12 +25,14 @@ func (b *builder) link(n *node, item *query.Item) (*catalog.Link, error) {
 			found = append(found, l)
 		}
 	}
+
 	switch len(found) {
 	case 0:
 		return nil, b.noLink(n, item)
 	case 1:
 		return found[0], nil
 	}
+
 	return nil, manyLinks(n.name.Name, item.Relation, found)
 }
 
@@ -51,6 +54,7 @@ func (b *builder) leads(l *catalog.Link, name, hint string) bool {
 	if to := b.c.Relations[l.To]; l.Kind == catalog.ManyToMany || to.Kind == 'v' || to.Kind == 'm' {
 		return false
 	}
+
 	return name == l.Constraint || single(l) && name == l.Pairs[0].From
 }
 
@@ -63,6 +67,7 @@ func leadsBack(l *catalog.Link, name, hint string) bool {
 	if refers(l) {
 		return hint == "" && single(l) && name == l.Pairs[0].From
 	}
+
 	return name == l.To.Name && (hint == "" || single(l) && hint == l.Pairs[0].To || hint == l.Constraint)
 }
 
@@ -85,6 +90,7 @@ func manyLinks(from, to string, links []*catalog.Link) error {
 	slices.SortStableFunc(links, func(a, b *catalog.Link) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(constraint(a), constraint(b)))
 	})
+
 	details := make([]map[string]any, len(links))
 	hints := make([]string, len(links))
 	for i, l := range links {
@@ -93,8 +99,10 @@ func manyLinks(from, to string, links []*catalog.Link) error {
 			"embedding":    l.From.Name + " with " + l.To.Name,
 			"relationship": relationship(l),
 		}
+
 		hints[i] = "'" + l.To.Name + "!" + constraint(l) + "'"
 	}
+
 	return &query.Error{Status: 300, Code: "PGRST201",
 		Message: "Could not embed because more than one relationship was found for '" + from + "' and '" + to + "'",
 		Details: details,
@@ -103,7 +111,9 @@ func manyLinks(from, to string, links []*catalog.Link) error {
 }
 
 func rank(l *catalog.Link) int {
-	return slices.Index([]catalog.LinkKind{catalog.OneToMany, catalog.ManyToOne, catalog.OneToOne, catalog.ManyToMany}, l.Kind)
+	return slices.Index([]catalog.LinkKind{
+		catalog.OneToMany, catalog.ManyToOne, catalog.OneToOne, catalog.ManyToMany,
+	}, l.Kind)
 }
 
 func cardinality(l *catalog.Link) string {
@@ -115,6 +125,7 @@ func cardinality(l *catalog.Link) string {
 	case catalog.OneToOne:
 		return "one-to-one"
 	}
+
 	return "many-to-many"
 }
 
@@ -126,6 +137,7 @@ func constraint(l *catalog.Link) string {
 	case catalog.Computed:
 		return l.Function.Name.Name
 	}
+
 	return l.Constraint
 }
 
@@ -139,6 +151,7 @@ func relationship(l *catalog.Link) string {
 	case catalog.Computed:
 		return l.Function.Name.Name
 	}
+
 	return l.Constraint + " using " + l.From.Name + near + " and " + l.To.Name + far
 }
 
@@ -147,5 +160,6 @@ func sides(pairs []catalog.Pair) (from, to string) {
 	for i, p := range pairs {
 		near[i], far[i] = p.From, p.To
 	}
+
 	return "(" + strings.Join(near, ", ") + ")", "(" + strings.Join(far, ", ") + ")"
 }

@@ -17,16 +17,21 @@ import (
 // the query selects by name, that of their names.
 func (b *builder) key(root *node) []string {
 	key := slices.Clone(root.rel.PrimaryKey)
-	named := len(root.items) > 0 && !slices.ContainsFunc(root.items, func(i query.Item) bool { return i.Kind == query.Star }) &&
+
+	named := len(root.items) > 0 && !slices.ContainsFunc(root.items, func(i query.Item) bool {
+		return i.Kind == query.Star
+	}) &&
 		!slices.ContainsFunc(root.children, func(c *node) bool { return c.link.Kind == catalog.Computed })
 	if named {
 		slices.Sort(key)
 		return key
 	}
+
 	place := func(name string) int {
 		return slices.IndexFunc(root.rel.Columns, func(c *catalog.Column) bool { return c.Name == name })
 	}
 	slices.SortFunc(key, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+
 	return key
 }
 
@@ -36,11 +41,14 @@ func (b *builder) location(key []string) {
 		b.text("null::text")
 		return
 	}
+
 	b.text("case when count(*) = 1 then (select pg_catalog.json_build_array(")
+
 	for i, k := range key {
 		b.comma(i)
 		b.quote(k)
 	}
+
 	b.text(")::text from changed) end")
 }
 
@@ -50,27 +58,34 @@ func (p *Plan) Location(location string) string {
 	if err := json.Unmarshal([]byte(location), &values); err != nil || len(values) != len(p.Key) {
 		return ""
 	}
+
 	var s strings.Builder
 	for i, v := range values {
 		if i > 0 {
 			s.WriteByte('&')
 		}
+
 		s.WriteString(escape(p.Key[i]))
+
 		if v.Kind() == 'n' {
 			s.WriteString("=is.null")
 			continue
 		}
+
 		text := string(v)
 		if v.Kind() == '"' {
 			unquoted, err := jsontext.AppendUnquote(nil, v)
 			if err != nil {
 				return ""
 			}
+
 			text = string(unquoted)
 		}
+
 		s.WriteString("=eq.")
 		s.WriteString(escape(text))
 	}
+
 	return s.String()
 }
 

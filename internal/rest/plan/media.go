@@ -6,6 +6,7 @@ func (b *builder) body() {
 		b.text("null::text")
 		return
 	}
+
 	switch b.r.Format {
 	case Object:
 		b.objects("pg_catalog.row_to_json(", ")::text")
@@ -16,6 +17,7 @@ func (b *builder) body() {
 			b.wrap("pg_catalog.json_strip_nulls(coalesce(pg_catalog.json_agg(", ")->0, 'null'))")
 			return
 		}
+
 		b.wrap("pg_catalog.json_strip_nulls(coalesce(pg_catalog.json_agg(", "), '[]'))")
 	case CSV:
 		b.csv()
@@ -30,6 +32,7 @@ func (b *builder) body() {
 			b.wrap("coalesce(pg_catalog.json_agg(", ")->0, 'null')")
 			return
 		}
+
 		// Faster than every other way that PostgreSQL has, of few rows and of many. Made text, a long one would be copied twice more.
 		b.wrap("coalesce(pg_catalog.json_agg(", "), '[]')")
 	}
@@ -60,8 +63,10 @@ func (b *builder) custom() {
 	if h.Binary {
 		b.text("pg_catalog.encode(")
 	}
+
 	b.name(h.Function)
 	b.text("(")
+
 	if h.For.Name == "" {
 		b.row(row)
 	} else {
@@ -69,7 +74,9 @@ func (b *builder) custom() {
 		b.name(h.For)
 		b.text(")")
 	}
+
 	b.text(")")
+
 	if h.Binary {
 		b.text(", 'hex')")
 	} else {

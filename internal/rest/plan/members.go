@@ -34,6 +34,7 @@ func read(body []byte) (payload, error) {
 	if err := r.read(); err != nil {
 		return payload{}, err
 	}
+
 	if _, err := r.decoder.ReadToken(); err != io.EOF {
 		return payload{}, errBody
 	}
@@ -42,6 +43,7 @@ func read(body []byte) (payload, error) {
 	if len(r.payload.values) != len(r.payload.names) { // two members have one name, or there are too many
 		r.payload.values = nil
 	}
+
 	return r.payload, nil
 }
 
@@ -65,9 +67,11 @@ func (r *reader) read() error {
 	}
 
 	r.payload.list = true
+
 	if r.decoder.SkipValue() != nil {
 		return errBody
 	}
+
 	return nil
 }
 
@@ -93,6 +97,7 @@ func (r *reader) elements() error {
 		if r.payload.rows == 0 {
 			next = func() error { return r.first(false) }
 		}
+
 		if err := next(); err != nil {
 			return err
 		}
@@ -101,6 +106,7 @@ func (r *reader) elements() error {
 	if _, err := d.ReadToken(); err != nil {
 		return errBody
 	}
+
 	return nil
 }
 
@@ -112,10 +118,13 @@ func (r *reader) first(values bool) error {
 		if err != nil {
 			return errBody
 		}
+
 		scratch = name
+
 		if len(r.names.list) <= MaxNames && r.names.index(name) < 0 {
 			r.names.add(string(name))
 		}
+
 		return nil
 	}, func(value jsontext.Value) {
 		if values && len(r.payload.values) <= MaxNames {
@@ -142,15 +151,19 @@ func (r *reader) further() error {
 			matched, count = matched+1, count+1
 			return nil
 		}
+
 		name, err := jsontext.AppendUnquote(scratch[:0], token)
 		if err != nil {
 			return errBody
 		}
+
 		scratch = name
 		at := r.names.index(name)
+
 		if r.seen == nil {
 			r.seen = make([]int, len(known))
 		}
+
 		switch {
 		case at < 0:
 			strange = true
@@ -158,11 +171,13 @@ func (r *reader) further() error {
 			r.seen[at] = row
 			count++
 		}
+
 		return nil
 	}, nil)
 	if err == nil && (strange || count != len(known)) {
 		return errKeys
 	}
+
 	return err
 }
 
@@ -178,25 +193,30 @@ func (r *reader) members(name func(jsontext.Value) error, value func(jsontext.Va
 		if err != nil {
 			return errBody
 		}
+
 		if err := name(token); err != nil {
 			return err
 		}
+
 		if value == nil {
 			if d.SkipValue() != nil {
 				return errBody
 			}
 			continue
 		}
+
 		v, err := d.ReadValue()
 		if err != nil {
 			return errBody
 		}
+
 		value(v)
 	}
 
 	if _, err := d.ReadToken(); err != nil {
 		return errBody
 	}
+
 	return nil
 }
 
@@ -222,6 +242,7 @@ func (s *nameSet) index(name []byte) int {
 	if at, ok := s.positions[string(name)]; ok {
 		return at
 	}
+
 	return -1
 }
 
@@ -232,9 +253,11 @@ func (s *nameSet) add(name string) {
 		s.positions[name] = len(s.list) - 1
 		return
 	}
+
 	if len(s.list) <= searched {
 		return
 	}
+
 	s.positions = make(map[string]int, 2*searched)
 	for i, n := range s.list {
 		s.positions[n] = i

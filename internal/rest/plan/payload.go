@@ -23,6 +23,7 @@ func outline(r *Request) (p payload, err error) {
 	if r.Query.Columns == nil {
 		return read(r.Body)
 	}
+
 	body := bytes.TrimLeft(r.Body, " \t\r\n")
 	return payload{names: r.Query.Columns, list: len(body) > 0 && body[0] == '[', rows: -1}, nil
 }
@@ -33,6 +34,7 @@ func (b *builder) payload(rel *catalog.Relation) (*payload, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	p.columns = make([]*catalog.Column, 0, min(len(p.names), MaxNames))
 	seen := make(map[*catalog.Column]bool, cap(p.columns))
 	for _, n := range p.names {
@@ -40,6 +42,7 @@ func (b *builder) payload(rel *catalog.Relation) (*payload, error) {
 		if c == nil {
 			return nil, NoColumn(rel, n)
 		}
+
 		if !seen[c] {
 			seen[c] = true
 			p.columns = append(p.columns, c)
@@ -56,6 +59,7 @@ func (b *builder) assigned(p *payload, i int) {
 		b.given(p.columns[i])
 		return
 	}
+
 	b.arg(p.args[i])
 	b.origins[len(b.origins)-1].member = i + 1
 }
@@ -66,6 +70,7 @@ func (b *builder) given(c *catalog.Column) {
 		b.column(row, c.Name)
 		return
 	}
+
 	b.name(c.FromJSON)
 	b.text("(")
 	b.column(row, c.Name)
@@ -80,6 +85,7 @@ func (b *builder) record(p *payload, first bool) {
 		b.arg(b.r.Body)
 		b.text(") as ")
 		b.quote(row)
+
 		return
 	case b.r.Missing && b.r.Query.Columns != nil:
 		b.completed(p, first)
@@ -96,19 +102,24 @@ func (b *builder) record(p *payload, first bool) {
 		b.arg(b.r.Body)
 		b.text(")")
 	}
+
 	b.text(" as ")
 	b.quote(row)
 	b.text("(")
+
 	for i, c := range p.columns {
 		b.comma(i)
 		b.quote(c.Name)
+
 		if c.FromJSON.Name != "" {
 			b.text(" json")
 			continue
 		}
+
 		b.text(" ")
 		b.text(c.Type)
 	}
+
 	b.text(")")
 }
 
@@ -120,13 +131,16 @@ func (b *builder) completed(p *payload, first bool) {
 		b.arg(b.r.Body)
 		b.text("::jsonb) as r(r), lateral ")
 	}
+
 	b.text("pg_catalog.jsonb_to_record(")
+
 	const most = 50 // a function takes a hundred arguments
 	pairs := 0
 	for _, c := range p.columns {
 		if c.Default == "" || c.Generated {
 			continue
 		}
+
 		switch {
 		case pairs == 0:
 			b.text("pg_catalog.jsonb_build_object(")
@@ -135,23 +149,29 @@ func (b *builder) completed(p *payload, first bool) {
 		default:
 			b.text(", ")
 		}
+
 		pairs++
 		b.literal(c.Name)
 		b.text(", ")
 		b.text(c.Default)
 	}
+
 	if pairs > 0 {
 		b.text(") || ")
 	}
+
 	if each {
 		b.text("r.r)")
 		return
 	}
+
 	b.text("(")
 	b.arg(b.r.Body)
 	b.text("::jsonb")
+
 	if p.list {
 		b.text("->0")
 	}
+
 	b.text("))")
 }

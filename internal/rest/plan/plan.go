@@ -44,17 +44,20 @@ type origin struct {
 
 // Request is what a statement is planned for, beside the query string.
 type Request struct {
-	Target      catalog.Name
-	Query       *query.Query
-	Format      Format
-	Handler     *catalog.Handler // of Custom
-	Count       Count
-	Range       query.Limit // from the Range header, already merged with limit and offset of the top level; Limit nil: no limit
-	MaxRows     *int64      // for the relation and each embedded one; nil: no limit
-	Body        []byte      // of a write or call by POST: JSON, or what a function's unnamed parameter takes; nil if there is none
-	Return      Return
-	Head        bool // no body is wanted of a read or a call
-	MaxBody     int  // bytes of the body; the statement fails for a longer one, see [TooLong]. 0: there is no limit. Equal for all requests of a kind
+	Target  catalog.Name
+	Query   *query.Query
+	Format  Format
+	Handler *catalog.Handler // of Custom
+	Count   Count
+	// from the Range header, already merged with limit and offset of the top level; Limit nil: no limit
+	Range   query.Limit
+	MaxRows *int64 // for the relation and each embedded one; nil: no limit
+	// of a write or call by POST: JSON, or what a function's unnamed parameter takes; nil if there is none
+	Body   []byte
+	Return Return
+	Head   bool // no body is wanted of a read or a call
+	// bytes of the body; the statement fails for a longer one, see [TooLong]. 0: there is no limit. Equal for all requests of a kind
+	MaxBody     int
 	Missing     bool // missing=default: absent members take the column's default, else null
 	Resolve     Resolution
 	Aggregates  bool // whether aggregates are allowed

@@ -31,33 +31,40 @@ type database struct {
 // open returns a database with what further statements make in it.
 func open(t testing.TB, further ...string) *database {
 	t.Helper()
+
 	url := pgtest.Clone(t, "plan", func(ctx context.Context, url string) error {
 		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
 			return err
 		}
+
 		_, err = conn.Exec(ctx, schema)
 		return errors.Join(err, conn.Close(ctx))
 	})
+
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	d := &database{t: t, conn: conn}
 	for _, sql := range further {
 		d.exec("set search_path = test, public; " + sql)
 	}
+
 	d.exec("set search_path = pg_catalog, pg_temp")
 	if d.catalog, err = catalog.Read(t.Context(), conn, catalog.Options{Schemas: []string{"test"}}); err != nil {
 		t.Fatal(err)
 	}
+
 	d.exec("set search_path = test, public")
 	return d
 }
 
 func (d *database) exec(sql string) {
 	d.t.Helper()
+
 	if _, err := d.conn.Exec(d.t.Context(), sql); err != nil {
 		d.t.Fatal(err)
 	}
@@ -70,13 +77,16 @@ type answer struct{ total, page, body, location, inserted string }
 func (d *database) run(p *plan.Plan) (answer, error) {
 	d.exec("begin")
 	defer d.exec("rollback")
+
 	r := d.conn.PgConn().ExecParams(d.t.Context(), p.SQL, texts(p.Args), nil, nil, nil).Read()
 	if r.Err != nil {
 		return answer{}, r.Err
 	}
+
 	if len(r.Rows) != 1 || len(r.Rows[0]) != 7 {
 		d.t.Fatalf("%d rows of an answer: %s", len(r.Rows), p.SQL)
 	}
+
 	row := r.Rows[0]
 	return answer{string(row[0]), string(row[1]), string(row[6]), string(row[2]), string(row[5])}, nil
 }
@@ -91,6 +101,7 @@ func texts(args []any) [][]byte {
 			values[i] = a
 		}
 	}
+
 	return values
 }
 
@@ -100,17 +111,20 @@ type planner func(*catalog.Catalog, *plan.Request) (*plan.Plan, error)
 // request is a request for target and query string, as target?query.
 func (d *database) request(t testing.TB, url string) *plan.Request {
 	t.Helper()
+
 	target, text, _ := strings.Cut(url, "?")
 	q, err := query.Parse(text, query.Options{})
 	if err != nil {
 		t.Fatalf("%s: %v", url, err)
 	}
+
 	r := &plan.Request{Target: catalog.Name{Schema: "test", Name: target}, Query: q, Aggregates: true}
 	for _, l := range q.Limits {
 		if len(l.Path) == 0 {
 			r.Range = l
 		}
 	}
+
 	return r
 }
 
@@ -120,10 +134,12 @@ func (d *database) do(f planner, r *plan.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	a, err := d.run(p)
 	if err != nil {
 		err = &failure{err, p.SQL}
 	}
+
 	return a, err
 }
 
@@ -146,5 +162,6 @@ func code(err error) string {
 	if qe, ok := errors.AsType[*query.Error](err); ok {
 		return qe.Code
 	}
+
 	return ""
 }

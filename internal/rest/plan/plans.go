@@ -26,27 +26,36 @@ type Plans struct {
 
 // shaped are the statements of a shape.
 type shaped struct {
-	Plan                  // its arguments are those of the request that was planned
-	from, countFrom []int // the comparison whose value an argument is, by its number in the query; -1-n of the n-th member of the body; -1 of others
+	Plan // its arguments are those of the request that was planned
+	// the comparison whose value an argument is, by its number in the query; -1-n of the n-th member of the body; -1 of others
+	from, countFrom []int
 }
 
 // Plan returns what f, one of the functions of this package for relations, returns for a request. what names f.
-func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error), c *catalog.Catalog, r *Request) (Plan, error) {
+func (p *Plans) Plan(
+	what byte, f func(*catalog.Catalog, *Request) (*Plan, error), c *catalog.Catalog, r *Request,
+) (Plan, error) {
 	w := walks.Get().(*walk)
 	defer w.release()
+
 	keep := w.request(what, c, r)
 	if found := p.find(c, w, keep); found != nil {
 		again := found.Plan
-		again.Args, again.CountArgs = w.fill(found.Args, found.from, r.Body), w.fill(found.CountArgs, found.countFrom, r.Body)
+		again.Args, again.CountArgs = w.fill(found.Args, found.from, r.Body), w.fill(found.CountArgs,
+			found.countFrom, r.Body)
+
 		return again, nil
 	}
+
 	made, err := f(c, r)
 	if err != nil {
 		return Plan{}, err
 	}
+
 	if keep {
 		p.keep(c, w, made)
 	}
+
 	return *made, nil
 }
 
@@ -54,6 +63,7 @@ func (p *Plans) Plan(what byte, f func(*catalog.Catalog, *Request) (*Plan, error
 func (p *Plans) Size() int {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
+
 	return p.size
 }
 
@@ -62,11 +72,14 @@ func (p *Plans) find(c *catalog.Catalog, w *walk, kept bool) *shaped {
 	if !kept {
 		return nil
 	}
+
 	p.mu.RLock()
 	defer p.mu.RUnlock()
+
 	if p.catalog != c {
 		return nil
 	}
+
 	return p.known[string(w.key)]
 }
 
@@ -75,6 +88,7 @@ func (w *walk) fill(planned []any, from []int, body []byte) []any {
 	if len(planned) == 0 {
 		return nil
 	}
+
 	args := make([]any, len(planned))
 	for i, arg := range planned {
 		switch _, isBody := arg.([]byte); {
@@ -88,6 +102,7 @@ func (w *walk) fill(planned []any, from []int, body []byte) []any {
 			args[i] = arg
 		}
 	}
+
 	return args
 }
 
@@ -95,31 +110,40 @@ func (p *Plans) keep(c *catalog.Catalog, w *walk, made *Plan) {
 	s := &shaped{Plan: *made}
 	var known, countKnown bool
 	s.from, known = numbers(made.origins, w.comparisons)
+
 	s.countFrom, countKnown = numbers(made.countOrigins, w.comparisons)
 	if !known || !countKnown {
 		return
 	}
+
 	s.Args, s.CountArgs = withoutValues(made.Args, s.from), withoutValues(made.CountArgs, s.countFrom)
 	s.origins, s.countOrigins = nil, nil
+
 	size := s.size(len(w.key))
 	if size > shapeMost {
 		return
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	if p.catalog != c {
 		p.catalog, p.known, p.size = c, map[string]*shaped{}, 0
 	}
+
 	if p.known[string(w.key)] != nil {
 		return
 	}
+
 	for key, old := range p.known { // any ones
 		if p.size+size <= plansMost {
 			break
 		}
+
 		p.size -= old.size(len(key))
 		delete(p.known, key)
 	}
+
 	p.size += size
 	p.known[string(w.key)] = s
 }
@@ -139,6 +163,7 @@ func numbers(origins []origin, all []*query.Comparison) (from []int, ok bool) {
 			return nil, false
 		}
 	}
+
 	return from, true
 }
 
@@ -152,6 +177,7 @@ func withoutValues(args []any, from []int) []any {
 			kept[i] = a
 		}
 	}
+
 	return kept
 }
 
@@ -177,33 +203,43 @@ func (w *walk) request(what byte, c *catalog.Catalog, r *Request) bool {
 	if r.Handler != nil {
 		return false
 	}
+
 	w.bytes(what, byte(r.Format), byte(r.Count), byte(r.Return), byte(r.Resolve))
 	w.bools(r.Head, r.Missing, r.Aggregates, r.Before, r.AliasesOnly, r.Confined)
 	w.texts(r.Target.Schema, r.Target.Name)
 	w.limit(r.Range.Limit, r.Range.Offset)
 	w.limit(r.MaxRows, 0)
+
 	q := r.Query
 	w.items(q.Select)
 	w.number(len(q.Filters))
+
 	for i := range q.Filters {
 		w.list(q.Filters[i].Path)
 		w.condition(q.Filters[i].Condition)
 	}
+
 	w.number(len(q.Order))
+
 	for i := range q.Order {
 		w.list(q.Order[i].Path)
 		w.terms(q.Order[i].Terms)
 	}
+
 	w.number(len(q.Limits))
+
 	for i := range q.Limits {
 		w.list(q.Limits[i].Path)
 		w.limit(q.Limits[i].Limit, q.Limits[i].Offset)
 	}
+
 	w.list(q.Columns)
 	w.list(q.OnConflict)
+
 	if r.Body != nil && !w.body(c.Relations[r.Target], r) {
 		return false
 	}
+
 	return len(w.key) <= shapeMost
 }
 
@@ -213,16 +249,19 @@ func (w *walk) body(rel *catalog.Relation, r *Request) bool {
 	if err != nil || rel == nil {
 		return false
 	}
+
 	w.members = p.direct(rel)
 	w.bools(p.list, w.members != nil)
 	w.number(min(p.rows, 2))
 	w.list(p.names)
+
 	return true
 }
 
 func (w *walk) items(items []query.Item) {
 	w.bools(items == nil)
 	w.number(len(items))
+
 	for i := range items {
 		item := &items[i]
 		w.bytes(byte(item.Kind), byte(item.Join))
@@ -239,6 +278,7 @@ func (w *walk) condition(c query.Condition) {
 		w.bytes('g')
 		w.bools(c.Not, c.Or)
 		w.number(len(c.Conditions))
+
 		for _, one := range c.Conditions {
 			w.condition(one)
 		}
@@ -248,6 +288,7 @@ func (w *walk) condition(c query.Condition) {
 		w.bools(c.Not, c.List == nil, longSearch(c))
 		w.field(&c.Field)
 		w.texts(c.Operator, c.Quantifier, c.Config)
+
 		if c.Operator == "is" { // a word of the statement
 			w.texts(c.Value)
 		}
@@ -256,6 +297,7 @@ func (w *walk) condition(c query.Condition) {
 
 func (w *walk) terms(terms []query.Term) {
 	w.number(len(terms))
+
 	for i := range terms {
 		t := &terms[i]
 		w.bools(t.Descending)
@@ -267,6 +309,7 @@ func (w *walk) terms(terms []query.Term) {
 func (w *walk) field(f *query.Field) {
 	w.texts(f.Name)
 	w.number(len(f.Path))
+
 	for i := range f.Path {
 		s := &f.Path[i]
 		w.bools(s.IsKey, s.Text)
@@ -277,9 +320,11 @@ func (w *walk) field(f *query.Field) {
 
 func (w *walk) limit(limit *int64, offset int64) {
 	w.bools(limit == nil)
+
 	if limit != nil {
 		w.key = binary.AppendVarint(w.key, *limit)
 	}
+
 	w.key = binary.AppendVarint(w.key, offset)
 }
 

@@ -11,14 +11,18 @@ func Read(c *catalog.Catalog, r *Request) (*Plan, error) {
 	if rel == nil {
 		return nil, NoRelation(c, r.Target)
 	}
+
 	b := newBuilder(c, r)
 	b.unlocks = r.Format != CSV // which looks at rows once more for the body, behind the column that unlocks
+
 	root := &node{name: rel.Name, rel: rel}
 	if err := b.resolve(root, true); err != nil {
 		return nil, err
 	}
+
 	b.quiet = b.inertRequest(root)
 	b.answer(root)
+
 	return b.plan(root)
 }
 
@@ -27,12 +31,23 @@ func (b *builder) plan(root *node) (*Plan, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	p := &Plan{SQL: string(b.sql), Args: b.args, Unlocks: b.unlocks, Inert: b.quiet, Bare: b.bare, Outdated: b.outdated, origins: b.origins}
+
+	p := &Plan{
+		SQL:      string(b.sql),
+		Args:     b.args,
+		Unlocks:  b.unlocks,
+		Inert:    b.quiet,
+		Bare:     b.bare,
+		Outdated: b.outdated,
+		origins:  b.origins,
+	}
+
 	if root != nil && (b.r.Count == Planned || b.r.Count == Estimated) && root.cte == "" {
 		b.sql, b.args, b.origins = b.sql[:0], nil, nil
 		b.matching(root)
 		p.CountSQL, p.CountArgs, p.countOrigins = string(b.sql), b.args, b.origins
 	}
+
 	return p, nil
 }
 
@@ -45,6 +60,7 @@ func (b *builder) answer(root *node) {
 		b.rows(root, page)
 		b.text(") ")
 	}
+
 	b.weigh()
 	b.text("select ")
 	b.total(root, page)
@@ -57,6 +73,7 @@ func (b *builder) answer(root *node) {
 func (b *builder) bodyOf(root *node, page query.Limit) {
 	b.text(", ")
 	b.body()
+
 	if b.r.Format == CSV {
 		b.text(" from page as ")
 	} else {
@@ -64,6 +81,7 @@ func (b *builder) bodyOf(root *node, page query.Limit) {
 		b.rows(root, page)
 		b.text(") as ")
 	}
+
 	b.quote(row)
 	b.weighed()
 }
@@ -82,11 +100,16 @@ func (b *builder) settings() {
 		b.text(", null::text, null::text, null::bigint")
 		return
 	}
-	b.text(", pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), ")
+
+	b.text(
+		", pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), ",
+	)
+
 	if b.unlocks { // no code of the database's runs after it: the body's aggregate is complete
 		b.text("pg_catalog.pg_advisory_unlock_all()")
 		return
 	}
+
 	b.text("null::bigint")
 }
 
@@ -119,9 +142,11 @@ func (b *builder) allRows(n *node) {
 	b.outputs(n)
 	b.text(" from ")
 	b.source(n)
+
 	for _, c := range n.children {
 		b.join(c)
 	}
+
 	b.filter(n, true)
 	b.group(n)
 }
@@ -131,6 +156,7 @@ func (b *builder) limit(page query.Limit) {
 		b.text(" limit ")
 		b.length(*page.Limit)
 	}
+
 	if page.Offset != 0 {
 		b.text(" offset ")
 		b.intArg(page.Offset)
@@ -143,6 +169,7 @@ func (b *builder) outputs(n *node) {
 	for i := range n.outputs {
 		o := &n.outputs[i]
 		b.comma(i)
+
 		switch {
 		case o.star:
 			b.row(n.alias)
@@ -192,6 +219,7 @@ func (b *builder) shown(n *node, o *output) {
 		b.field(n, &o.field)
 		return
 	}
+
 	b.name(o.column.ToJSON)
 	b.text("(")
 	b.column(n.alias, o.field.Name)
@@ -213,16 +241,20 @@ func (b *builder) source(n *node) {
 		b.name(n.link.From)
 		b.text("))")
 	}
+
 	b.text(" as ")
 	b.quote(n.alias)
+
 	if n.through == "" {
 		return
 	}
+
 	b.text(" join ")
 	b.name(n.link.Through)
 	b.text(" as ")
 	b.quote(n.through)
 	b.text(" on ")
+
 	for i, p := range n.link.ThroughPairs {
 		b.equal(i, n.through, p.From, n.alias, p.To)
 	}
@@ -233,10 +265,12 @@ func (b *builder) linked(n *node) {
 	if n.link == nil || n.link.Kind == catalog.Computed {
 		return
 	}
+
 	far := n.alias
 	if n.through != "" {
 		far = n.through
 	}
+
 	for i, p := range n.link.Pairs {
 		b.equal(i, far, p.To, n.parent.alias, p.From)
 	}
@@ -246,6 +280,7 @@ func (b *builder) equal(i int, near, column, far, other string) {
 	if i > 0 {
 		b.text(" and ")
 	}
+
 	b.column(near, column)
 	b.text(" = ")
 	b.column(far, other)
@@ -255,18 +290,23 @@ func (b *builder) equal(i int, near, column, far, other string) {
 func (b *builder) order(n *node) {
 	for i := range n.order {
 		t := &n.order[i]
+
 		if i == 0 {
 			b.text(" order by ")
 		}
+
 		b.comma(i)
+
 		if t.Relation != "" {
 			b.related(n.child(t.Relation), &t.Field)
 		} else {
 			b.field(n, &t.Field)
 		}
+
 		if t.Descending {
 			b.text(" desc")
 		}
+
 		if t.Nulls == "first" {
 			b.text(" nulls first")
 		} else if t.Nulls == "last" {

@@ -15,6 +15,7 @@ import (
 
 func TestRead(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for url, want := range map[string]string{
 		"actors":                  `[{"id":1,"name":"Nicholson"},{"id":2,"name":"Duvall"},{"id":3,"name":"Douglas"}]`,
@@ -125,13 +126,16 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 			continue
 		}
+
 		if compact(got.body) != want {
 			t.Errorf("%s\n got %s\nwant %s", url, compact(got.body), want)
 		}
+
 		r := d.request(t, url)
 		if r.Range.Limit != nil {
 			continue
 		}
+
 		r.Range.Limit = new(int64(100)) // related rows are looked up in another way
 		if short, err := d.do(plan.Read, r); err != nil || short != got {
 			t.Errorf("%s, limited\n got %+v, %v\nwant %+v", url, short, err, got)
@@ -142,6 +146,7 @@ func TestRead(t *testing.T) {
 // TestReadFailures shows the contract's errors and those that are left to PostgreSQL.
 func TestReadFailures(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for url, want := range map[string]string{
 		"films?id=eq.x":         "22P02",
@@ -168,19 +173,23 @@ func TestReadFailures(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", url, err, want)
 		}
 	}
+
 	r := d.request(t, "films?select=id")
 	r.Query.Select[0].Alias = "\x00"
 	if _, err := d.do(plan.Read, r); code(err) != "42601" {
 		t.Errorf("a name without characters: got %v", err)
 	}
-	for url, want := range map[string]string{"directors?select=made:films(*)&films.limit=1": "PGRST108", "directors?select=made:films(*)&made.limit=1": "",
-		"directors?select=films(*)&films.limit=1": ""} {
+
+	for url, want := range map[string]string{"directors?select=made:films(*)&films.limit=1": "PGRST108",
+		"directors?select=made:films(*)&made.limit=1": "",
+		"directors?select=films(*)&films.limit=1":     ""} {
 		r = d.request(t, url)
 		r.AliasesOnly = true
 		if _, err := d.do(plan.Read, r); code(err) != want {
 			t.Errorf("%s, by aliases only: got %v, want %q", url, err, want)
 		}
 	}
+
 	r = d.request(t, "films?select=count()")
 	r.Aggregates = false
 	if _, err := d.do(plan.Read, r); code(err) != "PGRST123" {
@@ -190,16 +199,22 @@ func TestReadFailures(t *testing.T) {
 
 func TestReadErrorBodies(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for url, want := range map[string]*query.Error{
 		"film": {Status: 404, Code: "PGRST205", Message: "Could not find the table 'test.film' in the schema cache",
 			Hint: "Perhaps you meant the table 'test.films'"},
-		"zzzzzzzz": {Status: 404, Code: "PGRST205", Message: "Could not find the table 'test.zzzzzzzz' in the schema cache"},
+		"zzzzzzzz": {Status: 404,
+			Code: "PGRST205", Message: "Could not find the table 'test.zzzzzzzz' in the schema cache"},
 		"orders?select=addresses(*)": {Status: 300, Code: "PGRST201",
 			Message: "Could not embed because more than one relationship was found for 'orders' and 'addresses'",
 			Details: []map[string]any{
-				{"cardinality": "many-to-one", "embedding": "orders with addresses", "relationship": "billing using orders(billing_id) and addresses(id)"},
-				{"cardinality": "many-to-one", "embedding": "orders with addresses", "relationship": "shipping using orders(shipping_id) and addresses(id)"},
+				{"cardinality": "many-to-one",
+					"embedding":    "orders with addresses",
+					"relationship": "billing using orders(billing_id) and addresses(id)"},
+				{"cardinality": "many-to-one",
+					"embedding":    "orders with addresses",
+					"relationship": "shipping using orders(shipping_id) and addresses(id)"},
 			},
 			Hint: "Try changing 'addresses' to one of the following: 'addresses!billing', 'addresses!shipping'. Find the desired relationship in the 'details' key."},
 		"films?select=director(*)": {Status: 400, Code: "PGRST200",
@@ -228,6 +243,7 @@ func TestReadErrorBodies(t *testing.T) {
 
 func TestCount(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	two := int64(2)
 	for _, c := range []struct {
@@ -256,16 +272,21 @@ func TestCount(t *testing.T) {
 		r.Count, r.MaxRows = c.count, c.most
 		got, err := d.do(plan.Read, r)
 		if err != nil || got.total != c.total || got.page != c.page {
-			t.Errorf("%s, count %d: got %q of %q, %v, want %q of %q", c.url, c.count, got.page, got.total, err, c.page, c.total)
+			t.Errorf("%s, count %d: got %q of %q, %v, want %q of %q", c.url, c.count, got.page, got.total, err,
+				c.page, c.total)
 		}
+
 		p, _ := plan.Read(d.catalog, r)
 		if (p.CountSQL != "") != (c.count == plan.Planned || c.count == plan.Estimated) {
 			t.Errorf("%s, count %d: statement of the count %q", c.url, c.count, p.CountSQL)
 		}
+
 		if p.CountSQL == "" {
 			continue
 		}
-		x := d.conn.PgConn().ExecParams(t.Context(), "explain (format json) "+p.CountSQL, texts(p.CountArgs), nil, nil, nil).Read()
+
+		x := d.conn.PgConn().ExecParams(t.Context(), "explain (format json) "+p.CountSQL, texts(p.CountArgs), nil,
+			nil, nil).Read()
 		if x.Err != nil {
 			t.Errorf("%s: explain %s: %v", c.url, p.CountSQL, x.Err)
 		}
@@ -274,10 +295,12 @@ func TestCount(t *testing.T) {
 
 func TestMaxRows(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	one := int64(1)
 	r := d.request(t, "directors?select=films(id)&films.order=id&order=id&limit=5&films.limit=7")
 	r.MaxRows = &one
+
 	got, err := d.do(plan.Read, r)
 	if want := `[{"films":[{"id":1}]}]`; err != nil || got.body != want {
 		t.Errorf("got %s, %v, want %s", got.body, err, want)
@@ -286,6 +309,7 @@ func TestMaxRows(t *testing.T) {
 
 func TestFormats(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for _, c := range []struct {
 		url    string
@@ -297,7 +321,8 @@ func TestFormats(t *testing.T) {
 		{"films?id=eq.4&select=id,year", plan.StrippedObject, `{"id":4}`},
 		{"films?id=eq.4&select=id,year", plan.StrippedJSON, `[{"id":4}]`},
 		{"films?id=eq.0", plan.StrippedJSON, `[]`},
-		{"films?select=id,title,year&id=gte.3&order=id", plan.CSV, "id,title,year\n3,Cléo,1962\n4,\"Orphan, \"\"film\"\"\","},
+		{"films?select=id,title,year&id=gte.3&order=id", plan.CSV,
+			"id,title,year\n3,Cléo,1962\n4,\"Orphan, \"\"film\"\"\","},
 		{"films?select=id&id=eq.0", plan.CSV, "\n"},
 	} {
 		r := d.request(t, c.url)
@@ -311,6 +336,7 @@ func TestFormats(t *testing.T) {
 
 func TestCustom(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for _, c := range []struct{ url, media, want string }{
 		{"actors?select=name&order=id&limit=2", "text/html", `<{"name":"Nicholson"}><{"name":"Duvall"}>`},
@@ -319,8 +345,12 @@ func TestCustom(t *testing.T) {
 		{"actors?id=eq.0", "text/x-names", ""},
 	} {
 		r := d.request(t, c.url)
-		i := slices.IndexFunc(d.catalog.Handlers, func(h catalog.Handler) bool { return h.MediaType == c.media && h.For != h.Function })
+		i := slices.IndexFunc(d.catalog.Handlers, func(h catalog.Handler) bool {
+			return h.MediaType == c.media && h.For != h.Function
+		})
+
 		r.Format, r.Handler = plan.Custom, &d.catalog.Handlers[i]
+
 		got, err := d.do(plan.Read, r)
 		if err != nil || got.body != c.want {
 			t.Errorf("%s as %s: got %q, %v, want %q", c.url, c.media, got.body, err, c.want)
@@ -331,16 +361,20 @@ func TestCustom(t *testing.T) {
 // TestText shows that requests of one shape have one statement.
 func TestText(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	read := func(url string) string {
 		p, err := plan.Read(d.catalog, d.request(t, url))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return p.SQL
 	}
+
 	for _, same := range [][2]string{
-		{"films?select=id,directors(name)&id=in.(1,2)&title=eq.a&limit=3&directors.name=like.*x", "films?select=id,directors(name)&id=in.(7)&title=eq.%27%22&limit=3&directors.name=like.y"},
+		{"films?select=id,directors(name)&id=in.(1,2)&title=eq.a&limit=3&directors.name=like.*x",
+			"films?select=id,directors(name)&id=in.(7)&title=eq.%27%22&limit=3&directors.name=like.y"},
 		{"films?limit=3&offset=1", "films?limit=3&offset=2"},
 		{"films?limit=2000", "films?limit=3000"},
 	} {
@@ -353,6 +387,7 @@ func TestText(t *testing.T) {
 // TestGenericPlan: PostgreSQL stops to plan a page that it has been asked for some times.
 func TestGenericPlan(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	d.exec(`
 		create table test.makers (id int primary key, name text);
@@ -362,24 +397,35 @@ func TestGenericPlan(t *testing.T) {
 		insert into test.things select n, n, 1 + n % 20 from generate_series(1, 1000) n;
 		analyze test.makers, test.things;
 		set search_path = pg_catalog, pg_temp`)
+
 	var err error
 	if d.catalog, err = catalog.Read(t.Context(), d.conn, catalog.Options{Schemas: []string{"test"}}); err != nil {
 		t.Fatal(err)
 	}
-	for i, url := range []string{"things?select=id,price&price=gt.5&order=price&limit=20", "things?select=id,makers(name)&price=gt.5&order=price&limit=20"} {
+
+	for i, url := range []string{
+		"things?select=id,price&price=gt.5&order=price&limit=20",
+		"things?select=id,makers(name)&price=gt.5&order=price&limit=20",
+	} {
 		p, err := plan.Read(d.catalog, d.request(t, url))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		name := fmt.Sprint("page", i)
 		d.exec("prepare " + name + " as " + p.SQL)
+
 		for range 10 {
 			d.exec("execute " + name + "('5')")
 		}
+
 		var generic, custom int
-		if err := d.conn.QueryRow(t.Context(), "select generic_plans, custom_plans from pg_prepared_statements where name = $1", name).Scan(&generic, &custom); err != nil {
+		if err := d.conn.QueryRow(t.Context(),
+			"select generic_plans, custom_plans from pg_prepared_statements where name = $1",
+			name).Scan(&generic, &custom); err != nil {
 			t.Fatal(err)
 		}
+
 		if generic != 5 || custom != 5 { // PostgreSQL makes the first five for their arguments
 			t.Errorf("%s: got %d generic plans and %d others, want 5 and 5", url, generic, custom)
 		}
@@ -389,15 +435,20 @@ func TestGenericPlan(t *testing.T) {
 // BenchmarkRead shows what planning costs, without parsing.
 func BenchmarkRead(b *testing.B) {
 	d := open(b)
-	for _, url := range []string{"actors?id=eq.1", "films?select=id,title,year&year=gt.1960&order=year.desc&limit=20", "films?select=id,title,directors(name)&limit=20"} {
+	for _, url := range []string{
+		"actors?id=eq.1", "films?select=id,title,year&year=gt.1960&order=year.desc&limit=20",
+		"films?select=id,title,directors(name)&limit=20",
+	} {
 		q, err := query.Parse(url[strings.IndexByte(url, '?')+1:], query.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
+
 		target, _, _ := strings.Cut(url, "?")
 		r := &plan.Request{Target: catalog.Name{Schema: "test", Name: target}, Query: q}
 		b.Run(url, func(b *testing.B) {
 			b.ReportAllocs()
+
 			for b.Loop() {
 				if _, err := plan.Read(d.catalog, r); err != nil {
 					b.Fatal(err)
@@ -410,6 +461,7 @@ func BenchmarkRead(b *testing.B) {
 // TestLongSearch: PostgreSQL reads the terms of a long full-text search once, not for each row.
 func TestLongSearch(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for terms, want := range map[int]bool{1: false, 5000: true} {
 		url := "films?select=id&vector=fts." + strings.Repeat("cat%7C", terms) + "dog"
@@ -417,9 +469,11 @@ func TestLongSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if got := strings.Contains(p.SQL, "(select to_tsquery("); got != want {
 			t.Errorf("%d terms: read once %v, want %v: %s", terms, got, want, p.SQL)
 		}
+
 		if _, err := d.run(p); err != nil {
 			t.Errorf("%d terms: %v", terms, err)
 		}

@@ -58,6 +58,7 @@ func toOne(l *catalog.Link) bool {
 	case catalog.Computed:
 		return l.Single
 	}
+
 	return false
 }
 
@@ -84,11 +85,13 @@ func (n *node) child(name string) *node {
 			return c
 		}
 	}
+
 	for _, c := range n.children {
 		if c.item.Relation == name && !n.strict {
 			return c
 		}
 	}
+
 	return nil
 }
 
@@ -108,17 +111,21 @@ func (b *builder) resolve(root *node, filter bool) error {
 	root.alias = b.alias(root.name.Name)
 	root.strict = b.r.AliasesOnly
 	embed(root)
+
 	if err := b.attach(root, q, filter); err != nil {
 		return err
 	}
+
 	page := b.page(root)
 	root.few = root.cte == changed || page.Limit != nil && *page.Limit <= fewest
 	if err := b.connect(root); err != nil {
 		return err
 	}
+
 	if err := related(root); err != nil {
 		return err
 	}
+
 	return b.output(root)
 }
 
@@ -133,6 +140,7 @@ func embed(n *node) {
 		if item.Kind != query.Embed && item.Kind != query.Spread {
 			continue
 		}
+
 		c := &node{parent: n, item: item, items: item.Items, strict: n.strict}
 		n.children = append(n.children, c)
 		embed(c)
@@ -147,26 +155,32 @@ func (b *builder) attach(root *node, q *query.Query, filter bool) error {
 		if err != nil {
 			return err
 		}
+
 		if n != root || filter {
 			n.where = append(n.where, f.Condition)
 		}
 	}
+
 	for i := range q.Order {
 		n, err := b.find(root, q.Order[i].Path)
 		if err != nil {
 			return err
 		}
+
 		n.order = q.Order[i].Terms
 	}
+
 	for i := range q.Limits {
 		n, err := b.find(root, q.Limits[i].Path)
 		if err != nil {
 			return err
 		}
+
 		if n != root {
 			n.limit, n.offset = q.Limits[i].Limit, q.Limits[i].Offset
 		}
 	}
+
 	return nil
 }
 
@@ -177,13 +191,16 @@ func (b *builder) find(n *node, path []string) (*node, error) {
 		if c == nil {
 			return nil, notEmbedded(n, name)
 		}
+
 		if c.key() != name {
 			if said := name + " (" + c.key() + ")"; !slices.Contains(b.outdated, said) {
 				b.outdated = append(b.outdated, said)
 			}
 		}
+
 		n = c
 	}
+
 	return n, nil
 }
 
@@ -194,19 +211,25 @@ func (b *builder) connect(n *node) error {
 		if err != nil {
 			return err
 		}
+
 		c.link, c.name, c.rel = l, l.To, b.c.Relations[l.To]
 		c.alias = b.alias(l.To.Name)
+
 		if l.Kind == catalog.ManyToMany {
 			c.through = b.alias(l.Through.Name)
 		}
+
 		c.few = n.few || !toOne(l)
+
 		if one := int64(1); l.Single && l.Function.Returns.Set && c.limit == nil { // it promises one row
 			c.limit = &one
 		}
+
 		if err := b.connect(c); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -216,6 +239,7 @@ func related(n *node) error {
 		if t.Relation == "" {
 			continue
 		}
+
 		c := n.child(t.Relation)
 		if c == nil {
 			return notEmbedded(n, t.Relation)
@@ -223,13 +247,16 @@ func related(n *node) error {
 		if !c.toOne() {
 			return notToOne(n, t.Relation)
 		}
+
 		c.ordering = true
 	}
+
 	for _, c := range n.children {
 		if err := related(c); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -239,6 +266,7 @@ func (b *builder) output(n *node) error {
 	if len(n.items) == 0 && (n.item == nil || !n.item.Empty) {
 		n.outputs = append(n.outputs, output{star: true})
 	}
+
 	for i := range n.items {
 		item := &n.items[i]
 		switch item.Kind {
@@ -251,35 +279,53 @@ func (b *builder) output(n *node) error {
 			n.add(item)
 		}
 	}
+
 	for _, c := range n.children {
 		if err := b.output(c); err != nil {
 			return err
 		}
+
 		switch {
 		case c.silent():
 		case c.spread():
 			if !c.toOne() && c.grouped {
 				return noSpreadAggregates()
 			}
+
 			for i := range c.outputs {
 				o := &c.outputs[i]
-				n.outputs = append(n.outputs, output{name: o.name, child: c, sub: i, aggregate: o.aggregate, result: o.result})
+				n.outputs = append(n.outputs, output{
+					name:      o.name,
+					child:     c,
+					sub:       i,
+					aggregate: o.aggregate,
+					result:    o.result,
+				})
+
 				n.grouped = n.grouped || o.aggregate != ""
 			}
 		default:
 			n.outputs = append(n.outputs, output{name: c.key(), child: c, sub: -1})
 		}
 	}
+
 	n.expand()
 	return nil
 }
 
 // add adds a column or an aggregate to the outputs.
 func (n *node) add(item *query.Item) {
-	o := output{name: item.Alias, field: item.Field, cast: item.Cast, aggregate: item.Aggregate, result: item.AggregateCast}
+	o := output{
+		name:      item.Alias,
+		field:     item.Field,
+		cast:      item.Cast,
+		aggregate: item.Aggregate,
+		result:    item.AggregateCast,
+	}
 	if len(o.field.Path) == 0 {
 		o.column = n.column(o.field.Name)
 	}
+
 	switch {
 	case o.name != "":
 	case o.aggregate != "":
@@ -287,6 +333,7 @@ func (n *node) add(item *query.Item) {
 	default:
 		o.name = label(o.field)
 	}
+
 	n.grouped = n.grouped || o.aggregate != ""
 	n.outputs = append(n.outputs, o)
 }
@@ -298,6 +345,7 @@ func label(f query.Field) string {
 			return s.Key
 		}
 	}
+
 	return f.Name
 }
 
@@ -307,19 +355,23 @@ func (n *node) expand() {
 	if n.rel == nil || !slices.ContainsFunc(n.outputs, func(o output) bool { return o.star }) {
 		return
 	}
+
 	shown := slices.ContainsFunc(n.rel.Columns, func(c *catalog.Column) bool { return c.ToJSON.Name != "" })
 	if !shown && !n.grouped && !n.spread() && n.cte == "" {
 		return
 	}
+
 	outputs := make([]output, 0, len(n.outputs)+len(n.rel.Columns))
 	for _, o := range n.outputs {
 		if !o.star {
 			outputs = append(outputs, o)
 			continue
 		}
+
 		for _, c := range n.rel.Columns {
 			outputs = append(outputs, output{name: c.Name, field: query.Field{Name: c.Name}, column: c})
 		}
 	}
+
 	n.outputs = outputs
 }

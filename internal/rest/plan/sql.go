@@ -52,6 +52,7 @@ func (b *builder) literal(s string) {
 		b.sql = enclose(b.sql, s, '\'')
 		return
 	}
+
 	b.text(" E")
 	b.sql = enclose(b.sql, strings.ReplaceAll(s, `\`, `\\`), '\'')
 }
@@ -69,6 +70,7 @@ func enclose(sql []byte, s string, mark byte) []byte {
 			sql = append(sql, s[i])
 		}
 	}
+
 	return append(sql, mark)
 }
 
@@ -124,6 +126,7 @@ func (b *builder) length(n int64) {
 		b.int(n)
 		return
 	}
+
 	b.intArg(n)
 }
 
@@ -131,11 +134,12 @@ func (b *builder) intArg(n int64) { b.arg(strconv.FormatInt(n, 10)) }
 
 // types are the names of types that SQL has as words of its own, which in quotes would mean nothing or something else.
 var types = map[string]bool{
-	"bigint": true, "bit": true, "bit varying": true, "boolean": true, "char": true, "char varying": true, "character": true,
-	"character varying": true, "dec": true, "decimal": true, "double precision": true, "float": true, "int": true,
-	"integer": true, "interval": true, "national char": true, "national character": true, "nchar": true, "numeric": true,
-	"real": true, "smallint": true, "time": true, "time with time zone": true, "time without time zone": true,
-	"timestamp": true, "timestamp with time zone": true, "timestamp without time zone": true, "varchar": true,
+	"bigint": true, "bit": true, "bit varying": true, "boolean": true, "char": true, "char varying": true,
+	"character": true, "character varying": true, "dec": true, "decimal": true, "double precision": true, "float": true,
+	"int": true, "integer": true, "interval": true, "national char": true, "national character": true, "nchar": true,
+	"numeric": true, "real": true, "smallint": true, "time": true, "time with time zone": true,
+	"time without time zone": true, "timestamp": true, "timestamp with time zone": true,
+	"timestamp without time zone": true, "varchar": true,
 }
 
 // namesObjects reports whether a cast to or from a type tells names of roles, relations or functions by their numbers, or
@@ -143,10 +147,12 @@ var types = map[string]bool{
 func namesObjects(typ string) bool {
 	typ = strings.TrimPrefix(typ, "_")
 	switch typ {
-	case "aclitem", "regclass", "regcollation", "regconfig", "regdatabase", "regdictionary", "regnamespace", "regoper", "regoperator", "regproc",
+	case "aclitem", "regclass", "regcollation", "regconfig", "regdatabase", "regdictionary", "regnamespace", "regoper",
+		"regoperator", "regproc",
 		"regprocedure", "regrole", "regtype":
 		return true
 	}
+
 	return strings.HasPrefix(typ, "pg_")
 }
 
@@ -157,10 +163,12 @@ func (b *builder) cast(typ string) {
 		b.fail(noCast(typ))
 		return
 	}
+
 	if types[typ] {
 		b.text(typ)
 		return
 	}
+
 	b.quote(typ)
 }
 
@@ -168,13 +176,16 @@ func (b *builder) cast(typ string) {
 // PostgreSQL's messages show it. The first one, the root's, is the relation's own.
 func (b *builder) alias(name string) string {
 	b.aliases++
-	if b.aliases == 1 && name != row && name != "excluded" && !numbered(name) { // PostgreSQL itself names the rows of an upsert so
+	// PostgreSQL itself names the rows of an upsert so
+	if b.aliases == 1 && name != row && name != "excluded" && !numbered(name) {
 		return name
 	}
+
 	const longest = 63 - len("_1000000")
 	if len(name) > longest {
 		name = strings.ToValidUTF8(name[:longest], "")
 	}
+
 	return name + "_" + strconv.Itoa(b.aliases-1)
 }
 
@@ -193,12 +204,14 @@ func array(list []string) string {
 	for _, s := range list {
 		n += len(s) + 3
 	}
+
 	text := make([]byte, 0, n)
 	text = append(text, '{')
 	for i, s := range list {
 		if i > 0 {
 			text = append(text, ',')
 		}
+
 		text = append(text, '"')
 		for j := range len(s) {
 			if s[j] == '"' || s[j] == '\\' {
@@ -206,7 +219,9 @@ func array(list []string) string {
 			}
 			text = append(text, s[j])
 		}
+
 		text = append(text, '"')
 	}
+
 	return string(append(text, '}'))
 }

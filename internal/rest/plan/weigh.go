@@ -20,7 +20,11 @@ func (b *builder) weigh() {
 		b.text("select total, case when pg_catalog.pg_column_size(body) > ")
 		b.int(int64(most) + 4)
 	}
-	b.text(" then pg_catalog.current_setting('" + tooLong + "')::bigint else page end, location, headers, status, inserted, body from (")
+
+	b.text(
+		" then pg_catalog.current_setting('" + tooLong +
+			"')::bigint else page end, location, headers, status, inserted, body from (",
+	)
 }
 
 // weighed ends what weigh begins.

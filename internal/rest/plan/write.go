@@ -19,10 +19,12 @@ func Insert(c *catalog.Catalog, r *Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	p, err := b.payload(root.rel)
 	if err != nil {
 		return nil, err
 	}
+
 	var target []string
 	if r.Resolve != NoResolution {
 		target = root.rel.PrimaryKey
@@ -30,19 +32,23 @@ func Insert(c *catalog.Catalog, r *Request) (*Plan, error) {
 			target = r.Query.OnConflict
 		}
 	}
+
 	merge := r.Resolve == MergeDuplicates && len(target) > 0
 	b.begin(!merge)
 	b.insert(root, p, nil)
+
 	if len(target) > 0 {
 		if !merge {
 			p.columns = nil
 		}
 		b.onConflict(root, p, target)
 	}
+
 	done, err := b.changes(root, " returning ", merge)
 	if err == nil {
 		done.Resolved = len(target) > 0
 	}
+
 	return done, err
 }
 
@@ -52,26 +58,31 @@ func Put(c *catalog.Catalog, r *Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	key := root.rel.PrimaryKey
 	filters, ok := keyFilters(r.Query, key)
 	if !ok {
 		return nil, &query.Error{Status: 405, Code: "PGRST105",
 			Message: "Filters must include all and only primary key columns with 'eq' operators"}
 	}
+
 	p, err := b.payload(root.rel)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, k := range key {
 		if !slices.ContainsFunc(p.columns, func(c *catalog.Column) bool { return c.Name == k }) {
 			return nil, &query.Error{Status: 400, Code: "PGRST115",
 				Message: "Payload values do not match URL in primary key column(s)"}
 		}
 	}
+
 	p.args = nil // the filters compare what the body has
 	b.begin(false)
 	b.insert(root, p, filters)
 	b.onConflict(root, p, key)
+
 	return b.changes(root, " returning ", true)
 }
 
@@ -80,18 +91,23 @@ func keyFilters(q *query.Query, key []string) ([]*query.Comparison, bool) {
 	if len(key) == 0 || len(q.Filters) != len(key) {
 		return nil, false
 	}
+
 	filters := make([]*query.Comparison, len(key))
 	for i := range q.Filters {
 		c, ok := q.Filters[i].Condition.(*query.Comparison)
-		if !ok || len(q.Filters[i].Path) > 0 || c.Not || c.Operator != "eq" || c.Quantifier != "" || len(c.Field.Path) > 0 {
+		if !ok || len(q.Filters[i].Path) > 0 || c.Not || c.Operator != "eq" || c.Quantifier != "" ||
+			len(c.Field.Path) > 0 {
 			return nil, false
 		}
+
 		k := slices.Index(key, c.Field.Name)
 		if k < 0 || filters[k] != nil {
 			return nil, false
 		}
+
 		filters[k] = c
 	}
+
 	return filters, true
 }
 
@@ -101,29 +117,36 @@ func Update(c *catalog.Catalog, r *Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	p, err := b.payload(root.rel)
 	if err != nil {
 		return nil, err
 	}
+
 	if len(p.columns) == 0 || p.rows == 0 {
 		b.begin(false)
 		b.nothing(root)
+
 		return b.changes(root, "", false)
 	}
+
 	b.begin(true)
 	b.text("update ")
 	b.target(root)
 	b.text(" set ")
+
 	for i, c := range p.columns {
 		b.comma(i)
 		b.quote(c.Name)
 		b.text(" = ")
 		b.assigned(p, i)
 	}
+
 	if p.args == nil {
 		b.text(" from ")
 		b.record(p, true)
 	}
+
 	b.conditionsOf(root)
 	return b.changes(root, " returning ", false)
 }
@@ -134,10 +157,12 @@ func Delete(c *catalog.Catalog, r *Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	b.begin(true)
 	b.text("delete from ")
 	b.target(root)
 	b.conditionsOf(root)
+
 	return b.changes(root, " returning ", false)
 }
 
@@ -147,11 +172,14 @@ func change(c *catalog.Catalog, r *Request) (*builder, *node, error) {
 	if rel == nil {
 		return nil, nil, NoRelation(c, r.Target)
 	}
+
 	b := newBuilder(c, r)
+
 	root := &node{name: rel.Name, rel: rel, cte: changed}
 	if err := b.resolve(root, false); err != nil {
 		return nil, nil, err
 	}
+
 	b.quiet = b.inertRequest(root)
 	return b, root, nil
 }
@@ -179,11 +207,13 @@ func (b *builder) conditionsOf(root *node) {
 		if len(f.Path) > 0 {
 			continue
 		}
+
 		if first {
 			b.text(" where ")
 		} else {
 			b.text(" and ")
 		}
+
 		first = false
 		b.condition(root, f.Condition)
 	}
@@ -193,46 +223,61 @@ func (b *builder) conditionsOf(root *node) {
 func (b *builder) insert(root *node, p *payload, filters []*query.Comparison) {
 	b.text("insert into ")
 	b.target(root)
+
 	if len(p.columns) > 0 {
 		b.text(" (")
+
 		for i, c := range p.columns {
 			b.comma(i)
 			b.quote(c.Name)
 		}
+
 		b.text(")")
 	}
+
 	if len(p.columns) == 0 && p.rows == 1 {
 		b.text(" default values")
 		return
 	}
+
 	if p.rows == 0 {
 		b.text(" select where false")
 		return
 	}
+
 	if p.args != nil {
 		b.text(" values (")
+
 		for i := range p.columns {
 			b.comma(i)
 			b.assigned(p, i)
 		}
+
 		b.text(")")
 		return
 	}
+
 	b.text(" select ")
+
 	for i := range p.columns {
 		b.comma(i)
 		b.assigned(p, i)
 	}
+
 	b.text(" from ")
 	b.record(p, false)
+
 	if len(filters) == 0 {
 		return
 	}
+
 	b.text(" where ")
+
 	for i, c := range filters {
 		if i > 0 {
 			b.text(" and ")
 		}
+
 		b.given(root.column(c.Field.Name))
 		b.text(" = ")
 		b.operand(root, c)
@@ -244,17 +289,21 @@ func (b *builder) onConflict(root *node, p *payload, target []string) {
 	b.text(" on conflict (")
 	b.list(target)
 	b.text(") do ")
+
 	if len(p.columns) == 0 {
 		b.text("nothing")
 		return
 	}
+
 	b.text("update set ")
+
 	for i, c := range p.columns {
 		b.comma(i)
 		b.quote(c.Name)
 		b.text(" = excluded.")
 		b.quote(c.Name)
 	}
+
 	// A row's system columns would tell as well, but not to one who may not read them all, and not of a view.
 	b.text(" where pg_catalog.set_config('" + updated + "', (")
 	b.updates()
@@ -269,10 +318,12 @@ func (b *builder) updates() {
 func (b *builder) nothing(root *node) {
 	b.text("select ")
 	b.returned(root)
+
 	if b.r.Return != Minimal {
 		b.text(" from ")
 		b.target(root)
 	}
+
 	b.text(" where false")
 }
 
@@ -281,15 +332,19 @@ func (b *builder) changes(root *node, returning string, upsert bool) (*Plan, err
 	if b.bare {
 		return b.plan(nil)
 	}
+
 	if returning != "" {
 		b.text(returning)
 		b.returned(root)
 	}
+
 	b.text(")")
+
 	var key []string
 	if b.r.Return == HeadersOnly {
 		key = b.key(root)
 	}
+
 	if b.r.Return == Representation {
 		b.represent(root, upsert)
 	} else {
@@ -300,10 +355,12 @@ func (b *builder) changes(root *node, returning string, upsert bool) (*Plan, err
 		b.outcome(upsert)
 		b.text(", null::text from changed")
 	}
+
 	p, err := b.plan(nil)
 	if err != nil {
 		return nil, err
 	}
+
 	p.Key = key
 	return p, nil
 }
@@ -315,18 +372,22 @@ func (b *builder) represent(root *node, upsert bool) {
 		b.rows(root, query.Limit{})
 		b.text(")")
 	}
+
 	affected := "count(*)"
 	if root.grouped || slices.ContainsFunc(root.children, (*node).inner) {
 		affected = "(select count(*) from changed)" // not all are shown
 	}
+
 	b.text(" ")
 	b.weigh()
 	b.text("select ")
+
 	if b.r.Count == Exact || b.r.Count == Estimated {
 		b.text(affected)
 	} else {
 		b.text("null::bigint")
 	}
+
 	b.text(", " + affected + ", null::text")
 	b.outcome(upsert)
 	b.bodyOf(root, query.Limit{})
@@ -338,6 +399,7 @@ func (b *builder) outcome(upsert bool) {
 		b.settings()
 		return
 	}
+
 	b.text(", pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), count(*) - ")
 	b.updates()
 }
@@ -352,6 +414,7 @@ func (b *builder) returned(root *node) {
 		b.columns(root, root.rel.PrimaryKey)
 		return
 	}
+
 	var names []string
 	for i := range root.outputs {
 		o := &root.outputs[i]
@@ -359,24 +422,30 @@ func (b *builder) returned(root *node) {
 			names = append(names, o.field.Name)
 		}
 	}
+
 	for _, t := range root.order {
 		if t.Relation == "" {
 			names = append(names, t.Field.Name)
 		}
 	}
+
 	whole := false
 	for _, c := range root.children {
 		whole = whole || c.link.Kind == catalog.Computed
+
 		for _, p := range c.link.Pairs {
 			names = append(names, p.From)
 		}
 	}
+
 	if !whole {
 		b.columns(root, names)
 		return
 	}
+
 	// The function takes the row: all its columns, in their order, and none else.
 	b.row(root.alias)
+
 	for _, n := range names {
 		if root.column(n) == nil {
 			b.fail(&query.Error{Status: 400, Code: "PGRST127", Message: "Feature not implemented",
@@ -390,11 +459,13 @@ func (b *builder) columns(root *node, names []string) {
 		b.text("1")
 		return
 	}
+
 	written := 0
 	for i, n := range names {
 		if slices.Contains(names[:i], n) {
 			continue
 		}
+
 		b.comma(written)
 		written++
 		b.column(root.alias, n)

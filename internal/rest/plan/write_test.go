@@ -15,6 +15,7 @@ import (
 
 func TestWrite(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	const show, minimal, headers = plan.Representation, plan.Minimal, plan.HeadersOnly
 	type result struct{ page, body, inserted string }
@@ -28,45 +29,69 @@ func TestWrite(t *testing.T) {
 		want    result
 	}{
 		{"one", plan.Insert, "actors", `{"id":9,"name":"x"}`, show, 0, result{"1", `[{"id":9,"name":"x"}]`, ""}},
-		{"many", plan.Insert, "actors", `[{"id":8,"name":"x"}, {"name":"\"y\"","id":9}]`, show, 0, result{"2", `[{"id":8,"name":"x"},{"id":9,"name":"\"y\""}]`, ""}},
+		{"many", plan.Insert, "actors", `[{"id":8,"name":"x"}, {"name":"\"y\"","id":9}]`, show, 0,
+			result{"2", `[{"id":8,"name":"x"},{"id":9,"name":"\"y\""}]`, ""}},
 		{"no body back", plan.Insert, "actors", `{"id":9}`, minimal, 0, result{"1", ``, ""}},
-		{"defaults", plan.Insert, "counters?select=at,n,label", `{}`, show, 0, result{"1", `[{"at":"2020-01-02","n":7,"label":null}]`, ""}},
+		{"defaults", plan.Insert, "counters?select=at,n,label", `{}`, show, 0,
+			result{"1", `[{"at":"2020-01-02","n":7,"label":null}]`, ""}},
 		{"defaults twice", plan.Insert, "counters?select=n", `[{},{}]`, show, 0, result{"2", `[{"n":7},{"n":7}]`, ""}},
 		{"no rows", plan.Insert, "counters", `[]`, show, 0, result{"0", `[]`, ""}},
 		{"a scalar", plan.Insert, "counters", `null`, show, 0, result{"0", `[]`, ""}},
-		{"columns", plan.Insert, "counters?columns=n&select=n,label", `[{"n":1,"label":"x"},{"n":2,"z":1}]`, show, 0, result{"2", `[{"n":1,"label":null},{"n":2,"label":null}]`, ""}},
-		{"computed", plan.Insert, "films?select=id,shout", `{"id":9,"title":"x"}`, show, 0, result{"1", `[{"id":9,"shout":"X"}]`, ""}},
-		{"computed and all", plan.Insert, "actors?select=*,n:name", `{"id":9,"name":"x"}`, show, 0, result{"1", `[{"id":9,"name":"x","n":"x"}]`, ""}},
-		{"embedded", plan.Insert, "films?select=title,directors(name)", `{"id":9,"title":"x","director_id":2}`, show, 0, result{"1", `[{"title":"x","directors":{"name":"Varda"}}]`, ""}},
-		{"embedded, computed", plan.Insert, "films?select=title,maker(name)", `{"id":9,"title":"x","director_id":2}`, show, 0, result{"1", `[{"title":"x","maker":{"name":"Varda"}}]`, ""}},
-		{"ordered", plan.Insert, "actors?select=name&order=id.desc", `[{"id":8,"name":"x"},{"id":9,"name":"y"}]`, show, 0, result{"2", `[{"name":"y"},{"name":"x"}]`, ""}},
-		{"domain", plan.Insert, "paints", `{"id":9,"c":"#000010"}`, show, 0, result{"1", `[{"id":9,"c":"#000010"}]`, ""}},
-		{"odd names", plan.Insert, `odd "name_1?select="a,b","Größe"`, `{"id":9,"a,b":"x","Gr\u00f6\u00dfe":1}`, show, 0, result{"1", `[{"a,b":"x","Größe":1}]`, ""}},
+		{"columns", plan.Insert, "counters?columns=n&select=n,label", `[{"n":1,"label":"x"},{"n":2,"z":1}]`, show, 0,
+			result{"2", `[{"n":1,"label":null},{"n":2,"label":null}]`, ""}},
+		{"computed", plan.Insert, "films?select=id,shout", `{"id":9,"title":"x"}`, show, 0,
+			result{"1", `[{"id":9,"shout":"X"}]`, ""}},
+		{"computed and all", plan.Insert, "actors?select=*,n:name", `{"id":9,"name":"x"}`, show, 0,
+			result{"1", `[{"id":9,"name":"x","n":"x"}]`, ""}},
+		{"embedded", plan.Insert, "films?select=title,directors(name)", `{"id":9,"title":"x","director_id":2}`, show, 0,
+			result{"1", `[{"title":"x","directors":{"name":"Varda"}}]`, ""}},
+		{"embedded, computed", plan.Insert, "films?select=title,maker(name)", `{"id":9,"title":"x","director_id":2}`,
+			show, 0, result{"1", `[{"title":"x","maker":{"name":"Varda"}}]`, ""}},
+		{"ordered", plan.Insert, "actors?select=name&order=id.desc", `[{"id":8,"name":"x"},{"id":9,"name":"y"}]`, show,
+			0, result{"2", `[{"name":"y"},{"name":"x"}]`, ""}},
+		{"domain", plan.Insert, "paints", `{"id":9,"c":"#000010"}`, show, 0,
+			result{"1", `[{"id":9,"c":"#000010"}]`, ""}},
+		{"odd names", plan.Insert, `odd "name_1?select="a,b","Größe"`, `{"id":9,"a,b":"x","Gr\u00f6\u00dfe":1}`, show,
+			0, result{"1", `[{"a,b":"x","Größe":1}]`, ""}},
 
-		{"merged", plan.Insert, "actors?order=id", `[{"id":1,"name":"x"},{"id":9,"name":"y"}]`, show, plan.MergeDuplicates, result{"2", `[{"id":1,"name":"x"},{"id":9,"name":"y"}]`, "1"}},
-		{"merged, no body", plan.Insert, "actors", `[{"id":1,"name":"x"},{"id":2,"name":"y"}]`, minimal, plan.MergeDuplicates, result{"2", ``, "0"}},
-		{"ignored", plan.Insert, "actors", `[{"id":1,"name":"x"},{"id":9,"name":"y"}]`, show, plan.IgnoreDuplicates, result{"1", `[{"id":9,"name":"y"}]`, ""}},
-		{"merged by columns", plan.Insert, "pairs?on_conflict=a,b", `{"a":1,"b":"x","v":"new"}`, show, plan.MergeDuplicates, result{"1", `[{"a":1,"b":"x","v":"new"}]`, "0"}},
-		{"put, new", plan.Put, "actors?id=eq.9", `{"id":9,"name":"x"}`, show, 0, result{"1", `[{"id":9,"name":"x"}]`, "1"}},
-		{"put, there", plan.Put, "pairs?b=eq.x&a=eq.1", `[{"a":1,"b":"x","v":"new"}]`, show, 0, result{"1", `[{"a":1,"b":"x","v":"new"}]`, "0"}},
+		{"merged", plan.Insert, "actors?order=id", `[{"id":1,"name":"x"},{"id":9,"name":"y"}]`, show,
+			plan.MergeDuplicates, result{"2", `[{"id":1,"name":"x"},{"id":9,"name":"y"}]`, "1"}},
+		{"merged, no body", plan.Insert, "actors", `[{"id":1,"name":"x"},{"id":2,"name":"y"}]`, minimal,
+			plan.MergeDuplicates, result{"2", ``, "0"}},
+		{"ignored", plan.Insert, "actors", `[{"id":1,"name":"x"},{"id":9,"name":"y"}]`, show, plan.IgnoreDuplicates,
+			result{"1", `[{"id":9,"name":"y"}]`, ""}},
+		{"merged by columns", plan.Insert, "pairs?on_conflict=a,b", `{"a":1,"b":"x","v":"new"}`, show,
+			plan.MergeDuplicates, result{"1", `[{"a":1,"b":"x","v":"new"}]`, "0"}},
+		{"put, new", plan.Put, "actors?id=eq.9", `{"id":9,"name":"x"}`, show, 0,
+			result{"1", `[{"id":9,"name":"x"}]`, "1"}},
+		{"put, there", plan.Put, "pairs?b=eq.x&a=eq.1", `[{"a":1,"b":"x","v":"new"}]`, show, 0,
+			result{"1", `[{"a":1,"b":"x","v":"new"}]`, "0"}},
 		{"put, another", plan.Put, "actors?id=eq.9", `{"id":8,"name":"x"}`, minimal, 0, result{"0", ``, "0"}},
 
 		{"update", plan.Update, "actors?id=eq.1", `{"name":"x"}`, show, 0, result{"1", `[{"id":1,"name":"x"}]`, ""}},
 		{"update none", plan.Update, "actors?id=eq.0", `{"name":"x"}`, show, 0, result{"0", `[]`, ""}},
-		{"update by an array", plan.Update, "actors?id=lt.3&select=name", `[{"name":"x"},{"name":"y"}]`, show, 0, result{"2", `[{"name":"x"},{"name":"x"}]`, ""}},
+		{"update by an array", plan.Update, "actors?id=lt.3&select=name", `[{"name":"x"},{"name":"y"}]`, show, 0,
+			result{"2", `[{"name":"x"},{"name":"x"}]`, ""}},
 		{"update by nothing", plan.Update, "actors?id=eq.1", `{}`, show, 0, result{"0", `[]`, ""}},
 		{"update by no rows", plan.Update, "actors?id=eq.1", `[]`, minimal, 0, result{"0", ``, ""}},
-		{"update, embedded", plan.Update, "films?id=eq.1&select=title,reviews(stars)&reviews.stars=eq.3", `{"title":"x"}`, show, 0, result{"1", `[{"title":"x","reviews":[{"stars":3}]}]`, ""}},
-		{"update, inner", plan.Update, "films?id=lte.2&select=id,reviews!inner(stars)&reviews.stars=eq.3", `{"title":"x"}`, show, 0, result{"2", `[{"id":1,"reviews":[{"stars":3}]}]`, ""}},
-		{"update by a domain", plan.Update, "paints?c=eq.%230000ff", `{"c":"#000001"}`, show, 0, result{"1", `[{"id":1,"c":"#000001"}]`, ""}},
-		{"update, a condition on JSON", plan.Update, "films?data->a->>b=eq.x&select=id", `{"data":{"z":[1]}}`, show, 0, result{"1", `[{"id":1}]`, ""}},
-		{"delete", plan.Delete, "reviews?or=(id.eq.1,stars.eq.4)&select=id&order=id", ``, show, 0, result{"2", `[{"id":1},{"id":3}]`, ""}},
+		{"update, embedded", plan.Update, "films?id=eq.1&select=title,reviews(stars)&reviews.stars=eq.3",
+			`{"title":"x"}`, show, 0, result{"1", `[{"title":"x","reviews":[{"stars":3}]}]`, ""}},
+		{"update, inner", plan.Update, "films?id=lte.2&select=id,reviews!inner(stars)&reviews.stars=eq.3",
+			`{"title":"x"}`, show, 0, result{"2", `[{"id":1,"reviews":[{"stars":3}]}]`, ""}},
+		{"update by a domain", plan.Update, "paints?c=eq.%230000ff", `{"c":"#000001"}`, show, 0,
+			result{"1", `[{"id":1,"c":"#000001"}]`, ""}},
+		{"update, a condition on JSON", plan.Update, "films?data->a->>b=eq.x&select=id", `{"data":{"z":[1]}}`, show, 0,
+			result{"1", `[{"id":1}]`, ""}},
+		{"delete", plan.Delete, "reviews?or=(id.eq.1,stars.eq.4)&select=id&order=id", ``, show, 0,
+			result{"2", `[{"id":1},{"id":3}]`, ""}},
 		{"delete all", plan.Delete, "reviews", ``, headers, 0, result{"4", ``, ""}},
-		{"delete, aggregated", plan.Delete, "reviews?select=count(),stars.sum()", ``, show, 0, result{"4", `[{"count":4,"sum":17}]`, ""}},
+		{"delete, aggregated", plan.Delete, "reviews?select=count(),stars.sum()", ``, show, 0,
+			result{"4", `[{"count":4,"sum":17}]`, ""}},
 	} {
 		r := d.request(t, c.url)
 		r.Body, r.Return, r.Resolve = []byte(c.body), c.ret, c.resolve
 		a, err := d.do(c.f, r)
+
 		got := result{a.page, compact(a.body), a.inserted}
 		if err != nil || got != c.want {
 			t.Errorf("%s: got %+v, %v\nwant %+v", c.what, got, err, c.want)
@@ -77,6 +102,7 @@ func TestWrite(t *testing.T) {
 // TestExcluded: rows can be merged into a table that is named as PostgreSQL names the rows that are merged.
 func TestExcluded(t *testing.T) {
 	t.Parallel()
+
 	d := open(t, `create table excluded (id int primary key, name text); insert into excluded values (1, 'x')`)
 	r := d.request(t, "excluded")
 	r.Body, r.Return, r.Resolve = []byte(`{"id":1,"name":"y"}`), plan.Representation, plan.MergeDuplicates
@@ -87,16 +113,21 @@ func TestExcluded(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for _, c := range []struct {
 		f               planner
 		url, body, want string
 	}{
-		{plan.Insert, "counters?columns=n,at,label&select=n,at,label", `[{"n":1},{"label":"x","at":null}]`, `[{"n":1,"at":"2020-01-02","label":null},{"n":7,"at":null,"label":"x"}]`},
-		{plan.Insert, "counters?columns=id,n&select=id,n", `[{"n":1,"id":49},{"id":50}]`, `[{"id":49,"n":1},{"id":50,"n":7}]`},
+		{plan.Insert, "counters?columns=n,at,label&select=n,at,label", `[{"n":1},{"label":"x","at":null}]`,
+			`[{"n":1,"at":"2020-01-02","label":null},{"n":7,"at":null,"label":"x"}]`},
+		{plan.Insert, "counters?columns=id,n&select=id,n", `[{"n":1,"id":49},{"id":50}]`,
+			`[{"id":49,"n":1},{"id":50,"n":7}]`},
 		{plan.Insert, "counters?columns=n,label&select=n,label", `{"label":"x"}`, `[{"n":7,"label":"x"}]`},
-		{plan.Update, "reviews?columns=body,stars&id=eq.1&select=body,stars", `{"stars":1}`, `[{"body":"none","stars":1}]`},
-		{plan.Update, "reviews?columns=body,stars&id=eq.1&select=body,stars", `[{"stars":1},{"stars":2}]`, `[{"body":"none","stars":1}]`},
+		{plan.Update, "reviews?columns=body,stars&id=eq.1&select=body,stars", `{"stars":1}`,
+			`[{"body":"none","stars":1}]`},
+		{plan.Update, "reviews?columns=body,stars&id=eq.1&select=body,stars", `[{"stars":1},{"stars":2}]`,
+			`[{"body":"none","stars":1}]`},
 	} {
 		r := d.request(t, c.url)
 		r.Body, r.Return, r.Missing = []byte(c.body), plan.Representation, true
@@ -109,18 +140,26 @@ func TestMissing(t *testing.T) {
 
 func TestLocation(t *testing.T) {
 	t.Parallel()
+
 	d := open(t, `
 		create table places (z text, at timestamp, note text, list text[], primary key (list, at, z));
 		create view place_list as select list, at as moment, z from places;
 		create view casting as select f.id as film_id, a.id as actor_id from films f left join actors a on a.id = f.year;
 		create rule casting as on insert to casting do instead insert into films (id, title) values (new.film_id + 900, 'x') returning 1, null::int`)
+
 	for _, c := range []struct{ target, body, want string }{
 		{"actors", `{"id":9}`, "id=eq.9"},
 		{"pairs", `{"a":2,"b":"ä b&c,\"d\""}`, "a=eq.2&b=eq.%C3%A4%20b%26c%2C%22d%22"},
-		{"places", `{"z":"x","at":"2020-01-02 03:04","list":["a b",null]}`, "z=eq.x&at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%22a%20b%22%2Cnull%5D"}, // by the columns
-		{"places?select=*", `{"z":"","at":"2020-01-02 03:04","list":[]}`, "z=eq.&at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%5D"},
-		{"places?select=z", `{"z":"x","at":"2020-01-02 03:04","list":[]}`, "at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%5D&z=eq.x"}, // by name
-		{"place_list", `{"z":"x","moment":"2020-01-02 03:04","list":[]}`, "list=eq.%5B%5D&moment=eq.2020-01-02T03%3A04%3A00&z=eq.x"},
+		// by the columns
+		{"places", `{"z":"x","at":"2020-01-02 03:04","list":["a b",null]}`,
+			"z=eq.x&at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%22a%20b%22%2Cnull%5D"},
+		{"places?select=*", `{"z":"","at":"2020-01-02 03:04","list":[]}`,
+			"z=eq.&at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%5D"},
+		// by name
+		{"places?select=z", `{"z":"x","at":"2020-01-02 03:04","list":[]}`,
+			"at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%5D&z=eq.x"},
+		{"place_list", `{"z":"x","moment":"2020-01-02 03:04","list":[]}`,
+			"list=eq.%5B%5D&moment=eq.2020-01-02T03%3A04%3A00&z=eq.x"},
 		{"casting", `{"film_id":1}`, "film_id=eq.1&actor_id=is.null"}, // of two tables, one of which has no row
 		{"paints", `{"id":9,"c":"#000010"}`, "id=eq.9"},
 		{"film_titles", `{"id":9,"title":"x"}`, "id=eq.9"},
@@ -133,6 +172,7 @@ func TestLocation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		a, err := d.run(p)
 		if got := p.Location(a.location); err != nil || got != c.want {
 			t.Errorf("%s %s: got %q, %v, want %q", c.target, c.body, got, err, c.want)
@@ -143,11 +183,14 @@ func TestLocation(t *testing.T) {
 // TestPrivileges shows that a write reads no more than its answer needs.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	d.exec("drop role if exists plan_writer; create role plan_writer; grant usage on schema test to plan_writer;" +
 		"grant insert, delete on test.actors to plan_writer; grant update (name) on test.actors to plan_writer")
 	defer d.exec("reset role; drop owned by plan_writer; drop role plan_writer")
+
 	d.exec("set role plan_writer")
+
 	for _, c := range []struct {
 		f         planner
 		url, body string
@@ -172,6 +215,7 @@ func TestPrivileges(t *testing.T) {
 
 func TestWriteFailures(t *testing.T) {
 	t.Parallel()
+
 	d := open(t)
 	for _, c := range []struct {
 		f               planner
@@ -213,6 +257,7 @@ func TestWriteFailures(t *testing.T) {
 			t.Errorf("%s %s: got %v, want %s", c.url, c.body, err, c.want)
 		}
 	}
+
 	r := d.request(t, "actors?on_conflict=name")
 	r.Body, r.Resolve = []byte(`{"id":1,"name":"x"}`), plan.MergeDuplicates
 	if _, err := d.do(plan.Insert, r); code(err) != "42P10" {
@@ -222,6 +267,7 @@ func TestWriteFailures(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
+
 	for body, want := range map[string][]string{
 		`{"a":1,"b":{"c":2},"a":3}`:        {"a", "b"},
 		`[{"b":1,"a":[{}]},{"a":1,"b":2}]`: {"a", "b"},
@@ -237,8 +283,12 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", body, err, diff)
 		}
 	}
+
 	want := &query.Error{Status: 400, Code: "PGRST102", Message: "All object keys must match"}
-	for _, body := range []string{`[{"a":1},{}]`, `[{"a":1},{"b":1}]`, `[{"a":1},{"a":1,"b":1}]`, `[{"a":1,"b":1},{"b":1,"b":2}]`, `[{"a":1,"b":1},{"a":1,"a":2}]`} {
+	for _, body := range []string{
+		`[{"a":1},{}]`, `[{"a":1},{"b":1}]`, `[{"a":1},{"a":1,"b":1}]`, `[{"a":1,"b":1},{"b":1,"b":2}]`,
+		`[{"a":1,"b":1},{"a":1,"a":2}]`,
+	} {
 		_, err := plan.Keys([]byte(body))
 		if got, _ := errors.AsType[*query.Error](err); !cmp.Equal(want, got) {
 			t.Errorf("%s: got %v, want %v", body, err, want)
@@ -249,20 +299,24 @@ func TestKeys(t *testing.T) {
 // TestManyKeys reads objects of many members, in the order of the first object and in the reverse.
 func TestManyKeys(t *testing.T) {
 	t.Parallel()
+
 	object := func(n int, reverse bool) string {
 		members := make([]string, n)
 		for i := range members {
 			members[i] = fmt.Sprintf(`"k%d":0`, i)
 		}
+
 		if reverse {
 			slices.Reverse(members)
 		}
+
 		return "{" + strings.Join(members, ",") + "}"
 	}
 	for body, want := range map[string]int{
 		object(150_000, false): plan.MaxNames + 1,
 		"[" + object(plan.MaxNames, false) + strings.Repeat(","+object(plan.MaxNames, true), 300) + "]": plan.MaxNames,
-		"[" + object(plan.MaxNames+9, false) + "," + object(plan.MaxNames+9, true) + "]":                plan.MaxNames + 1,
+		"[" + object(plan.MaxNames+9, false) + "," + object(plan.MaxNames+9, true) +
+			"]": plan.MaxNames + 1,
 	} {
 		names, err := plan.Keys([]byte(body))
 		if err != nil || len(names) != want {
@@ -276,5 +330,6 @@ var equateEmpty = cmp.Transformer("count", func(names []string) map[string]bool 
 	for _, n := range names {
 		set[n] = true
 	}
+
 	return set
 })

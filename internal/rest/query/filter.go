@@ -27,6 +27,7 @@ func classOf(operator string) class {
 	case "fts", "plfts", "phfts", "wfts":
 		return search
 	}
+
 	return unknown
 }
 
@@ -41,6 +42,7 @@ func parseFilter(text string, c *Comparison, plainly bool) (filter bool, err err
 		}
 		return false, p.expected(want)
 	}
+
 	switch kind {
 	case listed:
 		c.List, err = p.list()
@@ -50,12 +52,15 @@ func parseFilter(text string, c *Comparison, plainly bool) (filter bool, err err
 		c.Value = text[p.pos:]
 		return true, nil
 	}
+
 	if err != nil {
 		return false, err
 	}
+
 	if p.blanks(); !p.done() {
 		return false, p.expected("end of input")
 	}
+
 	return true, nil
 }
 
@@ -67,14 +72,17 @@ func (p *parser) operator(c *Comparison) (kind class, want string) {
 	} else {
 		want = `"not" or operator (eq, gt, ...)`
 	}
+
 	end := p.pos
 	for end < len(p.text) && 'a' <= p.text[end] && p.text[end] <= 'z' {
 		end++
 	}
+
 	c.Operator = p.text[p.pos:end]
 	if kind = classOf(c.Operator); kind == unknown {
 		return unknown, want
 	}
+
 	p.pos = end
 	want = `"."`
 	switch kind {
@@ -91,28 +99,34 @@ func (p *parser) operator(c *Comparison) (kind class, want string) {
 			want = `"(" or "."`
 			break
 		}
+
 		start := p.pos
 		var err error
 		if c.Config, err = p.identifier(); err != nil {
 			p.pos = start
 			return unknown, "name of a text search configuration"
 		}
+
 		if !p.take(')') {
 			return unknown, `")"`
 		}
 	}
+
 	if !p.take('.') {
 		return unknown, want
 	}
+
 	return kind, ""
 }
 
 // list takes (a,b). An element is quoted if its closing quote ends it; else every character counts, blanks as well.
 func (p *parser) list() ([]string, error) {
 	p.blanks()
+
 	if !p.take('(') {
 		return nil, p.expected(`"("`)
 	}
+
 	p.blanks() // before the first element alone: elsewhere they belong to it
 	rest := p.text[p.pos:]
 	if closing := strings.IndexByte(rest, ')'); closing >= 0 {
@@ -122,6 +136,7 @@ func (p *parser) list() ([]string, error) {
 			return nil, nil
 		}
 	}
+
 	list := make([]string, 0, 1+strings.Count(rest, ","))
 	for {
 		list = append(list, p.word())
@@ -129,9 +144,11 @@ func (p *parser) list() ([]string, error) {
 			break
 		}
 	}
+
 	if !p.take(')') {
 		return nil, p.expected(`"," or ")"`)
 	}
+
 	return list, nil
 }
 
@@ -143,13 +160,16 @@ func (p *parser) word() string {
 		if err == nil && (p.done() || p.at(',') || p.at(')')) {
 			return value
 		}
+
 		p.pos = start
 	}
+
 	if n := strings.IndexAny(p.text[start:], ",)"); n >= 0 {
 		p.pos += n
 	} else {
 		p.pos = len(p.text)
 	}
+
 	return p.text[start:p.pos]
 }
 
@@ -159,11 +179,13 @@ func (p *parser) truth() (string, error) {
 	for end < len(p.text) && (isTypeCharacter(p.text[end]) && p.text[end] != ' ') {
 		end++
 	}
+
 	for _, v := range [...]string{"null", "not_null", "true", "false", "unknown"} {
 		if strings.EqualFold(p.text[p.pos:end], v) {
 			p.pos = end
 			return v, nil
 		}
 	}
+
 	return "", p.expected("isVal: (null, not_null, true, false, unknown)")
 }

@@ -31,15 +31,18 @@ func (p *parser) expected(want string) error {
 	if line == 1 {
 		column += p.shift
 	}
+
 	found := "end of input"
 	if !p.done() {
 		quote := `"`
 		if strings.HasSuffix(want, "end of input") {
 			quote = "'"
 		}
+
 		_, n := utf8.DecodeRuneInString(p.text[p.pos:])
 		found = quote + p.text[p.pos:p.pos+n] + quote
 	}
+
 	return &Error{
 		Status: 400,
 		Code:   "PGRST100",
@@ -62,6 +65,7 @@ func (p *parser) take(c byte) bool {
 	if !p.at(c) {
 		return false
 	}
+
 	p.pos++
 	return true
 }
@@ -71,6 +75,7 @@ func (p *parser) takeText(s string) bool {
 	if !p.ahead(s) {
 		return false
 	}
+
 	p.pos += len(s)
 	return true
 }
@@ -91,6 +96,7 @@ func (p *parser) enter() error {
 	if p.depth == maxDepth {
 		return p.expected("at most " + strconv.Itoa(maxDepth) + " levels")
 	}
+
 	p.depth++
 	return nil
 }
@@ -102,27 +108,34 @@ func (p *parser) leave() { p.depth-- }
 func (p *parser) end(want string) error {
 	for p.blanks(); p.take(')'); p.blanks() {
 	}
+
 	if !p.done() {
 		return p.expected(want)
 	}
+
 	return nil
 }
 
 // identifier takes a name, bare or quoted, and the blanks around it.
 func (p *parser) identifier() (string, error) {
 	p.blanks()
+
 	if !p.at('"') {
 		return p.bare()
 	}
+
 	start := p.pos
+
 	name, err := p.quoted()
 	if err != nil {
 		return "", err
 	}
+
 	if name == "" {
 		p.pos = start
 		return "", p.expected(fieldName)
 	}
+
 	p.blanks()
 	return name, nil
 }
@@ -134,23 +147,28 @@ func (p *parser) bare() (string, error) {
 	for {
 		segment := p.pos
 		p.nameCharacters()
+
 		if strings.Trim(p.text[segment:p.pos], " ") == "" {
 			return "", p.expected(fieldName)
 		}
 		if !p.at('-') || p.ahead("->") {
 			break
 		}
+
 		dash = true
 		p.pos++
 	}
+
 	name := strings.Trim(p.text[start:p.pos], " ")
 	if !dash || !strings.Contains(name, " -") && !strings.Contains(name, "- ") {
 		return name, nil
 	}
+
 	segments := strings.Split(name, "-")
 	for i, s := range segments {
 		segments[i] = strings.Trim(s, " ")
 	}
+
 	return strings.Join(segments, "-"), nil
 }
 
@@ -167,6 +185,7 @@ func (p *parser) nameCharacters() {
 			if !unicode.In(r, unicode.L, unicode.Nd, unicode.M) {
 				return
 			}
+
 			p.pos += n
 		}
 	}
@@ -182,12 +201,15 @@ func (p *parser) quoted() (string, error) {
 			i++
 		case '"':
 			p.pos = i + 1
+
 			if escaped {
 				return unescapeQuoted(p.text[start:i]), nil
 			}
+
 			return p.text[start:i], nil
 		}
 	}
+
 	p.pos = len(p.text)
 	return "", p.expected(`"\""`)
 }
@@ -200,6 +222,7 @@ func unescapeQuoted(s string) string {
 		}
 		b = append(b, s[i])
 	}
+
 	return string(b)
 }
 
@@ -208,6 +231,7 @@ func (p *parser) field() (f Field, err error) {
 	if f.Name, err = p.identifier(); err != nil {
 		return f, err
 	}
+
 	f.Path, err = p.jsonPath()
 	return f, err
 }
@@ -219,59 +243,77 @@ func (p *parser) jsonPath() (steps []Step, err error) {
 		if err := p.operand(&step); err != nil {
 			return nil, err
 		}
+
 		steps = append(steps, step)
 	}
+
 	return steps, nil
 }
 
 // operand takes what is behind an arrow: an index or a key. Digits are an index if nothing else belongs to them.
 func (p *parser) operand(s *Step) error {
 	p.blanks()
+
 	if p.at('"') {
 		key, err := p.quoted()
 		s.Key, s.IsKey = key, true
 		p.blanks()
+
 		return err
 	}
+
 	start := p.pos
 	negative := p.take('-')
 	digits := p.pos
+
 	for p.pos < len(p.text) && '0' <= p.text[p.pos] && p.text[p.pos] <= '9' {
 		p.pos++
 	}
+
 	if p.pos > digits && p.operandEnds() {
 		index, err := strconv.ParseInt(p.text[start:p.pos], 10, 32)
 		if err != nil {
 			return outOfRange(p.text[start:p.pos], "integer")
 		}
+
 		s.Index = int(index)
 		p.blanks()
+
 		return nil
 	}
+
 	if negative {
 		return p.expected("digit")
 	}
+
 	p.pos = start
 	s.IsKey = true
+
 	for {
 		segment := p.pos
+
 		if n := strings.IndexAny(p.text[p.pos:], "(-:.,>)"); n >= 0 {
 			p.pos += n
 		} else {
 			p.pos = len(p.text)
 		}
+
 		if strings.Trim(p.text[segment:p.pos], " ") == "" {
 			const key = "any non reserved character different from: .,>()"
 			if segment == start && p.pos == start {
 				return p.expected(`"-", digit or ` + key)
 			}
+
 			return p.expected(key)
 		}
+
 		if !p.at('-') || p.ahead("->") {
 			break
 		}
+
 		p.pos++
 	}
+
 	s.Key = strings.Trim(p.text[start:p.pos], " ")
 	return nil
 }
@@ -282,6 +324,7 @@ func (p *parser) operandEnds() bool {
 	if rest == "" || strings.HasPrefix(rest, "->") || strings.HasPrefix(rest, "::") {
 		return true
 	}
+
 	return rest[0] == '.' || rest[0] == ',' || rest[0] == ')'
 }
 
@@ -293,14 +336,18 @@ func (p *parser) names() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		names = append(names, name)
+
 		if !p.take(',') {
 			break
 		}
 	}
+
 	if !p.done() {
 		return nil, p.expected(`"," or end of input`)
 	}
+
 	return names, nil
 }
 
@@ -314,6 +361,7 @@ func number(text string) (n int64, ok bool, err error) {
 	case n == math.MaxInt64 || n == math.MinInt64:
 		return 0, false, outOfRange(text, "bigint")
 	}
+
 	return 0, false, nil
 }
 

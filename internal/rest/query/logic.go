@@ -12,9 +12,11 @@ func parseLogic(text string, not, or bool) (*Group, error) {
 	if not {
 		p.shift += len("not.")
 	}
+
 	if err := p.conditions(g); err != nil {
 		return nil, err
 	}
+
 	return g, p.end("end of input")
 }
 
@@ -23,10 +25,13 @@ func (p *parser) conditions(g *Group) error {
 	if !p.at('(') {
 		return p.expected(`"("`)
 	}
+
 	if err := p.enter(); err != nil {
 		return err
 	}
+
 	defer p.leave()
+
 	p.pos++
 	g.Conditions = make([]Condition, 0, p.width())
 	for {
@@ -34,33 +39,42 @@ func (p *parser) conditions(g *Group) error {
 		if err != nil {
 			return err
 		}
+
 		g.Conditions = append(g.Conditions, c)
 		p.blanks()
+
 		if !p.take(',') {
 			break
 		}
 	}
+
 	if !p.take(')') {
 		return p.expected(`"," or ")"`)
 	}
+
 	return nil
 }
 
 func (p *parser) condition() (Condition, error) {
 	p.blanks()
+
 	if not, or, ok := p.group(); ok {
 		g := &Group{Not: not, Or: or}
 		return g, p.conditions(g)
 	}
+
 	start := p.pos
 	c := &Comparison{}
+
 	var err error
 	if c.Field, err = p.field(); err != nil {
 		return nil, p.neither(start, err)
 	}
+
 	if !p.take('.') {
 		return nil, p.neither(start, p.expected(`"."`))
 	}
+
 	kind, want := p.operator(c)
 	switch kind {
 	case unknown:
@@ -72,9 +86,11 @@ func (p *parser) condition() (Condition, error) {
 	default:
 		c.Value = p.value()
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return c, nil
 }
 
@@ -87,10 +103,12 @@ func (p *parser) group() (not, or, ok bool) {
 			return false, false, false
 		}
 	}
+
 	rest = strings.TrimLeft(rest, " ")
 	if !strings.HasPrefix(rest, "(") {
 		return false, false, false
 	}
+
 	p.pos = len(p.text) - len(rest)
 	return not, or, true
 }
@@ -111,6 +129,7 @@ func (p *parser) neither(start int, err error) error {
 	case strings.HasPrefix(p.text[failed:], "(") && (p.takeText("and") || p.takeText("or")):
 		return p.expected(`"("`)
 	}
+
 	return err
 }
 
@@ -119,13 +138,16 @@ func (p *parser) value() string {
 	if !p.at('{') {
 		return p.word()
 	}
+
 	start := p.pos
 	if n := strings.IndexAny(p.text[start+1:], "{}"); n >= 0 && p.text[start+1+n] == '}' {
 		p.pos = start + 1 + n + 1
 		if p.at(',') || p.at(')') {
 			return p.text[start:p.pos]
 		}
+
 		p.pos = start
 	}
+
 	return p.word()
 }

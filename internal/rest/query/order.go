@@ -9,14 +9,18 @@ func parseOrder(text string) ([]Term, error) {
 		if err := p.term(&terms[len(terms)-1]); err != nil {
 			return nil, err
 		}
+
 		p.blanks()
+
 		if !p.take(',') {
 			break
 		}
 	}
+
 	if !p.done() {
 		return nil, p.expected(`"," or end of input`)
 	}
+
 	return terms, nil
 }
 
@@ -24,15 +28,19 @@ func (p *parser) term(t *Term) (err error) {
 	if t.Field, err = p.field(); err != nil {
 		return err
 	}
+
 	if t.Field.Path == nil && p.take('(') {
 		t.Relation = t.Field.Name
+
 		if t.Field, err = p.field(); err != nil {
 			return err
 		}
+
 		if !p.take(')') {
 			return p.expected(`")"`)
 		}
 	}
+
 	want := `"asc", "desc", "nullsfirst" or "nullslast"`
 	switch {
 	case p.takeText(".asc"):
@@ -41,6 +49,7 @@ func (p *parser) term(t *Term) (err error) {
 		t.Descending = true
 		want = `"nullsfirst" or "nullslast"`
 	}
+
 	switch {
 	case p.takeText(".nullsfirst"):
 		t.Nulls = "first"
@@ -49,5 +58,6 @@ func (p *parser) term(t *Term) (err error) {
 	case p.take('.'):
 		return p.expected(want)
 	}
+
 	return nil
 }

@@ -27,22 +27,27 @@ func Parse(rawQuery string, o Options) (*Query, error) {
 		} else {
 			rawQuery = ""
 		}
+
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok {
 			continue
 		}
+
 		key, value = unescape(key), unescape(value)
 		if strings.IndexByte(key, 0) >= 0 || strings.IndexByte(value, 0) >= 0 {
 			return nil, &Error{Status: 400, Code: "22021", Message: `invalid byte sequence for encoding "UTF8": 0x00`}
 		}
+
 		if err := r.parameter(key, value); err != nil {
 			return nil, err
 		}
 	}
+
 	if r.negative {
 		return nil, &Error{Status: 416, Code: "PGRST103", Message: "Requested range not satisfiable",
 			Details: "Limit should be greater than or equal to zero."}
 	}
+
 	return &r.query, nil
 }
 
@@ -62,20 +67,24 @@ func (r *reader) parameter(key, value string) (err error) {
 			r.selects = true
 			q.Select, err = parseSelect(value)
 		}
+
 		return err
 	case "columns":
 		if q.Columns == nil {
 			p := parser{what: "columns parameter", text: value}
 			q.Columns, err = p.names()
 		}
+
 		return err
 	case "on_conflict":
 		if q.OnConflict == nil {
 			p := parser{what: "on_conflict parameter", text: value}
 			q.OnConflict, err = p.names()
 		}
+
 		return err
 	}
+
 	switch word := key[1+strings.LastIndexByte(key, '.'):]; word {
 	case "order":
 		return r.order(key, value)
@@ -84,6 +93,7 @@ func (r *reader) parameter(key, value string) (err error) {
 	case "and", "or":
 		return r.logic(key, value, word == "or")
 	}
+
 	return r.filter(key, value)
 }
 
@@ -92,10 +102,12 @@ func (r *reader) order(key, value string) error {
 	if err != nil {
 		return err
 	}
+
 	terms, err := parseOrder(value)
 	if err != nil {
 		return err
 	}
+
 	q := &r.query
 	if slices.ContainsFunc(q.Order, func(o Order) bool { return slices.Equal(o.Path, path) }) {
 		return nil
@@ -103,6 +115,7 @@ func (r *reader) order(key, value string) error {
 	if len(q.Order) == maxPaths {
 		return tooMany(key)
 	}
+
 	q.Order = append(q.Order, Order{path, terms})
 	return nil
 }
@@ -112,31 +125,38 @@ func (r *reader) limit(key, value string, limit bool) error {
 	if err != nil {
 		return err
 	}
+
 	n, ok, err := number(value)
 	if !ok {
 		return err
 	}
+
 	top := len(path) == 0
 	if top && !limit && n < 0 {
 		return nil
 	}
+
 	if top && limit {
 		r.negative = n < 0
 	}
+
 	q := &r.query
 	i := slices.IndexFunc(q.Limits, func(l Limit) bool { return slices.Equal(l.Path, path) })
 	if i < 0 {
 		if len(q.Limits) == maxPaths {
 			return tooMany(key)
 		}
+
 		i = len(q.Limits)
 		q.Limits = append(q.Limits, Limit{Path: path})
 	}
+
 	if limit {
 		q.Limits[i].Limit = &n
 	} else {
 		q.Limits[i].Offset = n
 	}
+
 	return nil
 }
 
@@ -145,10 +165,12 @@ func (r *reader) logic(key, value string, or bool) error {
 	if err != nil {
 		return err
 	}
+
 	g, err := parseLogic(value, not, or)
 	if err != nil {
 		return err
 	}
+
 	r.query.Filters = append(r.query.Filters, Filter{path, g})
 	return nil
 }
@@ -158,20 +180,24 @@ func (r *reader) filter(key, value string) error {
 	if err != nil {
 		return err
 	}
+
 	c := Comparison{Field: field}
 	filter, err := parseFilter(value, &c, r.RPC)
 	if err != nil {
 		return err
 	}
+
 	q := &r.query
 	if !filter {
 		name := field.Name
 		if path != nil || field.Path != nil {
 			name = key
 		}
+
 		q.Params = append(q.Params, Param{name, value})
 		return nil
 	}
+
 	q.Filters = append(q.Filters, Filter{path, &c})
 	return nil
 }
@@ -182,19 +208,24 @@ func treePath(key string) (path []string, f Field, err error) {
 	if path, f.Name, err = p.dotted(); err != nil {
 		return nil, f, err
 	}
+
 	if f.Path, err = p.jsonPath(); err != nil {
 		return nil, f, err
 	}
+
 	p.listed()
+
 	if !p.done() {
 		return nil, f, p.expected(`".", "->" or end of input`)
 	}
+
 	return path, f, nil
 }
 
 // listed takes what some clients put behind a key that they give more than once, as in name[0]=…&name[1]=…
 func (p *parser) listed() {
-	if rest := p.text[p.pos:]; len(rest) >= len("[]") && rest[0] == '[' && rest[len(rest)-1] == ']' && digits(rest[1:len(rest)-1]) {
+	if rest := p.text[p.pos:]; len(rest) >= len("[]") && rest[0] == '[' && rest[len(rest)-1] == ']' &&
+		digits(rest[1:len(rest)-1]) {
 		p.pos = len(p.text)
 	}
 }
@@ -204,11 +235,13 @@ func prefix(key string) ([]string, error) {
 	if strings.IndexByte(key, '.') < 0 {
 		return nil, nil
 	}
+
 	p := parser{what: "tree path", text: key}
 	path, _, err := p.dotted()
 	if err == nil && !p.done() {
 		return nil, p.expected(`"." or end of input`)
 	}
+
 	return path, err
 }
 
@@ -228,27 +261,34 @@ func logicPath(key string) (path []string, not bool, err error) {
 	for {
 		p.blanks()
 		bare := !p.at('"')
+
 		name, err := p.identifier()
 		if err != nil {
 			return nil, false, err
 		}
+
 		if !p.take('.') {
 			break
 		}
+
 		if bare && name == "not" {
 			not = true
 			continue
 		}
+
 		path = append(path, name)
 	}
+
 	if !p.done() {
 		return nil, false, p.expected(`"." or end of input`)
 	}
+
 	return path, not, nil
 }
 
 func tooMany(key string) error {
-	return &Error{Status: 400, Code: "PGRST100", Message: `"failed to parse tree path (` + key + `)" (line 1, column 1)`,
+	return &Error{Status: 400,
+		Code: "PGRST100", Message: `"failed to parse tree path (` + key + `)" (line 1, column 1)`,
 		Details: "unexpected relation expecting at most " + strconv.Itoa(maxPaths) + " of them"}
 }
 
@@ -267,13 +307,17 @@ func unescape(s string) string {
 					i += 2
 				}
 			}
+
 			b = append(b, c)
 		}
+
 		s = string(b)
 	}
+
 	if utf8.ValidString(s) {
 		return s
 	}
+
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
@@ -287,5 +331,6 @@ func hex(c byte) byte {
 	case 'A' <= c && c <= 'F':
 		return c - 'A' + 10
 	}
+
 	return 16
 }

@@ -12,10 +12,12 @@ import (
 // parse reads a query string that must be good.
 func parse(t *testing.T, raw string, o query.Options) *query.Query {
 	t.Helper()
+
 	q, err := query.Parse(raw, o)
 	if err != nil {
 		t.Fatalf("Parse(%q): %v", raw, err)
 	}
+
 	return q
 }
 
@@ -31,6 +33,7 @@ func where(c query.Condition) query.Filter { return query.Filter{Condition: c} }
 
 func TestParseSplitsTheQueryString(t *testing.T) {
 	t.Parallel()
+
 	eq := func(field, value string) query.Filter {
 		return where(&query.Comparison{Field: name(field), Operator: "eq", Value: value})
 	}
@@ -82,6 +85,7 @@ func TestParseSplitsTheQueryString(t *testing.T) {
 
 func TestParseSelect(t *testing.T) {
 	t.Parallel()
+
 	column := func(s string) query.Item { return query.Item{Field: name(s)} }
 	for text, want := range map[string][]query.Item{
 		" ":             nil,
@@ -100,33 +104,39 @@ func TestParseSelect(t *testing.T) {
 		"x:a::text,b":   {{Alias: "x", Field: name("a"), Cast: "text"}, column("b")},
 		"a::timestamp with time zone": {
 			{Field: name("a"), Cast: "timestamp with time zone"}},
-		"count()":             {{Aggregate: "count"}},
-		"n:count()::text":     {{Alias: "n", Aggregate: "count", AggregateCast: "text"}},
-		"count":               {column("count")},
-		"a.count()":           {{Field: name("a"), Aggregate: "count"}},
-		"a::text.max()::int":  {{Field: name("a"), Cast: "text", Aggregate: "max", AggregateCast: "int"}},
-		"x:a.sum(),b.avg()":   {{Alias: "x", Field: name("a"), Aggregate: "sum"}, {Field: name("b"), Aggregate: "avg"}},
-		"a.min()":             {{Field: name("a"), Aggregate: "min"}},
-		"count(id)":           {{Kind: query.Embed, Relation: "count", Items: []query.Item{column("id")}}},
-		"data->a->>b":         {{Field: query.Field{Name: "data", Path: []query.Step{key("a"), textKey("b")}}}},
-		"data->>a::int.sum()": {{Field: query.Field{Name: "data", Path: []query.Step{textKey("a")}}, Cast: "int", Aggregate: "sum"}},
+		"count()":            {{Aggregate: "count"}},
+		"n:count()::text":    {{Alias: "n", Aggregate: "count", AggregateCast: "text"}},
+		"count":              {column("count")},
+		"a.count()":          {{Field: name("a"), Aggregate: "count"}},
+		"a::text.max()::int": {{Field: name("a"), Cast: "text", Aggregate: "max", AggregateCast: "int"}},
+		"x:a.sum(),b.avg()":  {{Alias: "x", Field: name("a"), Aggregate: "sum"}, {Field: name("b"), Aggregate: "avg"}},
+		"a.min()":            {{Field: name("a"), Aggregate: "min"}},
+		"count(id)":          {{Kind: query.Embed, Relation: "count", Items: []query.Item{column("id")}}},
+		"data->a->>b":        {{Field: query.Field{Name: "data", Path: []query.Step{key("a"), textKey("b")}}}},
+		"data->>a::int.sum()": {
+			{Field: query.Field{Name: "data", Path: []query.Step{textKey("a")}}, Cast: "int", Aggregate: "sum"},
+		},
 		"data->0,data->-1->>2": {
 			{Field: query.Field{Name: "data", Path: []query.Step{{}}}},
 			{Field: query.Field{Name: "data", Path: []query.Step{{Index: -1}, {Index: 2, Text: true}}}},
 		},
-		"data->0a->a-b->c d": {{Field: query.Field{Name: "data", Path: []query.Step{key("0a"), key("a-b"), key("c d")}}}},
+		"data->0a->a-b->c d": {
+			{Field: query.Field{Name: "data", Path: []query.Step{key("0a"), key("a-b"), key("c d")}}},
+		},
 		`data->"a.b->c"->>"0"`: {
 			{Field: query.Field{Name: "data", Path: []query.Step{key("a.b->c"), textKey("0")}}}},
 		"rel(data->0)": {{Kind: query.Embed, Relation: "rel", Items: []query.Item{
 			{Field: query.Field{Name: "data", Path: []query.Step{{}}}}}}},
-		"rel(*)":          {{Kind: query.Embed, Relation: "rel", Items: []query.Item{{Kind: query.Star}}}},
-		"rel()":           {{Kind: query.Embed, Relation: "rel", Empty: true}},
-		"rel( )":          {{Kind: query.Embed, Relation: "rel", Empty: true}},
-		"x:rel!inner()":   {{Kind: query.Embed, Alias: "x", Relation: "rel", Join: query.Inner, Empty: true}},
-		"rel!left!fk(id)": {{Kind: query.Embed, Relation: "rel", Join: query.Left, Hint: "fk", Items: []query.Item{column("id")}}},
-		"rel!inner_fk()":  {{Kind: query.Embed, Relation: "rel", Hint: "inner_fk", Empty: true}},
-		`rel!"inner"()`:   {{Kind: query.Embed, Relation: "rel", Hint: "inner", Empty: true}},
-		`"a b"!"c!d"()`:   {{Kind: query.Embed, Relation: "a b", Hint: "c!d", Empty: true}},
+		"rel(*)":        {{Kind: query.Embed, Relation: "rel", Items: []query.Item{{Kind: query.Star}}}},
+		"rel()":         {{Kind: query.Embed, Relation: "rel", Empty: true}},
+		"rel( )":        {{Kind: query.Embed, Relation: "rel", Empty: true}},
+		"x:rel!inner()": {{Kind: query.Embed, Alias: "x", Relation: "rel", Join: query.Inner, Empty: true}},
+		"rel!left!fk(id)": {
+			{Kind: query.Embed, Relation: "rel", Join: query.Left, Hint: "fk", Items: []query.Item{column("id")}},
+		},
+		"rel!inner_fk()": {{Kind: query.Embed, Relation: "rel", Hint: "inner_fk", Empty: true}},
+		`rel!"inner"()`:  {{Kind: query.Embed, Relation: "rel", Hint: "inner", Empty: true}},
+		`"a b"!"c!d"()`:  {{Kind: query.Embed, Relation: "a b", Hint: "c!d", Empty: true}},
 		"...rel!fk(a,...b(c))": {{Kind: query.Spread, Relation: "rel", Hint: "fk", Items: []query.Item{
 			column("a"), {Kind: query.Spread, Relation: "b", Items: []query.Item{column("c")}}}}},
 		"id,total:amount::text,meta->a->>b,\"weird,col\"": {
@@ -134,9 +144,10 @@ func TestParseSelect(t *testing.T) {
 			{Field: query.Field{Name: "meta", Path: []query.Step{key("a"), textKey("b")}}}, column("weird,col")},
 		"title,director:directors!fk_dir!inner(last_name,studio(name))": {
 			column("title"),
-			{Kind: query.Embed, Alias: "director", Relation: "directors", Hint: "fk_dir", Join: query.Inner, Items: []query.Item{
-				column("last_name"),
-				{Kind: query.Embed, Relation: "studio", Items: []query.Item{column("name")}}}}},
+			{Kind: query.Embed, Alias: "director", Relation: "directors", Hint: "fk_dir",
+				Join: query.Inner, Items: []query.Item{
+					column("last_name"),
+					{Kind: query.Embed, Relation: "studio", Items: []query.Item{column("name")}}}}},
 		"customer_id,sum:amount.sum()::int,count()": {
 			column("customer_id"), {Alias: "sum", Field: name("amount"), Aggregate: "sum", AggregateCast: "int"},
 			{Aggregate: "count"}},
@@ -151,6 +162,7 @@ func TestParseSelect(t *testing.T) {
 
 func TestParseFilter(t *testing.T) {
 	t.Parallel()
+
 	for text, want := range map[string]query.Comparison{
 		"eq.1":                       {Operator: "eq", Value: "1"},
 		"eq.":                        {Operator: "eq"},
@@ -220,6 +232,7 @@ func TestParseFilter(t *testing.T) {
 
 func TestParseKey(t *testing.T) {
 	t.Parallel()
+
 	for text, want := range map[string]query.Filter{
 		"director.last_name": {Path: []string{"director"}, Condition: &query.Comparison{Field: name("last_name")}},
 		`"tbl"."a.b".c`:      {Path: []string{"tbl", "a.b"}, Condition: &query.Comparison{Field: name("c")}},
@@ -240,20 +253,25 @@ func TestParseKey(t *testing.T) {
 
 func TestParseLogic(t *testing.T) {
 	t.Parallel()
+
 	c := func(field, operator, value string) *query.Comparison {
 		return &query.Comparison{Field: name(field), Operator: operator, Value: value}
 	}
+
 	list := func(field string, list ...string) *query.Comparison {
 		return &query.Comparison{Field: name(field), Operator: "in", List: list}
 	}
+
 	and := func(c ...query.Condition) *query.Group { return &query.Group{Conditions: c} }
 	or := func(c ...query.Condition) *query.Group { return &query.Group{Or: true, Conditions: c} }
 	notLike := c("name", "like", "*x*")
 	notLike.Not = true
+
 	notOr := or(c("a", "is", "null"), c("b", "eq", "1"))
 	notOr.Not = true
 	notAnd := and(c("a", "gte", "0"), c("a", "lte", "100"))
 	notAnd.Not = true
+
 	path := func(g *query.Group, path ...string) query.Filter { return query.Filter{Path: path, Condition: g} }
 	for text, want := range map[string]query.Filter{
 		"or=(age.lt.18,and(age.gte.65,not.or(a.is.null,b.eq.1)),name.not.like.*x*)": where(
@@ -267,19 +285,25 @@ func TestParseLogic(t *testing.T) {
 		"or=(clients.is.null,name.eq.x)":      where(or(c("clients", "is", "null"), c("name", "eq", "x"))),
 		`and=(r.cs."[1,3)",s.eq."a\"b")`:      where(and(c("r", "cs", "[1,3)"), c("s", "eq", `a"b`))),
 		"and=(arr.cs.{1,2},b.eq.)":            where(and(c("arr", "cs", "{1,2}"), c("b", "eq", ""))),
-		"and=(a.eq.{,b.eq.{x}y,c.eq.{d{e})":   where(and(c("a", "eq", "{"), c("b", "eq", "{x}y"), c("c", "eq", "{d{e}"))),
-		`and=(a.in.(1,"2,3"),b.in.())`:        where(and(list("a", "1", "2,3"), list("b"))),
-		"and=(id.eq.1,id.neq.2))":             where(and(c("id", "eq", "1"), c("id", "neq", "2"))),
-		"and=(and.eq.1,not.eq.2,or.eq.3)":     where(and(c("and", "eq", "1"), c("not", "eq", "2"), c("or", "eq", "3"))),
-		"or=(order_id.eq.1,android.eq.2)":     where(or(c("order_id", "eq", "1"), c("android", "eq", "2"))),
-		"or=(and (a.eq.1))":                   where(or(and(c("a", "eq", "1")))),
-		`or=("a.b".eq.1,"c" .eq.2)`:           where(or(c("a.b", "eq", "1"), c("c", "eq", "2"))),
-		"or=(a.eq.x.y,b.is.NULL )":            where(or(c("a", "eq", "x.y"), c("b", "is", "null"))),
+		"and=(a.eq.{,b.eq.{x}y,c.eq.{d{e})": where(
+			and(c("a", "eq", "{"), c("b", "eq", "{x}y"), c("c", "eq", "{d{e}")),
+		),
+		`and=(a.in.(1,"2,3"),b.in.())`:    where(and(list("a", "1", "2,3"), list("b"))),
+		"and=(id.eq.1,id.neq.2))":         where(and(c("id", "eq", "1"), c("id", "neq", "2"))),
+		"and=(and.eq.1,not.eq.2,or.eq.3)": where(and(c("and", "eq", "1"), c("not", "eq", "2"), c("or", "eq", "3"))),
+		"or=(order_id.eq.1,android.eq.2)": where(or(c("order_id", "eq", "1"), c("android", "eq", "2"))),
+		"or=(and (a.eq.1))":               where(or(and(c("a", "eq", "1")))),
+		`or=("a.b".eq.1,"c" .eq.2)`:       where(or(c("a.b", "eq", "1"), c("c", "eq", "2"))),
+		"or=(a.eq.x.y,b.is.NULL )":        where(or(c("a", "eq", "x.y"), c("b", "is", "null"))),
 		"or=(a.like(any).{x*,y},b.fts(en).z w)": where(or(
 			&query.Comparison{Field: name("a"), Operator: "like", Quantifier: "any", Value: "{x*,y}"},
 			&query.Comparison{Field: name("b"), Operator: "fts", Config: "en", Value: "z w"})),
 		"or=(data->a->>b.eq.1,data->0.eq.2)": where(or(
-			&query.Comparison{Field: query.Field{Name: "data", Path: []query.Step{key("a"), textKey("b")}}, Operator: "eq", Value: "1"},
+			&query.Comparison{
+				Field:    query.Field{Name: "data", Path: []query.Step{key("a"), textKey("b")}},
+				Operator: "eq",
+				Value:    "1",
+			},
 			&query.Comparison{Field: query.Field{Name: "data", Path: []query.Step{{}}}, Operator: "eq", Value: "2"})),
 	} {
 		k, v, _ := strings.Cut(text, "=")
@@ -292,18 +316,26 @@ func TestParseLogic(t *testing.T) {
 
 func TestParseOrder(t *testing.T) {
 	t.Parallel()
+
 	for text, want := range map[string][]query.Term{
-		"id":                       {{Field: name("id")}},
-		"id.asc,name.desc":         {{Field: name("id")}, {Field: name("name"), Descending: true}},
-		"a.nullsfirst":             {{Field: name("a"), Nulls: "first"}},
-		"a.desc.nullslast, b ":     {{Field: name("a"), Descending: true, Nulls: "last"}, {Field: name("b")}},
-		`"a.b,c".asc.nullsfirst`:   {{Field: name("a.b,c"), Nulls: "first"}},
-		"clients(name)":            {{Relation: "clients", Field: name("name")}},
-		"clients(name).desc,id":    {{Relation: "clients", Field: name("name"), Descending: true}, {Field: name("id")}},
-		"c(data->>a).nullslast":    {{Relation: "c", Field: query.Field{Name: "data", Path: []query.Step{textKey("a")}}, Nulls: "last"}},
-		"data->a->>b.desc":         {{Field: query.Field{Name: "data", Path: []query.Step{key("a"), textKey("b")}}, Descending: true}},
-		"data->0.desc.nullsfirst":  {{Field: query.Field{Name: "data", Path: []query.Step{{}}}, Descending: true, Nulls: "first"}},
-		"clients(data->0),id.desc": {{Relation: "clients", Field: query.Field{Name: "data", Path: []query.Step{{}}}}, {Field: name("id"), Descending: true}},
+		"id":                     {{Field: name("id")}},
+		"id.asc,name.desc":       {{Field: name("id")}, {Field: name("name"), Descending: true}},
+		"a.nullsfirst":           {{Field: name("a"), Nulls: "first"}},
+		"a.desc.nullslast, b ":   {{Field: name("a"), Descending: true, Nulls: "last"}, {Field: name("b")}},
+		`"a.b,c".asc.nullsfirst`: {{Field: name("a.b,c"), Nulls: "first"}},
+		"clients(name)":          {{Relation: "clients", Field: name("name")}},
+		"clients(name).desc,id":  {{Relation: "clients", Field: name("name"), Descending: true}, {Field: name("id")}},
+		"c(data->>a).nullslast": {
+			{Relation: "c", Field: query.Field{Name: "data", Path: []query.Step{textKey("a")}}, Nulls: "last"},
+		},
+		"data->a->>b.desc": {
+			{Field: query.Field{Name: "data", Path: []query.Step{key("a"), textKey("b")}}, Descending: true},
+		},
+		"data->0.desc.nullsfirst": {
+			{Field: query.Field{Name: "data", Path: []query.Step{{}}}, Descending: true, Nulls: "first"},
+		},
+		"clients(data->0),id.desc": {{Relation: "clients", Field: query.Field{Name: "data", Path: []query.Step{{}}}},
+			{Field: name("id"), Descending: true}},
 	} {
 		got := parse(t, "order="+escape(text), query.Options{}).Order
 		if diff := cmp.Diff([]query.Order{{Terms: want}}, got); diff != "" {
@@ -314,16 +346,19 @@ func TestParseOrder(t *testing.T) {
 
 func TestParseArguments(t *testing.T) {
 	t.Parallel()
+
 	want := &query.Query{
 		Select:  []query.Item{{Field: name("id")}},
 		Filters: []query.Filter{where(&query.Comparison{Field: name("id"), Operator: "gt", Value: "5"})},
 		Limits:  []query.Limit{{Limit: ptr(1)}},
 		Params: []query.Param{
-			{"a", "1"}, {"v", "x"}, {"v", "{y}"}, {"q", "eq"}, {"r", "eqx.1"}, {"s", ""}, {"t", "fts(.x"}, {"u", "notable"},
-			{"b c", "eq(some).1"}, {"x.y", "1"}, {"d->e", "2"},
+			{"a", "1"}, {"v", "x"}, {"v", "{y}"}, {"q", "eq"}, {"r", "eqx.1"}, {"s", ""}, {"t", "fts(.x"},
+			{"u", "notable"}, {"b c", "eq(some).1"}, {"x.y", "1"}, {"d->e", "2"},
 		},
 	}
-	got := parse(t, "a=1&id=gt.5&v=x&v={y}&q=eq&r=eqx.1&s=&t=fts(.x&u=notable&%22b+c%22=eq(some).1&x.y=1&d->e=2&select=id&limit=1",
+
+	got := parse(t,
+		"a=1&id=gt.5&v=x&v={y}&q=eq&r=eqx.1&s=&t=fts(.x&u=notable&%22b+c%22=eq(some).1&x.y=1&d->e=2&select=id&limit=1",
 		query.Options{RPC: true})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -30,6 +30,7 @@ func ParsePrefer(values []string) (Prefer, error) {
 			}
 		}
 	}
+
 	return p, p.Strict()
 }
 
@@ -59,17 +60,21 @@ func (p *Prefer) add(token string) bool {
 			if err != nil || n < 0 {
 				return false
 			}
+
 			if p.MaxAffected == nil {
 				p.MaxAffected = &n
 			}
+
 			return true
 		default:
 			return false
 		}
 	}
+
 	if *to == "" {
 		*to = value
 	}
+
 	return true
 }
 
@@ -78,6 +83,7 @@ func (p Prefer) Strict() error {
 	if p.Handling != "strict" || len(p.Invalid) == 0 {
 		return nil
 	}
+
 	return &Error{Status: 400, Code: "PGRST122", Message: "Invalid preferences given with handling=strict",
 		Details: "Invalid preferences: " + strings.Join(p.Invalid, ", ")}
 }
@@ -94,9 +100,11 @@ func (p Prefer) Applied() string {
 			b = append(append(comma(b), s.kind...), s.value...)
 		}
 	}
+
 	if p.MaxAffected != nil {
 		b = strconv.AppendInt(append(comma(b), "max-affected="...), *p.MaxAffected, 10)
 	}
+
 	return string(b)
 }
 
@@ -114,14 +122,17 @@ func ParseRange(header string) (offset int64, limit *int64, ok bool) {
 	if !ok || first == "" || !digits(first) || !digits(last) {
 		return 0, nil, false
 	}
+
 	offset = clamped(first)
 	if last == "" {
 		return offset, nil, true
 	}
+
 	end := clamped(last)
 	if end == math.MaxInt64 {
 		return offset, nil, true
 	}
+
 	n := end - offset + 1
 	return offset, &n, true
 }
@@ -132,6 +143,7 @@ func digits(s string) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -141,5 +153,6 @@ func clamped(s string) int64 {
 	if err != nil {
 		return math.MaxInt64
 	}
+
 	return n
 }

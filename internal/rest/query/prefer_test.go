@@ -12,6 +12,7 @@ import (
 
 func TestParsePrefer(t *testing.T) {
 	t.Parallel()
+
 	for _, c := range []struct {
 		values  []string
 		want    query.Prefer
@@ -25,21 +26,26 @@ func TestParsePrefer(t *testing.T) {
 			"resolution=merge-duplicates, return=representation, count=exact"},
 		{[]string{"count=planned", "count=exact, return=headers-only", "return=minimal"},
 			query.Prefer{Count: "planned", Return: "headers-only"}, "return=headers-only, count=planned"},
-		{[]string{"max-affected=10, timezone=America/Los_Angeles, handling=lenient, tx=rollback, count=estimated, missing=default, resolution=ignore-duplicates"},
+		{[]string{
+			"max-affected=10, timezone=America/Los_Angeles, handling=lenient, tx=rollback, count=estimated, missing=default, resolution=ignore-duplicates",
+		},
 			query.Prefer{MaxAffected: ptr(10), Timezone: "America/Los_Angeles", Handling: "lenient", Tx: "rollback",
 				Count: "estimated", Missing: "default", Resolution: "ignore-duplicates"},
 			"resolution=ignore-duplicates, missing=default, count=estimated, tx=rollback, handling=lenient, timezone=America/Los_Angeles, max-affected=10"},
 		{[]string{"max-affected=0, max-affected=5, missing=null, tx=commit, handling=strict"},
 			query.Prefer{MaxAffected: ptr(0), Missing: "null", Tx: "commit", Handling: "strict"},
 			"missing=null, tx=commit, handling=strict, max-affected=0"},
-		{[]string{"Return=minimal, return=all, count=none, anything, timezone=, max-affected=x, max-affected=-1, params=single-object"},
-			query.Prefer{Invalid: []string{"Return=minimal", "return=all", "count=none", "anything", "timezone=", "max-affected=x",
-				"max-affected=-1", "params=single-object"}}, ""},
+		{[]string{
+			"Return=minimal, return=all, count=none, anything, timezone=, max-affected=x, max-affected=-1, params=single-object",
+		},
+			query.Prefer{Invalid: []string{"Return=minimal", "return=all", "count=none", "anything", "timezone=",
+				"max-affected=x", "max-affected=-1", "params=single-object"}}, ""},
 	} {
 		got, err := query.ParsePrefer(c.values)
 		if err != nil {
 			t.Errorf("ParsePrefer(%q): %v", c.values, err)
 		}
+
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("ParsePrefer(%q) (-want +got):\n%s", c.values, diff)
 		}
@@ -51,6 +57,7 @@ func TestParsePrefer(t *testing.T) {
 
 func TestParsePreferStrict(t *testing.T) {
 	t.Parallel()
+
 	p, err := query.ParsePrefer([]string{"anything, count=exact", "handling=strict, foo"})
 	want := &query.Error{Status: 400, Code: "PGRST122", Message: "Invalid preferences given with handling=strict",
 		Details: "Invalid preferences: anything, foo"}
@@ -60,6 +67,7 @@ func TestParsePreferStrict(t *testing.T) {
 	if p.Count != "exact" {
 		t.Errorf("count = %q, want exact beside the failure", p.Count)
 	}
+
 	if _, err := query.ParsePrefer([]string{"handling=lenient, handling=strict, foo"}); err != nil {
 		t.Errorf("lenient first: %v", err)
 	}
@@ -67,6 +75,7 @@ func TestParsePreferStrict(t *testing.T) {
 
 func TestParseRange(t *testing.T) {
 	t.Parallel()
+
 	for header, want := range map[string]struct {
 		offset int64
 		limit  *int64
@@ -99,26 +108,32 @@ func TestParseRange(t *testing.T) {
 // FuzzPrefer checks that what was understood of a header is said of it again, and that nothing of it is lost.
 func FuzzPrefer(f *testing.F) {
 	for _, header := range []string{
-		"return=minimal, count=exact", "handling=strict, max-affected=10,timezone=Europe/Berlin", "tx=rollback,,\t resolution=merge-duplicates, missing=default",
+		"return=minimal, count=exact", "handling=strict, max-affected=10,timezone=Europe/Berlin",
+		"tx=rollback,,\t resolution=merge-duplicates, missing=default",
 		"max-affected=-1, timezone=, return", "handling=lenient, handling=strict, x=y",
 	} {
 		f.Add(header, "0-9")
 	}
+
 	f.Fuzz(func(t *testing.T, header, rows string) {
 		p, err := query.ParsePrefer([]string{header})
 		if (err != nil) != (p.Handling == "strict" && len(p.Invalid) > 0) {
 			t.Errorf("%q: %v of %+v", header, err, p)
 		}
+
 		for _, token := range p.Invalid {
 			if !strings.Contains(header, token) {
 				t.Errorf("%q does not have %q", header, token)
 			}
 		}
+
 		again, err := query.ParsePrefer([]string{p.Applied()})
+
 		p.Invalid = nil
 		if diff := cmp.Diff(p, again); diff != "" || err != nil {
 			t.Errorf("%q, said as %q: %v\n%s", header, p.Applied(), err, diff)
 		}
+
 		if offset, _, _ := query.ParseRange(rows); offset < 0 {
 			t.Errorf("%q begins at %d", rows, offset)
 		}

@@ -11,7 +11,8 @@ type Query struct {
 	Limits     []Limit  // at most one for each path
 	Columns    []string // columns=, nil if absent
 	OnConflict []string // on_conflict=, nil if absent
-	Params     []Param  // what is no reserved word and no filter by its form alone: arguments of a function called by GET
+	// what is no reserved word and no filter by its form alone: arguments of a function called by GET
+	Params []Param
 }
 
 // Item is a part of Select.
@@ -85,9 +86,10 @@ type Group struct {
 
 // Comparison is field.operator.value.
 type Comparison struct {
-	Not        bool
-	Field      Field
-	Operator   string   // eq, gt, gte, lt, lte, neq, like, ilike, match, imatch, in, is, isdistinct, fts, plfts, phfts, wfts, cs, cd, ov, sl, sr, nxr, nxl, adj
+	Not   bool
+	Field Field
+	// eq, gt, gte, lt, lte, neq, like, ilike, match, imatch, in, is, isdistinct, fts, plfts, phfts, wfts, cs, cd, ov, sl, sr, nxr, nxl, adj
+	Operator   string
 	Quantifier string   // any, all, or ""
 	Config     string   // of full-text search, or ""
 	Value      string   // as given, without quotes that the grammar took off; is: null, not_null, true, false, unknown

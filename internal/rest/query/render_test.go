@@ -20,9 +20,11 @@ func render(q *query.Query) string {
 	add := func(path []string, word, value string) {
 		pairs = append(pairs, escape(dotted(path)+word)+"="+escape(value))
 	}
+
 	if q.Select != nil {
 		add(nil, "select", items(q.Select))
 	}
+
 	for _, f := range q.Filters {
 		switch c := f.Condition.(type) {
 		case *query.Group:
@@ -31,24 +33,29 @@ func render(q *query.Query) string {
 			add(f.Path, field(c.Field), comparison(c, func(s string) string { return s }))
 		}
 	}
+
 	for _, o := range q.Order {
 		add(o.Path, "order", terms(o.Terms))
 	}
+
 	for _, l := range q.Limits {
 		if l.Limit != nil {
 			add(l.Path, "limit", strconv.FormatInt(*l.Limit, 10))
 		}
 		add(l.Path, "offset", strconv.FormatInt(l.Offset, 10))
 	}
+
 	if q.Columns != nil {
 		add(nil, "columns", join(q.Columns, quote))
 	}
 	if q.OnConflict != nil {
 		add(nil, "on_conflict", join(q.OnConflict, quote))
 	}
+
 	for _, p := range q.Params {
 		add(nil, quote(p.Name), p.Value)
 	}
+
 	return strings.Join(pairs, "&")
 }
 
@@ -57,6 +64,7 @@ func join[T any](list []T, text func(T) string) string {
 	for i, v := range list {
 		parts[i] = text(v)
 	}
+
 	return strings.Join(parts, ",")
 }
 
@@ -69,6 +77,7 @@ func dotted(path []string) string {
 	for _, s := range path {
 		b.WriteString(quote(s) + ".")
 	}
+
 	return b.String()
 }
 
@@ -79,12 +88,14 @@ func field(f query.Field) string {
 		if s.Text {
 			b += ">"
 		}
+
 		if s.IsKey {
 			b += quote(s.Key)
 		} else {
 			b += strconv.Itoa(s.Index)
 		}
 	}
+
 	return b
 }
 
@@ -95,6 +106,7 @@ func item(it query.Item) string {
 	if it.Alias != "" {
 		b = quote(it.Alias) + ":"
 	}
+
 	switch it.Kind {
 	case query.Star:
 		return "*"
@@ -102,13 +114,16 @@ func item(it query.Item) string {
 		if it.Kind == query.Spread {
 			b = "..."
 		}
+
 		b += quote(it.Relation)
 		if it.Hint != "" {
 			b += "!" + quote(it.Hint)
 		}
+
 		b += [...]string{"", "!inner", "!left"}[it.Join]
 		return b + "(" + items(it.Items) + ")"
 	}
+
 	if it.Field.Name != "" {
 		b += field(it.Field)
 		if it.Cast != "" {
@@ -118,12 +133,14 @@ func item(it query.Item) string {
 			b += "."
 		}
 	}
+
 	if it.Aggregate != "" {
 		b += it.Aggregate + "()"
 		if it.AggregateCast != "" {
 			b += "::" + it.AggregateCast
 		}
 	}
+
 	return b
 }
 
@@ -132,9 +149,11 @@ func operator(g *query.Group) string {
 	if g.Not {
 		b = "not."
 	}
+
 	if g.Or {
 		return b + "or"
 	}
+
 	return b + "and"
 }
 
@@ -146,6 +165,7 @@ func conditions(g *query.Group) string {
 		case *query.Comparison:
 			return field(c.Field) + "." + comparison(c, quote)
 		}
+
 		panic("no condition")
 	}) + ")"
 }
@@ -156,6 +176,7 @@ func comparison(c *query.Comparison, value func(string) string) string {
 	if c.Not {
 		b = "not."
 	}
+
 	b += c.Operator
 	if c.Quantifier != "" {
 		b += "(" + c.Quantifier + ")"
@@ -163,12 +184,14 @@ func comparison(c *query.Comparison, value func(string) string) string {
 	if c.Config != "" {
 		b += "(" + quote(c.Config) + ")"
 	}
+
 	switch c.Operator {
 	case "in":
 		return b + ".(" + join(c.List, quote) + ")"
 	case "is":
 		return b + "." + c.Value
 	}
+
 	return b + "." + value(c.Value)
 }
 
@@ -184,20 +207,24 @@ func terms(list []query.Term) string {
 		if t.Nulls != "" {
 			b += ".nulls" + t.Nulls
 		}
+
 		return b
 	})
 }
 
 func TestParseReadsWhatIsRendered(t *testing.T) {
 	t.Parallel()
+
 	for seed := range uint64(1000) {
 		rpc := seed%4 == 0
 		want := maker{rand.New(rand.NewPCG(seed, 1))}.query(rpc)
 		raw := render(want)
+
 		got, err := query.Parse(raw, query.Options{RPC: rpc})
 		if err != nil {
 			t.Fatalf("seed %d: Parse(%q): %v", seed, raw, err)
 		}
+
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("seed %d: Parse(%q) (-want +got):\n%s", seed, raw, diff)
 		}
@@ -214,19 +241,23 @@ func some[T any](m maker, n int, one func() T) []T {
 	if m.IntN(2) == 0 {
 		return nil
 	}
+
 	list := make([]T, 1+m.IntN(n))
 	for i := range list {
 		list[i] = one()
 	}
+
 	return list
 }
 
 func (m maker) text() string {
 	var b strings.Builder
 	for range m.IntN(5) {
-		b.WriteString(pick(m, "a", "Z", "ß", "0", "-", " ", "_", ".", ",", "(", ")", ":", "*", `"`, `\`, "'", "%", "+", "&", ";", "=",
+		b.WriteString(pick(m, "a", "Z", "ß", "0", "-", " ", "_", ".", ",", "(", ")", ":", "*", `"`, `\`, "'", "%", "+",
+			"&", ";", "=",
 			"{", "}", "->", "not.", "and", "or", "\n", "𝄞", "count", "order"))
 	}
+
 	return b.String()
 }
 
@@ -239,10 +270,12 @@ func (m maker) query(rpc bool) *query.Query {
 		Select:     some(m, 4, func() query.Item { return m.item(3) }),
 		Filters:    some(m, 4, m.filter),
 	}
+
 	for i, path := range [][]string{nil, {"a"}, {"a", m.name()}} {
 		if t := some(m, 3, m.term); t != nil {
 			q.Order = append(q.Order, query.Order{Path: path, Terms: t})
 		}
+
 		if n := m.Int64N(1 << 40); n%2 == 0 {
 			l := query.Limit{Path: path, Offset: n}
 			if n%3 == 0 {
@@ -251,12 +284,15 @@ func (m maker) query(rpc bool) *query.Query {
 			if i > 0 {
 				l.Offset = -n
 			}
+
 			q.Limits = append(q.Limits, l)
 		}
 	}
+
 	if rpc {
 		q.Params = some(m, 3, func() query.Param { return query.Param{Name: m.name(), Value: "v" + m.text()} })
 	}
+
 	return q
 }
 
@@ -267,6 +303,7 @@ func (m maker) field() query.Field {
 			s.Index = int(m.Int32()) - m.IntN(1<<31)
 			return s
 		}
+
 		s.IsKey, s.Key = true, m.text()
 		return s
 	})}
@@ -274,10 +311,12 @@ func (m maker) field() query.Field {
 
 func (m maker) item(depth int) query.Item {
 	cast := func() string { return pick(m, "", "int", "double precision", "_text") }
+
 	kind := query.Kind(m.IntN(4))
 	if kind == query.Star {
 		return query.Item{Kind: kind}
 	}
+
 	it := query.Item{Kind: kind, Alias: pick(m, "", m.name())}
 	if kind == query.Column {
 		it.Aggregate = pick(m, "", "sum", "avg", "count", "max", "min")
@@ -287,15 +326,20 @@ func (m maker) item(depth int) query.Item {
 		if it.Aggregate != "count" || m.IntN(2) == 0 {
 			it.Field, it.Cast = m.field(), cast()
 		}
+
 		return it
 	}
+
 	if kind == query.Spread {
 		it.Alias = ""
 	}
+
 	it.Relation, it.Hint, it.Join = m.name(), pick(m, "", m.name()), query.Join(m.IntN(3))
+
 	if depth > 0 {
 		it.Items = some(m, 3, func() query.Item { return m.item(depth - 1) })
 	}
+
 	it.Empty = it.Items == nil
 	return it
 }
@@ -305,6 +349,7 @@ func (m maker) filter() query.Filter {
 	if m.IntN(2) == 0 {
 		f.Condition = m.group(3)
 	}
+
 	return f
 }
 
@@ -315,8 +360,10 @@ func (m maker) group(depth int) *query.Group {
 			g.Conditions = append(g.Conditions, m.group(depth-1))
 			continue
 		}
+
 		g.Conditions = append(g.Conditions, m.comparison())
 	}
+
 	return g
 }
 
@@ -336,6 +383,7 @@ func (m maker) comparison() *query.Comparison {
 	case 4:
 		c.Operator = pick(m, "neq", "isdistinct", "cs", "cd", "ov", "sl", "sr", "nxr", "nxl", "adj")
 	}
+
 	return c
 }
 
@@ -356,6 +404,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(raw, false)
 		f.Add(raw, true)
 	}
+
 	f.Fuzz(func(t *testing.T, raw string, rpc bool) {
 		o := query.Options{RPC: rpc}
 		q, err := query.Parse(raw, o)
@@ -365,12 +414,14 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
+
 		// A parameter whose name is no name by itself is rendered as another one.
 		q.Params = nil
 		again, err := query.Parse(render(q), o)
 		if err != nil {
 			t.Fatalf("Parse(%q), rendered of %q: %v", render(q), raw, err)
 		}
+
 		if diff := cmp.Diff(q, again); diff != "" {
 			t.Fatalf("Parse(%q), rendered of %q (-want +got):\n%s", render(q), raw, diff)
 		}
@@ -386,6 +437,7 @@ func BenchmarkParse(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
+
 			for b.Loop() {
 				if _, err := query.Parse(raw, query.Options{}); err != nil {
 					b.Fatal(err)

@@ -8,10 +8,12 @@ func parseSelect(text string) ([]Item, error) {
 	if p.blanks(); p.done() {
 		return nil, nil
 	}
+
 	items, err := p.items()
 	if err != nil {
 		return nil, err
 	}
+
 	return items, p.end(`"," or end of input`)
 }
 
@@ -23,7 +25,9 @@ func (p *parser) items() ([]Item, error) {
 		if err := p.item(&items[len(items)-1]); err != nil {
 			return nil, err
 		}
+
 		p.blanks()
+
 		if !p.take(',') {
 			return items, nil
 		}
@@ -47,35 +51,45 @@ func (p *parser) width() int {
 			}
 		}
 	}
+
 	return n
 }
 
 func (p *parser) item(it *Item) (err error) {
 	p.blanks()
+
 	if p.take('*') {
 		it.Kind = Star
 		return nil
 	}
+
 	if p.takeText("...") {
 		it.Kind = Spread
+
 		if it.Relation, err = p.identifier(); err != nil {
 			return err
 		}
+
 		return p.embed(it)
 	}
+
 	bare := !p.at('"')
+
 	name, err := p.identifier()
 	if err != nil {
 		return err
 	}
+
 	if p.at(':') && !p.ahead("::") {
 		p.pos++
 		p.blanks()
 		it.Alias, bare = name, !p.at('"')
+
 		if name, err = p.identifier(); err != nil {
 			return err
 		}
 	}
+
 	switch {
 	case bare && name == "count" && p.takeText("()"):
 		it.Aggregate = "count"
@@ -85,6 +99,7 @@ func (p *parser) item(it *Item) (err error) {
 		it.Kind, it.Relation = Embed, name
 		return p.embed(it)
 	}
+
 	it.Field.Name = name
 	return p.column(it)
 }
@@ -97,9 +112,11 @@ func (p *parser) column(it *Item) (err error) {
 	if it.Cast, err = p.cast(); err != nil {
 		return err
 	}
+
 	if !p.take('.') {
 		return nil
 	}
+
 	for _, name := range [...]string{"sum", "avg", "count", "max", "min"} {
 		if p.ahead(name) && strings.HasPrefix(p.text[p.pos+len(name):], "()") {
 			p.pos += len(name) + len("()")
@@ -108,6 +125,7 @@ func (p *parser) column(it *Item) (err error) {
 			return err
 		}
 	}
+
 	return p.expected(`"sum()", "avg()", "count()", "max()" or "min()"`)
 }
 
@@ -116,14 +134,18 @@ func (p *parser) cast() (string, error) {
 	if !p.takeText("::") {
 		return "", nil
 	}
+
 	start := p.pos
+
 	for p.pos < len(p.text) && isTypeCharacter(p.text[p.pos]) {
 		p.pos++
 	}
+
 	name := strings.Trim(p.text[start:p.pos], " ")
 	if name == "" {
 		return "", p.expected("letter, digit, \"_\" or \" \"")
 	}
+
 	return name, nil
 }
 
@@ -151,23 +173,31 @@ func (p *parser) embed(it *Item) (err error) {
 			return p.expected("at most one hint and one of inner and left")
 		}
 	}
+
 	if !p.at('(') {
 		return p.expected(`"!" or "("`)
 	}
+
 	if err := p.enter(); err != nil {
 		return err
 	}
+
 	defer p.leave()
+
 	p.pos++
+
 	if p.blanks(); p.take(')') {
 		it.Empty = true
 		return nil
 	}
+
 	if it.Items, err = p.items(); err != nil {
 		return err
 	}
+
 	if !p.take(')') {
 		return p.expected(`")" or ","`)
 	}
+
 	return nil
 }

@@ -25,15 +25,19 @@ func Source(c *catalog.Catalog, enums []catalog.Enum) string {
 	w.line("")
 	w.line("export type Json = string | number | boolean | null | { [key: string]: Json | undefined } | Json[]")
 	w.line("")
+
 	w.block("export type Database =", func() {
 		w.line("__InternalSupabase: { PostgrestVersion: %s }", quoted(version))
+
 		for _, schema := range c.Schemas {
 			w.block(key(schema)+":", func() { w.schema(schema) })
 		}
 	})
+
 	w.line("")
 	w.line("type DefaultSchema = Database[%s]", quoted(byDefault(c.Schemas)))
 	w.text.WriteString(helpers)
+
 	return w.text.String()
 }
 
@@ -66,9 +70,11 @@ func (w *writer) line(format string, args ...any) {
 	if len(args) > 0 {
 		line = fmt.Sprintf(format, args...)
 	}
+
 	if line != "" {
 		w.text.WriteString(strings.Repeat("  ", w.depth) + line)
 	}
+
 	w.text.WriteByte('\n')
 }
 
@@ -87,6 +93,7 @@ func (w *writer) group(name string, n int, members func()) {
 		w.line("%s: { [_ in never]: never }", name)
 		return
 	}
+
 	w.block(name+":", members)
 }
 
@@ -101,42 +108,53 @@ func (w *writer) schema(schema string) {
 			tables = append(tables, r)
 		}
 	}
+
 	byName := func(a, b *catalog.Relation) int { return cmp.Compare(a.Name.Name, b.Name.Name) }
 	slices.SortFunc(tables, byName)
 	slices.SortFunc(views, byName)
+
 	w.group("Tables", len(tables), func() {
 		for _, r := range tables {
 			w.relation(r, true, true)
 		}
 	})
+
 	w.group("Views", len(views), func() {
 		for _, r := range views {
 			w.relation(r, r.Insertable, r.Updatable)
 		}
 	})
+
 	w.functions(schema)
+
 	var enums []catalog.Enum
 	for _, e := range w.enums {
 		if e.Schema == schema {
 			enums = append(enums, e)
 		}
 	}
+
 	w.group("Enums", len(enums), func() {
 		for _, e := range enums {
 			w.line("%s: %s", key(e.Name.Name), union(e.Values))
 		}
 	})
+
 	w.line("CompositeTypes: { [_ in never]: never }")
 }
 
 func (w *writer) relation(r *catalog.Relation, insertable, updatable bool) {
 	w.block(key(r.Name.Name)+":", func() {
-		columns := slices.SortedFunc(slices.Values(r.Columns), func(a, b *catalog.Column) int { return cmp.Compare(a.Name, b.Name) })
+		columns := slices.SortedFunc(slices.Values(r.Columns), func(a, b *catalog.Column) int {
+			return cmp.Compare(a.Name, b.Name)
+		})
+
 		w.block("Row:", func() {
 			for _, col := range columns {
 				w.line("%s: %s", key(col.Name), w.column(col))
 			}
 		})
+
 		if insertable {
 			w.block("Insert:", func() {
 				for _, col := range columns {
@@ -151,6 +169,7 @@ func (w *writer) relation(r *catalog.Relation, insertable, updatable bool) {
 				}
 			})
 		}
+
 		w.relationships(w.catalog.Links[r.Name])
 	})
 }
@@ -175,13 +194,16 @@ func (w *writer) relationships(links []*catalog.Link) {
 			own = append(own, l)
 		}
 	}
+
 	if len(own) == 0 {
 		w.line("Relationships: []")
 		return
 	}
+
 	slices.SortStableFunc(own, func(a, b *catalog.Link) int {
 		return cmp.Or(cmp.Compare(a.Constraint, b.Constraint), cmp.Compare(a.To.Name, b.To.Name))
 	})
+
 	w.line("Relationships: [")
 	w.depth++
 	for _, l := range own {
@@ -189,6 +211,7 @@ func (w *writer) relationships(links []*catalog.Link) {
 		for _, p := range l.Pairs {
 			from, to = append(from, quoted(p.From)), append(to, quoted(p.To))
 		}
+
 		w.line("{")
 		w.depth++
 		w.line("foreignKeyName: %s", quoted(l.Constraint))
@@ -199,23 +222,28 @@ func (w *writer) relationships(links []*catalog.Link) {
 		w.depth--
 		w.line("},")
 	}
+
 	w.depth--
 	w.line("]")
 }
 
 func (w *writer) functions(schema string) {
 	var names []catalog.Name
-	for _, name := range slices.SortedFunc(maps.Keys(w.catalog.Functions), func(a, b catalog.Name) int { return cmp.Compare(a.Name, b.Name) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(w.catalog.Functions), func(a, b catalog.Name) int {
+		return cmp.Compare(a.Name, b.Name)
+	}) {
 		if name.Schema == schema {
 			names = append(names, name)
 		}
 	}
+
 	w.group("Functions", len(names), func() {
 		for _, name := range names {
 			var overloads []string
 			for _, f := range w.catalog.Functions[name] {
 				overloads = append(overloads, "{ Args: "+w.arguments(f)+"; Returns: "+w.returned(f)+w.rows(f)+" }")
 			}
+
 			slices.Sort(overloads)
 			w.line("%s: %s", key(name.Name), strings.Join(slices.Compact(overloads), " | "))
 		}
@@ -226,14 +254,17 @@ func (w *writer) arguments(f *catalog.Function) string {
 	if len(f.Params) == 0 {
 		return "never"
 	}
+
 	var args []string
 	for _, p := range f.Params {
 		optional := ""
 		if !p.Required {
 			optional = "?"
 		}
+
 		args = append(args, key(p.Name)+optional+": "+w.typeOf(p.Type))
 	}
+
 	return "{ " + strings.Join(args, "; ") + " }"
 }
 
@@ -247,21 +278,25 @@ func (w *writer) returned(f *catalog.Function) string {
 		if r.Kind == 'v' || r.Kind == 'm' {
 			kind = "Views"
 		}
+
 		one = "Database[" + quoted(r.Schema) + "][" + quoted(kind) + "][" + quoted(r.Name.Name) + `]["Row"]`
 	case len(f.Returns.Columns) > 0:
 		var columns []string
 		for _, p := range f.Returns.Columns {
 			columns = append(columns, key(p.Name)+": "+w.typeOf(p.Type))
 		}
+
 		one = "{ " + strings.Join(columns, "; ") + " }"
 	case f.Returns.Composite:
 		one = "Record<string, unknown>"
 	default:
 		one = w.typeOf(f.Returns.Type)
 	}
+
 	if f.Returns.Set {
 		return one + "[]"
 	}
+
 	return one
 }
 
@@ -271,7 +306,9 @@ func (w *writer) rows(f *catalog.Function) string {
 	if r == nil {
 		return ""
 	}
-	return fmt.Sprintf(`; SetofOptions: { from: "*"; to: %s; isOneToOne: %t; isSetofReturn: %t }`, quoted(r.Name.Name), !f.Returns.Set, f.Returns.Set)
+
+	return fmt.Sprintf(`; SetofOptions: { from: "*"; to: %s; isOneToOne: %t; isSetofReturn: %t }`, quoted(r.Name.Name),
+		!f.Returns.Set, f.Returns.Set)
 }
 
 func (w *writer) column(col *catalog.Column) string {
@@ -279,6 +316,7 @@ func (w *writer) column(col *catalog.Column) string {
 	if !col.NotNull {
 		t += " | null"
 	}
+
 	return t
 }
 
@@ -290,9 +328,11 @@ func (w *writer) typeOf(sql string) string {
 		}
 		return "(" + w.typeOf(element) + ")[]"
 	}
+
 	if i := slices.IndexFunc(w.enums, func(e catalog.Enum) bool { return e.Type == sql }); i >= 0 {
 		return w.enum(w.enums[i])
 	}
+
 	plain, _, _ := strings.Cut(sql, "(")
 	switch plain {
 	case "smallint", "integer", "bigint", "real", "double precision", "numeric", "oid":
@@ -306,6 +346,7 @@ func (w *writer) typeOf(sql string) string {
 	case "anyelement", "anyarray", "anynonarray", "anyenum", "anycompatible", "unknown":
 		return "unknown"
 	}
+
 	return "string"
 }
 
@@ -322,10 +363,12 @@ func union(texts []string) string {
 	if len(texts) == 0 {
 		return "never"
 	}
+
 	all := make([]string, len(texts))
 	for i, text := range texts {
 		all[i] = quoted(text)
 	}
+
 	return strings.Join(all, " | ")
 }
 
@@ -336,9 +379,11 @@ func key(name string) string {
 			return quoted(name)
 		}
 	}
+
 	if name == "" {
 		return `""`
 	}
+
 	return name
 }
 
@@ -347,8 +392,10 @@ func quoted(text string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
+
 	if err := e.Encode(text); err != nil {
 		panic("typescript: " + err.Error()) // a string can always be written
 	}
+
 	return strings.TrimSuffix(b.String(), "\n")
 }

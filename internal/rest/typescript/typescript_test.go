@@ -17,14 +17,20 @@ func FuzzSource(f *testing.F) {
 	for _, name := range []string{`x`, `"`, `\`, "a\nb", "*/ }", "x: any", "\u2028", "\xff", "1a", "ä", "type"} {
 		f.Add(name, "integer", "other")
 	}
+
 	f.Fuzz(func(t *testing.T, name, sql, value string) {
-		if name == "" || strings.Count(sql, "[]") > 8 { // PostgreSQL has no such name, and writes one pair for all dimensions
+		// PostgreSQL has no such name, and writes one pair for all dimensions
+		if name == "" || strings.Count(sql, "[]") > 8 {
 			return
 		}
-		got, want := outside(typescript.Source(database(name, sql, value))), outside(typescript.Source(database("-", sql, "-")))
+
+		got, want := outside(
+			typescript.Source(database(name, sql, value)),
+		), outside(typescript.Source(database("-", sql, "-")))
 		if got != want {
 			t.Errorf("named %q, of %q:\n%s\nwant\n%s", name, value, got, want)
 		}
+
 		for _, pair := range []string{"{}", "[]", "()"} {
 			if strings.Count(got, pair[:1]) != strings.Count(got, pair[1:]) {
 				t.Errorf("named %q: unequal %s in\n%s", name, pair, got)
@@ -43,15 +49,30 @@ func database(name, sql, value string) (*catalog.Catalog, []catalog.Enum) {
 	at := catalog.Name{Schema: name, Name: name}
 	column := &catalog.Column{Name: name, Type: sql, BaseType: sql}
 	param := catalog.Parameter{Name: name, Type: sql, Required: true}
-	table := &catalog.Relation{Name: at, Kind: 'r', Insertable: true, Updatable: true, Columns: []*catalog.Column{column}}
-	view := &catalog.Relation{Name: catalog.Name{Schema: name, Name: name + "v"}, Kind: 'v', Columns: []*catalog.Column{column}}
+
+	table := &catalog.Relation{
+		Name:       at,
+		Kind:       'r',
+		Insertable: true,
+		Updatable:  true,
+		Columns:    []*catalog.Column{column},
+	}
+
+	view := &catalog.Relation{
+		Name:    catalog.Name{Schema: name, Name: name + "v"},
+		Kind:    'v',
+		Columns: []*catalog.Column{column},
+	}
+
 	return &catalog.Catalog{
 		Schemas:   []string{name},
 		Relations: map[catalog.Name]*catalog.Relation{at: table, view.Name: view},
 		Links: map[catalog.Name][]*catalog.Link{at: {{Kind: catalog.ManyToOne, From: at, To: at, Constraint: name,
 			Pairs: []catalog.Pair{{From: name, To: name}}}}},
 		Functions: map[catalog.Name][]*catalog.Function{at: {
-			{Name: at, Params: []catalog.Parameter{param}, Returns: catalog.Returned{Set: true, Composite: true, Columns: []catalog.Parameter{param}}},
+			{Name: at,
+				Params:  []catalog.Parameter{param},
+				Returns: catalog.Returned{Set: true, Composite: true, Columns: []catalog.Parameter{param}}},
 			{Name: at, Returns: catalog.Returned{Set: true, Composite: true, Relation: at}},
 		}},
 	}, []catalog.Enum{{Name: at, Type: "mood", Values: []string{value, name}}}

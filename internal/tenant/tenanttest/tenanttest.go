@@ -22,38 +22,47 @@ var registry = sync.OnceValues(func() (*tenant.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := tenant.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of the tests"), names, connections, slog.New(slog.DiscardHandler))
+
+	r, err := tenant.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of the tests"), names, connections,
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
+
 	return r, r.Prepare(context.Background())
 })
 
 // New returns a project whose database is there until the test ends.
 func New(t testing.TB) *tenant.Project {
 	t.Helper()
+
 	r, err := registry()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	id := UUID(t)
 	t.Cleanup(func() {
 		if _, err := r.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
 			t.Errorf("destroy: %v", err)
 		}
 	})
+
 	if _, err := r.Provision(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
+
 	return r.Open(id)
 }
 
 // UUID returns a UUID that nothing has.
 func UUID(t testing.TB) uuid.UUID {
 	t.Helper()
+
 	id, err := uuid.NewV7()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return id
 }
