@@ -21,15 +21,11 @@ import (
 	"time"
 )
 
-// binary is the program, built once.
+// binary is the program, built once, with the race detector if the tests have it.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(workshop, "socle")
-	// without what only a debugger reads: half of what it takes to link
-	build := exec.Command("go", "build", "-ldflags=-w", "-o", path, "socle/cmd/socle")
-
-	// as it is delivered, and as lint has compiled its packages already
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-
+	// GOFLAGS has the flags of the tests: nothing is compiled twice
+	build := exec.Command("go", "build", "-o", path, "socle/cmd/socle")
 	out, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)

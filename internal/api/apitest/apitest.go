@@ -120,7 +120,7 @@ func settings(url, dir string) (config.Config, error) {
 func Start(t testing.TB, c config.Config) *API {
 	t.Helper()
 
-	a := &API{t: t, Config: c, Log: &Log{}, counter: new(atomic.Int64), changes: &changes{}, prepared: &prepared{}}
+	a := &API{t: t, Config: c, Log: &Log{}, counter: new(atomic.Int64), changes: &changes{}}
 	a.platform = sync.OnceValue(a.connect)
 
 	var projects []string // their databases
@@ -240,26 +240,43 @@ func (a *API) With(t testing.TB) *API {
 	return &other
 }
 
-// SignUp returns a user that nobody else in the test is: one of those prepared, or else a new one, whose name and address begin with this.
+// SignUp returns a user that nobody else in the test is: the next account of the template database,
+// or a new one, whose name and address begin with name.
 func (a *API) SignUp(name string) *API {
 	a.t.Helper()
 
-	user := a.Nobody()
-	user.Project = ""
-	if taken, ok := a.prepared.take(); ok {
-		user.Token, user.User, user.Email, user.Organization = taken.token, taken.user, taken.email, taken.organization
-		return user
+	next, ok := a.prepared.take()
+	if !ok {
+		next = a.create(fmt.Sprintf("%s-%d", name, a.counter.Add(1)))
 	}
 
-	name = fmt.Sprintf("%s-%d", name, a.counter.Add(1))
-	user.Email = name + "@example.com"
-	r := user.Post("/users", fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, user.Email, Password)).
-		Want(201)
-
-	user.Token, user.User = r.Metadata("token").(string), r.Get("uuid").(string)
-	user.Organization = r.Get("organizationUuid").(string)
+	user := a.Nobody()
+	user.Project = ""
+	user.Token, user.User, user.Email, user.Organization = next.token, next.user, next.email, next.organization
 
 	return user
+}
+
+// create creates an account. Without a template database it goes through the sign-up operation, which
+// makes the first user the administrator.
+func (a *API) create(name string) account {
+	a.t.Helper()
+
+	if a.prepared != nil {
+		created, err := createAccount(a.t.Context(), a.Server, name, false)
+		if err != nil {
+			a.t.Fatalf("create user %s: %v", name, err)
+		}
+
+		return created
+	}
+
+	email := name + "@example.com"
+	nobody := a.Nobody().In("")
+	r := nobody.Post("/users", fmt.Sprintf(`{"username": %q, "email": %q, "password": %q}`, name, email, Password)).
+		Want(201)
+
+	return account{r.Metadata("token").(string), r.Get("uuid").(string), email, r.Get("organizationUuid").(string)}
 }
 
 // Stranger is a new user who has a project of their own, and asks about this API's project.
@@ -342,7 +359,7 @@ func (a *API) Create(path, body string) string {
 	return a.Post(path, body).Want(201).Get("uuid").(string)
 }
 
-// Get sends a GET request; Post, Put and Delete send theirs. A body is JSON as it stands, well-formed or not.
+// Get, Post, Put and Delete send a request. A body is JSON as it stands, well-formed or not.
 func (a *API) Get(path string) *Reply { a.t.Helper(); return a.Send("GET", path, "") }
 
 // Post sends a POST request.
