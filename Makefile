@@ -4,6 +4,7 @@ export CGO_ENABLED ?= 0
 go = $(if $(shell command -v go 2>/dev/null),go,$(error Go is missing: install Go 1.26 or newer, see https://go.dev/doc/install))
 golangci = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 versitygw = v1.8.0
+gotestsum = v1.13.0
 
 # The race detector does not instrument these libraries: they hash, inflate, decode or tokenize what they are given, share
 # nothing between goroutines, and run several times as long when instrumented. Libraries with generic code stay instrumented:
@@ -13,7 +14,7 @@ uninstrumented = golang.org/x/crypto/argon2 golang.org/x/crypto/scrypt compress/
 	github.com/go-json-experiment/json/jsontext github.com/go-json-experiment/json/internal/jsonwire
 raceflags = -race $(foreach p,$(uninstrumented),-gcflags=$(p)=-race=false) '-gcflags=encoding/xml=-race=false -l'
 
-.PHONY: help go run build test check lint golden soak full postgresql postgis pgbackrest chromium compiler node clients gateway
+.PHONY: help go run build test check lint generate verify soak full postgresql postgis pgbackrest chromium compiler node clients gateway progress
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
@@ -21,35 +22,41 @@ help:
 run: go postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:9000' for flags of socle serve
 	@exec bin/socle serve $(ARGS)
 
-# Says what takes a minute, if it is to be done: bin/socle is missing, or older than a source.
-build: ## build bin/socle
+# Announces the compilation, which takes a minute, if bin/socle is missing or older than a source.
+build: go ## build bin/socle
 	@if find cmd internal go.mod go.sum -type f -newer bin/socle ! -name '*_test.go' ! -path '*/testdata/*' 2>&1 | grep -q .; then \
 		echo "build: compiling bin/socle, which takes a minute the first time" >&2; fi
-	@$(go) build -o bin/socle ./cmd/socle
+	@$(go) build -trimpath -ldflags='-s -w' -o bin/socle ./cmd/socle
 
-# `make lint` vets. The detector would wait a second at the end of each package, for goroutines that are to come to nothing.
-# Tests keep little in memory and allocate much of it (to hash a password takes 19 MiB): collected when it has doubled, it would be collected all the
-# time. The limit is for those that do keep much, since the detector takes several times as much again. -ldflags=-w leaves out what only a debugger reads: a third of what it takes to link.
-# GOFLAGS hands the flags on to the go list of the laws, which would have all packages compiled once more without them.
-test: go postgresql postgis pgbackrest chromium compiler clients gateway ## run all tests, with the race detector, on a PostgreSQL of their own
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB GOFLAGS="$$($(go) env GOFLAGS) -vet=off -ldflags=-w $(raceflags)" $(go) test -parallel 4 -timeout 30m ./...
+# `make lint` vets. atexit_sleep_ms: without it the detector waits a second at the end of each package.
+# GOGC, GOMEMLIMIT: tests keep little memory and allocate much of it, so collecting at twice the live heap would run all the
+# time; the limit is for the tests that do keep much, of which the detector makes several times as much.
+# -ldflags=-w omits debugging information: a third of the time to link.
+# GOFLAGS, rather than arguments: the go list of package laws would otherwise compile all packages once more.
+test: go postgresql postgis pgbackrest chromium compiler clients gateway progress ## run all tests with the race detector on a private PostgreSQL
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB GOFLAGS="$$($(go) env GOFLAGS) -vet=off -ldflags=-w $(raceflags)" \
+	bin/gotestsum-$(gotestsum) --format pkgname --hide-summary skipped -- -parallel 4 -timeout 30m ./...
 
-check: lint test ## what a change must pass: lint, and all tests, the laws of the tree among them
+check: lint test ## run lint and test: what a change must pass
 
-lint: ## formatting, vet, golangci-lint, go.mod
+lint: go ## check formatting, vet, golangci-lint, go.mod, the build for macOS
 	@unformatted=$$(gofmt -l $$($(go) list -f '{{.Dir}}' ./...)); test -z "$$unformatted" || { echo "gofmt -w: $$unformatted"; exit 1; }
 	$(go) vet ./...
 	$(go) run $(golangci) run ./...
 	$(go) mod tidy -diff
+	GOOS=darwin GOARCH=arm64 $(go) build -o /dev/null ./cmd/socle
 
-golden: postgresql ## write the generated files anew: docs/openapi.json, the schema dumps
+generate: postgresql ## write the generated files: docs/openapi.json, the dumps of the schemas
 	$(go) test ./internal/laws -run Current -update
 
-soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each, under writers, uploads, backups and restores; SOAK=n for another number
+verify: postgresql ## check that the generated files are current
+	$(go) test ./internal/laws -run Current
+
+soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each under load; SOAK=n for another number
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v
 	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/job -run TestRestoreOfDamage -timeout 2h -v
 
-full: postgresql ## upload to a disk that is full, and to one that turns read-only; needs root, for small file systems of its own
+full: postgresql ## upload to a full and to a read-only disk; needs root to mount small file systems
 	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \
 	{ FULL_DISK=$$disk $(go) test ./internal/server -run 'DoNotFit|ReadOnly' -count 1 -v; status=$$?; umount $$disk; rmdir $$disk; exit $$status; }
 
@@ -83,6 +90,12 @@ gateway: bin/versitygw-$(versitygw)
 
 bin/versitygw-$(versitygw):
 	@mkdir -p bin/tools && GOBIN=$(CURDIR)/bin/tools $(go) install -gcflags="all=-N -l" -ldflags=-w github.com/versity/versitygw/cmd/versitygw@$(versitygw) && mv bin/tools/versitygw $@
+
+# go test prints packages in their order, so a slow one holds back the lines of all that follow; gotestsum does not.
+progress: bin/gotestsum-$(gotestsum)
+
+bin/gotestsum-$(gotestsum):
+	@mkdir -p bin/tools && GOBIN=$(CURDIR)/bin/tools $(go) install gotest.tools/gotestsum@$(gotestsum) && mv bin/tools/gotestsum $@
 
 # The client libraries, the compiler, the mail server and the driver of Chromium that tests use: installed anew when the lock file is newer.
 libraries = internal/server/testdata/clients
