@@ -25,10 +25,10 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 	var c Caller
 	if given {
 		if token == "" {
-			return Caller{}, fail(http.StatusUnauthorized, "PGRST301", "Empty JWT is sent in Authorization header")
+			return Caller{}, newError(http.StatusUnauthorized, "PGRST301", "Empty JWT is sent in Authorization header")
 		}
 		if s.Verify == nil {
-			return Caller{}, fail(http.StatusInternalServerError, "PGRST300", "Server lacks JWT secret")
+			return Caller{}, newError(http.StatusInternalServerError, "PGRST300", "Server lacks JWT secret")
 		}
 
 		var err error
@@ -39,7 +39,7 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 
 	if c.Role == "" {
 		if s.Anonymous == "" {
-			return Caller{}, fail(http.StatusUnauthorized, "PGRST302", "Anonymous access is disabled")
+			return Caller{}, newError(http.StatusUnauthorized, "PGRST302", "Anonymous access is disabled")
 		}
 		c.Role = s.Anonymous
 	}
@@ -57,7 +57,7 @@ func (c *Caller) appendClaims(b []byte) []byte {
 
 // asked returns the query string without an API key that the client repeats there, as some do: it is no filter. A key in the query alone
 // opens nothing.
-func (s *Server) asked(r *http.Request) string {
+func (s *Server) rawQuery(r *http.Request) string {
 	const name = "apikey="
 	raw := r.URL.RawQuery
 

@@ -1,12 +1,16 @@
 package rest
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"socle/internal/httpx"
 )
 
 // payload is the body of a request.
@@ -20,7 +24,7 @@ type payload struct {
 
 // readBody reads a body of at most most bytes, and makes JSON of a form. A function also takes plain text, XML and bytes.
 // It takes room for a long body, and fails if there is none.
-func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool, room *bodyRoom) (payload, error) {
+func readBody(w http.ResponseWriter, r *http.Request, maxSize int64, function bool, lease *bodyLease) (payload, error) {
 	kind := r.Header.Get("Content-Type")
 	switch kind {
 	case "":
@@ -33,7 +37,7 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool,
 		kind = strings.ToLower(kind)
 	}
 
-	text, err := readAll(w, r, most, room)
+	text, err := readAll(w, r, maxSize, lease)
 	if err != nil {
 		return payload{}, err
 	}
@@ -47,7 +51,7 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool,
 	case "application/x-www-form-urlencoded":
 		values, err := url.ParseQuery(string(text))
 		if err != nil {
-			return payload{}, fail(http.StatusBadRequest, "PGRST102", "Empty or invalid form")
+			return payload{}, newError(http.StatusBadRequest, "PGRST102", "Empty or invalid form")
 		}
 
 		p := payload{text: formRow(values)}
@@ -70,17 +74,17 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool,
 		}
 	}
 
-	return payload{}, fail(http.StatusBadRequest, "PGRST102", "Content-Type not acceptable: "+kind)
+	return payload{}, newError(http.StatusBadRequest, "PGRST102", "Content-Type not acceptable: "+kind)
 }
 
 // readAll reads a body into memory that grows with what has arrived, not with what the client declares.
-func readAll(w http.ResponseWriter, r *http.Request, most int64, room *bodyRoom) ([]byte, error) {
-	if r.ContentLength > most {
+func readAll(w http.ResponseWriter, r *http.Request, maxSize int64, lease *bodyLease) ([]byte, error) {
+	if r.ContentLength > maxSize {
 		return nil, tooLarge()
 	}
 
-	body := http.MaxBytesReader(w, r.Body, most)
-	size := most + 1 // one more tells the end
+	body := http.MaxBytesReader(w, r.Body, maxSize)
+	size := maxSize + 1 // one more tells the end
 	if r.ContentLength >= 0 {
 		size = r.ContentLength + 1
 	}
@@ -101,7 +105,7 @@ func readAll(w http.ResponseWriter, r *http.Request, most int64, room *bodyRoom)
 		}
 
 		more := min(size, 4*int64(cap(text)))
-		if err := room.take(r.Context(), more); err != nil {
+		if err := lease.take(r.Context(), more); err != nil {
 			return nil, err
 		}
 
@@ -113,11 +117,11 @@ func unreadable(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge()
 	}
-	return fail(http.StatusBadRequest, "PGRST102", "The body can't be read")
+	return newError(http.StatusBadRequest, "PGRST102", "The body can't be read")
 }
 
 func tooLarge() error {
-	return fail(http.StatusRequestEntityTooLarge, "PGRST102", "The body is too large")
+	return newError(http.StatusRequestEntityTooLarge, "PGRST102", "The body is too large")
 }
 
 // formRow makes a JSON object of a form. Of a field given twice the last value counts.
@@ -179,4 +183,48 @@ func appendJSON(b []byte, s string) []byte {
 	}
 
 	return append(append(b, s[start:]...), '"')
+}
+
+// BodiesSize is how many bytes a process usually has for the bodies of requests under way.
+const BodyBudgetSize = 256 << 20
+
+// uncountedBody is how many bytes a body may have that is not counted: nearly all are shorter.
+const uncountedBody = 64 << 10
+
+// bodyRoom is what the body of one request has of the budget.
+type bodyLease struct {
+	budget   *httpx.Budget
+	owner    string        // who is charged
+	timeout  time.Duration // for room
+	size     int64         // bytes that were taken
+	releases []func()      // each gives its part back
+}
+
+// take takes room for so many bytes more. It waits a while for others to give theirs back.
+func (r *bodyLease) take(ctx context.Context, n int64) error {
+	exhausted := newError(http.StatusServiceUnavailable, "53200", "too many bodies of requests are under way")
+	if r.size+n > r.budget.Most() {
+		return exhausted
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+
+	release, err := r.budget.Take(ctx, r.owner, n)
+	if err != nil {
+		return exhausted
+	}
+
+	r.size += n
+	r.releases = append(r.releases, release)
+
+	return nil
+}
+
+// release gives back all that was taken.
+func (r *bodyLease) release() {
+	for _, give := range r.releases {
+		give()
+	}
+	r.size, r.releases = 0, nil
 }

@@ -18,11 +18,11 @@ import (
 
 // Times of a Cache.
 const (
-	unwatchedMost  = 5 * time.Second  // age at which a catalogue is read again that nothing watches
-	unwatchedLeast = time.Second      // the same for a request that misses something in it
-	readMost       = 60 * time.Second // for reading the catalogue
-	pauseMost      = 5 * time.Second  // between two readings
-	readTries      = 5                // while it changes under the reading
+	unwatchedTTL       = 5 * time.Second  // age at which a catalogue is read again that nothing watches
+	unwatchedMissTTL   = time.Second      // the same for a request that misses something in it
+	catalogReadTimeout = 60 * time.Second // for reading the catalogue
+	maxReadPause       = 5 * time.Second  // between two readings
+	maxReadAttempts    = 5                // while it changes under the reading
 )
 
 // Source is where a Cache reads the catalogue, and how it knows that it has to.
@@ -34,61 +34,61 @@ type Source struct {
 	// by, so the next request after a change sees the change, and nothing listens. "": the schema has no version, see [Cache.ListenOn].
 	Version string
 	// Read is called on the connection that has read the catalogue; nil: nothing is.
-	Read func(ctx context.Context, conn pg.Querier) error
+	AfterRead func(ctx context.Context, conn pg.Querier) error
 }
 
 // Cache keeps the catalogue of a database. The first request reads it, and so does one that finds it out of date: by the version
 // of the schema where it has one, else because a notification said so, see [Cache.ListenOn]. A cache whose schema has a version
 // runs nothing and has no connection while no request needs the catalogue read.
 type Cache struct {
-	source   Source
-	log      *slog.Logger
-	listener *listener                // nil: nothing listens
-	rest     func(took time.Duration) // between two readings of which the second is known to be needed
+	source    Source
+	log       *slog.Logger
+	listener  *listener                // nil: nothing listens
+	readPause func(took time.Duration) // between two readings of which the second is known to be needed
 
-	current atomic.Pointer[loaded]
+	current atomic.Pointer[snapshot]
 	zones   atomic.Pointer[map[string]bool] // see [Cache.knowsZone]
 
-	mu       sync.Mutex
-	database int   // counts what the database has been
-	loading  *load // nil if the catalogue is not being read
-	closed   bool
-	ctx      context.Context // of what the cache does by itself
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
+	mu         sync.Mutex
+	generation int   // counts what the database has been
+	loading    *load // nil if the catalogue is not being read
+	closed     bool
+	ctx        context.Context // of what the cache does by itself
+	cancel     context.CancelFunc
+	running    sync.WaitGroup
 }
 
-type loaded struct {
+type snapshot struct {
 	*catalog.Catalog
-	version string // of the schema, as old as the catalogue or older; "" if it has none
-	size    int    // bytes
-	at      time.Time
-	took    time.Duration
+	version  string // of the schema, as old as the catalogue or older; "" if it has none
+	size     int    // bytes
+	readAt   time.Time
+	readTime time.Duration
 }
 
 // load is a reading of the catalogue under way.
 type load struct {
-	done  chan struct{}
-	again bool // the schema has changed since it began
-	got   *loaded
-	err   error
+	done     chan struct{}
+	repeat   bool // the schema has changed since it began
+	snapshot *snapshot
+	err      error
 }
 
 // NewCache returns a cache that reads from a source.
 func NewCache(source Source, log *slog.Logger) *Cache {
 	c := &Cache{source: source, log: log}
-	c.rest = c.pause
+	c.readPause = c.pause
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 
 	return c
 }
 
 // get returns the catalogue, and waits only for the very first one.
-func (c *Cache) get(ctx context.Context) (*loaded, error) {
-	if known := c.known(time.Now()); known != nil {
+func (c *Cache) get(ctx context.Context) (*snapshot, error) {
+	if known := c.peek(time.Now()); known != nil {
 		return known, nil
 	}
-	return c.wait(ctx, c.start(false))
+	return c.wait(ctx, c.startRead(false))
 }
 
 // Get returns the catalogue, and waits only for the very first one.
@@ -103,20 +103,20 @@ func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
 
 // Known returns the catalogue, nil if it was not read yet.
 func (c *Cache) Known() *catalog.Catalog {
-	if l := c.known(time.Now()); l != nil {
+	if l := c.peek(time.Now()); l != nil {
 		return l.Catalog
 	}
 	return nil
 }
 
-func (c *Cache) known(now time.Time) *loaded {
+func (c *Cache) peek(now time.Time) *snapshot {
 	if c.listener != nil {
-		c.listener.begin()
+		c.listener.start()
 	}
 
 	l := c.current.Load()
-	if l != nil && c.unwatched(l) && now.Sub(l.at) > unwatchedMost {
-		c.start(false)
+	if l != nil && c.isUnwatched(l) && now.Sub(l.readAt) > unwatchedTTL {
+		c.startRead(false)
 	}
 
 	return l
@@ -124,15 +124,15 @@ func (c *Cache) known(now time.Time) *loaded {
 
 // unwatched reports whether a change of the schema would go unseen: the connection that listens is lost, or the schema is to have
 // a version and has none, since its database waits for migrations.
-func (c *Cache) unwatched(l *loaded) bool {
+func (c *Cache) isUnwatched(l *snapshot) bool {
 	if c.source.Version != "" {
 		return l.version == ""
 	}
-	return c.listener != nil && !c.listener.heard.Load()
+	return c.listener != nil && !c.listener.listening.Load()
 }
 
 // newer returns a catalogue that is newer than old, for a request that failed by it: nil if there is none.
-func (c *Cache) newer(ctx context.Context, old *loaded) *loaded {
+func (c *Cache) newer(ctx context.Context, old *snapshot) *snapshot {
 	if old.version != "" {
 		return c.newerVersion(ctx, old)
 	}
@@ -141,8 +141,9 @@ func (c *Cache) newer(ctx context.Context, old *loaded) *loaded {
 	l := c.loading
 	c.mu.Unlock()
 
-	if now := c.current.Load(); l == nil && now != nil && c.unwatched(now) && time.Since(now.at) > unwatchedLeast {
-		l = c.start(false)
+	now := c.current.Load()
+	if l == nil && now != nil && c.isUnwatched(now) && time.Since(now.readAt) > unwatchedMissTTL {
+		l = c.startRead(false)
 	}
 
 	if l != nil {
@@ -151,7 +152,7 @@ func (c *Cache) newer(ctx context.Context, old *loaded) *loaded {
 		}
 	}
 
-	if now := c.current.Load(); now != nil && now != old {
+	if now = c.current.Load(); now != nil && now != old {
 		return now
 	}
 
@@ -159,7 +160,7 @@ func (c *Cache) newer(ctx context.Context, old *loaded) *loaded {
 }
 
 // newerVersion is newer for a schema with a version: it asks for that.
-func (c *Cache) newerVersion(ctx context.Context, old *loaded) *loaded {
+func (c *Cache) newerVersion(ctx context.Context, old *snapshot) *snapshot {
 	version, err := pg.Value[string](ctx, c.source.Pool(), c.source.Version)
 	if err != nil {
 		c.log.Warn("the version of the schema can't be read", "error", err)
@@ -172,7 +173,7 @@ func (c *Cache) newerVersion(ctx context.Context, old *loaded) *loaded {
 			break
 		}
 
-		if l, err = c.wait(ctx, c.start(false)); err != nil {
+		if l, err = c.wait(ctx, c.startRead(false)); err != nil {
 			return nil
 		}
 	}
@@ -185,17 +186,17 @@ func (c *Cache) newerVersion(ctx context.Context, old *loaded) *loaded {
 }
 
 // renewed returns another catalogue than old, which is known to be out of date.
-func (c *Cache) renewed(ctx context.Context, old *loaded) (*loaded, error) {
+func (c *Cache) replace(ctx context.Context, old *snapshot) (*snapshot, error) {
 	if l := c.current.Load(); l != nil && l != old {
 		return l, nil
 	}
-	return c.wait(ctx, c.start(false))
+	return c.wait(ctx, c.startRead(false))
 }
 
 // Reload has the catalogue read again, for someone who knows that it has changed. It does not wait.
 func (c *Cache) Reload() {
 	if c.current.Load() != nil {
-		c.start(true)
+		c.startRead(true)
 	}
 }
 
@@ -204,7 +205,7 @@ func (c *Cache) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	c.database++
+	c.generation++
 	c.current.Store(nil)
 }
 
@@ -212,7 +213,7 @@ func (c *Cache) Forget() {
 // have it read the catalogue.
 func (c *Cache) Retire() {
 	if c.listener != nil {
-		c.listener.end()
+		c.listener.stop()
 	}
 }
 
@@ -226,10 +227,10 @@ func (c *Cache) Close() {
 	c.running.Wait()
 }
 
-func (c *Cache) wait(ctx context.Context, l *load) (*loaded, error) {
+func (c *Cache) wait(ctx context.Context, l *load) (*snapshot, error) {
 	select {
 	case <-l.done:
-		return l.got, l.err
+		return l.snapshot, l.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -237,12 +238,12 @@ func (c *Cache) wait(ctx context.Context, l *load) (*loaded, error) {
 
 // start begins to read the catalogue, unless that is under way. changed says that it is known to be
 // another one now: what is being read may be the one before, so it is read once more.
-func (c *Cache) start(changed bool) *load {
+func (c *Cache) startRead(changed bool) *load {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	if c.loading != nil {
-		c.loading.again = c.loading.again || changed
+		c.loading.repeat = c.loading.repeat || changed
 		return c.loading
 	}
 
@@ -264,7 +265,7 @@ func (c *Cache) start(changed bool) *load {
 func (c *Cache) pause(took time.Duration) {
 	select {
 	case <-c.ctx.Done():
-	case <-time.After(min(took, pauseMost)):
+	case <-time.After(min(took, maxReadPause)):
 	}
 }
 
@@ -273,21 +274,21 @@ var errClosed = errors.New("the catalogue's cache is closed")
 // read carries out a reading.
 func (c *Cache) read(l *load) {
 	if last := c.current.Load(); last != nil && c.source.Version != "" {
-		if left := last.took - time.Since(last.at.Add(last.took)); left > 0 {
-			c.rest(left)
+		if remaining := last.readTime - time.Since(last.readAt.Add(last.readTime)); remaining > 0 {
+			c.readPause(remaining)
 		}
 	}
 
 	for {
-		ctx, cancel := context.WithTimeout(c.ctx, readMost)
+		ctx, cancel := context.WithTimeout(c.ctx, catalogReadTimeout)
 		at := time.Now()
 		c.mu.Lock()
 
-		database := c.database
+		database := c.generation
 		c.mu.Unlock()
 
-		for tries := 0; tries < readTries; tries++ {
-			if l.got, l.err = c.readAtOnce(ctx); !goneMeanwhile(l.err) {
+		for attempt := 0; attempt < maxReadAttempts; attempt++ {
+			if l.snapshot, l.err = c.readSnapshot(ctx); !isConcurrentDrop(l.err) {
 				break
 			}
 		}
@@ -296,7 +297,7 @@ func (c *Cache) read(l *load) {
 		took := time.Since(at)
 		c.mu.Lock()
 
-		if database != c.database && c.ctx.Err() == nil { // it may be that of the one before
+		if database != c.generation && c.ctx.Err() == nil { // it may be that of the one before
 			c.mu.Unlock()
 			continue
 		}
@@ -304,9 +305,9 @@ func (c *Cache) read(l *load) {
 		if l.err != nil {
 			c.log.Warn("the catalogue can't be read; the one before serves on", "error", l.err)
 		} else {
-			l.got.at, l.got.took = at, took
-			first := c.current.Swap(l.got) == nil
-			if l.again {
+			l.snapshot.readAt, l.snapshot.readTime = at, took
+			first := c.current.Swap(l.snapshot) == nil
+			if l.repeat {
 				if first { // nobody waits for the first one longer than they must
 					close(l.done)
 					l = &load{done: make(chan struct{})}
@@ -314,9 +315,9 @@ func (c *Cache) read(l *load) {
 				}
 
 				c.mu.Unlock()
-				c.rest(took)
+				c.readPause(took)
 				c.mu.Lock()
-				l.again = false
+				l.repeat = false
 				c.mu.Unlock()
 
 				continue
@@ -332,7 +333,7 @@ func (c *Cache) read(l *load) {
 }
 
 // readAtOnce reads the catalogue as it is at one moment of one database: another may take its place meanwhile.
-func (c *Cache) readAtOnce(ctx context.Context) (*loaded, error) {
+func (c *Cache) readSnapshot(ctx context.Context) (*snapshot, error) {
 	conn, err := pg.Acquire(ctx, c.source.Pool())
 	if err != nil {
 		return nil, err
@@ -340,7 +341,7 @@ func (c *Cache) readAtOnce(ctx context.Context) (*loaded, error) {
 	defer conn.Release()
 
 	// First the version, then the catalogue: a change between the two is met with one more reading, never with an old catalogue.
-	got := &loaded{}
+	got := &snapshot{}
 	if c.source.Version != "" {
 		// undefined_table
 		if got.version, err = pg.Value[string](ctx, conn, c.source.Version); err != nil && pg.State(err) != "42P01" {
@@ -365,8 +366,8 @@ func (c *Cache) readAtOnce(ctx context.Context) (*loaded, error) {
 
 	got.size = got.Catalog.Size()
 
-	if c.source.Read != nil && got.version != "" {
-		if err := c.source.Read(ctx, conn); err != nil {
+	if c.source.AfterRead != nil && got.version != "" {
+		if err := c.source.AfterRead(ctx, conn); err != nil {
 			c.log.Warn("after the catalogue was read", "error", err)
 		}
 	}
@@ -376,7 +377,7 @@ func (c *Cache) readAtOnce(ctx context.Context) (*loaded, error) {
 
 // knowsZone reports whether PostgreSQL has a time zone of this name. It goes through a thousand files to say which there are: they are read for the
 // first request that names one, and kept, for they change with PostgreSQL itself.
-func (c *Cache) knowsZone(ctx context.Context, name string) (bool, error) {
+func (c *Cache) hasTimezone(ctx context.Context, name string) (bool, error) {
 	if known := c.zones.Load(); known != nil {
 		return (*known)[name], nil
 	}
@@ -397,7 +398,7 @@ func (c *Cache) knowsZone(ctx context.Context, name string) (bool, error) {
 
 // goneMeanwhile reports whether the catalogue could not be read because something was dropped in that moment: a default of a type that is no
 // more can't be printed.
-func goneMeanwhile(err error) bool {
+func isConcurrentDrop(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (e.Code == "XX000" || stale[e.Code])
+	return ok && (e.Code == "XX000" || stalePlanStates[e.Code])
 }

@@ -65,7 +65,7 @@ func TestNoCatalog(t *testing.T) {
 }
 
 // TestCatalogIsNotReadWithoutEnd: of changes that are told while the catalogue is being read, and for a while after that, one more reading comes.
-func TestCatalogIsNotReadWithoutEnd(t *testing.T) {
+func TestCatalogReloadsAreCoalesced(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")
@@ -78,7 +78,7 @@ func TestCatalogIsNotReadWithoutEnd(t *testing.T) {
 	defer cache.Close()
 
 	rests, onward := make(chan time.Duration), make(chan struct{})
-	cache.rest = func(took time.Duration) { rests <- took; <-onward }
+	cache.readPause = func(took time.Duration) { rests <- took; <-onward }
 
 	first, err := cache.Get(t.Context())
 	if err != nil {

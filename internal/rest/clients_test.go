@@ -19,7 +19,7 @@ import (
 )
 
 // ports is what the requests in testdata/clients are about.
-const ports = `
+const portsSQL = `
 	create table ports (id int primary key, name text not null unique, depth numeric, tides int4range, goods text[] not null default '{}', about jsonb,
 		opened timestamptz, open boolean, words tsvector generated always as (to_tsvector('english', name)) stored);
 	insert into ports values (1, 'Kiel', 11.5, '[1,5)', '{coal,fish}', '{"flag":"blue","size":{"length":3}}', '2001-02-03 04:05:06+00', true),
@@ -49,7 +49,7 @@ func TestClients(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".http"), func(t *testing.T) {
 			t.Parallel()
 
-			a := newAPI(t, ports, func(c *Config) { c.TxOverride, c.Plan, c.Aggregates = true, true, true })
+			a := newAPI(t, portsSQL, func(c *Config) { c.TxOverride, c.Plan, c.Aggregates = true, true, true })
 			server := httptest.NewServer(a.server)
 			defer server.Close()
 
@@ -58,13 +58,13 @@ func TestClients(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			talk(t, server.Listener.Addr().String(), string(text))
+			replay(t, server.Listener.Addr().String(), string(text))
 		})
 	}
 }
 
 // talk sends the requests of a file on one connection.
-func talk(t *testing.T, address, text string) {
+func replay(t *testing.T, address, text string) {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -104,12 +104,12 @@ func talk(t *testing.T, address, text string) {
 			t.Fatalf("%s: %v", title, err)
 		}
 
-		judge(t, title+": "+first, got, string(plain), strings.Split(strings.TrimSpace(answer), "\n< "))
+		checkResponse(t, title+": "+first, got, string(plain), strings.Split(strings.TrimSpace(answer), "\n< "))
 	}
 }
 
 // judge holds an answer against what is wanted: its status, headers (! and a name for none of that name), and behind those the body; - is none.
-func judge(t *testing.T, at string, got *http.Response, body string, want []string) {
+func checkResponse(t *testing.T, at string, got *http.Response, body string, want []string) {
 	t.Helper()
 
 	if status := fmt.Sprint(got.StatusCode); status != want[0] {
@@ -139,7 +139,7 @@ func judge(t *testing.T, at string, got *http.Response, body string, want []stri
 			t.Errorf("%s: got %s, want %s in it", at, body, wanted[1:])
 		}
 	case json.Valid([]byte(wanted)):
-		if diff := cmp.Diff(plainly(wanted), plainly(body)); diff != "" {
+		if diff := cmp.Diff(parseOrText(wanted), parseOrText(body)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", at, diff)
 		}
 	case strings.ReplaceAll(wanted, `\n`, "\n") != body:
@@ -147,11 +147,11 @@ func judge(t *testing.T, at string, got *http.Response, body string, want []stri
 	}
 
 	if got.StatusCode >= 400 && got.Request.Method != http.MethodHead {
-		told(t, at, body)
+		checkErrorBody(t, at, body)
 	}
 }
 
-func plainly(text string) any {
+func parseOrText(text string) any {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return text
@@ -161,7 +161,7 @@ func plainly(text string) any {
 }
 
 // told checks that an error is what the libraries decode: code and message are texts, and details and hint are there, texts or null.
-func told(t *testing.T, at, body string) {
+func checkErrorBody(t *testing.T, at, body string) {
 	t.Helper()
 
 	var e map[string]json.RawMessage

@@ -7,7 +7,7 @@ import (
 )
 
 // exposed are the headers of an answer that a page may read.
-const exposed = "Content-Encoding, Content-Location, Content-Range, Content-Type, Date, Location, Server, Transfer-Encoding, Range-Unit"
+const exposedHeaders = "Content-Encoding, Content-Location, Content-Range, Content-Type, Date, Location, Server, Transfer-Encoding, Range-Unit"
 
 // cors lets pages of other origins read the answer, and answers a browser that asks before it sends a request.
 // It reports whether that was all.
@@ -31,7 +31,7 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 	}
 
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-		h.Set("Access-Control-Expose-Headers", exposed)
+		h.Set("Access-Control-Expose-Headers", exposedHeaders)
 		return false
 	}
 

@@ -15,15 +15,15 @@ func (s *Server) Description(ctx context.Context, role, url string) ([]byte, err
 		return nil, err
 	}
 
-	kept := &page{header: http.Header{}}
+	recorder := &responseRecorder{header: http.Header{}}
 	c := call{
-		server: s,
-		w:      kept,
-		r:      r,
-		path:   "/",
-		caller: Caller{Role: role, Claims: []byte("{}")},
-		schema: s.Schemas[0],
-		until:  time.Now().Add(s.Timeout),
+		server:   s,
+		w:        recorder,
+		r:        r,
+		path:     "/",
+		caller:   Caller{Role: role, Claims: []byte("{}")},
+		schema:   s.Schemas[0],
+		deadline: time.Now().Add(s.Timeout),
 	}
 
 	var ok bool
@@ -31,31 +31,31 @@ func (s *Server) Description(ctx context.Context, role, url string) ([]byte, err
 		return nil, errors.New("describe: there is no role " + role)
 	}
 
-	ctx, cancel := context.WithDeadline(ctx, c.until)
+	ctx, cancel := context.WithDeadline(ctx, c.deadline)
 	defer cancel()
 
 	known, err := s.Catalog.get(ctx)
 	if err != nil {
-		return nil, noCatalog(ctx, err)
+		return nil, catalogFailure(ctx, err)
 	}
 
-	c.use(known)
+	c.setSnapshot(known)
 	if err := c.describe(ctx); err != nil {
 		return nil, err
 	}
 
-	return kept.body, nil
+	return recorder.body, nil
 }
 
 // page keeps an answer.
-type page struct {
+type responseRecorder struct {
 	header http.Header
 	body   []byte
 }
 
-func (p *page) Header() http.Header { return p.header }
-func (p *page) WriteHeader(int)     {}
-func (p *page) Write(b []byte) (int, error) {
+func (p *responseRecorder) Header() http.Header { return p.header }
+func (p *responseRecorder) WriteHeader(int)     {}
+func (p *responseRecorder) Write(b []byte) (int, error) {
 	p.body = append(p.body, b...)
 	return len(b), nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // alone gives the request roles a pool of one connection, so that one request follows another on it.
-func alone(a *api) *pgxpool.Pool {
+func singleConnection(a *api) *pgxpool.Pool {
 	role, _ := a.server.Role("authenticated")
 	config := role.Pool.Config()
 	config.MaxConns = 1
@@ -35,7 +35,7 @@ func alone(a *api) *pgxpool.Pool {
 }
 
 // wantOne fails the test if more than one connection was opened.
-func (a *api) wantOne(pool *pgxpool.Pool) {
+func (a *api) wantOneConnection(pool *pgxpool.Pool) {
 	a.Helper()
 
 	if n := pool.Stat().NewConnsCount(); n != 1 {
@@ -43,12 +43,12 @@ func (a *api) wantOne(pool *pgxpool.Pool) {
 	}
 }
 
-func TestNothingIsLeftBehind(t *testing.T) {
+func TestSessionIsCleanedAfterFunctions(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t,
 		"create function leave_and_fail() returns void language plpgsql as $$ begin perform leave(); raise 'no'; end $$;")
-	pool := alone(a)
+	pool := singleConnection(a)
 	want := `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
 	for _, step := range []struct {
 		path, prefer string
@@ -66,11 +66,11 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
 // TestNothingIsLeftByPolicies: code that a request for rows runs is no different from a function that it calls.
-func TestNothingIsLeftByPolicies(t *testing.T) {
+func TestSessionIsCleanedAfterPolicies(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, `
@@ -80,7 +80,7 @@ func TestNothingIsLeftByPolicies(t *testing.T) {
 		create policy littering on guarded for select using (set_config('app.left', 'behind', false) is not null and pg_advisory_lock(4711) is not null);
 		grant select on guarded to authenticated`)
 
-	pool := alone(a)
+	pool := singleConnection(a)
 
 	if got := a.do("GET", "/guarded", ""); got.body != `[{"id":1}]` {
 		t.Fatal(got)
@@ -91,7 +91,7 @@ func TestNothingIsLeftByPolicies(t *testing.T) {
 		t.Errorf("got %s, want %s", got.body, want)
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
 func TestStatementTimeout(t *testing.T) {
@@ -119,7 +119,7 @@ func TestStatementTimeout(t *testing.T) {
 		}
 	}
 
-	a.quiet()
+	a.awaitNoSleepers()
 	a.server.Timeout = time.Nanosecond
 
 	if got := a.do("GET", "/clients", ""); got.status != http.StatusInternalServerError ||
@@ -146,7 +146,7 @@ func TestTerminated(t *testing.T) {
 	}
 }
 
-func TestClientGoesAway(t *testing.T) {
+func TestClientLeavesWhileExecuting(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")
@@ -164,7 +164,7 @@ func TestClientGoesAway(t *testing.T) {
 	a.await(func() bool { return a.sleepers() == 1 })
 	leave()
 	<-done
-	a.quiet()
+	a.awaitNoSleepers()
 }
 
 func (a *api) sleepers() (n int) {
@@ -179,7 +179,7 @@ func (a *api) sleepers() (n int) {
 }
 
 // quiet waits until no statement sleeps any more.
-func (a *api) quiet() {
+func (a *api) awaitNoSleepers() {
 	a.Helper()
 
 	a.await(func() bool { return a.sleepers() == 0 })
@@ -208,7 +208,7 @@ func TestChangedSchema(t *testing.T) {
 		t.Fatal(got)
 	}
 
-	a.await(func() bool { return a.server.Catalog.listener.heard.Load() })
+	a.await(func() bool { return a.server.Catalog.listener.listening.Load() })
 	// Without a word to anyone: prepared statements notice by themselves.
 	a.exec("alter table public.projects drop column client_id; alter table public.clients alter column id type text")
 
@@ -248,7 +248,7 @@ func TestDeallocated(t *testing.T) {
 
 	a := newAPI(t,
 		"create function forget() returns void language plpgsql as $$ begin execute 'deallocate all'; end $$;")
-	alone(a)
+	singleConnection(a)
 
 	for range 2 {
 		for _, request := range [][2]string{
@@ -265,9 +265,9 @@ func TestManyStatements(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")
-	alone(a)
+	singleConnection(a)
 
-	for i := range statementsMost + 50 {
+	for i := range maxStatements + 50 {
 		path := fmt.Sprintf("/clients?select=a%d:id&id=eq.1", i)
 		if got, want := a.do("GET", path, "").body, fmt.Sprintf(`[{"a%d":1}]`, i); got != want {
 			t.Fatalf("%s: %s, want %s", path, got, want)
@@ -304,10 +304,10 @@ func TestParallel(t *testing.T) {
 }
 
 // TestTooLargeAnswer: a change whose answer is longer than it may be is not made, whatever the answer looks like.
-func TestTooLargeAnswer(t *testing.T) {
+func TestTooLargeResponse(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, handlers+`;
+	a := newAPI(t, handlersSQL+`;
 		create table bulky (id int primary key, note text not null);
 		create table watched (like bulky including all);
 		create function look() returns trigger language plpgsql as 'begin return new; end';
@@ -320,9 +320,9 @@ func TestTooLargeAnswer(t *testing.T) {
 		create function wide(n int, out a text, out b text) returns record language sql volatile as $$ insert into bulky select 1000, 'called'; select repeat('x', n / 2), repeat('y', n / 2) $$;
 		create function any_record(n int) returns record language sql volatile as $$ insert into bulky select 1000, 'called'; select repeat('x', n / 2), repeat('y', n / 2) $$;
 		create function bulky(n int) returns setof bulky language sql volatile as $$ insert into bulky select 1000, 'called'; select 7, repeat('x', n) $$;
-		grant all on bulky, watched to authenticated`, func(c *Config) { c.MaxAnswer = 1 << 16 })
+		grant all on bulky, watched to authenticated`, func(c *Config) { c.MaxResponse = 1 << 16 })
 
-	pool := alone(a)
+	pool := singleConnection(a)
 	const before = `[{"id":1,"note":"as it was"}]`
 
 	for _, table := range []string{"bulky", "watched"} {
@@ -392,7 +392,7 @@ func TestTooLargeAnswer(t *testing.T) {
 		t.Errorf("one that shows nothing: %.300v", got)
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
 // TestOtherEncoding asks for rows of a database that is not in UTF-8. An answer may grow on its way here: a change whose answer is longer than it may be for
@@ -414,7 +414,7 @@ func TestOtherEncoding(t *testing.T) {
 
 	a := newAPIAt(t, pgtest.Server().URL("latin"),
 		`create table "städte" (id int primary key, name text not null); grant all on "städte" to authenticated; insert into "städte" values (1, chr(228) || 'ö')`,
-		func(c *Config) { c.MaxAnswer = 1 << 16 })
+		func(c *Config) { c.MaxResponse = 1 << 16 })
 	if got := a.do("GET", "/st%C3%A4dte?name=like.*%C3%B6", ""); got.status != http.StatusOK ||
 		got.body != `[{"id":1,"name":"äö"}]` {
 		t.Errorf("got %v", got)
@@ -446,7 +446,7 @@ func TestNoDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	pool := alone(a)
+	pool := singleConnection(a)
 	conn, err := pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -456,10 +456,10 @@ func TestNoDatabase(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errNoConnection)
 	defer cancel()
 
-	client := welcome(ctx)
-	defer client.leave()
+	client := newWatchdog(ctx)
+	defer client.release()
 
-	if _, err = acquire(pool, client, acquireTimeout); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err = acquire(pool, client, defaultAcquireTimeout); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("acquire: %v", err)
 	}
 

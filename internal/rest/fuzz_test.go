@@ -72,7 +72,7 @@ func FuzzHeaders(f *testing.F) {
 			}
 		}
 
-		for _, w := range accepted(r.Header["Accept"]) {
+		for _, w := range parseAccept(r.Header["Accept"]) {
 			if of, kind, explain := w.explained(); of.name == "" || kind == "" || explain == "" {
 				t.Errorf("%q: %v, %q, %q", header, of, kind, explain)
 			}
@@ -84,7 +84,7 @@ func FuzzHeaders(f *testing.F) {
 			}
 		}
 
-		for _, err := range []error{second(s.profile(r)), second(routeOf(path))} {
+		for _, err := range []error{secondOf(s.profile(r)), secondOf(parseRoute(path))} {
 			if e, ok := errors.AsType[*query.Error](err); err != nil && (!ok || e.Status < 400 || e.Status > 499) {
 				t.Errorf("%q: %v", path, err)
 			}
@@ -94,4 +94,4 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-func second[T any](_ T, err error) error { return err }
+func secondOf[T any](_ T, err error) error { return err }

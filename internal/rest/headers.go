@@ -23,7 +23,7 @@ func (s *Server) profile(r *http.Request) (string, error) {
 	}
 
 	if !slices.Contains(s.Schemas, schema) {
-		e := fail(http.StatusNotAcceptable, "PGRST106", "Invalid schema: "+schema)
+		e := newError(http.StatusNotAcceptable, "PGRST106", "Invalid schema: "+schema)
 		e.Hint = "Only the following schemas are exposed: " + strings.Join(s.Schemas, ", ")
 
 		return "", e
@@ -85,7 +85,7 @@ func window(r *http.Request, q *query.Query) (query.Limit, error) {
 }
 
 func outOfRange(details string) *query.Error {
-	e := fail(http.StatusRequestedRangeNotSatisfiable, "PGRST103", "Requested range not satisfiable")
+	e := newError(http.StatusRequestedRangeNotSatisfiable, "PGRST103", "Requested range not satisfiable")
 	e.Details = details
 
 	return e

@@ -69,7 +69,7 @@ func TestHiddenColumns(t *testing.T) {
 }
 
 // TestClaimsAreTheTokens: who asks is said by the token alone.
-func TestClaimsAreTheTokens(t *testing.T) {
+func TestClaimsComeFromToken(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")

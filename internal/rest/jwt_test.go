@@ -163,7 +163,7 @@ func TestJWTByKeySet(t *testing.T) {
 func TestCachedTokens(t *testing.T) {
 	t.Parallel()
 
-	v, err := NewJWT(JWTConfig{Secret: []byte(strings.Repeat("s", 32)), CachedFor: time.Minute})
+	v, err := NewJWT(JWTConfig{Secret: []byte(strings.Repeat("s", 32)), CacheTTL: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,9 +184,9 @@ func TestCachedTokens(t *testing.T) {
 		t.Errorf("a token that was verified a moment ago: %v", err)
 	}
 
-	c := v.seen[string(token)]
-	c.verified = c.verified.Add(-time.Minute)
-	v.seen[string(token)] = c
+	c := v.cache[string(token)]
+	c.verifiedAt = c.verifiedAt.Add(-time.Minute)
+	v.cache[string(token)] = c
 
 	if _, err := v.Verify(t.Context(), string(token)); err == nil {
 		t.Error("a token that was verified a minute ago is believed without a key")

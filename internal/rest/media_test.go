@@ -3,7 +3,7 @@ package rest
 import "testing"
 
 // handlers are functions and aggregates that make answers of media types of their own.
-const handlers = `
+const handlersSQL = `
 	create domain "text/plain" as text; create domain "text/xml" as xml; create domain "text/html" as text; create domain "application/octet-stream" as bytea;
 	create domain "image/png" as bytea; create domain "*/*" as bytea; create domain "text/tab-separated-values" as text; create domain "application/vnd.names" as text;
 	create domain "application/json" as json; create domain "text/csv" as text; create domain "application/vnd.whole+json" as json;
@@ -59,7 +59,7 @@ func notAvailable(types string) string {
 func TestMedia(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, handlers)
+	a := newAPI(t, handlersSQL)
 	const binary, csv = "application/octet-stream", "text/csv; charset=utf-8"
 	for _, test := range []struct {
 		method, path, accept, body string
@@ -174,7 +174,7 @@ func TestMedia(t *testing.T) {
 }
 
 // representations are domains whose values are shown, read and compared in another form than they are kept in.
-const representations = `
+const representationSQL = `
 	create domain color as int check (value between 0 and 16777215);
 	create function show(color) returns json language sql immutable as $$ select to_json('#' || lpad(to_hex($1), 6, '0')) $$;
 	create function read(text) returns color language sql immutable as $$ select ('x' || lpad(substr($1, 2), 8, '0'))::bit(32)::int::color $$;
@@ -194,7 +194,7 @@ const representations = `
 func TestRepresentations(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, representations, func(c *Config) { c.Aggregates = true })
+	a := newAPI(t, representationSQL, func(c *Config) { c.Aggregates = true })
 	for _, test := range []struct {
 		method, path, body string
 		headers            []string

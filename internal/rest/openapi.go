@@ -16,54 +16,54 @@ import (
 )
 
 const (
-	openAPIType    = "application/openapi+json; charset=utf-8"
-	describedFresh = 5 * time.Second // how long a description stands: no GRANT tells that it was
-	describedMost  = 16              // descriptions that are kept
+	openAPIType     = "application/openapi+json; charset=utf-8"
+	descriptionTTL  = 5 * time.Second // how long a description stands: no GRANT tells that it was
+	maxDescriptions = 16              // descriptions that are kept
 )
 
 // describe answers for the root with the description of what the caller's role may use of a schema.
 func (c *call) describe(ctx context.Context) error {
 	s := c.server
 
-	kind, err := describedAs(c.r.Header["Accept"])
+	kind, err := descriptionType(c.r.Header["Accept"])
 	if err != nil {
 		return err
 	}
 
-	head, err := c.describeServer()
+	head, err := c.serverMembers()
 	if err != nil {
 		return err
 	}
 
-	c.times.mark(&c.times.parse)
+	c.timings.mark(&c.timings.parse)
 	h := c.w.Header()
 	vary(h)
 
 	status := http.StatusOK
-	c.renew(ctx)
-	key := described{c.catalog, c.caller.Role, c.schema}
+	c.refresh(ctx)
+	key := descriptionKey{c.catalog, c.caller.Role, c.schema}
 	body := s.descriptions.get(key)
-	if body == nil || s.before != "" { // which may refuse this request
-		c.planned = planned{Plan: plan.Plan{SQL: selectPrivileges, Args: []any{c.schema}}, readOnly: true}
-		got, err := c.execute(ctx)
-		for tries := 0; isStale(err) && c.replan(ctx, tries); tries++ {
+	if body == nil || s.preRequestSQL != "" { // which may refuse this request
+		c.planned = plannedRequest{Plan: plan.Plan{SQL: selectPrivileges, Args: []any{c.schema}}, readOnly: true}
+		res, err := c.execute(ctx)
+		for attempts := 0; isStaleCatalog(err) && c.replaceSnapshot(ctx, attempts); attempts++ {
 			key.catalog = c.catalog
-			got, err = c.execute(ctx)
+			res, err = c.execute(ctx)
 		}
 
-		if goneMeanwhile(err) {
-			got, err = c.execute(ctx)
+		if isConcurrentDrop(err) {
+			res, err = c.execute(ctx)
 		}
 		if err != nil {
 			return err
 		}
 
-		defer got.release()
+		defer res.release()
 
-		c.times.mark(&c.times.transaction)
-		may := everything
+		c.timings.mark(&c.timings.transaction)
+		may := allPrivileges
 		if s.OpenAPIMode != "ignore-privileges" {
-			if may, err = readPrivileges(got.body); err != nil {
+			if may, err = readPrivileges(res.body); err != nil {
 				return err
 			}
 		}
@@ -73,25 +73,25 @@ func (c *call) describe(ctx context.Context) error {
 		}
 
 		s.descriptions.put(key, body)
-		if status, err = s.override(h, status, got); err != nil {
+		if status, err = s.applyOverrides(h, status, res); err != nil {
 			return err
 		}
 	}
 
 	if h["Content-Type"] == nil {
-		c.set(h, "Content-Type", kind)
+		c.setHeader(h, "Content-Type", kind)
 	}
 	if len(s.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil {
-		c.set(h, "Content-Profile", c.schema)
+		c.setHeader(h, "Content-Profile", c.schema)
 	}
 
 	head[len(head)-1] = ','
-	return c.write(status, true, &result{lead: head, body: body[1:]})
+	return c.writeResponse(status, true, &result{prefix: head, body: body[1:]})
 }
 
 // describedAs returns the Content-Type of a description for one who accepts these.
-func describedAs(header []string) (string, error) {
-	all := accepted(header)
+func descriptionType(header []string) (string, error) {
+	all := parseAccept(header)
 	if len(all) == 0 {
 		return openAPIType, nil
 	}
@@ -105,11 +105,11 @@ func describedAs(header []string) (string, error) {
 		}
 	}
 
-	return "", notOffered(all)
+	return "", notAcceptable(all)
 }
 
 // describeServer returns the members of a description that say where it came from, as a JSON object.
-func (c *call) describeServer() ([]byte, error) {
+func (c *call) serverMembers() ([]byte, error) {
 	where := &url.URL{Scheme: "http", Host: c.r.Host, Path: c.r.URL.Path}
 	if c.r.TLS != nil {
 		where.Scheme = "https"
@@ -167,7 +167,7 @@ type privileges struct {
 	functions map[string]bool   // by signature
 }
 
-var everything = privileges{all: true}
+var allPrivileges = privileges{all: true}
 
 func readPrivileges(text []byte) (privileges, error) {
 	var got struct {
@@ -195,7 +195,7 @@ func signature(name string, params []string) string {
 }
 
 // of returns the letters of what may be done with a relation.
-func (p privileges) of(r *catalog.Relation) string {
+func (p privileges) on(r *catalog.Relation) string {
 	may := "riud"
 	if !p.all {
 		may = p.relations[r.Name.Name]
@@ -210,7 +210,7 @@ func (p privileges) of(r *catalog.Relation) string {
 }
 
 // call reports whether a function may be called.
-func (p privileges) call(f *catalog.Function) bool {
+func (p privileges) canCall(f *catalog.Function) bool {
 	if p.all {
 		return true
 	}
@@ -225,29 +225,29 @@ func (p privileges) call(f *catalog.Function) bool {
 
 // descriptions keeps the descriptions of one catalogue.
 type descriptions struct {
-	fresh time.Duration
+	ttl time.Duration
 
-	mu   sync.Mutex
-	kept map[described]dated
+	mu      sync.Mutex
+	entries map[descriptionKey]cachedDescription
 }
 
 // described is whom a description is for, and of what.
-type described struct {
+type descriptionKey struct {
 	catalog      *catalog.Catalog
 	role, schema string
 }
 
-type dated struct {
-	text []byte
-	at   time.Time
+type cachedDescription struct {
+	text      []byte
+	createdAt time.Time
 }
 
 // get returns a description that still stands, or nil.
-func (d *descriptions) get(key described) []byte {
+func (d *descriptions) get(key descriptionKey) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	if one, ok := d.kept[key]; ok && time.Since(one.at) < d.fresh {
+	if one, ok := d.entries[key]; ok && time.Since(one.createdAt) < d.ttl {
 		return one.text
 	}
 
@@ -255,28 +255,28 @@ func (d *descriptions) get(key described) []byte {
 }
 
 // put keeps a description, and none that does not stand any more.
-func (d *descriptions) put(key described, text []byte) {
+func (d *descriptions) put(key descriptionKey, text []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	if d.kept == nil {
-		d.kept = map[described]dated{}
+	if d.entries == nil {
+		d.entries = map[descriptionKey]cachedDescription{}
 	}
 
-	for other, one := range d.kept {
-		if other.catalog != key.catalog || time.Since(one.at) >= d.fresh || len(d.kept) >= describedMost {
-			delete(d.kept, other)
+	for other, one := range d.entries {
+		if other.catalog != key.catalog || time.Since(one.createdAt) >= d.ttl || len(d.entries) >= maxDescriptions {
+			delete(d.entries, other)
 		}
 	}
 
-	d.kept[key] = dated{text, time.Now()}
+	d.entries[key] = cachedDescription{text, time.Now()}
 }
 
 func (d *descriptions) size() (size int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	for _, one := range d.kept {
+	for _, one := range d.entries {
 		size += len(one.text)
 	}
 

@@ -15,7 +15,7 @@ import (
 )
 
 // described returns the description that a role gets.
-func (a *api) described(role string) map[string]any {
+func (a *api) description(role string) map[string]any {
 	a.Helper()
 
 	got := a.do("GET", "/", "", "Authorization", "Bearer "+role+":")
@@ -55,7 +55,7 @@ func parse(t testing.TB, text string) any {
 }
 
 // library is what is described.
-const library = `
+const librarySQL = `
 	comment on schema public is E'Library\n\nBooks, and\nwho wrote them';
 	create type mood as enum ('glad', 'sad');
 	create domain code as varchar(4) default 'none';
@@ -86,8 +86,8 @@ const library = `
 func TestDescription(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, library)
-	d := a.described("authenticated")
+	a := newAPI(t, librarySQL)
+	d := a.description("authenticated")
 	for _, test := range []struct{ name, want string }{
 		{"swagger", `"2.0"`}, {"host", `"example.com"`}, {"basePath", `"/"`}, {"schemes", `["http"]`},
 		{"info", `{"title": "Library", "description": "Books, and\nwho wrote them", "version": "14"}`},
@@ -164,14 +164,14 @@ func TestDescriptionFollowsPrivileges(t *testing.T) {
 	t.Parallel()
 
 	const closed = "revoke all on clients, projects, notes, parents, children from anon, authenticated, service_role;"
-	a := newAPI(t, library+";"+closed)
+	a := newAPI(t, librarySQL+";"+closed)
 	for role, want := range map[string][]string{
 		"anon": {"/ get", "/authors get", "/books get", "/rpc/total get,post"},
 		"authenticated": {"/ get", "/authors get", "/books get,patch,post", "/rpc/double post", "/rpc/find get,post",
 			"/rpc/sell post", "/rpc/take post", "/rpc/total get,post", "/titles delete"},
 		"service_role": {"/ get", "/counted get"}, // which is a view that can't be written
 	} {
-		d := a.described(role)
+		d := a.description(role)
 		if diff := cmp.Diff(uses(t, d), want); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", role, diff)
 		}
@@ -183,7 +183,7 @@ func TestDescriptionFollowsPrivileges(t *testing.T) {
 		}
 	}
 
-	double := at(t, a.described("authenticated"), "paths", "/rpc/double", "post", "parameters").([]any)[0]
+	double := at(t, a.description("authenticated"), "paths", "/rpc/double", "post", "parameters").([]any)[0]
 	if diff := cmp.Diff(at(t, double, "schema", "required"), []any{"b"}); diff != "" {
 		t.Errorf("the overload that may be called (-got +want):\n%s", diff)
 	}
@@ -192,79 +192,79 @@ func TestDescriptionFollowsPrivileges(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	a.server.descriptions.fresh = 0
+	a.server.descriptions.ttl = 0
 
-	if diff := cmp.Diff(uses(t, a.described("anon")), []string{"/ get"}); diff != "" {
+	if diff := cmp.Diff(uses(t, a.description("anon")), []string{"/ get"}); diff != "" {
 		t.Errorf("a schema without usage (-got +want):\n%s", diff)
 	}
 
 	a.server.OpenAPIMode = "ignore-privileges"
 
-	if got, want := uses(t, a.described("anon")), "/books delete,get,patch,post"; !slices.Contains(got, want) {
+	if got, want := uses(t, a.description("anon")), "/books delete,get,patch,post"; !slices.Contains(got, want) {
 		t.Errorf("ignoring privileges: got %v, want %s", got, want)
 	}
 }
 
-func TestDescriptionIsKept(t *testing.T) {
+func TestDescriptionIsCached(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")
-	a.server.descriptions.fresh = time.Hour
-	a.described("anon") // from now on the cache listens, and reads the catalogue once more when it does
+	a.server.descriptions.ttl = time.Hour
+	a.description("anon") // from now on the cache listens, and reads the catalogue once more when it does
 
 	a.await(func() bool {
 		cache := a.server.Catalog
 		cache.mu.Lock()
 		defer cache.mu.Unlock()
 
-		return cache.listener.heard.Load() && cache.loading == nil
+		return cache.listener.listening.Load() && cache.loading == nil
 	})
 
-	old := uses(t, a.described("anon"))
+	old := uses(t, a.description("anon"))
 
 	if _, err := a.admin.Exec(t.Context(), "grant insert on public.clients to anon"); err != nil {
 		t.Fatal(err)
 	}
 
-	if diff := cmp.Diff(uses(t, a.described("anon")), old); diff != "" {
+	if diff := cmp.Diff(uses(t, a.description("anon")), old); diff != "" {
 		t.Errorf("it was read again (-got +want):\n%s", diff)
 	}
-	if got, want := uses(t, a.described("service_role")), "/clients delete,get,patch,post"; !slices.Contains(got,
+	if got, want := uses(t, a.description("service_role")), "/clients delete,get,patch,post"; !slices.Contains(got,
 		want) {
 		t.Errorf("another role: got %v, want %s", got, want)
 	}
 
-	a.server.descriptions.fresh = 0
+	a.server.descriptions.ttl = 0
 
-	if got, want := uses(t, a.described("anon")), "/clients get,post"; !slices.Contains(got, want) {
+	if got, want := uses(t, a.description("anon")), "/clients get,post"; !slices.Contains(got, want) {
 		t.Errorf("after a while: got %v, want %s", got, want)
 	}
-	if kept := len(a.server.descriptions.kept); kept != 1 {
+	if kept := len(a.server.descriptions.entries); kept != 1 {
 		t.Errorf("got %d descriptions kept, want 1: the others do not stand any more", kept)
 	}
 }
 
-func TestDescriptionIsOfTheCatalogue(t *testing.T) {
+func TestDescriptionFollowsCatalog(t *testing.T) {
 	t.Parallel()
 
-	d := descriptions{fresh: time.Hour}
+	d := descriptions{ttl: time.Hour}
 	old, current := &catalog.Catalog{}, &catalog.Catalog{}
-	d.put(described{old, "anon", "public"}, []byte("old"))
+	d.put(descriptionKey{old, "anon", "public"}, []byte("old"))
 
-	if got := d.get(described{current, "anon", "public"}); got != nil {
+	if got := d.get(descriptionKey{current, "anon", "public"}); got != nil {
 		t.Errorf("got %s for another catalogue, want none", got)
 	}
 
-	d.put(described{current, "anon", "public"}, []byte("new"))
+	d.put(descriptionKey{current, "anon", "public"}, []byte("new"))
 
-	if got := d.get(described{old, "anon", "public"}); got != nil {
+	if got := d.get(descriptionKey{old, "anon", "public"}); got != nil {
 		t.Errorf("got %s of a catalogue that is no more, want none", got)
 	}
 
-	for i := range 2 * describedMost {
-		d.put(described{current, strings.Repeat("x", i), "public"}, []byte("new"))
-		if len(d.kept) > describedMost {
-			t.Fatalf("got %d descriptions kept, want at most %d", len(d.kept), describedMost)
+	for i := range 2 * maxDescriptions {
+		d.put(descriptionKey{current, strings.Repeat("x", i), "public"}, []byte("new"))
+		if len(d.entries) > maxDescriptions {
+			t.Fatalf("got %d descriptions kept, want at most %d", len(d.entries), maxDescriptions)
 		}
 	}
 }
@@ -280,7 +280,7 @@ func TestDescriptionSettings(t *testing.T) {
 			c.PreRequest = catalog.Name{Schema: "public", Name: "refuse"}
 		})
 
-	d := a.described("anon")
+	d := a.description("anon")
 	for name, want := range map[string]string{
 		"host": `"api.example.org:8443"`, "basePath": `"/books"`, "schemes": `["https"]`, "security": `[{"JWT": []}]`,
 		"securityDefinitions": `{"JWT": {"type": "apiKey", "name": "Authorization", "in": "header", "description": "Add the token prepending \"Bearer \" (without quotes) to it"}}`,

@@ -9,9 +9,9 @@ import (
 
 // valueShape describes the values of a type, by its SQL text.
 func valueShape(sql string) *shape {
-	name := bare(sql)
+	name := withoutModifier(sql)
 	s := &shape{Type: jsonTypes[name], Format: name}
-	if format := formats[name]; format != "" {
+	if format := openAPIFormats[name]; format != "" {
 		s.Format = format
 	}
 
@@ -34,10 +34,10 @@ var jsonTypes = map[string]string{
 }
 
 // formats are those that OpenAPI has itself.
-var formats = map[string]string{"smallint": "int32", "integer": "int32", "bigint": "int64"}
+var openAPIFormats = map[string]string{"smallint": "int32", "integer": "int32", "bigint": "int64"}
 
 // bare returns a type's name without its modifier, in the words of SQL.
-func bare(sql string) string {
+func withoutModifier(sql string) string {
 	quoted, depth := false, 0
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -76,7 +76,7 @@ func defaultValue(c *catalog.Column, s *shape) json.RawMessage {
 	}
 
 	value := c.Default
-	for _, name := range []string{bare(c.Type), bare(c.BaseType)} {
+	for _, name := range []string{withoutModifier(c.Type), withoutModifier(c.BaseType)} {
 		literal, ok := strings.CutSuffix(c.Default, "::"+name)
 		if ok && len(literal) > 1 && literal[0] == '\'' && literal[len(literal)-1] == '\'' {
 			value = strings.ReplaceAll(literal[1:len(literal)-1], "''", "'")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-const geometries = `
+const geometrySQL = `
 	create schema extensions; create extension postgis schema extensions; grant usage on schema extensions to public;
 	create table shops (id int primary key, address text, at extensions.geometry(Point, 4326));
 	insert into shops values (1, 'Cambridge', 'SRID=4326;POINT(-71.5 42.25)'), (2, 'Kendall', 'SRID=4326;POINT(-71 42)');
@@ -20,7 +20,7 @@ const geometries = `
 func TestGeoJSON(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, geometries)
+	a := newAPI(t, geometrySQL)
 
 	const (
 		cambridge = `{"type":"Feature","geometry":{"type":"Point","coordinates":[-71.5,42.25]},"properties":{"id":1,"address":"Cambridge"}}`

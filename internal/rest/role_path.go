@@ -11,9 +11,9 @@ import (
 
 // roleStep is a step of the path to the role in the claims.
 type roleStep struct {
-	key    string
-	index  int               // of an array, if key is ""
-	passes func(string) bool // of a filter
+	key   string
+	index int               // of an array, if key is ""
+	match func(string) bool // of a filter
 }
 
 // rolePath reads a path such as .role, ."a.b".roles[0] or, with a dollar before it, the like in JSONPath. It may end in a filter: then it leads to
@@ -49,12 +49,12 @@ func rolePath(text string) ([]roleStep, error) {
 
 			path, rest = append(path, roleStep{key: rest[1:end]}), rest[end:]
 		case strings.HasPrefix(rest, "[?"):
-			passes, err := roleFilter(rest)
+			match, err := roleFilter(rest)
 			if err != nil {
 				return nil, fmt.Errorf("the path %q to the role: %w", text, err)
 			}
 
-			path, rest = append(path, roleStep{passes: passes}), ""
+			path, rest = append(path, roleStep{match: match}), ""
 		case rest[0] == '[':
 			digits, after, ok := strings.Cut(rest[1:], "]")
 			n, err := strconv.Atoi(digits)
@@ -87,13 +87,13 @@ func quotedStep(path string) string {
 
 // filters are the forms of a filter: a comparison, or a search by a regular expression.
 var (
-	comparing = regexp.MustCompile(`^\[\?\(?\s*@\s*(==\^|==|!=|\^==|\*==)\s*(?:"([^"]*)"|'([^']*)')\s*\)?\]$`)
-	searching = regexp.MustCompile(`^\[\?\(?\s*search\(\s*@\s*,\s*(?:"([^"]*)"|'([^']*)')\s*\)\s*\)?\]$`)
+	comparePattern = regexp.MustCompile(`^\[\?\(?\s*@\s*(==\^|==|!=|\^==|\*==)\s*(?:"([^"]*)"|'([^']*)')\s*\)?\]$`)
+	searchPattern  = regexp.MustCompile(`^\[\?\(?\s*search\(\s*@\s*,\s*(?:"([^"]*)"|'([^']*)')\s*\)\s*\)?\]$`)
 )
 
 // roleFilter reads a filter such as [?(@ == "editor")] or [?search(@, "^edit")].
 func roleFilter(text string) (func(string) bool, error) {
-	if m := searching.FindStringSubmatch(text); m != nil {
+	if m := searchPattern.FindStringSubmatch(text); m != nil {
 		pattern, err := regexp.Compile(m[1] + m[2])
 		if err != nil {
 			return nil, err
@@ -102,7 +102,7 @@ func roleFilter(text string) (func(string) bool, error) {
 		return pattern.MatchString, nil
 	}
 
-	m := comparing.FindStringSubmatch(text)
+	m := comparePattern.FindStringSubmatch(text)
 	if m == nil {
 		return nil, fmt.Errorf("the filter %q can't be read, or is not at the end", text)
 	}
@@ -127,15 +127,15 @@ func roleAt(v any, path []roleStep) string {
 	for _, step := range path {
 		switch in := v.(type) {
 		case map[string]any:
-			if step.passes != nil {
+			if step.match != nil {
 				return ""
 			}
 			v = in[step.key]
 		case []any:
-			if step.passes != nil {
+			if step.match != nil {
 				i := slices.IndexFunc(in, func(one any) bool {
 					text, ok := one.(string)
-					return ok && step.passes(text)
+					return ok && step.match(text)
 				})
 				if i < 0 {
 					return ""

@@ -16,7 +16,7 @@ type route struct {
 }
 
 // routeOf reads an escaped path.
-func routeOf(path string) (route, error) {
+func parseRoute(path string) (route, error) {
 	rest := strings.TrimPrefix(path, "/")
 	if rest == "" {
 		return route{}, nil
@@ -31,24 +31,24 @@ func routeOf(path string) (route, error) {
 	if strings.IndexByte(rest, '%') >= 0 {
 		var err error
 		if name, err = url.PathUnescape(rest); err != nil {
-			return route{}, badPath()
+			return route{}, invalidPath()
 		}
 	}
 
 	if name == "" || strings.IndexByte(rest, '/') >= 0 || strings.IndexByte(name, 0) >= 0 {
-		return route{}, badPath()
+		return route{}, invalidPath()
 	}
 
 	to.name = name
 	return to, nil
 }
 
-func badPath() error {
-	return fail(http.StatusNotFound, "PGRST125", "Invalid path specified in request URL")
+func invalidPath() error {
+	return newError(http.StatusNotFound, "PGRST125", "Invalid path specified in request URL")
 }
 
 // allowed refuses a method that the route does not know.
-func (to route) allowed(method string) error {
+func (to route) checkMethod(method string) error {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return nil
@@ -63,10 +63,10 @@ func (to route) allowed(method string) error {
 	}
 
 	if to.function {
-		return fail(http.StatusMethodNotAllowed, "PGRST101", "Cannot use the "+method+" method on RPC")
+		return newError(http.StatusMethodNotAllowed, "PGRST101", "Cannot use the "+method+" method on RPC")
 	}
 
-	return fail(http.StatusMethodNotAllowed, "PGRST117", "Unsupported HTTP method: "+method)
+	return newError(http.StatusMethodNotAllowed, "PGRST117", "Unsupported HTTP method: "+method)
 }
 
 // options answers what may be done with a thing.

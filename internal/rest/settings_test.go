@@ -141,7 +141,7 @@ func TestAccepted(t *testing.T) {
 	r.Header.Add("Accept", "*/*;q=0.8, a/b;q=0.8")
 
 	var got []string
-	for _, w := range accepted(r.Header["Accept"]) {
+	for _, w := range parseAccept(r.Header["Accept"]) {
 		got = append(got, w.name)
 	}
 

@@ -12,43 +12,43 @@ import (
 
 // ownHeaders are the headers that code of a confined project may set, beside those that begin with X- and are not in
 // foreignHeaders: what describes its own answer.
-var ownHeaders = []string{
+var responseHeaders = []string{
 	"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location", "Content-Range",
 	"Content-Type", "Deprecation", "Etag", "Expires", "Last-Modified", "Link", "Location", "Pragma", "Retry-After",
 	"Sunset", "Total-Count", "Vary", "Warning",
 }
 
 // foreignHeaders begin the names of headers that browsers, proxies or this server give a meaning beyond one answer.
-var foreignHeaders = []string{
+var deniedPrefixes = []string{
 	"X-Accel-", "X-Content-", "X-Dns-Prefetch-Control", "X-Forwarded-", "X-Frame-", "X-Lighttpd-", "X-Litespeed-",
 	"X-Permitted-Cross-Domain-", "X-Real-Ip", "X-Reproxy-", "X-Request-Id", "X-Sendfile", "X-Ua-Compatible",
 	"X-Webkit-", "X-Xss-Protection",
 }
 
 // maySet reports whether code of the database may set a header, by its canonical name.
-func (s *Server) maySet(name string) bool {
-	if !s.Confined {
+func (s *Server) allowsHeader(name string) bool {
+	if !s.SharedOrigin {
 		return true
 	}
 	if strings.HasPrefix(name, "X-") {
-		return !slices.ContainsFunc(foreignHeaders, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		return !slices.ContainsFunc(deniedPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	}
 
-	return slices.Contains(ownHeaders, name)
+	return slices.Contains(responseHeaders, name)
 }
 
 // sandbox is the policy of answers that a browser could run: what files have, too.
-var sandbox = []string{"default-src 'none'; sandbox"}
+var sandboxPolicy = []string{"default-src 'none'; sandbox"}
 
 // confine has a browser that shows the answer run nothing of it.
-func (s *Server) confine(h http.Header) {
-	if s.Confined && slices.ContainsFunc(h["Content-Type"], active) {
-		h["Content-Security-Policy"] = sandbox
+func (s *Server) setSandbox(h http.Header) {
+	if s.SharedOrigin && slices.ContainsFunc(h["Content-Type"], isActiveContent) {
+		h["Content-Security-Policy"] = sandboxPolicy
 	}
 }
 
 // active reports whether a browser may run code in content of a type: it does not in what it shows as text or as a picture.
-func active(kind string) bool {
+func isActiveContent(kind string) bool {
 	if kind == jsonType { // nearly always
 		return false
 	}

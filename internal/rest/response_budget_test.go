@@ -16,7 +16,7 @@ import (
 )
 
 // slow asks for a path and returns when the answer has begun, of which it takes no more than the status until it is read.
-func (a *api) slow(address, path string) net.Conn {
+func (a *api) slowClient(address, path string) net.Conn {
 	a.Helper()
 
 	c, err := net.Dial("tcp", address)
@@ -63,7 +63,7 @@ func (a *api) listen() string {
 }
 
 // taken returns the bytes that are taken.
-func (h *Held) taken() int {
+func (h *ResponseBudget) inUse() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 
@@ -74,8 +74,8 @@ func (h *Held) taken() int {
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 
-	held := NewHeld(64 << 20)
-	a := newAPI(t, long, func(c *Config) { c.Held = held })
+	held := NewResponseBudget(64 << 20)
+	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget = held })
 	address := a.listen()
 
 	var clients []net.Conn
@@ -87,7 +87,7 @@ func TestSlowClients(t *testing.T) {
 			path = "/pages?limit=60" // is passed on as it comes
 		}
 
-		clients = append(clients, a.slow(address, path))
+		clients = append(clients, a.slowClient(address, path))
 	}
 
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
@@ -96,10 +96,10 @@ func TestSlowClients(t *testing.T) {
 	if got := a.do("GET", "/pages?limit=60", ""); got.status != http.StatusOK || len(got.body) < 60*20000 {
 		t.Errorf("an answer like theirs: %d, %d bytes", got.status, len(got.body))
 	}
-	if got := a.do("POST", "/rpc/grow", `{"n":2000}`); got.status != http.StatusOK || len(got.body) < uncounted {
+	if got := a.do("POST", "/rpc/grow", `{"n":2000}`); got.status != http.StatusOK || len(got.body) < uncountedResponse {
 		t.Errorf("a write: %d, %d bytes", got.status, len(got.body))
 	}
-	if n := held.taken(); n < 80*15*20000 {
+	if n := held.inUse(); n < 80*15*20000 {
 		t.Errorf("%d bytes are taken, less than those of the answers that are held", n)
 	}
 
@@ -114,20 +114,20 @@ func TestSlowClients(t *testing.T) {
 		_ = c.Close()
 	}
 
-	a.await(func() bool { return held.taken() == 0 })
+	a.await(func() bool { return held.inUse() == 0 })
 }
 
 // TestSlowClientsOfLongAnswers: those that keep connections for which others wait are broken off.
 func TestSlowClientsOfLongAnswers(t *testing.T) {
 	t.Parallel()
 
-	held := NewHeld(1 << 20)
-	a := newAPI(t, long, func(c *Config) { c.Held, c.Patience = held, 10*time.Millisecond })
+	held := NewResponseBudget(1 << 20)
+	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget, c.SlowClientTimeout = held, 10*time.Millisecond })
 	address := a.listen()
 
 	var clients []net.Conn
 	for range 6 { // of two connections
-		clients = append(clients, a.slow(address, "/pages"))
+		clients = append(clients, a.slowClient(address, "/pages"))
 	}
 
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
@@ -141,7 +141,7 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 		}
 	}
 
-	if n := held.taken(); n > 1<<20 {
+	if n := held.inUse(); n > 1<<20 {
 		t.Errorf("%d bytes are taken", n)
 	}
 
@@ -149,20 +149,20 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 		_ = c.Close()
 	}
 
-	a.await(func() bool { return held.taken() == 0 })
+	a.await(func() bool { return held.inUse() == 0 })
 }
 
 // TestNoRoom: what has to be held waits for room, and what can be passed on is.
-func TestNoRoom(t *testing.T) {
+func TestResponseBudgetExhausted(t *testing.T) {
 	t.Parallel()
 
-	held := NewHeld(64 << 20)
-	a := newAPI(t, long, func(c *Config) { c.Held = held })
-	a.server.Patience = time.Minute
+	held := NewResponseBudget(64 << 20)
+	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget = held })
+	a.server.SlowClientTimeout = time.Minute
 
 	hasty := New(a.server.Config)
-	hasty.Patience = 10 * time.Millisecond
-	held.take(64 << 20)
+	hasty.SlowClientTimeout = 10 * time.Millisecond
+	held.tryTake(64 << 20)
 
 	if got := a.do("GET", "/pages?limit=15&order=id", ""); got.status != http.StatusOK ||
 		!strings.HasSuffix(got.body, `x"}]`) {
@@ -203,29 +203,29 @@ func TestNoRoom(t *testing.T) {
 		held.mu.Lock()
 		defer held.mu.Unlock()
 
-		return held.more != nil
+		return held.released != nil
 	})
 
-	held.give(64 << 20)
+	held.release(64 << 20)
 
-	if got := <-grown; got.status != http.StatusOK || len(got.body) < uncounted {
+	if got := <-grown; got.status != http.StatusOK || len(got.body) < uncountedResponse {
 		t.Errorf("one that waited: %d, %.200s", got.status, got.body)
 	}
-	if n := held.taken(); n != 0 {
+	if n := held.inUse(); n != 0 {
 		t.Errorf("%d bytes are taken in the end", n)
 	}
 }
 
 // TestRoomForWhatIsKept: the answer of a change that was begun while there was room is not lost when there is none any more.
-func TestRoomForWhatIsKept(t *testing.T) {
+func TestCommittedResponseIsKept(t *testing.T) {
 	t.Parallel()
 
-	held := NewHeld(1 << 20)
+	held := NewResponseBudget(1 << 20)
 	a := newAPI(t, `
 		create function grow_later(n int) returns setof projects language plpgsql as $$ begin
 			perform pg_advisory_xact_lock(4714);
 			return query select * from grow(n);
-		end $$`, func(c *Config) { c.Held, c.Timeout = held, time.Minute })
+		end $$`, func(c *Config) { c.ResponseBudget, c.Timeout = held, time.Minute })
 
 	lock, err := a.admin.Begin(t.Context())
 	if err != nil {
@@ -248,31 +248,31 @@ func TestRoomForWhatIsKept(t *testing.T) {
 		return err == nil && waits
 	})
 
-	held.take(1 << 20)
+	held.tryTake(1 << 20)
 	if err := lock.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
 	got := <-grown
-	if got.status != http.StatusOK || len(got.body) < uncounted {
+	if got.status != http.StatusOK || len(got.body) < uncountedResponse {
 		t.Errorf("got %d, %.200s", got.status, got.body)
 	}
 
-	if n := held.taken(); n != 1<<20 {
+	if n := held.inUse(); n != 1<<20 {
 		t.Errorf("%d bytes are taken in the end, want those of others", n)
 	}
 }
 
 // TestSlowClientsOfOthers: whoever waits for a connection to another database of the server's counts as well.
-func TestSlowClientsOfOthers(t *testing.T) {
+func TestSlowClientsOfOtherPools(t *testing.T) {
 	t.Parallel()
 
-	held := NewHeld(1 << 20)
-	a := newAPI(t, long, func(c *Config) {
-		c.Held, c.Patience, c.Awaited = held, 10*time.Millisecond, func() bool { return true }
+	held := NewResponseBudget(1 << 20)
+	a := newAPI(t, longSQL, func(c *Config) {
+		c.ResponseBudget, c.SlowClientTimeout, c.PoolContended = held, 10*time.Millisecond, func() bool { return true }
 	})
 
-	c := a.slow(a.listen(), "/pages")
+	c := a.slowClient(a.listen(), "/pages")
 
 	a.await(func() bool {
 		role, _ := a.server.Role("authenticated")
@@ -287,12 +287,13 @@ func TestSlowClientsOfOthers(t *testing.T) {
 }
 
 // TestGoneClients: it is no failure that a client takes no more of its answer, but one that it is broken off for others.
-func TestGoneClients(t *testing.T) {
+func TestAbortedClients(t *testing.T) {
 	t.Parallel()
 
 	for _, hangsUp := range []bool{true, false} {
-		a := newAPI(t, long, func(c *Config) {
-			c.Held, c.Patience, c.Awaited = NewHeld(1<<20), 10*time.Millisecond, func() bool { return !hangsUp }
+		a := newAPI(t, longSQL, func(c *Config) {
+			c.ResponseBudget, c.SlowClientTimeout = NewResponseBudget(1<<20), 10*time.Millisecond
+			c.PoolContended = func() bool { return !hangsUp }
 		})
 
 		known := make(chan *httpx.Request, 1)
@@ -303,7 +304,7 @@ func TestGoneClients(t *testing.T) {
 		)
 
 		t.Cleanup(s.Close)
-		c := a.slow(s.Listener.Addr().String(), "/pages?select=*,again:body,more:body,most:body")
+		c := a.slowClient(s.Listener.Addr().String(), "/pages?select=*,again:body,more:body,most:body")
 		if hangsUp {
 			_ = c.Close()
 		}
@@ -314,27 +315,27 @@ func TestGoneClients(t *testing.T) {
 	}
 }
 
-func TestHeld(t *testing.T) {
+func TestResponseBudget(t *testing.T) {
 	t.Parallel()
 
-	h := NewHeld(100)
+	h := NewResponseBudget(100)
 	for _, step := range []struct {
 		name string
 		do   func() bool
 		want bool
 		left int
 	}{
-		{"a quarter", func() bool { return h.share(25, 0) }, true, 75},
-		{"more than a quarter of the rest", func() bool { return h.share(19, 0) }, false, 75},
-		{"more of what has some", func() bool { return h.share(5, 15) }, false, 75},
-		{"all the rest", func() bool { return h.take(75) }, true, 0},
-		{"nothing is left", func() bool { return h.share(1, 0) || h.take(1) }, false, 0},
-		{"given back", func() bool { h.give(100); return true }, true, 100},
-		{"more than there is", func() bool { return h.take(200) }, true, -100},
-		{"beside it", func() bool { return h.take(1) || h.share(1, 0) }, false, -100},
-		{"that much is scarce", h.scarce, true, -100},
-		{"what may not be lost", func() bool { h.owe(10); return h.take(1) }, false, -110},
-		{"half of it", func() bool { h.give(160); return h.scarce() }, false, 50},
+		{"a quarter", func() bool { return h.tryShare(25, 0) }, true, 75},
+		{"more than a quarter of the rest", func() bool { return h.tryShare(19, 0) }, false, 75},
+		{"more of what has some", func() bool { return h.tryShare(5, 15) }, false, 75},
+		{"all the rest", func() bool { return h.tryTake(75) }, true, 0},
+		{"nothing is left", func() bool { return h.tryShare(1, 0) || h.tryTake(1) }, false, 0},
+		{"given back", func() bool { h.release(100); return true }, true, 100},
+		{"more than there is", func() bool { return h.tryTake(200) }, true, -100},
+		{"beside it", func() bool { return h.tryTake(1) || h.tryShare(1, 0) }, false, -100},
+		{"that much is scarce", h.isLow, true, -100},
+		{"what may not be lost", func() bool { h.forceTake(10); return h.tryTake(1) }, false, -110},
+		{"half of it", func() bool { h.release(160); return h.isLow() }, false, 50},
 	} {
 		if got := step.do(); got != step.want || h.free != step.left {
 			t.Errorf("%s: got %t and %d, want %t and %d", step.name, got, h.free, step.want, step.left)

@@ -16,87 +16,87 @@ import (
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
 // answer writes the answer to a request that was executed, or fails before it has.
-func (c *call) answer(got *result) error {
+func (c *call) respond(res *result) error {
 	p, h := &c.planned, c.w.Header()
-	c.values = make([]string, 0, 6)      // as many as an answer usually has
-	status, whole := http.StatusOK, true // whole: the body is sent
+	c.headerValues = make([]string, 0, 6)   // as many as an answer usually has
+	status, withBody := http.StatusOK, true // whole: the body is sent
 	switch {
 	case c.media.explain != "":
-		c.contentType(h)
+		c.setContentType(h)
 	case c.route.function || c.r.Method == http.MethodGet || c.r.Method == http.MethodHead:
 		if c.media.single() && !(c.route.function && p.function.Returns.Void) {
-			if err := checkSingle(got); err != nil {
+			if err := checkSingle(res); err != nil {
 				return err
 			}
 		}
 
-		var failed error
-		status, failed = c.rows(h, p, got)
-		if failed != nil {
-			return failed
+		var rangeErr error
+		status, rangeErr = c.setReadHeaders(h, p, res)
+		if rangeErr != nil {
+			return rangeErr
 		}
 
 		if c.route.function && p.function.Returns.Void {
-			status, whole = http.StatusNoContent, false
+			status, withBody = http.StatusNoContent, false
 		} else {
-			c.contentType(h)
+			c.setContentType(h)
 		}
 
 		if !c.route.function {
-			c.set(h, "Content-Location", contentLocation(c.path, c.asked))
+			c.setHeader(h, "Content-Location", contentLocation(c.path, c.rawQuery))
 		}
 	default:
-		status = c.changed(h, p, got)
-		whole = c.prefer.Return == "representation"
-		if whole {
-			c.contentType(h)
+		status = c.setWriteHeaders(h, p, res)
+		withBody = c.prefer.Return == "representation"
+		if withBody {
+			c.setContentType(h)
 		}
 	}
 
 	if len(c.server.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil || c.r.Header["Content-Profile"] != nil {
-		c.set(h, "Content-Profile", c.schema)
+		c.setHeader(h, "Content-Profile", c.schema)
 	}
-	if applied := c.applied(p.Resolved); applied != "" {
-		c.set(h, "Preference-Applied", applied)
+	if applied := c.appliedPreferences(p.Resolved); applied != "" {
+		c.setHeader(h, "Preference-Applied", applied)
 	}
 
-	if c.media.handler != nil && c.media.handler.Binary && len(got.body) > 0 {
-		plain := make([]byte, hex.DecodedLen(len(got.body)))
-		if _, err := hex.Decode(plain, got.body); err != nil {
+	if c.media.handler != nil && c.media.handler.Binary && len(res.body) > 0 {
+		plain := make([]byte, hex.DecodedLen(len(res.body)))
+		if _, err := hex.Decode(plain, res.body); err != nil {
 			return err
 		}
 
-		got.body = plain
+		res.body = plain
 	}
 
 	vary(h)
 
 	if len(p.Outdated) > 0 {
-		c.set(h, "Warning", outdated(p.Outdated))
+		c.setHeader(h, "Warning", deprecationWarning(p.Outdated))
 	}
 
-	status, err := c.server.override(h, status, got)
+	status, err := c.server.applyOverrides(h, status, res)
 	if err != nil {
 		return err
 	}
 
-	return c.write(status, whole, got)
+	return c.writeResponse(status, withBody, res)
 }
 
 // varied are the headers of a request that the contract says its answer depends on.
-var varied = []string{"Accept, Prefer, Range"}
+var varyHeader = []string{"Accept, Prefer, Range"}
 
 func vary(h http.Header) {
 	if h["Vary"] == nil { // nearly always
-		h["Vary"] = varied
+		h["Vary"] = varyHeader
 		return
 	}
 
-	h["Vary"] = append(h["Vary"], varied...)
+	h["Vary"] = append(h["Vary"], varyHeader...)
 }
 
 // outdated warns of names by which embedded relations will not be known any more.
-func outdated(names []string) string {
+func deprecationWarning(names []string) string {
 	return "299 - " +
 		strconv.QuoteToASCII(
 			"Filters, orders and limits will have to name an embedded relation that has an alias by that: "+
@@ -104,80 +104,80 @@ func outdated(names []string) string {
 		)
 }
 
-func (c *call) contentType(h http.Header) { c.set(h, "Content-Type", c.media.kind) }
+func (c *call) setContentType(h http.Header) { c.setHeader(h, "Content-Type", c.media.contentType) }
 
 // set sets a header, whose values share memory with others.
-func (c *call) set(h http.Header, name, value string) {
-	c.values = append(c.values, value)
-	h[name] = c.values[len(c.values)-1 : len(c.values) : len(c.values)]
+func (c *call) setHeader(h http.Header, name, value string) {
+	c.headerValues = append(c.headerValues, value)
+	h[name] = c.headerValues[len(c.headerValues)-1 : len(c.headerValues) : len(c.headerValues)]
 }
 
 // write sends status, headers and the body, if it is to be sent.
-func (c *call) write(status int, whole bool, got *result) error {
+func (c *call) writeResponse(status int, withBody bool, res *result) error {
 	h := c.w.Header()
 	if c.server.ServerTiming {
-		c.times.mark(&c.times.response)
-		c.set(h, "Server-Timing", c.times.String())
+		c.timings.mark(&c.timings.response)
+		c.setHeader(h, "Server-Timing", c.timings.String())
 	}
 
-	size := len(got.lead) + len(got.body)
-	if got.coming != nil {
-		size = got.size
+	size := len(res.prefix) + len(res.body)
+	if res.source != nil {
+		size = res.sourceSize
 	}
-	if !whole {
+	if !withBody {
 		size = 0
 	}
 
 	head := c.r.Method == http.MethodHead
 	if !head && status != http.StatusNoContent {
-		c.set(h, "Content-Length", strconv.Itoa(size))
+		c.setHeader(h, "Content-Length", strconv.Itoa(size))
 	}
 
-	c.server.confine(h)
+	c.server.setSandbox(h)
 	c.w.WriteHeader(status)
 
 	switch {
 	case head || size == 0 || status == http.StatusNoContent:
-	case got.coming != nil:
-		return c.passOn(got)
+	case res.source != nil:
+		return c.streamBody(res)
 	default:
-		if got.lead != nil {
-			c.send(got.lead)
+		if res.prefix != nil {
+			c.writeBody(res.prefix)
 		}
-		c.send(got.body)
+		c.writeBody(res.body)
 	}
 
 	return nil
 }
 
 // brokenError is what ended an answer that was begun. Nothing can be said of it but by breaking the connection.
-type brokenError struct{ cause error }
+type abortedError struct{ cause error }
 
-func (e *brokenError) Error() string { return "the answer was broken off: " + e.cause.Error() }
+func (e *abortedError) Error() string { return "the answer was broken off: " + e.cause.Error() }
 
 // goneError is why an answer was broken off if the client takes no more of it. That is no failure of ours.
-type goneError struct{ error }
+type clientGoneError struct{ error }
 
-func isBroken(err error) bool {
-	_, ok := errors.AsType[*brokenError](err)
+func isAborted(err error) bool {
+	_, ok := errors.AsType[*abortedError](err)
 	return ok
 }
 
 // rows sets the headers that say which rows an answer holds, and returns its status.
-func (c *call) rows(h http.Header, p *planned, got *result) (int, error) {
-	total := got.total
+func (c *call) setReadHeaders(h http.Header, p *plannedRequest, res *result) (int, error) {
+	total := res.total
 	switch p.count {
 	case plan.Planned:
-		total = got.planned
+		total = res.estimate
 	case plan.Estimated:
-		most := c.server.MaxRows
-		if most == nil || total > *most {
-			total = max(total, got.planned)
+		limit := c.server.MaxRows
+		if limit == nil || total > *limit {
+			total = max(total, res.estimate)
 		}
 	}
 
 	offset := c.window.Offset
-	c.set(h, "Content-Range", contentRange(offset, got.page, total))
+	c.setHeader(h, "Content-Range", contentRange(offset, res.rows, total))
 
 	if total < 0 {
 		return http.StatusOK, nil
@@ -186,7 +186,7 @@ func (c *call) rows(h http.Header, p *planned, got *result) (int, error) {
 		return 0, outOfRange("An offset of " + formatInt(offset) + " was requested, but there are only " +
 			formatInt(total) + " rows.")
 	}
-	if got.page < total {
+	if res.rows < total {
 		return http.StatusPartialContent, nil
 	}
 
@@ -195,8 +195,8 @@ func (c *call) rows(h http.Header, p *planned, got *result) (int, error) {
 
 // contentRange names rows from an offset on. A total below 0 is unknown.
 func contentRange(offset, rows, total int64) string {
-	var room [64]byte
-	b := room[:0]
+	var buf [64]byte
+	b := buf[:0]
 	if rows == 0 || total == 0 {
 		b = append(b, '*')
 	} else {
@@ -216,22 +216,22 @@ func contentRange(offset, rows, total int64) string {
 }
 
 // changed sets the headers of a write, and returns its status.
-func (c *call) changed(h http.Header, p *planned, got *result) int {
+func (c *call) setWriteHeaders(h http.Header, p *plannedRequest, res *result) int {
 	total := int64(-1)
 	if p.count == plan.Exact || p.count == plan.Estimated {
-		total = got.page
+		total = res.rows
 	}
 
 	represented := c.prefer.Return == "representation"
 	switch c.r.Method {
 	case http.MethodPost:
-		c.set(h, "Content-Range", contentRange(0, 0, total))
+		c.setHeader(h, "Content-Range", contentRange(0, 0, total))
 
-		if c.prefer.Return == "headers-only" && len(got.location) > 0 {
-			c.set(h, "Location", "/"+strings.TrimPrefix(c.path, "/")+"?"+p.Location(string(got.location)))
+		if c.prefer.Return == "headers-only" && len(res.location) > 0 {
+			c.setHeader(h, "Location", "/"+strings.TrimPrefix(c.path, "/")+"?"+p.Location(string(res.location)))
 		}
 
-		if got.inserted == 0 && c.prefer.Resolution == "merge-duplicates" {
+		if res.inserted == 0 && c.prefer.Resolution == "merge-duplicates" {
 			return http.StatusOK
 		}
 
@@ -240,15 +240,15 @@ func (c *call) changed(h http.Header, p *planned, got *result) int {
 		switch {
 		case !represented:
 			return http.StatusNoContent
-		case got.inserted > 0:
+		case res.inserted > 0:
 			return http.StatusCreated
 		}
 
 		return http.StatusOK
 	case http.MethodDelete:
-		c.set(h, "Content-Range", contentRange(0, 0, total))
+		c.setHeader(h, "Content-Range", contentRange(0, 0, total))
 	default:
-		c.set(h, "Content-Range", contentRange(0, got.page, total))
+		c.setHeader(h, "Content-Range", contentRange(0, res.rows, total))
 	}
 
 	if represented {
@@ -259,7 +259,7 @@ func (c *call) changed(h http.Header, p *planned, got *result) int {
 }
 
 // applied returns the preferences that took effect.
-func (c *call) applied(resolved bool) string {
+func (c *call) appliedPreferences(resolved bool) string {
 	if c.r.Header["Prefer"] == nil {
 		return ""
 	}
@@ -309,23 +309,23 @@ func contentLocation(path, raw string) string {
 
 // override applies what the statement left in response.headers and response.status. Headers that the database's code may
 // not set are dropped.
-func (s *Server) override(h http.Header, status int, got *result) (int, error) {
-	if len(got.headers) > 0 {
+func (s *Server) applyOverrides(h http.Header, status int, res *result) (int, error) {
+	if len(res.headers) > 0 {
 		var all []map[string]string
-		if json.Unmarshal(got.headers, &all) != nil {
-			return 0, badHeaders()
+		if json.Unmarshal(res.headers, &all) != nil {
+			return 0, invalidHeaders()
 		}
 
 		seen := map[string]bool{}
-		for _, one := range all {
-			if len(one) != 1 {
-				return 0, badHeaders()
+		for _, entry := range all {
+			if len(entry) != 1 {
+				return 0, invalidHeaders()
 			}
 
-			for name, value := range one {
+			for name, value := range entry {
 				name = http.CanonicalHeaderKey(name)
 				switch {
-				case !s.maySet(name):
+				case !s.allowsHeader(name):
 				case seen[name]:
 					h.Add(name, value)
 				default:
@@ -337,10 +337,10 @@ func (s *Server) override(h http.Header, status int, got *result) (int, error) {
 		}
 	}
 
-	if len(got.status) > 0 {
-		n, err := strconv.Atoi(string(got.status))
+	if len(res.status) > 0 {
+		n, err := strconv.Atoi(string(res.status))
 		if err != nil || n < 200 || n > 599 {
-			return 0, fail(http.StatusInternalServerError, "PGRST112",
+			return 0, newError(http.StatusInternalServerError, "PGRST112",
 				"response.status guc must be a valid status code")
 		}
 
@@ -350,19 +350,19 @@ func (s *Server) override(h http.Header, status int, got *result) (int, error) {
 	return status, nil
 }
 
-func badHeaders() error {
-	return fail(http.StatusInternalServerError, "PGRST111",
+func invalidHeaders() error {
+	return newError(http.StatusInternalServerError, "PGRST111",
 		"response.headers guc must be a JSON array composed of objects with a single key and a string value")
 }
 
 // times are how long the parts of a request took.
-type times struct {
+type timings struct {
 	last                                    time.Time
 	jwt, parse, plan, transaction, response time.Duration
 }
 
 // mark ends a part, if the time is taken at all.
-func (t *times) mark(part *time.Duration) {
+func (t *timings) mark(part *time.Duration) {
 	if t.last.IsZero() {
 		return
 	}
@@ -373,7 +373,7 @@ func (t *times) mark(part *time.Duration) {
 }
 
 // String returns the times as in the header Server-Timing, in milliseconds.
-func (t *times) String() string {
+func (t *timings) String() string {
 	var b []byte
 	for i, part := range [...]struct {
 		name string

@@ -12,7 +12,7 @@ import (
 )
 
 // long makes a table of four megabytes, and a function that returns fifty.
-const long = `
+const longSQL = `
 	create table pages (id int primary key, body text not null);
 	insert into pages select n, repeat('x', 20000) from generate_series(1, 200) n;
 	create function all_pages() returns setof pages language sql stable as 'select * from pages order by id';
@@ -21,11 +21,11 @@ const long = `
 	create view locking as select *, locked() from pages;
 	grant select on pages, locking to authenticated`
 
-func TestLongAnswers(t *testing.T) {
+func TestLongResponses(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, long, func(c *Config) { c.TxOverride = true })
-	pool := alone(a)
+	a := newAPI(t, longSQL, func(c *Config) { c.TxOverride = true })
+	pool := singleConnection(a)
 
 	for _, step := range []struct {
 		path, accept, prefer, content string // content: of Content-Range
@@ -76,11 +76,11 @@ func TestLongAnswers(t *testing.T) {
 }
 
 // TestBrokenAnswers: what was begun and can't be ended does not look as if it was.
-func TestBrokenAnswers(t *testing.T) {
+func TestAbortedResponses(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, long)
-	alone(a)
+	a := newAPI(t, longSQL)
+	singleConnection(a)
 	gone := errors.New("the client is gone")
 	for name, write := range map[string]func() error{
 		"client": func() error { return gone },
@@ -127,12 +127,12 @@ func (h *hook) Write(b []byte) (int, error) {
 }
 
 // TestMemoryOfLongAnswers is not parallel, since it counts what the process allocates.
-func TestMemoryOfLongAnswers(t *testing.T) {
-	a := newAPI(t, long)
+func TestMemoryOfLongResponses(t *testing.T) {
+	a := newAPI(t, longSQL)
 	read := func() {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/rpc/much", nil)
 		r.Header.Set("Authorization", "Bearer authenticated:ann")
-		w := &counter{nowhere: nowhere{http.Header{}}}
+		w := &counter{discardWriter: discardWriter{http.Header{}}}
 		a.server.ServeHTTP(w, r)
 
 		if w.bytes < 50_000_000 {
@@ -153,7 +153,7 @@ func TestMemoryOfLongAnswers(t *testing.T) {
 }
 
 type counter struct {
-	nowhere
+	discardWriter
 	bytes int
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // untidy is code of the database's that leaves what it can in the session, in every place where a request runs such code.
-const untidy = `
+const litterSQL = `
 	create function litter() returns boolean language plpgsql as $$ begin
 		perform set_config('app.left', 'behind', false), set_config('search_path', 'pg_temp', false), pg_advisory_lock(4711);
 		execute 'listen residue';
@@ -59,11 +59,11 @@ const untidy = `
 	create function residue_table() returns boolean language sql as 'select to_regclass(''pg_temp.residue_table'') is not null';
 	grant all on plain, guarded, seen, triggered, deferred, failing, defaulted, checked, indexed, parent, domained to authenticated`
 
-func TestNothingIsLeftAnywhere(t *testing.T) {
+func TestSessionIsCleanedAfterUserCode(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, untidy, func(c *Config) { c.TxOverride = true })
-	pool := alone(a)
+	a := newAPI(t, litterSQL, func(c *Config) { c.TxOverride = true })
+	pool := singleConnection(a)
 	want := `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
 	for _, step := range []struct {
 		method, path, body, prefer string
@@ -111,16 +111,16 @@ func TestNothingIsLeftAnywhere(t *testing.T) {
 		}
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
 // TestNothingIsLeftOfBefore: code that came into a table which was believed to have none leaves something as long as the catalogue is the
 // one before, and not to those who have a newer one.
-func TestNothingIsLeftOfBefore(t *testing.T) {
+func TestSessionIsCleanedAfterCatalogChange(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, untidy, func(c *Config) { c.Catalog.ListenOn("", nil) })
-	pool := alone(a)
+	a := newAPI(t, litterSQL, func(c *Config) { c.Catalog.ListenOn("", nil) })
+	pool := singleConnection(a)
 	if got := a.do("GET", "/plain", ""); got.body != `[{"id":1}]` {
 		t.Fatal(got)
 	}
@@ -141,19 +141,19 @@ func TestNothingIsLeftOfBefore(t *testing.T) {
 		t.Error(left)
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
 // TestFailsAtTheEnd: what is checked when the transaction ends fails the request, and leaves nothing, though no statement of the request's
 // own ends it.
-func TestFailsAtTheEnd(t *testing.T) {
+func TestDeferredConstraintFails(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, `
 		create table owner (id int primary key);
 		create table owned (id int primary key, owner_id int not null references owner deferrable initially deferred);
 		grant all on owner, owned to authenticated`)
-	pool := alone(a)
+	pool := singleConnection(a)
 
 	for _, step := range [][2]string{
 		{"", `{"id":1,"owner_id":1}`}, {"return=representation", `{"id":1,"owner_id":1}`},
@@ -168,11 +168,11 @@ func TestFailsAtTheEnd(t *testing.T) {
 		}
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
 // TestPreparedBehindOthers: what a function prepares that only another one calls goes now and then.
-func TestPreparedBehindOthers(t *testing.T) {
+func TestNestedPreparedStatements(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, `
@@ -184,18 +184,18 @@ func TestPreparedBehindOthers(t *testing.T) {
 		create view left_behind as select count(*) from pg_prepared_statements where from_sql;
 		grant select on behind, left_behind to authenticated`)
 
-	alone(a)
+	singleConnection(a)
 	most := 0
 
-	for range 5 * lookEvery / 2 {
+	for range 5 * preparedCheckInterval / 2 {
 		if got := a.do("GET", "/behind", ""); got.body != `[{"id":1}]` {
 			t.Fatal(got)
 		}
 	}
 
 	body := a.do("GET", "/left_behind", "").body
-	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &most); err != nil || most >= lookEvery {
-		t.Errorf("%s are left after %d requests, want less than %d (%v)", body, 5*lookEvery/2, lookEvery, err)
+	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &most); err != nil || most >= preparedCheckInterval {
+		t.Errorf("%s are left after %d requests, want less than %d (%v)", body, 5*preparedCheckInterval/2, preparedCheckInterval, err)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestLockIsHeldUntilCommit(t *testing.T) {
 }
 
 // TestStatementsThrownAwayByPolicy: the statements that clean the session may be gone as well.
-func TestStatementsThrownAwayByPolicy(t *testing.T) {
+func TestPolicyDeallocatesStatements(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, `
@@ -241,7 +241,7 @@ func TestStatementsThrownAwayByPolicy(t *testing.T) {
 		create policy forgetting on guarded using (forget());
 		grant all on guarded to authenticated`)
 
-	alone(a)
+	singleConnection(a)
 
 	for i := range 3 {
 		if got := a.do("GET", "/guarded", ""); got.body != `[{"id":1}]` {
@@ -293,12 +293,12 @@ func TestConnectionsThatDied(t *testing.T) {
 }
 
 // TestUntouched: only what surely was not done is done again.
-func TestUntouched(t *testing.T) {
+func TestRetriesOnlyUnstarted(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "create table events (id int); grant all on events to authenticated;"+
 		"create function die() returns void language sql security definer as 'select pg_terminate_backend(pg_backend_pid())'")
-	alone(a)
+	singleConnection(a)
 
 	if got := a.do("POST", "/rpc/die", ""); got.status != http.StatusServiceUnavailable {
 		t.Errorf("a statement that ends its own connection: %+v", got)
@@ -309,7 +309,7 @@ func TestUntouched(t *testing.T) {
 }
 
 // TestMuchIsSaidBothWays: what PostgreSQL says while a long body is on its way does not stop the two.
-func TestMuchIsSaidBothWays(t *testing.T) {
+func TestFullDuplex(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, `create table texts (body text); grant all on texts to authenticated;
@@ -334,11 +334,11 @@ func TestMuchIsSaidBothWays(t *testing.T) {
 }
 
 // TestClientGoesAwayWaiting: a client that left waits for no connection.
-func TestClientGoesAwayWaiting(t *testing.T) {
+func TestClientLeavesWhileAcquiring(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")
-	pool := alone(a)
+	pool := singleConnection(a)
 	a.do("GET", "/clients", "")
 
 	conn, err := pool.Acquire(t.Context())
@@ -362,7 +362,7 @@ func TestClientGoesAwayWaiting(t *testing.T) {
 
 	select {
 	case <-done:
-	case <-time.After(acquireTimeout):
+	case <-time.After(defaultAcquireTimeout):
 		t.Error("the request still waits")
 	}
 
