@@ -13,24 +13,25 @@ import (
 	"socle/internal/httpx"
 )
 
-// payload is the body of a request.
+// payload is a request body.
 type payload struct {
-	text []byte     // JSON unless raw says otherwise; nil if the request has none, or in CSV
-	csv  *csvBody   // nil unless the rows came as CSV and are not JSON yet
-	form url.Values // of a function's arguments; nil unless they came so
-	// json, text, xml or bytea: the type of a function's one unnamed parameter that may take the body whole; "" for none
+	text []byte     // JSON unless raw says otherwise; nil without a body or with CSV
+	csv  *csvBody   // rows in CSV before their conversion to JSON, or nil
+	form url.Values // arguments of a function sent as a form, or nil
+	// raw is the type of a function's single unnamed parameter that can take the whole body: json,
+	// text, xml or bytea. "" means none.
 	raw string
 }
 
-// readBody reads a body of at most most bytes, and makes JSON of a form. A function also takes plain text, XML and bytes.
-// It takes room for a long body, and fails if there is none.
+// readBody reads a body of at most maxSize bytes and converts a form to JSON. Functions also accept
+// plain text, XML and bytes. It fails if the budget has no room for a long body.
 func readBody(w http.ResponseWriter, r *http.Request, maxSize int64, function bool, lease *bodyLease) (payload, error) {
 	kind := r.Header.Get("Content-Type")
 	switch kind {
 	case "":
 		kind = "application/json"
 	case "application/json": // nearly always
-	default: // parameters, even those that are none, say nothing here
+	default: // ignore parameters, even malformed ones
 		if end := strings.IndexAny(kind, "; ,\t"); end >= 0 {
 			kind = kind[:end]
 		}
@@ -77,14 +78,15 @@ func readBody(w http.ResponseWriter, r *http.Request, maxSize int64, function bo
 	return payload{}, newError(http.StatusBadRequest, "PGRST102", "Content-Type not acceptable: "+kind)
 }
 
-// readAll reads a body into memory that grows with what has arrived, not with what the client declares.
+// readAll reads a body into memory that grows with the received bytes, not with the declared
+// length.
 func readAll(w http.ResponseWriter, r *http.Request, maxSize int64, lease *bodyLease) ([]byte, error) {
 	if r.ContentLength > maxSize {
 		return nil, tooLarge()
 	}
 
 	body := http.MaxBytesReader(w, r.Body, maxSize)
-	size := maxSize + 1 // one more tells the end
+	size := maxSize + 1 // one more byte to detect EOF
 	if r.ContentLength >= 0 {
 		size = r.ContentLength + 1
 	}
@@ -124,7 +126,7 @@ func tooLarge() error {
 	return newError(http.StatusRequestEntityTooLarge, "PGRST102", "The body is too large")
 }
 
-// formRow makes a JSON object of a form. Of a field given twice the last value counts.
+// formRow converts a form to a JSON object. The last value of a field wins.
 func formRow(values url.Values) []byte {
 	out := []byte{'{'}
 	for name, all := range values {
@@ -139,7 +141,7 @@ func formRow(values url.Values) []byte {
 	return append(out, '}')
 }
 
-// appendJSON appends a string as JSON. Bytes that are no UTF-8 become U+FFFD.
+// appendJSON appends a string as JSON. Invalid UTF-8 becomes U+FFFD.
 func appendJSON(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -185,22 +187,23 @@ func appendJSON(b []byte, s string) []byte {
 	return append(append(b, s[start:]...), '"')
 }
 
-// BodiesSize is how many bytes a process usually has for the bodies of requests under way.
+// BodyBudgetSize is the default budget of a process for request bodies, in bytes.
 const BodyBudgetSize = 256 << 20
 
-// uncountedBody is how many bytes a body may have that is not counted: nearly all are shorter.
+// uncountedBody is the size in bytes up to which a body is not charged to the budget. Nearly all
+// are shorter.
 const uncountedBody = 64 << 10
 
-// bodyRoom is what the body of one request has of the budget.
+// bodyLease is the share of one request in the body budget.
 type bodyLease struct {
 	budget   *httpx.Budget
-	owner    string        // who is charged
-	timeout  time.Duration // for room
-	size     int64         // bytes that were taken
-	releases []func()      // each gives its part back
+	owner    string        // charged by the budget
+	timeout  time.Duration // for room in the budget
+	size     int64         // bytes taken
+	releases []func()      // return the taken bytes
 }
 
-// take takes room for so many bytes more. It waits a while for others to give theirs back.
+// take takes n more bytes. It waits up to timeout for others to release theirs.
 func (r *bodyLease) take(ctx context.Context, n int64) error {
 	exhausted := newError(http.StatusServiceUnavailable, "53200", "too many bodies of requests are under way")
 	if r.size+n > r.budget.Most() {
@@ -221,7 +224,7 @@ func (r *bodyLease) take(ctx context.Context, n int64) error {
 	return nil
 }
 
-// release gives back all that was taken.
+// release returns all taken bytes.
 func (r *bodyLease) release() {
 	for _, give := range r.releases {
 		give()

@@ -16,65 +16,67 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// Times of a Cache.
 const (
-	unwatchedTTL       = 5 * time.Second  // age at which a catalogue is read again that nothing watches
-	unwatchedMissTTL   = time.Second      // the same for a request that misses something in it
-	catalogReadTimeout = 60 * time.Second // for reading the catalogue
-	maxReadPause       = 5 * time.Second  // between two readings
-	maxReadAttempts    = 5                // while it changes under the reading
+	// Age at which a catalog without change detection is read again.
+	unwatchedTTL = 5 * time.Second
+	// The same for a request that misses an object in it.
+	unwatchedMissTTL   = time.Second
+	catalogReadTimeout = 60 * time.Second
+	maxReadPause       = 5 * time.Second // between two reads
+	maxReadAttempts    = 5               // of a read that fails by concurrent drops
 )
 
-// Source is where a Cache reads the catalogue, and how it knows that it has to.
+// Source is where a Cache reads the catalog and its version.
 type Source struct {
-	Pool    func() *pgxpool.Pool // its login can read the catalogue
+	Pool    func() *pgxpool.Pool // of a login that can read the catalog
 	Options catalog.Options
-	// Version is a query for the version of the schema: a text that each transaction which changes the schema changes when it
-	// commits. Every request compares it, on its own login and in its own round trip, with that of the catalogue it was planned
-	// by, so the next request after a change sees the change, and nothing listens. "": the schema has no version, see [Cache.ListenOn].
+	// Version is a query for the schema version: a text that changes with every commit that changes
+	// the schema. Each request compares it with the version of its catalog, on its own login and in
+	// its own round trip. The first request after a change thus sees the change, without LISTEN. ""
+	// means that there is no version, see [Cache.ListenOn].
 	Version string
-	// Read is called on the connection that has read the catalogue; nil: nothing is.
+	// AfterRead is called on the connection that has read the catalog; nil means no hook.
 	AfterRead func(ctx context.Context, conn pg.Querier) error
 }
 
-// Cache keeps the catalogue of a database. The first request reads it, and so does one that finds it out of date: by the version
-// of the schema where it has one, else because a notification said so, see [Cache.ListenOn]. A cache whose schema has a version
-// runs nothing and has no connection while no request needs the catalogue read.
+// Cache caches the catalog of a database. The first request reads it, and so does a request that
+// finds it outdated, by the schema version or else by a notification, see [Cache.ListenOn]. With a
+// schema version, the cache is idle and without a connection until a request needs a read.
 type Cache struct {
 	source    Source
 	log       *slog.Logger
-	listener  *listener                // nil: nothing listens
-	readPause func(took time.Duration) // between two readings of which the second is known to be needed
+	listener  *listener                // nil without LISTEN
+	readPause func(took time.Duration) // limits the rate of consecutive reads
 
 	current atomic.Pointer[snapshot]
-	zones   atomic.Pointer[map[string]bool] // see [Cache.knowsZone]
+	zones   atomic.Pointer[map[string]bool] // see [Cache.hasTimezone]
 
 	mu         sync.Mutex
-	generation int   // counts what the database has been
-	loading    *load // nil if the catalogue is not being read
+	generation int   // incremented by Forget
+	loading    *load // nil if no read runs
 	closed     bool
-	ctx        context.Context // of what the cache does by itself
+	ctx        context.Context // of background work
 	cancel     context.CancelFunc
 	running    sync.WaitGroup
 }
 
 type snapshot struct {
 	*catalog.Catalog
-	version  string // of the schema, as old as the catalogue or older; "" if it has none
+	version  string // of the schema, not newer than the catalog; "" if it has none
 	size     int    // bytes
 	readAt   time.Time
 	readTime time.Duration
 }
 
-// load is a reading of the catalogue under way.
+// load is a running read of the catalog.
 type load struct {
 	done     chan struct{}
-	repeat   bool // the schema has changed since it began
+	repeat   bool // the schema changed since its start
 	snapshot *snapshot
 	err      error
 }
 
-// NewCache returns a cache that reads from a source.
+// NewCache returns a cache for a source.
 func NewCache(source Source, log *slog.Logger) *Cache {
 	c := &Cache{source: source, log: log}
 	c.readPause = c.pause
@@ -83,7 +85,7 @@ func NewCache(source Source, log *slog.Logger) *Cache {
 	return c
 }
 
-// get returns the catalogue, and waits only for the very first one.
+// get returns the catalog. It waits for the first read only.
 func (c *Cache) get(ctx context.Context) (*snapshot, error) {
 	if known := c.peek(time.Now()); known != nil {
 		return known, nil
@@ -91,7 +93,7 @@ func (c *Cache) get(ctx context.Context) (*snapshot, error) {
 	return c.wait(ctx, c.startRead(false))
 }
 
-// Get returns the catalogue, and waits only for the very first one.
+// Get returns the catalog. It waits for the first read only.
 func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
 	l, err := c.get(ctx)
 	if err != nil {
@@ -101,7 +103,7 @@ func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
 	return l.Catalog, nil
 }
 
-// Known returns the catalogue, nil if it was not read yet.
+// Known returns the catalog, or nil before the first read.
 func (c *Cache) Known() *catalog.Catalog {
 	if l := c.peek(time.Now()); l != nil {
 		return l.Catalog
@@ -122,8 +124,8 @@ func (c *Cache) peek(now time.Time) *snapshot {
 	return l
 }
 
-// unwatched reports whether a change of the schema would go unseen: the connection that listens is lost, or the schema is to have
-// a version and has none, since its database waits for migrations.
+// isUnwatched reports whether schema changes are not detected: the LISTEN connection is lost, or
+// the schema lacks its version because the database waits for migrations.
 func (c *Cache) isUnwatched(l *snapshot) bool {
 	if c.source.Version != "" {
 		return l.version == ""
@@ -131,7 +133,8 @@ func (c *Cache) isUnwatched(l *snapshot) bool {
 	return c.listener != nil && !c.listener.listening.Load()
 }
 
-// newer returns a catalogue that is newer than old, for a request that failed by it: nil if there is none.
+// newer returns a newer catalog than old for a request that failed with old, or nil if there is
+// none.
 func (c *Cache) newer(ctx context.Context, old *snapshot) *snapshot {
 	if old.version != "" {
 		return c.newerVersion(ctx, old)
@@ -159,7 +162,7 @@ func (c *Cache) newer(ctx context.Context, old *snapshot) *snapshot {
 	return nil
 }
 
-// newerVersion is newer for a schema with a version: it asks for that.
+// newerVersion implements newer for a schema with a version: it queries the version.
 func (c *Cache) newerVersion(ctx context.Context, old *snapshot) *snapshot {
 	version, err := pg.Value[string](ctx, c.source.Pool(), c.source.Version)
 	if err != nil {
@@ -168,7 +171,7 @@ func (c *Cache) newerVersion(ctx context.Context, old *snapshot) *snapshot {
 	}
 
 	l := c.current.Load()
-	for range 2 { // a reading that is under way may have begun before the change
+	for range 2 { // a running read may have started before the change
 		if l != nil && l.version == version {
 			break
 		}
@@ -185,7 +188,7 @@ func (c *Cache) newerVersion(ctx context.Context, old *snapshot) *snapshot {
 	return l
 }
 
-// renewed returns another catalogue than old, which is known to be out of date.
+// replace returns another catalog than old, which is known to be outdated.
 func (c *Cache) replace(ctx context.Context, old *snapshot) (*snapshot, error) {
 	if l := c.current.Load(); l != nil && l != old {
 		return l, nil
@@ -193,14 +196,14 @@ func (c *Cache) replace(ctx context.Context, old *snapshot) (*snapshot, error) {
 	return c.wait(ctx, c.startRead(false))
 }
 
-// Reload has the catalogue read again, for someone who knows that it has changed. It does not wait.
+// Reload starts to read the catalog again after a change. It does not wait.
 func (c *Cache) Reload() {
 	if c.current.Load() != nil {
 		c.startRead(true)
 	}
 }
 
-// Forget forgets the catalogue, for someone who knows that the database has become another one: the next request waits until that has been read.
+// Forget drops the catalog after the database was replaced. The next request waits for a new read.
 func (c *Cache) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,15 +212,15 @@ func (c *Cache) Forget() {
 	c.current.Store(nil)
 }
 
-// Retire ends the listening, for a cache that another takes the place of, and waits until it has ended. Requests that have the cache still can
-// have it read the catalogue.
+// Retire stops listening, for a cache that is being replaced, and waits until it has stopped.
+// Requests that still use the cache can make it read the catalog.
 func (c *Cache) Retire() {
 	if c.listener != nil {
 		c.listener.stop()
 	}
 }
 
-// Close ends what the cache does by itself, and waits until it has ended. The cache still serves what it has.
+// Close ends the background work and waits until it has ended. The cache still serves its catalog.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -236,8 +239,8 @@ func (c *Cache) wait(ctx context.Context, l *load) (*snapshot, error) {
 	}
 }
 
-// start begins to read the catalogue, unless that is under way. changed says that it is known to be
-// another one now: what is being read may be the one before, so it is read once more.
+// startRead starts to read the catalog, unless a read is running. changed means that the schema has
+// changed: a running read may be too old, so it is repeated.
 func (c *Cache) startRead(changed bool) *load {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -261,7 +264,8 @@ func (c *Cache) startRead(changed bool) *load {
 	return l
 }
 
-// pause waits as long as a reading took: a schema that changes without end is read half of the time, not all of it.
+// pause waits as long as the last read took, so that a schema that keeps changing is read half of
+// the time at most.
 func (c *Cache) pause(took time.Duration) {
 	select {
 	case <-c.ctx.Done():
@@ -271,7 +275,7 @@ func (c *Cache) pause(took time.Duration) {
 
 var errClosed = errors.New("the catalogue's cache is closed")
 
-// read carries out a reading.
+// read runs a load.
 func (c *Cache) read(l *load) {
 	if last := c.current.Load(); last != nil && c.source.Version != "" {
 		if remaining := last.readTime - time.Since(last.readAt.Add(last.readTime)); remaining > 0 {
@@ -297,7 +301,8 @@ func (c *Cache) read(l *load) {
 		took := time.Since(at)
 		c.mu.Lock()
 
-		if database != c.generation && c.ctx.Err() == nil { // it may be that of the one before
+		// The catalog may be that of the replaced database.
+		if database != c.generation && c.ctx.Err() == nil {
 			c.mu.Unlock()
 			continue
 		}
@@ -308,7 +313,7 @@ func (c *Cache) read(l *load) {
 			l.snapshot.readAt, l.snapshot.readTime = at, took
 			first := c.current.Swap(l.snapshot) == nil
 			if l.repeat {
-				if first { // nobody waits for the first one longer than they must
+				if first { // requests are waiting for the first one
 					close(l.done)
 					l = &load{done: make(chan struct{})}
 					c.loading = l
@@ -332,7 +337,8 @@ func (c *Cache) read(l *load) {
 	}
 }
 
-// readAtOnce reads the catalogue as it is at one moment of one database: another may take its place meanwhile.
+// readSnapshot reads the version and the catalog on one connection, since the database may be
+// replaced meanwhile.
 func (c *Cache) readSnapshot(ctx context.Context) (*snapshot, error) {
 	conn, err := pg.Acquire(ctx, c.source.Pool())
 	if err != nil {
@@ -340,7 +346,8 @@ func (c *Cache) readSnapshot(ctx context.Context) (*snapshot, error) {
 	}
 	defer conn.Release()
 
-	// First the version, then the catalogue: a change between the two is met with one more reading, never with an old catalogue.
+	// The version comes first: a change in between then causes one more read, never an outdated
+	// catalog.
 	got := &snapshot{}
 	if c.source.Version != "" {
 		// undefined_table
@@ -352,7 +359,8 @@ func (c *Cache) readSnapshot(ctx context.Context) (*snapshot, error) {
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{
 		IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly,
 	}, func(tx pgx.Tx) error {
-		// That a statement which runs once is compiled takes twenty times as long as it does.
+		// JIT compilation of a statement that runs once takes twenty times as long as its
+		// execution.
 		if _, err := tx.Exec(ctx, "set local jit = off"); err != nil {
 			return err
 		}
@@ -375,8 +383,9 @@ func (c *Cache) readSnapshot(ctx context.Context) (*snapshot, error) {
 	return got, nil
 }
 
-// knowsZone reports whether PostgreSQL has a time zone of this name. It goes through a thousand files to say which there are: they are read for the
-// first request that names one, and kept, for they change with PostgreSQL itself.
+// hasTimezone reports whether PostgreSQL knows a time zone. PostgreSQL reads a thousand files to
+// list them, so the list is read for the first request that names one, and cached: it changes only
+// with PostgreSQL itself.
 func (c *Cache) hasTimezone(ctx context.Context, name string) (bool, error) {
 	if known := c.zones.Load(); known != nil {
 		return (*known)[name], nil
@@ -396,8 +405,8 @@ func (c *Cache) hasTimezone(ctx context.Context, name string) (bool, error) {
 	return known[name], nil
 }
 
-// goneMeanwhile reports whether the catalogue could not be read because something was dropped in that moment: a default of a type that is no
-// more can't be printed.
+// isConcurrentDrop reports whether reading the catalog failed because an object was dropped
+// meanwhile: a default of a dropped type cannot be printed, for example.
 func isConcurrentDrop(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (e.Code == "XX000" || stalePlanStates[e.Code])

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Description returns what the root answers to a caller in a role, as a server whose root is at a URL: the description of what the role may
-// use. It fails as requests of that role do.
+// Description returns the OpenAPI description of a role's privileges, for a server whose root has
+// the given URL. It fails as requests of that role do.
 func (s *Server) Description(ctx context.Context, role, url string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Server) Description(ctx context.Context, role, url string) ([]byte, err
 	return recorder.body, nil
 }
 
-// page keeps an answer.
+// responseRecorder is an http.ResponseWriter that keeps the body.
 type responseRecorder struct {
 	header http.Header
 	body   []byte

@@ -18,14 +18,14 @@ import (
 	"socle/internal/rest/query"
 )
 
-// failure is an error on its way to the client.
+// failure is an error response.
 type failure struct {
 	query.Error
 	header     http.Header
 	retryAfter string // seconds, or ""
 }
 
-// body is what the client reads, in the order of the contract.
+// errorBody is the body of an error response, in the contract's order.
 type errorBody struct {
 	Code    string `json:"code"`
 	Details any    `json:"details"`
@@ -33,30 +33,31 @@ type errorBody struct {
 	Message string `json:"message"`
 }
 
-// terse is body for who is told no more.
+// terseErrorBody is the body with Config.TerseErrors.
 type terseErrorBody struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// statusGone is for the log: the client closed the request.
+// statusClientClosed is logged for requests that the client closed.
 const statusClientClosed = 499
 
 func newError(status int, code, message string) *query.Error {
 	return &query.Error{Status: status, Code: code, Message: message}
 }
 
-// errFull answers what would make a full database larger, as PostgreSQL does where the disk is full.
+// errOverQuota refuses a statement that would grow a database over its quota, with PostgreSQL's
+// code for a full disk.
 var errOverQuota = &query.Error{Status: http.StatusServiceUnavailable,
 	Code: "53100", Message: "the database has all the bytes that it may have",
 	Hint: "Rows can be read and deleted. To make room, delete rows and compact their table, delete a table, or have the quota raised."}
 
-// fail answers with err.
+// writeError writes an error response.
 func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string, err error) {
 	httpx.From(r.Context()).Err = err
 
 	if r.Context().Err() != nil {
-		w.WriteHeader(statusClientClosed) // nobody is there to read more
+		w.WriteHeader(statusClientClosed) // the client is gone
 		return
 	}
 
@@ -91,7 +92,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 
 	text, err := encode(out)
 	if err != nil {
-		panic("rest: " + err.Error()) // details are texts and maps of texts
+		panic("rest: " + err.Error()) // details are strings and maps of strings
 	}
 
 	h.Set("Content-Length", strconv.Itoa(len(text)))
@@ -99,10 +100,11 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 	_, _ = w.Write(text)
 }
 
-// outOfReach reports whether a request came to nothing because the database could not be had, or not any more: nothing of it was kept.
+// isUnreachable reports whether a request failed because the database was unavailable or
+// disconnected. Nothing was committed.
 func isUnreachable(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		// told to go: what was committed is told before
+		// admin_shutdown: commits are reported before
 		return e.Code == "57P01" && !pg.EndedByLimit(e) || e.Code == "53300"
 	}
 
@@ -113,7 +115,8 @@ func isUnreachable(err error) bool {
 		pgconn.SafeToRetry(err)
 }
 
-// proxyToken keeps what may stand in the header: codes are tokens but for what a function raised.
+// proxyToken returns the characters of a code that are valid in the header. Only codes raised by
+// functions have others.
 func proxyToken(code string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c == '-' {
@@ -123,7 +126,7 @@ func proxyToken(code string) string {
 	}, code)
 }
 
-// challenge says how the client may be known.
+// challenge returns the WWW-Authenticate header.
 func challenge(e *query.Error) string {
 	if e.Code == "PGRST301" || e.Code == "PGRST303" {
 		return `Bearer error="invalid_token", error_description="` + strings.ReplaceAll(e.Message, `"`, `'`) + `"`
@@ -131,7 +134,8 @@ func challenge(e *query.Error) string {
 	return "Bearer"
 }
 
-// failure says how err is told to a client who asked in a role. What nobody knows is ours: no word of it leaves.
+// failure maps err to the response for a role. Unknown errors become an internal error without
+// details.
 func (s *Server) failure(role string, err error) failure {
 	if e, ok := errors.AsType[*query.Error](err); ok {
 		f := failure{Error: *e}
@@ -187,7 +191,7 @@ func maxResponseDetail(bytes int) string {
 
 const fewerRowsHint = "Ask for fewer rows with limit, or for fewer columns with select."
 
-// kinds tells a failure in the words of the domain, such as one of the injected functions.
+// faultFailure maps a domain error, such as one of the injected functions.
 func faultFailure(f *fault.Error) failure {
 	status := map[fault.Kind]int{
 		fault.Invalid: 400, fault.Unprocessable: 422, fault.Unauthenticated: 401, fault.Forbidden: 403,
@@ -201,12 +205,12 @@ func faultFailure(f *fault.Error) failure {
 	return out
 }
 
-// unavailable says that the database does not answer, and not why: the cause may name hosts.
+// unavailable reports that the database does not respond. It omits the cause, which may name hosts.
 func unavailable(code, message string) failure {
 	return failure{Error: *newError(http.StatusServiceUnavailable, code, message), retryAfter: "1"}
 }
 
-// postgres tells an error of PostgreSQL.
+// pgFailure maps an error of PostgreSQL.
 func (s *Server) pgFailure(role string, e *pgconn.PgError) failure {
 	if e.Code == "PGRST" {
 		return raisedFailure(e)
@@ -239,7 +243,7 @@ func (s *Server) pgFailure(role string, e *pgconn.PgError) failure {
 	return f
 }
 
-// text returns a text, or nil for none.
+// nullable returns nil for an empty string.
 func nullable(s string) any {
 	if s == "" {
 		return nil
@@ -247,7 +251,7 @@ func nullable(s string) any {
 	return s
 }
 
-// status returns the HTTP status of an SQLSTATE.
+// pgStatus returns the HTTP status of an SQLSTATE.
 func (s *Server) pgStatus(role string, e *pgconn.PgError) int {
 	switch e.Code {
 	case "21000":
@@ -305,7 +309,8 @@ func (s *Server) pgStatus(role string, e *pgconn.PgError) int {
 	return 400
 }
 
-// raised tells an error that a function raised with the SQLSTATE PGRST: body, status and headers are its own.
+// raisedFailure maps an error that a function raised with SQLSTATE PGRST. It sets body, status and
+// headers itself.
 func raisedFailure(e *pgconn.PgError) failure {
 	var message struct {
 		Code, Message *string

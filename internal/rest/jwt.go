@@ -19,20 +19,22 @@ import (
 	"socle/internal/rest/query"
 )
 
-// secretLeast is how many bytes a secret has at least: fewer can be guessed from one token.
+// minSecretBytes is the minimum length of a secret. Shorter ones can be guessed from a token.
 const minSecretBytes = 32
 
-// leeway is by how much the clocks of who signs and who verifies may differ.
+// clockSkew is the tolerated clock difference between signer and verifier.
 const clockSkew = 30 * time.Second
 
-// JWTConfig says which JSON Web Tokens are believed, and where they name the role.
+// JWTConfig configures the verification of JSON Web Tokens.
 type JWTConfig struct {
-	Secret    []byte        // of HS256, at least 32 bytes; nil for none
-	Keys      []byte        // a JSON Web Key or a set of them; nil for none
-	Audience  string        // "" for any
-	RoleClaim string        // a path such as .role, the default, .app.roles[0] or .roles[?(@ == "editor")]
-	CacheSize int           // tokens whose signature is not verified again; 0 is 1000, negative none
-	CacheTTL  time.Duration // after which it is; 0: never
+	Secret   []byte // of HS256, at least 32 bytes; nil means none
+	Keys     []byte // a JSON Web Key or key set; nil means none
+	Audience string // "" means any
+	// RoleClaim is the path of the role in the claims, such as .role, the default, .app.roles[0] or
+	// .roles[?(@ == "editor")].
+	RoleClaim string
+	CacheSize int           // verified tokens to cache; 0 means 1000, negative none
+	CacheTTL  time.Duration // of a verified token; 0 means no limit
 }
 
 // JWT verifies JSON Web Tokens. It is safe for concurrent use.
@@ -53,15 +55,15 @@ type verifyingKey struct {
 	algorithms []string
 }
 
-// claims are those of a token whose signature is good.
+// claims are the claims of a verified token.
 type claims struct {
 	Caller
 	expires, notBefore, issued *float64
-	audienceError              error // not for us; told after what time has to say
+	audienceError              error // reported after the checks of time
 	verifiedAt                 time.Time
 }
 
-// NewJWT returns a verifier. It fails if a key or the path can't be read.
+// NewJWT returns a verifier. It fails for an invalid key or role path.
 func NewJWT(c JWTConfig) (*JWT, error) {
 	v := &JWT{audience: c.Audience, cacheSize: c.CacheSize, cacheTTL: c.CacheTTL, cache: map[string]claims{}}
 	if v.cacheSize == 0 {
@@ -100,7 +102,7 @@ func NewJWT(c JWTConfig) (*JWT, error) {
 	return v, nil
 }
 
-// families are the algorithms of a kind of key, for one that names none itself.
+// keyAlgorithms are the algorithms by key type, for keys that specify none.
 var keyAlgorithms = map[string][]string{
 	"oct": {"HS256", "HS384", "HS512"},
 	"RSA": {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"},
@@ -138,7 +140,7 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 	return k, nil
 }
 
-// Verify returns who a token is for. It fails with the contract's errors.
+// Verify returns the caller of a token. It fails with the contract's errors.
 func (v *JWT) Verify(_ context.Context, token string) (Caller, error) {
 	v.mu.RLock()
 	c, ok := v.cache[token]
@@ -173,7 +175,7 @@ func (v *JWT) Verify(_ context.Context, token string) (Caller, error) {
 		v.mu.Lock()
 
 		if _, again := v.cache[token]; !again && len(v.cache) >= v.cacheSize {
-			for old := range v.cache { // any one
+			for old := range v.cache { // evict any
 				delete(v.cache, old)
 				break
 			}
@@ -194,7 +196,7 @@ func claimsError(message string) error {
 	return newError(http.StatusUnauthorized, "PGRST303", message)
 }
 
-// signed returns the payload of a token that one of the keys has signed.
+// verifySignature returns the payload of a token signed with one of the keys.
 func (v *JWT) verifySignature(token string) ([]byte, error) {
 	parts := strings.Count(token, ".") + 1
 	if parts != 3 {
@@ -249,7 +251,7 @@ func (v *JWT) verifySignature(token string) ([]byte, error) {
 	return nil, e
 }
 
-// claims reads a payload, and checks what does not change with time.
+// parseClaims reads a payload and runs the checks that do not depend on time.
 func (v *JWT) parseClaims(payload []byte) (claims, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(payload, &members) != nil || members == nil {
@@ -312,7 +314,7 @@ func (v *JWT) checkAudience(raw json.RawMessage) error {
 	return nil
 }
 
-// timely checks what changes with time, in seconds since 1970.
+// checkTimes checks exp, nbf and iat. now is in seconds since 1970.
 func (c *claims) checkTimes(now float64) error {
 	slack := clockSkew.Seconds()
 	switch {

@@ -9,18 +9,17 @@ import (
 	"socle/internal/pg"
 )
 
-// Times of a listener.
 const (
-	minRetryDelay = time.Second      // until a listener that lost its connection tries again, doubled up to retryMost
-	maxRetryDelay = 30 * time.Second // the longest such time
+	minRetryDelay = time.Second // doubled after each failure
+	maxRetryDelay = 30 * time.Second
 )
 
-// listener has a Cache read again when a notification says that the schema has changed. It holds a connection for as long as it
-// lives, from the first request on: it is for a server of one database.
+// listener makes a Cache read the catalog again after notifications. It holds a connection from the
+// first request on, so it suits a server of one database.
 type listener struct {
 	cache     *Cache
 	channel   string // quoted
-	onConfig  func() // of a configuration to be read again; nil: nothing is
+	onConfig  func() // reload configuration; may be nil
 	listening atomic.Bool
 	once      sync.Once
 	ctx       context.Context
@@ -28,9 +27,10 @@ type listener struct {
 	running   sync.WaitGroup
 }
 
-// ListenOn has the cache listen on a channel, from the first request on. The payload "reload schema", or none, has the catalogue
-// read again; "reload config" has told called, if it is not nil, which must not wait. On "" it does not listen, and reads
-// the catalogue again only for [Cache.Reload]. It is called before the cache is used.
+// ListenOn makes the cache listen on a channel from the first request on. The payload "reload
+// schema", or none, reloads the catalog. "reload config" calls onConfig, unless nil, which must not
+// block. With "" the cache does not listen, and reads the catalog again for [Cache.Reload] only.
+// Call it before the cache is used.
 func (c *Cache) ListenOn(channel string, onConfig func()) {
 	if channel == "" {
 		c.listener = nil
@@ -46,10 +46,10 @@ func (l *listener) start() {
 	l.once.Do(func() { l.running.Go(l.run) })
 }
 
-// end ends the listening, and waits until it has ended.
+// stop stops listening and waits until it has stopped.
 func (l *listener) stop() {
 	l.cancel()
-	l.once.Do(func() {}) // it begins no more
+	l.once.Do(func() {}) // never start
 	l.running.Wait()
 }
 
@@ -68,7 +68,7 @@ func (l *listener) run() {
 		}
 
 		if lost && time.Since(start) > minRetryDelay {
-			continue // the first time at once
+			continue // first retry at once
 		}
 
 		l.cache.log.Warn("the connection that listens for changes of the schema is lost", "error", err, "again", delay)
@@ -93,7 +93,7 @@ func (l *listener) listen() error {
 		return err
 	}
 
-	conn := pooled.Hijack() // a pool that is closed does not wait for it
+	conn := pooled.Hijack() // so that closing the pool does not wait for it
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), time.Second)
 		defer cancel()
@@ -105,7 +105,7 @@ func (l *listener) listen() error {
 		return err
 	}
 
-	// What happened before is not told.
+	// Notifications sent before LISTEN are missed.
 	l.cache.mu.Lock()
 	loading := l.cache.loading != nil
 	l.cache.mu.Unlock()

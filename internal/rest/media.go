@@ -12,29 +12,30 @@ import (
 	"socle/internal/rest/query"
 )
 
-// media is the form of an answer.
+// media is the format of a response.
 type media struct {
-	contentType string // Content-Type
+	contentType string
 	format      plan.Format
 	handler     *catalog.Handler // of plan.Custom
-	explain     string           // what stands before the statement if its plan is the answer, or ""
+	// explain is the EXPLAIN prefix if the response is the plan of the statement, or "".
+	explain string
 }
 
 const jsonType = "application/json; charset=utf-8"
 
 var jsonMedia = media{contentType: jsonType, format: plan.JSON}
 
-// single reports whether the answer is one object.
+// single reports whether the response is a single object.
 func (m *media) single() bool { return m.format == plan.Object || m.format == plan.StrippedObject }
 
-// wanted is a part of an Accept header.
+// mediaRange is an item of an Accept header.
 type mediaRange struct {
 	name       string // lower case
 	parameters string
 	quality    float64
 }
 
-// accepted returns what an Accept header asks for, the best first.
+// parseAccept returns the items of Accept headers, the most preferred first.
 func parseAccept(header []string) []mediaRange {
 	var all []mediaRange
 	for _, line := range header {
@@ -52,7 +53,7 @@ func parseAccept(header []string) []mediaRange {
 	return all
 }
 
-// want reads one media type.
+// parseMediaRange reads one item.
 func parseMediaRange(text string) mediaRange {
 	pieces := splitQuoted(text, ';')
 	w := mediaRange{name: strings.ToLower(strings.TrimSpace(pieces[0])), quality: 1}
@@ -75,7 +76,7 @@ func parseMediaRange(text string) mediaRange {
 
 func wildcards(name string) int { return strings.Count(name, "*") }
 
-// splitQuoted splits at a separator that does not stand between quotes.
+// splitQuoted splits at separators outside quotes.
 func splitQuoted(s string, separator byte) []string {
 	var parts []string
 	start, quoted := 0, false
@@ -92,7 +93,7 @@ func splitQuoted(s string, separator byte) []string {
 	return append(parts, s[start:])
 }
 
-// parameter returns a parameter's value without its quotes.
+// parameter returns the value of a parameter without quotes.
 func (w *mediaRange) parameter(name string) string {
 	for _, p := range splitQuoted(w.parameters, ';') {
 		if n, value, ok := strings.Cut(p, "="); ok && strings.EqualFold(strings.TrimSpace(n), name) {
@@ -103,7 +104,8 @@ func (w *mediaRange) parameter(name string) string {
 	return ""
 }
 
-// String returns the media type as the contract writes it: of its own types those parameters count that it knows.
+// String returns the media type in the contract's form: its own types keep the parameters that it
+// defines.
 func (w *mediaRange) String() string {
 	stripped := w.parameter("nulls") == "stripped"
 	switch w.name {
@@ -122,7 +124,7 @@ func (w *mediaRange) String() string {
 	return w.name
 }
 
-// negotiate chooses the form of an answer about a target: the relation whose rows they are, or a function.
+// negotiate chooses the format of the response. target is a relation or a function.
 func (s *Server) negotiate(r *http.Request, c *catalog.Catalog, target catalog.Name, q *query.Query) (media, error) {
 	header := r.Header["Accept"]
 
@@ -146,7 +148,7 @@ func (s *Server) negotiate(r *http.Request, c *catalog.Catalog, target catalog.N
 	return media{}, notAcceptable(all)
 }
 
-// notOffered is the failure to offer any of what is wanted, as the contract writes it.
+// notAcceptable returns the contract's error for unavailable media types.
 func notAcceptable(all []mediaRange) error {
 	names := make([]string, len(all))
 	for i := range all {
@@ -162,7 +164,7 @@ func notAcceptable(all []mediaRange) error {
 		"None of these media types are available: "+strings.Join(names, ", "))
 }
 
-// wantsAll reports whether the select is the default one.
+// isDefaultSelect reports whether select is absent or *.
 func isDefaultSelect(q *query.Query) bool {
 	for _, item := range q.Select {
 		if item.Kind != query.Star {
@@ -173,7 +175,8 @@ func isDefaultSelect(q *query.Query) bool {
 	return true
 }
 
-// offer returns the form that is wanted, if there is one. The contract's own types have no other handlers.
+// offer returns the format for a media range, if available. The contract's own types cannot be
+// overridden by handlers.
 func (s *Server) offer(c *catalog.Catalog, target catalog.Name, allColumns bool, w *mediaRange) (media, bool) {
 	name, stripped := w.name, w.parameter("nulls") == "stripped"
 	switch name {
@@ -210,7 +213,8 @@ func (s *Server) offer(c *catalog.Catalog, target catalog.Name, allColumns bool,
 	return media{}, false
 }
 
-// handler returns the handler of a media type for a target, or nil. One for a relation itself takes whole rows only.
+// findHandler returns the handler of a media type for a target, or nil. A handler of a relation
+// requires all columns.
 func findHandler(c *catalog.Catalog, target catalog.Name, allColumns bool, name string) *catalog.Handler {
 	var found *catalog.Handler
 	rank := 0
@@ -246,7 +250,7 @@ func handlerType(h *catalog.Handler, asked string) string {
 	return asked
 }
 
-// planOptions are the options of EXPLAIN that a client may ask for.
+// planOptions are the supported options of EXPLAIN.
 var planOptions = []string{"analyze", "verbose", "settings", "buffers", "wal"}
 
 func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, allColumns bool, w *mediaRange) (media, bool) {
@@ -264,7 +268,8 @@ func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, allColumns b
 	return m, true
 }
 
-// explained returns of what a plan is wanted, how the contract writes that, and what stands before the statement for it.
+// explained returns the media range whose plan is requested, the contract's form of it, and the
+// EXPLAIN prefix.
 func (w *mediaRange) explained() (of mediaRange, kind, explain string) {
 	if of = parseMediaRange(w.parameter("for")); of.name == "" {
 		of = parseMediaRange("application/json")

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// The messages of the server that are told apart.
+// Types of server messages.
 const (
 	parseComplete        = '1'
 	bindComplete         = '2'
@@ -26,25 +26,27 @@ const (
 )
 
 const (
-	readBufferSize = 8 << 10 // as much as PostgreSQL sends at once
-	maxErrorSize   = 1 << 20 // bytes of an error: what a function raises has what text it likes
-	// bytes of a body that is held, so that the connection need not wait for the client, where it could be passed on
+	readBufferSize = 8 << 10 // PostgreSQL's send buffer has the same size
+	maxErrorSize   = 1 << 20 // bytes; functions can raise messages of any length
+	// Bytes of a body that is buffered, which frees the connection early, although it could be
+	// streamed.
 	maxBufferedBody = 1 << 20
 )
 
 var errProtocol = errors.New("a message that is not as PostgreSQL's are")
 
-// inbox is where the server's messages are read, without more of a row in memory than is wanted. (pgproto3 reads whole messages.)
+// messageReader reads server messages with no more of a row in memory than requested. pgproto3
+// reads whole messages.
 type messageReader struct {
 	conn       net.Conn
 	buf        []byte
-	start, end int  // of buf
-	remaining  int  // bytes of the message that were not taken
-	maxValue   int  // bytes of a value that is held
-	txStatus   byte // of the transaction, by the last readyForQuery
+	start, end int  // unread part of buf
+	remaining  int  // unread bytes of the message
+	maxValue   int  // bytes of a buffered value
+	txStatus   byte // as of the last ReadyForQuery
 }
 
-// next goes on to the next message, and returns its kind.
+// next skips to the next message and returns its type.
 func (in *messageReader) next() (byte, error) {
 	if err := in.skip(); err != nil {
 		return 0, err
@@ -58,7 +60,7 @@ func (in *messageReader) next() (byte, error) {
 	}
 
 	kind, size := head[0], binary.BigEndian.Uint32(head[1:])
-	if size < 4 || size > 1<<30 { // PostgreSQL makes none that are longer
+	if size < 4 || size > 1<<30 { // PostgreSQL's limit
 		return 0, errProtocol
 	}
 
@@ -76,7 +78,7 @@ func (in *messageReader) next() (byte, error) {
 	return kind, nil
 }
 
-// skip leaves what was not taken of the message.
+// skip discards the rest of the message.
 func (in *messageReader) skip() error {
 	for in.remaining > 0 {
 		n := min(in.remaining, in.end-in.start)
@@ -96,7 +98,7 @@ func (in *messageReader) skip() error {
 	return nil
 }
 
-// take returns the next bytes of the message, good until more is read.
+// take returns the next n bytes of the message, valid until the next read.
 func (in *messageReader) take(n int) ([]byte, error) {
 	if n < 0 || n > in.remaining {
 		return nil, errProtocol
@@ -127,7 +129,7 @@ func (in *messageReader) take(n int) ([]byte, error) {
 	return got, nil
 }
 
-// Read reads on in the message, to whose end it reads as a reader does.
+// Read implements io.Reader for the rest of the message.
 func (in *messageReader) Read(p []byte) (int, error) {
 	if in.remaining == 0 {
 		return 0, io.EOF
@@ -149,14 +151,14 @@ func (in *messageReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// shrink gives back the room that a long message took.
+// shrink frees the buffer of a long message.
 func (in *messageReader) shrink() {
 	if len(in.buf) > maxPooledBuffer && in.start == in.end {
 		in.buf, in.start, in.end = make([]byte, readBufferSize), 0, 0
 	}
 }
 
-// failure reads an errorResponse.
+// readError reads an ErrorResponse.
 func (in *messageReader) readError() (*pgconn.PgError, error) {
 	if in.remaining > maxErrorSize {
 		return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: maxErrorSize, ActualBodyLen: in.remaining}
@@ -175,7 +177,7 @@ func (in *messageReader) readError() (*pgconn.PgError, error) {
 	return pgconn.ErrorResponseToPgError(&m), nil
 }
 
-// columns begins a row, and returns how many values it has.
+// columns starts a row and returns its number of values.
 func (in *messageReader) columns() (int, error) {
 	n, err := in.take(2)
 	if err != nil {
@@ -185,7 +187,7 @@ func (in *messageReader) columns() (int, error) {
 	return int(binary.BigEndian.Uint16(n)), nil
 }
 
-// length begins a value of a row, and returns its size; -1 of null.
+// length starts a value of a row and returns its length, -1 for null.
 func (in *messageReader) length() (int, error) {
 	n, err := in.take(4)
 	if err != nil {
@@ -195,7 +197,7 @@ func (in *messageReader) length() (int, error) {
 	return int(int32(binary.BigEndian.Uint32(n))), nil
 }
 
-// value returns the next value of a row, good until more is read; nil of null.
+// value returns the next value of a row, valid until the next read, or nil for null.
 func (in *messageReader) value() ([]byte, error) {
 	n, err := in.length()
 	if err != nil || n < 0 {
@@ -205,7 +207,7 @@ func (in *messageReader) value() ([]byte, error) {
 	return in.take(n)
 }
 
-// number reads a value that is a number, and leaves n as it is for null or nothing.
+// count reads a number into n. It leaves n unchanged for null or an empty value.
 func (in *messageReader) count(n *int64) error {
 	v, err := in.value()
 	if err != nil {

@@ -17,11 +17,12 @@ import (
 
 const (
 	openAPIType     = "application/openapi+json; charset=utf-8"
-	descriptionTTL  = 5 * time.Second // how long a description stands: no GRANT tells that it was
-	maxDescriptions = 16              // descriptions that are kept
+	descriptionTTL  = 5 * time.Second // of a cached description, since GRANT is not notified
+	maxDescriptions = 16              // cached per server
 )
 
-// describe answers for the root with the description of what the caller's role may use of a schema.
+// describe answers requests for the root with the OpenAPI description of the role's privileges in a
+// schema.
 func (c *call) describe(ctx context.Context) error {
 	s := c.server
 
@@ -43,7 +44,7 @@ func (c *call) describe(ctx context.Context) error {
 	c.refresh(ctx)
 	key := descriptionKey{c.catalog, c.caller.Role, c.schema}
 	body := s.descriptions.get(key)
-	if body == nil || s.preRequestSQL != "" { // which may refuse this request
+	if body == nil || s.preRequestSQL != "" { // the pre-request function may refuse
 		c.planned = plannedRequest{Plan: plan.Plan{SQL: selectPrivileges, Args: []any{c.schema}}, readOnly: true}
 		res, err := c.execute(ctx)
 		for attempts := 0; isStaleCatalog(err) && c.replaceSnapshot(ctx, attempts); attempts++ {
@@ -89,7 +90,7 @@ func (c *call) describe(ctx context.Context) error {
 	return c.writeResponse(status, true, &result{prefix: head, body: body[1:]})
 }
 
-// describedAs returns the Content-Type of a description for one who accepts these.
+// descriptionType returns the Content-Type of a description for Accept headers.
 func descriptionType(header []string) (string, error) {
 	all := parseAccept(header)
 	if len(all) == 0 {
@@ -108,7 +109,8 @@ func descriptionType(header []string) (string, error) {
 	return "", notAcceptable(all)
 }
 
-// describeServer returns the members of a description that say where it came from, as a JSON object.
+// serverMembers returns the members of a description that depend on the server's URL, as a JSON
+// object.
 func (c *call) serverMembers() ([]byte, error) {
 	where := &url.URL{Scheme: "http", Host: c.r.Host, Path: c.r.URL.Path}
 	if c.r.TLS != nil {
@@ -135,9 +137,9 @@ func (c *call) serverMembers() ([]byte, error) {
 	}{"2.0", where.Host, base, []string{where.Scheme}})
 }
 
-// selectPrivileges returns the row that execute takes. Its body holds what the role may do: of relations the letters
-// of read, insert, update and delete; of functions their names and those of their parameters, by which a request
-// tells overloads apart.
+// selectPrivileges returns the row that execute expects. Its body has the role's privileges: the
+// letters of select, insert, update and delete by relation, and the names and parameters of
+// callable functions, by which requests distinguish overloads.
 const selectPrivileges = `
 	select null, 0, null, pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), null,
 		pg_catalog.json_build_object(
@@ -160,10 +162,10 @@ const selectPrivileges = `
 	from (select pg_catalog.max(n.oid) as oid from pg_catalog.pg_namespace n
 		where n.nspname = $1::text and pg_catalog.has_schema_privilege(n.oid, 'usage')) n`
 
-// privileges are what a role may do in a schema.
+// privileges are a role's privileges in a schema.
 type privileges struct {
 	all       bool
-	relations map[string]string // letters, by name
+	relations map[string]string // letters by name
 	functions map[string]bool   // by signature
 }
 
@@ -189,12 +191,12 @@ func readPrivileges(text []byte) (privileges, error) {
 	return may, nil
 }
 
-// signature is what tells a function from others in its schema.
+// signature identifies a function in its schema.
 func signature(name string, params []string) string {
 	return strings.Join(slices.Concat([]string{name}, params), "\x00")
 }
 
-// of returns the letters of what may be done with a relation.
+// on returns the letters of the operations possible on a relation.
 func (p privileges) on(r *catalog.Relation) string {
 	may := "riud"
 	if !p.all {
@@ -209,7 +211,7 @@ func (p privileges) on(r *catalog.Relation) string {
 	}, may)
 }
 
-// call reports whether a function may be called.
+// canCall reports whether the role may call a function.
 func (p privileges) canCall(f *catalog.Function) bool {
 	if p.all {
 		return true
@@ -223,7 +225,7 @@ func (p privileges) canCall(f *catalog.Function) bool {
 	return p.functions[signature(f.Name.Name, params)]
 }
 
-// descriptions keeps the descriptions of one catalogue.
+// descriptions caches the descriptions of one catalog.
 type descriptions struct {
 	ttl time.Duration
 
@@ -231,7 +233,7 @@ type descriptions struct {
 	entries map[descriptionKey]cachedDescription
 }
 
-// described is whom a description is for, and of what.
+// descriptionKey identifies a description.
 type descriptionKey struct {
 	catalog      *catalog.Catalog
 	role, schema string
@@ -242,7 +244,7 @@ type cachedDescription struct {
 	createdAt time.Time
 }
 
-// get returns a description that still stands, or nil.
+// get returns a fresh description, or nil.
 func (d *descriptions) get(key descriptionKey) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -254,7 +256,7 @@ func (d *descriptions) get(key descriptionKey) []byte {
 	return nil
 }
 
-// put keeps a description, and none that does not stand any more.
+// put caches a description and evicts outdated ones.
 func (d *descriptions) put(key descriptionKey, text []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// The parts of an OpenAPI 2.0 document that a description has.
+// Parts of an OpenAPI 2.0 document.
 type (
 	reference struct {
 		Ref string `json:"$ref"`
@@ -69,7 +69,7 @@ type (
 	}
 )
 
-// object is a JSON object whose members keep their order.
+// object is a JSON object with ordered members.
 type object []member
 
 type member struct {
@@ -95,7 +95,8 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// encode is json.Marshal that leaves <, > and & as they are: clients look for <pk/> and <fk …/>, and messages quote what they wrote, such as data->key.
+// encode is json.Marshal without HTML escaping: clients look for <pk/> and <fk …/>, and messages
+// quote requests, such as data->key.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -105,13 +106,13 @@ func encode(v any) ([]byte, error) {
 }
 
 const (
-	contractVersion    = "14" // the version of the contract
+	contractVersion    = "14" // of PostgREST
 	objectType         = "application/vnd.pgrst.object+json"
 	strippedObjectType = objectType + ";nulls=stripped"
 )
 
-// description returns the members of the description that do not depend on where the request went: what the schema
-// has and may be used.
+// description returns the members of a description that do not depend on the server's URL: the
+// schema's objects that may's role can use.
 func (c *call) description(may privileges) any {
 	relations, letters := c.usableRelations(may)
 	functions := c.callableFunctions(may)
@@ -167,7 +168,8 @@ func (c *call) description(may privileges) any {
 	return all
 }
 
-// describedRelations returns the relations of which something may be used, by name, and the letters of what.
+// usableRelations returns the relations that the role can use, sorted by name, and the letters of
+// its privileges.
 func (c *call) usableRelations(may privileges) ([]*catalog.Relation, []string) {
 	var relations []*catalog.Relation
 	for name, r := range c.catalog.Relations {
@@ -185,7 +187,8 @@ func (c *call) usableRelations(may privileges) ([]*catalog.Relation, []string) {
 	return relations, letters
 }
 
-// describedFunctions returns the functions that may be called, by name. A path describes one: of overloads the first.
+// callableFunctions returns the functions that the role can call, sorted by name. A path describes
+// one function: the first overload.
 func (c *call) callableFunctions(may privileges) []*catalog.Function {
 	var functions []*catalog.Function
 	for name, overloads := range c.catalog.Functions {
@@ -231,7 +234,7 @@ func sharedParameters() object {
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// refer returns a reference to a member of the document's parameters or definitions.
+// refer returns a reference to a member of parameters or definitions.
 func refer(to, name string) reference {
 	return reference{"#/" + to + "/" + pointerEscaper.Replace(name)}
 }
@@ -353,7 +356,7 @@ func queryParameter(p catalog.Parameter) parameter {
 	case s.Type == "array" && p.Variadic:
 		item := valueShape(strings.TrimSuffix(s.Format, "[]"))
 		out.Format, out.CollectionFormat, out.Items = "", "multi", item
-	case s.Type == "array", s.Type == "": // as PostgreSQL writes them
+	case s.Type == "array", s.Type == "": // in PostgreSQL's text format
 		out.Type = "string"
 	}
 
@@ -385,7 +388,7 @@ func (c *call) definition(r *catalog.Relation) *shape {
 	return s
 }
 
-// note says which keys a column is.
+// keyNote describes the primary and foreign keys of a column.
 func (c *call) keyNote(r *catalog.Relation, column string) string {
 	note := ""
 	if slices.Contains(r.PrimaryKey, column) {

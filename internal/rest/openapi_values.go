@@ -7,7 +7,7 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// valueShape describes the values of a type, by its SQL text.
+// valueShape describes the values of a type, given its SQL text.
 func valueShape(sql string) *shape {
 	name := withoutModifier(sql)
 	s := &shape{Type: jsonTypes[name], Format: name}
@@ -27,16 +27,16 @@ func valueShape(sql string) *shape {
 	return s
 }
 
-// jsonTypes are the types whose values are no texts; "" is any value.
+// jsonTypes are the types whose JSON values are not strings; "" means any value.
 var jsonTypes = map[string]string{
 	"boolean": "boolean", "smallint": "integer", "integer": "integer", "bigint": "integer",
 	"numeric": "number", "real": "number", "double precision": "number", "json": "", "jsonb": "",
 }
 
-// formats are those that OpenAPI has itself.
+// openAPIFormats are the formats defined by OpenAPI itself.
 var openAPIFormats = map[string]string{"smallint": "int32", "integer": "int32", "bigint": "int64"}
 
-// bare returns a type's name without its modifier, in the words of SQL.
+// withoutModifier returns the SQL name of a type without its modifier.
 func withoutModifier(sql string) string {
 	quoted, depth := false, 0
 	name := strings.Map(func(r rune) rune {
@@ -59,7 +59,7 @@ func withoutModifier(sql string) string {
 	}, sql)
 
 	item := strings.TrimRight(name, "[]")
-	switch item { // what these are called without a modifier
+	switch item { // their names without a modifier
 	case "bpchar":
 		return "character" + name[len(item):]
 	case `"bit"`:
@@ -69,7 +69,8 @@ func withoutModifier(sql string) string {
 	return name
 }
 
-// defaultValue returns a column's default as JSON, nil if it has none or one that JSON does not tell.
+// defaultValue returns a column's default as JSON. It returns nil without a default, and for
+// expressions that JSON cannot represent.
 func defaultValue(c *catalog.Column, s *shape) json.RawMessage {
 	if c.Default == "" {
 		return nil

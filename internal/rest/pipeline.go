@@ -13,37 +13,43 @@ import (
 	"socle/internal/rest/query"
 )
 
-// exchange is what is said on a connection for an execution: messages that prepare and execute statements, the last of which
-// end the transaction and take away what code of the database's may have left in the session.
+// pipeline sends the statements of one request in a single round trip: BEGIN, settings, the
+// statement, COMMIT and the reset of the session.
 //
-// A transaction that may write is a block, and ended before anything is taken away: a lock that its code took for the session
-// is held until all can see what was written, and what is deferred still finds its settings. The statements for that are prepared like
-// all others; where they may be gone, and where nothing is kept, a simple query says the same. One that only reads needs no block: nothing
-// is deferred in it, and nobody waits for what it did. It is ended by the end of a simple query, with all that was done. Of a statement
-// that runs no code of the database's nothing is left: the end of the messages ends its transaction, whatever it is.
+// A transaction that writes is a block. It commits before the session is reset, so that session
+// locks taken by user code are held until its changes are visible, and deferred constraints still
+// see their settings. COMMIT and the reset are prepared statements. A simple query replaces them if
+// user code may have deallocated those, and if the transaction is rolled back.
+//
+// A transaction that only reads needs no block: nothing is deferred, and other sessions do not wait
+// for its effects. It is implicit and ends with the simple query that resets the session.
+//
+// A statement that runs no user code leaves nothing in the session. Sync ends its implicit
+// transaction, even if it writes.
 type pipeline struct {
 	*execution
 	wire
 	prepared *statementCache
 	scratch  *scratch
-	pending  []pendingReply // what answers come, in order
+	pending  []pendingReply // expected replies, in order
 	result   *result
 
-	inBlock      bool // the transaction is one
-	reused       bool // a statement was there already
-	deallocated  bool // no prepared statement may be there any more when the main one has run
-	settledAfter int  // after so many statements of the simple query the outcome stands
-	txStatus     byte // of the transaction: I, idle; T, in a block; E, in one that has failed
-	skipping     bool // the server waits for a synchronization
-	dirty        bool // something may be left in the session
+	inBlock      bool // BEGIN was queued
+	reused       bool // a prepared statement was reused
+	deallocated  bool // user code may deallocate prepared statements
+	settledAfter int  // statements of the simple query after which the outcome stands
+	txStatus     byte // as in ReadyForQuery
+	skipping     bool // the server discards messages until Sync
+	dirty        bool // the session may have leftovers
 }
 
-// awaited is an answer that PostgreSQL owes.
+// pendingReply is a reply that PostgreSQL owes.
 type pendingReply struct {
 	kind      replyKind
 	statement *preparedStatement
 }
 
+// replyKind is the kind of the message that a reply answers.
 type replyKind uint8
 
 const (
@@ -51,12 +57,12 @@ const (
 	kindParse
 	kindBegin
 	kindCommit
-	kindVersionCheck
-	kindOther
-	kindEstimate
-	kindMain
+	kindVersionCheck // settings, preceded by the comparison of schema versions
+	kindOther        // statement without a result, such as settings
+	kindEstimate     // plan with the row estimate
+	kindMain         // statement of the request
 	kindSimpleQuery
-	kindSelectPrepared
+	kindSelectPrepared // statements that user code left prepared
 	kindSync
 )
 
@@ -66,23 +72,28 @@ const (
 	txInBlock = 'T'
 )
 
-// cleaning is endCarefully in statements of their own, which need not be read anew each time.
+// cleanupStatements are the statements of cleanAll, prepared one by one so that they are not parsed
+// again for each request.
 var cleanupStatements = []string{"close all", "reset all", "unlisten *", "discard temp", unlock}
 
 const (
 	unlock     = "select pg_catalog.pg_advisory_unlock_all()"
-	cleanRead  = "close all; reset all; unlisten *"
+	cleanRead  = "close all; reset all; unlisten *" // reads create no temporary tables, unlock first
 	cleanAll   = cleanRead + "; discard temp; " + unlock
-	nCleanRead = 3
-	nCleanAll  = 5
+	nCleanRead = 3 // statements of cleanRead
+	nCleanAll  = 5 // statements of cleanAll
 )
 
-// finalQuery is a simple query.
+// finalQuery is a simple query that ends the transaction and resets the session. An error after
+// settledAfter of its statements does not change the outcome of the request.
 type finalQuery struct {
 	sql          string
 	settledAfter int
 }
 
+// The end* queries end a transaction: endWrite commits without prepared statements, endUndone rolls
+// back after a failed check, endTried after a request whose changes are not wanted. The clean*
+// queries reset the session after a failure, outside a transaction or within.
 var (
 	endRead     = finalQuery{cleanRead, nCleanRead}
 	endUserCode = finalQuery{cleanAll, nCleanAll}
@@ -98,7 +109,8 @@ const (
 	selectPrepared = "select pg_catalog.string_agg('deallocate ' operator(pg_catalog.||) pg_catalog.quote_ident(name), '; ') from pg_catalog.pg_prepared_statements where from_sql"
 )
 
-// try runs the execution on a connection, and says so if its time was over before it was done.
+// try runs the execution on a connection. It fails with context.DeadlineExceeded beyond the
+// deadline.
 func (x *pipeline) try(ctx context.Context, conn *pgxpool.Conn) error {
 	x.result = newResult()
 	err := x.attach(ctx, conn, x.deadline, x.maxResponse)
@@ -121,10 +133,10 @@ func (x *pipeline) try(ctx context.Context, conn *pgxpool.Conn) error {
 	return err
 }
 
-// attempt runs it, and once more if a statement was prepared for what is no more.
+// attempt runs the execution, and again if a prepared statement was invalid.
 func (x *pipeline) attempt() error {
 	if x.session.requests++; x.session.requests%preparedCheckInterval == 0 {
-		x.mayPrepare = true // what other code than that of functions has left prepared goes too
+		x.mayPrepare = true // also remove statements that other user code prepared
 	}
 
 	err := x.run()
@@ -140,6 +152,7 @@ func (x *pipeline) attempt() error {
 	return err
 }
 
+// run queues the messages, sends them and reads the replies.
 func (x *pipeline) run() error {
 	x.txStatus, x.skipping, x.dirty = txIdle, false, false
 
@@ -164,8 +177,8 @@ func (x *pipeline) run() error {
 	return err
 }
 
-// renew takes away what is left in a session that an older catalogue was used in: what by that ran no code of the database's may have
-// come to do so before the newer one was there.
+// resetSession cleans a session that was last used with an older catalog. Relations that ran no
+// user code by that catalog may have got some before it was replaced.
 func (x *pipeline) resetSession() error {
 	if old := x.session.statementCache.catalog; old == nil || old == x.catalog {
 		return nil
@@ -176,13 +189,13 @@ func (x *pipeline) resetSession() error {
 
 	err := errors.Join(x.query(cleanIdle.sql), x.roundTrip())
 	if err != nil {
-		x.broken, x.wrote = true, false // of the request itself
+		x.broken, x.wrote = true, false // the request itself was not sent
 	}
 
 	return err
 }
 
-// ask queues what the request has to say, up to the point where its outcome is judged.
+// queue queues the messages of the request, up to the check if it has one.
 func (x *pipeline) queue() error {
 	s := x.scratch
 	s.reserve(x.args, x.countArgs)
@@ -197,16 +210,18 @@ func (x *pipeline) queue() error {
 		return err
 	}
 
-	if strings.IndexByte(x.sql, 0) >= 0 { // ends a statement on the wire
+	if strings.IndexByte(x.sql, 0) >= 0 { // NUL ends a string of the protocol
 		return &query.Error{Status: http.StatusBadRequest, Code: "22021", Message: "a name can't hold a NUL"}
 	}
 
 	err = x.queueAll(args, countArgs)
-	x.broken = err != nil // what the connection is believed to know was not sent
+	x.broken = err != nil // the statement cache records statements that were not sent
 
 	return err
 }
 
+// queueAll queues the messages of the request with its encoded arguments. The cases after the last
+// statement choose how the transaction ends, see [pipeline].
 func (x *pipeline) queueAll(args, countArgs [][]byte) (err error) {
 	if x.prepared, err = x.statements(); err != nil {
 		return err
@@ -271,7 +286,7 @@ func (x *pipeline) queueAll(args, countArgs [][]byte) (err error) {
 	return x.queueEnd(endRead)
 }
 
-// sayCommit queues the end of a transaction that is kept.
+// queueCommit queues COMMIT and the session reset.
 func (x *pipeline) queueCommit() error {
 	if x.deallocated {
 		return x.queueEnd(endWrite)
@@ -290,7 +305,7 @@ func (x *pipeline) queueCommit() error {
 	return x.queueSync()
 }
 
-// sayEnd queues the simple query. After so many of its statements the outcome stands.
+// queueEnd queues a simple query that ends the transaction.
 func (x *pipeline) queueEnd(end finalQuery) error {
 	x.settledAfter = end.settledAfter
 	x.pending = append(x.pending, pendingReply{kind: kindSimpleQuery})
@@ -302,7 +317,7 @@ func (x *pipeline) queueEnd(end finalQuery) error {
 	return x.queueSync()
 }
 
-// saySync queues the last of all, and before it what a function may have prepared.
+// queueSync queues Sync, and before it the query for statements that user code prepared.
 func (x *pipeline) queueSync() error {
 	if x.mayPrepare {
 		if err := x.queueStatement(kindSelectPrepared, "", selectPrepared, nil); err != nil {
@@ -314,7 +329,7 @@ func (x *pipeline) queueSync() error {
 	return x.sync()
 }
 
-// answer sends what is queued, and reads and judges the answers.
+// complete sends the queued messages, reads the replies and runs the check.
 func (x *pipeline) complete() error {
 	err := x.roundTrip()
 	if err == nil && x.check != nil {
@@ -328,7 +343,7 @@ func (x *pipeline) complete() error {
 	return err
 }
 
-// judge ends the transaction by what the check says.
+// finishChecked commits, or rolls back if the check fails.
 func (x *pipeline) finishChecked() error {
 	if err := x.waitWritten(); err != nil {
 		return err
@@ -357,7 +372,8 @@ func (x *pipeline) finishChecked() error {
 	return checkErr
 }
 
-// clean takes away what is left in the session after a failure, or by a function. If that fails nobody gets the connection again.
+// cleanSession resets the session after a failure, and removes statements that user code prepared.
+// The connection is discarded if that fails.
 func (x *pipeline) cleanSession() {
 	err := x.waitWritten()
 	x.pending = x.pending[:0]
@@ -385,7 +401,7 @@ func (x *pipeline) cleanSession() {
 	x.broken = x.broken || err != nil || x.dirty || x.txStatus != txIdle
 }
 
-// hear sends what is queued, and reads the answers.
+// roundTrip sends the queued messages and reads their replies.
 func (x *pipeline) roundTrip() error {
 	if err := x.send(); err != nil {
 		return err
@@ -393,7 +409,7 @@ func (x *pipeline) roundTrip() error {
 	return x.readReplies()
 }
 
-// say queues a statement, prepared under a name that the connection keeps, or under none.
+// queueStatement queues the execution of a statement, prepared under a cached name or unnamed.
 func (x *pipeline) queueStatement(kind replyKind, role, sql string, args [][]byte) error {
 	if x.unnamed {
 		if err := x.prepare("", sql); err != nil {

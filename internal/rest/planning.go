@@ -9,18 +9,18 @@ import (
 	"socle/internal/rest/query"
 )
 
-// planned is a request with its statement.
+// plannedRequest is a request with its SQL.
 type plannedRequest struct {
 	plan.Plan
-	function  *catalog.Function // of a call
+	function  *catalog.Function // called function, or nil
 	readOnly  bool
-	overQuota bool // readOnly because the database is full
-	streams   bool // answers while a long body comes; else it is held
+	overQuota bool // readOnly because the database exceeds its quota
+	streams   bool // a long body may be streamed; otherwise it is buffered
 	count     plan.Count
 	check     func(*result) error
 }
 
-// plan makes the statement.
+// plan builds the statement of the request.
 func (c *call) plan() error {
 	s, req := c.server, &c.planRequest
 	*req = plan.Request{
@@ -153,7 +153,7 @@ func (c *call) planCall(req *plan.Request) error {
 
 	switch {
 	case get:
-	case c.payload.form != nil: // of a variadic parameter all values count
+	case c.payload.form != nil: // a variadic parameter takes all values of its name
 		q := *c.query
 		q.Params = nil
 		for name, values := range c.payload.form {
@@ -197,7 +197,7 @@ func (c *call) planCall(req *plan.Request) error {
 	return nil
 }
 
-// choose returns the function that the arguments are for.
+// chooseFunction returns the overload that matches the arguments.
 func (c *call) chooseFunction(name catalog.Name, get bool) (*catalog.Function, error) {
 	switch {
 	case get:
@@ -242,7 +242,8 @@ func (c *call) negotiate(req *plan.Request, target catalog.Name) error {
 	return nil
 }
 
-// writeCSV makes JSON of a body in CSV for a relation, which must have the columns that columns= or else the first line names.
+// convertRows converts a CSV body to JSON for a relation. The relation must have the columns named
+// by columns= or else by the header line.
 func (c *call) convertRows(target catalog.Name) error {
 	rel := c.catalog.Relations[target]
 	if c.payload.csv == nil || rel == nil {
@@ -265,7 +266,8 @@ func (c *call) convertRows(target catalog.Name) error {
 	}, false)
 }
 
-// takeCSV replaces a body in CSV by the JSON of the columns that keep wants, or of their first row.
+// convertCSV replaces a CSV body by JSON with the columns that keep accepts, or with the first row
+// only.
 func (c *call) convertCSV(keep func(name string) bool, firstOnly bool) error {
 	text, err := c.payload.csv.json(keep, firstOnly, maxCSVGrowth*c.server.MaxBody)
 	if err != nil {
@@ -276,14 +278,15 @@ func (c *call) convertCSV(keep func(name string) bool, firstOnly bool) error {
 	return c.bodyLease.take(c.r.Context(), int64(len(text)))
 }
 
-// csvGrowth is how many times as large as the longest body rows in CSV may become as JSON, which has the columns' names in each row.
+// maxCSVGrowth limits the JSON of a CSV body to a multiple of MaxBody, since every row repeats the
+// column names.
 const maxCSVGrowth = 3
 
 func (c *call) strictMaxAffected() bool {
 	return c.prefer.Handling == "strict" && c.prefer.MaxAffected != nil
 }
 
-// checkMost adds the check for max-affected to another.
+// withMaxAffected wraps a check to enforce the max-affected preference.
 func (c *call) withMaxAffected(other func(*result) error) func(*result) error {
 	if !c.strictMaxAffected() {
 		return other

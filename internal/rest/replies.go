@@ -13,7 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// read reads the answers that are owed, and returns the first failure unless the outcome stood before it.
+// readReplies reads the pending replies. It returns the first failure before the outcome was
+// settled.
 func (x *pipeline) readReplies() error {
 	replies := x.pending
 	x.pending = x.pending[:0]
@@ -48,7 +49,7 @@ func (x *pipeline) readReplies() error {
 		if x.broken {
 			return first
 		}
-		if a.kind == kindSimpleQuery { // what comes after it is answered
+		if a.kind == kindSimpleQuery { // messages after a simple query are still answered
 			continue
 		}
 
@@ -67,7 +68,7 @@ func (x *pipeline) readReplies() error {
 	return first
 }
 
-// readOne reads an answer.
+// readReply reads one reply.
 func (x *pipeline) readReply(a pendingReply) error {
 	if a.kind == kindSimpleQuery {
 		return x.readEnd()
@@ -114,7 +115,8 @@ func (x *pipeline) readReply(a pendingReply) error {
 	}
 }
 
-// readEnd reads the answers to the simple query. It fails if it did before the outcome stood.
+// readEnd reads the replies to a finalQuery. It fails if a statement failed before the outcome was
+// settled.
 func (x *pipeline) readEnd() error {
 	var failed error
 	for done := 0; ; {
@@ -149,7 +151,7 @@ func (x *pipeline) readEnd() error {
 	}
 }
 
-// row keeps what a row says, and answers with its body if that is to be passed on.
+// readRow reads a row. It streams the body if possible.
 func (x *pipeline) readRow(kind replyKind) error {
 	in, r := &x.session.reader, x.result
 	n, err := in.columns()
@@ -188,7 +190,7 @@ func (x *pipeline) readRow(kind replyKind) error {
 	return nil
 }
 
-// answerRow reads the row of a statement of package plan.
+// readResultRow reads the row of a statement of package plan.
 func (x *pipeline) readResultRow() error {
 	in, r := &x.session.reader, x.result
 	for _, n := range [...]*int64{&r.total, &r.rows} {
@@ -221,7 +223,7 @@ func (x *pipeline) readResultRow() error {
 		return err
 	case size != in.remaining:
 		return errProtocol
-		// the end of a block may fail
+		// inside a block COMMIT may still fail
 	case x.stream != nil && !x.inBlock && (size > min(maxBufferedBody, in.maxValue) ||
 		(size > uncountedResponse && !x.budget.tryShare(size, 0))):
 		r.source, r.sourceSize = in, size
@@ -230,7 +232,8 @@ func (x *pipeline) readResultRow() error {
 		}
 
 		return err
-		// a change that is kept is told, too: its statement has looked at the length, to which only an encoding can have added
+		// A committed change is answered in any case: its statement has checked the length, to
+		// which only the encoding can have added.
 	case size > in.maxValue && !x.commitPipelined():
 		return &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.maxValue, ActualBodyLen: size}
 	case size <= uncountedResponse:
@@ -243,13 +246,13 @@ func (x *pipeline) readResultRow() error {
 	}
 
 	start := len(r.buffer)
-	r.buffer = slices.Grow(r.buffer, size)[:start+size] // what was kept before stays where it is
+	r.buffer = slices.Grow(r.buffer, size)[:start+size] // keeps the slices into the buffer valid
 	r.body = r.buffer[start:]
 	_, err = io.ReadFull(in, r.body)
 	return err
 }
 
-// changedRows reads how many rows a bare statement changed: the last word of what PostgreSQL says at its end, as in INSERT 0 1.
+// readRowCount reads the number of changed rows from the command tag, as in INSERT 0 1.
 func (x *pipeline) readRowCount() error {
 	in := &x.session.reader
 	tag, err := in.take(in.remaining)
@@ -262,7 +265,8 @@ func (x *pipeline) readRowCount() error {
 	return err
 }
 
-// plannedRows returns the rows that a plan in JSON expects, or -1. The first "Plan Rows" is the outermost node's.
+// plannedRows returns the row estimate of a JSON plan, or -1. The first "Plan Rows" is that of the
+// outermost node.
 func plannedRows(plan []byte) int64 {
 	const member = `"Plan Rows":`
 	i := bytes.Index(plan, []byte(member))

@@ -15,11 +15,12 @@ import (
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
-// answer writes the answer to a request that was executed, or fails before it has.
+// respond writes the response of an executed request. If it returns an error other than an
+// *abortedError, nothing has been written.
 func (c *call) respond(res *result) error {
 	p, h := &c.planned, c.w.Header()
-	c.headerValues = make([]string, 0, 6)   // as many as an answer usually has
-	status, withBody := http.StatusOK, true // whole: the body is sent
+	c.headerValues = make([]string, 0, 6) // the usual number of headers
+	status, withBody := http.StatusOK, true
 	switch {
 	case c.media.explain != "":
 		c.setContentType(h)
@@ -83,7 +84,7 @@ func (c *call) respond(res *result) error {
 	return c.writeResponse(status, withBody, res)
 }
 
-// varied are the headers of a request that the contract says its answer depends on.
+// varyHeader names the request headers that select the response.
 var varyHeader = []string{"Accept, Prefer, Range"}
 
 func vary(h http.Header) {
@@ -95,7 +96,7 @@ func vary(h http.Header) {
 	h["Vary"] = append(h["Vary"], varyHeader...)
 }
 
-// outdated warns of names by which embedded relations will not be known any more.
+// deprecationWarning warns of aliased relations that are named by their own name.
 func deprecationWarning(names []string) string {
 	return "299 - " +
 		strconv.QuoteToASCII(
@@ -106,13 +107,13 @@ func deprecationWarning(names []string) string {
 
 func (c *call) setContentType(h http.Header) { c.setHeader(h, "Content-Type", c.media.contentType) }
 
-// set sets a header, whose values share memory with others.
+// setHeader sets a header. The values of all headers share a slice.
 func (c *call) setHeader(h http.Header, name, value string) {
 	c.headerValues = append(c.headerValues, value)
 	h[name] = c.headerValues[len(c.headerValues)-1 : len(c.headerValues) : len(c.headerValues)]
 }
 
-// write sends status, headers and the body, if it is to be sent.
+// writeResponse writes status, headers and, with withBody, the body.
 func (c *call) writeResponse(status int, withBody bool, res *result) error {
 	h := c.w.Header()
 	if c.server.ServerTiming {
@@ -150,12 +151,13 @@ func (c *call) writeResponse(status int, withBody bool, res *result) error {
 	return nil
 }
 
-// brokenError is what ended an answer that was begun. Nothing can be said of it but by breaking the connection.
+// abortedError ends a response that has started. The client sees a broken connection.
 type abortedError struct{ cause error }
 
 func (e *abortedError) Error() string { return "the answer was broken off: " + e.cause.Error() }
 
-// goneError is why an answer was broken off if the client takes no more of it. That is no failure of ours.
+// clientGoneError is the cause of an aborted response if the client disconnected or stopped
+// reading. It is no server error.
 type clientGoneError struct{ error }
 
 func isAborted(err error) bool {
@@ -163,7 +165,7 @@ func isAborted(err error) bool {
 	return ok
 }
 
-// rows sets the headers that say which rows an answer holds, and returns its status.
+// setReadHeaders sets the range headers of a read and returns its status.
 func (c *call) setReadHeaders(h http.Header, p *plannedRequest, res *result) (int, error) {
 	total := res.total
 	switch p.count {
@@ -193,7 +195,7 @@ func (c *call) setReadHeaders(h http.Header, p *plannedRequest, res *result) (in
 	return http.StatusOK, nil
 }
 
-// contentRange names rows from an offset on. A total below 0 is unknown.
+// contentRange formats a Content-Range. A total below 0 is unknown.
 func contentRange(offset, rows, total int64) string {
 	var buf [64]byte
 	b := buf[:0]
@@ -215,7 +217,7 @@ func contentRange(offset, rows, total int64) string {
 	return string(b)
 }
 
-// changed sets the headers of a write, and returns its status.
+// setWriteHeaders sets the headers of a write and returns its status.
 func (c *call) setWriteHeaders(h http.Header, p *plannedRequest, res *result) int {
 	total := int64(-1)
 	if p.count == plan.Exact || p.count == plan.Estimated {
@@ -258,7 +260,7 @@ func (c *call) setWriteHeaders(h http.Header, p *plannedRequest, res *result) in
 	return http.StatusNoContent
 }
 
-// applied returns the preferences that took effect.
+// appliedPreferences returns the preferences that took effect.
 func (c *call) appliedPreferences(resolved bool) string {
 	if c.r.Header["Prefer"] == nil {
 		return ""
@@ -286,7 +288,7 @@ func (c *call) appliedPreferences(resolved bool) string {
 	return a.Applied()
 }
 
-// contentLocation returns the path of what was read, its parameters in the order of their names.
+// contentLocation returns the path and query of a read, with parameters sorted by name.
 func contentLocation(path, raw string) string {
 	if raw == "" {
 		return path
@@ -307,8 +309,8 @@ func contentLocation(path, raw string) string {
 	return path + "?" + raw
 }
 
-// override applies what the statement left in response.headers and response.status. Headers that the database's code may
-// not set are dropped.
+// applyOverrides applies response.headers and response.status as set by user code. It drops headers
+// that user code is not allowed to set.
 func (s *Server) applyOverrides(h http.Header, status int, res *result) (int, error) {
 	if len(res.headers) > 0 {
 		var all []map[string]string
@@ -355,13 +357,13 @@ func invalidHeaders() error {
 		"response.headers guc must be a JSON array composed of objects with a single key and a string value")
 }
 
-// times are how long the parts of a request took.
+// timings are the durations of a request's phases.
 type timings struct {
 	last                                    time.Time
 	jwt, parse, plan, transaction, response time.Duration
 }
 
-// mark ends a part, if the time is taken at all.
+// mark ends a phase, if timings are on.
 func (t *timings) mark(part *time.Duration) {
 	if t.last.IsZero() {
 		return
@@ -372,7 +374,7 @@ func (t *timings) mark(part *time.Duration) {
 	t.last = now
 }
 
-// String returns the times as in the header Server-Timing, in milliseconds.
+// String returns the value of Server-Timing, in milliseconds.
 func (t *timings) String() string {
 	var b []byte
 	for i, part := range [...]struct {

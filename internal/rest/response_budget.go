@@ -6,24 +6,27 @@ import (
 	"time"
 )
 
-// HeldSize is how many bytes a process usually has for answers that wait.
+// ResponseBudgetSize is the default budget of a process, in bytes.
 const ResponseBudgetSize = 128 << 20
 
-// uncounted is how many bytes an answer may have that is not counted: nearly all are shorter.
+// uncountedResponse is the size in bytes up to which a response is not charged to the budget.
+// Nearly all are shorter.
 const uncountedResponse = 64 << 10
 
-// Held bounds the memory of answers that wait for their clients. Servers of one process share it. It is safe for concurrent use.
+// ResponseBudget bounds the memory of buffered responses. The servers of a process share it. It is
+// safe for concurrent use.
 type ResponseBudget struct {
 	mu         sync.Mutex
 	size, free int // bytes
 	released   chan struct{}
 }
 
-// NewHeld returns one of so many bytes.
+// NewResponseBudget returns a budget of size bytes.
 func NewResponseBudget(size int) *ResponseBudget { return &ResponseBudget{size: size, free: size} }
 
-// share takes bytes for an answer that can also be passed on as it comes, and has some already. It gets no more than a quarter of what is free,
-// so that slow clients, however many, leave something for those that come after them.
+// tryShare takes n bytes for a response that could be streamed instead and has already taken has
+// bytes. It takes at most a quarter of the free bytes, so that slow clients, however many, leave a
+// share for others.
 func (h *ResponseBudget) tryShare(n, has int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -36,7 +39,8 @@ func (h *ResponseBudget) tryShare(n, has int) bool {
 	return true
 }
 
-// take takes bytes for an answer that has to be held. One that is larger than all there is gets that.
+// tryTake takes n bytes for a response that must be buffered. A response larger than the budget
+// gets all of it.
 func (h *ResponseBudget) tryTake(n int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -49,7 +53,7 @@ func (h *ResponseBudget) tryTake(n int) bool {
 	return true
 }
 
-// scarce reports whether so little is free that what is to be held should have its room before anything is kept in the database.
+// isLow reports whether less than half is free. Responses then take their bytes before COMMIT.
 func (h *ResponseBudget) isLow() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,7 +61,7 @@ func (h *ResponseBudget) isLow() bool {
 	return h.free < h.size/2
 }
 
-// owe takes bytes for an answer that may not be lost, whether they are free or not.
+// forceTake takes n bytes for a response that must not be lost, even beyond the budget.
 func (h *ResponseBudget) forceTake(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,7 +81,7 @@ func (h *ResponseBudget) release(n int) {
 	}
 }
 
-// changed returns a channel that is closed when something is given back.
+// onRelease returns a channel that is closed when bytes are released.
 func (h *ResponseBudget) onRelease() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,8 +93,9 @@ func (h *ResponseBudget) onRelease() <-chan struct{} {
 	return h.released
 }
 
-// hold takes the bytes of an answer that has to be held. That of a change that is kept by now, or will be without another word, may not
-// be lost. Others wait for room as long as the request may take, or, since a change keeps its locks meanwhile, no longer than others wait for slow clients.
+// reserveBody takes the budget for a response that must be buffered. It never fails for a change
+// whose COMMIT is sent. Others wait until the request's deadline, and in a block, which holds
+// locks, at most for budgetTimeout.
 func (x *pipeline) reserveBody(size int) error {
 	if x.commitPipelined() {
 		x.budget.forceTake(size)
@@ -130,10 +135,10 @@ func (x *pipeline) reserveBody(size int) error {
 	}
 }
 
-// took notes what is given back when the result is released.
+// setBudget records the bytes that release returns.
 func (r *result) setBudget(from *ResponseBudget, n int) { r.budget, r.budgetBytes = from, n }
 
-// noRoom is the failure to take an answer in. Nothing was changed.
+// budgetExhausted is the error of a response without budget. Nothing was changed.
 func budgetExhausted() error {
 	return newError(http.StatusServiceUnavailable, "53200", "too many answers wait for their clients")
 }

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// roleStep is a step of the path to the role in the claims.
+// roleStep is a step of a role path.
 type roleStep struct {
 	key   string
 	index int               // of an array, if key is ""
 	match func(string) bool // of a filter
 }
 
-// rolePath reads a path such as .role, ."a.b".roles[0] or, with a dollar before it, the like in JSONPath. It may end in a filter: then it leads to
-// the first text of an array that passes.
+// rolePath parses a path such as .role, ."a.b".roles[0] or its JSONPath form with a leading dollar.
+// A filter as the last step selects the first matching string of an array.
 func rolePath(text string) ([]roleStep, error) {
 	if text == "" {
 		text = ".role"
@@ -71,7 +71,7 @@ func rolePath(text string) ([]roleStep, error) {
 	return path, nil
 }
 
-// quotedStep returns what ends the name in quotes that a path goes on with, "" if it goes on otherwise.
+// quotedStep returns the closing delimiter of a quoted step at the start of path, or "".
 func quotedStep(path string) string {
 	switch path[:min(2, len(path))] {
 	case `."`:
@@ -85,13 +85,13 @@ func quotedStep(path string) string {
 	return ""
 }
 
-// filters are the forms of a filter: a comparison, or a search by a regular expression.
+// Forms of a filter: a comparison, or a search by regular expression.
 var (
 	comparePattern = regexp.MustCompile(`^\[\?\(?\s*@\s*(==\^|==|!=|\^==|\*==)\s*(?:"([^"]*)"|'([^']*)')\s*\)?\]$`)
 	searchPattern  = regexp.MustCompile(`^\[\?\(?\s*search\(\s*@\s*,\s*(?:"([^"]*)"|'([^']*)')\s*\)\s*\)?\]$`)
 )
 
-// roleFilter reads a filter such as [?(@ == "editor")] or [?search(@, "^edit")].
+// roleFilter parses a filter such as [?(@ == "editor")] or [?search(@, "^edit")].
 func roleFilter(text string) (func(string) bool, error) {
 	if m := searchPattern.FindStringSubmatch(text); m != nil {
 		pattern, err := regexp.Compile(m[1] + m[2])
@@ -122,7 +122,8 @@ func roleFilter(text string) (func(string) bool, error) {
 	return func(s string) bool { return strings.Contains(s, wanted) }, nil
 }
 
-// roleAt returns the text at a path, or "". What is there and no text is given as JSON, for the database to refuse.
+// roleAt returns the string at a path, or "". It returns other values as JSON, which PostgreSQL
+// refuses as a role.
 func roleAt(v any, path []roleStep) string {
 	for _, step := range path {
 		switch in := v.(type) {

@@ -9,13 +9,13 @@ import (
 	"socle/internal/rest/plan"
 )
 
-// route is what a path names.
+// route is the target of a path.
 type route struct {
 	name     string // of a relation or function; "" for the root
 	function bool
 }
 
-// routeOf reads an escaped path.
+// parseRoute parses an escaped path.
 func parseRoute(path string) (route, error) {
 	rest := strings.TrimPrefix(path, "/")
 	if rest == "" {
@@ -47,7 +47,7 @@ func invalidPath() error {
 	return newError(http.StatusNotFound, "PGRST125", "Invalid path specified in request URL")
 }
 
-// allowed refuses a method that the route does not know.
+// checkMethod fails for a method that the target does not support.
 func (to route) checkMethod(method string) error {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -69,7 +69,7 @@ func (to route) checkMethod(method string) error {
 	return newError(http.StatusMethodNotAllowed, "PGRST117", "Unsupported HTTP method: "+method)
 }
 
-// options answers what may be done with a thing.
+// options answers OPTIONS with the methods that the target supports.
 func (c *call) options() error {
 	allow := "OPTIONS,GET,HEAD"
 	name := catalog.Name{Schema: c.schema, Name: c.route.name}

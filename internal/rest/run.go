@@ -15,11 +15,12 @@ import (
 	"socle/internal/rest/query"
 )
 
-// staleMost is how often a request is planned anew because the schema changed since the catalogue was read. After that it runs by
-// the newest catalogue there is, whatever version the schema has by then.
+// maxReplans limits how often a request is planned again because the schema changed after the
+// catalog was read. Then the newest catalog is used whatever version the schema has.
 const maxReplans = 4
 
-// run plans the request, executes it and answers. What fails by a catalogue that is out of date is tried again by a newer one.
+// run plans, executes and answers the request. It retries a failure caused by an outdated catalog
+// with a newer one.
 func (c *call) run(ctx context.Context) error {
 	for attempts := 0; ; attempts++ {
 		planned, err := c.attempt(ctx)
@@ -45,7 +46,7 @@ func (c *call) run(ctx context.Context) error {
 	}
 }
 
-// attempt is run by the catalogue at hand. It reports whether the request could be planned.
+// attempt runs the request with the current snapshot. It reports whether planning succeeded.
 func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 	if err := c.plan(); err != nil {
 		return false, err
@@ -69,10 +70,9 @@ func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 	return true, c.respond(res)
 }
 
-// use has the request planned by a catalogue.
 func (c *call) setSnapshot(l *snapshot) { c.snapshot, c.catalog = l, l.Catalog }
 
-// renew takes a newer catalogue, if there is one.
+// refresh switches to a newer snapshot. It reports whether there is one.
 func (c *call) refresh(ctx context.Context) bool {
 	ctx, cancel := context.WithDeadline(ctx, c.deadline)
 	defer cancel()
@@ -85,7 +85,7 @@ func (c *call) refresh(ctx context.Context) bool {
 	return newer != nil
 }
 
-// replan takes another catalogue than the one that PostgreSQL has said to be out of date.
+// replaceSnapshot replaces the snapshot after PostgreSQL reported it outdated.
 func (c *call) replaceSnapshot(ctx context.Context, attempts int) bool {
 	ctx, cancel := context.WithDeadline(ctx, c.deadline)
 	defer cancel()
@@ -101,19 +101,19 @@ func (c *call) replaceSnapshot(ctx context.Context, attempts int) bool {
 	return true
 }
 
-// isRefusal reports whether err says what is wrong with the request.
+// isQueryError reports whether err describes an invalid request.
 func isQueryError(err error) bool {
 	_, ok := errors.AsType[*query.Error](err)
 	return ok && err != errOverQuota
 }
 
-// missing reports whether PostgreSQL misses something that the catalogue has.
+// isMissingObject reports whether PostgreSQL lacks an object of the catalog.
 func isMissingObject(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && stalePlanStates[e.Code]
 }
 
-// execute runs what is planned.
+// execute runs the planned request.
 func (c *call) execute(ctx context.Context) (*result, error) {
 	s, p := c.server, &c.planned
 	e := &c.execution
@@ -128,10 +128,10 @@ func (c *call) execute(ctx context.Context) (*result, error) {
 	}
 
 	if c.skipVersion {
-		e.version, e.mayPrepare = schemaVersion{}, true // its code may be another by now
+		e.version, e.mayPrepare = schemaVersion{}, true // the schema's user code may have changed
 	}
 	if !p.readOnly && !p.Bare && e.check == nil && s.ResponseBudget.isLow() {
-		e.check = func(*result) error { return nil } // that its answer is here
+		e.check = func(*result) error { return nil } // wait for the response before COMMIT
 	}
 	if p.streams {
 		e.stream = c
@@ -158,8 +158,8 @@ func (c *call) execute(ctx context.Context) (*result, error) {
 	return execute(ctx, e, &c.pipeline)
 }
 
-// settings gives an execution the parameters of its transaction: those of the role, what the database is told of the request, and those of the function
-// and the configuration. They are good until buffer is released.
+// setSettings sets the transaction's parameters: those of the role, the request, the function and
+// the configuration. They are valid until buffer is released.
 func (c *call) setSettings(e *execution, buffer *scratch) {
 	s, f := c.server, c.planned.function
 	e.settings = buffer.settings[:0]
@@ -210,24 +210,25 @@ func (c *call) setSettings(e *execution, buffer *scratch) {
 	e.isolation = isolationLevel(e.isolation)
 }
 
-// runs reports whether a request for a relation runs code that may leave statements prepared in the session.
+// runsUserCode reports whether a request for a relation runs user code that could leave prepared
+// statements in the session.
 func (c *call) runsUserCode(p *plannedRequest) bool {
 	r := c.catalog.Relations[catalog.Name{Schema: c.schema, Name: c.route.name}]
 	return r != nil && (r.ReadRuns || !p.readOnly && !r.InertWrite)
 }
 
-// path returns the search path of requests for a schema.
+// searchPath returns the search_path for a schema.
 func (s *Server) searchPath(schema string) []byte {
 	if path := s.searchPaths[schema]; path != nil {
 		return path
 	}
-	return []byte(pg.Quote(schema)) // of the function that answers for the root
+	return []byte(pg.Quote(schema)) // schema of the root function
 }
 
-// isolationSetting takes effect when a transaction begins, so it is no setting within one.
+// isolationSetting has no effect inside a transaction, so it becomes an option of BEGIN.
 const isolationSetting = "default_transaction_isolation"
 
-// isolation returns a level that begin takes, "" for the usual one.
+// isolationLevel returns an isolation level for BEGIN, "" for the default.
 func isolationLevel(level string) string {
 	switch level = strings.ToLower(level); level {
 	case "repeatable read", "serializable":
@@ -237,7 +238,7 @@ func isolationLevel(level string) string {
 	return ""
 }
 
-// appendSettings appends settings in the order of their names, so that equal ones make one statement.
+// appendSettings appends settings sorted by name, so that equal ones share a statement.
 func appendSettings(to []setting, from map[string]string) []setting {
 	if len(from) == 0 {
 		return to

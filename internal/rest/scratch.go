@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// keptMost is the size in bytes up to which a buffer is kept for the next request.
+// maxPooledBuffer is the size in bytes up to which a buffer is reused.
 const maxPooledBuffer = 1 << 20
 
-// scratch is memory that requests use one after another.
+// scratch has the buffers of one request. It is pooled.
 type scratch struct {
 	settings []setting
-	values   [][]byte // of the settings
+	values   [][]byte // of settings
 	args     [][]byte
 	text     []byte // of the arguments
 	names    []byte // of the settings
@@ -36,17 +36,17 @@ func (s *scratch) release() {
 	}
 }
 
-// settingTextsMost bounds settingTexts: the settings of a project's functions can have any names.
+// maxSettingsStatements bounds settingsStatements, since functions can set parameters of any name.
 const maxSettingsStatements = 1000
 
-// settingTexts caches the statements that set settings, by the settings' names.
+// settingsStatements caches statements that set parameters, by the parameters' names.
 var settingsStatements = struct {
 	sync.RWMutex
 	known map[string]string
 }{known: map[string]string{}}
 
-// setting returns the statement that sets settings for the transaction, and fails before it does if the schema has another version; its
-// arguments are in values.
+// settingsStatement returns the statement that sets parameters for the transaction. It first checks
+// the schema version. Its arguments are in values.
 func (s *scratch) settingsStatement(all []setting, readOnly bool, v schemaVersion) string {
 	s.values = s.values[:0]
 	s.names = s.names[:0]
@@ -84,8 +84,9 @@ func (s *scratch) settingsStatement(all []setting, readOnly bool, v schemaVersio
 	return text
 }
 
-// settingsSQL has the versions compared first. The cast fails when they differ: then PostgreSQL skips whatever comes after, and nothing
-// has run. The query is a subselect since what that may read is settled by the login, before a setting changes the role.
+// settingsSQL compares the versions first. The cast fails if they differ: PostgreSQL then skips the
+// following messages, and nothing has run. The version query is a subselect, so its privileges are
+// checked for the login, before a setting changes the role.
 func settingsSQL(all []setting, readOnly bool, v schemaVersion) string {
 	var b strings.Builder
 	b.WriteString("select ")
@@ -109,9 +110,9 @@ func settingsSQL(all []setting, readOnly bool, v schemaVersion) string {
 	return b.String()
 }
 
-// reserve makes room for the text of arguments, which then stays where it is while they are encoded.
+// reserve allocates the text of the arguments, so that encode does not move it.
 func (s *scratch) reserve(lists ...[]any) {
-	size, n := 1, 0 // an empty text is not nil
+	size, n := 1, 0 // an empty string must not be nil
 	for _, args := range lists {
 		n += len(args)
 
@@ -132,7 +133,7 @@ func (s *scratch) reserve(lists ...[]any) {
 	s.text, s.args = s.text[:0], s.args[:0]
 }
 
-// encode returns arguments as PostgreSQL reads them: texts.
+// encode returns arguments in PostgreSQL's text format.
 func (s *scratch) encode(args []any) ([][]byte, error) {
 	first := len(s.args)
 
@@ -163,7 +164,7 @@ func newResult() *result {
 	return r
 }
 
-// release gives the result's memory to the next request.
+// release returns the result to the pool and its bytes to the budget.
 func (r *result) release() {
 	if r.budgetBytes > 0 {
 		r.budget.release(r.budgetBytes)

@@ -1,6 +1,11 @@
-// Package rest serves the rows and functions of one database over HTTP by PostgREST's contract. It finds out who asks and what,
-// has package plan make a statement of it, runs that in one round trip with the caller's role and claims,
-// and passes on the answer that PostgreSQL made.
+// Package rest serves the rows and functions of one database over HTTP by PostgREST's contract.
+//
+// A request is authenticated and parsed here; package query parses its query string, and package
+// plan builds one SQL statement from it. The pipeline runs the statement with the caller's role and
+// claims in a single round trip, and the response is the text that PostgreSQL produced.
+//
+// Package catalog reads the schema. Settings files and listeners belong to package standalone,
+// projects and their keys to package server.
 package rest
 
 import (
@@ -21,67 +26,81 @@ import (
 	"socle/internal/rest/query"
 )
 
-// Config is what a Server needs to know.
+// Config configures a Server.
 type Config struct {
 	Catalog *Cache
-	// Role returns what a caller's role may use; false if no caller may have it.
+	// Role returns the pool and settings of a role. It reports false if callers cannot have the
+	// role.
 	Role func(role string) (Role, bool)
-	// Verify returns who a token is for. It fails with a *query.Error or a *fault.Error. nil: no token is believed.
+	// Verify returns the caller of a token. It fails with a *query.Error or a *fault.Error. nil
+	// means that tokens are not supported.
 	Verify func(ctx context.Context, token string) (Caller, error)
-	// Ended is asked when the database is out of reach, and says what to answer instead if that is because it is not served any more. nil: it always is.
+	// Unavailable maps a lost connection to a specific error, such as "project paused". It returns
+	// nil to keep the original error. nil means that there is no such error.
 	Unavailable func(ctx context.Context) error
-	// Full says whether the database has more bytes than it may: then it is read, and rows are deleted, and nothing else is changed. nil: it never has.
+	// OverQuota reports whether the database exceeds its quota; then only reads and deletes are
+	// allowed. nil means no quota.
 	OverQuota func() bool
-	// Overgrown says whether it has grown since, by code that runs when rows are deleted or functions are called: then those are not either. nil: it never has.
+	// FarOverQuota reports whether the database has grown further since, through user code in
+	// deletes or functions; then deletes and volatile functions are refused too. nil means never.
 	FarOverQuota func() bool
-	APIKeys      bool   // the header apikey holds a token too, for requests without another
-	Anonymous    string // the role of requests without a token; "" refuses them
+	APIKeys      bool   // accept a token in the header apikey if Authorization has none
+	Anonymous    string // role of requests without a token; "" refuses them
 
-	Schemas    []string     // exposed; the first is the default
-	SearchPath []string     // schemas behind the exposed one
-	PreRequest catalog.Name // a function called before every statement; zero: none
-	RootSpec   catalog.Name // a function that answers for the root; zero: none
+	Schemas    []string     // exposed schemas; the first is the default
+	SearchPath []string     // schemas that follow the exposed one in search_path
+	PreRequest catalog.Name // function called before every statement; zero means none
+	RootSpec   catalog.Name // function that answers requests for the root; zero means none
 	Settings   map[string]string
 
-	Rollback       bool // no request changes anything,
-	TxOverride     bool // unless, or if, Prefer: tx= says so
-	MaxRows        *int64
-	MaxBody        int64         // bytes of a request; 0 is 10 MiB
-	MaxResponse    int           // bytes of an answer that is held: a write's, and a volatile function's; 0 is 32 MiB
-	Timeout        time.Duration // of a request in the database; 0 is 30 s
-	AcquireTimeout time.Duration // of a request for a connection; 0 is 8 s
-	// with a client that takes nothing of its answer while others wait for its connection; 0 is 2 s
+	Rollback   bool // roll back every transaction
+	TxOverride bool // let Prefer: tx= override Rollback
+	MaxRows    *int64
+	MaxBody    int64 // bytes of a request body; 0 means 10 MiB
+	// MaxResponse limits the bytes of a buffered response, that of a write or a volatile function.
+	// 0 means 32 MiB.
+	MaxResponse    int
+	Timeout        time.Duration // of a request in the database; 0 means 30 s
+	AcquireTimeout time.Duration // for a connection from the pool; 0 means 8 s
+	// SlowClientTimeout applies to a client that reads nothing of its response while other requests
+	// wait for its connection. 0 means 2 s.
 	SlowClientTimeout time.Duration
-	// whether somebody waits for a connection that is not one of this server's pools, but could be had for one of those; nil: nobody does
+	// PoolContended reports whether requests wait for connections in other pools that could be
+	// freed in this server's pools. nil means never.
 	PoolContended  func() bool
-	ResponseBudget *ResponseBudget // answers that wait for their clients; nil: 128 MiB for this server alone
-	BodyBudget     *httpx.Budget   // memory of the bodies of requests; nil: 256 MiB for this server alone
-	BudgetOwner    string          // whom Bodies charges
-	// no connection keeps statements prepared, for a pooler that gives each transaction another one
+	ResponseBudget *ResponseBudget // nil means 128 MiB for this server alone
+	BodyBudget     *httpx.Budget   // nil means 256 MiB for this server alone
+	BudgetOwner    string          // owner that BodyBudget is charged to
+	// NoPreparedStatements turns named prepared statements off, for poolers that assign a
+	// connection per transaction.
 	NoPreparedStatements bool
-	SharedOrigin         bool // code of the database shares its origin with others', see confine.go
-	TerseErrors          bool // failures are told by code and message alone
-	Aggregates           bool // may be asked for
-	AliasesOnly          bool // an embedded relation that has an alias is named by that alone
-	Plan                 bool // the plan of a statement may be asked for
+	SharedOrigin         bool // with other projects' user code, see shared_origin.go
+	TerseErrors          bool // error bodies have only code and message
+	Aggregates           bool // allow aggregate functions in select
+	AliasesOnly          bool // an embedded relation with an alias is known by its alias only
+	Plan                 bool // allow clients to request the execution plan
 	ServerTiming         bool
-	Origins              []string // of pages that may read answers; nil: all
+	Origins              []string // allowed by CORS; nil means all
 
-	OnExecute func(ctx context.Context, sql string) // is told of the statement of a request; nil: nobody is
+	// OnExecute is called with the SQL of every request; nil means no hook.
+	OnExecute func(ctx context.Context, sql string)
 
-	OpenAPIMode     string // of the root: "follow-privileges", which is also "", "ignore-privileges" or "disabled"
-	OpenAPIServer   string // the URL of this server in the description; "": where the request went
-	OpenAPISecurity bool   // the description asks for a token
+	// OpenAPIMode is "follow-privileges" (also ""), "ignore-privileges" or "disabled".
+	OpenAPIMode     string
+	OpenAPIServer   string // server URL in the description; "" means that of the request
+	OpenAPISecurity bool   // declare JWT security in the description
 }
 
-// Role is what the requests of a role use.
+// Role has the pool and settings for requests of a role.
 type Role struct {
 	Pool *pgxpool.Pool
-	// SearchPath is what the pool's connections were told to start with, so that a request of that search path need not set it. "": nothing
-	// is known of it.
+	// SearchPath is the search_path that the pool's connections start with. Requests with the same
+	// search_path need not set it. "" means unknown.
 	SearchPath string
-	Settings   map[string]string // for each transaction, such as statement_timeout
-	Anonymous  bool              // as the anonymous one: what it may not do is 401, since a token may help
+	Settings   map[string]string // set for each transaction, such as statement_timeout
+	// Anonymous marks the role of anonymous requests: a lack of privileges is 401, since a token
+	// could help.
+	Anonymous bool
 }
 
 // Server serves one database. It is safe for concurrent use.
@@ -92,10 +111,10 @@ type Server struct {
 	appSettings   []setting
 	descriptions  descriptions
 	plans         plan.Plans
-	acquiring     atomic.Int32 // requests that wait for a connection
+	acquiring     atomic.Int32 // requests waiting for a connection
 }
 
-// New returns a server.
+// New returns a server with the given configuration.
 func New(c Config) *Server {
 	if c.MaxBody == 0 {
 		c.MaxBody = 10 << 20
@@ -152,7 +171,8 @@ func New(c Config) *Server {
 	return s
 }
 
-// Size returns about how many bytes of memory the server keeps for requests to come: its catalogue, statements and descriptions.
+// Size returns the approximate memory in bytes of the server's caches: catalog, statements and
+// descriptions.
 func (s *Server) Size() int {
 	size := s.plans.Size() + s.descriptions.size()
 	if s.Catalog != nil {
@@ -164,12 +184,12 @@ func (s *Server) Size() int {
 	return size
 }
 
-// ServeHTTP answers a request whose path is that of the contract: /, /relation or /rpc/function.
+// ServeHTTP serves the contract's paths: /, /relation and /rpc/function.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Serve(w, r, r.URL.EscapedPath())
 }
 
-// Serve is ServeHTTP for a server below another path: path is the rest of it, escaped.
+// Serve is ServeHTTP for a server mounted below another path. path is the remaining path, escaped.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	if s.cors(w, r) {
 		return
@@ -196,7 +216,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	c.release()
 }
 
-// awaited reports whether somebody waits for a connection of a pool.
+// contended reports whether requests wait for a connection of pool.
 func (s *Server) contended(pool *pgxpool.Pool) bool {
 	if s.PoolContended != nil && s.PoolContended() {
 		return true
@@ -206,27 +226,28 @@ func (s *Server) contended(pool *pgxpool.Pool) bool {
 	return s.acquiring.Load() > 0 && stat.AcquiredConns() == stat.MaxConns()
 }
 
-// call is one request.
+// call is the state of one request.
 type call struct {
-	server   *Server
-	w        http.ResponseWriter
-	r        *http.Request
-	path     string
-	deadline time.Time // the database is to be done with it
+	server *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	path   string
+	// deadline ends the work in the database.
+	deadline time.Time
 
 	caller      Caller
 	role        Role
 	route       route
 	schema      string
-	rawQuery    string // the query string
+	rawQuery    string // query string, without an API key
 	snapshot    *snapshot
-	catalog     *catalog.Catalog // of known
+	catalog     *catalog.Catalog
 	query       *query.Query
 	prefer      query.Prefer
-	preferError error // by a strict Prefer
+	preferError error // of Prefer: handling=strict
 	window      query.Limit
 	payload     payload
-	bodyLease   bodyLease // that the payload takes
+	bodyLease   bodyLease // memory of the payload
 	media       media
 	timings     timings
 
@@ -234,14 +255,13 @@ type call struct {
 	planned      plannedRequest
 	execution    execution
 	pipeline     pipeline
-	headerValues []string // of headers of the answer
-	skipVersion  bool     // it runs whatever version the schema has
+	headerValues []string // of response headers
+	skipVersion  bool     // run regardless of the schema version
 }
 
-// calls are memory that requests use one after another.
 var callPool = sync.Pool{New: func() any { return new(call) }}
 
-// release gives the call's memory to the next request, unless something is still being sent.
+// release returns the call to the pool, unless its pipeline is still writing.
 func (c *call) release() {
 	if c.pipeline.writeDone == nil {
 		*c = call{}
@@ -249,7 +269,8 @@ func (c *call) release() {
 	}
 }
 
-// serve answers, or fails before it has.
+// serve writes a response. If it returns an error, nothing has been written, except for an
+// *abortedError.
 func (c *call) serve() error {
 	s, r := c.server, c.r
 	var err error
@@ -320,7 +341,7 @@ func (c *call) serve() error {
 	return c.run(ctx)
 }
 
-// read reads what is asked, as far as that takes no catalogue.
+// parse parses the query string and headers, without the catalog.
 func (c *call) parse() error {
 	s, r := c.server, c.r
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -351,7 +372,7 @@ func (c *call) parse() error {
 	return c.checkTimezone()
 }
 
-// readPayload reads the body, if the request has one and there is the relation that it is for.
+// readPayload reads the request body. It first checks that the target relation exists.
 func (c *call) readPayload(ctx context.Context) (err error) {
 	s, r := c.server, c.r
 	switch r.Method {
@@ -378,7 +399,7 @@ func (c *call) readPayload(ctx context.Context) (err error) {
 	return nil
 }
 
-// readZone leaves a time zone out that nobody knows.
+// checkTimezone drops an unknown time zone from the preferences.
 func (c *call) checkTimezone() error {
 	zone := c.prefer.Timezone
 	if zone == "" || utcOffset.MatchString(zone) {
@@ -402,7 +423,8 @@ func (c *call) checkTimezone() error {
 	return nil
 }
 
-// offset is a time zone that is so many hours and minutes from UTC. PostgreSQL takes hours alone to be east of it, with minutes west.
+// utcOffset matches a time zone given as hours and minutes from UTC. PostgreSQL reads hours alone
+// as east of UTC, with minutes as west.
 var utcOffset = regexp.MustCompile(`^[+-]?[0-9]{1,2}(:[0-5][0-9])?$`)
 
 func catalogFailure(ctx context.Context, err error) error {
@@ -412,7 +434,7 @@ func catalogFailure(ctx context.Context, err error) error {
 	return &catalogError{err}
 }
 
-// catalogError is the failure of reading the catalogue.
+// catalogError is a failure to read the catalog.
 type catalogError struct{ cause error }
 
 func (e *catalogError) Error() string { return "read the catalogue: " + e.cause.Error() }

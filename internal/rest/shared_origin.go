@@ -7,25 +7,27 @@ import (
 	"strings"
 )
 
-// Where projects of several owners share an origin, their code must not speak for it: what a header would change of other
-// answers, of the connection, of a cache's or proxy's or browser's view of the origin is not for it to set.
+// Projects of several owners can share an origin. Their user code must not speak for the origin: it
+// cannot set headers that affect other responses, the connection, or the state of caches, proxies
+// and browsers.
 
-// ownHeaders are the headers that code of a confined project may set, beside those that begin with X- and are not in
-// foreignHeaders: what describes its own answer.
+// responseHeaders are the headers that describe one response. User code may set them, and headers
+// that begin with X- unless deniedPrefixes has their prefix.
 var responseHeaders = []string{
 	"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location", "Content-Range",
 	"Content-Type", "Deprecation", "Etag", "Expires", "Last-Modified", "Link", "Location", "Pragma", "Retry-After",
 	"Sunset", "Total-Count", "Vary", "Warning",
 }
 
-// foreignHeaders begin the names of headers that browsers, proxies or this server give a meaning beyond one answer.
+// deniedPrefixes are prefixes of headers with an effect on browsers, proxies or this server beyond
+// one response.
 var deniedPrefixes = []string{
 	"X-Accel-", "X-Content-", "X-Dns-Prefetch-Control", "X-Forwarded-", "X-Frame-", "X-Lighttpd-", "X-Litespeed-",
 	"X-Permitted-Cross-Domain-", "X-Real-Ip", "X-Reproxy-", "X-Request-Id", "X-Sendfile", "X-Ua-Compatible",
 	"X-Webkit-", "X-Xss-Protection",
 }
 
-// maySet reports whether code of the database may set a header, by its canonical name.
+// allowsHeader reports whether user code may set a header, given its canonical name.
 func (s *Server) allowsHeader(name string) bool {
 	if !s.SharedOrigin {
 		return true
@@ -37,17 +39,18 @@ func (s *Server) allowsHeader(name string) bool {
 	return slices.Contains(responseHeaders, name)
 }
 
-// sandbox is the policy of answers that a browser could run: what files have, too.
+// sandboxPolicy is the Content-Security-Policy of active content. Files have the same.
 var sandboxPolicy = []string{"default-src 'none'; sandbox"}
 
-// confine has a browser that shows the answer run nothing of it.
+// setSandbox prevents a browser from running active content of the response.
 func (s *Server) setSandbox(h http.Header) {
 	if s.SharedOrigin && slices.ContainsFunc(h["Content-Type"], isActiveContent) {
 		h["Content-Security-Policy"] = sandboxPolicy
 	}
 }
 
-// active reports whether a browser may run code in content of a type: it does not in what it shows as text or as a picture.
+// isActiveContent reports whether browsers may run code in a content type. They run none in text
+// and images.
 func isActiveContent(kind string) bool {
 	if kind == jsonType { // nearly always
 		return false

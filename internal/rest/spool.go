@@ -10,36 +10,39 @@ import (
 )
 
 const (
-	chunkSize = 64 << 10 // bytes of a piece of a long body
-	minChunks = 2        // pieces of one that are always in memory
-	// a client that takes longer for a piece is slow: then more is read than it has taken
+	chunkSize = 64 << 10 // bytes of a chunk of a streamed body
+	minChunks = 2        // chunks of a body outside the budget
+	// A client that takes longer for a chunk is slow: reading then continues ahead of it.
 	slowAfter    = 20 * time.Millisecond
-	writeTimeout = 30 * time.Second // for a client to take a piece
-	// with one that takes none while others wait for its connection, unless the configuration says otherwise
+	writeTimeout = 30 * time.Second // for a client to accept a chunk
+	// Default of Config.SlowClientTimeout.
 	defaultSlowClientTimeout = 2 * time.Second
 )
 
 var errSlowClient = errors.New("the client takes nothing while others wait for the connection")
 
-// spool is a long body on its way. One goroutine reads it from PostgreSQL into pieces, another one writes those to the client. If the client is
-// slow the reading goes on as far as there is memory, so that the connection is free for others; else PostgreSQL waits.
+// spool streams a long body. One goroutine reads it from PostgreSQL into chunks, another writes
+// them to the client. For a slow client, reading continues within the budget to free the connection
+// early; without budget PostgreSQL waits.
 type spool struct {
 	budget     *ResponseBudget
 	out        io.Writer
 	controller *http.ResponseController
 
 	mu          sync.Mutex
-	pending     [][]byte  // pieces to be written, in order
-	free        [][]byte  // pieces to be read into
-	chunks      int       // all that there are
-	budgetBytes int       // bytes of held
-	lastWrite   time.Time // a piece was written
-	complete    bool      // all is read
-	err         error     // why no more is written
+	pending     [][]byte  // to be written, in order
+	free        [][]byte  // to be read into
+	chunks      int       // allocated
+	budgetBytes int       // taken from budget
+	lastWrite   time.Time // time of the last write
+	complete    bool      // the body was read
+	err         error     // ended the writing
 
-	readable chan struct{} // there is a full piece, or there will be no more
-	writable chan struct{} // there is an empty piece, or nothing is written any more
-	done     chan struct{} // nothing is written any more
+	// readable signals a pending chunk, or the end of reading.
+	readable chan struct{}
+	// writable signals a free chunk, or the end of writing.
+	writable chan struct{}
+	done     chan struct{} // closed at the end of writing
 }
 
 func newSpool(budget *ResponseBudget, w http.ResponseWriter) *spool {
@@ -61,7 +64,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// fill reads a body to its end. slow is asked whether the client's slowness is in the way of others.
+// fill reads a body to its end. contended reports whether other requests wait for the connection.
 func (s *spool) fill(body io.Reader, deadline time.Time, slowClientTimeout time.Duration, contended func() bool) error {
 	for {
 		chunk, err := s.nextChunk(deadline, slowClientTimeout, contended)
@@ -100,7 +103,7 @@ func (s *spool) fill(body io.Reader, deadline time.Time, slowClientTimeout time.
 	}
 }
 
-// piece returns a piece to read into, when there is one.
+// nextChunk returns a chunk to read into. It waits until there is one.
 func (s *spool) nextChunk(deadline time.Time, slowClientTimeout time.Duration, contended func() bool) ([]byte, error) {
 	var timer *time.Timer
 	for {
@@ -138,7 +141,7 @@ func (s *spool) nextChunk(deadline time.Time, slowClientTimeout time.Duration, c
 	}
 }
 
-// next returns a piece, or after what time to look again.
+// takeChunk returns a chunk, or the delay until the next attempt.
 func (s *spool) takeChunk(slowClientTimeout time.Duration) ([]byte, time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +168,7 @@ func (s *spool) takeChunk(slowClientTimeout time.Duration) ([]byte, time.Duratio
 	return make([]byte, chunkSize), 0, nil
 }
 
-// drain writes what comes until nothing more does.
+// drain writes chunks until the body ends or the spool stops.
 func (s *spool) drain() {
 	defer close(s.done)
 
@@ -213,14 +216,14 @@ func (s *spool) drain() {
 	}
 }
 
-// giveBack gives back bytes, as far as they were taken.
+// returnBudget returns up to n of the taken bytes.
 func (s *spool) returnBudget(n int) {
 	n = min(n, s.budgetBytes)
 	s.budgetBytes -= n
 	s.budget.release(n)
 }
 
-// stop has nothing more be written.
+// stop discards pending chunks.
 func (s *spool) stop(err error) {
 	if s.err == nil {
 		s.err = err
@@ -228,7 +231,7 @@ func (s *spool) stop(err error) {
 	s.pending = nil
 }
 
-// fail is stop for who reads; what is being written is broken off.
+// abort stops the spool from the reader's side and interrupts the current write.
 func (s *spool) abort(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +241,7 @@ func (s *spool) abort(err error) {
 	signal(s.readable)
 }
 
-// wait waits until all is written, and returns why it was not.
+// wait waits until the body is written. It returns an *abortedError if it was not.
 func (s *spool) wait() error {
 	if s == nil {
 		return nil
@@ -253,7 +256,8 @@ func (s *spool) wait() error {
 	return nil
 }
 
-// passOn begins to send a body while it comes, and returns when all of it has come. [spool.wait] waits for the client.
+// streamBody streams a body and returns when it is read from PostgreSQL. [spool.wait] waits for the
+// client.
 func (c *call) streamBody(res *result) error {
 	s := newSpool(c.server.ResponseBudget, c.w)
 	res.spool = s
@@ -270,7 +274,7 @@ func (c *call) streamBody(res *result) error {
 	return s.wait()
 }
 
-// send sends a body that is held.
+// writeBody writes a buffered body.
 func (c *call) writeBody(body []byte) {
 	if len(body) <= uncountedResponse { // nearly always
 		_, _ = c.w.Write(body)
@@ -290,7 +294,7 @@ func (c *call) writeBody(body []byte) {
 	}
 }
 
-// inTime has what is written next fail unless the client takes it in time, as far as that can be told.
+// setWriteDeadline limits the next write by writeTimeout, if the connection supports it.
 func setWriteDeadline(controller *http.ResponseController) {
 	_ = controller.SetWriteDeadline(time.Now().Add(writeTimeout))
 }

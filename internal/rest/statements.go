@@ -6,30 +6,31 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// statementsMost is how many statements a connection keeps prepared.
+// maxStatements limits the prepared statements of a connection.
 const maxStatements = 200
 
-// statements are those that a connection has prepared, the one used last first. They go when the catalogue
-// changes: the types of their parameters were found by the tables of then.
+// statementCache is the LRU cache of a connection's prepared statements. A new catalog invalidates
+// it, since PostgreSQL derived the parameter types from the old tables.
 type statementCache struct {
 	catalog *catalog.Catalog
 	named   map[statementKey]*preparedStatement
-	ring    preparedStatement // its next was used last, its previous is the next to go
+	ring    preparedStatement // next is the most recently used, previous the least
 	serial  uint64
 }
 
-// statementKey tells statements apart. Row security makes the plan of one role useless to another, so each has its own.
+// statementKey identifies a statement. Each role has its own, since row security makes plans depend
+// on the role.
 type statementKey struct{ role, sql string }
 
 type preparedStatement struct {
 	key            statementKey
 	name           string
-	ready          bool // PostgreSQL has confirmed it
+	ready          bool // confirmed by PostgreSQL
 	previous, next *preparedStatement
 }
 
-// statements returns the statements of the connection, as far as they are good for the catalogue. Those of another
-// are closed before anything else.
+// statements returns the statement cache for the current catalog. It queues Close for the
+// statements of an older catalog first.
 func (x *pipeline) statements() (*statementCache, error) {
 	s := &x.session.statementCache
 	if s.catalog == x.catalog && s.named != nil {
@@ -49,10 +50,10 @@ func (x *pipeline) statements() (*statementCache, error) {
 	return s, nil
 }
 
-// forget makes the next request prepare its statements anew.
+// invalidate makes the next request prepare its statements again.
 func (s *statementCache) invalidate() { s.catalog = nil }
 
-// get returns a statement, made if need be, and the one that has to go for it, or nil.
+// get returns a statement, new or cached, and the evicted one, or nil.
 func (s *statementCache) get(role, sql string) (st, evicted *preparedStatement) {
 	key := statementKey{role, sql}
 	if st = s.named[key]; st != nil {
@@ -75,7 +76,7 @@ func (s *statementCache) get(role, sql string) (st, evicted *preparedStatement) 
 	return st, evicted
 }
 
-// drop forgets a statement that could not be prepared, or has to go.
+// drop removes a statement from the cache.
 func (s *statementCache) drop(st *preparedStatement) {
 	if s.named[st.key] == st {
 		delete(s.named, st.key)

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// glance is how often is looked after a guest. Nearly all have been served by then: to be told the very moment that one goes, and to set
-// clocks that hardly ever ring, would cost each of them more than anything else that is done for them here.
+// pollInterval is how often a watchdog checks its request. Nearly all requests end sooner: a
+// goroutine or timer for each would cost more than the other work of this package.
 const pollInterval = 100 * time.Millisecond
 
-// guest is who waits for an execution. When they are gone, or their time is over, what is done for them ends. It is a context for what
-// takes one, and is given to one request after another.
+// watchdog cancels an execution when its client disconnects or its deadline passes. It implements
+// context.Context and is pooled.
 type watchdog struct {
 	mu       sync.Mutex
-	ctx      context.Context // of the request; nil: there is none
-	deadline time.Time       // what is under way is to be done; zero: nothing is under way
-	cancel   func()          // ends it, or nil
-	done     chan struct{}   // closed when the guest is gone or the time is over
-	fired    bool            // over is closed
-	timer    *time.Timer     // looks after the guest,
-	nextPoll time.Time       // at this time; zero: it does not
+	ctx      context.Context // of the request; nil if unused
+	deadline time.Time       // zero if disarmed
+	cancel   func()          // called by fire; may be nil
+	done     chan struct{}   // closed by fire
+	fired    bool            // done is closed
+	timer    *time.Timer
+	nextPoll time.Time // zero if the timer is stopped
 }
 
 var watchdogPool sync.Pool
@@ -37,7 +37,7 @@ func newWatchdog(ctx context.Context) *watchdog {
 	return g
 }
 
-// leave is called when nothing is done for the guest any more.
+// release returns an idle watchdog to the pool, unless it has fired.
 func (g *watchdog) release() {
 	g.mu.Lock()
 	g.ctx, g.deadline, g.cancel = nil, time.Time{}, nil
@@ -49,7 +49,8 @@ func (g *watchdog) release() {
 	}
 }
 
-// await has end called, if it is not nil, when the guest goes, or is gone already, or at a time, until rest or the next await.
+// arm calls cancel, unless nil, when the client disconnects or the deadline passes, until disarm or
+// the next arm. It calls cancel at once if the client has disconnected.
 func (g *watchdog) arm(deadline time.Time, cancel func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,7 +65,8 @@ func (g *watchdog) arm(deadline time.Time, cancel func()) {
 	}
 }
 
-// rest has nothing be under way any more, and reports whether it was ended. An end that was called has returned by then.
+// disarm stops watching and reports whether the watchdog has fired. A call of cancel has returned
+// by then.
 func (g *watchdog) disarm() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,7 +75,7 @@ func (g *watchdog) disarm() bool {
 	return g.fired
 }
 
-// look is called by the clock.
+// poll is called by the timer.
 func (g *watchdog) poll() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,7 +94,7 @@ func (g *watchdog) poll() {
 	g.fire()
 }
 
-// wind has the clock look soon, unless the time is over.
+// schedule sets the timer for the next poll. It fires at once if the deadline has passed.
 func (g *watchdog) schedule(now time.Time) {
 	wait := min(pollInterval, g.deadline.Sub(now))
 	if wait <= 0 {
