@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// nowhere takes an answer.
+// discardWriter discards a response.
 type discardWriter struct{ h http.Header }
 
 func (n *discardWriter) Header() http.Header         { return n.h }
@@ -33,7 +33,7 @@ func BenchmarkReadOne(b *testing.B) {
 	})
 }
 
-// BenchmarkLimit is the same round trip by pgx alone.
+// BenchmarkLimit runs the same round trip with pgx alone.
 func BenchmarkLimit(b *testing.B) {
 	a := newAPI(b, "")
 	role, _ := a.server.Role("authenticated")

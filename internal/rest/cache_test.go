@@ -64,7 +64,8 @@ func TestNoCatalog(t *testing.T) {
 	}
 }
 
-// TestCatalogIsNotReadWithoutEnd: of changes that are told while the catalogue is being read, and for a while after that, one more reading comes.
+// TestCatalogReloadsAreCoalesced checks that any number of reloads during a read, and during the
+// pause after it, cause one more read.
 func TestCatalogReloadsAreCoalesced(t *testing.T) {
 	t.Parallel()
 

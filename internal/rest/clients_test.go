@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ports is what the requests in testdata/clients are about.
+// portsSQL creates the schema for the requests in testdata/clients.
 const portsSQL = `
 	create table ports (id int primary key, name text not null unique, depth numeric, tides int4range, goods text[] not null default '{}', about jsonb,
 		opened timestamptz, open boolean, words tsvector generated always as (to_tsvector('english', name)) stored);
@@ -34,9 +34,9 @@ const portsSQL = `
 	create function sink(port int) returns void language sql as 'delete from boats b where b.port = sink.port';
 	grant all on ports, boats, berths to authenticated; grant usage on sequence boats_id_seq to authenticated; grant select on ports to anon`
 
-// TestClients says to the server, byte by byte, what client libraries say, and wants the answers that they can read. Each file of testdata/clients
-// is one library's: requests as they go over the wire but for Host and Content-Length, each with its answer behind it, in lines that
-// begin with <.
+// TestClients sends the requests of client libraries to the server, byte by byte, and checks the
+// responses that they depend on. Each file of testdata/clients has the requests of one library as
+// sent, without Host and Content-Length, each followed by its response in lines that begin with <.
 func TestClients(t *testing.T) {
 	t.Parallel()
 
@@ -63,7 +63,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// talk sends the requests of a file on one connection.
+// replay sends the requests of a file on one connection.
 func replay(t *testing.T, address, text string) {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 	if err != nil {
@@ -108,7 +108,8 @@ func replay(t *testing.T, address, text string) {
 	}
 }
 
-// judge holds an answer against what is wanted: its status, headers (! and a name for none of that name), and behind those the body; - is none.
+// checkResponse compares a response with want: the status, headers and the body. A header with a
+// leading ! must be absent, the body - must be empty.
 func checkResponse(t *testing.T, at string, got *http.Response, body string, want []string) {
 	t.Helper()
 
@@ -160,7 +161,8 @@ func parseOrText(text string) any {
 	return v
 }
 
-// told checks that an error is what the libraries decode: code and message are texts, and details and hint are there, texts or null.
+// checkErrorBody checks that an error has the form that the libraries decode: code and message are
+// strings, details and hint are strings or null.
 func checkErrorBody(t *testing.T, at, body string) {
 	t.Helper()
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestContract holds answers against what clients of the contract expect.
+// TestContract compares responses with those that clients of the contract expect.
 func TestContract(t *testing.T) {
 	t.Parallel()
 
@@ -58,7 +58,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestAliases: an embedded relation that has an alias may be named by its own name still, with a warning, unless the configuration says otherwise.
+// TestAliases checks that an embedded relation with an alias can still be named by its own name,
+// with a warning, unless AliasesOnly is set.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 
@@ -72,7 +73,7 @@ func TestAliases(t *testing.T) {
 		{"select=id,c:clients(name)&clients.id=eq.1&id=eq.1", "clients (c)",
 			`{"code":"PGRST108","details":"Target names are not allowed in filters if they have an alias","hint":"Change 'clients' to 'c' in filters, orders or limits.","message":"'clients' is not an embedded resource in this request"}`},
 	} {
-		for range 2 { // once by the plan that is kept
+		for range 2 { // the second time with the cached plan
 			got := a.do("GET", "/projects?"+test.query, "")
 			if warning := got.header.Get("Warning"); got.body != ok || (test.warning == "") != (warning == "") ||
 				!strings.Contains(warning, test.warning) {
@@ -104,7 +105,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestLenient: what clients write loosely is read as they mean it, and said back as they wrote it.
+// TestLenient checks that sloppy requests are read as meant and quoted as written.
 func TestLenient(t *testing.T) {
 	t.Parallel()
 

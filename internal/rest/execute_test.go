@@ -17,7 +17,8 @@ import (
 	"socle/internal/pgtest"
 )
 
-// alone gives the request roles a pool of one connection, so that one request follows another on it.
+// singleConnection gives all roles a pool of one connection, so that requests follow one another on
+// it.
 func singleConnection(a *api) *pgxpool.Pool {
 	role, _ := a.server.Role("authenticated")
 	config := role.Pool.Config()
@@ -34,7 +35,7 @@ func singleConnection(a *api) *pgxpool.Pool {
 	return pool
 }
 
-// wantOne fails the test if more than one connection was opened.
+// wantOneConnection fails the test if more than one connection was opened.
 func (a *api) wantOneConnection(pool *pgxpool.Pool) {
 	a.Helper()
 
@@ -69,7 +70,8 @@ func TestSessionIsCleanedAfterFunctions(t *testing.T) {
 	a.wantOneConnection(pool)
 }
 
-// TestNothingIsLeftByPolicies: code that a request for rows runs is no different from a function that it calls.
+// TestSessionIsCleanedAfterPolicies checks that policies leave as little in the session as
+// functions do.
 func TestSessionIsCleanedAfterPolicies(t *testing.T) {
 	t.Parallel()
 
@@ -178,7 +180,7 @@ func (a *api) sleepers() (n int) {
 	return n
 }
 
-// quiet waits until no statement sleeps any more.
+// awaitNoSleepers waits until no statement sleeps.
 func (a *api) awaitNoSleepers() {
 	a.Helper()
 
@@ -209,7 +211,7 @@ func TestChangedSchema(t *testing.T) {
 	}
 
 	a.await(func() bool { return a.server.Catalog.listener.listening.Load() })
-	// Without a word to anyone: prepared statements notice by themselves.
+	// Without a notification: prepared statements detect the change by themselves.
 	a.exec("alter table public.projects drop column client_id; alter table public.clients alter column id type text")
 
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":"1"}]` {
@@ -303,7 +305,8 @@ func TestParallel(t *testing.T) {
 	all.Wait()
 }
 
-// TestTooLargeAnswer: a change whose answer is longer than it may be is not made, whatever the answer looks like.
+// TestTooLargeResponse checks that a change whose response exceeds MaxResponse is rolled back, in
+// each format.
 func TestTooLargeResponse(t *testing.T) {
 	t.Parallel()
 
@@ -379,7 +382,7 @@ func TestTooLargeResponse(t *testing.T) {
 		}
 	}
 
-	for n, want := range map[int]int{1<<16 - 2: http.StatusOK, 1<<16 - 1: http.StatusInternalServerError} { // in quotes
+	for n, want := range map[int]int{1<<16 - 2: http.StatusOK, 1<<16 - 1: http.StatusInternalServerError} { // the quotes count
 		if got := a.do("POST", "/rpc/long", fmt.Sprintf(`{"n":%d}`, n), "Prefer", "tx=rollback"); got.status != want ||
 			want == http.StatusOK && len(got.body) != 1<<16 {
 			t.Errorf("%d bytes and two: %d, %d bytes", n, got.status, len(got.body))
@@ -395,8 +398,9 @@ func TestTooLargeResponse(t *testing.T) {
 	a.wantOneConnection(pool)
 }
 
-// TestOtherEncoding asks for rows of a database that is not in UTF-8. An answer may grow on its way here: a change whose answer is longer than it may be for
-// that is made and told.
+// TestOtherEncoding reads and writes a database whose encoding is not UTF-8. The conversion can
+// enlarge a response: a change whose response exceeds MaxResponse only by that is committed and
+// answered.
 func TestOtherEncoding(t *testing.T) {
 	t.Parallel()
 
@@ -421,7 +425,7 @@ func TestOtherEncoding(t *testing.T) {
 	}
 
 	for i, note := range []string{"é", "ÿ"} {
-		long := strings.Repeat(note, 40_000) // bytes there, and twice as many here
+		long := strings.Repeat(note, 40_000) // bytes in LATIN1, twice as many in UTF-8
 		want := fmt.Sprintf(`[{"id":%d,"name":"%s"}]`, 2+i, long)
 		if got := a.do("POST", "/städte", want, "Prefer", "return=representation", "Content-Type",
 			"application/json"); got.status != http.StatusCreated || got.body != want {

@@ -12,7 +12,7 @@ import (
 	"socle/internal/rest/query"
 )
 
-// FuzzBody checks that rows in CSV and forms become JSON that has as many rows.
+// FuzzBody checks that CSV rows and forms become valid JSON.
 func FuzzBody(f *testing.F) {
 	for _, text := range []string{
 		"a,b\n1,2\n", "a\n\"x\"\"y\"\n\n", "a,a\nNULL,null", "id=1&name=K+L", "%00=\xff&a=%ff", "\"", "a,b\n1",
@@ -49,7 +49,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// FuzzHeaders checks what is made of a request's headers and path, whatever they are.
+// FuzzHeaders checks the handling of arbitrary headers and paths.
 func FuzzHeaders(f *testing.F) {
 	for _, text := range []string{
 		`text/csv;q=0.5, application/vnd.pgrst.plan+json; for="application/json"; options=analyze|x`, "*/*",

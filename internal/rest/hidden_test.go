@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestHiddenColumns: what a role may not read tells nothing in any other way: no request goes by it, whether it is right about it or not.
+// TestHiddenColumns checks that a request cannot learn anything of columns without the select
+// privilege, whether its guess is right or not.
 func TestHiddenColumns(t *testing.T) {
 	t.Parallel()
 
@@ -68,7 +69,7 @@ func TestHiddenColumns(t *testing.T) {
 	}
 }
 
-// TestClaimsAreTheTokens: who asks is said by the token alone.
+// TestClaimsComeFromToken checks that only the token determines the caller.
 func TestClaimsComeFromToken(t *testing.T) {
 	t.Parallel()
 

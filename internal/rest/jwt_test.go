@@ -52,7 +52,7 @@ func TestJWT(t *testing.T) {
 	strong, _ := jws.Sign([]byte(`{"role":"authenticated"}`), jws.WithKey(jwa.HS512(), jwtSecret))
 	for _, test := range []struct{ token, role, code, message string }{
 		{good, "authenticated", "", ""},
-		{good, "authenticated", "", ""}, // from memory
+		{good, "authenticated", "", ""}, // cached
 		{hs256(t, `{"sub":"ann"}`), "", "", ""},
 		{hs256(t, fmt.Sprintf(`{"role":"a","exp":%d,"nbf":%d,"iat":%d,"aud":["them","us"]}`, now-20, now+20, now+20)),
 			"a", "", ""},
@@ -152,14 +152,14 @@ func TestJWTByKeySet(t *testing.T) {
 		}
 	}
 
-	// The public key's text is no secret of HS256.
+	// A public key is no secret of HS256.
 	forged, _ := jws.Sign([]byte(`{"role":"service_role"}`), jws.WithKey(jwa.HS256(), keys))
 	if _, err := v.Verify(t.Context(), string(forged)); err == nil {
 		t.Error("a token that the public key signed is believed")
 	}
 }
 
-// TestCachedTokens: a token is verified again when it has been believed for as long as it may.
+// TestCachedTokens checks that a token is verified again after CacheTTL.
 func TestCachedTokens(t *testing.T) {
 	t.Parallel()
 

@@ -11,7 +11,7 @@ import (
 	"socle/internal/httpx"
 )
 
-// allocated returns how many bytes f allocates. No other test may run beside it.
+// allocated returns the bytes that f allocates. Other tests must not run in parallel.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -21,7 +21,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLargeBodies sends small bodies that would be large in memory. It is not parallel since it measures allocations.
+// TestLargeBodies sends small bodies that would be large in memory. It is not parallel since it
+// measures allocations.
 func TestLargeBodies(t *testing.T) {
 	var columns []string
 	for i := range 300 {
@@ -30,7 +31,7 @@ func TestLargeBodies(t *testing.T) {
 
 	a := newAPI(t, `create table wide (`+strings.Join(columns, " text,")+` text); grant all on wide to authenticated;
 		create function echo(json) returns int language sql as 'select 1'`)
-	a.do("GET", "/clients", "") // the catalogue is read
+	a.do("GET", "/clients", "") // reads the catalog
 
 	name := strings.Repeat("n", 20_000)
 	keys := make([]string, 150_000)
@@ -45,7 +46,7 @@ func TestLargeBodies(t *testing.T) {
 		headers          []string
 		status           int
 		code             string
-		most             uint64 // bytes that may be allocated
+		most             uint64 // bytes of allocations
 	}{
 		{"long name, no table", "/nosuch", name + "\n" + strings.Repeat("1\n", 20_000), csv, 404, "PGRST205", 4 << 20},
 		{"long name", "/clients", name + "\n" + strings.Repeat("1\n", 20_000), csv, 400, "PGRST204", 4 << 20},
@@ -79,8 +80,8 @@ func TestLargeBodies(t *testing.T) {
 	}
 }
 
-// TestManyParameters sends many parameters of a query, and a search of many terms. Its time is that of the answer's text: one that
-// names all of the parameters grows with them.
+// TestManyParameters sends many parameters. The error must not name all of them: its size and time
+// would grow with the request.
 func TestManyParameters(t *testing.T) {
 	t.Parallel()
 
@@ -96,7 +97,8 @@ func TestManyParameters(t *testing.T) {
 	}
 }
 
-// TestBodiesAreBounded: a body that finds no room fails, and each request gives its room back.
+// TestBodiesAreBounded checks that a body fails without room in the budget, and that each request
+// returns its room.
 func TestBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 

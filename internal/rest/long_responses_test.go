@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// long makes a table of four megabytes, and a function that returns fifty.
+// longSQL creates a table of 4 MB and a function that returns 50 MB.
 const longSQL = `
 	create table pages (id int primary key, body text not null);
 	insert into pages select n, repeat('x', 20000) from generate_series(1, 200) n;
@@ -35,7 +35,7 @@ func TestLongResponses(t *testing.T) {
 		{"/pages?order=id&limit=150&offset=20", "", "count=exact", "20-169/200", 206, 150},
 		{"/rpc/all_pages", "", "", "0-199/*", 200, 200},
 		{"/locking?order=id", "", "", "0-199/*", 200, 200},
-		{"/pages?order=id", "", "tx=rollback", "0-199/*", 200, 200}, // held
+		{"/pages?order=id", "", "tx=rollback", "0-199/*", 200, 200}, // buffered
 		{"/pages?order=id", "text/csv", "", "0-199/*", 200, 0},
 		{"/locking?select=id,body", "text/csv", "", "0-199/*", 200, 0},
 	} {
@@ -75,7 +75,7 @@ func TestLongResponses(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswers: what was begun and can't be ended does not look as if it was.
+// TestAbortedResponses checks that an incomplete response does not look complete.
 func TestAbortedResponses(t *testing.T) {
 	t.Parallel()
 
@@ -109,7 +109,7 @@ func TestAbortedResponses(t *testing.T) {
 	}
 }
 
-// hook does something at the first write.
+// hook calls a function at the first write.
 type hook struct {
 	http.ResponseWriter
 	first func() error
@@ -126,7 +126,7 @@ func (h *hook) Write(b []byte) (int, error) {
 	return h.ResponseWriter.Write(b)
 }
 
-// TestMemoryOfLongAnswers is not parallel, since it counts what the process allocates.
+// TestMemoryOfLongResponses is not parallel since it measures allocations.
 func TestMemoryOfLongResponses(t *testing.T) {
 	a := newAPI(t, longSQL)
 	read := func() {

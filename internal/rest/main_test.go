@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// roles makes the roles that the tests of this binary share.
+// roles creates the roles shared by all tests.
 var roles = sync.OnceValue(func() error {
 	config, err := pg.PoolConfig(pgtest.Server().URL("postgres"), 1)
 	if err != nil {
@@ -76,21 +76,21 @@ const fixtureSQL = `
 	grant all on clients, projects, notes, parents, children to authenticated, service_role;
 	grant select on clients, projects to anon`
 
-// api is a server on a database of its own.
+// api is a server with a database of its own.
 type api struct {
 	testing.TB
 	server *Server
 	admin  *pgxpool.Pool
 }
 
-// newAPI returns a server over a database with the fixture and what sql makes beside it.
+// newAPI returns a server for a database with the fixture and the objects of sql.
 func newAPI(t testing.TB, sql string, configure ...func(*Config)) *api {
 	t.Helper()
 
 	return newAPIAt(t, pgtest.URL(t), sql, configure...)
 }
 
-// newAPIAt is newAPI over an empty database.
+// newAPIAt is newAPI for an empty database at url.
 func newAPIAt(t testing.TB, url, sql string, configure ...func(*Config)) *api {
 	t.Helper()
 
@@ -164,14 +164,14 @@ func open(t testing.TB, url, login string, size int32) *pgxpool.Pool {
 	return pool
 }
 
-// reply is what a request got.
+// reply is a response.
 type reply struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// do asks as authenticated; headers are name, value, name, value.
+// do sends a request as authenticated. headers are pairs of name and value.
 func (a *api) do(method, path, body string, headers ...string) reply {
 	a.Helper()
 

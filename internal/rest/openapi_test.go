@@ -14,7 +14,7 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// described returns the description that a role gets.
+// description returns the description for a role.
 func (a *api) description(role string) map[string]any {
 	a.Helper()
 
@@ -31,7 +31,7 @@ func (a *api) description(role string) map[string]any {
 	return d
 }
 
-// at returns what is in a description under these names.
+// at returns the member of a description at a path of names.
 func at(t testing.TB, d any, names ...string) any {
 	t.Helper()
 
@@ -42,7 +42,7 @@ func at(t testing.TB, d any, names ...string) any {
 	return d
 }
 
-// parse returns JSON, with whose like it is to be compared.
+// parse returns decoded JSON for comparisons.
 func parse(t testing.TB, text string) any {
 	t.Helper()
 
@@ -54,7 +54,7 @@ func parse(t testing.TB, text string) any {
 	return v
 }
 
-// library is what is described.
+// librarySQL creates the described schema.
 const librarySQL = `
 	comment on schema public is E'Library\n\nBooks, and\nwho wrote them';
 	create type mood as enum ('glad', 'sad');
@@ -169,7 +169,7 @@ func TestDescriptionFollowsPrivileges(t *testing.T) {
 		"anon": {"/ get", "/authors get", "/books get", "/rpc/total get,post"},
 		"authenticated": {"/ get", "/authors get", "/books get,patch,post", "/rpc/double post", "/rpc/find get,post",
 			"/rpc/sell post", "/rpc/take post", "/rpc/total get,post", "/titles delete"},
-		"service_role": {"/ get", "/counted get"}, // which is a view that can't be written
+		"service_role": {"/ get", "/counted get"}, // a view that cannot be written
 	} {
 		d := a.description(role)
 		if diff := cmp.Diff(uses(t, d), want); diff != "" {
@@ -210,7 +210,7 @@ func TestDescriptionIsCached(t *testing.T) {
 
 	a := newAPI(t, "")
 	a.server.descriptions.ttl = time.Hour
-	a.description("anon") // from now on the cache listens, and reads the catalogue once more when it does
+	a.description("anon") // the first request makes the cache listen and then read the catalog again
 
 	a.await(func() bool {
 		cache := a.server.Catalog

@@ -13,7 +13,8 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// untidy is code of the database's that leaves what it can in the session, in every place where a request runs such code.
+// litterSQL creates user code that leaves everything possible in the session, wherever requests run
+// user code.
 const litterSQL = `
 	create function litter() returns boolean language plpgsql as $$ begin
 		perform set_config('app.left', 'behind', false), set_config('search_path', 'pg_temp', false), pg_advisory_lock(4711);
@@ -114,8 +115,8 @@ func TestSessionIsCleanedAfterUserCode(t *testing.T) {
 	a.wantOneConnection(pool)
 }
 
-// TestNothingIsLeftOfBefore: code that came into a table which was believed to have none leaves something as long as the catalogue is the
-// one before, and not to those who have a newer one.
+// TestSessionIsCleanedAfterCatalogChange checks user code added to a table that had none: its
+// leftovers stay in the session only until the catalog is read again.
 func TestSessionIsCleanedAfterCatalogChange(t *testing.T) {
 	t.Parallel()
 
@@ -144,8 +145,8 @@ func TestSessionIsCleanedAfterCatalogChange(t *testing.T) {
 	a.wantOneConnection(pool)
 }
 
-// TestFailsAtTheEnd: what is checked when the transaction ends fails the request, and leaves nothing, though no statement of the request's
-// own ends it.
+// TestDeferredConstraintFails checks that a constraint that fails at COMMIT fails the request and
+// leaves no changes.
 func TestDeferredConstraintFails(t *testing.T) {
 	t.Parallel()
 
@@ -171,7 +172,8 @@ func TestDeferredConstraintFails(t *testing.T) {
 	a.wantOneConnection(pool)
 }
 
-// TestPreparedBehindOthers: what a function prepares that only another one calls goes now and then.
+// TestNestedPreparedStatements checks that statements prepared by nested functions are removed from
+// time to time.
 func TestNestedPreparedStatements(t *testing.T) {
 	t.Parallel()
 
@@ -199,7 +201,8 @@ func TestNestedPreparedStatements(t *testing.T) {
 	}
 }
 
-// TestLockIsHeldUntilCommit: who waits for a lock that a trigger took for the session sees what was written under it.
+// TestLockIsHeldUntilCommit checks that a session lock taken by a trigger protects the rows until
+// they are committed.
 func TestLockIsHeldUntilCommit(t *testing.T) {
 	t.Parallel()
 
@@ -229,7 +232,7 @@ func TestLockIsHeldUntilCommit(t *testing.T) {
 	}
 }
 
-// TestStatementsThrownAwayByPolicy: the statements that clean the session may be gone as well.
+// TestPolicyDeallocatesStatements checks that cleanup works without its prepared statements.
 func TestPolicyDeallocatesStatements(t *testing.T) {
 	t.Parallel()
 
@@ -256,7 +259,8 @@ func TestPolicyDeallocatesStatements(t *testing.T) {
 	}
 }
 
-// TestConnectionsThatDied: a request that gets a connection that died while it was idle gets another one, and is done once.
+// TestConnectionsThatDied checks that a request on a connection that died while idle runs once, on
+// another one.
 func TestConnectionsThatDied(t *testing.T) {
 	t.Parallel()
 
@@ -292,7 +296,7 @@ func TestConnectionsThatDied(t *testing.T) {
 	}
 }
 
-// TestUntouched: only what surely was not done is done again.
+// TestRetriesOnlyUnstarted checks that a request is retried only if it did not start.
 func TestRetriesOnlyUnstarted(t *testing.T) {
 	t.Parallel()
 
@@ -308,7 +312,8 @@ func TestRetriesOnlyUnstarted(t *testing.T) {
 	}
 }
 
-// TestMuchIsSaidBothWays: what PostgreSQL says while a long body is on its way does not stop the two.
+// TestFullDuplex checks that notices sent by PostgreSQL while it receives a long body cause no
+// deadlock.
 func TestFullDuplex(t *testing.T) {
 	t.Parallel()
 
@@ -333,7 +338,8 @@ func TestFullDuplex(t *testing.T) {
 	}
 }
 
-// TestClientGoesAwayWaiting: a client that left waits for no connection.
+// TestClientLeavesWhileAcquiring checks that the request of a disconnected client stops waiting for
+// a connection.
 func TestClientLeavesWhileAcquiring(t *testing.T) {
 	t.Parallel()
 

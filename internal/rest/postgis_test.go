@@ -16,7 +16,7 @@ const geometrySQL = `
 	create function places() returns table (name text, "where" extensions.geometry) language sql stable as $$ select 'here'::text, 'POINT(3 4)'::extensions.geometry $$;
 	grant all on shops, beacons to authenticated`
 
-// TestGeoJSON asks a database with PostGIS for features.
+// TestGeoJSON requests GeoJSON from a database with PostGIS.
 func TestGeoJSON(t *testing.T) {
 	t.Parallel()
 
@@ -91,7 +91,7 @@ func TestGeoJSON(t *testing.T) {
 	}
 }
 
-// TestNoGeoJSON asks a database without PostGIS.
+// TestNoGeoJSON requests GeoJSON from a database without PostGIS.
 func TestNoGeoJSON(t *testing.T) {
 	t.Parallel()
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPreferences asks with every preference where it counts and where it doesn't.
+// TestPreferences sends each preference with requests that honor it and requests that ignore it.
 func TestPreferences(t *testing.T) {
 	t.Parallel()
 
@@ -98,7 +98,7 @@ func TestPreferences(t *testing.T) {
 			"resolution=ignore-duplicates, return=representation"},
 		{"POST", "/rpc/nothing", "", "resolution=merge-duplicates, return=minimal, missing=default", 204, "", ""},
 
-		// the first of two counts
+		// the first of two counts wins
 		{"GET", "/stock?select=id&id=eq.1", "", "count=exact, count=planned", 200, `[{"id":1}]`, "count=exact"},
 	} {
 		headers := []string{"Prefer", test.prefer}
@@ -111,8 +111,8 @@ func TestPreferences(t *testing.T) {
 	}
 }
 
-// TestWritesHaveNoLimit: limit, offset and order say nothing of which rows a write changes: the contract has no limited writes any
-// more. Who wants a bound has max-affected.
+// TestWritesHaveNoLimit checks that limit, offset and order do not restrict the rows of a write:
+// the contract has no limited writes any more. max-affected bounds a write.
 func TestWritesHaveNoLimit(t *testing.T) {
 	t.Parallel()
 

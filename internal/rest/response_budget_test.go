@@ -15,7 +15,8 @@ import (
 	"socle/internal/httpx"
 )
 
-// slow asks for a path and returns when the answer has begun, of which it takes no more than the status until it is read.
+// slowClient sends a request and returns when it has read the status. It reads the rest only on
+// demand.
 func (a *api) slowClient(address, path string) net.Conn {
 	a.Helper()
 
@@ -44,7 +45,7 @@ func (a *api) slowClient(address, path string) net.Conn {
 	return c
 }
 
-// listen serves on an address whose connections keep little of what a client does not take.
+// listen serves on an address whose connections buffer little.
 func (a *api) listen() string {
 	s := httptest.NewUnstartedServer(a.server)
 	s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -62,7 +63,7 @@ func (a *api) listen() string {
 	return s.Listener.Addr().String()
 }
 
-// taken returns the bytes that are taken.
+// inUse returns the taken bytes.
 func (h *ResponseBudget) inUse() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,7 +71,8 @@ func (h *ResponseBudget) inUse() int {
 	return h.size - h.free
 }
 
-// TestSlowClients: a hundred clients that take nothing of answers of moderate length keep no connection from others.
+// TestSlowClients checks that a hundred clients that do not read responses of moderate length
+// occupy no connection.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 
@@ -80,11 +82,11 @@ func TestSlowClients(t *testing.T) {
 
 	var clients []net.Conn
 
-	// each one begins only because those before it have left their connections, of which there are two
+	// each one starts only after the earlier ones have released their two connections
 	for i := range 100 {
 		path := "/pages?limit=15"
 		if i%5 == 0 {
-			path = "/pages?limit=60" // is passed on as it comes
+			path = "/pages?limit=60" // is streamed
 		}
 
 		clients = append(clients, a.slowClient(address, path))
@@ -117,7 +119,8 @@ func TestSlowClients(t *testing.T) {
 	a.await(func() bool { return held.inUse() == 0 })
 }
 
-// TestSlowClientsOfLongAnswers: those that keep connections for which others wait are broken off.
+// TestSlowClientsOfLongAnswers checks that clients are disconnected if they keep connections for
+// which others wait.
 func TestSlowClientsOfLongAnswers(t *testing.T) {
 	t.Parallel()
 
@@ -126,7 +129,7 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 	address := a.listen()
 
 	var clients []net.Conn
-	for range 6 { // of two connections
+	for range 6 { // for two connections
 		clients = append(clients, a.slowClient(address, "/pages"))
 	}
 
@@ -134,7 +137,7 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 		t.Errorf("beside them: %+v", got)
 	}
 
-	for i, c := range clients[:4] { // the last two may still have theirs
+	for i, c := range clients[:4] { // the last two may still hold theirs
 		_ = c.(*net.TCPConn).SetReadBuffer(1 << 20)
 		if rest, err := io.ReadAll(c); len(rest) >= 200*20000 {
 			t.Errorf("client %d got %d bytes, %v", i, len(rest), err)
@@ -152,7 +155,8 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 	a.await(func() bool { return held.inUse() == 0 })
 }
 
-// TestNoRoom: what has to be held waits for room, and what can be passed on is.
+// TestResponseBudgetExhausted checks that a response that must be buffered waits for the budget,
+// and that others are streamed.
 func TestResponseBudgetExhausted(t *testing.T) {
 	t.Parallel()
 
@@ -216,7 +220,8 @@ func TestResponseBudgetExhausted(t *testing.T) {
 	}
 }
 
-// TestRoomForWhatIsKept: the answer of a change that was begun while there was room is not lost when there is none any more.
+// TestCommittedResponseIsKept checks that a change started within the budget is answered even if
+// the budget is exhausted at its end.
 func TestCommittedResponseIsKept(t *testing.T) {
 	t.Parallel()
 
@@ -263,7 +268,8 @@ func TestCommittedResponseIsKept(t *testing.T) {
 	}
 }
 
-// TestSlowClientsOfOthers: whoever waits for a connection to another database of the server's counts as well.
+// TestSlowClientsOfOtherPools checks that requests waiting for a connection of another pool count
+// too.
 func TestSlowClientsOfOtherPools(t *testing.T) {
 	t.Parallel()
 
@@ -286,7 +292,8 @@ func TestSlowClientsOfOtherPools(t *testing.T) {
 	}
 }
 
-// TestGoneClients: it is no failure that a client takes no more of its answer, but one that it is broken off for others.
+// TestAbortedClients checks that a client that disconnects causes no logged error, unlike a client
+// that is disconnected for others.
 func TestAbortedClients(t *testing.T) {
 	t.Parallel()
 

@@ -48,7 +48,7 @@ func TestWatchdog(t *testing.T) {
 
 	g = newWatchdog(t.Context())
 	g.arm(time.Now().Add(time.Hour), end)
-	g.arm(time.Now().Add(time.Millisecond), end) // sooner than the clock would look
+	g.arm(time.Now().Add(time.Millisecond), end) // before the next poll
 	<-ended
 
 	if err := g.Err(); !errors.Is(err, context.DeadlineExceeded) || !g.disarm() {
