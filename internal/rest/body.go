@@ -204,30 +204,30 @@ type bodyLease struct {
 }
 
 // take takes n more bytes. It waits up to timeout for others to release theirs.
-func (r *bodyLease) take(ctx context.Context, n int64) error {
+func (l *bodyLease) take(ctx context.Context, n int64) error {
 	exhausted := newError(http.StatusServiceUnavailable, "53200", "too many bodies of requests are under way")
-	if r.size+n > r.budget.Most() {
+	if l.size+n > l.budget.Most() {
 		return exhausted
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 
-	release, err := r.budget.Take(ctx, r.owner, n)
+	release, err := l.budget.Take(ctx, l.owner, n)
 	if err != nil {
 		return exhausted
 	}
 
-	r.size += n
-	r.releases = append(r.releases, release)
+	l.size += n
+	l.releases = append(l.releases, release)
 
 	return nil
 }
 
 // release returns all taken bytes.
-func (r *bodyLease) release() {
-	for _, give := range r.releases {
-		give()
+func (l *bodyLease) release() {
+	for _, release := range l.releases {
+		release()
 	}
-	r.size, r.releases = 0, nil
+	l.size, l.releases = 0, nil
 }

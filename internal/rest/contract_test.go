@@ -52,7 +52,7 @@ func TestContract(t *testing.T) {
 			`[{"clients":{"first_project":{"name":"Windows"}}}]`},
 	} {
 		got := a.do(test.method, test.path, test.body, test.headers...)
-		if got.status != http.StatusOK || test.want != "" && got.body != test.want {
+		if got.status != http.StatusOK || (test.want != "" && got.body != test.want) {
 			t.Errorf("%s %s %s: got %d %s, want %s", test.method, test.path, test.body, got.status, got.body, test.want)
 		}
 	}
@@ -145,7 +145,7 @@ func TestLenient(t *testing.T) {
 	} {
 		got := a.do(test.method, test.path, test.body, test.headers...)
 		if kind := got.header.Get("Content-Type"); got.status != test.status ||
-			!strings.Contains(got.body, test.want) || test.kind != "" && kind != test.kind {
+			!strings.Contains(got.body, test.want) || (test.kind != "" && kind != test.kind) {
 			t.Errorf("%s %s %v: got %d %s %s, want %d %s %s", test.method, test.path, test.headers, got.status, kind,
 				got.body, test.status, test.kind, test.want)
 		}

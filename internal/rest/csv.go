@@ -100,7 +100,7 @@ func (b *csvBody) json(keep func(name string) bool, firstOnly bool, maxSize int6
 	out := append(make([]byte, 0, size), '[')
 	for {
 		row, err := in.Read()
-		if err != nil || firstOnly && len(out) > 1 { // EOF: measure has checked the rows
+		if err != nil || (firstOnly && len(out) > 1) { // EOF: measure has checked the rows
 			return append(out, ']'), nil
 		}
 

@@ -105,7 +105,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 func isUnreachable(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		// admin_shutdown: commits are reported before
-		return e.Code == "57P01" && !pg.EndedByLimit(e) || e.Code == "53300"
+		return (e.Code == "57P01" && !pg.EndedByLimit(e)) || e.Code == "53300"
 	}
 
 	_, noCatalog := errors.AsType[*catalogError](err)
@@ -119,7 +119,7 @@ func isUnreachable(err error) bool {
 // functions have others.
 func proxyToken(code string) string {
 	return strings.Map(func(c rune) rune {
-		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c == '-' {
+		if (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '-' {
 			return c
 		}
 		return -1

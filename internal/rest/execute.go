@@ -110,19 +110,19 @@ var stalePlanStates = map[string]bool{
 // execute runs e in the memory of x. The caller releases the result. It returns errors of
 // PostgreSQL, of the check or of a context.
 func execute(ctx context.Context, e *execution, x *pipeline) (*result, error) {
-	dog := newWatchdog(ctx)
-	defer dog.release()
+	w := newWatchdog(ctx)
+	defer w.release()
 
 	for attempts := 0; ; attempts++ {
 		e.acquiring.Add(1)
-		conn, err := acquire(e.pool, dog, e.acquireTimeout)
+		conn, err := acquire(e.pool, w, e.acquireTimeout)
 		e.acquiring.Add(-1)
 		if err != nil {
 			return nil, err
 		}
 
 		*x = pipeline{execution: e}
-		x.watchdog = dog
+		x.watchdog = w
 		if err = x.try(ctx, conn); err == nil {
 			return x.result, nil
 		}
@@ -130,7 +130,7 @@ func execute(ctx context.Context, e *execution, x *pipeline) (*result, error) {
 		x.result.release()
 
 		// A restarted server leaves as many dead connections as the pool had.
-		if !x.notStarted(e.readOnly, err) || dog.Err() != nil || attempts > int(e.pool.Stat().TotalConns()) {
+		if !x.notStarted(e.readOnly, err) || w.Err() != nil || attempts > int(e.pool.Stat().TotalConns()) {
 			return nil, err
 		}
 	}
@@ -159,11 +159,11 @@ const defaultAcquireTimeout = 8 * time.Second
 // errNoConnection is the cause of a timeout of the pool.
 var errNoConnection = errors.New("no connection became free in time")
 
-func acquire(pool *pgxpool.Pool, dog *watchdog, timeout time.Duration) (*pgxpool.Conn, error) {
-	dog.arm(time.Now().Add(timeout), nil)
-	conn, err := pool.Acquire(dog)
+func acquire(pool *pgxpool.Pool, w *watchdog, timeout time.Duration) (*pgxpool.Conn, error) {
+	w.arm(time.Now().Add(timeout), nil)
+	conn, err := pool.Acquire(w)
 
-	fired, clientErr := dog.disarm(), dog.ctx.Err()
+	fired, clientErr := w.disarm(), w.ctx.Err()
 	if !fired && clientErr == nil {
 		return conn, err
 	}

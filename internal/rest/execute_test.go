@@ -384,7 +384,7 @@ func TestTooLargeResponse(t *testing.T) {
 
 	for n, want := range map[int]int{1<<16 - 2: http.StatusOK, 1<<16 - 1: http.StatusInternalServerError} { // the quotes count
 		if got := a.do("POST", "/rpc/long", fmt.Sprintf(`{"n":%d}`, n), "Prefer", "tx=rollback"); got.status != want ||
-			want == http.StatusOK && len(got.body) != 1<<16 {
+			(want == http.StatusOK && len(got.body) != 1<<16) {
 			t.Errorf("%d bytes and two: %d, %d bytes", n, got.status, len(got.body))
 		}
 

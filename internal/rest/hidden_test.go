@@ -54,7 +54,7 @@ func TestHiddenColumns(t *testing.T) {
 			got := a.do(test.method, strings.ReplaceAll(test.path, "VALUE", value),
 				strings.ReplaceAll(test.body, "VALUE", value), "Prefer", test.prefer)
 			if got.status != http.StatusForbidden ||
-				test.method != "HEAD" && !strings.Contains(got.body, `"permission denied for table vaults"`) {
+				(test.method != "HEAD" && !strings.Contains(got.body, `"permission denied for table vaults"`)) {
 				t.Errorf("%s %s with %s: %d %s", test.method, test.path, value, got.status, got.body)
 			}
 

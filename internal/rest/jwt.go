@@ -230,7 +230,7 @@ func (v *JWT) verifySignature(token string) ([]byte, error) {
 
 	tried := false
 	for _, k := range v.keys {
-		if header.KeyID != "" && k.id != "" && header.KeyID != k.id ||
+		if (header.KeyID != "" && k.id != "" && header.KeyID != k.id) ||
 			!slices.Contains(k.algorithms, header.Algorithm) {
 			continue
 		}

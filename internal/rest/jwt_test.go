@@ -87,7 +87,7 @@ func TestJWT(t *testing.T) {
 			message += fmt.Sprint(": ", e.Details)
 		}
 
-		if c.Role != test.role || e.Code != test.code || message != test.message || test.code != "" && e.Status != 401 {
+		if c.Role != test.role || e.Code != test.code || message != test.message || (test.code != "" && e.Status != 401) {
 			t.Errorf("%.60s: role %q, error %v; want %q, %s %s", test.token, c.Role, err, test.role,
 				test.code, test.message)
 		}

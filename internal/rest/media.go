@@ -129,7 +129,7 @@ func (s *Server) negotiate(r *http.Request, c *catalog.Catalog, target catalog.N
 	header := r.Header["Accept"]
 
 	plain := len(c.Handlers) == 0
-	if plain && (len(header) == 0 || len(header) == 1 && (header[0] == "*/*" || header[0] == "application/json")) {
+	if plain && (len(header) == 0 || (len(header) == 1 && (header[0] == "*/*" || header[0] == "application/json"))) {
 		return jsonMedia, nil // nearly always
 	}
 
@@ -280,11 +280,11 @@ func (w *mediaRange) explained() (of mediaRange, kind, explain string) {
 		form = "json"
 	}
 
-	asked := strings.Split(w.parameter("options"), "|")
+	requested := strings.Split(w.parameter("options"), "|")
 	var options []string
 	explain = "explain (format " + form
 	for _, o := range planOptions {
-		if slices.Contains(asked, o) {
+		if slices.Contains(requested, o) {
 			options = append(options, o)
 			explain += ", " + o
 		}

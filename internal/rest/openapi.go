@@ -204,7 +204,7 @@ func (p privileges) on(r *catalog.Relation) string {
 	}
 
 	return strings.Map(func(letter rune) rune {
-		if letter == 'i' && !r.Insertable || letter == 'u' && !r.Updatable || letter == 'd' && !r.Deletable {
+		if (letter == 'i' && !r.Insertable) || (letter == 'u' && !r.Updatable) || (letter == 'd' && !r.Deletable) {
 			return -1
 		}
 		return letter

@@ -397,12 +397,12 @@ func (c *call) keyNote(r *catalog.Relation, column string) string {
 
 	var found *catalog.Link
 	for _, l := range c.catalog.Links[r.Name] {
-		if l.Kind != catalog.ManyToOne && !(l.Kind == catalog.OneToOne && l.Forward) || len(l.Pairs) != 1 ||
+		if (l.Kind != catalog.ManyToOne && !(l.Kind == catalog.OneToOne && l.Forward)) || len(l.Pairs) != 1 ||
 			l.Pairs[0].From != column {
 			continue
 		}
 
-		if found == nil || c.isView(found.To) && !c.isView(l.To) {
+		if found == nil || (c.isView(found.To) && !c.isView(l.To)) {
 			found = l
 		}
 	}

@@ -305,7 +305,7 @@ func TestDescriptionSettings(t *testing.T) {
 	} {
 		got := a.do(test.method, "/", "", "Accept", test.accept, "X-Refuse", test.refuse)
 		if got.status != test.status || got.header.Get("Content-Type") != test.kind ||
-			!strings.Contains(got.body, test.want) || test.method == "HEAD" && got.body != "" {
+			!strings.Contains(got.body, test.want) || (test.method == "HEAD" && got.body != "") {
 			t.Errorf("%s / as %s: got %d %s %s, want %d %s %s", test.method, test.accept, got.status,
 				got.header.Get("Content-Type"), got.body, test.status, test.kind, test.want)
 		}

@@ -103,7 +103,7 @@ func TestPreferences(t *testing.T) {
 	} {
 		headers := []string{"Prefer", test.prefer}
 		got := a.do(test.method, test.path, test.body, headers...)
-		if got.status != test.status || test.want == "" && got.body != "" || !strings.Contains(got.body, test.want) ||
+		if got.status != test.status || (test.want == "" && got.body != "") || !strings.Contains(got.body, test.want) ||
 			got.header.Get("Preference-Applied") != test.applied {
 			t.Errorf("%s %s preferring %q: %d %q %s, want %d %q %s", test.method, test.path, test.prefer, got.status,
 				got.header.Get("Preference-Applied"), got.body, test.status, test.applied, test.want)

@@ -275,13 +275,13 @@ func (c *call) appliedPreferences(resolved bool) string {
 	if !table || method == http.MethodGet || method == http.MethodHead {
 		a.Return = ""
 	}
-	if !table || method != http.MethodPost && method != http.MethodPatch {
+	if !table || (method != http.MethodPost && method != http.MethodPatch) {
 		a.Missing = ""
 	}
 	if !c.server.TxOverride {
 		a.Tx = ""
 	}
-	if a.Handling != "strict" || table && method != http.MethodPatch && method != http.MethodDelete {
+	if a.Handling != "strict" || (table && method != http.MethodPatch && method != http.MethodDelete) {
 		a.MaxAffected = nil
 	}
 

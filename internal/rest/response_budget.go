@@ -24,73 +24,73 @@ type ResponseBudget struct {
 // NewResponseBudget returns a budget of size bytes.
 func NewResponseBudget(size int) *ResponseBudget { return &ResponseBudget{size: size, free: size} }
 
-// tryShare takes n bytes for a response that could be streamed instead and has already taken has
-// bytes. It takes at most a quarter of the free bytes, so that slow clients, however many, leave a
+// tryShare takes n bytes for a response that could be streamed instead and has taken some already.
+// Together it gets at most a quarter of the free bytes, so that slow clients, however many, leave a
 // share for others.
-func (h *ResponseBudget) tryShare(n, has int) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (b *ResponseBudget) tryShare(n, taken int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 
-	if n+has > h.free/4 {
+	if n+taken > b.free/4 {
 		return false
 	}
 
-	h.free -= n
+	b.free -= n
 	return true
 }
 
 // tryTake takes n bytes for a response that must be buffered. A response larger than the budget
 // gets all of it.
-func (h *ResponseBudget) tryTake(n int) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (b *ResponseBudget) tryTake(n int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 
-	if n > h.free && h.free < h.size {
+	if n > b.free && b.free < b.size {
 		return false
 	}
 
-	h.free -= n
+	b.free -= n
 	return true
 }
 
 // isLow reports whether less than half is free. Responses then take their bytes before COMMIT.
-func (h *ResponseBudget) isLow() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (b *ResponseBudget) isLow() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 
-	return h.free < h.size/2
+	return b.free < b.size/2
 }
 
 // forceTake takes n bytes for a response that must not be lost, even beyond the budget.
-func (h *ResponseBudget) forceTake(n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (b *ResponseBudget) forceTake(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 
-	h.free -= n
+	b.free -= n
 }
 
-func (h *ResponseBudget) release(n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (b *ResponseBudget) release(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 
-	h.free += n
+	b.free += n
 
-	if n > 0 && h.released != nil {
-		close(h.released)
-		h.released = nil
+	if n > 0 && b.released != nil {
+		close(b.released)
+		b.released = nil
 	}
 }
 
 // onRelease returns a channel that is closed when bytes are released.
-func (h *ResponseBudget) onRelease() <-chan struct{} {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (b *ResponseBudget) onRelease() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 
-	if h.released == nil {
-		h.released = make(chan struct{})
+	if b.released == nil {
+		b.released = make(chan struct{})
 	}
 
-	return h.released
+	return b.released
 }
 
 // reserveBody takes the budget for a response that must be buffered. It never fails for a change

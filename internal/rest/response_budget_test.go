@@ -64,11 +64,11 @@ func (a *api) listen() string {
 }
 
 // inUse returns the taken bytes.
-func (h *ResponseBudget) inUse() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (b *ResponseBudget) inUse() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 
-	return h.size - h.free
+	return b.size - b.free
 }
 
 // TestSlowClients checks that a hundred clients that do not read responses of moderate length

@@ -165,7 +165,7 @@ func TestRequests(t *testing.T) {
 			continue
 		}
 
-		if test.want == "" && got.body != "" || !strings.Contains(got.body, test.want) {
+		if (test.want == "" && got.body != "") || !strings.Contains(got.body, test.want) {
 			t.Errorf("%s: body %s, want %s", at, got.body, test.want)
 		}
 

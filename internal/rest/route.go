@@ -48,21 +48,21 @@ func invalidPath() error {
 }
 
 // checkMethod fails for a method that the target does not support.
-func (to route) checkMethod(method string) error {
+func (r route) checkMethod(method string) error {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return nil
 	case http.MethodPost:
-		if to.name != "" {
+		if r.name != "" {
 			return nil
 		}
 	case http.MethodPatch, http.MethodPut, http.MethodDelete:
-		if to.name != "" && !to.function {
+		if r.name != "" && !r.function {
 			return nil
 		}
 	}
 
-	if to.function {
+	if r.function {
 		return newError(http.StatusMethodNotAllowed, "PGRST101", "Cannot use the "+method+" method on RPC")
 	}
 

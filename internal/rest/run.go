@@ -36,7 +36,7 @@ func (c *call) run(ctx context.Context) error {
 		switch {
 		case isStaleCatalog(err):
 			retry = c.replaceSnapshot(ctx, attempts)
-		case attempts == 0 && (!planned && isQueryError(err) || isMissingObject(err)):
+		case attempts == 0 && ((!planned && isQueryError(err)) || isMissingObject(err)):
 			retry = c.refresh(ctx)
 		}
 
@@ -214,7 +214,7 @@ func (c *call) setSettings(e *execution, buffer *scratch) {
 // statements in the session.
 func (c *call) runsUserCode(p *plannedRequest) bool {
 	r := c.catalog.Relations[catalog.Name{Schema: c.schema, Name: c.route.name}]
-	return r != nil && (r.ReadRuns || !p.readOnly && !r.InertWrite)
+	return r != nil && (r.ReadRuns || (!p.readOnly && !r.InertWrite))
 }
 
 // searchPath returns the search_path for a schema.

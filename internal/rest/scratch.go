@@ -42,8 +42,8 @@ const maxSettingsStatements = 1000
 // settingsStatements caches statements that set parameters, by the parameters' names.
 var settingsStatements = struct {
 	sync.RWMutex
-	known map[string]string
-}{known: map[string]string{}}
+	byNames map[string]string
+}{byNames: map[string]string{}}
 
 // settingsStatement returns the statement that sets parameters for the transaction. It first checks
 // the schema version. Its arguments are in values.
@@ -66,18 +66,18 @@ func (s *scratch) settingsStatement(all []setting, readOnly bool, v schemaVersio
 	}
 
 	settingsStatements.RLock()
-	text, ok := settingsStatements.known[string(s.names)]
+	text, ok := settingsStatements.byNames[string(s.names)]
 	settingsStatements.RUnlock()
 
 	if !ok {
 		text = settingsSQL(all, readOnly, v)
 		settingsStatements.Lock()
 
-		if len(settingsStatements.known) >= maxSettingsStatements {
-			clear(settingsStatements.known)
+		if len(settingsStatements.byNames) >= maxSettingsStatements {
+			clear(settingsStatements.byNames)
 		}
 
-		settingsStatements.known[string(s.names)] = text
+		settingsStatements.byNames[string(s.names)] = text
 		settingsStatements.Unlock()
 	}
 

@@ -41,7 +41,7 @@ func TestVersion(t *testing.T) {
 	want := func(status int, body, method, path, sent string, headers ...string) {
 		t.Helper()
 
-		if got := a.do(method, path, sent, headers...); got.status != status || body != "" && got.body != body {
+		if got := a.do(method, path, sent, headers...); got.status != status || (body != "" && got.body != body) {
 			t.Fatalf("%s %s: got %d %s, want %d %s", method, path, got.status, got.body, status, body)
 		}
 	}

@@ -25,111 +25,112 @@ type watchdog struct {
 
 var watchdogPool sync.Pool
 
+// newWatchdog returns a disarmed watchdog for a request.
 func newWatchdog(ctx context.Context) *watchdog {
-	g, ok := watchdogPool.Get().(*watchdog)
+	w, ok := watchdogPool.Get().(*watchdog)
 	if !ok {
-		g = &watchdog{done: make(chan struct{})}
-		g.timer = time.AfterFunc(time.Hour, g.poll)
-		g.timer.Stop()
+		w = &watchdog{done: make(chan struct{})}
+		w.timer = time.AfterFunc(time.Hour, w.poll)
+		w.timer.Stop()
 	}
 
-	g.ctx = ctx
-	return g
+	w.ctx = ctx
+	return w
 }
 
 // release returns an idle watchdog to the pool, unless it has fired.
-func (g *watchdog) release() {
-	g.mu.Lock()
-	g.ctx, g.deadline, g.cancel = nil, time.Time{}, nil
-	fired := g.fired
-	g.mu.Unlock()
+func (w *watchdog) release() {
+	w.mu.Lock()
+	w.ctx, w.deadline, w.cancel = nil, time.Time{}, nil
+	fired := w.fired
+	w.mu.Unlock()
 
 	if !fired {
-		watchdogPool.Put(g)
+		watchdogPool.Put(w)
 	}
 }
 
 // arm calls cancel, unless nil, when the client disconnects or the deadline passes, until disarm or
 // the next arm. It calls cancel at once if the client has disconnected.
-func (g *watchdog) arm(deadline time.Time, cancel func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (w *watchdog) arm(deadline time.Time, cancel func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 
-	g.deadline, g.cancel = deadline, cancel
+	w.deadline, w.cancel = deadline, cancel
 
 	switch {
-	case g.fired || g.ctx.Err() != nil:
-		g.fire()
-	case g.nextPoll.IsZero() || deadline.Before(g.nextPoll):
-		g.schedule(time.Now())
+	case w.fired || w.ctx.Err() != nil:
+		w.fire()
+	case w.nextPoll.IsZero() || deadline.Before(w.nextPoll):
+		w.schedule(time.Now())
 	}
 }
 
 // disarm stops watching and reports whether the watchdog has fired. A call of cancel has returned
 // by then.
-func (g *watchdog) disarm() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (w *watchdog) disarm() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 
-	g.deadline, g.cancel = time.Time{}, nil
-	return g.fired
+	w.deadline, w.cancel = time.Time{}, nil
+	return w.fired
 }
 
 // poll is called by the timer.
-func (g *watchdog) poll() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (w *watchdog) poll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 
-	g.nextPoll = time.Time{}
+	w.nextPoll = time.Time{}
 
-	if g.deadline.IsZero() || g.fired {
+	if w.deadline.IsZero() || w.fired {
 		return
 	}
 
-	if now := time.Now(); g.ctx.Err() == nil && now.Before(g.deadline) {
-		g.schedule(now)
+	if now := time.Now(); w.ctx.Err() == nil && now.Before(w.deadline) {
+		w.schedule(now)
 		return
 	}
 
-	g.fire()
+	w.fire()
 }
 
 // schedule sets the timer for the next poll. It fires at once if the deadline has passed.
-func (g *watchdog) schedule(now time.Time) {
-	wait := min(pollInterval, g.deadline.Sub(now))
+func (w *watchdog) schedule(now time.Time) {
+	wait := min(pollInterval, w.deadline.Sub(now))
 	if wait <= 0 {
-		g.fire()
+		w.fire()
 		return
 	}
 
-	g.nextPoll = now.Add(wait)
-	g.timer.Reset(wait)
+	w.nextPoll = now.Add(wait)
+	w.timer.Reset(wait)
 }
 
-func (g *watchdog) fire() {
-	if !g.fired {
-		g.fired = true
-		close(g.done)
+func (w *watchdog) fire() {
+	if !w.fired {
+		w.fired = true
+		close(w.done)
 	}
 
-	if g.cancel != nil {
-		g.cancel()
+	if w.cancel != nil {
+		w.cancel()
 	}
 }
 
-func (g *watchdog) Done() <-chan struct{} { return g.done }
-func (g *watchdog) Value(any) any         { return nil }
+func (w *watchdog) Done() <-chan struct{} { return w.done }
+func (w *watchdog) Value(any) any         { return nil }
 
-func (g *watchdog) Deadline() (time.Time, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (w *watchdog) Deadline() (time.Time, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 
-	return g.deadline, !g.deadline.IsZero()
+	return w.deadline, !w.deadline.IsZero()
 }
 
-func (g *watchdog) Err() error {
+func (w *watchdog) Err() error {
 	select {
-	case <-g.done:
+	case <-w.done:
 		return context.DeadlineExceeded
 	default:
 		return nil

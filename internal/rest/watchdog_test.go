@@ -11,49 +11,49 @@ func TestWatchdog(t *testing.T) {
 	t.Parallel()
 
 	ctx, leave := context.WithCancel(t.Context())
-	g := newWatchdog(ctx)
+	w := newWatchdog(ctx)
 	ended := make(chan bool, 1)
 	end := func() { ended <- true }
 
-	g.arm(time.Now().Add(time.Hour), end)
+	w.arm(time.Now().Add(time.Hour), end)
 
-	if g.disarm() || g.Err() != nil {
+	if w.disarm() || w.Err() != nil {
 		t.Error("a guest who was served in time is ended")
 	}
 
-	g.arm(time.Now().Add(time.Hour), end)
+	w.arm(time.Now().Add(time.Hour), end)
 	leave()
 	<-ended
-	<-g.Done()
+	<-w.Done()
 
-	if !g.disarm() || g.Err() == nil {
+	if !w.disarm() || w.Err() == nil {
 		t.Error("a guest who has gone is not ended")
 	}
 
-	g.arm(time.Now().Add(time.Hour), end)
+	w.arm(time.Now().Add(time.Hour), end)
 	<-ended
-	g.release()
+	w.release()
 
 	ctx, leave = context.WithCancel(t.Context())
-	g = newWatchdog(ctx)
-	g.arm(time.Now().Add(time.Hour), end)
-	g.disarm()
+	w = newWatchdog(ctx)
+	w.arm(time.Now().Add(time.Hour), end)
+	w.disarm()
 	leave()
 
-	if g.disarm() {
+	if w.disarm() {
 		t.Error("what was done before the guest went is ended")
 	}
 
-	g.release()
+	w.release()
 
-	g = newWatchdog(t.Context())
-	g.arm(time.Now().Add(time.Hour), end)
-	g.arm(time.Now().Add(time.Millisecond), end) // before the next poll
+	w = newWatchdog(t.Context())
+	w.arm(time.Now().Add(time.Hour), end)
+	w.arm(time.Now().Add(time.Millisecond), end) // before the next poll
 	<-ended
 
-	if err := g.Err(); !errors.Is(err, context.DeadlineExceeded) || !g.disarm() {
+	if err := w.Err(); !errors.Is(err, context.DeadlineExceeded) || !w.disarm() {
 		t.Errorf("beyond the time: %v", err)
 	}
 
-	g.release()
+	w.release()
 }
