@@ -166,7 +166,7 @@ func (c *Cache) newer(ctx context.Context, old *snapshot) *snapshot {
 func (c *Cache) newerVersion(ctx context.Context, old *snapshot) *snapshot {
 	version, err := pg.Value[string](ctx, c.source.Pool(), c.source.Version)
 	if err != nil {
-		c.log.Warn("the version of the schema can't be read", "error", err)
+		c.log.Warn("schema version query failed", "error", err)
 		return nil
 	}
 
@@ -273,7 +273,7 @@ func (c *Cache) pause(took time.Duration) {
 	}
 }
 
-var errClosed = errors.New("the catalogue's cache is closed")
+var errClosed = errors.New("the catalog cache is closed")
 
 // read runs a load.
 func (c *Cache) read(l *load) {
@@ -308,7 +308,7 @@ func (c *Cache) read(l *load) {
 		}
 
 		if l.err != nil {
-			c.log.Warn("the catalogue can't be read; the one before serves on", "error", l.err)
+			c.log.Warn("catalog read failed, keeping the previous one", "error", l.err)
 		} else {
 			l.snapshot.readAt, l.snapshot.readTime = at, took
 			first := c.current.Swap(l.snapshot) == nil
@@ -376,7 +376,7 @@ func (c *Cache) readSnapshot(ctx context.Context) (*snapshot, error) {
 
 	if c.source.AfterRead != nil && got.version != "" {
 		if err := c.source.AfterRead(ctx, conn); err != nil {
-			c.log.Warn("after the catalogue was read", "error", err)
+			c.log.Warn("hook after catalog read failed", "error", err)
 		}
 	}
 

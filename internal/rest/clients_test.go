@@ -77,7 +77,7 @@ func replay(t *testing.T, address, text string) {
 		request, answer, _ := strings.Cut(said, "\n< ")
 		head, body, _ := strings.Cut(strings.TrimSuffix(request, "\n"), "\n\n")
 		if strings.Contains(body, "\n") {
-			t.Fatalf("%s: a body has one line", title)
+			t.Fatalf("%s: got a body of several lines, want one", title)
 		}
 
 		first, headers, _ := strings.Cut(head, "\n")
@@ -175,7 +175,7 @@ func checkErrorBody(t *testing.T, at, body string) {
 	for _, name := range []string{"code", "message", "details", "hint"} {
 		if v := e[name]; !bytes.HasPrefix(v, []byte{'"'}) &&
 			(string(v) != "null" || slices.Contains([]string{"code", "message"}, name)) {
-			t.Errorf("%s: %s is %s", at, name, v)
+			t.Errorf("%s: got %s %s, want a string", at, name, v)
 		}
 	}
 

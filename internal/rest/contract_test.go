@@ -77,17 +77,17 @@ func TestAliases(t *testing.T) {
 			got := a.do("GET", "/projects?"+test.query, "")
 			if warning := got.header.Get("Warning"); got.body != ok || (test.warning == "") != (warning == "") ||
 				!strings.Contains(warning, test.warning) {
-				t.Errorf("%s: %s, warning %q", test.query, got.body, warning)
+				t.Errorf("%s: got %s, warning %q, want %s, warning %q", test.query, got.body, warning, ok, test.warning)
 			}
 
 			if vary := got.header.Values("Vary"); len(vary) != 1 || vary[0] != "Accept, Prefer, Range" {
-				t.Errorf("%s: it varies by %q", test.query, vary)
+				t.Errorf("%s: got Vary %q", test.query, vary)
 			}
 		}
 
 		if got := strict.do("GET", "/projects?"+test.query, ""); got.body != test.strict ||
 			got.header.Get("Warning") != "" {
-			t.Errorf("%s, strictly: %s", test.query, got.body)
+			t.Errorf("%s with AliasesOnly: got %s, want %s", test.query, got.body, test.strict)
 		}
 	}
 
@@ -95,12 +95,12 @@ func TestAliases(t *testing.T) {
 
 	if got := strict.do("GET", "/clients", "", "Origin", "https://here").header.Values("Vary"); len(got) != 2 ||
 		got[0] != "Origin" {
-		t.Errorf("to a page: it varies by %q", got)
+		t.Errorf("with an origin: got Vary %q", got)
 	}
 
 	for _, request := range [][2]string{{"OPTIONS", "/clients"}, {"GET", "/"}, {"POST", "/rpc/nothing"}} {
 		if got := a.do(request[0], request[1], "").header.Get("Vary"); got != "Accept, Prefer, Range" {
-			t.Errorf("%v varies by %q", request, got)
+			t.Errorf("%v: got Vary %q", request, got)
 		}
 	}
 }

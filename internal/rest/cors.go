@@ -7,7 +7,8 @@ import (
 )
 
 // exposedHeaders are the response headers that scripts of other origins can read.
-const exposedHeaders = "Content-Encoding, Content-Location, Content-Range, Content-Type, Date, Location, Server, Transfer-Encoding, Range-Unit"
+const exposedHeaders = "Content-Encoding, Content-Location, Content-Range, Content-Type, Date, " +
+	"Location, Server, Transfer-Encoding, Range-Unit"
 
 // cors sets the CORS headers and answers preflight requests. It reports whether it has written the
 // response.

@@ -28,7 +28,7 @@ func (s *Server) Description(ctx context.Context, role, url string) ([]byte, err
 
 	var ok bool
 	if c.role, ok = s.Role(role); !ok {
-		return nil, errors.New("describe: there is no role " + role)
+		return nil, errors.New("describe the schema: unknown role " + role)
 	}
 
 	ctx, cancel := context.WithDeadline(ctx, c.deadline)

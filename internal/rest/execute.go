@@ -157,7 +157,7 @@ func parseCount(b []byte, absent int64) (int64, error) {
 const defaultAcquireTimeout = 8 * time.Second
 
 // errNoConnection is the cause of a timeout of the pool.
-var errNoConnection = errors.New("no connection became free in time")
+var errNoConnection = errors.New("no connection became available in time")
 
 func acquire(pool *pgxpool.Pool, w *watchdog, timeout time.Duration) (*pgxpool.Conn, error) {
 	w.arm(time.Now().Add(timeout), nil)

@@ -117,7 +117,7 @@ func TestStatementTimeout(t *testing.T) {
 	} {
 		got := a.do(test[0], test[1], "")
 		if got.status != http.StatusInternalServerError || !strings.Contains(got.body, `"code":"57014"`) {
-			t.Errorf("%s beyond the timeout: %+v", test[1], got)
+			t.Errorf("%s beyond the timeout: got %+v, want 500 57014", test[1], got)
 		}
 	}
 
@@ -126,7 +126,7 @@ func TestStatementTimeout(t *testing.T) {
 
 	if got := a.do("GET", "/clients", ""); got.status != http.StatusInternalServerError ||
 		!strings.Contains(got.body, `"code":"57014"`) {
-		t.Errorf("a connection that came after the timeout: %+v", got)
+		t.Errorf("connection acquired after the timeout: got %+v, want 500 57014", got)
 	}
 }
 
@@ -196,7 +196,7 @@ func (a *api) await(done func() bool) {
 	for !done() {
 		select {
 		case <-deadline:
-			a.Fatal("it never came about")
+			a.Fatal("the condition did not become true within a minute")
 		case <-tick.C:
 		}
 	}
@@ -215,7 +215,7 @@ func TestChangedSchema(t *testing.T) {
 	a.exec("alter table public.projects drop column client_id; alter table public.clients alter column id type text")
 
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":"1"}]` {
-		t.Errorf("after the column's type changed: %+v", got)
+		t.Errorf("after the change of the column type: got %+v", got)
 	}
 
 	a.exec(
@@ -227,13 +227,13 @@ func TestChangedSchema(t *testing.T) {
 	a.server.Catalog.Reload()
 
 	if got := a.do("GET", "/latest", ""); got.status != http.StatusOK {
-		t.Errorf("a table that is younger than the catalogue, which is being read: %+v", got)
+		t.Errorf("table created during a read of the catalog: got %+v, want 200", got)
 	}
 
 	a.exec("drop table public.latest")
 
 	if got := a.do("GET", "/latest", ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "42P01") {
-		t.Errorf("a table that is gone: %+v", got)
+		t.Errorf("dropped table: got %+v, want 404 42P01", got)
 	}
 }
 
@@ -288,15 +288,15 @@ func TestParallel(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			who := []string{"ann", "ben"}[i%2]
-			want := map[string]string{"ann": `[{"body":"hers"}]`, "ben": `[{"body":"his"}]`}[who]
+			sub := []string{"ann", "ben"}[i%2]
+			want := map[string]string{"ann": `[{"body":"hers"}]`, "ben": `[{"body":"his"}]`}[sub]
 			for range 25 {
 				if got := a.do("GET", "/notes?select=body", "", "Authorization",
-					"Bearer authenticated:"+who); got.body != want {
-					t.Errorf("%s reads %s", who, got.body)
+					"Bearer authenticated:"+sub); got.body != want {
+					t.Errorf("%s: got %s, want %s", sub, got.body, want)
 				}
 				if got := a.do("GET", "/notes", "", "Authorization", ""); got.status != 401 {
-					t.Errorf("anon: %+v", got)
+					t.Errorf("anon: got %+v, want 401", got)
 				}
 			}
 		})
@@ -382,17 +382,18 @@ func TestTooLargeResponse(t *testing.T) {
 		}
 	}
 
-	for n, want := range map[int]int{1<<16 - 2: http.StatusOK, 1<<16 - 1: http.StatusInternalServerError} { // the quotes count
+	// The quotes count.
+	for n, want := range map[int]int{1<<16 - 2: http.StatusOK, 1<<16 - 1: http.StatusInternalServerError} {
 		if got := a.do("POST", "/rpc/long", fmt.Sprintf(`{"n":%d}`, n), "Prefer", "tx=rollback"); got.status != want ||
 			(want == http.StatusOK && len(got.body) != 1<<16) {
-			t.Errorf("%d bytes and two: %d, %d bytes", n, got.status, len(got.body))
+			t.Errorf("string of %d bytes: got %d, %d bytes, want %d", n, got.status, len(got.body), want)
 		}
 
 		a.exec("delete from public.bulky where id = 1000")
 	}
 
 	if got := a.do("POST", "/bulky", row(3), "Prefer", "return=minimal"); got.status != http.StatusCreated {
-		t.Errorf("one that shows nothing: %.300v", got)
+		t.Errorf("return=minimal: got %.300v, want 201", got)
 	}
 
 	a.wantOneConnection(pool)
@@ -429,7 +430,8 @@ func TestOtherEncoding(t *testing.T) {
 		want := fmt.Sprintf(`[{"id":%d,"name":"%s"}]`, 2+i, long)
 		if got := a.do("POST", "/städte", want, "Prefer", "return=representation", "Content-Type",
 			"application/json"); got.status != http.StatusCreated || got.body != want {
-			t.Errorf("a change: %d, %d bytes, %.200s", got.status, len(got.body), got.body)
+			t.Errorf("change: got %d, %d bytes, %.200s, want 201, %d bytes",
+				got.status, len(got.body), got.body, len(want))
 		}
 	}
 
@@ -438,7 +440,7 @@ func TestOtherEncoding(t *testing.T) {
 	}
 	if got := a.do("POST", "/städte", `{"id":4,"name":"€"}`, "Content-Type", "application/json"); got.status !=
 		http.StatusBadRequest {
-		t.Errorf("what it has no character for: %v", got)
+		t.Errorf("character that LATIN1 lacks: got %v, want 400", got)
 	}
 }
 
@@ -464,7 +466,7 @@ func TestNoDatabase(t *testing.T) {
 	defer client.release()
 
 	if _, err = acquire(pool, client, defaultAcquireTimeout); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("acquire: %v", err)
+		t.Errorf("acquire: got %v, want %v", err, context.DeadlineExceeded)
 	}
 
 	config := pool.Config()

@@ -65,7 +65,7 @@ func TestHiddenColumns(t *testing.T) {
 	}
 
 	if got := a.do("GET", "/vaults?select=id,open&open=eq.o&order=open", ""); got.body != `[{"id":1,"open":"o"}]` {
-		t.Errorf("what may be read: %+v", got)
+		t.Errorf("granted columns: got %+v", got)
 	}
 }
 

@@ -114,7 +114,7 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 	k := verifyingKey{algorithms: keyAlgorithms[key.KeyType().String()]}
 	if a, ok := key.Algorithm(); ok {
 		if !slices.Contains(k.algorithms, a.String()) {
-			return k, fmt.Errorf("algorithm %s", a)
+			return k, fmt.Errorf("unsupported algorithm %s", a)
 		}
 		k.algorithms = []string{a.String()}
 	}
@@ -134,7 +134,7 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 	}
 
 	if secret, ok := k.key.([]byte); ok && len(secret) < minSecretBytes {
-		return k, fmt.Errorf("a secret of %d bytes, fewer than %d", len(secret), minSecretBytes)
+		return k, fmt.Errorf("secret of %d bytes, want at least %d", len(secret), minSecretBytes)
 	}
 
 	return k, nil

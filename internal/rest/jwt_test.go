@@ -87,7 +87,8 @@ func TestJWT(t *testing.T) {
 			message += fmt.Sprint(": ", e.Details)
 		}
 
-		if c.Role != test.role || e.Code != test.code || message != test.message || (test.code != "" && e.Status != 401) {
+		if c.Role != test.role || e.Code != test.code || message != test.message ||
+			(test.code != "" && e.Status != 401) {
 			t.Errorf("%.60s: role %q, error %v; want %q, %s %s", test.token, c.Role, err, test.role,
 				test.code, test.message)
 		}
@@ -155,7 +156,7 @@ func TestJWTByKeySet(t *testing.T) {
 	// A public key is no secret of HS256.
 	forged, _ := jws.Sign([]byte(`{"role":"service_role"}`), jws.WithKey(jwa.HS256(), keys))
 	if _, err := v.Verify(t.Context(), string(forged)); err == nil {
-		t.Error("a token that the public key signed is believed")
+		t.Error("got no error for a token signed with the public key as a secret")
 	}
 }
 
@@ -181,7 +182,7 @@ func TestCachedTokens(t *testing.T) {
 	v.keys = nil
 
 	if _, err := v.Verify(t.Context(), string(token)); err != nil {
-		t.Errorf("a token that was verified a moment ago: %v", err)
+		t.Errorf("cached token: got %v, want no error", err)
 	}
 
 	c := v.cache[string(token)]
@@ -189,7 +190,7 @@ func TestCachedTokens(t *testing.T) {
 	v.cache[string(token)] = c
 
 	if _, err := v.Verify(t.Context(), string(token)); err == nil {
-		t.Error("a token that was verified a minute ago is believed without a key")
+		t.Error("got no error for a token beyond its cache TTL, without a key")
 	}
 }
 
@@ -203,7 +204,7 @@ func TestJWTConfig(t *testing.T) {
 		{RoleClaim: `$.a[?search(@, "(")]`}, {RoleClaim: `["a`},
 	} {
 		if _, err := NewJWT(bad); err == nil {
-			t.Errorf("NewJWT(%s %s) fails not", bad.Secret, bad.RoleClaim)
+			t.Errorf("NewJWT(%s %s): got no error", bad.Secret, bad.RoleClaim)
 		}
 	}
 }

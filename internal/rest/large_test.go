@@ -42,7 +42,7 @@ func TestLargeBodies(t *testing.T) {
 	object := "{" + strings.Join(keys, ",") + "}"
 	csv := []string{"Content-Type", "text/csv"}
 	for _, test := range []struct {
-		what, path, body string
+		name, path, body string
 		headers          []string
 		status           int
 		code             string
@@ -69,13 +69,13 @@ func TestLargeBodies(t *testing.T) {
 		var got reply
 		size := allocated(func() { got = a.do("POST", test.path, test.body, test.headers...) })
 		if got.status != test.status || !strings.Contains(got.body, test.code) {
-			t.Errorf("%s: %d %.300s, want %d %s", test.what, got.status, got.body, test.status, test.code)
+			t.Errorf("%s: %d %.300s, want %d %s", test.name, got.status, got.body, test.status, test.code)
 		}
 		if len(got.body) > 8<<10 {
-			t.Errorf("%s: an answer of %d bytes", test.what, len(got.body))
+			t.Errorf("%s: got a response of %d bytes, want at most %d", test.name, len(got.body), 8<<10)
 		}
 		if size > test.most {
-			t.Errorf("%s: %d bytes were allocated, want at most %d", test.what, size, test.most)
+			t.Errorf("%s: %d bytes were allocated, want at most %d", test.name, size, test.most)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestManyParameters(t *testing.T) {
 
 	got := a.do("GET", "/rpc/add?"+query.String()[1:], "")
 	if got.status != http.StatusNotFound || !strings.Contains(got.body, "PGRST202") || len(got.body) > 8<<10 {
-		t.Errorf("70,000 arguments: %d, %d bytes, %.300s", got.status, len(got.body), got.body)
+		t.Errorf("70,000 arguments: got %d, %d bytes, %.300s, want 404 PGRST202", got.status, len(got.body), got.body)
 	}
 }
 
@@ -109,13 +109,13 @@ func TestBodiesAreBounded(t *testing.T) {
 	text := []string{"Content-Type", "text/plain"}
 	if got := a.do("POST", "/rpc/size", strings.Repeat("x", 2<<20),
 		text...); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "53200") {
-		t.Errorf("a body larger than the share of a server: %d %s", got.status, got.body)
+		t.Errorf("body larger than the budget share: got %d %s, want 503 53200", got.status, got.body)
 	}
 
 	for range 5 {
 		if got := a.do("POST", "/rpc/size", strings.Repeat("x", 500_000), text...); got.status != http.StatusOK ||
 			got.body != "500000" {
-			t.Fatalf("a body that fits: %d %s", got.status, got.body)
+			t.Fatalf("body within the budget: got %d %s, want 200", got.status, got.body)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (l *listener) run() {
 			continue // first retry at once
 		}
 
-		l.cache.log.Warn("the connection that listens for changes of the schema is lost", "error", err, "again", delay)
+		l.cache.log.Warn("LISTEN connection lost, reconnecting", "channel", l.channel, "error", err, "delay", delay)
 
 		select {
 		case <-l.ctx.Done():

@@ -42,36 +42,36 @@ func TestLongResponses(t *testing.T) {
 		got := a.do("GET", step.path, "", "Accept", step.accept, "Prefer", step.prefer)
 		if h := got.header; got.status != step.status || h.Get("Content-Range") != step.content ||
 			h.Get("Content-Length") != fmt.Sprint(len(got.body)) {
-			t.Errorf("%s: %d %v", step.path, got.status, h)
+			t.Errorf("%s: got %d %v, want %d, Content-Range %s", step.path, got.status, h, step.status, step.content)
 		}
 
 		if step.accept == "text/csv" {
 			if lines := strings.Split(got.body, "\n"); lines[0] != "id,body" || len(lines) != 201 ||
 				len(lines[200]) < 20000 {
-				t.Errorf("%s: %d lines", step.path, len(lines))
+				t.Errorf("%s: got %d lines, want 201", step.path, len(lines))
 			}
 		} else {
 			var rows []struct{ Body string }
 			if err := json.Unmarshal([]byte(got.body), &rows); err != nil || len(rows) != step.rows ||
 				len(rows[step.rows-1].Body) != 20000 {
-				t.Errorf("%s: %d rows, %v", step.path, len(rows), err)
+				t.Errorf("%s: got %d rows, %v, want %d", step.path, len(rows), err, step.rows)
 			}
 		}
 
 		if left := a.do("POST", "/rpc/residue", "").body; !strings.Contains(left, `"locks" : 0`) {
-			t.Errorf("after %s: %s", step.path, left)
+			t.Errorf("after %s: got %s, want no locks", step.path, left)
 		}
 	}
 
 	if got := a.do("GET", "/pages", "", "Accept", "application/vnd.pgrst.object+json"); got.status !=
 		http.StatusNotAcceptable {
-		t.Errorf("all as one: %d %.200s", got.status, got.body)
+		t.Errorf("single object of several rows: got %d %.200s, want 406", got.status, got.body)
 	}
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-		t.Errorf("after a long answer that was refused: %+v", got)
+		t.Errorf("after a refused long response: got %+v", got)
 	}
 	if n := pool.Stat().NewConnsCount(); n > 2 {
-		t.Errorf("%d connections were opened, want 2: one more for the answer that was refused", n)
+		t.Errorf("got %d connections opened, want 2: one more after the refused response", n)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestAbortedResponses(t *testing.T) {
 
 	a := newAPI(t, longSQL)
 	singleConnection(a)
-	gone := errors.New("the client is gone")
+	gone := errors.New("the client has disconnected")
 	for name, write := range map[string]func() error{
 		"client": func() error { return gone },
 		"database": func() error {
@@ -96,7 +96,7 @@ func TestAbortedResponses(t *testing.T) {
 		func() {
 			defer func() {
 				if p := recover(); p != http.ErrAbortHandler {
-					t.Errorf("%s: recovered %v", name, p)
+					t.Errorf("%s: got panic %v, want %v", name, p, http.ErrAbortHandler)
 				}
 			}()
 
@@ -104,7 +104,7 @@ func TestAbortedResponses(t *testing.T) {
 		}()
 
 		if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-			t.Errorf("%s: after it: %+v", name, got)
+			t.Errorf("after an aborted response (%s): got %+v", name, got)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestMemoryOfLongResponses(t *testing.T) {
 		a.server.ServeHTTP(w, r)
 
 		if w.bytes < 50_000_000 {
-			t.Fatalf("%d bytes came: %v", w.bytes, w.h)
+			t.Fatalf("got %d bytes, want 50,000,000: %v", w.bytes, w.h)
 		}
 	}
 
@@ -148,7 +148,7 @@ func TestMemoryOfLongResponses(t *testing.T) {
 	runtime.ReadMemStats(&after)
 
 	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
-		t.Errorf("an answer of 50 MB took %d bytes of memory", took)
+		t.Errorf("response of 50 MB: got %d bytes allocated, want at most %d", took, 4<<20)
 	}
 }
 

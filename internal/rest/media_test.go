@@ -250,6 +250,6 @@ func TestRepresentations(t *testing.T) {
 	var kept int
 	if err := a.admin.QueryRow(t.Context(), "select paint::int from public.cars where id = 4").
 		Scan(&kept); err != nil || kept != 4 {
-		t.Errorf("kept %d, %v", kept, err)
+		t.Errorf("got stored value %d, %v, want 4", kept, err)
 	}
 }

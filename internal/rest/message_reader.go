@@ -33,7 +33,7 @@ const (
 	maxBufferedBody = 1 << 20
 )
 
-var errProtocol = errors.New("a message that is not as PostgreSQL's are")
+var errProtocol = errors.New("invalid PostgreSQL message")
 
 // messageReader reads server messages with no more of a row in memory than requested. pgproto3
 // reads whole messages.

@@ -120,7 +120,7 @@ func (c *call) serverMembers() ([]byte, error) {
 	if configured := c.server.OpenAPIServer; configured != "" {
 		var err error
 		if where, err = url.Parse(configured); err != nil {
-			return nil, fmt.Errorf("the server's URL for the description: %w", err)
+			return nil, fmt.Errorf("parse the server URL of the description: %w", err)
 		}
 	}
 
@@ -180,7 +180,7 @@ func readPrivileges(text []byte) (privileges, error) {
 		}
 	}
 	if err := json.Unmarshal(text, &got); err != nil {
-		return privileges{}, fmt.Errorf("read a role's privileges: %w", err)
+		return privileges{}, fmt.Errorf("decode the privileges of a role: %w", err)
 	}
 
 	may := privileges{relations: got.Relations, functions: map[string]bool{}}

@@ -143,7 +143,7 @@ func TestDescription(t *testing.T) {
 
 	filters := at(t, d, "paths", "/books", "patch", "parameters").([]any)
 	if ref := at(t, filters[13], "$ref"); ref != "#/parameters/rowFilter.books.odd~1name ~0" {
-		t.Errorf("a reference to an odd name: got %v", ref)
+		t.Errorf("reference to a name with ~ and /: got %v", ref)
 	}
 }
 
@@ -178,14 +178,14 @@ func TestDescriptionFollowsPrivileges(t *testing.T) {
 
 		for name := range at(t, d, "definitions").(map[string]any) {
 			if at(t, d, "paths", "/"+name) == nil {
-				t.Errorf("%s: a definition of %s, which it may not use", role, name)
+				t.Errorf("%s: got a definition of %s, which it cannot use", role, name)
 			}
 		}
 	}
 
 	double := at(t, a.description("authenticated"), "paths", "/rpc/double", "post", "parameters").([]any)[0]
 	if diff := cmp.Diff(at(t, double, "schema", "required"), []any{"b"}); diff != "" {
-		t.Errorf("the overload that may be called (-got +want):\n%s", diff)
+		t.Errorf("overload that the role can call (-got +want):\n%s", diff)
 	}
 
 	if _, err := a.admin.Exec(t.Context(), "revoke usage on schema public from public, anon"); err != nil {
@@ -227,7 +227,7 @@ func TestDescriptionIsCached(t *testing.T) {
 	}
 
 	if diff := cmp.Diff(uses(t, a.description("anon")), old); diff != "" {
-		t.Errorf("it was read again (-got +want):\n%s", diff)
+		t.Errorf("cached description (-got +want):\n%s", diff)
 	}
 	if got, want := uses(t, a.description("service_role")), "/clients delete,get,patch,post"; !slices.Contains(got,
 		want) {
@@ -237,10 +237,10 @@ func TestDescriptionIsCached(t *testing.T) {
 	a.server.descriptions.ttl = 0
 
 	if got, want := uses(t, a.description("anon")), "/clients get,post"; !slices.Contains(got, want) {
-		t.Errorf("after a while: got %v, want %s", got, want)
+		t.Errorf("after the TTL: got %v, want %s", got, want)
 	}
 	if kept := len(a.server.descriptions.entries); kept != 1 {
-		t.Errorf("got %d descriptions kept, want 1: the others do not stand any more", kept)
+		t.Errorf("got %d cached descriptions, want 1: the others are outdated", kept)
 	}
 }
 
@@ -252,19 +252,19 @@ func TestDescriptionFollowsCatalog(t *testing.T) {
 	d.put(descriptionKey{old, "anon", "public"}, []byte("old"))
 
 	if got := d.get(descriptionKey{current, "anon", "public"}); got != nil {
-		t.Errorf("got %s for another catalogue, want none", got)
+		t.Errorf("got %s for another catalog, want none", got)
 	}
 
 	d.put(descriptionKey{current, "anon", "public"}, []byte("new"))
 
 	if got := d.get(descriptionKey{old, "anon", "public"}); got != nil {
-		t.Errorf("got %s of a catalogue that is no more, want none", got)
+		t.Errorf("got %s of a replaced catalog, want none", got)
 	}
 
 	for i := range 2 * maxDescriptions {
 		d.put(descriptionKey{current, strings.Repeat("x", i), "public"}, []byte("new"))
 		if len(d.entries) > maxDescriptions {
-			t.Fatalf("got %d descriptions kept, want at most %d", len(d.entries), maxDescriptions)
+			t.Fatalf("got %d cached descriptions, want at most %d", len(d.entries), maxDescriptions)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func TestDescriptionSettings(t *testing.T) {
 		}
 
 		if seen := got.header.Get("X-Seen"); got.status == 200 && seen != "yes" {
-			t.Errorf("%s / as %s: the function before every request was not called", test.method, test.accept)
+			t.Errorf("%s / as %s: got no call of the pre-request function", test.method, test.accept)
 		}
 	}
 }
@@ -322,7 +322,7 @@ func TestDescriptionDisabled(t *testing.T) {
 	root := func(c *Config) { c.RootSpec = catalog.Name{Schema: "public", Name: "root"} }
 	const sql = `create function root() returns json language sql as $$ select '{"swagger":"1.2"}'::json $$`
 	if got := newAPI(t, sql, root).do("GET", "/", ""); got.status != http.StatusOK || got.body != `{"swagger":"1.2"}` {
-		t.Errorf("a function of the root: got %d %s", got.status, got.body)
+		t.Errorf("root function: got %d %s", got.status, got.body)
 	}
 
 	disabled := newAPI(t, sql, root, func(c *Config) { c.OpenAPIMode = "disabled" }).do("GET", "/", "")

@@ -106,7 +106,8 @@ var (
 
 const (
 	commit         = "commit"
-	selectPrepared = "select pg_catalog.string_agg('deallocate ' operator(pg_catalog.||) pg_catalog.quote_ident(name), '; ') from pg_catalog.pg_prepared_statements where from_sql"
+	selectPrepared = "select pg_catalog.string_agg('deallocate ' operator(pg_catalog.||) " +
+		"pg_catalog.quote_ident(name), '; ') from pg_catalog.pg_prepared_statements where from_sql"
 )
 
 // try runs the execution on a connection. It fails with context.DeadlineExceeded beyond the

@@ -99,16 +99,16 @@ func TestSessionIsCleanedAfterUserCode(t *testing.T) {
 	} {
 		got := a.do(step.method, step.path, step.body, "Prefer", step.prefer)
 		if got.status != step.status {
-			t.Errorf("%s %s (%s): %+v", step.method, step.path, step.prefer, got)
+			t.Errorf("%s %s (%s): got %+v, want %d", step.method, step.path, step.prefer, got, step.status)
 		}
 
 		left := a.do("POST", "/rpc/residue", "").body
 		if left = strings.ReplaceAll(left, `"setting" : ""`, `"setting" : null`); left != want {
-			t.Errorf("after %s %s (%s): %s", step.method, step.path, step.prefer, left)
+			t.Errorf("after %s %s (%s): got %s, want %s", step.method, step.path, step.prefer, left, want)
 		}
 
 		if left := a.do("POST", "/rpc/residue_table", "").body; left != "false" {
-			t.Errorf("after %s %s (%s): a temporary table is left", step.method, step.path, step.prefer)
+			t.Errorf("after %s %s (%s): got a temporary table, want none", step.method, step.path, step.prefer)
 		}
 	}
 
@@ -162,10 +162,10 @@ func TestDeferredConstraintFails(t *testing.T) {
 	} {
 		if got := a.do("POST", "/owned", step[1], "Prefer", step[0]); got.status != http.StatusConflict ||
 			!strings.Contains(got.body, `"code":"23503"`) {
-			t.Errorf("%v: %+v", step, got)
+			t.Errorf("%v: got %+v, want 409 23503", step, got)
 		}
 		if got := a.do("GET", "/owned", ""); got.body != "[]" {
-			t.Errorf("after %v: %s", step, got.body)
+			t.Errorf("after %v: got %s, want []", step, got.body)
 		}
 	}
 
@@ -187,7 +187,7 @@ func TestNestedPreparedStatements(t *testing.T) {
 		grant select on behind, left_behind to authenticated`)
 
 	singleConnection(a)
-	most := 0
+	left := 0
 
 	for range 5 * preparedCheckInterval / 2 {
 		if got := a.do("GET", "/behind", ""); got.body != `[{"id":1}]` {
@@ -196,8 +196,9 @@ func TestNestedPreparedStatements(t *testing.T) {
 	}
 
 	body := a.do("GET", "/left_behind", "").body
-	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &most); err != nil || most >= preparedCheckInterval {
-		t.Errorf("%s are left after %d requests, want less than %d (%v)", body, 5*preparedCheckInterval/2, preparedCheckInterval, err)
+	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &left); err != nil || left >= preparedCheckInterval {
+		t.Errorf("got %s statements after %d requests, want less than %d (%v)",
+			body, 5*preparedCheckInterval/2, preparedCheckInterval, err)
 	}
 }
 
@@ -248,13 +249,13 @@ func TestPolicyDeallocatesStatements(t *testing.T) {
 
 	for i := range 3 {
 		if got := a.do("GET", "/guarded", ""); got.body != `[{"id":1}]` {
-			t.Errorf("read %d: %+v", i, got)
+			t.Errorf("read %d: got %+v", i, got)
 		}
 		if got := a.do("PATCH", "/guarded?id=eq.1", `{"id":1}`); got.status != http.StatusNoContent {
-			t.Errorf("write %d: %+v", i, got)
+			t.Errorf("write %d: got %+v, want 204", i, got)
 		}
 		if got := a.do("POST", "/rpc/residue", "").body; !strings.Contains(got, `"locks" : 0`) {
-			t.Errorf("left by %d: %s", i, got)
+			t.Errorf("after round %d: got %s, want no locks", i, got)
 		}
 	}
 }
@@ -279,10 +280,10 @@ func TestConnectionsThatDied(t *testing.T) {
 			all.Go(func() {
 				if i%2 == 0 {
 					if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-						t.Errorf("round %d: read: %+v", round, got)
+						t.Errorf("round %d: read: got %+v", round, got)
 					}
 				} else if got := a.do("POST", "/events", `{"id":1}`); got.status != http.StatusCreated {
-					t.Errorf("round %d: write: %+v", round, got)
+					t.Errorf("round %d: write: got %+v, want 201", round, got)
 				}
 			})
 		}
@@ -305,10 +306,10 @@ func TestRetriesOnlyUnstarted(t *testing.T) {
 	singleConnection(a)
 
 	if got := a.do("POST", "/rpc/die", ""); got.status != http.StatusServiceUnavailable {
-		t.Errorf("a statement that ends its own connection: %+v", got)
+		t.Errorf("statement that terminates its connection: got %+v, want 503", got)
 	}
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-		t.Errorf("after it: %+v", got)
+		t.Errorf("next request: got %+v", got)
 	}
 }
 
@@ -331,7 +332,7 @@ func TestFullDuplex(t *testing.T) {
 	}
 
 	if got := a.do("GET", "/texts?select=body&limit=1", ""); len(got.body) != 4<<20+len(`[{"body":""}]`) {
-		t.Errorf("%d bytes came back", len(got.body))
+		t.Errorf("got a response of %d bytes", len(got.body))
 	}
 	if got := a.do("POST", "/nowhere", body); got.status != http.StatusNotFound {
 		t.Errorf("%.300v", got)
@@ -369,12 +370,12 @@ func TestClientLeavesWhileAcquiring(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(defaultAcquireTimeout):
-		t.Error("the request still waits")
+		t.Error("the request of a disconnected client still waits for a connection")
 	}
 
 	conn.Release()
 
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-		t.Errorf("after it: %+v", got)
+		t.Errorf("next request: got %+v", got)
 	}
 }

@@ -149,6 +149,6 @@ func TestWritesHaveNoLimit(t *testing.T) {
 	}
 
 	if got := a.do("GET", "/", ""); strings.Contains(got.body, "/rpc/finish") {
-		t.Error("the description has a procedure, which can't be called")
+		t.Error("got a procedure in the description, which cannot be called")
 	}
 }

@@ -154,7 +154,7 @@ func (c *call) writeResponse(status int, withBody bool, res *result) error {
 // abortedError ends a response that has started. The client sees a broken connection.
 type abortedError struct{ cause error }
 
-func (e *abortedError) Error() string { return "the answer was broken off: " + e.cause.Error() }
+func (e *abortedError) Error() string { return "response aborted: " + e.cause.Error() }
 
 // clientGoneError is the cause of an aborted response if the client disconnected or stopped
 // reading. It is no server error.

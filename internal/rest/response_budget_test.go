@@ -93,23 +93,23 @@ func TestSlowClients(t *testing.T) {
 	}
 
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-		t.Errorf("beside them: %+v", got)
+		t.Errorf("short response beside slow clients: got %+v", got)
 	}
 	if got := a.do("GET", "/pages?limit=60", ""); got.status != http.StatusOK || len(got.body) < 60*20000 {
-		t.Errorf("an answer like theirs: %d, %d bytes", got.status, len(got.body))
+		t.Errorf("long response beside slow clients: got %d, %d bytes", got.status, len(got.body))
 	}
 	if got := a.do("POST", "/rpc/grow", `{"n":2000}`); got.status != http.StatusOK || len(got.body) < uncountedResponse {
-		t.Errorf("a write: %d, %d bytes", got.status, len(got.body))
+		t.Errorf("write beside slow clients: got %d, %d bytes", got.status, len(got.body))
 	}
 	if n := held.inUse(); n < 80*15*20000 {
-		t.Errorf("%d bytes are taken, less than those of the answers that are held", n)
+		t.Errorf("got %d bytes in use, less than the buffered responses", n)
 	}
 
 	_ = clients[0].(*net.TCPConn).SetReadBuffer(1 << 20)
 
 	rest, err := io.ReadAll(clients[0])
 	if err != nil || len(rest) < 60*20000 || !strings.HasSuffix(string(rest), `x"}]`) {
-		t.Errorf("the first one, at last: %d bytes, %v", len(rest), err)
+		t.Errorf("first client: got %d bytes, %v", len(rest), err)
 	}
 
 	for _, c := range clients {
@@ -134,18 +134,18 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 	}
 
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-		t.Errorf("beside them: %+v", got)
+		t.Errorf("short response beside slow clients: got %+v", got)
 	}
 
 	for i, c := range clients[:4] { // the last two may still hold theirs
 		_ = c.(*net.TCPConn).SetReadBuffer(1 << 20)
 		if rest, err := io.ReadAll(c); len(rest) >= 200*20000 {
-			t.Errorf("client %d got %d bytes, %v", i, len(rest), err)
+			t.Errorf("client %d: got all %d bytes, %v, want an aborted response", i, len(rest), err)
 		}
 	}
 
 	if n := held.inUse(); n > 1<<20 {
-		t.Errorf("%d bytes are taken", n)
+		t.Errorf("got %d bytes in use, want at most %d", n, 1<<20)
 	}
 
 	for _, c := range clients {
@@ -164,40 +164,40 @@ func TestResponseBudgetExhausted(t *testing.T) {
 	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget = held })
 	a.server.SlowClientTimeout = time.Minute
 
-	hasty := New(a.server.Config)
-	hasty.SlowClientTimeout = 10 * time.Millisecond
+	impatient := New(a.server.Config)
+	impatient.SlowClientTimeout = 10 * time.Millisecond
 	held.tryTake(64 << 20)
 
 	if got := a.do("GET", "/pages?limit=15&order=id", ""); got.status != http.StatusOK ||
 		!strings.HasSuffix(got.body, `x"}]`) {
-		t.Errorf("a read: %d, %d bytes", got.status, len(got.body))
+		t.Errorf("streamed read: got %d, %d bytes", got.status, len(got.body))
 	}
 	if got := a.do("POST", "/clients", `{"id":9,"name":"x"}`, "Prefer", "return=representation"); got.status !=
 		http.StatusCreated {
-		t.Errorf("a short answer: %+v", got)
+		t.Errorf("short response: got %+v, want 201", got)
 	}
 
-	b := &api{t, hasty, a.admin}
+	b := &api{t, impatient, a.admin}
 	const refused = `{"code":"53200","details":null,"hint":null,"message":"too many answers wait for their clients"}`
 	for _, prefer := range []string{"", "handling=strict, max-affected=2000"} {
 		if got := b.do("POST", "/rpc/grow", `{"n":2000}`, "Prefer",
 			prefer); got.status != http.StatusServiceUnavailable || got.body != refused ||
 			got.header.Get("Retry-After") != "1" {
-			t.Errorf("a long answer that has to be held: %+v", got)
+			t.Errorf("long buffered response: got %+v, want %s", got, refused)
 		}
 		if got := a.do("GET", "/projects?name=like.p*", ""); got.body != "[]" {
-			t.Errorf("what is not told was done: %.200s", got.body)
+			t.Errorf("after a refused response: got changes %.200s, want none", got.body)
 		}
 	}
 
 	many := strings.Repeat(`{"name":"p"},`, 3000)
 	if got := b.do("POST", "/projects", "["+many[:len(many)-1]+"]", "Prefer", "return=representation"); got.status !=
 		http.StatusServiceUnavailable {
-		t.Errorf("rows that come back: %d, %.200s", got.status, got.body)
+		t.Errorf("return=representation: got %d, %.200s, want 503", got.status, got.body)
 	}
 
 	if got := b.do("POST", "/projects", "["+many[:len(many)-1]+"]"); got.status != http.StatusCreated {
-		t.Errorf("rows that don't: %d, %.200s", got.status, got.body)
+		t.Errorf("return=minimal: got %d, %.200s, want 201", got.status, got.body)
 	}
 
 	grown := make(chan reply)
@@ -213,10 +213,10 @@ func TestResponseBudgetExhausted(t *testing.T) {
 	held.release(64 << 20)
 
 	if got := <-grown; got.status != http.StatusOK || len(got.body) < uncountedResponse {
-		t.Errorf("one that waited: %d, %.200s", got.status, got.body)
+		t.Errorf("response that waited: got %d, %.200s, want 200", got.status, got.body)
 	}
 	if n := held.inUse(); n != 0 {
-		t.Errorf("%d bytes are taken in the end", n)
+		t.Errorf("got %d bytes in use at the end, want 0", n)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestCommittedResponseIsKept(t *testing.T) {
 	}
 
 	if n := held.inUse(); n != 1<<20 {
-		t.Errorf("%d bytes are taken in the end, want those of others", n)
+		t.Errorf("got %d bytes in use at the end, want %d of others", n, 1<<20)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestSlowClientsOfOtherPools(t *testing.T) {
 	_ = c.(*net.TCPConn).SetReadBuffer(1 << 20)
 
 	if rest, err := io.ReadAll(c); len(rest) >= 200*20000 {
-		t.Errorf("the client got %d bytes, %v", len(rest), err)
+		t.Errorf("got all %d bytes, %v, want an aborted response", len(rest), err)
 	}
 }
 
@@ -317,7 +317,7 @@ func TestAbortedClients(t *testing.T) {
 		}
 
 		if got := <-known; (got.Err == nil) != hangsUp {
-			t.Errorf("the client hangs up: %t, the failure %v", hangsUp, got.Err)
+			t.Errorf("client disconnects %t: got logged error %v", hangsUp, got.Err)
 		}
 	}
 }
@@ -332,17 +332,17 @@ func TestResponseBudget(t *testing.T) {
 		want bool
 		left int
 	}{
-		{"a quarter", func() bool { return h.tryShare(25, 0) }, true, 75},
-		{"more than a quarter of the rest", func() bool { return h.tryShare(19, 0) }, false, 75},
-		{"more of what has some", func() bool { return h.tryShare(5, 15) }, false, 75},
-		{"all the rest", func() bool { return h.tryTake(75) }, true, 0},
-		{"nothing is left", func() bool { return h.tryShare(1, 0) || h.tryTake(1) }, false, 0},
-		{"given back", func() bool { h.release(100); return true }, true, 100},
-		{"more than there is", func() bool { return h.tryTake(200) }, true, -100},
-		{"beside it", func() bool { return h.tryTake(1) || h.tryShare(1, 0) }, false, -100},
-		{"that much is scarce", h.isLow, true, -100},
-		{"what may not be lost", func() bool { h.forceTake(10); return h.tryTake(1) }, false, -110},
-		{"half of it", func() bool { h.release(160); return h.isLow() }, false, 50},
+		{"share a quarter", func() bool { return h.tryShare(25, 0) }, true, 75},
+		{"share more than a quarter of the rest", func() bool { return h.tryShare(19, 0) }, false, 75},
+		{"share more than a quarter with own bytes", func() bool { return h.tryShare(5, 15) }, false, 75},
+		{"take the rest", func() bool { return h.tryTake(75) }, true, 0},
+		{"take from an empty budget", func() bool { return h.tryShare(1, 0) || h.tryTake(1) }, false, 0},
+		{"release all", func() bool { h.release(100); return true }, true, 100},
+		{"take more than the size", func() bool { return h.tryTake(200) }, true, -100},
+		{"take from an overdrawn budget", func() bool { return h.tryTake(1) || h.tryShare(1, 0) }, false, -100},
+		{"overdrawn is low", h.isLow, true, -100},
+		{"force", func() bool { h.forceTake(10); return h.tryTake(1) }, false, -110},
+		{"half is not low", func() bool { h.release(160); return h.isLow() }, false, 50},
 	} {
 		if got := step.do(); got != step.want || h.free != step.left {
 			t.Errorf("%s: got %t and %d, want %t and %d", step.name, got, h.free, step.want, step.left)

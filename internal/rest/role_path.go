@@ -29,7 +29,7 @@ func rolePath(text string) ([]roleStep, error) {
 		if quoted := quotedStep(rest); quoted != "" {
 			key, after, ok := strings.Cut(rest[2:], quoted)
 			if !ok {
-				return nil, fmt.Errorf("the path %q to the role ends within quotes", text)
+				return nil, fmt.Errorf("parse role path %q: unterminated quote", text)
 			}
 
 			path, rest = append(path, roleStep{key: key}), after
@@ -44,14 +44,14 @@ func rolePath(text string) ([]roleStep, error) {
 			}
 
 			if end == 1 {
-				return nil, fmt.Errorf("the path %q to the role has an empty name", text)
+				return nil, fmt.Errorf("parse role path %q: empty name", text)
 			}
 
 			path, rest = append(path, roleStep{key: rest[1:end]}), rest[end:]
 		case strings.HasPrefix(rest, "[?"):
 			match, err := roleFilter(rest)
 			if err != nil {
-				return nil, fmt.Errorf("the path %q to the role: %w", text, err)
+				return nil, fmt.Errorf("parse role path %q: %w", text, err)
 			}
 
 			path, rest = append(path, roleStep{match: match}), ""
@@ -59,12 +59,12 @@ func rolePath(text string) ([]roleStep, error) {
 			digits, after, ok := strings.Cut(rest[1:], "]")
 			n, err := strconv.Atoi(digits)
 			if !ok || err != nil || n < 0 {
-				return nil, fmt.Errorf("the path %q to the role has a bad index", text)
+				return nil, fmt.Errorf("parse role path %q: invalid index", text)
 			}
 
 			path, rest = append(path, roleStep{index: n}), after
 		default:
-			return nil, fmt.Errorf("the path %q to the role can't be read", text)
+			return nil, fmt.Errorf("parse role path %q: unexpected character", text)
 		}
 	}
 
@@ -104,7 +104,7 @@ func roleFilter(text string) (func(string) bool, error) {
 
 	m := comparePattern.FindStringSubmatch(text)
 	if m == nil {
-		return nil, fmt.Errorf("the filter %q can't be read, or is not at the end", text)
+		return nil, fmt.Errorf("invalid filter %q, or not the last step", text)
 	}
 
 	wanted := m[2] + m[3]

@@ -148,7 +148,7 @@ func (s *scratch) encode(args []any) ([][]byte, error) {
 			s.text = append(s.text, a...)
 			s.args = append(s.args, s.text[start:len(s.text):len(s.text)])
 		default:
-			return nil, fmt.Errorf("an argument of type %T", a)
+			return nil, fmt.Errorf("encode an argument: unsupported type %T", a)
 		}
 	}
 

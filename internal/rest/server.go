@@ -437,5 +437,5 @@ func catalogFailure(ctx context.Context, err error) error {
 // catalogError is a failure to read the catalog.
 type catalogError struct{ cause error }
 
-func (e *catalogError) Error() string { return "read the catalogue: " + e.cause.Error() }
+func (e *catalogError) Error() string { return "read the catalog: " + e.cause.Error() }
 func (e *catalogError) Unwrap() error { return e.cause }

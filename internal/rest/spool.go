@@ -19,7 +19,7 @@ const (
 	defaultSlowClientTimeout = 2 * time.Second
 )
 
-var errSlowClient = errors.New("the client takes nothing while others wait for the connection")
+var errSlowClient = errors.New("the client stopped reading while other requests wait for its connection")
 
 // spool streams a long body. One goroutine reads it from PostgreSQL into chunks, another writes
 // them to the client. For a slow client, reading continues within the budget to free the connection

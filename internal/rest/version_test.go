@@ -49,7 +49,7 @@ func TestVersion(t *testing.T) {
 	want(201, "", "POST", "/counted", `{"note":"first"}`)
 
 	if !a.server.Catalog.Known().Relations[catalog.Name{Schema: "public", Name: "counted"}].InertWrite {
-		t.Fatal("the table is no longer one that takes writes without a block")
+		t.Fatal("the table counted is not inert on writes, as this test requires")
 	}
 
 	a.exec("alter table public.counted add column more int default 7; grant all on public.counted to authenticated" +
@@ -65,7 +65,7 @@ func TestVersion(t *testing.T) {
 	a.exec("drop table public.later" + changeVersion)
 
 	if got := a.do("GET", "/later", ""); got.status != 404 || !strings.Contains(got.body, "PGRST205") {
-		t.Errorf("a table that is gone: %+v", got)
+		t.Errorf("dropped table: got %+v, want 404 PGRST205", got)
 	}
 
 	a.exec("create table public.later (id int); grant all on public.later to authenticated" + changeVersion)
@@ -73,7 +73,7 @@ func TestVersion(t *testing.T) {
 	a.exec("create table public.latest (id int); grant all on public.latest to authenticated" + changeVersion)
 
 	if got := a.do("GET", "/", ""); !strings.Contains(got.body, `"/latest"`) {
-		t.Error("the description lacks the newest table")
+		t.Error("got a description without the new table latest")
 	}
 
 	// User code is added to a table without any: its leftovers do not reach the next request.
@@ -94,7 +94,7 @@ func TestVersion(t *testing.T) {
 	if err := a.admin.QueryRow(t.Context(),
 		`select count(*) from pg_stat_activity where datname = current_database() and query ilike 'listen%'`).
 		Scan(&listening); err != nil || listening != 0 {
-		t.Errorf("%d connections listen, %v", listening, err)
+		t.Errorf("got %d listening connections, %v, want none", listening, err)
 	}
 }
 
@@ -108,10 +108,10 @@ func TestVersionChangesWithoutEnd(t *testing.T) {
 		before := pauses.Load()
 
 		if got := a.do("POST", "/counted", `{"note":"x"}`); got.status != http.StatusCreated {
-			t.Fatalf("request %d: %+v", n, got)
+			t.Fatalf("request %d: got %+v, want 201", n, got)
 		}
 		if read := pauses.Load() - before; read > maxReplans {
-			t.Errorf("the catalogue was read %d times", read)
+			t.Errorf("got %d reads of the catalog, want at most %d", read, maxReplans)
 		}
 	}
 
@@ -133,6 +133,6 @@ func TestNoVersionYet(t *testing.T) {
 
 	l := a.server.Catalog.current.Load()
 	if !a.server.Catalog.isUnwatched(l) {
-		t.Error("its catalogue is taken for watched")
+		t.Error("got a catalog with change detection, want one without")
 	}
 }

@@ -10,7 +10,7 @@ import (
 func TestWatchdog(t *testing.T) {
 	t.Parallel()
 
-	ctx, leave := context.WithCancel(t.Context())
+	ctx, disconnect := context.WithCancel(t.Context())
 	w := newWatchdog(ctx)
 	ended := make(chan bool, 1)
 	end := func() { ended <- true }
@@ -18,30 +18,30 @@ func TestWatchdog(t *testing.T) {
 	w.arm(time.Now().Add(time.Hour), end)
 
 	if w.disarm() || w.Err() != nil {
-		t.Error("a guest who was served in time is ended")
+		t.Error("the watchdog fired before the deadline")
 	}
 
 	w.arm(time.Now().Add(time.Hour), end)
-	leave()
+	disconnect()
 	<-ended
 	<-w.Done()
 
 	if !w.disarm() || w.Err() == nil {
-		t.Error("a guest who has gone is not ended")
+		t.Error("the watchdog did not fire for a disconnected client")
 	}
 
 	w.arm(time.Now().Add(time.Hour), end)
 	<-ended
 	w.release()
 
-	ctx, leave = context.WithCancel(t.Context())
+	ctx, disconnect = context.WithCancel(t.Context())
 	w = newWatchdog(ctx)
 	w.arm(time.Now().Add(time.Hour), end)
 	w.disarm()
-	leave()
+	disconnect()
 
 	if w.disarm() {
-		t.Error("what was done before the guest went is ended")
+		t.Error("a disarmed watchdog fired")
 	}
 
 	w.release()
@@ -52,7 +52,7 @@ func TestWatchdog(t *testing.T) {
 	<-ended
 
 	if err := w.Err(); !errors.Is(err, context.DeadlineExceeded) || !w.disarm() {
-		t.Errorf("beyond the time: %v", err)
+		t.Errorf("beyond the deadline: got %v, want %v", err, context.DeadlineExceeded)
 	}
 
 	w.release()

@@ -128,7 +128,7 @@ func discard(conn *pgxpool.Conn) {
 // add queues an encoded message. Its arguments are the results of Encode.
 func (w *wire) add(out []byte, err error) error {
 	if err != nil {
-		return fmt.Errorf("encode a message: %w", err)
+		return fmt.Errorf("encode a protocol message: %w", err)
 	}
 
 	w.out = out
