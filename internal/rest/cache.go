@@ -87,26 +87,26 @@ func NewCache(source Source, log *slog.Logger) *Cache {
 
 // get returns the catalog. It waits for the first read only.
 func (c *Cache) get(ctx context.Context) (*snapshot, error) {
-	if known := c.peek(time.Now()); known != nil {
-		return known, nil
+	if s := c.peek(time.Now()); s != nil {
+		return s, nil
 	}
 	return c.wait(ctx, c.startRead(false))
 }
 
 // Get returns the catalog. It waits for the first read only.
 func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
-	l, err := c.get(ctx)
+	s, err := c.get(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	return l.Catalog, nil
+	return s.Catalog, nil
 }
 
 // Known returns the catalog, or nil before the first read.
 func (c *Cache) Known() *catalog.Catalog {
-	if l := c.peek(time.Now()); l != nil {
-		return l.Catalog
+	if s := c.peek(time.Now()); s != nil {
+		return s.Catalog
 	}
 	return nil
 }
@@ -116,19 +116,19 @@ func (c *Cache) peek(now time.Time) *snapshot {
 		c.listener.start()
 	}
 
-	l := c.current.Load()
-	if l != nil && c.isUnwatched(l) && now.Sub(l.readAt) > unwatchedTTL {
+	s := c.current.Load()
+	if s != nil && c.isUnwatched(s) && now.Sub(s.readAt) > unwatchedTTL {
 		c.startRead(false)
 	}
 
-	return l
+	return s
 }
 
 // isUnwatched reports whether schema changes are not detected: the LISTEN connection is lost, or
 // the schema lacks its version because the database waits for migrations.
-func (c *Cache) isUnwatched(l *snapshot) bool {
+func (c *Cache) isUnwatched(s *snapshot) bool {
 	if c.source.Version != "" {
-		return l.version == ""
+		return s.version == ""
 	}
 	return c.listener != nil && !c.listener.listening.Load()
 }
@@ -170,28 +170,28 @@ func (c *Cache) newerVersion(ctx context.Context, old *snapshot) *snapshot {
 		return nil
 	}
 
-	l := c.current.Load()
+	s := c.current.Load()
 	for range 2 { // a running read may have started before the change
-		if l != nil && l.version == version {
+		if s != nil && s.version == version {
 			break
 		}
 
-		if l, err = c.wait(ctx, c.startRead(false)); err != nil {
+		if s, err = c.wait(ctx, c.startRead(false)); err != nil {
 			return nil
 		}
 	}
 
-	if l == old {
+	if s == old {
 		return nil
 	}
 
-	return l
+	return s
 }
 
 // replace returns another catalog than old, which is known to be outdated.
 func (c *Cache) replace(ctx context.Context, old *snapshot) (*snapshot, error) {
-	if l := c.current.Load(); l != nil && l != old {
-		return l, nil
+	if s := c.current.Load(); s != nil && s != old {
+		return s, nil
 	}
 	return c.wait(ctx, c.startRead(false))
 }
@@ -288,7 +288,7 @@ func (c *Cache) read(l *load) {
 		at := time.Now()
 		c.mu.Lock()
 
-		database := c.generation
+		generation := c.generation
 		c.mu.Unlock()
 
 		for attempt := 0; attempt < maxReadAttempts; attempt++ {
@@ -302,7 +302,7 @@ func (c *Cache) read(l *load) {
 		c.mu.Lock()
 
 		// The catalog may be that of the replaced database.
-		if database != c.generation && c.ctx.Err() == nil {
+		if generation != c.generation && c.ctx.Err() == nil {
 			c.mu.Unlock()
 			continue
 		}
@@ -348,10 +348,10 @@ func (c *Cache) readSnapshot(ctx context.Context) (*snapshot, error) {
 
 	// The version comes first: a change in between then causes one more read, never an outdated
 	// catalog.
-	got := &snapshot{}
+	s := &snapshot{}
 	if c.source.Version != "" {
 		// undefined_table
-		if got.version, err = pg.Value[string](ctx, conn, c.source.Version); err != nil && pg.State(err) != "42P01" {
+		if s.version, err = pg.Value[string](ctx, conn, c.source.Version); err != nil && pg.State(err) != "42P01" {
 			return nil, err
 		}
 	}
@@ -365,22 +365,22 @@ func (c *Cache) readSnapshot(ctx context.Context) (*snapshot, error) {
 			return err
 		}
 
-		got.Catalog, err = catalog.Read(ctx, tx, c.source.Options)
+		s.Catalog, err = catalog.Read(ctx, tx, c.source.Options)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	got.size = got.Catalog.Size()
+	s.size = s.Catalog.Size()
 
-	if c.source.AfterRead != nil && got.version != "" {
+	if c.source.AfterRead != nil && s.version != "" {
 		if err := c.source.AfterRead(ctx, conn); err != nil {
 			c.log.Warn("hook after catalog read failed", "error", err)
 		}
 	}
 
-	return got, nil
+	return s, nil
 }
 
 // hasTimezone reports whether PostgreSQL knows a time zone. PostgreSQL reads a thousand files to

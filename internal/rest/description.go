@@ -34,12 +34,12 @@ func (s *Server) Description(ctx context.Context, role, url string) ([]byte, err
 	ctx, cancel := context.WithDeadline(ctx, c.deadline)
 	defer cancel()
 
-	known, err := s.Catalog.get(ctx)
+	snapshot, err := s.Catalog.get(ctx)
 	if err != nil {
 		return nil, catalogFailure(ctx, err)
 	}
 
-	c.setSnapshot(known)
+	c.setSnapshot(snapshot)
 	if err := c.describe(ctx); err != nil {
 		return nil, err
 	}
@@ -53,9 +53,9 @@ type responseRecorder struct {
 	body   []byte
 }
 
-func (p *responseRecorder) Header() http.Header { return p.header }
-func (p *responseRecorder) WriteHeader(int)     {}
-func (p *responseRecorder) Write(b []byte) (int, error) {
-	p.body = append(p.body, b...)
+func (r *responseRecorder) Header() http.Header { return r.header }
+func (r *responseRecorder) WriteHeader(int)     {}
+func (r *responseRecorder) Write(b []byte) (int, error) {
+	r.body = append(r.body, b...)
 	return len(b), nil
 }

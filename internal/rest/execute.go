@@ -109,7 +109,7 @@ var stalePlanStates = map[string]bool{
 
 // execute runs e in the memory of x. The caller releases the result. It returns errors of
 // PostgreSQL, of the check or of a context.
-func execute(ctx context.Context, e *execution, x *pipeline) (*result, error) {
+func execute(ctx context.Context, e *execution, p *pipeline) (*result, error) {
 	w := newWatchdog(ctx)
 	defer w.release()
 
@@ -121,16 +121,16 @@ func execute(ctx context.Context, e *execution, x *pipeline) (*result, error) {
 			return nil, err
 		}
 
-		*x = pipeline{execution: e}
-		x.watchdog = w
-		if err = x.try(ctx, conn); err == nil {
-			return x.result, nil
+		*p = pipeline{execution: e}
+		p.watchdog = w
+		if err = p.try(ctx, conn); err == nil {
+			return p.result, nil
 		}
 
-		x.result.release()
+		p.result.release()
 
 		// A restarted server leaves as many dead connections as the pool had.
-		if !x.notStarted(e.readOnly, err) || w.Err() != nil || attempts > int(e.pool.Stat().TotalConns()) {
+		if !p.notStarted(e.readOnly, err) || w.Err() != nil || attempts > int(e.pool.Stat().TotalConns()) {
 			return nil, err
 		}
 	}

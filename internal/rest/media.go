@@ -94,8 +94,8 @@ func splitQuoted(s string, separator byte) []string {
 }
 
 // parameter returns the value of a parameter without quotes.
-func (w *mediaRange) parameter(name string) string {
-	for _, p := range splitQuoted(w.parameters, ';') {
+func (m *mediaRange) parameter(name string) string {
+	for _, p := range splitQuoted(m.parameters, ';') {
 		if n, value, ok := strings.Cut(p, "="); ok && strings.EqualFold(strings.TrimSpace(n), name) {
 			return strings.Trim(strings.TrimSpace(value), `"`)
 		}
@@ -106,9 +106,9 @@ func (w *mediaRange) parameter(name string) string {
 
 // String returns the media type in the contract's form: its own types keep the parameters that it
 // defines.
-func (w *mediaRange) String() string {
-	stripped := w.parameter("nulls") == "stripped"
-	switch w.name {
+func (m *mediaRange) String() string {
+	stripped := m.parameter("nulls") == "stripped"
+	switch m.name {
 	case "application/vnd.pgrst.object", "application/vnd.pgrst.object+json":
 		if stripped {
 			return "application/vnd.pgrst.object+json;nulls=stripped"
@@ -121,7 +121,7 @@ func (w *mediaRange) String() string {
 		return "application/json"
 	}
 
-	return w.name
+	return m.name
 }
 
 // negotiate chooses the format of the response. target is a relation or a function.
@@ -270,17 +270,17 @@ func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, allColumns b
 
 // explained returns the media range whose plan is requested, the contract's form of it, and the
 // EXPLAIN prefix.
-func (w *mediaRange) explained() (of mediaRange, kind, explain string) {
-	if of = parseMediaRange(w.parameter("for")); of.name == "" {
+func (m *mediaRange) explained() (of mediaRange, kind, explain string) {
+	if of = parseMediaRange(m.parameter("for")); of.name == "" {
 		of = parseMediaRange("application/json")
 	}
 
 	form := "text"
-	if strings.HasSuffix(w.name, "+json") {
+	if strings.HasSuffix(m.name, "+json") {
 		form = "json"
 	}
 
-	requested := strings.Split(w.parameter("options"), "|")
+	requested := strings.Split(m.parameter("options"), "|")
 	var options []string
 	explain = "explain (format " + form
 	for _, o := range planOptions {

@@ -47,14 +47,14 @@ type messageReader struct {
 }
 
 // next skips to the next message and returns its type.
-func (in *messageReader) next() (byte, error) {
-	if err := in.skip(); err != nil {
+func (r *messageReader) next() (byte, error) {
+	if err := r.skip(); err != nil {
 		return 0, err
 	}
 
-	in.remaining = 5
+	r.remaining = 5
 
-	head, err := in.take(5)
+	head, err := r.take(5)
 	if err != nil {
 		return 0, err
 	}
@@ -64,33 +64,33 @@ func (in *messageReader) next() (byte, error) {
 		return 0, errProtocol
 	}
 
-	in.remaining = int(size) - 4
+	r.remaining = int(size) - 4
 
 	if kind == readyForQuery {
-		status, err := in.take(1)
+		status, err := r.take(1)
 		if err != nil {
 			return 0, err
 		}
 
-		in.txStatus = status[0]
+		r.txStatus = status[0]
 	}
 
 	return kind, nil
 }
 
 // skip discards the rest of the message.
-func (in *messageReader) skip() error {
-	for in.remaining > 0 {
-		n := min(in.remaining, in.end-in.start)
-		in.start, in.remaining = in.start+n, in.remaining-n
-		if in.remaining == 0 {
+func (r *messageReader) skip() error {
+	for r.remaining > 0 {
+		n := min(r.remaining, r.end-r.start)
+		r.start, r.remaining = r.start+n, r.remaining-n
+		if r.remaining == 0 {
 			break
 		}
 
-		in.start = 0
+		r.start = 0
 		var err error
-		if in.end, err = in.conn.Read(in.buf); err != nil {
-			in.end = 0
+		if r.end, err = r.conn.Read(r.buf); err != nil {
+			r.end = 0
 			return err
 		}
 	}
@@ -99,72 +99,72 @@ func (in *messageReader) skip() error {
 }
 
 // take returns the next n bytes of the message, valid until the next read.
-func (in *messageReader) take(n int) ([]byte, error) {
-	if n < 0 || n > in.remaining {
+func (r *messageReader) take(n int) ([]byte, error) {
+	if n < 0 || n > r.remaining {
 		return nil, errProtocol
 	}
 
-	if have := in.end - in.start; have < n {
-		if n > in.maxValue {
-			return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.maxValue, ActualBodyLen: n}
+	if have := r.end - r.start; have < n {
+		if n > r.maxValue {
+			return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: r.maxValue, ActualBodyLen: n}
 		}
 
-		buf := in.buf
+		buf := r.buf
 		if len(buf) < n {
 			buf = make([]byte, n)
 		}
 
-		copy(buf, in.buf[in.start:in.end])
-		in.buf, in.start, in.end = buf, 0, have
-		more, err := io.ReadAtLeast(in.conn, buf[have:], n-have)
-		in.end += more
+		copy(buf, r.buf[r.start:r.end])
+		r.buf, r.start, r.end = buf, 0, have
+		more, err := io.ReadAtLeast(r.conn, buf[have:], n-have)
+		r.end += more
 		if err != nil {
 			return nil, err
 		}
 	}
 
-	got := in.buf[in.start : in.start+n : in.start+n]
-	in.start, in.remaining = in.start+n, in.remaining-n
+	got := r.buf[r.start : r.start+n : r.start+n]
+	r.start, r.remaining = r.start+n, r.remaining-n
 
 	return got, nil
 }
 
 // Read implements io.Reader for the rest of the message.
-func (in *messageReader) Read(p []byte) (int, error) {
-	if in.remaining == 0 {
+func (r *messageReader) Read(p []byte) (int, error) {
+	if r.remaining == 0 {
 		return 0, io.EOF
 	}
 
-	p = p[:min(len(p), in.remaining)]
-	n := copy(p, in.buf[in.start:in.end])
-	in.start += n
+	p = p[:min(len(p), r.remaining)]
+	n := copy(p, r.buf[r.start:r.end])
+	r.start += n
 
 	var err error
 	if n == 0 {
-		n, err = in.conn.Read(p)
+		n, err = r.conn.Read(p)
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 	}
 
-	in.remaining -= n
+	r.remaining -= n
 	return n, err
 }
 
 // shrink frees the buffer of a long message.
-func (in *messageReader) shrink() {
-	if len(in.buf) > maxPooledBuffer && in.start == in.end {
-		in.buf, in.start, in.end = make([]byte, readBufferSize), 0, 0
+func (r *messageReader) shrink() {
+	if len(r.buf) > maxPooledBuffer && r.start == r.end {
+		r.buf, r.start, r.end = make([]byte, readBufferSize), 0, 0
 	}
 }
 
 // readError reads an ErrorResponse.
-func (in *messageReader) readError() (*pgconn.PgError, error) {
-	if in.remaining > maxErrorSize {
-		return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: maxErrorSize, ActualBodyLen: in.remaining}
+func (r *messageReader) readError() (*pgconn.PgError, error) {
+	if r.remaining > maxErrorSize {
+		return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: maxErrorSize, ActualBodyLen: r.remaining}
 	}
 
-	text, err := in.take(in.remaining)
+	text, err := r.take(r.remaining)
 	if err != nil {
 		return nil, err
 	}
@@ -178,8 +178,8 @@ func (in *messageReader) readError() (*pgconn.PgError, error) {
 }
 
 // columns starts a row and returns its number of values.
-func (in *messageReader) columns() (int, error) {
-	n, err := in.take(2)
+func (r *messageReader) columns() (int, error) {
+	n, err := r.take(2)
 	if err != nil {
 		return 0, err
 	}
@@ -188,8 +188,8 @@ func (in *messageReader) columns() (int, error) {
 }
 
 // length starts a value of a row and returns its length, -1 for null.
-func (in *messageReader) length() (int, error) {
-	n, err := in.take(4)
+func (r *messageReader) length() (int, error) {
+	n, err := r.take(4)
 	if err != nil {
 		return 0, err
 	}
@@ -198,18 +198,18 @@ func (in *messageReader) length() (int, error) {
 }
 
 // value returns the next value of a row, valid until the next read, or nil for null.
-func (in *messageReader) value() ([]byte, error) {
-	n, err := in.length()
+func (r *messageReader) value() ([]byte, error) {
+	n, err := r.length()
 	if err != nil || n < 0 {
 		return nil, err
 	}
 
-	return in.take(n)
+	return r.take(n)
 }
 
 // count reads a number into n. It leaves n unchanged for null or an empty value.
-func (in *messageReader) count(n *int64) error {
-	v, err := in.value()
+func (r *messageReader) count(n *int64) error {
+	v, err := r.value()
 	if err != nil {
 		return err
 	}

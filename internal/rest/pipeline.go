@@ -112,14 +112,14 @@ const (
 
 // try runs the execution on a connection. It fails with context.DeadlineExceeded beyond the
 // deadline.
-func (x *pipeline) try(ctx context.Context, conn *pgxpool.Conn) error {
-	x.result = newResult()
-	err := x.attach(ctx, conn, x.deadline, x.maxResponse)
+func (p *pipeline) try(ctx context.Context, conn *pgxpool.Conn) error {
+	p.result = newResult()
+	err := p.attach(ctx, conn, p.deadline, p.maxResponse)
 
-	defer x.detach()
+	defer p.detach()
 
 	if err == nil {
-		err = x.attempt()
+		err = p.attempt()
 	}
 
 	switch {
@@ -127,7 +127,7 @@ func (x *pipeline) try(ctx context.Context, conn *pgxpool.Conn) error {
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, os.ErrDeadlineExceeded) || x.watchdog.Err() != nil:
+	case errors.Is(err, os.ErrDeadlineExceeded) || p.watchdog.Err() != nil:
 		return context.DeadlineExceeded
 	}
 
@@ -135,238 +135,238 @@ func (x *pipeline) try(ctx context.Context, conn *pgxpool.Conn) error {
 }
 
 // attempt runs the execution, and again if a prepared statement was invalid.
-func (x *pipeline) attempt() error {
-	if x.session.requests++; x.session.requests%preparedCheckInterval == 0 {
-		x.mayPrepare = true // also remove statements that other user code prepared
+func (p *pipeline) attempt() error {
+	if p.session.requests++; p.session.requests%preparedCheckRequests == 0 {
+		p.mayPrepare = true // also remove statements that other user code prepared
 	}
 
-	err := x.run()
+	err := p.run()
 	pe, ok := errors.AsType[*pgconn.PgError](err)
 	stalePlan := ok && stalePlanStates[pe.Code] && pe.Where == ""
-	if stalePlan && x.reused && !x.broken {
-		x.session.invalidate()
-		x.result.release()
-		x.result, x.deallocated = newResult(), true
-		err = x.run()
+	if stalePlan && p.reused && !p.broken {
+		p.session.invalidate()
+		p.result.release()
+		p.result, p.deallocated = newResult(), true
+		err = p.run()
 	}
 
 	return err
 }
 
 // run queues the messages, sends them and reads the replies.
-func (x *pipeline) run() error {
-	x.txStatus, x.skipping, x.dirty = txIdle, false, false
+func (p *pipeline) run() error {
+	p.txStatus, p.skipping, p.dirty = txIdle, false, false
 
-	x.scratch = newScratch()
-	defer x.scratch.release()
+	p.scratch = newScratch()
+	defer p.scratch.release()
 
-	x.out, x.pending = x.scratch.out[:0], x.scratch.pending[:0]
+	p.out, p.pending = p.scratch.out[:0], p.scratch.pending[:0]
 
-	err := x.resetSession()
+	err := p.resetSession()
 	if err == nil {
-		err = x.queue()
+		err = p.queue()
 	}
 	if err == nil {
-		err = x.complete()
+		err = p.complete()
 	}
 
-	if x.broken {
-		_ = x.waitWritten()
+	if p.broken {
+		_ = p.waitWritten()
 	}
 
-	x.scratch.out, x.scratch.pending = x.out, x.pending
+	p.scratch.out, p.scratch.pending = p.out, p.pending
 	return err
 }
 
 // resetSession cleans a session that was last used with an older catalog. Relations that ran no
 // user code by that catalog may have got some before it was replaced.
-func (x *pipeline) resetSession() error {
-	if old := x.session.statementCache.catalog; old == nil || old == x.catalog {
+func (p *pipeline) resetSession() error {
+	if old := p.session.statementCache.catalog; old == nil || old == p.catalog {
 		return nil
 	}
 
-	x.settledAfter = cleanIdle.settledAfter
-	x.pending = append(x.pending, pendingReply{kind: kindSimpleQuery})
+	p.settledAfter = cleanIdle.settledAfter
+	p.pending = append(p.pending, pendingReply{kind: kindSimpleQuery})
 
-	err := errors.Join(x.query(cleanIdle.sql), x.roundTrip())
+	err := errors.Join(p.query(cleanIdle.sql), p.roundTrip())
 	if err != nil {
-		x.broken, x.wrote = true, false // the request itself was not sent
+		p.broken, p.wrote = true, false // the request itself was not sent
 	}
 
 	return err
 }
 
 // queue queues the messages of the request, up to the check if it has one.
-func (x *pipeline) queue() error {
-	s := x.scratch
-	s.reserve(x.args, x.countArgs)
+func (p *pipeline) queue() error {
+	s := p.scratch
+	s.reserve(p.args, p.countArgs)
 
-	args, err := s.encode(x.args)
+	args, err := s.encode(p.args)
 	if err != nil {
 		return err
 	}
 
-	countArgs, err := s.encode(x.countArgs)
+	countArgs, err := s.encode(p.countArgs)
 	if err != nil {
 		return err
 	}
 
-	if strings.IndexByte(x.sql, 0) >= 0 { // NUL ends a string of the protocol
+	if strings.IndexByte(p.sql, 0) >= 0 { // NUL ends a string of the protocol
 		return &query.Error{Status: http.StatusBadRequest, Code: "22021", Message: "a name can't hold a NUL"}
 	}
 
-	err = x.queueAll(args, countArgs)
-	x.broken = err != nil // the statement cache records statements that were not sent
+	err = p.queueAll(args, countArgs)
+	p.broken = err != nil // the statement cache records statements that were not sent
 
 	return err
 }
 
 // queueAll queues the messages of the request with its encoded arguments. The cases after the last
 // statement choose how the transaction ends, see [pipeline].
-func (x *pipeline) queueAll(args, countArgs [][]byte) (err error) {
-	if x.prepared, err = x.statements(); err != nil {
+func (p *pipeline) queueAll(args, countArgs [][]byte) (err error) {
+	if p.prepared, err = p.statements(); err != nil {
 		return err
 	}
 
-	inert := x.inert && !x.deallocated && !x.mayPrepare
-	writes := !x.readOnly && !inert
-	x.inBlock = writes || x.rollback || x.check != nil || x.isolation != ""
+	inert := p.inert && !p.deallocated && !p.mayPrepare
+	writes := !p.readOnly && !inert
+	p.inBlock = writes || p.rollback || p.check != nil || p.isolation != ""
 
-	if x.inBlock {
-		if err := x.queueStatement(kindBegin, "", x.beginSQL(), nil); err != nil {
+	if p.inBlock {
+		if err := p.queueStatement(kindBegin, "", p.beginSQL(), nil); err != nil {
 			return err
 		}
 	}
 
 	kind := kindOther
-	if x.version.value != "" {
+	if p.version.value != "" {
 		kind = kindVersionCheck
 	}
 
-	settings := x.scratch.settingsStatement(x.settings, x.readOnly && !x.inBlock, x.version)
-	if err := x.queueStatement(kind, "", settings, x.scratch.values); err != nil {
+	settings := p.scratch.settingsStatement(p.settings, p.readOnly && !p.inBlock, p.version)
+	if err := p.queueStatement(kind, "", settings, p.scratch.values); err != nil {
 		return err
 	}
 
-	if x.preRequest != "" {
-		if err := x.queueStatement(kindOther, x.role, x.preRequest, nil); err != nil {
+	if p.preRequest != "" {
+		if err := p.queueStatement(kindOther, p.role, p.preRequest, nil); err != nil {
 			return err
 		}
 	}
 
-	if x.countSQL != "" {
-		explain := "explain (format json) " + x.countSQL
-		if err := x.queueStatement(kindEstimate, x.role, explain, countArgs); err != nil {
+	if p.countSQL != "" {
+		explain := "explain (format json) " + p.countSQL
+		if err := p.queueStatement(kindEstimate, p.role, explain, countArgs); err != nil {
 			return err
 		}
 	}
 
-	if err := x.queueStatement(kindMain, x.role, x.sql, args); err != nil {
+	if err := p.queueStatement(kindMain, p.role, p.sql, args); err != nil {
 		return err
 	}
 
 	switch {
-	case x.check != nil:
-		return x.flush()
-	case x.rollback:
-		return x.queueEnd(endTried)
-	case x.inBlock:
-		return x.queueCommit()
+	case p.check != nil:
+		return p.flush()
+	case p.rollback:
+		return p.queueEnd(endTried)
+	case p.inBlock:
+		return p.queueCommit()
 	case inert:
-		return x.queueSync()
-	case x.mayPrepare || x.deallocated:
-		return x.queueEnd(endUserCode)
+		return p.queueSync()
+	case p.mayPrepare || p.deallocated:
+		return p.queueEnd(endUserCode)
 	}
 
-	if !x.releasesLocks {
-		if err := x.queueStatement(kindOther, "", unlock, nil); err != nil {
+	if !p.releasesLocks {
+		if err := p.queueStatement(kindOther, "", unlock, nil); err != nil {
 			return err
 		}
 	}
 
-	return x.queueEnd(endRead)
+	return p.queueEnd(endRead)
 }
 
 // queueCommit queues COMMIT and the session reset.
-func (x *pipeline) queueCommit() error {
-	if x.deallocated {
-		return x.queueEnd(endWrite)
+func (p *pipeline) queueCommit() error {
+	if p.deallocated {
+		return p.queueEnd(endWrite)
 	}
 
-	if err := x.queueStatement(kindCommit, "", commit, nil); err != nil {
+	if err := p.queueStatement(kindCommit, "", commit, nil); err != nil {
 		return err
 	}
 
 	for _, sql := range cleanupStatements {
-		if err := x.queueStatement(kindOther, "", sql, nil); err != nil {
+		if err := p.queueStatement(kindOther, "", sql, nil); err != nil {
 			return err
 		}
 	}
 
-	return x.queueSync()
+	return p.queueSync()
 }
 
 // queueEnd queues a simple query that ends the transaction.
-func (x *pipeline) queueEnd(end finalQuery) error {
-	x.settledAfter = end.settledAfter
-	x.pending = append(x.pending, pendingReply{kind: kindSimpleQuery})
+func (p *pipeline) queueEnd(end finalQuery) error {
+	p.settledAfter = end.settledAfter
+	p.pending = append(p.pending, pendingReply{kind: kindSimpleQuery})
 
-	if err := x.query(end.sql); err != nil || !x.mayPrepare {
+	if err := p.query(end.sql); err != nil || !p.mayPrepare {
 		return err
 	}
 
-	return x.queueSync()
+	return p.queueSync()
 }
 
 // queueSync queues Sync, and before it the query for statements that user code prepared.
-func (x *pipeline) queueSync() error {
-	if x.mayPrepare {
-		if err := x.queueStatement(kindSelectPrepared, "", selectPrepared, nil); err != nil {
+func (p *pipeline) queueSync() error {
+	if p.mayPrepare {
+		if err := p.queueStatement(kindSelectPrepared, "", selectPrepared, nil); err != nil {
 			return err
 		}
 	}
 
-	x.pending = append(x.pending, pendingReply{kind: kindSync})
-	return x.sync()
+	p.pending = append(p.pending, pendingReply{kind: kindSync})
+	return p.sync()
 }
 
 // complete sends the queued messages, reads the replies and runs the check.
-func (x *pipeline) complete() error {
-	err := x.roundTrip()
-	if err == nil && x.check != nil {
-		err = x.finishChecked()
+func (p *pipeline) complete() error {
+	err := p.roundTrip()
+	if err == nil && p.check != nil {
+		err = p.finishChecked()
 	}
 
-	if (x.dirty || x.result.deallocateSQL != nil) && !x.broken {
-		x.cleanSession()
+	if (p.dirty || p.result.deallocateSQL != nil) && !p.broken {
+		p.cleanSession()
 	}
 
 	return err
 }
 
 // finishChecked commits, or rolls back if the check fails.
-func (x *pipeline) finishChecked() error {
-	if err := x.waitWritten(); err != nil {
+func (p *pipeline) finishChecked() error {
+	if err := p.waitWritten(); err != nil {
 		return err
 	}
 
-	checkErr := x.check(x.result)
+	checkErr := p.check(p.result)
 	var err error
 	switch {
 	case checkErr != nil:
-		err = x.queueEnd(endUndone)
-	case x.rollback:
-		err = x.queueEnd(endTried)
+		err = p.queueEnd(endUndone)
+	case p.rollback:
+		err = p.queueEnd(endTried)
 	default:
-		err = x.queueCommit()
+		err = p.queueCommit()
 	}
 
 	if err != nil {
-		x.broken = true
+		p.broken = true
 		return err
 	}
 
-	if err := x.roundTrip(); err != nil {
+	if err := p.roundTrip(); err != nil {
 		return err
 	}
 
@@ -375,83 +375,83 @@ func (x *pipeline) finishChecked() error {
 
 // cleanSession resets the session after a failure, and removes statements that user code prepared.
 // The connection is discarded if that fails.
-func (x *pipeline) cleanSession() {
-	err := x.waitWritten()
-	x.pending = x.pending[:0]
-	if err == nil && x.dirty {
-		x.dirty = false
+func (p *pipeline) cleanSession() {
+	err := p.waitWritten()
+	p.pending = p.pending[:0]
+	if err == nil && p.dirty {
+		p.dirty = false
 
-		if x.skipping {
-			x.pending = append(x.pending, pendingReply{kind: kindSync})
-			err = x.sync()
+		if p.skipping {
+			p.pending = append(p.pending, pendingReply{kind: kindSync})
+			err = p.sync()
 		}
 
 		end := cleanIdle
-		if x.txStatus != txIdle {
+		if p.txStatus != txIdle {
 			end = cleanFailed
 		}
 
-		err = errors.Join(err, x.queueEnd(end), x.roundTrip())
+		err = errors.Join(err, p.queueEnd(end), p.roundTrip())
 	}
 
-	if err == nil && x.result.deallocateSQL != nil {
-		x.pending = append(x.pending, pendingReply{kind: kindSimpleQuery})
-		err = errors.Join(x.query(string(x.result.deallocateSQL)), x.roundTrip())
+	if err == nil && p.result.deallocateSQL != nil {
+		p.pending = append(p.pending, pendingReply{kind: kindSimpleQuery})
+		err = errors.Join(p.query(string(p.result.deallocateSQL)), p.roundTrip())
 	}
 
-	x.broken = x.broken || err != nil || x.dirty || x.txStatus != txIdle
+	p.broken = p.broken || err != nil || p.dirty || p.txStatus != txIdle
 }
 
 // roundTrip sends the queued messages and reads their replies.
-func (x *pipeline) roundTrip() error {
-	if err := x.send(); err != nil {
+func (p *pipeline) roundTrip() error {
+	if err := p.send(); err != nil {
 		return err
 	}
-	return x.readReplies()
+	return p.readReplies()
 }
 
 // queueStatement queues the execution of a statement, prepared under a cached name or unnamed.
-func (x *pipeline) queueStatement(kind replyKind, role, sql string, args [][]byte) error {
-	if x.unnamed {
-		if err := x.prepare("", sql); err != nil {
+func (p *pipeline) queueStatement(kind replyKind, role, sql string, args [][]byte) error {
+	if p.unnamed {
+		if err := p.prepare("", sql); err != nil {
 			return err
 		}
 
-		x.pending = append(x.pending, pendingReply{kind: kindParse}, pendingReply{kind: kind})
-		return x.execute("", args)
+		p.pending = append(p.pending, pendingReply{kind: kindParse}, pendingReply{kind: kind})
+		return p.execute("", args)
 	}
 
-	st, evicted := x.prepared.get(role, sql)
+	st, evicted := p.prepared.get(role, sql)
 	if evicted != nil {
-		if err := x.queueClose(evicted); err != nil {
+		if err := p.queueClose(evicted); err != nil {
 			return err
 		}
 	}
 
 	if st.ready {
-		x.reused = true
+		p.reused = true
 	} else {
-		if err := x.prepare(st.name, sql); err != nil {
+		if err := p.prepare(st.name, sql); err != nil {
 			return err
 		}
-		x.pending = append(x.pending, pendingReply{kindParse, st})
+		p.pending = append(p.pending, pendingReply{kindParse, st})
 	}
 
-	x.pending = append(x.pending, pendingReply{kind, st})
-	return x.execute(st.name, args)
+	p.pending = append(p.pending, pendingReply{kind, st})
+	return p.execute(st.name, args)
 }
 
-func (x *pipeline) queueClose(st *preparedStatement) error {
-	x.pending = append(x.pending, pendingReply{kind: kindClose})
-	return x.deallocate(st.name)
+func (p *pipeline) queueClose(st *preparedStatement) error {
+	p.pending = append(p.pending, pendingReply{kind: kindClose})
+	return p.deallocate(st.name)
 }
 
-func (x *pipeline) beginSQL() string {
+func (p *pipeline) beginSQL() string {
 	sql := "begin"
-	if x.isolation != "" {
-		sql += " isolation level " + x.isolation
+	if p.isolation != "" {
+		sql += " isolation level " + p.isolation
 	}
-	if x.readOnly {
+	if p.readOnly {
 		sql += " read only"
 	}
 

@@ -189,16 +189,16 @@ func TestNestedPreparedStatements(t *testing.T) {
 	singleConnection(a)
 	left := 0
 
-	for range 5 * preparedCheckInterval / 2 {
+	for range 5 * preparedCheckRequests / 2 {
 		if got := a.do("GET", "/behind", ""); got.body != `[{"id":1}]` {
 			t.Fatal(got)
 		}
 	}
 
 	body := a.do("GET", "/left_behind", "").body
-	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &left); err != nil || left >= preparedCheckInterval {
+	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &left); err != nil || left >= preparedCheckRequests {
 		t.Errorf("got %s statements after %d requests, want less than %d (%v)",
-			body, 5*preparedCheckInterval/2, preparedCheckInterval, err)
+			body, 5*preparedCheckRequests/2, preparedCheckRequests, err)
 	}
 }
 

@@ -15,38 +15,39 @@ import (
 
 // readReplies reads the pending replies. It returns the first failure before the outcome was
 // settled.
-func (x *pipeline) readReplies() error {
-	replies := x.pending
-	x.pending = x.pending[:0]
+func (p *pipeline) readReplies() error {
+	replies := p.pending
+	p.pending = p.pending[:0]
 	settled, last := false, len(replies)-1
 
 	var first error
 	for i, a := range replies {
-		err := x.readReply(a)
+		err := p.readReply(a)
 		if err == nil {
 			settled = settled || a.kind == kindSimpleQuery || a.kind == kindCommit
 			continue
 		}
 
-		if pe, ok := errors.AsType[*pgconn.PgError](err); ok && a.kind == kindVersionCheck && pe.Code == "22P02" &&
-			strings.Contains(pe.Message, staleCatalogMarker) {
-			err = &staleCatalogError{pe}
+		if pe, ok := errors.AsType[*pgconn.PgError](err); ok && a.kind == kindVersionCheck {
+			if pe.Code == "22P02" && strings.Contains(pe.Message, staleCatalogMarker) {
+				err = &staleCatalogError{pe}
+			}
 		}
 
 		for _, b := range replies[i:] {
 			if b.statement != nil && b.kind == kindParse && !b.statement.ready {
-				x.prepared.drop(b.statement)
+				p.prepared.drop(b.statement)
 			}
 		}
 
-		x.broken = x.broken || !isPgError(err)
-		x.dirty = true
+		p.broken = p.broken || !isPgError(err)
+		p.dirty = true
 
-		if first == nil && !settled && !x.result.responded {
+		if first == nil && !settled && !p.result.responded {
 			first = err
 		}
 
-		if x.broken {
+		if p.broken {
 			return first
 		}
 		if a.kind == kindSimpleQuery { // messages after a simple query are still answered
@@ -54,12 +55,12 @@ func (x *pipeline) readReplies() error {
 		}
 
 		if replies[last].kind != kindSync {
-			x.skipping = true
+			p.skipping = true
 			return first
 		}
 
-		if err := x.readReply(replies[last]); err != nil {
-			x.broken = true
+		if err := p.readReply(replies[last]); err != nil {
+			p.broken = true
 		}
 
 		return first
@@ -69,13 +70,13 @@ func (x *pipeline) readReplies() error {
 }
 
 // readReply reads one reply.
-func (x *pipeline) readReply(a pendingReply) error {
+func (p *pipeline) readReply(a pendingReply) error {
 	if a.kind == kindSimpleQuery {
-		return x.readEnd()
+		return p.readEnd()
 	}
 
 	for {
-		m, err := x.receive()
+		m, err := p.receive()
 		if err != nil {
 			return err
 		}
@@ -83,18 +84,18 @@ func (x *pipeline) readReply(a pendingReply) error {
 		switch m {
 		case bindComplete:
 		case dataRow:
-			if err := x.readRow(a.kind); err != nil {
+			if err := p.readRow(a.kind); err != nil {
 				return err
 			}
 		case commandComplete, emptyQuery:
 			switch a.kind {
 			case kindBegin:
-				x.txStatus = txInBlock
+				p.txStatus = txInBlock
 			case kindCommit:
-				x.txStatus = txIdle
+				p.txStatus = txIdle
 			case kindMain:
-				if x.countOnly {
-					return x.readRowCount()
+				if p.countOnly {
+					return p.readRowCount()
 				}
 			}
 
@@ -107,7 +108,7 @@ func (x *pipeline) readReply(a pendingReply) error {
 		case closeComplete:
 			return nil
 		case readyForQuery:
-			x.txStatus = x.session.reader.txStatus
+			p.txStatus = p.session.reader.txStatus
 			return nil
 		default:
 			return fmt.Errorf("read the reply to a message of kind %d: unexpected message %q", a.kind, m)
@@ -117,14 +118,14 @@ func (x *pipeline) readReply(a pendingReply) error {
 
 // readEnd reads the replies to a finalQuery. It fails if a statement failed before the outcome was
 // settled.
-func (x *pipeline) readEnd() error {
+func (p *pipeline) readEnd() error {
 	var failed error
 	for done := 0; ; {
-		m, err := x.receive()
-		if err != nil && (x.broken || !isPgError(err)) {
-			x.broken = true
+		m, err := p.receive()
+		if err != nil && (p.broken || !isPgError(err)) {
+			p.broken = true
 
-			if done >= x.settledAfter {
+			if done >= p.settledAfter {
 				return nil
 			}
 
@@ -132,9 +133,9 @@ func (x *pipeline) readEnd() error {
 		}
 
 		if err != nil {
-			x.dirty = true
+			p.dirty = true
 
-			if done < x.settledAfter {
+			if done < p.settledAfter {
 				failed = err
 			}
 
@@ -145,25 +146,25 @@ func (x *pipeline) readEnd() error {
 		case commandComplete:
 			done++
 		case readyForQuery:
-			x.txStatus = x.session.reader.txStatus
+			p.txStatus = p.session.reader.txStatus
 			return failed
 		}
 	}
 }
 
 // readRow reads a row. It streams the body if possible.
-func (x *pipeline) readRow(kind replyKind) error {
-	in, r := &x.session.reader, x.result
+func (p *pipeline) readRow(kind replyKind) error {
+	in, r := &p.session.reader, p.result
 	n, err := in.columns()
 	if err != nil {
 		return err
 	}
 
-	if kind == kindMain && !x.explain {
+	if kind == kindMain && !p.explain {
 		if n != 7 {
 			return errProtocol
 		}
-		return x.readResultRow()
+		return p.readResultRow()
 	}
 
 	if kind != kindSelectPrepared && kind != kindEstimate && kind != kindMain {
@@ -191,8 +192,8 @@ func (x *pipeline) readRow(kind replyKind) error {
 }
 
 // readResultRow reads the row of a statement of package plan.
-func (x *pipeline) readResultRow() error {
-	in, r := &x.session.reader, x.result
+func (p *pipeline) readResultRow() error {
+	in, r := &p.session.reader, p.result
 	for _, n := range [...]*int64{&r.total, &r.rows} {
 		if err := in.count(n); err != nil {
 			return err
@@ -218,29 +219,30 @@ func (x *pipeline) readResultRow() error {
 	}
 
 	size, err := in.length()
+	streams := p.stream != nil && !p.inBlock // the COMMIT of a block can still fail
+
 	switch {
 	case err != nil || size < 0:
 		return err
 	case size != in.remaining:
 		return errProtocol
-		// inside a block COMMIT may still fail
-	case x.stream != nil && !x.inBlock && (size > min(maxBufferedBody, in.maxValue) ||
-		(size > uncountedResponse && !x.budget.tryShare(size, 0))):
+	case streams && (size > min(maxBufferedBody, in.maxValue) ||
+		(size > uncountedResponse && !p.budget.tryShare(size, 0))):
 		r.source, r.sourceSize = in, size
-		if err = x.stream.respond(r); err == nil {
+		if err = p.stream.respond(r); err == nil {
 			r.responded = true
 		}
 
 		return err
+	case size > in.maxValue && !p.commitPipelined():
 		// A committed change is answered in any case: its statement has checked the length, to
 		// which only the encoding can have added.
-	case size > in.maxValue && !x.commitPipelined():
 		return &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.maxValue, ActualBodyLen: size}
 	case size <= uncountedResponse:
-	case x.stream != nil && !x.inBlock:
-		r.setBudget(x.budget, size)
+	case streams:
+		r.setBudget(p.budget, size)
 	default:
-		if err := x.reserveBody(size); err != nil {
+		if err := p.reserveBody(size); err != nil {
 			return err
 		}
 	}
@@ -253,15 +255,15 @@ func (x *pipeline) readResultRow() error {
 }
 
 // readRowCount reads the number of changed rows from the command tag, as in INSERT 0 1.
-func (x *pipeline) readRowCount() error {
-	in := &x.session.reader
+func (p *pipeline) readRowCount() error {
+	in := &p.session.reader
 	tag, err := in.take(in.remaining)
 	if err != nil {
 		return err
 	}
 
 	tag = bytes.TrimRight(tag, "\x00")
-	x.result.rows, err = parseCount(tag[bytes.LastIndexByte(tag, ' ')+1:], 0)
+	p.result.rows, err = parseCount(tag[bytes.LastIndexByte(tag, ' ')+1:], 0)
 	return err
 }
 

@@ -96,32 +96,32 @@ func (b *ResponseBudget) onRelease() <-chan struct{} {
 // reserveBody takes the budget for a response that must be buffered. It never fails for a change
 // whose COMMIT is sent. Others wait until the request's deadline, and in a block, which holds
 // locks, at most for budgetTimeout.
-func (x *pipeline) reserveBody(size int) error {
-	if x.commitPipelined() {
-		x.budget.forceTake(size)
-		x.result.setBudget(x.budget, size)
+func (p *pipeline) reserveBody(size int) error {
+	if p.commitPipelined() {
+		p.budget.forceTake(size)
+		p.result.setBudget(p.budget, size)
 
 		return nil
 	}
 
-	if x.budget.tryTake(size) {
-		x.result.setBudget(x.budget, size)
+	if p.budget.tryTake(size) {
+		p.result.setBudget(p.budget, size)
 		return nil
 	}
 
 	var timeout <-chan time.Time
-	if x.inBlock {
-		timer := time.NewTimer(x.budgetTimeout)
+	if p.inBlock {
+		timer := time.NewTimer(p.budgetTimeout)
 		defer timer.Stop()
 
 		timeout = timer.C
 	}
 
 	for {
-		released := x.budget.onRelease()
+		released := p.budget.onRelease()
 
-		if x.budget.tryTake(size) {
-			x.result.setBudget(x.budget, size)
+		if p.budget.tryTake(size) {
+			p.result.setBudget(p.budget, size)
 			return nil
 		}
 
@@ -129,7 +129,7 @@ func (x *pipeline) reserveBody(size int) error {
 		case <-released:
 		case <-timeout:
 			return budgetExhausted()
-		case <-x.watchdog.Done():
+		case <-p.watchdog.Done():
 			return budgetExhausted()
 		}
 	}

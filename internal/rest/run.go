@@ -70,7 +70,7 @@ func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 	return true, c.respond(res)
 }
 
-func (c *call) setSnapshot(l *snapshot) { c.snapshot, c.catalog = l, l.Catalog }
+func (c *call) setSnapshot(s *snapshot) { c.snapshot, c.catalog = s, s.Catalog }
 
 // refresh switches to a newer snapshot. It reports whether there is one.
 func (c *call) refresh(ctx context.Context) bool {

@@ -176,8 +176,8 @@ func New(c Config) *Server {
 func (s *Server) Size() int {
 	size := s.plans.Size() + s.descriptions.size()
 	if s.Catalog != nil {
-		if l := s.Catalog.current.Load(); l != nil {
-			size += l.size
+		if cached := s.Catalog.current.Load(); cached != nil {
+			size += cached.size
 		}
 	}
 
@@ -290,17 +290,17 @@ func (c *call) serve() error {
 	c.deadline = now.Add(s.Timeout)
 
 	ctx := r.Context()
-	known := s.Catalog.peek(now)
-	if known == nil {
+	current := s.Catalog.peek(now)
+	if current == nil {
 		ctx, cancel := context.WithDeadline(ctx, c.deadline)
 		defer cancel()
 
-		if known, err = s.Catalog.get(ctx); err != nil {
+		if current, err = s.Catalog.get(ctx); err != nil {
 			return catalogFailure(ctx, err)
 		}
 	}
 
-	c.setSnapshot(known)
+	c.setSnapshot(current)
 	if c.route, err = parseRoute(c.path); err != nil {
 		return err
 	}

@@ -31,19 +31,19 @@ type preparedStatement struct {
 
 // statements returns the statement cache for the current catalog. It queues Close for the
 // statements of an older catalog first.
-func (x *pipeline) statements() (*statementCache, error) {
-	s := &x.session.statementCache
-	if s.catalog == x.catalog && s.named != nil {
+func (p *pipeline) statements() (*statementCache, error) {
+	s := &p.session.statementCache
+	if s.catalog == p.catalog && s.named != nil {
 		return s, nil
 	}
 
 	for st := s.ring.next; st != nil && st != &s.ring; st = st.next {
-		if err := x.queueClose(st); err != nil {
+		if err := p.queueClose(st); err != nil {
 			return nil, err
 		}
 	}
 
-	s.catalog = x.catalog
+	s.catalog = p.catalog
 	s.named = make(map[statementKey]*preparedStatement)
 	s.ring.next, s.ring.previous = &s.ring, &s.ring
 

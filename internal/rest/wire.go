@@ -36,7 +36,7 @@ const (
 	maxInlineWrite = 64 << 10 // bytes that a connection accepts even if the server is writing
 	cancelInterval = 250 * time.Millisecond
 	// Requests of a connection between searches for statements prepared by nested user code.
-	preparedCheckInterval = 100
+	preparedCheckRequests = 100
 	discardTimeout        = 15 * time.Second // to cancel the statement and close the connection
 )
 
