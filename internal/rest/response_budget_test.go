@@ -76,8 +76,8 @@ func (b *ResponseBudget) inUse() int {
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 
-	held := NewResponseBudget(64 << 20)
-	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget = held })
+	budget := NewResponseBudget(64 << 20)
+	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget = budget })
 	address := a.listen()
 
 	var clients []net.Conn
@@ -101,7 +101,7 @@ func TestSlowClients(t *testing.T) {
 	if got := a.do("POST", "/rpc/grow", `{"n":2000}`); got.status != http.StatusOK || len(got.body) < uncountedResponse {
 		t.Errorf("write beside slow clients: got %d, %d bytes", got.status, len(got.body))
 	}
-	if n := held.inUse(); n < 80*15*20000 {
+	if n := budget.inUse(); n < 80*15*20000 {
 		t.Errorf("got %d bytes in use, less than the buffered responses", n)
 	}
 
@@ -116,7 +116,7 @@ func TestSlowClients(t *testing.T) {
 		_ = c.Close()
 	}
 
-	a.await(func() bool { return held.inUse() == 0 })
+	a.await(func() bool { return budget.inUse() == 0 })
 }
 
 // TestSlowClientsOfLongAnswers checks that clients are disconnected if they keep connections for
@@ -124,8 +124,8 @@ func TestSlowClients(t *testing.T) {
 func TestSlowClientsOfLongAnswers(t *testing.T) {
 	t.Parallel()
 
-	held := NewResponseBudget(1 << 20)
-	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget, c.SlowClientTimeout = held, 10*time.Millisecond })
+	budget := NewResponseBudget(1 << 20)
+	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget, c.SlowClientTimeout = budget, 10*time.Millisecond })
 	address := a.listen()
 
 	var clients []net.Conn
@@ -144,7 +144,7 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 		}
 	}
 
-	if n := held.inUse(); n > 1<<20 {
+	if n := budget.inUse(); n > 1<<20 {
 		t.Errorf("got %d bytes in use, want at most %d", n, 1<<20)
 	}
 
@@ -152,7 +152,7 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 		_ = c.Close()
 	}
 
-	a.await(func() bool { return held.inUse() == 0 })
+	a.await(func() bool { return budget.inUse() == 0 })
 }
 
 // TestResponseBudgetExhausted checks that a response that must be buffered waits for the budget,
@@ -160,13 +160,13 @@ func TestSlowClientsOfLongAnswers(t *testing.T) {
 func TestResponseBudgetExhausted(t *testing.T) {
 	t.Parallel()
 
-	held := NewResponseBudget(64 << 20)
-	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget = held })
+	budget := NewResponseBudget(64 << 20)
+	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget = budget })
 	a.server.SlowClientTimeout = time.Minute
 
 	impatient := New(a.server.Config)
 	impatient.SlowClientTimeout = 10 * time.Millisecond
-	held.tryTake(64 << 20)
+	budget.tryTake(64 << 20)
 
 	if got := a.do("GET", "/pages?limit=15&order=id", ""); got.status != http.StatusOK ||
 		!strings.HasSuffix(got.body, `x"}]`) {
@@ -200,22 +200,22 @@ func TestResponseBudgetExhausted(t *testing.T) {
 		t.Errorf("return=minimal: got %d, %.200s, want 201", got.status, got.body)
 	}
 
-	grown := make(chan reply)
-	go func() { grown <- a.do("POST", "/rpc/grow", `{"n":2000}`) }()
+	replies := make(chan reply)
+	go func() { replies <- a.do("POST", "/rpc/grow", `{"n":2000}`) }()
 
 	a.await(func() bool {
-		held.mu.Lock()
-		defer held.mu.Unlock()
+		budget.mu.Lock()
+		defer budget.mu.Unlock()
 
-		return held.released != nil
+		return budget.released != nil
 	})
 
-	held.release(64 << 20)
+	budget.release(64 << 20)
 
-	if got := <-grown; got.status != http.StatusOK || len(got.body) < uncountedResponse {
+	if got := <-replies; got.status != http.StatusOK || len(got.body) < uncountedResponse {
 		t.Errorf("response that waited: got %d, %.200s, want 200", got.status, got.body)
 	}
-	if n := held.inUse(); n != 0 {
+	if n := budget.inUse(); n != 0 {
 		t.Errorf("got %d bytes in use at the end, want 0", n)
 	}
 }
@@ -225,12 +225,12 @@ func TestResponseBudgetExhausted(t *testing.T) {
 func TestCommittedResponseIsKept(t *testing.T) {
 	t.Parallel()
 
-	held := NewResponseBudget(1 << 20)
+	budget := NewResponseBudget(1 << 20)
 	a := newAPI(t, `
 		create function grow_later(n int) returns setof projects language plpgsql as $$ begin
 			perform pg_advisory_xact_lock(4714);
 			return query select * from grow(n);
-		end $$`, func(c *Config) { c.ResponseBudget, c.Timeout = held, time.Minute })
+		end $$`, func(c *Config) { c.ResponseBudget, c.Timeout = budget, time.Minute })
 
 	lock, err := a.admin.Begin(t.Context())
 	if err != nil {
@@ -241,8 +241,8 @@ func TestCommittedResponseIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	grown := make(chan reply)
-	go func() { grown <- a.do("POST", "/rpc/grow_later", `{"n":2000}`) }()
+	replies := make(chan reply)
+	go func() { replies <- a.do("POST", "/rpc/grow_later", `{"n":2000}`) }()
 
 	a.await(func() bool {
 		var waits bool
@@ -253,17 +253,17 @@ func TestCommittedResponseIsKept(t *testing.T) {
 		return err == nil && waits
 	})
 
-	held.tryTake(1 << 20)
+	budget.tryTake(1 << 20)
 	if err := lock.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	got := <-grown
+	got := <-replies
 	if got.status != http.StatusOK || len(got.body) < uncountedResponse {
 		t.Errorf("got %d, %.200s", got.status, got.body)
 	}
 
-	if n := held.inUse(); n != 1<<20 {
+	if n := budget.inUse(); n != 1<<20 {
 		t.Errorf("got %d bytes in use at the end, want %d of others", n, 1<<20)
 	}
 }
@@ -273,9 +273,9 @@ func TestCommittedResponseIsKept(t *testing.T) {
 func TestSlowClientsOfOtherPools(t *testing.T) {
 	t.Parallel()
 
-	held := NewResponseBudget(1 << 20)
+	budget := NewResponseBudget(1 << 20)
 	a := newAPI(t, longSQL, func(c *Config) {
-		c.ResponseBudget, c.SlowClientTimeout, c.PoolContended = held, 10*time.Millisecond, func() bool { return true }
+		c.ResponseBudget, c.SlowClientTimeout, c.PoolContended = budget, 10*time.Millisecond, func() bool { return true }
 	})
 
 	c := a.slowClient(a.listen(), "/pages")
