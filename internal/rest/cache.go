@@ -17,10 +17,8 @@ import (
 )
 
 const (
-	// Age at which a catalog without change detection is read again.
-	unwatchedTTL = 5 * time.Second
-	// The same for a request that misses an object in it.
-	unwatchedMissTTL   = time.Second
+	unwatchedTTL       = 5 * time.Second // of a catalog without change detection
+	unwatchedMissTTL   = time.Second     // the same for a request that misses an object in it
 	catalogReadTimeout = 60 * time.Second
 	maxReadPause       = 5 * time.Second // between two reads
 	maxReadAttempts    = 5               // of a read that fails by concurrent drops
@@ -60,6 +58,7 @@ type Cache struct {
 	running    sync.WaitGroup
 }
 
+// snapshot is a catalog with the version of its schema.
 type snapshot struct {
 	*catalog.Catalog
 	version  string // of the schema, not newer than the catalog; "" if it has none
@@ -111,6 +110,8 @@ func (c *Cache) Known() *catalog.Catalog {
 	return nil
 }
 
+// peek returns the snapshot, or nil before the first read. It starts a read if the snapshot is
+// unwatched and older than unwatchedTTL.
 func (c *Cache) peek(now time.Time) *snapshot {
 	if c.listener != nil {
 		c.listener.start()

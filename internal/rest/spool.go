@@ -57,6 +57,7 @@ func newSpool(budget *ResponseBudget, w http.ResponseWriter) *spool {
 	}
 }
 
+// signal does not block: the channel is buffered, and one signal suffices.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
