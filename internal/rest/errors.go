@@ -163,7 +163,8 @@ func (s *Server) failure(role string, err error) failure {
 	switch {
 	case errors.Is(err, errNoConnection):
 		return failure{
-			Error: *newError(http.StatusGatewayTimeout, "PGRST003", "Timed out acquiring connection from connection pool."),
+			Error: *newError(http.StatusGatewayTimeout, "PGRST003",
+				"Timed out acquiring connection from connection pool."),
 		}
 	case errors.Is(err, context.DeadlineExceeded):
 		return failure{

@@ -35,7 +35,7 @@ type execution struct {
 	mayPrepare     bool // user code may leave prepared statements
 	releasesLocks  bool // sql releases session advisory locks at its end
 	inert          bool // no user code runs
-	countOnly      bool // sql returns the number of changed rows only
+	countOnly      bool // sql returns no row; its command tag has the changed rows
 	unnamed        bool // use unnamed prepared statements
 	acquireTimeout time.Duration
 	// check inspects the result before COMMIT; an error rolls back. nil saves a round trip.
@@ -107,7 +107,7 @@ var stalePlanStates = map[string]bool{
 	"42703": true, "42883": true, "42804": true, "42P01": true, "42846": true, "42725": true,
 }
 
-// execute runs e in the memory of x. The caller releases the result. It returns errors of
+// execute runs e in the memory of p. The caller releases the result. It returns errors of
 // PostgreSQL, of the check or of a context.
 func execute(ctx context.Context, e *execution, p *pipeline) (*result, error) {
 	w := newWatchdog(ctx)

@@ -98,7 +98,8 @@ func TestSlowClients(t *testing.T) {
 	if got := a.do("GET", "/pages?limit=60", ""); got.status != http.StatusOK || len(got.body) < 60*20000 {
 		t.Errorf("long response beside slow clients: got %d, %d bytes", got.status, len(got.body))
 	}
-	if got := a.do("POST", "/rpc/grow", `{"n":2000}`); got.status != http.StatusOK || len(got.body) < uncountedResponse {
+	if got := a.do("POST", "/rpc/grow", `{"n":2000}`); got.status != http.StatusOK ||
+		len(got.body) < uncountedResponse {
 		t.Errorf("write beside slow clients: got %d, %d bytes", got.status, len(got.body))
 	}
 	if n := budget.inUse(); n < 80*15*20000 {
@@ -275,7 +276,8 @@ func TestSlowClientsOfOtherPools(t *testing.T) {
 
 	budget := NewResponseBudget(1 << 20)
 	a := newAPI(t, longSQL, func(c *Config) {
-		c.ResponseBudget, c.SlowClientTimeout, c.PoolContended = budget, 10*time.Millisecond, func() bool { return true }
+		c.ResponseBudget, c.SlowClientTimeout = budget, 10*time.Millisecond
+		c.PoolContended = func() bool { return true }
 	})
 
 	c := a.slowClient(a.listen(), "/pages")
