@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Caller is who asks, as far as the database is told.
+// Caller is the identity that the database sees.
 type Caller struct {
-	Role   string // "" is the anonymous one
-	Claims []byte // a JSON object; nil for no more than the role
+	Role   string // "" means anonymous
+	Claims []byte // JSON object; nil means the role only
 }
 
-// caller finds out who asks: by the token after Bearer, or by an API key.
+// caller authenticates a request by its bearer token or API key.
 func (s *Server) caller(r *http.Request) (Caller, error) {
 	token, given := bearer(r.Header.Get("Authorization"))
 	if !given && s.APIKeys {
@@ -25,10 +25,10 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 	var c Caller
 	if given {
 		if token == "" {
-			return Caller{}, fail(http.StatusUnauthorized, "PGRST301", "Empty JWT is sent in Authorization header")
+			return Caller{}, newError(http.StatusUnauthorized, "PGRST301", "Empty JWT is sent in Authorization header")
 		}
 		if s.Verify == nil {
-			return Caller{}, fail(http.StatusInternalServerError, "PGRST300", "Server lacks JWT secret")
+			return Caller{}, newError(http.StatusInternalServerError, "PGRST300", "Server lacks JWT secret")
 		}
 
 		var err error
@@ -39,7 +39,7 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 
 	if c.Role == "" {
 		if s.Anonymous == "" {
-			return Caller{}, fail(http.StatusUnauthorized, "PGRST302", "Anonymous access is disabled")
+			return Caller{}, newError(http.StatusUnauthorized, "PGRST302", "Anonymous access is disabled")
 		}
 		c.Role = s.Anonymous
 	}
@@ -47,7 +47,7 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 	return c, nil
 }
 
-// appendClaims appends the claims that the database is told.
+// appendClaims appends request.jwt.claims.
 func (c *Caller) appendClaims(b []byte) []byte {
 	if c.Claims != nil {
 		return append(b, c.Claims...)
@@ -55,9 +55,9 @@ func (c *Caller) appendClaims(b []byte) []byte {
 	return append(appendJSON(append(b, `{"role":`...), c.Role), '}')
 }
 
-// asked returns the query string without an API key that the client repeats there, as some do: it is no filter. A key in the query alone
-// opens nothing.
-func (s *Server) asked(r *http.Request) string {
+// rawQuery returns the query string without an API key. Some clients repeat the key of the header
+// there; it is not a filter. A key in the query string alone is ignored.
+func (s *Server) rawQuery(r *http.Request) string {
 	const name = "apikey="
 	raw := r.URL.RawQuery
 
@@ -74,7 +74,7 @@ func (s *Server) asked(r *http.Request) string {
 	}), "&")
 }
 
-// bearer returns the token of an Authorization header of that scheme.
+// bearer returns the token of an Authorization header with the scheme Bearer.
 func bearer(header string) (token string, given bool) {
 	const scheme = "bearer"
 	if len(header) < len(scheme) || !strings.EqualFold(header[:len(scheme)], scheme) {
@@ -89,7 +89,7 @@ func bearer(header string) (token string, given bool) {
 	return strings.TrimSpace(rest), true
 }
 
-// withRole returns claims in which the member role is the effective one.
+// withRole sets the member role of claims to the effective role.
 func withRole(claims []byte, role string) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(claims, &members) != nil {

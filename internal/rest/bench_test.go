@@ -10,19 +10,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// nowhere takes an answer.
-type nowhere struct{ h http.Header }
+// discardWriter discards a response.
+type discardWriter struct{ h http.Header }
 
-func (n *nowhere) Header() http.Header         { return n.h }
-func (n *nowhere) Write(b []byte) (int, error) { return len(b), nil }
-func (n *nowhere) WriteHeader(int)             {}
+func (n *discardWriter) Header() http.Header         { return n.h }
+func (n *discardWriter) Write(b []byte) (int, error) { return len(b), nil }
+func (n *discardWriter) WriteHeader(int)             {}
 
 func BenchmarkReadOne(b *testing.B) {
 	a := newAPI(b, "")
 	b.ReportAllocs()
 
 	b.RunParallel(func(p *testing.PB) {
-		w := &nowhere{http.Header{}}
+		w := &discardWriter{http.Header{}}
 		r := httptest.NewRequest("GET", "/clients?select=id,name&id=eq.2", nil)
 		r.Header.Set("Authorization", "Bearer authenticated:ann")
 
@@ -33,7 +33,7 @@ func BenchmarkReadOne(b *testing.B) {
 	})
 }
 
-// BenchmarkLimit is the same round trip by pgx alone.
+// BenchmarkLimit runs the same round trip with pgx alone.
 func BenchmarkLimit(b *testing.B) {
 	a := newAPI(b, "")
 	role, _ := a.server.Role("authenticated")
@@ -86,7 +86,7 @@ func BenchmarkInsert(b *testing.B) {
 	b.ReportAllocs()
 
 	b.RunParallel(func(p *testing.PB) {
-		w := &nowhere{http.Header{}}
+		w := &discardWriter{http.Header{}}
 		body := strings.NewReader("")
 		r := httptest.NewRequest("POST", "/events", strings.NewReader(`{"note":"event"}`))
 		r.Header.Set("Authorization", "Bearer authenticated:ann")

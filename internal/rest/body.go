@@ -1,39 +1,44 @@
 package rest
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"socle/internal/httpx"
 )
 
-// payload is the body of a request.
+// payload is a request body.
 type payload struct {
-	text []byte     // JSON unless raw says otherwise; nil if the request has none, or in CSV
-	csv  *csvBody   // nil unless the rows came as CSV and are not JSON yet
-	form url.Values // of a function's arguments; nil unless they came so
-	// json, text, xml or bytea: the type of a function's one unnamed parameter that may take the body whole; "" for none
+	text []byte     // JSON unless raw says otherwise; nil without a body or with CSV
+	csv  *csvBody   // rows in CSV before their conversion to JSON, or nil
+	form url.Values // arguments of a function sent as a form, or nil
+	// raw is the type of a function's single unnamed parameter that can take the whole body: json,
+	// text, xml or bytea. "" means none.
 	raw string
 }
 
-// readBody reads a body of at most most bytes, and makes JSON of a form. A function also takes plain text, XML and bytes.
-// It takes room for a long body, and fails if there is none.
-func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool, room *bodyRoom) (payload, error) {
+// readBody reads a body of at most maxSize bytes and converts a form to JSON. Functions also accept
+// plain text, XML and bytes. It fails if the budget has no room for a long body.
+func readBody(w http.ResponseWriter, r *http.Request, maxSize int64, function bool, lease *bodyLease) (payload, error) {
 	kind := r.Header.Get("Content-Type")
 	switch kind {
 	case "":
 		kind = "application/json"
 	case "application/json": // nearly always
-	default: // parameters, even those that are none, say nothing here
+	default: // ignore parameters, even malformed ones
 		if end := strings.IndexAny(kind, "; ,\t"); end >= 0 {
 			kind = kind[:end]
 		}
 		kind = strings.ToLower(kind)
 	}
 
-	text, err := readAll(w, r, most, room)
+	text, err := readAll(w, r, maxSize, lease)
 	if err != nil {
 		return payload{}, err
 	}
@@ -47,7 +52,7 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool,
 	case "application/x-www-form-urlencoded":
 		values, err := url.ParseQuery(string(text))
 		if err != nil {
-			return payload{}, fail(http.StatusBadRequest, "PGRST102", "Empty or invalid form")
+			return payload{}, newError(http.StatusBadRequest, "PGRST102", "Empty or invalid form")
 		}
 
 		p := payload{text: formRow(values)}
@@ -70,17 +75,18 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, function bool,
 		}
 	}
 
-	return payload{}, fail(http.StatusBadRequest, "PGRST102", "Content-Type not acceptable: "+kind)
+	return payload{}, newError(http.StatusBadRequest, "PGRST102", "Content-Type not acceptable: "+kind)
 }
 
-// readAll reads a body into memory that grows with what has arrived, not with what the client declares.
-func readAll(w http.ResponseWriter, r *http.Request, most int64, room *bodyRoom) ([]byte, error) {
-	if r.ContentLength > most {
+// readAll reads a body into memory that grows with the received bytes, not with the declared
+// length.
+func readAll(w http.ResponseWriter, r *http.Request, maxSize int64, lease *bodyLease) ([]byte, error) {
+	if r.ContentLength > maxSize {
 		return nil, tooLarge()
 	}
 
-	body := http.MaxBytesReader(w, r.Body, most)
-	size := most + 1 // one more tells the end
+	body := http.MaxBytesReader(w, r.Body, maxSize)
+	size := maxSize + 1 // one more byte to detect EOF
 	if r.ContentLength >= 0 {
 		size = r.ContentLength + 1
 	}
@@ -101,7 +107,7 @@ func readAll(w http.ResponseWriter, r *http.Request, most int64, room *bodyRoom)
 		}
 
 		more := min(size, 4*int64(cap(text)))
-		if err := room.take(r.Context(), more); err != nil {
+		if err := lease.take(r.Context(), more); err != nil {
 			return nil, err
 		}
 
@@ -113,14 +119,14 @@ func unreadable(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge()
 	}
-	return fail(http.StatusBadRequest, "PGRST102", "The body can't be read")
+	return newError(http.StatusBadRequest, "PGRST102", "The body can't be read")
 }
 
 func tooLarge() error {
-	return fail(http.StatusRequestEntityTooLarge, "PGRST102", "The body is too large")
+	return newError(http.StatusRequestEntityTooLarge, "PGRST102", "The body is too large")
 }
 
-// formRow makes a JSON object of a form. Of a field given twice the last value counts.
+// formRow converts a form to a JSON object. The last value of a field wins.
 func formRow(values url.Values) []byte {
 	out := []byte{'{'}
 	for name, all := range values {
@@ -135,7 +141,7 @@ func formRow(values url.Values) []byte {
 	return append(out, '}')
 }
 
-// appendJSON appends a string as JSON. Bytes that are no UTF-8 become U+FFFD.
+// appendJSON appends a string as JSON. Invalid UTF-8 becomes U+FFFD.
 func appendJSON(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -179,4 +185,49 @@ func appendJSON(b []byte, s string) []byte {
 	}
 
 	return append(append(b, s[start:]...), '"')
+}
+
+// BodyBudgetSize is the default budget of a process for request bodies, in bytes.
+const BodyBudgetSize = 256 << 20
+
+// uncountedBody is the size in bytes up to which a body is not charged to the budget. Nearly all
+// are shorter.
+const uncountedBody = 64 << 10
+
+// bodyLease is the share of one request in the body budget.
+type bodyLease struct {
+	budget   *httpx.Budget
+	owner    string        // charged by the budget
+	timeout  time.Duration // for room in the budget
+	size     int64         // bytes taken
+	releases []func()      // return the taken bytes
+}
+
+// take takes n more bytes. It waits up to timeout for others to release theirs.
+func (l *bodyLease) take(ctx context.Context, n int64) error {
+	exhausted := newError(http.StatusServiceUnavailable, "53200", "too many bodies of requests are under way")
+	if l.size+n > l.budget.Most() {
+		return exhausted
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+
+	release, err := l.budget.Take(ctx, l.owner, n)
+	if err != nil {
+		return exhausted
+	}
+
+	l.size += n
+	l.releases = append(l.releases, release)
+
+	return nil
+}
+
+// release returns all taken bytes.
+func (l *bodyLease) release() {
+	for _, release := range l.releases {
+		release()
+	}
+	l.size, l.releases = 0, nil
 }

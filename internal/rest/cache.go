@@ -16,123 +16,127 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// Times of a Cache.
 const (
-	unwatchedMost  = 5 * time.Second  // age at which a catalogue is read again that nothing watches
-	unwatchedLeast = time.Second      // the same for a request that misses something in it
-	readMost       = 60 * time.Second // for reading the catalogue
-	pauseMost      = 5 * time.Second  // between two readings
-	readTries      = 5                // while it changes under the reading
+	unwatchedTTL       = 5 * time.Second // of a catalog without change detection
+	unwatchedMissTTL   = time.Second     // the same for a request that misses an object in it
+	catalogReadTimeout = 60 * time.Second
+	maxReadPause       = 5 * time.Second // between two reads
+	maxReadAttempts    = 5               // of a read that fails by concurrent drops
 )
 
-// Source is where a Cache reads the catalogue, and how it knows that it has to.
+// Source is where a Cache reads the catalog and its version.
 type Source struct {
-	Pool    func() *pgxpool.Pool // its login can read the catalogue
+	Pool    func() *pgxpool.Pool // of a login that can read the catalog
 	Options catalog.Options
-	// Version is a query for the version of the schema: a text that each transaction which changes the schema changes when it
-	// commits. Every request compares it, on its own login and in its own round trip, with that of the catalogue it was planned
-	// by, so the next request after a change sees the change, and nothing listens. "": the schema has no version, see [Cache.ListenOn].
+	// Version is a query for the schema version: a text that changes with every commit that changes
+	// the schema. Each request compares it with the version of its catalog, on its own login and in
+	// its own round trip. The first request after a change thus sees the change, without LISTEN. ""
+	// means that there is no version, see [Cache.ListenOn].
 	Version string
-	// Read is called on the connection that has read the catalogue; nil: nothing is.
-	Read func(ctx context.Context, conn pg.Querier) error
+	// AfterRead is called on the connection that has read the catalog; nil means no hook.
+	AfterRead func(ctx context.Context, conn pg.Querier) error
 }
 
-// Cache keeps the catalogue of a database. The first request reads it, and so does one that finds it out of date: by the version
-// of the schema where it has one, else because a notification said so, see [Cache.ListenOn]. A cache whose schema has a version
-// runs nothing and has no connection while no request needs the catalogue read.
+// Cache caches the catalog of a database. The first request reads it, and so does a request that
+// finds it outdated, by the schema version or else by a notification, see [Cache.ListenOn]. With a
+// schema version, the cache is idle and without a connection until a request needs a read.
 type Cache struct {
-	source   Source
-	log      *slog.Logger
-	listener *listener                // nil: nothing listens
-	rest     func(took time.Duration) // between two readings of which the second is known to be needed
+	source    Source
+	log       *slog.Logger
+	listener  *listener                // nil without LISTEN
+	readPause func(took time.Duration) // limits the rate of consecutive reads
 
-	current atomic.Pointer[loaded]
-	zones   atomic.Pointer[map[string]bool] // see [Cache.knowsZone]
+	current atomic.Pointer[snapshot]
+	zones   atomic.Pointer[map[string]bool] // see [Cache.hasTimezone]
 
-	mu       sync.Mutex
-	database int   // counts what the database has been
-	loading  *load // nil if the catalogue is not being read
-	closed   bool
-	ctx      context.Context // of what the cache does by itself
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
+	mu         sync.Mutex
+	generation int   // incremented by Forget
+	loading    *load // nil if no read runs
+	closed     bool
+	ctx        context.Context // of background work
+	cancel     context.CancelFunc
+	running    sync.WaitGroup
 }
 
-type loaded struct {
+// snapshot is a catalog with the version of its schema.
+type snapshot struct {
 	*catalog.Catalog
-	version string // of the schema, as old as the catalogue or older; "" if it has none
-	size    int    // bytes
-	at      time.Time
-	took    time.Duration
+	version  string // of the schema, not newer than the catalog; "" if it has none
+	size     int    // bytes
+	readAt   time.Time
+	readTime time.Duration
 }
 
-// load is a reading of the catalogue under way.
+// load is a running read of the catalog.
 type load struct {
-	done  chan struct{}
-	again bool // the schema has changed since it began
-	got   *loaded
-	err   error
+	done     chan struct{}
+	repeat   bool // the schema changed since its start
+	snapshot *snapshot
+	err      error
 }
 
-// NewCache returns a cache that reads from a source.
+// NewCache returns a cache for a source.
 func NewCache(source Source, log *slog.Logger) *Cache {
 	c := &Cache{source: source, log: log}
-	c.rest = c.pause
+	c.readPause = c.pause
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 
 	return c
 }
 
-// get returns the catalogue, and waits only for the very first one.
-func (c *Cache) get(ctx context.Context) (*loaded, error) {
-	if known := c.known(time.Now()); known != nil {
-		return known, nil
+// get returns the catalog. It waits for the first read only.
+func (c *Cache) get(ctx context.Context) (*snapshot, error) {
+	if s := c.peek(time.Now()); s != nil {
+		return s, nil
 	}
-	return c.wait(ctx, c.start(false))
+	return c.wait(ctx, c.startRead(false))
 }
 
-// Get returns the catalogue, and waits only for the very first one.
+// Get returns the catalog. It waits for the first read only.
 func (c *Cache) Get(ctx context.Context) (*catalog.Catalog, error) {
-	l, err := c.get(ctx)
+	s, err := c.get(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	return l.Catalog, nil
+	return s.Catalog, nil
 }
 
-// Known returns the catalogue, nil if it was not read yet.
+// Known returns the catalog, or nil before the first read.
 func (c *Cache) Known() *catalog.Catalog {
-	if l := c.known(time.Now()); l != nil {
-		return l.Catalog
+	if s := c.peek(time.Now()); s != nil {
+		return s.Catalog
 	}
 	return nil
 }
 
-func (c *Cache) known(now time.Time) *loaded {
+// peek returns the snapshot, or nil before the first read. It starts a read if the snapshot is
+// unwatched and older than unwatchedTTL.
+func (c *Cache) peek(now time.Time) *snapshot {
 	if c.listener != nil {
-		c.listener.begin()
+		c.listener.start()
 	}
 
-	l := c.current.Load()
-	if l != nil && c.unwatched(l) && now.Sub(l.at) > unwatchedMost {
-		c.start(false)
+	s := c.current.Load()
+	if s != nil && c.isUnwatched(s) && now.Sub(s.readAt) > unwatchedTTL {
+		c.startRead(false)
 	}
 
-	return l
+	return s
 }
 
-// unwatched reports whether a change of the schema would go unseen: the connection that listens is lost, or the schema is to have
-// a version and has none, since its database waits for migrations.
-func (c *Cache) unwatched(l *loaded) bool {
+// isUnwatched reports whether schema changes are not detected: the LISTEN connection is lost, or
+// the schema lacks its version because the database waits for migrations.
+func (c *Cache) isUnwatched(s *snapshot) bool {
 	if c.source.Version != "" {
-		return l.version == ""
+		return s.version == ""
 	}
-	return c.listener != nil && !c.listener.heard.Load()
+	return c.listener != nil && !c.listener.listening.Load()
 }
 
-// newer returns a catalogue that is newer than old, for a request that failed by it: nil if there is none.
-func (c *Cache) newer(ctx context.Context, old *loaded) *loaded {
+// newer returns a newer catalog than old for a request that failed with old, or nil if there is
+// none.
+func (c *Cache) newer(ctx context.Context, old *snapshot) *snapshot {
 	if old.version != "" {
 		return c.newerVersion(ctx, old)
 	}
@@ -141,8 +145,9 @@ func (c *Cache) newer(ctx context.Context, old *loaded) *loaded {
 	l := c.loading
 	c.mu.Unlock()
 
-	if now := c.current.Load(); l == nil && now != nil && c.unwatched(now) && time.Since(now.at) > unwatchedLeast {
-		l = c.start(false)
+	now := c.current.Load()
+	if l == nil && now != nil && c.isUnwatched(now) && time.Since(now.readAt) > unwatchedMissTTL {
+		l = c.startRead(false)
 	}
 
 	if l != nil {
@@ -151,72 +156,72 @@ func (c *Cache) newer(ctx context.Context, old *loaded) *loaded {
 		}
 	}
 
-	if now := c.current.Load(); now != nil && now != old {
+	if now = c.current.Load(); now != nil && now != old {
 		return now
 	}
 
 	return nil
 }
 
-// newerVersion is newer for a schema with a version: it asks for that.
-func (c *Cache) newerVersion(ctx context.Context, old *loaded) *loaded {
+// newerVersion implements newer for a schema with a version: it queries the version.
+func (c *Cache) newerVersion(ctx context.Context, old *snapshot) *snapshot {
 	version, err := pg.Value[string](ctx, c.source.Pool(), c.source.Version)
 	if err != nil {
-		c.log.Warn("the version of the schema can't be read", "error", err)
+		c.log.Warn("schema version query failed", "error", err)
 		return nil
 	}
 
-	l := c.current.Load()
-	for range 2 { // a reading that is under way may have begun before the change
-		if l != nil && l.version == version {
+	s := c.current.Load()
+	for range 2 { // a running read may have started before the change
+		if s != nil && s.version == version {
 			break
 		}
 
-		if l, err = c.wait(ctx, c.start(false)); err != nil {
+		if s, err = c.wait(ctx, c.startRead(false)); err != nil {
 			return nil
 		}
 	}
 
-	if l == old {
+	if s == old {
 		return nil
 	}
 
-	return l
+	return s
 }
 
-// renewed returns another catalogue than old, which is known to be out of date.
-func (c *Cache) renewed(ctx context.Context, old *loaded) (*loaded, error) {
-	if l := c.current.Load(); l != nil && l != old {
-		return l, nil
+// replace returns another catalog than old, which is known to be outdated.
+func (c *Cache) replace(ctx context.Context, old *snapshot) (*snapshot, error) {
+	if s := c.current.Load(); s != nil && s != old {
+		return s, nil
 	}
-	return c.wait(ctx, c.start(false))
+	return c.wait(ctx, c.startRead(false))
 }
 
-// Reload has the catalogue read again, for someone who knows that it has changed. It does not wait.
+// Reload starts to read the catalog again after a change. It does not wait.
 func (c *Cache) Reload() {
 	if c.current.Load() != nil {
-		c.start(true)
+		c.startRead(true)
 	}
 }
 
-// Forget forgets the catalogue, for someone who knows that the database has become another one: the next request waits until that has been read.
+// Forget drops the catalog after the database was replaced. The next request waits for a new read.
 func (c *Cache) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	c.database++
+	c.generation++
 	c.current.Store(nil)
 }
 
-// Retire ends the listening, for a cache that another takes the place of, and waits until it has ended. Requests that have the cache still can
-// have it read the catalogue.
+// Retire stops listening, for a cache that is being replaced, and waits until it has stopped.
+// Requests that still use the cache can make it read the catalog.
 func (c *Cache) Retire() {
 	if c.listener != nil {
-		c.listener.end()
+		c.listener.stop()
 	}
 }
 
-// Close ends what the cache does by itself, and waits until it has ended. The cache still serves what it has.
+// Close ends the background work and waits until it has ended. The cache still serves its catalog.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -226,23 +231,23 @@ func (c *Cache) Close() {
 	c.running.Wait()
 }
 
-func (c *Cache) wait(ctx context.Context, l *load) (*loaded, error) {
+func (c *Cache) wait(ctx context.Context, l *load) (*snapshot, error) {
 	select {
 	case <-l.done:
-		return l.got, l.err
+		return l.snapshot, l.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// start begins to read the catalogue, unless that is under way. changed says that it is known to be
-// another one now: what is being read may be the one before, so it is read once more.
-func (c *Cache) start(changed bool) *load {
+// startRead starts to read the catalog, unless a read is running. changed means that the schema has
+// changed: a running read may be too old, so it is repeated.
+func (c *Cache) startRead(changed bool) *load {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	if c.loading != nil {
-		c.loading.again = c.loading.again || changed
+		c.loading.repeat = c.loading.repeat || changed
 		return c.loading
 	}
 
@@ -260,34 +265,35 @@ func (c *Cache) start(changed bool) *load {
 	return l
 }
 
-// pause waits as long as a reading took: a schema that changes without end is read half of the time, not all of it.
+// pause waits as long as the last read took, so that a schema that keeps changing is read half of
+// the time at most.
 func (c *Cache) pause(took time.Duration) {
 	select {
 	case <-c.ctx.Done():
-	case <-time.After(min(took, pauseMost)):
+	case <-time.After(min(took, maxReadPause)):
 	}
 }
 
-var errClosed = errors.New("the catalogue's cache is closed")
+var errClosed = errors.New("the catalog cache is closed")
 
-// read carries out a reading.
+// read runs a load.
 func (c *Cache) read(l *load) {
 	if last := c.current.Load(); last != nil && c.source.Version != "" {
-		if left := last.took - time.Since(last.at.Add(last.took)); left > 0 {
-			c.rest(left)
+		if remaining := last.readTime - time.Since(last.readAt.Add(last.readTime)); remaining > 0 {
+			c.readPause(remaining)
 		}
 	}
 
 	for {
-		ctx, cancel := context.WithTimeout(c.ctx, readMost)
+		ctx, cancel := context.WithTimeout(c.ctx, catalogReadTimeout)
 		at := time.Now()
 		c.mu.Lock()
 
-		database := c.database
+		generation := c.generation
 		c.mu.Unlock()
 
-		for tries := 0; tries < readTries; tries++ {
-			if l.got, l.err = c.readAtOnce(ctx); !goneMeanwhile(l.err) {
+		for attempt := 0; attempt < maxReadAttempts; attempt++ {
+			if l.snapshot, l.err = c.readSnapshot(ctx); !isConcurrentDrop(l.err) {
 				break
 			}
 		}
@@ -296,27 +302,28 @@ func (c *Cache) read(l *load) {
 		took := time.Since(at)
 		c.mu.Lock()
 
-		if database != c.database && c.ctx.Err() == nil { // it may be that of the one before
+		// The catalog may be that of the replaced database.
+		if generation != c.generation && c.ctx.Err() == nil {
 			c.mu.Unlock()
 			continue
 		}
 
 		if l.err != nil {
-			c.log.Warn("the catalogue can't be read; the one before serves on", "error", l.err)
+			c.log.Warn("catalog read failed, keeping the previous one", "error", l.err)
 		} else {
-			l.got.at, l.got.took = at, took
-			first := c.current.Swap(l.got) == nil
-			if l.again {
-				if first { // nobody waits for the first one longer than they must
+			l.snapshot.readAt, l.snapshot.readTime = at, took
+			first := c.current.Swap(l.snapshot) == nil
+			if l.repeat {
+				if first { // requests are waiting for the first one
 					close(l.done)
 					l = &load{done: make(chan struct{})}
 					c.loading = l
 				}
 
 				c.mu.Unlock()
-				c.rest(took)
+				c.readPause(took)
 				c.mu.Lock()
-				l.again = false
+				l.repeat = false
 				c.mu.Unlock()
 
 				continue
@@ -331,19 +338,21 @@ func (c *Cache) read(l *load) {
 	}
 }
 
-// readAtOnce reads the catalogue as it is at one moment of one database: another may take its place meanwhile.
-func (c *Cache) readAtOnce(ctx context.Context) (*loaded, error) {
+// readSnapshot reads the version and the catalog on one connection, since the database may be
+// replaced meanwhile.
+func (c *Cache) readSnapshot(ctx context.Context) (*snapshot, error) {
 	conn, err := pg.Acquire(ctx, c.source.Pool())
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Release()
 
-	// First the version, then the catalogue: a change between the two is met with one more reading, never with an old catalogue.
-	got := &loaded{}
+	// The version comes first: a change in between then causes one more read, never an outdated
+	// catalog.
+	s := &snapshot{}
 	if c.source.Version != "" {
 		// undefined_table
-		if got.version, err = pg.Value[string](ctx, conn, c.source.Version); err != nil && pg.State(err) != "42P01" {
+		if s.version, err = pg.Value[string](ctx, conn, c.source.Version); err != nil && pg.State(err) != "42P01" {
 			return nil, err
 		}
 	}
@@ -351,32 +360,34 @@ func (c *Cache) readAtOnce(ctx context.Context) (*loaded, error) {
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{
 		IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly,
 	}, func(tx pgx.Tx) error {
-		// That a statement which runs once is compiled takes twenty times as long as it does.
+		// JIT compilation of a statement that runs once takes twenty times as long as its
+		// execution.
 		if _, err := tx.Exec(ctx, "set local jit = off"); err != nil {
 			return err
 		}
 
-		got.Catalog, err = catalog.Read(ctx, tx, c.source.Options)
+		s.Catalog, err = catalog.Read(ctx, tx, c.source.Options)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	got.size = got.Catalog.Size()
+	s.size = s.Catalog.Size()
 
-	if c.source.Read != nil && got.version != "" {
-		if err := c.source.Read(ctx, conn); err != nil {
-			c.log.Warn("after the catalogue was read", "error", err)
+	if c.source.AfterRead != nil && s.version != "" {
+		if err := c.source.AfterRead(ctx, conn); err != nil {
+			c.log.Warn("hook after catalog read failed", "error", err)
 		}
 	}
 
-	return got, nil
+	return s, nil
 }
 
-// knowsZone reports whether PostgreSQL has a time zone of this name. It goes through a thousand files to say which there are: they are read for the
-// first request that names one, and kept, for they change with PostgreSQL itself.
-func (c *Cache) knowsZone(ctx context.Context, name string) (bool, error) {
+// hasTimezone reports whether PostgreSQL knows a time zone. PostgreSQL reads a thousand files to
+// list them, so the list is read for the first request that names one, and cached: it changes only
+// with PostgreSQL itself.
+func (c *Cache) hasTimezone(ctx context.Context, name string) (bool, error) {
 	if known := c.zones.Load(); known != nil {
 		return (*known)[name], nil
 	}
@@ -395,9 +406,9 @@ func (c *Cache) knowsZone(ctx context.Context, name string) (bool, error) {
 	return known[name], nil
 }
 
-// goneMeanwhile reports whether the catalogue could not be read because something was dropped in that moment: a default of a type that is no
-// more can't be printed.
-func goneMeanwhile(err error) bool {
+// isConcurrentDrop reports whether reading the catalog failed because an object was dropped
+// meanwhile: a default of a dropped type cannot be printed, for example.
+func isConcurrentDrop(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (e.Code == "XX000" || stale[e.Code])
+	return ok && (e.Code == "XX000" || stalePlanStates[e.Code])
 }

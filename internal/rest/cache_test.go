@@ -28,7 +28,7 @@ func TestFirstCatalogIsReadOnce(t *testing.T) {
 
 	for _, c := range got {
 		if c == nil {
-			t.Fatal("a request got no catalogue")
+			t.Fatal("got no catalog, want one for each request")
 		}
 	}
 
@@ -36,7 +36,7 @@ func TestFirstCatalogIsReadOnce(t *testing.T) {
 	a.server.Catalog.Close()
 
 	if got := a.do("GET", "/clients", ""); got.status != http.StatusOK {
-		t.Errorf("after the cache was closed: %+v", got)
+		t.Errorf("with a closed cache: got %+v, want 200", got)
 	}
 }
 
@@ -60,12 +60,13 @@ func TestNoCatalog(t *testing.T) {
 
 	if got := a.do("GET", "/clients", ""); got.status != 503 || !strings.Contains(got.body, "PGRST002") ||
 		got.header.Get("Retry-After") == "" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want 503 PGRST002 with Retry-After", got)
 	}
 }
 
-// TestCatalogIsNotReadWithoutEnd: of changes that are told while the catalogue is being read, and for a while after that, one more reading comes.
-func TestCatalogIsNotReadWithoutEnd(t *testing.T) {
+// TestCatalogReloadsAreCoalesced checks that any number of reloads during a read, and during the
+// pause after it, cause one more read.
+func TestCatalogReloadsAreCoalesced(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")
@@ -78,7 +79,7 @@ func TestCatalogIsNotReadWithoutEnd(t *testing.T) {
 	defer cache.Close()
 
 	rests, onward := make(chan time.Duration), make(chan struct{})
-	cache.rest = func(took time.Duration) { rests <- took; <-onward }
+	cache.readPause = func(took time.Duration) { rests <- took; <-onward }
 
 	first, err := cache.Get(t.Context())
 	if err != nil {
@@ -89,7 +90,7 @@ func TestCatalogIsNotReadWithoutEnd(t *testing.T) {
 	cache.Reload()
 
 	if took := <-rests; took <= 0 {
-		t.Errorf("it rests after %v", took)
+		t.Errorf("got a pause after a read of %v, want a positive duration", took)
 	}
 
 	second := cache.current.Load()
@@ -103,12 +104,12 @@ func TestCatalogIsNotReadWithoutEnd(t *testing.T) {
 
 	third := cache.newer(t.Context(), second)
 	if first == second.Catalog || third == nil || third.Relations[catalog.Name{Schema: "public", Name: "told"}] == nil {
-		t.Errorf("got %p, %p, %p", first, second, third)
+		t.Errorf("got catalogs %p, %p, %p, want different ones and the table told in the last", first, second, third)
 	}
 
 	select {
 	case <-rests:
-		t.Error("it is read once more")
+		t.Error("got another read of the catalog, want none")
 	default:
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ports is what the requests in testdata/clients are about.
-const ports = `
+// portsSQL creates the schema for the requests in testdata/clients.
+const portsSQL = `
 	create table ports (id int primary key, name text not null unique, depth numeric, tides int4range, goods text[] not null default '{}', about jsonb,
 		opened timestamptz, open boolean, words tsvector generated always as (to_tsvector('english', name)) stored);
 	insert into ports values (1, 'Kiel', 11.5, '[1,5)', '{coal,fish}', '{"flag":"blue","size":{"length":3}}', '2001-02-03 04:05:06+00', true),
@@ -34,9 +34,9 @@ const ports = `
 	create function sink(port int) returns void language sql as 'delete from boats b where b.port = sink.port';
 	grant all on ports, boats, berths to authenticated; grant usage on sequence boats_id_seq to authenticated; grant select on ports to anon`
 
-// TestClients says to the server, byte by byte, what client libraries say, and wants the answers that they can read. Each file of testdata/clients
-// is one library's: requests as they go over the wire but for Host and Content-Length, each with its answer behind it, in lines that
-// begin with <.
+// TestClients sends the requests of client libraries to the server, byte by byte, and checks the
+// responses that they depend on. Each file of testdata/clients has the requests of one library as
+// sent, without Host and Content-Length, each followed by its response in lines that begin with <.
 func TestClients(t *testing.T) {
 	t.Parallel()
 
@@ -49,7 +49,7 @@ func TestClients(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".http"), func(t *testing.T) {
 			t.Parallel()
 
-			a := newAPI(t, ports, func(c *Config) { c.TxOverride, c.Plan, c.Aggregates = true, true, true })
+			a := newAPI(t, portsSQL, func(c *Config) { c.TxOverride, c.Plan, c.Aggregates = true, true, true })
 			server := httptest.NewServer(a.server)
 			defer server.Close()
 
@@ -58,13 +58,13 @@ func TestClients(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			talk(t, server.Listener.Addr().String(), string(text))
+			replay(t, server.Listener.Addr().String(), string(text))
 		})
 	}
 }
 
-// talk sends the requests of a file on one connection.
-func talk(t *testing.T, address, text string) {
+// replay sends the requests of a file on one connection.
+func replay(t *testing.T, address, text string) {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func talk(t *testing.T, address, text string) {
 		request, answer, _ := strings.Cut(said, "\n< ")
 		head, body, _ := strings.Cut(strings.TrimSuffix(request, "\n"), "\n\n")
 		if strings.Contains(body, "\n") {
-			t.Fatalf("%s: a body has one line", title)
+			t.Fatalf("%s: got a body of several lines, want one", title)
 		}
 
 		first, headers, _ := strings.Cut(head, "\n")
@@ -104,12 +104,13 @@ func talk(t *testing.T, address, text string) {
 			t.Fatalf("%s: %v", title, err)
 		}
 
-		judge(t, title+": "+first, got, string(plain), strings.Split(strings.TrimSpace(answer), "\n< "))
+		checkResponse(t, title+": "+first, got, string(plain), strings.Split(strings.TrimSpace(answer), "\n< "))
 	}
 }
 
-// judge holds an answer against what is wanted: its status, headers (! and a name for none of that name), and behind those the body; - is none.
-func judge(t *testing.T, at string, got *http.Response, body string, want []string) {
+// checkResponse compares a response with want: the status, headers and the body. A header with a
+// leading ! must be absent, the body - must be empty.
+func checkResponse(t *testing.T, at string, got *http.Response, body string, want []string) {
 	t.Helper()
 
 	if status := fmt.Sprint(got.StatusCode); status != want[0] {
@@ -139,7 +140,7 @@ func judge(t *testing.T, at string, got *http.Response, body string, want []stri
 			t.Errorf("%s: got %s, want %s in it", at, body, wanted[1:])
 		}
 	case json.Valid([]byte(wanted)):
-		if diff := cmp.Diff(plainly(wanted), plainly(body)); diff != "" {
+		if diff := cmp.Diff(parseOrText(wanted), parseOrText(body)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", at, diff)
 		}
 	case strings.ReplaceAll(wanted, `\n`, "\n") != body:
@@ -147,11 +148,11 @@ func judge(t *testing.T, at string, got *http.Response, body string, want []stri
 	}
 
 	if got.StatusCode >= 400 && got.Request.Method != http.MethodHead {
-		told(t, at, body)
+		checkErrorBody(t, at, body)
 	}
 }
 
-func plainly(text string) any {
+func parseOrText(text string) any {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return text
@@ -160,8 +161,9 @@ func plainly(text string) any {
 	return v
 }
 
-// told checks that an error is what the libraries decode: code and message are texts, and details and hint are there, texts or null.
-func told(t *testing.T, at, body string) {
+// checkErrorBody checks that an error has the form that the libraries decode: code and message are
+// strings, details and hint are strings or null.
+func checkErrorBody(t *testing.T, at, body string) {
 	t.Helper()
 
 	var e map[string]json.RawMessage
@@ -173,7 +175,7 @@ func told(t *testing.T, at, body string) {
 	for _, name := range []string{"code", "message", "details", "hint"} {
 		if v := e[name]; !bytes.HasPrefix(v, []byte{'"'}) &&
 			(string(v) != "null" || slices.Contains([]string{"code", "message"}, name)) {
-			t.Errorf("%s: %s is %s", at, name, v)
+			t.Errorf("%s: got %s %s, want a string", at, name, v)
 		}
 	}
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestContract holds answers against what clients of the contract expect.
+// TestContract compares responses with those that clients of the contract expect.
 func TestContract(t *testing.T) {
 	t.Parallel()
 
@@ -52,13 +52,14 @@ func TestContract(t *testing.T) {
 			`[{"clients":{"first_project":{"name":"Windows"}}}]`},
 	} {
 		got := a.do(test.method, test.path, test.body, test.headers...)
-		if got.status != http.StatusOK || test.want != "" && got.body != test.want {
+		if got.status != http.StatusOK || (test.want != "" && got.body != test.want) {
 			t.Errorf("%s %s %s: got %d %s, want %s", test.method, test.path, test.body, got.status, got.body, test.want)
 		}
 	}
 }
 
-// TestAliases: an embedded relation that has an alias may be named by its own name still, with a warning, unless the configuration says otherwise.
+// TestAliases checks that an embedded relation with an alias can still be named by its own name,
+// with a warning, unless AliasesOnly is set.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 
@@ -72,21 +73,21 @@ func TestAliases(t *testing.T) {
 		{"select=id,c:clients(name)&clients.id=eq.1&id=eq.1", "clients (c)",
 			`{"code":"PGRST108","details":"Target names are not allowed in filters if they have an alias","hint":"Change 'clients' to 'c' in filters, orders or limits.","message":"'clients' is not an embedded resource in this request"}`},
 	} {
-		for range 2 { // once by the plan that is kept
+		for range 2 { // the second time with the cached plan
 			got := a.do("GET", "/projects?"+test.query, "")
 			if warning := got.header.Get("Warning"); got.body != ok || (test.warning == "") != (warning == "") ||
 				!strings.Contains(warning, test.warning) {
-				t.Errorf("%s: %s, warning %q", test.query, got.body, warning)
+				t.Errorf("%s: got %s, warning %q, want %s, warning %q", test.query, got.body, warning, ok, test.warning)
 			}
 
 			if vary := got.header.Values("Vary"); len(vary) != 1 || vary[0] != "Accept, Prefer, Range" {
-				t.Errorf("%s: it varies by %q", test.query, vary)
+				t.Errorf("%s: got Vary %q", test.query, vary)
 			}
 		}
 
 		if got := strict.do("GET", "/projects?"+test.query, ""); got.body != test.strict ||
 			got.header.Get("Warning") != "" {
-			t.Errorf("%s, strictly: %s", test.query, got.body)
+			t.Errorf("%s with AliasesOnly: got %s, want %s", test.query, got.body, test.strict)
 		}
 	}
 
@@ -94,17 +95,17 @@ func TestAliases(t *testing.T) {
 
 	if got := strict.do("GET", "/clients", "", "Origin", "https://here").header.Values("Vary"); len(got) != 2 ||
 		got[0] != "Origin" {
-		t.Errorf("to a page: it varies by %q", got)
+		t.Errorf("with an origin: got Vary %q", got)
 	}
 
 	for _, request := range [][2]string{{"OPTIONS", "/clients"}, {"GET", "/"}, {"POST", "/rpc/nothing"}} {
 		if got := a.do(request[0], request[1], "").header.Get("Vary"); got != "Accept, Prefer, Range" {
-			t.Errorf("%v varies by %q", request, got)
+			t.Errorf("%v: got Vary %q", request, got)
 		}
 	}
 }
 
-// TestLenient: what clients write loosely is read as they mean it, and said back as they wrote it.
+// TestLenient checks that sloppy requests are read as meant and quoted as written.
 func TestLenient(t *testing.T) {
 	t.Parallel()
 
@@ -144,7 +145,7 @@ func TestLenient(t *testing.T) {
 	} {
 		got := a.do(test.method, test.path, test.body, test.headers...)
 		if kind := got.header.Get("Content-Type"); got.status != test.status ||
-			!strings.Contains(got.body, test.want) || test.kind != "" && kind != test.kind {
+			!strings.Contains(got.body, test.want) || (test.kind != "" && kind != test.kind) {
 			t.Errorf("%s %s %v: got %d %s %s, want %d %s %s", test.method, test.path, test.headers, got.status, kind,
 				got.body, test.status, test.kind, test.want)
 		}

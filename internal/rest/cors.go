@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// exposed are the headers of an answer that a page may read.
-const exposed = "Content-Encoding, Content-Location, Content-Range, Content-Type, Date, Location, Server, Transfer-Encoding, Range-Unit"
+// exposedHeaders are the response headers that scripts of other origins can read.
+const exposedHeaders = "Content-Encoding, Content-Location, Content-Range, Content-Type, Date, " +
+	"Location, Server, Transfer-Encoding, Range-Unit"
 
-// cors lets pages of other origins read the answer, and answers a browser that asks before it sends a request.
-// It reports whether that was all.
+// cors sets the CORS headers and answers preflight requests. It reports whether it has written the
+// response.
 func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -31,7 +32,7 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 	}
 
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-		h.Set("Access-Control-Expose-Headers", exposed)
+		h.Set("Access-Control-Expose-Headers", exposedHeaders)
 		return false
 	}
 

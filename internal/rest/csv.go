@@ -10,16 +10,16 @@ import (
 	"socle/internal/rest/plan"
 )
 
-// csvBody is rows in CSV, the first line of which names the columns.
+// csvBody is a CSV body with a header line.
 type csvBody struct {
 	text  []byte
-	names []string // different ones, in order
+	names []string // column names without duplicates, in order
 }
 
-// readCSV reads the names of the columns. Lines may not have more fields than a table can have columns.
+// readCSV reads the header line. It refuses lines with more fields than a table can have columns.
 func readCSV(text []byte) (*csvBody, error) {
-	if tooWide(text) {
-		return nil, fail(http.StatusBadRequest, "PGRST102", "A line has more fields than a table can have columns")
+	if exceedsMaxFields(text) {
+		return nil, newError(http.StatusBadRequest, "PGRST102", "A line has more fields than a table can have columns")
 	}
 
 	first, err := newCSVReader(text).Read()
@@ -27,7 +27,7 @@ func readCSV(text []byte) (*csvBody, error) {
 		return &csvBody{}, nil
 	}
 	if err != nil {
-		return nil, badCSV(err)
+		return nil, invalidCSV(err)
 	}
 
 	b := &csvBody{text: text}
@@ -42,8 +42,9 @@ func readCSV(text []byte) (*csvBody, error) {
 	return b, nil
 }
 
-// tooWide reports whether a line has more than plan.MaxNames fields. Of text that is no valid CSV it may report either.
-func tooWide(text []byte) bool {
+// exceedsMaxFields reports whether a line has more than plan.MaxNames fields. For invalid CSV it
+// may report either.
+func exceedsMaxFields(text []byte) bool {
 	fields, quoted := 1, false
 	for _, c := range text {
 		switch {
@@ -69,9 +70,9 @@ func newCSVReader(text []byte) *csv.Reader {
 	return in
 }
 
-// json returns the rows as a JSON array of objects, of at most most bytes. It leaves out columns that keep does not want. If
-// one is set, it returns the first row alone, but checks all.
-func (b *csvBody) json(keep func(name string) bool, one bool, most int64) ([]byte, error) {
+// json returns the rows as a JSON array of objects of at most maxSize bytes, with the columns that
+// keep accepts. With firstOnly it returns the first row only, but checks all.
+func (b *csvBody) json(keep func(name string) bool, firstOnly bool, maxSize int64) ([]byte, error) {
 	if b.names == nil {
 		return []byte("[]"), nil
 	}
@@ -81,14 +82,14 @@ func (b *csvBody) json(keep func(name string) bool, one bool, most int64) ([]byt
 		return nil, err
 	}
 
-	size, err := b.measure(columns, width, one)
+	size, err := b.measure(columns, width, firstOnly)
 	if err != nil {
 		return nil, err
 	}
 
-	if size > most {
-		e := fail(http.StatusRequestEntityTooLarge, "PGRST102", "The rows are too large")
-		e.Details = "As JSON they have " + formatInt(size) + " bytes, of at most " + formatInt(most) + "."
+	if size > maxSize {
+		e := newError(http.StatusRequestEntityTooLarge, "PGRST102", "The rows are too large")
+		e.Details = "As JSON they have " + formatInt(size) + " bytes, of at most " + formatInt(maxSize) + "."
 		e.Hint = "Send fewer rows at a time, or JSON."
 
 		return nil, e
@@ -99,7 +100,7 @@ func (b *csvBody) json(keep func(name string) bool, one bool, most int64) ([]byt
 	out := append(make([]byte, 0, size), '[')
 	for {
 		row, err := in.Read()
-		if err != nil || one && len(out) > 1 { // there is no other than the end
+		if err != nil || (firstOnly && len(out) > 1) { // EOF: measure has checked the rows
 			return append(out, ']'), nil
 		}
 
@@ -125,17 +126,18 @@ func (b *csvBody) json(keep func(name string) bool, one bool, most int64) ([]byt
 	}
 }
 
-// csvColumn is a column that is kept.
+// csvColumn is a column of the JSON rows.
 type csvColumn struct {
 	index  int    // of its field
-	member []byte // its name in JSON, and the colon
+	member []byte // JSON name and colon
 }
 
-// columns returns the columns to keep, of those with one name the last, and how many fields a line must have.
+// columns returns the accepted columns and the minimum fields of a line. Of columns with equal
+// names the last wins.
 func (b *csvBody) columns(keep func(name string) bool) (columns []csvColumn, width int, err error) {
 	header, err := newCSVReader(b.text).Read()
 	if err != nil {
-		return nil, 0, badCSV(err)
+		return nil, 0, invalidCSV(err)
 	}
 
 	last := make(map[string]int, len(header))
@@ -152,8 +154,8 @@ func (b *csvBody) columns(keep func(name string) bool) (columns []csvColumn, wid
 	return columns, len(header), nil
 }
 
-// measure checks the rows, and returns how many bytes they have as JSON, or a few more.
-func (b *csvBody) measure(columns []csvColumn, width int, one bool) (size int64, err error) {
+// measure checks the rows and returns the size of their JSON in bytes, or slightly more.
+func (b *csvBody) measure(columns []csvColumn, width int, firstOnly bool) (size int64, err error) {
 	fixed := int64(len("{},"))
 	for _, c := range columns {
 		fixed += int64(len(c.member) + len(","))
@@ -170,13 +172,13 @@ func (b *csvBody) measure(columns []csvColumn, width int, one bool) (size int64,
 			return size, nil
 		}
 		if err != nil {
-			return 0, badCSV(err)
+			return 0, invalidCSV(err)
 		}
 
 		if len(row) < width {
-			return 0, fail(http.StatusBadRequest, "PGRST102", "All lines must have same number of fields")
+			return 0, newError(http.StatusBadRequest, "PGRST102", "All lines must have same number of fields")
 		}
-		if one && n > 0 {
+		if firstOnly && n > 0 {
 			continue
 		}
 
@@ -188,8 +190,8 @@ func (b *csvBody) measure(columns []csvColumn, width int, one bool) (size int64,
 	}
 }
 
-func badCSV(err error) error {
-	e := fail(http.StatusBadRequest, "PGRST102", "Empty or invalid csv")
+func invalidCSV(err error) error {
+	e := newError(http.StatusBadRequest, "PGRST102", "Empty or invalid csv")
 	e.Details = err.Error()
 
 	return e

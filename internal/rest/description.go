@@ -7,55 +7,55 @@ import (
 	"time"
 )
 
-// Description returns what the root answers to a caller in a role, as a server whose root is at a URL: the description of what the role may
-// use. It fails as requests of that role do.
+// Description returns the OpenAPI description of a role's privileges, for a server whose root has
+// the given URL. It fails as requests of that role do.
 func (s *Server) Description(ctx context.Context, role, url string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
 
-	kept := &page{header: http.Header{}}
+	recorder := &responseRecorder{header: http.Header{}}
 	c := call{
-		server: s,
-		w:      kept,
-		r:      r,
-		path:   "/",
-		caller: Caller{Role: role, Claims: []byte("{}")},
-		schema: s.Schemas[0],
-		until:  time.Now().Add(s.Timeout),
+		server:   s,
+		w:        recorder,
+		r:        r,
+		path:     "/",
+		caller:   Caller{Role: role, Claims: []byte("{}")},
+		schema:   s.Schemas[0],
+		deadline: time.Now().Add(s.Timeout),
 	}
 
 	var ok bool
 	if c.role, ok = s.Role(role); !ok {
-		return nil, errors.New("describe: there is no role " + role)
+		return nil, errors.New("describe the schema: unknown role " + role)
 	}
 
-	ctx, cancel := context.WithDeadline(ctx, c.until)
+	ctx, cancel := context.WithDeadline(ctx, c.deadline)
 	defer cancel()
 
-	known, err := s.Catalog.get(ctx)
+	snapshot, err := s.Catalog.get(ctx)
 	if err != nil {
-		return nil, noCatalog(ctx, err)
+		return nil, catalogFailure(ctx, err)
 	}
 
-	c.use(known)
+	c.setSnapshot(snapshot)
 	if err := c.describe(ctx); err != nil {
 		return nil, err
 	}
 
-	return kept.body, nil
+	return recorder.body, nil
 }
 
-// page keeps an answer.
-type page struct {
+// responseRecorder is an http.ResponseWriter that keeps the body.
+type responseRecorder struct {
 	header http.Header
 	body   []byte
 }
 
-func (p *page) Header() http.Header { return p.header }
-func (p *page) WriteHeader(int)     {}
-func (p *page) Write(b []byte) (int, error) {
-	p.body = append(p.body, b...)
+func (r *responseRecorder) Header() http.Header { return r.header }
+func (r *responseRecorder) WriteHeader(int)     {}
+func (r *responseRecorder) Write(b []byte) (int, error) {
+	r.body = append(r.body, b...)
 	return len(b), nil
 }

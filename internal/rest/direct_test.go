@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestValuesOfOneObject: the values of a body that is one object are arguments, those of an array are read by PostgreSQL from JSON. Both
-// write the same, or fail alike.
+// TestValuesOfOneObject compares a body of one object, whose values become arguments, with an
+// array, whose values PostgreSQL reads from JSON. Both must write the same, or fail alike.
 func TestValuesOfOneObject(t *testing.T) {
 	t.Parallel()
 

@@ -18,58 +18,59 @@ import (
 	"socle/internal/rest/query"
 )
 
-// failure is an error on its way to the client.
+// failure is an error response.
 type failure struct {
 	query.Error
 	header     http.Header
 	retryAfter string // seconds, or ""
 }
 
-// body is what the client reads, in the order of the contract.
-type body struct {
+// errorBody is the body of an error response, in the contract's order.
+type errorBody struct {
 	Code    string `json:"code"`
 	Details any    `json:"details"`
 	Hint    any    `json:"hint"`
 	Message string `json:"message"`
 }
 
-// terse is body for who is told no more.
-type terse struct {
+// terseErrorBody is the body with Config.TerseErrors.
+type terseErrorBody struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// statusGone is for the log: the client closed the request.
-const statusGone = 499
+// statusClientClosed is logged for requests that the client closed.
+const statusClientClosed = 499
 
-func fail(status int, code, message string) *query.Error {
+func newError(status int, code, message string) *query.Error {
 	return &query.Error{Status: status, Code: code, Message: message}
 }
 
-// errFull answers what would make a full database larger, as PostgreSQL does where the disk is full.
-var errFull = &query.Error{Status: http.StatusServiceUnavailable,
+// errOverQuota refuses a statement that would grow a database over its quota, with PostgreSQL's
+// code for a full disk.
+var errOverQuota = &query.Error{Status: http.StatusServiceUnavailable,
 	Code: "53100", Message: "the database has all the bytes that it may have",
 	Hint: "Rows can be read and deleted. To make room, delete rows and compact their table, delete a table, or have the quota raised."}
 
-// fail answers with err.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err error) {
+// writeError writes an error response.
+func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string, err error) {
 	httpx.From(r.Context()).Err = err
 
 	if r.Context().Err() != nil {
-		w.WriteHeader(statusGone) // nobody is there to read more
+		w.WriteHeader(statusClientClosed) // the client is gone
 		return
 	}
 
 	f := s.failure(role, err)
-	if s.Ended != nil && role != "" && outOfReach(err) {
-		if ended := s.Ended(r.Context()); ended != nil {
-			f = s.failure(role, ended)
+	if s.Unavailable != nil && role != "" && isUnreachable(err) {
+		if unavailable := s.Unavailable(r.Context()); unavailable != nil {
+			f = s.failure(role, unavailable)
 		}
 	}
 
 	h := w.Header()
 	for name, values := range f.header {
-		if s.maySet(name) {
+		if s.allowsHeader(name) {
 			h[name] = values
 		}
 	}
@@ -84,14 +85,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err e
 		h.Set("WWW-Authenticate", challenge(&f.Error))
 	}
 
-	var told any = body{f.Code, f.Details, f.Hint, f.Message}
-	if s.Terse {
-		told = terse{f.Code, f.Message}
+	var out any = errorBody{f.Code, f.Details, f.Hint, f.Message}
+	if s.TerseErrors {
+		out = terseErrorBody{f.Code, f.Message}
 	}
 
-	text, err := encode(told)
+	text, err := encode(out)
 	if err != nil {
-		panic("rest: " + err.Error()) // details are texts and maps of texts
+		panic("rest: " + err.Error()) // details are strings and maps of strings
 	}
 
 	h.Set("Content-Length", strconv.Itoa(len(text)))
@@ -99,31 +100,33 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, role string, err e
 	_, _ = w.Write(text)
 }
 
-// outOfReach reports whether a request came to nothing because the database could not be had, or not any more: nothing of it was kept.
-func outOfReach(err error) bool {
+// isUnreachable reports whether a request failed because the database was unavailable or
+// disconnected. Nothing was committed.
+func isUnreachable(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		// told to go: what was committed is told before
-		return e.Code == "57P01" && !pg.EndedByLimit(e) || e.Code == "53300"
+		// admin_shutdown: commits are reported before
+		return (e.Code == "57P01" && !pg.EndedByLimit(e)) || e.Code == "53300"
 	}
 
-	_, unknown := errors.AsType[*catalogError](err)
-	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
+	_, noCatalog := errors.AsType[*catalogError](err)
+	_, noConnection := errors.AsType[*pgconn.ConnectError](err)
 
-	return unknown || unconnected || errors.Is(err, errNoConnection) || fault.Is(err, fault.Unavailable) ||
+	return noCatalog || noConnection || errors.Is(err, errNoConnection) || fault.Is(err, fault.Unavailable) ||
 		pgconn.SafeToRetry(err)
 }
 
-// proxyToken keeps what may stand in the header: codes are tokens but for what a function raised.
+// proxyToken returns the characters of a code that are valid in the header. Only codes raised by
+// functions have others.
 func proxyToken(code string) string {
 	return strings.Map(func(c rune) rune {
-		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c == '-' {
+		if (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '-' {
 			return c
 		}
 		return -1
 	}, code)
 }
 
-// challenge says how the client may be known.
+// challenge returns the WWW-Authenticate header.
 func challenge(e *query.Error) string {
 	if e.Code == "PGRST301" || e.Code == "PGRST303" {
 		return `Bearer error="invalid_token", error_description="` + strings.ReplaceAll(e.Message, `"`, `'`) + `"`
@@ -131,7 +134,8 @@ func challenge(e *query.Error) string {
 	return "Bearer"
 }
 
-// failure says how err is told to a client who asked in a role. What nobody knows is ours: no word of it leaves.
+// failure maps err to the response for a role. Unknown errors become an internal error without
+// details.
 func (s *Server) failure(role string, err error) failure {
 	if e, ok := errors.AsType[*query.Error](err); ok {
 		f := failure{Error: *e}
@@ -151,19 +155,20 @@ func (s *Server) failure(role string, err error) failure {
 
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		if f, ok := errors.AsType[*fault.Error](pg.Fault(err)); ok && pg.EndedByLimit(e) {
-			return kinds(f)
+			return faultFailure(f)
 		}
-		return s.postgres(role, e)
+		return s.pgFailure(role, e)
 	}
 
 	switch {
 	case errors.Is(err, errNoConnection):
 		return failure{
-			Error: *fail(http.StatusGatewayTimeout, "PGRST003", "Timed out acquiring connection from connection pool."),
+			Error: *newError(http.StatusGatewayTimeout, "PGRST003",
+				"Timed out acquiring connection from connection pool."),
 		}
 	case errors.Is(err, context.DeadlineExceeded):
 		return failure{
-			Error: *fail(http.StatusInternalServerError, "57014", "canceling statement due to statement timeout"),
+			Error: *newError(http.StatusInternalServerError, "57014", "canceling statement due to statement timeout"),
 		}
 	case fault.Is(err, fault.Unavailable), pgconn.SafeToRetry(err):
 		return unavailable("PGRST001", "Database client error. Retrying the connection.")
@@ -172,26 +177,28 @@ func (s *Server) failure(role string, err error) failure {
 	if e, ok := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); ok {
 		return failure{Error: query.Error{Status: http.StatusInternalServerError,
 			Code: "54000", Message: "the answer is too large",
-			Details: atMost(e.MaxExpectedBodyLen), Hint: askForLess}}
+			Details: maxResponseDetail(e.MaxExpectedBodyLen), Hint: fewerRowsHint}}
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Internal {
-		return kinds(f)
+		return faultFailure(f)
 	}
 
-	return failure{Error: *fail(http.StatusInternalServerError, "PGRSTX00", "Internal error")}
+	return failure{Error: *newError(http.StatusInternalServerError, "PGRSTX00", "Internal error")}
 }
 
-func atMost(bytes int) string { return "An answer has at most " + strconv.Itoa(bytes) + " bytes." }
+func maxResponseDetail(bytes int) string {
+	return "An answer has at most " + strconv.Itoa(bytes) + " bytes."
+}
 
-const askForLess = "Ask for fewer rows with limit, or for fewer columns with select."
+const fewerRowsHint = "Ask for fewer rows with limit, or for fewer columns with select."
 
-// kinds tells a failure in the words of the domain, such as one of the injected functions.
-func kinds(f *fault.Error) failure {
+// faultFailure maps a domain error, such as one of the injected functions.
+func faultFailure(f *fault.Error) failure {
 	status := map[fault.Kind]int{
 		fault.Invalid: 400, fault.Unprocessable: 422, fault.Unauthenticated: 401, fault.Forbidden: 403,
 		fault.NotFound: 404, fault.Conflict: 409, fault.TooLarge: 413, fault.TooMany: 429,
 	}[f.Kind]
-	out := failure{Error: *fail(status, f.CodeWord(), f.Detail)}
+	out := failure{Error: *newError(status, f.CodeWord(), f.Detail)}
 	if f.RetryAfter > 0 {
 		out.retryAfter = strconv.Itoa(int(f.RetryAfter.Seconds()) + 1)
 	}
@@ -199,30 +206,30 @@ func kinds(f *fault.Error) failure {
 	return out
 }
 
-// unavailable says that the database does not answer, and not why: the cause may name hosts.
+// unavailable reports that the database does not respond. It omits the cause, which may name hosts.
 func unavailable(code, message string) failure {
-	return failure{Error: *fail(http.StatusServiceUnavailable, code, message), retryAfter: "1"}
+	return failure{Error: *newError(http.StatusServiceUnavailable, code, message), retryAfter: "1"}
 }
 
-// postgres tells an error of PostgreSQL.
-func (s *Server) postgres(role string, e *pgconn.PgError) failure {
+// pgFailure maps an error of PostgreSQL.
+func (s *Server) pgFailure(role string, e *pgconn.PgError) failure {
 	if e.Code == "PGRST" {
-		return raised(e)
+		return raisedFailure(e)
 	}
 	if plan.TooLong(e.Code, e.Message) {
 		return failure{Error: query.Error{Status: http.StatusInternalServerError,
 			Code: "54000", Message: "the answer is too large",
-			Details: "Nothing was changed. " + atMost(s.MaxAnswer),
+			Details: "Nothing was changed. " + maxResponseDetail(s.MaxResponse),
 			Hint:    "Ask for fewer columns with select, or for none with return=minimal."}}
 	}
 
 	f := failure{
 		Error: query.Error{
-			Status:  s.status(role, e),
+			Status:  s.pgStatus(role, e),
 			Code:    e.Code,
 			Message: e.Message,
-			Details: text(e.Detail),
-			Hint:    text(e.Hint),
+			Details: nullable(e.Detail),
+			Hint:    nullable(e.Hint),
 		},
 	}
 	if f.Status == http.StatusServiceUnavailable {
@@ -231,22 +238,22 @@ func (s *Server) postgres(role string, e *pgconn.PgError) failure {
 
 	// a value has at most 1 GB
 	if e.Code == "54000" && f.Hint == nil && strings.HasPrefix(e.Detail, "Cannot enlarge string buffer") {
-		f.Hint = askForLess
+		f.Hint = fewerRowsHint
 	}
 
 	return f
 }
 
-// text returns a text, or nil for none.
-func text(s string) any {
+// nullable returns nil for an empty string.
+func nullable(s string) any {
 	if s == "" {
 		return nil
 	}
 	return s
 }
 
-// status returns the HTTP status of an SQLSTATE.
-func (s *Server) status(role string, e *pgconn.PgError) int {
+// pgStatus returns the HTTP status of an SQLSTATE.
+func (s *Server) pgStatus(role string, e *pgconn.PgError) int {
 	switch e.Code {
 	case "21000":
 		if strings.HasSuffix(e.Message, "requires a WHERE clause") {
@@ -263,7 +270,7 @@ func (s *Server) status(role string, e *pgconn.PgError) int {
 	case "25006":
 		return 405
 	case "42501":
-		if granted, _ := s.Role(role); granted.Stranger || role == s.Anonymous {
+		if allowed, _ := s.Role(role); allowed.Anonymous || role == s.Anonymous {
 			return 401
 		}
 		return 403
@@ -303,49 +310,50 @@ func (s *Server) status(role string, e *pgconn.PgError) int {
 	return 400
 }
 
-// raised tells an error that a function raised with the SQLSTATE PGRST: body, status and headers are its own.
-func raised(e *pgconn.PgError) failure {
-	var said struct {
+// raisedFailure maps an error that a function raised with SQLSTATE PGRST. It sets body, status and
+// headers itself.
+func raisedFailure(e *pgconn.PgError) failure {
+	var message struct {
 		Code, Message *string
 		Details, Hint *string
 	}
-	if err := json.Unmarshal([]byte(e.Message), &said); err != nil || said.Code == nil || said.Message == nil {
-		return badRaise("Invalid JSON value for MESSAGE: '"+e.Message+"'",
+	if err := json.Unmarshal([]byte(e.Message), &message); err != nil || message.Code == nil || message.Message == nil {
+		return invalidRaise("Invalid JSON value for MESSAGE: '"+e.Message+"'",
 			"MESSAGE must be a JSON object with obligatory keys: 'code', 'message' and optional keys: 'details', 'hint'.")
 	}
 
-	const wants = "DETAIL must be a JSON object with obligatory keys: 'status', 'headers' and optional key: 'status_text'."
+	const detailHint = "DETAIL must be a JSON object with obligatory keys: 'status', 'headers' and optional key: 'status_text'."
 	if e.Detail == "" {
-		return badRaise("DETAIL is missing in the RAISE statement", wants)
+		return invalidRaise("DETAIL is missing in the RAISE statement", detailHint)
 	}
 
-	var how struct {
+	var detail struct {
 		Status  *int
 		Headers map[string]string
 	}
-	if err := json.Unmarshal([]byte(e.Detail), &how); err != nil || how.Status == nil || how.Headers == nil ||
-		*how.Status < 200 || *how.Status > 599 {
-		return badRaise("Invalid JSON value for DETAIL: '"+e.Detail+"'", wants)
+	if err := json.Unmarshal([]byte(e.Detail), &detail); err != nil || detail.Status == nil || detail.Headers == nil ||
+		*detail.Status < 200 || *detail.Status > 599 {
+		return invalidRaise("Invalid JSON value for DETAIL: '"+e.Detail+"'", detailHint)
 	}
 
 	f := failure{header: http.Header{}}
-	f.Error = query.Error{Status: *how.Status, Code: *said.Code, Message: *said.Message}
+	f.Error = query.Error{Status: *detail.Status, Code: *message.Code, Message: *message.Message}
 
-	if said.Details != nil {
-		f.Details = *said.Details
+	if message.Details != nil {
+		f.Details = *message.Details
 	}
-	if said.Hint != nil {
-		f.Hint = *said.Hint
+	if message.Hint != nil {
+		f.Hint = *message.Hint
 	}
 
-	for name, value := range how.Headers {
+	for name, value := range detail.Headers {
 		f.header.Add(name, value)
 	}
 
 	return f
 }
 
-func badRaise(details, hint string) failure {
+func invalidRaise(details, hint string) failure {
 	return failure{
 		Error: query.Error{
 			Status:  500,

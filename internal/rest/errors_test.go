@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestErrorBodies holds whole bodies against the words that PostgREST documents, which clients may compare.
+// TestErrorBodies compares whole error bodies with those that PostgREST documents, since clients
+// compare them.
 func TestErrorBodies(t *testing.T) {
 	t.Parallel()
 

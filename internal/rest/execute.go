@@ -14,154 +14,157 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// execution is what a request does in the database, in one transaction and, but for a check, in one round trip:
-// its settings, what runs before it, the statement itself. What code of the database's may have left in the session is taken
-// from it in the same round trip.
+// execution is the work of a request in the database: one transaction and, without a check, one
+// round trip. It sets parameters, runs the pre-request function and the statement, and resets the
+// session after user code.
 type execution struct {
-	pool      *pgxpool.Pool
-	catalog   *catalog.Catalog
-	version   version // that the schema must have
-	role      string
-	settings  []setting
-	isolation string // "" is read committed
-	readOnly  bool
-	before    string // a statement without arguments that runs first, or ""
-	count     string // the statement whose rows the planner is asked to guess, or ""
-	sql       string
-	args      []any
-	countArgs []any
-	explain   bool          // sql is an EXPLAIN: its rows are the body's lines
-	rollback  bool          // nothing is kept
-	called    bool          // code of the database's that may prepare statements
-	unlocks   bool          // sql gives up advisory locks at its end
-	inert     bool          // no code of the database's runs
-	bare      bool          // sql returns no row, but how many it changed
-	unnamed   bool          // nothing is kept prepared
-	wait      time.Duration // for a connection
-	// check looks at the result before anything is kept; an error undoes all. nil saves a round trip.
-	check func(*result) error
-	most  int // bytes of the answer, if it is held
-	// pass answers with a result whose body is long, while that comes. nil: it is held, as any short one is.
-	pass  *call
-	until time.Time // it is to be done
-	held  *Held
-	// patience is how long a transaction that holds locks waits for room for its answer.
-	patience time.Duration
-	// waiting counts those who wait for a connection.
-	waiting *atomic.Int32
+	pool           *pgxpool.Pool
+	catalog        *catalog.Catalog
+	version        schemaVersion // required version of the schema
+	role           string
+	settings       []setting
+	isolation      string // "" means read committed
+	readOnly       bool
+	preRequest     string // statement without arguments that runs first, or ""
+	countSQL       string // statement for the planner's row estimate, or ""
+	sql            string
+	args           []any
+	countArgs      []any
+	explain        bool // sql is an EXPLAIN; its rows are the lines of the body
+	rollback       bool
+	mayPrepare     bool // user code may leave prepared statements
+	releasesLocks  bool // sql releases session advisory locks at its end
+	inert          bool // no user code runs
+	countOnly      bool // sql returns no row; its command tag has the changed rows
+	unnamed        bool // use unnamed prepared statements
+	acquireTimeout time.Duration
+	// check inspects the result before COMMIT; an error rolls back. nil saves a round trip.
+	check       func(*result) error
+	maxResponse int // bytes of a buffered response
+	// stream writes the response of a long body while it arrives. nil means that the body is
+	// buffered, as short ones are.
+	stream   *call
+	deadline time.Time
+	budget   *ResponseBudget
+	// budgetTimeout limits how long a block waits for the response budget: it holds locks.
+	budgetTimeout time.Duration
+	// acquiring counts requests that wait for a connection.
+	acquiring *atomic.Int32
 }
 
-// version is what the schema must be at: what the query returns. Without a version anything will do.
-type version struct{ query, is string }
+// schemaVersion requires that query returns value. An empty value requires nothing.
+type schemaVersion struct{ query, value string }
 
-// staleMark is in what PostgreSQL says when the schema has another version.
-const staleMark = "the catalogue is out of date"
+// staleCatalogMarker is part of PostgreSQL's error message for a wrong schema version.
+const staleCatalogMarker = "the catalogue is out of date"
 
-// staleError says that the schema has another version than the catalogue that a request was planned by. Nothing of the request ran.
-type staleError struct{ cause *pgconn.PgError }
+// staleCatalogError reports that the schema has another version than the catalog of the plan. No
+// part of the request ran.
+type staleCatalogError struct{ cause *pgconn.PgError }
 
-func (e *staleError) Error() string { return e.cause.Error() }
-func (e *staleError) Unwrap() error { return e.cause }
+func (e *staleCatalogError) Error() string { return e.cause.Error() }
+func (e *staleCatalogError) Unwrap() error { return e.cause }
 
-func isStale(err error) bool {
-	_, ok := errors.AsType[*staleError](err)
+func isStaleCatalog(err error) bool {
+	_, ok := errors.AsType[*staleCatalogError](err)
 	return ok
 }
 
 // setting is a configuration parameter for the transaction.
 type setting struct {
-	name  string // a constant, or from the configuration: part of the statement's text
+	name  string // constant, or from the configuration: becomes SQL text
 	value []byte
 }
 
-// result is the row that a statement of package plan returns. Its slices are good until release.
+// result is the row returned by a statement of package plan. Its slices are valid until release.
 type result struct {
-	total    int64 // -1: not counted
-	planned  int64 // -1: not asked
-	page     int64
-	inserted int64  // -1: no upsert
-	lead     []byte // before the body; nil but of a description
-	body     []byte
-	location []byte
-	headers  []byte // of response.headers; empty if it was not set
-	status   []byte // of response.status, likewise
-	coming   *inbox // where the body comes from, if it is not held; nil if it is
-	size     int    // of the body in bytes, if it is not held
-	passed   bool   // the request is answered
-	spool    *spool // on which the body is on its way to the client, or nil
-	held     *Held  // that taken bytes go back to
-	taken    int
+	total       int64 // -1 if not counted
+	estimate    int64 // -1 if not requested
+	rows        int64
+	inserted    int64  // -1 without upsert
+	prefix      []byte // before the body; only of a description
+	body        []byte
+	location    []byte
+	headers     []byte          // response.headers; empty if not set
+	status      []byte          // response.status; empty if not set
+	source      *messageReader  // of a streamed body; nil if buffered
+	sourceSize  int             // bytes of a streamed body
+	responded   bool            // the response is written
+	spool       *spool          // of a streamed body, or nil
+	budget      *ResponseBudget // to which budgetBytes are returned
+	budgetBytes int
 
-	prepared []byte // statements that take away what a function prepared; nil if it did not
+	deallocateSQL []byte // removes statements that user code prepared; nil if there are none
 
 	buffer []byte
 }
 
-// stale are the SQLSTATEs by which a prepared statement fails because what it was prepared for is no more. They
-// come without a context: one with it comes from within a function.
-var stale = map[string]bool{
+// stalePlanStates are the SQLSTATEs of a prepared statement that a schema change made invalid. Such
+// an error has no context; an error with context comes from a function.
+var stalePlanStates = map[string]bool{
 	"0A000": true, // cached plan must not change result type
-	"26000": true, // no such prepared statement: someone has deallocated it
+	"26000": true, // no such prepared statement: user code has deallocated it
 	"42703": true, "42883": true, "42804": true, "42P01": true, "42846": true, "42725": true,
 }
 
-// execute runs e, in the memory of x. The caller releases the result.
-// It fails with what PostgreSQL says, with what check says, or with a context's error.
-func execute(ctx context.Context, e *execution, x *exchange) (*result, error) {
-	client := welcome(ctx)
-	defer client.leave()
+// execute runs e in the memory of p. The caller releases the result. It returns errors of
+// PostgreSQL, of the check or of a context.
+func execute(ctx context.Context, e *execution, p *pipeline) (*result, error) {
+	w := newWatchdog(ctx)
+	defer w.release()
 
-	for tries := 0; ; tries++ {
-		e.waiting.Add(1)
-		conn, err := acquire(e.pool, client, e.wait)
-		e.waiting.Add(-1)
+	for attempts := 0; ; attempts++ {
+		e.acquiring.Add(1)
+		conn, err := acquire(e.pool, w, e.acquireTimeout)
+		e.acquiring.Add(-1)
 		if err != nil {
 			return nil, err
 		}
 
-		*x = exchange{execution: e}
-		x.client = client
-		if err = x.try(ctx, conn); err == nil {
-			return x.result, nil
+		*p = pipeline{execution: e}
+		p.watchdog = w
+		if err = p.try(ctx, conn); err == nil {
+			return p.result, nil
 		}
 
-		x.result.release()
+		p.result.release()
 
-		// A server that was started again leaves as many dead connections as the pool had.
-		if !x.untouched(e.readOnly, err) || client.Err() != nil || tries > int(e.pool.Stat().TotalConns()) {
+		// A restarted server leaves as many dead connections as the pool had.
+		if !p.notStarted(e.readOnly, err) || w.Err() != nil || attempts > int(e.pool.Stat().TotalConns()) {
 			return nil, err
 		}
 	}
 }
 
-// keeps reports whether the end of the transaction went along with its statement: what is done is kept whatever becomes of the answer.
-func (e *execution) keeps() bool { return !e.readOnly && !e.rollback && e.check == nil }
+// commitPipelined reports whether COMMIT was sent with the statement, so that the change stands
+// even if the response cannot be delivered.
+func (e *execution) commitPipelined() bool { return !e.readOnly && !e.rollback && e.check == nil }
 
-// isServers reports whether PostgreSQL itself sent err: then the connection is still good.
-func isServers(err error) bool {
+// isPgError reports whether PostgreSQL itself sent err, so that the connection is still usable.
+func isPgError(err error) bool {
 	_, ok := errors.AsType[*pgconn.PgError](err)
 	return ok
 }
 
-func number(b []byte, absent int64) (int64, error) {
+func parseCount(b []byte, absent int64) (int64, error) {
 	if len(b) == 0 {
 		return absent, nil
 	}
 	return strconv.ParseInt(string(b), 10, 64)
 }
 
-// acquireTimeout is how long a request waits for a connection unless the configuration says otherwise.
-const acquireTimeout = 8 * time.Second
+// defaultAcquireTimeout limits the wait for a connection unless configured.
+const defaultAcquireTimeout = 8 * time.Second
 
-// errNoConnection is the cause when no connection became free in time.
-var errNoConnection = errors.New("no connection became free in time")
+// errNoConnection is the cause of a timeout of the pool.
+var errNoConnection = errors.New("no connection became available in time")
 
-func acquire(pool *pgxpool.Pool, client *guest, most time.Duration) (*pgxpool.Conn, error) {
-	client.await(time.Now().Add(most), nil)
-	conn, err := pool.Acquire(client)
+func acquire(pool *pgxpool.Pool, w *watchdog, timeout time.Duration) (*pgxpool.Conn, error) {
+	w.arm(time.Now().Add(timeout), nil)
+	conn, err := pool.Acquire(w)
 
-	ended, gone := client.rest(), client.ctx.Err()
-	if !ended && gone == nil {
+	fired, clientErr := w.disarm(), w.ctx.Err()
+	if !fired && clientErr == nil {
 		return conn, err
 	}
 
@@ -169,5 +172,5 @@ func acquire(pool *pgxpool.Pool, client *guest, most time.Duration) (*pgxpool.Co
 		conn.Release()
 	}
 
-	return nil, cmp.Or(gone, errNoConnection)
+	return nil, cmp.Or(clientErr, errNoConnection)
 }

@@ -17,8 +17,9 @@ import (
 	"socle/internal/pgtest"
 )
 
-// alone gives the request roles a pool of one connection, so that one request follows another on it.
-func alone(a *api) *pgxpool.Pool {
+// singleConnection gives all roles a pool of one connection, so that requests follow one another on
+// it.
+func singleConnection(a *api) *pgxpool.Pool {
 	role, _ := a.server.Role("authenticated")
 	config := role.Pool.Config()
 	config.MaxConns = 1
@@ -34,8 +35,8 @@ func alone(a *api) *pgxpool.Pool {
 	return pool
 }
 
-// wantOne fails the test if more than one connection was opened.
-func (a *api) wantOne(pool *pgxpool.Pool) {
+// wantOneConnection fails the test if more than one connection was opened.
+func (a *api) wantOneConnection(pool *pgxpool.Pool) {
 	a.Helper()
 
 	if n := pool.Stat().NewConnsCount(); n != 1 {
@@ -43,12 +44,12 @@ func (a *api) wantOne(pool *pgxpool.Pool) {
 	}
 }
 
-func TestNothingIsLeftBehind(t *testing.T) {
+func TestSessionIsCleanedAfterFunctions(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t,
 		"create function leave_and_fail() returns void language plpgsql as $$ begin perform leave(); raise 'no'; end $$;")
-	pool := alone(a)
+	pool := singleConnection(a)
 	want := `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
 	for _, step := range []struct {
 		path, prefer string
@@ -66,11 +67,12 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
-// TestNothingIsLeftByPolicies: code that a request for rows runs is no different from a function that it calls.
-func TestNothingIsLeftByPolicies(t *testing.T) {
+// TestSessionIsCleanedAfterPolicies checks that policies leave as little in the session as
+// functions do.
+func TestSessionIsCleanedAfterPolicies(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, `
@@ -80,7 +82,7 @@ func TestNothingIsLeftByPolicies(t *testing.T) {
 		create policy littering on guarded for select using (set_config('app.left', 'behind', false) is not null and pg_advisory_lock(4711) is not null);
 		grant select on guarded to authenticated`)
 
-	pool := alone(a)
+	pool := singleConnection(a)
 
 	if got := a.do("GET", "/guarded", ""); got.body != `[{"id":1}]` {
 		t.Fatal(got)
@@ -91,7 +93,7 @@ func TestNothingIsLeftByPolicies(t *testing.T) {
 		t.Errorf("got %s, want %s", got.body, want)
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
 func TestStatementTimeout(t *testing.T) {
@@ -115,16 +117,16 @@ func TestStatementTimeout(t *testing.T) {
 	} {
 		got := a.do(test[0], test[1], "")
 		if got.status != http.StatusInternalServerError || !strings.Contains(got.body, `"code":"57014"`) {
-			t.Errorf("%s beyond the timeout: %+v", test[1], got)
+			t.Errorf("%s beyond the timeout: got %+v, want 500 57014", test[1], got)
 		}
 	}
 
-	a.quiet()
+	a.awaitNoSleepers()
 	a.server.Timeout = time.Nanosecond
 
 	if got := a.do("GET", "/clients", ""); got.status != http.StatusInternalServerError ||
 		!strings.Contains(got.body, `"code":"57014"`) {
-		t.Errorf("a connection that came after the timeout: %+v", got)
+		t.Errorf("connection acquired after the timeout: got %+v, want 500 57014", got)
 	}
 }
 
@@ -146,7 +148,7 @@ func TestTerminated(t *testing.T) {
 	}
 }
 
-func TestClientGoesAway(t *testing.T) {
+func TestClientLeavesWhileExecuting(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")
@@ -164,7 +166,7 @@ func TestClientGoesAway(t *testing.T) {
 	a.await(func() bool { return a.sleepers() == 1 })
 	leave()
 	<-done
-	a.quiet()
+	a.awaitNoSleepers()
 }
 
 func (a *api) sleepers() (n int) {
@@ -178,8 +180,8 @@ func (a *api) sleepers() (n int) {
 	return n
 }
 
-// quiet waits until no statement sleeps any more.
-func (a *api) quiet() {
+// awaitNoSleepers waits until no statement sleeps.
+func (a *api) awaitNoSleepers() {
 	a.Helper()
 
 	a.await(func() bool { return a.sleepers() == 0 })
@@ -194,7 +196,7 @@ func (a *api) await(done func() bool) {
 	for !done() {
 		select {
 		case <-deadline:
-			a.Fatal("it never came about")
+			a.Fatal("the condition did not become true within a minute")
 		case <-tick.C:
 		}
 	}
@@ -208,12 +210,12 @@ func TestChangedSchema(t *testing.T) {
 		t.Fatal(got)
 	}
 
-	a.await(func() bool { return a.server.Catalog.listener.heard.Load() })
-	// Without a word to anyone: prepared statements notice by themselves.
+	a.await(func() bool { return a.server.Catalog.listener.listening.Load() })
+	// Without a notification: prepared statements detect the change by themselves.
 	a.exec("alter table public.projects drop column client_id; alter table public.clients alter column id type text")
 
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":"1"}]` {
-		t.Errorf("after the column's type changed: %+v", got)
+		t.Errorf("after the change of the column type: got %+v", got)
 	}
 
 	a.exec(
@@ -225,13 +227,13 @@ func TestChangedSchema(t *testing.T) {
 	a.server.Catalog.Reload()
 
 	if got := a.do("GET", "/latest", ""); got.status != http.StatusOK {
-		t.Errorf("a table that is younger than the catalogue, which is being read: %+v", got)
+		t.Errorf("table created during a read of the catalog: got %+v, want 200", got)
 	}
 
 	a.exec("drop table public.latest")
 
 	if got := a.do("GET", "/latest", ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "42P01") {
-		t.Errorf("a table that is gone: %+v", got)
+		t.Errorf("dropped table: got %+v, want 404 42P01", got)
 	}
 }
 
@@ -248,7 +250,7 @@ func TestDeallocated(t *testing.T) {
 
 	a := newAPI(t,
 		"create function forget() returns void language plpgsql as $$ begin execute 'deallocate all'; end $$;")
-	alone(a)
+	singleConnection(a)
 
 	for range 2 {
 		for _, request := range [][2]string{
@@ -265,9 +267,9 @@ func TestManyStatements(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")
-	alone(a)
+	singleConnection(a)
 
-	for i := range statementsMost + 50 {
+	for i := range maxStatements + 50 {
 		path := fmt.Sprintf("/clients?select=a%d:id&id=eq.1", i)
 		if got, want := a.do("GET", path, "").body, fmt.Sprintf(`[{"a%d":1}]`, i); got != want {
 			t.Fatalf("%s: %s, want %s", path, got, want)
@@ -286,15 +288,15 @@ func TestParallel(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			who := []string{"ann", "ben"}[i%2]
-			want := map[string]string{"ann": `[{"body":"hers"}]`, "ben": `[{"body":"his"}]`}[who]
+			sub := []string{"ann", "ben"}[i%2]
+			want := map[string]string{"ann": `[{"body":"hers"}]`, "ben": `[{"body":"his"}]`}[sub]
 			for range 25 {
 				if got := a.do("GET", "/notes?select=body", "", "Authorization",
-					"Bearer authenticated:"+who); got.body != want {
-					t.Errorf("%s reads %s", who, got.body)
+					"Bearer authenticated:"+sub); got.body != want {
+					t.Errorf("%s: got %s, want %s", sub, got.body, want)
 				}
 				if got := a.do("GET", "/notes", "", "Authorization", ""); got.status != 401 {
-					t.Errorf("anon: %+v", got)
+					t.Errorf("anon: got %+v, want 401", got)
 				}
 			}
 		})
@@ -303,11 +305,12 @@ func TestParallel(t *testing.T) {
 	all.Wait()
 }
 
-// TestTooLargeAnswer: a change whose answer is longer than it may be is not made, whatever the answer looks like.
-func TestTooLargeAnswer(t *testing.T) {
+// TestTooLargeResponse checks that a change whose response exceeds MaxResponse is rolled back, in
+// each format.
+func TestTooLargeResponse(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, handlers+`;
+	a := newAPI(t, handlersSQL+`;
 		create table bulky (id int primary key, note text not null);
 		create table watched (like bulky including all);
 		create function look() returns trigger language plpgsql as 'begin return new; end';
@@ -320,9 +323,9 @@ func TestTooLargeAnswer(t *testing.T) {
 		create function wide(n int, out a text, out b text) returns record language sql volatile as $$ insert into bulky select 1000, 'called'; select repeat('x', n / 2), repeat('y', n / 2) $$;
 		create function any_record(n int) returns record language sql volatile as $$ insert into bulky select 1000, 'called'; select repeat('x', n / 2), repeat('y', n / 2) $$;
 		create function bulky(n int) returns setof bulky language sql volatile as $$ insert into bulky select 1000, 'called'; select 7, repeat('x', n) $$;
-		grant all on bulky, watched to authenticated`, func(c *Config) { c.MaxAnswer = 1 << 16 })
+		grant all on bulky, watched to authenticated`, func(c *Config) { c.MaxResponse = 1 << 16 })
 
-	pool := alone(a)
+	pool := singleConnection(a)
 	const before = `[{"id":1,"note":"as it was"}]`
 
 	for _, table := range []string{"bulky", "watched"} {
@@ -379,24 +382,26 @@ func TestTooLargeAnswer(t *testing.T) {
 		}
 	}
 
-	for n, want := range map[int]int{1<<16 - 2: http.StatusOK, 1<<16 - 1: http.StatusInternalServerError} { // in quotes
+	// The quotes count.
+	for n, want := range map[int]int{1<<16 - 2: http.StatusOK, 1<<16 - 1: http.StatusInternalServerError} {
 		if got := a.do("POST", "/rpc/long", fmt.Sprintf(`{"n":%d}`, n), "Prefer", "tx=rollback"); got.status != want ||
-			want == http.StatusOK && len(got.body) != 1<<16 {
-			t.Errorf("%d bytes and two: %d, %d bytes", n, got.status, len(got.body))
+			(want == http.StatusOK && len(got.body) != 1<<16) {
+			t.Errorf("string of %d bytes: got %d, %d bytes, want %d", n, got.status, len(got.body), want)
 		}
 
 		a.exec("delete from public.bulky where id = 1000")
 	}
 
 	if got := a.do("POST", "/bulky", row(3), "Prefer", "return=minimal"); got.status != http.StatusCreated {
-		t.Errorf("one that shows nothing: %.300v", got)
+		t.Errorf("return=minimal: got %.300v, want 201", got)
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
-// TestOtherEncoding asks for rows of a database that is not in UTF-8. An answer may grow on its way here: a change whose answer is longer than it may be for
-// that is made and told.
+// TestOtherEncoding reads and writes a database whose encoding is not UTF-8. The conversion can
+// enlarge a response: a change whose response exceeds MaxResponse only by that is committed and
+// answered.
 func TestOtherEncoding(t *testing.T) {
 	t.Parallel()
 
@@ -414,18 +419,19 @@ func TestOtherEncoding(t *testing.T) {
 
 	a := newAPIAt(t, pgtest.Server().URL("latin"),
 		`create table "städte" (id int primary key, name text not null); grant all on "städte" to authenticated; insert into "städte" values (1, chr(228) || 'ö')`,
-		func(c *Config) { c.MaxAnswer = 1 << 16 })
+		func(c *Config) { c.MaxResponse = 1 << 16 })
 	if got := a.do("GET", "/st%C3%A4dte?name=like.*%C3%B6", ""); got.status != http.StatusOK ||
 		got.body != `[{"id":1,"name":"äö"}]` {
 		t.Errorf("got %v", got)
 	}
 
 	for i, note := range []string{"é", "ÿ"} {
-		long := strings.Repeat(note, 40_000) // bytes there, and twice as many here
+		long := strings.Repeat(note, 40_000) // bytes in LATIN1, twice as many in UTF-8
 		want := fmt.Sprintf(`[{"id":%d,"name":"%s"}]`, 2+i, long)
 		if got := a.do("POST", "/städte", want, "Prefer", "return=representation", "Content-Type",
 			"application/json"); got.status != http.StatusCreated || got.body != want {
-			t.Errorf("a change: %d, %d bytes, %.200s", got.status, len(got.body), got.body)
+			t.Errorf("change: got %d, %d bytes, %.200s, want 201, %d bytes",
+				got.status, len(got.body), got.body, len(want))
 		}
 	}
 
@@ -434,7 +440,7 @@ func TestOtherEncoding(t *testing.T) {
 	}
 	if got := a.do("POST", "/städte", `{"id":4,"name":"€"}`, "Content-Type", "application/json"); got.status !=
 		http.StatusBadRequest {
-		t.Errorf("what it has no character for: %v", got)
+		t.Errorf("character that LATIN1 lacks: got %v, want 400", got)
 	}
 }
 
@@ -446,7 +452,7 @@ func TestNoDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	pool := alone(a)
+	pool := singleConnection(a)
 	conn, err := pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -456,11 +462,11 @@ func TestNoDatabase(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errNoConnection)
 	defer cancel()
 
-	client := welcome(ctx)
-	defer client.leave()
+	client := newWatchdog(ctx)
+	defer client.release()
 
-	if _, err = acquire(pool, client, acquireTimeout); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("acquire: %v", err)
+	if _, err = acquire(pool, client, defaultAcquireTimeout); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("acquire: got %v, want %v", err, context.DeadlineExceeded)
 	}
 
 	config := pool.Config()

@@ -12,7 +12,7 @@ import (
 	"socle/internal/rest/query"
 )
 
-// FuzzBody checks that rows in CSV and forms become JSON that has as many rows.
+// FuzzBody checks that CSV rows and forms become valid JSON.
 func FuzzBody(f *testing.F) {
 	for _, text := range []string{
 		"a,b\n1,2\n", "a\n\"x\"\"y\"\n\n", "a,a\nNULL,null", "id=1&name=K+L", "%00=\xff&a=%ff", "\"", "a,b\n1",
@@ -49,7 +49,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// FuzzHeaders checks what is made of a request's headers and path, whatever they are.
+// FuzzHeaders checks the handling of arbitrary headers and paths.
 func FuzzHeaders(f *testing.F) {
 	for _, text := range []string{
 		`text/csv;q=0.5, application/vnd.pgrst.plan+json; for="application/json"; options=analyze|x`, "*/*",
@@ -72,7 +72,7 @@ func FuzzHeaders(f *testing.F) {
 			}
 		}
 
-		for _, w := range accepted(r.Header["Accept"]) {
+		for _, w := range parseAccept(r.Header["Accept"]) {
 			if of, kind, explain := w.explained(); of.name == "" || kind == "" || explain == "" {
 				t.Errorf("%q: %v, %q, %q", header, of, kind, explain)
 			}
@@ -84,7 +84,7 @@ func FuzzHeaders(f *testing.F) {
 			}
 		}
 
-		for _, err := range []error{second(s.profile(r)), second(routeOf(path))} {
+		for _, err := range []error{secondOf(s.profile(r)), secondOf(parseRoute(path))} {
 			if e, ok := errors.AsType[*query.Error](err); err != nil && (!ok || e.Status < 400 || e.Status > 499) {
 				t.Errorf("%q: %v", path, err)
 			}
@@ -94,4 +94,4 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-func second[T any](_ T, err error) error { return err }
+func secondOf[T any](_ T, err error) error { return err }

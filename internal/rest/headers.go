@@ -9,7 +9,7 @@ import (
 	"socle/internal/rest/query"
 )
 
-// profile returns the schema that a request is about.
+// profile returns the schema that a request selects.
 func (s *Server) profile(r *http.Request) (string, error) {
 	name := "Content-Profile"
 	switch r.Method {
@@ -23,7 +23,7 @@ func (s *Server) profile(r *http.Request) (string, error) {
 	}
 
 	if !slices.Contains(s.Schemas, schema) {
-		e := fail(http.StatusNotAcceptable, "PGRST106", "Invalid schema: "+schema)
+		e := newError(http.StatusNotAcceptable, "PGRST106", "Invalid schema: "+schema)
 		e.Hint = "Only the following schemas are exposed: " + strings.Join(s.Schemas, ", ")
 
 		return "", e
@@ -32,7 +32,8 @@ func (s *Server) profile(r *http.Request) (string, error) {
 	return schema, nil
 }
 
-// window returns which rows a request is about: what its query and, of GET, its Range header have in common.
+// window returns the requested rows: the intersection of limit and offset with the Range header of
+// a GET.
 func window(r *http.Request, q *query.Query) (query.Limit, error) {
 	var w query.Limit
 	for _, l := range q.Limits {
@@ -63,7 +64,7 @@ func window(r *http.Request, q *query.Query) (query.Limit, error) {
 		}
 
 		past := b.Offset + *b.Limit
-		if past < b.Offset { // beyond what can be counted
+		if past < b.Offset { // overflow
 			past = math.MaxInt64
 		}
 		if !bounded || past < end {
@@ -85,13 +86,13 @@ func window(r *http.Request, q *query.Query) (query.Limit, error) {
 }
 
 func outOfRange(details string) *query.Error {
-	e := fail(http.StatusRequestedRangeNotSatisfiable, "PGRST103", "Requested range not satisfiable")
+	e := newError(http.StatusRequestedRangeNotSatisfiable, "PGRST103", "Requested range not satisfiable")
 	e.Details = details
 
 	return e
 }
 
-// appendHeaders appends the headers of a request as a JSON object, names in lower case, without the cookies.
+// appendHeaders appends request.headers: a JSON object with names in lower case, without cookies.
 func appendHeaders(b []byte, r *http.Request) []byte {
 	b = append(b, `{"host":`...)
 	b = appendJSON(b, r.Host)
@@ -122,7 +123,7 @@ func appendHeaders(b []byte, r *http.Request) []byte {
 	return append(b, '}')
 }
 
-// appendCookies appends the cookies of a request as a JSON object.
+// appendCookies appends request.cookies: a JSON object.
 func appendCookies(b []byte, r *http.Request) []byte {
 	b = append(b, '{')
 	if _, ok := r.Header["Cookie"]; ok {

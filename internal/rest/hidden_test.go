@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestHiddenColumns: what a role may not read tells nothing in any other way: no request goes by it, whether it is right about it or not.
+// TestHiddenColumns checks that a request cannot learn anything of columns without the select
+// privilege, whether its guess is right or not.
 func TestHiddenColumns(t *testing.T) {
 	t.Parallel()
 
@@ -53,7 +54,7 @@ func TestHiddenColumns(t *testing.T) {
 			got := a.do(test.method, strings.ReplaceAll(test.path, "VALUE", value),
 				strings.ReplaceAll(test.body, "VALUE", value), "Prefer", test.prefer)
 			if got.status != http.StatusForbidden ||
-				test.method != "HEAD" && !strings.Contains(got.body, `"permission denied for table vaults"`) {
+				(test.method != "HEAD" && !strings.Contains(got.body, `"permission denied for table vaults"`)) {
 				t.Errorf("%s %s with %s: %d %s", test.method, test.path, value, got.status, got.body)
 			}
 
@@ -64,12 +65,12 @@ func TestHiddenColumns(t *testing.T) {
 	}
 
 	if got := a.do("GET", "/vaults?select=id,open&open=eq.o&order=open", ""); got.body != `[{"id":1,"open":"o"}]` {
-		t.Errorf("what may be read: %+v", got)
+		t.Errorf("granted columns: got %+v", got)
 	}
 }
 
-// TestClaimsAreTheTokens: who asks is said by the token alone.
-func TestClaimsAreTheTokens(t *testing.T) {
+// TestClaimsComeFromToken checks that only the token determines the caller.
+func TestClaimsComeFromToken(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")

@@ -19,32 +19,34 @@ import (
 	"socle/internal/rest/query"
 )
 
-// secretLeast is how many bytes a secret has at least: fewer can be guessed from one token.
-const secretLeast = 32
+// minSecretBytes is the minimum length of a secret. Shorter ones can be guessed from a token.
+const minSecretBytes = 32
 
-// leeway is by how much the clocks of who signs and who verifies may differ.
-const leeway = 30 * time.Second
+// clockSkew is the tolerated clock difference between signer and verifier.
+const clockSkew = 30 * time.Second
 
-// JWTConfig says which JSON Web Tokens are believed, and where they name the role.
+// JWTConfig configures the verification of JSON Web Tokens.
 type JWTConfig struct {
-	Secret    []byte        // of HS256, at least 32 bytes; nil for none
-	Keys      []byte        // a JSON Web Key or a set of them; nil for none
-	Audience  string        // "" for any
-	RoleClaim string        // a path such as .role, the default, .app.roles[0] or .roles[?(@ == "editor")]
-	Cached    int           // tokens whose signature is not verified again; 0 is 1000, negative none
-	CachedFor time.Duration // after which it is; 0: never
+	Secret   []byte // of HS256, at least 32 bytes; nil means none
+	Keys     []byte // a JSON Web Key or key set; nil means none
+	Audience string // "" means any
+	// RoleClaim is the path of the role in the claims, such as .role, the default, .app.roles[0] or
+	// .roles[?(@ == "editor")].
+	RoleClaim string
+	CacheSize int           // verified tokens to cache; 0 means 1000, negative none
+	CacheTTL  time.Duration // of a verified token; 0 means no limit
 }
 
 // JWT verifies JSON Web Tokens. It is safe for concurrent use.
 type JWT struct {
-	keys     []verifyingKey
-	audience string
-	role     []roleStep
-	cached   int
-	lifetime time.Duration
+	keys      []verifyingKey
+	audience  string
+	role      []roleStep
+	cacheSize int
+	cacheTTL  time.Duration
 
-	mu   sync.RWMutex
-	seen map[string]claims
+	mu    sync.RWMutex
+	cache map[string]claims
 }
 
 type verifyingKey struct {
@@ -53,19 +55,19 @@ type verifyingKey struct {
 	algorithms []string
 }
 
-// claims are those of a token whose signature is good.
+// claims are the claims of a verified token.
 type claims struct {
 	Caller
 	expires, notBefore, issued *float64
-	stranger                   error // not for us; told after what time has to say
-	verified                   time.Time
+	audienceError              error // reported after the checks of time
+	verifiedAt                 time.Time
 }
 
-// NewJWT returns a verifier. It fails if a key or the path can't be read.
+// NewJWT returns a verifier. It fails for an invalid key or role path.
 func NewJWT(c JWTConfig) (*JWT, error) {
-	v := &JWT{audience: c.Audience, cached: c.Cached, lifetime: c.CachedFor, seen: map[string]claims{}}
-	if v.cached == 0 {
-		v.cached = 1000
+	v := &JWT{audience: c.Audience, cacheSize: c.CacheSize, cacheTTL: c.CacheTTL, cache: map[string]claims{}}
+	if v.cacheSize == 0 {
+		v.cacheSize = 1000
 	}
 
 	var err error
@@ -74,8 +76,8 @@ func NewJWT(c JWTConfig) (*JWT, error) {
 	}
 
 	if c.Secret != nil {
-		if len(c.Secret) < secretLeast {
-			return nil, fmt.Errorf("the JWT secret must be at least %d characters long", secretLeast)
+		if len(c.Secret) < minSecretBytes {
+			return nil, fmt.Errorf("the JWT secret must be at least %d characters long", minSecretBytes)
 		}
 		v.keys = append(v.keys, verifyingKey{key: c.Secret, algorithms: []string{"HS256"}})
 	}
@@ -100,8 +102,8 @@ func NewJWT(c JWTConfig) (*JWT, error) {
 	return v, nil
 }
 
-// families are the algorithms of a kind of key, for one that names none itself.
-var families = map[string][]string{
+// keyAlgorithms are the algorithms by key type, for keys that specify none.
+var keyAlgorithms = map[string][]string{
 	"oct": {"HS256", "HS384", "HS512"},
 	"RSA": {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"},
 	"EC":  {"ES256", "ES384", "ES512"},
@@ -109,10 +111,10 @@ var families = map[string][]string{
 }
 
 func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
-	k := verifyingKey{algorithms: families[key.KeyType().String()]}
+	k := verifyingKey{algorithms: keyAlgorithms[key.KeyType().String()]}
 	if a, ok := key.Algorithm(); ok {
 		if !slices.Contains(k.algorithms, a.String()) {
-			return k, fmt.Errorf("algorithm %s", a)
+			return k, fmt.Errorf("unsupported algorithm %s", a)
 		}
 		k.algorithms = []string{a.String()}
 	}
@@ -131,74 +133,74 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 		return k, err
 	}
 
-	if secret, ok := k.key.([]byte); ok && len(secret) < secretLeast {
-		return k, fmt.Errorf("a secret of %d bytes, fewer than %d", len(secret), secretLeast)
+	if secret, ok := k.key.([]byte); ok && len(secret) < minSecretBytes {
+		return k, fmt.Errorf("secret of %d bytes, want at least %d", len(secret), minSecretBytes)
 	}
 
 	return k, nil
 }
 
-// Verify returns who a token is for. It fails with the contract's errors.
+// Verify returns the caller of a token. It fails with the contract's errors.
 func (v *JWT) Verify(_ context.Context, token string) (Caller, error) {
 	v.mu.RLock()
-	c, ok := v.seen[token]
+	c, ok := v.cache[token]
 	v.mu.RUnlock()
 
 	now := time.Now()
-	if ok && v.lifetime > 0 && now.Sub(c.verified) >= v.lifetime {
+	if ok && v.cacheTTL > 0 && now.Sub(c.verifiedAt) >= v.cacheTTL {
 		ok = false
 	}
 
 	if !ok {
-		payload, err := v.signed(token)
+		payload, err := v.verifySignature(token)
 		if err != nil {
 			return Caller{}, err
 		}
 
-		if c, err = v.claims(payload); err != nil {
+		if c, err = v.parseClaims(payload); err != nil {
 			return Caller{}, err
 		}
 	}
 
-	if err := c.timely(float64(now.UnixMilli()) / 1000); err != nil {
+	if err := c.checkTimes(float64(now.UnixMilli()) / 1000); err != nil {
 		return Caller{}, err
 	}
 
-	if c.stranger != nil {
-		return Caller{}, c.stranger
+	if c.audienceError != nil {
+		return Caller{}, c.audienceError
 	}
 
-	if !ok && v.cached > 0 {
-		c.verified = now
+	if !ok && v.cacheSize > 0 {
+		c.verifiedAt = now
 		v.mu.Lock()
 
-		if _, again := v.seen[token]; !again && len(v.seen) >= v.cached {
-			for old := range v.seen { // any one
-				delete(v.seen, old)
+		if _, again := v.cache[token]; !again && len(v.cache) >= v.cacheSize {
+			for old := range v.cache { // evict any
+				delete(v.cache, old)
 				break
 			}
 		}
 
-		v.seen[strings.Clone(token)] = c
+		v.cache[strings.Clone(token)] = c
 		v.mu.Unlock()
 	}
 
 	return c.Caller, nil
 }
 
-func decoding(message string) *query.Error {
-	return fail(http.StatusUnauthorized, "PGRST301", message)
+func decodeError(message string) *query.Error {
+	return newError(http.StatusUnauthorized, "PGRST301", message)
 }
 
-func claiming(message string) error {
-	return fail(http.StatusUnauthorized, "PGRST303", message)
+func claimsError(message string) error {
+	return newError(http.StatusUnauthorized, "PGRST303", message)
 }
 
-// signed returns the payload of a token that one of the keys has signed.
-func (v *JWT) signed(token string) ([]byte, error) {
+// verifySignature returns the payload of a token signed with one of the keys.
+func (v *JWT) verifySignature(token string) ([]byte, error) {
 	parts := strings.Count(token, ".") + 1
 	if parts != 3 {
-		return nil, decoding("Expected 3 parts in JWT; got " + strconv.Itoa(parts))
+		return nil, decodeError("Expected 3 parts in JWT; got " + strconv.Itoa(parts))
 	}
 
 	head, _, _ := strings.Cut(token, ".")
@@ -211,11 +213,11 @@ func (v *JWT) signed(token string) ([]byte, error) {
 
 	plain, err := base64.RawURLEncoding.DecodeString(head)
 	if err != nil || json.Unmarshal(plain, &header) != nil || header.Critical != nil {
-		return nil, decoding("JWT cryptographic operation failed")
+		return nil, decodeError("JWT cryptographic operation failed")
 	}
 
 	if header.Algorithm == "none" {
-		e := decoding("Wrong or unsupported encoding algorithm")
+		e := decodeError("Wrong or unsupported encoding algorithm")
 		e.Details = "JWT is unsecured but expected 'alg' was not 'none'"
 
 		return nil, e
@@ -223,12 +225,12 @@ func (v *JWT) signed(token string) ([]byte, error) {
 
 	algorithm, ok := jwa.LookupSignatureAlgorithm(header.Algorithm)
 	if !ok {
-		return nil, decoding("JWT cryptographic operation failed")
+		return nil, decodeError("JWT cryptographic operation failed")
 	}
 
 	tried := false
 	for _, k := range v.keys {
-		if header.KeyID != "" && k.id != "" && header.KeyID != k.id ||
+		if (header.KeyID != "" && k.id != "" && header.KeyID != k.id) ||
 			!slices.Contains(k.algorithms, header.Algorithm) {
 			continue
 		}
@@ -240,7 +242,7 @@ func (v *JWT) signed(token string) ([]byte, error) {
 		}
 	}
 
-	e := decoding("No suitable key or wrong key type")
+	e := decodeError("No suitable key or wrong key type")
 	e.Details = "None of the keys was able to decode the JWT"
 	if !tried {
 		e.Details = "No suitable key was found to decode the JWT"
@@ -249,11 +251,11 @@ func (v *JWT) signed(token string) ([]byte, error) {
 	return nil, e
 }
 
-// claims reads a payload, and checks what does not change with time.
-func (v *JWT) claims(payload []byte) (claims, error) {
+// parseClaims reads a payload and runs the checks that do not depend on time.
+func (v *JWT) parseClaims(payload []byte) (claims, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(payload, &members) != nil || members == nil {
-		return claims{}, claiming("Parsing claims failed")
+		return claims{}, claimsError("Parsing claims failed")
 	}
 
 	var c claims
@@ -262,14 +264,14 @@ func (v *JWT) claims(payload []byte) (claims, error) {
 		to   **float64
 	}{{"exp", &c.expires}, {"nbf", &c.notBefore}, {"iat", &c.issued}} {
 		if raw := members[t.name]; raw != nil && json.Unmarshal(raw, t.to) != nil {
-			return claims{}, claiming("The JWT '" + t.name + "' claim must be a number")
+			return claims{}, claimsError("The JWT '" + t.name + "' claim must be a number")
 		}
 	}
 
-	c.stranger = v.forUs(members["aud"])
+	c.audienceError = v.checkAudience(members["aud"])
 	var all any
 	if json.Unmarshal(payload, &all) != nil {
-		return claims{}, claiming("Parsing claims failed")
+		return claims{}, claimsError("Parsing claims failed")
 	}
 
 	c.Role = roleAt(all, v.role)
@@ -281,10 +283,10 @@ func (v *JWT) claims(payload []byte) (claims, error) {
 	return c, nil
 }
 
-func (v *JWT) forUs(raw json.RawMessage) error {
+func (v *JWT) checkAudience(raw json.RawMessage) error {
 	var audience any
 	if raw != nil && json.Unmarshal(raw, &audience) != nil {
-		return claiming("Parsing claims failed")
+		return claimsError("Parsing claims failed")
 	}
 
 	var named []string
@@ -296,32 +298,32 @@ func (v *JWT) forUs(raw json.RawMessage) error {
 		for _, one := range a {
 			text, ok := one.(string)
 			if !ok {
-				return claiming("The JWT 'aud' claim must be a string or an array of strings")
+				return claimsError("The JWT 'aud' claim must be a string or an array of strings")
 			}
 
 			named = append(named, text)
 		}
 	default:
-		return claiming("The JWT 'aud' claim must be a string or an array of strings")
+		return claimsError("The JWT 'aud' claim must be a string or an array of strings")
 	}
 
 	if v.audience != "" && len(named) > 0 && !slices.Contains(named, v.audience) {
-		return claiming("JWT not in audience")
+		return claimsError("JWT not in audience")
 	}
 
 	return nil
 }
 
-// timely checks what changes with time, in seconds since 1970.
-func (c *claims) timely(now float64) error {
-	slack := leeway.Seconds()
+// checkTimes checks exp, nbf and iat. now is in seconds since 1970.
+func (c *claims) checkTimes(now float64) error {
+	slack := clockSkew.Seconds()
 	switch {
 	case c.expires != nil && now-slack > *c.expires:
-		return claiming("JWT expired")
+		return claimsError("JWT expired")
 	case c.notBefore != nil && now+slack < *c.notBefore:
-		return claiming("JWT not yet valid")
+		return claimsError("JWT not yet valid")
 	case c.issued != nil && now+slack < *c.issued:
-		return claiming("JWT issued at future")
+		return claimsError("JWT issued at future")
 	}
 
 	return nil

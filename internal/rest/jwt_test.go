@@ -52,7 +52,7 @@ func TestJWT(t *testing.T) {
 	strong, _ := jws.Sign([]byte(`{"role":"authenticated"}`), jws.WithKey(jwa.HS512(), jwtSecret))
 	for _, test := range []struct{ token, role, code, message string }{
 		{good, "authenticated", "", ""},
-		{good, "authenticated", "", ""}, // from memory
+		{good, "authenticated", "", ""}, // cached
 		{hs256(t, `{"sub":"ann"}`), "", "", ""},
 		{hs256(t, fmt.Sprintf(`{"role":"a","exp":%d,"nbf":%d,"iat":%d,"aud":["them","us"]}`, now-20, now+20, now+20)),
 			"a", "", ""},
@@ -87,7 +87,8 @@ func TestJWT(t *testing.T) {
 			message += fmt.Sprint(": ", e.Details)
 		}
 
-		if c.Role != test.role || e.Code != test.code || message != test.message || test.code != "" && e.Status != 401 {
+		if c.Role != test.role || e.Code != test.code || message != test.message ||
+			(test.code != "" && e.Status != 401) {
 			t.Errorf("%.60s: role %q, error %v; want %q, %s %s", test.token, c.Role, err, test.role,
 				test.code, test.message)
 		}
@@ -152,18 +153,18 @@ func TestJWTByKeySet(t *testing.T) {
 		}
 	}
 
-	// The public key's text is no secret of HS256.
+	// A public key is no secret of HS256.
 	forged, _ := jws.Sign([]byte(`{"role":"service_role"}`), jws.WithKey(jwa.HS256(), keys))
 	if _, err := v.Verify(t.Context(), string(forged)); err == nil {
-		t.Error("a token that the public key signed is believed")
+		t.Error("got no error for a token signed with the public key as a secret")
 	}
 }
 
-// TestCachedTokens: a token is verified again when it has been believed for as long as it may.
+// TestCachedTokens checks that a token is verified again after CacheTTL.
 func TestCachedTokens(t *testing.T) {
 	t.Parallel()
 
-	v, err := NewJWT(JWTConfig{Secret: []byte(strings.Repeat("s", 32)), CachedFor: time.Minute})
+	v, err := NewJWT(JWTConfig{Secret: []byte(strings.Repeat("s", 32)), CacheTTL: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,15 +182,15 @@ func TestCachedTokens(t *testing.T) {
 	v.keys = nil
 
 	if _, err := v.Verify(t.Context(), string(token)); err != nil {
-		t.Errorf("a token that was verified a moment ago: %v", err)
+		t.Errorf("cached token: got %v, want no error", err)
 	}
 
-	c := v.seen[string(token)]
-	c.verified = c.verified.Add(-time.Minute)
-	v.seen[string(token)] = c
+	c := v.cache[string(token)]
+	c.verifiedAt = c.verifiedAt.Add(-time.Minute)
+	v.cache[string(token)] = c
 
 	if _, err := v.Verify(t.Context(), string(token)); err == nil {
-		t.Error("a token that was verified a minute ago is believed without a key")
+		t.Error("got no error for a token beyond its cache TTL, without a key")
 	}
 }
 
@@ -203,7 +204,7 @@ func TestJWTConfig(t *testing.T) {
 		{RoleClaim: `$.a[?search(@, "(")]`}, {RoleClaim: `["a`},
 	} {
 		if _, err := NewJWT(bad); err == nil {
-			t.Errorf("NewJWT(%s %s) fails not", bad.Secret, bad.RoleClaim)
+			t.Errorf("NewJWT(%s %s): got no error", bad.Secret, bad.RoleClaim)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"socle/internal/httpx"
 )
 
-// allocated returns how many bytes f allocates. No other test may run beside it.
+// allocated returns the bytes that f allocates. Other tests must not run in parallel.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -21,7 +21,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLargeBodies sends small bodies that would be large in memory. It is not parallel since it measures allocations.
+// TestLargeBodies sends small bodies that would be large in memory. It is not parallel since it
+// measures allocations.
 func TestLargeBodies(t *testing.T) {
 	var columns []string
 	for i := range 300 {
@@ -30,7 +31,7 @@ func TestLargeBodies(t *testing.T) {
 
 	a := newAPI(t, `create table wide (`+strings.Join(columns, " text,")+` text); grant all on wide to authenticated;
 		create function echo(json) returns int language sql as 'select 1'`)
-	a.do("GET", "/clients", "") // the catalogue is read
+	a.do("GET", "/clients", "") // reads the catalog
 
 	name := strings.Repeat("n", 20_000)
 	keys := make([]string, 150_000)
@@ -41,11 +42,11 @@ func TestLargeBodies(t *testing.T) {
 	object := "{" + strings.Join(keys, ",") + "}"
 	csv := []string{"Content-Type", "text/csv"}
 	for _, test := range []struct {
-		what, path, body string
+		name, path, body string
 		headers          []string
 		status           int
 		code             string
-		most             uint64 // bytes that may be allocated
+		most             uint64 // bytes of allocations
 	}{
 		{"long name, no table", "/nosuch", name + "\n" + strings.Repeat("1\n", 20_000), csv, 404, "PGRST205", 4 << 20},
 		{"long name", "/clients", name + "\n" + strings.Repeat("1\n", 20_000), csv, 400, "PGRST204", 4 << 20},
@@ -68,19 +69,19 @@ func TestLargeBodies(t *testing.T) {
 		var got reply
 		size := allocated(func() { got = a.do("POST", test.path, test.body, test.headers...) })
 		if got.status != test.status || !strings.Contains(got.body, test.code) {
-			t.Errorf("%s: %d %.300s, want %d %s", test.what, got.status, got.body, test.status, test.code)
+			t.Errorf("%s: %d %.300s, want %d %s", test.name, got.status, got.body, test.status, test.code)
 		}
 		if len(got.body) > 8<<10 {
-			t.Errorf("%s: an answer of %d bytes", test.what, len(got.body))
+			t.Errorf("%s: got a response of %d bytes, want at most %d", test.name, len(got.body), 8<<10)
 		}
 		if size > test.most {
-			t.Errorf("%s: %d bytes were allocated, want at most %d", test.what, size, test.most)
+			t.Errorf("%s: %d bytes were allocated, want at most %d", test.name, size, test.most)
 		}
 	}
 }
 
-// TestManyParameters sends many parameters of a query, and a search of many terms. Its time is that of the answer's text: one that
-// names all of the parameters grows with them.
+// TestManyParameters sends many parameters. The error must not name all of them: its size and time
+// would grow with the request.
 func TestManyParameters(t *testing.T) {
 	t.Parallel()
 
@@ -92,28 +93,29 @@ func TestManyParameters(t *testing.T) {
 
 	got := a.do("GET", "/rpc/add?"+query.String()[1:], "")
 	if got.status != http.StatusNotFound || !strings.Contains(got.body, "PGRST202") || len(got.body) > 8<<10 {
-		t.Errorf("70,000 arguments: %d, %d bytes, %.300s", got.status, len(got.body), got.body)
+		t.Errorf("70,000 arguments: got %d, %d bytes, %.300s, want 404 PGRST202", got.status, len(got.body), got.body)
 	}
 }
 
-// TestBodiesAreBounded: a body that finds no room fails, and each request gives its room back.
+// TestBodiesAreBounded checks that a body fails without room in the budget, and that each request
+// returns its room.
 func TestBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "create function size(text) returns int language sql as 'select length($1)'", func(c *Config) {
-		c.Bodies, c.Wait = httpx.NewBudget(4<<20), time.Minute
+		c.BodyBudget, c.AcquireTimeout = httpx.NewBudget(4<<20), time.Minute
 	})
 
 	text := []string{"Content-Type", "text/plain"}
 	if got := a.do("POST", "/rpc/size", strings.Repeat("x", 2<<20),
 		text...); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "53200") {
-		t.Errorf("a body larger than the share of a server: %d %s", got.status, got.body)
+		t.Errorf("body larger than the budget share: got %d %s, want 503 53200", got.status, got.body)
 	}
 
 	for range 5 {
 		if got := a.do("POST", "/rpc/size", strings.Repeat("x", 500_000), text...); got.status != http.StatusOK ||
 			got.body != "500000" {
-			t.Fatalf("a body that fits: %d %s", got.status, got.body)
+			t.Fatalf("body within the budget: got %d %s, want 200", got.status, got.body)
 		}
 	}
 }

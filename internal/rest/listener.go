@@ -9,69 +9,69 @@ import (
 	"socle/internal/pg"
 )
 
-// Times of a listener.
 const (
-	retryAfter = time.Second      // until a listener that lost its connection tries again, doubled up to retryMost
-	retryMost  = 30 * time.Second // the longest such time
+	minRetryDelay = time.Second // doubled after each failure
+	maxRetryDelay = 30 * time.Second
 )
 
-// listener has a Cache read again when a notification says that the schema has changed. It holds a connection for as long as it
-// lives, from the first request on: it is for a server of one database.
+// listener makes a Cache read the catalog again after notifications. It holds a connection from the
+// first request on, so it suits a server of one database.
 type listener struct {
-	cache   *Cache
-	channel string // quoted
-	told    func() // of a configuration to be read again; nil: nothing is
-	heard   atomic.Bool
-	once    sync.Once
-	ctx     context.Context
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	cache     *Cache
+	channel   string // quoted
+	onConfig  func() // reload configuration; may be nil
+	listening atomic.Bool
+	once      sync.Once
+	ctx       context.Context
+	cancel    context.CancelFunc
+	running   sync.WaitGroup
 }
 
-// ListenOn has the cache listen on a channel, from the first request on. The payload "reload schema", or none, has the catalogue
-// read again; "reload config" has told called, if it is not nil, which must not wait. On "" it does not listen, and reads
-// the catalogue again only for [Cache.Reload]. It is called before the cache is used.
-func (c *Cache) ListenOn(channel string, told func()) {
+// ListenOn makes the cache listen on a channel from the first request on. The payload "reload
+// schema", or none, reloads the catalog. "reload config" calls onConfig, unless nil, which must not
+// block. With "" the cache does not listen, and reads the catalog again for [Cache.Reload] only.
+// Call it before the cache is used.
+func (c *Cache) ListenOn(channel string, onConfig func()) {
 	if channel == "" {
 		c.listener = nil
 		return
 	}
 
-	l := &listener{cache: c, channel: pg.Quote(channel), told: told}
+	l := &listener{cache: c, channel: pg.Quote(channel), onConfig: onConfig}
 	l.ctx, l.cancel = context.WithCancel(c.ctx)
 	c.listener = l
 }
 
-func (l *listener) begin() {
+func (l *listener) start() {
 	l.once.Do(func() { l.running.Go(l.run) })
 }
 
-// end ends the listening, and waits until it has ended.
-func (l *listener) end() {
+// stop stops listening and waits until it has stopped.
+func (l *listener) stop() {
 	l.cancel()
-	l.once.Do(func() {}) // it begins no more
+	l.once.Do(func() {}) // never start
 	l.running.Wait()
 }
 
 func (l *listener) run() {
-	for delay := retryAfter; ; {
-		began := time.Now()
+	for delay := minRetryDelay; ; {
+		start := time.Now()
 		err := l.listen()
-		lost := l.heard.Swap(false)
+		lost := l.listening.Swap(false)
 
 		if l.ctx.Err() != nil {
 			return
 		}
 
-		if time.Since(began) > retryMost {
-			delay = retryAfter
+		if time.Since(start) > maxRetryDelay {
+			delay = minRetryDelay
 		}
 
-		if lost && time.Since(began) > retryAfter {
-			continue // the first time at once
+		if lost && time.Since(start) > minRetryDelay {
+			continue // first retry at once
 		}
 
-		l.cache.log.Warn("the connection that listens for changes of the schema is lost", "error", err, "again", delay)
+		l.cache.log.Warn("LISTEN connection lost, reconnecting", "channel", l.channel, "error", err, "delay", delay)
 
 		select {
 		case <-l.ctx.Done():
@@ -79,21 +79,21 @@ func (l *listener) run() {
 		case <-time.After(delay):
 		}
 
-		delay = min(2*delay, retryMost)
+		delay = min(2*delay, maxRetryDelay)
 	}
 }
 
 // listen listens until the connection is lost.
 func (l *listener) listen() error {
-	wait, cancel := context.WithTimeout(l.ctx, acquireTimeout)
+	acquireCtx, cancel := context.WithTimeout(l.ctx, defaultAcquireTimeout)
 	defer cancel()
 
-	pooled, err := l.cache.source.Pool().Acquire(wait)
+	pooled, err := l.cache.source.Pool().Acquire(acquireCtx)
 	if err != nil {
 		return err
 	}
 
-	conn := pooled.Hijack() // a pool that is closed does not wait for it
+	conn := pooled.Hijack() // so that closing the pool does not wait for it
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), time.Second)
 		defer cancel()
@@ -105,19 +105,19 @@ func (l *listener) listen() error {
 		return err
 	}
 
-	// What happened before is not told.
+	// Notifications sent before LISTEN are missed.
 	l.cache.mu.Lock()
-	begun := l.cache.loading != nil
+	loading := l.cache.loading != nil
 	l.cache.mu.Unlock()
 
-	if begun || l.cache.current.Load() != nil {
-		l.cache.start(true)
+	if loading || l.cache.current.Load() != nil {
+		l.cache.startRead(true)
 	}
-	if l.told != nil {
-		l.told()
+	if l.onConfig != nil {
+		l.onConfig()
 	}
 
-	l.heard.Store(true)
+	l.listening.Store(true)
 
 	for {
 		n, err := conn.WaitForNotification(l.ctx)
@@ -125,9 +125,9 @@ func (l *listener) listen() error {
 		case err != nil:
 			return err
 		case n.Payload == "" || n.Payload == "reload schema":
-			l.cache.start(true)
-		case n.Payload == "reload config" && l.told != nil:
-			l.told()
+			l.cache.startRead(true)
+		case n.Payload == "reload config" && l.onConfig != nil:
+			l.onConfig()
 		}
 	}
 }

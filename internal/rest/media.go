@@ -12,50 +12,51 @@ import (
 	"socle/internal/rest/query"
 )
 
-// media is the form of an answer.
+// media is the format of a response.
 type media struct {
-	kind    string // Content-Type
-	format  plan.Format
-	handler *catalog.Handler // of plan.Custom
-	explain string           // what stands before the statement if its plan is the answer, or ""
+	contentType string
+	format      plan.Format
+	handler     *catalog.Handler // of plan.Custom
+	// explain is the EXPLAIN prefix if the response is the plan of the statement, or "".
+	explain string
 }
 
 const jsonType = "application/json; charset=utf-8"
 
-var jsonMedia = media{kind: jsonType, format: plan.JSON}
+var jsonMedia = media{contentType: jsonType, format: plan.JSON}
 
-// single reports whether the answer is one object.
+// single reports whether the response is a single object.
 func (m *media) single() bool { return m.format == plan.Object || m.format == plan.StrippedObject }
 
-// wanted is a part of an Accept header.
-type wanted struct {
+// mediaRange is an item of an Accept header.
+type mediaRange struct {
 	name       string // lower case
 	parameters string
 	quality    float64
 }
 
-// accepted returns what an Accept header asks for, the best first.
-func accepted(header []string) []wanted {
-	var all []wanted
+// parseAccept returns the items of Accept headers, the most preferred first.
+func parseAccept(header []string) []mediaRange {
+	var all []mediaRange
 	for _, line := range header {
 		for _, part := range splitQuoted(line, ',') {
-			if w := want(part); w.name != "" {
+			if w := parseMediaRange(part); w.name != "" {
 				all = append(all, w)
 			}
 		}
 	}
 
-	slices.SortStableFunc(all, func(a, b wanted) int {
-		return cmp.Or(cmp.Compare(b.quality, a.quality), cmp.Compare(wildness(a.name), wildness(b.name)))
+	slices.SortStableFunc(all, func(a, b mediaRange) int {
+		return cmp.Or(cmp.Compare(b.quality, a.quality), cmp.Compare(wildcards(a.name), wildcards(b.name)))
 	})
 
 	return all
 }
 
-// want reads one media type.
-func want(text string) wanted {
+// parseMediaRange reads one item.
+func parseMediaRange(text string) mediaRange {
 	pieces := splitQuoted(text, ';')
-	w := wanted{name: strings.ToLower(strings.TrimSpace(pieces[0])), quality: 1}
+	w := mediaRange{name: strings.ToLower(strings.TrimSpace(pieces[0])), quality: 1}
 
 	var kept []string
 	for _, p := range pieces[1:] {
@@ -73,9 +74,9 @@ func want(text string) wanted {
 	return w
 }
 
-func wildness(name string) int { return strings.Count(name, "*") }
+func wildcards(name string) int { return strings.Count(name, "*") }
 
-// splitQuoted splits at a separator that does not stand between quotes.
+// splitQuoted splits at separators outside quotes.
 func splitQuoted(s string, separator byte) []string {
 	var parts []string
 	start, quoted := 0, false
@@ -92,9 +93,9 @@ func splitQuoted(s string, separator byte) []string {
 	return append(parts, s[start:])
 }
 
-// parameter returns a parameter's value without its quotes.
-func (w *wanted) parameter(name string) string {
-	for _, p := range splitQuoted(w.parameters, ';') {
+// parameter returns the value of a parameter without quotes.
+func (m *mediaRange) parameter(name string) string {
+	for _, p := range splitQuoted(m.parameters, ';') {
 		if n, value, ok := strings.Cut(p, "="); ok && strings.EqualFold(strings.TrimSpace(n), name) {
 			return strings.Trim(strings.TrimSpace(value), `"`)
 		}
@@ -103,10 +104,11 @@ func (w *wanted) parameter(name string) string {
 	return ""
 }
 
-// String returns the media type as the contract writes it: of its own types those parameters count that it knows.
-func (w *wanted) String() string {
-	stripped := w.parameter("nulls") == "stripped"
-	switch w.name {
+// String returns the media type in the contract's form: its own types keep the parameters that it
+// defines.
+func (m *mediaRange) String() string {
+	stripped := m.parameter("nulls") == "stripped"
+	switch m.name {
 	case "application/vnd.pgrst.object", "application/vnd.pgrst.object+json":
 		if stripped {
 			return "application/vnd.pgrst.object+json;nulls=stripped"
@@ -119,35 +121,35 @@ func (w *wanted) String() string {
 		return "application/json"
 	}
 
-	return w.name
+	return m.name
 }
 
-// negotiate chooses the form of an answer about a target: the relation whose rows they are, or a function.
+// negotiate chooses the format of the response. target is a relation or a function.
 func (s *Server) negotiate(r *http.Request, c *catalog.Catalog, target catalog.Name, q *query.Query) (media, error) {
 	header := r.Header["Accept"]
 
 	plain := len(c.Handlers) == 0
-	if plain && (len(header) == 0 || len(header) == 1 && (header[0] == "*/*" || header[0] == "application/json")) {
+	if plain && (len(header) == 0 || (len(header) == 1 && (header[0] == "*/*" || header[0] == "application/json"))) {
 		return jsonMedia, nil // nearly always
 	}
 
-	all := accepted(header)
+	all := parseAccept(header)
 	if len(all) == 0 {
-		all = []wanted{{name: "*/*"}}
+		all = []mediaRange{{name: "*/*"}}
 	}
 
-	whole := wantsAll(q)
+	allColumns := isDefaultSelect(q)
 	for i := range all {
-		if m, ok := s.offer(c, target, whole, &all[i]); ok {
+		if m, ok := s.offer(c, target, allColumns, &all[i]); ok {
 			return m, nil
 		}
 	}
 
-	return media{}, notOffered(all)
+	return media{}, notAcceptable(all)
 }
 
-// notOffered is the failure to offer any of what is wanted, as the contract writes it.
-func notOffered(all []wanted) error {
+// notAcceptable returns the contract's error for unavailable media types.
+func notAcceptable(all []mediaRange) error {
 	names := make([]string, len(all))
 	for i := range all {
 		names[i] = all[i].name
@@ -158,12 +160,12 @@ func notOffered(all []wanted) error {
 		}
 	}
 
-	return fail(http.StatusNotAcceptable, "PGRST107",
+	return newError(http.StatusNotAcceptable, "PGRST107",
 		"None of these media types are available: "+strings.Join(names, ", "))
 }
 
-// wantsAll reports whether the select is the default one.
-func wantsAll(q *query.Query) bool {
+// isDefaultSelect reports whether select is absent or *.
+func isDefaultSelect(q *query.Query) bool {
 	for _, item := range q.Select {
 		if item.Kind != query.Star {
 			return false
@@ -173,53 +175,56 @@ func wantsAll(q *query.Query) bool {
 	return true
 }
 
-// offer returns the form that is wanted, if there is one. The contract's own types have no other handlers.
-func (s *Server) offer(c *catalog.Catalog, target catalog.Name, whole bool, w *wanted) (media, bool) {
+// offer returns the format for a media range, if available. The contract's own types cannot be
+// overridden by handlers.
+func (s *Server) offer(c *catalog.Catalog, target catalog.Name, allColumns bool, w *mediaRange) (media, bool) {
 	name, stripped := w.name, w.parameter("nulls") == "stripped"
 	switch name {
 	case "application/vnd.pgrst.object", "application/vnd.pgrst.object+json":
-		m := media{kind: w.String() + "; charset=utf-8", format: plan.Object}
+		m := media{contentType: w.String() + "; charset=utf-8", format: plan.Object}
 		if stripped {
 			m.format = plan.StrippedObject
 		}
 
 		return m, true
 	case "application/vnd.pgrst.plan", "application/vnd.pgrst.plan+text", "application/vnd.pgrst.plan+json":
-		return s.offerPlan(c, target, whole, w)
+		return s.offerPlan(c, target, allColumns, w)
 	case "application/vnd.pgrst.array", "application/vnd.pgrst.array+json":
 		if stripped {
-			return media{kind: w.String() + "; charset=utf-8", format: plan.StrippedJSON}, true
+			return media{contentType: w.String() + "; charset=utf-8", format: plan.StrippedJSON}, true
 		}
 		name = "application/json"
 	}
 
-	if h := handler(c, target, whole, name); h != nil {
-		return media{kind: handlerType(h, name), format: plan.Custom, handler: h}, true
+	if h := findHandler(c, target, allColumns, name); h != nil {
+		return media{contentType: handlerType(h, name), format: plan.Custom, handler: h}, true
 	}
 
 	switch name {
 	case "*/*", "application/json":
 		return jsonMedia, true
 	case "text/csv":
-		return media{kind: "text/csv; charset=utf-8", format: plan.CSV}, true
+		return media{contentType: "text/csv; charset=utf-8", format: plan.CSV}, true
 	case "application/geo+json":
-		return media{kind: "application/geo+json; charset=utf-8", format: plan.GeoJSON}, c.GeoJSON != catalog.Name{}
+		m := media{contentType: "application/geo+json; charset=utf-8", format: plan.GeoJSON}
+		return m, c.GeoJSON != catalog.Name{}
 	}
 
 	return media{}, false
 }
 
-// handler returns the handler of a media type for a target, or nil. One for a relation itself takes whole rows only.
-func handler(c *catalog.Catalog, target catalog.Name, whole bool, name string) *catalog.Handler {
+// findHandler returns the handler of a media type for a target, or nil. A handler of a relation
+// requires all columns.
+func findHandler(c *catalog.Catalog, target catalog.Name, allColumns bool, name string) *catalog.Handler {
 	var found *catalog.Handler
 	rank := 0
 	for i := range c.Handlers {
 		h := &c.Handlers[i]
 		n := 0
 		switch {
-		case h.For == target && whole && h.MediaType == "*/*":
+		case h.For == target && allColumns && h.MediaType == "*/*":
 			n = 3
-		case h.For == target && whole && h.MediaType == name:
+		case h.For == target && allColumns && h.MediaType == name:
 			n = 2
 		case h.For == catalog.Name{} && h.MediaType == name:
 			n = 1
@@ -245,40 +250,41 @@ func handlerType(h *catalog.Handler, asked string) string {
 	return asked
 }
 
-// planOptions are the options of EXPLAIN that a client may ask for.
+// planOptions are the supported options of EXPLAIN.
 var planOptions = []string{"analyze", "verbose", "settings", "buffers", "wal"}
 
-func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, whole bool, w *wanted) (media, bool) {
+func (s *Server) offerPlan(c *catalog.Catalog, target catalog.Name, allColumns bool, w *mediaRange) (media, bool) {
 	if !s.Plan {
 		return media{}, false
 	}
 
 	of, kind, explain := w.explained()
-	m, ok := s.offer(c, target, whole, &of)
+	m, ok := s.offer(c, target, allColumns, &of)
 	if !ok || m.explain != "" {
 		return media{}, false
 	}
 
-	m.explain, m.kind = explain, kind+"; charset=utf-8"
+	m.explain, m.contentType = explain, kind+"; charset=utf-8"
 	return m, true
 }
 
-// explained returns of what a plan is wanted, how the contract writes that, and what stands before the statement for it.
-func (w *wanted) explained() (of wanted, kind, explain string) {
-	if of = want(w.parameter("for")); of.name == "" {
-		of = want("application/json")
+// explained returns the media range whose plan is requested, the contract's form of it, and the
+// EXPLAIN prefix.
+func (m *mediaRange) explained() (of mediaRange, kind, explain string) {
+	if of = parseMediaRange(m.parameter("for")); of.name == "" {
+		of = parseMediaRange("application/json")
 	}
 
 	form := "text"
-	if strings.HasSuffix(w.name, "+json") {
+	if strings.HasSuffix(m.name, "+json") {
 		form = "json"
 	}
 
-	asked := strings.Split(w.parameter("options"), "|")
+	requested := strings.Split(m.parameter("options"), "|")
 	var options []string
 	explain = "explain (format " + form
 	for _, o := range planOptions {
-		if slices.Contains(asked, o) {
+		if slices.Contains(requested, o) {
 			options = append(options, o)
 			explain += ", " + o
 		}

@@ -2,8 +2,8 @@ package rest
 
 import "testing"
 
-// handlers are functions and aggregates that make answers of media types of their own.
-const handlers = `
+// handlersSQL creates functions and aggregates for custom media types.
+const handlersSQL = `
 	create domain "text/plain" as text; create domain "text/xml" as xml; create domain "text/html" as text; create domain "application/octet-stream" as bytea;
 	create domain "image/png" as bytea; create domain "*/*" as bytea; create domain "text/tab-separated-values" as text; create domain "application/vnd.names" as text;
 	create domain "application/json" as json; create domain "text/csv" as text; create domain "application/vnd.whole+json" as json;
@@ -55,11 +55,11 @@ func notAvailable(types string) string {
 		types + `"}`
 }
 
-// TestMedia asks for answers in other forms than JSON.
+// TestMedia requests media types other than JSON.
 func TestMedia(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, handlers)
+	a := newAPI(t, handlersSQL)
 	const binary, csv = "application/octet-stream", "text/csv; charset=utf-8"
 	for _, test := range []struct {
 		method, path, accept, body string
@@ -89,7 +89,7 @@ func TestMedia(t *testing.T) {
 		{"GET", "/rpc/certain", "text/csv", "", 406, jsonType,
 			`{"code":"PT406","details":null,"hint":null,"message":"Not Acceptable"}`},
 
-		// Aggregates, for any rows and for those of a table.
+		// Aggregates, for rows of any type and for those of a table.
 		{"GET", "/clients?id=lt.3&order=id", "text/tab-separated-values", "", 200, "text/tab-separated-values",
 			"1\tAda\n2\tBob\n"},
 		{"GET", "/clients?id=eq.3&select=name", "text/tab-separated-values", "", 200,
@@ -124,14 +124,14 @@ func TestMedia(t *testing.T) {
 			"application/vnd.pgrst.object+json; charset=utf-8", `{"id":1}`},
 		{"GET", "/overridden", "application/vnd.pgrst.object+json; Nulls = stripped", "", 200,
 			"application/vnd.pgrst.object+json;nulls=stripped; charset=utf-8", `{"id":1}`},
-		// which is application/json
+		// same as application/json
 		{"GET", "/overridden", "application/vnd.pgrst.array+json", "", 200, jsonType, `{"own":true}`},
 		{"GET", "/clients?id=eq.1", "application/vnd.pgrst.array+json", "", 200, jsonType, `[{"id":1,"name":"Ada"}]`},
 		{"GET", "/numbers?n=eq.1", "application/vnd.pgrst.object+json", "", 200,
 			"application/vnd.pgrst.object+json; charset=utf-8", `{"n":1}`},
 		{"GET", "/overridden", "text/csv", "", 200, csv, "\uFEFFid\n1"},
 
-		// What needs no handler.
+		// Built-in media types.
 		{"GET", "/clients?order=id&limit=2", "text/csv", "", 200, csv, "id,name\n1,Ada\n2,Bob"},
 		{"GET", "/clients?id=eq.9", "text/csv", "", 200, csv, "\n"},
 		{"HEAD", "/clients", "text/csv", "", 200, csv, ""},
@@ -173,8 +173,9 @@ func TestMedia(t *testing.T) {
 	}
 }
 
-// representations are domains whose values are shown, read and compared in another form than they are kept in.
-const representations = `
+// representationSQL creates domains whose values are read, compared and returned in another form
+// than stored.
+const representationSQL = `
 	create domain color as int check (value between 0 and 16777215);
 	create function show(color) returns json language sql immutable as $$ select to_json('#' || lpad(to_hex($1), 6, '0')) $$;
 	create function read(text) returns color language sql immutable as $$ select ('x' || lpad(substr($1, 2), 8, '0'))::bit(32)::int::color $$;
@@ -194,7 +195,7 @@ const representations = `
 func TestRepresentations(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, representations, func(c *Config) { c.Aggregates = true })
+	a := newAPI(t, representationSQL, func(c *Config) { c.Aggregates = true })
 	for _, test := range []struct {
 		method, path, body string
 		headers            []string
@@ -205,12 +206,12 @@ func TestRepresentations(t *testing.T) {
 			"[{\"id\":1,\"paint\":\"#0000ff\",\"label\":\"blue\"}, \n {\"id\":2,\"paint\":\"#ff0000\",\"label\":\"red\"}]"},
 		{"GET", "/cars?select=paint&id=eq.1", "", nil, 200, `[{"paint":"#0000ff"}]`},
 		{"GET", "/cars?select=tint:paint&id=eq.1", "", nil, 200, `[{"tint":"#0000ff"}]`},
-		{"GET", "/cars?select=paint::text&id=eq.1", "", nil, 200, `[{"paint":"\"#0000ff\""}]`}, // of what is shown
+		{"GET", "/cars?select=paint::text&id=eq.1", "", nil, 200, `[{"paint":"\"#0000ff\""}]`}, // of the representation
 		{"GET", "/cars?select=tint:paint::jsonb&id=eq.1", "", nil, 200, `[{"tint":"#0000ff"}]`},
 		{"GET", "/wheels?select=...cars(tint:paint::text)", "", nil, 200, `[{"tint":"\"#0000ff\""}]`},
 		{"GET", "/cars?select=paint::int&id=eq.1", "", nil, 400,
 			`{"code":"42846","details":null,"hint":null,"message":"cannot cast type json to integer"}`},
-		{"GET", "/cars?select=top:paint.max()", "", nil, 200, `[{"top":16711680}]`}, // of what is stored
+		{"GET", "/cars?select=top:paint.max()", "", nil, 200, `[{"top":16711680}]`}, // of the stored value
 		{"GET", "/cars?select=top:paint::text.max()", "", nil, 200, `[{"top":"\"#ff0000\""}]`},
 		{"GET", "/cars?select=tint:paint,id.count()&id=eq.1", "", nil, 200, `[{"tint":"#0000ff","count":1}]`},
 		{"GET", "/cars?select=paint::text,id.count()&id=eq.1", "", nil, 200, `[{"paint":"\"#0000ff\"","count":1}]`},
@@ -249,6 +250,6 @@ func TestRepresentations(t *testing.T) {
 	var kept int
 	if err := a.admin.QueryRow(t.Context(), "select paint::int from public.cars where id = 4").
 		Scan(&kept); err != nil || kept != 4 {
-		t.Errorf("kept %d, %v", kept, err)
+		t.Errorf("got stored value %d, %v, want 4", kept, err)
 	}
 }

@@ -16,54 +16,55 @@ import (
 )
 
 const (
-	openAPIType    = "application/openapi+json; charset=utf-8"
-	describedFresh = 5 * time.Second // how long a description stands: no GRANT tells that it was
-	describedMost  = 16              // descriptions that are kept
+	openAPIType     = "application/openapi+json; charset=utf-8"
+	descriptionTTL  = 5 * time.Second // of a cached description, since GRANT is not notified
+	maxDescriptions = 16              // cached per server
 )
 
-// describe answers for the root with the description of what the caller's role may use of a schema.
+// describe answers requests for the root with the OpenAPI description of the role's privileges in a
+// schema.
 func (c *call) describe(ctx context.Context) error {
 	s := c.server
 
-	kind, err := describedAs(c.r.Header["Accept"])
+	kind, err := descriptionType(c.r.Header["Accept"])
 	if err != nil {
 		return err
 	}
 
-	head, err := c.describeServer()
+	head, err := c.serverMembers()
 	if err != nil {
 		return err
 	}
 
-	c.times.mark(&c.times.parse)
+	c.timings.mark(&c.timings.parse)
 	h := c.w.Header()
 	vary(h)
 
 	status := http.StatusOK
-	c.renew(ctx)
-	key := described{c.catalog, c.caller.Role, c.schema}
+	c.refresh(ctx)
+	key := descriptionKey{c.catalog, c.caller.Role, c.schema}
 	body := s.descriptions.get(key)
-	if body == nil || s.before != "" { // which may refuse this request
-		c.planned = planned{Plan: plan.Plan{SQL: selectPrivileges, Args: []any{c.schema}}, readOnly: true}
-		got, err := c.execute(ctx)
-		for tries := 0; isStale(err) && c.replan(ctx, tries); tries++ {
+	if body == nil || s.preRequestSQL != "" { // the pre-request function may refuse
+		c.planned = plannedRequest{Plan: plan.Plan{SQL: selectPrivileges, Args: []any{c.schema}}, readOnly: true}
+		res, err := c.execute(ctx)
+		for attempts := 0; isStaleCatalog(err) && c.replaceSnapshot(ctx, attempts); attempts++ {
 			key.catalog = c.catalog
-			got, err = c.execute(ctx)
+			res, err = c.execute(ctx)
 		}
 
-		if goneMeanwhile(err) {
-			got, err = c.execute(ctx)
+		if isConcurrentDrop(err) {
+			res, err = c.execute(ctx)
 		}
 		if err != nil {
 			return err
 		}
 
-		defer got.release()
+		defer res.release()
 
-		c.times.mark(&c.times.transaction)
-		may := everything
+		c.timings.mark(&c.timings.transaction)
+		may := allPrivileges
 		if s.OpenAPIMode != "ignore-privileges" {
-			if may, err = readPrivileges(got.body); err != nil {
+			if may, err = readPrivileges(res.body); err != nil {
 				return err
 			}
 		}
@@ -73,25 +74,25 @@ func (c *call) describe(ctx context.Context) error {
 		}
 
 		s.descriptions.put(key, body)
-		if status, err = s.override(h, status, got); err != nil {
+		if status, err = s.applyOverrides(h, status, res); err != nil {
 			return err
 		}
 	}
 
 	if h["Content-Type"] == nil {
-		c.set(h, "Content-Type", kind)
+		c.setHeader(h, "Content-Type", kind)
 	}
 	if len(s.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil {
-		c.set(h, "Content-Profile", c.schema)
+		c.setHeader(h, "Content-Profile", c.schema)
 	}
 
 	head[len(head)-1] = ','
-	return c.write(status, true, &result{lead: head, body: body[1:]})
+	return c.writeResponse(status, true, &result{prefix: head, body: body[1:]})
 }
 
-// describedAs returns the Content-Type of a description for one who accepts these.
-func describedAs(header []string) (string, error) {
-	all := accepted(header)
+// descriptionType returns the Content-Type of a description for Accept headers.
+func descriptionType(header []string) (string, error) {
+	all := parseAccept(header)
 	if len(all) == 0 {
 		return openAPIType, nil
 	}
@@ -105,11 +106,12 @@ func describedAs(header []string) (string, error) {
 		}
 	}
 
-	return "", notOffered(all)
+	return "", notAcceptable(all)
 }
 
-// describeServer returns the members of a description that say where it came from, as a JSON object.
-func (c *call) describeServer() ([]byte, error) {
+// serverMembers returns the members of a description that depend on the server's URL, as a JSON
+// object.
+func (c *call) serverMembers() ([]byte, error) {
 	where := &url.URL{Scheme: "http", Host: c.r.Host, Path: c.r.URL.Path}
 	if c.r.TLS != nil {
 		where.Scheme = "https"
@@ -118,7 +120,7 @@ func (c *call) describeServer() ([]byte, error) {
 	if configured := c.server.OpenAPIServer; configured != "" {
 		var err error
 		if where, err = url.Parse(configured); err != nil {
-			return nil, fmt.Errorf("the server's URL for the description: %w", err)
+			return nil, fmt.Errorf("parse the server URL of the description: %w", err)
 		}
 	}
 
@@ -135,9 +137,9 @@ func (c *call) describeServer() ([]byte, error) {
 	}{"2.0", where.Host, base, []string{where.Scheme}})
 }
 
-// selectPrivileges returns the row that execute takes. Its body holds what the role may do: of relations the letters
-// of read, insert, update and delete; of functions their names and those of their parameters, by which a request
-// tells overloads apart.
+// selectPrivileges returns the row that execute expects. Its body has the role's privileges: the
+// letters of select, insert, update and delete by relation, and the names and parameters of
+// callable functions, by which requests distinguish overloads.
 const selectPrivileges = `
 	select null, 0, null, pg_catalog.current_setting('response.headers', true), pg_catalog.current_setting('response.status', true), null,
 		pg_catalog.json_build_object(
@@ -160,14 +162,14 @@ const selectPrivileges = `
 	from (select pg_catalog.max(n.oid) as oid from pg_catalog.pg_namespace n
 		where n.nspname = $1::text and pg_catalog.has_schema_privilege(n.oid, 'usage')) n`
 
-// privileges are what a role may do in a schema.
+// privileges are a role's privileges in a schema.
 type privileges struct {
 	all       bool
-	relations map[string]string // letters, by name
+	relations map[string]string // letters by name
 	functions map[string]bool   // by signature
 }
 
-var everything = privileges{all: true}
+var allPrivileges = privileges{all: true}
 
 func readPrivileges(text []byte) (privileges, error) {
 	var got struct {
@@ -178,7 +180,7 @@ func readPrivileges(text []byte) (privileges, error) {
 		}
 	}
 	if err := json.Unmarshal(text, &got); err != nil {
-		return privileges{}, fmt.Errorf("read a role's privileges: %w", err)
+		return privileges{}, fmt.Errorf("decode the privileges of a role: %w", err)
 	}
 
 	may := privileges{relations: got.Relations, functions: map[string]bool{}}
@@ -189,28 +191,28 @@ func readPrivileges(text []byte) (privileges, error) {
 	return may, nil
 }
 
-// signature is what tells a function from others in its schema.
+// signature identifies a function in its schema.
 func signature(name string, params []string) string {
 	return strings.Join(slices.Concat([]string{name}, params), "\x00")
 }
 
-// of returns the letters of what may be done with a relation.
-func (p privileges) of(r *catalog.Relation) string {
+// on returns the letters of the operations possible on a relation.
+func (p privileges) on(r *catalog.Relation) string {
 	may := "riud"
 	if !p.all {
 		may = p.relations[r.Name.Name]
 	}
 
 	return strings.Map(func(letter rune) rune {
-		if letter == 'i' && !r.Insertable || letter == 'u' && !r.Updatable || letter == 'd' && !r.Deletable {
+		if (letter == 'i' && !r.Insertable) || (letter == 'u' && !r.Updatable) || (letter == 'd' && !r.Deletable) {
 			return -1
 		}
 		return letter
 	}, may)
 }
 
-// call reports whether a function may be called.
-func (p privileges) call(f *catalog.Function) bool {
+// canCall reports whether the role may call a function.
+func (p privileges) canCall(f *catalog.Function) bool {
 	if p.all {
 		return true
 	}
@@ -223,60 +225,60 @@ func (p privileges) call(f *catalog.Function) bool {
 	return p.functions[signature(f.Name.Name, params)]
 }
 
-// descriptions keeps the descriptions of one catalogue.
+// descriptions caches the descriptions of one catalog.
 type descriptions struct {
-	fresh time.Duration
+	ttl time.Duration
 
-	mu   sync.Mutex
-	kept map[described]dated
+	mu      sync.Mutex
+	entries map[descriptionKey]cachedDescription
 }
 
-// described is whom a description is for, and of what.
-type described struct {
+// descriptionKey identifies a description.
+type descriptionKey struct {
 	catalog      *catalog.Catalog
 	role, schema string
 }
 
-type dated struct {
-	text []byte
-	at   time.Time
+type cachedDescription struct {
+	text      []byte
+	createdAt time.Time
 }
 
-// get returns a description that still stands, or nil.
-func (d *descriptions) get(key described) []byte {
+// get returns a fresh description, or nil.
+func (d *descriptions) get(key descriptionKey) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	if one, ok := d.kept[key]; ok && time.Since(one.at) < d.fresh {
+	if one, ok := d.entries[key]; ok && time.Since(one.createdAt) < d.ttl {
 		return one.text
 	}
 
 	return nil
 }
 
-// put keeps a description, and none that does not stand any more.
-func (d *descriptions) put(key described, text []byte) {
+// put caches a description and evicts outdated ones.
+func (d *descriptions) put(key descriptionKey, text []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	if d.kept == nil {
-		d.kept = map[described]dated{}
+	if d.entries == nil {
+		d.entries = map[descriptionKey]cachedDescription{}
 	}
 
-	for other, one := range d.kept {
-		if other.catalog != key.catalog || time.Since(one.at) >= d.fresh || len(d.kept) >= describedMost {
-			delete(d.kept, other)
+	for other, one := range d.entries {
+		if other.catalog != key.catalog || time.Since(one.createdAt) >= d.ttl || len(d.entries) >= maxDescriptions {
+			delete(d.entries, other)
 		}
 	}
 
-	d.kept[key] = dated{text, time.Now()}
+	d.entries[key] = cachedDescription{text, time.Now()}
 }
 
 func (d *descriptions) size() (size int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	for _, one := range d.kept {
+	for _, one := range d.entries {
 		size += len(one.text)
 	}
 

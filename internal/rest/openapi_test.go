@@ -14,8 +14,8 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// described returns the description that a role gets.
-func (a *api) described(role string) map[string]any {
+// description returns the description for a role.
+func (a *api) description(role string) map[string]any {
 	a.Helper()
 
 	got := a.do("GET", "/", "", "Authorization", "Bearer "+role+":")
@@ -31,7 +31,7 @@ func (a *api) described(role string) map[string]any {
 	return d
 }
 
-// at returns what is in a description under these names.
+// at returns the member of a description at a path of names.
 func at(t testing.TB, d any, names ...string) any {
 	t.Helper()
 
@@ -42,7 +42,7 @@ func at(t testing.TB, d any, names ...string) any {
 	return d
 }
 
-// parse returns JSON, with whose like it is to be compared.
+// parse returns decoded JSON for comparisons.
 func parse(t testing.TB, text string) any {
 	t.Helper()
 
@@ -54,8 +54,8 @@ func parse(t testing.TB, text string) any {
 	return v
 }
 
-// library is what is described.
-const library = `
+// librarySQL creates the described schema.
+const librarySQL = `
 	comment on schema public is E'Library\n\nBooks, and\nwho wrote them';
 	create type mood as enum ('glad', 'sad');
 	create domain code as varchar(4) default 'none';
@@ -86,8 +86,8 @@ const library = `
 func TestDescription(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, library)
-	d := a.described("authenticated")
+	a := newAPI(t, librarySQL)
+	d := a.description("authenticated")
 	for _, test := range []struct{ name, want string }{
 		{"swagger", `"2.0"`}, {"host", `"example.com"`}, {"basePath", `"/"`}, {"schemes", `["http"]`},
 		{"info", `{"title": "Library", "description": "Books, and\nwho wrote them", "version": "14"}`},
@@ -143,7 +143,7 @@ func TestDescription(t *testing.T) {
 
 	filters := at(t, d, "paths", "/books", "patch", "parameters").([]any)
 	if ref := at(t, filters[13], "$ref"); ref != "#/parameters/rowFilter.books.odd~1name ~0" {
-		t.Errorf("a reference to an odd name: got %v", ref)
+		t.Errorf("reference to a name with ~ and /: got %v", ref)
 	}
 }
 
@@ -164,107 +164,107 @@ func TestDescriptionFollowsPrivileges(t *testing.T) {
 	t.Parallel()
 
 	const closed = "revoke all on clients, projects, notes, parents, children from anon, authenticated, service_role;"
-	a := newAPI(t, library+";"+closed)
+	a := newAPI(t, librarySQL+";"+closed)
 	for role, want := range map[string][]string{
 		"anon": {"/ get", "/authors get", "/books get", "/rpc/total get,post"},
 		"authenticated": {"/ get", "/authors get", "/books get,patch,post", "/rpc/double post", "/rpc/find get,post",
 			"/rpc/sell post", "/rpc/take post", "/rpc/total get,post", "/titles delete"},
-		"service_role": {"/ get", "/counted get"}, // which is a view that can't be written
+		"service_role": {"/ get", "/counted get"}, // a view that cannot be written
 	} {
-		d := a.described(role)
+		d := a.description(role)
 		if diff := cmp.Diff(uses(t, d), want); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", role, diff)
 		}
 
 		for name := range at(t, d, "definitions").(map[string]any) {
 			if at(t, d, "paths", "/"+name) == nil {
-				t.Errorf("%s: a definition of %s, which it may not use", role, name)
+				t.Errorf("%s: got a definition of %s, which it cannot use", role, name)
 			}
 		}
 	}
 
-	double := at(t, a.described("authenticated"), "paths", "/rpc/double", "post", "parameters").([]any)[0]
+	double := at(t, a.description("authenticated"), "paths", "/rpc/double", "post", "parameters").([]any)[0]
 	if diff := cmp.Diff(at(t, double, "schema", "required"), []any{"b"}); diff != "" {
-		t.Errorf("the overload that may be called (-got +want):\n%s", diff)
+		t.Errorf("overload that the role can call (-got +want):\n%s", diff)
 	}
 
 	if _, err := a.admin.Exec(t.Context(), "revoke usage on schema public from public, anon"); err != nil {
 		t.Fatal(err)
 	}
 
-	a.server.descriptions.fresh = 0
+	a.server.descriptions.ttl = 0
 
-	if diff := cmp.Diff(uses(t, a.described("anon")), []string{"/ get"}); diff != "" {
+	if diff := cmp.Diff(uses(t, a.description("anon")), []string{"/ get"}); diff != "" {
 		t.Errorf("a schema without usage (-got +want):\n%s", diff)
 	}
 
 	a.server.OpenAPIMode = "ignore-privileges"
 
-	if got, want := uses(t, a.described("anon")), "/books delete,get,patch,post"; !slices.Contains(got, want) {
+	if got, want := uses(t, a.description("anon")), "/books delete,get,patch,post"; !slices.Contains(got, want) {
 		t.Errorf("ignoring privileges: got %v, want %s", got, want)
 	}
 }
 
-func TestDescriptionIsKept(t *testing.T) {
+func TestDescriptionIsCached(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")
-	a.server.descriptions.fresh = time.Hour
-	a.described("anon") // from now on the cache listens, and reads the catalogue once more when it does
+	a.server.descriptions.ttl = time.Hour
+	a.description("anon") // the first request makes the cache listen and then read the catalog again
 
 	a.await(func() bool {
 		cache := a.server.Catalog
 		cache.mu.Lock()
 		defer cache.mu.Unlock()
 
-		return cache.listener.heard.Load() && cache.loading == nil
+		return cache.listener.listening.Load() && cache.loading == nil
 	})
 
-	old := uses(t, a.described("anon"))
+	old := uses(t, a.description("anon"))
 
 	if _, err := a.admin.Exec(t.Context(), "grant insert on public.clients to anon"); err != nil {
 		t.Fatal(err)
 	}
 
-	if diff := cmp.Diff(uses(t, a.described("anon")), old); diff != "" {
-		t.Errorf("it was read again (-got +want):\n%s", diff)
+	if diff := cmp.Diff(uses(t, a.description("anon")), old); diff != "" {
+		t.Errorf("cached description (-got +want):\n%s", diff)
 	}
-	if got, want := uses(t, a.described("service_role")), "/clients delete,get,patch,post"; !slices.Contains(got,
+	if got, want := uses(t, a.description("service_role")), "/clients delete,get,patch,post"; !slices.Contains(got,
 		want) {
 		t.Errorf("another role: got %v, want %s", got, want)
 	}
 
-	a.server.descriptions.fresh = 0
+	a.server.descriptions.ttl = 0
 
-	if got, want := uses(t, a.described("anon")), "/clients get,post"; !slices.Contains(got, want) {
-		t.Errorf("after a while: got %v, want %s", got, want)
+	if got, want := uses(t, a.description("anon")), "/clients get,post"; !slices.Contains(got, want) {
+		t.Errorf("after the TTL: got %v, want %s", got, want)
 	}
-	if kept := len(a.server.descriptions.kept); kept != 1 {
-		t.Errorf("got %d descriptions kept, want 1: the others do not stand any more", kept)
+	if kept := len(a.server.descriptions.entries); kept != 1 {
+		t.Errorf("got %d cached descriptions, want 1: the others are outdated", kept)
 	}
 }
 
-func TestDescriptionIsOfTheCatalogue(t *testing.T) {
+func TestDescriptionFollowsCatalog(t *testing.T) {
 	t.Parallel()
 
-	d := descriptions{fresh: time.Hour}
+	d := descriptions{ttl: time.Hour}
 	old, current := &catalog.Catalog{}, &catalog.Catalog{}
-	d.put(described{old, "anon", "public"}, []byte("old"))
+	d.put(descriptionKey{old, "anon", "public"}, []byte("old"))
 
-	if got := d.get(described{current, "anon", "public"}); got != nil {
-		t.Errorf("got %s for another catalogue, want none", got)
+	if got := d.get(descriptionKey{current, "anon", "public"}); got != nil {
+		t.Errorf("got %s for another catalog, want none", got)
 	}
 
-	d.put(described{current, "anon", "public"}, []byte("new"))
+	d.put(descriptionKey{current, "anon", "public"}, []byte("new"))
 
-	if got := d.get(described{old, "anon", "public"}); got != nil {
-		t.Errorf("got %s of a catalogue that is no more, want none", got)
+	if got := d.get(descriptionKey{old, "anon", "public"}); got != nil {
+		t.Errorf("got %s of a replaced catalog, want none", got)
 	}
 
-	for i := range 2 * describedMost {
-		d.put(described{current, strings.Repeat("x", i), "public"}, []byte("new"))
-		if len(d.kept) > describedMost {
-			t.Fatalf("got %d descriptions kept, want at most %d", len(d.kept), describedMost)
+	for i := range 2 * maxDescriptions {
+		d.put(descriptionKey{current, strings.Repeat("x", i), "public"}, []byte("new"))
+		if len(d.entries) > maxDescriptions {
+			t.Fatalf("got %d cached descriptions, want at most %d", len(d.entries), maxDescriptions)
 		}
 	}
 }
@@ -280,7 +280,7 @@ func TestDescriptionSettings(t *testing.T) {
 			c.PreRequest = catalog.Name{Schema: "public", Name: "refuse"}
 		})
 
-	d := a.described("anon")
+	d := a.description("anon")
 	for name, want := range map[string]string{
 		"host": `"api.example.org:8443"`, "basePath": `"/books"`, "schemes": `["https"]`, "security": `[{"JWT": []}]`,
 		"securityDefinitions": `{"JWT": {"type": "apiKey", "name": "Authorization", "in": "header", "description": "Add the token prepending \"Bearer \" (without quotes) to it"}}`,
@@ -305,13 +305,13 @@ func TestDescriptionSettings(t *testing.T) {
 	} {
 		got := a.do(test.method, "/", "", "Accept", test.accept, "X-Refuse", test.refuse)
 		if got.status != test.status || got.header.Get("Content-Type") != test.kind ||
-			!strings.Contains(got.body, test.want) || test.method == "HEAD" && got.body != "" {
+			!strings.Contains(got.body, test.want) || (test.method == "HEAD" && got.body != "") {
 			t.Errorf("%s / as %s: got %d %s %s, want %d %s %s", test.method, test.accept, got.status,
 				got.header.Get("Content-Type"), got.body, test.status, test.kind, test.want)
 		}
 
 		if seen := got.header.Get("X-Seen"); got.status == 200 && seen != "yes" {
-			t.Errorf("%s / as %s: the function before every request was not called", test.method, test.accept)
+			t.Errorf("%s / as %s: got no call of the pre-request function", test.method, test.accept)
 		}
 	}
 }
@@ -322,7 +322,7 @@ func TestDescriptionDisabled(t *testing.T) {
 	root := func(c *Config) { c.RootSpec = catalog.Name{Schema: "public", Name: "root"} }
 	const sql = `create function root() returns json language sql as $$ select '{"swagger":"1.2"}'::json $$`
 	if got := newAPI(t, sql, root).do("GET", "/", ""); got.status != http.StatusOK || got.body != `{"swagger":"1.2"}` {
-		t.Errorf("a function of the root: got %d %s", got.status, got.body)
+		t.Errorf("root function: got %d %s", got.status, got.body)
 	}
 
 	disabled := newAPI(t, sql, root, func(c *Config) { c.OpenAPIMode = "disabled" }).do("GET", "/", "")

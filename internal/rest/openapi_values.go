@@ -7,11 +7,11 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// valueShape describes the values of a type, by its SQL text.
+// valueShape describes the values of a type, given its SQL text.
 func valueShape(sql string) *shape {
-	name := bare(sql)
+	name := withoutModifier(sql)
 	s := &shape{Type: jsonTypes[name], Format: name}
-	if format := formats[name]; format != "" {
+	if format := openAPIFormats[name]; format != "" {
 		s.Format = format
 	}
 
@@ -27,17 +27,17 @@ func valueShape(sql string) *shape {
 	return s
 }
 
-// jsonTypes are the types whose values are no texts; "" is any value.
+// jsonTypes are the types whose JSON values are not strings; "" means any value.
 var jsonTypes = map[string]string{
 	"boolean": "boolean", "smallint": "integer", "integer": "integer", "bigint": "integer",
 	"numeric": "number", "real": "number", "double precision": "number", "json": "", "jsonb": "",
 }
 
-// formats are those that OpenAPI has itself.
-var formats = map[string]string{"smallint": "int32", "integer": "int32", "bigint": "int64"}
+// openAPIFormats are the formats defined by OpenAPI itself.
+var openAPIFormats = map[string]string{"smallint": "int32", "integer": "int32", "bigint": "int64"}
 
-// bare returns a type's name without its modifier, in the words of SQL.
-func bare(sql string) string {
+// withoutModifier returns the SQL name of a type without its modifier.
+func withoutModifier(sql string) string {
 	quoted, depth := false, 0
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -59,7 +59,7 @@ func bare(sql string) string {
 	}, sql)
 
 	item := strings.TrimRight(name, "[]")
-	switch item { // what these are called without a modifier
+	switch item { // their names without a modifier
 	case "bpchar":
 		return "character" + name[len(item):]
 	case `"bit"`:
@@ -69,14 +69,15 @@ func bare(sql string) string {
 	return name
 }
 
-// defaultValue returns a column's default as JSON, nil if it has none or one that JSON does not tell.
+// defaultValue returns a column's default as JSON. It returns nil without a default, and for
+// expressions that JSON cannot represent.
 func defaultValue(c *catalog.Column, s *shape) json.RawMessage {
 	if c.Default == "" {
 		return nil
 	}
 
 	value := c.Default
-	for _, name := range []string{bare(c.Type), bare(c.BaseType)} {
+	for _, name := range []string{withoutModifier(c.Type), withoutModifier(c.BaseType)} {
 		literal, ok := strings.CutSuffix(c.Default, "::"+name)
 		if ok && len(literal) > 1 && literal[0] == '\'' && literal[len(literal)-1] == '\'' {
 			value = strings.ReplaceAll(literal[1:len(literal)-1], "''", "'")

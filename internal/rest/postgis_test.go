@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-const geometries = `
+const geometrySQL = `
 	create schema extensions; create extension postgis schema extensions; grant usage on schema extensions to public;
 	create table shops (id int primary key, address text, at extensions.geometry(Point, 4326));
 	insert into shops values (1, 'Cambridge', 'SRID=4326;POINT(-71.5 42.25)'), (2, 'Kendall', 'SRID=4326;POINT(-71 42)');
@@ -16,11 +16,11 @@ const geometries = `
 	create function places() returns table (name text, "where" extensions.geometry) language sql stable as $$ select 'here'::text, 'POINT(3 4)'::extensions.geometry $$;
 	grant all on shops, beacons to authenticated`
 
-// TestGeoJSON asks a database with PostGIS for features.
+// TestGeoJSON requests GeoJSON from a database with PostGIS.
 func TestGeoJSON(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, geometries)
+	a := newAPI(t, geometrySQL)
 
 	const (
 		cambridge = `{"type":"Feature","geometry":{"type":"Point","coordinates":[-71.5,42.25]},"properties":{"id":1,"address":"Cambridge"}}`
@@ -91,7 +91,7 @@ func TestGeoJSON(t *testing.T) {
 	}
 }
 
-// TestNoGeoJSON asks a database without PostGIS.
+// TestNoGeoJSON requests GeoJSON from a database without PostGIS.
 func TestNoGeoJSON(t *testing.T) {
 	t.Parallel()
 

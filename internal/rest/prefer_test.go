@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPreferences asks with every preference where it counts and where it doesn't.
+// TestPreferences sends each preference with requests that honor it and requests that ignore it.
 func TestPreferences(t *testing.T) {
 	t.Parallel()
 
@@ -98,12 +98,12 @@ func TestPreferences(t *testing.T) {
 			"resolution=ignore-duplicates, return=representation"},
 		{"POST", "/rpc/nothing", "", "resolution=merge-duplicates, return=minimal, missing=default", 204, "", ""},
 
-		// the first of two counts
+		// the first of two counts wins
 		{"GET", "/stock?select=id&id=eq.1", "", "count=exact, count=planned", 200, `[{"id":1}]`, "count=exact"},
 	} {
 		headers := []string{"Prefer", test.prefer}
 		got := a.do(test.method, test.path, test.body, headers...)
-		if got.status != test.status || test.want == "" && got.body != "" || !strings.Contains(got.body, test.want) ||
+		if got.status != test.status || (test.want == "" && got.body != "") || !strings.Contains(got.body, test.want) ||
 			got.header.Get("Preference-Applied") != test.applied {
 			t.Errorf("%s %s preferring %q: %d %q %s, want %d %q %s", test.method, test.path, test.prefer, got.status,
 				got.header.Get("Preference-Applied"), got.body, test.status, test.applied, test.want)
@@ -111,8 +111,8 @@ func TestPreferences(t *testing.T) {
 	}
 }
 
-// TestWritesHaveNoLimit: limit, offset and order say nothing of which rows a write changes: the contract has no limited writes any
-// more. Who wants a bound has max-affected.
+// TestWritesHaveNoLimit checks that limit, offset and order do not restrict the rows of a write:
+// the contract has no limited writes any more. max-affected bounds a write.
 func TestWritesHaveNoLimit(t *testing.T) {
 	t.Parallel()
 
@@ -149,6 +149,6 @@ func TestWritesHaveNoLimit(t *testing.T) {
 	}
 
 	if got := a.do("GET", "/", ""); strings.Contains(got.body, "/rpc/finish") {
-		t.Error("the description has a procedure, which can't be called")
+		t.Error("got a procedure in the description, which cannot be called")
 	}
 }

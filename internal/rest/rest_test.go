@@ -165,7 +165,7 @@ func TestRequests(t *testing.T) {
 			continue
 		}
 
-		if test.want == "" && got.body != "" || !strings.Contains(got.body, test.want) {
+		if (test.want == "" && got.body != "") || !strings.Contains(got.body, test.want) {
 			t.Errorf("%s: body %s, want %s", at, got.body, test.want)
 		}
 
@@ -179,7 +179,7 @@ func TestRequests(t *testing.T) {
 	for _, pool := range []string{"authenticated", "service_role"} {
 		role, _ := a.server.Role(pool)
 		if s := role.Pool.Stat(); s.NewConnsCount() > 2 {
-			t.Errorf("pool of %s: %d connections were opened: failed requests cost some", pool, s.NewConnsCount())
+			t.Errorf("pool of %s: got %d connections opened, want at most 2", pool, s.NewConnsCount())
 		}
 	}
 }
@@ -191,17 +191,17 @@ func TestRollback(t *testing.T) {
 	got := a.do("POST", "/clients", `{"id":50,"name":"no"}`, "Prefer", "tx=rollback,return=representation")
 	if got.status != http.StatusCreated || !strings.Contains(got.body, `"no"`) ||
 		got.header.Get("Preference-Applied") != "return=representation, tx=rollback" {
-		t.Errorf("insert with tx=rollback: %+v", got)
+		t.Errorf("insert with tx=rollback: got %+v", got)
 	}
 
 	if got := a.do("POST", "/children", `{"id":1,"parent":7}`, "Prefer",
 		"tx=rollback"); got.status != http.StatusConflict {
-		t.Errorf("a deferred violation with tx=rollback: %+v", got)
+		t.Errorf("deferred violation with tx=rollback: got %+v, want 409", got)
 	}
 
 	for _, path := range []string{"/clients?id=eq.50", "/children"} {
 		if got := a.do("GET", path, ""); got.body != "[]" {
-			t.Errorf("%s after the rollback: %s", path, got.body)
+			t.Errorf("%s after the rollback: got %s, want []", path, got.body)
 		}
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// roleStep is a step of the path to the role in the claims.
+// roleStep is a step of a role path.
 type roleStep struct {
-	key    string
-	index  int               // of an array, if key is ""
-	passes func(string) bool // of a filter
+	key   string
+	index int               // of an array, if key is ""
+	match func(string) bool // of a filter
 }
 
-// rolePath reads a path such as .role, ."a.b".roles[0] or, with a dollar before it, the like in JSONPath. It may end in a filter: then it leads to
-// the first text of an array that passes.
+// rolePath parses a path such as .role, ."a.b".roles[0] or its JSONPath form with a leading dollar.
+// A filter as the last step selects the first matching string of an array.
 func rolePath(text string) ([]roleStep, error) {
 	if text == "" {
 		text = ".role"
@@ -29,7 +29,7 @@ func rolePath(text string) ([]roleStep, error) {
 		if quoted := quotedStep(rest); quoted != "" {
 			key, after, ok := strings.Cut(rest[2:], quoted)
 			if !ok {
-				return nil, fmt.Errorf("the path %q to the role ends within quotes", text)
+				return nil, fmt.Errorf("parse role path %q: unterminated quote", text)
 			}
 
 			path, rest = append(path, roleStep{key: key}), after
@@ -44,34 +44,34 @@ func rolePath(text string) ([]roleStep, error) {
 			}
 
 			if end == 1 {
-				return nil, fmt.Errorf("the path %q to the role has an empty name", text)
+				return nil, fmt.Errorf("parse role path %q: empty name", text)
 			}
 
 			path, rest = append(path, roleStep{key: rest[1:end]}), rest[end:]
 		case strings.HasPrefix(rest, "[?"):
-			passes, err := roleFilter(rest)
+			match, err := roleFilter(rest)
 			if err != nil {
-				return nil, fmt.Errorf("the path %q to the role: %w", text, err)
+				return nil, fmt.Errorf("parse role path %q: %w", text, err)
 			}
 
-			path, rest = append(path, roleStep{passes: passes}), ""
+			path, rest = append(path, roleStep{match: match}), ""
 		case rest[0] == '[':
 			digits, after, ok := strings.Cut(rest[1:], "]")
 			n, err := strconv.Atoi(digits)
 			if !ok || err != nil || n < 0 {
-				return nil, fmt.Errorf("the path %q to the role has a bad index", text)
+				return nil, fmt.Errorf("parse role path %q: invalid index", text)
 			}
 
 			path, rest = append(path, roleStep{index: n}), after
 		default:
-			return nil, fmt.Errorf("the path %q to the role can't be read", text)
+			return nil, fmt.Errorf("parse role path %q: unexpected character", text)
 		}
 	}
 
 	return path, nil
 }
 
-// quotedStep returns what ends the name in quotes that a path goes on with, "" if it goes on otherwise.
+// quotedStep returns the closing delimiter of a quoted step at the start of path, or "".
 func quotedStep(path string) string {
 	switch path[:min(2, len(path))] {
 	case `."`:
@@ -85,15 +85,15 @@ func quotedStep(path string) string {
 	return ""
 }
 
-// filters are the forms of a filter: a comparison, or a search by a regular expression.
+// Forms of a filter: a comparison, or a search by regular expression.
 var (
-	comparing = regexp.MustCompile(`^\[\?\(?\s*@\s*(==\^|==|!=|\^==|\*==)\s*(?:"([^"]*)"|'([^']*)')\s*\)?\]$`)
-	searching = regexp.MustCompile(`^\[\?\(?\s*search\(\s*@\s*,\s*(?:"([^"]*)"|'([^']*)')\s*\)\s*\)?\]$`)
+	comparePattern = regexp.MustCompile(`^\[\?\(?\s*@\s*(==\^|==|!=|\^==|\*==)\s*(?:"([^"]*)"|'([^']*)')\s*\)?\]$`)
+	searchPattern  = regexp.MustCompile(`^\[\?\(?\s*search\(\s*@\s*,\s*(?:"([^"]*)"|'([^']*)')\s*\)\s*\)?\]$`)
 )
 
-// roleFilter reads a filter such as [?(@ == "editor")] or [?search(@, "^edit")].
+// roleFilter parses a filter such as [?(@ == "editor")] or [?search(@, "^edit")].
 func roleFilter(text string) (func(string) bool, error) {
-	if m := searching.FindStringSubmatch(text); m != nil {
+	if m := searchPattern.FindStringSubmatch(text); m != nil {
 		pattern, err := regexp.Compile(m[1] + m[2])
 		if err != nil {
 			return nil, err
@@ -102,9 +102,9 @@ func roleFilter(text string) (func(string) bool, error) {
 		return pattern.MatchString, nil
 	}
 
-	m := comparing.FindStringSubmatch(text)
+	m := comparePattern.FindStringSubmatch(text)
 	if m == nil {
-		return nil, fmt.Errorf("the filter %q can't be read, or is not at the end", text)
+		return nil, fmt.Errorf("invalid filter %q, or not the last step", text)
 	}
 
 	wanted := m[2] + m[3]
@@ -122,20 +122,21 @@ func roleFilter(text string) (func(string) bool, error) {
 	return func(s string) bool { return strings.Contains(s, wanted) }, nil
 }
 
-// roleAt returns the text at a path, or "". What is there and no text is given as JSON, for the database to refuse.
+// roleAt returns the string at a path, or "". It returns other values as JSON, which PostgreSQL
+// refuses as a role.
 func roleAt(v any, path []roleStep) string {
 	for _, step := range path {
 		switch in := v.(type) {
 		case map[string]any:
-			if step.passes != nil {
+			if step.match != nil {
 				return ""
 			}
 			v = in[step.key]
 		case []any:
-			if step.passes != nil {
+			if step.match != nil {
 				i := slices.IndexFunc(in, func(one any) bool {
 					text, ok := one.(string)
-					return ok && step.passes(text)
+					return ok && step.match(text)
 				})
 				if i < 0 {
 					return ""

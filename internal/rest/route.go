@@ -9,14 +9,14 @@ import (
 	"socle/internal/rest/plan"
 )
 
-// route is what a path names.
+// route is the target of a path.
 type route struct {
 	name     string // of a relation or function; "" for the root
 	function bool
 }
 
-// routeOf reads an escaped path.
-func routeOf(path string) (route, error) {
+// parseRoute parses an escaped path.
+func parseRoute(path string) (route, error) {
 	rest := strings.TrimPrefix(path, "/")
 	if rest == "" {
 		return route{}, nil
@@ -31,45 +31,45 @@ func routeOf(path string) (route, error) {
 	if strings.IndexByte(rest, '%') >= 0 {
 		var err error
 		if name, err = url.PathUnescape(rest); err != nil {
-			return route{}, badPath()
+			return route{}, invalidPath()
 		}
 	}
 
 	if name == "" || strings.IndexByte(rest, '/') >= 0 || strings.IndexByte(name, 0) >= 0 {
-		return route{}, badPath()
+		return route{}, invalidPath()
 	}
 
 	to.name = name
 	return to, nil
 }
 
-func badPath() error {
-	return fail(http.StatusNotFound, "PGRST125", "Invalid path specified in request URL")
+func invalidPath() error {
+	return newError(http.StatusNotFound, "PGRST125", "Invalid path specified in request URL")
 }
 
-// allowed refuses a method that the route does not know.
-func (to route) allowed(method string) error {
+// checkMethod fails for a method that the target does not support.
+func (r route) checkMethod(method string) error {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return nil
 	case http.MethodPost:
-		if to.name != "" {
+		if r.name != "" {
 			return nil
 		}
 	case http.MethodPatch, http.MethodPut, http.MethodDelete:
-		if to.name != "" && !to.function {
+		if r.name != "" && !r.function {
 			return nil
 		}
 	}
 
-	if to.function {
-		return fail(http.StatusMethodNotAllowed, "PGRST101", "Cannot use the "+method+" method on RPC")
+	if r.function {
+		return newError(http.StatusMethodNotAllowed, "PGRST101", "Cannot use the "+method+" method on RPC")
 	}
 
-	return fail(http.StatusMethodNotAllowed, "PGRST117", "Unsupported HTTP method: "+method)
+	return newError(http.StatusMethodNotAllowed, "PGRST117", "Unsupported HTTP method: "+method)
 }
 
-// options answers what may be done with a thing.
+// options answers OPTIONS with the methods that the target supports.
 func (c *call) options() error {
 	allow := "OPTIONS,GET,HEAD"
 	name := catalog.Name{Schema: c.schema, Name: c.route.name}

@@ -1,55 +1,53 @@
 package rest
 
 import (
-	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 )
 
-// keptMost is the size in bytes up to which a buffer is kept for the next request.
-const keptMost = 1 << 20
+// maxPooledBuffer is the size in bytes up to which a buffer is reused.
+const maxPooledBuffer = 1 << 20
 
-// scratch is memory that requests use one after another.
+// scratch has the buffers of one request. It is pooled.
 type scratch struct {
 	settings []setting
-	values   [][]byte // of the settings
+	values   [][]byte // of settings
 	args     [][]byte
 	text     []byte // of the arguments
 	names    []byte // of the settings
 	out      []byte // messages
-	awaited  []awaited
+	pending  []pendingReply
 }
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
+var scratchPool = sync.Pool{New: func() any { return new(scratch) }}
 
-func takeScratch() *scratch { return scratches.Get().(*scratch) }
+func newScratch() *scratch { return scratchPool.Get().(*scratch) }
 
 func (s *scratch) release() {
 	clear(s.settings)
 	clear(s.values)
 	clear(s.args)
-	clear(s.awaited)
-	s.settings, s.values, s.args, s.awaited = s.settings[:0], s.values[:0], s.args[:0], s.awaited[:0]
-	if cap(s.text) <= keptMost && cap(s.out) <= keptMost {
+	clear(s.pending)
+	s.settings, s.values, s.args, s.pending = s.settings[:0], s.values[:0], s.args[:0], s.pending[:0]
+	if cap(s.text) <= maxPooledBuffer && cap(s.out) <= maxPooledBuffer {
 		s.text = s.text[:0]
-		scratches.Put(s)
+		scratchPool.Put(s)
 	}
 }
 
-// settingTextsMost bounds settingTexts: the settings of a project's functions can have any names.
-const settingTextsMost = 1000
+// maxSettingsStatements bounds settingsStatements, since functions can set parameters of any name.
+const maxSettingsStatements = 1000
 
-// settingTexts caches the statements that set settings, by the settings' names.
-var settingTexts = struct {
+// settingsStatements caches statements that set parameters, by the parameters' names.
+var settingsStatements = struct {
 	sync.RWMutex
-	known map[string]string
-}{known: map[string]string{}}
+	byNames map[string]string
+}{byNames: map[string]string{}}
 
-// setting returns the statement that sets settings for the transaction, and fails before it does if the schema has another version; its
-// arguments are in values.
-func (s *scratch) setting(all []setting, readOnly bool, v version) string {
+// settingsStatement returns the statement that sets parameters for the transaction. It first checks
+// the schema version. Its arguments are in values.
+func (s *scratch) settingsStatement(all []setting, readOnly bool, v schemaVersion) string {
 	s.values = s.values[:0]
 	s.names = s.names[:0]
 	for _, set := range all {
@@ -62,39 +60,40 @@ func (s *scratch) setting(all []setting, readOnly bool, v version) string {
 		s.names = append(s.names, '!')
 	}
 
-	if v.is != "" {
-		s.values = append(s.values, []byte(v.is))
+	if v.value != "" {
+		s.values = append(s.values, []byte(v.value))
 		s.names = append(s.names, v.query...)
 	}
 
-	settingTexts.RLock()
-	text, ok := settingTexts.known[string(s.names)]
-	settingTexts.RUnlock()
+	settingsStatements.RLock()
+	text, ok := settingsStatements.byNames[string(s.names)]
+	settingsStatements.RUnlock()
 
 	if !ok {
 		text = settingsSQL(all, readOnly, v)
-		settingTexts.Lock()
+		settingsStatements.Lock()
 
-		if len(settingTexts.known) >= settingTextsMost {
-			clear(settingTexts.known)
+		if len(settingsStatements.byNames) >= maxSettingsStatements {
+			clear(settingsStatements.byNames)
 		}
 
-		settingTexts.known[string(s.names)] = text
-		settingTexts.Unlock()
+		settingsStatements.byNames[string(s.names)] = text
+		settingsStatements.Unlock()
 	}
 
 	return text
 }
 
-// settingsSQL has the versions compared first. The cast fails when they differ: then PostgreSQL skips whatever comes after, and nothing
-// has run. The query is a subselect since what that may read is settled by the login, before a setting changes the role.
-func settingsSQL(all []setting, readOnly bool, v version) string {
+// settingsSQL compares the versions first. The cast fails if they differ: PostgreSQL then skips the
+// following messages, and nothing has run. The version query is a subselect, so its privileges are
+// checked for the login, before a setting changes the role.
+func settingsSQL(all []setting, readOnly bool, v schemaVersion) string {
 	var b strings.Builder
 	b.WriteString("select ")
 
-	if v.is != "" {
+	if v.value != "" {
 		fmt.Fprintf(&b, "(case when (%s) operator(pg_catalog.=) $%d then '0' else '%s' end)::pg_catalog.int4, ",
-			v.query, len(all)+1, staleMark)
+			v.query, len(all)+1, staleCatalogMarker)
 	}
 
 	for i, set := range all {
@@ -111,9 +110,9 @@ func settingsSQL(all []setting, readOnly bool, v version) string {
 	return b.String()
 }
 
-// reserve makes room for the text of arguments, which then stays where it is while they are encoded.
+// reserve allocates the text of the arguments, so that encode does not move it.
 func (s *scratch) reserve(lists ...[]any) {
-	size, n := 1, 0 // an empty text is not nil
+	size, n := 1, 0 // an empty string must not be nil
 	for _, args := range lists {
 		n += len(args)
 
@@ -134,7 +133,7 @@ func (s *scratch) reserve(lists ...[]any) {
 	s.text, s.args = s.text[:0], s.args[:0]
 }
 
-// encode returns arguments as PostgreSQL reads them: texts.
+// encode returns arguments in PostgreSQL's text format.
 func (s *scratch) encode(args []any) ([][]byte, error) {
 	first := len(s.args)
 
@@ -149,52 +148,30 @@ func (s *scratch) encode(args []any) ([][]byte, error) {
 			s.text = append(s.text, a...)
 			s.args = append(s.args, s.text[start:len(s.text):len(s.text)])
 		default:
-			return nil, fmt.Errorf("an argument of type %T", a)
+			return nil, fmt.Errorf("encode an argument: unsupported type %T", a)
 		}
 	}
 
 	return s.args[first:len(s.args):len(s.args)], nil
 }
 
-var results = sync.Pool{New: func() any { return new(result) }}
+var resultPool = sync.Pool{New: func() any { return new(result) }}
 
 func newResult() *result {
-	r := results.Get().(*result)
-	*r = result{total: -1, planned: -1, inserted: -1, buffer: r.buffer[:0]}
+	r := resultPool.Get().(*result)
+	*r = result{total: -1, estimate: -1, inserted: -1, buffer: r.buffer[:0]}
 
 	return r
 }
 
-// release gives the result's memory to the next request.
+// release returns the result to the pool and its bytes to the budget.
 func (r *result) release() {
-	if r.taken > 0 {
-		r.held.give(r.taken)
-		r.taken = 0
+	if r.budgetBytes > 0 {
+		r.budget.release(r.budgetBytes)
+		r.budgetBytes = 0
 	}
 
-	if cap(r.buffer) <= keptMost {
-		results.Put(r)
+	if cap(r.buffer) <= maxPooledBuffer {
+		resultPool.Put(r)
 	}
-}
-
-// plannedRows returns the rows that a plan in JSON expects, or -1. The first "Plan Rows" is the outermost node's.
-func plannedRows(plan []byte) int64 {
-	const member = `"Plan Rows":`
-	i := bytes.Index(plan, []byte(member))
-	if i < 0 {
-		return -1
-	}
-
-	text := bytes.TrimLeft(plan[i+len(member):], " ")
-	end := bytes.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
-	if end < 0 {
-		return -1
-	}
-
-	n, err := strconv.ParseInt(string(text[:end]), 10, 64)
-	if err != nil {
-		return -1
-	}
-
-	return n
 }

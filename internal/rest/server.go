@@ -1,6 +1,11 @@
-// Package rest serves the rows and functions of one database over HTTP by PostgREST's contract. It finds out who asks and what,
-// has package plan make a statement of it, runs that in one round trip with the caller's role and claims,
-// and passes on the answer that PostgreSQL made.
+// Package rest serves the rows and functions of one database over HTTP by PostgREST's contract.
+//
+// A request is authenticated and parsed here; package query parses its query string, and package
+// plan builds one SQL statement from it. The pipeline runs the statement with the caller's role and
+// claims in a single round trip, and the response is the text that PostgreSQL produced.
+//
+// Package catalog reads the schema. Settings files and listeners belong to package standalone,
+// projects and their keys to package server.
 package rest
 
 import (
@@ -21,117 +26,131 @@ import (
 	"socle/internal/rest/query"
 )
 
-// Config is what a Server needs to know.
+// Config configures a Server.
 type Config struct {
 	Catalog *Cache
-	// Role returns what a caller's role may use; false if no caller may have it.
+	// Role returns the pool and settings of a role. It reports false if callers cannot have the
+	// role.
 	Role func(role string) (Role, bool)
-	// Verify returns who a token is for. It fails with a *query.Error or a *fault.Error. nil: no token is believed.
+	// Verify returns the caller of a token. It fails with a *query.Error or a *fault.Error. nil
+	// means that tokens are not supported.
 	Verify func(ctx context.Context, token string) (Caller, error)
-	// Ended is asked when the database is out of reach, and says what to answer instead if that is because it is not served any more. nil: it always is.
-	Ended func(ctx context.Context) error
-	// Full says whether the database has more bytes than it may: then it is read, and rows are deleted, and nothing else is changed. nil: it never has.
-	Full func() bool
-	// Overgrown says whether it has grown since, by code that runs when rows are deleted or functions are called: then those are not either. nil: it never has.
-	Overgrown func() bool
-	APIKeys   bool   // the header apikey holds a token too, for requests without another
-	Anonymous string // the role of requests without a token; "" refuses them
+	// Unavailable maps a lost connection to a specific error, such as "project paused". It returns
+	// nil to keep the original error. nil means that there is no such error.
+	Unavailable func(ctx context.Context) error
+	// OverQuota reports whether the database exceeds its quota; then only reads and deletes are
+	// allowed. nil means no quota.
+	OverQuota func() bool
+	// FarOverQuota reports whether the database has grown further since, through user code in
+	// deletes or functions; then deletes and volatile functions are refused too. nil means never.
+	FarOverQuota func() bool
+	APIKeys      bool   // accept a token in the header apikey if Authorization has none
+	Anonymous    string // role of requests without a token; "" refuses them
 
-	Schemas    []string     // exposed; the first is the default
-	SearchPath []string     // schemas behind the exposed one
-	PreRequest catalog.Name // a function called before every statement; zero: none
-	RootSpec   catalog.Name // a function that answers for the root; zero: none
+	Schemas    []string     // exposed schemas; the first is the default
+	SearchPath []string     // schemas that follow the exposed one in search_path
+	PreRequest catalog.Name // function called before every statement; zero means none
+	RootSpec   catalog.Name // function that answers requests for the root; zero means none
 	Settings   map[string]string
 
-	Rollback   bool // no request changes anything,
-	TxOverride bool // unless, or if, Prefer: tx= says so
+	Rollback   bool // roll back every transaction
+	TxOverride bool // let Prefer: tx= override Rollback
 	MaxRows    *int64
-	MaxBody    int64         // bytes of a request; 0 is 10 MiB
-	MaxAnswer  int           // bytes of an answer that is held: a write's, and a volatile function's; 0 is 32 MiB
-	Timeout    time.Duration // of a request in the database; 0 is 30 s
-	Wait       time.Duration // of a request for a connection; 0 is 8 s
-	// with a client that takes nothing of its answer while others wait for its connection; 0 is 2 s
-	Patience time.Duration
-	// whether somebody waits for a connection that is not one of this server's pools, but could be had for one of those; nil: nobody does
-	Awaited func() bool
-	Held    *Held         // answers that wait for their clients; nil: 128 MiB for this server alone
-	Bodies  *httpx.Budget // memory of the bodies of requests; nil: 256 MiB for this server alone
-	Owner   string        // whom Bodies charges
-	// no connection keeps statements prepared, for a pooler that gives each transaction another one
-	Unprepared   bool
-	Confined     bool // code of the database shares its origin with others', see confine.go
-	Terse        bool // failures are told by code and message alone
-	Aggregates   bool // may be asked for
-	AliasesOnly  bool // an embedded relation that has an alias is named by that alone
-	Plan         bool // the plan of a statement may be asked for
-	ServerTiming bool
-	Origins      []string // of pages that may read answers; nil: all
+	MaxBody    int64 // bytes of a request body; 0 means 10 MiB
+	// MaxResponse limits the bytes of a buffered response, that of a write or a volatile function.
+	// 0 means 32 MiB.
+	MaxResponse    int
+	Timeout        time.Duration // of a request in the database; 0 means 30 s
+	AcquireTimeout time.Duration // for a connection from the pool; 0 means 8 s
+	// SlowClientTimeout applies to a client that reads nothing of its response while other requests
+	// wait for its connection. 0 means 2 s.
+	SlowClientTimeout time.Duration
+	// PoolContended reports whether requests wait for connections in other pools that could be
+	// freed in this server's pools. nil means never.
+	PoolContended  func() bool
+	ResponseBudget *ResponseBudget // nil means 128 MiB for this server alone
+	BodyBudget     *httpx.Budget   // nil means 256 MiB for this server alone
+	BudgetOwner    string          // owner that BodyBudget is charged to
+	// NoPreparedStatements turns named prepared statements off, for poolers that assign a
+	// connection per transaction.
+	NoPreparedStatements bool
+	SharedOrigin         bool // with other projects' user code, see shared_origin.go
+	TerseErrors          bool // error bodies have only code and message
+	Aggregates           bool // allow aggregate functions in select
+	AliasesOnly          bool // an embedded relation with an alias is known by its alias only
+	Plan                 bool // allow clients to request the execution plan
+	ServerTiming         bool
+	Origins              []string // allowed by CORS; nil means all
 
-	Executing func(ctx context.Context, sql string) // is told of the statement of a request; nil: nobody is
+	// OnExecute is called with the SQL of every request; nil means no hook.
+	OnExecute func(ctx context.Context, sql string)
 
-	OpenAPIMode     string // of the root: "follow-privileges", which is also "", "ignore-privileges" or "disabled"
-	OpenAPIServer   string // the URL of this server in the description; "": where the request went
-	OpenAPISecurity bool   // the description asks for a token
+	// OpenAPIMode is "follow-privileges" (also ""), "ignore-privileges" or "disabled".
+	OpenAPIMode     string
+	OpenAPIServer   string // server URL in the description; "" means that of the request
+	OpenAPISecurity bool   // declare JWT security in the description
 }
 
-// Role is what the requests of a role use.
+// Role has the pool and settings for requests of a role.
 type Role struct {
 	Pool *pgxpool.Pool
-	// SearchPath is what the pool's connections were told to start with, so that a request of that search path need not set it. "": nothing
-	// is known of it.
+	// SearchPath is the search_path that the pool's connections start with. Requests with the same
+	// search_path need not set it. "" means unknown.
 	SearchPath string
-	Settings   map[string]string // for each transaction, such as statement_timeout
-	Stranger   bool              // as the anonymous one: what it may not do is 401, since a token may help
+	Settings   map[string]string // set for each transaction, such as statement_timeout
+	// Anonymous marks the role of anonymous requests: a lack of privileges is 401, since a token
+	// could help.
+	Anonymous bool
 }
 
 // Server serves one database. It is safe for concurrent use.
 type Server struct {
 	Config
-	paths        map[string][]byte // search_path by schema
-	before       string
-	app          []setting
-	descriptions descriptions
-	plans        plan.Plans
-	waiting      atomic.Int32 // requests that wait for a connection
+	searchPaths   map[string][]byte // search_path by schema
+	preRequestSQL string
+	appSettings   []setting
+	descriptions  descriptions
+	plans         plan.Plans
+	acquiring     atomic.Int32 // requests waiting for a connection
 }
 
-// New returns a server.
+// New returns a server with the given configuration.
 func New(c Config) *Server {
 	if c.MaxBody == 0 {
 		c.MaxBody = 10 << 20
 	}
-	if c.MaxAnswer == 0 {
-		c.MaxAnswer = 32 << 20
+	if c.MaxResponse == 0 {
+		c.MaxResponse = 32 << 20
 	}
 	if c.Timeout == 0 {
 		c.Timeout = 30 * time.Second
 	}
-	if c.Wait == 0 {
-		c.Wait = acquireTimeout
+	if c.AcquireTimeout == 0 {
+		c.AcquireTimeout = defaultAcquireTimeout
 	}
-	if c.Patience == 0 {
-		c.Patience = patient
+	if c.SlowClientTimeout == 0 {
+		c.SlowClientTimeout = defaultSlowClientTimeout
 	}
 
 	never := func() bool { return false }
-	if c.Full == nil {
-		c.Full = never
+	if c.OverQuota == nil {
+		c.OverQuota = never
 	}
-	if c.Overgrown == nil {
-		c.Overgrown = never
+	if c.FarOverQuota == nil {
+		c.FarOverQuota = never
 	}
-	if c.Held == nil {
-		c.Held = NewHeld(HeldSize)
+	if c.ResponseBudget == nil {
+		c.ResponseBudget = NewResponseBudget(ResponseBudgetSize)
 	}
-	if c.Bodies == nil {
-		c.Bodies = httpx.NewBudget(BodiesSize)
+	if c.BodyBudget == nil {
+		c.BodyBudget = httpx.NewBudget(BodyBudgetSize)
 	}
 
 	s := &Server{
 		Config:       c,
-		paths:        map[string][]byte{},
-		app:          appendSettings(nil, c.Settings),
-		descriptions: descriptions{fresh: describedFresh},
+		searchPaths:  map[string][]byte{},
+		appSettings:  appendSettings(nil, c.Settings),
+		descriptions: descriptions{ttl: descriptionTTL},
 	}
 
 	for _, schema := range c.Schemas {
@@ -142,114 +161,116 @@ func New(c Config) *Server {
 			}
 		}
 
-		s.paths[schema] = []byte(path)
+		s.searchPaths[schema] = []byte(path)
 	}
 
 	if c.PreRequest != (catalog.Name{}) {
-		s.before = "select " + pg.Quote(c.PreRequest.Schema, c.PreRequest.Name) + "()"
+		s.preRequestSQL = "select " + pg.Quote(c.PreRequest.Schema, c.PreRequest.Name) + "()"
 	}
 
 	return s
 }
 
-// Size returns about how many bytes of memory the server keeps for requests to come: its catalogue, statements and descriptions.
+// Size returns the approximate memory in bytes of the server's caches: catalog, statements and
+// descriptions.
 func (s *Server) Size() int {
 	size := s.plans.Size() + s.descriptions.size()
 	if s.Catalog != nil {
-		if l := s.Catalog.current.Load(); l != nil {
-			size += l.size
+		if cached := s.Catalog.current.Load(); cached != nil {
+			size += cached.size
 		}
 	}
 
 	return size
 }
 
-// ServeHTTP answers a request whose path is that of the contract: /, /relation or /rpc/function.
+// ServeHTTP serves the contract's paths: /, /relation and /rpc/function.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Serve(w, r, r.URL.EscapedPath())
 }
 
-// Serve is ServeHTTP for a server below another path: path is the rest of it, escaped.
+// Serve is ServeHTTP for a server mounted below another path. path is the remaining path, escaped.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	if s.cors(w, r) {
 		return
 	}
 
-	c := calls.Get().(*call)
+	c := callPool.Get().(*call)
 	*c = call{server: s, w: w, r: r, path: path}
 	if s.ServerTiming {
-		c.times.last = time.Now()
+		c.timings.last = time.Now()
 	}
 
 	err := c.serve()
-	if broken, ok := errors.AsType[*brokenError](err); ok {
-		if _, gone := broken.cause.(goneError); !gone {
+	if aborted, ok := errors.AsType[*abortedError](err); ok {
+		if _, gone := aborted.cause.(clientGoneError); !gone {
 			httpx.From(r.Context()).Err = err
 		}
 		panic(http.ErrAbortHandler)
 	}
 
 	if err != nil {
-		s.fail(w, r, c.caller.Role, err)
+		s.writeError(w, r, c.caller.Role, err)
 	}
 
 	c.release()
 }
 
-// awaited reports whether somebody waits for a connection of a pool.
-func (s *Server) awaited(pool *pgxpool.Pool) bool {
-	if s.Awaited != nil && s.Awaited() {
+// contended reports whether requests wait for a connection of pool.
+func (s *Server) contended(pool *pgxpool.Pool) bool {
+	if s.PoolContended != nil && s.PoolContended() {
 		return true
 	}
 
 	stat := pool.Stat()
-	return s.waiting.Load() > 0 && stat.AcquiredConns() == stat.MaxConns()
+	return s.acquiring.Load() > 0 && stat.AcquiredConns() == stat.MaxConns()
 }
 
-// call is one request.
+// call is the state of one request.
 type call struct {
 	server *Server
 	w      http.ResponseWriter
 	r      *http.Request
 	path   string
-	until  time.Time // the database is to be done with it
+	// deadline ends the work in the database.
+	deadline time.Time
 
-	caller  Caller
-	role    Role
-	route   route
-	schema  string
-	asked   string // the query string
-	known   *loaded
-	catalog *catalog.Catalog // of known
-	query   *query.Query
-	prefer  query.Prefer
-	refused error // by a strict Prefer
-	window  query.Limit
-	payload payload
-	room    bodyRoom // that the payload takes
-	media   media
-	times   times
+	caller      Caller
+	role        Role
+	route       route
+	schema      string
+	rawQuery    string // query string, without an API key
+	snapshot    *snapshot
+	catalog     *catalog.Catalog
+	query       *query.Query
+	prefer      query.Prefer
+	preferError error // of Prefer: handling=strict
+	window      query.Limit
+	payload     payload
+	bodyLease   bodyLease // memory of the payload
+	media       media
+	timings     timings
 
-	wanted    plan.Request
-	planned   planned
-	execution execution
-	exchange  exchange
-	values    []string // of headers of the answer
-	unchecked bool     // it runs whatever version the schema has
+	planRequest  plan.Request
+	planned      plannedRequest
+	execution    execution
+	pipeline     pipeline
+	headerValues []string // of response headers
+	skipVersion  bool     // run regardless of the schema version
 }
 
-// calls are memory that requests use one after another.
-var calls = sync.Pool{New: func() any { return new(call) }}
+var callPool = sync.Pool{New: func() any { return new(call) }}
 
-// release gives the call's memory to the next request, unless something is still being sent.
+// release returns the call to the pool, unless its pipeline is still writing.
 func (c *call) release() {
-	if c.exchange.sent == nil {
+	if c.pipeline.writeDone == nil {
 		*c = call{}
-		calls.Put(c)
+		callPool.Put(c)
 	}
 }
 
-// serve answers, or fails before it has.
+// serve writes a response. If it returns an error, nothing has been written, except for an
+// *abortedError.
 func (c *call) serve() error {
 	s, r := c.server, c.r
 	var err error
@@ -257,42 +278,42 @@ func (c *call) serve() error {
 		return err
 	}
 
-	c.times.mark(&c.times.jwt)
+	c.timings.mark(&c.timings.jwt)
 
 	role, ok := s.Role(c.caller.Role)
 	if !ok {
-		return fail(http.StatusUnauthorized, "22023", `role "`+c.caller.Role+`" does not exist`)
+		return newError(http.StatusUnauthorized, "22023", `role "`+c.caller.Role+`" does not exist`)
 	}
 
 	c.role = role
 	now := time.Now()
-	c.until = now.Add(s.Timeout)
+	c.deadline = now.Add(s.Timeout)
 
 	ctx := r.Context()
-	known := s.Catalog.known(now)
-	if known == nil {
-		ctx, cancel := context.WithDeadline(ctx, c.until)
+	current := s.Catalog.peek(now)
+	if current == nil {
+		ctx, cancel := context.WithDeadline(ctx, c.deadline)
 		defer cancel()
 
-		if known, err = s.Catalog.get(ctx); err != nil {
-			return noCatalog(ctx, err)
+		if current, err = s.Catalog.get(ctx); err != nil {
+			return catalogFailure(ctx, err)
 		}
 	}
 
-	c.use(known)
-	if c.route, err = routeOf(c.path); err != nil {
+	c.setSnapshot(current)
+	if c.route, err = parseRoute(c.path); err != nil {
 		return err
 	}
 	if c.schema, err = s.profile(r); err != nil {
 		return err
 	}
-	if err := c.route.allowed(r.Method); err != nil {
+	if err := c.route.checkMethod(r.Method); err != nil {
 		return err
 	}
 
 	if c.route.name == "" && r.Method != http.MethodOptions {
 		if s.OpenAPIMode == "disabled" {
-			return fail(http.StatusNotFound, "PGRST126", "Root endpoint metadata is disabled")
+			return newError(http.StatusNotFound, "PGRST126", "Root endpoint metadata is disabled")
 		}
 		if s.RootSpec == (catalog.Name{}) {
 			return c.describe(ctx)
@@ -302,32 +323,32 @@ func (c *call) serve() error {
 	}
 
 	if r.Method == http.MethodOptions {
-		c.renew(ctx)
+		c.refresh(ctx)
 		return c.options()
 	}
 
-	if err := c.read(); err != nil {
+	if err := c.parse(); err != nil {
 		return err
 	}
 
-	defer func() { c.room.release() }()
+	defer func() { c.bodyLease.release() }()
 
 	if err := c.readPayload(ctx); err != nil {
 		return err
 	}
 
-	c.times.mark(&c.times.parse)
+	c.timings.mark(&c.timings.parse)
 	return c.run(ctx)
 }
 
-// read reads what is asked, as far as that takes no catalogue.
-func (c *call) read() error {
+// parse parses the query string and headers, without the catalog.
+func (c *call) parse() error {
 	s, r := c.server, c.r
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 
 	var err error
-	c.asked = s.asked(r)
-	if c.query, err = query.Parse(c.asked, query.Options{RPC: c.route.function && reads}); err != nil {
+	c.rawQuery = s.rawQuery(r)
+	if c.query, err = query.Parse(c.rawQuery, query.Options{RPC: c.route.function && reads}); err != nil {
 		return err
 	}
 
@@ -336,22 +357,22 @@ func (c *call) read() error {
 	}
 
 	if values := r.Header["Prefer"]; values != nil {
-		c.prefer, c.refused = query.ParsePrefer(values)
+		c.prefer, c.preferError = query.ParsePrefer(values)
 	}
 
 	if r.Method == http.MethodPut {
 		for _, l := range c.query.Limits {
 			if len(l.Path) == 0 {
-				return fail(http.StatusBadRequest, "PGRST114",
+				return newError(http.StatusBadRequest, "PGRST114",
 					"limit/offset querystring parameters are not allowed for PUT")
 			}
 		}
 	}
 
-	return c.readZone()
+	return c.checkTimezone()
 }
 
-// readPayload reads the body, if the request has one and there is the relation that it is for.
+// readPayload reads the request body. It first checks that the target relation exists.
 func (c *call) readPayload(ctx context.Context) (err error) {
 	s, r := c.server, c.r
 	switch r.Method {
@@ -361,13 +382,13 @@ func (c *call) readPayload(ctx context.Context) (err error) {
 
 	if name := (catalog.Name{Schema: c.schema, Name: c.route.name}); !c.route.function &&
 		c.catalog.Relations[name] == nil {
-		if !c.renew(ctx) || c.catalog.Relations[name] == nil {
+		if !c.refresh(ctx) || c.catalog.Relations[name] == nil {
 			return plan.NoRelation(c.catalog, name)
 		}
 	}
 
-	c.room = bodyRoom{budget: s.Bodies, owner: s.Owner, wait: s.Wait}
-	if c.payload, err = readBody(c.w, r, s.MaxBody, c.route.function, &c.room); err != nil {
+	c.bodyLease = bodyLease{budget: s.BodyBudget, owner: s.BudgetOwner, timeout: s.AcquireTimeout}
+	if c.payload, err = readBody(c.w, r, s.MaxBody, c.route.function, &c.bodyLease); err != nil {
 		return err
 	}
 
@@ -378,42 +399,43 @@ func (c *call) readPayload(ctx context.Context) (err error) {
 	return nil
 }
 
-// readZone leaves a time zone out that nobody knows.
-func (c *call) readZone() error {
+// checkTimezone drops an unknown time zone from the preferences.
+func (c *call) checkTimezone() error {
 	zone := c.prefer.Timezone
-	if zone == "" || offset.MatchString(zone) {
+	if zone == "" || utcOffset.MatchString(zone) {
 		return nil
 	}
 
-	ctx, cancel := context.WithDeadline(c.r.Context(), c.until)
+	ctx, cancel := context.WithDeadline(c.r.Context(), c.deadline)
 	defer cancel()
 
-	known, err := c.server.Catalog.knowsZone(ctx, zone)
+	known, err := c.server.Catalog.hasTimezone(ctx, zone)
 	if err != nil {
-		return noCatalog(ctx, err)
+		return catalogFailure(ctx, err)
 	}
 
 	if !known {
 		c.prefer.Invalid = append(c.prefer.Invalid, "timezone="+zone)
 		c.prefer.Timezone = ""
-		c.refused = c.prefer.Strict()
+		c.preferError = c.prefer.Strict()
 	}
 
 	return nil
 }
 
-// offset is a time zone that is so many hours and minutes from UTC. PostgreSQL takes hours alone to be east of it, with minutes west.
-var offset = regexp.MustCompile(`^[+-]?[0-9]{1,2}(:[0-5][0-9])?$`)
+// utcOffset matches a time zone given as hours and minutes from UTC. PostgreSQL reads hours alone
+// as east of UTC, with minutes as west.
+var utcOffset = regexp.MustCompile(`^[+-]?[0-9]{1,2}(:[0-5][0-9])?$`)
 
-func noCatalog(ctx context.Context, err error) error {
+func catalogFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return &catalogError{err}
 }
 
-// catalogError is the failure of reading the catalogue.
+// catalogError is a failure to read the catalog.
 type catalogError struct{ cause error }
 
-func (e *catalogError) Error() string { return "read the catalogue: " + e.cause.Error() }
+func (e *catalogError) Error() string { return "read the catalog: " + e.cause.Error() }
 func (e *catalogError) Unwrap() error { return e.cause }

@@ -11,7 +11,7 @@ import (
 func TestConfigured(t *testing.T) {
 	t.Parallel()
 
-	three := int64(2)
+	maxRows := int64(2)
 	a := newAPI(t, `
 		create function check_all() returns void language plpgsql as $$ begin
 			if current_setting('request.path') = '/projects' then raise sqlstate 'PT403' using message = 'not these'; end if;
@@ -28,13 +28,13 @@ func TestConfigured(t *testing.T) {
 		func(c *Config) {
 			c.PreRequest = catalog.Name{Schema: "public", Name: "check_all"}
 			c.RootSpec = catalog.Name{Schema: "public", Name: "root"}
-			c.Plan, c.ServerTiming, c.MaxRows, c.MaxBody = true, true, &three, 100
+			c.Plan, c.ServerTiming, c.MaxRows, c.MaxBody = true, true, &maxRows, 100
 			c.Origins = []string{"https://ours"}
 			c.Settings = map[string]string{"app.settings.name": "socle"}
-			ask := c.Role
+			inner := c.Role
 
 			c.Role = func(name string) (Role, bool) {
-				r, ok := ask(name)
+				r, ok := inner(name)
 				r.Settings = map[string]string{"work_mem": "5MB", "default_transaction_isolation": "repeatable read"}
 
 				return r, ok
@@ -141,7 +141,7 @@ func TestAccepted(t *testing.T) {
 	r.Header.Add("Accept", "*/*;q=0.8, a/b;q=0.8")
 
 	var got []string
-	for _, w := range accepted(r.Header["Accept"]) {
+	for _, w := range parseAccept(r.Header["Accept"]) {
 		got = append(got, w.name)
 	}
 

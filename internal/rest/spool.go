@@ -10,50 +10,54 @@ import (
 )
 
 const (
-	passSize = 64 << 10 // bytes of a piece of a long body
-	ahead    = 2        // pieces of one that are always in memory
-	// a client that takes longer for a piece is slow: then more is read than it has taken
-	haste   = 20 * time.Millisecond
-	slowest = 30 * time.Second // for a client to take a piece
-	// with one that takes none while others wait for its connection, unless the configuration says otherwise
-	patient = 2 * time.Second
+	chunkSize = 64 << 10 // bytes of a chunk of a streamed body
+	minChunks = 2        // chunks of a body outside the budget
+	// A client that takes longer for a chunk is slow: reading then continues ahead of it.
+	slowAfter    = 20 * time.Millisecond
+	writeTimeout = 30 * time.Second // for a client to accept a chunk
+	// Default of Config.SlowClientTimeout.
+	defaultSlowClientTimeout = 2 * time.Second
 )
 
-var errSlow = errors.New("the client takes nothing while others wait for the connection")
+var errSlowClient = errors.New("the client stopped reading while other requests wait for its connection")
 
-// spool is a long body on its way. One goroutine reads it from PostgreSQL into pieces, another one writes those to the client. If the client is
-// slow the reading goes on as far as there is memory, so that the connection is free for others; else PostgreSQL waits.
+// spool streams a long body. One goroutine reads it from PostgreSQL into chunks, another writes
+// them to the client. For a slow client, reading continues within the budget to free the connection
+// early; without budget PostgreSQL waits.
 type spool struct {
-	held   *Held
-	out    io.Writer
-	client *http.ResponseController
+	budget     *ResponseBudget
+	out        io.Writer
+	controller *http.ResponseController
 
-	mu     sync.Mutex
-	full   [][]byte  // pieces to be written, in order
-	empty  [][]byte  // pieces to be read into
-	pieces int       // all that there are
-	taken  int       // bytes of held
-	last   time.Time // a piece was written
-	whole  bool      // all is read
-	err    error     // why no more is written
+	mu          sync.Mutex
+	pending     [][]byte  // to be written, in order
+	free        [][]byte  // to be read into
+	chunks      int       // allocated
+	budgetBytes int       // taken from budget
+	lastWrite   time.Time // time of the last write
+	complete    bool      // the body was read
+	err         error     // ended the writing
 
-	come  chan struct{} // there is a full piece, or there will be no more
-	room  chan struct{} // there is an empty piece, or nothing is written any more
-	ended chan struct{} // nothing is written any more
+	// readable signals a pending chunk, or the end of reading.
+	readable chan struct{}
+	// writable signals a free chunk, or the end of writing.
+	writable chan struct{}
+	done     chan struct{} // closed at the end of writing
 }
 
-func newSpool(held *Held, w http.ResponseWriter) *spool {
+func newSpool(budget *ResponseBudget, w http.ResponseWriter) *spool {
 	return &spool{
-		held:   held,
-		out:    w,
-		client: http.NewResponseController(w),
-		last:   time.Now(),
-		come:   make(chan struct{}, 1),
-		room:   make(chan struct{}, 1),
-		ended:  make(chan struct{}),
+		budget:     budget,
+		out:        w,
+		controller: http.NewResponseController(w),
+		lastWrite:  time.Now(),
+		readable:   make(chan struct{}, 1),
+		writable:   make(chan struct{}, 1),
+		done:       make(chan struct{}),
 	}
 }
 
+// signal does not block: the channel is buffered, and one signal suffices.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -61,18 +65,18 @@ func signal(c chan struct{}) {
 	}
 }
 
-// fill reads a body to its end. slow is asked whether the client's slowness is in the way of others.
-func (s *spool) fill(body io.Reader, until time.Time, patience time.Duration, slow func() bool) error {
+// fill reads a body to its end. contended reports whether other requests wait for the connection.
+func (s *spool) fill(body io.Reader, deadline time.Time, slowClientTimeout time.Duration, contended func() bool) error {
 	for {
-		piece, err := s.piece(until, patience, slow)
+		chunk, err := s.nextChunk(deadline, slowClientTimeout, contended)
 		if err != nil {
 			return err
 		}
 
 		n := 0
-		for n < len(piece) && err == nil {
+		for n < len(chunk) && err == nil {
 			var m int
-			m, err = body.Read(piece[n:])
+			m, err = body.Read(chunk[n:])
 			n += m
 		}
 
@@ -83,16 +87,16 @@ func (s *spool) fill(body io.Reader, until time.Time, patience time.Duration, sl
 		s.mu.Lock()
 
 		if n > 0 {
-			s.full = append(s.full, piece[:n])
+			s.pending = append(s.pending, chunk[:n])
 		}
 
 		if err != nil {
-			s.whole = true
-			s.giveBack(len(s.empty) * passSize)
+			s.complete = true
+			s.returnBudget(len(s.free) * chunkSize)
 		}
 
 		s.mu.Unlock()
-		signal(s.come)
+		signal(s.readable)
 
 		if err != nil {
 			return nil
@@ -100,187 +104,189 @@ func (s *spool) fill(body io.Reader, until time.Time, patience time.Duration, sl
 	}
 }
 
-// piece returns a piece to read into, when there is one.
-func (s *spool) piece(until time.Time, patience time.Duration, slow func() bool) ([]byte, error) {
-	var clock *time.Timer
+// nextChunk returns a chunk to read into. It waits until there is one.
+func (s *spool) nextChunk(deadline time.Time, slowClientTimeout time.Duration, contended func() bool) ([]byte, error) {
+	var timer *time.Timer
 	for {
-		more := s.held.changed()
+		released := s.budget.onRelease()
 
-		piece, next, err := s.next(patience)
-		if piece != nil || err != nil {
-			return piece, err
+		chunk, delay, err := s.takeChunk(slowClientTimeout)
+		if chunk != nil || err != nil {
+			return chunk, err
 		}
 
-		if next <= 0 {
-			if slow() {
-				return nil, errSlow
+		if delay <= 0 {
+			if contended() {
+				return nil, errSlowClient
 			}
-			next = patience
+			delay = slowClientTimeout
 		}
 
-		left := time.Until(until)
-		if left <= 0 {
+		remaining := time.Until(deadline)
+		if remaining <= 0 {
 			return nil, context.DeadlineExceeded
 		}
 
-		if next = min(next, left); clock == nil {
-			clock = time.NewTimer(next)
-			defer clock.Stop()
+		if delay = min(delay, remaining); timer == nil {
+			timer = time.NewTimer(delay)
+			defer timer.Stop()
 		} else {
-			clock.Reset(next)
+			timer.Reset(delay)
 		}
 
 		select {
-		case <-s.room:
-		case <-more:
-		case <-clock.C:
+		case <-s.writable:
+		case <-released:
+		case <-timer.C:
 		}
 	}
 }
 
-// next returns a piece, or after what time to look again.
-func (s *spool) next(patience time.Duration) ([]byte, time.Duration, error) {
+// takeChunk returns a chunk, or the delay until the next attempt.
+func (s *spool) takeChunk(slowClientTimeout time.Duration) ([]byte, time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	idle := time.Since(s.last)
+	idle := time.Since(s.lastWrite)
 	switch {
 	case s.err != nil:
 		return nil, 0, s.err
-	case len(s.empty) > 0:
-		piece := s.empty[len(s.empty)-1]
-		s.empty = s.empty[:len(s.empty)-1]
+	case len(s.free) > 0:
+		chunk := s.free[len(s.free)-1]
+		s.free = s.free[:len(s.free)-1]
 
-		return piece[:passSize], 0, nil
-	case s.pieces < ahead:
-	case s.taken == 0 && idle < haste:
-		return nil, haste - idle, nil
-	case s.held.share(passSize, s.taken):
-		s.taken += passSize
+		return chunk[:chunkSize], 0, nil
+	case s.chunks < minChunks:
+	case s.budgetBytes == 0 && idle < slowAfter:
+		return nil, slowAfter - idle, nil
+	case s.budget.tryShare(chunkSize, s.budgetBytes):
+		s.budgetBytes += chunkSize
 	default:
-		return nil, patience - idle, nil
+		return nil, slowClientTimeout - idle, nil
 	}
 
-	s.pieces++
-	return make([]byte, passSize), 0, nil
+	s.chunks++
+	return make([]byte, chunkSize), 0, nil
 }
 
-// drain writes what comes until nothing more does.
+// drain writes chunks until the body ends or the spool stops.
 func (s *spool) drain() {
-	defer close(s.ended)
+	defer close(s.done)
 
 	for {
 		s.mu.Lock()
 
-		if len(s.full) == 0 {
-			over := s.whole || s.err != nil
-			if over {
-				s.giveBack(s.taken)
-				s.empty = nil
+		if len(s.pending) == 0 {
+			finished := s.complete || s.err != nil
+			if finished {
+				s.returnBudget(s.budgetBytes)
+				s.free = nil
 			}
 
 			s.mu.Unlock()
 
-			if over {
+			if finished {
 				return
 			}
 
-			<-s.come
+			<-s.readable
 			continue
 		}
 
-		piece := s.full[0]
-		s.full[0] = nil
-		s.full = s.full[1:]
-		inTime(s.client)
+		chunk := s.pending[0]
+		s.pending[0] = nil
+		s.pending = s.pending[1:]
+		setWriteDeadline(s.controller)
 		s.mu.Unlock()
 
-		_, err := s.out.Write(piece)
+		_, err := s.out.Write(chunk)
 		s.mu.Lock()
-		s.last = time.Now()
+		s.lastWrite = time.Now()
 
 		switch {
 		case err != nil:
-			s.stop(goneError{err})
-		case s.whole:
-			s.giveBack(passSize)
+			s.stop(clientGoneError{err})
+		case s.complete:
+			s.returnBudget(chunkSize)
 		default:
-			s.empty = append(s.empty, piece)
+			s.free = append(s.free, chunk)
 		}
 
 		s.mu.Unlock()
-		signal(s.room)
+		signal(s.writable)
 	}
 }
 
-// giveBack gives back bytes, as far as they were taken.
-func (s *spool) giveBack(n int) {
-	n = min(n, s.taken)
-	s.taken -= n
-	s.held.give(n)
+// returnBudget returns up to n of the taken bytes.
+func (s *spool) returnBudget(n int) {
+	n = min(n, s.budgetBytes)
+	s.budgetBytes -= n
+	s.budget.release(n)
 }
 
-// stop has nothing more be written.
+// stop discards pending chunks.
 func (s *spool) stop(err error) {
 	if s.err == nil {
 		s.err = err
 	}
-	s.full = nil
+	s.pending = nil
 }
 
-// fail is stop for who reads; what is being written is broken off.
-func (s *spool) fail(err error) {
+// abort stops the spool from the reader's side and interrupts the current write.
+func (s *spool) abort(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	s.stop(err)
-	_ = s.client.SetWriteDeadline(longAgo)
-	signal(s.come)
+	_ = s.controller.SetWriteDeadline(pastDeadline)
+	signal(s.readable)
 }
 
-// wait waits until all is written, and returns why it was not.
+// wait waits until the body is written. It returns an *abortedError if it was not.
 func (s *spool) wait() error {
 	if s == nil {
 		return nil
 	}
 
-	<-s.ended
+	<-s.done
 
 	if s.err != nil {
-		return &brokenError{s.err}
+		return &abortedError{s.err}
 	}
 
 	return nil
 }
 
-// passOn begins to send a body while it comes, and returns when all of it has come. [spool.wait] waits for the client.
-func (c *call) passOn(got *result) error {
-	s := newSpool(c.server.Held, c.w)
-	got.spool = s
+// streamBody streams a body and returns when it is read from PostgreSQL. [spool.wait] waits for the
+// client.
+func (c *call) streamBody(res *result) error {
+	s := newSpool(c.server.ResponseBudget, c.w)
+	res.spool = s
 
 	go s.drain()
 
-	err := s.fill(got.coming, c.until, c.server.Patience, func() bool { return c.server.awaited(c.role.Pool) })
+	contended := func() bool { return c.server.contended(c.role.Pool) }
+	err := s.fill(res.source, c.deadline, c.server.SlowClientTimeout, contended)
 	if err == nil {
 		return nil
 	}
 
-	s.fail(err)
+	s.abort(err)
 	return s.wait()
 }
 
-// send sends a body that is held.
-func (c *call) send(body []byte) {
-	if len(body) <= uncounted { // nearly always
+// writeBody writes a buffered body.
+func (c *call) writeBody(body []byte) {
+	if len(body) <= uncountedResponse { // nearly always
 		_, _ = c.w.Write(body)
 		return
 	}
 
-	client := http.NewResponseController(c.w)
+	controller := http.NewResponseController(c.w)
 	for len(body) > 0 {
-		inTime(client)
+		setWriteDeadline(controller)
 
-		n, err := c.w.Write(body[:min(len(body), passSize)])
+		n, err := c.w.Write(body[:min(len(body), chunkSize)])
 		if err != nil {
 			return
 		}
@@ -289,7 +295,7 @@ func (c *call) send(body []byte) {
 	}
 }
 
-// inTime has what is written next fail unless the client takes it in time, as far as that can be told.
-func inTime(client *http.ResponseController) {
-	_ = client.SetWriteDeadline(time.Now().Add(slowest))
+// setWriteDeadline limits the next write by writeTimeout, if the connection supports it.
+func setWriteDeadline(controller *http.ResponseController) {
+	_ = controller.SetWriteDeadline(time.Now().Add(writeTimeout))
 }

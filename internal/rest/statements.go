@@ -6,54 +6,55 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// statementsMost is how many statements a connection keeps prepared.
-const statementsMost = 200
+// maxStatements limits the prepared statements of a connection.
+const maxStatements = 200
 
-// statements are those that a connection has prepared, the one used last first. They go when the catalogue
-// changes: the types of their parameters were found by the tables of then.
-type statements struct {
+// statementCache is the LRU cache of a connection's prepared statements. A new catalog invalidates
+// it, since PostgreSQL derived the parameter types from the old tables.
+type statementCache struct {
 	catalog *catalog.Catalog
-	named   map[statementKey]*statement
-	ring    statement // its next was used last, its previous is the next to go
+	named   map[statementKey]*preparedStatement
+	ring    preparedStatement // next is the most recently used, previous the least
 	serial  uint64
 }
 
-// statementKey tells statements apart. Row security makes the plan of one role useless to another, so each has its own.
+// statementKey identifies a statement. Each role has its own, since row security makes plans depend
+// on the role.
 type statementKey struct{ role, sql string }
 
-type statement struct {
+type preparedStatement struct {
 	key            statementKey
 	name           string
-	ready          bool // PostgreSQL has confirmed it
-	previous, next *statement
+	ready          bool // confirmed by PostgreSQL
+	previous, next *preparedStatement
 }
 
-// statements returns the statements of the connection, as far as they are good for the catalogue. Those of another
-// are closed before anything else.
-func (x *exchange) statements() (*statements, error) {
-	s := &x.session.statements
-	if s.catalog == x.catalog && s.named != nil {
+// statements returns the statement cache for the current catalog. It queues Close for the
+// statements of an older catalog first.
+func (p *pipeline) statements() (*statementCache, error) {
+	s := &p.session.statementCache
+	if s.catalog == p.catalog && s.named != nil {
 		return s, nil
 	}
 
 	for st := s.ring.next; st != nil && st != &s.ring; st = st.next {
-		if err := x.close(st); err != nil {
+		if err := p.queueClose(st); err != nil {
 			return nil, err
 		}
 	}
 
-	s.catalog = x.catalog
-	s.named = make(map[statementKey]*statement)
+	s.catalog = p.catalog
+	s.named = make(map[statementKey]*preparedStatement)
 	s.ring.next, s.ring.previous = &s.ring, &s.ring
 
 	return s, nil
 }
 
-// forget makes the next request prepare its statements anew.
-func (s *statements) forget() { s.catalog = nil }
+// invalidate makes the next request prepare its statements again.
+func (s *statementCache) invalidate() { s.catalog = nil }
 
-// get returns a statement, made if need be, and the one that has to go for it, or nil.
-func (s *statements) get(role, sql string) (st, gone *statement) {
+// get returns a statement, new or cached, and the evicted one, or nil.
+func (s *statementCache) get(role, sql string) (st, evicted *preparedStatement) {
 	key := statementKey{role, sql}
 	if st = s.named[key]; st != nil {
 		st.unlink()
@@ -62,32 +63,32 @@ func (s *statements) get(role, sql string) (st, gone *statement) {
 		return st, nil
 	}
 
-	if len(s.named) >= statementsMost {
-		gone = s.ring.previous
-		s.drop(gone)
+	if len(s.named) >= maxStatements {
+		evicted = s.ring.previous
+		s.drop(evicted)
 	}
 
 	s.serial++
-	st = &statement{key: key, name: "socle_" + strconv.FormatUint(s.serial, 36)}
+	st = &preparedStatement{key: key, name: "socle_" + strconv.FormatUint(s.serial, 36)}
 	s.named[key] = st
 	s.push(st)
 
-	return st, gone
+	return st, evicted
 }
 
-// drop forgets a statement that could not be prepared, or has to go.
-func (s *statements) drop(st *statement) {
+// drop removes a statement from the cache.
+func (s *statementCache) drop(st *preparedStatement) {
 	if s.named[st.key] == st {
 		delete(s.named, st.key)
 		st.unlink()
 	}
 }
 
-func (s *statements) push(st *statement) {
+func (s *statementCache) push(st *preparedStatement) {
 	st.previous, st.next = &s.ring, s.ring.next
 	st.previous.next, st.next.previous = st, st
 }
 
-func (st *statement) unlink() {
+func (st *preparedStatement) unlink() {
 	st.previous.next, st.next.previous = st.next, st.previous
 }

@@ -16,103 +16,106 @@ import (
 	"socle/internal/pg"
 )
 
-// wire is a connection of a pool, spoken to in PostgreSQL's own messages. A pipeline of pgconn's can't end in a simple query, which
-// is how a session is cleaned without another round trip, and takes memory for each statement.
+// wire speaks PostgreSQL's protocol on a pooled connection. pgconn.Pipeline cannot end in a simple
+// query, which resets the session in the same round trip, and allocates for each statement.
 type wire struct {
-	conn *pgxpool.Conn
-	net  net.Conn
-	out  []byte     // what is to be sent
-	sent chan error // nil unless something is being sent beside the reading
+	conn      *pgxpool.Conn
+	netConn   net.Conn
+	out       []byte     // queued messages
+	writeDone chan error // result of a concurrent write; nil unless one runs
 
-	session *session
-	client  *guest
+	session  *session
+	watchdog *watchdog
 
-	spoken bool // at least a part of a message was sent
-	heard  bool // the server has answered something
-	lost   bool // nobody knows where the connection is: it can only be closed
+	wrote   bool // at least a part of a message was sent
+	replied bool // the server has replied
+	broken  bool // the protocol state is unknown: the connection must be discarded
 }
 
 const (
-	writeAhead  = 64 << 10 // bytes that a connection takes in even if the server is busy with writing itself
-	cancelAgain = 250 * time.Millisecond
-	// requests of a connection after which statements are looked for that nobody was expected to prepare
-	lookEvery    = 100
-	farewellMost = 15 * time.Second // for ending a statement and a connection that nobody waits for any more
+	maxInlineWrite = 64 << 10 // bytes that a connection accepts even if the server is writing
+	cancelInterval = 250 * time.Millisecond
+	// Requests of a connection between searches for statements prepared by nested user code.
+	preparedCheckRequests = 100
+	discardTimeout        = 15 * time.Second // to cancel the statement and close the connection
 )
 
-var longAgo = time.Unix(1, 0)
+var pastDeadline = time.Unix(1, 0)
 
-// begin takes a connection for a request. What is under way ends when its client goes, or at a time.
-func (w *wire) begin(ctx context.Context, conn *pgxpool.Conn, until time.Time, most int) error {
+// attach starts a request on a connection. The watchdog interrupts it when the client disconnects
+// or the deadline passes.
+func (w *wire) attach(ctx context.Context, conn *pgxpool.Conn, deadline time.Time, maxValue int) error {
 	pc := conn.Conn().PgConn()
-	w.conn, w.net = conn, pc.Conn()
+	w.conn, w.netConn = conn, pc.Conn()
 	w.session = sessionOf(pc)
-	w.session.in.most = most
+	w.session.reader.maxValue = maxValue
 
-	w.client.await(until, w.session.interrupt)
-	err := pc.SyncConn(ctx) // pgx itself may still be reading, if the machine was slow when it last asked for something
-	w.lost = err != nil
+	w.watchdog.arm(deadline, w.session.interrupt)
+	// pgx itself may still be reading, if the machine was slow during its last query.
+	err := pc.SyncConn(ctx)
+	w.broken = err != nil
 
 	return err
 }
 
-// session is what is kept of a connection from one request to the next.
+// session is the state of a connection across requests.
 type session struct {
-	statements
-	in        inbox
+	statementCache
+	reader    messageReader
 	requests  uint64
-	interrupt func() // has what is being read or written fail, for good
+	interrupt func() // makes reads and writes fail permanently
 }
 
-// customData is the key of a connection's session among what it carries along.
-const customData = "socle/internal/rest"
+// sessionKey is the key of the session in the connection's custom data.
+const sessionKey = "socle/internal/rest"
 
 func sessionOf(pc *pgconn.PgConn) *session {
-	s, ok := pc.CustomData()[customData].(*session)
+	s, ok := pc.CustomData()[sessionKey].(*session)
 	if !ok {
 		conn := pc.Conn()
-		s = &session{in: inbox{net: conn, buf: make([]byte, inboxSize)}, interrupt: func() {
-			_ = conn.SetDeadline(longAgo)
+		s = &session{reader: messageReader{conn: conn, buf: make([]byte, readBufferSize)}, interrupt: func() {
+			_ = conn.SetDeadline(pastDeadline)
 		}}
 
-		pc.CustomData()[customData] = s
+		pc.CustomData()[sessionKey] = s
 	}
 
 	return s
 }
 
-// end gives the connection back to its pool, or closes it if it is no good any more.
-func (w *wire) end() {
-	if w.client.rest() { // it was interrupted
-		w.lost = true
+// detach returns the connection to its pool, or discards it if it is broken.
+func (w *wire) detach() {
+	if w.watchdog.disarm() { // it has interrupted the connection
+		w.broken = true
 	}
 
-	if w.lost {
-		go bury(w.conn)
+	if w.broken {
+		go discard(w.conn)
 		return
 	}
 
-	w.session.in.shrink()
+	w.session.reader.shrink()
 	w.conn.Release()
 }
 
-// bury closes a connection; what may still run on it is ended first. The pool counts it until then. A cancellation applies to what runs
-// when it arrives, and is lost on a statement that only comes after it: so it is sent again until the server hangs up. A session that
-// catches its cancellation is terminated by whoever supervises the pool, see [pg.Supervise].
-func bury(conn *pgxpool.Conn) {
+// discard closes a connection in an unknown state. It cancels the running statement first; the pool
+// counts the connection until then. A cancel request that arrives before the statement is lost, so
+// discard resends it until the server hangs up. Functions can trap query_canceled; the supervisor
+// of the pool terminates such a session, see [pg.Supervise].
+func discard(conn *pgxpool.Conn) {
 	defer conn.Release()
 
-	ctx, cancel := context.WithTimeout(context.Background(), farewellMost)
+	ctx, cancel := context.WithTimeout(context.Background(), discardTimeout)
 	defer cancel()
 
 	pc := conn.Conn().PgConn()
-	farewell, _ := (&pgproto3.Terminate{}).Encode(nil)
+	terminate, _ := (&pgproto3.Terminate{}).Encode(nil)
 	_ = pc.Conn().SetDeadline(time.Now().Add(time.Second))
-	_, _ = pc.Conn().Write(farewell)
+	_, _ = pc.Conn().Write(terminate)
 
 	for ctx.Err() == nil {
 		_ = pc.CancelRequest(ctx)
-		_ = pc.Conn().SetReadDeadline(time.Now().Add(cancelAgain))
+		_ = pc.Conn().SetReadDeadline(time.Now().Add(cancelInterval))
 
 		if _, err := io.Copy(io.Discard, pc.Conn()); !errors.Is(err, os.ErrDeadlineExceeded) {
 			break
@@ -122,10 +125,10 @@ func bury(conn *pgxpool.Conn) {
 	_ = pc.Close(ctx)
 }
 
-// add queues a message; the argument of add is what its Encode returns.
+// add queues an encoded message. Its arguments are the results of Encode.
 func (w *wire) add(out []byte, err error) error {
 	if err != nil {
-		return fmt.Errorf("encode a message: %w", err)
+		return fmt.Errorf("encode a protocol message: %w", err)
 	}
 
 	w.out = out
@@ -140,7 +143,8 @@ func (w *wire) deallocate(name string) error {
 	return w.add((&pgproto3.Close{ObjectType: 'S', Name: name}).Encode(w.out))
 }
 
-// execute queues the execution of a prepared statement, with arguments as text. Nothing is asked of its columns.
+// execute queues the execution of a prepared statement with text arguments. It does not request a
+// row description.
 func (w *wire) execute(name string, args [][]byte) error {
 	if err := w.add((&pgproto3.Bind{PreparedStatement: name, Parameters: args}).Encode(w.out)); err != nil {
 		return err
@@ -148,108 +152,110 @@ func (w *wire) execute(name string, args [][]byte) error {
 	return w.add((&pgproto3.Execute{}).Encode(w.out))
 }
 
-// query queues a simple query, whose statements run in the transaction that is under way, and end it.
+// query queues a simple query. Its statements run in the current transaction and end it.
 func (w *wire) query(sql string) error { return w.add((&pgproto3.Query{String: sql}).Encode(w.out)) }
 func (w *wire) sync() error            { return w.add((&pgproto3.Sync{}).Encode(w.out)) }
 func (w *wire) flush() error           { return w.add((&pgproto3.Flush{}).Encode(w.out)) }
 
-// send sends what is queued. What is long is sent while answers are read: the server might not take it until those are.
+// send sends the queued messages. Long ones are written concurrently with reading: the server may
+// not accept them until its replies are read.
 func (w *wire) send() error {
-	if len(w.out) > writeAhead {
-		w.spoken = true
-		w.sent = make(chan error, 1)
+	if len(w.out) > maxInlineWrite {
+		w.wrote = true
+		w.writeDone = make(chan error, 1)
 		go func() {
-			_, err := w.net.Write(w.out)
-			w.sent <- err
+			_, err := w.netConn.Write(w.out)
+			w.writeDone <- err
 		}()
 
 		return nil
 	}
 
-	n, err := w.net.Write(w.out)
+	n, err := w.netConn.Write(w.out)
 	w.out = w.out[:0]
-	w.spoken = w.spoken || n > 0
+	w.wrote = w.wrote || n > 0
 
 	if err != nil {
-		w.lost = true
+		w.broken = true
 	}
 
 	return err
 }
 
-// receive returns what the next message is that answers something; what it holds is read from the inbox, or left.
+// receive returns the type of the next reply. Its content can be read or skipped.
 func (w *wire) receive() (byte, error) {
-	in := &w.session.in
+	in := &w.session.reader
 	for {
 		m, err := in.next()
 		if err != nil {
-			w.lost = true
-			return 0, errors.Join(err, w.written())
+			w.broken = true
+			return 0, errors.Join(err, w.waitWritten())
 		}
 
 		switch m {
 		case noticeResponse, notificationResponse, parameterStatus:
 			continue
 		case errorResponse:
-			failed, err := in.failure()
+			pgErr, err := in.readError()
 			if err != nil {
-				w.lost = true
+				w.broken = true
 				return 0, err
 			}
 
-			if failed.Severity == "FATAL" || failed.Severity == "PANIC" || failed.SeverityUnlocalized == "FATAL" ||
-				failed.SeverityUnlocalized == "PANIC" {
-				w.lost = true
-				w.conn.Conn().Config().OnPgError(w.conn.Conn().PgConn(), failed) // it may know why
+			if pgErr.Severity == "FATAL" || pgErr.Severity == "PANIC" || pgErr.SeverityUnlocalized == "FATAL" ||
+				pgErr.SeverityUnlocalized == "PANIC" {
+				w.broken = true
+				// It records the reason for the disconnect.
+				w.conn.Conn().Config().OnPgError(w.conn.Conn().PgConn(), pgErr)
 			} else {
-				w.heard = true
+				w.replied = true
 			}
 
-			return 0, failed
+			return 0, pgErr
 		case readyForQuery:
-			w.heard = true
-			return m, w.written()
+			w.replied = true
+			return m, w.waitWritten()
 		}
 
-		w.heard = true
+		w.replied = true
 		return m, nil
 	}
 }
 
-// written waits until what is being sent beside the reading is sent.
-func (w *wire) written() error {
-	if w.sent == nil {
+// waitWritten waits for the concurrent write, if there is one.
+func (w *wire) waitWritten() error {
+	if w.writeDone == nil {
 		return nil
 	}
 
-	if w.lost {
-		_ = w.net.SetDeadline(longAgo)
+	if w.broken {
+		_ = w.netConn.SetDeadline(pastDeadline)
 	}
 
-	err := <-w.sent
-	w.sent, w.out = nil, w.out[:0]
+	err := <-w.writeDone
+	w.writeDone, w.out = nil, w.out[:0]
 	if err != nil {
-		w.lost = true
+		w.broken = true
 	}
 
 	return err
 }
 
-// untouched reports whether the connection was lost before the server began anything of what it was to do, as one is that idled
-// while the server was started again.
-func (w *wire) untouched(readOnly bool, err error) bool {
-	if !w.lost || w.heard {
+// notStarted reports whether the connection was lost before the server started any work of the
+// request, such as an idle connection after a server restart.
+func (w *wire) notStarted(readOnly bool, err error) bool {
+	if !w.broken || w.replied {
 		return false
 	}
-	if !w.spoken {
+	if !w.wrote {
 		return true
 	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok { // it says goodbye in place of the first answer
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok { // the server said why it disconnects
 		return !pg.EndedByLimit(e)
 	}
 
 	hungUp := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err)
-	return readOnly && hungUp // it may have begun, but nothing comes of that
+	return readOnly && hungUp // reads may have started, without effect
 }
 
 func isReset(err error) bool {

@@ -45,9 +45,9 @@ type rows struct {
 	registry *tenant.Registry
 	url      string // public, of the instance; "" if it is not known
 	log      *slog.Logger
-	held     *rest.Held    // the answers of all projects that wait for their clients
-	bodies   *httpx.Budget // of all requests, those of the platform API too
-	nowhere  *rest.Server  // answers for projects that are not there as any project answers a stranger
+	held     *rest.ResponseBudget // the answers of all projects that wait for their clients
+	bodies   *httpx.Budget        // of all requests, those of the platform API too
+	nowhere  *rest.Server         // answers for projects that are not there as any project answers a stranger
 
 	mu        sync.Mutex
 	projects  map[uuid.UUID]*projectRows
@@ -85,7 +85,7 @@ func newRows(
 	store *platform.Store, registry *tenant.Registry, bodies *httpx.Budget, url string, log *slog.Logger,
 ) *rows {
 	return &rows{store: store, registry: registry, url: url, log: log,
-		held: rest.NewHeld(rest.HeldSize), bodies: bodies,
+		held: rest.NewResponseBudget(rest.ResponseBudgetSize), bodies: bodies,
 		projects: map[uuid.UUID]*projectRows{}, recent: list.New(), known: map[subject]verdict{},
 		nowhere: rest.New(rest.Config{APIKeys: true, Verify: func(context.Context, string) (rest.Caller, error) {
 			return rest.Caller{}, badKey
@@ -302,10 +302,10 @@ func (s *rows) drop(p *projectRows) {
 // newCache returns a cache of what a project exposes.
 func (s *rows) newCache(id uuid.UUID, schemas []string) *rest.Cache {
 	return rest.NewCache(rest.Source{
-		Pool:    s.registry.Open(id).Trusted,
-		Options: catalog.Options{Schemas: schemas, SearchPath: searched},
-		Version: tenant.CatalogueVersion,
-		Read:    tenant.FoldCatalogueVersion,
+		Pool:      s.registry.Open(id).Trusted,
+		Options:   catalog.Options{Schemas: schemas, SearchPath: searched},
+		Version:   tenant.CatalogueVersion,
+		AfterRead: tenant.FoldCatalogueVersion,
 	}, s.log)
 }
 
@@ -326,7 +326,7 @@ func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Serve
 				return rest.Role{
 					Pool:       project.Request(),
 					SearchPath: tenant.RequestPath,
-					Stranger:   role == "anon",
+					Anonymous:  role == "anon",
 				}, true
 			case "service_role":
 				return rest.Role{Pool: project.Service(), SearchPath: tenant.RequestPath}, true
@@ -334,9 +334,9 @@ func (s *rows) active(id uuid.UUID, p *projectRows, verify verifier) *rest.Serve
 
 			return rest.Role{}, false
 		},
-		Verify: verify, Held: s.held, Bodies: s.bodies, Owner: id.String(),
-		Awaited: s.registry.Awaited, Ended: func(ctx context.Context) error { return s.ended(ctx, id) },
-		Full: project.Full, Overgrown: project.Overgrown, Confined: true,
+		Verify: verify, ResponseBudget: s.held, BodyBudget: s.bodies, BudgetOwner: id.String(),
+		PoolContended: s.registry.Awaited, Unavailable: func(ctx context.Context) error { return s.ended(ctx, id) },
+		OverQuota: project.Full, FarOverQuota: project.Overgrown, SharedOrigin: true,
 	})
 }
 

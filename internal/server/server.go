@@ -180,7 +180,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	}
 
 	setup := hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16])
-	bodies := httpx.NewBudget(rest.BodiesSize)
+	bodies := httpx.NewBudget(rest.BodyBudgetSize)
 	s.api = api.New(api.Config{Platform: d.Store, Bodies: bodies, Projects: s.registry,
 		Blobs: s.blobs, Passwords: password.New(c.PasswordMin),
 		Keyring: keyring, Lifecycle: lifecycle, Jobs: s.queue, PublicURL: s.URL, SetupToken: setup,

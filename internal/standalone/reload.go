@@ -35,10 +35,10 @@ func (s *Server) serve(c Config) {
 		next.cache.ListenOn(c.channel, s.ReloadConfig)
 	}
 
-	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.Held = next.cache, s.role, longest, s.held
+	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.ResponseBudget = next.cache, s.role, longest, s.held
 
 	if c.logQuery {
-		c.api.Executing = func(ctx context.Context, sql string) { httpx.From(ctx).Statement = sql }
+		c.api.OnExecute = func(ctx context.Context, sql string) { httpx.From(ctx).Statement = sql }
 	}
 
 	next.api = rest.New(c.api)

@@ -36,7 +36,7 @@ type Server struct {
 
 	log      *slog.Logger
 	pool     *pgxpool.Pool
-	held     *rest.Held
+	held     *rest.ResponseBudget
 	now      atomic.Pointer[served]
 	settings atomic.Pointer[map[string]map[string]string] // of roles, by the role
 	reload   chan struct{}
@@ -58,7 +58,7 @@ type served struct {
 func Start(ctx context.Context, c Config, log *slog.Logger) (*Server, error) {
 	s := &Server{
 		log:     log,
-		held:    rest.NewHeld(rest.HeldSize),
+		held:    rest.NewResponseBudget(rest.ResponseBudgetSize),
 		reload:  make(chan struct{}, 1),
 		changed: make(chan struct{}, 1),
 	}
@@ -124,11 +124,11 @@ func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	if given, err := pgconn.ParseConfig(c.databaseURL); err == nil && given.RuntimeParams["timezone"] != "" {
 		config.ConnConfig.RuntimeParams["timezone"] = given.RuntimeParams["timezone"]
 	}
-	if c.api.Unprepared {
+	if c.api.NoPreparedStatements {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 
-	if !c.api.Unprepared { // a pooler's processes are not PostgreSQL's
+	if !c.api.NoPreparedStatements { // a pooler's processes are not PostgreSQL's
 		supervisor := pg.NewSupervisor(config.ConnConfig)
 		config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
 			supervisor.Supervise(conn)

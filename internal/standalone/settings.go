@@ -54,7 +54,7 @@ var settings = []setting{
 	{"db-pool", "", "10", "connections at most", false,
 		field(whole(1, 10000), func(c *Config) *int { return &c.pool })},
 	{"db-pool-acquisition-timeout", "", "10", "seconds that a request waits for a connection", false,
-		field(seconds, func(c *Config) *time.Duration { return &c.api.Wait })},
+		field(seconds, func(c *Config) *time.Duration { return &c.api.AcquireTimeout })},
 	{"db-pool-max-lifetime", "", "1800", "seconds after which a connection is replaced", false,
 		field(seconds, func(c *Config) *time.Duration { return &c.maxLifetime })},
 	{"db-pool-max-idletime", "db-pool-timeout", "30", "seconds after which an idle connection is closed", false,

@@ -168,14 +168,14 @@ func txEnd(c *Config, text string) error {
 
 func unprepared(c *Config, text string) error {
 	prepared, err := boolean(text)
-	c.api.Unprepared = !prepared
+	c.api.NoPreparedStatements = !prepared
 
 	return err
 }
 
 func verbosity(c *Config, text string) error {
 	text, err := oneOf("verbose", "minimal")(text)
-	c.api.Terse = text == "minimal"
+	c.api.TerseErrors = text == "minimal"
 
 	return err
 }
@@ -191,9 +191,9 @@ func socketMode(text string) (os.FileMode, error) {
 
 func jwtCache(c *Config, text string) error {
 	n, err := whole(0, 1<<24)(text)
-	c.jwt.Cached = n
+	c.jwt.CacheSize = n
 	if n == 0 {
-		c.jwt.Cached = -1
+		c.jwt.CacheSize = -1
 	}
 
 	return err
@@ -201,9 +201,9 @@ func jwtCache(c *Config, text string) error {
 
 func jwtCacheFor(c *Config, text string) error {
 	n, err := whole(0, 1<<31-1)(text)
-	c.jwt.CachedFor = time.Duration(n) * time.Second
+	c.jwt.CacheTTL = time.Duration(n) * time.Second
 	if n == 0 {
-		c.jwt.Cached = -1
+		c.jwt.CacheSize = -1
 	}
 
 	return err

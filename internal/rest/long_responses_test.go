@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// long makes a table of four megabytes, and a function that returns fifty.
-const long = `
+// longSQL creates a table of 4 MB and a function that returns 50 MB.
+const longSQL = `
 	create table pages (id int primary key, body text not null);
 	insert into pages select n, repeat('x', 20000) from generate_series(1, 200) n;
 	create function all_pages() returns setof pages language sql stable as 'select * from pages order by id';
@@ -21,11 +21,11 @@ const long = `
 	create view locking as select *, locked() from pages;
 	grant select on pages, locking to authenticated`
 
-func TestLongAnswers(t *testing.T) {
+func TestLongResponses(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, long, func(c *Config) { c.TxOverride = true })
-	pool := alone(a)
+	a := newAPI(t, longSQL, func(c *Config) { c.TxOverride = true })
+	pool := singleConnection(a)
 
 	for _, step := range []struct {
 		path, accept, prefer, content string // content: of Content-Range
@@ -35,53 +35,53 @@ func TestLongAnswers(t *testing.T) {
 		{"/pages?order=id&limit=150&offset=20", "", "count=exact", "20-169/200", 206, 150},
 		{"/rpc/all_pages", "", "", "0-199/*", 200, 200},
 		{"/locking?order=id", "", "", "0-199/*", 200, 200},
-		{"/pages?order=id", "", "tx=rollback", "0-199/*", 200, 200}, // held
+		{"/pages?order=id", "", "tx=rollback", "0-199/*", 200, 200}, // buffered
 		{"/pages?order=id", "text/csv", "", "0-199/*", 200, 0},
 		{"/locking?select=id,body", "text/csv", "", "0-199/*", 200, 0},
 	} {
 		got := a.do("GET", step.path, "", "Accept", step.accept, "Prefer", step.prefer)
 		if h := got.header; got.status != step.status || h.Get("Content-Range") != step.content ||
 			h.Get("Content-Length") != fmt.Sprint(len(got.body)) {
-			t.Errorf("%s: %d %v", step.path, got.status, h)
+			t.Errorf("%s: got %d %v, want %d, Content-Range %s", step.path, got.status, h, step.status, step.content)
 		}
 
 		if step.accept == "text/csv" {
 			if lines := strings.Split(got.body, "\n"); lines[0] != "id,body" || len(lines) != 201 ||
 				len(lines[200]) < 20000 {
-				t.Errorf("%s: %d lines", step.path, len(lines))
+				t.Errorf("%s: got %d lines, want 201", step.path, len(lines))
 			}
 		} else {
 			var rows []struct{ Body string }
 			if err := json.Unmarshal([]byte(got.body), &rows); err != nil || len(rows) != step.rows ||
 				len(rows[step.rows-1].Body) != 20000 {
-				t.Errorf("%s: %d rows, %v", step.path, len(rows), err)
+				t.Errorf("%s: got %d rows, %v, want %d", step.path, len(rows), err, step.rows)
 			}
 		}
 
 		if left := a.do("POST", "/rpc/residue", "").body; !strings.Contains(left, `"locks" : 0`) {
-			t.Errorf("after %s: %s", step.path, left)
+			t.Errorf("after %s: got %s, want no locks", step.path, left)
 		}
 	}
 
 	if got := a.do("GET", "/pages", "", "Accept", "application/vnd.pgrst.object+json"); got.status !=
 		http.StatusNotAcceptable {
-		t.Errorf("all as one: %d %.200s", got.status, got.body)
+		t.Errorf("single object of several rows: got %d %.200s, want 406", got.status, got.body)
 	}
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-		t.Errorf("after a long answer that was refused: %+v", got)
+		t.Errorf("after a refused long response: got %+v", got)
 	}
 	if n := pool.Stat().NewConnsCount(); n > 2 {
-		t.Errorf("%d connections were opened, want 2: one more for the answer that was refused", n)
+		t.Errorf("got %d connections opened, want 2: one more after the refused response", n)
 	}
 }
 
-// TestBrokenAnswers: what was begun and can't be ended does not look as if it was.
-func TestBrokenAnswers(t *testing.T) {
+// TestAbortedResponses checks that an incomplete response does not look complete.
+func TestAbortedResponses(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, long)
-	alone(a)
-	gone := errors.New("the client is gone")
+	a := newAPI(t, longSQL)
+	singleConnection(a)
+	gone := errors.New("the client has disconnected")
 	for name, write := range map[string]func() error{
 		"client": func() error { return gone },
 		"database": func() error {
@@ -96,7 +96,7 @@ func TestBrokenAnswers(t *testing.T) {
 		func() {
 			defer func() {
 				if p := recover(); p != http.ErrAbortHandler {
-					t.Errorf("%s: recovered %v", name, p)
+					t.Errorf("%s: got panic %v, want %v", name, p, http.ErrAbortHandler)
 				}
 			}()
 
@@ -104,12 +104,12 @@ func TestBrokenAnswers(t *testing.T) {
 		}()
 
 		if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-			t.Errorf("%s: after it: %+v", name, got)
+			t.Errorf("after an aborted response (%s): got %+v", name, got)
 		}
 	}
 }
 
-// hook does something at the first write.
+// hook calls a function at the first write.
 type hook struct {
 	http.ResponseWriter
 	first func() error
@@ -126,17 +126,17 @@ func (h *hook) Write(b []byte) (int, error) {
 	return h.ResponseWriter.Write(b)
 }
 
-// TestMemoryOfLongAnswers is not parallel, since it counts what the process allocates.
-func TestMemoryOfLongAnswers(t *testing.T) {
-	a := newAPI(t, long)
+// TestMemoryOfLongResponses is not parallel since it measures allocations.
+func TestMemoryOfLongResponses(t *testing.T) {
+	a := newAPI(t, longSQL)
 	read := func() {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/rpc/much", nil)
 		r.Header.Set("Authorization", "Bearer authenticated:ann")
-		w := &counter{nowhere: nowhere{http.Header{}}}
+		w := &counter{discardWriter: discardWriter{http.Header{}}}
 		a.server.ServeHTTP(w, r)
 
 		if w.bytes < 50_000_000 {
-			t.Fatalf("%d bytes came: %v", w.bytes, w.h)
+			t.Fatalf("got %d bytes, want 50,000,000: %v", w.bytes, w.h)
 		}
 	}
 
@@ -148,12 +148,12 @@ func TestMemoryOfLongAnswers(t *testing.T) {
 	runtime.ReadMemStats(&after)
 
 	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
-		t.Errorf("an answer of 50 MB took %d bytes of memory", took)
+		t.Errorf("response of 50 MB: got %d bytes allocated, want at most %d", took, 4<<20)
 	}
 }
 
 type counter struct {
-	nowhere
+	discardWriter
 	bytes int
 }
 

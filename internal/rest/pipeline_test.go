@@ -13,8 +13,9 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// untidy is code of the database's that leaves what it can in the session, in every place where a request runs such code.
-const untidy = `
+// litterSQL creates user code that leaves everything possible in the session, wherever requests run
+// user code.
+const litterSQL = `
 	create function litter() returns boolean language plpgsql as $$ begin
 		perform set_config('app.left', 'behind', false), set_config('search_path', 'pg_temp', false), pg_advisory_lock(4711);
 		execute 'listen residue';
@@ -59,11 +60,11 @@ const untidy = `
 	create function residue_table() returns boolean language sql as 'select to_regclass(''pg_temp.residue_table'') is not null';
 	grant all on plain, guarded, seen, triggered, deferred, failing, defaulted, checked, indexed, parent, domained to authenticated`
 
-func TestNothingIsLeftAnywhere(t *testing.T) {
+func TestSessionIsCleanedAfterUserCode(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, untidy, func(c *Config) { c.TxOverride = true })
-	pool := alone(a)
+	a := newAPI(t, litterSQL, func(c *Config) { c.TxOverride = true })
+	pool := singleConnection(a)
 	want := `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
 	for _, step := range []struct {
 		method, path, body, prefer string
@@ -98,29 +99,29 @@ func TestNothingIsLeftAnywhere(t *testing.T) {
 	} {
 		got := a.do(step.method, step.path, step.body, "Prefer", step.prefer)
 		if got.status != step.status {
-			t.Errorf("%s %s (%s): %+v", step.method, step.path, step.prefer, got)
+			t.Errorf("%s %s (%s): got %+v, want %d", step.method, step.path, step.prefer, got, step.status)
 		}
 
 		left := a.do("POST", "/rpc/residue", "").body
 		if left = strings.ReplaceAll(left, `"setting" : ""`, `"setting" : null`); left != want {
-			t.Errorf("after %s %s (%s): %s", step.method, step.path, step.prefer, left)
+			t.Errorf("after %s %s (%s): got %s, want %s", step.method, step.path, step.prefer, left, want)
 		}
 
 		if left := a.do("POST", "/rpc/residue_table", "").body; left != "false" {
-			t.Errorf("after %s %s (%s): a temporary table is left", step.method, step.path, step.prefer)
+			t.Errorf("after %s %s (%s): got a temporary table, want none", step.method, step.path, step.prefer)
 		}
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
-// TestNothingIsLeftOfBefore: code that came into a table which was believed to have none leaves something as long as the catalogue is the
-// one before, and not to those who have a newer one.
-func TestNothingIsLeftOfBefore(t *testing.T) {
+// TestSessionIsCleanedAfterCatalogChange checks user code added to a table that had none: its
+// leftovers stay in the session only until the catalog is read again.
+func TestSessionIsCleanedAfterCatalogChange(t *testing.T) {
 	t.Parallel()
 
-	a := newAPI(t, untidy, func(c *Config) { c.Catalog.ListenOn("", nil) })
-	pool := alone(a)
+	a := newAPI(t, litterSQL, func(c *Config) { c.Catalog.ListenOn("", nil) })
+	pool := singleConnection(a)
 	if got := a.do("GET", "/plain", ""); got.body != `[{"id":1}]` {
 		t.Fatal(got)
 	}
@@ -141,19 +142,19 @@ func TestNothingIsLeftOfBefore(t *testing.T) {
 		t.Error(left)
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
-// TestFailsAtTheEnd: what is checked when the transaction ends fails the request, and leaves nothing, though no statement of the request's
-// own ends it.
-func TestFailsAtTheEnd(t *testing.T) {
+// TestDeferredConstraintFails checks that a constraint that fails at COMMIT fails the request and
+// leaves no changes.
+func TestDeferredConstraintFails(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, `
 		create table owner (id int primary key);
 		create table owned (id int primary key, owner_id int not null references owner deferrable initially deferred);
 		grant all on owner, owned to authenticated`)
-	pool := alone(a)
+	pool := singleConnection(a)
 
 	for _, step := range [][2]string{
 		{"", `{"id":1,"owner_id":1}`}, {"return=representation", `{"id":1,"owner_id":1}`},
@@ -161,18 +162,19 @@ func TestFailsAtTheEnd(t *testing.T) {
 	} {
 		if got := a.do("POST", "/owned", step[1], "Prefer", step[0]); got.status != http.StatusConflict ||
 			!strings.Contains(got.body, `"code":"23503"`) {
-			t.Errorf("%v: %+v", step, got)
+			t.Errorf("%v: got %+v, want 409 23503", step, got)
 		}
 		if got := a.do("GET", "/owned", ""); got.body != "[]" {
-			t.Errorf("after %v: %s", step, got.body)
+			t.Errorf("after %v: got %s, want []", step, got.body)
 		}
 	}
 
-	a.wantOne(pool)
+	a.wantOneConnection(pool)
 }
 
-// TestPreparedBehindOthers: what a function prepares that only another one calls goes now and then.
-func TestPreparedBehindOthers(t *testing.T) {
+// TestNestedPreparedStatements checks that statements prepared by nested functions are removed from
+// time to time.
+func TestNestedPreparedStatements(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, `
@@ -184,22 +186,24 @@ func TestPreparedBehindOthers(t *testing.T) {
 		create view left_behind as select count(*) from pg_prepared_statements where from_sql;
 		grant select on behind, left_behind to authenticated`)
 
-	alone(a)
-	most := 0
+	singleConnection(a)
+	left := 0
 
-	for range 5 * lookEvery / 2 {
+	for range 5 * preparedCheckRequests / 2 {
 		if got := a.do("GET", "/behind", ""); got.body != `[{"id":1}]` {
 			t.Fatal(got)
 		}
 	}
 
 	body := a.do("GET", "/left_behind", "").body
-	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &most); err != nil || most >= lookEvery {
-		t.Errorf("%s are left after %d requests, want less than %d (%v)", body, 5*lookEvery/2, lookEvery, err)
+	if _, err := fmt.Sscanf(body, `[{"count":%d}]`, &left); err != nil || left >= preparedCheckRequests {
+		t.Errorf("got %s statements after %d requests, want less than %d (%v)",
+			body, 5*preparedCheckRequests/2, preparedCheckRequests, err)
 	}
 }
 
-// TestLockIsHeldUntilCommit: who waits for a lock that a trigger took for the session sees what was written under it.
+// TestLockIsHeldUntilCommit checks that a session lock taken by a trigger protects the rows until
+// they are committed.
 func TestLockIsHeldUntilCommit(t *testing.T) {
 	t.Parallel()
 
@@ -229,8 +233,8 @@ func TestLockIsHeldUntilCommit(t *testing.T) {
 	}
 }
 
-// TestStatementsThrownAwayByPolicy: the statements that clean the session may be gone as well.
-func TestStatementsThrownAwayByPolicy(t *testing.T) {
+// TestPolicyDeallocatesStatements checks that cleanup works without its prepared statements.
+func TestPolicyDeallocatesStatements(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, `
@@ -241,22 +245,23 @@ func TestStatementsThrownAwayByPolicy(t *testing.T) {
 		create policy forgetting on guarded using (forget());
 		grant all on guarded to authenticated`)
 
-	alone(a)
+	singleConnection(a)
 
 	for i := range 3 {
 		if got := a.do("GET", "/guarded", ""); got.body != `[{"id":1}]` {
-			t.Errorf("read %d: %+v", i, got)
+			t.Errorf("read %d: got %+v", i, got)
 		}
 		if got := a.do("PATCH", "/guarded?id=eq.1", `{"id":1}`); got.status != http.StatusNoContent {
-			t.Errorf("write %d: %+v", i, got)
+			t.Errorf("write %d: got %+v, want 204", i, got)
 		}
 		if got := a.do("POST", "/rpc/residue", "").body; !strings.Contains(got, `"locks" : 0`) {
-			t.Errorf("left by %d: %s", i, got)
+			t.Errorf("after round %d: got %s, want no locks", i, got)
 		}
 	}
 }
 
-// TestConnectionsThatDied: a request that gets a connection that died while it was idle gets another one, and is done once.
+// TestConnectionsThatDied checks that a request on a connection that died while idle runs once, on
+// another one.
 func TestConnectionsThatDied(t *testing.T) {
 	t.Parallel()
 
@@ -275,10 +280,10 @@ func TestConnectionsThatDied(t *testing.T) {
 			all.Go(func() {
 				if i%2 == 0 {
 					if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-						t.Errorf("round %d: read: %+v", round, got)
+						t.Errorf("round %d: read: got %+v", round, got)
 					}
 				} else if got := a.do("POST", "/events", `{"id":1}`); got.status != http.StatusCreated {
-					t.Errorf("round %d: write: %+v", round, got)
+					t.Errorf("round %d: write: got %+v, want 201", round, got)
 				}
 			})
 		}
@@ -292,24 +297,25 @@ func TestConnectionsThatDied(t *testing.T) {
 	}
 }
 
-// TestUntouched: only what surely was not done is done again.
-func TestUntouched(t *testing.T) {
+// TestRetriesOnlyUnstarted checks that a request is retried only if it did not start.
+func TestRetriesOnlyUnstarted(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "create table events (id int); grant all on events to authenticated;"+
 		"create function die() returns void language sql security definer as 'select pg_terminate_backend(pg_backend_pid())'")
-	alone(a)
+	singleConnection(a)
 
 	if got := a.do("POST", "/rpc/die", ""); got.status != http.StatusServiceUnavailable {
-		t.Errorf("a statement that ends its own connection: %+v", got)
+		t.Errorf("statement that terminates its connection: got %+v, want 503", got)
 	}
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-		t.Errorf("after it: %+v", got)
+		t.Errorf("next request: got %+v", got)
 	}
 }
 
-// TestMuchIsSaidBothWays: what PostgreSQL says while a long body is on its way does not stop the two.
-func TestMuchIsSaidBothWays(t *testing.T) {
+// TestFullDuplex checks that notices sent by PostgreSQL while it receives a long body cause no
+// deadlock.
+func TestFullDuplex(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, `create table texts (body text); grant all on texts to authenticated;
@@ -326,19 +332,20 @@ func TestMuchIsSaidBothWays(t *testing.T) {
 	}
 
 	if got := a.do("GET", "/texts?select=body&limit=1", ""); len(got.body) != 4<<20+len(`[{"body":""}]`) {
-		t.Errorf("%d bytes came back", len(got.body))
+		t.Errorf("got a response of %d bytes", len(got.body))
 	}
 	if got := a.do("POST", "/nowhere", body); got.status != http.StatusNotFound {
 		t.Errorf("%.300v", got)
 	}
 }
 
-// TestClientGoesAwayWaiting: a client that left waits for no connection.
-func TestClientGoesAwayWaiting(t *testing.T) {
+// TestClientLeavesWhileAcquiring checks that the request of a disconnected client stops waiting for
+// a connection.
+func TestClientLeavesWhileAcquiring(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "")
-	pool := alone(a)
+	pool := singleConnection(a)
 	a.do("GET", "/clients", "")
 
 	conn, err := pool.Acquire(t.Context())
@@ -362,13 +369,13 @@ func TestClientGoesAwayWaiting(t *testing.T) {
 
 	select {
 	case <-done:
-	case <-time.After(acquireTimeout):
-		t.Error("the request still waits")
+	case <-time.After(defaultAcquireTimeout):
+		t.Error("the request of a disconnected client still waits for a connection")
 	}
 
 	conn.Release()
 
 	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
-		t.Errorf("after it: %+v", got)
+		t.Errorf("next request: got %+v", got)
 	}
 }

@@ -1,0 +1,327 @@
+package rest
+
+import (
+	"net/http"
+	"slices"
+
+	"socle/internal/rest/catalog"
+	"socle/internal/rest/plan"
+	"socle/internal/rest/query"
+)
+
+// plannedRequest is a request with its SQL.
+type plannedRequest struct {
+	plan.Plan
+	function  *catalog.Function // called function, or nil
+	readOnly  bool
+	overQuota bool // readOnly because the database exceeds its quota
+	streams   bool // a long body may be streamed; otherwise it is buffered
+	count     plan.Count
+	check     func(*result) error
+}
+
+// plan builds the statement of the request.
+func (c *call) plan() error {
+	s, req := c.server, &c.planRequest
+	*req = plan.Request{
+		Target: catalog.Name{Schema: c.schema, Name: c.route.name}, Query: c.query, Range: c.window,
+		MaxRows: s.MaxRows, Aggregates: s.Aggregates, Before: s.preRequestSQL != "", AliasesOnly: s.AliasesOnly,
+		Confined: s.SharedOrigin, Head: c.r.Method == http.MethodHead,
+	}
+
+	switch c.prefer.Count {
+	case "exact":
+		req.Count = plan.Exact
+	case "planned":
+		req.Count = plan.Planned
+	case "estimated":
+		req.Count = plan.Estimated
+	}
+
+	switch c.prefer.Return {
+	case "headers-only":
+		req.Return = plan.HeadersOnly
+	case "representation":
+		req.Return = plan.Representation
+	}
+
+	c.planned = plannedRequest{count: req.Count}
+
+	switch {
+	case c.route.function:
+		return c.planCall(req)
+	case c.r.Method == http.MethodGet || c.r.Method == http.MethodHead:
+		return c.planRead(req)
+	}
+
+	return c.planWrite(req)
+}
+
+func (c *call) planRead(req *plan.Request) (err error) {
+	if err := c.negotiate(req, req.Target); err != nil {
+		return err
+	}
+
+	if c.preferError != nil {
+		return c.preferError
+	}
+
+	c.planned.readOnly = true
+	c.planned.Plan, err = c.server.plans.Plan('r', plan.Read, c.catalog, req)
+	return err
+}
+
+func (c *call) planWrite(req *plan.Request) (err error) {
+	if c.preferError != nil {
+		return c.preferError
+	}
+	if c.server.OverQuota() && (c.r.Method != http.MethodDelete || c.server.FarOverQuota()) {
+		return errOverQuota
+	}
+
+	if err := c.negotiate(req, req.Target); err != nil {
+		return err
+	}
+	if err := c.convertRows(req.Target); err != nil {
+		return err
+	}
+
+	req.MaxBody = c.server.MaxResponse
+	req.Body = c.payload.text
+	req.Missing = c.prefer.Missing == "default"
+	out := &c.planned
+	if c.media.single() && c.r.Method != http.MethodPut {
+		out.check = checkSingle
+	}
+
+	switch c.r.Method {
+	case http.MethodPost:
+		switch c.prefer.Resolution {
+		case "merge-duplicates":
+			req.Resolve = plan.MergeDuplicates
+		case "ignore-duplicates":
+			req.Resolve = plan.IgnoreDuplicates
+		}
+
+		out.Plan, err = c.server.plans.Plan('i', plan.Insert, c.catalog, req)
+	case http.MethodPut:
+		out.check = checkPut
+		out.Plan, err = c.server.plans.Plan('p', plan.Put, c.catalog, req)
+	case http.MethodPatch:
+		out.Plan, err = c.server.plans.Plan('u', plan.Update, c.catalog, req)
+	case http.MethodDelete:
+		out.Plan, err = c.server.plans.Plan('d', plan.Delete, c.catalog, req)
+	}
+
+	if c.r.Method == http.MethodPatch || c.r.Method == http.MethodDelete {
+		out.check = c.withMaxAffected(out.check)
+	}
+
+	return err
+}
+
+func (c *call) planCall(req *plan.Request) error {
+	get := c.r.Method != http.MethodPost
+	f, err := c.chooseFunction(req.Target, get)
+	if err != nil {
+		return err
+	}
+
+	readOnly := get || f.Volatility != 'v'
+	overQuota := !readOnly && c.server.OverQuota()
+	if overQuota && c.server.FarOverQuota() {
+		return errOverQuota
+	}
+
+	readOnly = readOnly || overQuota
+	if !readOnly {
+		req.MaxBody = c.server.MaxResponse
+	}
+
+	target := f.Name
+	if f.Returns.Composite && f.Returns.Relation != (catalog.Name{}) {
+		target = f.Returns.Relation
+	}
+
+	if err := c.negotiate(req, target); err != nil {
+		return err
+	}
+
+	if c.preferError != nil {
+		return c.preferError
+	}
+
+	switch {
+	case get:
+	case c.payload.form != nil: // a variadic parameter takes all values of its name
+		q := *c.query
+		q.Params = nil
+		for name, values := range c.payload.form {
+			for _, v := range values {
+				q.Params = append(q.Params, query.Param{Name: name, Value: v})
+			}
+		}
+
+		req.Query = &q
+	default:
+		if c.payload.csv != nil {
+			err = c.convertCSV(func(name string) bool {
+				return slices.ContainsFunc(f.Params, func(p catalog.Parameter) bool { return p.Name == name })
+			}, true)
+			if err != nil {
+				return err
+			}
+		}
+
+		req.Body = c.payload.text
+	}
+
+	p, err := plan.Call(c.catalog, req, f)
+	if err != nil {
+		return err
+	}
+
+	out := &c.planned
+	out.Plan, out.function, out.readOnly, out.overQuota = *p, f, readOnly, overQuota
+
+	if c.strictMaxAffected() && !f.Returns.Set {
+		return newError(http.StatusBadRequest, "PGRST128",
+			"Function must return SETOF or TABLE when max-affected preference is used with handling=strict")
+	}
+
+	if c.media.single() && !readOnly {
+		out.check = checkSingle
+	}
+
+	out.check = c.withMaxAffected(out.check)
+	return nil
+}
+
+// chooseFunction returns the overload that matches the arguments.
+func (c *call) chooseFunction(name catalog.Name, get bool) (*catalog.Function, error) {
+	switch {
+	case get:
+		var names []string
+		seen := map[string]bool{}
+		for _, p := range c.query.Params {
+			if !seen[p.Name] {
+				seen[p.Name] = true
+				names = append(names, p.Name)
+			}
+		}
+
+		return plan.Choose(c.catalog, name, names, "")
+	case c.payload.raw == "json":
+		return plan.ChooseJSON(c.catalog, name, c.query.Columns, c.payload.text)
+	case c.payload.raw == "":
+		names := c.query.Columns
+		switch {
+		case names != nil:
+		case c.payload.csv != nil:
+			names = c.payload.csv.names
+		default:
+			var err error
+			if names, err = plan.Keys(c.payload.text); err != nil {
+				return nil, err
+			}
+		}
+
+		return plan.Choose(c.catalog, name, names, "")
+	}
+
+	return plan.Choose(c.catalog, name, c.query.Columns, c.payload.raw)
+}
+
+func (c *call) negotiate(req *plan.Request, target catalog.Name) error {
+	var err error
+	if c.media, err = c.server.negotiate(c.r, c.catalog, target, c.query); err != nil {
+		return err
+	}
+
+	req.Format, req.Handler = c.media.format, c.media.handler
+	return nil
+}
+
+// convertRows converts a CSV body to JSON for a relation. The relation must have the columns named
+// by columns= or else by the header line.
+func (c *call) convertRows(target catalog.Name) error {
+	rel := c.catalog.Relations[target]
+	if c.payload.csv == nil || rel == nil {
+		return nil
+	}
+
+	for _, name := range c.payload.csv.names {
+		if c.query.Columns == nil && rel.ByName[name] == nil {
+			return plan.NoColumn(rel, name)
+		}
+	}
+
+	listed := make(map[string]bool, len(c.query.Columns))
+	for _, name := range c.query.Columns {
+		listed[name] = true
+	}
+
+	return c.convertCSV(func(name string) bool {
+		return rel.ByName[name] != nil && (c.query.Columns == nil || listed[name])
+	}, false)
+}
+
+// convertCSV replaces a CSV body by JSON with the columns that keep accepts, or with the first row
+// only.
+func (c *call) convertCSV(keep func(name string) bool, firstOnly bool) error {
+	text, err := c.payload.csv.json(keep, firstOnly, maxCSVGrowth*c.server.MaxBody)
+	if err != nil {
+		return err
+	}
+
+	c.payload.text, c.payload.csv = text, nil
+	return c.bodyLease.take(c.r.Context(), int64(len(text)))
+}
+
+// maxCSVGrowth limits the JSON of a CSV body to a multiple of MaxBody, since every row repeats the
+// column names.
+const maxCSVGrowth = 3
+
+func (c *call) strictMaxAffected() bool {
+	return c.prefer.Handling == "strict" && c.prefer.MaxAffected != nil
+}
+
+// withMaxAffected wraps a check to enforce the max-affected preference.
+func (c *call) withMaxAffected(other func(*result) error) func(*result) error {
+	if !c.strictMaxAffected() {
+		return other
+	}
+
+	return func(r *result) error {
+		if r.rows > *c.prefer.MaxAffected {
+			e := newError(http.StatusBadRequest, "PGRST124", "Query result exceeds max-affected preference constraint")
+			e.Details = "The query affects " + formatInt(r.rows) + " rows"
+
+			return e
+		}
+
+		if other != nil {
+			return other(r)
+		}
+
+		return nil
+	}
+}
+
+func checkSingle(r *result) error {
+	if r.rows == 1 {
+		return nil
+	}
+
+	e := newError(http.StatusNotAcceptable, "PGRST116", "Cannot coerce the result to a single JSON object")
+	e.Details = "The result contains " + formatInt(r.rows) + " rows"
+
+	return e
+}
+
+func checkPut(r *result) error {
+	if r.rows == 1 {
+		return nil
+	}
+	return newError(http.StatusBadRequest, "PGRST115", "Payload values do not match URL in primary key column(s)")
+}

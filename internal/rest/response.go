@@ -1,0 +1,393 @@
+package rest
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"socle/internal/rest/plan"
+)
+
+func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
+
+// respond writes the response of an executed request. If it returns an error other than an
+// *abortedError, nothing has been written.
+func (c *call) respond(res *result) error {
+	p, h := &c.planned, c.w.Header()
+	c.headerValues = make([]string, 0, 6) // the usual number of headers
+	status, withBody := http.StatusOK, true
+	switch {
+	case c.media.explain != "":
+		c.setContentType(h)
+	case c.route.function || c.r.Method == http.MethodGet || c.r.Method == http.MethodHead:
+		if c.media.single() && !(c.route.function && p.function.Returns.Void) {
+			if err := checkSingle(res); err != nil {
+				return err
+			}
+		}
+
+		var rangeErr error
+		status, rangeErr = c.setReadHeaders(h, p, res)
+		if rangeErr != nil {
+			return rangeErr
+		}
+
+		if c.route.function && p.function.Returns.Void {
+			status, withBody = http.StatusNoContent, false
+		} else {
+			c.setContentType(h)
+		}
+
+		if !c.route.function {
+			c.setHeader(h, "Content-Location", contentLocation(c.path, c.rawQuery))
+		}
+	default:
+		status = c.setWriteHeaders(h, p, res)
+		withBody = c.prefer.Return == "representation"
+		if withBody {
+			c.setContentType(h)
+		}
+	}
+
+	if len(c.server.Schemas) > 1 || c.r.Header["Accept-Profile"] != nil || c.r.Header["Content-Profile"] != nil {
+		c.setHeader(h, "Content-Profile", c.schema)
+	}
+	if applied := c.appliedPreferences(p.Resolved); applied != "" {
+		c.setHeader(h, "Preference-Applied", applied)
+	}
+
+	if c.media.handler != nil && c.media.handler.Binary && len(res.body) > 0 {
+		plain := make([]byte, hex.DecodedLen(len(res.body)))
+		if _, err := hex.Decode(plain, res.body); err != nil {
+			return err
+		}
+
+		res.body = plain
+	}
+
+	vary(h)
+
+	if len(p.Outdated) > 0 {
+		c.setHeader(h, "Warning", deprecationWarning(p.Outdated))
+	}
+
+	status, err := c.server.applyOverrides(h, status, res)
+	if err != nil {
+		return err
+	}
+
+	return c.writeResponse(status, withBody, res)
+}
+
+// varyHeader names the request headers that select the response.
+var varyHeader = []string{"Accept, Prefer, Range"}
+
+func vary(h http.Header) {
+	if h["Vary"] == nil { // nearly always
+		h["Vary"] = varyHeader
+		return
+	}
+
+	h["Vary"] = append(h["Vary"], varyHeader...)
+}
+
+// deprecationWarning warns of aliased relations that are named by their own name.
+func deprecationWarning(names []string) string {
+	return "299 - " +
+		strconv.QuoteToASCII(
+			"Filters, orders and limits will have to name an embedded relation that has an alias by that: "+
+				strings.Join(names, ", "),
+		)
+}
+
+func (c *call) setContentType(h http.Header) { c.setHeader(h, "Content-Type", c.media.contentType) }
+
+// setHeader sets a header. The values of all headers share a slice.
+func (c *call) setHeader(h http.Header, name, value string) {
+	c.headerValues = append(c.headerValues, value)
+	h[name] = c.headerValues[len(c.headerValues)-1 : len(c.headerValues) : len(c.headerValues)]
+}
+
+// writeResponse writes status, headers and, with withBody, the body.
+func (c *call) writeResponse(status int, withBody bool, res *result) error {
+	h := c.w.Header()
+	if c.server.ServerTiming {
+		c.timings.mark(&c.timings.response)
+		c.setHeader(h, "Server-Timing", c.timings.String())
+	}
+
+	size := len(res.prefix) + len(res.body)
+	if res.source != nil {
+		size = res.sourceSize
+	}
+	if !withBody {
+		size = 0
+	}
+
+	head := c.r.Method == http.MethodHead
+	if !head && status != http.StatusNoContent {
+		c.setHeader(h, "Content-Length", strconv.Itoa(size))
+	}
+
+	c.server.setSandbox(h)
+	c.w.WriteHeader(status)
+
+	switch {
+	case head || size == 0 || status == http.StatusNoContent:
+	case res.source != nil:
+		return c.streamBody(res)
+	default:
+		if res.prefix != nil {
+			c.writeBody(res.prefix)
+		}
+		c.writeBody(res.body)
+	}
+
+	return nil
+}
+
+// abortedError ends a response that has started. The client sees a broken connection.
+type abortedError struct{ cause error }
+
+func (e *abortedError) Error() string { return "response aborted: " + e.cause.Error() }
+
+// clientGoneError is the cause of an aborted response if the client disconnected or stopped
+// reading. It is no server error.
+type clientGoneError struct{ error }
+
+func isAborted(err error) bool {
+	_, ok := errors.AsType[*abortedError](err)
+	return ok
+}
+
+// setReadHeaders sets the range headers of a read and returns its status.
+func (c *call) setReadHeaders(h http.Header, p *plannedRequest, res *result) (int, error) {
+	total := res.total
+	switch p.count {
+	case plan.Planned:
+		total = res.estimate
+	case plan.Estimated:
+		limit := c.server.MaxRows
+		if limit == nil || total > *limit {
+			total = max(total, res.estimate)
+		}
+	}
+
+	offset := c.window.Offset
+	c.setHeader(h, "Content-Range", contentRange(offset, res.rows, total))
+
+	if total < 0 {
+		return http.StatusOK, nil
+	}
+	if offset > total {
+		return 0, outOfRange("An offset of " + formatInt(offset) + " was requested, but there are only " +
+			formatInt(total) + " rows.")
+	}
+	if res.rows < total {
+		return http.StatusPartialContent, nil
+	}
+
+	return http.StatusOK, nil
+}
+
+// contentRange formats a Content-Range. A total below 0 is unknown.
+func contentRange(offset, rows, total int64) string {
+	var buf [64]byte
+	b := buf[:0]
+	if rows == 0 || total == 0 {
+		b = append(b, '*')
+	} else {
+		b = strconv.AppendInt(b, offset, 10)
+		b = append(b, '-')
+		b = strconv.AppendInt(b, offset+rows-1, 10)
+	}
+
+	b = append(b, '/')
+	if total < 0 {
+		b = append(b, '*')
+	} else {
+		b = strconv.AppendInt(b, total, 10)
+	}
+
+	return string(b)
+}
+
+// setWriteHeaders sets the headers of a write and returns its status.
+func (c *call) setWriteHeaders(h http.Header, p *plannedRequest, res *result) int {
+	total := int64(-1)
+	if p.count == plan.Exact || p.count == plan.Estimated {
+		total = res.rows
+	}
+
+	represented := c.prefer.Return == "representation"
+	switch c.r.Method {
+	case http.MethodPost:
+		c.setHeader(h, "Content-Range", contentRange(0, 0, total))
+
+		if c.prefer.Return == "headers-only" && len(res.location) > 0 {
+			c.setHeader(h, "Location", "/"+strings.TrimPrefix(c.path, "/")+"?"+p.Location(string(res.location)))
+		}
+
+		if res.inserted == 0 && c.prefer.Resolution == "merge-duplicates" {
+			return http.StatusOK
+		}
+
+		return http.StatusCreated
+	case http.MethodPut:
+		switch {
+		case !represented:
+			return http.StatusNoContent
+		case res.inserted > 0:
+			return http.StatusCreated
+		}
+
+		return http.StatusOK
+	case http.MethodDelete:
+		c.setHeader(h, "Content-Range", contentRange(0, 0, total))
+	default:
+		c.setHeader(h, "Content-Range", contentRange(0, res.rows, total))
+	}
+
+	if represented {
+		return http.StatusOK
+	}
+
+	return http.StatusNoContent
+}
+
+// appliedPreferences returns the preferences that took effect.
+func (c *call) appliedPreferences(resolved bool) string {
+	if c.r.Header["Prefer"] == nil {
+		return ""
+	}
+
+	a := c.prefer
+	method := c.r.Method
+	table := !c.route.function
+	if !table || method != http.MethodPost || !resolved {
+		a.Resolution = ""
+	}
+	if !table || method == http.MethodGet || method == http.MethodHead {
+		a.Return = ""
+	}
+	if !table || (method != http.MethodPost && method != http.MethodPatch) {
+		a.Missing = ""
+	}
+	if !c.server.TxOverride {
+		a.Tx = ""
+	}
+	if a.Handling != "strict" || (table && method != http.MethodPatch && method != http.MethodDelete) {
+		a.MaxAffected = nil
+	}
+
+	return a.Applied()
+}
+
+// contentLocation returns the path and query of a read, with parameters sorted by name.
+func contentLocation(path, raw string) string {
+	if raw == "" {
+		return path
+	}
+
+	if strings.IndexByte(raw, '&') >= 0 {
+		parts := strings.Split(raw, "&")
+		slices.SortStableFunc(parts, func(a, b string) int {
+			a, _, _ = strings.Cut(a, "=")
+			b, _, _ = strings.Cut(b, "=")
+
+			return strings.Compare(a, b)
+		})
+
+		raw = strings.Join(parts, "&")
+	}
+
+	return path + "?" + raw
+}
+
+// applyOverrides applies response.headers and response.status as set by user code. It drops headers
+// that user code is not allowed to set.
+func (s *Server) applyOverrides(h http.Header, status int, res *result) (int, error) {
+	if len(res.headers) > 0 {
+		var all []map[string]string
+		if json.Unmarshal(res.headers, &all) != nil {
+			return 0, invalidHeaders()
+		}
+
+		seen := map[string]bool{}
+		for _, entry := range all {
+			if len(entry) != 1 {
+				return 0, invalidHeaders()
+			}
+
+			for name, value := range entry {
+				name = http.CanonicalHeaderKey(name)
+				switch {
+				case !s.allowsHeader(name):
+				case seen[name]:
+					h.Add(name, value)
+				default:
+					h.Set(name, value)
+				}
+
+				seen[name] = true
+			}
+		}
+	}
+
+	if len(res.status) > 0 {
+		n, err := strconv.Atoi(string(res.status))
+		if err != nil || n < 200 || n > 599 {
+			return 0, newError(http.StatusInternalServerError, "PGRST112",
+				"response.status guc must be a valid status code")
+		}
+
+		status = n
+	}
+
+	return status, nil
+}
+
+func invalidHeaders() error {
+	return newError(http.StatusInternalServerError, "PGRST111",
+		"response.headers guc must be a JSON array composed of objects with a single key and a string value")
+}
+
+// timings are the durations of a request's phases.
+type timings struct {
+	last                                    time.Time
+	jwt, parse, plan, transaction, response time.Duration
+}
+
+// mark ends a phase, if timings are on.
+func (t *timings) mark(part *time.Duration) {
+	if t.last.IsZero() {
+		return
+	}
+
+	now := time.Now()
+	*part += now.Sub(t.last)
+	t.last = now
+}
+
+// String returns the value of Server-Timing, in milliseconds.
+func (t *timings) String() string {
+	var b []byte
+	for i, part := range [...]struct {
+		name string
+		took time.Duration
+	}{{"jwt", t.jwt}, {"parse", t.parse}, {"plan", t.plan}, {"transaction", t.transaction}, {"response", t.response}} {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+
+		b = append(append(b, part.name...), ";dur="...)
+		b = strconv.AppendFloat(b, float64(part.took.Microseconds())/1000, 'f', 1, 64)
+	}
+
+	return string(b)
+}

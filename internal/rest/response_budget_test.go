@@ -1,0 +1,353 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"socle/internal/httpx"
+)
+
+// slowClient sends a request and returns when it has read the status. It reads the rest only on
+// demand.
+func (a *api) slowClient(address, path string) net.Conn {
+	a.Helper()
+
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		a.Fatal(err)
+	}
+
+	a.Cleanup(func() { _ = c.Close() })
+	if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		a.Fatal(err)
+	}
+
+	_, err = fmt.Fprintf(c,
+		"GET %s HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer authenticated:ann\r\nConnection: close\r\n\r\n", path)
+
+	begun := make([]byte, len("HTTP/1.1 200"))
+	if err == nil {
+		_, err = io.ReadFull(c, begun)
+	}
+
+	if err != nil || string(begun) != "HTTP/1.1 200" {
+		a.Fatalf("%s: %q, %v", path, begun, err)
+	}
+
+	return c
+}
+
+// listen serves on an address whose connections buffer little.
+func (a *api) listen() string {
+	s := httptest.NewUnstartedServer(a.server)
+	s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(8 << 10)
+		return ctx
+	}
+
+	s.Start()
+
+	a.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+
+	return s.Listener.Addr().String()
+}
+
+// inUse returns the taken bytes.
+func (b *ResponseBudget) inUse() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	return b.size - b.free
+}
+
+// TestSlowClients checks that a hundred clients that do not read responses of moderate length
+// occupy no connection.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+
+	budget := NewResponseBudget(64 << 20)
+	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget = budget })
+	address := a.listen()
+
+	var clients []net.Conn
+
+	// each one starts only after the earlier ones have released their two connections
+	for i := range 100 {
+		path := "/pages?limit=15"
+		if i%5 == 0 {
+			path = "/pages?limit=60" // is streamed
+		}
+
+		clients = append(clients, a.slowClient(address, path))
+	}
+
+	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
+		t.Errorf("short response beside slow clients: got %+v", got)
+	}
+	if got := a.do("GET", "/pages?limit=60", ""); got.status != http.StatusOK || len(got.body) < 60*20000 {
+		t.Errorf("long response beside slow clients: got %d, %d bytes", got.status, len(got.body))
+	}
+	if got := a.do("POST", "/rpc/grow", `{"n":2000}`); got.status != http.StatusOK ||
+		len(got.body) < uncountedResponse {
+		t.Errorf("write beside slow clients: got %d, %d bytes", got.status, len(got.body))
+	}
+	if n := budget.inUse(); n < 80*15*20000 {
+		t.Errorf("got %d bytes in use, less than the buffered responses", n)
+	}
+
+	_ = clients[0].(*net.TCPConn).SetReadBuffer(1 << 20)
+
+	rest, err := io.ReadAll(clients[0])
+	if err != nil || len(rest) < 60*20000 || !strings.HasSuffix(string(rest), `x"}]`) {
+		t.Errorf("first client: got %d bytes, %v", len(rest), err)
+	}
+
+	for _, c := range clients {
+		_ = c.Close()
+	}
+
+	a.await(func() bool { return budget.inUse() == 0 })
+}
+
+// TestSlowClientsOfLongAnswers checks that clients are disconnected if they keep connections for
+// which others wait.
+func TestSlowClientsOfLongAnswers(t *testing.T) {
+	t.Parallel()
+
+	budget := NewResponseBudget(1 << 20)
+	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget, c.SlowClientTimeout = budget, 10*time.Millisecond })
+	address := a.listen()
+
+	var clients []net.Conn
+	for range 6 { // for two connections
+		clients = append(clients, a.slowClient(address, "/pages"))
+	}
+
+	if got := a.do("GET", "/clients?id=eq.1&select=id", ""); got.body != `[{"id":1}]` {
+		t.Errorf("short response beside slow clients: got %+v", got)
+	}
+
+	for i, c := range clients[:4] { // the last two may still hold theirs
+		_ = c.(*net.TCPConn).SetReadBuffer(1 << 20)
+		if rest, err := io.ReadAll(c); len(rest) >= 200*20000 {
+			t.Errorf("client %d: got all %d bytes, %v, want an aborted response", i, len(rest), err)
+		}
+	}
+
+	if n := budget.inUse(); n > 1<<20 {
+		t.Errorf("got %d bytes in use, want at most %d", n, 1<<20)
+	}
+
+	for _, c := range clients {
+		_ = c.Close()
+	}
+
+	a.await(func() bool { return budget.inUse() == 0 })
+}
+
+// TestResponseBudgetExhausted checks that a response that must be buffered waits for the budget,
+// and that others are streamed.
+func TestResponseBudgetExhausted(t *testing.T) {
+	t.Parallel()
+
+	budget := NewResponseBudget(64 << 20)
+	a := newAPI(t, longSQL, func(c *Config) { c.ResponseBudget = budget })
+	a.server.SlowClientTimeout = time.Minute
+
+	impatient := New(a.server.Config)
+	impatient.SlowClientTimeout = 10 * time.Millisecond
+	budget.tryTake(64 << 20)
+
+	if got := a.do("GET", "/pages?limit=15&order=id", ""); got.status != http.StatusOK ||
+		!strings.HasSuffix(got.body, `x"}]`) {
+		t.Errorf("streamed read: got %d, %d bytes", got.status, len(got.body))
+	}
+	if got := a.do("POST", "/clients", `{"id":9,"name":"x"}`, "Prefer", "return=representation"); got.status !=
+		http.StatusCreated {
+		t.Errorf("short response: got %+v, want 201", got)
+	}
+
+	b := &api{t, impatient, a.admin}
+	const refused = `{"code":"53200","details":null,"hint":null,"message":"too many answers wait for their clients"}`
+	for _, prefer := range []string{"", "handling=strict, max-affected=2000"} {
+		if got := b.do("POST", "/rpc/grow", `{"n":2000}`, "Prefer",
+			prefer); got.status != http.StatusServiceUnavailable || got.body != refused ||
+			got.header.Get("Retry-After") != "1" {
+			t.Errorf("long buffered response: got %+v, want %s", got, refused)
+		}
+		if got := a.do("GET", "/projects?name=like.p*", ""); got.body != "[]" {
+			t.Errorf("after a refused response: got changes %.200s, want none", got.body)
+		}
+	}
+
+	many := strings.Repeat(`{"name":"p"},`, 3000)
+	if got := b.do("POST", "/projects", "["+many[:len(many)-1]+"]", "Prefer", "return=representation"); got.status !=
+		http.StatusServiceUnavailable {
+		t.Errorf("return=representation: got %d, %.200s, want 503", got.status, got.body)
+	}
+
+	if got := b.do("POST", "/projects", "["+many[:len(many)-1]+"]"); got.status != http.StatusCreated {
+		t.Errorf("return=minimal: got %d, %.200s, want 201", got.status, got.body)
+	}
+
+	replies := make(chan reply)
+	go func() { replies <- a.do("POST", "/rpc/grow", `{"n":2000}`) }()
+
+	a.await(func() bool {
+		budget.mu.Lock()
+		defer budget.mu.Unlock()
+
+		return budget.released != nil
+	})
+
+	budget.release(64 << 20)
+
+	if got := <-replies; got.status != http.StatusOK || len(got.body) < uncountedResponse {
+		t.Errorf("response that waited: got %d, %.200s, want 200", got.status, got.body)
+	}
+	if n := budget.inUse(); n != 0 {
+		t.Errorf("got %d bytes in use at the end, want 0", n)
+	}
+}
+
+// TestCommittedResponseIsKept checks that a change started within the budget is answered even if
+// the budget is exhausted at its end.
+func TestCommittedResponseIsKept(t *testing.T) {
+	t.Parallel()
+
+	budget := NewResponseBudget(1 << 20)
+	a := newAPI(t, `
+		create function grow_later(n int) returns setof projects language plpgsql as $$ begin
+			perform pg_advisory_xact_lock(4714);
+			return query select * from grow(n);
+		end $$`, func(c *Config) { c.ResponseBudget, c.Timeout = budget, time.Minute })
+
+	lock, err := a.admin.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := lock.Exec(t.Context(), "select pg_advisory_xact_lock(4714)"); err != nil {
+		t.Fatal(err)
+	}
+
+	replies := make(chan reply)
+	go func() { replies <- a.do("POST", "/rpc/grow_later", `{"n":2000}`) }()
+
+	a.await(func() bool {
+		var waits bool
+		err := lock.QueryRow(t.Context(),
+			"select exists (select from pg_locks where locktype = 'advisory' and objid = 4714 and not granted)").
+			Scan(&waits)
+
+		return err == nil && waits
+	})
+
+	budget.tryTake(1 << 20)
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	got := <-replies
+	if got.status != http.StatusOK || len(got.body) < uncountedResponse {
+		t.Errorf("got %d, %.200s", got.status, got.body)
+	}
+
+	if n := budget.inUse(); n != 1<<20 {
+		t.Errorf("got %d bytes in use at the end, want %d of others", n, 1<<20)
+	}
+}
+
+// TestSlowClientsOfOtherPools checks that requests waiting for a connection of another pool count
+// too.
+func TestSlowClientsOfOtherPools(t *testing.T) {
+	t.Parallel()
+
+	budget := NewResponseBudget(1 << 20)
+	a := newAPI(t, longSQL, func(c *Config) {
+		c.ResponseBudget, c.SlowClientTimeout = budget, 10*time.Millisecond
+		c.PoolContended = func() bool { return true }
+	})
+
+	c := a.slowClient(a.listen(), "/pages")
+
+	a.await(func() bool {
+		role, _ := a.server.Role("authenticated")
+		return role.Pool.Stat().AcquiredConns() == 0
+	})
+
+	_ = c.(*net.TCPConn).SetReadBuffer(1 << 20)
+
+	if rest, err := io.ReadAll(c); len(rest) >= 200*20000 {
+		t.Errorf("got all %d bytes, %v, want an aborted response", len(rest), err)
+	}
+}
+
+// TestAbortedClients checks that a client that disconnects causes no logged error, unlike a client
+// that is disconnected for others.
+func TestAbortedClients(t *testing.T) {
+	t.Parallel()
+
+	for _, hangsUp := range []bool{true, false} {
+		a := newAPI(t, longSQL, func(c *Config) {
+			c.ResponseBudget, c.SlowClientTimeout = NewResponseBudget(1<<20), 10*time.Millisecond
+			c.PoolContended = func() bool { return !hangsUp }
+		})
+
+		known := make(chan *httpx.Request, 1)
+		s := httptest.NewServer(
+			httpx.Wrap(a.server, httpx.Config{Log: slog.New(slog.DiscardHandler), Answered: func(done httpx.Answered) {
+				known <- done.Request
+			}}),
+		)
+
+		t.Cleanup(s.Close)
+		c := a.slowClient(s.Listener.Addr().String(), "/pages?select=*,again:body,more:body,most:body")
+		if hangsUp {
+			_ = c.Close()
+		}
+
+		if got := <-known; (got.Err == nil) != hangsUp {
+			t.Errorf("client disconnects %t: got logged error %v", hangsUp, got.Err)
+		}
+	}
+}
+
+func TestResponseBudget(t *testing.T) {
+	t.Parallel()
+
+	h := NewResponseBudget(100)
+	for _, step := range []struct {
+		name string
+		do   func() bool
+		want bool
+		left int
+	}{
+		{"share a quarter", func() bool { return h.tryShare(25, 0) }, true, 75},
+		{"share more than a quarter of the rest", func() bool { return h.tryShare(19, 0) }, false, 75},
+		{"share more than a quarter with own bytes", func() bool { return h.tryShare(5, 15) }, false, 75},
+		{"take the rest", func() bool { return h.tryTake(75) }, true, 0},
+		{"take from an empty budget", func() bool { return h.tryShare(1, 0) || h.tryTake(1) }, false, 0},
+		{"release all", func() bool { h.release(100); return true }, true, 100},
+		{"take more than the size", func() bool { return h.tryTake(200) }, true, -100},
+		{"take from an overdrawn budget", func() bool { return h.tryTake(1) || h.tryShare(1, 0) }, false, -100},
+		{"overdrawn is low", h.isLow, true, -100},
+		{"force", func() bool { h.forceTake(10); return h.tryTake(1) }, false, -110},
+		{"half is not low", func() bool { h.release(160); return h.isLow() }, false, 50},
+	} {
+		if got := step.do(); got != step.want || h.free != step.left {
+			t.Errorf("%s: got %t and %d, want %t and %d", step.name, got, h.free, step.want, step.left)
+		}
+	}
+}
