@@ -14,26 +14,27 @@ import (
 	"socle/internal/fault"
 )
 
-// An archive is a backup as one file: a tar of the manifest, the dump, and the contents of the files in the order of the manifest. As
-// any file of the age format it may be encrypted.
+// An archive is a backup in one file: a tar of the manifest, the dump, and the contents of the
+// files in manifest order. It can be encrypted in the age format.
 const (
 	manifestName = "manifest.json"
 	dumpName     = "database.dump"
-	filesName    = "files/" // and the SHA-256
+	filesName    = "files/" // followed by the SHA-256
 	tarBlock     = 512
 )
 
-// Archive is a backup on its way out.
+// Archive is a backup being exported.
 type Archive struct {
 	Manifest Manifest
 
 	maker *Maker
-	kept  Manifest      // what is kept here
-	text  int64         // bytes that the manifest has
-	to    age.Recipient // nil: it is not encrypted
+	kept  Manifest      // as stored by this install
+	text  int64         // size of the manifest in bytes
+	to    age.Recipient // nil: not encrypted
 }
 
-// OpenArchive returns a backup as an archive, which the caller closes. It fails with NotFound if there is none, and with Conflict if it is not completed.
+// OpenArchive returns a backup as an archive, which the caller closes. It fails with NotFound if
+// the backup does not exist and with Conflict if it is not completed.
 func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover) (*Archive, error) {
 	to, err := c.recipient(&m.passphrases)
 	if err != nil {
@@ -67,13 +68,14 @@ func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover)
 	return &Archive{out, m, kept, text.size, to}, nil
 }
 
-// Close lets go of the archive.
+// Close releases the archive.
 func (a *Archive) Close() { a.Manifest.Files.Close() }
 
 // Encrypted reports whether the archive is encrypted.
 func (a *Archive) Encrypted() bool { return a.to != nil }
 
-// Write writes the archive, whose contents it checks on the way. It calls begin with the number of its bytes, before it writes the first of them.
+// Write writes the archive and verifies its contents on the way. It calls begin with the size in
+// bytes before it writes the first byte.
 func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)) error {
 	size, err := a.size()
 	if err != nil {
@@ -85,7 +87,7 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)
 		return a.write(ctx, w)
 	}
 
-	out := &counted{w: bufio.NewWriterSize(w, chunk)} // which has room for all that comes before the contents
+	out := &counted{w: bufio.NewWriterSize(w, chunk)} // large enough for the header that precedes the contents
 	sealed, err := age.Encrypt(out, a.to)
 	if err != nil {
 		return err
@@ -102,7 +104,7 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)
 	return out.w.Flush()
 }
 
-// counted counts what is written to it.
+// counted counts the bytes written.
 type counted struct {
 	w *bufio.Writer
 	n int64
@@ -113,7 +115,7 @@ func (c *counted) Write(b []byte) (int, error) {
 	return c.w.Write(b)
 }
 
-// size returns how many bytes the archive has before it is encrypted.
+// size returns the size in bytes of the archive before encryption.
 func (a *Archive) size() (int64, error) {
 	all := inTar(a.text) + inTar(a.Manifest.Dump.Size) + 2*tarBlock
 	for f, err := range a.Manifest.Files.all() {
@@ -154,7 +156,7 @@ func (a *Archive) write(ctx context.Context, w io.Writer) error {
 	return t.Close()
 }
 
-// put adds what is kept under a key, if it is what it has to be.
+// put adds the blob stored under a key and verifies its size and checksum.
 func (a *Archive) put(ctx context.Context, t *tar.Writer, name, key string, want Bytes) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -166,7 +168,7 @@ func (a *Archive) put(ctx context.Context, t *tar.Writer, name, key string, want
 }
 
 func put(t *tar.Writer, name string, size int64, at time.Time, r io.Reader) error {
-	// The GNU form has one block for a name of ours, whatever the size.
+	// In the GNU format the header of one of our names takes one block, whatever the size.
 	if err := t.WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg,
 		Name:     name,

@@ -1,6 +1,9 @@
-// Package backup makes backups of projects, and restores them. A backup is a dump of the project's database, the bytes of its
-// files, and a manifest that says what both have to be. It knows pg_dump and pg_restore and where all of it is kept; which
-// backups there are is known to the platform database, and when one is made is decided by the jobs.
+// Package backup makes, proves, exports, imports and restores backups of projects.
+//
+// A backup consists of a dump of the project's database, the bytes of its files, and a manifest
+// that describes both. The package runs pg_dump and pg_restore and owns the layout of stored
+// backups. Package platform keeps the rows of backups and restores, package tenant creates and
+// swaps databases, and package job decides when a backup is made.
 package backup
 
 import (
@@ -29,7 +32,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// Maker makes backups, and restores them.
+// Maker makes, proves and restores backups.
 type Maker struct {
 	Store     *platform.Store
 	Projects  *tenant.Registry
@@ -38,28 +41,30 @@ type Maker struct {
 	Binaries  pgserver.Binaries
 	Log       *slog.Logger
 
-	passphrases sync.Mutex // one at a time: each takes memory, so that guessing is dear
+	passphrases sync.Mutex // serializes key derivation: each takes 64 MiB, which also slows guessing
 
 	accountsMu sync.Mutex
-	accounts   map[uint32]bool // whether they can run the programs, by their number
+	accounts   map[uint32]bool // by user ID: whether it can run PostgreSQL's programs
 }
 
 func (m *Maker) key() key { return m.Projects.BackupKey() }
 
-// Key returns where the dump of a backup is kept.
+// Key returns the blob key of a backup's dump.
 func Key(project, backup uuid.UUID) string {
 	return "projects/" + project.String() + "/backups/" + backup.String() + ".dump"
 }
 
-// Make makes a pending backup, to its end: completed, or failed with a reason. It does nothing to
-// one that is not pending. The error is for the log.
+// Make runs a pending backup until it is completed or failed with a reason. It does nothing if the
+// backup is not pending. The error is for the log.
 func (m *Maker) Make(ctx context.Context, id uuid.UUID) error {
 	_, err := carryOut(ctx, m, task[platform.Backup]{m.Store.Backups(), m.make, reason, m.GiveUpBackup}, id)
 	return err
 }
 
-// GiveUpBackup ends a backup that has not come to its end. What is kept of one that failed before is removed too: whoever made it may have
-// gone on for a moment; what can't be removed now, because the storage is away, is removed with the orphans. To a completed one it does nothing.
+// GiveUpBackup fails an unfinished backup and removes its blobs. It also removes blobs of a backup
+// that has already failed, since its worker may have continued for a moment. Blobs that cannot be
+// removed because the storage is unavailable are left to the orphan sweep. It does not touch a
+// completed backup.
 func (m *Maker) GiveUpBackup(ctx context.Context, b platform.Backup, reason string) error {
 	err := m.Store.InTx(ctx, func(tx *platform.Store) error {
 		if _, err := tx.Backups().Fail(ctx, b.UUID, reason); err != nil {
@@ -71,7 +76,7 @@ func (m *Maker) GiveUpBackup(ctx context.Context, b platform.Backup, reason stri
 			return err
 		}
 
-		return m.Discard(ctx, b.ProjectUUID, b.UUID) // before it shows that it failed: then nothing is left of it
+		return m.Discard(ctx, b.ProjectUUID, b.UUID) // before the status is visible: a failed backup has no blobs
 	})
 	if err == nil {
 		return nil
@@ -84,7 +89,7 @@ func (m *Maker) GiveUpBackup(ctx context.Context, b platform.Backup, reason stri
 	return errors.Join(err, failed)
 }
 
-// reason says in words for the user why a backup failed.
+// reason explains to the user why a backup failed.
 func reason(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		return "the server was stopped"
@@ -105,7 +110,8 @@ func reason(ctx context.Context, err error) string {
 	return "the dump could not be made; the server's log says why"
 }
 
-// ofProgram says in words for the user what is wrong with pg_dump or pg_restore, if that is it.
+// ofProgram explains to the user what is wrong with pg_dump or pg_restore. It returns "" if the
+// error has another cause.
 func ofProgram(err error) string {
 	switch {
 	case errors.Is(err, errProgram):
@@ -119,21 +125,24 @@ func ofProgram(err error) string {
 	return ""
 }
 
-// compression takes half the time of pg_dump's own default, for a dump that is some percent larger: that time is what a backup mostly takes.
+// compression takes half the time of pg_dump's default for a dump that is some percent larger. Most
+// of a backup's time is compression.
 const compression = "--compress=3"
 
-// dumpedIn is the time zone of the times in a dump: whatever the server's is, and the environment's, those of a restored database can be compared with them.
+// dumpedIn is the time zone of times in a dump. It is fixed, so that rows of a restored database
+// compare equal whatever the settings of server and environment.
 const dumpedIn = "UTC"
 
 const (
-	// tries is how often a dump is begun at once if pg_dump collided with another transaction: most of these are short. If a
-	// file has lost its bytes it is begun once more: the file may have been deleted.
+	// tries is the maximum number of immediate attempts if pg_dump collides with other
+	// transactions, most of which are short. If the bytes of a file are missing, there is one more
+	// attempt: the file may have been deleted.
 	tries = 5
 
-	firstRetryPause = 100 * time.Millisecond // doubled after each try
+	firstRetryPause = 100 * time.Millisecond // doubles with each attempt
 )
 
-// make makes a backup and reads it back. It returns a *Later if other transactions prevented that.
+// make makes a backup and reads it back. It returns a *Later if other transactions prevented it.
 func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	var object blob.Object
 	var warnings []string
@@ -150,7 +159,7 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 			break
 		}
 
-		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil { // what there is of the dump
+		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil { // the incomplete dump
 			return errors.Join(err, e)
 		}
 
@@ -174,11 +183,11 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	return m.Store.CompleteBackup(ctx, b.UUID, object.Size, object.SHA256, warnings)
 }
 
-// once dumps one snapshot of the database, copies the bytes of the files that the snapshot shows, and reads the dump back.
-// It also returns warnings: what a restore will not bring back.
+// once dumps one snapshot of the database, copies the bytes of the files in it, and reads the dump
+// back. It also returns warnings about objects that a restore will not bring back.
 //
-// A session stays in a transaction, without a snapshot or locks, until the bytes are copied: as long as it is there, the
-// bytes of deleted files are kept (see object.Discard). So nobody waits for them but the backup.
+// A session stays in a transaction, without a snapshot or locks, until the bytes are copied. While
+// it is open, object.Discard keeps the bytes of deleted files. It blocks no other transaction.
 func (m *Maker) once(ctx context.Context, b platform.Backup, lockTimeout time.Duration) (
 	object blob.Object, warnings []string, err error,
 ) {
@@ -206,8 +215,9 @@ func (m *Maker) once(ctx context.Context, b platform.Backup, lockTimeout time.Du
 	return object, warnings, m.keepManifest(ctx, manifest)
 }
 
-// snapshot dumps a snapshot of the database and notes what is in it, while no table can be replaced. pg_dump, which keeps
-// one processor busy, runs while the rows are counted. present sees the database as it is.
+// snapshot dumps a snapshot of the database and describes it, while table locks prevent that a
+// table is replaced. pg_dump, which keeps one processor busy, runs in parallel with counting the
+// rows. present reads the current state, outside the snapshot.
 func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx, lockTimeout time.Duration) (
 	object blob.Object, manifest Manifest, warnings []string, err error,
 ) {
@@ -251,7 +261,7 @@ func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx,
 	return object, manifest, warnings, err
 }
 
-// describe returns the manifest of a backup, but for the dump, as the snapshot of the transaction has it, and the warnings.
+// describe returns the manifest of the transaction's snapshot, without the dump, and the warnings.
 func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Manifest, []string, error) {
 	manifest, err := m.look(ctx, tx, b.ProjectUUID, b.UUID)
 	if err != nil {
@@ -267,7 +277,8 @@ func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Man
 	return manifest, warnings, err
 }
 
-// dump streams a dump of the project's database into storage. It returns what is stored, and what that is when it is decrypted.
+// dump streams a dump of the project's database into the storage. It returns the stored object, and
+// the size and checksum of the unencrypted dump.
 func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lockTimeout time.Duration) (
 	object blob.Object, plain Bytes, err error,
 ) {
@@ -294,8 +305,8 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lo
 	return object, sum.bytes(), err
 }
 
-// readable reads a dump to its end, and fails unless it is what the manifest says and pg_restore can read its table of contents,
-// which it returns.
+// readable reads a dump to its end and verifies its size and checksum against the manifest. It
+// returns the table of contents, and fails unless pg_restore can read that too.
 func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error) {
 	name := Key(manifest.Project, manifest.Backup)
 	var entries []entry
@@ -337,7 +348,7 @@ func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error
 	})
 }
 
-// summed counts and sums what is written to it.
+// summed computes the size and SHA-256 of the bytes written.
 type summed struct {
 	hash hash.Hash
 	size int64

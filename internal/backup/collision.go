@@ -17,34 +17,34 @@ import (
 
 // Backoff of a backup that collides with other transactions.
 const (
-	retryFor   = 30 * time.Minute // from the first try to the last
+	retryFor   = 30 * time.Minute // from the first attempt to the last
 	retryFirst = 5 * time.Second
 	retryMost  = 2 * time.Minute
 )
 
-// Later is an error of a task that is to run again after a time. Meanwhile a backup locks nothing, and of a backup that
-// is being proven nothing is known.
+// Later asks the queue to run a task again after After. Meanwhile a backup holds no locks, and a
+// proof has no result.
 type Later struct {
-	After time.Duration // 0: soon, and some times more, then not before the next round
+	After time.Duration // 0: use the queue's retry policy, then the next periodic run
 	Err   error
 }
 
-// Error returns why.
+// Error returns the delay and the cause.
 func (l *Later) Error() string { return fmt.Sprintf("again after %v: %v", l.After, l.Err) }
 
 // Unwrap returns the cause.
 func (l *Later) Unwrap() error { return l.Err }
 
-// collisionError says that other transactions prevented a consistent dump. Another try may succeed.
+// collisionError reports that other transactions prevented a consistent dump. A retry may succeed.
 type collisionError struct {
-	object  string // what both wanted, in words for the user
-	waiting string // what the backup waits for, follows object
-	failed  string // why the backup failed in the end, follows object
-	ofDump  bool   // pg_dump met it, though all tables were locked
+	object  string // contended object, in words for the user
+	waiting string // clause after object: what the backup waits for
+	failed  string // clause after object: why the backup failed in the end
+	ofDump  bool   // reported by pg_dump, although all tables were locked
 	err     error
 }
 
-// Error returns what the backup collided with, and the cause.
+// Error returns the object, the collision and the cause.
 func (c *collisionError) Error() string { return c.object + " " + c.failed + ": " + c.err.Error() }
 
 // Unwrap returns the cause.
@@ -60,7 +60,8 @@ func replacedAt(object string, err error) *collisionError {
 		failed: "was changed while the backup was made, at each try", err: err}
 }
 
-// collisionOf returns err, which came of work on object, as a *collisionError if it is one.
+// collisionOf converts an error of work on object to a *collisionError if its SQLSTATE indicates a
+// collision, and returns it unchanged otherwise.
 func collisionOf(object string, err error) error {
 	if _, done := errors.AsType[*collisionError](err); done || err == nil {
 		return err
@@ -70,8 +71,9 @@ func collisionOf(object string, err error) error {
 	case "55P03": // lock_not_available
 		return lockedAt(object, err)
 	case "42P01", "3F000", "42809", "42501", "55000", "XX000":
-		// undefined_table, invalid_schema_name, wrong_object_type, insufficient_privilege (of a view in a table's place),
-		// object_not_in_prerequisite_state, internal_error (an entry of the catalogue is gone)
+		// undefined_table, invalid_schema_name, wrong_object_type, insufficient_privilege (of a
+		// view in a table's place), object_not_in_prerequisite_state, internal_error (a catalog
+		// entry is gone)
 		return replacedAt(object, err)
 	case "57P01": // admin_shutdown
 		return replacedAt("the project's database", err)
@@ -80,7 +82,8 @@ func collisionOf(object string, err error) error {
 	return err
 }
 
-// dumpCollision is collisionOf for an error of pg_dump. PostgreSQL's messages are in English; see tenant.setRoles.
+// dumpCollision is collisionOf for an error of pg_dump, whose text it matches. PostgreSQL's
+// messages are in English: tenant.setRoles sets lc_messages.
 func dumpCollision(err error) error {
 	if _, exited := errors.AsType[*exec.ExitError](err); !exited {
 		return err
@@ -126,7 +129,8 @@ var (
 	serverError   = regexp.MustCompile(`ERROR:  ([^\n]{1,200})`)
 )
 
-// postpone has a backup begun again later that collided with other transactions, unless that was tried for long enough.
+// postpone reschedules a backup that collided with other transactions. It fails the backup with
+// Conflict after retryFor.
 func (m *Maker) postpone(ctx context.Context, b platform.Backup, met *collisionError) error {
 	tried, err := m.Store.PostponeBackup(ctx, b.UUID, met.object+met.waiting)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// compare fails unless the tables of a copy have as many rows as the manifest says, but for those that are not restored.
+// compare fails unless each restored table of a copy has the row count of the manifest.
 func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	conn, err := c.ConnectDump(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	})
 }
 
-// rows returns how many rows each table has that is restored.
+// rows returns the row counts of the tables that are restored.
 func rows(tables []Table) map[Table]int64 {
 	all := map[Table]int64{}
 	for _, t := range tables {
@@ -62,8 +62,9 @@ func rows(tables []Table) map[Table]int64 {
 	return all
 }
 
-// compareRows fails with Unprocessable unless the user's tables of a copy have the very rows that the dump has, in whatever order. The platform's tables
-// have been changed on purpose. Of a dump that does not say how it wrote times nothing can be told.
+// compareRows fails with Unprocessable unless the user's tables of a copy have exactly the rows of
+// the dump, in any order. It skips the platform's tables, which a restore changes on purpose, and
+// dumps of unknown time zone, whose times cannot be compared.
 func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry) error {
 	if manifest.TimeZone == "" {
 		return nil
@@ -82,7 +83,7 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 	counted := rows(manifest.Tables)
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
 		_, ok := counted[Table{Schema: e.namespace, Name: e.tag}]
-		// tables of extensions have rows that no dump has
+		// tables of extensions have rows that are in no dump
 		return e.desc != "TABLE DATA" || slices.Contains(schemas, e.namespace) || !ok
 	})
 	if len(entries) == 0 {
@@ -111,14 +112,14 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 	})
 }
 
-// asDumped has a session write values as pg_dump had them written.
+// asDumped returns settings under which a session formats values as pg_dump did.
 func asDumped(manifest Manifest) string {
 	return "set timezone = " + pg.Literal(manifest.TimeZone) +
 		"; set datestyle = iso; set intervalstyle = postgres; set extra_float_digits = 3; " +
 		"set search_path = ''; set statement_timeout = 0; set row_security = off"
 }
 
-// compareTable compares the rows of a table with those that come next in what pg_restore prints.
+// compareTable compares the rows of a table with the next rows in the output of pg_restore.
 func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Reader) error {
 	sql, err := copyOut(e.copy)
 	if err != nil {
@@ -155,7 +156,7 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 	return nil
 }
 
-// find reads a script to the end of a statement, which may have several lines.
+// find reads a script up to and including a statement, which can span lines.
 func find(script *bufio.Reader, statement string) error {
 	first, rest, _ := strings.Cut(statement, "\n")
 	for {
@@ -185,7 +186,7 @@ var (
 	identifiers = regexp.MustCompile(identifier)
 )
 
-// copyOut returns the statement that reads what one of pg_dump's writes.
+// copyOut converts a COPY ... FROM statement of pg_dump to COPY ... TO STDOUT.
 func copyOut(statement string) (string, error) {
 	found := copyIn.FindStringSubmatch(statement)
 	if found == nil {
@@ -205,7 +206,7 @@ func copyOut(statement string) (string, error) {
 	return sql + " to stdout", nil
 }
 
-// requoted quotes an identifier of a statement, whether it is quoted there or not.
+// requoted quotes an identifier, which may be quoted already.
 func requoted(name string) string {
 	if inside, ok := strings.CutPrefix(name, `"`); ok {
 		name = strings.ReplaceAll(strings.TrimSuffix(inside, `"`), `""`, `"`)
@@ -213,9 +214,10 @@ func requoted(name string) string {
 	return pg.Quote(name)
 }
 
-// lines sums lines, whatever their order. Two that are equal do not make up for each other.
+// lines computes a checksum of lines that does not depend on their order. It adds the hashes, so
+// that two equal lines do not cancel out.
 type lines struct {
-	hash hash.Hash // of the line that has begun
+	hash hash.Hash // of the current, incomplete line
 	sum  [4]uint64
 }
 

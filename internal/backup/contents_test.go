@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// many is the manifest of a project with so many files, as a text that comes while it is read.
+// many streams the manifest of a project with a number of files.
 func many(files int, seen func(n int)) io.Reader {
 	out, in := io.Pipe()
 	go func() {
@@ -57,8 +57,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestManifestOfManyFiles reads and writes the manifest of a hundred thousand files, which is larger than all that it may have otherwise, in
-// the memory that a small one takes.
+// TestManifestOfManyFiles reads and writes the manifest of a hundred thousand files, larger than
+// the limit for everything else in it, in the memory of a small one.
 func TestManifestOfManyFiles(t *testing.T) {
 	const files, most = 100_000, 2 << 20
 	before, peak := heap(), uint64(0)
@@ -106,7 +106,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 	}
 }
 
-// TestManifestDatabase: the dump names logins after the database that it was taken from.
+// TestManifestDatabase tests the name of the dumped database, from which the dump names its logins.
 func TestManifestDatabase(t *testing.T) {
 	t.Parallel()
 
@@ -130,7 +130,7 @@ func TestManifestDatabase(t *testing.T) {
 	}
 }
 
-// TestManifestsThatAreNone reads what no release has written.
+// TestManifestsThatAreNone parses manifests that no release has written.
 func TestManifestsThatAreNone(t *testing.T) {
 	t.Parallel()
 

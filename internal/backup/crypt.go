@@ -10,13 +10,14 @@ import (
 	"socle/internal/token"
 )
 
-// key encrypts what is kept of backups, and opens it again: a recipient and an identity of the age format that wrap the
-// key of a file under one of the instance's own. Whatever was changed, cut off or encrypted under another key does not open.
+// key encrypts and decrypts stored backups. It is an age recipient and identity that wraps file
+// keys with a key of the install. Data that was changed, truncated or encrypted with another key
+// does not decrypt.
 type key []byte
 
 const stanza = "socle"
 
-// Wrap seals the key of a file.
+// Wrap encrypts a file key.
 func (k key) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	sealed, err := token.Seal(k, fileKey)
 	if err != nil {
@@ -26,7 +27,7 @@ func (k key) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	return []*age.Stanza{{Type: stanza, Body: sealed}}, nil
 }
 
-// Unwrap opens the key of a file that Wrap sealed.
+// Unwrap decrypts a file key encrypted by Wrap.
 func (k key) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	for _, s := range stanzas {
 		if s.Type == stanza {
@@ -42,7 +43,8 @@ func (k key) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return nil, age.ErrIncorrectIdentity
 }
 
-// encrypted returns what r holds, encrypted while it is read. The caller closes it, which ends the encrypting.
+// encrypted returns a reader of the encrypted content of r. The caller closes it, which stops the
+// encryption.
 func (k key) encrypted(r io.Reader) *encrypting {
 	out, in := io.Pipe()
 	e := &encrypting{out, make(chan struct{})}
@@ -63,24 +65,24 @@ func (k key) encrypted(r io.Reader) *encrypting {
 	return e
 }
 
-// encrypting is what is read while it is encrypted. When done is closed, nobody reads any more what it is made of.
+// encrypting is a reader of data being encrypted. done is closed when the source is no longer read.
 type encrypting struct {
 	*io.PipeReader
 	done chan struct{}
 }
 
-// chunk is how many bytes age encrypts at a time, and tag what each chunk grows by.
+// chunk is the number of bytes per age chunk, tag the overhead of a chunk.
 const (
 	chunk = 64 << 10
 	tag   = 16
 )
 
-// sizeOf returns how many bytes n bytes are when they are encrypted.
+// sizeOf returns the encrypted size of n bytes.
 func (k key) sizeOf(n int64) (int64, error) {
 	empty := k.encrypted(eof{})
 	defer empty.Close()
 
-	size, err := io.Copy(io.Discard, empty) // a header, and the one chunk that there always is
+	size, err := io.Copy(io.Discard, empty) // header and one chunk: even empty data has one
 	return size + n + max(0, (n+chunk-1)/chunk-1)*tag, err
 }
 
@@ -88,16 +90,17 @@ type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
-// errDamaged says that what is kept of a backup is not what was kept.
+// errDamaged reports that stored data of a backup is missing or was changed.
 var errDamaged = errors.New("what is kept of the backup is damaged")
 
-// opened returns what from holds encrypted for one of some. That it can't be opened is damage, there or while it is read, unless it is from that failed.
+// opened decrypts from with one of the identities. Errors are damage, when opening and when
+// reading, unless reading from itself failed.
 func opened(from *bounded, by ...age.Identity) (io.Reader, error) {
 	plain, err := age.Decrypt(from, by...)
 	return damaged{plain, from}, from.damage(err)
 }
 
-// damage says that an error is that of what was read, unless reading it has failed.
+// damage marks an error as damage unless reading the source failed.
 func (b *bounded) damage(err error) error {
 	if err == nil || err == io.EOF || b.failed != nil {
 		return err
@@ -105,7 +108,7 @@ func (b *bounded) damage(err error) error {
 	return errors.Join(errDamaged, err)
 }
 
-// damaged wraps the failures of reading what is encrypted.
+// damaged marks read errors of encrypted data as damage.
 type damaged struct {
 	r    io.Reader
 	from *bounded
@@ -116,10 +119,11 @@ func (d damaged) Read(b []byte) (int, error) {
 	return n, d.from.damage(err)
 }
 
-// Decrypt returns what was encrypted under the key of an instance's backups, see [tenant.Registry.BackupKey].
+// Decrypt decrypts data that was encrypted with an install's backup key, see
+// [tenant.Registry.BackupKey].
 func Decrypt(of []byte, r io.Reader) (io.Reader, error) { return key(of).decrypted(r) }
 
-// decrypted returns what was encrypted. Reading it fails with errDamaged where something was changed or cut off.
+// decrypted decrypts r. Reading fails with errDamaged where data was changed or truncated.
 func (k key) decrypted(r io.Reader) (io.Reader, error) {
 	return opened(&bounded{r: r, left: -1}, k)
 }

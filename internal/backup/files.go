@@ -16,11 +16,12 @@ import (
 	"socle/internal/tenant"
 )
 
-// errDeleted says that a file was deleted after the snapshot had shown it.
+// errDeleted reports that a file in the snapshot has been deleted since.
 var errDeleted = errors.New("a file was deleted while the backup was made")
 
-// keepFiles copies the bytes of files to where the project's backups have them, each content once. What another backup has copied is
-// there already. Which contents this one needs is noted before, so that nobody removes them.
+// keepFiles copies the bytes of files to the project's backup storage, each content once. Contents
+// that another backup has copied are reused. It records the required contents first, so that the
+// cleanup of other backups keeps them.
 func (m *Maker) keepFiles(ctx context.Context, manifest Manifest) error {
 	if _, err := m.Store.NoteBackupContents(ctx, manifest.Project, manifest.Backup, manifest.Files.sums()); err != nil {
 		return err
@@ -38,7 +39,8 @@ func (m *Maker) keepFiles(ctx context.Context, manifest Manifest) error {
 	return nil
 }
 
-// named adds to a failure to copy a content, if its bytes are at fault, which file they are of: nobody else can say that to the user, who has no backup until the file is put right.
+// named adds the file name to an error of copying a content, if its bytes are missing or wrong.
+// Only then can the user fix the file, without which no backup succeeds.
 func (m *Maker) named(ctx context.Context, project uuid.UUID, f content, failure error) error {
 	failure = fmt.Errorf("blob %s: %w", f.Blob, failure)
 	if !errors.Is(failure, errDeleted) && !errors.Is(failure, errInexact) {
@@ -47,7 +49,7 @@ func (m *Maker) named(ctx context.Context, project uuid.UUID, f content, failure
 
 	name, err := pg.Value[string](ctx, m.Projects.Open(project).Trusted(),
 		`select full_file_name from storage.files where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": f.Blob})
-	if err != nil { // it was deleted
+	if err != nil { // the file was deleted
 		return failure
 	}
 
@@ -55,7 +57,7 @@ func (m *Maker) named(ctx context.Context, project uuid.UUID, f content, failure
 		name).Because(failure)
 }
 
-// keepFile copies the bytes of a file unless they are there.
+// keepFile copies the bytes of a file unless they are already stored.
 func (m *Maker) keepFile(ctx context.Context, project uuid.UUID, f content) error {
 	name := contentKey(project, f.SHA256)
 	there, err := m.isKept(ctx, name, f.Size)
@@ -71,13 +73,14 @@ func (m *Maker) keepFile(ctx context.Context, project uuid.UUID, f content) erro
 		return err
 	})
 	if fault.Is(err, fault.Conflict) {
-		return nil // a worker that was given up has copied it after all
+		return nil // a worker that lost its task copied it concurrently
 	}
 
 	return err
 }
 
-// stored has read read the bytes of a file, which fail at their end unless they are those of the content.
+// stored passes the bytes of a file to read. The reader fails at its end unless they match the
+// content's size and checksum.
 func (m *Maker) stored(ctx context.Context, project uuid.UUID, f content, read func(io.Reader) error) error {
 	bytes, _, err := m.Blobs.Open(ctx, tenant.FileKey(project, f.Blob))
 	if fault.Is(err, fault.NotFound) {
@@ -92,7 +95,7 @@ func (m *Maker) stored(ctx context.Context, project uuid.UUID, f content, read f
 	return read(exactly(bytes, f.Bytes))
 }
 
-// checkContent reads a content of the backups of a project, and fails unless it is what it was.
+// checkContent reads a stored content and fails unless its size and checksum match.
 func (m *Maker) checkContent(ctx context.Context, project uuid.UUID, want Bytes) error {
 	sum := newSummed()
 	err := m.open(ctx, contentKey(project, want.SHA256), func(r io.Reader) error {
@@ -106,8 +109,9 @@ func (m *Maker) checkContent(ctx context.Context, project uuid.UUID, want Bytes)
 	return err
 }
 
-// mend copies a damaged content anew, if a file of the project has it still, and reports whether it did: then all backups that need it are whole again. Those to come would
-// have been damaged too, since nothing is copied that is there.
+// mend replaces a damaged content by a copy of a file of the project with the same content, and
+// reports whether it did. That repairs all backups that need it. Later backups would reuse the
+// damaged content otherwise.
 func (m *Maker) mend(ctx context.Context, project uuid.UUID, damaged Bytes, damage error) bool {
 	f := content{Bytes: damaged}
 
@@ -118,7 +122,7 @@ func (m *Maker) mend(ctx context.Context, project uuid.UUID, damaged Bytes, dama
 			pgx.StrictNamedArgs{"sum": sum, "size": damaged.Size})
 	}
 	if err == nil {
-		err = m.stored(ctx, project, f, func(r io.Reader) error { // nothing is removed but for bytes that can be read
+		err = m.stored(ctx, project, f, func(r io.Reader) error { // check the source before the damaged copy is deleted
 			_, err := io.Copy(io.Discard, r)
 			return err
 		})
@@ -141,7 +145,8 @@ func (m *Maker) mend(ctx context.Context, project uuid.UUID, damaged Bytes, dama
 	return true
 }
 
-// isKept reports whether a content of n bytes is there. One of another size is damaged, and is removed.
+// isKept reports whether a content of n bytes is stored. It removes one of another size, which is
+// damaged.
 func (m *Maker) isKept(ctx context.Context, name string, n int64) (bool, error) {
 	stored, got, err := m.Blobs.Open(ctx, name)
 	if fault.Is(err, fault.NotFound) {
@@ -163,10 +168,10 @@ func (m *Maker) isKept(ctx context.Context, name string, n int64) (bool, error) 
 	return false, m.Blobs.Delete(ctx, name)
 }
 
-// errInexact says that bytes are not those that the database says they are.
+// errInexact reports that the bytes of a file do not match their recorded size and checksum.
 var errInexact = fault.New(fault.Unprocessable, "the bytes of a file are not those that were stored")
 
-// exact reads r, and fails at its end unless that were the bytes wanted.
+// exact reads r and fails at its end unless its size and checksum match want.
 type exact struct {
 	r    io.Reader
 	sum  *summed
@@ -185,7 +190,8 @@ func (e *exact) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Discard removes what is kept of a backup, and the contents of files that no other backup of the project needs. That nothing is kept is no error.
+// Discard removes the blobs of a backup, and the contents that no other backup of the project
+// needs. Missing blobs are no error.
 func (m *Maker) Discard(ctx context.Context, project, backup uuid.UUID) error {
 	if err := errors.Join(m.Blobs.Delete(ctx, manifestKey(project, backup)),
 		m.Blobs.Delete(ctx, Key(project, backup))); err != nil {

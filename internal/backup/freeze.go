@@ -14,26 +14,29 @@ import (
 	"socle/internal/pg"
 )
 
-// A snapshot shows a table's rows only as long as nobody replaces the table: TRUNCATE, a rewrite, or another table of its
-// name leave it empty, or wrong, in the snapshot. So a backup locks all tables first, takes the snapshot afterwards, and
-// checks that the snapshot shows no table but those, each in the very file that the server reads now. It keeps the
-// locks until the dump is complete.
+// A snapshot shows the rows of a table only until the table is replaced: after TRUNCATE, a rewrite,
+// or a rename to its name, the snapshot shows an empty or wrong table. A backup therefore locks all
+// tables first and takes the snapshot afterwards. It then checks that the snapshot shows exactly
+// these tables, each in the file that the server reads now. It holds the locks until the dump is
+// complete.
 //
-// A schema, and a sequence, can't be locked. Their versions are compared when the dump is complete.
+// Schemas and sequences cannot be locked. Their versions are compared when the dump is complete.
 
 const (
-	// relockTries is how often the locks are tried at once. No try waits for a lock: who waits for one table
-	// while it holds others can deadlock with a user's transaction, and PostgreSQL might end that one.
+	// relockTries is the maximum number of immediate attempts to lock the tables. No attempt waits:
+	// waiting for one table while holding others can deadlock with a user's transaction, which
+	// PostgreSQL might then abort.
 	relockTries      = 6
-	firstRelockPause = 50 * time.Millisecond // doubled after each try
+	firstRelockPause = 50 * time.Millisecond // doubles with each attempt
 
-	// dumpLockTimeout bounds how long pg_dump waits for a lock. All tables are locked for reading before, so it waits
-	// only behind a change that waits for the backup itself, and that everyone else waits behind. The time is that of a
-	// statement, which may lock all tables of a large database, so the last try allows for more.
+	// dumpLockTimeout limits how long pg_dump waits for a lock. All tables are already locked for
+	// reading, so it waits only behind a change that waits for the backup itself and blocks
+	// everyone else. It is a statement timeout, and the statement may lock all tables of a large
+	// database. The last attempt therefore has a longer one.
 	dumpLockTimeout     = time.Second
 	lastDumpLockTimeout = 10 * time.Second
 
-	// indexLockTimeout bounds how long counting rows waits for an index that is being replaced.
+	// indexLockTimeout limits how long the row count waits for an index that is being replaced.
 	indexLockTimeout = "30s"
 
 	lockChunk = 500 // tables locked in one round trip
@@ -46,7 +49,7 @@ const dumpable = `
 	where c.relkind in ('r', 'p') and c.relpersistence <> 't'
 		and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')`
 
-// session runs f on a connection of the login that makes dumps. The connection may be idle while pg_dump works.
+// session runs f on a connection of the dump login. The connection may be idle while pg_dump works.
 func (m *Maker) session(ctx context.Context, project uuid.UUID, f func(*pgx.Conn) error) error {
 	conn, err := m.Projects.ConnectDump(ctx, project)
 	if err != nil {
@@ -62,8 +65,8 @@ func (m *Maker) session(ctx context.Context, project uuid.UUID, f func(*pgx.Conn
 	return f(conn)
 }
 
-// freeze begins a transaction in which no table of the database can be replaced. It returns a *collisionError if other
-// transactions prevent that.
+// freeze begins a transaction in which no table of the database can be replaced. It returns a
+// *collisionError if other transactions prevent that.
 func freeze(ctx context.Context, conn *pgx.Conn) (pgx.Tx, error) {
 	pause := firstRelockPause
 	for try := 1; ; try++ {
@@ -82,8 +85,8 @@ func freeze(ctx context.Context, conn *pgx.Conn) (pgx.Tx, error) {
 	}
 }
 
-// lockTables begins a transaction, locks all tables that pg_dump locks, and checks that the transaction's snapshot has no
-// others. LOCK takes no snapshot, so the first query takes it.
+// lockTables begins a transaction, locks all tables that pg_dump locks, and checks that the
+// transaction's snapshot has no others. LOCK takes no snapshot, so the first query takes it.
 func lockTables(ctx context.Context, conn *pgx.Conn) (_ pgx.Tx, err error) {
 	type table struct{ Schema, Name string }
 	tables, err := pg.All[table](ctx, conn, `select n.nspname as schema, c.relname as name`+dumpable+` order by 1, 2`)
@@ -124,9 +127,10 @@ func lockTables(ctx context.Context, conn *pgx.Conn) (_ pgx.Tx, err error) {
 	return tx, checkFrozen(ctx, tx)
 }
 
-// checkFrozen fails with a *collisionError unless the transaction holds a lock on every table that its snapshot shows,
-// and reads each from the file that the snapshot names. It compares the snapshot's catalogue with the server's current
-// one, so it sees what a count of rows under the snapshot can't: rows that the snapshot has lost.
+// checkFrozen fails with a *collisionError unless the transaction holds a lock on every table in
+// its snapshot and reads each from the file that the snapshot names. It compares the snapshot's
+// catalog with the server's current one. So it also detects rows lost from the snapshot, which a
+// row count under the snapshot cannot.
 func checkFrozen(ctx context.Context, tx pgx.Tx) error {
 	loose, err := pg.Values[string](ctx, tx, `
 		with held as (
@@ -168,8 +172,8 @@ func unlockables(ctx context.Context, q pg.Querier) ([]unlockable, error) {
 		where c.relkind = 'S' and c.relpersistence <> 't'`)
 }
 
-// checkUnlocked fails with a *collisionError if one of the schemas and sequences was changed, or another has its name. One
-// that was dropped does no harm: pg_dump read it before, or failed.
+// checkUnlocked fails with a *collisionError if a schema or sequence was changed, or if another has
+// taken its name. A dropped one does no harm: pg_dump read it earlier, or failed.
 func checkUnlocked(ctx context.Context, q pg.Querier, before []unlockable) error {
 	after, err := unlockables(ctx, q)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestFreeze locks the tables of a database: they show what was committed before they were locked, not only before the
-// transaction began, and nobody can replace one.
+// TestFreeze locks the tables of a database. The snapshot shows everything committed before the
+// lock, not only before the transaction began, and no table can be replaced.
 func TestFreeze(t *testing.T) {
 	t.Parallel()
 
@@ -66,7 +66,7 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// TestCheckFrozen takes a snapshot before the locks, and has each kind of replacement happen between them.
+// TestCheckFrozen takes a snapshot before the locks and replaces a table in between, in every way.
 func TestCheckFrozen(t *testing.T) {
 	t.Parallel()
 
@@ -111,7 +111,7 @@ func TestCheckFrozen(t *testing.T) {
 	}
 }
 
-// TestDumpCollision reads what pg_dump says when other transactions are in its way.
+// TestDumpCollision recognizes collisions with other transactions in error messages of pg_dump.
 func TestDumpCollision(t *testing.T) {
 	t.Parallel()
 
@@ -154,7 +154,7 @@ func execute(t *testing.T, conn *pgx.Conn, sql string) {
 	}
 }
 
-// collided reports whether err is a collision on what begins with object.
+// collided reports whether err is a collision on an object with the prefix.
 func collided(err error, object string) bool {
 	c, ok := errors.AsType[*collisionError](err)
 	return ok && strings.HasPrefix(c.object, object)

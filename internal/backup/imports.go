@@ -22,19 +22,21 @@ import (
 	"socle/internal/platform"
 )
 
-// Import is an archive that arrives.
+// Import is an uploaded archive.
 type Import struct {
 	From       io.Reader
-	Passphrase string // if it is encrypted with one
-	Most       int64  // bytes that all it holds may have
+	Passphrase string // empty unless the archive is encrypted with one
+	Most       int64  // limit in bytes of the decrypted content
 }
 
-const mostPadding = 64 << 10 // bytes behind a tar
+const mostPadding = 64 << 10 // bytes after the end of the tar
 
-// Import reads an archive and keeps it as a backup of a project, which StartImport has noted. When complete has noted that it is there, it is; when Import fails,
-// nothing is left of it. It fails with Unprocessable if it is no archive that this install can read and restore, and with TooLarge.
+// Import reads an archive and stores it as a backup of a project, created by StartImport. complete
+// completes the backup in the database. If Import fails, it leaves nothing behind. It fails with
+// Unprocessable if this install cannot read or restore the archive, and with TooLarge.
 //
-// Who made the archive is unknown. What is in it has the names that its manifest leads to and no others, and nothing of it is run here.
+// The archive is untrusted. Its entries are stored only under names derived from the manifest, and
+// nothing in it is executed.
 func (m *Maker) Import(
 	ctx context.Context, b platform.Backup, in Import, complete func(context.Context, blob.Object) error,
 ) error {
@@ -54,7 +56,8 @@ func (m *Maker) Import(
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
 
-	// it is complete after all, or was given up, or that can't be known: then others remove it
+	// the backup is complete after all, has been given up, or its state is unknown: the cleanup of
+	// abandoned tasks takes over
 	if e := m.Store.Backups().Beat(after, b.UUID); e != nil {
 		return errors.Join(err, fault.Except(e, fault.NotFound))
 	}
@@ -65,7 +68,7 @@ func (m *Maker) Import(
 	return errors.Join(err, m.Store.ForgetImport(after, b.UUID))
 }
 
-// receive keeps what arrives, and looks at it again.
+// receive stores the archive, and converts errors of its format to errArchive.
 func (m *Maker) receive(ctx context.Context, b platform.Backup, in Import) (blob.Object, error) {
 	object, err := m.unpack(ctx, b, in)
 	_, exited := errors.AsType[*exec.ExitError](err)
@@ -158,7 +161,8 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 	return object, m.keepManifest(ctx, manifest)
 }
 
-// overhead returns how many bytes an archive may have that holds n of them: the heads, and what encryption adds.
+// overhead returns the maximum size of an archive that holds n bytes, including headers and
+// encryption.
 func overhead(n int64) int64 {
 	if n > math.MaxInt64/4 {
 		return math.MaxInt64
@@ -166,7 +170,7 @@ func overhead(n int64) int64 {
 	return 2*n + mostManifest
 }
 
-// readManifest reads the manifest that an archive begins with, and returns how many bytes it has.
+// readManifest reads the manifest at the start of an archive and returns its size in bytes.
 func readManifest(t *tar.Reader) (Manifest, int64, error) {
 	var manifest Manifest
 	h, err := t.Next()
@@ -185,7 +189,7 @@ func readManifest(t *tar.Reader) (Manifest, int64, error) {
 	return manifest, h.Size, manifest.believable()
 }
 
-// noArchive gives an error of package tar its kind, unless it is that of what is read.
+// noArchive converts an error of package tar to errArchive, but not a read error of its source.
 func noArchive(err error) error {
 	if e := fault.Of(err); e.Kind != fault.Internal || errors.Is(err, errDamaged) {
 		return err
@@ -193,12 +197,13 @@ func noArchive(err error) error {
 	return errArchive.Because(err)
 }
 
-// parseManifest reads a manifest, which may have so many bytes beside the contents of files. It fails with Unprocessable if that is of a newer version.
+// parseManifest reads a manifest. most limits its size in bytes, not counting the contents of files.
+// It fails with Unprocessable if the format is newer than this release.
 func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	rest := &bounded{r: r, left: most, err: fmt.Errorf("%w: the manifest has more than %d bytes", errDamaged, most)}
 	found := Manifest{Files: &Contents{budget: rest}}
 	err := json.UnmarshalRead(rest, &found)
-	if found.Files == nil { // as the text may have it
+	if found.Files == nil { // null in the text
 		found.Files = &Contents{}
 	}
 
@@ -220,10 +225,10 @@ func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	return found, err
 }
 
-// databaseName matches the names that projects' databases have, see [tenant.Names].
+// databaseName matches names of projects' databases, see [tenant.Names].
 var databaseName = regexp.MustCompile(`^socle_[0-9a-f]{32}$`)
 
-// believable reports a manifest that no release has written.
+// believable validates a manifest of an untrusted archive.
 func (m Manifest) believable() error {
 	for f, err := range m.Files.and(m.Dump) {
 		if err != nil {
@@ -246,7 +251,7 @@ func (m Manifest) believable() error {
 	return nil
 }
 
-// next returns the contents of the next entry, which must be the one wanted.
+// next returns the content of the next entry, which must have the name and size wanted.
 func next(t *tar.Reader, name string, want Bytes) (io.Reader, error) {
 	h, err := t.Next()
 	if err != nil {
@@ -262,7 +267,7 @@ func next(t *tar.Reader, name string, want Bytes) (io.Reader, error) {
 	return exactly(t, want), nil
 }
 
-// keep stores what r holds, encrypted. When it returns, nobody reads r any more.
+// keep stores the content of r, encrypted. When it returns, r is no longer read.
 func (m *Maker) keep(ctx context.Context, name string, r io.Reader) (blob.Object, error) {
 	sealed := m.key().encrypted(r)
 	object, err := m.Blobs.Put(ctx, name, sealed, math.MaxInt64)
@@ -272,7 +277,8 @@ func (m *Maker) keep(ctx context.Context, name string, r io.Reader) (blob.Object
 	return object, err
 }
 
-// keepNext keeps the next entry, the content of a file, unless the project's backups have it: then it is read all the same.
+// keepNext stores the next entry, the content of a file. If the project's backups have it already,
+// it reads the entry and discards it.
 func (m *Maker) keepNext(ctx context.Context, t *tar.Reader, project uuid.UUID, f Bytes) error {
 	r, err := next(t, filesName+f.SHA256, f)
 	if err != nil {
@@ -292,13 +298,13 @@ func (m *Maker) keepNext(ctx context.Context, t *tar.Reader, project uuid.UUID, 
 
 	_, err = m.keep(ctx, name, r)
 	if fault.Is(err, fault.Conflict) {
-		return nil // a backup that is made at this moment has copied it
+		return nil // a concurrent backup has stored it
 	}
 
 	return err
 }
 
-// ended fails unless an archive is at its end.
+// ended fails unless the archive is at its end.
 func ended(t *tar.Reader, plain io.Reader) error {
 	if _, err := t.Next(); err != io.EOF {
 		if err == nil {

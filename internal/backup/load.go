@@ -17,15 +17,16 @@ import (
 	"socle/internal/tenant"
 )
 
-// platformTable is a table of the platform's in a project's database.
+// platformTable is a table of the platform in a project's database.
 type platformTable struct {
 	Schema, Name string
 	Columns      []string
 }
 
-// loadPlatform loads the data of the platform's tables, and nothing else. The platform's login reads rows alone, by statements of this
-// tree: pg_restore only takes them out of the dump. The files get new blobs, for those of the old ones belong to the
-// database that is replaced; a new project gets forms under new names.
+// loadPlatform loads the data of the platform's tables and nothing else. The trusted login copies
+// rows with statements of this package; pg_restore only extracts them from the dump. Files get new
+// blobs, since the old ones belong to the database being replaced. In a new project forms get new
+// UUIDs.
 func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manifest, p plans, fresh bool) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 
 		statements := []string{"update storage.files set blob_uuid = gen_random_uuid()"}
 		for _, name := range unrestored {
-			if _, ok := tables["storage."+name]; ok { // a backup of an older release may not have it
+			if _, ok := tables["storage."+name]; ok { // absent in backups of older releases
 				statements = append(statements, "truncate storage."+name+" cascade")
 			}
 		}
@@ -69,11 +70,12 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 	})
 }
 
-// unrestored are the tables of storage of which a restore brings no rows: about bytes that were on their way in or out, and what can be made again.
+// unrestored are the storage tables whose rows are not restored: transfers in progress, and derived
+// data.
 var unrestored = []string{"uploads", "discarded", "upload_parts", "resumable_uploads", "signed_uploads", "variants"}
 
-// renew gives forms another name that can't be called as they are: all of those that become a new project's, and of those that came from elsewhere
-// what another project here has.
+// renew gives new UUIDs to forms whose UUIDs cannot be kept: all forms of a new project, and
+// imported forms whose UUIDs another project uses.
 func (m *Maker) renew(ctx context.Context, tx pgx.Tx, project uuid.UUID, manifest Manifest, fresh bool) error {
 	if !fresh && !manifest.foreign() {
 		return nil
@@ -107,7 +109,8 @@ func (m *Maker) renew(ctx context.Context, tx pgx.Tx, project uuid.UUID, manifes
 	return nil
 }
 
-// renewed makes the forms of a project those of another one, to be told apart from them. What was shared is shared no more.
+// renewed replaces the UUIDs of forms and clears their links, so that shared links do not carry
+// over.
 var renewed = []string{
 	"update forms.fields t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
 	"update forms.definitions t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
@@ -115,8 +118,8 @@ var renewed = []string{
 	"update forms.forms t set uuid = r.anew, link = null from pg_temp.renewed r where r.uuid = t.uuid",
 }
 
-// emptied empties the platform's tables, and returns them. To the end of the transaction nothing is judged
-// that the rows were judged by when they came to be.
+// emptied truncates the platform's tables and returns them. Triggers and foreign keys stay disabled
+// until the transaction ends, since the rows passed them when they were written.
 func emptied(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
 	if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
 		return nil, err
@@ -148,7 +151,7 @@ func emptied(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
 
 var copying = regexp.MustCompile(`^COPY (\w+)\.(\w+) \(([\w", ]+)\) FROM stdin;\n$`)
 
-// load reads what pg_restore prints, and copies the rows that are in it into their tables.
+// load reads a script of pg_restore and copies its rows into their tables.
 func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[string]platformTable) error {
 	for {
 		line, err := readLine(script)
@@ -185,10 +188,10 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 	}
 }
 
-// mostLine is how many bytes are kept of a line of a script. A statement that copies has fewer.
+// mostLine is the number of bytes kept of a script line. COPY statements are shorter.
 const mostLine = 1 << 20
 
-// readLine reads a line, and returns its beginning.
+// readLine reads a line and returns its first mostLine bytes.
 func readLine(r *bufio.Reader) (string, error) {
 	var line []byte
 	for {
@@ -200,11 +203,11 @@ func readLine(r *bufio.Reader) (string, error) {
 	}
 }
 
-// copied reads rows up to the line that ends them.
+// copied reads rows up to the line that terminates them.
 type copied struct {
 	r     *bufio.Reader
 	rest  []byte
-	fresh bool // at the beginning of a line
+	fresh bool // at the start of a line
 	ended bool
 }
 
@@ -219,7 +222,7 @@ func (c *copied) Read(b []byte) (int, error) {
 		}
 
 		if c.ended = c.fresh && string(line) == "\\.\n"; !c.ended {
-			c.rest = line // which stays until the next one is read
+			c.rest = line // valid until the next read
 		}
 
 		c.fresh = err == nil

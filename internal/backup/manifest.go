@@ -19,37 +19,38 @@ import (
 	"socle/internal/tenant"
 )
 
-// Format is the version of what backups are made of. A release reads its own and older ones.
+// Format is the current version of the backup format. A release reads its own format and older
+// ones.
 const Format = 3
 
-// A backup has the oldest format that can express it, so that older releases read it.
+// A backup uses the oldest format that can express it, so that older releases can read it.
 const (
-	firstFormat      = 1 // neither extensions nor backups of other projects
-	extensionsFormat = 2 // the database is named for the project
+	firstFormat      = 1 // no extensions, no imported backups
+	extensionsFormat = 2 // the database name derives from the project's UUID
 )
 
-// Manifest says what a backup is made of.
+// Manifest describes the parts of a backup.
 type Manifest struct {
 	Format     int       `json:"format"`
-	Socle      string    `json:"socle"` // version
+	Socle      string    `json:"socle"` // version of the release
 	Project    uuid.UUID `json:"project"`
 	Backup     uuid.UUID `json:"backup"`
-	Source     uuid.UUID `json:"source,omitzero"`    // the project that it was made of, if it was imported
-	Database   string    `json:"database,omitempty"` // its name; "" if that is the project's UUID, see tenant.Names
-	Schema     int64     `json:"schema"`             // the newest migration of the project's database
-	PostgreSQL int       `json:"postgresql"`         // as the server counts: 150018
-	At         time.Time `json:"at"`                 // of the snapshot
-	TimeZone   string    `json:"timeZone,omitempty"` // of the times in the dump, if known
+	Source     uuid.UUID `json:"source,omitzero"`    // original project of an imported backup
+	Database   string    `json:"database,omitempty"` // of the dumped database; "": tenant.Names
+	Schema     int64     `json:"schema"`             // latest migration of the project's database
+	PostgreSQL int       `json:"postgresql"`         // server_version_num, such as 150018
+	At         time.Time `json:"at"`                 // time of the snapshot
+	TimeZone   string    `json:"timeZone,omitempty"` // of times in the dump; "" if unknown
 	Dump       Bytes     `json:"dump"`
 	Files      *Contents `json:"files"`
 	Tables     []Table   `json:"tables"` // the platform's and the user's
 
-	Extensions []tenant.Extension `json:"extensions,omitempty"` // in the order in which they were made
-	// what was done to them, and to multirange types; nil if there is nothing of that, or it is not known
+	Extensions []tenant.Extension `json:"extensions,omitempty"` // in the order of their creation
+	// changes to extensions and multirange types; nil if there are none or they are unknown
 	Extended *tenant.Extended `json:"extended,omitempty"`
 }
 
-// source returns the project whose logins the dump names.
+// source returns the project whose logins are named in the dump.
 func (m Manifest) source() uuid.UUID {
 	if m.Source != uuid.Nil {
 		return m.Source
@@ -57,7 +58,7 @@ func (m Manifest) source() uuid.UUID {
 	return m.Project
 }
 
-// database returns the name of the database that the dump was taken from.
+// database returns the name of the dumped database.
 func (m Manifest) database() string {
 	if m.Database != "" {
 		return m.Database
@@ -65,16 +66,16 @@ func (m Manifest) database() string {
 	return tenant.Names{}.Database(m.source())
 }
 
-// foreign reports whether the backup came from elsewhere: then nothing in it is to be believed.
+// foreign reports whether the backup was imported, so that its content is untrusted.
 func (m Manifest) foreign() bool { return m.Source != uuid.Nil }
 
-// Bytes is what can be compared of a number of bytes.
+// Bytes are the size and checksum of a byte sequence.
 type Bytes struct {
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"` // hexadecimal
+	SHA256 string `json:"sha256"` // lower-case hexadecimal
 }
 
-// Table is how many rows a table has.
+// Table is the row count of a table.
 type Table struct {
 	Schema string `json:"schema"`
 	Name   string `json:"name"`
@@ -84,7 +85,7 @@ type Table struct {
 // The manifest of a million files has some hundred megabytes.
 const (
 	maxManifest  = 4 << 30  // bytes
-	mostManifest = 64 << 20 // bytes of all in it but the contents of files
+	mostManifest = 64 << 20 // bytes, not counting the contents of files
 )
 
 func manifestKey(project, backup uuid.UUID) string {
@@ -95,7 +96,7 @@ func contentKey(project uuid.UUID, sum string) string {
 	return "projects/" + project.String() + "/backups/content/" + sum
 }
 
-// version is that of this program.
+// version returns the version of this build.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.Main.Version
@@ -103,7 +104,8 @@ func version() string {
 	return "unknown"
 }
 
-// look notes what a backup is to hold but for the tables, as the snapshot of the transaction has it. It looks at no table of the user's.
+// look returns the manifest of the transaction's snapshot without tables and dump. It reads no
+// table of the user.
 func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, error) {
 	type about struct {
 		Schema     int64
@@ -153,7 +155,7 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 		At: a.At.UTC(), TimeZone: dumpedIn, Files: files, Extensions: extensions, Extended: extended}, nil
 }
 
-// contentsOf returns each content of a database's files once, with one of the blobs that hold it.
+// contentsOf returns the distinct contents of a database's files, each with one of its blobs.
 func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
 	rows, err := tx.Query(ctx,
 		`select distinct on (sha256) size, sha256, blob_uuid from storage.files order by sha256, blob_uuid`)
@@ -172,8 +174,9 @@ func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
 	return all, pg.Fault(err)
 }
 
-// count counts the rows of every table that a dump holds whole, which those of extensions it does not. It runs on the login that makes dumps: nothing hides rows from it,
-// and nothing that a tenant left in the database can do harm with it. The caller has locked the tables, or nobody else is in the database.
+// count counts the rows of every table that is dumped whole; tables of extensions are not. It runs
+// as the dump login, from which policies hide no rows and for which user code in the database is
+// harmless. The caller has locked the tables, or has exclusive access to the database.
 func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	tables, err := pg.All[Table](ctx, tx, `
 		select n.nspname as schema, c.relname as name, 0::bigint as rows
@@ -190,13 +193,14 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 		return nil, err
 	}
 
-	// A view of a tenant's may have got a table's name, with its schema. A server that is older than the setting has none.
+	// A user's view may have taken the name of a table, with its schema. Servers older than the
+	// setting lack it.
 	if _, err := pg.Exec(ctx, tx, `
 		select pg_catalog.set_config(s.name, 'view, foreign-table', true) from pg_catalog.pg_settings s where s.name = 'restrict_nonsystem_relation_kind'`); err != nil {
 		return nil, err
 	}
 
-	for some := range slices.Chunk(tables, countedAtOnce) { // parts of tables
+	for some := range slices.Chunk(tables, countedAtOnce) { // only, so partitions are counted separately
 		if err := countSome(ctx, tx, some); err != nil {
 			return nil, err
 		}
@@ -205,7 +209,8 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	return tables, nil
 }
 
-// countedAtOnce is how many tables are counted before the locks of their indexes are given up. The server has room for some thousand locks.
+// countedAtOnce is the number of tables counted before their index locks are released. The server's
+// lock table has room for some thousand locks.
 const countedAtOnce = 500
 
 func countSome(ctx context.Context, tx pgx.Tx, tables []Table) error {
@@ -213,7 +218,7 @@ func countSome(ctx context.Context, tx pgx.Tx, tables []Table) error {
 	if err != nil {
 		return err
 	}
-	// to a savepoint, which gives up what was locked since
+	// to the savepoint, which releases locks acquired since
 	defer func() { _ = part.Rollback(context.WithoutCancel(ctx)) }()
 
 	for i, t := range tables {
@@ -226,11 +231,11 @@ func countSome(ctx context.Context, tx pgx.Tx, tables []Table) error {
 	return nil
 }
 
-// errNewer says that a backup is of a release that comes after this one.
+// errNewer reports that a backup was made by a newer release.
 var errNewer = fault.New(fault.Unprocessable,
 	"the backup was made by a newer version of Socle, and this one can't restore it").WithCode("newer_version")
 
-// suits fails with Unprocessable if this install can't restore the backup that a manifest is of.
+// suits fails with Unprocessable if this install cannot restore the backup of a manifest.
 func (m *Maker) suits(ctx context.Context, manifest Manifest) error {
 	if manifest.Schema > tenant.Version() {
 		return errNewer
@@ -263,7 +268,8 @@ func (m *Maker) keepManifest(ctx context.Context, manifest Manifest) error {
 	return err
 }
 
-// manifest reads the manifest of a backup. It fails with Unprocessable if it can't be that backup's, or is of a newer version.
+// manifest reads the manifest of a backup. It fails with errDamaged if it belongs to another
+// backup, and with Unprocessable if its format is newer.
 func (m *Maker) manifest(ctx context.Context, project, backup uuid.UUID) (Manifest, error) {
 	var found Manifest
 	err := m.open(ctx, manifestKey(project, backup), func(r io.Reader) error {
@@ -282,7 +288,7 @@ func (m *Maker) manifest(ctx context.Context, project, backup uuid.UUID) (Manife
 	return found, err
 }
 
-// open has read read what is kept under a key. That nothing is kept there is damage.
+// open passes the decrypted blob under a key to read. A missing blob is damage.
 func (m *Maker) open(ctx context.Context, name string, read func(io.Reader) error) error {
 	stored, _, err := m.Blobs.Open(ctx, name)
 	if fault.Is(err, fault.NotFound) {

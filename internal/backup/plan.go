@@ -11,19 +11,20 @@ import (
 	"socle/internal/tenant"
 )
 
-// The platform's schemas in a project's database.
+// schemas are the platform's schemas in a project's database.
 var schemas = []string{"auth", "forms", "realtime", "socle", "storage"}
 
-// plans is who restores what of a dump. Whatever is not the platform's is restored as the owner, and nothing of it on
-// a stronger login: neither data nor statements.
+// plans divides the entries of a dump by the login that restores them. Everything that is not the
+// platform's is restored as the owner, and neither its data nor its statements as a stronger login.
 type plans struct {
 	platform   []entry  // data of the platform's tables
-	users      []entry  // what pg_restore restores as the owner
-	statements []string // what the owner says after it: privileges, and whatever names the owner
+	users      []entry  // restored by pg_restore as the owner
+	statements []string // executed afterwards as the owner: privileges, and policies that name the owner
 }
 
-// plan goes through a table of contents. The owner of the one that it is restored into is called to. It fails with
-// Unprocessable if there is something that a project can't have. Extensions that the manifest has are there before.
+// plan classifies the entries of a dump. to is the owner login of the target project. It fails with
+// Unprocessable if the dump has an object that projects cannot have. Extensions in the manifest are
+// created beforehand.
 func plan(entries []entry, manifest Manifest, to string) (plans, error) {
 	var p plans
 	from := tenant.OwnerIn(manifest.database())
@@ -63,7 +64,8 @@ func plan(entries []entry, manifest Manifest, to string) (plans, error) {
 	return p, nil
 }
 
-// ofExtensions takes out what is about tables of extensions, which belong to the platform: the manifest says how they are.
+// ofExtensions removes entries of extension tables, which belong to the platform: the manifest
+// describes their state.
 func (p *plans) ofExtensions(members []tenant.Member) {
 	p.users = slices.DeleteFunc(p.users, func(e entry) bool {
 		return slices.ContainsFunc(members, func(m tenant.Member) bool {
@@ -74,7 +76,7 @@ func (p *plans) ofExtensions(members []tenant.Member) {
 	})
 }
 
-// listOf returns what tells pg_restore what to restore.
+// listOf returns the list of entries for pg_restore --use-list.
 func listOf(entries []entry) string {
 	var text strings.Builder
 	for _, e := range entries {
@@ -84,7 +86,8 @@ func listOf(entries []entry) string {
 	return text.String()
 }
 
-// grant says as the owner what a dump says of privileges. A role that this server does not have, another project's perhaps, gets nothing.
+// grant executes the privilege statements of a dump as the owner. It skips statements for roles
+// that this server lacks, such as those of another project.
 func grant(ctx context.Context, c *tenant.Copy, statements []string) error {
 	conn, err := c.ConnectOwner(ctx)
 	if err != nil {
@@ -111,7 +114,8 @@ func grant(ctx context.Context, c *tenant.Copy, statements []string) error {
 	return nil
 }
 
-// refused reports whether a statement names a role that is not there, or speaks for another one.
+// refused reports whether a statement failed because a role does not exist or belongs to another
+// project.
 func refused(err error) bool {
 	return pg.State(err) == "42704" || pg.State(err) == "42501" // undefined_object, insufficient_privilege
 }

@@ -16,13 +16,15 @@ import (
 	"time"
 )
 
-// hand lets a command that has not started read a text, and returns the name of the file that it finds it in, until done.
+// hand passes a text to a command before its start. It returns the name of a file with the text,
+// which exists until done is called.
 func hand(cmd *exec.Cmd, text string) (name string, done func(), err error) {
 	return handAs(cmd, text, runtime.GOOS != "linux")
 }
 
-// handAs is hand by a file that has a name, or has none. On Linux it needs none: however the server ends, nothing is left behind. Elsewhere /dev/fd leads, if
-// it has the file at all, to where we are in it, which is its end.
+// handAs implements hand with a named or an unlinked file. On Linux the file is unlinked, so that
+// nothing remains however the server ends. Elsewhere /dev/fd, if it exists, shares our file offset,
+// which is at the end.
 func handAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), err error) {
 	f, err := scratch(named)
 	if err != nil {
@@ -50,10 +52,11 @@ func handAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), e
 	}
 
 	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
-	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)), done, nil // the first comes after standard error
+	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)), done, nil // descriptor 3 is the first after standard error
 }
 
-// scratch returns an empty file, which only this user may open. Without a name it is gone when it is closed.
+// scratch returns an empty temporary file with permissions for this user only. An unlinked one is
+// gone when closed.
 func scratch(named bool) (*os.File, error) {
 	f, err := os.CreateTemp("", "socle-")
 	if err != nil || named {
@@ -67,8 +70,8 @@ func scratch(named bool) (*os.File, error) {
 	return f, nil
 }
 
-// command returns a program of PostgreSQL that is ready to run, until done. Neither its arguments nor its environment hold
-// the password of a connection: that is in a file.
+// command returns a program of PostgreSQL ready to start; the caller calls done after its end. The
+// password of the connection is in a file, in neither arguments nor environment.
 func (m *Maker) command(
 	ctx context.Context, to connection, name string, args ...string,
 ) (cmd *exec.Cmd, done func(), err error) {
@@ -92,7 +95,8 @@ func (m *Maker) command(
 	return cmd, done, nil
 }
 
-// restoring is a command of pg_restore for some entries of a dump, until done.
+// restoring returns a pg_restore command for some entries of a dump; the caller calls done after
+// its end.
 func (m *Maker) restoring(
 	ctx context.Context, to connection, entries []entry, args ...string,
 ) (cmd *exec.Cmd, done func(), err error) {
@@ -111,15 +115,15 @@ func (m *Maker) restoring(
 	return cmd, func() { connected(); listed() }, nil
 }
 
-// What the programs of PostgreSQL may be at fault for, beside failing.
+// Errors of PostgreSQL's programs other than their failure.
 var (
 	errProgram    = errors.New("the program can't be run")
 	errOlder      = errors.New("the program is older than the server")
 	errComplained = errors.New("the program complained, and said that it succeeded")
 )
 
-// runQuietly is [run] for a command that has nothing to say on stderr but warnings, which are logged: whatever else it says there is an error, though it
-// says that it succeeded.
+// runQuietly is [run] for a command that prints only warnings on stderr, which it logs. Other
+// output on stderr is an error, even if the command succeeds.
 func (m *Maker) runQuietly(cmd *exec.Cmd, read func(io.Reader) error) error {
 	said, err := runSaying(cmd, read)
 	if err != nil || said == "" {
@@ -136,17 +140,17 @@ func (m *Maker) runQuietly(cmd *exec.Cmd, read func(io.Reader) error) error {
 	return nil
 }
 
-// harmless is a line of a warning: of a program, or of the server that it is connected to.
+// harmless matches a line of a warning, of the program or of its server.
 var harmless = regexp.MustCompile(`^(pg_\w+: (warning|hint|detail): |(WARNING|NOTICE|DETAIL|HINT|CONTEXT): |\s|$)`)
 
-// run runs a command while read reads what it prints. It is done when both are; what the command says on
-// stderr becomes part of the error.
+// run runs a command while read consumes its output, and waits for both. The error includes the end
+// of stderr.
 func run(cmd *exec.Cmd, read func(io.Reader) error) error {
 	_, err := runSaying(cmd, read)
 	return err
 }
 
-// runSaying is run, and returns what the command said on stderr.
+// runSaying is run that also returns the end of stderr.
 func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err error) {
 	stderr := &tail{}
 	cmd.Stderr = stderr
@@ -162,7 +166,7 @@ func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err erro
 
 	readErr := read(out)
 	if readErr != nil {
-		_ = cmd.Process.Kill() // its output has no reader any more
+		_ = cmd.Process.Kill() // nothing reads its output any more
 	}
 
 	if err = errors.Join(readErr, cmd.Wait()); err != nil {
@@ -175,7 +179,7 @@ func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err erro
 	return stderr.String(), err
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last tailSize bytes written.
 type tail struct{ kept []byte }
 
 const tailSize = 4 << 10 // bytes

@@ -15,8 +15,9 @@ import (
 	"socle/internal/pgserver"
 )
 
-// TestProgramIsConfined looks at the environment, the arguments and the open files of a program in an environment that holds
-// secrets, and another language: it has its own connection, what libpq needs for TLS, and nothing else.
+// TestProgramIsConfined inspects the environment, arguments and open files of a program started
+// from an environment with secrets and another language. It has its own connection and libpq's TLS
+// settings, and nothing else.
 func TestProgramIsConfined(t *testing.T) {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		t.Setenv(name, "de_DE.UTF-8")
@@ -27,7 +28,7 @@ func TestProgramIsConfined(t *testing.T) {
 		t.Setenv(name, "canary")
 	}
 
-	for fd := 3; fd < 1024; fd++ { // what the test itself was started with
+	for fd := 3; fd < 1024; fd++ { // inherited by the test
 		syscall.CloseOnExec(fd)
 	}
 
@@ -61,7 +62,7 @@ func TestProgramIsConfined(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimSuffix(line, "\n")
 		if left, target, isFile := strings.Cut(line, " -> "); isFile {
-			if strings.HasPrefix(target, "/proc/") { // the folder that ls reads
+			if strings.HasPrefix(target, "/proc/") { // the directory that ls reads
 				continue
 			}
 
@@ -73,7 +74,7 @@ func TestProgramIsConfined(t *testing.T) {
 			line = "file " + left[strings.LastIndexByte(left, ' ')+1:]
 		}
 
-		// of the shell, and of ls
+		// of the shell and of ls
 		if line != "" && !strings.HasPrefix(line, "PWD=") && !strings.HasPrefix(line, "total ") {
 			got = append(got, line)
 		}
@@ -90,7 +91,8 @@ func TestProgramIsConfined(t *testing.T) {
 	}
 }
 
-// TestProgramAccount asks which account a program runs as where Socle is root: one that reaches the database, and nothing else if it can be helped.
+// TestProgramAccount tests the account of a program where Socle runs as root: one that reaches the
+// database, with no more access than necessary.
 func TestProgramAccount(t *testing.T) {
 	nobody := lookup("nobody")
 	if os.Geteuid() != 0 || nobody == nil {
@@ -162,7 +164,8 @@ func TestProgramAccount(t *testing.T) {
 	}
 }
 
-// TestHand has a program read what it is handed twice, in a file that has a name and in one that has none; nothing is left of either.
+// TestHand passes a text to a program twice, in a named and in an unlinked file. Nothing of either
+// remains.
 func TestHand(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -18,18 +18,21 @@ import (
 	"socle/internal/tenant"
 )
 
-// MostProven is how many bytes of a dump are restored merely to see whether that can be done.
+// MostProven is the maximum size in bytes of a dump that is proven automatically.
 const MostProven = 1 << 30
 
-// resumed is how soon it is seen that a project is active again that was to have a backup proven.
+// resumed is the retry interval of a proof while its project is not active.
 const resumed = 5 * time.Minute
 
-// errInactive says that a project is paused, or deleted.
+// errInactive reports that a project is paused or deleted.
 var errInactive = fault.New(fault.Conflict, "the project is not active any more")
 
-// Prove restores a completed backup into a database that nobody uses, as a restore does, compares every row with the dump's, notes what came of it, and drops it. It
-// does nothing to a backup that is gone or, unless someone asked for it, larger than MostProven. What says nothing of the backup is not noted: then it
-// fails with [Later]. The error is for the log.
+// Prove restores a completed backup into a separate database, compares every row with the dump,
+// records the result, and drops the database. It does nothing if the backup is gone or, unless
+// asked, larger than MostProven.
+//
+// Failures unrelated to the backup are not recorded; it then returns a *[Later]. The error is for
+// the log.
 func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 	b, err := m.Store.CompletedBackup(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && b.Size != nil && *b.Size > MostProven && !asked {
@@ -40,7 +43,7 @@ func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 	}
 
 	c := m.Projects.Proof(b.ProjectUUID, id, asked)
-	if err := c.Drop(ctx); err != nil { // of a proof that was cut off
+	if err := c.Drop(ctx); err != nil { // left by an interrupted proof
 		return &Later{Err: err}
 	}
 
@@ -93,7 +96,8 @@ func (m *Maker) prove(ctx context.Context, c *tenant.Copy, b platform.Backup) er
 	return m.compareRows(ctx, c, manifest, entries)
 }
 
-// isOurs reports whether a proof met something that has nothing to do with the backup: what it needs does not answer or went away, or another change was in the way.
+// isOurs reports whether a proof failed for reasons unrelated to the backup: a database or storage
+// that is unavailable, or a concurrent change.
 func isOurs(err error) bool {
 	if errors.Is(err, errDamaged) || errors.Is(err, errContents) || errors.Is(err, errRestoreTimeout) {
 		return false

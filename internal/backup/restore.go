@@ -20,8 +20,8 @@ import (
 	"socle/internal/tenant"
 )
 
-// Restore carries a pending restore out, to its end: completed, or failed with a reason, and then nothing has changed. It does
-// nothing to one that is not pending. The error is for the log.
+// Restore runs a pending restore until it is completed, or failed with a reason and without effect.
+// It does nothing if the restore is not pending. The error is for the log.
 func (m *Maker) Restore(ctx context.Context, id uuid.UUID) error {
 	r, err := carryOut(ctx, m, task[platform.Restore]{m.Store.Restores(), m.restore, whyNot, m.GiveUp}, id)
 	if err != nil {
@@ -31,12 +31,12 @@ func (m *Maker) Restore(ctx context.Context, id uuid.UUID) error {
 	return m.settled(ctx, r)
 }
 
-// GiveUp ends a restore that has not come to its end: it removes what that has made, and opens the project's database should it have been
-// closed for the swap. To a restore that is over it does nothing.
+// GiveUp fails an unfinished restore. It removes the copy and its blobs, and opens the gate of the
+// project if a swap had closed it. It does nothing if the restore has ended.
 func (m *Maker) GiveUp(ctx context.Context, r platform.Restore, reason string) error {
 	failed := false
 
-	// A swap holds the same lock, so nothing is removed of what took its place.
+	// Swaps hold the same lock, so the copy is not in place yet.
 	err := m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
 		if _, err := m.Store.Restores().Unfinished(ctx, r.UUID); err != nil {
 			return fault.Except(err, fault.NotFound)
@@ -53,10 +53,10 @@ func (m *Maker) GiveUp(ctx context.Context, r platform.Restore, reason string) e
 		return err
 	}
 
-	return m.Lifecycle.Finish(ctx) // with the project that was made for it
+	return m.Lifecycle.Finish(ctx) // removes the project created for the restore
 }
 
-// removeCopy removes what a restore has made: a database, and bytes.
+// removeCopy removes the database and the blobs created by a restore.
 func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
 	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
 	blobs, err := blobsOf(ctx, c.ConnectTrusted)
@@ -76,7 +76,8 @@ func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
 	return c.Reopen(ctx)
 }
 
-// settled drops the empty database that a new project had. If it does not come to it, those who tidy up do.
+// settled drops the empty database that a new project was created with. The periodic cleanup drops
+// it if this fails.
 func (m *Maker) settled(ctx context.Context, r platform.Restore) error {
 	if r.Target != platform.IntoNew {
 		return nil
@@ -84,12 +85,13 @@ func (m *Maker) settled(ctx context.Context, r platform.Restore) error {
 	return m.DropReplaced(ctx, r)
 }
 
-// blobsOf returns the blobs that the files of a database have, and those that it has noted. Without the database there are none.
+// blobsOf returns the blobs recorded in a database: those of files, transfers in progress,
+// discarded files and variants. It returns none if the database does not exist.
 func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)) ([]uuid.UUID, error) {
 	conn, err := connect(ctx)
 	switch pg.State(err) {
 	case "3D000", // invalid_catalog_name
-		"55000": // object_not_in_prerequisite_state: whoever made the database did not come so far as to let anyone in
+		"55000": // object_not_in_prerequisite_state: creation stopped before connections were allowed
 		return nil, nil
 	}
 
@@ -106,7 +108,7 @@ func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, erro
 	}
 
 	var blobs []uuid.UUID
-	for table, sql := range map[string]string{ // a copy may not have come so far as to have them all
+	for table, sql := range map[string]string{ // an unfinished copy may lack some of the tables
 		"files":        `select blob_uuid from storage.files`,
 		"uploads":      `select blob_uuid from storage.uploads`,
 		"upload_parts": `select blob_uuid from storage.upload_parts`,
@@ -138,7 +140,7 @@ func (m *Maker) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uuid
 	return nil
 }
 
-// whyNot says in words for the user why a restore failed.
+// whyNot explains to the user why a restore failed.
 func whyNot(ctx context.Context, err error) string {
 	_, exited := errors.AsType[*exec.ExitError](err)
 	switch e := fault.Of(err); {
@@ -157,7 +159,8 @@ func whyNot(ctx context.Context, err error) string {
 	return "the backup could not be restored; the server's log says why"
 }
 
-// restore checks a backup, restores it into a copy beside the project's database, checks that, and swaps the two.
+// restore checks a backup, restores it into a copy beside the project's database, compares them,
+// and swaps the copy in.
 func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 	manifest, entries, err := m.check(ctx, r.BackupProjectUUID, r.BackupUUID)
 	if err != nil {
@@ -197,8 +200,8 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 	})
 }
 
-// check reads all that is kept of a backup. It fails unless every byte is what it was when the backup was made, or could be copied anew,
-// and this release can restore it.
+// check reads all stored data of a backup. It fails unless every byte is unchanged, or could be
+// repaired, and this release can restore the backup.
 func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (manifest Manifest, entries []entry, err error) {
 	if manifest, err = m.manifest(ctx, project, backup); err != nil {
 		return manifest, nil, fmt.Errorf("manifest: %w", err)
@@ -233,11 +236,11 @@ func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (manifest 
 	return manifest, entries, nil
 }
 
-// errRestoreTimeout says that restoring a database took longer than it may.
+// errRestoreTimeout reports that restoring a database exceeded its time limit.
 var errRestoreTimeout = errors.New("the time limit of a restore has passed")
 
-// fill is [Maker.fillCopy] with a time limit: code of the project's owner runs meanwhile. What still runs then ends when
-// the caller drops the copy, which terminates all sessions in it.
+// fill is [Maker.fillCopy] with a timeout, since it runs user code. Statements that still run end
+// when the caller drops the copy, which terminates all its sessions.
 func (m *Maker) fill(
 	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error,
 ) error {
@@ -259,9 +262,10 @@ func (m *Maker) fill(
 	return err
 }
 
-// fillCopy makes a copy and restores a dump into it: the platform's tables first, for the user's may refer to them, then what is the user's, as
-// the owner. It fails unless every table has as many rows as it had, and before it makes anything, unless the copy is wanted still: whoever gives it
-// up removes it, once.
+// fillCopy creates a copy and restores a dump into it: first the platform's tables, which the
+// user's may reference, then everything else as the owner. It compares the row counts at the end.
+// wanted is called under the project's lock before the copy is created: whoever gives the restore
+// up removes the copy once, so none may appear afterwards.
 func (m *Maker) fillCopy(
 	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error,
 ) error {
@@ -270,7 +274,7 @@ func (m *Maker) fillCopy(
 		return err
 	}
 
-	// A project that is being removed gets no database any more: whoever removes it would not see that.
+	// A project that is being removed gets no new database, which the removal would miss.
 	if err := m.Lifecycle.Alone(ctx, c.Project, func() error {
 		status, err := m.Store.ProjectStatus(ctx, c.Project)
 		if err == nil && status != platform.Active {
@@ -317,7 +321,7 @@ func (m *Maker) fillCopy(
 	return compare(ctx, c, manifest)
 }
 
-// extend does to the extensions and the multirange types of a copy what was done to those of the project.
+// extend applies the manifest's changes of extensions and multirange types to a copy.
 func (m *Maker) extend(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
 		return nil
@@ -332,7 +336,7 @@ func (m *Maker) extend(ctx context.Context, c *tenant.Copy, manifest Manifest) e
 	return err
 }
 
-// restoreUsers has pg_restore restore what is the user's, logged in as the owner: code of the user runs while it does.
+// restoreUsers runs pg_restore as the owner for the user's objects. It executes user code.
 func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manifest, p plans) error {
 	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
 		address, password := c.OwnerURL()
@@ -351,7 +355,7 @@ func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manif
 	})
 }
 
-// bring stores the bytes of a copy's files, under names that only the copy knows.
+// bring copies the files' bytes from the backup to the blobs that the copy's rows name.
 func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {

@@ -13,22 +13,23 @@ import (
 )
 
 const (
-	// Silence is how long a worker may say nothing before what it works on is given up.
+	// Silence is how long a running task may go without a heartbeat before it is marked failed.
 	Silence = 20 * time.Second
 
-	closing = 10 * time.Second // what noting an end may take after the worker was told to stop
+	closing = 10 * time.Second // timeout for recording the result after the worker was told to stop
 )
 
-// task is how tasks of a kind are worked on.
+// task defines how tasks of one kind run.
 type task[T any] struct {
 	rows platform.Tasks[T]
-	// to the end: the last that it does is to say that the task is completed
+	// runs to the end; its last step marks the task completed
 	work   func(ctx context.Context, t T) error
-	why    func(ctx context.Context, err error) string         // says in words for the user why it failed
-	giveUp func(ctx context.Context, t T, reason string) error // removes what there is of it, and says that it failed
+	why    func(ctx context.Context, err error) string         // explains a failure to the user
+	giveUp func(ctx context.Context, t T, reason string) error // removes leftovers and marks the task failed
 }
 
-// carryOut takes a pending task and works on it to its end, and returns it; or, if the work says [Later], to that. To one that is not pending it does nothing. The error is for the log.
+// carryOut claims a pending task, runs it and returns it. It returns a *[Later] if the task should
+// run again, and does nothing if the task is not pending. The error is for the log.
 func carryOut[T any](ctx context.Context, m *Maker, k task[T], id uuid.UUID) (T, error) {
 	t, err := k.rows.Start(ctx, id)
 	if err != nil {
@@ -56,7 +57,7 @@ func carryOut[T any](ctx context.Context, m *Maker, k task[T], id uuid.UUID) (T,
 	return t, errors.Join(fmt.Errorf("%s %s: %w", k.rows.Kind, id, err), k.giveUp(after, t, k.why(ctx, err)))
 }
 
-// beat says that the work goes on until ctx ends, and stops the work if it was given up.
+// beat sends heartbeats until ctx ends. It stops the work if the task has been given up.
 func (m *Maker) beat(ctx context.Context, stop context.CancelFunc, say func(context.Context) error) {
 	tick := time.NewTicker(Silence / 5)
 	defer tick.Stop()

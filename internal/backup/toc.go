@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// entry is an entry of a dump's table of contents. What pg_restore --list prints of it can't be taken apart: names
-// may hold spaces and line breaks.
+// entry is an entry of a dump's table of contents. The output of pg_restore --list cannot be parsed
+// reliably, since names can contain spaces and line breaks.
 type entry struct {
 	id               int
 	tag, desc        string
@@ -17,27 +17,28 @@ type entry struct {
 	namespace, owner string
 }
 
-// The versions of the custom format that are read here: of PostgreSQL 12 and of 17 to 18.
+// Supported versions of the custom format: of PostgreSQL 12, and of 17 to 18.
 const (
 	oldestFormat = 14
 	newestFormat = 16
 )
 
-// Bounds of what is taken for a table of contents. Who made a dump can have as much of it kept in memory as mostKept.
+// Limits for a table of contents. An untrusted dump can occupy at most mostKept bytes of memory.
 const (
-	atOnce       = 4 << 10 // bytes
+	atOnce       = 4 << 10 // bytes read per step
 	mostEntries  = 2_000_000
-	mostContents = 1 << 29 // bytes of all of it
-	mostKept     = 1 << 26 // bytes of the texts that are kept of it
+	mostContents = 1 << 29 // bytes in total
+	mostKept     = 1 << 26 // bytes of retained texts
 )
 
-// defined are the kinds of entries whose statements are kept: pg_restore runs those of the others.
+// defined are the kinds of entries whose statements are retained; pg_restore executes those of all
+// others.
 var defined = []string{"ACL", "DEFAULT ACL", "POLICY"}
 
-// errContents says that the table of contents can't be read.
+// errContents reports that the table of contents cannot be read.
 var errContents = errors.New("the dump has no table of contents that this version reads")
 
-// contents reads the table of contents at the beginning of a dump in pg_dump's custom format.
+// contents reads the table of contents at the start of a dump in pg_dump's custom format.
 func contents(r io.Reader) (entries []entry, err error) {
 	t := &tocReader{r: bufio.NewReader(io.LimitReader(r, mostContents))}
 	defer func() {
@@ -51,7 +52,7 @@ func contents(r io.Reader) (entries []entry, err error) {
 		return nil, nil
 	}
 
-	head := t.bytes(6) // major, minor, revision, size of a number, size of an offset, format
+	head := t.bytes(6) // major, minor, revision, size of an integer, size of an offset, format
 
 	if t.err != nil {
 		return nil, nil
@@ -71,7 +72,7 @@ func contents(r io.Reader) (entries []entry, err error) {
 		t.number()
 	}
 
-	for range 7 { // when it was made
+	for range 7 { // creation time
 		t.number()
 	}
 
@@ -108,9 +109,9 @@ func (t *tocReader) fail(format string, args ...any) {
 
 func (t *tocReader) entry(minor, offset int) entry {
 	e := entry{id: t.number()}
-	t.number() // whether it has data
-	t.skip()   // catalogue
-	t.skip()   // oid
+	t.number() // has data
+	t.skip()   // catalog
+	t.skip()   // OID
 	e.tag, e.desc = t.text(), t.text()
 	t.number() // section
 
@@ -120,17 +121,17 @@ func (t *tocReader) entry(minor, offset int) entry {
 		t.skip()
 	}
 
-	t.skip() // the statement that drops it
+	t.skip() // DROP statement
 	e.copy, e.namespace = t.text(), t.text()
 	t.skip() // tablespace
 	t.skip() // access method
 
 	if minor >= 16 {
-		t.number() // kind of relation
+		t.number() // relation kind
 	}
 
 	e.owner = t.text()
-	t.skip() // whether rows have oids
+	t.skip() // rows have OIDs
 
 	for t.err == nil {
 		if _, more := t.optional(); !more { // dependencies
@@ -138,7 +139,7 @@ func (t *tocReader) entry(minor, offset int) entry {
 		}
 	}
 
-	t.bytes(1 + offset) // where its data are
+	t.bytes(1 + offset) // data offset
 	return e
 }
 
@@ -148,7 +149,7 @@ func (t *tocReader) bytes(n int) []byte {
 	}
 
 	b := make([]byte, 0, min(n, atOnce))
-	for len(b) < n && t.err == nil { // a length that is not true takes no memory
+	for len(b) < n && t.err == nil { // grows with the data: a false length allocates nothing
 		more := min(n-len(b), max(atOnce, len(b)))
 		b = slices.Grow(b, more)[:len(b)+more]
 		_, t.err = io.ReadFull(t.r, b[len(b)-more:])
@@ -172,7 +173,7 @@ func (t *tocReader) text() string {
 	return s
 }
 
-// optional returns a text and whether there is one.
+// optional returns a text and whether it is present.
 func (t *tocReader) optional() (string, bool) {
 	n := t.number()
 	if n < 0 || t.err != nil {
@@ -187,7 +188,7 @@ func (t *tocReader) optional() (string, bool) {
 	return string(t.bytes(n)), true
 }
 
-// skip passes over a text.
+// skip reads a text without retaining it.
 func (t *tocReader) skip() {
 	if n := t.number(); n > 0 && t.err == nil {
 		_, t.err = io.CopyN(io.Discard, t.r, int64(n))

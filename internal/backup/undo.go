@@ -13,8 +13,8 @@ import (
 	"socle/internal/tenant"
 )
 
-// Undo has a project go back to what it held before a restore, at once. What was restored is kept from then on as that was. It fails as
-// [platform.Store.UndoableRestore] does.
+// Undo swaps back the database that a restore replaced, immediately. The restored database is then
+// kept in its place, as the replaced one was. It fails like [platform.Store.UndoableRestore].
 func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Restore, error) {
 	var undone platform.Restore
 	err := m.Lifecycle.Alone(ctx, project, func() error {
@@ -47,7 +47,8 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 	return undone, err
 }
 
-// Reopen opens the databases of projects that a server had closed to go back to another one, and did not live to open again.
+// Reopen opens the gates of projects that a server closed for an undo and left closed when it
+// stopped.
 func (m *Maker) Reopen(ctx context.Context) error {
 	projects, err := m.Store.UndoableProjects(ctx)
 	if err != nil || len(projects) == 0 {
@@ -57,7 +58,7 @@ func (m *Maker) Reopen(ctx context.Context) error {
 	closed, err := m.Projects.Closed(ctx, projects)
 	errs := []error{err}
 	for _, id := range closed {
-		errs = append(errs, m.Lifecycle.Alone(ctx, id, func() error { // whoever is at it is done now
+		errs = append(errs, m.Lifecycle.Alone(ctx, id, func() error { // an undo in progress has ended now
 			still, err := m.Projects.Closed(ctx, []uuid.UUID{id})
 			if err != nil || len(still) == 0 {
 				return err
@@ -75,8 +76,8 @@ func (m *Maker) Reopen(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// carry gives a database that is about to become a project's the quota that the project has, and returns its forms. What an administrator
-// has set for the project is not the backup's to say.
+// carry copies the project's quota to a database about to replace the project's, and returns its
+// forms. Quotas are set by administrators and are not restored.
 func (m *Maker) carry(
 	ctx context.Context, project uuid.UUID, connect func(context.Context) (*pgx.Conn, error),
 ) ([]uuid.UUID, error) {
@@ -100,9 +101,10 @@ func (m *Maker) carry(
 	return pg.Values[uuid.UUID](ctx, conn, `select uuid from forms.forms`)
 }
 
-// DropReplaced removes the database that a restore has replaced, and its files, unless it is to be kept after all.
+// DropReplaced removes the database replaced by a restore, and its files. It does nothing while the
+// database is still to be kept.
 func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
-	return m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error { // nobody goes back to it meanwhile
+	return m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error { // excludes a concurrent undo
 		expired, err := m.Store.RestoreExpired(ctx, r.UUID)
 		if err != nil || !expired {
 			return err
@@ -125,8 +127,8 @@ func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
 	})
 }
 
-// recount makes a database agree with itself whose rows came from elsewhere and were judged by no trigger: what refers to nothing goes, and what is
-// counted is counted anew.
+// recount repairs the platform's rows of an imported backup, which no trigger has checked: it
+// deletes dangling references and recomputes counters.
 func recount(ctx context.Context, c *tenant.Copy) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {

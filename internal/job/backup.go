@@ -14,20 +14,21 @@ import (
 
 const backupQueue = "backups"
 
-// backupArgs names the backup to make.
+// backupArgs are the arguments of a job that makes a backup.
 type backupArgs struct {
 	Backup uuid.UUID `json:"backup"`
 }
 
-// Kind names the job.
+// Kind returns the kind of the job.
 func (backupArgs) Kind() string { return "backup" }
 
-// InsertOpts says that a backup is tried once: the next try is a new backup, with a status of its own.
+// InsertOpts allows one attempt: a retry is a new backup with its own status.
 func (backupArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: backupQueue, MaxAttempts: 1}
 }
 
-// makeBackup makes a backup. Then older ones may go, and bytes that waited for it, and it is proven.
+// makeBackup makes a backup. Afterwards it applies the retention rules, removes bytes of deleted
+// files that were kept for the backup, and enqueues a proof.
 func (q *Queue) makeBackup(ctx context.Context, a backupArgs) error {
 	id := a.Backup
 	if err := q.Maker.Make(ctx, id); err != nil {
@@ -48,7 +49,8 @@ func (q *Queue) makeBackup(ctx context.Context, a backupArgs) error {
 	return errors.Join(err, q.removeUnkept(ctx, after.ProjectUUID))
 }
 
-// CreateBackup notes a backup and has it made. It fails with Conflict if the project has one under way.
+// CreateBackup creates a backup and enqueues its job. It fails with Conflict if the project already
+// has a backup in progress.
 func (q *Queue) CreateBackup(ctx context.Context, project, user uuid.UUID) (platform.Backup, error) {
 	var b platform.Backup
 	err := q.Store.InTx(ctx, func(tx *platform.Store) error {
@@ -64,8 +66,8 @@ func (q *Queue) CreateBackup(ctx context.Context, project, user uuid.UUID) (plat
 	return b, err
 }
 
-// removeBackups removes deleted backups, and the databases that restores have replaced when they were kept long enough. What was closed to go back on
-// a restore that did not come about is opened again.
+// removeBackups removes deleted backups and the databases replaced by restores whose retention has
+// expired. It also opens the gate of projects whose undo of a restore was cut off.
 func (q *Queue) removeBackups(ctx context.Context) error {
 	deleting, err := q.Store.DeletingBackups(ctx)
 	errs := []error{err}

@@ -16,7 +16,8 @@ import (
 	"socle/internal/object"
 )
 
-// TestDeleteWhileBackedUp deletes a container with its files while their bytes are copied: the backup has them, and they go when it is over.
+// TestDeleteWhileBackedUp deletes a container while the bytes of its files are copied. The backup
+// has them, and they are removed afterwards.
 func TestDeleteWhileBackedUp(t *testing.T) {
 	t.Parallel()
 
@@ -77,7 +78,8 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 	a.Get("/containers/"+c).Want(200).Content("totalFiles", 3)
 }
 
-// TestBackupOfALostFile makes a backup of a project that has a file without its bytes, or with others: it fails, and says which file that is.
+// TestBackupOfALostFile backs up a project with a file whose bytes are missing or wrong: the backup
+// fails and names the file.
 func TestBackupOfALostFile(t *testing.T) {
 	t.Parallel()
 

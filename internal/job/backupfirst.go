@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	backupChannel = "socle_backup" // on which the platform database tells that a backup is over
+	backupChannel = "socle_backup" // notified by the platform database when a backup finishes
 
-	// lookAgain is how often who waits for a backup looks whether it is over though nobody said so: what is told while there is no connection is not heard.
+	// lookAgain is the interval at which waiting requests poll the backup. Notifications sent while
+	// the LISTEN connection is down are lost.
 	lookAgain = 5 * time.Second
 )
 
-// bell wakes all who wait.
+// bell is a broadcast: it wakes all current waiters.
 type bell struct {
 	mu   sync.Mutex
-	rung chan struct{} // closed when it rings; nil: nobody waits
+	rung chan struct{} // closed by ring; nil without waiters
 }
 
-// next returns what is closed when the bell rings next.
+// next returns a channel that the next ring closes.
 func (b *bell) next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,15 +48,16 @@ func (b *bell) ring() {
 	}
 }
 
-// BackUpFirst returns when a backup is completed that was begun after d was first asked for; several requests share one. It fails with Conflict if the backup has failed, or
-// is not over when enough is: who asks for the same again then waits for the same backup.
+// BackUpFirst waits until a backup is completed that began after d was first requested. Concurrent
+// requests share one backup. It fails with Conflict if the backup fails or if enough fires first; a
+// repeated request then waits for the same backup.
 func (q *Queue) BackUpFirst(ctx context.Context, d platform.Destruction, enough <-chan time.Time) error {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 
 	var id uuid.UUID
 	for {
-		some := q.backupOver.next() // before it is looked: what is over between is not missed
+		some := q.backupOver.next() // before the status is read, so that no ring is missed
 
 		over, err := q.backedUpFirst(ctx, d, &id)
 		if over || err != nil {
@@ -74,13 +76,14 @@ func (q *Queue) BackUpFirst(ctx context.Context, d platform.Destruction, enough 
 	}
 }
 
-// backedUpFirst reports whether the backup is completed that d waits for. As long as id is nil, it is not known which one that is.
+// backedUpFirst reports whether the backup that d waits for is completed. It sets id, initially
+// nil, once that backup is known.
 func (q *Queue) backedUpFirst(ctx context.Context, d platform.Destruction, id *uuid.UUID) (bool, error) {
 	var b platform.Backup
 	var err error
 	if *id == uuid.Nil {
 		b, err = q.awaitBackup(ctx, d)
-		if fault.Is(err, fault.Conflict) { // the next one will do
+		if fault.Is(err, fault.Conflict) { // wait for the other backup, then try again
 			return false, nil
 		}
 
@@ -105,8 +108,8 @@ func (q *Queue) backedUpFirst(ctx context.Context, d platform.Destruction, id *u
 		b.Error).WithCode("backup_failed")
 }
 
-// awaitBackup returns the backup that d waits for, and has one made if there is none. It fails with Conflict if another one is under way that may have
-// begun too early.
+// awaitBackup returns the backup that d waits for and creates it if there is none. It fails with
+// Conflict if another backup is in progress that may have begun too early.
 func (q *Queue) awaitBackup(ctx context.Context, d platform.Destruction) (platform.Backup, error) {
 	for {
 		b, err := q.Store.AwaitBackup(ctx, d)
@@ -125,6 +128,6 @@ func (q *Queue) awaitBackup(ctx context.Context, d platform.Destruction) (platfo
 		if !fault.Is(err, fault.Conflict) || ctx.Err() != nil {
 			return b, err
 		}
-		// Someone else was first: it may be theirs that is waited for.
+		// A concurrent request created a backup first; d may be able to share it.
 	}
 }

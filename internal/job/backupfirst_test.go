@@ -8,7 +8,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestAwaitedBackupsAreKept makes a backup after which others may go: those that something destructive waited for stay for 30 days, whatever the schedule says.
+// TestAwaitedBackupsAreKept tests that backups made before a destructive operation are kept for 30
+// days, whatever the schedule's retention rules.
 func TestAwaitedBackupsAreKept(t *testing.T) {
 	t.Parallel()
 

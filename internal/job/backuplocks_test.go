@@ -11,8 +11,8 @@ import (
 	"socle/internal/pg"
 )
 
-// TestBackupOfLockedTable backs a project up of which a table is locked: it says so, is begun again later, and fails in
-// the end.
+// TestBackupOfLockedTable backs up a project with a locked table: the backup shows the lock, is
+// retried, and finally fails.
 func TestBackupOfLockedTable(t *testing.T) {
 	t.Parallel()
 
@@ -51,7 +51,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 		})
 	}
 
-	// The first one gets to its end when the lock is gone.
+	// The first backup completes when the lock is released.
 	tx := lock()
 	id := back(t, a)
 	postponed(id)
@@ -71,7 +71,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 		t.Errorf("it waits for %q", waits)
 	}
 
-	// The second one has been tried for long enough.
+	// The second backup exceeds the retry limit.
 	tx = lock()
 	id = back(t, a)
 	postponed(id)
@@ -87,13 +87,13 @@ func TestBackupOfLockedTable(t *testing.T) {
 	await(t, a, back(t, a), "completed")
 }
 
-// TestDumpIsToldInEnglish asks in which language PostgreSQL speaks to pg_dump, whose words are read.
+// TestDumpIsToldInEnglish tests the language of PostgreSQL's messages to pg_dump, which are parsed.
 func TestDumpIsToldInEnglish(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 
-	// as an operator may have it
+	// an operator's possible setting
 	set := `do $$ begin execute format('alter database %I set lc_messages = %L', current_database(), 'C.UTF-8'); end $$`
 	if _, err := a.ProjectDatabase().Exec(t.Context(), set); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,8 @@ func TestDumpIsToldInEnglish(t *testing.T) {
 	}
 }
 
-// TestBackupOfSwappedTable puts a view in the place of a table that the backup's snapshot has shown: the login that reads everything runs nothing of it.
+// TestBackupOfSwappedTable replaces a table in the backup's snapshot by a view: the dump login
+// executes nothing of it.
 func TestBackupOfSwappedTable(t *testing.T) {
 	t.Parallel()
 
@@ -126,7 +127,7 @@ func TestBackupOfSwappedTable(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// where there is nothing to count, pg_dump is the first to look
+	// without rows to count, pg_dump is the first to read the table
 	for _, partitioned := range []string{"", "partition by list (id)"} {
 		asOwner(t, a, `create table public.bait (id int) `+partitioned)
 

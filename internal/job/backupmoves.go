@@ -13,7 +13,8 @@ import (
 	"socle/internal/platform"
 )
 
-// ImportBackup keeps a backup that arrives as one of a project, and has it proven. It fails as [platform.Store.StartImport] and [backup.Maker.Import] do.
+// ImportBackup stores an uploaded archive as a backup of a project and enqueues its proof. It fails
+// like [platform.Store.StartImport] and [backup.Maker.Import].
 func (q *Queue) ImportBackup(ctx context.Context, project, user uuid.UUID, in backup.Import) (platform.Backup, error) {
 	b, err := q.Store.StartImport(ctx, project, user)
 	if err != nil {
@@ -40,7 +41,8 @@ func (q *Queue) ImportBackup(ctx context.Context, project, user uuid.UUID, in ba
 	return b, err
 }
 
-// DownloadBackup returns a backup as an archive, which the caller closes, and notes that it was asked for. It fails as [backup.Maker.OpenArchive] does.
+// DownloadBackup returns a backup as an archive, which the caller closes, and writes the audit
+// entry. It fails like [backup.Maker.OpenArchive].
 func (q *Queue) DownloadBackup(ctx context.Context, project, id uuid.UUID, c backup.Cover) (*backup.Archive, error) {
 	a, err := q.Maker.OpenArchive(ctx, project, id, c)
 	if err != nil {
@@ -55,7 +57,8 @@ func (q *Queue) DownloadBackup(ctx context.Context, project, id uuid.UUID, c bac
 	return a, nil
 }
 
-// VerifyBackup has a backup proven at once. It fails with NotFound if there is none, and with Conflict if it is not completed.
+// VerifyBackup enqueues a proof of a backup. It fails with NotFound if the backup does not exist
+// and with Conflict if it is not completed.
 func (q *Queue) VerifyBackup(ctx context.Context, project, id uuid.UUID) (platform.Backup, error) {
 	var b platform.Backup
 	err := q.Store.InTx(ctx, func(tx *platform.Store) error {

@@ -18,7 +18,7 @@ import (
 	"socle/internal/pgserver"
 )
 
-// dumpedRows returns how many rows the dump of a backup has of a table.
+// dumpedRows returns the number of rows of a table in a backup's dump.
 func dumpedRows(t *testing.T, a *apitest.API, id, schema, table string) int {
 	t.Helper()
 
@@ -42,7 +42,7 @@ func dumpedRows(t *testing.T, a *apitest.API, id, schema, table string) int {
 	return strings.Count(rows, "\n")
 }
 
-// retryBackups makes postponed backups due at once.
+// retryBackups makes postponed backups due.
 func retryBackups(a *apitest.API) {
 	a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'backup' and state in ('available', 'scheduled')`)
 }
@@ -61,8 +61,8 @@ func completed(t *testing.T, a *apitest.API, id string) {
 	a.Get("/backups/"+id).Want(200).Content("error", "")
 }
 
-// TestBackupMeetsReplacedTable begins a backup while another transaction replaces a table's rows in a way that older
-// snapshots do not see: the dump must have the rows that the transaction wrote.
+// TestBackupMeetsReplacedTable begins a backup while another transaction replaces a table's rows in
+// a way invisible to older snapshots. The dump must have the new rows.
 func TestBackupMeetsReplacedTable(t *testing.T) {
 	t.Parallel()
 
@@ -142,8 +142,8 @@ func TestBackupMeetsDroppedTable(t *testing.T) {
 	}
 }
 
-// TestBackupCopiesFilesAfterTables replaces a table's rows while the backup copies the bytes of files: that waits for
-// nothing, and the dump has the rows of the snapshot.
+// TestBackupCopiesFilesAfterTables replaces a table's rows while the backup copies the bytes of
+// files. The change does not wait, and the dump has the rows of the snapshot.
 func TestBackupCopiesFilesAfterTables(t *testing.T) {
 	t.Parallel()
 
@@ -179,8 +179,8 @@ func TestBackupCopiesFilesAfterTables(t *testing.T) {
 	}
 }
 
-// TestBackupHoldsItsTables holds pg_dump before it has locked anything: nobody else can replace a table by then. A schema
-// can't be locked: when another takes its name, the backup is begun again.
+// TestBackupHoldsItsTables stops pg_dump before it locks anything: the tables are protected from
+// replacement already. A schema cannot be locked; if another takes its name, the backup is retried.
 func TestBackupHoldsItsTables(t *testing.T) {
 	t.Parallel()
 
@@ -216,8 +216,8 @@ func TestBackupHoldsItsTables(t *testing.T) {
 	}
 }
 
-// TestBackupAmongChanges makes backups while tables come and go, as pg_dump tells it: a backup is begun again until it
-// succeeds, or has been tried for too long; then it says what it met.
+// TestBackupAmongChanges makes backups while pg_dump reports tables that come and go. A backup is
+// retried until it succeeds, or exceeds the limit and names the collision.
 func TestBackupAmongChanges(t *testing.T) {
 	t.Parallel()
 

@@ -31,7 +31,7 @@ func await(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest
 	return reached(t, a, "/backups/"+id, statuses)
 }
 
-// reached waits until something has a status, and returns it.
+// reached waits until a resource has a status, and returns it.
 func reached(t *testing.T, a *apitest.API, path string, statuses []string) (r *apitest.Reply) {
 	t.Helper()
 
@@ -49,7 +49,7 @@ func back(t *testing.T, a *apitest.API) string {
 	return a.Post("/backups", `{}`).Want(201).Content("status", "pending").Get("uuid").(string)
 }
 
-// dump returns the path of a copy of a backup's dump, or "" if none is kept.
+// dump returns the path of a decrypted copy of a backup's dump, or "" if there is none.
 func dump(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
 
@@ -83,7 +83,7 @@ func dump(t *testing.T, a *apitest.API, id string) string {
 	return f.Name()
 }
 
-// awkward is what a tenant may have in a database, and a careless dump trips over.
+// awkward has objects of a user's database that break a careless dump.
 const awkward = `
 	create table public."-rf" (id int);
 	create table public."dbname=x" (id int);
@@ -99,7 +99,7 @@ lines" select n, 'it''s ' || n from generate_series(1, 10) n;
 	create table "odd;schema".t as select 1 as n;
 	do 'begin for n in 1..1000 loop execute format(''create table public.t%s (id int)'', n); end loop; end'`
 
-// TestBackup makes a backup of a database full of traps, and restores it into an empty one.
+// TestBackup backs up a database full of traps and restores it into an empty one.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 
@@ -155,7 +155,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// programs returns a folder with PostgreSQL's programs, of which pg_dump is a script.
+// programs returns a folder with PostgreSQL's programs, with a script in place of pg_dump.
 func programs(t *testing.T, script string) string {
 	t.Helper()
 
@@ -175,10 +175,11 @@ func programs(t *testing.T, script string) string {
 	return dir
 }
 
-// untouched is a script that does what the program in whose place it is does.
+// untouched is a script that runs the program it replaces.
 const untouched = `exec "$real" "$@"`
 
-// scripted puts a script in the place of one of the programs in a folder; $real stands for the real one. Without a script there is none.
+// scripted puts a script in place of a program in a folder; $real is the path of the real one. An
+// empty script removes the program.
 func scripted(t *testing.T, dir, program, script string) {
 	t.Helper()
 
@@ -190,7 +191,7 @@ func scripted(t *testing.T, dir, program, script string) {
 	path := filepath.Join(dir, program)
 	if script == "" {
 		err = os.Remove(path)
-	} else { // renamed, for one that is being run can't be written
+	} else { // by rename, since a running script cannot be written
 		err = errors.Join(
 			os.WriteFile(path+".new",
 				[]byte("#!/bin/sh\n"+strings.ReplaceAll(script, "$real", binaries.Path(program))+"\n"), 0o755),
@@ -203,7 +204,8 @@ func scripted(t *testing.T, dir, program, script string) {
 	}
 }
 
-// TestBackupFails makes backups with a pg_dump, or a pg_restore that is to list what a dump holds, that fails in one way or another. Each has its cause.
+// TestBackupFails makes backups with a failing pg_dump, or a failing pg_restore while it lists a
+// dump. The error names the cause.
 func TestBackupFails(t *testing.T) {
 	t.Parallel()
 
@@ -245,13 +247,13 @@ func TestBackupFails(t *testing.T) {
 				t.Error("a part of the dump is kept")
 			}
 
-			await(t, a, back(t, a), "failed") // it is not in the way of the next one
+			await(t, a, back(t, a), "failed") // it does not block the next backup
 			scripted(t, dir, c.program, untouched)
 		})
 	}
 }
 
-// TestBackupWarns makes a backup with a pg_dump that warns of something and succeeds.
+// TestBackupWarns makes a backup with a pg_dump that succeeds with a warning.
 func TestBackupWarns(t *testing.T) {
 	t.Parallel()
 
@@ -266,7 +268,7 @@ func TestBackupWarns(t *testing.T) {
 	}
 }
 
-// TestBackupKeepsThePassword looks at what pg_dump was called with.
+// TestBackupKeepsThePassword inspects the arguments and environment of pg_dump.
 func TestBackupKeepsThePassword(t *testing.T) {
 	t.Parallel()
 
@@ -311,7 +313,7 @@ func fileExists(name string) bool {
 	return err == nil
 }
 
-// TestAbandonedBackups finds backups that nobody makes any more: one whose server went away, and one that has no job.
+// TestAbandonedBackups fails abandoned backups: one whose server stopped, and one without a job.
 func TestAbandonedBackups(t *testing.T) {
 	t.Parallel()
 
@@ -389,7 +391,7 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 	}
 }
 
-// kept reports whether anything is kept of a backup.
+// kept reports whether any blob of a backup is stored.
 func kept(t *testing.T, a *apitest.API, id string) bool {
 	t.Helper()
 

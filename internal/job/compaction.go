@@ -21,18 +21,19 @@ import (
 
 const compactionQueue = "compactions"
 
-// compactionArgs names the table to compact, and the transaction that was next when the compaction
-// was requested: what was deleted before it is gone afterwards.
+// compactionArgs identify the table to compact. Next is the next transaction ID at the time of the
+// request: rows deleted before it are removed.
 type compactionArgs struct {
 	Project uuid.UUID `json:"project" river:"unique"`
 	Table   uint32    `json:"table" river:"unique"`
 	Next    int64     `json:"next"`
 }
 
-// Kind names the job.
+// Kind returns the kind of the job.
 func (compactionArgs) Kind() string { return "compaction" }
 
-// InsertOpts has each table compacted once at a time, and tried again when others were in the way, or the server stopped.
+// InsertOpts allows one unfinished job per table and retries after lock conflicts and server
+// restarts.
 func (compactionArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{
 		Queue:       compactionQueue,
@@ -43,12 +44,13 @@ func (compactionArgs) InsertOpts() river.InsertOpts {
 
 type compactionWorker struct {
 	river.WorkerDefaults[compactionArgs]
-	pool      *pgxpool.Pool // of the platform database
+	pool      *pgxpool.Pool // platform database
 	lifecycle tenant.Lifecycle
 	log       *slog.Logger
 }
 
-// Work compacts the table. What it returns is shown to clients, so it has no more than a fault's own words.
+// Work compacts the table. Clients see the returned error, so it contains only the detail of a
+// fault.
 func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionArgs]) error {
 	bounded, cancel := context.WithTimeout(ctx, indexTime)
 	defer cancel()
@@ -59,7 +61,7 @@ func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionAr
 		err = schema.CompactTable(bounded, p.Owner(), job.Args.Table)
 	}
 	if err == nil {
-		if _, err := w.lifecycle.GetSize(ctx, job.Args.Project); err != nil { // there may be room again
+		if _, err := w.lifecycle.GetSize(ctx, job.Args.Project); err != nil { // the quota may allow writes again
 			w.log.Warn("measure a project's database", "project", job.Args.Project, "error", err)
 		}
 
@@ -77,7 +79,7 @@ func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionAr
 
 	switch f := fault.Of(err); f.Kind {
 	case fault.Unprocessable, fault.NotFound:
-		return river.JobCancel(errors.New(f.Detail)) // the next try would fail alike
+		return river.JobCancel(errors.New(f.Detail)) // a retry would fail alike
 	case fault.Internal:
 		return errors.New("something went wrong on the server")
 	default:
@@ -85,7 +87,7 @@ func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionAr
 	}
 }
 
-// Compaction is the latest one of a table.
+// Compaction is the state of the latest compaction of a table.
 type Compaction struct {
 	Status    string     `json:"status" enum:"waiting,running,completed,failed"`
 	Progress  *int       `json:"progress" nullable:"true" doc:"How many hundredths of the table's pages have been read; its indexes are made after that. Null if it is not known."`
@@ -94,7 +96,8 @@ type Compaction struct {
 	EndedAt   *time.Time `json:"endedAt" nullable:"true"`
 }
 
-// CreateCompaction has a table compacted. It fails with Conflict, code busy, if that is under way.
+// CreateCompaction enqueues the compaction of a table. It fails with Conflict, code busy, if one is
+// in progress.
 func (q *Queue) CreateCompaction(ctx context.Context, p *tenant.Project, table uint32) (Compaction, error) {
 	next, err := schema.NextTransaction(ctx, p.Trusted())
 	if err != nil {
@@ -119,7 +122,8 @@ func (q *Queue) CreateCompaction(ctx context.Context, p *tenant.Project, table u
 	return c, err
 }
 
-// GetCompaction returns the latest compaction of a table, which is known for a day at least. It fails with NotFound if there is none.
+// GetCompaction returns the latest compaction of a table. Finished ones are kept for at least a
+// day. It fails with NotFound if there is none.
 func (q *Queue) GetCompaction(ctx context.Context, p *tenant.Project, table uint32) (Compaction, error) {
 	c, err := pg.One[Compaction](ctx, q.Pool, `
 		select case when j.state = 'running' then 'running' when j.state = 'completed' then 'completed' when j.state in ('cancelled', 'discarded') then 'failed' else 'waiting' end as status,

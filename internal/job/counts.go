@@ -7,15 +7,15 @@ import (
 	"socle/internal/pg"
 )
 
-// Counts is how the queue stands.
+// Counts are statistics of the queue.
 type Counts struct {
 	Waiting int64
 	Running int64
-	Failed  int64         // given up in the last 24 hours
-	Oldest  time.Duration // how long the first that could be worked on has waited
+	Failed  int64         // discarded in the last 24 hours
+	Oldest  time.Duration // waiting time of the oldest runnable job
 }
 
-// Counts returns how the queue stands.
+// Counts returns statistics of the queue.
 func (q *Queue) Counts(ctx context.Context) (Counts, error) {
 	return pg.One[Counts](ctx, q.Pool, `
 		select count(*) filter (where state in ('available', 'pending', 'retryable', 'scheduled')) as waiting,

@@ -7,7 +7,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// endless makes a table whose rows are restored for ever: a check catches that it is cancelled.
+// endless creates a table whose restore never ends: a check constraint traps its cancellation.
 const endless = `
 	create function public.spin() returns boolean language plpgsql as $f$
 	begin
@@ -22,7 +22,7 @@ const endless = `
 	create table public.spinning (id int check (public.spin()));
 	insert into public.spinning values (1);`
 
-// endlessIndex makes a table that is compacted for ever: an index's expression does not come to its end.
+// endlessIndex creates a table whose compaction never ends, because of an index expression.
 const endlessIndex = `
 	create function public.slow(int) returns int immutable language sql as 'select 1';
 	create table public.slowed (id int);
@@ -30,7 +30,7 @@ const endlessIndex = `
 	create index on public.slowed (public.slow(id));
 	create or replace function public.slow(int) returns int immutable language plpgsql as 'begin perform pg_catalog.pg_sleep(600); return 1; end';`
 
-// running returns for how many projects of an organization a job of a kind runs.
+// running returns the number of an organization's projects with a running job of a kind.
 func running(a *apitest.API, kind, organization string) int {
 	return apitest.Value[int](a, `
 		select count(distinct p.uuid) from river.river_job j
@@ -40,8 +40,9 @@ func running(a *apitest.API, kind, organization string) int {
 		where j.kind = $1 and j.state = 'running' and p.organization_uuid = $2`, kind, organization)
 }
 
-// TestHostileJobs has one organization restore, prove and compact for ever, in as many projects as there are workers, and
-// more. Another one's backup is made, proven and restored meanwhile, and its table compacted.
+// TestHostileJobs has one organization restore, prove and compact endlessly, in more projects than
+// there are workers. Meanwhile, another organization's backup is made, proven and restored, and its
+// table compacted.
 func TestHostileJobs(t *testing.T) {
 	t.Parallel()
 
@@ -53,7 +54,7 @@ func TestHostileJobs(t *testing.T) {
 
 	for _, h := range hostile {
 		asOwner(t, h, endless)
-		id := backedUp(t, h) // and is to be proven
+		id := backedUp(t, h) // its proof is enqueued
 		h.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201)
 		asOwner(t, h, endlessIndex)
 		h.Post("/tables/slowed/compaction", "").Want(201)
@@ -85,7 +86,8 @@ func TestHostileJobs(t *testing.T) {
 	}
 }
 
-// TestEndlessRestore restores a backup, and has it proven, that does not come to its end: the time limit ends it, and its session.
+// TestEndlessRestore restores and proves a backup that never ends: the timeout ends the task and
+// its session.
 func TestEndlessRestore(t *testing.T) {
 	t.Parallel()
 

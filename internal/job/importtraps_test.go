@@ -9,14 +9,16 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// strange is what an install that lies may put into a backup: a project can't have any of it.
+// strange has objects that a lying install could put into a backup. No project can have any of
+// them.
 var strange = map[string]string{
 	"event trigger": `create function public.fire() returns event_trigger language plpgsql as 'begin end'; create event trigger fire on ddl_command_end execute function public.fire()`,
 	"wrapper":       `create foreign data wrapper anything`,
 	"language":      `create trusted language anything handler pg_catalog.plpgsql_call_handler`,
 }
 
-// TestImportRunsNothingStrong imports backups that someone has made who is a superuser elsewhere, and restores what can be restored.
+// TestImportRunsNothingStrong imports backups made by a superuser elsewhere, and restores what can
+// be restored.
 func TestImportRunsNothingStrong(t *testing.T) {
 	t.Parallel()
 
@@ -54,7 +56,8 @@ func TestImportRunsNothingStrong(t *testing.T) {
 		}
 	}
 
-	// Everything that the liar has made as a superuser is the owner's when it is restored, and the platform's tables hold what they say, but no more than they may.
+	// The superuser's objects belong to the owner after the restore. The platform's tables have the
+	// backup's rows, within the limits.
 	conn := from.ProjectDatabase()
 	asOwner(t, from, trap)
 	asOwner(t, from,
@@ -77,7 +80,7 @@ func TestImportRunsNothingStrong(t *testing.T) {
 	id := send(body).Want(201).Get("uuid").(string)
 	r := into.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
 
-	// a table that the platform does not have
+	// not a table of the platform
 	restored(t, into, r, "failed").Content("error", "the backup is damaged; nothing of it was restored")
 
 	if _, err := conn.Exec(t.Context(), `drop table storage.more`); err != nil {

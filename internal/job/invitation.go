@@ -9,7 +9,8 @@ import (
 	"socle/internal/platform"
 )
 
-// SendInvitation has a mail sent, if the transaction commits, whose link makes a member of whoever has the address.
+// SendInvitation enqueues the mail of an invitation within the transaction. Its link adds the
+// recipient to the organization.
 func (q *Queue) SendInvitation(ctx context.Context, tx *platform.Store, inviter uuid.UUID, i platform.Invited) error {
 	user, err := tx.GetUser(ctx, inviter)
 	if err != nil {

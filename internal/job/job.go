@@ -1,5 +1,6 @@
-// Package job is the work that goes on beside the requests: the queue, which River keeps in the
-// platform database, its workers, and the rounds that tidy up.
+// Package job runs background work: the queue, which River keeps in the platform database, its
+// workers, and the periodic cleanup. Package backup makes and restores backups, package schema
+// builds and compacts; this package decides when.
 package job
 
 import (
@@ -33,10 +34,10 @@ const (
 	queueSchema = "river"
 	tidyEvery   = 10 * time.Second
 	sweepEvery  = 6 * time.Hour
-	uploadTime  = 24 * time.Hour // after which nobody is finishing an upload any more
+	uploadTime  = 24 * time.Hour // after which an unfinished upload is abandoned
 )
 
-// Migrate brings the queue's tables up to date. The caller holds the migration lock.
+// Migrate creates or upgrades the tables of the queue. The caller holds the migration lock.
 func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	m, err := rivermigrate.New(riverpgxv5.New(pool),
 		&rivermigrate.Config{Schema: queueSchema, Logger: slog.New(slog.DiscardHandler)})
@@ -44,7 +45,7 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 		return fmt.Errorf("migrate the queue: %w", err)
 	}
 
-	// One statement instead of what River asks to find the same out.
+	// One statement instead of River's several, for the usual case of nothing to migrate.
 	done, err := pg.Value[bool](ctx, pool,
 		`select exists (select from river.river_migration where line = 'main' and version = @newest)`,
 		pgx.StrictNamedArgs{
@@ -52,7 +53,7 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 				return a.Version - b.Version
 			}).Version,
 		})
-	// undefined_table, invalid_schema_name: it is new
+	// undefined_table, invalid_schema_name: a new database
 	if state := pg.State(err); state != "42P01" && state != "3F000" && (err != nil || done) {
 		return err
 	}
@@ -67,31 +68,31 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// Config is what the jobs work with.
+// Config configures a [Queue].
 type Config struct {
-	Pool      *pgxpool.Pool // of the platform database
-	Queue     *pgxpool.Pool // of the same, for what River asks on its own; nil: Pool
+	Pool      *pgxpool.Pool // platform database
+	Queue     *pgxpool.Pool // of the same database, for River's own queries; nil: Pool
 	Store     *platform.Store
 	Lifecycle tenant.Lifecycle
 	Maker     *backup.Maker
 	Mail      *mail.Sender
-	PublicURL string       // without a slash at its end; links in mails begin with it
-	LinkKey   []byte       // from which the tokens of links are computed
-	Told      *pg.Listener // hears what is told in the platform database; nil: nothing
+	PublicURL string       // without a trailing slash; prefix of links in mails
+	LinkKey   []byte       // from which the tokens of links are derived
+	Told      *pg.Listener // notifications of the platform database; nil: polling only
 	Log       *slog.Logger
 }
 
-// Queue takes jobs, and works on them while it runs.
+// Queue accepts jobs, and works on them while [Queue.Run] runs. It is safe for concurrent use.
 type Queue struct {
 	Config
 	client *river.Client[pgx.Tx]
 	lost   lost
-	absent atomic.Int64 // since when this server is without its lock, in Unix nanoseconds; 0: it is not
+	absent atomic.Int64 // Unix nanoseconds since this server lost its worker lock; 0 while it holds it
 
-	backupOver bell // rings when one is
+	backupOver bell // rings when a backup finishes
 }
 
-// New returns a queue. It works on nothing until [Queue.Run].
+// New returns a queue. It runs no job before [Queue.Run].
 func New(c Config) (*Queue, error) {
 	q := &Queue{Config: c}
 	if c.Told != nil {
@@ -126,7 +127,7 @@ func New(c Config) (*Queue, error) {
 		Queues: queues, Middleware: []rivertype.Middleware{
 			&fairness{pool: c.Pool, log: c.Log, running: map[claim]int{}},
 		},
-		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
+		JobTimeout: -1, // a backup takes arbitrarily long; its heartbeat shows that it is alive
 	})
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
@@ -136,7 +137,7 @@ func New(c Config) (*Queue, error) {
 	return q, nil
 }
 
-// Run works on jobs until ctx ends, and returns when those that it had begun have stopped.
+// Run works on jobs until ctx ends. It returns when all started jobs have stopped.
 func (q *Queue) Run(ctx context.Context) error {
 	attending, leave := context.WithCancel(context.WithoutCancel(ctx))
 	there, left := make(chan struct{}), make(chan struct{})
@@ -169,7 +170,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	return q.client.StopAndCancel(stopping)
 }
 
-// tidy goes round until ctx ends.
+// tidy runs Tidy and Sweep periodically until ctx ends.
 func (q *Queue) tidy(ctx context.Context) {
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
@@ -195,14 +196,18 @@ func (q *Queue) tidy(ctx context.Context) {
 	}
 }
 
-// Tidy ends what others left in the middle: jobs, backups and restores whose server is gone, projects half made or half deleted. It removes deleted backups, and starts those that are due.
+// Tidy runs the frequent cleanup: it requeues or fails the jobs, backups and restores of servers
+// that stopped, finishes half-created and half-deleted projects, removes deleted backups and
+// orphaned copies, and starts backups that are due.
 func (q *Queue) Tidy(ctx context.Context) error {
 	return errors.Join(q.rescue(ctx), q.giveUp(ctx), q.startDue(ctx), q.removeBackups(ctx), q.dropStrays(ctx),
 		q.Lifecycle.Finish(ctx))
 }
 
-// Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, bytes that nobody knows, responses that nobody went on with,
-// counts of attempts, kept answers, old links and tokens, and requests of long ago. It has the newest backups proven when it is time, and schedules put right.
+// Sweep removes expired data and orphans: bytes of aborted uploads and deleted files, orphaned
+// blobs, abandoned responses, attempt counters, idempotency keys, expired links, tokens and
+// invitations, and old request statistics. It also enqueues proofs that are due and corrects backup
+// schedules.
 func (q *Queue) Sweep(ctx context.Context) error {
 	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
 	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.forgetRequestDays(ctx),
@@ -239,15 +244,15 @@ func (q *Queue) sweepFiles(ctx context.Context, p *tenant.Project) error {
 	return errors.Join(swept, discarded)
 }
 
-// quiet hands on what River says from warnings upward; its routine is nobody's concern.
+// quiet passes on only warnings and errors of River.
 type quiet struct{ slog.Handler }
 
-// Enabled reports whether a record of the level is handed on.
+// Enabled reports whether records of the level are passed on.
 func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
 }
 
-// forgetRequestDays forgets requests to projects that are older than the instance's setting says.
+// forgetRequestDays deletes request statistics of projects older than the retention setting.
 func (q *Queue) forgetRequestDays(ctx context.Context) error {
 	settings, err := q.Store.Settings(ctx)
 	if err != nil {

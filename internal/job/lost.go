@@ -10,22 +10,24 @@ import (
 	"socle/internal/pg"
 )
 
-// A server that is killed leaves its jobs running, in the eyes of the queue for ever. So each server holds a lock in the platform database for as
-// long as it works on jobs, on a connection of its own, which ends with it; and whose lock is gone, its jobs are taken from it.
+// A killed server leaves its jobs in state running. Each server therefore holds an advisory lock in
+// the platform database while it works, on a dedicated connection, so that the lock ends with the
+// server. rescue requeues the jobs of workers whose lock is gone.
 
-// workerName is how names of workers begin that hold such a lock.
+// workerName is the prefix of the names of workers that hold such a lock.
 const workerName = "socle-"
 
-// workerLock is the lock of a worker, by its name.
+// workerLock is the key of the advisory lock of @worker.
 const workerLock = `hashtextextended('worker ' || @worker::text, 0)`
 
-// reconnect is how soon a lock is taken again that was lost with its connection.
+// reconnect is the pause before a lost lock is acquired again.
 const reconnect = time.Second
 
-// absentTime is how long a server may be without its lock until it counts as cut off from the queue.
+// absentTime is the time without its lock after which a server counts as cut off from the queue.
 const absentTime = 5 * time.Second
 
-// attend holds the lock of this server until ctx ends. It closes there when it holds it for the first time.
+// attend holds the worker lock until ctx ends, and reconnects when the connection is lost. It
+// closes there when it acquires the lock for the first time.
 func (q *Queue) attend(ctx context.Context, there chan<- struct{}) {
 	once := sync.OnceFunc(func() { close(there) })
 	for {
@@ -46,13 +48,13 @@ func (q *Queue) attend(ctx context.Context, there chan<- struct{}) {
 	}
 }
 
-// Alive reports whether this server works on jobs, or was cut off from the queue only a moment ago.
+// Alive reports whether this server holds its worker lock, or lost it less than absentTime ago.
 func (q *Queue) Alive() bool {
 	since := q.absent.Load()
 	return since == 0 || time.Since(time.Unix(0, since)) < absentTime
 }
 
-// hold takes the lock, calls held, and returns when the connection is lost or ctx ends.
+// hold acquires the worker lock, calls held, and blocks until the connection is lost or ctx ends.
 func (q *Queue) hold(ctx context.Context, held func()) error {
 	conn, err := pgx.ConnectConfig(ctx, q.Pool.Config().ConnConfig.Copy())
 	if err != nil {
@@ -67,18 +69,18 @@ func (q *Queue) hold(ctx context.Context, held func()) error {
 
 	q.absent.Store(0)
 	held()
-	_, err = conn.WaitForNotification(ctx) // none comes
+	_, err = conn.WaitForNotification(ctx) // nothing is listened to: it blocks until the connection ends
 	return err
 }
 
-// lost are jobs whose worker did not hold its lock in the last round.
+// lost are the jobs whose worker did not hold its lock in the previous round.
 type lost struct {
 	mu   sync.Mutex
 	jobs map[int64]bool
 }
 
-// rescue takes jobs from workers that are gone: they are to be done again, or over if they were tried often enough. A connection may break
-// and the server live, so that the worker has to be gone for two rounds.
+// rescue requeues jobs of workers that are gone, and discards those without attempts left. A worker
+// has to be gone in two consecutive rounds, since a connection can break while its server lives.
 func (q *Queue) rescue(ctx context.Context) error {
 	q.lost.mu.Lock()
 	defer q.lost.mu.Unlock()
@@ -91,7 +93,7 @@ func (q *Queue) rescue(ctx context.Context) error {
 				where l.locktype = 'advisory' and l.granted and l.objsubid = 1
 				  and l.database = (select oid from pg_database where datname = current_database())
 				  and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('worker ' || j.worker, 0))
-			else j.attempted_at < now() - interval '1 hour' end`, // a worker of an earlier release, which held none
+			else j.attempted_at < now() - interval '1 hour' end`, // a worker of a release without worker locks
 		pgx.StrictNamedArgs{"name": workerName})
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// tidyTwice makes the rounds of a queue twice: what is to be seen in two of them counts.
+// tidyTwice runs Tidy twice, since rescue requires two consecutive rounds.
 func tidyTwice(t *testing.T, a *apitest.API) {
 	t.Helper()
 
@@ -22,7 +22,7 @@ func tidyTwice(t *testing.T, a *apitest.API) {
 	a.Tidy()
 }
 
-// TestLost finds what a server that was killed has left in the middle.
+// TestLost finds the unfinished work of a killed server.
 func TestLost(t *testing.T) {
 	t.Parallel()
 
@@ -180,7 +180,7 @@ func TestLost(t *testing.T) {
 			return n
 		}
 
-		later := plant(unknown+".dump", true) // the platform database was put back to before it
+		later := plant(unknown+".dump", true) // the platform database was restored to an earlier time
 		for range 2 {
 			if err := a.Server.Queue().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
@@ -202,7 +202,8 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// TestRestoreEndsUploads restores a database in which an upload has arrived in part: its bytes are those of the database that is replaced.
+// TestRestoreEndsUploads restores a database during an upload in parts: its bytes belong to the
+// replaced database.
 func TestRestoreEndsUploads(t *testing.T) {
 	t.Parallel()
 

@@ -19,7 +19,7 @@ import (
 	"socle/internal/token"
 )
 
-// queue returns the queue of a test's server, which works on it.
+// queue returns the queue of a test's server, and runs it.
 func queue(t *testing.T, a *apitest.API) (*job.Queue, *platform.Store) {
 	t.Helper()
 
@@ -48,7 +48,7 @@ func queue(t *testing.T, a *apitest.API) (*job.Queue, *platform.Store) {
 	return q, q.Store
 }
 
-// worked waits until n jobs have come to an end, and returns how.
+// worked waits until n jobs have ended, and returns their states.
 func worked(t *testing.T, q *job.Queue, n int) []string {
 	t.Helper()
 
@@ -72,7 +72,8 @@ func worked(t *testing.T, q *job.Queue, n int) []string {
 	}
 }
 
-// TestMail: a mail is sent if its transaction commits, with the token of its link computed, unless that is void.
+// TestMail sends a mail if its transaction commits, with the token of its link, unless the link is
+// invalid.
 func TestMail(t *testing.T) {
 	t.Parallel()
 
@@ -142,7 +143,7 @@ func TestMail(t *testing.T) {
 		}
 	}
 
-	// What is kept of it opens nothing.
+	// The stored job does not contain the token.
 	kept, err := pg.Value[string](t.Context(), q.Pool,
 		`select string_agg(j::text, ' ') || (select string_agg(l::text, ' ') from platform.links l) from river.river_job j`)
 	if err != nil || strings.Contains(kept, token.LinkPrefix) {
@@ -165,7 +166,7 @@ func TestMail(t *testing.T) {
 
 var errUndone = errors.New("undone")
 
-// TestBadMail: what can't be written or sent, however often, is given up at once.
+// TestBadMail tests that mails that can never be rendered or sent are not retried.
 func TestBadMail(t *testing.T) {
 	t.Parallel()
 

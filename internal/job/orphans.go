@@ -15,11 +15,14 @@ import (
 	"socle/internal/tenant"
 )
 
-// RemoveOrphans removes bytes that are older than age and that no database knows: those of no file in the projects, paused and deleted ones
-// too, what is left of failed backups, and whatever is kept for a project that was removed. What is younger may be on its way. What is kept for projects that the
-// database has never had stays: it may be a new database beside an old storage, one that was put back to an earlier time, or the storage another instance's too.
+// RemoveOrphans removes orphaned blobs older than age: blobs without a file in active, paused and
+// deleted projects, leftovers of failed backups, and everything of purged projects. Younger blobs
+// may belong to uploads in progress.
+//
+// Blobs of projects unknown to the platform database stay. The database may be new beside an old
+// storage, restored to an earlier time, or another install may share the storage.
 func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
-	// The folders come first: a project's row is there before its bytes.
+	// List the folders first: a project's row precedes its blobs.
 	folders, err := q.Lifecycle.Blobs.Folders(ctx, "projects")
 	if err != nil {
 		return err
@@ -39,7 +42,7 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	for _, folder := range folders {
 		id, err := uuid.Parse(folder)
 		if err != nil || id.String() != folder {
-			continue // nothing of ours
+			continue // not a project's
 		}
 
 		ids = append(ids, id)
@@ -61,7 +64,8 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 		status, known := statuses[id]
 		switch {
 		case slices.Contains(restored, id):
-			// Bytes that the database there does not know may be those of the one that is kept, or to come.
+			// Blobs unknown to the current database may belong to the replaced one or to the copy
+			// being filled.
 		case status == platform.Active:
 			err = q.Lifecycle.Registry.Visit(id, func(p *tenant.Project) error {
 				removed, err = object.RemoveOrphans(ctx, p, q.Lifecycle.Blobs, age)
@@ -87,7 +91,7 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 			q.Log.Warn("bytes that belonged to nothing were removed", "project", id, "blobs", removed)
 		}
 
-		if err != nil { // the other projects have theirs removed all the same
+		if err != nil { // continue with the other projects
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}
@@ -100,7 +104,8 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// maintain looks after a project that is paused or deleted. One that waits for migrations is left for when it is resumed.
+// maintain runs f on a paused or deleted project. It skips a project with pending migrations, which
+// run when the project resumes.
 func (q *Queue) maintain(ctx context.Context, id uuid.UUID, f func(*tenant.Project) error) error {
 	err := q.Lifecycle.Registry.Maintain(ctx, id, f)
 	if fault.Is(err, fault.Conflict) {
@@ -110,7 +115,7 @@ func (q *Queue) maintain(ctx context.Context, id uuid.UUID, f func(*tenant.Proje
 	return err
 }
 
-// removeFolder removes the blobs of a folder that are older than age.
+// removeFolder removes the blobs in a folder that are older than age.
 func (q *Queue) removeFolder(ctx context.Context, folder string, age time.Duration) (int, error) {
 	removed := 0
 	for e, err := range q.Lifecycle.Blobs.List(ctx, folder) {

@@ -22,7 +22,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// TestRemoveOrphans removes what no database knows in both kinds of storage.
+// TestRemoveOrphans removes orphaned blobs from both kinds of storage.
 func TestRemoveOrphans(t *testing.T) {
 	t.Parallel()
 
@@ -71,7 +71,7 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 
 	paused := a.CreateProject("paused")
 	a.In("").Post("/projects/"+paused+"/pause", ``).Want(200)
-	restored := a.CreateProject("restored") // whose former database is kept
+	restored := a.CreateProject("restored") // whose replaced database is kept
 	a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, kept_until, created_by)
 		values (gen_random_uuid(), gen_random_uuid(), $1, $1, 'in_place', 'completed', now() + interval '1 day', $1)`,
 		restored)

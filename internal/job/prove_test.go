@@ -10,7 +10,8 @@ import (
 	"socle/internal/config"
 )
 
-// TestBackupIsProven waits until a backup was restored to see whether it can be; and damages one that was, which is found out.
+// TestBackupIsProven waits for the proof of a backup, then damages a proven one, which the next
+// proof detects.
 func TestBackupIsProven(t *testing.T) {
 	t.Parallel()
 
@@ -51,7 +52,8 @@ func TestBackupIsProven(t *testing.T) {
 	})
 }
 
-// TestDamagedContentIsMended damages the copy that backups have of a file: as long as there is the file, the next proof, or restore, copies it anew.
+// TestDamagedContentIsMended damages a content of backups: while the file exists, the next proof or
+// restore copies it again.
 func TestDamagedContentIsMended(t *testing.T) {
 	t.Parallel()
 
@@ -101,7 +103,8 @@ func TestDamagedContentIsMended(t *testing.T) {
 	}
 }
 
-// TestProofComparesRows: a backup whose rows become others while they are restored is not proven, though there are as many of them.
+// TestProofComparesRows tests that a backup is not proven if its rows change during the restore,
+// although their number is right.
 func TestProofComparesRows(t *testing.T) {
 	t.Parallel()
 
@@ -115,7 +118,7 @@ func TestProofComparesRows(t *testing.T) {
 	id := backedUp(t, a)
 	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
-	asOwner(t, a, `insert into public.looked values (1)`) // restored after the counts
+	asOwner(t, a, `insert into public.looked values (1)`) // restored after the row counts
 	id = backedUp(t, a)
 	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
@@ -126,7 +129,7 @@ func TestProofComparesRows(t *testing.T) {
 	}
 }
 
-// TestProofIsNoStray looks for databases that nobody fills any more while a proof that somebody asked for fills one.
+// TestProofIsNoStray looks for orphaned copies while a requested proof fills one.
 func TestProofIsNoStray(t *testing.T) {
 	t.Parallel()
 
@@ -171,8 +174,8 @@ func TestProofIsNoStray(t *testing.T) {
 	}
 }
 
-// TestProofIsBrokenOff has sessions of a proof end, as those of a PostgreSQL that is restarted do, and a project paused before one begins: that says nothing of the backups, which
-// are proven when it is over.
+// TestProofIsBrokenOff terminates the sessions of a proof, as a restart of PostgreSQL does, and
+// pauses a project before its proof. Neither result is recorded, and the backups are proven later.
 func TestProofIsBrokenOff(t *testing.T) {
 	t.Parallel()
 
@@ -192,7 +195,7 @@ func TestProofIsBrokenOff(t *testing.T) {
 		}
 	}
 
-	isHeld := func() { // where a proof has a session and nothing is restored yet
+	isHeld := func() { // the proof has a session and has restored nothing yet
 		t.Helper()
 
 		until(t, "the proof is held", func() bool { return os.Remove(held+".there") == nil })
@@ -250,7 +253,7 @@ func TestProofIsBrokenOff(t *testing.T) {
 	a.Post("/backups/"+id+"/verify", "").Want(200)
 	isHeld()
 
-	waiting := backedUp(t, a) // to be proven after that one
+	waiting := backedUp(t, a) // proven after the other one
 	a.Post("/projects/"+a.Project+"/pause", "").Want(200)
 	release()
 

@@ -16,24 +16,25 @@ import (
 const (
 	restoreQueue = "restores"
 
-	// undoTime is for undoing what a request began that failed.
+	// undoTime is the timeout for undoing a failed request.
 	undoTime = 30 * time.Second
 )
 
-// restoreArgs names the restore to carry out.
+// restoreArgs identify the restore to run.
 type restoreArgs struct {
 	Restore uuid.UUID `json:"restore"`
 }
 
-// Kind names the job.
+// Kind returns the kind of the job.
 func (restoreArgs) Kind() string { return "restore" }
 
-// InsertOpts says that a restore is tried once: the next try is a new one, with a status of its own.
+// InsertOpts allows one attempt: a retry is a new restore with its own status.
 func (restoreArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: restoreQueue, MaxAttempts: 1}
 }
 
-// RestoreBackup has a backup restored in the place of what its project holds. It fails as [platform.Store.CreateRestore] does.
+// RestoreBackup enqueues a restore of a backup that replaces the content of its project. It fails
+// like [platform.Store.CreateRestore].
 func (q *Queue) RestoreBackup(ctx context.Context, project, backup, user uuid.UUID) (platform.Restore, error) {
 	var r platform.Restore
 	err := q.Store.InTx(ctx, func(tx *platform.Store) error {
@@ -50,8 +51,9 @@ func (q *Queue) RestoreBackup(ctx context.Context, project, backup, user uuid.UU
 	return r, err
 }
 
-// RestoreBackupAs makes a project and has a backup of another one restored into it. It fails as [platform.Store.CreateRestore] and
-// [tenant.Lifecycle.Create] do, and then there is no new project.
+// RestoreBackupAs creates a project and enqueues a restore of another project's backup into it. It
+// fails like [platform.Store.CreateRestore] and [tenant.Lifecycle.Create], and then leaves no new
+// project.
 func (q *Queue) RestoreBackupAs(
 	ctx context.Context, project, backup, user uuid.UUID, name string,
 ) (platform.Restore, error) {
@@ -73,7 +75,8 @@ func (q *Queue) RestoreBackupAs(
 	var r platform.Restore
 	made := platform.NewProject{Organization: source.OrganizationUUID, Name: name, Description: source.Description}
 
-	// The restore is noted with the project: if it never begins, who finds that removes the project.
+	// Create the restore in the same transaction: if it never starts, the cleanup of stale restores
+	// removes the project.
 	made.With = func(tx *platform.Store, p platform.Project) error {
 		var err error
 		r, err = tx.CreateRestore(ctx, user, platform.NewRestore{

@@ -17,7 +17,7 @@ import (
 	"socle/internal/config"
 )
 
-// keptOf returns the files that are kept of a project's backups.
+// keptOf returns the files stored for a project's backups.
 func keptOf(t *testing.T, a *apitest.API) []string {
 	t.Helper()
 
@@ -29,7 +29,7 @@ func keptOf(t *testing.T, a *apitest.API) []string {
 	return all
 }
 
-// refused restores a backup in place, in vain, and returns why.
+// refused restores a backup in place, expects it to fail, and returns the error.
 func refused(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
 
@@ -38,7 +38,7 @@ func refused(t *testing.T, a *apitest.API, id string) string {
 		Content("keptUntil", nil).Get("error"))
 }
 
-// flips is how many places of each part of a backup are changed: a few, or as many as FLIPS says.
+// flips is the number of changed positions per part of a backup: a few, or FLIPS.
 func flips(t *testing.T) int {
 	t.Helper()
 
@@ -55,7 +55,8 @@ func flips(t *testing.T) int {
 	return n
 }
 
-// TestRestoreOfDamage damages what is kept of a backup in every way there is. No restore touches the database.
+// TestRestoreOfDamage damages the stored parts of a backup in every way. No restore changes the
+// database.
 func TestRestoreOfDamage(t *testing.T) {
 	t.Parallel()
 
@@ -83,7 +84,7 @@ func TestRestoreOfDamage(t *testing.T) {
 		strings.Repeat("bytes of a file", 10000))
 
 	backedUp(t, instance)
-	a.Delete("/containers/" + c + "/files/" + file).Want(200) // of which its content could be copied anew
+	a.Delete("/containers/" + c + "/files/" + file).Want(200) // the source of a repair
 	before, oid := fingerprint(t, a), query(t, a,
 		`select oid::text from pg_database where datname = current_database()`)
 
@@ -133,7 +134,7 @@ func TestRestoreOfDamage(t *testing.T) {
 
 		for damage, bytes := range damages {
 			if strings.HasSuffix(name, ".dump") && damage == "another backup's" {
-				continue // it may hold the very same bytes
+				continue // the order of the bytes may be the same
 			}
 
 			if bytes == nil {
@@ -167,12 +168,14 @@ func TestRestoreOfDamage(t *testing.T) {
 	restore(t, a, id)
 }
 
-// restoring is a script in the place of pg_restore: it does as it is told where it restores into a database, and what the real one does elsewhere.
+// restoring is a script in place of pg_restore: it runs another script where pg_restore would
+// connect to a database, and the real program elsewhere.
 func restoring(script string) string {
 	return "case \"$*\" in *--dbname=*) " + script + ";; esac\nexec $real \"$@\""
 }
 
-// TestRestoreFails restores with a pg_restore that fails in one way or another: nothing has changed, and nothing is left.
+// TestRestoreFails restores with a pg_restore that fails in various ways: nothing changes and
+// nothing remains.
 func TestRestoreFails(t *testing.T) {
 	t.Parallel()
 
@@ -226,7 +229,7 @@ func files(t *testing.T, a *apitest.API) []string {
 	return a.Stored("files/*/*")
 }
 
-// TestRestoreRefusesStrange restores what a project can't have.
+// TestRestoreRefusesStrange restores objects that projects cannot have.
 func TestRestoreRefusesStrange(t *testing.T) {
 	t.Parallel()
 
@@ -245,7 +248,8 @@ func TestRestoreRefusesStrange(t *testing.T) {
 	}
 }
 
-// TestAbandonedRestore finds a restore whose server went away in the moment of the swap: the project's database is closed, and the other is there.
+// TestAbandonedRestore finds a restore whose server stopped during the swap: the gate is closed and
+// the copy exists.
 func TestAbandonedRestore(t *testing.T) {
 	t.Parallel()
 
@@ -276,7 +280,8 @@ func TestAbandonedRestore(t *testing.T) {
 	restore(t, a, id)
 }
 
-// TestRestoreWithTraffic restores while requests come in: each sees the project as it was before, or after, or fails.
+// TestRestoreWithTraffic restores while requests arrive: each sees the project before or after the
+// restore, or fails.
 func TestRestoreWithTraffic(t *testing.T) {
 	t.Parallel()
 

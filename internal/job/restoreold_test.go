@@ -12,11 +12,12 @@ import (
 	"socle/internal/tenant"
 )
 
-// TestRestoreOfOldBackup makes a backup of a project as an older release left it, and restores it in place and into a new one: each is brought up to date, and whole.
+// TestRestoreOfOldBackup backs up a project in the state of an older release, and restores it in
+// place and into a new project. Both are migrated and complete.
 func TestRestoreOfOldBackup(t *testing.T) {
 	t.Parallel()
 
-	const old = 3 // the migration that has the forms
+	const old = 3 // the migration that creates the forms
 	a := apitest.New(t)
 	conn := a.ProjectDatabase()
 	config := conn.Config().Copy()
@@ -73,7 +74,7 @@ func TestRestoreOfOldBackup(t *testing.T) {
 	has(a.In(r.Get("projectUuid").(string)))
 }
 
-// got returns the UUID of the first thing of a list.
+// got returns the UUID of the first item of a list.
 func got(list *apitest.Reply) string {
 	return list.Get("").([]any)[0].(map[string]any)["uuid"].(string)
 }

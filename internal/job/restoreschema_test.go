@@ -14,7 +14,7 @@ import (
 	"socle/internal/pgserver"
 )
 
-// kinds has what a database of PostgreSQL may hold and is not in unusual, of each kind something.
+// kinds has an object of every kind that is not in unusual.
 const kinds = `
 	create type public.span as range (subtype = numeric, multirange_type_name = public.spans);
 	create type public.place as (street text, at point); comment on type public.place is 'where'; comment on column public.place.street is 'of it';
@@ -61,10 +61,11 @@ const kinds = `
 	alter default privileges in schema public grant select on sequences to anon; alter default privileges grant create, usage on schemas to authenticated;
 	create schema "Ünï" authorization current_user; create table "Ünï"."select" ("from" int, "Ä""b" text); comment on column "Ünï"."select"."from" is E'quo''te\\'; comment on constraint part on domain public.share is 'of a whole'; comment on trigger trail on public.booked is 'what came'; comment on policy some_of on public.event_data is 'some'; comment on index public.partly is 'part'; comment on function public.of_text(text, int[]) is 'text'; comment on sequence public.small is 'few'; comment on operator public.===(int, int) is 'pair'; comment on constraint one on public.booked is 'only';`
 
-// keys are random, and in no two dumps the same.
+// keys are random and differ between dumps.
 var keys = regexp.MustCompile(`(?m)^\\(un)?restrict .*\n`)
 
-// schemaOf is what pg_dump says of a project's database but for its rows, as the platform's login sees it.
+// schemaOf returns pg_dump's output for a project's database without rows, with the platform's
+// login.
 func schemaOf(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
@@ -88,7 +89,8 @@ func schemaOf(t *testing.T, a *apitest.API) string {
 	return strings.ReplaceAll(string(out), strings.TrimPrefix(a.Database(), "socle_"), "PROJECT")
 }
 
-// TestRestoreSchema restores a database with something of every kind: what pg_dump says of it afterwards is what it said before, line by line.
+// TestRestoreSchema restores a database with objects of every kind: pg_dump prints the same lines
+// before and after.
 func TestRestoreSchema(t *testing.T) {
 	t.Parallel()
 

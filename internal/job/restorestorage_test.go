@@ -10,8 +10,8 @@ import (
 	"socle/internal/config"
 )
 
-// TestRestoreFromFailingStorage restores and proves a backup while the storage breaks off, at the beginning of what is kept or in the middle: the backup is
-// not at fault, and nobody says that it is.
+// TestRestoreFromFailingStorage restores and proves a backup while reads of the storage fail, at
+// the start of a blob or in the middle. No error blames the backup.
 func TestRestoreFromFailingStorage(t *testing.T) {
 	t.Parallel()
 

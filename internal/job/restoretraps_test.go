@@ -9,7 +9,8 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// trap tries what an owner must not be able to, and notes who it ran as. It runs wherever PostgreSQL evaluates an expression of the owner's.
+// trap attempts operations that an owner must not be able to do, and records its role. It runs
+// wherever PostgreSQL evaluates an expression of the owner's.
 const trap = `
 	create sequence public.sprung; create sequence public.strong;
 	create function public.spring() returns void language plpgsql as $f$
@@ -32,7 +33,7 @@ const trap = `
 	create function public.steady(int) returns int immutable language plpgsql as $f$ begin perform public.spring(); return $1; end $f$;
 	create function public.steady(text) returns text immutable language plpgsql as $f$ begin perform public.spring(); return $1; end $f$;`
 
-// traps are places where a restore evaluates something of the owner's, or may be made to.
+// traps are places where a restore evaluates an expression of the owner's, or could be made to.
 var traps = map[string]string{
 	"check":             `create table public.t (id int check (public.steady(id) > 0)); insert into public.t values (1), (2)`,
 	"generated column":  `create table public.t (id int, twice int generated always as (public.steady(id)) stored); insert into public.t values (1)`,
@@ -65,15 +66,17 @@ var traps = map[string]string{
 	"catalogue's names": `create function public.now() returns timestamptz language plpgsql as 'begin perform public.spring(); return pg_catalog.now(); end'; create view public.pg_class as select public.steady(1) as oid; alter role current_user set search_path = public, pg_catalog`,
 }
 
-// attributes are those of all roles that no restore may change. Other tests make projects at the same time, and roles named ends_.
+// attributes selects the attributes of all roles that no restore may change. Other tests create
+// projects concurrently, and roles with the prefix ends_.
 const attributes = `
 	select string_agg(line, e'\n' order by line) from (
 		select row(rolname, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls)::text as line from pg_roles where rolname like 'socle\_PROJECT%' or rolname !~ '^(socle|ends)_'
 		union all select row(r.rolname, m.rolname)::text from pg_auth_members a join pg_roles r on r.oid = a.roleid join pg_roles m on m.oid = a.member where m.rolname like 'socle\_PROJECT%'
 	) all_of_it`
 
-// TestRestoreRunsNothingStrong restores databases whose owner has laid traps: all that can be together, each in a schema of its own, and the one that changes what names mean
-// for the others. Whichever of them runs as more than the owner says so by its name: in that of a role, and of a schema.
+// TestRestoreRunsNothingStrong restores databases whose owner has laid traps: all compatible ones
+// together, each in its own schema, and separately the one that redefines names for the others. A
+// trap that runs with more rights than the owner shows its name in that of a role and of a schema.
 func TestRestoreRunsNothingStrong(t *testing.T) {
 	t.Parallel()
 

@@ -12,7 +12,8 @@ import (
 	"socle/internal/platform"
 )
 
-// startDue has the backups made that are due. Of all servers that come to one, the first one does; what can't be made now stays due.
+// startDue creates the backups that are due. If several servers find the same one, the first
+// creates it. A backup that cannot be made now stays due.
 func (q *Queue) startDue(ctx context.Context) error {
 	projects, err := q.Store.DueBackups(ctx)
 	errs := []error{err}
@@ -35,7 +36,7 @@ func (q *Queue) startDue(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// removeUnkept removes the backups of a project that its schedule does not keep.
+// removeUnkept removes the backups of a project that its retention rules do not keep.
 func (q *Queue) removeUnkept(ctx context.Context, project uuid.UUID) error {
 	_, err := q.Store.RemoveUnkeptBackups(q.Lifecycle.OfItself(ctx, "removeUnkeptBackups", project), project)
 	return fault.Except(err, fault.NotFound)

@@ -13,18 +13,18 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// due says that a backup of a project was to be made long ago.
+// due makes the scheduled backup of a project overdue.
 func due(a *apitest.API) {
 	a.Exec(`update platform.backup_schedules set next_run_at = now() - interval '3 days' where project_uuid = $1`,
 		a.Project)
 }
 
-// schedule makes or changes the schedule of a project's backups.
+// schedule creates or updates the backup schedule of a project.
 func schedule(a *apitest.API, body string) {
 	a.Put("/projects/"+a.Project+"/backup-schedule", body).Want(200)
 }
 
-// scheduled returns the statuses of the backups that a project's schedule has made.
+// scheduled returns the statuses of the scheduled backups of a project, oldest first.
 func scheduled(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
@@ -32,7 +32,7 @@ func scheduled(t *testing.T, a *apitest.API) string {
 		`select coalesce(string_agg(status, ' ' order by created_at), '') from platform.backups where scheduled and project_uuid = $1`, a.Project)
 }
 
-// isDue reports whether a project's schedule says that a backup is due.
+// isDue reports whether a scheduled backup of the project is due.
 func isDue(t *testing.T, a *apitest.API) bool {
 	t.Helper()
 
@@ -56,7 +56,8 @@ func tidy(t *testing.T, servers ...*apitest.API) {
 	wg.Wait()
 }
 
-// TestDueBackups has two servers look many times for what is due and was missed for days: each project gets one backup, and none that is paused or deleted.
+// TestDueBackups has two servers look repeatedly for backups that have been due for days: each
+// active project gets one, paused and deleted ones none.
 func TestDueBackups(t *testing.T) {
 	t.Parallel()
 
@@ -117,7 +118,7 @@ func TestDueBackups(t *testing.T) {
 	until(t, "what was missed is made up for", func() bool { return scheduled(t, projects["paused"]) == "completed" })
 }
 
-// TestDueBackupWaits has a backup due while another one is made, and while a restore is under way.
+// TestDueBackupWaits makes a backup due during another backup and during a restore.
 func TestDueBackupWaits(t *testing.T) {
 	t.Parallel()
 
@@ -163,7 +164,7 @@ func TestDueBackupWaits(t *testing.T) {
 	}
 }
 
-// made notes a completed backup of a number of days ago, of which nothing is kept.
+// made inserts a backup from a number of days ago, without stored data.
 func made(a *apitest.API, days int, scheduled bool, status string) string {
 	id := uuid.Must(uuid.NewV7()).String()
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, status, created_at, started_at, completed_at, size, scheduled)
@@ -172,7 +173,7 @@ func made(a *apitest.API, days int, scheduled bool, status string) string {
 	return id
 }
 
-// there returns the names of the backups that are there.
+// there returns the names of the backups that exist.
 func there(t *testing.T, a *apitest.API, names map[string]string) map[string]bool {
 	t.Helper()
 
@@ -186,7 +187,8 @@ func there(t *testing.T, a *apitest.API, names map[string]string) map[string]boo
 	return found
 }
 
-// TestRemoveUnkept makes a backup after which others are not kept: those that were asked for, are being restored or were the last one to be proven, stay.
+// TestRemoveUnkept makes a backup, after which the retention rules remove others. Backups that were
+// requested, are being restored, or were the last to be proven, stay.
 func TestRemoveUnkept(t *testing.T) {
 	t.Parallel()
 
@@ -211,7 +213,7 @@ func TestRemoveUnkept(t *testing.T) {
 		values ($1, $2, $3, $4, 'new', $5, 'running', now() + interval '1 hour')`, uuid.Must(uuid.NewV7()), names["7"],
 		a.Project, uuid.Must(uuid.NewV7()), a.User)
 
-	other := a.In(a.CreateProject("other")) // whose backups are nobody else's business
+	other := a.In(a.CreateProject("other")) // unaffected by the retention rules of another project
 	untouched := map[string]string{"theirs": made(other, 9, true, "completed")}
 
 	due(a)
@@ -226,7 +228,7 @@ func TestRemoveUnkept(t *testing.T) {
 	}
 
 	tidy(t, a)
-	a.Get("/backups/"+names["9"]).Want(200).Content("status", "deleting") // someone may be reading it
+	a.Get("/backups/"+names["9"]).Want(200).Content("status", "deleting") // it may be read concurrently
 	a.Delete("/backups/" + names["5"]).Want(200)
 	a.Exec(`update platform.backups set bytes_until = now() where uuid = $1`, names["9"])
 	tidy(t, a)
@@ -255,7 +257,7 @@ func TestRemoveUnkept(t *testing.T) {
 	}
 }
 
-// TestUnkeptShare removes a backup that has bytes of files in common with one that is kept: the other one restores.
+// TestUnkeptShare removes a backup that shares contents with a kept one, which still restores.
 func TestUnkeptShare(t *testing.T) {
 	t.Parallel()
 
@@ -309,7 +311,8 @@ func TestUnkeptShare(t *testing.T) {
 	}
 }
 
-// TestProofsBySchedule goes over when backups are proven: not when they are made, and again after a number of days.
+// TestProofsBySchedule tests a schedule that proves backups not when they are made but after a
+// number of days.
 func TestProofsBySchedule(t *testing.T) {
 	t.Parallel()
 
@@ -383,7 +386,8 @@ func TestProofsBySchedule(t *testing.T) {
 	})
 }
 
-// TestScheduleSurvives moves the clock over a change of a schedule: what is due stays due unless the times are changed.
+// TestScheduleSurvives tests that changes of a schedule keep a due backup due unless they change
+// the times.
 func TestScheduleSurvives(t *testing.T) {
 	t.Parallel()
 
@@ -403,7 +407,8 @@ func TestScheduleSurvives(t *testing.T) {
 	}
 }
 
-// TestScheduleAfterAClockAhead: what was counted by a clock that was ahead is counted anew.
+// TestScheduleAfterAClockAhead tests that a next run computed by a clock that was ahead is
+// corrected.
 func TestScheduleAfterAClockAhead(t *testing.T) {
 	t.Parallel()
 

@@ -13,8 +13,9 @@ import (
 	"socle/internal/pg"
 )
 
-// dropStrays drops databases that restores and proofs were to fill and that nobody is at any more. Even one that was given up may be made after
-// that: PostgreSQL goes on with a statement whose client is gone.
+// dropStrays drops orphaned copies: databases of restores and proofs without a job. A copy can
+// appear after its job has failed, since PostgreSQL finishes a CREATE DATABASE whose client is
+// gone.
 func (q *Queue) dropStrays(ctx context.Context) error {
 	names, err := pg.Values[string](ctx, q.Pool,
 		`select datname::text from pg_database where datname ~ '^socle_[0-9a-f]{32}_(proof|asked|new)_'`)
@@ -50,12 +51,16 @@ func (q *Queue) dropStrays(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// strayBatch is how many contents one statement looks at.
+// strayBatch is the number of contents checked per statement.
 const strayBatch = 1000
 
-// removeStrayBackups removes what is kept of failed backups of a project, and contents that no backup needs, if it is older than age: a server
-// that was killed while it removed it has left it. Where there are backups that the database does not know, young ones too, it was put back to an earlier
-// time: they need contents that it does not know either, and all stays. It returns how many blobs there were.
+// removeStrayBackups removes orphans in the backup folder of a project that are older than age:
+// leftovers of failed backups, and contents that no backup needs. A server killed during the
+// removal leaves them behind. It returns the number of removed blobs.
+//
+// It removes nothing if the folder has a backup of any age that the platform database does not
+// know. The database was then restored to an earlier time, and that backup needs contents that are
+// unknown too.
 func (q *Queue) removeStrayBackups(ctx context.Context, project uuid.UUID, age time.Duration) (int, error) {
 	failed, err := q.Store.FailedBackups(ctx, project)
 	if err != nil {
@@ -79,7 +84,7 @@ func (q *Queue) removeStrayBackups(ctx context.Context, project uuid.UUID, age t
 
 		id, err := uuid.Parse(strings.TrimSuffix(strings.TrimSuffix(name, ".dump"), ".manifest"))
 		if err != nil {
-			continue // nothing of ours
+			continue // not a backup's
 		}
 
 		over, known := failed[id]
@@ -102,7 +107,7 @@ func (q *Queue) removeStrayBackups(ctx context.Context, project uuid.UUID, age t
 	return len(remove) + n, err
 }
 
-// removeStrayContents removes those contents of backups, by their sums, that no backup of a project needs.
+// removeStrayContents removes the contents, given by checksum, that no backup of the project needs.
 func (q *Queue) removeStrayContents(
 	ctx context.Context, project uuid.UUID, folder string, contents []string,
 ) (removed int, err error) {

@@ -17,12 +17,13 @@ import (
 	"socle/internal/platform"
 )
 
-// unfinished are the states of a job that is not over.
+// unfinished are the states of jobs that have not ended.
 var unfinished = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning,
 	rivertype.JobStateScheduled}
 
-// once is a worker of jobs that are tried once, and again only if the server stopped meanwhile or they say so.
+// once is a worker for jobs with a single attempt. A job is retried only if the server stopped or
+// if it returns a [backup.Later].
 type once[A river.JobArgs] struct {
 	river.WorkerDefaults[A]
 	log  *slog.Logger
@@ -33,7 +34,7 @@ func addOnce[A river.JobArgs](workers *river.Workers, log *slog.Logger, work fun
 	river.AddWorker(workers, &once[A]{log: log, work: work})
 }
 
-// Work works on a job.
+// Work runs a job.
 func (o *once[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	err := o.work(ctx, job.Args)
 	if err == nil {
@@ -47,22 +48,23 @@ func (o *once[A]) Work(ctx context.Context, job *river.Job[A]) error {
 		return river.JobSnooze(later.After)
 	}
 
-	if ok || ctx.Err() != nil { // the server stops, say, and the job is tried again by the next one
+	if ok || ctx.Err() != nil { // the server is stopping, for example: the next one retries the job
 		o.log.Info(job.Kind+" is broken off", "error", err)
 		return err
 	}
 
-	o.log.Error(job.Kind, "error", err) // River keeps it with the job, and logs it nowhere
+	o.log.Error(job.Kind, "error", err) // River stores the error with the job but does not log it
 	return river.JobCancel(err)
 }
 
-// mostErrorText is how many bytes of an error are logged and kept with a job. It may hold what a project's code said.
+// mostErrorText is the maximum length in bytes of an error that is logged and stored with a job. It
+// can contain text from user code.
 const mostErrorText = 8 << 10
 
-// shortError is an error with a text of bounded length.
+// shortError is an error with a bounded text.
 type shortError struct{ error }
 
-// Error returns the beginning of the text.
+// Error returns the text, truncated.
 func (s *shortError) Error() string {
 	text := s.error.Error()
 	if len(text) <= mostErrorText {
@@ -72,11 +74,11 @@ func (s *shortError) Error() string {
 	return strings.ToValidUTF8(text[:mostErrorText], "") + "…"
 }
 
-// Unwrap returns the error itself.
+// Unwrap returns the full error.
 func (s *shortError) Unwrap() error { return s.error }
 
-// giveUp ends the tasks that nobody works on any more: those that run and whose worker has been silent, and those that never began and
-// whose job was taken, or is over.
+// giveUp fails abandoned tasks: running ones without a heartbeat, and pending ones whose job was
+// taken or has ended.
 func (q *Queue) giveUp(ctx context.Context) error {
 	type abandoned struct {
 		Kind, Reason string
