@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
+	"socle/internal/platform"
 )
 
 // An archive is a backup in one file: a tar of the manifest, the dump, and the contents of the
@@ -27,10 +28,10 @@ const (
 type Archive struct {
 	Manifest Manifest
 
-	maker *Maker
-	kept  Manifest      // as stored by this install
-	text  int64         // size of the manifest in bytes
-	to    age.Recipient // nil: not encrypted
+	maker        *Maker
+	stored       Manifest      // as stored by this install
+	manifestSize int64         // size of the manifest in bytes
+	recipient    age.Recipient // nil: not encrypted
 }
 
 // OpenArchive returns a backup as an archive, which the caller closes. It fails with NotFound if
@@ -46,33 +47,41 @@ func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover)
 		return nil, err
 	}
 
-	if b.Status != "completed" {
-		return nil, fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).
-			WithCode("backup_not_completed")
+	if err := CheckCompleted(b); err != nil {
+		return nil, err
 	}
 
-	kept, err := m.manifest(ctx, project, id)
+	stored, err := m.readManifest(ctx, project, id)
 	if err != nil {
 		return nil, err
 	}
 
-	out := kept
-	out.Project, out.Source = kept.source(), uuid.Nil
+	out := stored
+	out.Project, out.Source = stored.source(), uuid.Nil
 
-	text := newSummed()
+	text := newDigest()
 	if err := json.MarshalWrite(text, out); err != nil {
-		kept.Files.Close()
+		stored.Files.Close()
 		return nil, err
 	}
 
-	return &Archive{out, m, kept, text.size, to}, nil
+	return &Archive{out, m, stored, text.size, to}, nil
+}
+
+// CheckCompleted fails with Conflict, code backup_not_completed, unless a backup is completed.
+func CheckCompleted(b platform.Backup) error {
+	if b.Status == "completed" {
+		return nil
+	}
+
+	return fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).WithCode("backup_not_completed")
 }
 
 // Close releases the archive.
 func (a *Archive) Close() { a.Manifest.Files.Close() }
 
 // Encrypted reports whether the archive is encrypted.
-func (a *Archive) Encrypted() bool { return a.to != nil }
+func (a *Archive) Encrypted() bool { return a.recipient != nil }
 
 // Write writes the archive and verifies its contents on the way. It calls begin with the size in
 // bytes before it writes the first byte.
@@ -82,13 +91,13 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)
 		return err
 	}
 
-	if a.to == nil {
+	if a.recipient == nil {
 		begin(size)
 		return a.write(ctx, w)
 	}
 
-	out := &counted{w: bufio.NewWriterSize(w, chunk)} // large enough for the header that precedes the contents
-	sealed, err := age.Encrypt(out, a.to)
+	out := &countingWriter{w: bufio.NewWriterSize(w, chunk)} // large enough for the header that precedes the contents
+	sealed, err := age.Encrypt(out, a.recipient)
 	if err != nil {
 		return err
 	}
@@ -104,49 +113,49 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)
 	return out.w.Flush()
 }
 
-// counted counts the bytes written.
-type counted struct {
+// countingWriter counts the bytes written.
+type countingWriter struct {
 	w *bufio.Writer
 	n int64
 }
 
-func (c *counted) Write(b []byte) (int, error) {
+func (c *countingWriter) Write(b []byte) (int, error) {
 	c.n += int64(len(b))
 	return c.w.Write(b)
 }
 
 // size returns the size in bytes of the archive before encryption.
 func (a *Archive) size() (int64, error) {
-	all := inTar(a.text) + inTar(a.Manifest.Dump.Size) + 2*tarBlock
+	all := tarSize(a.manifestSize) + tarSize(a.Manifest.Dump.Size) + 2*tarBlock
 	for f, err := range a.Manifest.Files.all() {
 		if err != nil {
 			return 0, err
 		}
-		all += inTar(f.Size)
+		all += tarSize(f.Size)
 	}
 
 	return all, nil
 }
 
-func inTar(n int64) int64 { return tarBlock + (n+tarBlock-1)/tarBlock*tarBlock }
+func tarSize(n int64) int64 { return tarBlock + (n+tarBlock-1)/tarBlock*tarBlock }
 
 func (a *Archive) write(ctx context.Context, w io.Writer) error {
 	t := tar.NewWriter(w)
 	out, in := io.Pipe()
 	go func() { in.CloseWithError(json.MarshalWrite(in, a.Manifest)) }()
 
-	err := put(t, manifestName, a.text, a.Manifest.At, out)
+	err := put(t, manifestName, a.manifestSize, a.Manifest.At, out)
 	if out.Close(); err != nil {
 		return err
 	}
 
-	if err := a.put(ctx, t, dumpName, Key(a.kept.Project, a.kept.Backup), a.Manifest.Dump); err != nil {
+	if err := a.put(ctx, t, dumpName, Key(a.stored.Project, a.stored.Backup), a.Manifest.Dump); err != nil {
 		return err
 	}
 
 	for f, err := range a.Manifest.Files.all() {
 		if err == nil {
-			err = a.put(ctx, t, filesName+f.SHA256, contentKey(a.kept.Project, f.SHA256), f.Bytes)
+			err = a.put(ctx, t, filesName+f.SHA256, contentKey(a.stored.Project, f.SHA256), f.Bytes)
 		}
 		if err != nil {
 			return err
@@ -162,8 +171,8 @@ func (a *Archive) put(ctx context.Context, t *tar.Writer, name, key string, want
 		return err
 	}
 
-	return a.maker.open(ctx, key, func(r io.Reader) error {
-		return put(t, name, want.Size, a.Manifest.At, exactly(r, want))
+	return a.maker.readBlob(ctx, key, func(r io.Reader) error {
+		return put(t, name, want.Size, a.Manifest.At, newVerifyingReader(r, want))
 	})
 }
 

@@ -35,7 +35,7 @@ func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{
 		IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly,
 	}, func(tx pgx.Tx) error {
-		tables, err := count(ctx, tx)
+		tables, err := countRows(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 func rows(tables []Table) map[Table]int64 {
 	all := map[Table]int64{}
 	for _, t := range tables {
-		if t.Schema == "storage" && slices.Contains(unrestored, t.Name) {
+		if t.Schema == "storage" && slices.Contains(unrestoredTables, t.Name) {
 			continue
 		}
 		all[Table{Schema: t.Schema, Name: t.Name}] = t.Rows
@@ -90,8 +90,8 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 		return nil
 	}
 
-	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd, done, err := m.restoring(ctx, connection{}, entries, "--data-only", "--file=-")
+	return m.readBlob(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
+		cmd, done, err := m.restoreCommand(ctx, connection{}, entries, "--data-only", "--file=-")
 		if err != nil {
 			return err
 		}
@@ -130,10 +130,10 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 		return fmt.Errorf("rows of %s.%s: %w", e.namespace, e.tag, err)
 	}
 
-	want, got := &lines{hash: sha256.New()}, &lines{hash: sha256.New()}
+	want, got := &lineDigest{hash: sha256.New()}, &lineDigest{hash: sha256.New()}
 	both, reading := errgroup.WithContext(ctx)
 	both.Go(func() error {
-		_, err := io.Copy(want, &copied{r: script, fresh: true})
+		_, err := io.Copy(want, &rowReader{r: script, lineStart: true})
 		return err
 	})
 
@@ -190,7 +190,7 @@ var (
 func copyOut(statement string) (string, error) {
 	found := copyIn.FindStringSubmatch(statement)
 	if found == nil {
-		return "", fmt.Errorf("%w: it is no statement that copies: %q", errContents, statement)
+		return "", fmt.Errorf("%w: it is no statement that copies: %q", errTOC, statement)
 	}
 
 	columns := identifiers.FindAllString(found[3], -1)
@@ -214,14 +214,14 @@ func requoted(name string) string {
 	return pg.Quote(name)
 }
 
-// lines computes a checksum of lines that does not depend on their order. It adds the hashes, so
-// that two equal lines do not cancel out.
-type lines struct {
+// lineDigest computes a checksum of lines that does not depend on their order. It adds the hashes,
+// so that two equal lines do not cancel out.
+type lineDigest struct {
 	hash hash.Hash // of the current, incomplete line
 	sum  [4]uint64
 }
 
-func (l *lines) Write(b []byte) (int, error) {
+func (l *lineDigest) Write(b []byte) (int, error) {
 	for line := range bytes.Lines(b) {
 		l.hash.Write(line)
 		if line[len(line)-1] == '\n' {
@@ -232,7 +232,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (l *lines) add() {
+func (l *lineDigest) add() {
 	var sum [sha256.Size]byte
 	l.hash.Sum(sum[:0])
 	l.hash.Reset()

@@ -23,7 +23,7 @@ type Contents struct {
 	file   *os.File
 	out    *bufio.Writer
 	n      int64
-	budget *bounded // of the text being parsed, beside the contents; nil: unlimited
+	budget *limitedReader // of the text being parsed, beside the contents; nil: unlimited
 }
 
 // content is the content of one or more files, and a blob that holds it in the project's storage.
@@ -34,9 +34,9 @@ type content struct {
 
 // A record is a size, a checksum and a blob UUID.
 const (
-	sumSize    = 32
-	recordSize = 8 + sumSize + 16
-	atATime    = 5000 // contents per batch
+	sumSize      = 32
+	recordSize   = 8 + sumSize + 16
+	contentBatch = 5000 // contents per batch
 )
 
 // Len returns the number of contents.
@@ -57,7 +57,7 @@ func (c *Contents) Close() {
 // add appends a content. It fails unless the checksum is canonical and the size is not negative.
 func (c *Contents) add(with content) error {
 	if c.file == nil {
-		f, err := scratch(false)
+		f, err := tempFile(false)
 		if err != nil {
 			return err
 		}
@@ -112,8 +112,8 @@ func (c *Contents) all() iter.Seq2[content, error] {
 	}
 }
 
-// and returns the contents followed by last.
-func (c *Contents) and(last Bytes) iter.Seq2[Bytes, error] {
+// followedBy returns the contents followed by last.
+func (c *Contents) followedBy(last Bytes) iter.Seq2[Bytes, error] {
 	return func(yield func(Bytes, error) bool) {
 		for f, err := range c.all() {
 			if !yield(f.Bytes, err) {
@@ -128,7 +128,7 @@ func (c *Contents) and(last Bytes) iter.Seq2[Bytes, error] {
 // sums returns the checksums of the contents in batches.
 func (c *Contents) sums() iter.Seq2[[][]byte, error] {
 	return func(yield func([][]byte, error) bool) {
-		some := make([][]byte, 0, atATime)
+		batch := make([][]byte, 0, contentBatch)
 		for f, err := range c.all() {
 			if err != nil {
 				yield(nil, err)
@@ -136,16 +136,16 @@ func (c *Contents) sums() iter.Seq2[[][]byte, error] {
 			}
 
 			sum, _ := hex.DecodeString(f.SHA256) // add has validated it
-			if some = append(some, sum); len(some) == atATime {
-				if !yield(slices.Clone(some), nil) {
+			if batch = append(batch, sum); len(batch) == contentBatch {
+				if !yield(slices.Clone(batch), nil) {
 					return
 				}
-				some = some[:0]
+				batch = batch[:0]
 			}
 		}
 
-		if len(some) > 0 {
-			yield(some, nil)
+		if len(batch) > 0 {
+			yield(batch, nil)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// many streams the manifest of a project with a number of files.
-func many(files int, seen func(n int)) io.Reader {
+// streamManifest streams the manifest of a project with a number of files.
+func streamManifest(files int, seen func(n int)) io.Reader {
 	out, in := io.Pipe()
 	go func() {
 		fmt.Fprint(in,
@@ -48,7 +48,7 @@ func many(files int, seen func(n int)) io.Reader {
 	return out
 }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	runtime.GC()
 
 	var m runtime.MemStats
@@ -61,12 +61,12 @@ func heap() uint64 {
 // the limit for everything else in it, in the memory of a small one.
 func TestManifestOfManyFiles(t *testing.T) {
 	const files, most = 100_000, 2 << 20
-	before, peak := heap(), uint64(0)
+	before, peak := heapBytes(), uint64(0)
 	next := 0
 
-	manifest, err := parseManifest(many(files, func(n int) {
+	manifest, err := parseManifest(streamManifest(files, func(n int) {
 		if n >= next {
-			peak, next = max(peak, heap()), next+10_000
+			peak, next = max(peak, heapBytes()), next+10_000
 		}
 	}), 1<<20)
 	if err != nil {
@@ -78,11 +78,11 @@ func TestManifestOfManyFiles(t *testing.T) {
 		t.Errorf("got %d contents, want %d, and %d tables", got, files, len(manifest.Tables))
 	}
 
-	if err := manifest.believable(); err != nil {
+	if err := manifest.validate(); err != nil {
 		t.Error(err)
 	}
 
-	text := newSummed()
+	text := newDigest()
 	if err := json.MarshalWrite(text, manifest); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 	if text.size < 8<<20 {
 		t.Errorf("the text has %d bytes, want more", text.size)
 	}
-	if peak = max(peak, heap()); peak > before+most {
+	if peak = max(peak, heapBytes()); peak > before+most {
 		t.Errorf("%d bytes were taken, want at most %d", peak-before, most)
 	}
 
@@ -130,8 +130,8 @@ func TestManifestDatabase(t *testing.T) {
 	}
 }
 
-// TestManifestsThatAreNone parses manifests that no release has written.
-func TestManifestsThatAreNone(t *testing.T) {
+// TestInvalidManifests parses manifests that no release has written.
+func TestInvalidManifests(t *testing.T) {
 	t.Parallel()
 
 	sum := strings.Repeat("a", 64)

@@ -66,8 +66,8 @@ func (m Manifest) database() string {
 	return tenant.Names{}.Database(m.source())
 }
 
-// foreign reports whether the backup was imported, so that its content is untrusted.
-func (m Manifest) foreign() bool { return m.Source != uuid.Nil }
+// imported reports whether the backup was imported, so that its content is untrusted.
+func (m Manifest) imported() bool { return m.Source != uuid.Nil }
 
 // Bytes are the size and checksum of a byte sequence.
 type Bytes struct {
@@ -84,8 +84,8 @@ type Table struct {
 
 // The manifest of a million files has some hundred megabytes.
 const (
-	maxManifest  = 4 << 30  // bytes
-	mostManifest = 64 << 20 // bytes, not counting the contents of files
+	maxManifestSize = 4 << 30  // bytes
+	maxManifestRest = 64 << 20 // bytes, not counting the contents of files
 )
 
 func manifestKey(project, backup uuid.UUID) string {
@@ -104,9 +104,9 @@ func version() string {
 	return "unknown"
 }
 
-// look returns the manifest of the transaction's snapshot without tables and dump. It reads no
-// table of the user.
-func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, error) {
+// newManifest returns the manifest of the transaction's snapshot without tables and dump. It reads
+// no table of the user.
+func (m *Maker) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, error) {
 	type about struct {
 		Schema     int64
 		PostgreSQL int `db:"postgresql"`
@@ -152,7 +152,7 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 
 	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Database: database,
 		Schema: a.Schema, PostgreSQL: a.PostgreSQL,
-		At: a.At.UTC(), TimeZone: dumpedIn, Files: files, Extensions: extensions, Extended: extended}, nil
+		At: a.At.UTC(), TimeZone: dumpTimeZone, Files: files, Extensions: extensions, Extended: extended}, nil
 }
 
 // contentsOf returns the distinct contents of a database's files, each with one of its blobs.
@@ -174,10 +174,10 @@ func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
 	return all, pg.Fault(err)
 }
 
-// count counts the rows of every table that is dumped whole; tables of extensions are not. It runs
-// as the dump login, from which policies hide no rows and for which user code in the database is
-// harmless. The caller has locked the tables, or has exclusive access to the database.
-func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
+// countRows counts the rows of every table that is dumped whole; tables of extensions are not. It
+// runs as the dump login, from which policies hide no rows and for which user code in the database
+// is harmless. The caller has locked the tables, or has exclusive access to the database.
+func countRows(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	tables, err := pg.All[Table](ctx, tx, `
 		select n.nspname as schema, c.relname as name, 0::bigint as rows
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -200,8 +200,8 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 		return nil, err
 	}
 
-	for some := range slices.Chunk(tables, countedAtOnce) { // only, so partitions are counted separately
-		if err := countSome(ctx, tx, some); err != nil {
+	for batch := range slices.Chunk(tables, countBatchSize) { // subslices, so that tables gets the counts
+		if err := countBatch(ctx, tx, batch); err != nil {
 			return nil, err
 		}
 	}
@@ -209,20 +209,20 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	return tables, nil
 }
 
-// countedAtOnce is the number of tables counted before their index locks are released. The server's
-// lock table has room for some thousand locks.
-const countedAtOnce = 500
+// countBatchSize is the number of tables counted before their index locks are released. The
+// server's lock table has room for some thousand locks.
+const countBatchSize = 500
 
-func countSome(ctx context.Context, tx pgx.Tx, tables []Table) error {
-	part, err := tx.Begin(ctx)
+func countBatch(ctx context.Context, tx pgx.Tx, tables []Table) error {
+	savepoint, err := tx.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	// to the savepoint, which releases locks acquired since
-	defer func() { _ = part.Rollback(context.WithoutCancel(ctx)) }()
+	defer func() { _ = savepoint.Rollback(context.WithoutCancel(ctx)) }()
 
 	for i, t := range tables {
-		if tables[i].Rows, err = pg.Value[int64](ctx, part,
+		if tables[i].Rows, err = pg.Value[int64](ctx, savepoint,
 			"select count(*) from only "+pg.Quote(t.Schema)+"."+pg.Quote(t.Name)); err != nil {
 			return err
 		}
@@ -235,8 +235,8 @@ func countSome(ctx context.Context, tx pgx.Tx, tables []Table) error {
 var errNewer = fault.New(fault.Unprocessable,
 	"the backup was made by a newer version of Socle, and this one can't restore it").WithCode("newer_version")
 
-// suits fails with Unprocessable if this install cannot restore the backup of a manifest.
-func (m *Maker) suits(ctx context.Context, manifest Manifest) error {
+// checkRestorable fails with Unprocessable if this install cannot restore the backup of a manifest.
+func (m *Maker) checkRestorable(ctx context.Context, manifest Manifest) error {
 	if manifest.Schema > tenant.Version() {
 		return errNewer
 	}
@@ -251,30 +251,30 @@ func (m *Maker) suits(ctx context.Context, manifest Manifest) error {
 			server/10000).WithCode("newer_postgresql")
 	}
 
-	return m.Projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.foreign())
+	return m.Projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.imported())
 }
 
-// keepManifest stores a manifest beside its dump.
-func (m *Maker) keepManifest(ctx context.Context, manifest Manifest) error {
+// putManifest stores a manifest beside its dump.
+func (m *Maker) putManifest(ctx context.Context, manifest Manifest) error {
 	out, in := io.Pipe()
 	go func() { in.CloseWithError(json.MarshalWrite(in, manifest)) }()
 
 	defer out.Close()
 
-	sealed := m.key().encrypted(out)
+	sealed := m.key().encrypt(out)
 	defer sealed.Close()
 
-	_, err := m.Blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifest)
+	_, err := m.Blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifestSize)
 	return err
 }
 
-// manifest reads the manifest of a backup. It fails with errDamaged if it belongs to another
+// readManifest reads the manifest of a backup. It fails with errDamaged if it belongs to another
 // backup, and with Unprocessable if its format is newer.
-func (m *Maker) manifest(ctx context.Context, project, backup uuid.UUID) (Manifest, error) {
+func (m *Maker) readManifest(ctx context.Context, project, backup uuid.UUID) (Manifest, error) {
 	var found Manifest
-	err := m.open(ctx, manifestKey(project, backup), func(r io.Reader) error {
+	err := m.readBlob(ctx, manifestKey(project, backup), func(r io.Reader) error {
 		var err error
-		if found, err = parseManifest(r, maxManifest); err != nil {
+		if found, err = parseManifest(r, maxManifestSize); err != nil {
 			return err
 		}
 
@@ -288,8 +288,8 @@ func (m *Maker) manifest(ctx context.Context, project, backup uuid.UUID) (Manife
 	return found, err
 }
 
-// open passes the decrypted blob under a key to read. A missing blob is damage.
-func (m *Maker) open(ctx context.Context, name string, read func(io.Reader) error) error {
+// readBlob passes the decrypted blob under a key to read. A missing blob is damage.
+func (m *Maker) readBlob(ctx context.Context, name string, read func(io.Reader) error) error {
 	stored, _, err := m.Blobs.Open(ctx, name)
 	if fault.Is(err, fault.NotFound) {
 		return errors.Join(errDamaged, err)
@@ -300,7 +300,7 @@ func (m *Maker) open(ctx context.Context, name string, read func(io.Reader) erro
 
 	defer stored.Close()
 
-	plain, err := m.key().decrypted(stored)
+	plain, err := m.key().decrypt(stored)
 	if err != nil {
 		return err
 	}

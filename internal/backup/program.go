@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// hand passes a text to a command before its start. It returns the name of a file with the text,
-// which exists until done is called.
-func hand(cmd *exec.Cmd, text string) (name string, done func(), err error) {
-	return handAs(cmd, text, runtime.GOOS != "linux")
+// attachText passes a text to a command before its start. It returns the name of a file with the
+// text, which exists until done is called.
+func attachText(cmd *exec.Cmd, text string) (name string, done func(), err error) {
+	return attachTextAs(cmd, text, runtime.GOOS != "linux")
 }
 
-// handAs implements hand with a named or an unlinked file. On Linux the file is unlinked, so that
-// nothing remains however the server ends. Elsewhere /dev/fd, if it exists, shares our file offset,
-// which is at the end.
-func handAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), err error) {
-	f, err := scratch(named)
+// attachTextAs implements hand with a named or an unlinked file. On Linux the file is unlinked, so
+// that nothing remains however the server ends. Elsewhere /dev/fd, if it exists, shares our file
+// offset, which is at the end.
+func attachTextAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), err error) {
+	f, err := tempFile(named)
 	if err != nil {
 		return "", nil, err
 	}
@@ -55,9 +55,9 @@ func handAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), e
 	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)), done, nil // descriptor 3 is the first after standard error
 }
 
-// scratch returns an empty temporary file with permissions for this user only. An unlinked one is
+// tempFile returns an empty temporary file with permissions for this user only. An unlinked one is
 // gone when closed.
-func scratch(named bool) (*os.File, error) {
+func tempFile(named bool) (*os.File, error) {
 	f, err := os.CreateTemp("", "socle-")
 	if err != nil || named {
 		return f, err
@@ -84,7 +84,7 @@ func (m *Maker) command(
 		return cmd, func() {}, nil
 	}
 
-	file, done, err := hand(cmd, "*:*:*:*:"+to.password+"\n")
+	file, done, err := attachText(cmd, "*:*:*:*:"+to.password+"\n")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,63 +95,63 @@ func (m *Maker) command(
 	return cmd, done, nil
 }
 
-// restoring returns a pg_restore command for some entries of a dump; the caller calls done after
-// its end.
-func (m *Maker) restoring(
+// restoreCommand returns a pg_restore command for some entries of a dump; the caller calls done
+// after its end.
+func (m *Maker) restoreCommand(
 	ctx context.Context, to connection, entries []entry, args ...string,
 ) (cmd *exec.Cmd, done func(), err error) {
-	cmd, connected, err := m.command(ctx, to, "pg_restore", args...)
+	cmd, closeConnection, err := m.command(ctx, to, "pg_restore", args...)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	list, listed, err := hand(cmd, listOf(entries))
+	list, closeList, err := attachText(cmd, useList(entries))
 	if err != nil {
-		connected()
+		closeConnection()
 		return nil, nil, err
 	}
 
 	cmd.Args = append(cmd.Args, "--use-list="+list)
-	return cmd, func() { connected(); listed() }, nil
+	return cmd, func() { closeConnection(); closeList() }, nil
 }
 
 // Errors of PostgreSQL's programs other than their failure.
 var (
-	errProgram    = errors.New("the program can't be run")
-	errOlder      = errors.New("the program is older than the server")
-	errComplained = errors.New("the program complained, and said that it succeeded")
+	errNotExecutable    = errors.New("the program can't be run")
+	errOldProgram       = errors.New("the program is older than the server")
+	errUnexpectedOutput = errors.New("the program complained, and said that it succeeded")
 )
 
-// runQuietly is [run] for a command that prints only warnings on stderr, which it logs. Other
+// runStrict is [run] for a command that prints only warnings on stderr, which it logs. Other
 // output on stderr is an error, even if the command succeeds.
-func (m *Maker) runQuietly(cmd *exec.Cmd, read func(io.Reader) error) error {
-	said, err := runSaying(cmd, read)
-	if err != nil || said == "" {
+func (m *Maker) runStrict(cmd *exec.Cmd, read func(io.Reader) error) error {
+	stderr, err := runCapture(cmd, read)
+	if err != nil || stderr == "" {
 		return err
 	}
 
-	for line := range strings.Lines(said) {
-		if !harmless.MatchString(line) {
-			return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), errComplained, said)
+	for line := range strings.Lines(stderr) {
+		if !warningLine.MatchString(line) {
+			return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), errUnexpectedOutput, stderr)
 		}
 	}
 
-	m.Log.Warn(filepath.Base(cmd.Path), "said", said)
+	m.Log.Warn(filepath.Base(cmd.Path), "said", stderr)
 	return nil
 }
 
-// harmless matches a line of a warning, of the program or of its server.
-var harmless = regexp.MustCompile(`^(pg_\w+: (warning|hint|detail): |(WARNING|NOTICE|DETAIL|HINT|CONTEXT): |\s|$)`)
+// warningLine matches a line of a warning, of the program or of its server.
+var warningLine = regexp.MustCompile(`^(pg_\w+: (warning|hint|detail): |(WARNING|NOTICE|DETAIL|HINT|CONTEXT): |\s|$)`)
 
 // run runs a command while read consumes its output, and waits for both. The error includes the end
 // of stderr.
 func run(cmd *exec.Cmd, read func(io.Reader) error) error {
-	_, err := runSaying(cmd, read)
+	_, err := runCapture(cmd, read)
 	return err
 }
 
-// runSaying is run that also returns the end of stderr.
-func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err error) {
+// runCapture is run that also returns the end of stderr.
+func runCapture(cmd *exec.Cmd, read func(io.Reader) error) (output string, err error) {
 	stderr := &tail{}
 	cmd.Stderr = stderr
 
@@ -161,7 +161,7 @@ func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err erro
 	}
 
 	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("%w: %w", errProgram, err)
+		return "", fmt.Errorf("%w: %w", errNotExecutable, err)
 	}
 
 	readErr := read(out)
@@ -171,7 +171,7 @@ func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err erro
 
 	if err = errors.Join(readErr, cmd.Wait()); err != nil {
 		if strings.Contains(stderr.String(), "server version mismatch") {
-			err = errors.Join(errOlder, err)
+			err = errors.Join(errOldProgram, err)
 		}
 		err = fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, stderr)
 	}

@@ -164,9 +164,9 @@ func TestProgramAccount(t *testing.T) {
 	}
 }
 
-// TestHand passes a text to a program twice, in a named and in an unlinked file. Nothing of either
-// remains.
-func TestHand(t *testing.T) {
+// TestAttachText passes a text to a program twice, in a named and in an unlinked file. Nothing of
+// either remains.
+func TestAttachText(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 
@@ -174,7 +174,7 @@ func TestHand(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "cat")
 		var names []string
 		for _, text := range []string{"a password\n", "a list\n"} {
-			name, done, err := handAs(cmd, text, named)
+			name, done, err := attachTextAs(cmd, text, named)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,27 +23,27 @@ const (
 	newestFormat = 16
 )
 
-// Limits for a table of contents. An untrusted dump can occupy at most mostKept bytes of memory.
+// Limits for a table of contents. An untrusted dump can occupy at most maxTextSize bytes of memory.
 const (
-	atOnce       = 4 << 10 // bytes read per step
-	mostEntries  = 2_000_000
-	mostContents = 1 << 29 // bytes in total
-	mostKept     = 1 << 26 // bytes of retained texts
+	readStep    = 4 << 10 // bytes read per step
+	maxEntries  = 2_000_000
+	maxTOCSize  = 1 << 29 // bytes in total
+	maxTextSize = 1 << 26 // bytes of retained texts
 )
 
-// defined are the kinds of entries whose statements are retained; pg_restore executes those of all
-// others.
-var defined = []string{"ACL", "DEFAULT ACL", "POLICY"}
+// definedKinds are the kinds of entries whose statements are retained; pg_restore executes those of
+// all others.
+var definedKinds = []string{"ACL", "DEFAULT ACL", "POLICY"}
 
-// errContents reports that the table of contents cannot be read.
-var errContents = errors.New("the dump has no table of contents that this version reads")
+// errTOC reports that the table of contents cannot be read.
+var errTOC = errors.New("the dump has no table of contents that this version reads")
 
-// contents reads the table of contents at the start of a dump in pg_dump's custom format.
-func contents(r io.Reader) (entries []entry, err error) {
-	t := &tocReader{r: bufio.NewReader(io.LimitReader(r, mostContents))}
+// readTOC reads the table of contents at the start of a dump in pg_dump's custom format.
+func readTOC(r io.Reader) (entries []entry, err error) {
+	t := &tocReader{r: bufio.NewReader(io.LimitReader(r, maxTOCSize))}
 	defer func() {
 		if t.err != nil {
-			entries, err = nil, fmt.Errorf("%w: %w", errContents, t.err)
+			entries, err = nil, fmt.Errorf("%w: %w", errTOC, t.err)
 		}
 	}()
 
@@ -81,7 +81,7 @@ func contents(r io.Reader) (entries []entry, err error) {
 	}
 
 	n := t.number()
-	if n < 0 || n > mostEntries {
+	if n < 0 || n > maxEntries {
 		t.fail("it has %d entries", n)
 	}
 
@@ -96,9 +96,9 @@ func contents(r io.Reader) (entries []entry, err error) {
 }
 
 type tocReader struct {
-	r    *bufio.Reader
-	kept int // bytes
-	err  error
+	r        *bufio.Reader
+	textSize int // bytes
+	err      error
 }
 
 func (t *tocReader) fail(format string, args ...any) {
@@ -115,7 +115,7 @@ func (t *tocReader) entry(minor, offset int) entry {
 	e.tag, e.desc = t.text(), t.text()
 	t.number() // section
 
-	if slices.Contains(defined, e.desc) {
+	if slices.Contains(definedKinds, e.desc) {
 		e.definition = t.text()
 	} else {
 		t.skip()
@@ -145,12 +145,12 @@ func (t *tocReader) entry(minor, offset int) entry {
 
 func (t *tocReader) bytes(n int) []byte {
 	if t.err != nil {
-		return make([]byte, min(n, atOnce))
+		return make([]byte, min(n, readStep))
 	}
 
-	b := make([]byte, 0, min(n, atOnce))
+	b := make([]byte, 0, min(n, readStep))
 	for len(b) < n && t.err == nil { // grows with the data: a false length allocates nothing
-		more := min(n-len(b), max(atOnce, len(b)))
+		more := min(n-len(b), max(readStep, len(b)))
 		b = slices.Grow(b, more)[:len(b)+more]
 		_, t.err = io.ReadFull(t.r, b[len(b)-more:])
 	}
@@ -180,8 +180,8 @@ func (t *tocReader) optional() (string, bool) {
 		return "", false
 	}
 
-	if t.kept += n; t.kept > mostKept {
-		t.fail("it has texts of more than %d bytes", mostKept)
+	if t.textSize += n; t.textSize > maxTextSize {
+		t.fail("it has texts of more than %d bytes", maxTextSize)
 		return "", false
 	}
 

@@ -65,7 +65,7 @@ func TestContentsAreBounded(t *testing.T) {
 
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	got, err := contents(strings.NewReader(text))
+	got, err := readTOC(strings.NewReader(text))
 	runtime.ReadMemStats(&after)
 
 	if err != nil || len(got) != 2 || got[0].definition != "" ||
@@ -81,7 +81,7 @@ func TestContentsAreBounded(t *testing.T) {
 		many = append(many, entry{id: i, tag: "t p", desc: "POLICY", definition: large})
 	}
 
-	if _, err := contents(strings.NewReader(tableOfContents(many...))); !errors.Is(err, errContents) {
+	if _, err := readTOC(strings.NewReader(tableOfContents(many...))); !errors.Is(err, errTOC) {
 		t.Errorf("80 MB of policies: got %v", err)
 	}
 }
@@ -90,10 +90,10 @@ func TestContentsAreBounded(t *testing.T) {
 func TestReadLine(t *testing.T) {
 	t.Parallel()
 
-	r := bufio.NewReader(strings.NewReader("one\n" + strings.Repeat("x", 3*mostLine) + "\ntwo"))
-	for i, want := range []int{4, mostLine, 3} {
+	r := bufio.NewReader(strings.NewReader("one\n" + strings.Repeat("x", 3*maxLine) + "\ntwo"))
+	for i, want := range []int{4, maxLine, 3} {
 		line, err := readLine(r)
-		if len(line) != want || err != nil && (err != io.EOF || i < 2) {
+		if len(line) != want || (err != nil && (err != io.EOF || i < 2)) {
 			t.Errorf("line %d: got %d bytes, %v, want %d", i, len(line), err, want)
 		}
 	}

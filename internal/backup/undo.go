@@ -33,7 +33,7 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 			return err
 		}
 
-		forms, err := m.carry(ctx, r.ProjectUUID, c.ConnectReplaced)
+		forms, err := m.carryQuota(ctx, r.ProjectUUID, c.ConnectReplaced)
 		if err != nil {
 			return err
 		}
@@ -47,9 +47,9 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 	return undone, err
 }
 
-// Reopen opens the gates of projects that a server closed for an undo and left closed when it
+// OpenGates opens the gates of projects that a server closed for an undo and left closed when it
 // stopped.
-func (m *Maker) Reopen(ctx context.Context) error {
+func (m *Maker) OpenGates(ctx context.Context) error {
 	projects, err := m.Store.UndoableProjects(ctx)
 	if err != nil || len(projects) == 0 {
 		return err
@@ -59,8 +59,8 @@ func (m *Maker) Reopen(ctx context.Context) error {
 	errs := []error{err}
 	for _, id := range closed {
 		errs = append(errs, m.Lifecycle.Alone(ctx, id, func() error { // an undo in progress has ended now
-			still, err := m.Projects.Closed(ctx, []uuid.UUID{id})
-			if err != nil || len(still) == 0 {
+			closedNow, err := m.Projects.Closed(ctx, []uuid.UUID{id})
+			if err != nil || len(closedNow) == 0 {
 				return err
 			}
 
@@ -76,9 +76,9 @@ func (m *Maker) Reopen(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// carry copies the project's quota to a database about to replace the project's, and returns its
-// forms. Quotas are set by administrators and are not restored.
-func (m *Maker) carry(
+// carryQuota copies the project's quota to a database about to replace the project's, and returns
+// its forms. Quotas are set by administrators and are not restored.
+func (m *Maker) carryQuota(
 	ctx context.Context, project uuid.UUID, connect func(context.Context) (*pgx.Conn, error),
 ) ([]uuid.UUID, error) {
 	type quota struct{ MaxFiles, MaxBytes *int64 }
@@ -127,9 +127,9 @@ func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
 	})
 }
 
-// recount repairs the platform's rows of an imported backup, which no trigger has checked: it
-// deletes dangling references and recomputes counters.
-func recount(ctx context.Context, c *tenant.Copy) error {
+// repairImported repairs the platform's rows of an imported backup, which no trigger has checked:
+// it deletes dangling references and recomputes counters.
+func repairImported(ctx context.Context, c *tenant.Copy) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func recount(ctx context.Context, c *tenant.Copy) error {
 			return err
 		}
 
-		for _, sql := range recounting {
+		for _, sql := range repairStatements {
 			if _, err := pg.Exec(ctx, tx, sql); err != nil {
 				return err
 			}
@@ -151,7 +151,7 @@ func recount(ctx context.Context, c *tenant.Copy) error {
 	})
 }
 
-var recounting = []string{
+var repairStatements = []string{
 	`delete from storage.files f where not exists (select from storage.containers c where c.uuid = f.container_uuid)`,
 	`delete from forms.fields f where not exists (select from forms.forms o where o.uuid = f.form_uuid)`,
 	`delete from forms.definitions d where not exists (select from forms.forms o where o.uuid = d.form_uuid)`,

@@ -52,7 +52,7 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 		return false
 	})
 
-	id := back(t, a)
+	id := startBackup(t, a)
 	<-copying
 	a.Delete("/containers/" + c + "?force=true").Want(200)
 
@@ -72,15 +72,15 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 
 	a.Get("/containers/" + c + "/files").Want(400)
 	release()
-	await(t, a, id, "completed", "failed").Content("status", "completed")
-	until(t, "the bytes are gone", func() bool { return stored() == 0 })
-	restore(t, a, id)
+	waitForBackup(t, a, id, "completed", "failed").Content("status", "completed")
+	waitUntil(t, "the bytes are gone", func() bool { return stored() == 0 })
+	restoreInPlace(t, a, id)
 	a.Get("/containers/"+c).Want(200).Content("totalFiles", 3)
 }
 
-// TestBackupOfALostFile backs up a project with a file whose bytes are missing or wrong: the backup
-// fails and names the file.
-func TestBackupOfALostFile(t *testing.T) {
+// TestBackupOfMissingFile backs up a project with a file whose bytes are missing or wrong: the
+// backup fails and names the file.
+func TestBackupOfMissingFile(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -95,12 +95,12 @@ func TestBackupOfALostFile(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		await(t, a, back(t, a), "completed", "failed").
+		waitForBackup(t, a, startBackup(t, a), "completed", "failed").
 			Content("error", "the file 2026/a.txt has lost its bytes, or has others: write it anew, or delete it")
 	}
 
 	lose(func(name string) error { return os.WriteFile(name, []byte("other of a file"), 0o600) })
 	lose(os.Remove)
 	a.Delete("/containers/" + c + "/files/" + file).Want(200)
-	backedUp(t, a)
+	makeBackup(t, a)
 }

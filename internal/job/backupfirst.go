@@ -15,70 +15,70 @@ import (
 const (
 	backupChannel = "socle_backup" // notified by the platform database when a backup finishes
 
-	// lookAgain is the interval at which waiting requests poll the backup. Notifications sent while
-	// the LISTEN connection is down are lost.
-	lookAgain = 5 * time.Second
+	// backupPollInterval is the interval at which waiting requests poll the backup. Notifications
+	// sent while the LISTEN connection is down are lost.
+	backupPollInterval = 5 * time.Second
 )
 
-// bell is a broadcast: it wakes all current waiters.
-type bell struct {
-	mu   sync.Mutex
-	rung chan struct{} // closed by ring; nil without waiters
+// broadcast wakes all current waiters.
+type broadcast struct {
+	mu sync.Mutex
+	ch chan struct{} // closed by notify; nil without waiters
 }
 
-// next returns a channel that the next ring closes.
-func (b *bell) next() <-chan struct{} {
+// wait returns a channel that the next notify closes.
+func (b *broadcast) wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if b.rung == nil {
-		b.rung = make(chan struct{})
+	if b.ch == nil {
+		b.ch = make(chan struct{})
 	}
 
-	return b.rung
+	return b.ch
 }
 
-func (b *bell) ring() {
+func (b *broadcast) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if b.rung != nil {
-		close(b.rung)
-		b.rung = nil
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
 	}
 }
 
 // BackUpFirst waits until a backup is completed that began after d was first requested. Concurrent
-// requests share one backup. It fails with Conflict if the backup fails or if enough fires first; a
-// repeated request then waits for the same backup.
-func (q *Queue) BackUpFirst(ctx context.Context, d platform.Destruction, enough <-chan time.Time) error {
-	tick := time.NewTicker(lookAgain)
+// requests share one backup. It fails with Conflict if the backup fails or if timeout fires first;
+// a repeated request then waits for the same backup.
+func (q *Queue) BackUpFirst(ctx context.Context, d platform.Destruction, timeout <-chan time.Time) error {
+	tick := time.NewTicker(backupPollInterval)
 	defer tick.Stop()
 
 	var id uuid.UUID
 	for {
-		some := q.backupOver.next() // before the status is read, so that no ring is missed
+		finished := q.backupFinished.wait() // before the status is read, so that no notification is missed
 
-		over, err := q.backedUpFirst(ctx, d, &id)
-		if over || err != nil {
+		done, err := q.checkAwaitedBackup(ctx, d, &id)
+		if done || err != nil {
 			return err
 		}
 
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-enough:
+		case <-timeout:
 			return fault.New(fault.Conflict,
 				"a backup of the project has to be completed before this, and is being made; ask again when it is. Nothing was changed").WithCode("backup_under_way")
-		case <-some:
+		case <-finished:
 		case <-tick.C:
 		}
 	}
 }
 
-// backedUpFirst reports whether the backup that d waits for is completed. It sets id, initially
-// nil, once that backup is known.
-func (q *Queue) backedUpFirst(ctx context.Context, d platform.Destruction, id *uuid.UUID) (bool, error) {
+// checkAwaitedBackup reports whether the backup that d waits for is completed. It sets id,
+// initially nil, once that backup is known.
+func (q *Queue) checkAwaitedBackup(ctx context.Context, d platform.Destruction, id *uuid.UUID) (bool, error) {
 	var b platform.Backup
 	var err error
 	if *id == uuid.Nil {

@@ -40,12 +40,12 @@ func TestBackupOfLockedTable(t *testing.T) {
 	postponed := func(id string) {
 		t.Helper()
 
-		until(t, "it is to be tried again", func() bool {
+		waitUntil(t, "it is to be tried again", func() bool {
 			r := a.Get("/backups/" + id).Want(200)
 			return r.Get("status") == "pending" && r.Metadata("waitingFor") == waits
 		})
 
-		until(t, "its job waits", func() bool {
+		waitUntil(t, "its job waits", func() bool {
 			return apitest.Value[bool](a, `select exists (
 				select from river.river_job where kind = 'backup' and state in ('available', 'scheduled'))`)
 		})
@@ -53,11 +53,11 @@ func TestBackupOfLockedTable(t *testing.T) {
 
 	// The first backup completes when the lock is released.
 	tx := lock()
-	id := back(t, a)
+	id := startBackup(t, a)
 	postponed(id)
 	a.Post("/backups", `{}`).Want(409).Code("backup_under_way")
 
-	if kept(t, a, id) {
+	if anyStored(t, a, id) {
 		t.Error("a part of the dump is kept")
 	}
 
@@ -65,7 +65,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	completed(t, a, id)
+	completeBackup(t, a, id)
 
 	if waits := a.Get("/backups/" + id).Metadata("waitingFor"); waits != "" {
 		t.Errorf("it waits for %q", waits)
@@ -73,22 +73,23 @@ func TestBackupOfLockedTable(t *testing.T) {
 
 	// The second backup exceeds the retry limit.
 	tx = lock()
-	id = back(t, a)
+	id = startBackup(t, a)
 	postponed(id)
 	a.Exec(`update platform.backups set started_at = now() - interval '31 minutes' where uuid = $1`, id)
 	retryBackups(a)
-	await(t, a, id, "completed", "failed").
+	waitForBackup(t, a, id, "completed", "failed").
 		Content("error", "the table public.orders was locked by another transaction, for 30 minutes")
 
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	await(t, a, back(t, a), "completed")
+	waitForBackup(t, a, startBackup(t, a), "completed")
 }
 
-// TestDumpIsToldInEnglish tests the language of PostgreSQL's messages to pg_dump, which are parsed.
-func TestDumpIsToldInEnglish(t *testing.T) {
+// TestDumpMessagesAreEnglish tests the language of PostgreSQL's messages to pg_dump, which are
+// parsed.
+func TestDumpMessagesAreEnglish(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -118,7 +119,7 @@ func TestBackupOfSwappedTable(t *testing.T) {
 
 	a := apitest.New(t)
 	a.Unproven()
-	asOwner(t, a,
+	execAsOwner(t, a,
 		`create function public.spring() returns int language plpgsql as $f$ begin perform pg_notify('sprung', current_user::text); return 1; end $f$;
 		grant execute on function public.spring() to public`)
 
@@ -129,7 +130,7 @@ func TestBackupOfSwappedTable(t *testing.T) {
 
 	// without rows to count, pg_dump is the first to read the table
 	for _, partitioned := range []string{"", "partition by list (id)"} {
-		asOwner(t, a, `create table public.bait (id int) `+partitioned)
+		execAsOwner(t, a, `create table public.bait (id int) `+partitioned)
 
 		tx, err := a.ProjectDatabase().Begin(t.Context())
 		if err != nil {
@@ -145,8 +146,8 @@ func TestBackupOfSwappedTable(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		id := back(t, a)
-		until(t, "the backup waits for the table", func() bool {
+		id := startBackup(t, a)
+		waitUntil(t, "the backup waits for the table", func() bool {
 			waits, _ := a.Get("/backups/" + id).Want(200).Metadata("waitingFor").(string)
 			return strings.HasPrefix(waits, "the table public.bait")
 		})
@@ -155,8 +156,8 @@ func TestBackupOfSwappedTable(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		completed(t, a, id)
-		asOwner(t, a, `drop view public.bait`)
+		completeBackup(t, a, id)
+		execAsOwner(t, a, `drop view public.bait`)
 	}
 
 	if _, err := heard.Exec(t.Context(), "notify sprung, 'the end'"); err != nil {

@@ -24,15 +24,15 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// await waits until a backup has a status, and returns it.
-func await(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest.Reply {
+// waitForBackup waits until a backup has a status, and returns it.
+func waitForBackup(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest.Reply {
 	t.Helper()
 
-	return reached(t, a, "/backups/"+id, statuses)
+	return waitForStatus(t, a, "/backups/"+id, statuses)
 }
 
-// reached waits until a resource has a status, and returns it.
-func reached(t *testing.T, a *apitest.API, path string, statuses []string) (r *apitest.Reply) {
+// waitForStatus waits until a resource has a status, and returns it.
+func waitForStatus(t *testing.T, a *apitest.API, path string, statuses []string) (r *apitest.Reply) {
 	t.Helper()
 
 	apitest.Until(t, fmt.Sprint(path, " is ", statuses), func() bool {
@@ -43,7 +43,7 @@ func reached(t *testing.T, a *apitest.API, path string, statuses []string) (r *a
 	return r
 }
 
-func back(t *testing.T, a *apitest.API) string {
+func startBackup(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
 	return a.Post("/backups", `{}`).Want(201).Content("status", "pending").Get("uuid").(string)
@@ -83,8 +83,8 @@ func dump(t *testing.T, a *apitest.API, id string) string {
 	return f.Name()
 }
 
-// awkward has objects of a user's database that break a careless dump.
-const awkward = `
+// awkwardObjects has objects of a user's database that break a careless dump.
+const awkwardObjects = `
 	create table public."-rf" (id int);
 	create table public."dbname=x" (id int);
 	create table public."two
@@ -105,15 +105,15 @@ func TestBackup(t *testing.T) {
 
 	a := apitest.New(t)
 	owner := a.ProjectDatabase()
-	if _, err := owner.PgConn().Exec(t.Context(), awkward).ReadAll(); err != nil {
+	if _, err := owner.PgConn().Exec(t.Context(), awkwardObjects).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
 
 	a.Create("/forms", `{"name": "contact"}`)
 	a.Unproven()
 
-	id := back(t, a)
-	r := await(t, a, id, "completed", "failed").Content("status", "completed").Content("error", "")
+	id := startBackup(t, a)
+	r := waitForBackup(t, a, id, "completed", "failed").Content("status", "completed").Content("error", "")
 	if r.Get("startedAt") == nil || r.Get("completedAt") == nil {
 		t.Errorf("a completed backup has no times: %s", r.Body)
 	}
@@ -155,8 +155,8 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// programs returns a folder with PostgreSQL's programs, with a script in place of pg_dump.
-func programs(t *testing.T, script string) string {
+// programFolder returns a folder with PostgreSQL's programs, with a script in place of pg_dump.
+func programFolder(t *testing.T, script string) string {
 	t.Helper()
 
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
@@ -171,16 +171,16 @@ func programs(t *testing.T, script string) string {
 		}
 	}
 
-	scripted(t, dir, "pg_dump", script)
+	replaceProgram(t, dir, "pg_dump", script)
 	return dir
 }
 
-// untouched is a script that runs the program it replaces.
-const untouched = `exec "$real" "$@"`
+// passThrough is a script that runs the program it replaces.
+const passThrough = `exec "$real" "$@"`
 
-// scripted puts a script in place of a program in a folder; $real is the path of the real one. An
-// empty script removes the program.
-func scripted(t *testing.T, dir, program, script string) {
+// replaceProgram puts a script in place of a program in a folder; $real is the path of the real
+// one. An empty script removes the program.
+func replaceProgram(t *testing.T, dir, program, script string) {
 	t.Helper()
 
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
@@ -214,7 +214,7 @@ func TestBackupFails(t *testing.T) {
 	const missing, complained = "the dump could not be made: the programs of PostgreSQL can't be run where Socle runs",
 		"the dump could not be made: a program of PostgreSQL complained; the server's log says what of"
 
-	dir := programs(t, untouched)
+	dir := programFolder(t, passThrough)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	for name, c := range map[string]struct{ program, script, reason string }{
 		"at once":       {"pg_dump", `echo "canary" >&2; exit 1`, failed},
@@ -237,18 +237,18 @@ func TestBackupFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := a.With(t)
-			scripted(t, dir, c.program, c.script)
-			id := back(t, a)
-			r := await(t, a, id, "completed", "failed").Content("status", "failed").Content("error", c.reason)
+			replaceProgram(t, dir, c.program, c.script)
+			id := startBackup(t, a)
+			r := waitForBackup(t, a, id, "completed", "failed").Content("status", "failed").Content("error", c.reason)
 			if r.Get("completedAt") == nil {
 				t.Error("a failed backup has no end")
 			}
-			if kept(t, a, id) {
+			if anyStored(t, a, id) {
 				t.Error("a part of the dump is kept")
 			}
 
-			await(t, a, back(t, a), "failed") // it does not block the next backup
-			scripted(t, dir, c.program, untouched)
+			waitForBackup(t, a, startBackup(t, a), "failed") // it does not block the next backup
+			replaceProgram(t, dir, c.program, passThrough)
 		})
 	}
 }
@@ -257,11 +257,11 @@ func TestBackupFails(t *testing.T) {
 func TestBackupWarns(t *testing.T) {
 	t.Parallel()
 
-	dir := programs(t,
+	dir := programFolder(t,
 		`printf 'WARNING:  database has a collation version mismatch\nDETAIL:  canary\n\tmore\npg_dump: warning: odd\n' >&2; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
-	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
+	waitForBackup(t, a, startBackup(t, a), "completed", "failed").Content("status", "completed")
 
 	if !strings.Contains(a.Log.String(), "canary") {
 		t.Error("the warning is not in the log")
@@ -273,13 +273,13 @@ func TestBackupKeepsThePassword(t *testing.T) {
 	t.Parallel()
 
 	seen := t.TempDir()
-	dir := programs(t,
+	dir := programFolder(t,
 		fmt.Sprintf(`cat "$PGPASSFILE" >%[1]s/password; tr '\0' '\n' </proc/$$/cmdline >%[1]s/called; env >>%[1]s/called
 		stat --dereference --format '%%a %%h' "$PGPASSFILE" >%[1]s/mode; exec "$real" "$@"`, seen))
 
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
-	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
+	waitForBackup(t, a, startBackup(t, a), "completed", "failed").Content("status", "completed")
 
 	read := func(name string) string {
 		t.Helper()
@@ -338,16 +338,16 @@ func TestAbandonedBackups(t *testing.T) {
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) values ($1, $2, $3, now() - interval '1 minute')`,
 		pending, other.Project, a.User)
 
-	tidy(t, a)
+	runTidy(t, a)
 
-	await(t, a, running, "failed").Content("error", "the server that made it stopped")
-	await(t, other, pending, "failed").Content("error", "the server that was to make it stopped")
+	waitForBackup(t, a, running, "failed").Content("error", "the server that made it stopped")
+	waitForBackup(t, other, pending, "failed").Content("error", "the server that was to make it stopped")
 
-	if kept(t, a, running) {
+	if anyStored(t, a, running) {
 		t.Error("a part of the dump is kept")
 	}
 
-	await(t, a, back(t, a), "completed")
+	waitForBackup(t, a, startBackup(t, a), "completed")
 }
 
 // TestBackupOfAStoppedServer stops the server while pg_dump runs.
@@ -355,7 +355,7 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 	t.Parallel()
 
 	url := pgtest.URL(t)
-	dir := programs(t, `exec sleep 60`)
+	dir := programFolder(t, `exec sleep 60`)
 	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + t.TempDir(),
 		"SOCLE_DATABASE_URL=" + url, "SOCLE_RATE_LIMIT=off",
 		"SOCLE_POSTGRES_BIN=" + dir}, nil)
@@ -369,8 +369,8 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 		a.Project = a.CreateProject("shop")
 		a.CreateTable("orders")
 
-		id := back(serving, a)
-		await(serving, a, id, "running")
+		id := startBackup(serving, a)
+		waitForBackup(serving, a, id, "running")
 		a.Post("/backups", `{}`).Want(409).Code("backup_under_way")
 	})
 
@@ -391,8 +391,8 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 	}
 }
 
-// kept reports whether any blob of a backup is stored.
-func kept(t *testing.T, a *apitest.API, id string) bool {
+// anyStored reports whether any blob of a backup is stored.
+func anyStored(t *testing.T, a *apitest.API, id string) bool {
 	t.Helper()
 
 	return len(a.Stored("backups/"+id+".*")) > 0

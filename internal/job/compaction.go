@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
@@ -52,31 +51,37 @@ type compactionWorker struct {
 // Work compacts the table. Clients see the returned error, so it contains only the detail of a
 // fault.
 func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionArgs]) error {
-	bounded, cancel := context.WithTimeout(ctx, indexTime)
+	limited, cancel := context.WithTimeout(ctx, tableJobTimeout)
 	defer cancel()
 
-	p := w.lifecycle.Registry.Open(job.Args.Project)
-	err := schema.AwaitSnapshots(bounded, p.Trusted(), job.Args.Next)
-	if err == nil {
-		err = schema.CompactTable(bounded, p.Owner(), job.Args.Table)
+	err := compact(limited, w.lifecycle.Registry.Open(job.Args.Project), job.Args)
+	if err != nil {
+		w.log.Error("compaction", "project", job.Args.Project, "table", job.Args.Table, "error", err)
 	}
-	if err == nil {
-		if _, err := w.lifecycle.GetSize(ctx, job.Args.Project); err != nil { // the quota may allow writes again
-			w.log.Warn("measure a project's database", "project", job.Args.Project, "error", err)
-		}
-
-		return pg.InTx(ctx, w.pool, func(tx pgx.Tx) error {
-			_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
-			return err
-		})
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return river.JobCancel(errors.New("it took longer than " + tableJobTimeout.String()))
+	}
+	if err != nil {
+		return compactionError(err)
 	}
 
-	w.log.Error("compaction", "project", job.Args.Project, "table", job.Args.Table, "error", err)
-
-	if bounded.Err() != nil && ctx.Err() == nil {
-		return river.JobCancel(errors.New("it took longer than " + indexTime.String()))
+	if _, err := w.lifecycle.GetSize(ctx, job.Args.Project); err != nil { // the quota may allow writes again
+		w.log.Warn("measure a project's database", "project", job.Args.Project, "error", err)
 	}
 
+	return completeJob(ctx, w.pool, job)
+}
+
+func compact(ctx context.Context, p *tenant.Project, a compactionArgs) error {
+	if err := schema.AwaitSnapshots(ctx, p.Trusted(), a.Next); err != nil {
+		return err
+	}
+
+	return schema.CompactTable(ctx, p.Owner(), a.Table)
+}
+
+// compactionError returns the error to store with a failed job, which clients see.
+func compactionError(err error) error {
 	switch f := fault.Of(err); f.Kind {
 	case fault.Unprocessable, fault.NotFound:
 		return river.JobCancel(errors.New(f.Detail)) // a retry would fail alike

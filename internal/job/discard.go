@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	filesQueue    = "files"
-	discardAtOnce = 2 // per server
+	filesQueue     = "files"
+	discardWorkers = 2 // per server
 )
 
 // discardArgs identify the project whose discarded blobs are removed.

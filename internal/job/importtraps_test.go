@@ -9,24 +9,24 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// strange has objects that a lying install could put into a backup. No project can have any of
-// them.
-var strange = map[string]string{
+// forbiddenObjects has objects that a lying install could put into a backup. No project can have
+// any of them.
+var forbiddenObjects = map[string]string{
 	"event trigger": `create function public.fire() returns event_trigger language plpgsql as 'begin end'; create event trigger fire on ddl_command_end execute function public.fire()`,
 	"wrapper":       `create foreign data wrapper anything`,
 	"language":      `create trusted language anything handler pg_catalog.plpgsql_call_handler`,
 }
 
-// TestImportRunsNothingStrong imports backups made by a superuser elsewhere, and restores what can
-// be restored.
-func TestImportRunsNothingStrong(t *testing.T) {
+// TestImportRunsNothingPrivileged imports backups made by a superuser elsewhere, and restores what
+// can be restored.
+func TestImportRunsNothingPrivileged(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	into := a.In(a.CreateProject("into"))
 	into.Unproven()
 	archive := func(a *apitest.API) string {
-		return string(a.Post("/backups/"+backedUp(t, a)+"/download", `{"encryption": "none"}`).Want(200).Body)
+		return string(a.Post("/backups/"+makeBackup(t, a)+"/download", `{"encryption": "none"}`).Want(200).Body)
 	}
 
 	send := func(body string) *apitest.Reply {
@@ -36,7 +36,7 @@ func TestImportRunsNothingStrong(t *testing.T) {
 	from := a.In(a.CreateProject("liar"))
 	from.Unproven()
 
-	for name, sql := range strange {
+	for name, sql := range forbiddenObjects {
 		conn := from.ProjectDatabase()
 		if _, err := conn.Exec(t.Context(), "create table public.padding (); "+sql); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -59,8 +59,8 @@ func TestImportRunsNothingStrong(t *testing.T) {
 	// The superuser's objects belong to the owner after the restore. The platform's tables have the
 	// backup's rows, within the limits.
 	conn := from.ProjectDatabase()
-	asOwner(t, from, trap)
-	asOwner(t, from,
+	execAsOwner(t, from, trapFunction)
+	execAsOwner(t, from,
 		`create table public.t (id int check (public.steady(id) > 0), twice int generated always as (public.steady(id)) stored);
 		insert into public.t values (1); create index on public.t (public.steady(id)); create materialized view public.m as select public.steady(1) as n`)
 
@@ -81,14 +81,14 @@ func TestImportRunsNothingStrong(t *testing.T) {
 	r := into.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
 
 	// not a table of the platform
-	restored(t, into, r, "failed").Content("error", "the backup is damaged; nothing of it was restored")
+	waitForRestore(t, into, r, "failed").Content("error", "the backup is damaged; nothing of it was restored")
 
 	if _, err := conn.Exec(t.Context(), `drop table storage.more`); err != nil {
 		t.Fatal(err)
 	}
 
 	id = send(archive(from)).Want(201).Get("uuid").(string)
-	restore(t, into, id)
+	restoreInPlace(t, into, id)
 
 	if diff := cmp.Diff(before, query(t, into, roles)); diff != "" {
 		t.Errorf("roles are changed:\n%s", diff)

@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
@@ -23,8 +22,8 @@ import (
 )
 
 const (
-	indexQueue = "indexes"
-	indexTime  = 50 * time.Minute // less than River's rescue threshold of one hour
+	indexQueue      = "indexes"
+	tableJobTimeout = 50 * time.Minute // less than River's rescue threshold of one hour
 )
 
 // indexArgs describe the index to build.
@@ -51,23 +50,19 @@ type indexWorker struct {
 
 // Work builds the index. Clients see the returned error, so it contains only the detail of a fault.
 func (w *indexWorker) Work(ctx context.Context, job *river.Job[indexArgs]) error {
-	ctx, cancel := context.WithTimeout(ctx, indexTime)
+	ctx, cancel := context.WithTimeout(ctx, tableJobTimeout)
 	defer cancel()
 
 	err := schema.BuildIndex(ctx, w.projects.Open(job.Args.Project).Owner(), job.Args.Table, job.Args.Index)
 	if err == nil {
-		// Complete the job here instead of in River's next batch: until then the index counts as
-		// being built.
-		return pg.InTx(ctx, w.pool, func(tx pgx.Tx) error {
-			_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
-			return err
-		})
+		return completeJob(ctx, w.pool, job) // at once: until then the index counts as being built
 	}
 
 	w.log.Error("index", "project", job.Args.Project, "table", job.Args.Table, "error", err)
+
 	f := fault.Of(err)
 	switch {
-	case f.Kind == fault.Unprocessable || f.Kind == fault.NotFound ||
+	case f.Kind == fault.Unprocessable, f.Kind == fault.NotFound,
 		f.Kind == fault.Conflict && f.CodeWord() != "busy":
 		return river.JobCancel(errors.New(f.Detail)) // a retry would fail alike
 	case f.Kind == fault.Internal:

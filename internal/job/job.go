@@ -31,10 +31,10 @@ import (
 )
 
 const (
-	queueSchema = "river"
-	tidyEvery   = 10 * time.Second
-	sweepEvery  = 6 * time.Hour
-	uploadTime  = 24 * time.Hour // after which an unfinished upload is abandoned
+	queueSchema   = "river"
+	tidyInterval  = 10 * time.Second
+	sweepInterval = 6 * time.Hour
+	uploadTTL     = 24 * time.Hour // after which an unfinished upload is abandoned
 )
 
 // Migrate creates or upgrades the tables of the queue. The caller holds the migration lock.
@@ -85,36 +85,38 @@ type Config struct {
 // Queue accepts jobs, and works on them while [Queue.Run] runs. It is safe for concurrent use.
 type Queue struct {
 	Config
-	client *river.Client[pgx.Tx]
-	lost   lost
-	absent atomic.Int64 // Unix nanoseconds since this server lost its worker lock; 0 while it holds it
+	client        *river.Client[pgx.Tx]
+	suspects      suspects
+	unlockedSince atomic.Int64 // Unix nanoseconds since this server lost its worker lock; 0 while it holds it
 
-	backupOver bell // rings when a backup finishes
+	backupFinished broadcast // notified when a backup finishes
 }
 
 // New returns a queue. It runs no job before [Queue.Run].
 func New(c Config) (*Queue, error) {
 	q := &Queue{Config: c}
 	if c.Told != nil {
-		c.Told.On(backupChannel, func(string) { q.backupOver.ring() })
+		c.Told.On(backupChannel, func(string) { q.backupFinished.notify() })
 
 		c.Told.Catch(func(context.Context, *pgx.Conn) error {
-			q.backupOver.ring()
+			q.backupFinished.notify()
 			return nil
 		})
 	}
 
 	workers := river.NewWorkers()
-	addOnce(workers, c.Log, q.makeBackup)
-	addOnce(workers, c.Log, func(ctx context.Context, a restoreArgs) error { return c.Maker.Restore(ctx, a.Restore) })
-	addOnce(workers, c.Log, q.proveBackup)
+	addSingleAttempt(workers, c.Log, q.makeBackup)
+	addSingleAttempt(workers, c.Log, func(ctx context.Context, a restoreArgs) error {
+		return c.Maker.Restore(ctx, a.Restore)
+	})
+	addSingleAttempt(workers, c.Log, q.proveBackup)
 	river.AddWorker(workers, &discardWorker{lifecycle: c.Lifecycle})
 	river.AddWorker(workers, &indexWorker{pool: c.Pool, projects: c.Lifecycle.Registry, log: c.Log})
 	river.AddWorker(workers, &compactionWorker{pool: c.Pool, lifecycle: c.Lifecycle, log: c.Log})
 	river.AddWorker(workers, &mailWorker{Config: c})
 	river.AddWorker(workers, &passwordResetWorker{store: c.Store})
 	queues := map[string]river.QueueConfig{
-		filesQueue: {MaxWorkers: discardAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce},
+		filesQueue: {MaxWorkers: discardWorkers}, mailQueue: {MaxWorkers: mailWorkers},
 	}
 
 	for name, shared := range sharedQueues {
@@ -122,8 +124,8 @@ func New(c Config) (*Queue, error) {
 	}
 
 	client, err := river.NewClient(riverpgxv5.New(cmp.Or(c.Queue, c.Pool)), &river.Config{
-		ID: workerName + uuid.NewString(), Schema: queueSchema,
-		Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
+		ID: workerPrefix + uuid.NewString(), Schema: queueSchema,
+		Workers: workers, Logger: slog.New(warningHandler{c.Log.Handler()}),
 		Queues: queues, Middleware: []rivertype.Middleware{
 			&fairness{pool: c.Pool, log: c.Log, running: map[claim]int{}},
 		},
@@ -139,21 +141,21 @@ func New(c Config) (*Queue, error) {
 
 // Run works on jobs until ctx ends. It returns when all started jobs have stopped.
 func (q *Queue) Run(ctx context.Context) error {
-	attending, leave := context.WithCancel(context.WithoutCancel(ctx))
-	there, left := make(chan struct{}), make(chan struct{})
+	lockCtx, unlock := context.WithCancel(context.WithoutCancel(ctx))
+	locked, unlocked := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(left)
+		defer close(unlocked)
 
-		q.attend(attending, there)
+		q.keepWorkerLock(lockCtx, locked)
 	}()
 
 	defer func() {
-		leave()
-		<-left
+		unlock()
+		<-unlocked
 	}()
 
 	select {
-	case <-there:
+	case <-locked:
 	case <-ctx.Done():
 		return nil
 	}
@@ -162,27 +164,27 @@ func (q *Queue) Run(ctx context.Context) error {
 		return fmt.Errorf("queue: %w", err)
 	}
 
-	q.tidy(ctx)
+	q.runPeriodicJobs(ctx)
 
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 
-	return q.client.StopAndCancel(stopping)
+	return q.client.StopAndCancel(stopCtx)
 }
 
-// tidy runs Tidy and Sweep periodically until ctx ends.
-func (q *Queue) tidy(ctx context.Context) {
-	tick := time.NewTicker(tidyEvery)
+// runPeriodicJobs runs Tidy and Sweep periodically until ctx ends.
+func (q *Queue) runPeriodicJobs(ctx context.Context) {
+	tick := time.NewTicker(tidyInterval)
 	defer tick.Stop()
 
-	swept := time.Now()
+	lastSweep := time.Now()
 	for {
 		if err := q.Tidy(ctx); err != nil && ctx.Err() == nil {
 			q.Log.Error("tidy", "error", err)
 		}
 
-		if time.Since(swept) > sweepEvery {
-			swept = time.Now()
+		if time.Since(lastSweep) > sweepInterval {
+			lastSweep = time.Now()
 			if err := q.Sweep(ctx); err != nil && ctx.Err() == nil {
 				q.Log.Error("sweep", "error", err)
 			}
@@ -200,8 +202,8 @@ func (q *Queue) tidy(ctx context.Context) {
 // that stopped, finishes half-created and half-deleted projects, removes deleted backups and
 // orphaned copies, and starts backups that are due.
 func (q *Queue) Tidy(ctx context.Context) error {
-	return errors.Join(q.rescue(ctx), q.giveUp(ctx), q.startDue(ctx), q.removeBackups(ctx), q.dropStrays(ctx),
-		q.Lifecycle.Finish(ctx))
+	return errors.Join(q.rescue(ctx), q.failAbandoned(ctx), q.createDueBackups(ctx), q.removeBackups(ctx),
+		q.dropOrphanedCopies(ctx), q.Lifecycle.Finish(ctx))
 }
 
 // Sweep removes expired data and orphans: bytes of aborted uploads and deleted files, orphaned
@@ -209,7 +211,7 @@ func (q *Queue) Tidy(ctx context.Context) error {
 // invitations, and old request statistics. It also enqueues proofs that are due and corrects backup
 // schedules.
 func (q *Queue) Sweep(ctx context.Context) error {
-	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
+	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTTL)
 	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.forgetRequestDays(ctx),
 		q.RemoveOrphans(ctx, object.OrphanAge), q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx),
 		q.Store.ForgetInvitations(ctx), q.Store.CorrectBackupSchedules(ctx)}
@@ -234,21 +236,21 @@ func (q *Queue) Sweep(ctx context.Context) error {
 		}
 	}
 
-	return errors.Join(append(errs, q.proveAgain(ctx))...)
+	return errors.Join(append(errs, q.enqueueDueProofs(ctx))...)
 }
 
 func (q *Queue) sweepFiles(ctx context.Context, p *tenant.Project) error {
-	_, swept := object.Sweep(ctx, p, q.Lifecycle.Blobs, uploadTime)
+	_, swept := object.Sweep(ctx, p, q.Lifecycle.Blobs, uploadTTL)
 	_, discarded := object.Discard(ctx, p, q.Lifecycle.Blobs)
 
 	return errors.Join(swept, discarded)
 }
 
-// quiet passes on only warnings and errors of River.
-type quiet struct{ slog.Handler }
+// warningHandler passes on only warnings and errors of River.
+type warningHandler struct{ slog.Handler }
 
 // Enabled reports whether records of the level are passed on.
-func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+func (q warningHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
 }
 
@@ -260,4 +262,22 @@ func (q *Queue) forgetRequestDays(ctx context.Context) error {
 	}
 
 	return q.Store.ForgetRequestDays(ctx, settings.RequestsKept())
+}
+
+// Counts are statistics of the queue.
+type Counts struct {
+	Waiting int64
+	Running int64
+	Failed  int64         // discarded in the last 24 hours
+	Oldest  time.Duration // waiting time of the oldest runnable job
+}
+
+// Counts returns statistics of the queue.
+func (q *Queue) Counts(ctx context.Context) (Counts, error) {
+	return pg.One[Counts](ctx, q.Pool, `
+		select count(*) filter (where state in ('available', 'pending', 'retryable', 'scheduled')) as waiting,
+		       count(*) filter (where state = 'running') as running,
+		       count(*) filter (where state = 'discarded' and finalized_at > now() - interval '24 hours') as failed,
+		       coalesce(now() - min(scheduled_at) filter (where state = 'available' and scheduled_at <= now()), interval '0') as oldest
+		from river.river_job`)
 }

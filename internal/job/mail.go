@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	mailQueue    = "mails"
-	mailsAtOnce  = 4 // per server
-	mailAttempts = 8 // with River's backoff, the last one 75 minutes after the first
-	mailTime     = time.Minute
+	mailQueue       = "mails"
+	mailWorkers     = 4 // per server
+	maxMailAttempts = 8 // with River's backoff, the last one 75 minutes after the first
+	mailTimeout     = time.Minute
 )
 
 // Mail is the job of a mail to send. It contains no secrets, since the queue stores it: the token
@@ -39,7 +39,7 @@ func (Mail) Kind() string { return "mail" }
 
 // InsertOpts allows retries, since the mail server can be down for a while.
 func (Mail) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: mailQueue, MaxAttempts: mailAttempts}
+	return river.InsertOpts{Queue: mailQueue, MaxAttempts: maxMailAttempts}
 }
 
 // SendMail enqueues a mail within the transaction.
@@ -60,7 +60,7 @@ type mailWorker struct {
 }
 
 // Timeout returns the time limit of one attempt.
-func (w *mailWorker) Timeout(*river.Job[Mail]) time.Duration { return mailTime }
+func (w *mailWorker) Timeout(*river.Job[Mail]) time.Duration { return mailTimeout }
 
 // Work sends the mail unless its link has become invalid.
 func (w *mailWorker) Work(ctx context.Context, job *river.Job[Mail]) error {
@@ -72,7 +72,7 @@ func (w *mailWorker) Work(ctx context.Context, job *river.Job[Mail]) error {
 	data["server"] = w.PublicURL
 	if job.Args.Link.Valid {
 		link, err := w.Store.GetLink(ctx, job.Args.Link.UUID)
-		if fault.Is(err, fault.NotFound) || err == nil && !link.Good(time.Now()) {
+		if fault.Is(err, fault.NotFound) || (err == nil && !link.Good(time.Now())) {
 			return nil
 		}
 		if err != nil {
@@ -101,4 +101,30 @@ func (w *mailWorker) Work(ctx context.Context, job *river.Job[Mail]) error {
 	}
 
 	return err
+}
+
+// SendInvitation enqueues the mail of an invitation within the transaction. Its link adds the
+// recipient to the organization.
+func (q *Queue) SendInvitation(ctx context.Context, tx *platform.Store, inviter uuid.UUID, i platform.Invited) error {
+	user, err := tx.GetUser(ctx, inviter)
+	if err != nil {
+		return err
+	}
+
+	organization, err := tx.GetOrganization(ctx, i.OrganizationUUID, inviter)
+	if err != nil {
+		return err
+	}
+
+	link, err := tx.CreateLink(ctx, platform.NewLink{Purpose: platform.Invitation,
+		Subject: uuid.NullUUID{UUID: i.UUID, Valid: true},
+		Email:   i.Email, Life: platform.InvitationLife})
+	if err != nil {
+		return err
+	}
+
+	return q.SendMail(ctx, tx, Mail{Template: "invitation",
+		To: i.Email, Link: uuid.NullUUID{UUID: link.UUID, Valid: true},
+		Data: map[string]string{"organization": organization.Name, "inviter": user.Username, "role": i.RoleID.String(),
+			"expires": i.ExpiresAt.UTC().Format("2 January 2006 15:04 " + time.UTC.String())}})
 }

@@ -19,8 +19,8 @@ import (
 	"socle/internal/token"
 )
 
-// queue returns the queue of a test's server, and runs it.
-func queue(t *testing.T, a *apitest.API) (*job.Queue, *platform.Store) {
+// runQueue returns the queue of a test's server, and runs it.
+func runQueue(t *testing.T, a *apitest.API) (*job.Queue, *platform.Store) {
 	t.Helper()
 
 	c, err := pg.PoolConfig(string(a.Config.DatabaseURL), 4)
@@ -48,8 +48,8 @@ func queue(t *testing.T, a *apitest.API) (*job.Queue, *platform.Store) {
 	return q, q.Store
 }
 
-// worked waits until n jobs have ended, and returns their states.
-func worked(t *testing.T, q *job.Queue, n int) []string {
+// waitForJobs waits until n jobs have ended, and returns their states.
+func waitForJobs(t *testing.T, q *job.Queue, n int) []string {
 	t.Helper()
 
 	deadline := time.After(time.Minute)
@@ -78,7 +78,7 @@ func TestMail(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	q, store := queue(t, a)
+	q, store := runQueue(t, a)
 	user := uuid.NullUUID{UUID: uuid.MustParse(a.User), Valid: true}
 
 	send := func(to string, meanwhile func(tx *platform.Store, link platform.Link) error) platform.Link {
@@ -119,9 +119,9 @@ func TestMail(t *testing.T) {
 	})
 
 	first := send("first@example.com", func(*platform.Store, platform.Link) error { return nil })
-	worked(t, q, 2)
+	waitForJobs(t, q, 2)
 	second := send("second@example.com", func(*platform.Store, platform.Link) error { return nil })
-	worked(t, q, 3)
+	waitForJobs(t, q, 3)
 
 	secret, err := a.Config.LoadSecretKey()
 	if err != nil {
@@ -171,7 +171,7 @@ func TestBadMail(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	q, store := queue(t, a)
+	q, store := runQueue(t, a)
 	for _, m := range []job.Mail{{Template: "absent", To: "a@example.com"},
 		{Template: "password-reset", To: "a@example.com"},
 		{Template: "password-changed",
@@ -183,7 +183,7 @@ func TestBadMail(t *testing.T) {
 		}
 	}
 
-	for i, state := range worked(t, q, 3) {
+	for i, state := range waitForJobs(t, q, 3) {
 		if state != "cancelled" {
 			t.Errorf("job %d is %s, want cancelled", i, state)
 		}

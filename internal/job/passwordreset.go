@@ -13,7 +13,7 @@ import (
 	"socle/internal/platform"
 )
 
-const resetLife = time.Hour // validity of a link
+const passwordResetTTL = time.Hour // validity of a link
 
 // passwordResetArgs contain the requested address. The job looks up the user, so that the request
 // takes the same time for known and unknown addresses.
@@ -42,13 +42,15 @@ type passwordResetWorker struct {
 }
 
 // Timeout returns the time limit of one attempt.
-func (w *passwordResetWorker) Timeout(*river.Job[passwordResetArgs]) time.Duration { return mailTime }
+func (w *passwordResetWorker) Timeout(*river.Job[passwordResetArgs]) time.Duration {
+	return mailTimeout
+}
 
 // Work creates the link and enqueues its mail, addressed as the user's account has it.
 func (w *passwordResetWorker) Work(ctx context.Context, job *river.Job[passwordResetArgs]) error {
 	return w.store.InTx(ctx, func(tx *platform.Store) error {
 		user, _, err := tx.Credentials(ctx, job.Args.Email)
-		if fault.Is(err, fault.NotFound) || err == nil && user.Status != "active" {
+		if fault.Is(err, fault.NotFound) || (err == nil && user.Status != "active") {
 			return nil
 		}
 		if err != nil {
@@ -57,7 +59,7 @@ func (w *passwordResetWorker) Work(ctx context.Context, job *river.Job[passwordR
 
 		link, err := tx.CreateLink(ctx, platform.NewLink{Purpose: platform.PasswordReset,
 			User:  uuid.NullUUID{UUID: user.UUID, Valid: true},
-			Email: user.Email, Life: resetLife})
+			Email: user.Email, Life: passwordResetTTL})
 		if err != nil {
 			return err
 		}

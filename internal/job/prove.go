@@ -13,8 +13,10 @@ import (
 
 const (
 	proofQueue = "proofs"
-	// interval between proofs of a project's newest backup, unless its schedule sets one
-	provenFor = 24 * time.Hour
+
+	// proofInterval is the interval between proofs of a project's newest backup, unless its
+	// schedule sets one
+	proofInterval = 24 * time.Hour
 )
 
 // proveArgs identify the backup to prove.
@@ -48,17 +50,21 @@ func (q *Queue) proveBackup(ctx context.Context, a proveArgs) error {
 		return fault.Except(err, fault.NotFound)
 	}
 
-	return q.removeUnkept(ctx, after.ProjectUUID)
+	return q.applyRetention(ctx, after.ProjectUUID)
 }
 
-// proveAgain enqueues proofs of the newest backup of each project where one is due.
-func (q *Queue) proveAgain(ctx context.Context) error {
-	backups, err := q.Store.UnprovenBackups(ctx, provenFor, backup.MostProven)
+// enqueueDueProofs enqueues proofs of the newest backup of each project where one is due.
+func (q *Queue) enqueueDueProofs(ctx context.Context) error {
+	backups, err := q.Store.UnprovenBackups(ctx, proofInterval, backup.MaxProvenSize)
+	if err != nil {
+		return err
+	}
+
 	for _, id := range backups {
-		if err == nil {
-			_, err = q.client.Insert(ctx, proveArgs{Backup: id}, nil)
+		if _, err := q.client.Insert(ctx, proveArgs{Backup: id}, nil); err != nil {
+			return err
 		}
 	}
 
-	return err
+	return nil
 }

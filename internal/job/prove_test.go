@@ -17,21 +17,21 @@ func TestBackupIsProven(t *testing.T) {
 
 	a := apitest.New(t)
 	a.CreateTable("orders")
-	id := backedUp(t, a)
-	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	id := makeBackup(t, a)
+	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
 	const proofs = `select count(*)::text from pg_database where datname ~ 'PROJECT_(proof|asked)_'`
 	if got := query(t, a, strings.ReplaceAll(proofs, "PROJECT", a.Database())); got != "0" {
 		t.Errorf("%s databases are left", got)
 	}
 
-	asOwner(t, a, `create table public.later (id int check (id > 0)); insert into public.later values (1)`)
-	damaged := backedUp(t, a)
-	until(t, "the backup is proven", func() bool {
+	execAsOwner(t, a, `create table public.later (id int check (id > 0)); insert into public.later values (1)`)
+	damaged := makeBackup(t, a)
+	waitUntil(t, "the backup is proven", func() bool {
 		return a.Get("/backups/"+damaged).Want(200).Metadata("provenAt") != nil
 	})
 
-	for _, name := range keptOf(t, a) {
+	for _, name := range storedFiles(t, a) {
 		if strings.Contains(name, damaged+".dump") {
 			if err := os.Truncate(name, 1000); err != nil {
 				t.Fatal(err)
@@ -46,22 +46,22 @@ func TestBackupIsProven(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	until(t, "the damage is found", func() bool {
+	waitUntil(t, "the damage is found", func() bool {
 		return a.Get("/backups/"+damaged).Want(200).
 			Metadata("proofError") == "the backup is damaged; nothing of it was restored"
 	})
 }
 
-// TestDamagedContentIsMended damages a content of backups: while the file exists, the next proof or
-// restore copies it again.
-func TestDamagedContentIsMended(t *testing.T) {
+// TestDamagedContentIsRepaired damages a content of backups: while the file exists, the next proof
+// or restore copies it again.
+func TestDamagedContentIsRepaired(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.Unproven()
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "a.txt", strings.Repeat("bytes of a file", 10000))
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 
 	flip := func() {
 		t.Helper()
@@ -83,7 +83,7 @@ func TestDamagedContentIsMended(t *testing.T) {
 
 	flip()
 	a.Post("/backups/"+id+"/verify", "").Want(200)
-	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	if r := a.Get("/backups/" + id).Want(200); r.Metadata("provenAt") == nil ||
 		!strings.Contains(a.Log.String(), "copied anew") {
@@ -91,14 +91,14 @@ func TestDamagedContentIsMended(t *testing.T) {
 	}
 
 	flip()
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 	a.Delete("/containers/" + c + "/files/" + file).Want(200)
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 
 	a.Delete("/containers/" + c + "/files/" + file).Want(200)
 	flip()
 
-	if reason := refused(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
+	if reason := failRestore(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
 		t.Errorf("without the file, the reason is %q", reason)
 	}
 }
@@ -109,18 +109,18 @@ func TestProofComparesRows(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	asOwner(t, a, `
+	execAsOwner(t, a, `
 		create table public.counts (name text, n int, at timestamptz default now(), price float8 default 1e-7 / 3);
 		insert into public.counts values ('looks', 0), ('looks', 0);
 		create function public.look(int) returns boolean language plpgsql as 'begin update public.counts set n = n + 1; return true; end';
 		create table public.looked (id int check (public.look(id)));`)
 
-	id := backedUp(t, a)
-	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	id := makeBackup(t, a)
+	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
-	asOwner(t, a, `insert into public.looked values (1)`) // restored after the row counts
-	id = backedUp(t, a)
-	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	execAsOwner(t, a, `insert into public.looked values (1)`) // restored after the row counts
+	id = makeBackup(t, a)
+	waitUntil(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	r := a.Get("/backups/" + id).Want(200)
 	if proven, why := r.Metadata("provenAt"), r.Metadata("proofError"); proven != nil ||
@@ -129,20 +129,20 @@ func TestProofComparesRows(t *testing.T) {
 	}
 }
 
-// TestProofIsNoStray looks for orphaned copies while a requested proof fills one.
-func TestProofIsNoStray(t *testing.T) {
+// TestProofIsNoOrphan looks for orphaned copies while a requested proof fills one.
+func TestProofIsNoOrphan(t *testing.T) {
 	t.Parallel()
 
 	held := filepath.Join(t.TempDir(), "held")
-	dir := programs(t, untouched)
-	scripted(t, dir, "pg_restore",
+	dir := programFolder(t, passThrough)
+	replaceProgram(t, dir, "pg_restore",
 		`case "$*" in *--data-only*) while [ -e `+held+` ]; do sleep 0.05; done; esac; exec "$real" "$@"`)
 
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.CreateTable("orders")
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 	tried := func() any { return a.Get("/backups/" + id).Want(200).Metadata("triedAt") }
-	until(t, "the backup is proven", func() bool { return tried() != nil })
+	waitUntil(t, "the backup is proven", func() bool { return tried() != nil })
 	before := tried()
 
 	if err := os.WriteFile(held, nil, 0o600); err != nil {
@@ -156,7 +156,7 @@ func TestProofIsNoStray(t *testing.T) {
 			`select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(proof|asked)_'`) == "1"
 	}
 
-	until(t, "the database is made", made)
+	waitUntil(t, "the database is made", made)
 	a.Tidy()
 
 	if !made() {
@@ -167,21 +167,21 @@ func TestProofIsNoStray(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	until(t, "the backup is judged", func() bool { return tried() != before })
+	waitUntil(t, "the backup is judged", func() bool { return tried() != before })
 
 	if why := a.Get("/backups/" + id).Want(200).Metadata("proofError"); why != nil && why != "" {
 		t.Errorf("the backup is not proven: %v", why)
 	}
 }
 
-// TestProofIsBrokenOff terminates the sessions of a proof, as a restart of PostgreSQL does, and
+// TestInterruptedProof terminates the sessions of a proof, as a restart of PostgreSQL does, and
 // pauses a project before its proof. Neither result is recorded, and the backups are proven later.
-func TestProofIsBrokenOff(t *testing.T) {
+func TestInterruptedProof(t *testing.T) {
 	t.Parallel()
 
 	held := filepath.Join(t.TempDir(), "held")
-	dir := programs(t, untouched)
-	scripted(t, dir, "pg_restore",
+	dir := programFolder(t, passThrough)
+	replaceProgram(t, dir, "pg_restore",
 		`case "$*" in *--data-only*) while [ -e `+held+` ]; do : > `+held+
 			`.there; sleep 0.05; done; esac; exec "$real" "$@"`)
 
@@ -198,7 +198,7 @@ func TestProofIsBrokenOff(t *testing.T) {
 	isHeld := func() { // the proof has a session and has restored nothing yet
 		t.Helper()
 
-		until(t, "the proof is held", func() bool { return os.Remove(held+".there") == nil })
+		waitUntil(t, "the proof is held", func() bool { return os.Remove(held+".there") == nil })
 	}
 
 	release := func() {
@@ -211,12 +211,12 @@ func TestProofIsBrokenOff(t *testing.T) {
 
 	role := "ends_" + strings.TrimPrefix(a.Database(), "socle_")
 	a.Exec(`create role ` + role)
-	asOwner(t, a, `
+	execAsOwner(t, a, `
 		create function public.lasts() returns boolean language sql as 'select current_database() !~ ''proof'' or not exists (select from pg_catalog.pg_roles where rolname = ''`+role+`'') or pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())';
 		create table public.orders (id int check (public.lasts())); insert into public.orders values (1)`)
 
 	hold()
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 	isHeld()
 	a.Exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname ~ $1`, a.Database()+"_proof_")
 	release()
@@ -225,7 +225,7 @@ func TestProofIsBrokenOff(t *testing.T) {
 		return apitest.Value[[]string](a,
 			`select array(select e ->> 'error' from river.river_job, unnest(errors) e where kind = 'prove' and args ->> 'backup' = $1 limit $2)`, id, n)
 	}
-	until(t, "the proof is broken off twice", func() bool { return len(failures(2)) == 2 })
+	waitUntil(t, "the proof is broken off twice", func() bool { return len(failures(2)) == 2 })
 
 	for i, want := range []string{"the platform's tables", "pg_restore: error: "} {
 		if why := failures(2)[i]; !strings.Contains(why, want) {
@@ -241,7 +241,7 @@ func TestProofIsBrokenOff(t *testing.T) {
 		t.Helper()
 
 		a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'prove' and state in ('retryable', 'scheduled')`)
-		until(t, "the backup is proven", func() bool {
+		waitUntil(t, "the backup is proven", func() bool {
 			return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil
 		})
 	}
@@ -253,11 +253,11 @@ func TestProofIsBrokenOff(t *testing.T) {
 	a.Post("/backups/"+id+"/verify", "").Want(200)
 	isHeld()
 
-	waiting := backedUp(t, a) // proven after the other one
+	waiting := makeBackup(t, a) // proven after the other one
 	a.Post("/projects/"+a.Project+"/pause", "").Want(200)
 	release()
 
-	until(t, "the proof waits for the project", func() bool {
+	waitUntil(t, "the proof waits for the project", func() bool {
 		return apitest.Value[bool](a,
 			`select exists (select from river.river_job where kind = 'prove' and args ->> 'backup' = $1 and state = 'scheduled')`, waiting)
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/riverqueue/river"
 
-	"socle/internal/fault"
+	"socle/internal/backup"
 	"socle/internal/pg"
 	"socle/internal/platform"
 )
@@ -16,8 +16,8 @@ import (
 const (
 	restoreQueue = "restores"
 
-	// undoTime is the timeout for undoing a failed request.
-	undoTime = 30 * time.Second
+	// undoTimeout is the timeout for undoing a failed request.
+	undoTimeout = 30 * time.Second
 )
 
 // restoreArgs identify the restore to run.
@@ -35,12 +35,12 @@ func (restoreArgs) InsertOpts() river.InsertOpts {
 
 // RestoreBackup enqueues a restore of a backup that replaces the content of its project. It fails
 // like [platform.Store.CreateRestore].
-func (q *Queue) RestoreBackup(ctx context.Context, project, backup, user uuid.UUID) (platform.Restore, error) {
+func (q *Queue) RestoreBackup(ctx context.Context, project, id, user uuid.UUID) (platform.Restore, error) {
 	var r platform.Restore
 	err := q.Store.InTx(ctx, func(tx *platform.Store) error {
 		var err error
 		r, err = q.createRestore(ctx, tx, user, platform.NewRestore{
-			Backup:        backup,
+			Backup:        id,
 			BackupProject: project,
 			Project:       project,
 			Target:        platform.IntoPlace,
@@ -55,39 +55,38 @@ func (q *Queue) RestoreBackup(ctx context.Context, project, backup, user uuid.UU
 // fails like [platform.Store.CreateRestore] and [tenant.Lifecycle.Create], and then leaves no new
 // project.
 func (q *Queue) RestoreBackupAs(
-	ctx context.Context, project, backup, user uuid.UUID, name string,
+	ctx context.Context, project, id, user uuid.UUID, name string,
 ) (platform.Restore, error) {
 	source, err := q.Store.GetProject(ctx, project)
 	if err != nil {
 		return platform.Restore{}, err
 	}
 
-	b, err := q.Store.GetBackup(ctx, project, backup)
+	b, err := q.Store.GetBackup(ctx, project, id)
 	if err != nil {
 		return platform.Restore{}, err
 	}
 
-	if b.Status != "completed" {
-		return platform.Restore{}, fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).
-			WithCode("backup_not_completed")
+	if err := backup.CheckCompleted(b); err != nil {
+		return platform.Restore{}, err
 	}
 
 	var r platform.Restore
-	made := platform.NewProject{Organization: source.OrganizationUUID, Name: name, Description: source.Description}
+	target := platform.NewProject{Organization: source.OrganizationUUID, Name: name, Description: source.Description}
 
 	// Create the restore in the same transaction: if it never starts, the cleanup of stale restores
 	// removes the project.
-	made.With = func(tx *platform.Store, p platform.Project) error {
+	target.With = func(tx *platform.Store, p platform.Project) error {
 		var err error
 		r, err = tx.CreateRestore(ctx, user, platform.NewRestore{
-			Backup:        backup,
+			Backup:        id,
 			BackupProject: project,
 			Project:       p.UUID,
 			Target:        platform.IntoNew,
 		})
 		return err
 	}
-	if _, err = q.Lifecycle.Create(ctx, user, made); err == nil {
+	if _, err = q.Lifecycle.Create(ctx, user, target); err == nil {
 		_, err = q.client.Insert(ctx, restoreArgs{Restore: r.UUID}, nil)
 		err = pg.Fault(err)
 	}
@@ -96,11 +95,11 @@ func (q *Queue) RestoreBackupAs(
 		return r, err
 	}
 
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	undoCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 
-	_, undone := q.Store.FailRestore(after, r, "the project could not be made")
-	return r, errors.Join(err, undone, q.Lifecycle.Finish(after))
+	_, undoErr := q.Store.FailRestore(undoCtx, r, "the project could not be made")
+	return r, errors.Join(err, undoErr, q.Lifecycle.Finish(undoCtx))
 }
 
 func (q *Queue) createRestore(

@@ -17,8 +17,8 @@ import (
 	"socle/internal/config"
 )
 
-// keptOf returns the files stored for a project's backups.
-func keptOf(t *testing.T, a *apitest.API) []string {
+// storedFiles returns the files stored for a project's backups.
+func storedFiles(t *testing.T, a *apitest.API) []string {
 	t.Helper()
 
 	var all []string
@@ -29,12 +29,12 @@ func keptOf(t *testing.T, a *apitest.API) []string {
 	return all
 }
 
-// refused restores a backup in place, expects it to fail, and returns the error.
-func refused(t *testing.T, a *apitest.API, id string) string {
+// failRestore restores a backup in place, expects it to fail, and returns the error.
+func failRestore(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
 
 	r := a.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
-	return fmt.Sprint(restored(t, a, r, "completed", "failed").Content("status", "failed").
+	return fmt.Sprint(waitForRestore(t, a, r, "completed", "failed").Content("status", "failed").
 		Content("keptUntil", nil).Get("error"))
 }
 
@@ -63,7 +63,7 @@ func TestRestoreOfDamage(t *testing.T) {
 	a := apitest.New(t)
 	a.Unproven()
 	a.CreateTable("orders", "note text")
-	asOwner(t, a, `insert into public.orders select n, repeat('note', 100) from generate_series(1, 1000) n`)
+	execAsOwner(t, a, `insert into public.orders select n, repeat('note', 100) from generate_series(1, 1000) n`)
 
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "a.txt", strings.Repeat("bytes of a file", 10000))
@@ -72,8 +72,8 @@ func TestRestoreOfDamage(t *testing.T) {
 	upload(t, other, other.Create("/containers", `{"name": "reports"}`), "a.txt",
 		strings.Repeat("bytes of another", 10000))
 
-	id, earlier := backedUp(t, a), backedUp(t, a)
-	backedUp(t, other)
+	id, earlier := makeBackup(t, a), makeBackup(t, a)
+	makeBackup(t, other)
 	instance := apitest.Empty(t, func(c *config.Config) {
 		c.SecretKey = config.Secret(strings.ReplaceAll(uuid.NewString()+uuid.NewString(), "-", ""))
 	}).SignUp("first")
@@ -83,13 +83,13 @@ func TestRestoreOfDamage(t *testing.T) {
 	upload(t, instance, instance.Create("/containers", `{"name": "reports"}`), "a.txt",
 		strings.Repeat("bytes of a file", 10000))
 
-	backedUp(t, instance)
+	makeBackup(t, instance)
 	a.Delete("/containers/" + c + "/files/" + file).Want(200) // the source of a repair
 	before, oid := fingerprint(t, a), query(t, a,
 		`select oid::text from pg_database where datname = current_database()`)
 
 	var kept []string
-	for _, name := range keptOf(t, a) {
+	for _, name := range storedFiles(t, a) {
 		if !strings.Contains(name, earlier) {
 			kept = append(kept, name)
 		}
@@ -105,12 +105,12 @@ func TestRestoreOfDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		foreign, err := os.ReadFile(keptOf(t, other)[i])
+		foreign, err := os.ReadFile(storedFiles(t, other)[i])
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		sealed, err := os.ReadFile(keptOf(t, instance)[i])
+		sealed, err := os.ReadFile(storedFiles(t, instance)[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestRestoreOfDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			if reason := refused(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
+			if reason := failRestore(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
 				t.Errorf("%s, %s: the reason is %q", filepath.Ext(name), damage, reason)
 			}
 		}
@@ -165,12 +165,12 @@ func TestRestoreOfDamage(t *testing.T) {
 		t.Errorf("the databases are %s", databases(t, a))
 	}
 
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 }
 
-// restoring is a script in place of pg_restore: it runs another script where pg_restore would
+// scriptOnRestore is a script in place of pg_restore: it runs another script where pg_restore would
 // connect to a database, and the real program elsewhere.
-func restoring(script string) string {
+func scriptOnRestore(script string) string {
 	return "case \"$*\" in *--dbname=*) " + script + ";; esac\nexec $real \"$@\""
 }
 
@@ -179,41 +179,41 @@ func restoring(script string) string {
 func TestRestoreFails(t *testing.T) {
 	t.Parallel()
 
-	dir := programs(t, untouched)
+	dir := programFolder(t, passThrough)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
 	a.CreateTable("orders", "note text")
-	asOwner(t, a, `insert into public.orders values (1, 'kept')`)
+	execAsOwner(t, a, `insert into public.orders values (1, 'kept')`)
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", "bytes")
 
-	id := backedUp(t, a)
-	before, blobs := fingerprint(t, a), files(t, a)
+	id := makeBackup(t, a)
+	before, blobs := fingerprint(t, a), fileBlobs(t, a)
 	for name, script := range map[string]string{
-		"at once":       restoring(`echo "canary" >&2; exit 1`),
-		"killed":        restoring(`kill -9 $$`),
-		"with nothing":  restoring(`cat >/dev/null; exit 0`),
-		"in the middle": restoring(`head -c 5000 | $real "$@"; echo "canary" >&2; exit 1`),
-		"afterwards":    restoring(`$real "$@"; echo "canary" >&2; exit 1`),
+		"at once":       scriptOnRestore(`echo "canary" >&2; exit 1`),
+		"killed":        scriptOnRestore(`kill -9 $$`),
+		"with nothing":  scriptOnRestore(`cat >/dev/null; exit 0`),
+		"in the middle": scriptOnRestore(`head -c 5000 | $real "$@"; echo "canary" >&2; exit 1`),
+		"afterwards":    scriptOnRestore(`$real "$@"; echo "canary" >&2; exit 1`),
 		"missing":       ``,
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := a.With(t)
-			scripted(t, dir, "pg_restore", script)
+			replaceProgram(t, dir, "pg_restore", script)
 
-			if reason := refused(t, a, id); reason == "" || strings.Contains(reason, "canary") ||
+			if reason := failRestore(t, a, id); reason == "" || strings.Contains(reason, "canary") ||
 				strings.Contains(reason, "/") {
 				t.Errorf("the reason is %q", reason)
 			}
 			if fingerprint(t, a) != before || strings.Contains(databases(t, a), ",") {
 				t.Errorf("the database has changed, or there is another one: %s", databases(t, a))
 			}
-			if got := files(t, a); strings.Join(got, "\n") != strings.Join(blobs, "\n") {
+			if got := fileBlobs(t, a); strings.Join(got, "\n") != strings.Join(blobs, "\n") {
 				t.Errorf("there are the files %v, want %v", got, blobs)
 			}
 
 			n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
-			restored(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "failed")
-			until(t, "the new project is gone", func() bool {
+			waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "failed")
+			waitUntil(t, "the new project is gone", func() bool {
 				return a.Get("/projects/"+n.Get("projectUuid").(string)).Status == 404
 			})
 
@@ -222,8 +222,8 @@ func TestRestoreFails(t *testing.T) {
 	}
 }
 
-// files returns the blobs of a project's files.
-func files(t *testing.T, a *apitest.API) []string {
+// fileBlobs returns the blobs of a project's files.
+func fileBlobs(t *testing.T, a *apitest.API) []string {
 	t.Helper()
 
 	return a.Stored("files/*/*")
@@ -242,8 +242,8 @@ func TestRestoreRefusesStrange(t *testing.T) {
 
 	conn.Close(t.Context())
 
-	if reason := refused(t, a,
-		backedUp(t, a)); reason != "the backup has an object that a project can't have: event trigger strange" {
+	if reason := failRestore(t, a,
+		makeBackup(t, a)); reason != "the backup has an object that a project can't have: event trigger strange" {
 		t.Errorf("the reason is %q", reason)
 	}
 }
@@ -257,7 +257,7 @@ func TestAbandonedRestore(t *testing.T) {
 	a.Unproven()
 	a.CreateTable("orders")
 
-	id, pending, abandoned := backedUp(t, a), uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
+	id, pending, abandoned := makeBackup(t, a), uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 	live := a.Database()
 	left := fmt.Sprintf("%s_new_%x", live, abandoned[8:])
 	a.Exec("create database " + pgx.Identifier{left}.Sanitize())
@@ -267,17 +267,17 @@ func TestAbandonedRestore(t *testing.T) {
 		values ($1, $2, $3, $3, 'in_place', $4, now() - interval '1 hour', $5, now() - interval '1 minute')`
 	a.Exec(note, abandoned.String(), id, a.Project, a.User, "running")
 	tidyTwice(t, a)
-	restored(t, a, abandoned.String(), "failed").Content("error", "the server that restored it stopped")
+	waitForRestore(t, a, abandoned.String(), "failed").Content("error", "the server that restored it stopped")
 
 	if strings.Contains(databases(t, a), ",") {
 		t.Errorf("the databases are %s", databases(t, a))
 	}
 
-	until(t, "the project's database is open", func() bool { return a.Get("/tables/orders").Status == 200 })
+	waitUntil(t, "the project's database is open", func() bool { return a.Get("/tables/orders").Status == 200 })
 	a.Exec(note, pending.String(), id, a.Project, a.User, "pending")
-	tidy(t, a)
-	restored(t, a, pending.String(), "failed").Content("error", "the server that was to restore it stopped")
-	restore(t, a, id)
+	runTidy(t, a)
+	waitForRestore(t, a, pending.String(), "failed").Content("error", "the server that was to restore it stopped")
+	restoreInPlace(t, a, id)
 }
 
 // TestRestoreWithTraffic restores while requests arrive: each sees the project before or after the
@@ -289,7 +289,7 @@ func TestRestoreWithTraffic(t *testing.T) {
 	a.Unproven()
 	a.CreateTable("before")
 
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 	a.CreateTable("later")
 
 	var wg sync.WaitGroup
@@ -309,7 +309,7 @@ func TestRestoreWithTraffic(t *testing.T) {
 		})
 	}
 
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 	close(done)
 	wg.Wait()
 	t.Logf("answers by status: %v", statuses)

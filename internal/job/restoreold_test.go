@@ -39,12 +39,12 @@ func TestRestoreOfOldBackup(t *testing.T) {
 	}
 
 	conn.Close(t.Context())
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 	a.Exec("update platform.projects set schema_version = $1", old)
 	newest := strconv.FormatInt(tenant.Version(), 10)
 
-	until(t, "the project is brought up to date, as by the next start", func() bool {
-		tidy(t, a)
+	waitUntil(t, "the project is brought up to date, as by the next start", func() bool {
+		runTidy(t, a)
 		return query(t, a, `select max(version_id)::text from socle.migrations where is_applied`) == newest
 	})
 
@@ -63,18 +63,18 @@ func TestRestoreOfOldBackup(t *testing.T) {
 			t.Errorf("got containers %s", list.Body)
 		}
 
-		upload(t, a, got(list), "a.txt", "bytes")
+		upload(t, a, firstUUID(list), "a.txt", "bytes")
 	}
 
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 	has(a)
 
 	r := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
-	restored(t, a, r.Get("uuid").(string), "completed", "failed").Content("status", "completed")
+	waitForRestore(t, a, r.Get("uuid").(string), "completed", "failed").Content("status", "completed")
 	has(a.In(r.Get("projectUuid").(string)))
 }
 
-// got returns the UUID of the first item of a list.
-func got(list *apitest.Reply) string {
+// firstUUID returns the UUID of the first item of a list.
+func firstUUID(list *apitest.Reply) string {
 	return list.Get("").([]any)[0].(map[string]any)["uuid"].(string)
 }

@@ -14,8 +14,8 @@ import (
 	"socle/internal/pgserver"
 )
 
-// kinds has an object of every kind that is not in unusual.
-const kinds = `
+// everyKind has an object of every kind that is not in unusual.
+const everyKind = `
 	create type public.span as range (subtype = numeric, multirange_type_name = public.spans);
 	create type public.place as (street text, at point); comment on type public.place is 'where'; comment on column public.place.street is 'of it';
 	create domain public.share as numeric(5, 2) default 1 not null constraint part check (value between 0 and 100); alter domain public.share add constraint later check (value <> 50) not valid;
@@ -95,24 +95,24 @@ func TestRestoreSchema(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	conn := ownerOf(t, a)
-	for sql := range strings.SplitSeq(kinds, "\n\t") {
+	conn := connectOwner(t, a)
+	for sql := range strings.SplitSeq(everyKind, "\n\t") {
 		if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
 			t.Errorf("%v: %s", err, sql)
 		}
 	}
 
 	want, rows := schemaOf(t, a), fingerprint(t, a)
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
-	restored(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "")
+	waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "")
 	copied := a.In(n.Get("projectUuid").(string))
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(schemaOf(t, copied), "\n")); diff != "" {
 		t.Errorf("as a new project (-want +got):\n%s", diff)
 	}
 
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(schemaOf(t, a), "\n")); diff != "" {
 		t.Errorf("in place (-want +got):\n%s", diff)
@@ -121,7 +121,7 @@ func TestRestoreSchema(t *testing.T) {
 		t.Errorf("rows in place (-want +got):\n%s", diff)
 	}
 
-	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	if why := a.Get("/backups/" + id).Metadata("proofError"); why != "" {
 		t.Errorf("the backup is not proven: %v", why)

@@ -18,7 +18,7 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 	service := blobtest.New(t)
 	a := apitest.New(t, func(c *config.Config) { service.Impatient(c) })
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 
 	proof := func() string {
 		r := a.Get("/backups/" + id).Want(200)
@@ -28,7 +28,7 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 		return proven + why
 	}
 
-	until(t, "the backup is proven", func() bool { return proof() != "" })
+	waitUntil(t, "the backup is proven", func() bool { return proof() != "" })
 	proven := proof()
 
 	const away = "the storage can't be used at present"
@@ -47,7 +47,7 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 			return true
 		})
 
-		if reason := refused(t, a, id); reason != away {
+		if reason := failRestore(t, a, id); reason != away {
 			t.Errorf("%s: the reason is %q", name, reason)
 		}
 	}
@@ -60,7 +60,7 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	until(t, "the proof is broken off", func() bool {
+	waitUntil(t, "the proof is broken off", func() bool {
 		return strings.Contains(a.Log.String(), `"msg":"prove is broken off"`)
 	})
 
@@ -71,11 +71,11 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 	service.Cut(0, func(*http.Request) bool { return false })
 	service.Fail(nil)
 	a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'prove' and state = 'retryable'`)
-	until(t, "the backup is proven again", func() bool { return proof() != before })
+	waitUntil(t, "the backup is proven again", func() bool { return proof() != before })
 
 	if got := a.Get("/backups/" + id).Want(200).Metadata("proofError"); got != "" {
 		t.Errorf("the proof says %q", got)
 	}
 
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 }

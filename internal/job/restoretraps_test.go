@@ -9,9 +9,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// trap attempts operations that an owner must not be able to do, and records its role. It runs
-// wherever PostgreSQL evaluates an expression of the owner's.
-const trap = `
+// trapFunction attempts operations that an owner must not be able to do, and records its role. It
+// runs wherever PostgreSQL evaluates an expression of the owner's.
+const trapFunction = `
 	create sequence public.sprung; create sequence public.strong;
 	create function public.spring() returns void language plpgsql as $f$
 	declare attempt text;
@@ -74,10 +74,11 @@ const attributes = `
 		union all select row(r.rolname, m.rolname)::text from pg_auth_members a join pg_roles r on r.oid = a.roleid join pg_roles m on m.oid = a.member where m.rolname like 'socle\_PROJECT%'
 	) all_of_it`
 
-// TestRestoreRunsNothingStrong restores databases whose owner has laid traps: all compatible ones
-// together, each in its own schema, and separately the one that redefines names for the others. A
-// trap that runs with more rights than the owner shows its name in that of a role and of a schema.
-func TestRestoreRunsNothingStrong(t *testing.T) {
+// TestRestoreRunsNothingPrivileged restores databases whose owner has laid traps: all compatible
+// ones together, each in its own schema, and separately the one that redefines names for the
+// others. A trap that runs with more rights than the owner shows its name in that of a role and of
+// a schema.
+func TestRestoreRunsNothingPrivileged(t *testing.T) {
 	t.Parallel()
 
 	const alone = "catalogue's names"
@@ -90,30 +91,30 @@ func TestRestoreRunsNothingStrong(t *testing.T) {
 		together.WriteString(
 			`create schema "` + name + `";` +
 				strings.NewReplacer("public.", `"`+name+`".`, "role trapped", `role "trapped by `+name+`"`).
-					Replace(trap+sql) + ";\n",
+					Replace(trapFunction+sql) + ";\n",
 		)
 	}
 
 	a := apitest.New(t)
-	for name, sql := range map[string]string{"together": together.String(), alone: trap + traps[alone]} {
+	for name, sql := range map[string]string{"together": together.String(), alone: trapFunction + traps[alone]} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
 			a := a.With(t)
 			a = a.In(a.CreateProject("trapped"))
-			asOwner(t, a, sql)
+			execAsOwner(t, a, sql)
 
 			roles := strings.ReplaceAll(attributes, "PROJECT", strings.TrimPrefix(a.Database(), "socle_"))
 			before, rows := query(t, a, roles), query(t, a,
 				`select coalesce(sum(reltuples), 0)::text from pg_catalog.pg_class where relname = 't'`)
 
-			id := backedUp(t, a)
-			until(t, "the backup is judged", func() bool {
+			id := makeBackup(t, a)
+			waitUntil(t, "the backup is judged", func() bool {
 				return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil
 			})
 
 			r := a.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
-			restored(t, a, r, "completed", "failed").Content("status", "completed").Content("error", "")
+			waitForRestore(t, a, r, "completed", "failed").Content("status", "completed").Content("error", "")
 
 			if diff := cmp.Diff(before, query(t, a, roles)); diff != "" {
 				t.Errorf("roles are changed:\n%s", diff)

@@ -22,13 +22,13 @@ func tidyTwice(t *testing.T, a *apitest.API) {
 	a.Tidy()
 }
 
-// TestLost finds the unfinished work of a killed server.
-func TestLost(t *testing.T) {
+// TestRescue finds the unfinished work of a killed server.
+func TestRescue(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	id := backedUp(t, a)
-	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	id := makeBackup(t, a)
+	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
 	name := a.Database()
 	project := a.Project
@@ -58,7 +58,7 @@ func TestLost(t *testing.T) {
 				`select state::text || coalesce(' ' || (errors[array_upper(errors, 1)] ->> 'error'), '') from river.river_job where id = $1`, job)
 		}
 
-		until(t, "the jobs are done again", func() bool {
+		waitUntil(t, "the jobs are done again", func() bool {
 			return state(again) == "completed the server stopped" && state(long) == "completed the server stopped"
 		})
 
@@ -217,8 +217,8 @@ func TestRestoreEndsUploads(t *testing.T) {
 	a.Send("PATCH", location, "ten bytes ", tus, "Upload-Offset: 0", "Content-Type: application/offset+octet-stream").
 		Want(204)
 
-	id := backedUp(t, a)
-	r := restore(t, a, id)
+	id := makeBackup(t, a)
+	r := restoreInPlace(t, a, id)
 	a.Send("HEAD", location, "", tus).Want(404)
 
 	blobs := func() int { return len(a.Stored("files/*/*")) }
@@ -227,6 +227,6 @@ func TestRestoreEndsUploads(t *testing.T) {
 	}
 
 	a.Delete("/restores/" + r).Want(200)
-	until(t, "the old database is gone", func() bool { return !strings.Contains(databases(t, a), ",") })
-	until(t, "its bytes are gone", func() bool { return blobs() == 0 })
+	waitUntil(t, "the old database is gone", func() bool { return !strings.Contains(databases(t, a), ",") })
+	waitUntil(t, "its bytes are gone", func() bool { return blobs() == 0 })
 }

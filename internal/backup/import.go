@@ -29,7 +29,7 @@ type Import struct {
 	Most       int64  // limit in bytes of the decrypted content
 }
 
-const mostPadding = 64 << 10 // bytes after the end of the tar
+const maxPadding = 64 << 10 // bytes after the end of the tar
 
 // Import reads an archive and stores it as a backup of a project, created by StartImport. complete
 // completes the backup in the database. If Import fails, it leaves nothing behind. It fails with
@@ -43,7 +43,7 @@ func (m *Maker) Import(
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 
-	go m.beat(ctx, stop, func(ctx context.Context) error { return m.Store.Backups().Beat(ctx, b.UUID) })
+	go m.heartbeat(ctx, stop, func(ctx context.Context) error { return m.Store.Backups().Beat(ctx, b.UUID) })
 
 	object, err := m.receive(ctx, b, in)
 	if err == nil {
@@ -53,28 +53,28 @@ func (m *Maker) Import(
 		return nil
 	}
 
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 
-	// the backup is complete after all, has been given up, or its state is unknown: the cleanup of
+	// the backup is complete after all, has been abandoned, or its state is unknown: the cleanup of
 	// abandoned tasks takes over
-	if e := m.Store.Backups().Beat(after, b.UUID); e != nil {
+	if e := m.Store.Backups().Beat(cleanupCtx, b.UUID); e != nil {
 		return errors.Join(err, fault.Except(e, fault.NotFound))
 	}
-	if e := m.Discard(after, b.ProjectUUID, b.UUID); e != nil {
+	if e := m.Discard(cleanupCtx, b.ProjectUUID, b.UUID); e != nil {
 		return errors.Join(err, e)
 	}
 
-	return errors.Join(err, m.Store.ForgetImport(after, b.UUID))
+	return errors.Join(err, m.Store.ForgetImport(cleanupCtx, b.UUID))
 }
 
 // receive stores the archive, and converts errors of its format to errArchive.
 func (m *Maker) receive(ctx context.Context, b platform.Backup, in Import) (blob.Object, error) {
 	object, err := m.unpack(ctx, b, in)
 	_, exited := errors.AsType[*exec.ExitError](err)
-	damage := errors.Is(err, errDamaged) || errors.Is(err, errContents) || errors.Is(err, errInexact) ||
+	damage := errors.Is(err, errDamaged) || errors.Is(err, errTOC) || errors.Is(err, errContentMismatch) ||
 		errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || exited
-	if e := fault.Of(err); e != nil && damage && (e.Kind == fault.Internal || errors.Is(err, errInexact)) {
+	if e := fault.Of(err); e != nil && damage && (e.Kind == fault.Internal || errors.Is(err, errContentMismatch)) {
 		return object, errArchive.Because(err)
 	}
 
@@ -84,23 +84,23 @@ func (m *Maker) receive(ctx context.Context, b platform.Backup, in Import) (blob
 func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.Object, error) {
 	none := blob.Object{}
 	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must hold at most %d bytes", in.Most)
-	from := bufio.NewReaderSize(&bounded{r: in.From, left: overhead(in.Most), err: tooLarge}, chunk)
+	from := bufio.NewReaderSize(&limitedReader{r: in.From, left: maxArchiveSize(in.Most), err: tooLarge}, chunk)
 	plain := io.Reader(from)
-	if head, _ := from.Peek(len(ageHead)); string(head) == ageHead {
+	if head, _ := from.Peek(len(agePrefix)); string(head) == agePrefix {
 		var err error
-		if plain, err = m.uncovered(from, in.Passphrase); err != nil {
+		if plain, err = m.decryptArchive(from, in.Passphrase); err != nil {
 			return none, err
 		}
 	}
 
 	t := tar.NewReader(plain)
-	manifest, size, err := readManifest(t)
+	manifest, size, err := readArchiveManifest(t)
 	if err != nil {
 		return none, err
 	}
 	defer manifest.Files.Close()
 
-	for f, err := range manifest.Files.and(manifest.Dump) {
+	for f, err := range manifest.Files.followedBy(manifest.Dump) {
 		if err != nil {
 			return none, err
 		}
@@ -114,7 +114,7 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 
 	manifest.Source, manifest.Project, manifest.Backup, manifest.Format = manifest.Project, b.ProjectUUID, b.UUID,
 		max(manifest.Format, extensionsFormat)
-	if err := m.suits(ctx, manifest); err != nil {
+	if err := m.checkRestorable(ctx, manifest); err != nil {
 		return none, err
 	}
 
@@ -126,81 +126,83 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 		return none, err
 	}
 
-	dump, err := next(t, dumpName, manifest.Dump)
+	dump, err := nextEntry(t, dumpName, manifest.Dump)
 	if err != nil {
 		return none, err
 	}
 
-	object, err := m.keep(ctx, Key(b.ProjectUUID, b.UUID), dump)
+	object, err := m.putEncrypted(ctx, Key(b.ProjectUUID, b.UUID), dump)
 	if err != nil {
 		return none, err
 	}
 
 	for f, err := range manifest.Files.all() {
 		if err == nil {
-			err = m.keepNext(ctx, t, b.ProjectUUID, f.Bytes)
+			err = m.storeEntry(ctx, t, b.ProjectUUID, f.Bytes)
 		}
 		if err != nil {
 			return none, err
 		}
 	}
 
-	if err := ended(t, plain); err != nil {
+	if err := checkEnd(t, plain); err != nil {
 		return none, err
 	}
 
-	entries, err := m.readable(ctx, manifest)
+	entries, err := m.verifyDump(ctx, manifest)
 	if err != nil {
 		return none, err
 	}
 
-	if _, err := plan(entries, manifest, m.Projects.Owner(b.ProjectUUID)); err != nil {
+	if _, err := planRestore(entries, manifest, m.Projects.Owner(b.ProjectUUID)); err != nil {
 		return none, err
 	}
 
-	return object, m.keepManifest(ctx, manifest)
+	return object, m.putManifest(ctx, manifest)
 }
 
-// overhead returns the maximum size of an archive that holds n bytes, including headers and
+// maxArchiveSize returns the maximum size of an archive that holds n bytes, including headers and
 // encryption.
-func overhead(n int64) int64 {
+func maxArchiveSize(n int64) int64 {
 	if n > math.MaxInt64/4 {
 		return math.MaxInt64
 	}
-	return 2*n + mostManifest
+	return 2*n + maxManifestRest
 }
 
-// readManifest reads the manifest at the start of an archive and returns its size in bytes.
-func readManifest(t *tar.Reader) (Manifest, int64, error) {
+// readArchiveManifest reads the manifest at the start of an archive and returns its size in bytes.
+func readArchiveManifest(t *tar.Reader) (Manifest, int64, error) {
 	var manifest Manifest
 	h, err := t.Next()
 	if err != nil {
-		return manifest, 0, noArchive(err)
+		return manifest, 0, asArchiveError(err)
 	}
 
-	if h.Name != manifestName || h.Typeflag != tar.TypeReg || h.Size > maxManifest {
+	if h.Name != manifestName || h.Typeflag != tar.TypeReg || h.Size > maxManifestSize {
 		return manifest, 0, errArchive
 	}
 
-	if manifest, err = parseManifest(t, mostManifest); err != nil {
-		return manifest, 0, noArchive(err)
+	if manifest, err = parseManifest(t, maxManifestRest); err != nil {
+		return manifest, 0, asArchiveError(err)
 	}
 
-	return manifest, h.Size, manifest.believable()
+	return manifest, h.Size, manifest.validate()
 }
 
-// noArchive converts an error of package tar to errArchive, but not a read error of its source.
-func noArchive(err error) error {
+// asArchiveError converts an error of package tar to errArchive, but not a read error of its
+// source.
+func asArchiveError(err error) error {
 	if e := fault.Of(err); e.Kind != fault.Internal || errors.Is(err, errDamaged) {
 		return err
 	}
 	return errArchive.Because(err)
 }
 
-// parseManifest reads a manifest. most limits its size in bytes, not counting the contents of files.
-// It fails with Unprocessable if the format is newer than this release.
+// parseManifest reads a manifest. most limits its size in bytes, not counting the contents of
+// files. It fails with Unprocessable if the format is newer than this release.
 func parseManifest(r io.Reader, most int64) (Manifest, error) {
-	rest := &bounded{r: r, left: most, err: fmt.Errorf("%w: the manifest has more than %d bytes", errDamaged, most)}
+	tooLarge := fmt.Errorf("%w: the manifest has more than %d bytes", errDamaged, most)
+	rest := &limitedReader{r: r, left: most, err: tooLarge}
 	found := Manifest{Files: &Contents{budget: rest}}
 	err := json.UnmarshalRead(rest, &found)
 	if found.Files == nil { // null in the text
@@ -212,8 +214,8 @@ func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	switch {
 	case found.Format > Format:
 		err = errNewer
-	case err != nil && rest.failed != nil:
-		err = rest.failed
+	case err != nil && rest.readErr != nil:
+		err = rest.readErr
 	case err != nil:
 		err = errors.Join(errDamaged, err)
 	}
@@ -228,9 +230,9 @@ func parseManifest(r io.Reader, most int64) (Manifest, error) {
 // databaseName matches names of projects' databases, see [tenant.Names].
 var databaseName = regexp.MustCompile(`^socle_[0-9a-f]{32}$`)
 
-// believable validates a manifest of an untrusted archive.
-func (m Manifest) believable() error {
-	for f, err := range m.Files.and(m.Dump) {
+// validate fails unless a release could have written the manifest, which may be untrusted.
+func (m Manifest) validate() error {
+	for f, err := range m.Files.followedBy(m.Dump) {
 		if err != nil {
 			return err
 		}
@@ -251,11 +253,11 @@ func (m Manifest) believable() error {
 	return nil
 }
 
-// next returns the content of the next entry, which must have the name and size wanted.
-func next(t *tar.Reader, name string, want Bytes) (io.Reader, error) {
+// nextEntry returns the content of the next entry, which must have the name and size wanted.
+func nextEntry(t *tar.Reader, name string, want Bytes) (io.Reader, error) {
 	h, err := t.Next()
 	if err != nil {
-		return nil, noArchive(err)
+		return nil, asArchiveError(err)
 	}
 
 	if h.Name != name || h.Typeflag != tar.TypeReg || h.Size != want.Size {
@@ -264,12 +266,12 @@ func next(t *tar.Reader, name string, want Bytes) (io.Reader, error) {
 		)
 	}
 
-	return exactly(t, want), nil
+	return newVerifyingReader(t, want), nil
 }
 
-// keep stores the content of r, encrypted. When it returns, r is no longer read.
-func (m *Maker) keep(ctx context.Context, name string, r io.Reader) (blob.Object, error) {
-	sealed := m.key().encrypted(r)
+// putEncrypted stores the content of r, encrypted. When it returns, r is no longer read.
+func (m *Maker) putEncrypted(ctx context.Context, name string, r io.Reader) (blob.Object, error) {
+	sealed := m.key().encrypt(r)
 	object, err := m.Blobs.Put(ctx, name, sealed, math.MaxInt64)
 	sealed.Close()
 	<-sealed.done
@@ -277,26 +279,26 @@ func (m *Maker) keep(ctx context.Context, name string, r io.Reader) (blob.Object
 	return object, err
 }
 
-// keepNext stores the next entry, the content of a file. If the project's backups have it already,
-// it reads the entry and discards it.
-func (m *Maker) keepNext(ctx context.Context, t *tar.Reader, project uuid.UUID, f Bytes) error {
-	r, err := next(t, filesName+f.SHA256, f)
+// storeEntry stores the next entry, the content of a file. If the project's backups have it
+// already, it reads the entry and discards it.
+func (m *Maker) storeEntry(ctx context.Context, t *tar.Reader, project uuid.UUID, f Bytes) error {
+	r, err := nextEntry(t, filesName+f.SHA256, f)
 	if err != nil {
 		return err
 	}
 
 	name := contentKey(project, f.SHA256)
-	there, err := m.isKept(ctx, name, f.Size)
+	found, err := m.isStored(ctx, name, f.Size)
 	if err != nil {
 		return err
 	}
 
-	if there {
+	if found {
 		_, err = io.Copy(io.Discard, r)
 		return err
 	}
 
-	_, err = m.keep(ctx, name, r)
+	_, err = m.putEncrypted(ctx, name, r)
 	if fault.Is(err, fault.Conflict) {
 		return nil // a concurrent backup has stored it
 	}
@@ -304,17 +306,17 @@ func (m *Maker) keepNext(ctx context.Context, t *tar.Reader, project uuid.UUID, 
 	return err
 }
 
-// ended fails unless the archive is at its end.
-func ended(t *tar.Reader, plain io.Reader) error {
+// checkEnd fails unless the archive is at its end.
+func checkEnd(t *tar.Reader, plain io.Reader) error {
 	if _, err := t.Next(); err != io.EOF {
 		if err == nil {
 			err = errors.New("there is more than the manifest says")
 		}
-		return noArchive(err)
+		return asArchiveError(err)
 	}
 
-	n, err := io.Copy(io.Discard, io.LimitReader(plain, mostPadding+1))
-	if err == nil && n > mostPadding {
+	n, err := io.Copy(io.Discard, io.LimitReader(plain, maxPadding+1))
+	if err == nil && n > maxPadding {
 		err = errArchive
 	}
 

@@ -23,11 +23,11 @@ import (
 // Schemas and sequences cannot be locked. Their versions are compared when the dump is complete.
 
 const (
-	// relockTries is the maximum number of immediate attempts to lock the tables. No attempt waits:
-	// waiting for one table while holding others can deadlock with a user's transaction, which
-	// PostgreSQL might then abort.
-	relockTries      = 6
-	firstRelockPause = 50 * time.Millisecond // doubles with each attempt
+	// maxLockAttempts is the maximum number of immediate attempts to lock the tables. No attempt
+	// waits: waiting for one table while holding others can deadlock with a user's transaction,
+	// which PostgreSQL might then abort.
+	maxLockAttempts  = 6
+	firstRelockDelay = 50 * time.Millisecond // doubles with each attempt
 
 	// dumpLockTimeout limits how long pg_dump waits for a lock. All tables are already locked for
 	// reading, so it waits only behind a change that waits for the backup itself and blocks
@@ -39,7 +39,7 @@ const (
 	// indexLockTimeout limits how long the row count waits for an index that is being replaced.
 	indexLockTimeout = "30s"
 
-	lockChunk = 500 // tables locked in one round trip
+	locksPerRoundTrip = 500 // tables locked in one round trip
 )
 
 // dumpable selects the tables that pg_dump locks.
@@ -65,13 +65,13 @@ func (m *Maker) session(ctx context.Context, project uuid.UUID, f func(*pgx.Conn
 	return f(conn)
 }
 
-// freeze begins a transaction in which no table of the database can be replaced. It returns a
+// beginLocked begins a transaction in which no table of the database can be replaced. It returns a
 // *collisionError if other transactions prevent that.
-func freeze(ctx context.Context, conn *pgx.Conn) (pgx.Tx, error) {
-	pause := firstRelockPause
+func beginLocked(ctx context.Context, conn *pgx.Conn) (pgx.Tx, error) {
+	pause := firstRelockDelay
 	for try := 1; ; try++ {
 		tx, err := lockTables(ctx, conn)
-		if _, met := errors.AsType[*collisionError](err); !met || try == relockTries {
+		if _, collided := errors.AsType[*collisionError](err); !collided || try == maxLockAttempts {
 			return tx, err
 		}
 
@@ -104,9 +104,9 @@ func lockTables(ctx context.Context, conn *pgx.Conn) (_ pgx.Tx, err error) {
 		}
 	}()
 
-	for some := range slices.Chunk(tables, lockChunk) {
+	for batch := range slices.Chunk(tables, locksPerRoundTrip) {
 		var sql strings.Builder
-		for _, t := range some {
+		for _, t := range batch {
 			sql.WriteString("lock table only " + pg.Quote(t.Schema, t.Name) + " in access share mode nowait;")
 		}
 
@@ -119,20 +119,20 @@ func lockTables(ctx context.Context, conn *pgx.Conn) (_ pgx.Tx, err error) {
 		}
 
 		if err := results.Close(); err != nil {
-			failed := some[min(locked, len(some)-1)]
-			return nil, collisionOf(fmt.Sprintf("the table %s.%s", failed.Schema, failed.Name), err)
+			failed := batch[min(locked, len(batch)-1)]
+			return nil, asCollision(fmt.Sprintf("the table %s.%s", failed.Schema, failed.Name), err)
 		}
 	}
 
-	return tx, checkFrozen(ctx, tx)
+	return tx, checkLocked(ctx, tx)
 }
 
-// checkFrozen fails with a *collisionError unless the transaction holds a lock on every table in
+// checkLocked fails with a *collisionError unless the transaction holds a lock on every table in
 // its snapshot and reads each from the file that the snapshot names. It compares the snapshot's
 // catalog with the server's current one. So it also detects rows lost from the snapshot, which a
 // row count under the snapshot cannot.
-func checkFrozen(ctx context.Context, tx pgx.Tx) error {
-	loose, err := pg.Values[string](ctx, tx, `
+func checkLocked(ctx context.Context, tx pgx.Tx) error {
+	replaced, err := pg.Values[string](ctx, tx, `
 		with held as (
 			select distinct l.relation from pg_catalog.pg_locks l
 			where l.locktype = 'relation' and l.pid = pg_catalog.pg_backend_pid() and l.granted
@@ -147,23 +147,23 @@ func checkFrozen(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 
-	if len(loose) > 0 {
-		return replacedAt(loose[0], errors.New("the snapshot shows another table than was locked"))
+	if len(replaced) > 0 {
+		return changeCollision(replaced[0], errors.New("the snapshot shows another table than was locked"))
 	}
 
 	return nil
 }
 
-// unlockable is a schema or a sequence. Its version changes when it is renamed, moved or altered.
-type unlockable struct {
+// lockless is a schema or a sequence. Its version changes when it is renamed, moved or altered.
+type lockless struct {
 	Kind, Name string
 	OID        uint32
 	Version    string
 }
 
-// unlockables returns the schemas and sequences of a database.
-func unlockables(ctx context.Context, q pg.Querier) ([]unlockable, error) {
-	return pg.All[unlockable](ctx, q, `
+// locklessObjects returns the schemas and sequences of a database.
+func locklessObjects(ctx context.Context, q pg.Querier) ([]lockless, error) {
+	return pg.All[lockless](ctx, q, `
 		select 'schema' as kind, n.nspname as name, n.oid, n.xmin::text as version
 		from pg_catalog.pg_namespace n where n.nspname !~ '^pg_'
 		union all
@@ -172,16 +172,16 @@ func unlockables(ctx context.Context, q pg.Querier) ([]unlockable, error) {
 		where c.relkind = 'S' and c.relpersistence <> 't'`)
 }
 
-// checkUnlocked fails with a *collisionError if a schema or sequence was changed, or if another has
+// checkLockless fails with a *collisionError if a schema or sequence was changed, or if another has
 // taken its name. A dropped one does no harm: pg_dump read it earlier, or failed.
-func checkUnlocked(ctx context.Context, q pg.Querier, before []unlockable) error {
-	after, err := unlockables(ctx, q)
+func checkLockless(ctx context.Context, q pg.Querier, before []lockless) error {
+	after, err := locklessObjects(ctx, q)
 	if err != nil {
 		return err
 	}
 
 	type name struct{ kind, name string }
-	byOID, byName := map[uint32]unlockable{}, map[name]unlockable{}
+	byOID, byName := map[uint32]lockless{}, map[name]lockless{}
 	for _, u := range after {
 		byOID[u.OID], byName[name{u.Kind, u.Name}] = u, u
 	}
@@ -193,7 +193,7 @@ func checkUnlocked(ctx context.Context, q pg.Querier, before []unlockable) error
 		}
 
 		if there && now != was {
-			return replacedAt("the "+was.Kind+" "+was.Name, errors.New("it was changed while the dump was made"))
+			return changeCollision("the "+was.Kind+" "+was.Name, errors.New("it was changed while the dump was made"))
 		}
 	}
 

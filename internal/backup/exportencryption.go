@@ -17,8 +17,8 @@ import (
 type Cover struct{ Recipient, Passphrase string }
 
 const (
-	workFactor     = 16 // scrypt's log2(N): 64 MiB and a fraction of a second
-	mostWorkFactor = 18 // the default of the age tool
+	workFactor    = 16 // scrypt's log2(N): 64 MiB and a fraction of a second
+	maxWorkFactor = 18 // the default of the age tool
 )
 
 // recipient returns the age recipient, or nil without encryption.
@@ -39,32 +39,32 @@ func (c Cover) recipient(mu *sync.Mutex) (age.Recipient, error) {
 		}
 
 		r.SetWorkFactor(workFactor)
-		return recipientInTurn{r, mu}, nil
+		return serialRecipient{r, mu}, nil
 	}
 
 	return nil, nil
 }
 
-// recipientInTurn derives one key from a passphrase at a time.
-type recipientInTurn struct {
+// serialRecipient derives one key from a passphrase at a time.
+type serialRecipient struct {
 	age.Recipient
 	mu *sync.Mutex
 }
 
-func (r recipientInTurn) Wrap(fileKey []byte) ([]*age.Stanza, error) {
+func (r serialRecipient) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
 	return r.Recipient.Wrap(fileKey)
 }
 
-// identityInTurn derives one key from a passphrase at a time.
-type identityInTurn struct {
+// serialIdentity derives one key from a passphrase at a time.
+type serialIdentity struct {
 	age.Identity
 	mu *sync.Mutex
 }
 
-func (i identityInTurn) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+func (i serialIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 
@@ -97,12 +97,12 @@ var (
 )
 
 const (
-	ageHead    = "age-encryption.org/"
-	mostHeader = 16 << 10 // bytes
+	agePrefix     = "age-encryption.org/"
+	maxHeaderSize = 16 << 10 // bytes
 )
 
-// uncovered decrypts an archive. It reads r to the end of the age header.
-func (m *Maker) uncovered(r io.Reader, passphrase string) (io.Reader, error) {
+// decryptArchive decrypts an archive. It reads r to the end of the age header.
+func (m *Maker) decryptArchive(r io.Reader, passphrase string) (io.Reader, error) {
 	own, err := m.identity()
 	if err != nil {
 		return nil, err
@@ -115,12 +115,12 @@ func (m *Maker) uncovered(r io.Reader, passphrase string) (io.Reader, error) {
 			return nil, err
 		}
 
-		i.SetMaxWorkFactor(mostWorkFactor)
-		identities = append(identities, identityInTurn{i, &m.passphrases})
+		i.SetMaxWorkFactor(maxWorkFactor)
+		identities = append(identities, serialIdentity{i, &m.passphrases})
 	}
 
-	header := &bounded{r: r, left: mostHeader, err: errArchive}
-	plain, err := opened(header, identities...)
+	header := &limitedReader{r: r, left: maxHeaderSize, err: errArchive}
+	plain, err := decryptAge(header, identities...)
 	header.left = -1 // no limit: the chunks that follow are authenticated one by one
 	if _, wrong := errors.AsType[*age.NoIdentityMatchError](err); wrong && passphrase != "" {
 		return nil, errPassphrase
@@ -131,17 +131,17 @@ func (m *Maker) uncovered(r io.Reader, passphrase string) (io.Reader, error) {
 	return plain, err
 }
 
-// bounded fails with err after left bytes; -1 is unlimited.
-type bounded struct {
-	r      io.Reader
-	left   int64
-	err    error
-	failed error // the read error, other than io.EOF
+// limitedReader fails with err after left bytes; -1 is unlimited.
+type limitedReader struct {
+	r       io.Reader
+	left    int64
+	err     error
+	readErr error // the read error, other than io.EOF
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *limitedReader) Read(p []byte) (int, error) {
 	if b.left == 0 {
-		b.failed = b.err
+		b.readErr = b.err
 		return 0, b.err
 	}
 
@@ -154,7 +154,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 		b.left -= int64(n)
 	}
 	if err != nil && err != io.EOF {
-		b.failed = err
+		b.readErr = err
 	}
 
 	return n, err

@@ -35,9 +35,9 @@ var sharedQueues = map[string]sharedQueue{
 // A job beyond its share is snoozed. The delay grows with the backlog of its project or
 // organization, since every attempt occupies a worker briefly.
 const (
-	shareRetry     = time.Second
-	shareRetryStep = 500 * time.Millisecond // per job in the backlog
-	shareRetryMost = time.Minute
+	shareRetryDelay    = time.Second
+	shareRetryStep     = 500 * time.Millisecond // per job in the backlog
+	maxShareRetryDelay = time.Minute
 )
 
 // fairness is middleware that snoozes jobs of shared queues beyond their share.
@@ -59,8 +59,8 @@ type claim struct {
 // jobOwner is the project that a job works on, and its organization.
 type jobOwner struct{ Project, Organization uuid.UUID }
 
-// ownerOf joins the project p to a job j.
-const ownerOf = `
+// connectOwner joins the project p to a job j.
+const connectOwner = `
 	left join platform.backups b on j.kind in ('backup', 'prove') and b.uuid = (j.args ->> 'backup')::uuid
 	left join platform.restores r on j.kind = 'restore' and r.uuid = (j.args ->> 'restore')::uuid
 	join platform.projects p on p.uuid = coalesce(b.project_uuid, r.project_uuid, (j.args ->> 'project')::uuid)`
@@ -73,7 +73,7 @@ func (f *fairness) Work(ctx context.Context, job *rivertype.JobRow, run func(con
 	}
 
 	owner, err := pg.One[jobOwner](ctx, f.pool, `
-		select p.uuid as project, p.organization_uuid as organization from river.river_job j`+ownerOf+`
+		select p.uuid as project, p.organization_uuid as organization from river.river_job j`+connectOwner+`
 		where j.id = @job`, pgx.StrictNamedArgs{"job": job.ID})
 	if fault.Is(err, fault.NotFound) { // the project was purged: the job finds nothing to do
 		return run(ctx)
@@ -82,27 +82,27 @@ func (f *fairness) Work(ctx context.Context, job *rivertype.JobRow, run func(con
 		return f.snooze(job, err)
 	}
 
-	full := f.take(job.Queue, owner, shared.share)
+	full := f.acquire(job.Queue, owner, shared.share)
 	if full == uuid.Nil {
 		defer f.release(job.Queue, owner)
 
 		return run(ctx)
 	}
 
-	return f.snooze(job, f.putBack(ctx, job, full))
+	return f.snooze(job, f.delayBacklog(ctx, job, full))
 }
 
-// snooze reschedules a job after shareRetry. It logs err, if any.
+// snooze reschedules a job after shareRetryDelay. It logs err, if any.
 func (f *fairness) snooze(job *rivertype.JobRow, err error) error {
 	if err != nil {
 		f.log.Warn("share out workers", "queue", job.Queue, "job", job.ID, "error", err)
 	}
-	return river.JobSnooze(shareRetry)
+	return river.JobSnooze(shareRetryDelay)
 }
 
-// take claims a worker for a project. It returns uuid.Nil on success, otherwise the project or
+// acquire claims a worker for a project. It returns uuid.Nil on success, otherwise the project or
 // organization that has used up its share.
-func (f *fairness) take(queue string, o jobOwner, share int) (full uuid.UUID) {
+func (f *fairness) acquire(queue string, o jobOwner, share int) (full uuid.UUID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
@@ -133,11 +133,12 @@ func (f *fairness) release(queue string, o jobOwner) {
 	}
 }
 
-// putBack delays the other due jobs of the queue that belong to the same project or organization.
-func (f *fairness) putBack(ctx context.Context, job *rivertype.JobRow, full uuid.UUID) error {
+// delayBacklog delays the other due jobs of the queue that belong to the same project or
+// organization.
+func (f *fairness) delayBacklog(ctx context.Context, job *rivertype.JobRow, full uuid.UUID) error {
 	_, err := pg.Exec(ctx, f.pool, `
 		with due as (
-			select j.id, j.scheduled_at from river.river_job j`+ownerOf+`
+			select j.id, j.scheduled_at from river.river_job j`+connectOwner+`
 			where j.queue = @queue and j.state = 'available' and j.scheduled_at <= now() and @full in (p.uuid, p.organization_uuid)
 			for update of j skip locked
 		), backlog as (
@@ -147,7 +148,8 @@ func (f *fairness) putBack(ctx context.Context, job *rivertype.JobRow, full uuid
 		set scheduled_at = now() + least(@retry::interval + b.n * @step::interval, @most::interval)
 		from backlog b where j.id = b.id`,
 		pgx.StrictNamedArgs{
-			"queue": job.Queue, "full": full, "retry": shareRetry, "step": shareRetryStep, "most": shareRetryMost,
+			"queue": job.Queue, "full": full,
+			"retry": shareRetryDelay, "step": shareRetryStep, "most": maxShareRetryDelay,
 		})
 
 	return err

@@ -41,7 +41,7 @@ func environment() []string {
 // and reach the database.
 func (m *Maker) confine(ctx context.Context, cmd *exec.Cmd, to connection) {
 	account := accountFor(to)
-	if account == nil || !m.runsAs(ctx, *account) {
+	if account == nil || !m.canRunAs(ctx, *account) {
 		return
 	}
 
@@ -58,9 +58,9 @@ func accountFor(to connection) *syscall.Credential {
 		return nil
 	}
 
-	nobody := lookup("nobody")
-	if to == (connection{}) || nobody == nil {
-		return nobody
+	unprivileged := lookup("nobody")
+	if to == (connection{}) || unprivileged == nil {
+		return unprivileged
 	}
 
 	u, err := url.Parse(to.address)
@@ -84,7 +84,7 @@ func accountFor(to connection) *syscall.Credential {
 
 	host := u.Query().Get("host")
 	if !filepath.IsAbs(host) {
-		return nobody
+		return unprivileged
 	}
 
 	info, err := os.Stat(host)
@@ -94,7 +94,7 @@ func accountFor(to connection) *syscall.Credential {
 
 	// The socket of the private PostgreSQL is in a directory that only its account can enter.
 	stat := info.Sys().(*syscall.Stat_t)
-	for _, a := range []*syscall.Credential{nobody, {Uid: stat.Uid, Gid: stat.Gid}} {
+	for _, a := range []*syscall.Credential{unprivileged, {Uid: stat.Uid, Gid: stat.Gid}} {
 		if a.Uid != 0 && reaches(host, *a) {
 			return a
 		}
@@ -143,20 +143,20 @@ func lookup(name string) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// probeTime is the timeout of the check whether an account can run the programs.
-const probeTime = 10 * time.Second
+// probeTimeout is the timeout of the check whether an account can run the programs.
+const probeTimeout = 10 * time.Second
 
-// runsAs reports whether an account can run PostgreSQL's programs, and caches the answer. In a
+// canRunAs reports whether an account can run PostgreSQL's programs, and caches the answer. In a
 // container root may lack the right to switch accounts.
-func (m *Maker) runsAs(ctx context.Context, account syscall.Credential) bool {
-	m.accountsMu.Lock()
-	defer m.accountsMu.Unlock()
+func (m *Maker) canRunAs(ctx context.Context, account syscall.Credential) bool {
+	m.canRunMu.Lock()
+	defer m.canRunMu.Unlock()
 
-	if runs, known := m.accounts[account.Uid]; known {
+	if runs, known := m.canRun[account.Uid]; known {
 		return runs
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 
 	cmd := exec.CommandContext(ctx, m.Binaries.Path("pg_restore"), "--version")
@@ -167,11 +167,11 @@ func (m *Maker) runsAs(ctx context.Context, account syscall.Credential) bool {
 		return false
 	}
 
-	if m.accounts == nil {
-		m.accounts = map[uint32]bool{}
+	if m.canRun == nil {
+		m.canRun = map[uint32]bool{}
 	}
 
-	m.accounts[account.Uid] = err == nil
+	m.canRun[account.Uid] = err == nil
 
 	if err != nil && m.Log != nil {
 		m.Log.Warn("PostgreSQL's programs run as Socle's own account", "wanted", account.Uid, "error", err)

@@ -7,8 +7,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// endless creates a table whose restore never ends: a check constraint traps its cancellation.
-const endless = `
+// endlessRestore creates a table whose restore never ends: a check constraint traps its
+// cancellation.
+const endlessRestore = `
 	create function public.spin() returns boolean language plpgsql as $f$
 	begin
 		while pg_catalog.current_database() ~ '_(new|proof|asked)_' loop
@@ -53,25 +54,25 @@ func TestHostileJobs(t *testing.T) {
 	bystander.CreateTable("orders")
 
 	for _, h := range hostile {
-		asOwner(t, h, endless)
-		id := backedUp(t, h) // its proof is enqueued
+		execAsOwner(t, h, endlessRestore)
+		id := makeBackup(t, h) // its proof is enqueued
 		h.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201)
-		asOwner(t, h, endlessIndex)
+		execAsOwner(t, h, endlessIndex)
 		h.Post("/tables/slowed/compaction", "").Want(201)
 	}
 
 	for _, kind := range []string{"prove", "restore", "compaction"} {
-		until(t, kind+" runs", func() bool { return running(a, kind, a.Organization) > 0 })
+		waitUntil(t, kind+" runs", func() bool { return running(a, kind, a.Organization) > 0 })
 	}
 
-	id := backedUp(t, bystander)
-	until(t, "the bystander's backup is proven", func() bool {
+	id := makeBackup(t, bystander)
+	waitUntil(t, "the bystander's backup is proven", func() bool {
 		return bystander.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil
 	})
 
-	restore(t, bystander, id)
+	restoreInPlace(t, bystander, id)
 	bystander.Post("/tables/orders/compaction", "").Want(201)
-	until(t, "the bystander's table is compacted", func() bool {
+	waitUntil(t, "the bystander's table is compacted", func() bool {
 		return bystander.Get("/tables/orders/compaction").Want(200).Get("status") == "completed"
 	})
 
@@ -94,23 +95,23 @@ func TestEndlessRestore(t *testing.T) {
 	a := apitest.New(t)
 	a.Unproven()
 	a.Exec(`insert into platform.settings (name, value, updated_by) values ('max_restore_seconds', '2', gen_random_uuid())`)
-	asOwner(t, a, endless)
+	execAsOwner(t, a, endlessRestore)
 
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 
-	if why := refused(t, a, id); why != "restoring the database took longer than 2s" {
+	if why := failRestore(t, a, id); why != "restoring the database took longer than 2s" {
 		t.Errorf("the restore failed because of %q", why)
 	}
 
 	a.Post("/backups/"+id+"/verify", "").Want(200)
-	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	if why := a.Get("/backups/" + id).Want(200).
 		Metadata("proofError"); why != "restoring the database took longer than 2s" {
 		t.Errorf("the backup is not proven because of %q", why)
 	}
 
-	until(t, "the databases are gone", func() bool {
+	waitUntil(t, "the databases are gone", func() bool {
 		return query(t, a,
 			`select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(new|proof|asked)_'`) == "0"
 	})

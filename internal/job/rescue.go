@@ -14,67 +14,69 @@ import (
 // the platform database while it works, on a dedicated connection, so that the lock ends with the
 // server. rescue requeues the jobs of workers whose lock is gone.
 
-// workerName is the prefix of the names of workers that hold such a lock.
-const workerName = "socle-"
+// workerPrefix is the prefix of the names of workers that hold such a lock.
+const workerPrefix = "socle-"
 
-// workerLock is the key of the advisory lock of @worker.
-const workerLock = `hashtextextended('worker ' || @worker::text, 0)`
+// workerLockKey is the key of the advisory lock of @worker.
+const workerLockKey = `hashtextextended('worker ' || @worker::text, 0)`
 
-// reconnect is the pause before a lost lock is acquired again.
-const reconnect = time.Second
+// relockDelay is the pause before a lost lock is acquired again.
+const relockDelay = time.Second
 
-// absentTime is the time without its lock after which a server counts as cut off from the queue.
-const absentTime = 5 * time.Second
+// absenceTimeout is the time without its lock after which a server counts as cut off from the
+// queue.
+const absenceTimeout = 5 * time.Second
 
-// attend holds the worker lock until ctx ends, and reconnects when the connection is lost. It
-// closes there when it acquires the lock for the first time.
-func (q *Queue) attend(ctx context.Context, there chan<- struct{}) {
-	once := sync.OnceFunc(func() { close(there) })
+// keepWorkerLock holds the worker lock until ctx ends, and reconnects when the connection is lost.
+// It closes locked when it acquires the lock for the first time.
+func (q *Queue) keepWorkerLock(ctx context.Context, locked chan<- struct{}) {
+	notify := sync.OnceFunc(func() { close(locked) })
 	for {
-		err := q.hold(ctx, once)
+		err := q.holdWorkerLock(ctx, notify)
 
 		if ctx.Err() != nil {
 			return
 		}
 
-		q.absent.CompareAndSwap(0, time.Now().UnixNano())
+		q.unlockedSince.CompareAndSwap(0, time.Now().UnixNano())
 		q.Log.Warn("the connection that shows that this server works on jobs is lost", "error", err)
 
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(reconnect):
+		case <-time.After(relockDelay):
 		}
 	}
 }
 
-// Alive reports whether this server holds its worker lock, or lost it less than absentTime ago.
+// Alive reports whether this server holds its worker lock, or lost it less than absenceTimeout ago.
 func (q *Queue) Alive() bool {
-	since := q.absent.Load()
-	return since == 0 || time.Since(time.Unix(0, since)) < absentTime
+	since := q.unlockedSince.Load()
+	return since == 0 || time.Since(time.Unix(0, since)) < absenceTimeout
 }
 
-// hold acquires the worker lock, calls held, and blocks until the connection is lost or ctx ends.
-func (q *Queue) hold(ctx context.Context, held func()) error {
+// holdWorkerLock acquires the worker lock, calls acquired, and blocks until the connection is lost
+// or ctx ends.
+func (q *Queue) holdWorkerLock(ctx context.Context, acquired func()) error {
 	conn, err := pgx.ConnectConfig(ctx, q.Pool.Config().ConnConfig.Copy())
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock(`+workerLock+`)`,
+	if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock(`+workerLockKey+`)`,
 		pgx.StrictNamedArgs{"worker": q.client.ID()}); err != nil {
 		return err
 	}
 
-	q.absent.Store(0)
-	held()
+	q.unlockedSince.Store(0)
+	acquired()
 	_, err = conn.WaitForNotification(ctx) // nothing is listened to: it blocks until the connection ends
 	return err
 }
 
-// lost are the jobs whose worker did not hold its lock in the previous round.
-type lost struct {
+// suspects are the jobs whose worker did not hold its lock in the previous round.
+type suspects struct {
 	mu   sync.Mutex
 	jobs map[int64]bool
 }
@@ -82,8 +84,8 @@ type lost struct {
 // rescue requeues jobs of workers that are gone, and discards those without attempts left. A worker
 // has to be gone in two consecutive rounds, since a connection can break while its server lives.
 func (q *Queue) rescue(ctx context.Context) error {
-	q.lost.mu.Lock()
-	defer q.lost.mu.Unlock()
+	q.suspects.mu.Lock()
+	defer q.suspects.mu.Unlock()
 
 	running, err := pg.Values[int64](ctx, q.Pool, `
 		select j.id
@@ -94,20 +96,20 @@ func (q *Queue) rescue(ctx context.Context) error {
 				  and l.database = (select oid from pg_database where datname = current_database())
 				  and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('worker ' || j.worker, 0))
 			else j.attempted_at < now() - interval '1 hour' end`, // a worker of a release without worker locks
-		pgx.StrictNamedArgs{"name": workerName})
+		pgx.StrictNamedArgs{"name": workerPrefix})
 	if err != nil {
 		return err
 	}
 
 	var gone []int64
-	now := map[int64]bool{}
+	missing := map[int64]bool{}
 	for _, id := range running {
-		if now[id] = true; q.lost.jobs[id] {
+		if missing[id] = true; q.suspects.jobs[id] {
 			gone = append(gone, id)
 		}
 	}
 
-	q.lost.jobs = now
+	q.suspects.jobs = missing
 
 	if len(gone) == 0 {
 		return nil

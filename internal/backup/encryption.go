@@ -43,30 +43,36 @@ func (k key) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return nil, age.ErrIncorrectIdentity
 }
 
-// encrypted returns a reader of the encrypted content of r. The caller closes it, which stops the
+// encrypt returns a reader of the encrypted content of r. The caller closes it, which stops the
 // encryption.
-func (k key) encrypted(r io.Reader) *encrypting {
+func (k key) encrypt(r io.Reader) *encryptingReader {
 	out, in := io.Pipe()
-	e := &encrypting{out, make(chan struct{})}
+	e := &encryptingReader{out, make(chan struct{})}
 	go func() {
 		defer close(e.done)
 
-		w, err := age.Encrypt(in, k)
-		if err == nil {
-			_, err = io.Copy(w, r)
-			if err == nil {
-				err = w.Close()
-			}
-		}
-
-		in.CloseWithError(err)
+		in.CloseWithError(k.encryptTo(in, r))
 	}()
 
 	return e
 }
 
-// encrypting is a reader of data being encrypted. done is closed when the source is no longer read.
-type encrypting struct {
+func (k key) encryptTo(w io.Writer, r io.Reader) error {
+	sealed, err := age.Encrypt(w, k)
+	if err != nil {
+		return err
+	}
+
+	if _, err := io.Copy(sealed, r); err != nil {
+		return err
+	}
+
+	return sealed.Close()
+}
+
+// encryptingReader is a reader of data being encrypted. done is closed when the source is no longer
+// read.
+type encryptingReader struct {
 	*io.PipeReader
 	done chan struct{}
 }
@@ -79,7 +85,7 @@ const (
 
 // sizeOf returns the encrypted size of n bytes.
 func (k key) sizeOf(n int64) (int64, error) {
-	empty := k.encrypted(eof{})
+	empty := k.encrypt(eof{})
 	defer empty.Close()
 
 	size, err := io.Copy(io.Discard, empty) // header and one chunk: even empty data has one
@@ -93,37 +99,37 @@ func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 // errDamaged reports that stored data of a backup is missing or was changed.
 var errDamaged = errors.New("what is kept of the backup is damaged")
 
-// opened decrypts from with one of the identities. Errors are damage, when opening and when
+// decryptAge decrypts from with one of the identities. Errors are damage, when opening and when
 // reading, unless reading from itself failed.
-func opened(from *bounded, by ...age.Identity) (io.Reader, error) {
+func decryptAge(from *limitedReader, by ...age.Identity) (io.Reader, error) {
 	plain, err := age.Decrypt(from, by...)
-	return damaged{plain, from}, from.damage(err)
+	return decryptingReader{plain, from}, from.asDamage(err)
 }
 
-// damage marks an error as damage unless reading the source failed.
-func (b *bounded) damage(err error) error {
-	if err == nil || err == io.EOF || b.failed != nil {
+// asDamage marks an error as damage unless reading the source failed.
+func (b *limitedReader) asDamage(err error) error {
+	if err == nil || err == io.EOF || b.readErr != nil {
 		return err
 	}
 	return errors.Join(errDamaged, err)
 }
 
-// damaged marks read errors of encrypted data as damage.
-type damaged struct {
+// decryptingReader marks read errors of encrypted data as damage.
+type decryptingReader struct {
 	r    io.Reader
-	from *bounded
+	from *limitedReader
 }
 
-func (d damaged) Read(b []byte) (int, error) {
+func (d decryptingReader) Read(b []byte) (int, error) {
 	n, err := d.r.Read(b)
-	return n, d.from.damage(err)
+	return n, d.from.asDamage(err)
 }
 
 // Decrypt decrypts data that was encrypted with an install's backup key, see
 // [tenant.Registry.BackupKey].
-func Decrypt(of []byte, r io.Reader) (io.Reader, error) { return key(of).decrypted(r) }
+func Decrypt(of []byte, r io.Reader) (io.Reader, error) { return key(of).decrypt(r) }
 
-// decrypted decrypts r. Reading fails with errDamaged where data was changed or truncated.
-func (k key) decrypted(r io.Reader) (io.Reader, error) {
-	return opened(&bounded{r: r, left: -1}, k)
+// decrypt decrypts r. Reading fails with errDamaged where data was changed or truncated.
+func (k key) decrypt(r io.Reader) (io.Reader, error) {
+	return decryptAge(&limitedReader{r: r, left: -1}, k)
 }
