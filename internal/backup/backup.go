@@ -98,16 +98,16 @@ func backupFailure(ctx context.Context, err error) string {
 		return e.Detail
 	}
 	if errors.Is(err, errDamaged) || errors.Is(err, errTOC) {
-		return "the dump is not whole"
+		return "the dump is incomplete"
 	}
 	if why := programFailure(err); why != "" {
-		return "the dump could not be made: " + why
+		return "the dump failed: " + why
 	}
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
-		return "the dump did not succeed; the server's log says why"
+		return "the dump failed; see the server's log"
 	}
 
-	return "the dump could not be made; the server's log says why"
+	return "the dump failed; see the server's log"
 }
 
 // programFailure explains to the user what is wrong with pg_dump or pg_restore. It returns "" if
@@ -115,11 +115,11 @@ func backupFailure(ctx context.Context, err error) string {
 func programFailure(err error) string {
 	switch {
 	case errors.Is(err, errNotExecutable):
-		return "the programs of PostgreSQL can't be run where Socle runs"
+		return "PostgreSQL's programs cannot run on Socle's server"
 	case errors.Is(err, errOldProgram):
-		return "the programs of PostgreSQL where Socle runs are older than the server"
+		return "PostgreSQL's programs on Socle's server are older than the database server"
 	case errors.Is(err, errUnexpectedOutput):
-		return "a program of PostgreSQL complained; the server's log says what of"
+		return "a PostgreSQL program reported a problem; see the server's log"
 	}
 
 	return ""
@@ -323,7 +323,7 @@ func (m *Maker) verifyDump(ctx context.Context, manifest Manifest) ([]entry, err
 		return errors.Join(err, rest)
 	})
 	if err == nil && sum.bytes() != manifest.Dump {
-		err = fmt.Errorf("%w: the dump has %v, its manifest says %v", errDamaged, sum.bytes(), manifest.Dump)
+		err = fmt.Errorf("%w: the dump has %v, invalid content in the manifest: %v", errDamaged, sum.bytes(), manifest.Dump)
 	}
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type RetryError struct {
 }
 
 // Error returns the delay and the cause.
-func (l *RetryError) Error() string { return fmt.Sprintf("again after %v: %v", l.After, l.Err) }
+func (l *RetryError) Error() string { return fmt.Sprintf("retry after %v: %v", l.After, l.Err) }
 
 // Unwrap returns the cause.
 func (l *RetryError) Unwrap() error { return l.Err }
@@ -57,7 +57,7 @@ func lockCollision(object string, err error) *collisionError {
 
 func changeCollision(object string, err error) *collisionError {
 	return &collisionError{object: object, waiting: ", which was changed while the backup was made",
-		failed: "was changed while the backup was made, at each try", err: err}
+		failed: "was changed during each attempt", err: err}
 }
 
 // asCollision converts an error of work on object to a *collisionError if its SQLSTATE indicates a

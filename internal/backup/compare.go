@@ -42,7 +42,7 @@ func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 
 		got, want := rows(tables), rows(manifest.Tables)
 		if !maps.Equal(got, want) {
-			return fmt.Errorf("restored rows are %v, want %v", got, want)
+			return fmt.Errorf("restored row counts: got %v, want %v", got, want)
 		}
 
 		return nil
@@ -127,7 +127,7 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 	}
 
 	if err := find(script, e.copy); err != nil {
-		return fmt.Errorf("rows of %s.%s: %w", e.namespace, e.tag, err)
+		return fmt.Errorf("read rows of %s.%s: %w", e.namespace, e.tag, err)
 	}
 
 	want, got := &lineDigest{hash: sha256.New()}, &lineDigest{hash: sha256.New()}
@@ -149,7 +149,7 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 	}
 
 	if want.sum != got.sum {
-		return fault.New(fault.Unprocessable, "restored, table %s.%s has other rows than the backup",
+		return fault.New(fault.Unprocessable, "the restored rows of table %s.%s differ from the backup",
 			e.namespace, e.tag)
 	}
 
@@ -162,7 +162,7 @@ func find(script *bufio.Reader, statement string) error {
 	for {
 		line, err := readLine(script)
 		if err != nil {
-			return fmt.Errorf("%w: the statement is not there", errors.Join(errDamaged, err))
+			return fmt.Errorf("%w: COPY statement not found", errors.Join(errDamaged, err))
 		}
 
 		if line == first+"\n" {
@@ -172,7 +172,7 @@ func find(script *bufio.Reader, statement string) error {
 
 	following := make([]byte, len(rest))
 	if _, err := io.ReadFull(script, following); err != nil || string(following) != rest {
-		return fmt.Errorf("%w: the statement goes on with %q", errDamaged, following)
+		return fmt.Errorf("%w: COPY statement continues with %q", errDamaged, following)
 	}
 
 	return nil
@@ -190,7 +190,7 @@ var (
 func copyOut(statement string) (string, error) {
 	found := copyIn.FindStringSubmatch(statement)
 	if found == nil {
-		return "", fmt.Errorf("%w: it is no statement that copies: %q", errTOC, statement)
+		return "", fmt.Errorf("%w: not a COPY statement: %q", errTOC, statement)
 	}
 
 	columns := identifiers.FindAllString(found[3], -1)

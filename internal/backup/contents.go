@@ -70,7 +70,7 @@ func (c *Contents) add(with content) error {
 
 	sum, err := hex.DecodeString(with.SHA256)
 	if err != nil || len(sum) != sumSize || hex.EncodeToString(sum) != with.SHA256 || with.Size < 0 {
-		return fmt.Errorf("%w: a content is %v", errDamaged, with.Bytes)
+		return fmt.Errorf("%w: invalid content %v", errDamaged, with.Bytes)
 	}
 
 	copy(record[8:], sum)
@@ -173,7 +173,7 @@ func (c *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if kind := dec.PeekKind(); kind == 'n' {
 		return dec.SkipValue()
 	} else if kind != '[' {
-		return errors.New("the files are no list")
+		return errors.New("files is not an array")
 	}
 
 	if _, err := dec.ReadToken(); err != nil {

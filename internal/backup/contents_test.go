@@ -75,7 +75,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 	defer manifest.Files.Close()
 
 	if got := manifest.Files.Len(); got != files || len(manifest.Tables) != 1 {
-		t.Errorf("got %d contents, want %d, and %d tables", got, files, len(manifest.Tables))
+		t.Errorf("got %d contents and %[3]d tables, want %[2]d and 1", got, files, len(manifest.Tables))
 	}
 
 	if err := manifest.validate(); err != nil {
@@ -88,10 +88,10 @@ func TestManifestOfManyFiles(t *testing.T) {
 	}
 
 	if text.size < 8<<20 {
-		t.Errorf("the text has %d bytes, want more", text.size)
+		t.Errorf("got a manifest of %d bytes, want more", text.size)
 	}
 	if peak = max(peak, heapBytes()); peak > before+most {
-		t.Errorf("%d bytes were taken, want at most %d", peak-before, most)
+		t.Errorf("got %d bytes of memory, want at most %d", peak-before, most)
 	}
 
 	t.Logf("%d MiB of text, %d KiB of memory", text.size>>20, (peak-before)>>10)

@@ -97,7 +97,7 @@ type eof struct{}
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
 // errDamaged reports that stored data of a backup is missing or was changed.
-var errDamaged = errors.New("what is kept of the backup is damaged")
+var errDamaged = errors.New("the stored backup is damaged")
 
 // decryptAge decrypts from with one of the identities. Errors are damage, when opening and when
 // reading, unless reading from itself failed.

@@ -28,7 +28,7 @@ func (c Cover) recipient(mu *sync.Mutex) (age.Recipient, error) {
 		r, err := age.ParseX25519Recipient(c.Recipient)
 		if err != nil {
 			return nil, fault.OnField(fault.Unprocessable, "recipient", "invalid_format",
-				"must be a public key of age, as age1…").Because(err)
+				"must be an age public key, such as age1…").Because(err)
 		}
 
 		return r, nil
@@ -91,8 +91,8 @@ func (m *Maker) Recipient() (string, error) {
 var (
 	errPassphrase = fault.OnField(fault.Unprocessable, "X-Passphrase", "wrong_passphrase", "does not open the backup")
 	errNoKey      = fault.OnField(fault.Unprocessable, "X-Passphrase", "required",
-		"is required, for the backup is not encrypted for this install")
-	errArchive = fault.New(fault.Unprocessable, "the file is damaged or cut off, or no backup that was downloaded").
+		"is required: the backup is not encrypted for this install")
+	errArchive = fault.New(fault.Unprocessable, "the file is damaged, truncated, or not a downloaded backup").
 			WithCode("damaged_backup")
 )
 

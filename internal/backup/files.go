@@ -17,7 +17,7 @@ import (
 )
 
 // errFileDeleted reports that a file in the snapshot has been deleted since.
-var errFileDeleted = errors.New("a file was deleted while the backup was made")
+var errFileDeleted = errors.New("a file was deleted during the backup")
 
 // copyFiles copies the bytes of files to the project's backup storage, each content once. Contents
 // that another backup has copied are reused. It records the required contents first, so that the
@@ -42,7 +42,7 @@ func (m *Maker) copyFiles(ctx context.Context, manifest Manifest) error {
 // withFileName adds the file name to an error of copying a content, if its bytes are missing or
 // wrong. Only then can the user fix the file, without which no backup succeeds.
 func (m *Maker) withFileName(ctx context.Context, project uuid.UUID, f content, failure error) error {
-	failure = fmt.Errorf("blob %s: %w", f.Blob, failure)
+	failure = fmt.Errorf("copy blob %s: %w", f.Blob, failure)
 	if !errors.Is(failure, errFileDeleted) && !errors.Is(failure, errContentMismatch) {
 		return failure
 	}
@@ -53,7 +53,7 @@ func (m *Maker) withFileName(ctx context.Context, project uuid.UUID, f content, 
 		return failure
 	}
 
-	return fault.New(fault.Unprocessable, "the file %s has lost its bytes, or has others: write it anew, or delete it",
+	return fault.New(fault.Unprocessable, "the bytes of the file %s are missing or damaged: upload it again, or delete it",
 		name).Because(failure)
 }
 
@@ -115,12 +115,12 @@ func (m *Maker) verifyContent(ctx context.Context, project uuid.UUID, want Bytes
 func (m *Maker) repairContent(ctx context.Context, project uuid.UUID, damaged Bytes, damage error) bool {
 	err := m.replaceContent(ctx, project, damaged)
 	if err != nil {
-		m.Log.Error("a content of backups is damaged, and can't be copied anew", "project", project,
+		m.Log.Error("damaged content of backups cannot be repaired", "project", project,
 			"content", damaged.SHA256, "damage", damage, "error", err)
 		return false
 	}
 
-	m.Log.Warn("a content of backups was damaged, and is copied anew from a file", "project", project,
+	m.Log.Warn("damaged content of backups repaired from a file", "project", project,
 		"content", damaged.SHA256, "damage", damage)
 
 	return true
@@ -181,7 +181,7 @@ func (m *Maker) isStored(ctx context.Context, name string, n int64) (bool, error
 
 // errContentMismatch reports that the bytes of a file do not match their recorded size and
 // checksum.
-var errContentMismatch = fault.New(fault.Unprocessable, "the bytes of a file are not those that were stored")
+var errContentMismatch = fault.New(fault.Unprocessable, "the bytes of a file do not match its checksum")
 
 // verifyingReader reads r and fails at its end unless its size and checksum match want.
 type verifyingReader struct {

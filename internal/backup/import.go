@@ -120,7 +120,7 @@ func (m *Maker) unpack(ctx context.Context, b platform.Backup, in Import) (blob.
 
 	noted, err := m.Store.NoteBackupContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.sums())
 	if err == nil && noted != manifest.Files.Len() {
-		err = errArchive.Because(errors.New("the manifest has a content twice"))
+		err = errArchive.Because(errors.New("the manifest lists a content twice"))
 	}
 	if err != nil {
 		return none, err
@@ -238,16 +238,16 @@ func (m Manifest) validate() error {
 		}
 
 		if f.Size < 0 || len(f.SHA256) != 2*sha256.Size || strings.Trim(f.SHA256, "0123456789abcdef") != "" {
-			return errArchive.Because(fmt.Errorf("the manifest has %v", f))
+			return errArchive.Because(fmt.Errorf("invalid content in the manifest: %v", f))
 		}
 	}
 
 	if m.Format < firstFormat || m.Schema < 1 || m.PostgreSQL < 1 || m.Project == uuid.Nil ||
 		m.At.After(time.Now().AddDate(1, 0, 0)) {
-		return errArchive.Because(errors.New("the manifest is no manifest"))
+		return errArchive.Because(errors.New("invalid manifest"))
 	}
 	if m.Database != "" && !databaseName.MatchString(m.Database) {
-		return errArchive.Because(fmt.Errorf("the manifest names the database %q", m.Database))
+		return errArchive.Because(fmt.Errorf("invalid database name in the manifest: %q", m.Database))
 	}
 
 	return nil
@@ -310,7 +310,7 @@ func (m *Maker) storeEntry(ctx context.Context, t *tar.Reader, project uuid.UUID
 func checkEnd(t *tar.Reader, plain io.Reader) error {
 	if _, err := t.Next(); err != io.EOF {
 		if err == nil {
-			err = errors.New("there is more than the manifest says")
+			err = errors.New("more entries than in the manifest")
 		}
 		return asArchiveError(err)
 	}

@@ -175,7 +175,7 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 
 		t, ok := tables[found[1]+"."+found[2]]
 		if !ok {
-			return fmt.Errorf("%w: there is no table %s.%s", errDamaged, found[1], found[2])
+			return fmt.Errorf("%w: unknown table %s.%s", errDamaged, found[1], found[2])
 		}
 
 		columns := strings.Split(strings.ReplaceAll(found[3], `"`, ""), ", ")

@@ -148,7 +148,7 @@ func checkLocked(ctx context.Context, tx pgx.Tx) error {
 	}
 
 	if len(replaced) > 0 {
-		return changeCollision(replaced[0], errors.New("the snapshot shows another table than was locked"))
+		return changeCollision(replaced[0], errors.New("the table in the snapshot is not the locked one"))
 	}
 
 	return nil
@@ -193,7 +193,7 @@ func checkLockless(ctx context.Context, q pg.Querier, before []lockless) error {
 		}
 
 		if there && now != was {
-			return changeCollision("the "+was.Kind+" "+was.Name, errors.New("it was changed while the dump was made"))
+			return changeCollision("the "+was.Kind+" "+was.Name, errors.New("changed during the dump"))
 		}
 	}
 

@@ -56,13 +56,13 @@ func TestBeginLocked(t *testing.T) {
 		`create schema more; drop schema more; create sequence brief; drop sequence brief; select nextval('numbers')`)
 
 	if err := checkLockless(t.Context(), other, before); err != nil {
-		t.Errorf("what the snapshot does not show was changed: %v", err)
+		t.Errorf("changes outside the snapshot: %v", err)
 	}
 
 	execute(t, other, `alter schema public rename to gone; alter schema gone rename to public`)
 
 	if err := checkLockless(t.Context(), other, before); !isCollision(err, "the schema public") {
-		t.Errorf("a schema that was renamed twice: %v", err)
+		t.Errorf("a schema renamed twice: got %v", err)
 	}
 }
 

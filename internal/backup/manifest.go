@@ -233,7 +233,7 @@ func countBatch(ctx context.Context, tx pgx.Tx, tables []Table) error {
 
 // errNewer reports that a backup was made by a newer release.
 var errNewer = fault.New(fault.Unprocessable,
-	"the backup was made by a newer version of Socle, and this one can't restore it").WithCode("newer_version")
+	"the backup was made by a newer version of Socle; upgrade Socle to restore it").WithCode("newer_version")
 
 // checkRestorable fails with Unprocessable if this install cannot restore the backup of a manifest.
 func (m *Maker) checkRestorable(ctx context.Context, manifest Manifest) error {
@@ -247,7 +247,7 @@ func (m *Maker) checkRestorable(ctx context.Context, manifest Manifest) error {
 	}
 
 	if major := manifest.PostgreSQL / 10000; major > server/10000 {
-		return fault.New(fault.Unprocessable, "the backup was made by PostgreSQL %d, and this server is %d", major,
+		return fault.New(fault.Unprocessable, "the backup requires PostgreSQL %d or newer, and this server is PostgreSQL %d", major,
 			server/10000).WithCode("newer_postgresql")
 	}
 
@@ -279,7 +279,7 @@ func (m *Maker) readManifest(ctx context.Context, project, backup uuid.UUID) (Ma
 		}
 
 		if found.Project != project || found.Backup != backup {
-			return fmt.Errorf("%w: it is the manifest of backup %s", errDamaged, found.Backup)
+			return fmt.Errorf("%w: the manifest belongs to backup %s", errDamaged, found.Backup)
 		}
 
 		return nil

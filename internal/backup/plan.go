@@ -52,7 +52,7 @@ func planRestore(entries []entry, manifest Manifest, to string) (restorePlan, er
 		case slices.Contains([]string{
 			"EVENT TRIGGER", "EXTENSION", "SUBSCRIPTION", "PROCEDURAL LANGUAGE", "FOREIGN DATA WRAPPER", "TRANSFORM",
 		}, e.desc):
-			return p, fault.New(fault.Unprocessable, "the backup has an object that a project can't have: %s %s",
+			return p, fault.New(fault.Unprocessable, "the backup contains an object that a project cannot have: %s %s",
 				strings.ToLower(e.desc), e.tag)
 		case e.desc == "ACL" && e.namespace == "" && (kind != "SCHEMA" || slices.Contains(schemas, name)):
 		case e.desc == "DEFAULT ACL" && e.owner != from:

@@ -117,9 +117,9 @@ func (m *Maker) restoreCommand(
 
 // Errors of PostgreSQL's programs other than their failure.
 var (
-	errNotExecutable    = errors.New("the program can't be run")
+	errNotExecutable    = errors.New("cannot run the program")
 	errOldProgram       = errors.New("the program is older than the server")
-	errUnexpectedOutput = errors.New("the program complained, and said that it succeeded")
+	errUnexpectedOutput = errors.New("the program succeeded with unexpected output")
 )
 
 // runStrict is [run] for a command that prints only warnings on stderr, which it logs. Other
@@ -136,7 +136,7 @@ func (m *Maker) runStrict(cmd *exec.Cmd, read func(io.Reader) error) error {
 		}
 	}
 
-	m.Log.Warn(filepath.Base(cmd.Path), "said", stderr)
+	m.Log.Warn("warnings of a PostgreSQL program", "program", filepath.Base(cmd.Path), "stderr", stderr)
 	return nil
 }
 

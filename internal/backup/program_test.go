@@ -68,7 +68,7 @@ func TestProgramIsConfined(t *testing.T) {
 
 			if !strings.HasPrefix(target, "pipe:") && target != "/dev/null" &&
 				!strings.HasSuffix(target, " (deleted)") {
-				t.Errorf("open is the file %s", target)
+				t.Errorf("unexpected open file %s", target)
 			}
 
 			line = "file " + left[strings.LastIndexByte(left, ' ')+1:]
@@ -87,7 +87,7 @@ func TestProgramIsConfined(t *testing.T) {
 		"argument --dbname=postgresql:///?host=db.example.com", "argument --format=custom", "argument --no-password",
 		"file 0", "file 1", "file 2", "file 3"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the program has (-want +got):\n%s", diff)
+		t.Errorf("environment of the program (-want +got):\n%s", diff)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestProgramAccount(t *testing.T) {
 		}
 
 		if got != want {
-			t.Errorf("%q: got the account %d, want %d", host, got, want)
+			t.Errorf("%q: got account %d, want %d", host, got, want)
 		}
 	}
 
@@ -160,7 +160,7 @@ func TestProgramAccount(t *testing.T) {
 	}
 
 	if got := accountFor(connection{address: "postgresql:///?host=db.example.com"}); got != nil {
-		t.Errorf("with certificates at home: got the account %d", got.Uid)
+		t.Errorf("with certificates at home: got account %d", got.Uid)
 	}
 }
 
@@ -183,20 +183,20 @@ func TestAttachText(t *testing.T) {
 			names = append(names, name, name)
 
 			if info, err := os.Stat(name); named && (err != nil || info.Mode() != 0o600) {
-				t.Errorf("the file is %v, %v", info, err)
+				t.Errorf("got file %v, %v", info, err)
 			}
 		}
 
 		cmd.Args = append(cmd.Args, names...)
 
 		if out, err := cmd.Output(); err != nil || string(out) != "a password\na password\na list\na list\n" {
-			t.Errorf("named %v: it read %q, %v", named, out, err)
+			t.Errorf("named %v: got %q, %v", named, out, err)
 		}
 	}
 
 	t.Cleanup(func() {
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("left are %v, %v", left, err)
+			t.Errorf("got files %v, %v, want none", left, err)
 		}
 	})
 }

@@ -25,7 +25,7 @@ const MaxProvenSize = 1 << 30
 const inactiveRetryDelay = 5 * time.Minute
 
 // errInactive reports that a project is paused or deleted.
-var errInactive = fault.New(fault.Conflict, "the project is not active any more")
+var errInactive = fault.New(fault.Conflict, "the project is not active")
 
 // Prove restores a completed backup into a separate database, compares every row with the dump,
 // records the result, and drops the database. It does nothing if the backup is gone or, unless

@@ -148,16 +148,16 @@ func restoreFailure(ctx context.Context, err error) string {
 	case ctx.Err() != nil:
 		return "the server was stopped"
 	case errors.Is(err, errDamaged), errors.Is(err, errTOC):
-		return "the backup is damaged; nothing of it was restored"
+		return "the backup is damaged; nothing was restored"
 	case e.Kind != fault.Internal:
 		return e.Detail
 	case programFailure(err) != "":
-		return "the backup could not be restored: " + programFailure(err)
+		return "the restore failed: " + programFailure(err)
 	case exited:
-		return "what the backup holds can't be restored as the project's owner; the server's log says what"
+		return "an object in the backup cannot be restored as the project's owner; see the server's log"
 	}
 
-	return "the backup could not be restored; the server's log says why"
+	return "the restore failed; see the server's log"
 }
 
 // restore checks a backup, restores it into a copy beside the project's database, compares them,
@@ -207,7 +207,7 @@ func (m *Maker) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
 	manifest Manifest, entries []entry, err error,
 ) {
 	if manifest, err = m.readManifest(ctx, project, backup); err != nil {
-		return manifest, nil, fmt.Errorf("manifest: %w", err)
+		return manifest, nil, fmt.Errorf("read manifest: %w", err)
 	}
 
 	defer func() {
@@ -220,7 +220,7 @@ func (m *Maker) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
 		return manifest, nil, err
 	}
 	if entries, err = m.verifyDump(ctx, manifest); err != nil {
-		return manifest, nil, fmt.Errorf("dump: %w", err)
+		return manifest, nil, fmt.Errorf("verify dump: %w", err)
 	}
 
 	for f, err := range manifest.Files.all() {
@@ -232,7 +232,7 @@ func (m *Maker) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
 			err = nil
 		}
 		if err != nil {
-			return manifest, nil, fmt.Errorf("file %s: %w", f.SHA256, err)
+			return manifest, nil, fmt.Errorf("verify content %s: %w", f.SHA256, err)
 		}
 	}
 
@@ -240,7 +240,7 @@ func (m *Maker) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
 }
 
 // errRestoreTimeout reports that restoring a database exceeded its time limit.
-var errRestoreTimeout = errors.New("the time limit of a restore has passed")
+var errRestoreTimeout = errors.New("restore timeout exceeded")
 
 // fill is [Maker.fillCopy] with a timeout, since it runs user code. Statements that still run end
 // when the caller drops the copy, which terminates all its sessions.
@@ -296,7 +296,7 @@ func (m *Maker) fillCopy(
 		return err
 	}
 	if err := m.loadPlatform(ctx, c, manifest, p, newProject); err != nil {
-		return fmt.Errorf("the platform's tables: %w", err)
+		return fmt.Errorf("load the platform's tables: %w", err)
 	}
 
 	members, err := c.Members(ctx)
@@ -315,10 +315,10 @@ func (m *Maker) fillCopy(
 		return err
 	}
 	if err := grantPrivileges(ctx, c, p.statements); err != nil {
-		return fmt.Errorf("privileges: %w", err)
+		return fmt.Errorf("grant privileges: %w", err)
 	}
 	if err := m.restoreExtensions(ctx, c, manifest); err != nil {
-		return fmt.Errorf("extensions: %w", err)
+		return fmt.Errorf("restore extensions: %w", err)
 	}
 
 	return compare(ctx, c, manifest)
@@ -332,8 +332,8 @@ func (m *Maker) restoreExtensions(ctx context.Context, c *tenant.Copy, manifest 
 
 	failed, err := c.Extend(ctx, manifest.Extended, manifest.database(), manifest.imported())
 	if len(failed) > 0 {
-		m.Log.Warn("what was done to extensions and multirange types can't all be done again",
-			"project", c.Project, "left", failed)
+		m.Log.Warn("changes of extensions and multirange types not restored",
+			"project", c.Project, "changes", failed)
 	}
 
 	return err
@@ -387,7 +387,7 @@ func (m *Maker) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manif
 
 		complete, err := m.Store.NeedsContents(ctx, manifest.Project, manifest.Backup, sums)
 		if err == nil && !complete {
-			err = fmt.Errorf("%w: the manifest has not all files", errDamaged)
+			err = fmt.Errorf("%w: the manifest lacks files of the dump", errDamaged)
 		}
 		if err != nil {
 			return err
@@ -401,7 +401,7 @@ func (m *Maker) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manif
 				return err
 			})
 			if err != nil {
-				return fmt.Errorf("file %s: %w", want.SHA256, err)
+				return fmt.Errorf("restore content %s: %w", want.SHA256, err)
 			}
 		}
 	}

@@ -174,7 +174,7 @@ func (m *Maker) canRunAs(ctx context.Context, account syscall.Credential) bool {
 	m.canRun[account.Uid] = err == nil
 
 	if err != nil && m.Log != nil {
-		m.Log.Warn("PostgreSQL's programs run as Socle's own account", "wanted", account.Uid, "error", err)
+		m.Log.Warn("PostgreSQL's programs run as Socle's own account", "account", account.Uid, "error", err)
 	}
 
 	return err == nil

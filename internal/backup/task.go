@@ -76,7 +76,7 @@ func (m *Maker) heartbeat(ctx context.Context, stop context.CancelFunc, send fun
 			stop()
 			return
 		case err != nil && ctx.Err() == nil:
-			m.Log.Warn("heartbeat", "error", err)
+			m.Log.Warn("send heartbeat", "error", err)
 		}
 	}
 }

@@ -36,7 +36,7 @@ const (
 var definedKinds = []string{"ACL", "DEFAULT ACL", "POLICY"}
 
 // errTOC reports that the table of contents cannot be read.
-var errTOC = errors.New("the dump has no table of contents that this version reads")
+var errTOC = errors.New("cannot read the dump's table of contents")
 
 // readTOC reads the table of contents at the start of a dump in pg_dump's custom format.
 func readTOC(r io.Reader) (entries []entry, err error) {
@@ -48,7 +48,7 @@ func readTOC(r io.Reader) (entries []entry, err error) {
 	}()
 
 	if magic := string(t.bytes(5)); magic != "PGDMP" {
-		t.fail("it begins with %q", magic)
+		t.fail("unexpected start %q", magic)
 		return nil, nil
 	}
 
@@ -60,7 +60,7 @@ func readTOC(r io.Reader) (entries []entry, err error) {
 
 	minor := int(head[1])
 	if head[0] != 1 || minor < oldestFormat || minor > newestFormat || head[5] != 1 || head[3] != 4 || head[4] > 8 {
-		t.fail("its format is %d.%d", head[0], minor)
+		t.fail("unsupported format %d.%d", head[0], minor)
 		return nil, nil
 	}
 
@@ -82,7 +82,7 @@ func readTOC(r io.Reader) (entries []entry, err error) {
 
 	n := t.number()
 	if n < 0 || n > maxEntries {
-		t.fail("it has %d entries", n)
+		t.fail("%d entries exceed the limit", n)
 	}
 
 	for range n {
@@ -181,7 +181,7 @@ func (t *tocReader) optional() (string, bool) {
 	}
 
 	if t.textSize += n; t.textSize > maxTextSize {
-		t.fail("it has texts of more than %d bytes", maxTextSize)
+		t.fail("texts exceed %d bytes", maxTextSize)
 		return "", false
 	}
 

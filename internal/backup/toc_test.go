@@ -73,7 +73,7 @@ func TestContentsAreBounded(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if taken := after.TotalAlloc - before.TotalAlloc; taken > 1<<20 {
-		t.Errorf("%d bytes were taken for a statement of %d", taken, len(large))
+		t.Errorf("got %d bytes of memory for a statement of %d", taken, len(large))
 	}
 
 	var many []entry

@@ -26,7 +26,7 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 		c := m.Projects.Copy(r.ProjectUUID, r.UUID)
 		if err := c.Renew(ctx); err != nil {
 			if pg.State(err) == "3D000" { // invalid_catalog_name
-				err = fault.New(fault.Conflict, "nothing is kept any more of what was before this restore").
+				err = fault.New(fault.Conflict, "the database from before this restore is no longer kept").
 					WithCode("nothing_kept").Because(err)
 			}
 

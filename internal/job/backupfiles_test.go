@@ -67,13 +67,13 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 	}
 
 	if n := stored(); n != 3 {
-		t.Errorf("%d of 3 files have their bytes while they are backed up", n)
+		t.Errorf("got %d stored files during the backup, want 3", n)
 	}
 
 	a.Get("/containers/" + c + "/files").Want(400)
 	release()
 	waitForBackup(t, a, id, "completed", "failed").Content("status", "completed")
-	waitUntil(t, "the bytes are gone", func() bool { return stored() == 0 })
+	waitUntil(t, "the bytes are removed", func() bool { return stored() == 0 })
 	restoreInPlace(t, a, id)
 	a.Get("/containers/"+c).Want(200).Content("totalFiles", 3)
 }
@@ -96,7 +96,7 @@ func TestBackupOfMissingFile(t *testing.T) {
 		}
 
 		waitForBackup(t, a, startBackup(t, a), "completed", "failed").
-			Content("error", "the file 2026/a.txt has lost its bytes, or has others: write it anew, or delete it")
+			Content("error", "the bytes of the file 2026/a.txt are missing or damaged: upload it again, or delete it")
 	}
 
 	lose(func(name string) error { return os.WriteFile(name, []byte("other of a file"), 0o600) })

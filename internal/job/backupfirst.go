@@ -69,7 +69,7 @@ func (q *Queue) BackUpFirst(ctx context.Context, d platform.Destruction, timeout
 			return ctx.Err()
 		case <-timeout:
 			return fault.New(fault.Conflict,
-				"a backup of the project has to be completed before this, and is being made; ask again when it is. Nothing was changed").WithCode("backup_under_way")
+				"this requires a completed backup of the project, which is being made: try again when it is completed. Nothing was changed").WithCode("backup_under_way")
 		case <-finished:
 		case <-tick.C:
 		}
@@ -104,7 +104,7 @@ func (q *Queue) checkAwaitedBackup(ctx context.Context, d platform.Destruction, 
 	}
 
 	return false, fault.New(fault.Conflict,
-		"a backup of the project has to be completed before this, and it failed: %s. Nothing was changed",
+		"this requires a completed backup of the project, and the backup failed: %s. Nothing was changed",
 		b.Error).WithCode("backup_failed")
 }
 

@@ -40,12 +40,12 @@ func TestBackupOfLockedTable(t *testing.T) {
 	postponed := func(id string) {
 		t.Helper()
 
-		waitUntil(t, "it is to be tried again", func() bool {
+		waitUntil(t, "the backup is postponed", func() bool {
 			r := a.Get("/backups/" + id).Want(200)
 			return r.Get("status") == "pending" && r.Metadata("waitingFor") == waits
 		})
 
-		waitUntil(t, "its job waits", func() bool {
+		waitUntil(t, "its job is scheduled", func() bool {
 			return apitest.Value[bool](a, `select exists (
 				select from river.river_job where kind = 'backup' and state in ('available', 'scheduled'))`)
 		})
@@ -58,7 +58,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 	a.Post("/backups", `{}`).Want(409).Code("backup_under_way")
 
 	if anyStored(t, a, id) {
-		t.Error("a part of the dump is kept")
+		t.Error("a partial dump is stored")
 	}
 
 	if err := tx.Rollback(t.Context()); err != nil {
@@ -68,7 +68,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 	completeBackup(t, a, id)
 
 	if waits := a.Get("/backups/" + id).Metadata("waitingFor"); waits != "" {
-		t.Errorf("it waits for %q", waits)
+		t.Errorf("waits for %q", waits)
 	}
 
 	// The second backup exceeds the retry limit.
@@ -165,6 +165,6 @@ func TestBackupOfSwappedTable(t *testing.T) {
 	}
 
 	if n, err := heard.WaitForNotification(t.Context()); err != nil || n.Payload != "the end" {
-		t.Errorf("the view's function ran as %v, %v", n, err)
+		t.Errorf("the view's function ran as %v (%v)", n, err)
 	}
 }

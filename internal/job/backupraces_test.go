@@ -51,7 +51,7 @@ func retryBackups(a *apitest.API) {
 func completeBackup(t *testing.T, a *apitest.API, id string) {
 	t.Helper()
 
-	waitUntil(t, "the backup is over", func() bool {
+	waitUntil(t, "the backup has ended", func() bool {
 		retryBackups(a)
 		status := a.Get("/backups/" + id).Want(200).Get("status")
 
@@ -101,7 +101,7 @@ func TestBackupMeetsReplacedTable(t *testing.T) {
 			completeBackup(t, a, id)
 
 			if got := dumpedRows(t, a, id, "public", "stock"); got != 7 {
-				t.Errorf("the dump has %d rows, want 7", got)
+				t.Errorf("got %d rows in the dump, want 7", got)
 			}
 
 			execAsOwner(t, a, `drop table public.stock`)
@@ -175,7 +175,7 @@ func TestBackupCopiesFilesAfterTables(t *testing.T) {
 	waitForBackup(t, a, id, "completed", "failed").Content("error", "")
 
 	if got := dumpedRows(t, a, id, "public", "stock"); got != 3 {
-		t.Errorf("the dump has %d rows, want 3", got)
+		t.Errorf("got %d rows in the dump, want 3", got)
 	}
 }
 
@@ -195,11 +195,11 @@ func TestBackupHoldsItsTables(t *testing.T) {
 	}
 
 	id := startBackup(t, a)
-	waitUntil(t, "pg_dump is held", func() bool { return fileExists(held + ".there") })
+	waitUntil(t, "pg_dump is stopped", func() bool { return fileExists(held + ".there") })
 
 	_, err := a.ProjectDatabase().PgConn().Exec(t.Context(), `set lock_timeout = '50ms'; truncate blue.stock`).ReadAll()
 	if pg.State(err) != "55P03" { // lock_not_available
-		t.Errorf("while the table is dumped, truncate answers %v", err)
+		t.Errorf("truncate during the dump: got %v, want lock_not_available", err)
 	}
 
 	execAsOwner(t, a, `alter schema blue rename to green; create schema blue; create table blue.stock (id int)`)
@@ -211,7 +211,7 @@ func TestBackupHoldsItsTables(t *testing.T) {
 
 	for schema, want := range map[string]int{"blue": 0, "green": 3} {
 		if got := dumpedRows(t, a, id, schema, "stock"); got != want {
-			t.Errorf("the dump has %d rows of %s.stock, want %d", got, schema, want)
+			t.Errorf("got %d rows of %s.stock in the dump, want %d", got, schema, want)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func TestBackupAmongChanges(t *testing.T) {
 	id := startBackup(t, a)
 
 	const met = `relation "public.fleeting" does not exist`
-	waitUntil(t, "the backup says what it met", func() bool {
+	waitUntil(t, "the backup names the collision", func() bool {
 		r := a.Get("/backups/" + id).Want(200)
 		waits, _ := r.Metadata("waitingFor").(string)
 
@@ -255,6 +255,6 @@ func TestBackupAmongChanges(t *testing.T) {
 
 	if why := waitForBackup(t, a, id, "failed").Get("error").(string); !strings.Contains(why, met) ||
 		!strings.Contains(why, "30 minutes") {
-		t.Errorf("it failed because of %q", why)
+		t.Errorf("got error %q", why)
 	}
 }

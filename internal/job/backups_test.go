@@ -209,10 +209,10 @@ func replaceProgram(t *testing.T, dir, program, script string) {
 func TestBackupFails(t *testing.T) {
 	t.Parallel()
 
-	const failed, broken = "the dump did not succeed; the server's log says why", "the dump is not whole"
+	const failed, broken = "the dump failed; see the server's log", "the dump is incomplete"
 
-	const missing, complained = "the dump could not be made: the programs of PostgreSQL can't be run where Socle runs",
-		"the dump could not be made: a program of PostgreSQL complained; the server's log says what of"
+	const missing, complained = "the dump failed: PostgreSQL's programs cannot run on Socle's server",
+		"the dump failed: a PostgreSQL program reported a problem; see the server's log"
 
 	dir := programFolder(t, passThrough)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
@@ -222,7 +222,7 @@ func TestBackupFails(t *testing.T) {
 		"killed":        {"pg_dump", `kill -9 $$`, failed},
 		"older": {"pg_dump",
 			`echo "pg_dump: error: aborting because of server version mismatch" >&2; exit 1`,
-			"the dump could not be made: the programs of PostgreSQL where Socle runs are older than the server"},
+			"the dump failed: PostgreSQL's programs on Socle's server are older than the database server"},
 		"with nothing":        {"pg_dump", `exit 0`, broken},
 		"with something else": {"pg_dump", `echo "canary"`, broken},
 		"cut off":             {"pg_dump", `"$real" "$@" | head -c 50`, broken},
@@ -230,7 +230,7 @@ func TestBackupFails(t *testing.T) {
 		"missing":             {"pg_dump", ``, missing},
 
 		"without a list": {"pg_restore", `cat >/dev/null; exit 0`,
-			"the dump could not be made; the server's log says why"},
+			"the dump failed; see the server's log"},
 		"killed at the list":      {"pg_restore", `kill -9 $$`, failed},
 		"complaining of the list": {"pg_restore", `"$real" "$@"; echo "canary" >&2; exit 0`, complained},
 		"missing for the list":    {"pg_restore", ``, missing},
@@ -241,10 +241,10 @@ func TestBackupFails(t *testing.T) {
 			id := startBackup(t, a)
 			r := waitForBackup(t, a, id, "completed", "failed").Content("status", "failed").Content("error", c.reason)
 			if r.Get("completedAt") == nil {
-				t.Error("a failed backup has no end")
+				t.Error("a failed backup has no completion time")
 			}
 			if anyStored(t, a, id) {
-				t.Error("a part of the dump is kept")
+				t.Error("a partial dump is stored")
 			}
 
 			waitForBackup(t, a, startBackup(t, a), "failed") // it does not block the next backup
@@ -298,10 +298,10 @@ func TestBackupKeepsThePassword(t *testing.T) {
 	}
 
 	if called := read("called"); strings.Contains(called, password) || !strings.Contains(called, "--format=custom") {
-		t.Errorf("called with %s", called)
+		t.Errorf("got arguments and environment %s", called)
 	}
 	if mode := read("mode"); mode != "600 0" {
-		t.Errorf("the password's file has the permissions and the names %s, want 600 0", mode)
+		t.Errorf("got mode and link count %s of the password file, want 600 0", mode)
 	}
 	if strings.Contains(a.Log.String(), password) {
 		t.Error("the log has the password")
@@ -340,11 +340,11 @@ func TestAbandonedBackups(t *testing.T) {
 
 	runTidy(t, a)
 
-	waitForBackup(t, a, running, "failed").Content("error", "the server that made it stopped")
-	waitForBackup(t, other, pending, "failed").Content("error", "the server that was to make it stopped")
+	waitForBackup(t, a, running, "failed").Content("error", "the server running it stopped")
+	waitForBackup(t, other, pending, "failed").Content("error", "the server stopped before starting it")
 
 	if anyStored(t, a, running) {
-		t.Error("a part of the dump is kept")
+		t.Error("a partial dump is stored")
 	}
 
 	waitForBackup(t, a, startBackup(t, a), "completed")

@@ -56,17 +56,17 @@ func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionAr
 
 	err := compact(limited, w.lifecycle.Registry.Open(job.Args.Project), job.Args)
 	if err != nil {
-		w.log.Error("compaction", "project", job.Args.Project, "table", job.Args.Table, "error", err)
+		w.log.Error("compact table", "project", job.Args.Project, "table", job.Args.Table, "error", err)
 	}
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return river.JobCancel(errors.New("it took longer than " + tableJobTimeout.String()))
+		return river.JobCancel(errors.New("the compaction took longer than " + tableJobTimeout.String()))
 	}
 	if err != nil {
 		return compactionError(err)
 	}
 
 	if _, err := w.lifecycle.GetSize(ctx, job.Args.Project); err != nil { // the quota may allow writes again
-		w.log.Warn("measure a project's database", "project", job.Args.Project, "error", err)
+		w.log.Warn("measure database", "project", job.Args.Project, "error", err)
 	}
 
 	return completeJob(ctx, w.pool, job)
@@ -95,8 +95,8 @@ func compactionError(err error) error {
 // Compaction is the state of the latest compaction of a table.
 type Compaction struct {
 	Status    string     `json:"status" enum:"waiting,running,completed,failed"`
-	Progress  *int       `json:"progress" nullable:"true" doc:"How many hundredths of the table's pages have been read; its indexes are made after that. Null if it is not known."`
-	Error     string     `json:"error" doc:"Why it failed, or why it waits for another try; else empty."`
+	Progress  *int       `json:"progress" nullable:"true" doc:"Percentage of the table's pages that have been read; the indexes are rebuilt afterwards. Null if unknown."`
+	Error     string     `json:"error" doc:"Why it failed, or why it waits for a retry; otherwise empty."`
 	CreatedAt time.Time  `json:"createdAt"`
 	EndedAt   *time.Time `json:"endedAt" nullable:"true"`
 }
@@ -117,7 +117,7 @@ func (q *Queue) CreateCompaction(ctx context.Context, p *tenant.Project, table u
 		}
 
 		if inserted.UniqueSkippedAsDuplicate {
-			return fault.New(fault.Conflict, "it is being compacted").WithCode("busy")
+			return fault.New(fault.Conflict, "the table is already being compacted").WithCode("busy")
 		}
 
 		c = Compaction{Status: "waiting", CreatedAt: inserted.Job.CreatedAt}

@@ -43,6 +43,6 @@ func (w *discardWorker) Work(ctx context.Context, job *river.Job[discardArgs]) e
 // so the sweep removes them if the job is lost or fails. Errors are logged.
 func (q *Queue) Discard(ctx context.Context, project uuid.UUID) {
 	if _, err := q.client.Insert(context.WithoutCancel(ctx), discardArgs{Project: project}, nil); err != nil {
-		q.Log.Warn("discard", "project", project, "error", err)
+		q.Log.Warn("enqueue removal of discarded blobs", "project", project, "error", err)
 	}
 }

@@ -95,7 +95,7 @@ func (f *fairness) Work(ctx context.Context, job *rivertype.JobRow, run func(con
 // snooze reschedules a job after shareRetryDelay. It logs err, if any.
 func (f *fairness) snooze(job *rivertype.JobRow, err error) error {
 	if err != nil {
-		f.log.Warn("share out workers", "queue", job.Queue, "job", job.ID, "error", err)
+		f.log.Warn("limit workers to shares", "queue", job.Queue, "job", job.ID, "error", err)
 	}
 	return river.JobSnooze(shareRetryDelay)
 }

@@ -78,12 +78,12 @@ func TestHostileJobs(t *testing.T) {
 
 	for _, kind := range []string{"prove", "restore", "compaction"} {
 		if n := running(a, kind, a.Organization); n == 0 {
-			t.Errorf("no %s of the hostile organization runs any more", kind)
+			t.Errorf("no %s job of the hostile organization is running", kind)
 		}
 	}
 
-	if strings.Contains(a.Log.String(), "share out workers") {
-		t.Error("jobs beyond their share could not be put back")
+	if strings.Contains(a.Log.String(), "limit workers to shares") {
+		t.Error("jobs beyond their share could not be delayed")
 	}
 }
 
@@ -100,24 +100,24 @@ func TestEndlessRestore(t *testing.T) {
 	id := makeBackup(t, a)
 
 	if why := failRestore(t, a, id); why != "restoring the database took longer than 2s" {
-		t.Errorf("the restore failed because of %q", why)
+		t.Errorf("got restore error %q", why)
 	}
 
 	a.Post("/backups/"+id+"/verify", "").Want(200)
-	waitUntil(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the proof has ended", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	if why := a.Get("/backups/" + id).Want(200).
 		Metadata("proofError"); why != "restoring the database took longer than 2s" {
-		t.Errorf("the backup is not proven because of %q", why)
+		t.Errorf("got proof error %q", why)
 	}
 
-	waitUntil(t, "the databases are gone", func() bool {
+	waitUntil(t, "the copies are dropped", func() bool {
 		return query(t, a,
 			`select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(new|proof|asked)_'`) == "0"
 	})
 
 	if n := query(t, a,
 		`select count(*)::text from pg_stat_activity where datname ~ '`+a.Database()+`_(new|proof|asked)_'`); n != "0" {
-		t.Errorf("%s sessions go on", n)
+		t.Errorf("%s sessions are still running", n)
 	}
 }

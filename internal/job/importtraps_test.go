@@ -43,7 +43,7 @@ func TestImportRunsNothingPrivileged(t *testing.T) {
 		}
 
 		r := send(archive(from)).Want(422)
-		if !strings.Contains(string(r.Body), "can't have") {
+		if !strings.Contains(string(r.Body), "cannot have") {
 			t.Errorf("%s: got %s", name, r.Body)
 		}
 
@@ -81,7 +81,7 @@ func TestImportRunsNothingPrivileged(t *testing.T) {
 	r := into.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
 
 	// not a table of the platform
-	waitForRestore(t, into, r, "failed").Content("error", "the backup is damaged; nothing of it was restored")
+	waitForRestore(t, into, r, "failed").Content("error", "the backup is damaged; nothing was restored")
 
 	if _, err := conn.Exec(t.Context(), `drop table storage.more`); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestImportRunsNothingPrivileged(t *testing.T) {
 	restoreInPlace(t, into, id)
 
 	if diff := cmp.Diff(before, query(t, into, roles)); diff != "" {
-		t.Errorf("roles are changed:\n%s", diff)
+		t.Errorf("the roles changed:\n%s", diff)
 	}
 
 	for sql, want := range map[string]string{

@@ -58,7 +58,7 @@ func (w *indexWorker) Work(ctx context.Context, job *river.Job[indexArgs]) error
 		return completeJob(ctx, w.pool, job) // at once: until then the index counts as being built
 	}
 
-	w.log.Error("index", "project", job.Args.Project, "table", job.Args.Table, "error", err)
+	w.log.Error("build index", "project", job.Args.Project, "table", job.Args.Table, "error", err)
 
 	f := fault.Of(err)
 	switch {

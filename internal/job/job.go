@@ -132,7 +132,7 @@ func New(c Config) (*Queue, error) {
 		JobTimeout: -1, // a backup takes arbitrarily long; its heartbeat shows that it is alive
 	})
 	if err != nil {
-		return nil, fmt.Errorf("queue: %w", err)
+		return nil, fmt.Errorf("create queue client: %w", err)
 	}
 
 	q.client = client
@@ -161,7 +161,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	}
 
 	if err := q.client.Start(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("queue: %w", err)
+		return fmt.Errorf("start queue: %w", err)
 	}
 
 	q.runPeriodicJobs(ctx)

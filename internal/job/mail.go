@@ -94,7 +94,7 @@ func (w *mailWorker) Work(ctx context.Context, job *river.Job[Mail]) error {
 	}
 
 	// River stores the error with the job but does not log it.
-	w.Log.Warn("mail", "template", job.Args.Template, "attempt", job.Attempt, "error", err)
+	w.Log.Warn("send mail", "template", job.Args.Template, "attempt", job.Attempt, "error", err)
 
 	if errors.Is(err, mail.ErrRefused) {
 		return river.JobCancel(err)

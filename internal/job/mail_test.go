@@ -66,7 +66,7 @@ func waitForJobs(t *testing.T, q *job.Queue, n int) []string {
 
 		select {
 		case <-deadline:
-			t.Fatalf("of %d jobs ended: %v", n, states)
+			t.Fatalf("got states %[2]v, want %[1]d ended jobs", n, states)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -139,7 +139,7 @@ func TestMail(t *testing.T) {
 
 	for _, word := range []string{"undone@", "used@"} {
 		if strings.Contains(log, word) {
-			t.Errorf("a mail went to %s", word)
+			t.Errorf("unexpected mail to %s", word)
 		}
 	}
 
@@ -147,20 +147,20 @@ func TestMail(t *testing.T) {
 	kept, err := pg.Value[string](t.Context(), q.Pool,
 		`select string_agg(j::text, ' ') || (select string_agg(l::text, ' ') from platform.links l) from river.river_job j`)
 	if err != nil || strings.Contains(kept, token.LinkPrefix) {
-		t.Errorf("the database keeps a token: %v\n%s", err, kept)
+		t.Errorf("the database stores a token: %v\n%s", err, kept)
 	}
 
 	if _, err := store.UseLink(t.Context(), platform.PasswordReset, first.UUID); err == nil {
-		t.Error("a link works though another was sent after it")
+		t.Error("an outdated link is accepted")
 	}
 	if _, err := store.UseLink(t.Context(), platform.EmailChange, second.UUID); err == nil {
-		t.Error("a link works for another purpose")
+		t.Error("a link is accepted for another purpose")
 	}
 	if _, err := store.UseLink(t.Context(), platform.PasswordReset, second.UUID); err != nil {
 		t.Error(err)
 	}
 	if _, err := store.UseLink(t.Context(), platform.PasswordReset, second.UUID); err == nil {
-		t.Error("a link works twice")
+		t.Error("a link is accepted twice")
 	}
 }
 

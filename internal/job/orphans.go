@@ -92,7 +92,7 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 		}
 
 		if removed > 0 {
-			q.Log.Warn("bytes that belonged to nothing were removed", "project", id, "blobs", removed)
+			q.Log.Warn("removed orphaned blobs", "project", id, "blobs", removed)
 		}
 
 		if err != nil { // continue with the other projects
@@ -101,7 +101,7 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	}
 
 	if len(foreign) > 0 {
-		q.Log.Warn("bytes of projects that the database has never had are left where they are",
+		q.Log.Warn("kept blobs of projects unknown to the database",
 			"projects", len(foreign), "first", foreign[0])
 	}
 

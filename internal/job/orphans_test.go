@@ -126,17 +126,17 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 
 	for _, path := range removed {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
-			t.Errorf("%s is still there: %v", path, err)
+			t.Errorf("%s was not removed: %v", path, err)
 		}
 	}
 
 	for _, path := range kept {
 		if _, err := os.Stat(path); err != nil {
-			t.Errorf("%s is gone: %v", path, err)
+			t.Errorf("%s was removed: %v", path, err)
 		}
 	}
 
 	if !strings.Contains(said.String(), foreign) {
-		t.Errorf("nobody is told of the bytes of project %s, which this database has never had: %s", foreign, &said)
+		t.Errorf("no log entry about the blobs of unknown project %s: %s", foreign, &said)
 	}
 }

@@ -22,7 +22,7 @@ func TestBackupIsProven(t *testing.T) {
 
 	const proofs = `select count(*)::text from pg_database where datname ~ 'PROJECT_(proof|asked)_'`
 	if got := query(t, a, strings.ReplaceAll(proofs, "PROJECT", a.Database())); got != "0" {
-		t.Errorf("%s databases are left", got)
+		t.Errorf("%s copies remain", got)
 	}
 
 	execAsOwner(t, a, `create table public.later (id int check (id > 0)); insert into public.later values (1)`)
@@ -48,7 +48,7 @@ func TestBackupIsProven(t *testing.T) {
 
 	waitUntil(t, "the damage is found", func() bool {
 		return a.Get("/backups/"+damaged).Want(200).
-			Metadata("proofError") == "the backup is damaged; nothing of it was restored"
+			Metadata("proofError") == "the backup is damaged; nothing was restored"
 	})
 }
 
@@ -68,7 +68,7 @@ func TestDamagedContentIsRepaired(t *testing.T) {
 
 		names := a.Stored("backups/content/*")
 		if len(names) != 1 {
-			t.Fatalf("contents are %v", names)
+			t.Fatalf("got contents %v", names)
 		}
 
 		text, err := os.ReadFile(names[0])
@@ -83,11 +83,11 @@ func TestDamagedContentIsRepaired(t *testing.T) {
 
 	flip()
 	a.Post("/backups/"+id+"/verify", "").Want(200)
-	waitUntil(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the proof has ended", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	if r := a.Get("/backups/" + id).Want(200); r.Metadata("provenAt") == nil ||
-		!strings.Contains(a.Log.String(), "copied anew") {
-		t.Errorf("the backup is not proven: %v", r.Metadata("proofError"))
+		!strings.Contains(a.Log.String(), "repaired from a file") {
+		t.Errorf("got proof error %v", r.Metadata("proofError"))
 	}
 
 	flip()
@@ -98,8 +98,8 @@ func TestDamagedContentIsRepaired(t *testing.T) {
 	a.Delete("/containers/" + c + "/files/" + file).Want(200)
 	flip()
 
-	if reason := failRestore(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
-		t.Errorf("without the file, the reason is %q", reason)
+	if reason := failRestore(t, a, id); reason != "the backup is damaged; nothing was restored" {
+		t.Errorf("without the file: got error %q", reason)
 	}
 }
 
@@ -120,12 +120,12 @@ func TestProofComparesRows(t *testing.T) {
 
 	execAsOwner(t, a, `insert into public.looked values (1)`) // restored after the row counts
 	id = makeBackup(t, a)
-	waitUntil(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the proof has ended", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	r := a.Get("/backups/" + id).Want(200)
 	if proven, why := r.Metadata("provenAt"), r.Metadata("proofError"); proven != nil ||
-		why != "restored, table public.counts has other rows than the backup" {
-		t.Errorf("proven at %v, %v", proven, why)
+		why != "the restored rows of table public.counts differ from the backup" {
+		t.Errorf("got provenAt %v and proofError %v", proven, why)
 	}
 }
 
@@ -156,21 +156,21 @@ func TestProofIsNoOrphan(t *testing.T) {
 			`select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(proof|asked)_'`) == "1"
 	}
 
-	waitUntil(t, "the database is made", made)
+	waitUntil(t, "the copy is created", made)
 	a.Tidy()
 
 	if !made() {
-		t.Error("the database is dropped while it is filled")
+		t.Error("the copy was dropped during the proof")
 	}
 
 	if err := os.Remove(held); err != nil {
 		t.Fatal(err)
 	}
 
-	waitUntil(t, "the backup is judged", func() bool { return tried() != before })
+	waitUntil(t, "the proof has ended", func() bool { return tried() != before })
 
 	if why := a.Get("/backups/" + id).Want(200).Metadata("proofError"); why != nil && why != "" {
-		t.Errorf("the backup is not proven: %v", why)
+		t.Errorf("got proof error %v", why)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestInterruptedProof(t *testing.T) {
 	isHeld := func() { // the proof has a session and has restored nothing yet
 		t.Helper()
 
-		waitUntil(t, "the proof is held", func() bool { return os.Remove(held+".there") == nil })
+		waitUntil(t, "the proof is stopped", func() bool { return os.Remove(held+".there") == nil })
 	}
 
 	release := func() {
@@ -225,16 +225,16 @@ func TestInterruptedProof(t *testing.T) {
 		return apitest.Value[[]string](a,
 			`select array(select e ->> 'error' from river.river_job, unnest(errors) e where kind = 'prove' and args ->> 'backup' = $1 limit $2)`, id, n)
 	}
-	waitUntil(t, "the proof is broken off twice", func() bool { return len(failures(2)) == 2 })
+	waitUntil(t, "the proof is interrupted twice", func() bool { return len(failures(2)) == 2 })
 
 	for i, want := range []string{"the platform's tables", "pg_restore: error: "} {
 		if why := failures(2)[i]; !strings.Contains(why, want) {
-			t.Errorf("proof %d broke off because of %q, want %q", i, why, want)
+			t.Errorf("proof %d: got error %q, want %q", i, why, want)
 		}
 	}
 
 	if r := a.Get("/backups/" + id).Want(200); r.Metadata("triedAt") != nil || r.Metadata("proofError") != "" {
-		t.Errorf("it was tried at %v: %v", r.Metadata("triedAt"), r.Metadata("proofError"))
+		t.Errorf("got triedAt %v and proofError %v", r.Metadata("triedAt"), r.Metadata("proofError"))
 	}
 
 	proven := func(id string) {

@@ -39,7 +39,7 @@ func (q *Queue) keepWorkerLock(ctx context.Context, locked chan<- struct{}) {
 		}
 
 		q.unlockedSince.CompareAndSwap(0, time.Now().UnixNano())
-		q.Log.Warn("the connection that shows that this server works on jobs is lost", "error", err)
+		q.Log.Warn("worker lock lost, reconnecting", "error", err)
 
 		select {
 		case <-ctx.Done():
@@ -123,7 +123,7 @@ func (q *Queue) rescue(ctx context.Context) error {
 		    errors = array_append(errors, jsonb_build_object('at', now(), 'attempt', attempt, 'error', 'the server stopped', 'trace', ''))
 		where id = any(@jobs) and state = 'running'`, pgx.StrictNamedArgs{"jobs": gone})
 	if n > 0 {
-		q.Log.Warn("jobs of a server that is gone", "jobs", n)
+		q.Log.Warn("rescued jobs of stopped servers", "jobs", n)
 	}
 
 	return err

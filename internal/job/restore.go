@@ -98,7 +98,7 @@ func (q *Queue) RestoreBackupAs(
 	undoCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 
-	_, undoErr := q.Store.FailRestore(undoCtx, r, "the project could not be made")
+	_, undoErr := q.Store.FailRestore(undoCtx, r, "the project could not be created")
 	return r, errors.Join(err, undoErr, q.Lifecycle.Finish(undoCtx))
 }
 

@@ -96,7 +96,7 @@ func TestRestoreOfDamage(t *testing.T) {
 	}
 
 	if len(kept) != 3 {
-		t.Fatalf("kept are %v, want a dump, a manifest and a content", kept)
+		t.Fatalf("got blobs %v, want a dump, a manifest and a content", kept)
 	}
 
 	for i, name := range kept {
@@ -134,7 +134,7 @@ func TestRestoreOfDamage(t *testing.T) {
 
 		for damage, bytes := range damages {
 			if strings.HasSuffix(name, ".dump") && damage == "another backup's" {
-				continue // the order of the bytes may be the same
+				continue // both dumps can have the same bytes
 			}
 
 			if bytes == nil {
@@ -147,8 +147,8 @@ func TestRestoreOfDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			if reason := failRestore(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
-				t.Errorf("%s, %s: the reason is %q", filepath.Ext(name), damage, reason)
+			if reason := failRestore(t, a, id); reason != "the backup is damaged; nothing was restored" {
+				t.Errorf("%s, %s: got error %q", filepath.Ext(name), damage, reason)
 			}
 		}
 
@@ -162,7 +162,7 @@ func TestRestoreOfDamage(t *testing.T) {
 	}
 	if got := query(t, a, `select oid::text from pg_database where datname = current_database()`); got != oid ||
 		strings.Contains(databases(t, a), ",") {
-		t.Errorf("the databases are %s", databases(t, a))
+		t.Errorf("got databases %s", databases(t, a))
 	}
 
 	restoreInPlace(t, a, id)
@@ -202,18 +202,18 @@ func TestRestoreFails(t *testing.T) {
 
 			if reason := failRestore(t, a, id); reason == "" || strings.Contains(reason, "canary") ||
 				strings.Contains(reason, "/") {
-				t.Errorf("the reason is %q", reason)
+				t.Errorf("got error %q", reason)
 			}
 			if fingerprint(t, a) != before || strings.Contains(databases(t, a), ",") {
-				t.Errorf("the database has changed, or there is another one: %s", databases(t, a))
+				t.Errorf("the database changed or a copy remains: %s", databases(t, a))
 			}
 			if got := fileBlobs(t, a); strings.Join(got, "\n") != strings.Join(blobs, "\n") {
-				t.Errorf("there are the files %v, want %v", got, blobs)
+				t.Errorf("got blobs %v, want %v", got, blobs)
 			}
 
 			n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
 			waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "failed")
-			waitUntil(t, "the new project is gone", func() bool {
+			waitUntil(t, "the new project is removed", func() bool {
 				return a.Get("/projects/"+n.Get("projectUuid").(string)).Status == 404
 			})
 
@@ -243,8 +243,8 @@ func TestRestoreRefusesStrange(t *testing.T) {
 	conn.Close(t.Context())
 
 	if reason := failRestore(t, a,
-		makeBackup(t, a)); reason != "the backup has an object that a project can't have: event trigger strange" {
-		t.Errorf("the reason is %q", reason)
+		makeBackup(t, a)); reason != "the backup contains an object that a project cannot have: event trigger strange" {
+		t.Errorf("got error %q", reason)
 	}
 }
 
@@ -267,16 +267,16 @@ func TestAbandonedRestore(t *testing.T) {
 		values ($1, $2, $3, $3, 'in_place', $4, now() - interval '1 hour', $5, now() - interval '1 minute')`
 	a.Exec(note, abandoned.String(), id, a.Project, a.User, "running")
 	tidyTwice(t, a)
-	waitForRestore(t, a, abandoned.String(), "failed").Content("error", "the server that restored it stopped")
+	waitForRestore(t, a, abandoned.String(), "failed").Content("error", "the server running it stopped")
 
 	if strings.Contains(databases(t, a), ",") {
-		t.Errorf("the databases are %s", databases(t, a))
+		t.Errorf("got databases %s", databases(t, a))
 	}
 
-	waitUntil(t, "the project's database is open", func() bool { return a.Get("/tables/orders").Status == 200 })
+	waitUntil(t, "the gate is open", func() bool { return a.Get("/tables/orders").Status == 200 })
 	a.Exec(note, pending.String(), id, a.Project, a.User, "pending")
 	runTidy(t, a)
-	waitForRestore(t, a, pending.String(), "failed").Content("error", "the server that was to restore it stopped")
+	waitForRestore(t, a, pending.String(), "failed").Content("error", "the server stopped before starting it")
 	restoreInPlace(t, a, id)
 }
 
@@ -312,13 +312,13 @@ func TestRestoreWithTraffic(t *testing.T) {
 	restoreInPlace(t, a, id)
 	close(done)
 	wg.Wait()
-	t.Logf("answers by status: %v", statuses)
+	t.Logf("responses by status: %v", statuses)
 	a.Get("/tables/before").Want(200)
 	a.Get("/tables/later").Want(404)
 
 	for _, s := range statuses {
 		if s[404] > 0 || s[200] == 0 {
-			t.Errorf("answers by status: %v", s)
+			t.Errorf("responses by status: %v", s)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestRestoreOfOldBackup(t *testing.T) {
 	a.Exec("update platform.projects set schema_version = $1", old)
 	newest := strconv.FormatInt(tenant.Version(), 10)
 
-	waitUntil(t, "the project is brought up to date, as by the next start", func() bool {
+	waitUntil(t, "the project is migrated, as on the next start", func() bool {
 		runTidy(t, a)
 		return query(t, a, `select max(version_id)::text from socle.migrations where is_applied`) == newest
 	})
@@ -52,10 +52,10 @@ func TestRestoreOfOldBackup(t *testing.T) {
 		t.Helper()
 
 		if got := query(t, a, `select max(version_id)::text from socle.migrations where is_applied`); got != newest {
-			t.Errorf("the database is at version %s, want %s", got, newest)
+			t.Errorf("got database version %s, want %s", got, newest)
 		}
 		if got := query(t, a, `select count(*)::text || ' ' || sum(n) from public.orders`); got != "100 5050" {
-			t.Errorf("the table has %s", got)
+			t.Errorf("got %s in the table", got)
 		}
 
 		list := a.Get("/containers").Want(200)

@@ -92,7 +92,7 @@ func connectOwner(t *testing.T, a *apitest.API) *pgx.Conn {
 	return conn
 }
 
-// query runs a query in the project's database with the platform's login.
+// query runs a query in the project's database directly, bypassing the server.
 func query(t *testing.T, a *apitest.API, sql string) string {
 	t.Helper()
 
@@ -231,7 +231,7 @@ func TestRestoreInPlace(t *testing.T) {
 	for file, want := range map[string]string{kept: "as it was", gone: "to be deleted"} {
 		if got := a.Get("/containers/" + container + "/files/" + file + "/download").
 			Want(200); string(got.Body) != want {
-			t.Errorf("the file holds %q, want %q", got.Body, want)
+			t.Errorf("got content %q, want %q", got.Body, want)
 		}
 	}
 
@@ -240,40 +240,40 @@ func TestRestoreInPlace(t *testing.T) {
 
 	// The replaced database is kept until it is discarded.
 	if n := query(t, a, "select count(*)::text from storage.variants"); n != "0" {
-		t.Errorf("there are %s variants of pictures, whose bytes are none of this database", n)
+		t.Errorf("got %s variants, whose blobs belong to the replaced database", n)
 	}
 
 	a.Get(variant).Want(200)
 
 	if n := len(strings.Split(databases(t, a), ",")); n != 2 {
-		t.Errorf("there are %d databases, want 2: %s", n, databases(t, a))
+		t.Errorf("got %d databases, want 2: %s", n, databases(t, a))
 	}
 	if a.Get("/restores/"+r).Want(200).Get("keptUntil") == nil {
-		t.Error("it does not say until when the old database is kept")
+		t.Error("keptUntil is missing")
 	}
 	if files := a.Stored("files/*/*"); len(files) < 3 {
-		t.Errorf("there are the blobs %v, want those of both databases", files)
+		t.Errorf("got blobs %v, want those of both databases", files)
 	}
 
 	a.Delete("/restores/" + r).Want(200)
-	waitUntil(t, "the old database is gone", func() bool { return !strings.Contains(databases(t, a), ",") })
-	waitUntil(t, "nothing is kept", func() bool { return a.Get("/restores/"+r).Want(200).Get("keptUntil") == nil })
+	waitUntil(t, "the replaced database is dropped", func() bool { return !strings.Contains(databases(t, a), ",") })
+	waitUntil(t, "keptUntil is null", func() bool { return a.Get("/restores/"+r).Want(200).Get("keptUntil") == nil })
 	a.Delete("/restores/" + r).Want(409).Code("nothing_kept")
 
 	if got := a.Get("/containers/" + container + "/files/" + kept + "/download").
 		Want(200); string(got.Body) != "as it was" {
-		t.Errorf("the file holds %q", got.Body)
+		t.Errorf("got content %q", got.Body)
 	}
 	if files := a.Stored("files/*/*"); len(files) != 3+1 {
-		t.Errorf("there are the blobs %v, want those of 3 files and a variant", files)
+		t.Errorf("got blobs %v, want those of 3 files and a variant", files)
 	}
 }
 
 // waitUntil waits for a condition.
-func waitUntil(t *testing.T, what string, so func() bool) {
+func waitUntil(t *testing.T, condition string, met func() bool) {
 	t.Helper()
 
-	apitest.Until(t, what, so)
+	apitest.Until(t, condition, met)
 }
 
 // unusualObjects has objects of a user's database that a careless restore loses.
@@ -361,7 +361,7 @@ func TestRestoreUnusual(t *testing.T) {
 	requireSame(t, before, strings.ReplaceAll(fingerprint(t, copied), copied.Database(), a.Database()))
 	copied.Get("/tables/people").Want(200)
 	copied.CreateTable("after")
-	waitUntil(t, "the empty database is gone", func() bool { return !strings.Contains(databases(t, copied), ",") })
+	waitUntil(t, "the empty database is dropped", func() bool { return !strings.Contains(databases(t, copied), ",") })
 
 	execAsOwner(t, a, `drop table public.people cascade`)
 	restoreInPlace(t, a, id)
@@ -370,7 +370,7 @@ func TestRestoreUnusual(t *testing.T) {
 	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	if why := a.Get("/backups/" + id).Metadata("proofError"); why != "" {
-		t.Errorf("the backup is not proven: %v", why)
+		t.Errorf("got proof error %v", why)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 		})
 
 		if reason := failRestore(t, a, id); reason != away {
-			t.Errorf("%s: the reason is %q", name, reason)
+			t.Errorf("%s: got error %q", name, reason)
 		}
 	}
 
@@ -60,12 +60,12 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	waitUntil(t, "the proof is broken off", func() bool {
-		return strings.Contains(a.Log.String(), `"msg":"prove is broken off"`)
+	waitUntil(t, "the proof is interrupted", func() bool {
+		return strings.Contains(a.Log.String(), `"msg":"prove interrupted"`)
 	})
 
 	if got := proof(); got != before || before == proven {
-		t.Errorf("the proof says %q, before %q", got, before)
+		t.Errorf("got proof %q, want %q", got, before)
 	}
 
 	service.Cut(0, func(*http.Request) bool { return false })
@@ -74,7 +74,7 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 	waitUntil(t, "the backup is proven again", func() bool { return proof() != before })
 
 	if got := a.Get("/backups/" + id).Want(200).Metadata("proofError"); got != "" {
-		t.Errorf("the proof says %q", got)
+		t.Errorf("got proof %q", got)
 	}
 
 	restoreInPlace(t, a, id)

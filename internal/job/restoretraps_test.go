@@ -109,7 +109,7 @@ func TestRestoreRunsNothingPrivileged(t *testing.T) {
 				`select coalesce(sum(reltuples), 0)::text from pg_catalog.pg_class where relname = 't'`)
 
 			id := makeBackup(t, a)
-			waitUntil(t, "the backup is judged", func() bool {
+			waitUntil(t, "the proof has ended", func() bool {
 				return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil
 			})
 
@@ -117,11 +117,11 @@ func TestRestoreRunsNothingPrivileged(t *testing.T) {
 			waitForRestore(t, a, r, "completed", "failed").Content("status", "completed").Content("error", "")
 
 			if diff := cmp.Diff(before, query(t, a, roles)); diff != "" {
-				t.Errorf("roles are changed:\n%s", diff)
+				t.Errorf("the roles changed:\n%s", diff)
 			}
 			if got := query(t, a,
 				`select coalesce(string_agg(schemaname, ', '), '') from pg_catalog.pg_sequences where sequencename = 'strong' and last_value is not null`); got != "" {
-				t.Errorf("the owner's code ran as a superuser: %s (rows %s)", got, rows)
+				t.Errorf("user code ran as a superuser: %s (rows %s)", got, rows)
 			}
 		})
 	}

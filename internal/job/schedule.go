@@ -29,7 +29,7 @@ func (q *Queue) createDueBackups(ctx context.Context) error {
 			return pg.Fault(err)
 		})
 		if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Conflict) {
-			errs = append(errs, fmt.Errorf("due backup of project %s: %w", id, err))
+			errs = append(errs, fmt.Errorf("create due backup of project %s: %w", id, err))
 		}
 	}
 

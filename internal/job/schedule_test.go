@@ -104,7 +104,7 @@ func TestDueBackups(t *testing.T) {
 
 	id := apitest.Value[string](a, `select uuid::text from platform.backups where project_uuid = $1`, a.Project)
 	if made := a.Get("/backups/" + id).Want(200); made.Metadata("scheduled") != true {
-		t.Errorf("it is not said that it was due: %s", made.Body)
+		t.Errorf("scheduled is not true: %s", made.Body)
 	}
 
 	noted := apitest.Value[string](a,
@@ -115,7 +115,7 @@ func TestDueBackups(t *testing.T) {
 
 	a.Post("/projects/"+projects["paused"].Project+"/resume", ``).Want(200)
 	runTidy(t, a, replica)
-	waitUntil(t, "what was missed is made up for", func() bool { return scheduledStatuses(t, projects["paused"]) == "completed" })
+	waitUntil(t, "the missed backup is made", func() bool { return scheduledStatuses(t, projects["paused"]) == "completed" })
 }
 
 // TestDueBackupWaits makes a backup due during another backup and during a restore.
@@ -136,7 +136,7 @@ func TestDueBackupWaits(t *testing.T) {
 	runTidy(t, a)
 
 	if got := scheduledStatuses(t, a); got != "" || !isDue(t, a) {
-		t.Errorf("beside another backup: got backups %q", got)
+		t.Errorf("during another backup: got backups %q", got)
 	}
 
 	restore := uuid.Must(uuid.NewV7())
@@ -152,7 +152,7 @@ func TestDueBackupWaits(t *testing.T) {
 	runTidy(t, a)
 
 	if got := scheduledStatuses(t, a); got != "" || !isDue(t, a) {
-		t.Errorf("beside a restore: got backups %q", got)
+		t.Errorf("during a restore: got backups %q", got)
 	}
 
 	a.Exec(`delete from platform.restores where uuid = $1`, restore)
@@ -160,7 +160,7 @@ func TestDueBackupWaits(t *testing.T) {
 	waitUntil(t, "the backup is made", func() bool { return scheduledStatuses(t, a) == "completed" })
 
 	if isDue(t, a) {
-		t.Error("it is still due")
+		t.Error("the backup is still due")
 	}
 }
 
@@ -224,7 +224,7 @@ func TestRemoveUnkept(t *testing.T) {
 		"2": true, "3": true, "7": true, "8": true, "asked for": true, "failed": true, "asked for and failed": true,
 	}
 	if diff := cmp.Diff(want, existing(t, a, names)); diff != "" {
-		t.Errorf("what is left (-want +got):\n%s", diff)
+		t.Errorf("remaining backups (-want +got):\n%s", diff)
 	}
 
 	runTidy(t, a)
@@ -237,7 +237,7 @@ func TestRemoveUnkept(t *testing.T) {
 	a.Get("/backups/" + names["4"]).Want(200)
 
 	if !existing(t, other, untouched)["theirs"] {
-		t.Error("another project's backup is gone")
+		t.Error("another project's backup was removed")
 	}
 	if noted := apitest.Value[string](a,
 		`select count(*)::text from socle.audit where entry::jsonb ->> 'action' = 'removeUnkeptBackups'`); noted !=
@@ -277,17 +277,17 @@ func TestSharedContents(t *testing.T) {
 	a.Delete("/containers/" + container + "/files/" + gone).Want(200)
 
 	if n := len(storedFiles(t, a)); n != 4 { // dump, manifest, two contents
-		t.Fatalf("%d files are kept of the first backup", n)
+		t.Fatalf("got %d blobs of the first backup, want 4", n)
 	}
 
 	makeOverdue(a)
 	runTidy(t, a)
-	waitUntil(t, "the first one is not kept when the second one is proven", func() bool {
+	waitUntil(t, "the first backup is removed after the proof of the second", func() bool {
 		return a.Get("/backups/"+first).Want(200).Get("status") == "deleting"
 	})
 
 	if n := len(storedFiles(t, a)); n != 6 {
-		t.Errorf("%d files are kept of a backup that someone may be reading, and the second one", n)
+		t.Errorf("got %d blobs of both backups, want 6", n)
 	}
 
 	a.Exec(`update platform.backups set bytes_until = now() where uuid = $1`, first)
@@ -300,14 +300,14 @@ func TestSharedContents(t *testing.T) {
 	}
 
 	if n := len(storedFiles(t, a)); n != 3 {
-		t.Errorf("%d files are kept of the second backup: %q", n, storedFiles(t, a))
+		t.Errorf("got %d blobs of the second backup, want 3: %q", n, storedFiles(t, a))
 	}
 
 	restoreInPlace(t, a, second)
 	a.Get("/containers/" + container + "/files").Want(200)
 
 	if got := query(t, a, `select string_agg(full_file_name, ',') from storage.files`); got != "shared.txt" {
-		t.Errorf("restored are %s", got)
+		t.Errorf("got restored files %s, want shared.txt", got)
 	}
 }
 
@@ -323,7 +323,7 @@ func TestProofsBySchedule(t *testing.T) {
 		t.Helper()
 
 		id := makeBackup(t, a)
-		waitUntil(t, "the job is over", func() bool {
+		waitUntil(t, "the job is completed", func() bool {
 			return apitest.Value[string](a,
 				`select count(*)::text from river.river_job where args ->> 'backup' = $1 and kind = 'backup' and state = 'completed'`, id) == "1"
 		})
@@ -346,11 +346,11 @@ func TestProofsBySchedule(t *testing.T) {
 
 	first := over()
 	if got := proofs(first); got != "0" {
-		t.Errorf("got %s proofs of a backup that is not to be proven", got)
+		t.Errorf("got %s proofs of a backup that the schedule does not prove", got)
 	}
 
 	sweep()
-	waitUntil(t, "it is proven since none ever was", func() bool {
+	waitUntil(t, "the first backup is proven since none has been", func() bool {
 		return a.Get("/backups/"+first).Want(200).Metadata("provenAt") != nil
 	})
 
@@ -358,7 +358,7 @@ func TestProofsBySchedule(t *testing.T) {
 	sweep()
 
 	if got := proofs(second); got != "0" {
-		t.Errorf("got %s proofs of a backup soon after another one's", got)
+		t.Errorf("got %s proofs soon after the previous proof", got)
 	}
 
 	a.Exec(`update platform.backups set proven_at = now() - interval '8 days' where uuid = $1`, first)
@@ -366,22 +366,22 @@ func TestProofsBySchedule(t *testing.T) {
 	sweep()
 
 	if got := proofs(second); got != "0" {
-		t.Errorf("got %s proofs where there are to be none", got)
+		t.Errorf("got %s proofs although proofs are disabled", got)
 	}
 
 	putSchedule(a, `{"prove_every_days": 7}`)
 	sweep()
-	waitUntil(t, "the newest one is proven after a week", func() bool {
+	waitUntil(t, "the newest backup is proven after a week", func() bool {
 		return a.Get("/backups/"+second).Want(200).Metadata("provenAt") != nil
 	})
 
 	if got := a.Get("/projects/" + a.Project + "/statistics").Want(200).Get("backups.lastProvenAt"); got == nil {
-		t.Error("the statistics don't say that a backup was proven")
+		t.Error("the statistics lack lastProvenAt")
 	}
 
 	putSchedule(a, `{"prove": true}`)
 	third := over()
-	waitUntil(t, "each one is proven", func() bool {
+	waitUntil(t, "each backup is proven", func() bool {
 		return a.Get("/backups/"+third).Want(200).Metadata("provenAt") != nil
 	})
 }
@@ -403,7 +403,7 @@ func TestScheduleSurvives(t *testing.T) {
 	next, err := time.Parse(time.RFC3339Nano, a.Get("/projects/"+a.Project+"/backup-schedule").Want(200).
 		Get("nextRunAt").(string))
 	if err != nil || next.Before(time.Now()) || next.After(time.Now().Add(24*time.Hour)) {
-		t.Errorf("the next one is due at %s, %v", next, err)
+		t.Errorf("got next run %s (%v)", next, err)
 	}
 }
 
@@ -422,6 +422,6 @@ func TestScheduleAfterAClockAhead(t *testing.T) {
 	}
 
 	if got := a.Get("/projects/" + a.Project + "/backup-schedule").Want(200).Get("nextRunAt"); got != counted {
-		t.Errorf("the next backup is due at %v, want %v", got, counted)
+		t.Errorf("got next run %v, want %v", got, counted)
 	}
 }

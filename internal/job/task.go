@@ -54,12 +54,12 @@ func (o *singleAttempt[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	err = &truncatedError{err}
 	retry, ok := errors.AsType[*backup.RetryError](err)
 	if ok && retry.After > 0 {
-		o.log.Info(job.Kind+" waits", "error", err)
+		o.log.Info(job.Kind+" postponed", "error", err)
 		return river.JobSnooze(retry.After)
 	}
 
 	if ok || ctx.Err() != nil { // the server is stopping, for example: the next one retries the job
-		o.log.Info(job.Kind+" is broken off", "error", err)
+		o.log.Info(job.Kind+" interrupted", "error", err)
 		return err
 	}
 
@@ -91,17 +91,17 @@ func (s *truncatedError) Unwrap() error { return s.error }
 // was taken or has ended.
 func (q *Queue) failAbandoned(ctx context.Context) error {
 	type abandoned struct {
-		Kind, Reason string
+		Kind, Status string
 		UUID         uuid.UUID
 	}
 
 	tasks, err := pg.All[abandoned](ctx, q.Pool, `
-		select kind, uuid, 'the server that ' || case status when 'running' then did else 'was to ' || does end || ' it stopped' as reason
+		select kind, status, uuid
 		from (
-			select 'backup' as kind, 'made' as did, 'make' as does, status, uuid, heartbeat_at, created_at
+			select 'backup' as kind, status, uuid, heartbeat_at, created_at
 			from platform.backups where status in ('pending', 'running')
 			union all
-			select 'restore', 'restored', 'restore', status, uuid, heartbeat_at, created_at
+			select 'restore', status, uuid, heartbeat_at, created_at
 			from platform.restores where status in ('pending', 'running')) t
 		where status = 'running' and heartbeat_at < now() - @silence::interval
 			or status = 'pending' and coalesce(heartbeat_at, created_at) < now() - @silence::interval and not exists (
@@ -113,11 +113,16 @@ func (q *Queue) failAbandoned(ctx context.Context) error {
 
 	errs := []error{err}
 	for _, t := range tasks {
+		reason := "the server running it stopped"
+		if t.Status == "pending" {
+			reason = "the server stopped before starting it"
+		}
+
 		switch t.Kind {
 		case "backup":
-			errs = append(errs, failTask(ctx, q.Store.Backups(), t.UUID, t.Reason, q.Maker.AbandonBackup))
+			errs = append(errs, failTask(ctx, q.Store.Backups(), t.UUID, reason, q.Maker.AbandonBackup))
 		case "restore":
-			errs = append(errs, failTask(ctx, q.Store.Restores(), t.UUID, t.Reason, q.Maker.AbandonRestore))
+			errs = append(errs, failTask(ctx, q.Store.Restores(), t.UUID, reason, q.Maker.AbandonRestore))
 		}
 	}
 
