@@ -12,28 +12,30 @@ import (
 	"github.com/google/uuid"
 
 	"socle/internal/fault"
+	"socle/internal/platform"
 )
 
-// An archive is a backup as one file: a tar of the manifest, the dump, and the contents of the files in the order of the manifest. As
-// any file of the age format it may be encrypted.
+// An archive is a backup in one file: a tar of the manifest, the dump, and the contents of the
+// files in manifest order. It can be encrypted in the age format.
 const (
 	manifestName = "manifest.json"
 	dumpName     = "database.dump"
-	filesName    = "files/" // and the SHA-256
+	filesName    = "files/" // followed by the SHA-256
 	tarBlock     = 512
 )
 
-// Archive is a backup on its way out.
+// Archive is a backup being exported.
 type Archive struct {
 	Manifest Manifest
 
-	maker *Maker
-	kept  Manifest      // what is kept here
-	text  int64         // bytes that the manifest has
-	to    age.Recipient // nil: it is not encrypted
+	maker        *Maker
+	stored       Manifest      // as stored by this install
+	manifestSize int64         // size of the manifest in bytes
+	recipient    age.Recipient // nil: not encrypted
 }
 
-// OpenArchive returns a backup as an archive, which the caller closes. It fails with NotFound if there is none, and with Conflict if it is not completed.
+// OpenArchive returns a backup as an archive, which the caller closes. It fails with NotFound if
+// the backup does not exist and with Conflict if it is not completed.
 func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover) (*Archive, error) {
 	to, err := c.recipient(&m.passphrases)
 	if err != nil {
@@ -45,48 +47,57 @@ func (m *Maker) OpenArchive(ctx context.Context, project, id uuid.UUID, c Cover)
 		return nil, err
 	}
 
-	if b.Status != "completed" {
-		return nil, fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).
-			WithCode("backup_not_completed")
+	if err := CheckCompleted(b); err != nil {
+		return nil, err
 	}
 
-	kept, err := m.manifest(ctx, project, id)
+	stored, err := m.readManifest(ctx, project, id)
 	if err != nil {
 		return nil, err
 	}
 
-	out := kept
-	out.Project, out.Source = kept.source(), uuid.Nil
+	out := stored
+	out.Project, out.Source = stored.source(), uuid.Nil
 
-	text := newSummed()
+	text := newDigest()
 	if err := json.MarshalWrite(text, out); err != nil {
-		kept.Files.Close()
+		stored.Files.Close()
 		return nil, err
 	}
 
-	return &Archive{out, m, kept, text.size, to}, nil
+	return &Archive{out, m, stored, text.size, to}, nil
 }
 
-// Close lets go of the archive.
+// CheckCompleted fails with Conflict, code backup_not_completed, unless a backup is completed.
+func CheckCompleted(b platform.Backup) error {
+	if b.Status == "completed" {
+		return nil
+	}
+
+	return fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).WithCode("backup_not_completed")
+}
+
+// Close releases the archive.
 func (a *Archive) Close() { a.Manifest.Files.Close() }
 
 // Encrypted reports whether the archive is encrypted.
-func (a *Archive) Encrypted() bool { return a.to != nil }
+func (a *Archive) Encrypted() bool { return a.recipient != nil }
 
-// Write writes the archive, whose contents it checks on the way. It calls begin with the number of its bytes, before it writes the first of them.
+// Write writes the archive and verifies its contents on the way. It calls begin with the size in
+// bytes before it writes the first byte.
 func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)) error {
 	size, err := a.size()
 	if err != nil {
 		return err
 	}
 
-	if a.to == nil {
+	if a.recipient == nil {
 		begin(size)
 		return a.write(ctx, w)
 	}
 
-	out := &counted{w: bufio.NewWriterSize(w, chunk)} // which has room for all that comes before the contents
-	sealed, err := age.Encrypt(out, a.to)
+	out := &countingWriter{w: bufio.NewWriterSize(w, chunk)} // large enough for the header that precedes the contents
+	sealed, err := age.Encrypt(out, a.recipient)
 	if err != nil {
 		return err
 	}
@@ -102,49 +113,49 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, begin func(size int64)
 	return out.w.Flush()
 }
 
-// counted counts what is written to it.
-type counted struct {
+// countingWriter counts the bytes written.
+type countingWriter struct {
 	w *bufio.Writer
 	n int64
 }
 
-func (c *counted) Write(b []byte) (int, error) {
+func (c *countingWriter) Write(b []byte) (int, error) {
 	c.n += int64(len(b))
 	return c.w.Write(b)
 }
 
-// size returns how many bytes the archive has before it is encrypted.
+// size returns the size in bytes of the archive before encryption.
 func (a *Archive) size() (int64, error) {
-	all := inTar(a.text) + inTar(a.Manifest.Dump.Size) + 2*tarBlock
+	all := tarSize(a.manifestSize) + tarSize(a.Manifest.Dump.Size) + 2*tarBlock
 	for f, err := range a.Manifest.Files.all() {
 		if err != nil {
 			return 0, err
 		}
-		all += inTar(f.Size)
+		all += tarSize(f.Size)
 	}
 
 	return all, nil
 }
 
-func inTar(n int64) int64 { return tarBlock + (n+tarBlock-1)/tarBlock*tarBlock }
+func tarSize(n int64) int64 { return tarBlock + (n+tarBlock-1)/tarBlock*tarBlock }
 
 func (a *Archive) write(ctx context.Context, w io.Writer) error {
 	t := tar.NewWriter(w)
 	out, in := io.Pipe()
 	go func() { in.CloseWithError(json.MarshalWrite(in, a.Manifest)) }()
 
-	err := put(t, manifestName, a.text, a.Manifest.At, out)
+	err := put(t, manifestName, a.manifestSize, a.Manifest.At, out)
 	if out.Close(); err != nil {
 		return err
 	}
 
-	if err := a.put(ctx, t, dumpName, Key(a.kept.Project, a.kept.Backup), a.Manifest.Dump); err != nil {
+	if err := a.put(ctx, t, dumpName, Key(a.stored.Project, a.stored.Backup), a.Manifest.Dump); err != nil {
 		return err
 	}
 
 	for f, err := range a.Manifest.Files.all() {
 		if err == nil {
-			err = a.put(ctx, t, filesName+f.SHA256, contentKey(a.kept.Project, f.SHA256), f.Bytes)
+			err = a.put(ctx, t, filesName+f.SHA256, contentKey(a.stored.Project, f.SHA256), f.Bytes)
 		}
 		if err != nil {
 			return err
@@ -154,19 +165,19 @@ func (a *Archive) write(ctx context.Context, w io.Writer) error {
 	return t.Close()
 }
 
-// put adds what is kept under a key, if it is what it has to be.
+// put adds the blob stored under a key and verifies its size and checksum.
 func (a *Archive) put(ctx context.Context, t *tar.Writer, name, key string, want Bytes) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 
-	return a.maker.open(ctx, key, func(r io.Reader) error {
-		return put(t, name, want.Size, a.Manifest.At, exactly(r, want))
+	return a.maker.readBlob(ctx, key, func(r io.Reader) error {
+		return put(t, name, want.Size, a.Manifest.At, newVerifyingReader(r, want))
 	})
 }
 
 func put(t *tar.Writer, name string, size int64, at time.Time, r io.Reader) error {
-	// The GNU form has one block for a name of ours, whatever the size.
+	// In the GNU format the header of one of our names takes one block, whatever the size.
 	if err := t.WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg,
 		Name:     name,

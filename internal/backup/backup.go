@@ -1,6 +1,9 @@
-// Package backup makes backups of projects, and restores them. A backup is a dump of the project's database, the bytes of its
-// files, and a manifest that says what both have to be. It knows pg_dump and pg_restore and where all of it is kept; which
-// backups there are is known to the platform database, and when one is made is decided by the jobs.
+// Package backup makes, proves, exports, imports and restores backups of projects.
+//
+// A backup consists of a dump of the project's database, the bytes of its files, and a manifest
+// that describes both. The package runs pg_dump and pg_restore and owns the layout of stored
+// backups. Package platform keeps the rows of backups and restores, package tenant creates and
+// swaps databases, and package job decides when a backup is made.
 package backup
 
 import (
@@ -29,7 +32,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// Maker makes backups, and restores them.
+// Maker makes, proves and restores backups.
 type Maker struct {
 	Store     *platform.Store
 	Projects  *tenant.Registry
@@ -38,134 +41,140 @@ type Maker struct {
 	Binaries  pgserver.Binaries
 	Log       *slog.Logger
 
-	passphrases sync.Mutex // one at a time: each takes memory, so that guessing is dear
+	passphrases sync.Mutex // serializes key derivation: each takes 64 MiB, which also slows guessing
 
-	accountsMu sync.Mutex
-	accounts   map[uint32]bool // whether they can run the programs, by their number
+	canRunMu sync.Mutex
+	canRun   map[uint32]bool // by user ID: whether it can run PostgreSQL's programs
 }
 
 func (m *Maker) key() key { return m.Projects.BackupKey() }
 
-// Key returns where the dump of a backup is kept.
+// Key returns the blob key of a backup's dump.
 func Key(project, backup uuid.UUID) string {
 	return "projects/" + project.String() + "/backups/" + backup.String() + ".dump"
 }
 
-// Make makes a pending backup, to its end: completed, or failed with a reason. It does nothing to
-// one that is not pending. The error is for the log.
+// Make runs a pending backup until it is completed or failed with a reason. It does nothing if the
+// backup is not pending. The error is for the log.
 func (m *Maker) Make(ctx context.Context, id uuid.UUID) error {
-	_, err := carryOut(ctx, m, task[platform.Backup]{m.Store.Backups(), m.make, reason, m.GiveUpBackup}, id)
+	_, err := runTask(ctx, m, task[platform.Backup]{m.Store.Backups(), m.make, backupFailure, m.AbandonBackup}, id)
 	return err
 }
 
-// GiveUpBackup ends a backup that has not come to its end. What is kept of one that failed before is removed too: whoever made it may have
-// gone on for a moment; what can't be removed now, because the storage is away, is removed with the orphans. To a completed one it does nothing.
-func (m *Maker) GiveUpBackup(ctx context.Context, b platform.Backup, reason string) error {
+// AbandonBackup fails an unfinished backup and removes its blobs. It also removes blobs of a backup
+// that has already failed, since its worker may have continued for a moment. Blobs that cannot be
+// removed because the storage is unavailable are left to the orphan sweep. It does not touch a
+// completed backup.
+func (m *Maker) AbandonBackup(ctx context.Context, b platform.Backup, reason string) error {
 	err := m.Store.InTx(ctx, func(tx *platform.Store) error {
 		if _, err := tx.Backups().Fail(ctx, b.UUID, reason); err != nil {
 			return err
 		}
 
-		now, err := tx.GetBackup(ctx, b.ProjectUUID, b.UUID)
-		if err := fault.Except(err, fault.NotFound); err != nil || now.Status == "completed" {
+		current, err := tx.GetBackup(ctx, b.ProjectUUID, b.UUID)
+		if err := fault.Except(err, fault.NotFound); err != nil || current.Status == "completed" {
 			return err
 		}
 
-		return m.Discard(ctx, b.ProjectUUID, b.UUID) // before it shows that it failed: then nothing is left of it
+		return m.Discard(ctx, b.ProjectUUID, b.UUID) // before the status is visible: a failed backup has no blobs
 	})
 	if err == nil {
 		return nil
 	}
 
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	failCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 
-	_, failed := m.Store.Backups().Fail(after, b.UUID, reason)
-	return errors.Join(err, failed)
+	_, failErr := m.Store.Backups().Fail(failCtx, b.UUID, reason)
+	return errors.Join(err, failErr)
 }
 
-// reason says in words for the user why a backup failed.
-func reason(ctx context.Context, err error) string {
+// backupFailure explains to the user why a backup failed.
+func backupFailure(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		return "the server was stopped"
 	}
 	if e := fault.Of(err); e.Kind != fault.Internal {
 		return e.Detail
 	}
-	if errors.Is(err, errDamaged) || errors.Is(err, errContents) {
-		return "the dump is not whole"
+	if errors.Is(err, errDamaged) || errors.Is(err, errTOC) {
+		return "the dump is incomplete"
 	}
-	if why := ofProgram(err); why != "" {
-		return "the dump could not be made: " + why
+	if why := programFailure(err); why != "" {
+		return "the dump failed: " + why
 	}
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
-		return "the dump did not succeed; the server's log says why"
+		return "the dump failed; see the server's log"
 	}
 
-	return "the dump could not be made; the server's log says why"
+	return "the dump failed; see the server's log"
 }
 
-// ofProgram says in words for the user what is wrong with pg_dump or pg_restore, if that is it.
-func ofProgram(err error) string {
+// programFailure explains to the user what is wrong with pg_dump or pg_restore. It returns "" if
+// the error has another cause.
+func programFailure(err error) string {
 	switch {
-	case errors.Is(err, errProgram):
-		return "the programs of PostgreSQL can't be run where Socle runs"
-	case errors.Is(err, errOlder):
-		return "the programs of PostgreSQL where Socle runs are older than the server"
-	case errors.Is(err, errComplained):
-		return "a program of PostgreSQL complained; the server's log says what of"
+	case errors.Is(err, errNotExecutable):
+		return "PostgreSQL's programs cannot run on Socle's server"
+	case errors.Is(err, errOldProgram):
+		return "PostgreSQL's programs on Socle's server are older than the database server"
+	case errors.Is(err, errUnexpectedOutput):
+		return "a PostgreSQL program reported a problem; see the server's log"
 	}
 
 	return ""
 }
 
-// compression takes half the time of pg_dump's own default, for a dump that is some percent larger: that time is what a backup mostly takes.
-const compression = "--compress=3"
+// compressionFlag takes half the time of pg_dump's default for a dump that is some percent larger.
+// Most of a backup's time is compression.
+const compressionFlag = "--compress=3"
 
-// dumpedIn is the time zone of the times in a dump: whatever the server's is, and the environment's, those of a restored database can be compared with them.
-const dumpedIn = "UTC"
+// dumpTimeZone is the time zone of times in a dump. It is fixed, so that rows of a restored
+// database compare equal whatever the settings of server and environment.
+const dumpTimeZone = "UTC"
 
 const (
-	// tries is how often a dump is begun at once if pg_dump collided with another transaction: most of these are short. If a
-	// file has lost its bytes it is begun once more: the file may have been deleted.
-	tries = 5
+	// maxDumpAttempts is the maximum number of immediate attempts if pg_dump collides with other
+	// transactions, most of which are short. If the bytes of a file are missing, there is one more
+	// attempt: the file may have been deleted.
+	maxDumpAttempts = 5
 
-	firstRetryPause = 100 * time.Millisecond // doubled after each try
+	firstRetryDelay = 100 * time.Millisecond // doubles with each attempt
 )
 
-// make makes a backup and reads it back. It returns a *Later if other transactions prevented that.
+// make makes a backup and reads it back. It returns a *Later if other transactions prevented it.
 func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	var object blob.Object
 	var warnings []string
 	var err error
-	for try := range tries {
+	for try := range maxDumpAttempts {
 		lockTimeout := dumpLockTimeout
-		if try == tries-1 {
+		if try == maxDumpAttempts-1 {
 			lockTimeout = lastDumpLockTimeout
 		}
 
-		object, warnings, err = m.once(ctx, b, lockTimeout)
-		met, collided := errors.AsType[*collisionError](err)
-		if again := (collided && met.ofDump) || (errors.Is(err, errDeleted) && try == 0); !again {
+		object, warnings, err = m.attempt(ctx, b, lockTimeout)
+		collision, collided := errors.AsType[*collisionError](err)
+		if again := (collided && collision.ofDump) || (errors.Is(err, errFileDeleted) && try == 0); !again {
 			break
 		}
 
-		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil { // what there is of the dump
+		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil { // the incomplete dump
 			return errors.Join(err, e)
 		}
 
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(firstRetryPause << try):
+		case <-time.After(firstRetryDelay << try):
 		}
 	}
 
-	if met, ok := errors.AsType[*collisionError](err); ok && ctx.Err() == nil {
+	if collision, ok := errors.AsType[*collisionError](err); ok && ctx.Err() == nil {
 		if e := m.Blobs.Delete(ctx, Key(b.ProjectUUID, b.UUID)); e != nil {
 			return errors.Join(err, e)
 		}
-		return m.postpone(ctx, b, met)
+		return m.postpone(ctx, b, collision)
 	}
 	if err != nil {
 		return err
@@ -174,12 +183,12 @@ func (m *Maker) make(ctx context.Context, b platform.Backup) error {
 	return m.Store.CompleteBackup(ctx, b.UUID, object.Size, object.SHA256, warnings)
 }
 
-// once dumps one snapshot of the database, copies the bytes of the files that the snapshot shows, and reads the dump back.
-// It also returns warnings: what a restore will not bring back.
+// attempt dumps one snapshot of the database, copies the bytes of the files in it, and reads the
+// dump back. It also returns warnings about objects that a restore will not bring back.
 //
-// A session stays in a transaction, without a snapshot or locks, until the bytes are copied: as long as it is there, the
-// bytes of deleted files are kept (see object.Discard). So nobody waits for them but the backup.
-func (m *Maker) once(ctx context.Context, b platform.Backup, lockTimeout time.Duration) (
+// A session stays in a transaction, without a snapshot or locks, until the bytes are copied. While
+// it is open, object.Discard keeps the bytes of deleted files. It blocks no other transaction.
+func (m *Maker) attempt(ctx context.Context, b platform.Backup, lockTimeout time.Duration) (
 	object blob.Object, warnings []string, err error,
 ) {
 	var manifest Manifest
@@ -192,27 +201,28 @@ func (m *Maker) once(ctx context.Context, b platform.Backup, lockTimeout time.Du
 				return err
 			}
 
-			return m.keepFiles(ctx, manifest)
+			return m.copyFiles(ctx, manifest)
 		})
 	})
 	if err != nil {
-		return object, nil, collisionOf("the project's database", err)
+		return object, nil, asCollision("the project's database", err)
 	}
 
-	if _, err := m.readable(ctx, manifest); err != nil {
+	if _, err := m.verifyDump(ctx, manifest); err != nil {
 		return object, nil, err
 	}
 
-	return object, warnings, m.keepManifest(ctx, manifest)
+	return object, warnings, m.putManifest(ctx, manifest)
 }
 
-// snapshot dumps a snapshot of the database and notes what is in it, while no table can be replaced. pg_dump, which keeps
-// one processor busy, runs while the rows are counted. present sees the database as it is.
+// snapshot dumps a snapshot of the database and describes it, while table locks prevent that a
+// table is replaced. pg_dump, which keeps one processor busy, runs in parallel with counting the
+// rows. present reads the current state, outside the snapshot.
 func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx, lockTimeout time.Duration) (
 	object blob.Object, manifest Manifest, warnings []string, err error,
 ) {
 	err = m.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
-		tx, err := freeze(ctx, conn)
+		tx, err := beginLocked(ctx, conn)
 		if err != nil {
 			return err
 		}
@@ -223,7 +233,7 @@ func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx,
 			return err
 		}
 
-		unlocked, err := unlockables(ctx, tx)
+		lockless, err := locklessObjects(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -232,12 +242,12 @@ func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx,
 		both, working := errgroup.WithContext(ctx)
 		both.Go(func() (err error) {
 			object, dump, err = m.dump(working, b, exported, lockTimeout)
-			return dumpCollision(err)
+			return asDumpCollision(err)
 		})
 
 		both.Go(func() (err error) {
 			manifest, warnings, err = m.describe(working, tx, b)
-			return collisionOf("a table", err)
+			return asCollision("a table", err)
 		})
 
 		if err := both.Wait(); err != nil {
@@ -245,15 +255,15 @@ func (m *Maker) snapshot(ctx context.Context, b platform.Backup, present pgx.Tx,
 		}
 
 		manifest.Dump = dump
-		return checkUnlocked(ctx, present, unlocked)
+		return checkLockless(ctx, present, lockless)
 	})
 
 	return object, manifest, warnings, err
 }
 
-// describe returns the manifest of a backup, but for the dump, as the snapshot of the transaction has it, and the warnings.
+// describe returns the manifest of the transaction's snapshot, without the dump, and the warnings.
 func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Manifest, []string, error) {
-	manifest, err := m.look(ctx, tx, b.ProjectUUID, b.UUID)
+	manifest, err := m.newManifest(ctx, tx, b.ProjectUUID, b.UUID)
 	if err != nil {
 		return manifest, nil, err
 	}
@@ -263,16 +273,17 @@ func (m *Maker) describe(ctx context.Context, tx pgx.Tx, b platform.Backup) (Man
 		return manifest, nil, err
 	}
 
-	manifest.Tables, err = count(ctx, tx)
+	manifest.Tables, err = countRows(ctx, tx)
 	return manifest, warnings, err
 }
 
-// dump streams a dump of the project's database into storage. It returns what is stored, and what that is when it is decrypted.
+// dump streams a dump of the project's database into the storage. It returns the stored object, and
+// the size and checksum of the unencrypted dump.
 func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lockTimeout time.Duration) (
 	object blob.Object, plain Bytes, err error,
 ) {
 	address, password := m.Projects.DumpURL(b.ProjectUUID)
-	cmd, done, err := m.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compression,
+	cmd, done, err := m.command(ctx, connection{address, password}, "pg_dump", "--format=custom", compressionFlag,
 		"--encoding=UTF8",
 		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
 	if err != nil {
@@ -280,11 +291,11 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lo
 	}
 	defer done()
 
-	cmd.Env = append(cmd.Env, "PGTZ="+dumpedIn)
+	cmd.Env = append(cmd.Env, "PGTZ="+dumpTimeZone)
 
-	sum := newSummed()
-	err = m.runQuietly(cmd, func(out io.Reader) error {
-		sealed := m.key().encrypted(io.TeeReader(out, sum))
+	sum := newDigest()
+	err = m.runStrict(cmd, func(out io.Reader) error {
+		sealed := m.key().encrypt(io.TeeReader(out, sum))
 		defer sealed.Close()
 
 		object, err = m.Blobs.Put(ctx, Key(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
@@ -294,17 +305,17 @@ func (m *Maker) dump(ctx context.Context, b platform.Backup, snapshot string, lo
 	return object, sum.bytes(), err
 }
 
-// readable reads a dump to its end, and fails unless it is what the manifest says and pg_restore can read its table of contents,
-// which it returns.
-func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error) {
+// verifyDump reads a dump to its end and verifies its size and checksum against the manifest. It
+// returns the table of contents, and fails unless pg_restore can read that too.
+func (m *Maker) verifyDump(ctx context.Context, manifest Manifest) ([]entry, error) {
 	name := Key(manifest.Project, manifest.Backup)
 	var entries []entry
-	sum := newSummed()
+	sum := newDigest()
 
-	err := m.open(ctx, name, func(r io.Reader) error {
+	err := m.readBlob(ctx, name, func(r io.Reader) error {
 		r = io.TeeReader(r, sum)
 		var err error
-		if entries, err = contents(r); err != nil && !errors.Is(err, errContents) {
+		if entries, err = readTOC(r); err != nil && !errors.Is(err, errTOC) {
 			return err
 		}
 
@@ -312,13 +323,13 @@ func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error
 		return errors.Join(err, rest)
 	})
 	if err == nil && sum.bytes() != manifest.Dump {
-		err = fmt.Errorf("%w: the dump has %v, its manifest says %v", errDamaged, sum.bytes(), manifest.Dump)
+		err = fmt.Errorf("%w: the dump has %v, invalid content in the manifest: %v", errDamaged, sum.bytes(), manifest.Dump)
 	}
 	if err != nil {
 		return nil, err
 	}
 
-	return entries, m.open(ctx, name, func(r io.Reader) error {
+	return entries, m.readBlob(ctx, name, func(r io.Reader) error {
 		cmd, done, err := m.command(ctx, connection{}, "pg_restore", "--list")
 		if err != nil {
 			return err
@@ -326,7 +337,7 @@ func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error
 		defer done()
 
 		cmd.Stdin = r
-		return m.runQuietly(cmd, func(out io.Reader) error {
+		return m.runStrict(cmd, func(out io.Reader) error {
 			n, err := io.Copy(io.Discard, out)
 			if err == nil && n == 0 {
 				err = errors.New("the dump has no table of contents")
@@ -337,17 +348,17 @@ func (m *Maker) readable(ctx context.Context, manifest Manifest) ([]entry, error
 	})
 }
 
-// summed counts and sums what is written to it.
-type summed struct {
+// digest computes the size and SHA-256 of the bytes written.
+type digest struct {
 	hash hash.Hash
 	size int64
 }
 
-func newSummed() *summed { return &summed{hash: sha256.New()} }
+func newDigest() *digest { return &digest{hash: sha256.New()} }
 
-func (s *summed) Write(b []byte) (int, error) {
+func (s *digest) Write(b []byte) (int, error) {
 	s.size += int64(len(b))
 	return s.hash.Write(b)
 }
 
-func (s *summed) bytes() Bytes { return Bytes{s.size, hex.EncodeToString(s.hash.Sum(nil))} }
+func (s *digest) bytes() Bytes { return Bytes{s.size, hex.EncodeToString(s.hash.Sum(nil))} }

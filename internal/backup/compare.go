@@ -24,7 +24,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// compare fails unless the tables of a copy have as many rows as the manifest says, but for those that are not restored.
+// compare fails unless each restored table of a copy has the row count of the manifest.
 func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	conn, err := c.ConnectDump(ctx)
 	if err != nil {
@@ -35,25 +35,25 @@ func compare(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{
 		IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly,
 	}, func(tx pgx.Tx) error {
-		tables, err := count(ctx, tx)
+		tables, err := countRows(ctx, tx)
 		if err != nil {
 			return err
 		}
 
 		got, want := rows(tables), rows(manifest.Tables)
 		if !maps.Equal(got, want) {
-			return fmt.Errorf("restored rows are %v, want %v", got, want)
+			return fmt.Errorf("restored row counts: got %v, want %v", got, want)
 		}
 
 		return nil
 	})
 }
 
-// rows returns how many rows each table has that is restored.
+// rows returns the row counts of the tables that are restored.
 func rows(tables []Table) map[Table]int64 {
 	all := map[Table]int64{}
 	for _, t := range tables {
-		if t.Schema == "storage" && slices.Contains(unrestored, t.Name) {
+		if t.Schema == "storage" && slices.Contains(unrestoredTables, t.Name) {
 			continue
 		}
 		all[Table{Schema: t.Schema, Name: t.Name}] = t.Rows
@@ -62,8 +62,9 @@ func rows(tables []Table) map[Table]int64 {
 	return all
 }
 
-// compareRows fails with Unprocessable unless the user's tables of a copy have the very rows that the dump has, in whatever order. The platform's tables
-// have been changed on purpose. Of a dump that does not say how it wrote times nothing can be told.
+// compareRows fails with Unprocessable unless the user's tables of a copy have exactly the rows of
+// the dump, in any order. It skips the platform's tables, which a restore changes on purpose, and
+// dumps of unknown time zone, whose times cannot be compared.
 func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry) error {
 	if manifest.TimeZone == "" {
 		return nil
@@ -82,15 +83,15 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 	counted := rows(manifest.Tables)
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
 		_, ok := counted[Table{Schema: e.namespace, Name: e.tag}]
-		// tables of extensions have rows that no dump has
+		// tables of extensions have rows that are in no dump
 		return e.desc != "TABLE DATA" || slices.Contains(schemas, e.namespace) || !ok
 	})
 	if len(entries) == 0 {
 		return nil
 	}
 
-	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd, done, err := m.restoring(ctx, connection{}, entries, "--data-only", "--file=-")
+	return m.readBlob(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
+		cmd, done, err := m.restoreCommand(ctx, connection{}, entries, "--data-only", "--file=-")
 		if err != nil {
 			return err
 		}
@@ -111,14 +112,14 @@ func (m *Maker) compareRows(ctx context.Context, c *tenant.Copy, manifest Manife
 	})
 }
 
-// asDumped has a session write values as pg_dump had them written.
+// asDumped returns settings under which a session formats values as pg_dump did.
 func asDumped(manifest Manifest) string {
 	return "set timezone = " + pg.Literal(manifest.TimeZone) +
 		"; set datestyle = iso; set intervalstyle = postgres; set extra_float_digits = 3; " +
 		"set search_path = ''; set statement_timeout = 0; set row_security = off"
 }
 
-// compareTable compares the rows of a table with those that come next in what pg_restore prints.
+// compareTable compares the rows of a table with the next rows in the output of pg_restore.
 func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Reader) error {
 	sql, err := copyOut(e.copy)
 	if err != nil {
@@ -126,13 +127,13 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 	}
 
 	if err := find(script, e.copy); err != nil {
-		return fmt.Errorf("rows of %s.%s: %w", e.namespace, e.tag, err)
+		return fmt.Errorf("read rows of %s.%s: %w", e.namespace, e.tag, err)
 	}
 
-	want, got := &lines{hash: sha256.New()}, &lines{hash: sha256.New()}
+	want, got := &lineDigest{hash: sha256.New()}, &lineDigest{hash: sha256.New()}
 	both, reading := errgroup.WithContext(ctx)
 	both.Go(func() error {
-		_, err := io.Copy(want, &copied{r: script, fresh: true})
+		_, err := io.Copy(want, &rowReader{r: script, lineStart: true})
 		return err
 	})
 
@@ -148,20 +149,20 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e entry, script *bufio.Re
 	}
 
 	if want.sum != got.sum {
-		return fault.New(fault.Unprocessable, "restored, table %s.%s has other rows than the backup",
+		return fault.New(fault.Unprocessable, "the restored rows of table %s.%s differ from the backup",
 			e.namespace, e.tag)
 	}
 
 	return nil
 }
 
-// find reads a script to the end of a statement, which may have several lines.
+// find reads a script up to and including a statement, which can span lines.
 func find(script *bufio.Reader, statement string) error {
 	first, rest, _ := strings.Cut(statement, "\n")
 	for {
 		line, err := readLine(script)
 		if err != nil {
-			return fmt.Errorf("%w: the statement is not there", errors.Join(errDamaged, err))
+			return fmt.Errorf("%w: COPY statement not found", errors.Join(errDamaged, err))
 		}
 
 		if line == first+"\n" {
@@ -171,7 +172,7 @@ func find(script *bufio.Reader, statement string) error {
 
 	following := make([]byte, len(rest))
 	if _, err := io.ReadFull(script, following); err != nil || string(following) != rest {
-		return fmt.Errorf("%w: the statement goes on with %q", errDamaged, following)
+		return fmt.Errorf("%w: COPY statement continues with %q", errDamaged, following)
 	}
 
 	return nil
@@ -185,11 +186,11 @@ var (
 	identifiers = regexp.MustCompile(identifier)
 )
 
-// copyOut returns the statement that reads what one of pg_dump's writes.
+// copyOut converts a COPY ... FROM statement of pg_dump to COPY ... TO STDOUT.
 func copyOut(statement string) (string, error) {
 	found := copyIn.FindStringSubmatch(statement)
 	if found == nil {
-		return "", fmt.Errorf("%w: it is no statement that copies: %q", errContents, statement)
+		return "", fmt.Errorf("%w: not a COPY statement: %q", errTOC, statement)
 	}
 
 	columns := identifiers.FindAllString(found[3], -1)
@@ -205,7 +206,7 @@ func copyOut(statement string) (string, error) {
 	return sql + " to stdout", nil
 }
 
-// requoted quotes an identifier of a statement, whether it is quoted there or not.
+// requoted quotes an identifier, which may be quoted already.
 func requoted(name string) string {
 	if inside, ok := strings.CutPrefix(name, `"`); ok {
 		name = strings.ReplaceAll(strings.TrimSuffix(inside, `"`), `""`, `"`)
@@ -213,13 +214,14 @@ func requoted(name string) string {
 	return pg.Quote(name)
 }
 
-// lines sums lines, whatever their order. Two that are equal do not make up for each other.
-type lines struct {
-	hash hash.Hash // of the line that has begun
+// lineDigest computes a checksum of lines that does not depend on their order. It adds the hashes,
+// so that two equal lines do not cancel out.
+type lineDigest struct {
+	hash hash.Hash // of the current, incomplete line
 	sum  [4]uint64
 }
 
-func (l *lines) Write(b []byte) (int, error) {
+func (l *lineDigest) Write(b []byte) (int, error) {
 	for line := range bytes.Lines(b) {
 		l.hash.Write(line)
 		if line[len(line)-1] == '\n' {
@@ -230,7 +232,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (l *lines) add() {
+func (l *lineDigest) add() {
 	var sum [sha256.Size]byte
 	l.hash.Sum(sum[:0])
 	l.hash.Reset()

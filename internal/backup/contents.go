@@ -16,29 +16,30 @@ import (
 	"github.com/google/uuid"
 )
 
-// Contents are those of a backup's files, each once: there may be millions, so they are in a temporary file that has no name any more, and
-// goes with the process at the latest. A nil Contents has none. One goroutine at a time adds; when that is over, any number read.
+// Contents is the list of distinct contents of a backup's files. There can be millions, so it is
+// stored in an unlinked temporary file, which disappears with the process at the latest. A nil
+// Contents is empty. Only one goroutine may add; afterwards any number may read concurrently.
 type Contents struct {
 	file   *os.File
 	out    *bufio.Writer
 	n      int64
-	budget *bounded // what the rest of a text that is read may have; nil: any
+	budget *limitedReader // of the text being parsed, beside the contents; nil: unlimited
 }
 
-// content is a content of files, and a blob that holds it where the backup is made.
+// content is the content of one or more files, and a blob that holds it in the project's storage.
 type content struct {
 	Bytes
 	Blob uuid.UUID
 }
 
-// A record is a size, a sum and a blob.
+// A record is a size, a checksum and a blob UUID.
 const (
-	sumSize    = 32
-	recordSize = 8 + sumSize + 16
-	atATime    = 5000 // contents
+	sumSize      = 32
+	recordSize   = 8 + sumSize + 16
+	contentBatch = 5000 // contents per batch
 )
 
-// Len returns how many contents there are.
+// Len returns the number of contents.
 func (c *Contents) Len() int64 {
 	if c == nil {
 		return 0
@@ -46,17 +47,17 @@ func (c *Contents) Len() int64 {
 	return c.n
 }
 
-// Close lets go of the file.
+// Close releases the temporary file.
 func (c *Contents) Close() {
 	if c != nil && c.file != nil {
 		_ = c.file.Close()
 	}
 }
 
-// add adds a content. It fails unless the sum is one, in the form that all have.
+// add appends a content. It fails unless the checksum is canonical and the size is not negative.
 func (c *Contents) add(with content) error {
 	if c.file == nil {
-		f, err := scratch(false)
+		f, err := tempFile(false)
 		if err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (c *Contents) add(with content) error {
 
 	sum, err := hex.DecodeString(with.SHA256)
 	if err != nil || len(sum) != sumSize || hex.EncodeToString(sum) != with.SHA256 || with.Size < 0 {
-		return fmt.Errorf("%w: a content is %v", errDamaged, with.Bytes)
+		return fmt.Errorf("%w: invalid content %v", errDamaged, with.Bytes)
 	}
 
 	copy(record[8:], sum)
@@ -79,7 +80,7 @@ func (c *Contents) add(with content) error {
 	return err
 }
 
-// all returns the contents in their order.
+// all returns the contents in insertion order.
 func (c *Contents) all() iter.Seq2[content, error] {
 	return func(yield func(content, error) bool) {
 		if c.Len() == 0 {
@@ -111,8 +112,8 @@ func (c *Contents) all() iter.Seq2[content, error] {
 	}
 }
 
-// and returns the contents, and one that is not among them.
-func (c *Contents) and(last Bytes) iter.Seq2[Bytes, error] {
+// followedBy returns the contents followed by last.
+func (c *Contents) followedBy(last Bytes) iter.Seq2[Bytes, error] {
 	return func(yield func(Bytes, error) bool) {
 		for f, err := range c.all() {
 			if !yield(f.Bytes, err) {
@@ -124,32 +125,32 @@ func (c *Contents) and(last Bytes) iter.Seq2[Bytes, error] {
 	}
 }
 
-// sums returns the sums of the contents, some at a time.
+// sums returns the checksums of the contents in batches.
 func (c *Contents) sums() iter.Seq2[[][]byte, error] {
 	return func(yield func([][]byte, error) bool) {
-		some := make([][]byte, 0, atATime)
+		batch := make([][]byte, 0, contentBatch)
 		for f, err := range c.all() {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 
-			sum, _ := hex.DecodeString(f.SHA256) // add has seen that it can be
-			if some = append(some, sum); len(some) == atATime {
-				if !yield(slices.Clone(some), nil) {
+			sum, _ := hex.DecodeString(f.SHA256) // add has validated it
+			if batch = append(batch, sum); len(batch) == contentBatch {
+				if !yield(slices.Clone(batch), nil) {
 					return
 				}
-				some = some[:0]
+				batch = batch[:0]
 			}
 		}
 
-		if len(some) > 0 {
-			yield(some, nil)
+		if len(batch) > 0 {
+			yield(batch, nil)
 		}
 	}
 }
 
-// MarshalJSONTo writes the contents as a list.
+// MarshalJSONTo writes the contents as an array.
 func (c *Contents) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if err := enc.WriteToken(jsontext.BeginArray); err != nil {
 		return err
@@ -167,12 +168,12 @@ func (c *Contents) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteToken(jsontext.EndArray)
 }
 
-// UnmarshalJSONFrom reads a list of contents.
+// UnmarshalJSONFrom reads an array of contents.
 func (c *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if kind := dec.PeekKind(); kind == 'n' {
 		return dec.SkipValue()
 	} else if kind != '[' {
-		return errors.New("the files are no list")
+		return errors.New("files is not an array")
 	}
 
 	if _, err := dec.ReadToken(); err != nil {
@@ -189,7 +190,7 @@ func (c *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 			return err
 		}
 
-		if c.budget != nil { // what is a content is none of the rest
+		if c.budget != nil { // contents do not count toward the budget
 			c.budget.left += dec.InputOffset() - before
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// many is the manifest of a project with so many files, as a text that comes while it is read.
-func many(files int, seen func(n int)) io.Reader {
+// streamManifest streams the manifest of a project with a number of files.
+func streamManifest(files int, seen func(n int)) io.Reader {
 	out, in := io.Pipe()
 	go func() {
 		fmt.Fprint(in,
@@ -48,7 +48,7 @@ func many(files int, seen func(n int)) io.Reader {
 	return out
 }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	runtime.GC()
 
 	var m runtime.MemStats
@@ -57,16 +57,16 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestManifestOfManyFiles reads and writes the manifest of a hundred thousand files, which is larger than all that it may have otherwise, in
-// the memory that a small one takes.
+// TestManifestOfManyFiles reads and writes the manifest of a hundred thousand files, larger than
+// the limit for everything else in it, in the memory of a small one.
 func TestManifestOfManyFiles(t *testing.T) {
 	const files, most = 100_000, 2 << 20
-	before, peak := heap(), uint64(0)
+	before, peak := heapBytes(), uint64(0)
 	next := 0
 
-	manifest, err := parseManifest(many(files, func(n int) {
+	manifest, err := parseManifest(streamManifest(files, func(n int) {
 		if n >= next {
-			peak, next = max(peak, heap()), next+10_000
+			peak, next = max(peak, heapBytes()), next+10_000
 		}
 	}), 1<<20)
 	if err != nil {
@@ -75,23 +75,23 @@ func TestManifestOfManyFiles(t *testing.T) {
 	defer manifest.Files.Close()
 
 	if got := manifest.Files.Len(); got != files || len(manifest.Tables) != 1 {
-		t.Errorf("got %d contents, want %d, and %d tables", got, files, len(manifest.Tables))
+		t.Errorf("got %d contents and %[3]d tables, want %[2]d and 1", got, files, len(manifest.Tables))
 	}
 
-	if err := manifest.believable(); err != nil {
+	if err := manifest.validate(); err != nil {
 		t.Error(err)
 	}
 
-	text := newSummed()
+	text := newDigest()
 	if err := json.MarshalWrite(text, manifest); err != nil {
 		t.Fatal(err)
 	}
 
 	if text.size < 8<<20 {
-		t.Errorf("the text has %d bytes, want more", text.size)
+		t.Errorf("got a manifest of %d bytes, want more", text.size)
 	}
-	if peak = max(peak, heap()); peak > before+most {
-		t.Errorf("%d bytes were taken, want at most %d", peak-before, most)
+	if peak = max(peak, heapBytes()); peak > before+most {
+		t.Errorf("got %d bytes of memory, want at most %d", peak-before, most)
 	}
 
 	t.Logf("%d MiB of text, %d KiB of memory", text.size>>20, (peak-before)>>10)
@@ -106,7 +106,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 	}
 }
 
-// TestManifestDatabase: the dump names logins after the database that it was taken from.
+// TestManifestDatabase tests the name of the dumped database, from which the dump names its logins.
 func TestManifestDatabase(t *testing.T) {
 	t.Parallel()
 
@@ -130,8 +130,8 @@ func TestManifestDatabase(t *testing.T) {
 	}
 }
 
-// TestManifestsThatAreNone reads what no release has written.
-func TestManifestsThatAreNone(t *testing.T) {
+// TestInvalidManifests parses manifests that no release has written.
+func TestInvalidManifests(t *testing.T) {
 	t.Parallel()
 
 	sum := strings.Repeat("a", 64)

@@ -16,72 +16,75 @@ import (
 	"socle/internal/tenant"
 )
 
-// errDeleted says that a file was deleted after the snapshot had shown it.
-var errDeleted = errors.New("a file was deleted while the backup was made")
+// errFileDeleted reports that a file in the snapshot has been deleted since.
+var errFileDeleted = errors.New("a file was deleted during the backup")
 
-// keepFiles copies the bytes of files to where the project's backups have them, each content once. What another backup has copied is
-// there already. Which contents this one needs is noted before, so that nobody removes them.
-func (m *Maker) keepFiles(ctx context.Context, manifest Manifest) error {
+// copyFiles copies the bytes of files to the project's backup storage, each content once. Contents
+// that another backup has copied are reused. It records the required contents first, so that the
+// cleanup of other backups keeps them.
+func (m *Maker) copyFiles(ctx context.Context, manifest Manifest) error {
 	if _, err := m.Store.NoteBackupContents(ctx, manifest.Project, manifest.Backup, manifest.Files.sums()); err != nil {
 		return err
 	}
 
 	for f, err := range manifest.Files.all() {
 		if err == nil {
-			err = m.keepFile(ctx, manifest.Project, f)
+			err = m.copyFile(ctx, manifest.Project, f)
 		}
 		if err != nil {
-			return m.named(ctx, manifest.Project, f, err)
+			return m.withFileName(ctx, manifest.Project, f, err)
 		}
 	}
 
 	return nil
 }
 
-// named adds to a failure to copy a content, if its bytes are at fault, which file they are of: nobody else can say that to the user, who has no backup until the file is put right.
-func (m *Maker) named(ctx context.Context, project uuid.UUID, f content, failure error) error {
-	failure = fmt.Errorf("blob %s: %w", f.Blob, failure)
-	if !errors.Is(failure, errDeleted) && !errors.Is(failure, errInexact) {
+// withFileName adds the file name to an error of copying a content, if its bytes are missing or
+// wrong. Only then can the user fix the file, without which no backup succeeds.
+func (m *Maker) withFileName(ctx context.Context, project uuid.UUID, f content, failure error) error {
+	failure = fmt.Errorf("copy blob %s: %w", f.Blob, failure)
+	if !errors.Is(failure, errFileDeleted) && !errors.Is(failure, errContentMismatch) {
 		return failure
 	}
 
 	name, err := pg.Value[string](ctx, m.Projects.Open(project).Trusted(),
 		`select full_file_name from storage.files where blob_uuid = @blob`, pgx.StrictNamedArgs{"blob": f.Blob})
-	if err != nil { // it was deleted
+	if err != nil { // the file was deleted
 		return failure
 	}
 
-	return fault.New(fault.Unprocessable, "the file %s has lost its bytes, or has others: write it anew, or delete it",
+	return fault.New(fault.Unprocessable, "the bytes of the file %s are missing or damaged: upload it again, or delete it",
 		name).Because(failure)
 }
 
-// keepFile copies the bytes of a file unless they are there.
-func (m *Maker) keepFile(ctx context.Context, project uuid.UUID, f content) error {
+// copyFile copies the bytes of a file unless they are already stored.
+func (m *Maker) copyFile(ctx context.Context, project uuid.UUID, f content) error {
 	name := contentKey(project, f.SHA256)
-	there, err := m.isKept(ctx, name, f.Size)
-	if err != nil || there {
+	found, err := m.isStored(ctx, name, f.Size)
+	if err != nil || found {
 		return err
 	}
 
-	err = m.stored(ctx, project, f, func(r io.Reader) error {
-		sealed := m.key().encrypted(r)
+	err = m.readFile(ctx, project, f, func(r io.Reader) error {
+		sealed := m.key().encrypt(r)
 		defer sealed.Close()
 
 		_, err := m.Blobs.Put(ctx, name, sealed, math.MaxInt64)
 		return err
 	})
 	if fault.Is(err, fault.Conflict) {
-		return nil // a worker that was given up has copied it after all
+		return nil // a worker that lost its task copied it concurrently
 	}
 
 	return err
 }
 
-// stored has read read the bytes of a file, which fail at their end unless they are those of the content.
-func (m *Maker) stored(ctx context.Context, project uuid.UUID, f content, read func(io.Reader) error) error {
+// readFile passes the bytes of a file to read. The reader fails at its end unless they match the
+// content's size and checksum.
+func (m *Maker) readFile(ctx context.Context, project uuid.UUID, f content, read func(io.Reader) error) error {
 	bytes, _, err := m.Blobs.Open(ctx, tenant.FileKey(project, f.Blob))
 	if fault.Is(err, fault.NotFound) {
-		return errors.Join(errDeleted, err)
+		return errors.Join(errFileDeleted, err)
 	}
 	if err != nil {
 		return err
@@ -89,13 +92,13 @@ func (m *Maker) stored(ctx context.Context, project uuid.UUID, f content, read f
 
 	defer bytes.Close()
 
-	return read(exactly(bytes, f.Bytes))
+	return read(newVerifyingReader(bytes, f.Bytes))
 }
 
-// checkContent reads a content of the backups of a project, and fails unless it is what it was.
-func (m *Maker) checkContent(ctx context.Context, project uuid.UUID, want Bytes) error {
-	sum := newSummed()
-	err := m.open(ctx, contentKey(project, want.SHA256), func(r io.Reader) error {
+// verifyContent reads a stored content and fails unless its size and checksum match.
+func (m *Maker) verifyContent(ctx context.Context, project uuid.UUID, want Bytes) error {
+	sum := newDigest()
+	err := m.readBlob(ctx, contentKey(project, want.SHA256), func(r io.Reader) error {
 		_, err := io.Copy(sum, r)
 		return err
 	})
@@ -106,43 +109,56 @@ func (m *Maker) checkContent(ctx context.Context, project uuid.UUID, want Bytes)
 	return err
 }
 
-// mend copies a damaged content anew, if a file of the project has it still, and reports whether it did: then all backups that need it are whole again. Those to come would
-// have been damaged too, since nothing is copied that is there.
-func (m *Maker) mend(ctx context.Context, project uuid.UUID, damaged Bytes, damage error) bool {
-	f := content{Bytes: damaged}
-
-	sum, err := hex.DecodeString(damaged.SHA256)
-	if err == nil {
-		f.Blob, err = pg.Value[uuid.UUID](ctx, m.Projects.Open(project).Trusted(),
-			`select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
-			pgx.StrictNamedArgs{"sum": sum, "size": damaged.Size})
-	}
-	if err == nil {
-		err = m.stored(ctx, project, f, func(r io.Reader) error { // nothing is removed but for bytes that can be read
-			_, err := io.Copy(io.Discard, r)
-			return err
-		})
-	}
-	if err == nil {
-		err = m.Blobs.Delete(ctx, contentKey(project, damaged.SHA256))
-	}
-	if err == nil {
-		err = m.keepFile(ctx, project, f)
-	}
+// repairContent replaces a damaged content by a copy of a file of the project with the same
+// content, and reports whether it did. That repairs all backups that need it. Later backups would
+// reuse the damaged content otherwise.
+func (m *Maker) repairContent(ctx context.Context, project uuid.UUID, damaged Bytes, damage error) bool {
+	err := m.replaceContent(ctx, project, damaged)
 	if err != nil {
-		m.Log.Error("a content of backups is damaged, and can't be copied anew", "project", project,
+		m.Log.Error("damaged content of backups cannot be repaired", "project", project,
 			"content", damaged.SHA256, "damage", damage, "error", err)
 		return false
 	}
 
-	m.Log.Warn("a content of backups was damaged, and is copied anew from a file", "project", project,
+	m.Log.Warn("damaged content of backups repaired from a file", "project", project,
 		"content", damaged.SHA256, "damage", damage)
 
 	return true
 }
 
-// isKept reports whether a content of n bytes is there. One of another size is damaged, and is removed.
-func (m *Maker) isKept(ctx context.Context, name string, n int64) (bool, error) {
+// replaceContent copies a content again from a file of the project.
+func (m *Maker) replaceContent(ctx context.Context, project uuid.UUID, damaged Bytes) error {
+	sum, err := hex.DecodeString(damaged.SHA256)
+	if err != nil {
+		return err
+	}
+
+	f := content{Bytes: damaged}
+	f.Blob, err = pg.Value[uuid.UUID](ctx, m.Projects.Open(project).Trusted(),
+		`select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
+		pgx.StrictNamedArgs{"sum": sum, "size": damaged.Size})
+	if err != nil {
+		return err
+	}
+
+	// Check the source before the damaged copy is deleted.
+	if err := m.readFile(ctx, project, f, func(r io.Reader) error {
+		_, err := io.Copy(io.Discard, r)
+		return err
+	}); err != nil {
+		return err
+	}
+
+	if err := m.Blobs.Delete(ctx, contentKey(project, damaged.SHA256)); err != nil {
+		return err
+	}
+
+	return m.copyFile(ctx, project, f)
+}
+
+// isStored reports whether a content of n bytes is stored. It removes one of another size, which is
+// damaged.
+func (m *Maker) isStored(ctx context.Context, name string, n int64) (bool, error) {
 	stored, got, err := m.Blobs.Open(ctx, name)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
@@ -163,29 +179,33 @@ func (m *Maker) isKept(ctx context.Context, name string, n int64) (bool, error) 
 	return false, m.Blobs.Delete(ctx, name)
 }
 
-// errInexact says that bytes are not those that the database says they are.
-var errInexact = fault.New(fault.Unprocessable, "the bytes of a file are not those that were stored")
+// errContentMismatch reports that the bytes of a file do not match their recorded size and
+// checksum.
+var errContentMismatch = fault.New(fault.Unprocessable, "the bytes of a file do not match its checksum")
 
-// exact reads r, and fails at its end unless that were the bytes wanted.
-type exact struct {
+// verifyingReader reads r and fails at its end unless its size and checksum match want.
+type verifyingReader struct {
 	r    io.Reader
-	sum  *summed
+	sum  *digest
 	want Bytes
 }
 
-func exactly(r io.Reader, want Bytes) *exact { return &exact{r, newSummed(), want} }
+func newVerifyingReader(r io.Reader, want Bytes) *verifyingReader {
+	return &verifyingReader{r, newDigest(), want}
+}
 
-func (e *exact) Read(b []byte) (int, error) {
+func (e *verifyingReader) Read(b []byte) (int, error) {
 	n, err := e.r.Read(b)
 	_, _ = e.sum.Write(b[:n])
 	if err == io.EOF && e.sum.bytes() != e.want {
-		err = fmt.Errorf("%w: got %v, want %v", errInexact, e.sum.bytes(), e.want)
+		err = fmt.Errorf("%w: got %v, want %v", errContentMismatch, e.sum.bytes(), e.want)
 	}
 
 	return n, err
 }
 
-// Discard removes what is kept of a backup, and the contents of files that no other backup of the project needs. That nothing is kept is no error.
+// Discard removes the blobs of a backup, and the contents that no other backup of the project
+// needs. Missing blobs are no error.
 func (m *Maker) Discard(ctx context.Context, project, backup uuid.UUID) error {
 	if err := errors.Join(m.Blobs.Delete(ctx, manifestKey(project, backup)),
 		m.Blobs.Delete(ctx, Key(project, backup))); err != nil {

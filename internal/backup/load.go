@@ -17,16 +17,19 @@ import (
 	"socle/internal/tenant"
 )
 
-// platformTable is a table of the platform's in a project's database.
+// platformTable is a table of the platform in a project's database.
 type platformTable struct {
 	Schema, Name string
 	Columns      []string
 }
 
-// loadPlatform loads the data of the platform's tables, and nothing else. The platform's login reads rows alone, by statements of this
-// tree: pg_restore only takes them out of the dump. The files get new blobs, for those of the old ones belong to the
-// database that is replaced; a new project gets forms under new names.
-func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manifest, p plans, fresh bool) error {
+// loadPlatform loads the data of the platform's tables and nothing else. The trusted login copies
+// rows with statements of this package; pg_restore only extracts them from the dump. Files get new
+// blobs, since the old ones belong to the database being replaced. In a new project forms get new
+// UUIDs.
+func (m *Maker) loadPlatform(
+	ctx context.Context, c *tenant.Copy, manifest Manifest, p restorePlan, newProject bool,
+) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return err
@@ -34,13 +37,13 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		tables, err := emptied(ctx, tx)
+		tables, err := truncateTables(ctx, tx)
 		if err != nil {
 			return err
 		}
 
-		if err := m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
-			cmd, done, err := m.restoring(ctx, connection{}, p.platform, "--data-only", "--file=-")
+		if err := m.readBlob(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
+			cmd, done, err := m.restoreCommand(ctx, connection{}, p.platform, "--data-only", "--file=-")
 			if err != nil {
 				return err
 			}
@@ -53,8 +56,8 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 		}
 
 		statements := []string{"update storage.files set blob_uuid = gen_random_uuid()"}
-		for _, name := range unrestored {
-			if _, ok := tables["storage."+name]; ok { // a backup of an older release may not have it
+		for _, name := range unrestoredTables {
+			if _, ok := tables["storage."+name]; ok { // absent in backups of older releases
 				statements = append(statements, "truncate storage."+name+" cascade")
 			}
 		}
@@ -65,22 +68,27 @@ func (m *Maker) loadPlatform(ctx context.Context, c *tenant.Copy, manifest Manif
 			}
 		}
 
-		return m.renew(ctx, tx, c.Project, manifest, fresh)
+		return m.renewForms(ctx, tx, c.Project, manifest, newProject)
 	})
 }
 
-// unrestored are the tables of storage of which a restore brings no rows: about bytes that were on their way in or out, and what can be made again.
-var unrestored = []string{"uploads", "discarded", "upload_parts", "resumable_uploads", "signed_uploads", "variants"}
+// unrestoredTables are the storage tables whose rows are not restored: transfers in progress, and
+// derived data.
+var unrestoredTables = []string{
+	"uploads", "discarded", "upload_parts", "resumable_uploads", "signed_uploads", "variants",
+}
 
-// renew gives forms another name that can't be called as they are: all of those that become a new project's, and of those that came from elsewhere
-// what another project here has.
-func (m *Maker) renew(ctx context.Context, tx pgx.Tx, project uuid.UUID, manifest Manifest, fresh bool) error {
-	if !fresh && !manifest.foreign() {
+// renewForms gives new UUIDs to forms whose UUIDs cannot be kept: all forms of a new project, and
+// imported forms whose UUIDs another project uses.
+func (m *Maker) renewForms(
+	ctx context.Context, tx pgx.Tx, project uuid.UUID, manifest Manifest, newProject bool,
+) error {
+	if !newProject && !manifest.imported() {
 		return nil
 	}
 
 	forms, err := pg.Values[uuid.UUID](ctx, tx, `select uuid from forms.forms`)
-	if err == nil && !fresh {
+	if err == nil && !newProject {
 		forms, err = m.Store.TakenForms(ctx, project, forms)
 	}
 
@@ -93,12 +101,12 @@ func (m *Maker) renew(ctx context.Context, tx pgx.Tx, project uuid.UUID, manifes
 		return err
 	}
 
-	kept := "delete from pg_temp.renewed where uuid <> all(@forms::uuid[])"
-	if _, err := pg.Exec(ctx, tx, kept, pgx.StrictNamedArgs{"forms": forms}); err != nil {
+	keep := "delete from pg_temp.renewed where uuid <> all(@forms::uuid[])"
+	if _, err := pg.Exec(ctx, tx, keep, pgx.StrictNamedArgs{"forms": forms}); err != nil {
 		return err
 	}
 
-	for _, sql := range renewed {
+	for _, sql := range renewStatements {
 		if _, err := pg.Exec(ctx, tx, sql); err != nil {
 			return err
 		}
@@ -107,17 +115,18 @@ func (m *Maker) renew(ctx context.Context, tx pgx.Tx, project uuid.UUID, manifes
 	return nil
 }
 
-// renewed makes the forms of a project those of another one, to be told apart from them. What was shared is shared no more.
-var renewed = []string{
+// renewStatements replaces the UUIDs of forms and clears their links, so that shared links do not
+// carry over.
+var renewStatements = []string{
 	"update forms.fields t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
 	"update forms.definitions t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
 	"update forms.responses t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
 	"update forms.forms t set uuid = r.anew, link = null from pg_temp.renewed r where r.uuid = t.uuid",
 }
 
-// emptied empties the platform's tables, and returns them. To the end of the transaction nothing is judged
-// that the rows were judged by when they came to be.
-func emptied(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
+// truncateTables truncates the platform's tables and returns them. Triggers and foreign keys stay
+// disabled until the transaction ends, since the rows passed them when they were written.
+func truncateTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
 	if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
 		return nil, err
 	}
@@ -146,9 +155,9 @@ func emptied(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
 	return tables, err
 }
 
-var copying = regexp.MustCompile(`^COPY (\w+)\.(\w+) \(([\w", ]+)\) FROM stdin;\n$`)
+var copyStatement = regexp.MustCompile(`^COPY (\w+)\.(\w+) \(([\w", ]+)\) FROM stdin;\n$`)
 
-// load reads what pg_restore prints, and copies the rows that are in it into their tables.
+// load reads a script of pg_restore and copies its rows into their tables.
 func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[string]platformTable) error {
 	for {
 		line, err := readLine(script)
@@ -159,14 +168,14 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 			return err
 		}
 
-		found := copying.FindStringSubmatch(line)
+		found := copyStatement.FindStringSubmatch(line)
 		if found == nil {
 			continue // settings, comments
 		}
 
 		t, ok := tables[found[1]+"."+found[2]]
 		if !ok {
-			return fmt.Errorf("%w: there is no table %s.%s", errDamaged, found[1], found[2])
+			return fmt.Errorf("%w: unknown table %s.%s", errDamaged, found[1], found[2])
 		}
 
 		columns := strings.Split(strings.ReplaceAll(found[3], `"`, ""), ", ")
@@ -179,37 +188,37 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 
 		sql := "copy " + pg.Quote(t.Schema) + "." + pg.Quote(t.Name) + " (" + strings.Join(columns, ", ") +
 			") from stdin"
-		if _, err := tx.Conn().PgConn().CopyFrom(ctx, &copied{r: script, fresh: true}, sql); err != nil {
+		if _, err := tx.Conn().PgConn().CopyFrom(ctx, &rowReader{r: script, lineStart: true}, sql); err != nil {
 			return err
 		}
 	}
 }
 
-// mostLine is how many bytes are kept of a line of a script. A statement that copies has fewer.
-const mostLine = 1 << 20
+// maxLine is the number of bytes kept of a script line. COPY statements are shorter.
+const maxLine = 1 << 20
 
-// readLine reads a line, and returns its beginning.
+// readLine reads a line and returns its first maxLine bytes.
 func readLine(r *bufio.Reader) (string, error) {
 	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
-		line = append(line, part[:min(len(part), mostLine-len(line))]...)
+		line = append(line, part[:min(len(part), maxLine-len(line))]...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return string(line), err
 		}
 	}
 }
 
-// copied reads rows up to the line that ends them.
-type copied struct {
-	r     *bufio.Reader
-	rest  []byte
-	fresh bool // at the beginning of a line
-	ended bool
+// rowReader reads rows up to the line that terminates them.
+type rowReader struct {
+	r         *bufio.Reader
+	buf       []byte
+	lineStart bool // at the start of a line
+	done      bool
 }
 
-func (c *copied) Read(b []byte) (int, error) {
-	if len(c.rest) == 0 && !c.ended {
+func (c *rowReader) Read(b []byte) (int, error) {
+	if len(c.buf) == 0 && !c.done {
 		line, err := c.r.ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			if err == io.EOF {
@@ -218,19 +227,19 @@ func (c *copied) Read(b []byte) (int, error) {
 			return 0, err
 		}
 
-		if c.ended = c.fresh && string(line) == "\\.\n"; !c.ended {
-			c.rest = line // which stays until the next one is read
+		if c.done = c.lineStart && string(line) == "\\.\n"; !c.done {
+			c.buf = line // valid until the next read
 		}
 
-		c.fresh = err == nil
+		c.lineStart = err == nil
 	}
 
-	if c.ended {
+	if c.done {
 		return 0, io.EOF
 	}
 
-	n := copy(b, c.rest)
-	c.rest = c.rest[n:]
+	n := copy(b, c.buf)
+	c.buf = c.buf[n:]
 
 	return n, nil
 }

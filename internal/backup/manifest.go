@@ -19,37 +19,38 @@ import (
 	"socle/internal/tenant"
 )
 
-// Format is the version of what backups are made of. A release reads its own and older ones.
+// Format is the current version of the backup format. A release reads its own format and older
+// ones.
 const Format = 3
 
-// A backup has the oldest format that can express it, so that older releases read it.
+// A backup uses the oldest format that can express it, so that older releases can read it.
 const (
-	firstFormat      = 1 // neither extensions nor backups of other projects
-	extensionsFormat = 2 // the database is named for the project
+	firstFormat      = 1 // no extensions, no imported backups
+	extensionsFormat = 2 // the database name derives from the project's UUID
 )
 
-// Manifest says what a backup is made of.
+// Manifest describes the parts of a backup.
 type Manifest struct {
 	Format     int       `json:"format"`
-	Socle      string    `json:"socle"` // version
+	Socle      string    `json:"socle"` // version of the release
 	Project    uuid.UUID `json:"project"`
 	Backup     uuid.UUID `json:"backup"`
-	Source     uuid.UUID `json:"source,omitzero"`    // the project that it was made of, if it was imported
-	Database   string    `json:"database,omitempty"` // its name; "" if that is the project's UUID, see tenant.Names
-	Schema     int64     `json:"schema"`             // the newest migration of the project's database
-	PostgreSQL int       `json:"postgresql"`         // as the server counts: 150018
-	At         time.Time `json:"at"`                 // of the snapshot
-	TimeZone   string    `json:"timeZone,omitempty"` // of the times in the dump, if known
+	Source     uuid.UUID `json:"source,omitzero"`    // original project of an imported backup
+	Database   string    `json:"database,omitempty"` // of the dumped database; "": tenant.Names
+	Schema     int64     `json:"schema"`             // latest migration of the project's database
+	PostgreSQL int       `json:"postgresql"`         // server_version_num, such as 150018
+	At         time.Time `json:"at"`                 // time of the snapshot
+	TimeZone   string    `json:"timeZone,omitempty"` // of times in the dump; "" if unknown
 	Dump       Bytes     `json:"dump"`
 	Files      *Contents `json:"files"`
 	Tables     []Table   `json:"tables"` // the platform's and the user's
 
-	Extensions []tenant.Extension `json:"extensions,omitempty"` // in the order in which they were made
-	// what was done to them, and to multirange types; nil if there is nothing of that, or it is not known
+	Extensions []tenant.Extension `json:"extensions,omitempty"` // in the order of their creation
+	// changes to extensions and multirange types; nil if there are none or they are unknown
 	Extended *tenant.Extended `json:"extended,omitempty"`
 }
 
-// source returns the project whose logins the dump names.
+// source returns the project whose logins are named in the dump.
 func (m Manifest) source() uuid.UUID {
 	if m.Source != uuid.Nil {
 		return m.Source
@@ -57,7 +58,7 @@ func (m Manifest) source() uuid.UUID {
 	return m.Project
 }
 
-// database returns the name of the database that the dump was taken from.
+// database returns the name of the dumped database.
 func (m Manifest) database() string {
 	if m.Database != "" {
 		return m.Database
@@ -65,16 +66,16 @@ func (m Manifest) database() string {
 	return tenant.Names{}.Database(m.source())
 }
 
-// foreign reports whether the backup came from elsewhere: then nothing in it is to be believed.
-func (m Manifest) foreign() bool { return m.Source != uuid.Nil }
+// imported reports whether the backup was imported, so that its content is untrusted.
+func (m Manifest) imported() bool { return m.Source != uuid.Nil }
 
-// Bytes is what can be compared of a number of bytes.
+// Bytes are the size and checksum of a byte sequence.
 type Bytes struct {
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"` // hexadecimal
+	SHA256 string `json:"sha256"` // lower-case hexadecimal
 }
 
-// Table is how many rows a table has.
+// Table is the row count of a table.
 type Table struct {
 	Schema string `json:"schema"`
 	Name   string `json:"name"`
@@ -83,8 +84,8 @@ type Table struct {
 
 // The manifest of a million files has some hundred megabytes.
 const (
-	maxManifest  = 4 << 30  // bytes
-	mostManifest = 64 << 20 // bytes of all in it but the contents of files
+	maxManifestSize = 4 << 30  // bytes
+	maxManifestRest = 64 << 20 // bytes, not counting the contents of files
 )
 
 func manifestKey(project, backup uuid.UUID) string {
@@ -95,7 +96,7 @@ func contentKey(project uuid.UUID, sum string) string {
 	return "projects/" + project.String() + "/backups/content/" + sum
 }
 
-// version is that of this program.
+// version returns the version of this build.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.Main.Version
@@ -103,8 +104,9 @@ func version() string {
 	return "unknown"
 }
 
-// look notes what a backup is to hold but for the tables, as the snapshot of the transaction has it. It looks at no table of the user's.
-func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, error) {
+// newManifest returns the manifest of the transaction's snapshot without tables and dump. It reads
+// no table of the user.
+func (m *Maker) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, error) {
 	type about struct {
 		Schema     int64
 		PostgreSQL int `db:"postgresql"`
@@ -150,10 +152,10 @@ func (m *Maker) look(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) 
 
 	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Database: database,
 		Schema: a.Schema, PostgreSQL: a.PostgreSQL,
-		At: a.At.UTC(), TimeZone: dumpedIn, Files: files, Extensions: extensions, Extended: extended}, nil
+		At: a.At.UTC(), TimeZone: dumpTimeZone, Files: files, Extensions: extensions, Extended: extended}, nil
 }
 
-// contentsOf returns each content of a database's files once, with one of the blobs that hold it.
+// contentsOf returns the distinct contents of a database's files, each with one of its blobs.
 func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
 	rows, err := tx.Query(ctx,
 		`select distinct on (sha256) size, sha256, blob_uuid from storage.files order by sha256, blob_uuid`)
@@ -172,9 +174,10 @@ func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
 	return all, pg.Fault(err)
 }
 
-// count counts the rows of every table that a dump holds whole, which those of extensions it does not. It runs on the login that makes dumps: nothing hides rows from it,
-// and nothing that a tenant left in the database can do harm with it. The caller has locked the tables, or nobody else is in the database.
-func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
+// countRows counts the rows of every table that is dumped whole; tables of extensions are not. It
+// runs as the dump login, from which policies hide no rows and for which user code in the database
+// is harmless. The caller has locked the tables, or has exclusive access to the database.
+func countRows(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	tables, err := pg.All[Table](ctx, tx, `
 		select n.nspname as schema, c.relname as name, 0::bigint as rows
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -190,14 +193,15 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 		return nil, err
 	}
 
-	// A view of a tenant's may have got a table's name, with its schema. A server that is older than the setting has none.
+	// A user's view may have taken the name of a table, with its schema. Servers older than the
+	// setting lack it.
 	if _, err := pg.Exec(ctx, tx, `
 		select pg_catalog.set_config(s.name, 'view, foreign-table', true) from pg_catalog.pg_settings s where s.name = 'restrict_nonsystem_relation_kind'`); err != nil {
 		return nil, err
 	}
 
-	for some := range slices.Chunk(tables, countedAtOnce) { // parts of tables
-		if err := countSome(ctx, tx, some); err != nil {
+	for batch := range slices.Chunk(tables, countBatchSize) { // subslices, so that tables gets the counts
+		if err := countBatch(ctx, tx, batch); err != nil {
 			return nil, err
 		}
 	}
@@ -205,19 +209,20 @@ func count(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 	return tables, nil
 }
 
-// countedAtOnce is how many tables are counted before the locks of their indexes are given up. The server has room for some thousand locks.
-const countedAtOnce = 500
+// countBatchSize is the number of tables counted before their index locks are released. The
+// server's lock table has room for some thousand locks.
+const countBatchSize = 500
 
-func countSome(ctx context.Context, tx pgx.Tx, tables []Table) error {
-	part, err := tx.Begin(ctx)
+func countBatch(ctx context.Context, tx pgx.Tx, tables []Table) error {
+	savepoint, err := tx.Begin(ctx)
 	if err != nil {
 		return err
 	}
-	// to a savepoint, which gives up what was locked since
-	defer func() { _ = part.Rollback(context.WithoutCancel(ctx)) }()
+	// to the savepoint, which releases locks acquired since
+	defer func() { _ = savepoint.Rollback(context.WithoutCancel(ctx)) }()
 
 	for i, t := range tables {
-		if tables[i].Rows, err = pg.Value[int64](ctx, part,
+		if tables[i].Rows, err = pg.Value[int64](ctx, savepoint,
 			"select count(*) from only "+pg.Quote(t.Schema)+"."+pg.Quote(t.Name)); err != nil {
 			return err
 		}
@@ -226,12 +231,12 @@ func countSome(ctx context.Context, tx pgx.Tx, tables []Table) error {
 	return nil
 }
 
-// errNewer says that a backup is of a release that comes after this one.
+// errNewer reports that a backup was made by a newer release.
 var errNewer = fault.New(fault.Unprocessable,
-	"the backup was made by a newer version of Socle, and this one can't restore it").WithCode("newer_version")
+	"the backup was made by a newer version of Socle; upgrade Socle to restore it").WithCode("newer_version")
 
-// suits fails with Unprocessable if this install can't restore the backup that a manifest is of.
-func (m *Maker) suits(ctx context.Context, manifest Manifest) error {
+// checkRestorable fails with Unprocessable if this install cannot restore the backup of a manifest.
+func (m *Maker) checkRestorable(ctx context.Context, manifest Manifest) error {
 	if manifest.Schema > tenant.Version() {
 		return errNewer
 	}
@@ -242,38 +247,39 @@ func (m *Maker) suits(ctx context.Context, manifest Manifest) error {
 	}
 
 	if major := manifest.PostgreSQL / 10000; major > server/10000 {
-		return fault.New(fault.Unprocessable, "the backup was made by PostgreSQL %d, and this server is %d", major,
+		return fault.New(fault.Unprocessable, "the backup requires PostgreSQL %d or newer, and this server is PostgreSQL %d", major,
 			server/10000).WithCode("newer_postgresql")
 	}
 
-	return m.Projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.foreign())
+	return m.Projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.imported())
 }
 
-// keepManifest stores a manifest beside its dump.
-func (m *Maker) keepManifest(ctx context.Context, manifest Manifest) error {
+// putManifest stores a manifest beside its dump.
+func (m *Maker) putManifest(ctx context.Context, manifest Manifest) error {
 	out, in := io.Pipe()
 	go func() { in.CloseWithError(json.MarshalWrite(in, manifest)) }()
 
 	defer out.Close()
 
-	sealed := m.key().encrypted(out)
+	sealed := m.key().encrypt(out)
 	defer sealed.Close()
 
-	_, err := m.Blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifest)
+	_, err := m.Blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifestSize)
 	return err
 }
 
-// manifest reads the manifest of a backup. It fails with Unprocessable if it can't be that backup's, or is of a newer version.
-func (m *Maker) manifest(ctx context.Context, project, backup uuid.UUID) (Manifest, error) {
+// readManifest reads the manifest of a backup. It fails with errDamaged if it belongs to another
+// backup, and with Unprocessable if its format is newer.
+func (m *Maker) readManifest(ctx context.Context, project, backup uuid.UUID) (Manifest, error) {
 	var found Manifest
-	err := m.open(ctx, manifestKey(project, backup), func(r io.Reader) error {
+	err := m.readBlob(ctx, manifestKey(project, backup), func(r io.Reader) error {
 		var err error
-		if found, err = parseManifest(r, maxManifest); err != nil {
+		if found, err = parseManifest(r, maxManifestSize); err != nil {
 			return err
 		}
 
 		if found.Project != project || found.Backup != backup {
-			return fmt.Errorf("%w: it is the manifest of backup %s", errDamaged, found.Backup)
+			return fmt.Errorf("%w: the manifest belongs to backup %s", errDamaged, found.Backup)
 		}
 
 		return nil
@@ -282,8 +288,8 @@ func (m *Maker) manifest(ctx context.Context, project, backup uuid.UUID) (Manife
 	return found, err
 }
 
-// open has read read what is kept under a key. That nothing is kept there is damage.
-func (m *Maker) open(ctx context.Context, name string, read func(io.Reader) error) error {
+// readBlob passes the decrypted blob under a key to read. A missing blob is damage.
+func (m *Maker) readBlob(ctx context.Context, name string, read func(io.Reader) error) error {
 	stored, _, err := m.Blobs.Open(ctx, name)
 	if fault.Is(err, fault.NotFound) {
 		return errors.Join(errDamaged, err)
@@ -294,7 +300,7 @@ func (m *Maker) open(ctx context.Context, name string, read func(io.Reader) erro
 
 	defer stored.Close()
 
-	plain, err := m.key().decrypted(stored)
+	plain, err := m.key().decrypt(stored)
 	if err != nil {
 		return err
 	}

@@ -11,28 +11,32 @@ import (
 	"socle/internal/tenant"
 )
 
-// The platform's schemas in a project's database.
+// schemas are the platform's schemas in a project's database.
 var schemas = []string{"auth", "forms", "realtime", "socle", "storage"}
 
-// plans is who restores what of a dump. Whatever is not the platform's is restored as the owner, and nothing of it on
-// a stronger login: neither data nor statements.
-type plans struct {
+// restorePlan divides the entries of a dump by the login that restores them. Everything that is not
+// the platform's is restored as the owner, and neither its data nor its statements as a stronger
+// login.
+type restorePlan struct {
 	platform   []entry  // data of the platform's tables
-	users      []entry  // what pg_restore restores as the owner
-	statements []string // what the owner says after it: privileges, and whatever names the owner
+	user       []entry  // restored by pg_restore as the owner
+	statements []string // executed afterwards as the owner: privileges, and policies that name the owner
 }
 
-// plan goes through a table of contents. The owner of the one that it is restored into is called to. It fails with
-// Unprocessable if there is something that a project can't have. Extensions that the manifest has are there before.
-func plan(entries []entry, manifest Manifest, to string) (plans, error) {
-	var p plans
+// planRestore classifies the entries of a dump. to is the owner login of the target project. It
+// fails with Unprocessable if the dump has an object that projects cannot have. Extensions in the
+// manifest are created beforehand.
+func planRestore(entries []entry, manifest Manifest, to string) (restorePlan, error) {
+	var p restorePlan
 	from := tenant.OwnerIn(manifest.database())
-	extended := func(is func(tenant.Extension) bool) bool { return slices.ContainsFunc(manifest.Extensions, is) }
+	inManifest := func(match func(tenant.Extension) bool) bool {
+		return slices.ContainsFunc(manifest.Extensions, match)
+	}
 	for _, e := range entries {
 		kind, name, _ := strings.Cut(e.tag, " ")
 		switch {
-		case e.desc == "EXTENSION" && extended(func(x tenant.Extension) bool { return x.Name == e.tag }):
-		case e.desc == "SCHEMA" && extended(func(x tenant.Extension) bool { return x.Schema == e.tag }):
+		case e.desc == "EXTENSION" && inManifest(func(x tenant.Extension) bool { return x.Name == e.tag }):
+		case e.desc == "SCHEMA" && inManifest(func(x tenant.Extension) bool { return x.Schema == e.tag }):
 		case slices.Contains([]string{
 			"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES",
 		}, e.desc):
@@ -48,7 +52,7 @@ func plan(entries []entry, manifest Manifest, to string) (plans, error) {
 		case slices.Contains([]string{
 			"EVENT TRIGGER", "EXTENSION", "SUBSCRIPTION", "PROCEDURAL LANGUAGE", "FOREIGN DATA WRAPPER", "TRANSFORM",
 		}, e.desc):
-			return p, fault.New(fault.Unprocessable, "the backup has an object that a project can't have: %s %s",
+			return p, fault.New(fault.Unprocessable, "the backup contains an object that a project cannot have: %s %s",
 				strings.ToLower(e.desc), e.tag)
 		case e.desc == "ACL" && e.namespace == "" && (kind != "SCHEMA" || slices.Contains(schemas, name)):
 		case e.desc == "DEFAULT ACL" && e.owner != from:
@@ -56,26 +60,27 @@ func plan(entries []entry, manifest Manifest, to string) (plans, error) {
 			e.desc == "POLICY" && from != to && strings.Contains(e.definition, from):
 			p.statements = append(p.statements, strings.ReplaceAll(e.definition, from, to))
 		default:
-			p.users = append(p.users, e)
+			p.user = append(p.user, e)
 		}
 	}
 
 	return p, nil
 }
 
-// ofExtensions takes out what is about tables of extensions, which belong to the platform: the manifest says how they are.
-func (p *plans) ofExtensions(members []tenant.Member) {
-	p.users = slices.DeleteFunc(p.users, func(e entry) bool {
+// excludeExtensionTables removes entries of extension tables, which belong to the platform: the
+// manifest describes their state.
+func (p *restorePlan) excludeExtensionTables(members []tenant.Member) {
+	p.user = slices.DeleteFunc(p.user, func(e entry) bool {
 		return slices.ContainsFunc(members, func(m tenant.Member) bool {
 			return e.namespace == m.Schema &&
-				(e.desc == "ROW SECURITY" && e.tag == m.Name ||
-					e.desc == "POLICY" && strings.HasPrefix(e.tag, m.Name+" "))
+				((e.desc == "ROW SECURITY" && e.tag == m.Name) ||
+					(e.desc == "POLICY" && strings.HasPrefix(e.tag, m.Name+" ")))
 		})
 	})
 }
 
-// listOf returns what tells pg_restore what to restore.
-func listOf(entries []entry) string {
+// useList returns the list of entries for pg_restore --use-list.
+func useList(entries []entry) string {
 	var text strings.Builder
 	for _, e := range entries {
 		fmt.Fprintf(&text, "%d;\n", e.id)
@@ -84,8 +89,9 @@ func listOf(entries []entry) string {
 	return text.String()
 }
 
-// grant says as the owner what a dump says of privileges. A role that this server does not have, another project's perhaps, gets nothing.
-func grant(ctx context.Context, c *tenant.Copy, statements []string) error {
+// grantPrivileges executes the privilege statements of a dump as the owner. It skips statements for
+// roles that this server lacks, such as those of another project.
+func grantPrivileges(ctx context.Context, c *tenant.Copy, statements []string) error {
 	conn, err := c.ConnectOwner(ctx)
 	if err != nil {
 		return err
@@ -94,10 +100,10 @@ func grant(ctx context.Context, c *tenant.Copy, statements []string) error {
 
 	for _, sql := range statements {
 		_, err := conn.PgConn().Exec(ctx, sql).ReadAll()
-		if refused(err) {
+		if isRoleError(err) {
 			err = nil
 			for _, one := range strings.SplitAfter(sql, ";\n") {
-				if _, e := conn.PgConn().Exec(ctx, one).ReadAll(); e != nil && !refused(e) {
+				if _, e := conn.PgConn().Exec(ctx, one).ReadAll(); e != nil && !isRoleError(e) {
 					err = e
 				}
 			}
@@ -111,7 +117,8 @@ func grant(ctx context.Context, c *tenant.Copy, statements []string) error {
 	return nil
 }
 
-// refused reports whether a statement names a role that is not there, or speaks for another one.
-func refused(err error) bool {
+// isRoleError reports whether a statement failed because a role does not exist or belongs to
+// another project.
+func isRoleError(err error) bool {
 	return pg.State(err) == "42704" || pg.State(err) == "42501" // undefined_object, insufficient_privilege
 }

@@ -16,15 +16,17 @@ import (
 	"time"
 )
 
-// hand lets a command that has not started read a text, and returns the name of the file that it finds it in, until done.
-func hand(cmd *exec.Cmd, text string) (name string, done func(), err error) {
-	return handAs(cmd, text, runtime.GOOS != "linux")
+// attachText passes a text to a command before its start. It returns the name of a file with the
+// text, which exists until done is called.
+func attachText(cmd *exec.Cmd, text string) (name string, done func(), err error) {
+	return attachTextAs(cmd, text, runtime.GOOS != "linux")
 }
 
-// handAs is hand by a file that has a name, or has none. On Linux it needs none: however the server ends, nothing is left behind. Elsewhere /dev/fd leads, if
-// it has the file at all, to where we are in it, which is its end.
-func handAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), err error) {
-	f, err := scratch(named)
+// attachTextAs implements hand with a named or an unlinked file. On Linux the file is unlinked, so
+// that nothing remains however the server ends. Elsewhere /dev/fd, if it exists, shares our file
+// offset, which is at the end.
+func attachTextAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), err error) {
+	f, err := tempFile(named)
 	if err != nil {
 		return "", nil, err
 	}
@@ -50,11 +52,12 @@ func handAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), e
 	}
 
 	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
-	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)), done, nil // the first comes after standard error
+	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)), done, nil // descriptor 3 is the first after standard error
 }
 
-// scratch returns an empty file, which only this user may open. Without a name it is gone when it is closed.
-func scratch(named bool) (*os.File, error) {
+// tempFile returns an empty temporary file with permissions for this user only. An unlinked one is
+// gone when closed.
+func tempFile(named bool) (*os.File, error) {
 	f, err := os.CreateTemp("", "socle-")
 	if err != nil || named {
 		return f, err
@@ -67,8 +70,8 @@ func scratch(named bool) (*os.File, error) {
 	return f, nil
 }
 
-// command returns a program of PostgreSQL that is ready to run, until done. Neither its arguments nor its environment hold
-// the password of a connection: that is in a file.
+// command returns a program of PostgreSQL ready to start; the caller calls done after its end. The
+// password of the connection is in a file, in neither arguments nor environment.
 func (m *Maker) command(
 	ctx context.Context, to connection, name string, args ...string,
 ) (cmd *exec.Cmd, done func(), err error) {
@@ -81,7 +84,7 @@ func (m *Maker) command(
 		return cmd, func() {}, nil
 	}
 
-	file, done, err := hand(cmd, "*:*:*:*:"+to.password+"\n")
+	file, done, err := attachText(cmd, "*:*:*:*:"+to.password+"\n")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,62 +95,63 @@ func (m *Maker) command(
 	return cmd, done, nil
 }
 
-// restoring is a command of pg_restore for some entries of a dump, until done.
-func (m *Maker) restoring(
+// restoreCommand returns a pg_restore command for some entries of a dump; the caller calls done
+// after its end.
+func (m *Maker) restoreCommand(
 	ctx context.Context, to connection, entries []entry, args ...string,
 ) (cmd *exec.Cmd, done func(), err error) {
-	cmd, connected, err := m.command(ctx, to, "pg_restore", args...)
+	cmd, closeConnection, err := m.command(ctx, to, "pg_restore", args...)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	list, listed, err := hand(cmd, listOf(entries))
+	list, closeList, err := attachText(cmd, useList(entries))
 	if err != nil {
-		connected()
+		closeConnection()
 		return nil, nil, err
 	}
 
 	cmd.Args = append(cmd.Args, "--use-list="+list)
-	return cmd, func() { connected(); listed() }, nil
+	return cmd, func() { closeConnection(); closeList() }, nil
 }
 
-// What the programs of PostgreSQL may be at fault for, beside failing.
+// Errors of PostgreSQL's programs other than their failure.
 var (
-	errProgram    = errors.New("the program can't be run")
-	errOlder      = errors.New("the program is older than the server")
-	errComplained = errors.New("the program complained, and said that it succeeded")
+	errNotExecutable    = errors.New("cannot run the program")
+	errOldProgram       = errors.New("the program is older than the server")
+	errUnexpectedOutput = errors.New("the program succeeded with unexpected output")
 )
 
-// runQuietly is [run] for a command that has nothing to say on stderr but warnings, which are logged: whatever else it says there is an error, though it
-// says that it succeeded.
-func (m *Maker) runQuietly(cmd *exec.Cmd, read func(io.Reader) error) error {
-	said, err := runSaying(cmd, read)
-	if err != nil || said == "" {
+// runStrict is [run] for a command that prints only warnings on stderr, which it logs. Other
+// output on stderr is an error, even if the command succeeds.
+func (m *Maker) runStrict(cmd *exec.Cmd, read func(io.Reader) error) error {
+	stderr, err := runCapture(cmd, read)
+	if err != nil || stderr == "" {
 		return err
 	}
 
-	for line := range strings.Lines(said) {
-		if !harmless.MatchString(line) {
-			return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), errComplained, said)
+	for line := range strings.Lines(stderr) {
+		if !warningLine.MatchString(line) {
+			return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), errUnexpectedOutput, stderr)
 		}
 	}
 
-	m.Log.Warn(filepath.Base(cmd.Path), "said", said)
+	m.Log.Warn("warnings of a PostgreSQL program", "program", filepath.Base(cmd.Path), "stderr", stderr)
 	return nil
 }
 
-// harmless is a line of a warning: of a program, or of the server that it is connected to.
-var harmless = regexp.MustCompile(`^(pg_\w+: (warning|hint|detail): |(WARNING|NOTICE|DETAIL|HINT|CONTEXT): |\s|$)`)
+// warningLine matches a line of a warning, of the program or of its server.
+var warningLine = regexp.MustCompile(`^(pg_\w+: (warning|hint|detail): |(WARNING|NOTICE|DETAIL|HINT|CONTEXT): |\s|$)`)
 
-// run runs a command while read reads what it prints. It is done when both are; what the command says on
-// stderr becomes part of the error.
+// run runs a command while read consumes its output, and waits for both. The error includes the end
+// of stderr.
 func run(cmd *exec.Cmd, read func(io.Reader) error) error {
-	_, err := runSaying(cmd, read)
+	_, err := runCapture(cmd, read)
 	return err
 }
 
-// runSaying is run, and returns what the command said on stderr.
-func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err error) {
+// runCapture is run that also returns the end of stderr.
+func runCapture(cmd *exec.Cmd, read func(io.Reader) error) (output string, err error) {
 	stderr := &tail{}
 	cmd.Stderr = stderr
 
@@ -157,17 +161,17 @@ func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err erro
 	}
 
 	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("%w: %w", errProgram, err)
+		return "", fmt.Errorf("%w: %w", errNotExecutable, err)
 	}
 
 	readErr := read(out)
 	if readErr != nil {
-		_ = cmd.Process.Kill() // its output has no reader any more
+		_ = cmd.Process.Kill() // nothing reads its output any more
 	}
 
 	if err = errors.Join(readErr, cmd.Wait()); err != nil {
 		if strings.Contains(stderr.String(), "server version mismatch") {
-			err = errors.Join(errOlder, err)
+			err = errors.Join(errOldProgram, err)
 		}
 		err = fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, stderr)
 	}
@@ -175,7 +179,7 @@ func runSaying(cmd *exec.Cmd, read func(io.Reader) error) (said string, err erro
 	return stderr.String(), err
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last tailSize bytes written.
 type tail struct{ kept []byte }
 
 const tailSize = 4 << 10 // bytes

@@ -15,8 +15,9 @@ import (
 	"socle/internal/pgserver"
 )
 
-// TestProgramIsConfined looks at the environment, the arguments and the open files of a program in an environment that holds
-// secrets, and another language: it has its own connection, what libpq needs for TLS, and nothing else.
+// TestProgramIsConfined inspects the environment, arguments and open files of a program started
+// from an environment with secrets and another language. It has its own connection and libpq's TLS
+// settings, and nothing else.
 func TestProgramIsConfined(t *testing.T) {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		t.Setenv(name, "de_DE.UTF-8")
@@ -27,7 +28,7 @@ func TestProgramIsConfined(t *testing.T) {
 		t.Setenv(name, "canary")
 	}
 
-	for fd := 3; fd < 1024; fd++ { // what the test itself was started with
+	for fd := 3; fd < 1024; fd++ { // inherited by the test
 		syscall.CloseOnExec(fd)
 	}
 
@@ -61,19 +62,19 @@ func TestProgramIsConfined(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimSuffix(line, "\n")
 		if left, target, isFile := strings.Cut(line, " -> "); isFile {
-			if strings.HasPrefix(target, "/proc/") { // the folder that ls reads
+			if strings.HasPrefix(target, "/proc/") { // the directory that ls reads
 				continue
 			}
 
 			if !strings.HasPrefix(target, "pipe:") && target != "/dev/null" &&
 				!strings.HasSuffix(target, " (deleted)") {
-				t.Errorf("open is the file %s", target)
+				t.Errorf("unexpected open file %s", target)
 			}
 
 			line = "file " + left[strings.LastIndexByte(left, ' ')+1:]
 		}
 
-		// of the shell, and of ls
+		// of the shell and of ls
 		if line != "" && !strings.HasPrefix(line, "PWD=") && !strings.HasPrefix(line, "total ") {
 			got = append(got, line)
 		}
@@ -86,11 +87,12 @@ func TestProgramIsConfined(t *testing.T) {
 		"argument --dbname=postgresql:///?host=db.example.com", "argument --format=custom", "argument --no-password",
 		"file 0", "file 1", "file 2", "file 3"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the program has (-want +got):\n%s", diff)
+		t.Errorf("environment of the program (-want +got):\n%s", diff)
 	}
 }
 
-// TestProgramAccount asks which account a program runs as where Socle is root: one that reaches the database, and nothing else if it can be helped.
+// TestProgramAccount tests the account of a program where Socle runs as root: one that reaches the
+// database, with no more access than necessary.
 func TestProgramAccount(t *testing.T) {
 	nobody := lookup("nobody")
 	if os.Geteuid() != 0 || nobody == nil {
@@ -149,7 +151,7 @@ func TestProgramAccount(t *testing.T) {
 		}
 
 		if got != want {
-			t.Errorf("%q: got the account %d, want %d", host, got, want)
+			t.Errorf("%q: got account %d, want %d", host, got, want)
 		}
 	}
 
@@ -158,12 +160,13 @@ func TestProgramAccount(t *testing.T) {
 	}
 
 	if got := accountFor(connection{address: "postgresql:///?host=db.example.com"}); got != nil {
-		t.Errorf("with certificates at home: got the account %d", got.Uid)
+		t.Errorf("with certificates at home: got account %d", got.Uid)
 	}
 }
 
-// TestHand has a program read what it is handed twice, in a file that has a name and in one that has none; nothing is left of either.
-func TestHand(t *testing.T) {
+// TestAttachText passes a text to a program twice, in a named and in an unlinked file. Nothing of
+// either remains.
+func TestAttachText(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 
@@ -171,7 +174,7 @@ func TestHand(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "cat")
 		var names []string
 		for _, text := range []string{"a password\n", "a list\n"} {
-			name, done, err := handAs(cmd, text, named)
+			name, done, err := attachTextAs(cmd, text, named)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,20 +183,20 @@ func TestHand(t *testing.T) {
 			names = append(names, name, name)
 
 			if info, err := os.Stat(name); named && (err != nil || info.Mode() != 0o600) {
-				t.Errorf("the file is %v, %v", info, err)
+				t.Errorf("got file %v, %v", info, err)
 			}
 		}
 
 		cmd.Args = append(cmd.Args, names...)
 
 		if out, err := cmd.Output(); err != nil || string(out) != "a password\na password\na list\na list\n" {
-			t.Errorf("named %v: it read %q, %v", named, out, err)
+			t.Errorf("named %v: got %q, %v", named, out, err)
 		}
 	}
 
 	t.Cleanup(func() {
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("left are %v, %v", left, err)
+			t.Errorf("got files %v, %v, want none", left, err)
 		}
 	})
 }

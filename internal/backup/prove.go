@@ -18,56 +18,60 @@ import (
 	"socle/internal/tenant"
 )
 
-// MostProven is how many bytes of a dump are restored merely to see whether that can be done.
-const MostProven = 1 << 30
+// MaxProvenSize is the maximum size in bytes of a dump that is proven automatically.
+const MaxProvenSize = 1 << 30
 
-// resumed is how soon it is seen that a project is active again that was to have a backup proven.
-const resumed = 5 * time.Minute
+// inactiveRetryDelay is the retry interval of a proof while its project is not active.
+const inactiveRetryDelay = 5 * time.Minute
 
-// errInactive says that a project is paused, or deleted.
-var errInactive = fault.New(fault.Conflict, "the project is not active any more")
+// errInactive reports that a project is paused or deleted.
+var errInactive = fault.New(fault.Conflict, "the project is not active")
 
-// Prove restores a completed backup into a database that nobody uses, as a restore does, compares every row with the dump's, notes what came of it, and drops it. It
-// does nothing to a backup that is gone or, unless someone asked for it, larger than MostProven. What says nothing of the backup is not noted: then it
-// fails with [Later]. The error is for the log.
+// Prove restores a completed backup into a separate database, compares every row with the dump,
+// records the result, and drops the database. It does nothing if the backup is gone or, unless
+// asked, larger than MaxProvenSize.
+//
+// Failures unrelated to the backup are not recorded; it then returns a *[RetryError]. The error is
+// for the log.
 func (m *Maker) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 	b, err := m.Store.CompletedBackup(ctx, id)
-	if fault.Is(err, fault.NotFound) || err == nil && b.Size != nil && *b.Size > MostProven && !asked {
+	tooLarge := err == nil && b.Size != nil && *b.Size > MaxProvenSize
+	if fault.Is(err, fault.NotFound) || (tooLarge && !asked) {
 		return nil
 	}
 	if err != nil {
-		return &Later{Err: err}
+		return &RetryError{Err: err}
 	}
 
 	c := m.Projects.Proof(b.ProjectUUID, id, asked)
-	if err := c.Drop(ctx); err != nil { // of a proof that was cut off
-		return &Later{Err: err}
+	if err := c.Drop(ctx); err != nil { // left by an interrupted proof
+		return &RetryError{Err: err}
 	}
 
 	err = m.prove(ctx, c, b)
 
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	finishCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 
-	dropped := c.Drop(after)
-	why := ""
+	dropErr := c.Drop(finishCtx)
+	failure := ""
 	if err != nil {
-		err = errors.Join(fmt.Errorf("prove backup %s: %w", id, err), dropped)
+		err = errors.Join(fmt.Errorf("prove backup %s: %w", id, err), dropErr)
 		switch {
 		case errors.Is(err, errInactive):
-			return &Later{resumed, err}
-		case ctx.Err() != nil || isOurs(err):
-			return &Later{Err: err}
+			return &RetryError{inactiveRetryDelay, err}
+		case ctx.Err() != nil || isTransient(err):
+			return &RetryError{Err: err}
 		}
 
-		why = whyNot(ctx, err)
+		failure = restoreFailure(ctx, err)
 	}
 
-	if unsaid := m.Store.ProveBackup(after, id, why); unsaid != nil {
-		return &Later{Err: errors.Join(err, unsaid)}
+	if recordErr := m.Store.ProveBackup(finishCtx, id, failure); recordErr != nil {
+		return &RetryError{Err: errors.Join(err, recordErr)}
 	}
 
-	return errors.Join(err, dropped)
+	return errors.Join(err, dropErr)
 }
 
 // prove restores a backup into a copy and compares the two.
@@ -80,7 +84,7 @@ func (m *Maker) prove(ctx context.Context, c *tenant.Copy, b platform.Backup) er
 		return err
 	}
 
-	manifest, entries, err := m.check(ctx, b.ProjectUUID, b.UUID)
+	manifest, entries, err := m.verifyBackup(ctx, b.ProjectUUID, b.UUID)
 	if err != nil {
 		return err
 	}
@@ -93,15 +97,16 @@ func (m *Maker) prove(ctx context.Context, c *tenant.Copy, b platform.Backup) er
 	return m.compareRows(ctx, c, manifest, entries)
 }
 
-// isOurs reports whether a proof met something that has nothing to do with the backup: what it needs does not answer or went away, or another change was in the way.
-func isOurs(err error) bool {
-	if errors.Is(err, errDamaged) || errors.Is(err, errContents) || errors.Is(err, errRestoreTimeout) {
+// isTransient reports whether a proof failed for reasons unrelated to the backup: a database or
+// storage that is unavailable, or a concurrent change.
+func isTransient(err error) bool {
+	if errors.Is(err, errDamaged) || errors.Is(err, errTOC) || errors.Is(err, errRestoreTimeout) {
 		return false
 	}
 	if _, exited := errors.AsType[*exec.ExitError](err); exited && slices.ContainsFunc([]string{
 		"FATAL:", "server closed the connection", "connection to server",
-	}, func(said string) bool {
-		return strings.Contains(err.Error(), said)
+	}, func(text string) bool {
+		return strings.Contains(err.Error(), text)
 	}) {
 		return true
 	}

@@ -20,23 +20,24 @@ import (
 	"socle/internal/tenant"
 )
 
-// Restore carries a pending restore out, to its end: completed, or failed with a reason, and then nothing has changed. It does
-// nothing to one that is not pending. The error is for the log.
+// Restore runs a pending restore until it is completed, or failed with a reason and without effect.
+// It does nothing if the restore is not pending. The error is for the log.
 func (m *Maker) Restore(ctx context.Context, id uuid.UUID) error {
-	r, err := carryOut(ctx, m, task[platform.Restore]{m.Store.Restores(), m.restore, whyNot, m.GiveUp}, id)
+	restores := task[platform.Restore]{m.Store.Restores(), m.restore, restoreFailure, m.AbandonRestore}
+	r, err := runTask(ctx, m, restores, id)
 	if err != nil {
 		return err
 	}
 
-	return m.settled(ctx, r)
+	return m.dropEmptyDatabase(ctx, r)
 }
 
-// GiveUp ends a restore that has not come to its end: it removes what that has made, and opens the project's database should it have been
-// closed for the swap. To a restore that is over it does nothing.
-func (m *Maker) GiveUp(ctx context.Context, r platform.Restore, reason string) error {
+// AbandonRestore fails an unfinished restore. It removes the copy and its blobs, and opens the gate
+// of the project if a swap had closed it. It does nothing if the restore has ended.
+func (m *Maker) AbandonRestore(ctx context.Context, r platform.Restore, reason string) error {
 	failed := false
 
-	// A swap holds the same lock, so nothing is removed of what took its place.
+	// Swaps hold the same lock, so the copy is not in place yet.
 	err := m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
 		if _, err := m.Store.Restores().Unfinished(ctx, r.UUID); err != nil {
 			return fault.Except(err, fault.NotFound)
@@ -53,10 +54,10 @@ func (m *Maker) GiveUp(ctx context.Context, r platform.Restore, reason string) e
 		return err
 	}
 
-	return m.Lifecycle.Finish(ctx) // with the project that was made for it
+	return m.Lifecycle.Finish(ctx) // removes the project created for the restore
 }
 
-// removeCopy removes what a restore has made: a database, and bytes.
+// removeCopy removes the database and the blobs created by a restore.
 func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
 	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
 	blobs, err := blobsOf(ctx, c.ConnectTrusted)
@@ -76,20 +77,22 @@ func (m *Maker) removeCopy(ctx context.Context, r platform.Restore) error {
 	return c.Reopen(ctx)
 }
 
-// settled drops the empty database that a new project had. If it does not come to it, those who tidy up do.
-func (m *Maker) settled(ctx context.Context, r platform.Restore) error {
+// dropEmptyDatabase drops the empty database that a new project was created with. The periodic
+// cleanup drops it if this fails.
+func (m *Maker) dropEmptyDatabase(ctx context.Context, r platform.Restore) error {
 	if r.Target != platform.IntoNew {
 		return nil
 	}
 	return m.DropReplaced(ctx, r)
 }
 
-// blobsOf returns the blobs that the files of a database have, and those that it has noted. Without the database there are none.
+// blobsOf returns the blobs recorded in a database: those of files, transfers in progress,
+// discarded files and variants. It returns none if the database does not exist.
 func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)) ([]uuid.UUID, error) {
 	conn, err := connect(ctx)
 	switch pg.State(err) {
 	case "3D000", // invalid_catalog_name
-		"55000": // object_not_in_prerequisite_state: whoever made the database did not come so far as to let anyone in
+		"55000": // object_not_in_prerequisite_state: creation stopped before connections were allowed
 		return nil, nil
 	}
 
@@ -106,7 +109,7 @@ func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, erro
 	}
 
 	var blobs []uuid.UUID
-	for table, sql := range map[string]string{ // a copy may not have come so far as to have them all
+	for table, sql := range map[string]string{ // an unfinished copy may lack some of the tables
 		"files":        `select blob_uuid from storage.files`,
 		"uploads":      `select blob_uuid from storage.uploads`,
 		"upload_parts": `select blob_uuid from storage.upload_parts`,
@@ -138,28 +141,29 @@ func (m *Maker) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uuid
 	return nil
 }
 
-// whyNot says in words for the user why a restore failed.
-func whyNot(ctx context.Context, err error) string {
+// restoreFailure explains to the user why a restore failed.
+func restoreFailure(ctx context.Context, err error) string {
 	_, exited := errors.AsType[*exec.ExitError](err)
 	switch e := fault.Of(err); {
 	case ctx.Err() != nil:
 		return "the server was stopped"
-	case errors.Is(err, errDamaged), errors.Is(err, errContents):
-		return "the backup is damaged; nothing of it was restored"
+	case errors.Is(err, errDamaged), errors.Is(err, errTOC):
+		return "the backup is damaged; nothing was restored"
 	case e.Kind != fault.Internal:
 		return e.Detail
-	case ofProgram(err) != "":
-		return "the backup could not be restored: " + ofProgram(err)
+	case programFailure(err) != "":
+		return "the restore failed: " + programFailure(err)
 	case exited:
-		return "what the backup holds can't be restored as the project's owner; the server's log says what"
+		return "an object in the backup cannot be restored as the project's owner; see the server's log"
 	}
 
-	return "the backup could not be restored; the server's log says why"
+	return "the restore failed; see the server's log"
 }
 
-// restore checks a backup, restores it into a copy beside the project's database, checks that, and swaps the two.
+// restore checks a backup, restores it into a copy beside the project's database, compares them,
+// and swaps the copy in.
 func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
-	manifest, entries, err := m.check(ctx, r.BackupProjectUUID, r.BackupUUID)
+	manifest, entries, err := m.verifyBackup(ctx, r.BackupProjectUUID, r.BackupUUID)
 	if err != nil {
 		return err
 	}
@@ -167,26 +171,26 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 
 	c := m.Projects.Copy(r.ProjectUUID, r.UUID)
 
-	wanted := func() error { return m.Store.Restores().Beat(ctx, r.UUID) }
-	if err := m.fill(ctx, c, manifest, entries, r.Target == platform.IntoNew, wanted); err != nil {
+	confirm := func() error { return m.Store.Restores().Beat(ctx, r.UUID) }
+	if err := m.fill(ctx, c, manifest, entries, r.Target == platform.IntoNew, confirm); err != nil {
 		return err
 	}
 
-	if err := m.bring(ctx, c, manifest); err != nil {
+	if err := m.restoreFiles(ctx, c, manifest); err != nil {
 		return err
 	}
 	if err := c.Finish(ctx); err != nil {
 		return err
 	}
 
-	if manifest.foreign() {
-		if err := recount(ctx, c); err != nil {
+	if manifest.imported() {
+		if err := repairImported(ctx, c); err != nil {
 			return err
 		}
 	}
 
 	return m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error {
-		forms, err := m.carry(ctx, r.ProjectUUID, c.ConnectTrusted)
+		forms, err := m.carryQuota(ctx, r.ProjectUUID, c.ConnectTrusted)
 		if err != nil {
 			return err
 		}
@@ -197,11 +201,13 @@ func (m *Maker) restore(ctx context.Context, r platform.Restore) error {
 	})
 }
 
-// check reads all that is kept of a backup. It fails unless every byte is what it was when the backup was made, or could be copied anew,
-// and this release can restore it.
-func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (manifest Manifest, entries []entry, err error) {
-	if manifest, err = m.manifest(ctx, project, backup); err != nil {
-		return manifest, nil, fmt.Errorf("manifest: %w", err)
+// verifyBackup reads all stored data of a backup. It fails unless every byte is unchanged, or could
+// be repaired, and this release can restore the backup.
+func (m *Maker) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
+	manifest Manifest, entries []entry, err error,
+) {
+	if manifest, err = m.readManifest(ctx, project, backup); err != nil {
+		return manifest, nil, fmt.Errorf("read manifest: %w", err)
 	}
 
 	defer func() {
@@ -210,36 +216,36 @@ func (m *Maker) check(ctx context.Context, project, backup uuid.UUID) (manifest 
 		}
 	}()
 
-	if err := m.suits(ctx, manifest); err != nil {
+	if err := m.checkRestorable(ctx, manifest); err != nil {
 		return manifest, nil, err
 	}
-	if entries, err = m.readable(ctx, manifest); err != nil {
-		return manifest, nil, fmt.Errorf("dump: %w", err)
+	if entries, err = m.verifyDump(ctx, manifest); err != nil {
+		return manifest, nil, fmt.Errorf("verify dump: %w", err)
 	}
 
 	for f, err := range manifest.Files.all() {
 		if err == nil {
-			err = m.checkContent(ctx, project, f.Bytes)
+			err = m.verifyContent(ctx, project, f.Bytes)
 		}
 
-		if errors.Is(err, errDamaged) && m.mend(ctx, project, f.Bytes, err) {
+		if errors.Is(err, errDamaged) && m.repairContent(ctx, project, f.Bytes, err) {
 			err = nil
 		}
 		if err != nil {
-			return manifest, nil, fmt.Errorf("file %s: %w", f.SHA256, err)
+			return manifest, nil, fmt.Errorf("verify content %s: %w", f.SHA256, err)
 		}
 	}
 
 	return manifest, entries, nil
 }
 
-// errRestoreTimeout says that restoring a database took longer than it may.
-var errRestoreTimeout = errors.New("the time limit of a restore has passed")
+// errRestoreTimeout reports that restoring a database exceeded its time limit.
+var errRestoreTimeout = errors.New("restore timeout exceeded")
 
-// fill is [Maker.fillCopy] with a time limit: code of the project's owner runs meanwhile. What still runs then ends when
-// the caller drops the copy, which terminates all sessions in it.
+// fill is [Maker.fillCopy] with a timeout, since it runs user code. Statements that still run end
+// when the caller drops the copy, which terminates all its sessions.
 func (m *Maker) fill(
-	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error,
+	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
 ) error {
 	settings, err := m.Store.Settings(ctx)
 	if err != nil {
@@ -247,11 +253,11 @@ func (m *Maker) fill(
 	}
 
 	limit := settings.RestoreTimeout(manifest.Dump.Size)
-	limited, cancel := context.WithTimeoutCause(ctx, limit, errRestoreTimeout)
+	fillCtx, cancel := context.WithTimeoutCause(ctx, limit, errRestoreTimeout)
 	defer cancel()
 
-	err = m.fillCopy(limited, c, manifest, entries, fresh, wanted)
-	if err != nil && context.Cause(limited) == errRestoreTimeout {
+	err = m.fillCopy(fillCtx, c, manifest, entries, newProject, confirm)
+	if err != nil && context.Cause(fillCtx) == errRestoreTimeout {
 		return fault.New(fault.Unprocessable, "restoring the database took longer than %v", limit.Round(time.Second)).
 			Because(errors.Join(errRestoreTimeout, err))
 	}
@@ -259,18 +265,19 @@ func (m *Maker) fill(
 	return err
 }
 
-// fillCopy makes a copy and restores a dump into it: the platform's tables first, for the user's may refer to them, then what is the user's, as
-// the owner. It fails unless every table has as many rows as it had, and before it makes anything, unless the copy is wanted still: whoever gives it
-// up removes it, once.
+// fillCopy creates a copy and restores a dump into it: first the platform's tables, which the
+// user's may reference, then everything else as the owner. It compares the row counts at the end.
+// confirm is called under the project's lock before the copy is created. It fails if the restore
+// has been abandoned, which removes the copy once, so that none may appear afterwards.
 func (m *Maker) fillCopy(
-	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, fresh bool, wanted func() error,
+	ctx context.Context, c *tenant.Copy, manifest Manifest, entries []entry, newProject bool, confirm func() error,
 ) error {
-	p, err := plan(entries, manifest, m.Projects.Owner(c.Project))
+	p, err := planRestore(entries, manifest, m.Projects.Owner(c.Project))
 	if err != nil {
 		return err
 	}
 
-	// A project that is being removed gets no database any more: whoever removes it would not see that.
+	// A project that is being removed gets no new database, which the removal would miss.
 	if err := m.Lifecycle.Alone(ctx, c.Project, func() error {
 		status, err := m.Store.ProjectStatus(ctx, c.Project)
 		if err == nil && status != platform.Active {
@@ -278,7 +285,7 @@ func (m *Maker) fillCopy(
 		}
 
 		if err == nil {
-			err = wanted()
+			err = confirm()
 		}
 		if err != nil {
 			return err
@@ -288,8 +295,8 @@ func (m *Maker) fillCopy(
 	}); err != nil {
 		return err
 	}
-	if err := m.loadPlatform(ctx, c, manifest, p, fresh); err != nil {
-		return fmt.Errorf("the platform's tables: %w", err)
+	if err := m.loadPlatform(ctx, c, manifest, p, newProject); err != nil {
+		return fmt.Errorf("load the platform's tables: %w", err)
 	}
 
 	members, err := c.Members(ctx)
@@ -297,46 +304,46 @@ func (m *Maker) fillCopy(
 		return err
 	}
 
-	p.ofExtensions(members)
+	p.excludeExtensionTables(members)
 	if err := c.Lend(ctx, members); err != nil {
 		return err
 	}
-	if err := m.restoreUsers(ctx, c, manifest, p); err != nil {
+	if err := m.restoreUserObjects(ctx, c, manifest, p); err != nil {
 		return err
 	}
 	if err := c.TakeBack(ctx, members); err != nil {
 		return err
 	}
-	if err := grant(ctx, c, p.statements); err != nil {
-		return fmt.Errorf("privileges: %w", err)
+	if err := grantPrivileges(ctx, c, p.statements); err != nil {
+		return fmt.Errorf("grant privileges: %w", err)
 	}
-	if err := m.extend(ctx, c, manifest); err != nil {
-		return fmt.Errorf("extensions: %w", err)
+	if err := m.restoreExtensions(ctx, c, manifest); err != nil {
+		return fmt.Errorf("restore extensions: %w", err)
 	}
 
 	return compare(ctx, c, manifest)
 }
 
-// extend does to the extensions and the multirange types of a copy what was done to those of the project.
-func (m *Maker) extend(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
+// restoreExtensions applies the manifest's changes of extensions and multirange types to a copy.
+func (m *Maker) restoreExtensions(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
 		return nil
 	}
 
-	left, err := c.Extend(ctx, manifest.Extended, manifest.database(), manifest.foreign())
-	if len(left) > 0 {
-		m.Log.Warn("what was done to extensions and multirange types can't all be done again",
-			"project", c.Project, "left", left)
+	failed, err := c.Extend(ctx, manifest.Extended, manifest.database(), manifest.imported())
+	if len(failed) > 0 {
+		m.Log.Warn("changes of extensions and multirange types not restored",
+			"project", c.Project, "changes", failed)
 	}
 
 	return err
 }
 
-// restoreUsers has pg_restore restore what is the user's, logged in as the owner: code of the user runs while it does.
-func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manifest, p plans) error {
-	return m.open(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
+// restoreUserObjects runs pg_restore as the owner for the user's objects. It executes user code.
+func (m *Maker) restoreUserObjects(ctx context.Context, c *tenant.Copy, manifest Manifest, p restorePlan) error {
+	return m.readBlob(ctx, Key(manifest.Project, manifest.Backup), func(r io.Reader) error {
 		address, password := c.OwnerURL()
-		cmd, done, err := m.restoring(ctx, connection{address, password}, p.users,
+		cmd, done, err := m.restoreCommand(ctx, connection{address, password}, p.user,
 			"--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security")
 		if err != nil {
 			return err
@@ -351,8 +358,8 @@ func (m *Maker) restoreUsers(ctx context.Context, c *tenant.Copy, manifest Manif
 	})
 }
 
-// bring stores the bytes of a copy's files, under names that only the copy knows.
-func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
+// restoreFiles copies the files' bytes from the backup to the blobs that the copy's rows name.
+func (m *Maker) restoreFiles(ctx context.Context, c *tenant.Copy, manifest Manifest) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return err
@@ -368,7 +375,7 @@ func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) er
 	for last := uuid.Nil; ; {
 		files, err := pg.All[storedFile](ctx, conn, `
 			select blob_uuid, size, sha256 from storage.files where blob_uuid > @last order by blob_uuid limit @most`,
-			pgx.StrictNamedArgs{"last": last, "most": atATime})
+			pgx.StrictNamedArgs{"last": last, "most": contentBatch})
 		if err != nil || len(files) == 0 {
 			return err
 		}
@@ -378,9 +385,9 @@ func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) er
 			sums[i], last = f.SHA256, f.BlobUUID
 		}
 
-		has, err := m.Store.NeedsContents(ctx, manifest.Project, manifest.Backup, sums)
-		if err == nil && !has {
-			err = fmt.Errorf("%w: the manifest has not all files", errDamaged)
+		complete, err := m.Store.NeedsContents(ctx, manifest.Project, manifest.Backup, sums)
+		if err == nil && !complete {
+			err = fmt.Errorf("%w: the manifest lacks files of the dump", errDamaged)
 		}
 		if err != nil {
 			return err
@@ -388,12 +395,13 @@ func (m *Maker) bring(ctx context.Context, c *tenant.Copy, manifest Manifest) er
 
 		for _, f := range files {
 			want := Bytes{f.Size, hex.EncodeToString(f.SHA256)}
-			err := m.open(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
-				_, err := m.Blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), exactly(r, want), math.MaxInt64)
+			err := m.readBlob(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
+				verified := newVerifyingReader(r, want)
+				_, err := m.Blobs.Put(ctx, tenant.FileKey(c.Project, f.BlobUUID), verified, math.MaxInt64)
 				return err
 			})
 			if err != nil {
-				return fmt.Errorf("file %s: %w", want.SHA256, err)
+				return fmt.Errorf("restore content %s: %w", want.SHA256, err)
 			}
 		}
 	}

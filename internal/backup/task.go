@@ -13,52 +13,55 @@ import (
 )
 
 const (
-	// Silence is how long a worker may say nothing before what it works on is given up.
-	Silence = 20 * time.Second
+	// HeartbeatTimeout is how long a running task may go without a heartbeat before it is marked
+	// failed.
+	HeartbeatTimeout = 20 * time.Second
 
-	closing = 10 * time.Second // what noting an end may take after the worker was told to stop
+	finishTimeout = 10 * time.Second // timeout for recording the result after the worker was told to stop
 )
 
-// task is how tasks of a kind are worked on.
+// task defines how tasks of one kind run.
 type task[T any] struct {
 	rows platform.Tasks[T]
-	// to the end: the last that it does is to say that the task is completed
-	work   func(ctx context.Context, t T) error
-	why    func(ctx context.Context, err error) string         // says in words for the user why it failed
-	giveUp func(ctx context.Context, t T, reason string) error // removes what there is of it, and says that it failed
+
+	// run ends by marking the task completed.
+	run     func(ctx context.Context, t T) error
+	reason  func(ctx context.Context, err error) string         // explains a failure to the user
+	abandon func(ctx context.Context, t T, reason string) error // removes leftovers and marks the task failed
 }
 
-// carryOut takes a pending task and works on it to its end, and returns it; or, if the work says [Later], to that. To one that is not pending it does nothing. The error is for the log.
-func carryOut[T any](ctx context.Context, m *Maker, k task[T], id uuid.UUID) (T, error) {
+// runTask claims a pending task, runs it and returns it. It returns a *[RetryError] if the task
+// should run again, and does nothing if the task is not pending. The error is for the log.
+func runTask[T any](ctx context.Context, m *Maker, k task[T], id uuid.UUID) (T, error) {
 	t, err := k.rows.Start(ctx, id)
 	if err != nil {
 		return t, fault.Except(err, fault.NotFound)
 	}
 
-	working, stop := context.WithCancel(ctx)
-	defer stop()
+	runCtx, cancelRun := context.WithCancel(ctx)
+	defer cancelRun()
 
-	go m.beat(working, stop, func(ctx context.Context) error { return k.rows.Beat(ctx, id) })
+	go m.heartbeat(runCtx, cancelRun, func(ctx context.Context) error { return k.rows.Beat(ctx, id) })
 
-	if err = k.work(working, t); err == nil {
+	if err = k.run(runCtx, t); err == nil {
 		return t, nil
 	}
 
-	stop()
+	cancelRun()
 
-	if _, later := errors.AsType[*Later](err); later {
+	if _, retry := errors.AsType[*RetryError](err); retry {
 		return t, err
 	}
 
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	finishCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 
-	return t, errors.Join(fmt.Errorf("%s %s: %w", k.rows.Kind, id, err), k.giveUp(after, t, k.why(ctx, err)))
+	return t, errors.Join(fmt.Errorf("%s %s: %w", k.rows.Kind, id, err), k.abandon(finishCtx, t, k.reason(ctx, err)))
 }
 
-// beat says that the work goes on until ctx ends, and stops the work if it was given up.
-func (m *Maker) beat(ctx context.Context, stop context.CancelFunc, say func(context.Context) error) {
-	tick := time.NewTicker(Silence / 5)
+// heartbeat sends heartbeats until ctx ends. It stops the work if the task has been abandoned.
+func (m *Maker) heartbeat(ctx context.Context, stop context.CancelFunc, send func(context.Context) error) {
+	tick := time.NewTicker(HeartbeatTimeout / 5)
 	defer tick.Stop()
 
 	for {
@@ -68,12 +71,12 @@ func (m *Maker) beat(ctx context.Context, stop context.CancelFunc, say func(cont
 		case <-tick.C:
 		}
 
-		switch err := say(ctx); {
+		switch err := send(ctx); {
 		case fault.Is(err, fault.NotFound):
 			stop()
 			return
 		case err != nil && ctx.Err() == nil:
-			m.Log.Warn("heartbeat", "error", err)
+			m.Log.Warn("send heartbeat", "error", err)
 		}
 	}
 }

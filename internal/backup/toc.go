@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// entry is an entry of a dump's table of contents. What pg_restore --list prints of it can't be taken apart: names
-// may hold spaces and line breaks.
+// entry is an entry of a dump's table of contents. The output of pg_restore --list cannot be parsed
+// reliably, since names can contain spaces and line breaks.
 type entry struct {
 	id               int
 	tag, desc        string
@@ -17,41 +17,42 @@ type entry struct {
 	namespace, owner string
 }
 
-// The versions of the custom format that are read here: of PostgreSQL 12 and of 17 to 18.
+// Supported versions of the custom format: of PostgreSQL 12, and of 17 to 18.
 const (
 	oldestFormat = 14
 	newestFormat = 16
 )
 
-// Bounds of what is taken for a table of contents. Who made a dump can have as much of it kept in memory as mostKept.
+// Limits for a table of contents. An untrusted dump can occupy at most maxTextSize bytes of memory.
 const (
-	atOnce       = 4 << 10 // bytes
-	mostEntries  = 2_000_000
-	mostContents = 1 << 29 // bytes of all of it
-	mostKept     = 1 << 26 // bytes of the texts that are kept of it
+	readStep    = 4 << 10 // bytes read per step
+	maxEntries  = 2_000_000
+	maxTOCSize  = 1 << 29 // bytes in total
+	maxTextSize = 1 << 26 // bytes of retained texts
 )
 
-// defined are the kinds of entries whose statements are kept: pg_restore runs those of the others.
-var defined = []string{"ACL", "DEFAULT ACL", "POLICY"}
+// definedKinds are the kinds of entries whose statements are retained; pg_restore executes those of
+// all others.
+var definedKinds = []string{"ACL", "DEFAULT ACL", "POLICY"}
 
-// errContents says that the table of contents can't be read.
-var errContents = errors.New("the dump has no table of contents that this version reads")
+// errTOC reports that the table of contents cannot be read.
+var errTOC = errors.New("cannot read the dump's table of contents")
 
-// contents reads the table of contents at the beginning of a dump in pg_dump's custom format.
-func contents(r io.Reader) (entries []entry, err error) {
-	t := &tocReader{r: bufio.NewReader(io.LimitReader(r, mostContents))}
+// readTOC reads the table of contents at the start of a dump in pg_dump's custom format.
+func readTOC(r io.Reader) (entries []entry, err error) {
+	t := &tocReader{r: bufio.NewReader(io.LimitReader(r, maxTOCSize))}
 	defer func() {
 		if t.err != nil {
-			entries, err = nil, fmt.Errorf("%w: %w", errContents, t.err)
+			entries, err = nil, fmt.Errorf("%w: %w", errTOC, t.err)
 		}
 	}()
 
 	if magic := string(t.bytes(5)); magic != "PGDMP" {
-		t.fail("it begins with %q", magic)
+		t.fail("unexpected start %q", magic)
 		return nil, nil
 	}
 
-	head := t.bytes(6) // major, minor, revision, size of a number, size of an offset, format
+	head := t.bytes(6) // major, minor, revision, size of an integer, size of an offset, format
 
 	if t.err != nil {
 		return nil, nil
@@ -59,7 +60,7 @@ func contents(r io.Reader) (entries []entry, err error) {
 
 	minor := int(head[1])
 	if head[0] != 1 || minor < oldestFormat || minor > newestFormat || head[5] != 1 || head[3] != 4 || head[4] > 8 {
-		t.fail("its format is %d.%d", head[0], minor)
+		t.fail("unsupported format %d.%d", head[0], minor)
 		return nil, nil
 	}
 
@@ -71,7 +72,7 @@ func contents(r io.Reader) (entries []entry, err error) {
 		t.number()
 	}
 
-	for range 7 { // when it was made
+	for range 7 { // creation time
 		t.number()
 	}
 
@@ -80,8 +81,8 @@ func contents(r io.Reader) (entries []entry, err error) {
 	}
 
 	n := t.number()
-	if n < 0 || n > mostEntries {
-		t.fail("it has %d entries", n)
+	if n < 0 || n > maxEntries {
+		t.fail("%d entries exceed the limit", n)
 	}
 
 	for range n {
@@ -95,9 +96,9 @@ func contents(r io.Reader) (entries []entry, err error) {
 }
 
 type tocReader struct {
-	r    *bufio.Reader
-	kept int // bytes
-	err  error
+	r        *bufio.Reader
+	textSize int // bytes
+	err      error
 }
 
 func (t *tocReader) fail(format string, args ...any) {
@@ -108,29 +109,29 @@ func (t *tocReader) fail(format string, args ...any) {
 
 func (t *tocReader) entry(minor, offset int) entry {
 	e := entry{id: t.number()}
-	t.number() // whether it has data
-	t.skip()   // catalogue
-	t.skip()   // oid
+	t.number() // has data
+	t.skip()   // catalog
+	t.skip()   // OID
 	e.tag, e.desc = t.text(), t.text()
 	t.number() // section
 
-	if slices.Contains(defined, e.desc) {
+	if slices.Contains(definedKinds, e.desc) {
 		e.definition = t.text()
 	} else {
 		t.skip()
 	}
 
-	t.skip() // the statement that drops it
+	t.skip() // DROP statement
 	e.copy, e.namespace = t.text(), t.text()
 	t.skip() // tablespace
 	t.skip() // access method
 
 	if minor >= 16 {
-		t.number() // kind of relation
+		t.number() // relation kind
 	}
 
 	e.owner = t.text()
-	t.skip() // whether rows have oids
+	t.skip() // rows have OIDs
 
 	for t.err == nil {
 		if _, more := t.optional(); !more { // dependencies
@@ -138,18 +139,18 @@ func (t *tocReader) entry(minor, offset int) entry {
 		}
 	}
 
-	t.bytes(1 + offset) // where its data are
+	t.bytes(1 + offset) // data offset
 	return e
 }
 
 func (t *tocReader) bytes(n int) []byte {
 	if t.err != nil {
-		return make([]byte, min(n, atOnce))
+		return make([]byte, min(n, readStep))
 	}
 
-	b := make([]byte, 0, min(n, atOnce))
-	for len(b) < n && t.err == nil { // a length that is not true takes no memory
-		more := min(n-len(b), max(atOnce, len(b)))
+	b := make([]byte, 0, min(n, readStep))
+	for len(b) < n && t.err == nil { // grows with the data: a false length allocates nothing
+		more := min(n-len(b), max(readStep, len(b)))
 		b = slices.Grow(b, more)[:len(b)+more]
 		_, t.err = io.ReadFull(t.r, b[len(b)-more:])
 	}
@@ -172,22 +173,22 @@ func (t *tocReader) text() string {
 	return s
 }
 
-// optional returns a text and whether there is one.
+// optional returns a text and whether it is present.
 func (t *tocReader) optional() (string, bool) {
 	n := t.number()
 	if n < 0 || t.err != nil {
 		return "", false
 	}
 
-	if t.kept += n; t.kept > mostKept {
-		t.fail("it has texts of more than %d bytes", mostKept)
+	if t.textSize += n; t.textSize > maxTextSize {
+		t.fail("texts exceed %d bytes", maxTextSize)
 		return "", false
 	}
 
 	return string(t.bytes(n)), true
 }
 
-// skip passes over a text.
+// skip reads a text without retaining it.
 func (t *tocReader) skip() {
 	if n := t.number(); n > 0 && t.err == nil {
 		_, t.err = io.CopyN(io.Discard, t.r, int64(n))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// tocWriter writes a table of contents as pg_dump 15 does.
+// tocWriter writes a table of contents in the format of pg_dump 15.
 type tocWriter struct{ strings.Builder }
 
 func (w *tocWriter) number(n int) {
@@ -29,7 +29,7 @@ func tableOfContents(entries ...entry) string {
 	w := &tocWriter{}
 	w.WriteString("PGDMP\x01\x0e\x00\x04\x08\x01")
 
-	for range 8 { // compression, and when it was made
+	for range 8 { // compression and creation time
 		w.number(0)
 	}
 
@@ -42,15 +42,15 @@ func tableOfContents(entries ...entry) string {
 		w.texts("0", "0", e.tag, e.desc)
 		w.number(0)
 		w.texts(e.definition, "", e.copy, e.namespace, "", "", e.owner, "false")
-		w.WriteString("\x01\x01\x00\x00\x00") // no more dependencies
+		w.WriteString("\x01\x01\x00\x00\x00") // end of the dependencies
 		w.WriteString(strings.Repeat("\x00", 9))
 	}
 
 	return w.String()
 }
 
-// TestContentsAreBounded reads tables of contents with large statements: only those that Socle runs itself are kept, and
-// not more of them than a bound.
+// TestContentsAreBounded reads tables of contents with large statements: only those that Socle
+// executes itself are retained, up to a limit.
 func TestContentsAreBounded(t *testing.T) {
 	large := strings.Repeat("x", 20<<20)
 	text := tableOfContents(entry{
@@ -65,7 +65,7 @@ func TestContentsAreBounded(t *testing.T) {
 
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	got, err := contents(strings.NewReader(text))
+	got, err := readTOC(strings.NewReader(text))
 	runtime.ReadMemStats(&after)
 
 	if err != nil || len(got) != 2 || got[0].definition != "" ||
@@ -73,7 +73,7 @@ func TestContentsAreBounded(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if taken := after.TotalAlloc - before.TotalAlloc; taken > 1<<20 {
-		t.Errorf("%d bytes were taken for a statement of %d", taken, len(large))
+		t.Errorf("got %d bytes of memory for a statement of %d", taken, len(large))
 	}
 
 	var many []entry
@@ -81,19 +81,19 @@ func TestContentsAreBounded(t *testing.T) {
 		many = append(many, entry{id: i, tag: "t p", desc: "POLICY", definition: large})
 	}
 
-	if _, err := contents(strings.NewReader(tableOfContents(many...))); !errors.Is(err, errContents) {
+	if _, err := readTOC(strings.NewReader(tableOfContents(many...))); !errors.Is(err, errTOC) {
 		t.Errorf("80 MB of policies: got %v", err)
 	}
 }
 
-// TestReadLine reads lines of which one is longer than what is kept of it.
+// TestReadLine reads lines, one of them longer than the retained part.
 func TestReadLine(t *testing.T) {
 	t.Parallel()
 
-	r := bufio.NewReader(strings.NewReader("one\n" + strings.Repeat("x", 3*mostLine) + "\ntwo"))
-	for i, want := range []int{4, mostLine, 3} {
+	r := bufio.NewReader(strings.NewReader("one\n" + strings.Repeat("x", 3*maxLine) + "\ntwo"))
+	for i, want := range []int{4, maxLine, 3} {
 		line, err := readLine(r)
-		if len(line) != want || err != nil && (err != io.EOF || i < 2) {
+		if len(line) != want || (err != nil && (err != io.EOF || i < 2)) {
 			t.Errorf("line %d: got %d bytes, %v, want %d", i, len(line), err, want)
 		}
 	}

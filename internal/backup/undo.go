@@ -13,8 +13,8 @@ import (
 	"socle/internal/tenant"
 )
 
-// Undo has a project go back to what it held before a restore, at once. What was restored is kept from then on as that was. It fails as
-// [platform.Store.UndoableRestore] does.
+// Undo swaps back the database that a restore replaced, immediately. The restored database is then
+// kept in its place, as the replaced one was. It fails like [platform.Store.UndoableRestore].
 func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Restore, error) {
 	var undone platform.Restore
 	err := m.Lifecycle.Alone(ctx, project, func() error {
@@ -26,14 +26,14 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 		c := m.Projects.Copy(r.ProjectUUID, r.UUID)
 		if err := c.Renew(ctx); err != nil {
 			if pg.State(err) == "3D000" { // invalid_catalog_name
-				err = fault.New(fault.Conflict, "nothing is kept any more of what was before this restore").
+				err = fault.New(fault.Conflict, "the database from before this restore is no longer kept").
 					WithCode("nothing_kept").Because(err)
 			}
 
 			return err
 		}
 
-		forms, err := m.carry(ctx, r.ProjectUUID, c.ConnectReplaced)
+		forms, err := m.carryQuota(ctx, r.ProjectUUID, c.ConnectReplaced)
 		if err != nil {
 			return err
 		}
@@ -47,8 +47,9 @@ func (m *Maker) Undo(ctx context.Context, project, id uuid.UUID) (platform.Resto
 	return undone, err
 }
 
-// Reopen opens the databases of projects that a server had closed to go back to another one, and did not live to open again.
-func (m *Maker) Reopen(ctx context.Context) error {
+// OpenGates opens the gates of projects that a server closed for an undo and left closed when it
+// stopped.
+func (m *Maker) OpenGates(ctx context.Context) error {
 	projects, err := m.Store.UndoableProjects(ctx)
 	if err != nil || len(projects) == 0 {
 		return err
@@ -57,9 +58,9 @@ func (m *Maker) Reopen(ctx context.Context) error {
 	closed, err := m.Projects.Closed(ctx, projects)
 	errs := []error{err}
 	for _, id := range closed {
-		errs = append(errs, m.Lifecycle.Alone(ctx, id, func() error { // whoever is at it is done now
-			still, err := m.Projects.Closed(ctx, []uuid.UUID{id})
-			if err != nil || len(still) == 0 {
+		errs = append(errs, m.Lifecycle.Alone(ctx, id, func() error { // an undo in progress has ended now
+			closedNow, err := m.Projects.Closed(ctx, []uuid.UUID{id})
+			if err != nil || len(closedNow) == 0 {
 				return err
 			}
 
@@ -75,9 +76,9 @@ func (m *Maker) Reopen(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// carry gives a database that is about to become a project's the quota that the project has, and returns its forms. What an administrator
-// has set for the project is not the backup's to say.
-func (m *Maker) carry(
+// carryQuota copies the project's quota to a database about to replace the project's, and returns
+// its forms. Quotas are set by administrators and are not restored.
+func (m *Maker) carryQuota(
 	ctx context.Context, project uuid.UUID, connect func(context.Context) (*pgx.Conn, error),
 ) ([]uuid.UUID, error) {
 	type quota struct{ MaxFiles, MaxBytes *int64 }
@@ -100,9 +101,10 @@ func (m *Maker) carry(
 	return pg.Values[uuid.UUID](ctx, conn, `select uuid from forms.forms`)
 }
 
-// DropReplaced removes the database that a restore has replaced, and its files, unless it is to be kept after all.
+// DropReplaced removes the database replaced by a restore, and its files. It does nothing while the
+// database is still to be kept.
 func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
-	return m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error { // nobody goes back to it meanwhile
+	return m.Lifecycle.Alone(ctx, r.ProjectUUID, func() error { // excludes a concurrent undo
 		expired, err := m.Store.RestoreExpired(ctx, r.UUID)
 		if err != nil || !expired {
 			return err
@@ -125,9 +127,9 @@ func (m *Maker) DropReplaced(ctx context.Context, r platform.Restore) error {
 	})
 }
 
-// recount makes a database agree with itself whose rows came from elsewhere and were judged by no trigger: what refers to nothing goes, and what is
-// counted is counted anew.
-func recount(ctx context.Context, c *tenant.Copy) error {
+// repairImported repairs the platform's rows of an imported backup, which no trigger has checked:
+// it deletes dangling references and recomputes counters.
+func repairImported(ctx context.Context, c *tenant.Copy) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return err
@@ -139,7 +141,7 @@ func recount(ctx context.Context, c *tenant.Copy) error {
 			return err
 		}
 
-		for _, sql := range recounting {
+		for _, sql := range repairStatements {
 			if _, err := pg.Exec(ctx, tx, sql); err != nil {
 				return err
 			}
@@ -149,7 +151,7 @@ func recount(ctx context.Context, c *tenant.Copy) error {
 	})
 }
 
-var recounting = []string{
+var repairStatements = []string{
 	`delete from storage.files f where not exists (select from storage.containers c where c.uuid = f.container_uuid)`,
 	`delete from forms.fields f where not exists (select from forms.forms o where o.uuid = f.form_uuid)`,
 	`delete from forms.definitions d where not exists (select from forms.forms o where o.uuid = d.form_uuid)`,

@@ -16,7 +16,8 @@ import (
 	"socle/internal/object"
 )
 
-// TestDeleteWhileBackedUp deletes a container with its files while their bytes are copied: the backup has them, and they go when it is over.
+// TestDeleteWhileBackedUp deletes a container while the bytes of its files are copied. The backup
+// has them, and they are removed afterwards.
 func TestDeleteWhileBackedUp(t *testing.T) {
 	t.Parallel()
 
@@ -51,7 +52,7 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 		return false
 	})
 
-	id := back(t, a)
+	id := startBackup(t, a)
 	<-copying
 	a.Delete("/containers/" + c + "?force=true").Want(200)
 
@@ -66,19 +67,20 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 	}
 
 	if n := stored(); n != 3 {
-		t.Errorf("%d of 3 files have their bytes while they are backed up", n)
+		t.Errorf("got %d stored files during the backup, want 3", n)
 	}
 
 	a.Get("/containers/" + c + "/files").Want(400)
 	release()
-	await(t, a, id, "completed", "failed").Content("status", "completed")
-	until(t, "the bytes are gone", func() bool { return stored() == 0 })
-	restore(t, a, id)
+	waitForBackup(t, a, id, "completed", "failed").Content("status", "completed")
+	waitUntil(t, "the bytes are removed", func() bool { return stored() == 0 })
+	restoreInPlace(t, a, id)
 	a.Get("/containers/"+c).Want(200).Content("totalFiles", 3)
 }
 
-// TestBackupOfALostFile makes a backup of a project that has a file without its bytes, or with others: it fails, and says which file that is.
-func TestBackupOfALostFile(t *testing.T) {
+// TestBackupOfMissingFile backs up a project with a file whose bytes are missing or wrong: the
+// backup fails and names the file.
+func TestBackupOfMissingFile(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -93,12 +95,12 @@ func TestBackupOfALostFile(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		await(t, a, back(t, a), "completed", "failed").
-			Content("error", "the file 2026/a.txt has lost its bytes, or has others: write it anew, or delete it")
+		waitForBackup(t, a, startBackup(t, a), "completed", "failed").
+			Content("error", "the bytes of the file 2026/a.txt are missing or damaged: upload it again, or delete it")
 	}
 
 	lose(func(name string) error { return os.WriteFile(name, []byte("other of a file"), 0o600) })
 	lose(os.Remove)
 	a.Delete("/containers/" + c + "/files/" + file).Want(200)
-	backedUp(t, a)
+	makeBackup(t, a)
 }

@@ -13,74 +13,77 @@ import (
 )
 
 const (
-	backupChannel = "socle_backup" // on which the platform database tells that a backup is over
+	backupChannel = "socle_backup" // notified by the platform database when a backup finishes
 
-	// lookAgain is how often who waits for a backup looks whether it is over though nobody said so: what is told while there is no connection is not heard.
-	lookAgain = 5 * time.Second
+	// backupPollInterval is the interval at which waiting requests poll the backup. Notifications
+	// sent while the LISTEN connection is down are lost.
+	backupPollInterval = 5 * time.Second
 )
 
-// bell wakes all who wait.
-type bell struct {
-	mu   sync.Mutex
-	rung chan struct{} // closed when it rings; nil: nobody waits
+// broadcast wakes all current waiters.
+type broadcast struct {
+	mu sync.Mutex
+	ch chan struct{} // closed by notify; nil without waiters
 }
 
-// next returns what is closed when the bell rings next.
-func (b *bell) next() <-chan struct{} {
+// wait returns a channel that the next notify closes.
+func (b *broadcast) wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if b.rung == nil {
-		b.rung = make(chan struct{})
+	if b.ch == nil {
+		b.ch = make(chan struct{})
 	}
 
-	return b.rung
+	return b.ch
 }
 
-func (b *bell) ring() {
+func (b *broadcast) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if b.rung != nil {
-		close(b.rung)
-		b.rung = nil
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
 	}
 }
 
-// BackUpFirst returns when a backup is completed that was begun after d was first asked for; several requests share one. It fails with Conflict if the backup has failed, or
-// is not over when enough is: who asks for the same again then waits for the same backup.
-func (q *Queue) BackUpFirst(ctx context.Context, d platform.Destruction, enough <-chan time.Time) error {
-	tick := time.NewTicker(lookAgain)
+// BackUpFirst waits until a backup is completed that began after d was first requested. Concurrent
+// requests share one backup. It fails with Conflict if the backup fails or if timeout fires first;
+// a repeated request then waits for the same backup.
+func (q *Queue) BackUpFirst(ctx context.Context, d platform.Destruction, timeout <-chan time.Time) error {
+	tick := time.NewTicker(backupPollInterval)
 	defer tick.Stop()
 
 	var id uuid.UUID
 	for {
-		some := q.backupOver.next() // before it is looked: what is over between is not missed
+		finished := q.backupFinished.wait() // before the status is read, so that no notification is missed
 
-		over, err := q.backedUpFirst(ctx, d, &id)
-		if over || err != nil {
+		done, err := q.checkAwaitedBackup(ctx, d, &id)
+		if done || err != nil {
 			return err
 		}
 
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-enough:
+		case <-timeout:
 			return fault.New(fault.Conflict,
-				"a backup of the project has to be completed before this, and is being made; ask again when it is. Nothing was changed").WithCode("backup_under_way")
-		case <-some:
+				"this requires a completed backup of the project, which is being made: try again when it is completed. Nothing was changed").WithCode("backup_under_way")
+		case <-finished:
 		case <-tick.C:
 		}
 	}
 }
 
-// backedUpFirst reports whether the backup is completed that d waits for. As long as id is nil, it is not known which one that is.
-func (q *Queue) backedUpFirst(ctx context.Context, d platform.Destruction, id *uuid.UUID) (bool, error) {
+// checkAwaitedBackup reports whether the backup that d waits for is completed. It sets id,
+// initially nil, once that backup is known.
+func (q *Queue) checkAwaitedBackup(ctx context.Context, d platform.Destruction, id *uuid.UUID) (bool, error) {
 	var b platform.Backup
 	var err error
 	if *id == uuid.Nil {
 		b, err = q.awaitBackup(ctx, d)
-		if fault.Is(err, fault.Conflict) { // the next one will do
+		if fault.Is(err, fault.Conflict) { // wait for the other backup, then try again
 			return false, nil
 		}
 
@@ -101,12 +104,12 @@ func (q *Queue) backedUpFirst(ctx context.Context, d platform.Destruction, id *u
 	}
 
 	return false, fault.New(fault.Conflict,
-		"a backup of the project has to be completed before this, and it failed: %s. Nothing was changed",
+		"this requires a completed backup of the project, and the backup failed: %s. Nothing was changed",
 		b.Error).WithCode("backup_failed")
 }
 
-// awaitBackup returns the backup that d waits for, and has one made if there is none. It fails with Conflict if another one is under way that may have
-// begun too early.
+// awaitBackup returns the backup that d waits for and creates it if there is none. It fails with
+// Conflict if another backup is in progress that may have begun too early.
 func (q *Queue) awaitBackup(ctx context.Context, d platform.Destruction) (platform.Backup, error) {
 	for {
 		b, err := q.Store.AwaitBackup(ctx, d)
@@ -125,6 +128,6 @@ func (q *Queue) awaitBackup(ctx context.Context, d platform.Destruction) (platfo
 		if !fault.Is(err, fault.Conflict) || ctx.Err() != nil {
 			return b, err
 		}
-		// Someone else was first: it may be theirs that is waited for.
+		// A concurrent request created a backup first; d may be able to share it.
 	}
 }

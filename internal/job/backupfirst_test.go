@@ -8,16 +8,17 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// TestAwaitedBackupsAreKept makes a backup after which others may go: those that something destructive waited for stay for 30 days, whatever the schedule says.
+// TestAwaitedBackupsAreKept tests that backups made before a destructive operation are kept for 30
+// days, whatever the schedule's retention rules.
 func TestAwaitedBackupsAreKept(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	names := map[string]string{"first": made(a, 29, false, "completed"),
-		"first long ago": made(a, 31, false, "completed"), "first and due": made(a, 28, true, "completed"),
-		"due": made(a, 27, true, "completed"), "first and due long ago": made(a, 32, true, "completed"),
-		"asked for": made(a, 40, false, "completed"), "first and failed": made(a, 29, false, "failed"),
-		"first and failed long ago": made(a, 31, false, "failed")}
+	names := map[string]string{"first": insertBackup(a, 29, false, "completed"),
+		"first long ago": insertBackup(a, 31, false, "completed"), "first and due": insertBackup(a, 28, true, "completed"),
+		"due": insertBackup(a, 27, true, "completed"), "first and due long ago": insertBackup(a, 32, true, "completed"),
+		"asked for": insertBackup(a, 40, false, "completed"), "first and failed": insertBackup(a, 29, false, "failed"),
+		"first and failed long ago": insertBackup(a, 31, false, "failed")}
 	for name, id := range names {
 		if name != "due" && name != "asked for" {
 			a.Exec(`update platform.backups set made_before = 'deleteTable' where uuid = $1`, id)
@@ -28,7 +29,7 @@ func TestAwaitedBackupsAreKept(t *testing.T) {
 		t.Helper()
 
 		for _, name := range gone {
-			until(t, name+" is removed", func() bool { return !there(t, a, names)[name] })
+			waitUntil(t, name+" is removed", func() bool { return !existing(t, a, names)[name] })
 			delete(names, name)
 		}
 
@@ -37,18 +38,18 @@ func TestAwaitedBackupsAreKept(t *testing.T) {
 			want[name] = true
 		}
 
-		if diff := cmp.Diff(want, there(t, a, names)); diff != "" {
+		if diff := cmp.Diff(want, existing(t, a, names)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
 
-	await(t, a, back(t, a), "completed")
+	waitForBackup(t, a, startBackup(t, a), "completed")
 	removed("without a schedule", "first long ago", "first and failed long ago")
-	schedule(
+	putSchedule(
 		a, `{"cron": "0 3 * * *", "keep_last": 1, "keep_daily": 0, "keep_weekly": 0, "keep_monthly": 0, "prove": false}`,
 	)
 
-	due(a)
-	tidy(t, a)
+	makeOverdue(a)
+	runTidy(t, a)
 	removed("with a schedule that keeps one", "due", "first and due long ago")
 }

@@ -11,8 +11,8 @@ import (
 	"socle/internal/pg"
 )
 
-// TestBackupOfLockedTable backs a project up of which a table is locked: it says so, is begun again later, and fails in
-// the end.
+// TestBackupOfLockedTable backs up a project with a locked table: the backup shows the lock, is
+// retried, and finally fails.
 func TestBackupOfLockedTable(t *testing.T) {
 	t.Parallel()
 
@@ -40,60 +40,61 @@ func TestBackupOfLockedTable(t *testing.T) {
 	postponed := func(id string) {
 		t.Helper()
 
-		until(t, "it is to be tried again", func() bool {
+		waitUntil(t, "the backup is postponed", func() bool {
 			r := a.Get("/backups/" + id).Want(200)
 			return r.Get("status") == "pending" && r.Metadata("waitingFor") == waits
 		})
 
-		until(t, "its job waits", func() bool {
+		waitUntil(t, "its job is scheduled", func() bool {
 			return apitest.Value[bool](a, `select exists (
 				select from river.river_job where kind = 'backup' and state in ('available', 'scheduled'))`)
 		})
 	}
 
-	// The first one gets to its end when the lock is gone.
+	// The first backup completes when the lock is released.
 	tx := lock()
-	id := back(t, a)
+	id := startBackup(t, a)
 	postponed(id)
 	a.Post("/backups", `{}`).Want(409).Code("backup_under_way")
 
-	if kept(t, a, id) {
-		t.Error("a part of the dump is kept")
+	if anyStored(t, a, id) {
+		t.Error("a partial dump is stored")
 	}
 
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	completed(t, a, id)
+	completeBackup(t, a, id)
 
 	if waits := a.Get("/backups/" + id).Metadata("waitingFor"); waits != "" {
-		t.Errorf("it waits for %q", waits)
+		t.Errorf("waits for %q", waits)
 	}
 
-	// The second one has been tried for long enough.
+	// The second backup exceeds the retry limit.
 	tx = lock()
-	id = back(t, a)
+	id = startBackup(t, a)
 	postponed(id)
 	a.Exec(`update platform.backups set started_at = now() - interval '31 minutes' where uuid = $1`, id)
 	retryBackups(a)
-	await(t, a, id, "completed", "failed").
+	waitForBackup(t, a, id, "completed", "failed").
 		Content("error", "the table public.orders was locked by another transaction, for 30 minutes")
 
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	await(t, a, back(t, a), "completed")
+	waitForBackup(t, a, startBackup(t, a), "completed")
 }
 
-// TestDumpIsToldInEnglish asks in which language PostgreSQL speaks to pg_dump, whose words are read.
-func TestDumpIsToldInEnglish(t *testing.T) {
+// TestDumpMessagesAreEnglish tests the language of PostgreSQL's messages to pg_dump, which are
+// parsed.
+func TestDumpMessagesAreEnglish(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 
-	// as an operator may have it
+	// an operator's possible setting
 	set := `do $$ begin execute format('alter database %I set lc_messages = %L', current_database(), 'C.UTF-8'); end $$`
 	if _, err := a.ProjectDatabase().Exec(t.Context(), set); err != nil {
 		t.Fatal(err)
@@ -111,13 +112,14 @@ func TestDumpIsToldInEnglish(t *testing.T) {
 	}
 }
 
-// TestBackupOfSwappedTable puts a view in the place of a table that the backup's snapshot has shown: the login that reads everything runs nothing of it.
+// TestBackupOfSwappedTable replaces a table in the backup's snapshot by a view: the dump login
+// executes nothing of it.
 func TestBackupOfSwappedTable(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.Unproven()
-	asOwner(t, a,
+	execAsOwner(t, a,
 		`create function public.spring() returns int language plpgsql as $f$ begin perform pg_notify('sprung', current_user::text); return 1; end $f$;
 		grant execute on function public.spring() to public`)
 
@@ -126,9 +128,9 @@ func TestBackupOfSwappedTable(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// where there is nothing to count, pg_dump is the first to look
+	// without rows to count, pg_dump is the first to read the table
 	for _, partitioned := range []string{"", "partition by list (id)"} {
-		asOwner(t, a, `create table public.bait (id int) `+partitioned)
+		execAsOwner(t, a, `create table public.bait (id int) `+partitioned)
 
 		tx, err := a.ProjectDatabase().Begin(t.Context())
 		if err != nil {
@@ -144,8 +146,8 @@ func TestBackupOfSwappedTable(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		id := back(t, a)
-		until(t, "the backup waits for the table", func() bool {
+		id := startBackup(t, a)
+		waitUntil(t, "the backup waits for the table", func() bool {
 			waits, _ := a.Get("/backups/" + id).Want(200).Metadata("waitingFor").(string)
 			return strings.HasPrefix(waits, "the table public.bait")
 		})
@@ -154,8 +156,8 @@ func TestBackupOfSwappedTable(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		completed(t, a, id)
-		asOwner(t, a, `drop view public.bait`)
+		completeBackup(t, a, id)
+		execAsOwner(t, a, `drop view public.bait`)
 	}
 
 	if _, err := heard.Exec(t.Context(), "notify sprung, 'the end'"); err != nil {
@@ -163,6 +165,6 @@ func TestBackupOfSwappedTable(t *testing.T) {
 	}
 
 	if n, err := heard.WaitForNotification(t.Context()); err != nil || n.Payload != "the end" {
-		t.Errorf("the view's function ran as %v, %v", n, err)
+		t.Errorf("the view's function ran as %v (%v)", n, err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"socle/internal/pgserver"
 )
 
-// dumpedRows returns how many rows the dump of a backup has of a table.
+// dumpedRows returns the number of rows of a table in a backup's dump.
 func dumpedRows(t *testing.T, a *apitest.API, id, schema, table string) int {
 	t.Helper()
 
@@ -42,16 +42,16 @@ func dumpedRows(t *testing.T, a *apitest.API, id, schema, table string) int {
 	return strings.Count(rows, "\n")
 }
 
-// retryBackups makes postponed backups due at once.
+// retryBackups makes postponed backups due.
 func retryBackups(a *apitest.API) {
 	a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'backup' and state in ('available', 'scheduled')`)
 }
 
-// completed retries a backup until it is completed.
-func completed(t *testing.T, a *apitest.API, id string) {
+// completeBackup retries a backup until it is completed.
+func completeBackup(t *testing.T, a *apitest.API, id string) {
 	t.Helper()
 
-	until(t, "the backup is over", func() bool {
+	waitUntil(t, "the backup has ended", func() bool {
 		retryBackups(a)
 		status := a.Get("/backups/" + id).Want(200).Get("status")
 
@@ -61,8 +61,8 @@ func completed(t *testing.T, a *apitest.API, id string) {
 	a.Get("/backups/"+id).Want(200).Content("error", "")
 }
 
-// TestBackupMeetsReplacedTable begins a backup while another transaction replaces a table's rows in a way that older
-// snapshots do not see: the dump must have the rows that the transaction wrote.
+// TestBackupMeetsReplacedTable begins a backup while another transaction replaces a table's rows in
+// a way invisible to older snapshots. The dump must have the new rows.
 func TestBackupMeetsReplacedTable(t *testing.T) {
 	t.Parallel()
 
@@ -77,7 +77,7 @@ func TestBackupMeetsReplacedTable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := a.With(t)
-			asOwner(t, a, `create table public.stock as select generate_series(1, 3) as id`)
+			execAsOwner(t, a, `create table public.stock as select generate_series(1, 3) as id`)
 
 			tx, err := a.ProjectDatabase().Begin(t.Context())
 			if err != nil {
@@ -88,8 +88,8 @@ func TestBackupMeetsReplacedTable(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			id := back(t, a)
-			until(t, "the backup waits for the table", func() bool {
+			id := startBackup(t, a)
+			waitUntil(t, "the backup waits for the table", func() bool {
 				return a.Get("/backups/"+id).Want(200).
 					Metadata("waitingFor") == "the table public.stock, which another transaction has locked"
 			})
@@ -98,13 +98,13 @@ func TestBackupMeetsReplacedTable(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			completed(t, a, id)
+			completeBackup(t, a, id)
 
 			if got := dumpedRows(t, a, id, "public", "stock"); got != 7 {
-				t.Errorf("the dump has %d rows, want 7", got)
+				t.Errorf("got %d rows in the dump, want 7", got)
 			}
 
-			asOwner(t, a, `drop table public.stock`)
+			execAsOwner(t, a, `drop table public.stock`)
 		})
 	}
 }
@@ -117,7 +117,7 @@ func TestBackupMeetsDroppedTable(t *testing.T) {
 	a.Unproven()
 
 	for _, partitioned := range []string{"", "partition by list (id)"} {
-		asOwner(t, a, `create table public.dropped (id int) `+partitioned)
+		execAsOwner(t, a, `create table public.dropped (id int) `+partitioned)
 
 		tx, err := a.ProjectDatabase().Begin(t.Context())
 		if err != nil {
@@ -128,8 +128,8 @@ func TestBackupMeetsDroppedTable(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		id := back(t, a)
-		until(t, "the backup waits for the table", func() bool {
+		id := startBackup(t, a)
+		waitUntil(t, "the backup waits for the table", func() bool {
 			waits, _ := a.Get("/backups/" + id).Want(200).Metadata("waitingFor").(string)
 			return strings.HasPrefix(waits, "the table public.dropped")
 		})
@@ -138,12 +138,12 @@ func TestBackupMeetsDroppedTable(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		completed(t, a, id)
+		completeBackup(t, a, id)
 	}
 }
 
-// TestBackupCopiesFilesAfterTables replaces a table's rows while the backup copies the bytes of files: that waits for
-// nothing, and the dump has the rows of the snapshot.
+// TestBackupCopiesFilesAfterTables replaces a table's rows while the backup copies the bytes of
+// files. The change does not wait, and the dump has the rows of the snapshot.
 func TestBackupCopiesFilesAfterTables(t *testing.T) {
 	t.Parallel()
 
@@ -151,7 +151,7 @@ func TestBackupCopiesFilesAfterTables(t *testing.T) {
 	a := apitest.New(t, func(c *config.Config) { service.Configure(c) })
 	a.Unproven()
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a", "bytes")
-	asOwner(t, a, `create table public.stock as select generate_series(1, 3) as id`)
+	execAsOwner(t, a, `create table public.stock as select generate_series(1, 3) as id`)
 
 	copying, replaced := make(chan struct{}), make(chan struct{})
 	release, once := sync.OnceFunc(func() { close(replaced) }), sync.OnceFunc(func() { close(copying) })
@@ -166,63 +166,63 @@ func TestBackupCopiesFilesAfterTables(t *testing.T) {
 		return false
 	})
 
-	id := back(t, a)
+	id := startBackup(t, a)
 	<-copying
-	asOwner(t, a,
+	execAsOwner(t, a,
 		`set lock_timeout = '10s'; begin; truncate public.stock; insert into public.stock select generate_series(1, 7); commit`)
 
 	release()
-	await(t, a, id, "completed", "failed").Content("error", "")
+	waitForBackup(t, a, id, "completed", "failed").Content("error", "")
 
 	if got := dumpedRows(t, a, id, "public", "stock"); got != 3 {
-		t.Errorf("the dump has %d rows, want 3", got)
+		t.Errorf("got %d rows in the dump, want 3", got)
 	}
 }
 
-// TestBackupHoldsItsTables holds pg_dump before it has locked anything: nobody else can replace a table by then. A schema
-// can't be locked: when another takes its name, the backup is begun again.
+// TestBackupHoldsItsTables stops pg_dump before it locks anything: the tables are protected from
+// replacement already. A schema cannot be locked; if another takes its name, the backup is retried.
 func TestBackupHoldsItsTables(t *testing.T) {
 	t.Parallel()
 
 	held := filepath.Join(t.TempDir(), "held")
-	dir := programs(t, `while [ -e `+held+` ]; do : > `+held+`.there; sleep 0.05; done; exec "$real" "$@"`)
+	dir := programFolder(t, `while [ -e `+held+` ]; do : > `+held+`.there; sleep 0.05; done; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
-	asOwner(t, a, `create schema blue; create table blue.stock as select generate_series(1, 3) as id`)
+	execAsOwner(t, a, `create schema blue; create table blue.stock as select generate_series(1, 3) as id`)
 
 	if err := os.WriteFile(held, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 
-	id := back(t, a)
-	until(t, "pg_dump is held", func() bool { return fileExists(held + ".there") })
+	id := startBackup(t, a)
+	waitUntil(t, "pg_dump is stopped", func() bool { return fileExists(held + ".there") })
 
 	_, err := a.ProjectDatabase().PgConn().Exec(t.Context(), `set lock_timeout = '50ms'; truncate blue.stock`).ReadAll()
 	if pg.State(err) != "55P03" { // lock_not_available
-		t.Errorf("while the table is dumped, truncate answers %v", err)
+		t.Errorf("truncate during the dump: got %v, want lock_not_available", err)
 	}
 
-	asOwner(t, a, `alter schema blue rename to green; create schema blue; create table blue.stock (id int)`)
+	execAsOwner(t, a, `alter schema blue rename to green; create schema blue; create table blue.stock (id int)`)
 	if err := errors.Join(os.Remove(held), os.Remove(held+".there")); err != nil {
 		t.Fatal(err)
 	}
 
-	completed(t, a, id)
+	completeBackup(t, a, id)
 
 	for schema, want := range map[string]int{"blue": 0, "green": 3} {
 		if got := dumpedRows(t, a, id, schema, "stock"); got != want {
-			t.Errorf("the dump has %d rows of %s.stock, want %d", got, schema, want)
+			t.Errorf("got %d rows of %s.stock in the dump, want %d", got, schema, want)
 		}
 	}
 }
 
-// TestBackupAmongChanges makes backups while tables come and go, as pg_dump tells it: a backup is begun again until it
-// succeeds, or has been tried for too long; then it says what it met.
+// TestBackupAmongChanges makes backups while pg_dump reports tables that come and go. A backup is
+// retried until it succeeds, or exceeds the limit and names the collision.
 func TestBackupAmongChanges(t *testing.T) {
 	t.Parallel()
 
 	left := filepath.Join(t.TempDir(), "left")
-	dir := programs(t, `n=$(cat `+left+`); [ "$n" -gt 0 ] || exec "$real" "$@"; echo $((n - 1)) > `+left+`
+	dir := programFolder(t, `n=$(cat `+left+`); [ "$n" -gt 0 ] || exec "$real" "$@"; echo $((n - 1)) > `+left+`
 		echo 'pg_dump: error: query failed: ERROR:  relation "public.fleeting" does not exist' >&2; exit 1`)
 
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
@@ -237,13 +237,13 @@ func TestBackupAmongChanges(t *testing.T) {
 	}
 
 	fail(12)
-	completed(t, a, back(t, a))
+	completeBackup(t, a, startBackup(t, a))
 
 	fail(1000)
-	id := back(t, a)
+	id := startBackup(t, a)
 
 	const met = `relation "public.fleeting" does not exist`
-	until(t, "the backup says what it met", func() bool {
+	waitUntil(t, "the backup names the collision", func() bool {
 		r := a.Get("/backups/" + id).Want(200)
 		waits, _ := r.Metadata("waitingFor").(string)
 
@@ -253,8 +253,8 @@ func TestBackupAmongChanges(t *testing.T) {
 	a.Exec(`update platform.backups set started_at = now() - interval '31 minutes' where uuid = $1`, id)
 	retryBackups(a)
 
-	if why := await(t, a, id, "failed").Get("error").(string); !strings.Contains(why, met) ||
+	if why := waitForBackup(t, a, id, "failed").Get("error").(string); !strings.Contains(why, met) ||
 		!strings.Contains(why, "30 minutes") {
-		t.Errorf("it failed because of %q", why)
+		t.Errorf("got error %q", why)
 	}
 }

@@ -24,15 +24,15 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// await waits until a backup has a status, and returns it.
-func await(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest.Reply {
+// waitForBackup waits until a backup has a status, and returns it.
+func waitForBackup(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest.Reply {
 	t.Helper()
 
-	return reached(t, a, "/backups/"+id, statuses)
+	return waitForStatus(t, a, "/backups/"+id, statuses)
 }
 
-// reached waits until something has a status, and returns it.
-func reached(t *testing.T, a *apitest.API, path string, statuses []string) (r *apitest.Reply) {
+// waitForStatus waits until a resource has a status, and returns it.
+func waitForStatus(t *testing.T, a *apitest.API, path string, statuses []string) (r *apitest.Reply) {
 	t.Helper()
 
 	apitest.Until(t, fmt.Sprint(path, " is ", statuses), func() bool {
@@ -43,13 +43,13 @@ func reached(t *testing.T, a *apitest.API, path string, statuses []string) (r *a
 	return r
 }
 
-func back(t *testing.T, a *apitest.API) string {
+func startBackup(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
 	return a.Post("/backups", `{}`).Want(201).Content("status", "pending").Get("uuid").(string)
 }
 
-// dump returns the path of a copy of a backup's dump, or "" if none is kept.
+// dump returns the path of a decrypted copy of a backup's dump, or "" if there is none.
 func dump(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
 
@@ -83,8 +83,8 @@ func dump(t *testing.T, a *apitest.API, id string) string {
 	return f.Name()
 }
 
-// awkward is what a tenant may have in a database, and a careless dump trips over.
-const awkward = `
+// awkwardObjects has objects of a user's database that break a careless dump.
+const awkwardObjects = `
 	create table public."-rf" (id int);
 	create table public."dbname=x" (id int);
 	create table public."two
@@ -99,21 +99,21 @@ lines" select n, 'it''s ' || n from generate_series(1, 10) n;
 	create table "odd;schema".t as select 1 as n;
 	do 'begin for n in 1..1000 loop execute format(''create table public.t%s (id int)'', n); end loop; end'`
 
-// TestBackup makes a backup of a database full of traps, and restores it into an empty one.
+// TestBackup backs up a database full of traps and restores it into an empty one.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	owner := a.ProjectDatabase()
-	if _, err := owner.PgConn().Exec(t.Context(), awkward).ReadAll(); err != nil {
+	if _, err := owner.PgConn().Exec(t.Context(), awkwardObjects).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
 
 	a.Create("/forms", `{"name": "contact"}`)
 	a.Unproven()
 
-	id := back(t, a)
-	r := await(t, a, id, "completed", "failed").Content("status", "completed").Content("error", "")
+	id := startBackup(t, a)
+	r := waitForBackup(t, a, id, "completed", "failed").Content("status", "completed").Content("error", "")
 	if r.Get("startedAt") == nil || r.Get("completedAt") == nil {
 		t.Errorf("a completed backup has no times: %s", r.Body)
 	}
@@ -155,8 +155,8 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// programs returns a folder with PostgreSQL's programs, of which pg_dump is a script.
-func programs(t *testing.T, script string) string {
+// programFolder returns a folder with PostgreSQL's programs, with a script in place of pg_dump.
+func programFolder(t *testing.T, script string) string {
 	t.Helper()
 
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
@@ -171,15 +171,16 @@ func programs(t *testing.T, script string) string {
 		}
 	}
 
-	scripted(t, dir, "pg_dump", script)
+	replaceProgram(t, dir, "pg_dump", script)
 	return dir
 }
 
-// untouched is a script that does what the program in whose place it is does.
-const untouched = `exec "$real" "$@"`
+// passThrough is a script that runs the program it replaces.
+const passThrough = `exec "$real" "$@"`
 
-// scripted puts a script in the place of one of the programs in a folder; $real stands for the real one. Without a script there is none.
-func scripted(t *testing.T, dir, program, script string) {
+// replaceProgram puts a script in place of a program in a folder; $real is the path of the real
+// one. An empty script removes the program.
+func replaceProgram(t *testing.T, dir, program, script string) {
 	t.Helper()
 
 	binaries, err := pgserver.Find(os.Getenv("SOCLE_POSTGRES_BIN"))
@@ -190,7 +191,7 @@ func scripted(t *testing.T, dir, program, script string) {
 	path := filepath.Join(dir, program)
 	if script == "" {
 		err = os.Remove(path)
-	} else { // renamed, for one that is being run can't be written
+	} else { // by rename, since a running script cannot be written
 		err = errors.Join(
 			os.WriteFile(path+".new",
 				[]byte("#!/bin/sh\n"+strings.ReplaceAll(script, "$real", binaries.Path(program))+"\n"), 0o755),
@@ -203,16 +204,17 @@ func scripted(t *testing.T, dir, program, script string) {
 	}
 }
 
-// TestBackupFails makes backups with a pg_dump, or a pg_restore that is to list what a dump holds, that fails in one way or another. Each has its cause.
+// TestBackupFails makes backups with a failing pg_dump, or a failing pg_restore while it lists a
+// dump. The error names the cause.
 func TestBackupFails(t *testing.T) {
 	t.Parallel()
 
-	const failed, broken = "the dump did not succeed; the server's log says why", "the dump is not whole"
+	const failed, broken = "the dump failed; see the server's log", "the dump is incomplete"
 
-	const missing, complained = "the dump could not be made: the programs of PostgreSQL can't be run where Socle runs",
-		"the dump could not be made: a program of PostgreSQL complained; the server's log says what of"
+	const missing, complained = "the dump failed: PostgreSQL's programs cannot run on Socle's server",
+		"the dump failed: a PostgreSQL program reported a problem; see the server's log"
 
-	dir := programs(t, untouched)
+	dir := programFolder(t, passThrough)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	for name, c := range map[string]struct{ program, script, reason string }{
 		"at once":       {"pg_dump", `echo "canary" >&2; exit 1`, failed},
@@ -220,7 +222,7 @@ func TestBackupFails(t *testing.T) {
 		"killed":        {"pg_dump", `kill -9 $$`, failed},
 		"older": {"pg_dump",
 			`echo "pg_dump: error: aborting because of server version mismatch" >&2; exit 1`,
-			"the dump could not be made: the programs of PostgreSQL where Socle runs are older than the server"},
+			"the dump failed: PostgreSQL's programs on Socle's server are older than the database server"},
 		"with nothing":        {"pg_dump", `exit 0`, broken},
 		"with something else": {"pg_dump", `echo "canary"`, broken},
 		"cut off":             {"pg_dump", `"$real" "$@" | head -c 50`, broken},
@@ -228,56 +230,56 @@ func TestBackupFails(t *testing.T) {
 		"missing":             {"pg_dump", ``, missing},
 
 		"without a list": {"pg_restore", `cat >/dev/null; exit 0`,
-			"the dump could not be made; the server's log says why"},
+			"the dump failed; see the server's log"},
 		"killed at the list":      {"pg_restore", `kill -9 $$`, failed},
 		"complaining of the list": {"pg_restore", `"$real" "$@"; echo "canary" >&2; exit 0`, complained},
 		"missing for the list":    {"pg_restore", ``, missing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := a.With(t)
-			scripted(t, dir, c.program, c.script)
-			id := back(t, a)
-			r := await(t, a, id, "completed", "failed").Content("status", "failed").Content("error", c.reason)
+			replaceProgram(t, dir, c.program, c.script)
+			id := startBackup(t, a)
+			r := waitForBackup(t, a, id, "completed", "failed").Content("status", "failed").Content("error", c.reason)
 			if r.Get("completedAt") == nil {
-				t.Error("a failed backup has no end")
+				t.Error("a failed backup has no completion time")
 			}
-			if kept(t, a, id) {
-				t.Error("a part of the dump is kept")
+			if anyStored(t, a, id) {
+				t.Error("a partial dump is stored")
 			}
 
-			await(t, a, back(t, a), "failed") // it is not in the way of the next one
-			scripted(t, dir, c.program, untouched)
+			waitForBackup(t, a, startBackup(t, a), "failed") // it does not block the next backup
+			replaceProgram(t, dir, c.program, passThrough)
 		})
 	}
 }
 
-// TestBackupWarns makes a backup with a pg_dump that warns of something and succeeds.
+// TestBackupWarns makes a backup with a pg_dump that succeeds with a warning.
 func TestBackupWarns(t *testing.T) {
 	t.Parallel()
 
-	dir := programs(t,
+	dir := programFolder(t,
 		`printf 'WARNING:  database has a collation version mismatch\nDETAIL:  canary\n\tmore\npg_dump: warning: odd\n' >&2; exec "$real" "$@"`)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
-	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
+	waitForBackup(t, a, startBackup(t, a), "completed", "failed").Content("status", "completed")
 
 	if !strings.Contains(a.Log.String(), "canary") {
 		t.Error("the warning is not in the log")
 	}
 }
 
-// TestBackupKeepsThePassword looks at what pg_dump was called with.
+// TestBackupKeepsThePassword inspects the arguments and environment of pg_dump.
 func TestBackupKeepsThePassword(t *testing.T) {
 	t.Parallel()
 
 	seen := t.TempDir()
-	dir := programs(t,
+	dir := programFolder(t,
 		fmt.Sprintf(`cat "$PGPASSFILE" >%[1]s/password; tr '\0' '\n' </proc/$$/cmdline >%[1]s/called; env >>%[1]s/called
 		stat --dereference --format '%%a %%h' "$PGPASSFILE" >%[1]s/mode; exec "$real" "$@"`, seen))
 
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
-	await(t, a, back(t, a), "completed", "failed").Content("status", "completed")
+	waitForBackup(t, a, startBackup(t, a), "completed", "failed").Content("status", "completed")
 
 	read := func(name string) string {
 		t.Helper()
@@ -296,10 +298,10 @@ func TestBackupKeepsThePassword(t *testing.T) {
 	}
 
 	if called := read("called"); strings.Contains(called, password) || !strings.Contains(called, "--format=custom") {
-		t.Errorf("called with %s", called)
+		t.Errorf("got arguments and environment %s", called)
 	}
 	if mode := read("mode"); mode != "600 0" {
-		t.Errorf("the password's file has the permissions and the names %s, want 600 0", mode)
+		t.Errorf("got mode and link count %s of the password file, want 600 0", mode)
 	}
 	if strings.Contains(a.Log.String(), password) {
 		t.Error("the log has the password")
@@ -311,7 +313,7 @@ func fileExists(name string) bool {
 	return err == nil
 }
 
-// TestAbandonedBackups finds backups that nobody makes any more: one whose server went away, and one that has no job.
+// TestAbandonedBackups fails abandoned backups: one whose server stopped, and one without a job.
 func TestAbandonedBackups(t *testing.T) {
 	t.Parallel()
 
@@ -336,16 +338,16 @@ func TestAbandonedBackups(t *testing.T) {
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) values ($1, $2, $3, now() - interval '1 minute')`,
 		pending, other.Project, a.User)
 
-	tidy(t, a)
+	runTidy(t, a)
 
-	await(t, a, running, "failed").Content("error", "the server that made it stopped")
-	await(t, other, pending, "failed").Content("error", "the server that was to make it stopped")
+	waitForBackup(t, a, running, "failed").Content("error", "the server running it stopped")
+	waitForBackup(t, other, pending, "failed").Content("error", "the server stopped before starting it")
 
-	if kept(t, a, running) {
-		t.Error("a part of the dump is kept")
+	if anyStored(t, a, running) {
+		t.Error("a partial dump is stored")
 	}
 
-	await(t, a, back(t, a), "completed")
+	waitForBackup(t, a, startBackup(t, a), "completed")
 }
 
 // TestBackupOfAStoppedServer stops the server while pg_dump runs.
@@ -353,7 +355,7 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 	t.Parallel()
 
 	url := pgtest.URL(t)
-	dir := programs(t, `exec sleep 60`)
+	dir := programFolder(t, `exec sleep 60`)
 	c, err := config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + t.TempDir(),
 		"SOCLE_DATABASE_URL=" + url, "SOCLE_RATE_LIMIT=off",
 		"SOCLE_POSTGRES_BIN=" + dir}, nil)
@@ -367,8 +369,8 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 		a.Project = a.CreateProject("shop")
 		a.CreateTable("orders")
 
-		id := back(serving, a)
-		await(serving, a, id, "running")
+		id := startBackup(serving, a)
+		waitForBackup(serving, a, id, "running")
 		a.Post("/backups", `{}`).Want(409).Code("backup_under_way")
 	})
 
@@ -389,8 +391,8 @@ func TestBackupOfAStoppedServer(t *testing.T) {
 	}
 }
 
-// kept reports whether anything is kept of a backup.
-func kept(t *testing.T, a *apitest.API, id string) bool {
+// anyStored reports whether any blob of a backup is stored.
+func anyStored(t *testing.T, a *apitest.API, id string) bool {
 	t.Helper()
 
 	return len(a.Stored("backups/"+id+".*")) > 0

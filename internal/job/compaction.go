@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
@@ -21,18 +20,19 @@ import (
 
 const compactionQueue = "compactions"
 
-// compactionArgs names the table to compact, and the transaction that was next when the compaction
-// was requested: what was deleted before it is gone afterwards.
+// compactionArgs identify the table to compact. Next is the next transaction ID at the time of the
+// request: rows deleted before it are removed.
 type compactionArgs struct {
 	Project uuid.UUID `json:"project" river:"unique"`
 	Table   uint32    `json:"table" river:"unique"`
 	Next    int64     `json:"next"`
 }
 
-// Kind names the job.
+// Kind returns the kind of the job.
 func (compactionArgs) Kind() string { return "compaction" }
 
-// InsertOpts has each table compacted once at a time, and tried again when others were in the way, or the server stopped.
+// InsertOpts allows one unfinished job per table and retries after lock conflicts and server
+// restarts.
 func (compactionArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{
 		Queue:       compactionQueue,
@@ -43,41 +43,48 @@ func (compactionArgs) InsertOpts() river.InsertOpts {
 
 type compactionWorker struct {
 	river.WorkerDefaults[compactionArgs]
-	pool      *pgxpool.Pool // of the platform database
+	pool      *pgxpool.Pool // platform database
 	lifecycle tenant.Lifecycle
 	log       *slog.Logger
 }
 
-// Work compacts the table. What it returns is shown to clients, so it has no more than a fault's own words.
+// Work compacts the table. Clients see the returned error, so it contains only the detail of a
+// fault.
 func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionArgs]) error {
-	bounded, cancel := context.WithTimeout(ctx, indexTime)
+	limited, cancel := context.WithTimeout(ctx, tableJobTimeout)
 	defer cancel()
 
-	p := w.lifecycle.Registry.Open(job.Args.Project)
-	err := schema.AwaitSnapshots(bounded, p.Trusted(), job.Args.Next)
-	if err == nil {
-		err = schema.CompactTable(bounded, p.Owner(), job.Args.Table)
+	err := compact(limited, w.lifecycle.Registry.Open(job.Args.Project), job.Args)
+	if err != nil {
+		w.log.Error("compact table", "project", job.Args.Project, "table", job.Args.Table, "error", err)
 	}
-	if err == nil {
-		if _, err := w.lifecycle.GetSize(ctx, job.Args.Project); err != nil { // there may be room again
-			w.log.Warn("measure a project's database", "project", job.Args.Project, "error", err)
-		}
-
-		return pg.InTx(ctx, w.pool, func(tx pgx.Tx) error {
-			_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
-			return err
-		})
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return river.JobCancel(errors.New("the compaction took longer than " + tableJobTimeout.String()))
+	}
+	if err != nil {
+		return compactionError(err)
 	}
 
-	w.log.Error("compaction", "project", job.Args.Project, "table", job.Args.Table, "error", err)
-
-	if bounded.Err() != nil && ctx.Err() == nil {
-		return river.JobCancel(errors.New("it took longer than " + indexTime.String()))
+	if _, err := w.lifecycle.GetSize(ctx, job.Args.Project); err != nil { // the quota may allow writes again
+		w.log.Warn("measure database", "project", job.Args.Project, "error", err)
 	}
 
+	return completeJob(ctx, w.pool, job)
+}
+
+func compact(ctx context.Context, p *tenant.Project, a compactionArgs) error {
+	if err := schema.AwaitSnapshots(ctx, p.Trusted(), a.Next); err != nil {
+		return err
+	}
+
+	return schema.CompactTable(ctx, p.Owner(), a.Table)
+}
+
+// compactionError returns the error to store with a failed job, which clients see.
+func compactionError(err error) error {
 	switch f := fault.Of(err); f.Kind {
 	case fault.Unprocessable, fault.NotFound:
-		return river.JobCancel(errors.New(f.Detail)) // the next try would fail alike
+		return river.JobCancel(errors.New(f.Detail)) // a retry would fail alike
 	case fault.Internal:
 		return errors.New("something went wrong on the server")
 	default:
@@ -85,16 +92,17 @@ func (w *compactionWorker) Work(ctx context.Context, job *river.Job[compactionAr
 	}
 }
 
-// Compaction is the latest one of a table.
+// Compaction is the state of the latest compaction of a table.
 type Compaction struct {
 	Status    string     `json:"status" enum:"waiting,running,completed,failed"`
-	Progress  *int       `json:"progress" nullable:"true" doc:"How many hundredths of the table's pages have been read; its indexes are made after that. Null if it is not known."`
-	Error     string     `json:"error" doc:"Why it failed, or why it waits for another try; else empty."`
+	Progress  *int       `json:"progress" nullable:"true" doc:"Percentage of the table's pages that have been read; the indexes are rebuilt afterwards. Null if unknown."`
+	Error     string     `json:"error" doc:"Why it failed, or why it waits for a retry; otherwise empty."`
 	CreatedAt time.Time  `json:"createdAt"`
 	EndedAt   *time.Time `json:"endedAt" nullable:"true"`
 }
 
-// CreateCompaction has a table compacted. It fails with Conflict, code busy, if that is under way.
+// CreateCompaction enqueues the compaction of a table. It fails with Conflict, code busy, if one is
+// in progress.
 func (q *Queue) CreateCompaction(ctx context.Context, p *tenant.Project, table uint32) (Compaction, error) {
 	next, err := schema.NextTransaction(ctx, p.Trusted())
 	if err != nil {
@@ -109,7 +117,7 @@ func (q *Queue) CreateCompaction(ctx context.Context, p *tenant.Project, table u
 		}
 
 		if inserted.UniqueSkippedAsDuplicate {
-			return fault.New(fault.Conflict, "it is being compacted").WithCode("busy")
+			return fault.New(fault.Conflict, "the table is already being compacted").WithCode("busy")
 		}
 
 		c = Compaction{Status: "waiting", CreatedAt: inserted.Job.CreatedAt}
@@ -119,7 +127,8 @@ func (q *Queue) CreateCompaction(ctx context.Context, p *tenant.Project, table u
 	return c, err
 }
 
-// GetCompaction returns the latest compaction of a table, which is known for a day at least. It fails with NotFound if there is none.
+// GetCompaction returns the latest compaction of a table. Finished ones are kept for at least a
+// day. It fails with NotFound if there is none.
 func (q *Queue) GetCompaction(ctx context.Context, p *tenant.Project, table uint32) (Compaction, error) {
 	c, err := pg.One[Compaction](ctx, q.Pool, `
 		select case when j.state = 'running' then 'running' when j.state = 'completed' then 'completed' when j.state in ('cancelled', 'discarded') then 'failed' else 'waiting' end as status,

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	filesQueue    = "files"
-	discardAtOnce = 2 // on one server
+	filesQueue     = "files"
+	discardWorkers = 2 // per server
 )
 
-// discardArgs names the project whose deleted files lose their bytes.
+// discardArgs identify the project whose discarded blobs are removed.
 type discardArgs struct {
 	Project uuid.UUID `json:"project"`
 }
 
-// Kind names the job.
+// Kind returns the kind of the job.
 func (discardArgs) Kind() string { return "discard" }
 
-// InsertOpts puts the job into its queue. If it fails for good, the sweep does what it left.
+// InsertOpts selects the queue. The sweep covers jobs that fail for good.
 func (discardArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: filesQueue, MaxAttempts: 5}
 }
@@ -33,16 +33,16 @@ type discardWorker struct {
 	lifecycle tenant.Lifecycle
 }
 
-// Work removes the bytes.
+// Work removes the discarded blobs.
 func (w *discardWorker) Work(ctx context.Context, job *river.Job[discardArgs]) error {
 	_, err := object.Discard(ctx, w.lifecycle.Registry.Open(job.Args.Project), w.lifecycle.Blobs)
 	return err
 }
 
-// Discard has the bytes of a project's deleted files removed. That they are to go stands in the project's database: if this
-// fails, or nobody comes to it, the sweep does it.
+// Discard enqueues the removal of a project's discarded blobs. The project's database records them,
+// so the sweep removes them if the job is lost or fails. Errors are logged.
 func (q *Queue) Discard(ctx context.Context, project uuid.UUID) {
 	if _, err := q.client.Insert(context.WithoutCancel(ctx), discardArgs{Project: project}, nil); err != nil {
-		q.Log.Warn("discard", "project", project, "error", err)
+		q.Log.Warn("enqueue removal of discarded blobs", "project", project, "error", err)
 	}
 }

@@ -9,22 +9,24 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// strange is what an install that lies may put into a backup: a project can't have any of it.
-var strange = map[string]string{
+// forbiddenObjects has objects that a lying install could put into a backup. No project can have
+// any of them.
+var forbiddenObjects = map[string]string{
 	"event trigger": `create function public.fire() returns event_trigger language plpgsql as 'begin end'; create event trigger fire on ddl_command_end execute function public.fire()`,
 	"wrapper":       `create foreign data wrapper anything`,
 	"language":      `create trusted language anything handler pg_catalog.plpgsql_call_handler`,
 }
 
-// TestImportRunsNothingStrong imports backups that someone has made who is a superuser elsewhere, and restores what can be restored.
-func TestImportRunsNothingStrong(t *testing.T) {
+// TestImportRunsNothingPrivileged imports backups made by a superuser elsewhere, and restores what
+// can be restored.
+func TestImportRunsNothingPrivileged(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	into := a.In(a.CreateProject("into"))
 	into.Unproven()
 	archive := func(a *apitest.API) string {
-		return string(a.Post("/backups/"+backedUp(t, a)+"/download", `{"encryption": "none"}`).Want(200).Body)
+		return string(a.Post("/backups/"+makeBackup(t, a)+"/download", `{"encryption": "none"}`).Want(200).Body)
 	}
 
 	send := func(body string) *apitest.Reply {
@@ -34,14 +36,14 @@ func TestImportRunsNothingStrong(t *testing.T) {
 	from := a.In(a.CreateProject("liar"))
 	from.Unproven()
 
-	for name, sql := range strange {
+	for name, sql := range forbiddenObjects {
 		conn := from.ProjectDatabase()
 		if _, err := conn.Exec(t.Context(), "create table public.padding (); "+sql); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 
 		r := send(archive(from)).Want(422)
-		if !strings.Contains(string(r.Body), "can't have") {
+		if !strings.Contains(string(r.Body), "cannot have") {
 			t.Errorf("%s: got %s", name, r.Body)
 		}
 
@@ -54,10 +56,11 @@ func TestImportRunsNothingStrong(t *testing.T) {
 		}
 	}
 
-	// Everything that the liar has made as a superuser is the owner's when it is restored, and the platform's tables hold what they say, but no more than they may.
+	// The superuser's objects belong to the owner after the restore. The platform's tables have the
+	// backup's rows, within the limits.
 	conn := from.ProjectDatabase()
-	asOwner(t, from, trap)
-	asOwner(t, from,
+	execAsOwner(t, from, trapFunction)
+	execAsOwner(t, from,
 		`create table public.t (id int check (public.steady(id) > 0), twice int generated always as (public.steady(id)) stored);
 		insert into public.t values (1); create index on public.t (public.steady(id)); create materialized view public.m as select public.steady(1) as n`)
 
@@ -77,18 +80,18 @@ func TestImportRunsNothingStrong(t *testing.T) {
 	id := send(body).Want(201).Get("uuid").(string)
 	r := into.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
 
-	// a table that the platform does not have
-	restored(t, into, r, "failed").Content("error", "the backup is damaged; nothing of it was restored")
+	// not a table of the platform
+	waitForRestore(t, into, r, "failed").Content("error", "the backup is damaged; nothing was restored")
 
 	if _, err := conn.Exec(t.Context(), `drop table storage.more`); err != nil {
 		t.Fatal(err)
 	}
 
 	id = send(archive(from)).Want(201).Get("uuid").(string)
-	restore(t, into, id)
+	restoreInPlace(t, into, id)
 
 	if diff := cmp.Diff(before, query(t, into, roles)); diff != "" {
-		t.Errorf("roles are changed:\n%s", diff)
+		t.Errorf("the roles changed:\n%s", diff)
 	}
 
 	for sql, want := range map[string]string{

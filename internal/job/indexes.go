@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"socle/internal/fault"
 	"socle/internal/pg"
@@ -23,52 +22,49 @@ import (
 )
 
 const (
-	indexQueue = "indexes"
-	indexTime  = 50 * time.Minute // less than the hour after which River takes a job for lost
+	indexQueue      = "indexes"
+	tableJobTimeout = 50 * time.Minute // less than River's rescue threshold of one hour
 )
 
-// indexArgs says which index to build.
+// indexArgs describe the index to build.
 type indexArgs struct {
 	Project uuid.UUID       `json:"project"`
 	Table   uint32          `json:"table"`
 	Index   schema.NewIndex `json:"index"`
 }
 
-// Kind names the job.
+// Kind returns the kind of the job.
 func (indexArgs) Kind() string { return "index" }
 
-// InsertOpts says that it is tried again when others were in the way, or the server stopped.
+// InsertOpts retries after lock conflicts and server restarts.
 func (indexArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: indexQueue, MaxAttempts: 5}
 }
 
 type indexWorker struct {
 	river.WorkerDefaults[indexArgs]
-	pool     *pgxpool.Pool // of the platform database
+	pool     *pgxpool.Pool // platform database
 	projects *tenant.Registry
 	log      *slog.Logger
 }
 
-// Work builds the index. What it returns is shown to clients, so it has no more than a fault's own words.
+// Work builds the index. Clients see the returned error, so it contains only the detail of a fault.
 func (w *indexWorker) Work(ctx context.Context, job *river.Job[indexArgs]) error {
-	ctx, cancel := context.WithTimeout(ctx, indexTime)
+	ctx, cancel := context.WithTimeout(ctx, tableJobTimeout)
 	defer cancel()
 
 	err := schema.BuildIndex(ctx, w.projects.Open(job.Args.Project).Owner(), job.Args.Table, job.Args.Index)
 	if err == nil {
-		// At once, not with the next batch of jobs that are done: until then the index counts as being built.
-		return pg.InTx(ctx, w.pool, func(tx pgx.Tx) error {
-			_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
-			return err
-		})
+		return completeJob(ctx, w.pool, job) // at once: until then the index counts as being built
 	}
 
-	w.log.Error("index", "project", job.Args.Project, "table", job.Args.Table, "error", err)
+	w.log.Error("build index", "project", job.Args.Project, "table", job.Args.Table, "error", err)
+
 	f := fault.Of(err)
 	switch {
-	case f.Kind == fault.Unprocessable || f.Kind == fault.NotFound ||
+	case f.Kind == fault.Unprocessable, f.Kind == fault.NotFound,
 		f.Kind == fault.Conflict && f.CodeWord() != "busy":
-		return river.JobCancel(errors.New(f.Detail)) // the next try would fail alike
+		return river.JobCancel(errors.New(f.Detail)) // a retry would fail alike
 	case f.Kind == fault.Internal:
 		return errors.New("something went wrong on the server")
 	}
@@ -76,8 +72,8 @@ func (w *indexWorker) Work(ctx context.Context, job *river.Job[indexArgs]) error
 	return errors.New(f.Detail)
 }
 
-// CreateIndex has an index built. It fails with Conflict on name if one of its name is being built there, or is
-// there by now.
+// CreateIndex enqueues the build of an index. It fails with Conflict on name if an index of that
+// name exists or is being built.
 func (q *Queue) CreateIndex(ctx context.Context, p *tenant.Project, table uint32, n schema.NewIndex) error {
 	project := p.UUID
 	return q.Store.InTx(ctx, func(tx *platform.Store) error {
@@ -104,7 +100,7 @@ func (q *Queue) CreateIndex(ctx context.Context, p *tenant.Project, table uint32
 				"is the name of an index that is being built")
 		}
 
-		// What was built is there before its job is over, so one of the two looks finds it.
+		// The index exists before its job is completed, so one of the two checks finds it.
 		if err := schema.CheckIndexName(ctx, p.Trusted(), table, n.Name); err != nil {
 			return err
 		}
@@ -114,8 +110,8 @@ func (q *Queue) CreateIndex(ctx context.Context, p *tenant.Project, table uint32
 	})
 }
 
-// ListIndexes returns the indexes of a table that are to be built, or whose building failed, the latest try of
-// each name.
+// ListIndexes returns the indexes of a table that are being built or failed to build: the latest
+// attempt per name.
 func (q *Queue) ListIndexes(ctx context.Context, project uuid.UUID, table uint32) ([]schema.Index, error) {
 	tries, err := pg.All[struct {
 		Index  []byte
@@ -151,7 +147,7 @@ func (q *Queue) ListIndexes(ctx context.Context, project uuid.UUID, table uint32
 	return all, nil
 }
 
-// ForgetIndex forgets that the building of an index failed.
+// ForgetIndex deletes the failed builds of an index.
 func (q *Queue) ForgetIndex(ctx context.Context, project uuid.UUID, table uint32, name string) error {
 	return q.Store.InTx(ctx, func(tx *platform.Store) error {
 		_, err := pg.Exec(ctx, tx.Tx(), `

@@ -1,5 +1,6 @@
-// Package job is the work that goes on beside the requests: the queue, which River keeps in the
-// platform database, its workers, and the rounds that tidy up.
+// Package job runs background work: the queue, which River keeps in the platform database, its
+// workers, and the periodic cleanup. Package backup makes and restores backups, package schema
+// builds and compacts; this package decides when.
 package job
 
 import (
@@ -30,13 +31,13 @@ import (
 )
 
 const (
-	queueSchema = "river"
-	tidyEvery   = 10 * time.Second
-	sweepEvery  = 6 * time.Hour
-	uploadTime  = 24 * time.Hour // after which nobody is finishing an upload any more
+	queueSchema   = "river"
+	tidyInterval  = 10 * time.Second
+	sweepInterval = 6 * time.Hour
+	uploadTTL     = 24 * time.Hour // after which an unfinished upload is abandoned
 )
 
-// Migrate brings the queue's tables up to date. The caller holds the migration lock.
+// Migrate creates or upgrades the tables of the queue. The caller holds the migration lock.
 func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	m, err := rivermigrate.New(riverpgxv5.New(pool),
 		&rivermigrate.Config{Schema: queueSchema, Logger: slog.New(slog.DiscardHandler)})
@@ -44,7 +45,7 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 		return fmt.Errorf("migrate the queue: %w", err)
 	}
 
-	// One statement instead of what River asks to find the same out.
+	// One statement instead of River's several, for the usual case of nothing to migrate.
 	done, err := pg.Value[bool](ctx, pool,
 		`select exists (select from river.river_migration where line = 'main' and version = @newest)`,
 		pgx.StrictNamedArgs{
@@ -52,7 +53,7 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 				return a.Version - b.Version
 			}).Version,
 		})
-	// undefined_table, invalid_schema_name: it is new
+	// undefined_table, invalid_schema_name: a new database
 	if state := pg.State(err); state != "42P01" && state != "3F000" && (err != nil || done) {
 		return err
 	}
@@ -67,53 +68,55 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// Config is what the jobs work with.
+// Config configures a [Queue].
 type Config struct {
-	Pool      *pgxpool.Pool // of the platform database
-	Queue     *pgxpool.Pool // of the same, for what River asks on its own; nil: Pool
+	Pool      *pgxpool.Pool // platform database
+	Queue     *pgxpool.Pool // of the same database, for River's own queries; nil: Pool
 	Store     *platform.Store
 	Lifecycle tenant.Lifecycle
 	Maker     *backup.Maker
 	Mail      *mail.Sender
-	PublicURL string       // without a slash at its end; links in mails begin with it
-	LinkKey   []byte       // from which the tokens of links are computed
-	Told      *pg.Listener // hears what is told in the platform database; nil: nothing
+	PublicURL string       // without a trailing slash; prefix of links in mails
+	LinkKey   []byte       // from which the tokens of links are derived
+	Told      *pg.Listener // notifications of the platform database; nil: polling only
 	Log       *slog.Logger
 }
 
-// Queue takes jobs, and works on them while it runs.
+// Queue accepts jobs, and works on them while [Queue.Run] runs. It is safe for concurrent use.
 type Queue struct {
 	Config
-	client *river.Client[pgx.Tx]
-	lost   lost
-	absent atomic.Int64 // since when this server is without its lock, in Unix nanoseconds; 0: it is not
+	client        *river.Client[pgx.Tx]
+	suspects      suspects
+	unlockedSince atomic.Int64 // Unix nanoseconds since this server lost its worker lock; 0 while it holds it
 
-	backupOver bell // rings when one is
+	backupFinished broadcast // notified when a backup finishes
 }
 
-// New returns a queue. It works on nothing until [Queue.Run].
+// New returns a queue. It runs no job before [Queue.Run].
 func New(c Config) (*Queue, error) {
 	q := &Queue{Config: c}
 	if c.Told != nil {
-		c.Told.On(backupChannel, func(string) { q.backupOver.ring() })
+		c.Told.On(backupChannel, func(string) { q.backupFinished.notify() })
 
 		c.Told.Catch(func(context.Context, *pgx.Conn) error {
-			q.backupOver.ring()
+			q.backupFinished.notify()
 			return nil
 		})
 	}
 
 	workers := river.NewWorkers()
-	addOnce(workers, c.Log, q.makeBackup)
-	addOnce(workers, c.Log, func(ctx context.Context, a restoreArgs) error { return c.Maker.Restore(ctx, a.Restore) })
-	addOnce(workers, c.Log, q.proveBackup)
+	addSingleAttempt(workers, c.Log, q.makeBackup)
+	addSingleAttempt(workers, c.Log, func(ctx context.Context, a restoreArgs) error {
+		return c.Maker.Restore(ctx, a.Restore)
+	})
+	addSingleAttempt(workers, c.Log, q.proveBackup)
 	river.AddWorker(workers, &discardWorker{lifecycle: c.Lifecycle})
 	river.AddWorker(workers, &indexWorker{pool: c.Pool, projects: c.Lifecycle.Registry, log: c.Log})
 	river.AddWorker(workers, &compactionWorker{pool: c.Pool, lifecycle: c.Lifecycle, log: c.Log})
 	river.AddWorker(workers, &mailWorker{Config: c})
 	river.AddWorker(workers, &passwordResetWorker{store: c.Store})
 	queues := map[string]river.QueueConfig{
-		filesQueue: {MaxWorkers: discardAtOnce}, mailQueue: {MaxWorkers: mailsAtOnce},
+		filesQueue: {MaxWorkers: discardWorkers}, mailQueue: {MaxWorkers: mailWorkers},
 	}
 
 	for name, shared := range sharedQueues {
@@ -121,67 +124,67 @@ func New(c Config) (*Queue, error) {
 	}
 
 	client, err := river.NewClient(riverpgxv5.New(cmp.Or(c.Queue, c.Pool)), &river.Config{
-		ID: workerName + uuid.NewString(), Schema: queueSchema,
-		Workers: workers, Logger: slog.New(quiet{c.Log.Handler()}),
+		ID: workerPrefix + uuid.NewString(), Schema: queueSchema,
+		Workers: workers, Logger: slog.New(warningHandler{c.Log.Handler()}),
 		Queues: queues, Middleware: []rivertype.Middleware{
 			&fairness{pool: c.Pool, log: c.Log, running: map[claim]int{}},
 		},
-		JobTimeout: -1, // a backup takes as long as it takes; its heartbeat says whether it lives
+		JobTimeout: -1, // a backup takes arbitrarily long; its heartbeat shows that it is alive
 	})
 	if err != nil {
-		return nil, fmt.Errorf("queue: %w", err)
+		return nil, fmt.Errorf("create queue client: %w", err)
 	}
 
 	q.client = client
 	return q, nil
 }
 
-// Run works on jobs until ctx ends, and returns when those that it had begun have stopped.
+// Run works on jobs until ctx ends. It returns when all started jobs have stopped.
 func (q *Queue) Run(ctx context.Context) error {
-	attending, leave := context.WithCancel(context.WithoutCancel(ctx))
-	there, left := make(chan struct{}), make(chan struct{})
+	lockCtx, unlock := context.WithCancel(context.WithoutCancel(ctx))
+	locked, unlocked := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(left)
+		defer close(unlocked)
 
-		q.attend(attending, there)
+		q.keepWorkerLock(lockCtx, locked)
 	}()
 
 	defer func() {
-		leave()
-		<-left
+		unlock()
+		<-unlocked
 	}()
 
 	select {
-	case <-there:
+	case <-locked:
 	case <-ctx.Done():
 		return nil
 	}
 
 	if err := q.client.Start(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("queue: %w", err)
+		return fmt.Errorf("start queue: %w", err)
 	}
 
-	q.tidy(ctx)
+	q.runPeriodicJobs(ctx)
 
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 
-	return q.client.StopAndCancel(stopping)
+	return q.client.StopAndCancel(stopCtx)
 }
 
-// tidy goes round until ctx ends.
-func (q *Queue) tidy(ctx context.Context) {
-	tick := time.NewTicker(tidyEvery)
+// runPeriodicJobs runs Tidy and Sweep periodically until ctx ends.
+func (q *Queue) runPeriodicJobs(ctx context.Context) {
+	tick := time.NewTicker(tidyInterval)
 	defer tick.Stop()
 
-	swept := time.Now()
+	lastSweep := time.Now()
 	for {
 		if err := q.Tidy(ctx); err != nil && ctx.Err() == nil {
 			q.Log.Error("tidy", "error", err)
 		}
 
-		if time.Since(swept) > sweepEvery {
-			swept = time.Now()
+		if time.Since(lastSweep) > sweepInterval {
+			lastSweep = time.Now()
 			if err := q.Sweep(ctx); err != nil && ctx.Err() == nil {
 				q.Log.Error("sweep", "error", err)
 			}
@@ -195,16 +198,20 @@ func (q *Queue) tidy(ctx context.Context) {
 	}
 }
 
-// Tidy ends what others left in the middle: jobs, backups and restores whose server is gone, projects half made or half deleted. It removes deleted backups, and starts those that are due.
+// Tidy runs the frequent cleanup: it requeues or fails the jobs, backups and restores of servers
+// that stopped, finishes half-created and half-deleted projects, removes deleted backups and
+// orphaned copies, and starts backups that are due.
 func (q *Queue) Tidy(ctx context.Context) error {
-	return errors.Join(q.rescue(ctx), q.giveUp(ctx), q.startDue(ctx), q.removeBackups(ctx), q.dropStrays(ctx),
-		q.Lifecycle.Finish(ctx))
+	return errors.Join(q.rescue(ctx), q.failAbandoned(ctx), q.createDueBackups(ctx), q.removeBackups(ctx),
+		q.dropOrphanedCopies(ctx), q.Lifecycle.Finish(ctx))
 }
 
-// Sweep removes what nobody needs any more: the bytes of uploads that were cut off and of deleted files, bytes that nobody knows, responses that nobody went on with,
-// counts of attempts, kept answers, old links and tokens, and requests of long ago. It has the newest backups proven when it is time, and schedules put right.
+// Sweep removes expired data and orphans: bytes of aborted uploads and deleted files, orphaned
+// blobs, abandoned responses, attempt counters, idempotency keys, expired links, tokens and
+// invitations, and old request statistics. It also enqueues proofs that are due and corrects backup
+// schedules.
 func (q *Queue) Sweep(ctx context.Context) error {
-	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTime)
+	_, err := q.Lifecycle.Blobs.Sweep(ctx, uploadTTL)
 	errs := []error{err, q.Store.ForgetAttempts(ctx), q.Store.ForgetRequests(ctx), q.forgetRequestDays(ctx),
 		q.RemoveOrphans(ctx, object.OrphanAge), q.Store.ForgetLinks(ctx), q.Store.ForgetTokens(ctx),
 		q.Store.ForgetInvitations(ctx), q.Store.CorrectBackupSchedules(ctx)}
@@ -229,25 +236,25 @@ func (q *Queue) Sweep(ctx context.Context) error {
 		}
 	}
 
-	return errors.Join(append(errs, q.proveAgain(ctx))...)
+	return errors.Join(append(errs, q.enqueueDueProofs(ctx))...)
 }
 
 func (q *Queue) sweepFiles(ctx context.Context, p *tenant.Project) error {
-	_, swept := object.Sweep(ctx, p, q.Lifecycle.Blobs, uploadTime)
+	_, swept := object.Sweep(ctx, p, q.Lifecycle.Blobs, uploadTTL)
 	_, discarded := object.Discard(ctx, p, q.Lifecycle.Blobs)
 
 	return errors.Join(swept, discarded)
 }
 
-// quiet hands on what River says from warnings upward; its routine is nobody's concern.
-type quiet struct{ slog.Handler }
+// warningHandler passes on only warnings and errors of River.
+type warningHandler struct{ slog.Handler }
 
-// Enabled reports whether a record of the level is handed on.
-func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+// Enabled reports whether records of the level are passed on.
+func (q warningHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
 }
 
-// forgetRequestDays forgets requests to projects that are older than the instance's setting says.
+// forgetRequestDays deletes request statistics of projects older than the retention setting.
 func (q *Queue) forgetRequestDays(ctx context.Context) error {
 	settings, err := q.Store.Settings(ctx)
 	if err != nil {
@@ -255,4 +262,22 @@ func (q *Queue) forgetRequestDays(ctx context.Context) error {
 	}
 
 	return q.Store.ForgetRequestDays(ctx, settings.RequestsKept())
+}
+
+// Counts are statistics of the queue.
+type Counts struct {
+	Waiting int64
+	Running int64
+	Failed  int64         // discarded in the last 24 hours
+	Oldest  time.Duration // waiting time of the oldest runnable job
+}
+
+// Counts returns statistics of the queue.
+func (q *Queue) Counts(ctx context.Context) (Counts, error) {
+	return pg.One[Counts](ctx, q.Pool, `
+		select count(*) filter (where state in ('available', 'pending', 'retryable', 'scheduled')) as waiting,
+		       count(*) filter (where state = 'running') as running,
+		       count(*) filter (where state = 'discarded' and finalized_at > now() - interval '24 hours') as failed,
+		       coalesce(now() - min(scheduled_at) filter (where state = 'available' and scheduled_at <= now()), interval '0') as oldest
+		from river.river_job`)
 }

@@ -19,8 +19,8 @@ import (
 	"socle/internal/token"
 )
 
-// queue returns the queue of a test's server, which works on it.
-func queue(t *testing.T, a *apitest.API) (*job.Queue, *platform.Store) {
+// runQueue returns the queue of a test's server, and runs it.
+func runQueue(t *testing.T, a *apitest.API) (*job.Queue, *platform.Store) {
 	t.Helper()
 
 	c, err := pg.PoolConfig(string(a.Config.DatabaseURL), 4)
@@ -48,8 +48,8 @@ func queue(t *testing.T, a *apitest.API) (*job.Queue, *platform.Store) {
 	return q, q.Store
 }
 
-// worked waits until n jobs have come to an end, and returns how.
-func worked(t *testing.T, q *job.Queue, n int) []string {
+// waitForJobs waits until n jobs have ended, and returns their states.
+func waitForJobs(t *testing.T, q *job.Queue, n int) []string {
 	t.Helper()
 
 	deadline := time.After(time.Minute)
@@ -66,18 +66,19 @@ func worked(t *testing.T, q *job.Queue, n int) []string {
 
 		select {
 		case <-deadline:
-			t.Fatalf("of %d jobs ended: %v", n, states)
+			t.Fatalf("got states %[2]v, want %[1]d ended jobs", n, states)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// TestMail: a mail is sent if its transaction commits, with the token of its link computed, unless that is void.
+// TestMail sends a mail if its transaction commits, with the token of its link, unless the link is
+// invalid.
 func TestMail(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	q, store := queue(t, a)
+	q, store := runQueue(t, a)
 	user := uuid.NullUUID{UUID: uuid.MustParse(a.User), Valid: true}
 
 	send := func(to string, meanwhile func(tx *platform.Store, link platform.Link) error) platform.Link {
@@ -118,9 +119,9 @@ func TestMail(t *testing.T) {
 	})
 
 	first := send("first@example.com", func(*platform.Store, platform.Link) error { return nil })
-	worked(t, q, 2)
+	waitForJobs(t, q, 2)
 	second := send("second@example.com", func(*platform.Store, platform.Link) error { return nil })
-	worked(t, q, 3)
+	waitForJobs(t, q, 3)
 
 	secret, err := a.Config.LoadSecretKey()
 	if err != nil {
@@ -138,39 +139,39 @@ func TestMail(t *testing.T) {
 
 	for _, word := range []string{"undone@", "used@"} {
 		if strings.Contains(log, word) {
-			t.Errorf("a mail went to %s", word)
+			t.Errorf("unexpected mail to %s", word)
 		}
 	}
 
-	// What is kept of it opens nothing.
+	// The stored job does not contain the token.
 	kept, err := pg.Value[string](t.Context(), q.Pool,
 		`select string_agg(j::text, ' ') || (select string_agg(l::text, ' ') from platform.links l) from river.river_job j`)
 	if err != nil || strings.Contains(kept, token.LinkPrefix) {
-		t.Errorf("the database keeps a token: %v\n%s", err, kept)
+		t.Errorf("the database stores a token: %v\n%s", err, kept)
 	}
 
 	if _, err := store.UseLink(t.Context(), platform.PasswordReset, first.UUID); err == nil {
-		t.Error("a link works though another was sent after it")
+		t.Error("an outdated link is accepted")
 	}
 	if _, err := store.UseLink(t.Context(), platform.EmailChange, second.UUID); err == nil {
-		t.Error("a link works for another purpose")
+		t.Error("a link is accepted for another purpose")
 	}
 	if _, err := store.UseLink(t.Context(), platform.PasswordReset, second.UUID); err != nil {
 		t.Error(err)
 	}
 	if _, err := store.UseLink(t.Context(), platform.PasswordReset, second.UUID); err == nil {
-		t.Error("a link works twice")
+		t.Error("a link is accepted twice")
 	}
 }
 
 var errUndone = errors.New("undone")
 
-// TestBadMail: what can't be written or sent, however often, is given up at once.
+// TestBadMail tests that mails that can never be rendered or sent are not retried.
 func TestBadMail(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	q, store := queue(t, a)
+	q, store := runQueue(t, a)
 	for _, m := range []job.Mail{{Template: "absent", To: "a@example.com"},
 		{Template: "password-reset", To: "a@example.com"},
 		{Template: "password-changed",
@@ -182,7 +183,7 @@ func TestBadMail(t *testing.T) {
 		}
 	}
 
-	for i, state := range worked(t, q, 3) {
+	for i, state := range waitForJobs(t, q, 3) {
 		if state != "cancelled" {
 			t.Errorf("job %d is %s, want cancelled", i, state)
 		}

@@ -2,24 +2,31 @@ package job
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"socle/internal/fault"
 	"socle/internal/object"
+	"socle/internal/pg"
 	"socle/internal/platform"
 	"socle/internal/tenant"
 )
 
-// RemoveOrphans removes bytes that are older than age and that no database knows: those of no file in the projects, paused and deleted ones
-// too, what is left of failed backups, and whatever is kept for a project that was removed. What is younger may be on its way. What is kept for projects that the
-// database has never had stays: it may be a new database beside an old storage, one that was put back to an earlier time, or the storage another instance's too.
+// RemoveOrphans removes orphaned blobs older than age: blobs without a file in active, paused and
+// deleted projects, leftovers of failed backups, and everything of purged projects. Younger blobs
+// may belong to uploads in progress.
+//
+// Blobs of projects unknown to the platform database stay. The database may be new beside an old
+// storage, restored to an earlier time, or another install may share the storage.
 func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
-	// The folders come first: a project's row is there before its bytes.
+	// List the folders first: a project's row precedes its blobs.
 	folders, err := q.Lifecycle.Blobs.Folders(ctx, "projects")
 	if err != nil {
 		return err
@@ -39,7 +46,7 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 	for _, folder := range folders {
 		id, err := uuid.Parse(folder)
 		if err != nil || id.String() != folder {
-			continue // nothing of ours
+			continue // not a project's
 		}
 
 		ids = append(ids, id)
@@ -61,7 +68,8 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 		status, known := statuses[id]
 		switch {
 		case slices.Contains(restored, id):
-			// Bytes that the database there does not know may be those of the one that is kept, or to come.
+			// Blobs unknown to the current database may belong to the replaced one or to the copy
+			// being filled.
 		case status == platform.Active:
 			err = q.Lifecycle.Registry.Visit(id, func(p *tenant.Project) error {
 				removed, err = object.RemoveOrphans(ctx, p, q.Lifecycle.Blobs, age)
@@ -79,28 +87,29 @@ func (q *Queue) RemoveOrphans(ctx context.Context, age time.Duration) error {
 		}
 
 		if known {
-			strays, failed := q.removeStrayBackups(ctx, id, age)
-			removed, err = removed+strays, errors.Join(err, failed)
+			leftovers, failed := q.removeOrphanedBackups(ctx, id, age)
+			removed, err = removed+leftovers, errors.Join(err, failed)
 		}
 
 		if removed > 0 {
-			q.Log.Warn("bytes that belonged to nothing were removed", "project", id, "blobs", removed)
+			q.Log.Warn("removed orphaned blobs", "project", id, "blobs", removed)
 		}
 
-		if err != nil { // the other projects have theirs removed all the same
+		if err != nil { // continue with the other projects
 			errs = append(errs, fmt.Errorf("project %s: %w", id, err))
 		}
 	}
 
 	if len(foreign) > 0 {
-		q.Log.Warn("bytes of projects that the database has never had are left where they are",
+		q.Log.Warn("kept blobs of projects unknown to the database",
 			"projects", len(foreign), "first", foreign[0])
 	}
 
 	return errors.Join(errs...)
 }
 
-// maintain looks after a project that is paused or deleted. One that waits for migrations is left for when it is resumed.
+// maintain runs f on a paused or deleted project. It skips a project with pending migrations, which
+// run when the project resumes.
 func (q *Queue) maintain(ctx context.Context, id uuid.UUID, f func(*tenant.Project) error) error {
 	err := q.Lifecycle.Registry.Maintain(ctx, id, f)
 	if fault.Is(err, fault.Conflict) {
@@ -110,7 +119,7 @@ func (q *Queue) maintain(ctx context.Context, id uuid.UUID, f func(*tenant.Proje
 	return err
 }
 
-// removeFolder removes the blobs of a folder that are older than age.
+// removeFolder removes the blobs in a folder that are older than age.
 func (q *Queue) removeFolder(ctx context.Context, folder string, age time.Duration) (int, error) {
 	removed := 0
 	for e, err := range q.Lifecycle.Blobs.List(ctx, folder) {
@@ -127,6 +136,133 @@ func (q *Queue) removeFolder(ctx context.Context, folder string, age time.Durati
 		}
 
 		removed++
+	}
+
+	return removed, nil
+}
+
+// dropOrphanedCopies drops orphaned copies: databases of restores and proofs without a job. A copy
+// can appear after its job has failed, since PostgreSQL finishes a CREATE DATABASE whose client is
+// gone.
+func (q *Queue) dropOrphanedCopies(ctx context.Context) error {
+	names, err := pg.Values[string](ctx, q.Pool,
+		`select datname::text from pg_database where datname ~ '^socle_[0-9a-f]{32}_(proof|asked|new)_'`)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+
+	projects := make([]uuid.UUID, len(names))
+	for i, name := range names {
+		projects[i], _ = q.Lifecycle.Registry.ProjectOf(name)
+	}
+
+	orphans, err := pg.Values[string](ctx, q.Pool, `
+		select d.name
+		from (
+			select name, project, right(name, 16) as half -- of the UUID that the name ends with, see tenant.Copy
+			from unnest(@names::text[], @projects::uuid[]) as copies (name, project)
+		) d
+		join platform.projects p on p.uuid = d.project
+		where not exists (
+			select from river.river_job j
+			where j.kind = @proof and j.state in ('available', 'pending', 'retryable', 'scheduled', 'running')
+			  and right(replace(j.args ->> 'backup', '-', ''), 16) = d.half)
+		and not exists (
+			select from platform.restores r where r.status in ('pending', 'running') and right(replace(r.uuid::text, '-', ''), 16) = d.half)`,
+		pgx.StrictNamedArgs{"names": names, "projects": projects, "proof": proveArgs{}.Kind()})
+
+	errs := []error{err}
+	for _, name := range orphans {
+		errs = append(errs, q.Lifecycle.Registry.DropStray(ctx, name))
+	}
+
+	return errors.Join(errs...)
+}
+
+// orphanBatch is the number of contents checked per statement.
+const orphanBatch = 1000
+
+// removeOrphanedBackups removes orphans in the backup folder of a project that are older than age:
+// leftovers of failed backups, and contents that no backup needs. A server killed during the
+// removal leaves them behind. It returns the number of removed blobs.
+//
+// It removes nothing if the folder has a backup of any age that the platform database does not
+// know. The database was then restored to an earlier time, and that backup needs contents that are
+// unknown too.
+func (q *Queue) removeOrphanedBackups(ctx context.Context, project uuid.UUID, age time.Duration) (int, error) {
+	failed, err := q.Store.FailedBackups(ctx, project)
+	if err != nil {
+		return 0, err
+	}
+
+	folder := "projects/" + project.String() + "/backups/"
+	var remove, contents []string
+	for e, err := range q.Lifecycle.Blobs.List(ctx, strings.TrimSuffix(folder, "/")) {
+		if err != nil {
+			return 0, err
+		}
+
+		old, name := time.Since(e.Modified) >= age, strings.TrimPrefix(e.Key, folder)
+		if sum, ok := strings.CutPrefix(name, "content/"); ok {
+			if old {
+				contents = append(contents, sum)
+			}
+			continue
+		}
+
+		id, err := uuid.Parse(strings.TrimSuffix(strings.TrimSuffix(name, ".dump"), ".manifest"))
+		if err != nil {
+			continue // not a backup's
+		}
+
+		ended, known := failed[id]
+		if !known {
+			return 0, nil
+		}
+
+		if ended && old {
+			remove = append(remove, e.Key)
+		}
+	}
+
+	for i, key := range remove {
+		if err := q.Lifecycle.Blobs.Delete(ctx, key); err != nil {
+			return i, err
+		}
+	}
+
+	n, err := q.removeOrphanedContents(ctx, project, folder+"content/", contents)
+	return len(remove) + n, err
+}
+
+// removeOrphanedContents removes the contents, given by checksum, that no backup of the project
+// needs.
+func (q *Queue) removeOrphanedContents(
+	ctx context.Context, project uuid.UUID, folder string, contents []string,
+) (removed int, err error) {
+	for len(contents) > 0 {
+		var sums [][]byte
+		for _, c := range contents[:min(orphanBatch, len(contents))] {
+			if sum, bad := hex.DecodeString(c); bad == nil {
+				sums = append(sums, sum)
+			}
+		}
+
+		contents = contents[min(orphanBatch, len(contents)):]
+
+		if sums, err = q.Store.UnneededContents(ctx, project, sums); err != nil {
+			return removed, err
+		}
+
+		for _, sum := range sums {
+			err := q.Store.ForgetStrayContent(ctx, project, sum, func() error {
+				removed++
+				return q.Lifecycle.Blobs.Delete(ctx, folder+hex.EncodeToString(sum))
+			})
+			if err != nil {
+				return removed, err
+			}
+		}
 	}
 
 	return removed, nil

@@ -22,7 +22,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// TestRemoveOrphans removes what no database knows in both kinds of storage.
+// TestRemoveOrphans removes orphaned blobs from both kinds of storage.
 func TestRemoveOrphans(t *testing.T) {
 	t.Parallel()
 
@@ -71,7 +71,7 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 
 	paused := a.CreateProject("paused")
 	a.In("").Post("/projects/"+paused+"/pause", ``).Want(200)
-	restored := a.CreateProject("restored") // whose former database is kept
+	restored := a.CreateProject("restored") // whose replaced database is kept
 	a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, kept_until, created_by)
 		values (gen_random_uuid(), gen_random_uuid(), $1, $1, 'in_place', 'completed', now() + interval '1 day', $1)`,
 		restored)
@@ -126,17 +126,17 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 
 	for _, path := range removed {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
-			t.Errorf("%s is still there: %v", path, err)
+			t.Errorf("%s was not removed: %v", path, err)
 		}
 	}
 
 	for _, path := range kept {
 		if _, err := os.Stat(path); err != nil {
-			t.Errorf("%s is gone: %v", path, err)
+			t.Errorf("%s was removed: %v", path, err)
 		}
 	}
 
 	if !strings.Contains(said.String(), foreign) {
-		t.Errorf("nobody is told of the bytes of project %s, which this database has never had: %s", foreign, &said)
+		t.Errorf("no log entry about the blobs of unknown project %s: %s", foreign, &said)
 	}
 }

@@ -13,21 +13,22 @@ import (
 	"socle/internal/platform"
 )
 
-const resetLife = time.Hour // of a link to set a new password
+const passwordResetTTL = time.Hour // validity of a link
 
-// passwordResetArgs is an address that someone gave as theirs. Whether it is anybody's is found out by the job, so
-// that the request takes the same time either way.
+// passwordResetArgs contain the requested address. The job looks up the user, so that the request
+// takes the same time for known and unknown addresses.
 type passwordResetArgs struct {
 	Email string `json:"email"`
 }
 
-// Kind names the job.
+// Kind returns the kind of the job.
 func (passwordResetArgs) Kind() string { return "password_reset" }
 
-// InsertOpts puts it among the mails.
+// InsertOpts returns the options of mails, whose queue it shares.
 func (passwordResetArgs) InsertOpts() river.InsertOpts { return Mail{}.InsertOpts() }
 
-// ResetPassword has a link to set a new password sent to whoever has an address, if anybody has it.
+// ResetPassword enqueues a mail with a link to set a new password. It sends nothing if the address
+// is unknown.
 func (q *Queue) ResetPassword(ctx context.Context, email string) error {
 	return q.Store.InTx(ctx, func(tx *platform.Store) error {
 		_, err := q.client.InsertTx(ctx, tx.Tx(), passwordResetArgs{Email: email}, nil)
@@ -40,14 +41,16 @@ type passwordResetWorker struct {
 	store *platform.Store
 }
 
-// Timeout says how long it may take.
-func (w *passwordResetWorker) Timeout(*river.Job[passwordResetArgs]) time.Duration { return mailTime }
+// Timeout returns the time limit of one attempt.
+func (w *passwordResetWorker) Timeout(*river.Job[passwordResetArgs]) time.Duration {
+	return mailTimeout
+}
 
-// Work makes the link and has it sent, to the address that the account has.
+// Work creates the link and enqueues its mail, addressed as the user's account has it.
 func (w *passwordResetWorker) Work(ctx context.Context, job *river.Job[passwordResetArgs]) error {
 	return w.store.InTx(ctx, func(tx *platform.Store) error {
 		user, _, err := tx.Credentials(ctx, job.Args.Email)
-		if fault.Is(err, fault.NotFound) || err == nil && user.Status != "active" {
+		if fault.Is(err, fault.NotFound) || (err == nil && user.Status != "active") {
 			return nil
 		}
 		if err != nil {
@@ -56,7 +59,7 @@ func (w *passwordResetWorker) Work(ctx context.Context, job *river.Job[passwordR
 
 		link, err := tx.CreateLink(ctx, platform.NewLink{Purpose: platform.PasswordReset,
 			User:  uuid.NullUUID{UUID: user.UUID, Valid: true},
-			Email: user.Email, Life: resetLife})
+			Email: user.Email, Life: passwordResetTTL})
 		if err != nil {
 			return err
 		}

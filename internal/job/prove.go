@@ -13,20 +13,23 @@ import (
 
 const (
 	proofQueue = "proofs"
-	// after which the newest backup of a project is proven again, unless its schedule says otherwise
-	provenFor = 24 * time.Hour
+
+	// proofInterval is the interval between proofs of a project's newest backup, unless its
+	// schedule sets one
+	proofInterval = 24 * time.Hour
 )
 
-// proveArgs names the backup to restore, to see whether it can be.
+// proveArgs identify the backup to prove.
 type proveArgs struct {
 	Backup uuid.UUID `json:"backup"`
-	Asked  bool      `json:"asked,omitempty"` // by someone: whatever its size, and however soon
+	Asked  bool      `json:"asked,omitempty"` // requested by a user: ignores the size limit and the interval
 }
 
-// Kind names the job.
+// Kind returns the kind of the job.
 func (proveArgs) Kind() string { return "prove" }
 
-// InsertOpts has each backup proven once at a time, and again if the server stopped or PostgreSQL went away: within a quarter of an hour, that is.
+// InsertOpts allows one unfinished job per backup, and retries after restarts of the server or
+// PostgreSQL for about a quarter of an hour.
 func (proveArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{
 		Queue:       proofQueue,
@@ -35,7 +38,8 @@ func (proveArgs) InsertOpts() river.InsertOpts {
 	}
 }
 
-// proveBackup proves a backup. Another one that was the last to be proven need not be kept for that any more.
+// proveBackup proves a backup. Afterwards it applies the retention rules: the previous proven
+// backup is no longer kept for its proof.
 func (q *Queue) proveBackup(ctx context.Context, a proveArgs) error {
 	if err := q.Maker.Prove(ctx, a.Backup, a.Asked); err != nil {
 		return err
@@ -46,17 +50,21 @@ func (q *Queue) proveBackup(ctx context.Context, a proveArgs) error {
 		return fault.Except(err, fault.NotFound)
 	}
 
-	return q.removeUnkept(ctx, after.ProjectUUID)
+	return q.applyRetention(ctx, after.ProjectUUID)
 }
 
-// proveAgain has the newest backup of each project proven again when it is time.
-func (q *Queue) proveAgain(ctx context.Context) error {
-	backups, err := q.Store.UnprovenBackups(ctx, provenFor, backup.MostProven)
+// enqueueDueProofs enqueues proofs of the newest backup of each project where one is due.
+func (q *Queue) enqueueDueProofs(ctx context.Context) error {
+	backups, err := q.Store.UnprovenBackups(ctx, proofInterval, backup.MaxProvenSize)
+	if err != nil {
+		return err
+	}
+
 	for _, id := range backups {
-		if err == nil {
-			_, err = q.client.Insert(ctx, proveArgs{Backup: id}, nil)
+		if _, err := q.client.Insert(ctx, proveArgs{Backup: id}, nil); err != nil {
+			return err
 		}
 	}
 
-	return err
+	return nil
 }

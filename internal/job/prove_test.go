@@ -10,27 +10,28 @@ import (
 	"socle/internal/config"
 )
 
-// TestBackupIsProven waits until a backup was restored to see whether it can be; and damages one that was, which is found out.
+// TestBackupIsProven waits for the proof of a backup, then damages a proven one, which the next
+// proof detects.
 func TestBackupIsProven(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.CreateTable("orders")
-	id := backedUp(t, a)
-	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	id := makeBackup(t, a)
+	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
 	const proofs = `select count(*)::text from pg_database where datname ~ 'PROJECT_(proof|asked)_'`
 	if got := query(t, a, strings.ReplaceAll(proofs, "PROJECT", a.Database())); got != "0" {
-		t.Errorf("%s databases are left", got)
+		t.Errorf("%s copies remain", got)
 	}
 
-	asOwner(t, a, `create table public.later (id int check (id > 0)); insert into public.later values (1)`)
-	damaged := backedUp(t, a)
-	until(t, "the backup is proven", func() bool {
+	execAsOwner(t, a, `create table public.later (id int check (id > 0)); insert into public.later values (1)`)
+	damaged := makeBackup(t, a)
+	waitUntil(t, "the backup is proven", func() bool {
 		return a.Get("/backups/"+damaged).Want(200).Metadata("provenAt") != nil
 	})
 
-	for _, name := range keptOf(t, a) {
+	for _, name := range storedFiles(t, a) {
 		if strings.Contains(name, damaged+".dump") {
 			if err := os.Truncate(name, 1000); err != nil {
 				t.Fatal(err)
@@ -45,28 +46,29 @@ func TestBackupIsProven(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	until(t, "the damage is found", func() bool {
+	waitUntil(t, "the damage is found", func() bool {
 		return a.Get("/backups/"+damaged).Want(200).
-			Metadata("proofError") == "the backup is damaged; nothing of it was restored"
+			Metadata("proofError") == "the backup is damaged; nothing was restored"
 	})
 }
 
-// TestDamagedContentIsMended damages the copy that backups have of a file: as long as there is the file, the next proof, or restore, copies it anew.
-func TestDamagedContentIsMended(t *testing.T) {
+// TestDamagedContentIsRepaired damages a content of backups: while the file exists, the next proof
+// or restore copies it again.
+func TestDamagedContentIsRepaired(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.Unproven()
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "a.txt", strings.Repeat("bytes of a file", 10000))
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 
 	flip := func() {
 		t.Helper()
 
 		names := a.Stored("backups/content/*")
 		if len(names) != 1 {
-			t.Fatalf("contents are %v", names)
+			t.Fatalf("got contents %v", names)
 		}
 
 		text, err := os.ReadFile(names[0])
@@ -81,65 +83,66 @@ func TestDamagedContentIsMended(t *testing.T) {
 
 	flip()
 	a.Post("/backups/"+id+"/verify", "").Want(200)
-	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the proof has ended", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	if r := a.Get("/backups/" + id).Want(200); r.Metadata("provenAt") == nil ||
-		!strings.Contains(a.Log.String(), "copied anew") {
-		t.Errorf("the backup is not proven: %v", r.Metadata("proofError"))
+		!strings.Contains(a.Log.String(), "repaired from a file") {
+		t.Errorf("got proof error %v", r.Metadata("proofError"))
 	}
 
 	flip()
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 	a.Delete("/containers/" + c + "/files/" + file).Want(200)
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 
 	a.Delete("/containers/" + c + "/files/" + file).Want(200)
 	flip()
 
-	if reason := refused(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
-		t.Errorf("without the file, the reason is %q", reason)
+	if reason := failRestore(t, a, id); reason != "the backup is damaged; nothing was restored" {
+		t.Errorf("without the file: got error %q", reason)
 	}
 }
 
-// TestProofComparesRows: a backup whose rows become others while they are restored is not proven, though there are as many of them.
+// TestProofComparesRows tests that a backup is not proven if its rows change during the restore,
+// although their number is right.
 func TestProofComparesRows(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	asOwner(t, a, `
+	execAsOwner(t, a, `
 		create table public.counts (name text, n int, at timestamptz default now(), price float8 default 1e-7 / 3);
 		insert into public.counts values ('looks', 0), ('looks', 0);
 		create function public.look(int) returns boolean language plpgsql as 'begin update public.counts set n = n + 1; return true; end';
 		create table public.looked (id int check (public.look(id)));`)
 
-	id := backedUp(t, a)
-	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	id := makeBackup(t, a)
+	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
-	asOwner(t, a, `insert into public.looked values (1)`) // restored after the counts
-	id = backedUp(t, a)
-	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	execAsOwner(t, a, `insert into public.looked values (1)`) // restored after the row counts
+	id = makeBackup(t, a)
+	waitUntil(t, "the proof has ended", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	r := a.Get("/backups/" + id).Want(200)
 	if proven, why := r.Metadata("provenAt"), r.Metadata("proofError"); proven != nil ||
-		why != "restored, table public.counts has other rows than the backup" {
-		t.Errorf("proven at %v, %v", proven, why)
+		why != "the restored rows of table public.counts differ from the backup" {
+		t.Errorf("got provenAt %v and proofError %v", proven, why)
 	}
 }
 
-// TestProofIsNoStray looks for databases that nobody fills any more while a proof that somebody asked for fills one.
-func TestProofIsNoStray(t *testing.T) {
+// TestProofIsNoOrphan looks for orphaned copies while a requested proof fills one.
+func TestProofIsNoOrphan(t *testing.T) {
 	t.Parallel()
 
 	held := filepath.Join(t.TempDir(), "held")
-	dir := programs(t, untouched)
-	scripted(t, dir, "pg_restore",
+	dir := programFolder(t, passThrough)
+	replaceProgram(t, dir, "pg_restore",
 		`case "$*" in *--data-only*) while [ -e `+held+` ]; do sleep 0.05; done; esac; exec "$real" "$@"`)
 
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.CreateTable("orders")
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 	tried := func() any { return a.Get("/backups/" + id).Want(200).Metadata("triedAt") }
-	until(t, "the backup is proven", func() bool { return tried() != nil })
+	waitUntil(t, "the backup is proven", func() bool { return tried() != nil })
 	before := tried()
 
 	if err := os.WriteFile(held, nil, 0o600); err != nil {
@@ -153,32 +156,32 @@ func TestProofIsNoStray(t *testing.T) {
 			`select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(proof|asked)_'`) == "1"
 	}
 
-	until(t, "the database is made", made)
+	waitUntil(t, "the copy is created", made)
 	a.Tidy()
 
 	if !made() {
-		t.Error("the database is dropped while it is filled")
+		t.Error("the copy was dropped during the proof")
 	}
 
 	if err := os.Remove(held); err != nil {
 		t.Fatal(err)
 	}
 
-	until(t, "the backup is judged", func() bool { return tried() != before })
+	waitUntil(t, "the proof has ended", func() bool { return tried() != before })
 
 	if why := a.Get("/backups/" + id).Want(200).Metadata("proofError"); why != nil && why != "" {
-		t.Errorf("the backup is not proven: %v", why)
+		t.Errorf("got proof error %v", why)
 	}
 }
 
-// TestProofIsBrokenOff has sessions of a proof end, as those of a PostgreSQL that is restarted do, and a project paused before one begins: that says nothing of the backups, which
-// are proven when it is over.
-func TestProofIsBrokenOff(t *testing.T) {
+// TestInterruptedProof terminates the sessions of a proof, as a restart of PostgreSQL does, and
+// pauses a project before its proof. Neither result is recorded, and the backups are proven later.
+func TestInterruptedProof(t *testing.T) {
 	t.Parallel()
 
 	held := filepath.Join(t.TempDir(), "held")
-	dir := programs(t, untouched)
-	scripted(t, dir, "pg_restore",
+	dir := programFolder(t, passThrough)
+	replaceProgram(t, dir, "pg_restore",
 		`case "$*" in *--data-only*) while [ -e `+held+` ]; do : > `+held+
 			`.there; sleep 0.05; done; esac; exec "$real" "$@"`)
 
@@ -192,10 +195,10 @@ func TestProofIsBrokenOff(t *testing.T) {
 		}
 	}
 
-	isHeld := func() { // where a proof has a session and nothing is restored yet
+	isHeld := func() { // the proof has a session and has restored nothing yet
 		t.Helper()
 
-		until(t, "the proof is held", func() bool { return os.Remove(held+".there") == nil })
+		waitUntil(t, "the proof is stopped", func() bool { return os.Remove(held+".there") == nil })
 	}
 
 	release := func() {
@@ -208,12 +211,12 @@ func TestProofIsBrokenOff(t *testing.T) {
 
 	role := "ends_" + strings.TrimPrefix(a.Database(), "socle_")
 	a.Exec(`create role ` + role)
-	asOwner(t, a, `
+	execAsOwner(t, a, `
 		create function public.lasts() returns boolean language sql as 'select current_database() !~ ''proof'' or not exists (select from pg_catalog.pg_roles where rolname = ''`+role+`'') or pg_catalog.pg_terminate_backend(pg_catalog.pg_backend_pid())';
 		create table public.orders (id int check (public.lasts())); insert into public.orders values (1)`)
 
 	hold()
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 	isHeld()
 	a.Exec(`select pg_terminate_backend(pid) from pg_stat_activity where datname ~ $1`, a.Database()+"_proof_")
 	release()
@@ -222,23 +225,23 @@ func TestProofIsBrokenOff(t *testing.T) {
 		return apitest.Value[[]string](a,
 			`select array(select e ->> 'error' from river.river_job, unnest(errors) e where kind = 'prove' and args ->> 'backup' = $1 limit $2)`, id, n)
 	}
-	until(t, "the proof is broken off twice", func() bool { return len(failures(2)) == 2 })
+	waitUntil(t, "the proof is interrupted twice", func() bool { return len(failures(2)) == 2 })
 
 	for i, want := range []string{"the platform's tables", "pg_restore: error: "} {
 		if why := failures(2)[i]; !strings.Contains(why, want) {
-			t.Errorf("proof %d broke off because of %q, want %q", i, why, want)
+			t.Errorf("proof %d: got error %q, want %q", i, why, want)
 		}
 	}
 
 	if r := a.Get("/backups/" + id).Want(200); r.Metadata("triedAt") != nil || r.Metadata("proofError") != "" {
-		t.Errorf("it was tried at %v: %v", r.Metadata("triedAt"), r.Metadata("proofError"))
+		t.Errorf("got triedAt %v and proofError %v", r.Metadata("triedAt"), r.Metadata("proofError"))
 	}
 
 	proven := func(id string) {
 		t.Helper()
 
 		a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'prove' and state in ('retryable', 'scheduled')`)
-		until(t, "the backup is proven", func() bool {
+		waitUntil(t, "the backup is proven", func() bool {
 			return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil
 		})
 	}
@@ -250,11 +253,11 @@ func TestProofIsBrokenOff(t *testing.T) {
 	a.Post("/backups/"+id+"/verify", "").Want(200)
 	isHeld()
 
-	waiting := backedUp(t, a) // to be proven after that one
+	waiting := makeBackup(t, a) // proven after the other one
 	a.Post("/projects/"+a.Project+"/pause", "").Want(200)
 	release()
 
-	until(t, "the proof waits for the project", func() bool {
+	waitUntil(t, "the proof waits for the project", func() bool {
 		return apitest.Value[bool](a,
 			`select exists (select from river.river_job where kind = 'prove' and args ->> 'backup' = $1 and state = 'scheduled')`, waiting)
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/riverqueue/river"
 
-	"socle/internal/fault"
+	"socle/internal/backup"
 	"socle/internal/pg"
 	"socle/internal/platform"
 )
@@ -16,30 +16,31 @@ import (
 const (
 	restoreQueue = "restores"
 
-	// undoTime is for undoing what a request began that failed.
-	undoTime = 30 * time.Second
+	// undoTimeout is the timeout for undoing a failed request.
+	undoTimeout = 30 * time.Second
 )
 
-// restoreArgs names the restore to carry out.
+// restoreArgs identify the restore to run.
 type restoreArgs struct {
 	Restore uuid.UUID `json:"restore"`
 }
 
-// Kind names the job.
+// Kind returns the kind of the job.
 func (restoreArgs) Kind() string { return "restore" }
 
-// InsertOpts says that a restore is tried once: the next try is a new one, with a status of its own.
+// InsertOpts allows one attempt: a retry is a new restore with its own status.
 func (restoreArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: restoreQueue, MaxAttempts: 1}
 }
 
-// RestoreBackup has a backup restored in the place of what its project holds. It fails as [platform.Store.CreateRestore] does.
-func (q *Queue) RestoreBackup(ctx context.Context, project, backup, user uuid.UUID) (platform.Restore, error) {
+// RestoreBackup enqueues a restore of a backup that replaces the content of its project. It fails
+// like [platform.Store.CreateRestore].
+func (q *Queue) RestoreBackup(ctx context.Context, project, id, user uuid.UUID) (platform.Restore, error) {
 	var r platform.Restore
 	err := q.Store.InTx(ctx, func(tx *platform.Store) error {
 		var err error
 		r, err = q.createRestore(ctx, tx, user, platform.NewRestore{
-			Backup:        backup,
+			Backup:        id,
 			BackupProject: project,
 			Project:       project,
 			Target:        platform.IntoPlace,
@@ -50,41 +51,42 @@ func (q *Queue) RestoreBackup(ctx context.Context, project, backup, user uuid.UU
 	return r, err
 }
 
-// RestoreBackupAs makes a project and has a backup of another one restored into it. It fails as [platform.Store.CreateRestore] and
-// [tenant.Lifecycle.Create] do, and then there is no new project.
+// RestoreBackupAs creates a project and enqueues a restore of another project's backup into it. It
+// fails like [platform.Store.CreateRestore] and [tenant.Lifecycle.Create], and then leaves no new
+// project.
 func (q *Queue) RestoreBackupAs(
-	ctx context.Context, project, backup, user uuid.UUID, name string,
+	ctx context.Context, project, id, user uuid.UUID, name string,
 ) (platform.Restore, error) {
 	source, err := q.Store.GetProject(ctx, project)
 	if err != nil {
 		return platform.Restore{}, err
 	}
 
-	b, err := q.Store.GetBackup(ctx, project, backup)
+	b, err := q.Store.GetBackup(ctx, project, id)
 	if err != nil {
 		return platform.Restore{}, err
 	}
 
-	if b.Status != "completed" {
-		return platform.Restore{}, fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).
-			WithCode("backup_not_completed")
+	if err := backup.CheckCompleted(b); err != nil {
+		return platform.Restore{}, err
 	}
 
 	var r platform.Restore
-	made := platform.NewProject{Organization: source.OrganizationUUID, Name: name, Description: source.Description}
+	target := platform.NewProject{Organization: source.OrganizationUUID, Name: name, Description: source.Description}
 
-	// The restore is noted with the project: if it never begins, who finds that removes the project.
-	made.With = func(tx *platform.Store, p platform.Project) error {
+	// Create the restore in the same transaction: if it never starts, the cleanup of stale restores
+	// removes the project.
+	target.With = func(tx *platform.Store, p platform.Project) error {
 		var err error
 		r, err = tx.CreateRestore(ctx, user, platform.NewRestore{
-			Backup:        backup,
+			Backup:        id,
 			BackupProject: project,
 			Project:       p.UUID,
 			Target:        platform.IntoNew,
 		})
 		return err
 	}
-	if _, err = q.Lifecycle.Create(ctx, user, made); err == nil {
+	if _, err = q.Lifecycle.Create(ctx, user, target); err == nil {
 		_, err = q.client.Insert(ctx, restoreArgs{Restore: r.UUID}, nil)
 		err = pg.Fault(err)
 	}
@@ -93,11 +95,11 @@ func (q *Queue) RestoreBackupAs(
 		return r, err
 	}
 
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	undoCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 
-	_, undone := q.Store.FailRestore(after, r, "the project could not be made")
-	return r, errors.Join(err, undone, q.Lifecycle.Finish(after))
+	_, undoErr := q.Store.FailRestore(undoCtx, r, "the project could not be created")
+	return r, errors.Join(err, undoErr, q.Lifecycle.Finish(undoCtx))
 }
 
 func (q *Queue) createRestore(

@@ -17,8 +17,8 @@ import (
 	"socle/internal/config"
 )
 
-// keptOf returns the files that are kept of a project's backups.
-func keptOf(t *testing.T, a *apitest.API) []string {
+// storedFiles returns the files stored for a project's backups.
+func storedFiles(t *testing.T, a *apitest.API) []string {
 	t.Helper()
 
 	var all []string
@@ -29,16 +29,16 @@ func keptOf(t *testing.T, a *apitest.API) []string {
 	return all
 }
 
-// refused restores a backup in place, in vain, and returns why.
-func refused(t *testing.T, a *apitest.API, id string) string {
+// failRestore restores a backup in place, expects it to fail, and returns the error.
+func failRestore(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
 
 	r := a.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
-	return fmt.Sprint(restored(t, a, r, "completed", "failed").Content("status", "failed").
+	return fmt.Sprint(waitForRestore(t, a, r, "completed", "failed").Content("status", "failed").
 		Content("keptUntil", nil).Get("error"))
 }
 
-// flips is how many places of each part of a backup are changed: a few, or as many as FLIPS says.
+// flips is the number of changed positions per part of a backup: a few, or FLIPS.
 func flips(t *testing.T) int {
 	t.Helper()
 
@@ -55,14 +55,15 @@ func flips(t *testing.T) int {
 	return n
 }
 
-// TestRestoreOfDamage damages what is kept of a backup in every way there is. No restore touches the database.
+// TestRestoreOfDamage damages the stored parts of a backup in every way. No restore changes the
+// database.
 func TestRestoreOfDamage(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.Unproven()
 	a.CreateTable("orders", "note text")
-	asOwner(t, a, `insert into public.orders select n, repeat('note', 100) from generate_series(1, 1000) n`)
+	execAsOwner(t, a, `insert into public.orders select n, repeat('note', 100) from generate_series(1, 1000) n`)
 
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "a.txt", strings.Repeat("bytes of a file", 10000))
@@ -71,8 +72,8 @@ func TestRestoreOfDamage(t *testing.T) {
 	upload(t, other, other.Create("/containers", `{"name": "reports"}`), "a.txt",
 		strings.Repeat("bytes of another", 10000))
 
-	id, earlier := backedUp(t, a), backedUp(t, a)
-	backedUp(t, other)
+	id, earlier := makeBackup(t, a), makeBackup(t, a)
+	makeBackup(t, other)
 	instance := apitest.Empty(t, func(c *config.Config) {
 		c.SecretKey = config.Secret(strings.ReplaceAll(uuid.NewString()+uuid.NewString(), "-", ""))
 	}).SignUp("first")
@@ -82,20 +83,20 @@ func TestRestoreOfDamage(t *testing.T) {
 	upload(t, instance, instance.Create("/containers", `{"name": "reports"}`), "a.txt",
 		strings.Repeat("bytes of a file", 10000))
 
-	backedUp(t, instance)
-	a.Delete("/containers/" + c + "/files/" + file).Want(200) // of which its content could be copied anew
+	makeBackup(t, instance)
+	a.Delete("/containers/" + c + "/files/" + file).Want(200) // the source of a repair
 	before, oid := fingerprint(t, a), query(t, a,
 		`select oid::text from pg_database where datname = current_database()`)
 
 	var kept []string
-	for _, name := range keptOf(t, a) {
+	for _, name := range storedFiles(t, a) {
 		if !strings.Contains(name, earlier) {
 			kept = append(kept, name)
 		}
 	}
 
 	if len(kept) != 3 {
-		t.Fatalf("kept are %v, want a dump, a manifest and a content", kept)
+		t.Fatalf("got blobs %v, want a dump, a manifest and a content", kept)
 	}
 
 	for i, name := range kept {
@@ -104,12 +105,12 @@ func TestRestoreOfDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		foreign, err := os.ReadFile(keptOf(t, other)[i])
+		foreign, err := os.ReadFile(storedFiles(t, other)[i])
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		sealed, err := os.ReadFile(keptOf(t, instance)[i])
+		sealed, err := os.ReadFile(storedFiles(t, instance)[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +134,7 @@ func TestRestoreOfDamage(t *testing.T) {
 
 		for damage, bytes := range damages {
 			if strings.HasSuffix(name, ".dump") && damage == "another backup's" {
-				continue // it may hold the very same bytes
+				continue // both dumps can have the same bytes
 			}
 
 			if bytes == nil {
@@ -146,8 +147,8 @@ func TestRestoreOfDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			if reason := refused(t, a, id); reason != "the backup is damaged; nothing of it was restored" {
-				t.Errorf("%s, %s: the reason is %q", filepath.Ext(name), damage, reason)
+			if reason := failRestore(t, a, id); reason != "the backup is damaged; nothing was restored" {
+				t.Errorf("%s, %s: got error %q", filepath.Ext(name), damage, reason)
 			}
 		}
 
@@ -161,56 +162,58 @@ func TestRestoreOfDamage(t *testing.T) {
 	}
 	if got := query(t, a, `select oid::text from pg_database where datname = current_database()`); got != oid ||
 		strings.Contains(databases(t, a), ",") {
-		t.Errorf("the databases are %s", databases(t, a))
+		t.Errorf("got databases %s", databases(t, a))
 	}
 
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 }
 
-// restoring is a script in the place of pg_restore: it does as it is told where it restores into a database, and what the real one does elsewhere.
-func restoring(script string) string {
+// scriptOnRestore is a script in place of pg_restore: it runs another script where pg_restore would
+// connect to a database, and the real program elsewhere.
+func scriptOnRestore(script string) string {
 	return "case \"$*\" in *--dbname=*) " + script + ";; esac\nexec $real \"$@\""
 }
 
-// TestRestoreFails restores with a pg_restore that fails in one way or another: nothing has changed, and nothing is left.
+// TestRestoreFails restores with a pg_restore that fails in various ways: nothing changes and
+// nothing remains.
 func TestRestoreFails(t *testing.T) {
 	t.Parallel()
 
-	dir := programs(t, untouched)
+	dir := programFolder(t, passThrough)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
 	a.Unproven()
 	a.CreateTable("orders", "note text")
-	asOwner(t, a, `insert into public.orders values (1, 'kept')`)
+	execAsOwner(t, a, `insert into public.orders values (1, 'kept')`)
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", "bytes")
 
-	id := backedUp(t, a)
-	before, blobs := fingerprint(t, a), files(t, a)
+	id := makeBackup(t, a)
+	before, blobs := fingerprint(t, a), fileBlobs(t, a)
 	for name, script := range map[string]string{
-		"at once":       restoring(`echo "canary" >&2; exit 1`),
-		"killed":        restoring(`kill -9 $$`),
-		"with nothing":  restoring(`cat >/dev/null; exit 0`),
-		"in the middle": restoring(`head -c 5000 | $real "$@"; echo "canary" >&2; exit 1`),
-		"afterwards":    restoring(`$real "$@"; echo "canary" >&2; exit 1`),
+		"at once":       scriptOnRestore(`echo "canary" >&2; exit 1`),
+		"killed":        scriptOnRestore(`kill -9 $$`),
+		"with nothing":  scriptOnRestore(`cat >/dev/null; exit 0`),
+		"in the middle": scriptOnRestore(`head -c 5000 | $real "$@"; echo "canary" >&2; exit 1`),
+		"afterwards":    scriptOnRestore(`$real "$@"; echo "canary" >&2; exit 1`),
 		"missing":       ``,
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := a.With(t)
-			scripted(t, dir, "pg_restore", script)
+			replaceProgram(t, dir, "pg_restore", script)
 
-			if reason := refused(t, a, id); reason == "" || strings.Contains(reason, "canary") ||
+			if reason := failRestore(t, a, id); reason == "" || strings.Contains(reason, "canary") ||
 				strings.Contains(reason, "/") {
-				t.Errorf("the reason is %q", reason)
+				t.Errorf("got error %q", reason)
 			}
 			if fingerprint(t, a) != before || strings.Contains(databases(t, a), ",") {
-				t.Errorf("the database has changed, or there is another one: %s", databases(t, a))
+				t.Errorf("the database changed or a copy remains: %s", databases(t, a))
 			}
-			if got := files(t, a); strings.Join(got, "\n") != strings.Join(blobs, "\n") {
-				t.Errorf("there are the files %v, want %v", got, blobs)
+			if got := fileBlobs(t, a); strings.Join(got, "\n") != strings.Join(blobs, "\n") {
+				t.Errorf("got blobs %v, want %v", got, blobs)
 			}
 
 			n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
-			restored(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "failed")
-			until(t, "the new project is gone", func() bool {
+			waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "failed")
+			waitUntil(t, "the new project is removed", func() bool {
 				return a.Get("/projects/"+n.Get("projectUuid").(string)).Status == 404
 			})
 
@@ -219,14 +222,14 @@ func TestRestoreFails(t *testing.T) {
 	}
 }
 
-// files returns the blobs of a project's files.
-func files(t *testing.T, a *apitest.API) []string {
+// fileBlobs returns the blobs of a project's files.
+func fileBlobs(t *testing.T, a *apitest.API) []string {
 	t.Helper()
 
 	return a.Stored("files/*/*")
 }
 
-// TestRestoreRefusesStrange restores what a project can't have.
+// TestRestoreRefusesStrange restores objects that projects cannot have.
 func TestRestoreRefusesStrange(t *testing.T) {
 	t.Parallel()
 
@@ -239,13 +242,14 @@ func TestRestoreRefusesStrange(t *testing.T) {
 
 	conn.Close(t.Context())
 
-	if reason := refused(t, a,
-		backedUp(t, a)); reason != "the backup has an object that a project can't have: event trigger strange" {
-		t.Errorf("the reason is %q", reason)
+	if reason := failRestore(t, a,
+		makeBackup(t, a)); reason != "the backup contains an object that a project cannot have: event trigger strange" {
+		t.Errorf("got error %q", reason)
 	}
 }
 
-// TestAbandonedRestore finds a restore whose server went away in the moment of the swap: the project's database is closed, and the other is there.
+// TestAbandonedRestore finds a restore whose server stopped during the swap: the gate is closed and
+// the copy exists.
 func TestAbandonedRestore(t *testing.T) {
 	t.Parallel()
 
@@ -253,7 +257,7 @@ func TestAbandonedRestore(t *testing.T) {
 	a.Unproven()
 	a.CreateTable("orders")
 
-	id, pending, abandoned := backedUp(t, a), uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
+	id, pending, abandoned := makeBackup(t, a), uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 	live := a.Database()
 	left := fmt.Sprintf("%s_new_%x", live, abandoned[8:])
 	a.Exec("create database " + pgx.Identifier{left}.Sanitize())
@@ -263,20 +267,21 @@ func TestAbandonedRestore(t *testing.T) {
 		values ($1, $2, $3, $3, 'in_place', $4, now() - interval '1 hour', $5, now() - interval '1 minute')`
 	a.Exec(note, abandoned.String(), id, a.Project, a.User, "running")
 	tidyTwice(t, a)
-	restored(t, a, abandoned.String(), "failed").Content("error", "the server that restored it stopped")
+	waitForRestore(t, a, abandoned.String(), "failed").Content("error", "the server running it stopped")
 
 	if strings.Contains(databases(t, a), ",") {
-		t.Errorf("the databases are %s", databases(t, a))
+		t.Errorf("got databases %s", databases(t, a))
 	}
 
-	until(t, "the project's database is open", func() bool { return a.Get("/tables/orders").Status == 200 })
+	waitUntil(t, "the gate is open", func() bool { return a.Get("/tables/orders").Status == 200 })
 	a.Exec(note, pending.String(), id, a.Project, a.User, "pending")
-	tidy(t, a)
-	restored(t, a, pending.String(), "failed").Content("error", "the server that was to restore it stopped")
-	restore(t, a, id)
+	runTidy(t, a)
+	waitForRestore(t, a, pending.String(), "failed").Content("error", "the server stopped before starting it")
+	restoreInPlace(t, a, id)
 }
 
-// TestRestoreWithTraffic restores while requests come in: each sees the project as it was before, or after, or fails.
+// TestRestoreWithTraffic restores while requests arrive: each sees the project before or after the
+// restore, or fails.
 func TestRestoreWithTraffic(t *testing.T) {
 	t.Parallel()
 
@@ -284,7 +289,7 @@ func TestRestoreWithTraffic(t *testing.T) {
 	a.Unproven()
 	a.CreateTable("before")
 
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 	a.CreateTable("later")
 
 	var wg sync.WaitGroup
@@ -304,16 +309,16 @@ func TestRestoreWithTraffic(t *testing.T) {
 		})
 	}
 
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 	close(done)
 	wg.Wait()
-	t.Logf("answers by status: %v", statuses)
+	t.Logf("responses by status: %v", statuses)
 	a.Get("/tables/before").Want(200)
 	a.Get("/tables/later").Want(404)
 
 	for _, s := range statuses {
 		if s[404] > 0 || s[200] == 0 {
-			t.Errorf("answers by status: %v", s)
+			t.Errorf("responses by status: %v", s)
 		}
 	}
 }

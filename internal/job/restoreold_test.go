@@ -12,11 +12,12 @@ import (
 	"socle/internal/tenant"
 )
 
-// TestRestoreOfOldBackup makes a backup of a project as an older release left it, and restores it in place and into a new one: each is brought up to date, and whole.
+// TestRestoreOfOldBackup backs up a project in the state of an older release, and restores it in
+// place and into a new project. Both are migrated and complete.
 func TestRestoreOfOldBackup(t *testing.T) {
 	t.Parallel()
 
-	const old = 3 // the migration that has the forms
+	const old = 3 // the migration that creates the forms
 	a := apitest.New(t)
 	conn := a.ProjectDatabase()
 	config := conn.Config().Copy()
@@ -38,12 +39,12 @@ func TestRestoreOfOldBackup(t *testing.T) {
 	}
 
 	conn.Close(t.Context())
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 	a.Exec("update platform.projects set schema_version = $1", old)
 	newest := strconv.FormatInt(tenant.Version(), 10)
 
-	until(t, "the project is brought up to date, as by the next start", func() bool {
-		tidy(t, a)
+	waitUntil(t, "the project is migrated, as on the next start", func() bool {
+		runTidy(t, a)
 		return query(t, a, `select max(version_id)::text from socle.migrations where is_applied`) == newest
 	})
 
@@ -51,10 +52,10 @@ func TestRestoreOfOldBackup(t *testing.T) {
 		t.Helper()
 
 		if got := query(t, a, `select max(version_id)::text from socle.migrations where is_applied`); got != newest {
-			t.Errorf("the database is at version %s, want %s", got, newest)
+			t.Errorf("got database version %s, want %s", got, newest)
 		}
 		if got := query(t, a, `select count(*)::text || ' ' || sum(n) from public.orders`); got != "100 5050" {
-			t.Errorf("the table has %s", got)
+			t.Errorf("got %s in the table", got)
 		}
 
 		list := a.Get("/containers").Want(200)
@@ -62,18 +63,18 @@ func TestRestoreOfOldBackup(t *testing.T) {
 			t.Errorf("got containers %s", list.Body)
 		}
 
-		upload(t, a, got(list), "a.txt", "bytes")
+		upload(t, a, firstUUID(list), "a.txt", "bytes")
 	}
 
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 	has(a)
 
 	r := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
-	restored(t, a, r.Get("uuid").(string), "completed", "failed").Content("status", "completed")
+	waitForRestore(t, a, r.Get("uuid").(string), "completed", "failed").Content("status", "completed")
 	has(a.In(r.Get("projectUuid").(string)))
 }
 
-// got returns the UUID of the first thing of a list.
-func got(list *apitest.Reply) string {
+// firstUUID returns the UUID of the first item of a list.
+func firstUUID(list *apitest.Reply) string {
 	return list.Get("").([]any)[0].(map[string]any)["uuid"].(string)
 }

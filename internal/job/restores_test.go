@@ -16,35 +16,35 @@ import (
 	"socle/internal/pg"
 )
 
-// restored waits until a restore has a status, and returns it.
-func restored(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest.Reply {
+// waitForRestore waits until a restore has a status, and returns it.
+func waitForRestore(t *testing.T, a *apitest.API, id string, statuses ...string) *apitest.Reply {
 	t.Helper()
 
-	return reached(t, a, "/restores/"+id, statuses)
+	return waitForStatus(t, a, "/restores/"+id, statuses)
 }
 
-// backedUp makes a backup.
-func backedUp(t *testing.T, a *apitest.API) string {
+// makeBackup makes a backup and returns its UUID.
+func makeBackup(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
-	id := back(t, a)
-	await(t, a, id, "completed", "failed").Content("status", "completed")
+	id := startBackup(t, a)
+	waitForBackup(t, a, id, "completed", "failed").Content("status", "completed")
 
 	return id
 }
 
-// restore restores a backup in place.
-func restore(t *testing.T, a *apitest.API, id string) string {
+// restoreInPlace restores a backup in place.
+func restoreInPlace(t *testing.T, a *apitest.API, id string) string {
 	t.Helper()
 
 	r := a.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Content("status", "pending").
 		Content("error", "").Get("uuid").(string)
-	restored(t, a, r, "completed", "failed").Content("status", "completed").Content("error", "")
+	waitForRestore(t, a, r, "completed", "failed").Content("status", "completed").Content("error", "")
 
 	return r
 }
 
-// upload puts a file into a container.
+// upload uploads a file into a container.
 func upload(t *testing.T, a *apitest.API, container, name, content string) string {
 	t.Helper()
 
@@ -68,18 +68,18 @@ func upload(t *testing.T, a *apitest.API, container, name, content string) strin
 		Want(201).Get("uuid").(string)
 }
 
-// asOwner runs statements as the owner of the project does.
-func asOwner(t *testing.T, a *apitest.API, sql string) {
+// execAsOwner executes statements as the project's owner.
+func execAsOwner(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
 
-	conn := ownerOf(t, a)
+	conn := connectOwner(t, a)
 	if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }
 
-// ownerOf connects as the owner of the project.
-func ownerOf(t *testing.T, a *apitest.API) *pgx.Conn {
+// connectOwner connects as the project's owner.
+func connectOwner(t *testing.T, a *apitest.API) *pgx.Conn {
 	t.Helper()
 
 	pool := a.Server.Projects().Open(uuid.MustParse(a.Project)).Owner()
@@ -92,7 +92,7 @@ func ownerOf(t *testing.T, a *apitest.API) *pgx.Conn {
 	return conn
 }
 
-// query runs a statement in the project's database, behind the server's back.
+// query runs a query in the project's database directly, bypassing the server.
 func query(t *testing.T, a *apitest.API, sql string) string {
 	t.Helper()
 
@@ -116,7 +116,8 @@ func databases(t *testing.T, a *apitest.API) string {
 			`%' and datname !~ '_(proof|asked)_'`)
 }
 
-// fingerprint is all of a project's database that a restore has to bring back: definitions, privileges and rows.
+// fingerprint has everything in a project's database that a restore has to bring back: definitions,
+// privileges and rows.
 func fingerprint(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
@@ -166,7 +167,7 @@ func fingerprint(t *testing.T, a *apitest.API) string {
 	}
 
 	for _, table := range tables {
-		// what is nothing of the user's
+		// not the user's
 		if strings.HasSuffix(table, "migrations") || strings.HasSuffix(table, "catalogue_version") ||
 			strings.Contains(table, "audit") || table == "storage.uploads" || table == "storage.variants" {
 			continue
@@ -174,7 +175,7 @@ func fingerprint(t *testing.T, a *apitest.API) string {
 
 		row := "t"
 		if table == "storage.files" {
-			row = "to_jsonb(t) - 'blob_uuid'" // which a restore renews
+			row = "to_jsonb(t) - 'blob_uuid'" // replaced by a restore
 		}
 
 		sum, err := pg.Value[string](t.Context(), conn,
@@ -190,34 +191,35 @@ func fingerprint(t *testing.T, a *apitest.API) string {
 	return all.String()
 }
 
-// dot is a picture.
-const dot = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
+// gifPixel is a picture.
+const gifPixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 
-// TestRestoreInPlace takes a project back to what it was: tables, forms, files, and what the rows API shows.
+// TestRestoreInPlace restores a project to an earlier state: tables, forms, files, and responses of
+// the rows API.
 func TestRestoreInPlace(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.CreateTable("orders", "note text")
-	asOwner(t, a,
+	execAsOwner(t, a,
 		`insert into public.orders values (1, 'first'); grant select on public.orders to anon; create policy all_of_it on public.orders to anon using (true)`)
 
 	form := a.Create("/forms", `{"name": "contact"}`)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	kept := upload(t, a, container, "a.txt", "as it was")
 	gone := upload(t, a, container, "b.txt", "to be deleted")
-	variant := "/containers/" + container + "/files/" + upload(t, a, container, "dot.gif", dot) + "/download?format=png"
+	variant := "/containers/" + container + "/files/" + upload(t, a, container, "dot.gif", gifPixel) + "/download?format=png"
 	a.Get(variant).Want(200)
 
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 	before := fingerprint(t, a)
 
-	asOwner(t, a, `update public.orders set note = 'changed'; create table public.later ()`)
+	execAsOwner(t, a, `update public.orders set note = 'changed'; create table public.later ()`)
 	a.Delete("/forms/" + form).Want(200)
 
 	later := a.Create("/forms", `{"name": "later"}`)
 	a.Delete("/containers/" + container + "/files/" + gone).Want(200)
-	r := restore(t, a, id)
+	r := restoreInPlace(t, a, id)
 
 	if diff := cmp.Diff(before, fingerprint(t, a)); diff != "" {
 		t.Errorf("the restored database differs (-want +got):\n%s", diff)
@@ -229,53 +231,53 @@ func TestRestoreInPlace(t *testing.T) {
 	for file, want := range map[string]string{kept: "as it was", gone: "to be deleted"} {
 		if got := a.Get("/containers/" + container + "/files/" + file + "/download").
 			Want(200); string(got.Body) != want {
-			t.Errorf("the file holds %q, want %q", got.Body, want)
+			t.Errorf("got content %q, want %q", got.Body, want)
 		}
 	}
 
 	a.Get("/tables/orders").Want(200)
-	a.CreateTable("after") // the owner's login works as before
+	a.CreateTable("after") // the owner's login still works
 
-	// What was before is kept until nobody wants it.
+	// The replaced database is kept until it is discarded.
 	if n := query(t, a, "select count(*)::text from storage.variants"); n != "0" {
-		t.Errorf("there are %s variants of pictures, whose bytes are none of this database", n)
+		t.Errorf("got %s variants, whose blobs belong to the replaced database", n)
 	}
 
 	a.Get(variant).Want(200)
 
 	if n := len(strings.Split(databases(t, a), ",")); n != 2 {
-		t.Errorf("there are %d databases, want 2: %s", n, databases(t, a))
+		t.Errorf("got %d databases, want 2: %s", n, databases(t, a))
 	}
 	if a.Get("/restores/"+r).Want(200).Get("keptUntil") == nil {
-		t.Error("it does not say until when the old database is kept")
+		t.Error("keptUntil is missing")
 	}
 	if files := a.Stored("files/*/*"); len(files) < 3 {
-		t.Errorf("there are the blobs %v, want those of both databases", files)
+		t.Errorf("got blobs %v, want those of both databases", files)
 	}
 
 	a.Delete("/restores/" + r).Want(200)
-	until(t, "the old database is gone", func() bool { return !strings.Contains(databases(t, a), ",") })
-	until(t, "nothing is kept", func() bool { return a.Get("/restores/"+r).Want(200).Get("keptUntil") == nil })
+	waitUntil(t, "the replaced database is dropped", func() bool { return !strings.Contains(databases(t, a), ",") })
+	waitUntil(t, "keptUntil is null", func() bool { return a.Get("/restores/"+r).Want(200).Get("keptUntil") == nil })
 	a.Delete("/restores/" + r).Want(409).Code("nothing_kept")
 
 	if got := a.Get("/containers/" + container + "/files/" + kept + "/download").
 		Want(200); string(got.Body) != "as it was" {
-		t.Errorf("the file holds %q", got.Body)
+		t.Errorf("got content %q", got.Body)
 	}
 	if files := a.Stored("files/*/*"); len(files) != 3+1 {
-		t.Errorf("there are the blobs %v, want those of 3 files and a variant", files)
+		t.Errorf("got blobs %v, want those of 3 files and a variant", files)
 	}
 }
 
-// until waits for something to be so.
-func until(t *testing.T, what string, so func() bool) {
+// waitUntil waits for a condition.
+func waitUntil(t *testing.T, condition string, met func() bool) {
 	t.Helper()
 
-	apitest.Until(t, what, so)
+	apitest.Until(t, condition, met)
 }
 
-// unusual is what a tenant may have in a database that a careless restore loses.
-const unusual = `
+// unusualObjects has objects of a user's database that a careless restore loses.
+const unusualObjects = `
 	create type public.mood as enum ('sad', 'ok', 'happy');
 	create table public.people (id int generated always as identity primary key, by_default int generated by default as identity (start 100 increment 7), mood public.mood not null default 'ok');
 	insert into public.people (mood) values ('sad'), ('happy');
@@ -334,45 +336,47 @@ lines" select n, 'it''s ' || n from generate_series(1, 10) n;
 x"; create table public."two; drop schema public" (); grant select on public."two
 lines" to anon`
 
-// TestRestoreUnusual restores what is unusual, to equal checksums: in place, and as a new project.
+// TestRestoreUnusual restores unusual objects with equal fingerprints, in place and as a new
+// project.
 func TestRestoreUnusual(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	asOwner(t, a, unusual)
+	execAsOwner(t, a, unusualObjects)
 
-	conn := ownerOf(t, a)
+	conn := connectOwner(t, a)
 	if _, err := conn.Exec(t.Context(), "create unique index concurrently invalid on public.doubled (n)"); err == nil {
 		t.Fatal("the index is valid")
 	}
 
 	before := fingerprint(t, a)
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 	conn.Close(t.Context())
 
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201).Content("target", "new")
-	restored(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "").
+	waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "").
 		Content("keptUntil", nil)
 
 	copied := a.In(n.Get("projectUuid").(string))
-	sameBut(t, before, strings.ReplaceAll(fingerprint(t, copied), copied.Database(), a.Database()))
+	requireSame(t, before, strings.ReplaceAll(fingerprint(t, copied), copied.Database(), a.Database()))
 	copied.Get("/tables/people").Want(200)
 	copied.CreateTable("after")
-	until(t, "the empty database is gone", func() bool { return !strings.Contains(databases(t, copied), ",") })
+	waitUntil(t, "the empty database is dropped", func() bool { return !strings.Contains(databases(t, copied), ",") })
 
-	asOwner(t, a, `drop table public.people cascade`)
-	restore(t, a, id)
-	sameBut(t, before, fingerprint(t, a))
+	execAsOwner(t, a, `drop table public.people cascade`)
+	restoreInPlace(t, a, id)
+	requireSame(t, before, fingerprint(t, a))
 	a.Get("/tables/people").Want(200)
-	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	if why := a.Get("/backups/" + id).Metadata("proofError"); why != "" {
-		t.Errorf("the backup is not proven: %v", why)
+		t.Errorf("got proof error %v", why)
 	}
 }
 
-// sameBut fails the test unless two fingerprints are the same, but for an index that was invalid.
-func sameBut(t *testing.T, want, got string) {
+// requireSame fails the test unless two fingerprints are equal except for an index that was
+// invalid.
+func requireSame(t *testing.T, want, got string) {
 	t.Helper()
 
 	lines := func(text string) []string {

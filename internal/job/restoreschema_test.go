@@ -14,8 +14,8 @@ import (
 	"socle/internal/pgserver"
 )
 
-// kinds has what a database of PostgreSQL may hold and is not in unusual, of each kind something.
-const kinds = `
+// everyKind has an object of every kind that is not in unusual.
+const everyKind = `
 	create type public.span as range (subtype = numeric, multirange_type_name = public.spans);
 	create type public.place as (street text, at point); comment on type public.place is 'where'; comment on column public.place.street is 'of it';
 	create domain public.share as numeric(5, 2) default 1 not null constraint part check (value between 0 and 100); alter domain public.share add constraint later check (value <> 50) not valid;
@@ -61,10 +61,11 @@ const kinds = `
 	alter default privileges in schema public grant select on sequences to anon; alter default privileges grant create, usage on schemas to authenticated;
 	create schema "Ünï" authorization current_user; create table "Ünï"."select" ("from" int, "Ä""b" text); comment on column "Ünï"."select"."from" is E'quo''te\\'; comment on constraint part on domain public.share is 'of a whole'; comment on trigger trail on public.booked is 'what came'; comment on policy some_of on public.event_data is 'some'; comment on index public.partly is 'part'; comment on function public.of_text(text, int[]) is 'text'; comment on sequence public.small is 'few'; comment on operator public.===(int, int) is 'pair'; comment on constraint one on public.booked is 'only';`
 
-// keys are random, and in no two dumps the same.
+// keys are random and differ between dumps.
 var keys = regexp.MustCompile(`(?m)^\\(un)?restrict .*\n`)
 
-// schemaOf is what pg_dump says of a project's database but for its rows, as the platform's login sees it.
+// schemaOf returns pg_dump's output for a project's database without rows, with the platform's
+// login.
 func schemaOf(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
@@ -88,29 +89,30 @@ func schemaOf(t *testing.T, a *apitest.API) string {
 	return strings.ReplaceAll(string(out), strings.TrimPrefix(a.Database(), "socle_"), "PROJECT")
 }
 
-// TestRestoreSchema restores a database with something of every kind: what pg_dump says of it afterwards is what it said before, line by line.
+// TestRestoreSchema restores a database with objects of every kind: pg_dump prints the same lines
+// before and after.
 func TestRestoreSchema(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	conn := ownerOf(t, a)
-	for sql := range strings.SplitSeq(kinds, "\n\t") {
+	conn := connectOwner(t, a)
+	for sql := range strings.SplitSeq(everyKind, "\n\t") {
 		if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
 			t.Errorf("%v: %s", err, sql)
 		}
 	}
 
 	want, rows := schemaOf(t, a), fingerprint(t, a)
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
-	restored(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "")
+	waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "completed").Content("error", "")
 	copied := a.In(n.Get("projectUuid").(string))
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(schemaOf(t, copied), "\n")); diff != "" {
 		t.Errorf("as a new project (-want +got):\n%s", diff)
 	}
 
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(schemaOf(t, a), "\n")); diff != "" {
 		t.Errorf("in place (-want +got):\n%s", diff)
@@ -119,9 +121,9 @@ func TestRestoreSchema(t *testing.T) {
 		t.Errorf("rows in place (-want +got):\n%s", diff)
 	}
 
-	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the proof has ended", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	if why := a.Get("/backups/" + id).Metadata("proofError"); why != "" {
-		t.Errorf("the backup is not proven: %v", why)
+		t.Errorf("got proof error %v", why)
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"socle/internal/config"
 )
 
-// TestRestoreFromFailingStorage restores and proves a backup while the storage breaks off, at the beginning of what is kept or in the middle: the backup is
-// not at fault, and nobody says that it is.
+// TestRestoreFromFailingStorage restores and proves a backup while reads of the storage fail, at
+// the start of a blob or in the middle. No error blames the backup.
 func TestRestoreFromFailingStorage(t *testing.T) {
 	t.Parallel()
 
 	service := blobtest.New(t)
 	a := apitest.New(t, func(c *config.Config) { service.Impatient(c) })
 	upload(t, a, a.Create("/containers", `{"name": "reports"}`), "a.txt", strings.Repeat("bytes of a file", 10000))
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 
 	proof := func() string {
 		r := a.Get("/backups/" + id).Want(200)
@@ -28,7 +28,7 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 		return proven + why
 	}
 
-	until(t, "the backup is proven", func() bool { return proof() != "" })
+	waitUntil(t, "the backup is proven", func() bool { return proof() != "" })
 	proven := proof()
 
 	const away = "the storage can't be used at present"
@@ -47,8 +47,8 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 			return true
 		})
 
-		if reason := refused(t, a, id); reason != away {
-			t.Errorf("%s: the reason is %q", name, reason)
+		if reason := failRestore(t, a, id); reason != away {
+			t.Errorf("%s: got error %q", name, reason)
 		}
 	}
 
@@ -60,22 +60,22 @@ func TestRestoreFromFailingStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	until(t, "the proof is broken off", func() bool {
-		return strings.Contains(a.Log.String(), `"msg":"prove is broken off"`)
+	waitUntil(t, "the proof is interrupted", func() bool {
+		return strings.Contains(a.Log.String(), `"msg":"prove interrupted"`)
 	})
 
 	if got := proof(); got != before || before == proven {
-		t.Errorf("the proof says %q, before %q", got, before)
+		t.Errorf("got proof %q, want %q", got, before)
 	}
 
 	service.Cut(0, func(*http.Request) bool { return false })
 	service.Fail(nil)
 	a.Exec(`update river.river_job set state = 'available', scheduled_at = now() where kind = 'prove' and state = 'retryable'`)
-	until(t, "the backup is proven again", func() bool { return proof() != before })
+	waitUntil(t, "the backup is proven again", func() bool { return proof() != before })
 
 	if got := a.Get("/backups/" + id).Want(200).Metadata("proofError"); got != "" {
-		t.Errorf("the proof says %q", got)
+		t.Errorf("got proof %q", got)
 	}
 
-	restore(t, a, id)
+	restoreInPlace(t, a, id)
 }

@@ -9,8 +9,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// trap tries what an owner must not be able to, and notes who it ran as. It runs wherever PostgreSQL evaluates an expression of the owner's.
-const trap = `
+// trapFunction attempts operations that an owner must not be able to do, and records its role. It
+// runs wherever PostgreSQL evaluates an expression of the owner's.
+const trapFunction = `
 	create sequence public.sprung; create sequence public.strong;
 	create function public.spring() returns void language plpgsql as $f$
 	declare attempt text;
@@ -32,7 +33,7 @@ const trap = `
 	create function public.steady(int) returns int immutable language plpgsql as $f$ begin perform public.spring(); return $1; end $f$;
 	create function public.steady(text) returns text immutable language plpgsql as $f$ begin perform public.spring(); return $1; end $f$;`
 
-// traps are places where a restore evaluates something of the owner's, or may be made to.
+// traps are places where a restore evaluates an expression of the owner's, or could be made to.
 var traps = map[string]string{
 	"check":             `create table public.t (id int check (public.steady(id) > 0)); insert into public.t values (1), (2)`,
 	"generated column":  `create table public.t (id int, twice int generated always as (public.steady(id)) stored); insert into public.t values (1)`,
@@ -65,16 +66,19 @@ var traps = map[string]string{
 	"catalogue's names": `create function public.now() returns timestamptz language plpgsql as 'begin perform public.spring(); return pg_catalog.now(); end'; create view public.pg_class as select public.steady(1) as oid; alter role current_user set search_path = public, pg_catalog`,
 }
 
-// attributes are those of all roles that no restore may change. Other tests make projects at the same time, and roles named ends_.
+// attributes selects the attributes of all roles that no restore may change. Other tests create
+// projects concurrently, and roles with the prefix ends_.
 const attributes = `
 	select string_agg(line, e'\n' order by line) from (
 		select row(rolname, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls)::text as line from pg_roles where rolname like 'socle\_PROJECT%' or rolname !~ '^(socle|ends)_'
 		union all select row(r.rolname, m.rolname)::text from pg_auth_members a join pg_roles r on r.oid = a.roleid join pg_roles m on m.oid = a.member where m.rolname like 'socle\_PROJECT%'
 	) all_of_it`
 
-// TestRestoreRunsNothingStrong restores databases whose owner has laid traps: all that can be together, each in a schema of its own, and the one that changes what names mean
-// for the others. Whichever of them runs as more than the owner says so by its name: in that of a role, and of a schema.
-func TestRestoreRunsNothingStrong(t *testing.T) {
+// TestRestoreRunsNothingPrivileged restores databases whose owner has laid traps: all compatible
+// ones together, each in its own schema, and separately the one that redefines names for the
+// others. A trap that runs with more rights than the owner shows its name in that of a role and of
+// a schema.
+func TestRestoreRunsNothingPrivileged(t *testing.T) {
 	t.Parallel()
 
 	const alone = "catalogue's names"
@@ -87,37 +91,37 @@ func TestRestoreRunsNothingStrong(t *testing.T) {
 		together.WriteString(
 			`create schema "` + name + `";` +
 				strings.NewReplacer("public.", `"`+name+`".`, "role trapped", `role "trapped by `+name+`"`).
-					Replace(trap+sql) + ";\n",
+					Replace(trapFunction+sql) + ";\n",
 		)
 	}
 
 	a := apitest.New(t)
-	for name, sql := range map[string]string{"together": together.String(), alone: trap + traps[alone]} {
+	for name, sql := range map[string]string{"together": together.String(), alone: trapFunction + traps[alone]} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
 			a := a.With(t)
 			a = a.In(a.CreateProject("trapped"))
-			asOwner(t, a, sql)
+			execAsOwner(t, a, sql)
 
 			roles := strings.ReplaceAll(attributes, "PROJECT", strings.TrimPrefix(a.Database(), "socle_"))
 			before, rows := query(t, a, roles), query(t, a,
 				`select coalesce(sum(reltuples), 0)::text from pg_catalog.pg_class where relname = 't'`)
 
-			id := backedUp(t, a)
-			until(t, "the backup is judged", func() bool {
+			id := makeBackup(t, a)
+			waitUntil(t, "the proof has ended", func() bool {
 				return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil
 			})
 
 			r := a.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)
-			restored(t, a, r, "completed", "failed").Content("status", "completed").Content("error", "")
+			waitForRestore(t, a, r, "completed", "failed").Content("status", "completed").Content("error", "")
 
 			if diff := cmp.Diff(before, query(t, a, roles)); diff != "" {
-				t.Errorf("roles are changed:\n%s", diff)
+				t.Errorf("the roles changed:\n%s", diff)
 			}
 			if got := query(t, a,
 				`select coalesce(string_agg(schemaname, ', '), '') from pg_catalog.pg_sequences where sequencename = 'strong' and last_value is not null`); got != "" {
-				t.Errorf("the owner's code ran as a superuser: %s (rows %s)", got, rows)
+				t.Errorf("user code ran as a superuser: %s (rows %s)", got, rows)
 			}
 		})
 	}

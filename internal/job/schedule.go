@@ -12,8 +12,9 @@ import (
 	"socle/internal/platform"
 )
 
-// startDue has the backups made that are due. Of all servers that come to one, the first one does; what can't be made now stays due.
-func (q *Queue) startDue(ctx context.Context) error {
+// createDueBackups creates the backups that are due. If several servers find the same one, the
+// first creates it. A backup that cannot be made now stays due.
+func (q *Queue) createDueBackups(ctx context.Context) error {
 	projects, err := q.Store.DueBackups(ctx)
 	errs := []error{err}
 	for _, id := range projects {
@@ -28,15 +29,15 @@ func (q *Queue) startDue(ctx context.Context) error {
 			return pg.Fault(err)
 		})
 		if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Conflict) {
-			errs = append(errs, fmt.Errorf("due backup of project %s: %w", id, err))
+			errs = append(errs, fmt.Errorf("create due backup of project %s: %w", id, err))
 		}
 	}
 
 	return errors.Join(errs...)
 }
 
-// removeUnkept removes the backups of a project that its schedule does not keep.
-func (q *Queue) removeUnkept(ctx context.Context, project uuid.UUID) error {
+// applyRetention removes the backups of a project that its retention rules do not keep.
+func (q *Queue) applyRetention(ctx context.Context, project uuid.UUID) error {
 	_, err := q.Store.RemoveUnkeptBackups(q.Lifecycle.OfItself(ctx, "removeUnkeptBackups", project), project)
 	return fault.Except(err, fault.NotFound)
 }

@@ -13,26 +13,26 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// due says that a backup of a project was to be made long ago.
-func due(a *apitest.API) {
+// makeOverdue makes the scheduled backup of a project overdue.
+func makeOverdue(a *apitest.API) {
 	a.Exec(`update platform.backup_schedules set next_run_at = now() - interval '3 days' where project_uuid = $1`,
 		a.Project)
 }
 
-// schedule makes or changes the schedule of a project's backups.
-func schedule(a *apitest.API, body string) {
+// putSchedule creates or updates the backup schedule of a project.
+func putSchedule(a *apitest.API, body string) {
 	a.Put("/projects/"+a.Project+"/backup-schedule", body).Want(200)
 }
 
-// scheduled returns the statuses of the backups that a project's schedule has made.
-func scheduled(t *testing.T, a *apitest.API) string {
+// scheduledStatuses returns the statuses of the scheduled backups of a project, oldest first.
+func scheduledStatuses(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
 	return apitest.Value[string](a,
 		`select coalesce(string_agg(status, ' ' order by created_at), '') from platform.backups where scheduled and project_uuid = $1`, a.Project)
 }
 
-// isDue reports whether a project's schedule says that a backup is due.
+// isDue reports whether a scheduled backup of the project is due.
 func isDue(t *testing.T, a *apitest.API) bool {
 	t.Helper()
 
@@ -41,7 +41,7 @@ func isDue(t *testing.T, a *apitest.API) bool {
 		a.Project) == "true"
 }
 
-func tidy(t *testing.T, servers ...*apitest.API) {
+func runTidy(t *testing.T, servers ...*apitest.API) {
 	t.Helper()
 
 	var wg sync.WaitGroup
@@ -56,7 +56,8 @@ func tidy(t *testing.T, servers ...*apitest.API) {
 	wg.Wait()
 }
 
-// TestDueBackups has two servers look many times for what is due and was missed for days: each project gets one backup, and none that is paused or deleted.
+// TestDueBackups has two servers look repeatedly for backups that have been due for days: each
+// active project gets one, paused and deleted ones none.
 func TestDueBackups(t *testing.T) {
 	t.Parallel()
 
@@ -71,29 +72,29 @@ func TestDueBackups(t *testing.T) {
 		"paused": a.In(a.CreateProject("paused")), "deleted": a.In(a.CreateProject("deleted")),
 	}
 	for _, p := range projects {
-		schedule(p, `{"cron": "0 */6 * * *", "prove": false}`)
+		putSchedule(p, `{"cron": "0 */6 * * *", "prove": false}`)
 	}
 
 	a.Post("/projects/"+projects["paused"].Project+"/pause", ``).Want(200)
 	a.Delete("/projects/" + projects["deleted"].Project).Want(200)
 
 	for _, p := range projects {
-		due(p)
+		makeOverdue(p)
 	}
 
-	tidy(t, a, replica, a, replica, a, replica, a, replica)
+	runTidy(t, a, replica, a, replica, a, replica, a, replica)
 
 	for name, want := range map[string]string{
 		"first": "completed", "second": "completed", "paused": "", "deleted": "",
 	} {
 		p := projects[name]
 		if want != "" {
-			until(t, name+" is backed up", func() bool { return strings.Contains(scheduled(t, p), want) })
+			waitUntil(t, name+" is backed up", func() bool { return strings.Contains(scheduledStatuses(t, p), want) })
 		}
 
-		tidy(t, a, replica)
+		runTidy(t, a, replica)
 
-		if got := scheduled(t, p); got != want {
+		if got := scheduledStatuses(t, p); got != want {
 			t.Errorf("%s: got backups %q, want %q", name, got, want)
 		}
 		if got := isDue(t, p); got != (want == "") {
@@ -103,7 +104,7 @@ func TestDueBackups(t *testing.T) {
 
 	id := apitest.Value[string](a, `select uuid::text from platform.backups where project_uuid = $1`, a.Project)
 	if made := a.Get("/backups/" + id).Want(200); made.Metadata("scheduled") != true {
-		t.Errorf("it is not said that it was due: %s", made.Body)
+		t.Errorf("scheduled is not true: %s", made.Body)
 	}
 
 	noted := apitest.Value[string](a,
@@ -113,29 +114,29 @@ func TestDueBackups(t *testing.T) {
 	}
 
 	a.Post("/projects/"+projects["paused"].Project+"/resume", ``).Want(200)
-	tidy(t, a, replica)
-	until(t, "what was missed is made up for", func() bool { return scheduled(t, projects["paused"]) == "completed" })
+	runTidy(t, a, replica)
+	waitUntil(t, "the missed backup is made", func() bool { return scheduledStatuses(t, projects["paused"]) == "completed" })
 }
 
-// TestDueBackupWaits has a backup due while another one is made, and while a restore is under way.
+// TestDueBackupWaits makes a backup due during another backup and during a restore.
 func TestDueBackupWaits(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.CreateTable("orders")
-	schedule(a, `{"cron": "0 3 * * *", "prove": false}`)
+	putSchedule(a, `{"cron": "0 3 * * *", "prove": false}`)
 
 	holder := a.ProjectDatabase()
 	if _, err := holder.Exec(t.Context(), "begin; lock table public.orders in access exclusive mode"); err != nil {
 		t.Fatal(err)
 	}
 
-	asked := back(t, a)
-	due(a)
-	tidy(t, a)
+	asked := startBackup(t, a)
+	makeOverdue(a)
+	runTidy(t, a)
 
-	if got := scheduled(t, a); got != "" || !isDue(t, a) {
-		t.Errorf("beside another backup: got backups %q", got)
+	if got := scheduledStatuses(t, a); got != "" || !isDue(t, a) {
+		t.Errorf("during another backup: got backups %q", got)
 	}
 
 	restore := uuid.Must(uuid.NewV7())
@@ -147,24 +148,24 @@ func TestDueBackupWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	await(t, a, asked, "completed")
-	tidy(t, a)
+	waitForBackup(t, a, asked, "completed")
+	runTidy(t, a)
 
-	if got := scheduled(t, a); got != "" || !isDue(t, a) {
-		t.Errorf("beside a restore: got backups %q", got)
+	if got := scheduledStatuses(t, a); got != "" || !isDue(t, a) {
+		t.Errorf("during a restore: got backups %q", got)
 	}
 
 	a.Exec(`delete from platform.restores where uuid = $1`, restore)
-	tidy(t, a)
-	until(t, "the backup is made", func() bool { return scheduled(t, a) == "completed" })
+	runTidy(t, a)
+	waitUntil(t, "the backup is made", func() bool { return scheduledStatuses(t, a) == "completed" })
 
 	if isDue(t, a) {
-		t.Error("it is still due")
+		t.Error("the backup is still due")
 	}
 }
 
-// made notes a completed backup of a number of days ago, of which nothing is kept.
-func made(a *apitest.API, days int, scheduled bool, status string) string {
+// insertBackup inserts a backup from a number of days ago, without stored data.
+func insertBackup(a *apitest.API, days int, scheduled bool, status string) string {
 	id := uuid.Must(uuid.NewV7()).String()
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, status, created_at, started_at, completed_at, size, scheduled)
 		select $1, $2, $3, $4, at, at, at + interval '1 minute', 1, $6 from (select now() - make_interval(days => $5) as at) t`, id, a.Project, a.User, status, days, scheduled)
@@ -172,8 +173,8 @@ func made(a *apitest.API, days int, scheduled bool, status string) string {
 	return id
 }
 
-// there returns the names of the backups that are there.
-func there(t *testing.T, a *apitest.API, names map[string]string) map[string]bool {
+// existing returns the names of the backups that exist.
+func existing(t *testing.T, a *apitest.API, names map[string]string) map[string]bool {
 	t.Helper()
 
 	found := map[string]bool{}
@@ -186,23 +187,24 @@ func there(t *testing.T, a *apitest.API, names map[string]string) map[string]boo
 	return found
 }
 
-// TestRemoveUnkept makes a backup after which others are not kept: those that were asked for, are being restored or were the last one to be proven, stay.
+// TestRemoveUnkept makes a backup, after which the retention rules remove others. Backups that were
+// requested, are being restored, or were the last to be proven, stay.
 func TestRemoveUnkept(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	schedule(
+	putSchedule(
 		a, `{"cron": "0 3 * * *", "keep_last": 2, "keep_daily": 3, "keep_weekly": 0, "keep_monthly": 0, "prove": false}`,
 	)
 
 	names := map[string]string{}
 	for days := 2; days < 10; days++ {
-		names[fmt.Sprint(days)] = made(a, days, true, "completed")
+		names[fmt.Sprint(days)] = insertBackup(a, days, true, "completed")
 	}
 
-	names["asked for"] = made(a, 5, false, "completed")
-	names["failed"], names["failed long ago"], names["asked for and failed"] = made(a, 20, true, "failed"), made(a, 31,
-		true, "failed"), made(a, 31, false, "failed")
+	names["asked for"] = insertBackup(a, 5, false, "completed")
+	names["failed"], names["failed long ago"], names["asked for and failed"] = insertBackup(a, 20, true, "failed"), insertBackup(a, 31,
+		true, "failed"), insertBackup(a, 31, false, "failed")
 
 	a.Exec(`update platform.backups set proven_at = now() - interval '1 day' where uuid = any($1)`,
 		[]string{names["6"], names["8"]})
@@ -211,31 +213,31 @@ func TestRemoveUnkept(t *testing.T) {
 		values ($1, $2, $3, $4, 'new', $5, 'running', now() + interval '1 hour')`, uuid.Must(uuid.NewV7()), names["7"],
 		a.Project, uuid.Must(uuid.NewV7()), a.User)
 
-	other := a.In(a.CreateProject("other")) // whose backups are nobody else's business
-	untouched := map[string]string{"theirs": made(other, 9, true, "completed")}
+	other := a.In(a.CreateProject("other")) // unaffected by the retention rules of another project
+	untouched := map[string]string{"theirs": insertBackup(other, 9, true, "completed")}
 
-	due(a)
-	tidy(t, a)
-	until(t, "the backup is made, and others are removed", func() bool { return !there(t, a, names)["9"] })
+	makeOverdue(a)
+	runTidy(t, a)
+	waitUntil(t, "the backup is made, and others are removed", func() bool { return !existing(t, a, names)["9"] })
 
 	want := map[string]bool{
 		"2": true, "3": true, "7": true, "8": true, "asked for": true, "failed": true, "asked for and failed": true,
 	}
-	if diff := cmp.Diff(want, there(t, a, names)); diff != "" {
-		t.Errorf("what is left (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, existing(t, a, names)); diff != "" {
+		t.Errorf("remaining backups (-want +got):\n%s", diff)
 	}
 
-	tidy(t, a)
-	a.Get("/backups/"+names["9"]).Want(200).Content("status", "deleting") // someone may be reading it
+	runTidy(t, a)
+	a.Get("/backups/"+names["9"]).Want(200).Content("status", "deleting") // it may be read concurrently
 	a.Delete("/backups/" + names["5"]).Want(200)
 	a.Exec(`update platform.backups set bytes_until = now() where uuid = $1`, names["9"])
-	tidy(t, a)
+	runTidy(t, a)
 	a.Get("/backups/" + names["9"]).Want(400).Code("not_found")
 	a.Get("/backups/" + names["5"]).Want(400)
 	a.Get("/backups/" + names["4"]).Want(200)
 
-	if !there(t, other, untouched)["theirs"] {
-		t.Error("another project's backup is gone")
+	if !existing(t, other, untouched)["theirs"] {
+		t.Error("another project's backup was removed")
 	}
 	if noted := apitest.Value[string](a,
 		`select count(*)::text from socle.audit where entry::jsonb ->> 'action' = 'removeUnkeptBackups'`); noted !=
@@ -243,20 +245,20 @@ func TestRemoveUnkept(t *testing.T) {
 		t.Errorf("the removal has %s entries in the audit log, want 1", noted)
 	}
 
-	schedule(a, `{"keep_last": 0, "keep_daily": 0}`)
-	due(a)
-	tidy(t, a)
-	until(t, "another backup is made", func() bool { return strings.Count(scheduled(t, a), "completed") == 6 })
+	putSchedule(a, `{"keep_last": 0, "keep_daily": 0}`)
+	makeOverdue(a)
+	runTidy(t, a)
+	waitUntil(t, "another backup is made", func() bool { return strings.Count(scheduledStatuses(t, a), "completed") == 6 })
 	a.Delete("/projects/" + a.Project + "/backup-schedule").Want(200)
-	await(t, a, back(t, a), "completed")
+	waitForBackup(t, a, startBackup(t, a), "completed")
 
-	if diff := cmp.Diff(want, there(t, a, names)); diff != "" {
+	if diff := cmp.Diff(want, existing(t, a, names)); diff != "" {
 		t.Errorf("without rules, and without a schedule (-want +got):\n%s", diff)
 	}
 }
 
-// TestUnkeptShare removes a backup that has bytes of files in common with one that is kept: the other one restores.
-func TestUnkeptShare(t *testing.T) {
+// TestSharedContents removes a backup that shares contents with a kept one, which still restores.
+func TestSharedContents(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
@@ -264,32 +266,32 @@ func TestUnkeptShare(t *testing.T) {
 	upload(t, a, container, "shared.txt", "in both")
 
 	gone := upload(t, a, container, "gone.txt", "in the first one")
-	schedule(a, `{"cron": "0 3 * * *", "keep_last": 1, "keep_daily": 0, "keep_weekly": 0, "keep_monthly": 0}`)
-	due(a)
-	tidy(t, a)
-	until(t, "the first backup is proven", func() bool {
+	putSchedule(a, `{"cron": "0 3 * * *", "keep_last": 1, "keep_daily": 0, "keep_weekly": 0, "keep_monthly": 0}`)
+	makeOverdue(a)
+	runTidy(t, a)
+	waitUntil(t, "the first backup is proven", func() bool {
 		return apitest.Value[string](a, `select count(proven_at)::text from platform.backups`) == "1"
 	})
 
 	first := apitest.Value[string](a, `select uuid::text from platform.backups`)
 	a.Delete("/containers/" + container + "/files/" + gone).Want(200)
 
-	if n := len(keptOf(t, a)); n != 4 { // dump, manifest, two contents
-		t.Fatalf("%d files are kept of the first backup", n)
+	if n := len(storedFiles(t, a)); n != 4 { // dump, manifest, two contents
+		t.Fatalf("got %d blobs of the first backup, want 4", n)
 	}
 
-	due(a)
-	tidy(t, a)
-	until(t, "the first one is not kept when the second one is proven", func() bool {
+	makeOverdue(a)
+	runTidy(t, a)
+	waitUntil(t, "the first backup is removed after the proof of the second", func() bool {
 		return a.Get("/backups/"+first).Want(200).Get("status") == "deleting"
 	})
 
-	if n := len(keptOf(t, a)); n != 6 {
-		t.Errorf("%d files are kept of a backup that someone may be reading, and the second one", n)
+	if n := len(storedFiles(t, a)); n != 6 {
+		t.Errorf("got %d blobs of both backups, want 6", n)
 	}
 
 	a.Exec(`update platform.backups set bytes_until = now() where uuid = $1`, first)
-	tidy(t, a)
+	runTidy(t, a)
 	a.Get("/backups/" + first).Want(400)
 
 	second := apitest.Value[string](a, `select uuid::text from platform.backups`)
@@ -297,30 +299,31 @@ func TestUnkeptShare(t *testing.T) {
 		t.Error("the last proven backup was removed")
 	}
 
-	if n := len(keptOf(t, a)); n != 3 {
-		t.Errorf("%d files are kept of the second backup: %q", n, keptOf(t, a))
+	if n := len(storedFiles(t, a)); n != 3 {
+		t.Errorf("got %d blobs of the second backup, want 3: %q", n, storedFiles(t, a))
 	}
 
-	restore(t, a, second)
+	restoreInPlace(t, a, second)
 	a.Get("/containers/" + container + "/files").Want(200)
 
 	if got := query(t, a, `select string_agg(full_file_name, ',') from storage.files`); got != "shared.txt" {
-		t.Errorf("restored are %s", got)
+		t.Errorf("got restored files %s, want shared.txt", got)
 	}
 }
 
-// TestProofsBySchedule goes over when backups are proven: not when they are made, and again after a number of days.
+// TestProofsBySchedule tests a schedule that proves backups not when they are made but after a
+// number of days.
 func TestProofsBySchedule(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	schedule(a, `{"cron": "0 3 * * *", "prove": false, "prove_every_days": 7}`)
+	putSchedule(a, `{"cron": "0 3 * * *", "prove": false, "prove_every_days": 7}`)
 
 	over := func() string {
 		t.Helper()
 
-		id := backedUp(t, a)
-		until(t, "the job is over", func() bool {
+		id := makeBackup(t, a)
+		waitUntil(t, "the job is completed", func() bool {
 			return apitest.Value[string](a,
 				`select count(*)::text from river.river_job where args ->> 'backup' = $1 and kind = 'backup' and state = 'completed'`, id) == "1"
 		})
@@ -343,11 +346,11 @@ func TestProofsBySchedule(t *testing.T) {
 
 	first := over()
 	if got := proofs(first); got != "0" {
-		t.Errorf("got %s proofs of a backup that is not to be proven", got)
+		t.Errorf("got %s proofs of a backup that the schedule does not prove", got)
 	}
 
 	sweep()
-	until(t, "it is proven since none ever was", func() bool {
+	waitUntil(t, "the first backup is proven since none has been", func() bool {
 		return a.Get("/backups/"+first).Want(200).Metadata("provenAt") != nil
 	})
 
@@ -355,60 +358,62 @@ func TestProofsBySchedule(t *testing.T) {
 	sweep()
 
 	if got := proofs(second); got != "0" {
-		t.Errorf("got %s proofs of a backup soon after another one's", got)
+		t.Errorf("got %s proofs soon after the previous proof", got)
 	}
 
 	a.Exec(`update platform.backups set proven_at = now() - interval '8 days' where uuid = $1`, first)
-	schedule(a, `{"prove_every_days": 0}`)
+	putSchedule(a, `{"prove_every_days": 0}`)
 	sweep()
 
 	if got := proofs(second); got != "0" {
-		t.Errorf("got %s proofs where there are to be none", got)
+		t.Errorf("got %s proofs although proofs are disabled", got)
 	}
 
-	schedule(a, `{"prove_every_days": 7}`)
+	putSchedule(a, `{"prove_every_days": 7}`)
 	sweep()
-	until(t, "the newest one is proven after a week", func() bool {
+	waitUntil(t, "the newest backup is proven after a week", func() bool {
 		return a.Get("/backups/"+second).Want(200).Metadata("provenAt") != nil
 	})
 
 	if got := a.Get("/projects/" + a.Project + "/statistics").Want(200).Get("backups.lastProvenAt"); got == nil {
-		t.Error("the statistics don't say that a backup was proven")
+		t.Error("the statistics lack lastProvenAt")
 	}
 
-	schedule(a, `{"prove": true}`)
+	putSchedule(a, `{"prove": true}`)
 	third := over()
-	until(t, "each one is proven", func() bool {
+	waitUntil(t, "each backup is proven", func() bool {
 		return a.Get("/backups/"+third).Want(200).Metadata("provenAt") != nil
 	})
 }
 
-// TestScheduleSurvives moves the clock over a change of a schedule: what is due stays due unless the times are changed.
+// TestScheduleSurvives tests that changes of a schedule keep a due backup due unless they change
+// the times.
 func TestScheduleSurvives(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	schedule(a, `{"cron": "0 3 * * *", "prove": false}`)
+	putSchedule(a, `{"cron": "0 3 * * *", "prove": false}`)
 	a.Post("/projects/"+a.Project+"/pause", ``).Want(200)
-	due(a)
+	makeOverdue(a)
 	a.Post("/projects/"+a.Project+"/resume", ``).Want(200)
-	schedule(a, `{"keep_last": 9}`)
-	tidy(t, a)
-	until(t, "the backup is made", func() bool { return strings.Count(scheduled(t, a), "completed") == 1 })
+	putSchedule(a, `{"keep_last": 9}`)
+	runTidy(t, a)
+	waitUntil(t, "the backup is made", func() bool { return strings.Count(scheduledStatuses(t, a), "completed") == 1 })
 
 	next, err := time.Parse(time.RFC3339Nano, a.Get("/projects/"+a.Project+"/backup-schedule").Want(200).
 		Get("nextRunAt").(string))
 	if err != nil || next.Before(time.Now()) || next.After(time.Now().Add(24*time.Hour)) {
-		t.Errorf("the next one is due at %s, %v", next, err)
+		t.Errorf("got next run %s (%v)", next, err)
 	}
 }
 
-// TestScheduleAfterAClockAhead: what was counted by a clock that was ahead is counted anew.
+// TestScheduleAfterAClockAhead tests that a next run computed by a clock that was ahead is
+// corrected.
 func TestScheduleAfterAClockAhead(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	schedule(a, `{"cron": "0 3 29 2 *", "prove": false}`)
+	putSchedule(a, `{"cron": "0 3 29 2 *", "prove": false}`)
 	counted := a.Get("/projects/" + a.Project + "/backup-schedule").Want(200).Get("nextRunAt")
 	a.Exec(`update platform.backup_schedules set next_run_at = next_run_at + interval '1 year'`)
 
@@ -417,6 +422,6 @@ func TestScheduleAfterAClockAhead(t *testing.T) {
 	}
 
 	if got := a.Get("/projects/" + a.Project + "/backup-schedule").Want(200).Get("nextRunAt"); got != counted {
-		t.Errorf("the next backup is due at %v, want %v", got, counted)
+		t.Errorf("got next run %v, want %v", got, counted)
 	}
 }

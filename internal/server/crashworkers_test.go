@@ -96,7 +96,7 @@ func TestKilledWorker(t *testing.T) {
 
 	c = c.at(other)
 	eventually(t, "the other server notices", func() bool {
-		return c.send(t, "GET", "/backups/"+id, "").content["error"] == "the server that made it stopped"
+		return c.send(t, "GET", "/backups/"+id, "").content["error"] == "the server running it stopped"
 	})
 
 	if got := workers(); len(got) != 1 {

@@ -15,18 +15,18 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestFreeze locks the tables of a database: they show what was committed before they were locked, not only before the
-// transaction began, and nobody can replace one.
-func TestFreeze(t *testing.T) {
+// TestBeginLocked locks the tables of a database. The snapshot shows everything committed before
+// the lock, not only before the transaction began, and no table can be replaced.
+func TestBeginLocked(t *testing.T) {
 	t.Parallel()
 
 	url := pgtest.URL(t)
-	conn, other := connected(t, url), connected(t, url)
+	conn, other := connect(t, url), connect(t, url)
 	execute(t, other,
 		`create table stock as select generate_series(1, 3); create table parts (id int) partition by list (id);
 		create table "of" partition of parts default; create view seen as select 1; create sequence numbers`)
 
-	tx, err := freeze(t.Context(), conn)
+	tx, err := beginLocked(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,31 +43,31 @@ func TestFreeze(t *testing.T) {
 		}
 	}
 
-	before, err := unlockables(t.Context(), tx)
+	before, err := locklessObjects(t.Context(), tx)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if err := checkUnlocked(t.Context(), other, before); err != nil {
+	if err := checkLockless(t.Context(), other, before); err != nil {
 		t.Errorf("unchanged: %v", err)
 	}
 
 	execute(t, other,
 		`create schema more; drop schema more; create sequence brief; drop sequence brief; select nextval('numbers')`)
 
-	if err := checkUnlocked(t.Context(), other, before); err != nil {
-		t.Errorf("what the snapshot does not show was changed: %v", err)
+	if err := checkLockless(t.Context(), other, before); err != nil {
+		t.Errorf("changes outside the snapshot: %v", err)
 	}
 
 	execute(t, other, `alter schema public rename to gone; alter schema gone rename to public`)
 
-	if err := checkUnlocked(t.Context(), other, before); !collided(err, "the schema public") {
-		t.Errorf("a schema that was renamed twice: %v", err)
+	if err := checkLockless(t.Context(), other, before); !isCollision(err, "the schema public") {
+		t.Errorf("a schema renamed twice: got %v", err)
 	}
 }
 
-// TestCheckFrozen takes a snapshot before the locks, and has each kind of replacement happen between them.
-func TestCheckFrozen(t *testing.T) {
+// TestCheckLocked takes a snapshot before the locks and replaces a table in between, in every way.
+func TestCheckLocked(t *testing.T) {
 	t.Parallel()
 
 	for name, change := range map[string]string{
@@ -81,7 +81,7 @@ func TestCheckFrozen(t *testing.T) {
 			t.Parallel()
 
 			url := pgtest.URL(t)
-			conn, other := connected(t, url), connected(t, url)
+			conn, other := connect(t, url), connect(t, url)
 			execute(t, other,
 				`create table stock as select generate_series(1, 3); create table other as select generate_series(1, 3)`)
 
@@ -103,16 +103,16 @@ func TestCheckFrozen(t *testing.T) {
 
 			execute(t, conn, "lock table "+strings.Join(tables, ", ")+" in access share mode")
 
-			if err := checkFrozen(t.Context(), tx); change == "" && err != nil ||
-				change != "" && !collided(err, "the table public.") {
+			if err := checkLocked(t.Context(), tx); (change == "" && err != nil) ||
+				(change != "" && !isCollision(err, "the table public.")) {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
 }
 
-// TestDumpCollision reads what pg_dump says when other transactions are in its way.
-func TestDumpCollision(t *testing.T) {
+// TestAsDumpCollision recognizes collisions with other transactions in error messages of pg_dump.
+func TestAsDumpCollision(t *testing.T) {
 	t.Parallel()
 
 	exited := exec.CommandContext(t.Context(), "false").Run()
@@ -128,14 +128,14 @@ func TestDumpCollision(t *testing.T) {
 		"FATAL:  terminating connection due to administrator command":               "the project's database",
 		"pg_dump: error: something else":                                            "",
 	} {
-		err := dumpCollision(fmt.Errorf("pg_dump: %w: %s", exited, said))
-		if want == "" && collided(err, "") || want != "" && !collided(err, want) {
+		err := asDumpCollision(fmt.Errorf("pg_dump: %w: %s", exited, said))
+		if (want == "" && isCollision(err, "")) || (want != "" && !isCollision(err, want)) {
 			t.Errorf("%s: got %v, want %q", said, err, want)
 		}
 	}
 }
 
-func connected(t *testing.T, url string) *pgx.Conn {
+func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 
 	conn, err := pgx.Connect(t.Context(), url)
@@ -154,8 +154,8 @@ func execute(t *testing.T, conn *pgx.Conn, sql string) {
 	}
 }
 
-// collided reports whether err is a collision on what begins with object.
-func collided(err error, object string) bool {
+// isCollision reports whether err is a collision on an object with the prefix.
+func isCollision(err error, object string) bool {
 	c, ok := errors.AsType[*collisionError](err)
 	return ok && strings.HasPrefix(c.object, object)
 }

@@ -12,23 +12,23 @@ import (
 	"socle/internal/token"
 )
 
-// Cover says what a backup is encrypted for on its way to another install: a recipient of the age format, or whoever knows a passphrase.
-// The zero Cover encrypts nothing.
+// Cover selects how an exported backup is encrypted: for an age recipient, with a passphrase, or,
+// if zero, not at all.
 type Cover struct{ Recipient, Passphrase string }
 
 const (
-	workFactor     = 16 // of scrypt, as a power of two: 64 MiB and a fraction of a second
-	mostWorkFactor = 18 // what the age tool writes
+	workFactor    = 16 // scrypt's log2(N): 64 MiB and a fraction of a second
+	maxWorkFactor = 18 // the default of the age tool
 )
 
-// recipient returns what encrypts; nil if nothing does.
+// recipient returns the age recipient, or nil without encryption.
 func (c Cover) recipient(mu *sync.Mutex) (age.Recipient, error) {
 	switch {
 	case c.Recipient != "":
 		r, err := age.ParseX25519Recipient(c.Recipient)
 		if err != nil {
 			return nil, fault.OnField(fault.Unprocessable, "recipient", "invalid_format",
-				"must be a public key of age, as age1…").Because(err)
+				"must be an age public key, such as age1…").Because(err)
 		}
 
 		return r, nil
@@ -39,44 +39,45 @@ func (c Cover) recipient(mu *sync.Mutex) (age.Recipient, error) {
 		}
 
 		r.SetWorkFactor(workFactor)
-		return recipientInTurn{r, mu}, nil
+		return serialRecipient{r, mu}, nil
 	}
 
 	return nil, nil
 }
 
-// recipientInTurn computes one key of a passphrase at a time.
-type recipientInTurn struct {
+// serialRecipient derives one key from a passphrase at a time.
+type serialRecipient struct {
 	age.Recipient
 	mu *sync.Mutex
 }
 
-func (r recipientInTurn) Wrap(fileKey []byte) ([]*age.Stanza, error) {
+func (r serialRecipient) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
 	return r.Recipient.Wrap(fileKey)
 }
 
-// identityInTurn computes one key of a passphrase at a time.
-type identityInTurn struct {
+// serialIdentity derives one key from a passphrase at a time.
+type serialIdentity struct {
 	age.Identity
 	mu *sync.Mutex
 }
 
-func (i identityInTurn) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+func (i serialIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 
 	return i.Identity.Unwrap(stanzas)
 }
 
-// identity returns this install's own key pair, which follows from the key of its backups.
+// identity returns the key pair of this install, derived from its backup key.
 func (m *Maker) identity() (*age.X25519Identity, error) {
 	return age.ParseX25519Identity(bech32("AGE-SECRET-KEY-", token.Derive(m.key(), "recipient of backups")))
 }
 
-// Recipient returns the public key that a backup is encrypted for so that this install alone can import it.
+// Recipient returns the public key of this install: only this install can import a backup encrypted
+// for it.
 func (m *Maker) Recipient() (string, error) {
 	own, err := m.identity()
 	if err != nil {
@@ -86,22 +87,22 @@ func (m *Maker) Recipient() (string, error) {
 	return own.Recipient().String(), nil
 }
 
-// Failures of opening what arrives.
+// Errors of opening an uploaded archive.
 var (
 	errPassphrase = fault.OnField(fault.Unprocessable, "X-Passphrase", "wrong_passphrase", "does not open the backup")
 	errNoKey      = fault.OnField(fault.Unprocessable, "X-Passphrase", "required",
-		"is required, for the backup is not encrypted for this install")
-	errArchive = fault.New(fault.Unprocessable, "the file is damaged or cut off, or no backup that was downloaded").
+		"is required: the backup is not encrypted for this install")
+	errArchive = fault.New(fault.Unprocessable, "the file is damaged, truncated, or not a downloaded backup").
 			WithCode("damaged_backup")
 )
 
 const (
-	ageHead    = "age-encryption.org/"
-	mostHeader = 16 << 10 // bytes
+	agePrefix     = "age-encryption.org/"
+	maxHeaderSize = 16 << 10 // bytes
 )
 
-// uncovered returns what is in an archive. r is read to the end of its header.
-func (m *Maker) uncovered(r io.Reader, passphrase string) (io.Reader, error) {
+// decryptArchive decrypts an archive. It reads r to the end of the age header.
+func (m *Maker) decryptArchive(r io.Reader, passphrase string) (io.Reader, error) {
 	own, err := m.identity()
 	if err != nil {
 		return nil, err
@@ -114,13 +115,13 @@ func (m *Maker) uncovered(r io.Reader, passphrase string) (io.Reader, error) {
 			return nil, err
 		}
 
-		i.SetMaxWorkFactor(mostWorkFactor)
-		identities = append(identities, identityInTurn{i, &m.passphrases})
+		i.SetMaxWorkFactor(maxWorkFactor)
+		identities = append(identities, serialIdentity{i, &m.passphrases})
 	}
 
-	header := &bounded{r: r, left: mostHeader, err: errArchive}
-	plain, err := opened(header, identities...)
-	header.left = -1 // what follows is judged piece by piece
+	header := &limitedReader{r: r, left: maxHeaderSize, err: errArchive}
+	plain, err := decryptAge(header, identities...)
+	header.left = -1 // no limit: the chunks that follow are authenticated one by one
 	if _, wrong := errors.AsType[*age.NoIdentityMatchError](err); wrong && passphrase != "" {
 		return nil, errPassphrase
 	} else if wrong {
@@ -130,17 +131,17 @@ func (m *Maker) uncovered(r io.Reader, passphrase string) (io.Reader, error) {
 	return plain, err
 }
 
-// bounded reads a number of bytes and then fails; -1 is no bound.
-type bounded struct {
-	r      io.Reader
-	left   int64
-	err    error
-	failed error // by which it did, unless that was the end
+// limitedReader fails with err after left bytes; -1 is unlimited.
+type limitedReader struct {
+	r       io.Reader
+	left    int64
+	err     error
+	readErr error // the read error, other than io.EOF
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *limitedReader) Read(p []byte) (int, error) {
 	if b.left == 0 {
-		b.failed = b.err
+		b.readErr = b.err
 		return 0, b.err
 	}
 
@@ -153,7 +154,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 		b.left -= int64(n)
 	}
 	if err != nil && err != io.EOF {
-		b.failed = err
+		b.readErr = err
 	}
 
 	return n, err
@@ -161,7 +162,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 const bech32Letters = "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
 
-// bech32 writes bytes as BIP 173 does, in capitals, as the age format has its secret keys.
+// bech32 encodes bytes as in BIP 173, in upper case, as the age format does for secret keys.
 func bech32(prefix string, data []byte) string {
 	var values []byte
 	bits, have := 0, 0
@@ -178,7 +179,7 @@ func bech32(prefix string, data []byte) string {
 		values = append(values, byte(bits<<(5-have)&31))
 	}
 
-	var text []byte // what the checksum is of
+	var text []byte // input of the checksum
 	lower := strings.ToLower(prefix)
 	for i := range len(lower) {
 		text = append(text, lower[i]>>5)

@@ -14,7 +14,7 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// tidyTwice makes the rounds of a queue twice: what is to be seen in two of them counts.
+// tidyTwice runs Tidy twice, since rescue requires two consecutive rounds.
 func tidyTwice(t *testing.T, a *apitest.API) {
 	t.Helper()
 
@@ -22,13 +22,13 @@ func tidyTwice(t *testing.T, a *apitest.API) {
 	a.Tidy()
 }
 
-// TestLost finds what a server that was killed has left in the middle.
-func TestLost(t *testing.T) {
+// TestRescue finds the unfinished work of a killed server.
+func TestRescue(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
-	id := backedUp(t, a)
-	until(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
+	id := makeBackup(t, a)
+	waitUntil(t, "the backup is proven", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil })
 
 	name := a.Database()
 	project := a.Project
@@ -58,24 +58,24 @@ func TestLost(t *testing.T) {
 				`select state::text || coalesce(' ' || (errors[array_upper(errors, 1)] ->> 'error'), '') from river.river_job where id = $1`, job)
 		}
 
-		until(t, "the jobs are done again", func() bool {
+		waitUntil(t, "the jobs are retried", func() bool {
 			return state(again) == "completed the server stopped" && state(long) == "completed the server stopped"
 		})
 
 		if got := state(over); got != "discarded the server stopped" {
-			t.Errorf("a job that was tried often enough is %s", got)
+			t.Errorf("got state %s of a job without attempts left", got)
 		}
 
 		for _, job := range []int64{worked, earlier} {
 			if got := state(job); got != "running" {
-				t.Errorf("a job that a worker is at is %s", got)
+				t.Errorf("got state %s of a job in progress", got)
 			}
 		}
 
 		a.Exec(`delete from river.river_job where id in ($1, $2)`, worked, earlier)
 	})
 
-	t.Run("a restore whose database takes no connections yet", func(t *testing.T) {
+	t.Run("a restore whose copy accepts no connections yet", func(t *testing.T) {
 		r := uuid.Must(uuid.NewV7())
 		a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, heartbeat_at, created_by)
 			values ($1, $2, $3, $3, 'in_place', 'running', now() - interval '1 hour', now() - interval '1 hour', $4)`,
@@ -88,14 +88,14 @@ func TestLost(t *testing.T) {
 
 		tidyTwice(t, a)
 		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").
-			Content("error", "the server that restored it stopped")
+			Content("error", "the server running it stopped")
 
 		if got := databases(t, a); got != name {
-			t.Errorf("the databases are %s", got)
+			t.Errorf("got databases %s", got)
 		}
 	})
 
-	t.Run("a restore into a project that was made for it", func(t *testing.T) {
+	t.Run("a restore into a new project", func(t *testing.T) {
 		made := a.CreateProject("made")
 		r := uuid.Must(uuid.NewV7())
 		a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_at, created_by)
@@ -103,7 +103,7 @@ func TestLost(t *testing.T) {
 
 		tidyTwice(t, a)
 		a.Get("/restores/"+r.String()).Want(200).Content("status", "failed").
-			Content("error", "the server that was to restore it stopped")
+			Content("error", "the server stopped before starting it")
 
 		a.Get("/projects/" + made).Want(404)
 	})
@@ -118,11 +118,11 @@ func TestLost(t *testing.T) {
 		tidyTwice(t, a)
 
 		if got := databases(t, a); got != name {
-			t.Errorf("the databases are %s", got)
+			t.Errorf("got databases %s", got)
 		}
 	})
 
-	t.Run("databases of proofs and restores that nobody is at", func(t *testing.T) {
+	t.Run("orphaned copies", func(t *testing.T) {
 		stray := uuid.New()
 		a.Exec(`create database "` + name + "_proof_" + hex.EncodeToString(stray[8:]) + `"`)
 		a.Exec(`create database "` + name + "_new_" + hex.EncodeToString(stray[8:]) + `"`)
@@ -130,11 +130,11 @@ func TestLost(t *testing.T) {
 
 		if got := apitest.Value[string](a, `select count(*)::text from pg_database where starts_with(datname, $1)`,
 			name+"_"); got != "0" {
-			t.Errorf("%s databases are left", got)
+			t.Errorf("%s copies remain", got)
 		}
 	})
 
-	t.Run("what is kept of failed backups", func(t *testing.T) {
+	t.Run("leftovers of failed backups", func(t *testing.T) {
 		folder := filepath.Join(a.Config.StorageDir(), "projects", project, "backups")
 		plant := func(name string, old bool) string {
 			t.Helper()
@@ -180,7 +180,7 @@ func TestLost(t *testing.T) {
 			return n
 		}
 
-		later := plant(unknown+".dump", true) // the platform database was put back to before it
+		later := plant(unknown+".dump", true) // the platform database was restored to an earlier time
 		for range 2 {
 			if err := a.Server.Queue().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
@@ -202,7 +202,8 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// TestRestoreEndsUploads restores a database in which an upload has arrived in part: its bytes are those of the database that is replaced.
+// TestRestoreEndsUploads restores a database during an upload in parts: its bytes belong to the
+// replaced database.
 func TestRestoreEndsUploads(t *testing.T) {
 	t.Parallel()
 
@@ -216,16 +217,16 @@ func TestRestoreEndsUploads(t *testing.T) {
 	a.Send("PATCH", location, "ten bytes ", tus, "Upload-Offset: 0", "Content-Type: application/offset+octet-stream").
 		Want(204)
 
-	id := backedUp(t, a)
-	r := restore(t, a, id)
+	id := makeBackup(t, a)
+	r := restoreInPlace(t, a, id)
 	a.Send("HEAD", location, "", tus).Want(404)
 
 	blobs := func() int { return len(a.Stored("files/*/*")) }
 	if got := blobs(); got != 1 {
-		t.Errorf("%d blobs are kept of the database that was replaced, want 1", got)
+		t.Errorf("got %d blobs of the replaced database, want 1", got)
 	}
 
 	a.Delete("/restores/" + r).Want(200)
-	until(t, "the old database is gone", func() bool { return !strings.Contains(databases(t, a), ",") })
-	until(t, "its bytes are gone", func() bool { return blobs() == 0 })
+	waitUntil(t, "the replaced database is dropped", func() bool { return !strings.Contains(databases(t, a), ",") })
+	waitUntil(t, "its blobs are removed", func() bool { return blobs() == 0 })
 }

@@ -16,10 +16,11 @@ import (
 	"socle/internal/pg"
 )
 
-// Some jobs run code of a project's owner, and may take as long as that likes. So a server works on one job of a queue per
-// project, and an organization has a share of a queue's workers, never all.
+// Some jobs run user code, which can take arbitrarily long. Each server therefore runs one job per
+// project and queue, and an organization is limited to a share of a queue's workers, never all of
+// them.
 
-// sharedQueue is a queue whose workers are shared out: how many there are on one server, and how many of them work for one
+// sharedQueue is a queue with a fair share: its workers per server, and the maximum per
 // organization.
 type sharedQueue struct{ workers, share int }
 
@@ -31,40 +32,40 @@ var sharedQueues = map[string]sharedQueue{
 	indexQueue:      {3, 2},
 }
 
-// A job beyond its share waits. The more such jobs a project or an organization has, the longer they wait: each is taken and
-// put back again, and a backlog must not keep the workers busy with that.
+// A job beyond its share is snoozed. The delay grows with the backlog of its project or
+// organization, since every attempt occupies a worker briefly.
 const (
-	shareRetry     = time.Second
-	shareRetryStep = 500 * time.Millisecond // more for each job of the backlog
-	shareRetryMost = time.Minute
+	shareRetryDelay    = time.Second
+	shareRetryStep     = 500 * time.Millisecond // per job in the backlog
+	maxShareRetryDelay = time.Minute
 )
 
-// fairness is middleware that puts jobs of shared queues back that are beyond their share.
+// fairness is middleware that snoozes jobs of shared queues beyond their share.
 type fairness struct {
 	river.MiddlewareDefaults
-	pool *pgxpool.Pool // of the platform database
+	pool *pgxpool.Pool // platform database
 	log  *slog.Logger
 
 	mu      sync.Mutex
 	running map[claim]int
 }
 
-// claim is a project's, or an organization's, on the workers of a queue.
+// claim identifies the workers of a queue in use by a project or an organization.
 type claim struct {
 	queue string
 	owner uuid.UUID
 }
 
-// jobOwner is whose database a job works on.
+// jobOwner is the project that a job works on, and its organization.
 type jobOwner struct{ Project, Organization uuid.UUID }
 
-// ownerOf joins to a job j its project p.
-const ownerOf = `
+// connectOwner joins the project p to a job j.
+const connectOwner = `
 	left join platform.backups b on j.kind in ('backup', 'prove') and b.uuid = (j.args ->> 'backup')::uuid
 	left join platform.restores r on j.kind = 'restore' and r.uuid = (j.args ->> 'restore')::uuid
 	join platform.projects p on p.uuid = coalesce(b.project_uuid, r.project_uuid, (j.args ->> 'project')::uuid)`
 
-// Work runs a job, or puts it back with the rest of the backlog.
+// Work runs a job, or snoozes it with the rest of its owner's backlog.
 func (f *fairness) Work(ctx context.Context, job *rivertype.JobRow, run func(context.Context) error) error {
 	shared, ok := sharedQueues[job.Queue]
 	if !ok {
@@ -72,35 +73,36 @@ func (f *fairness) Work(ctx context.Context, job *rivertype.JobRow, run func(con
 	}
 
 	owner, err := pg.One[jobOwner](ctx, f.pool, `
-		select p.uuid as project, p.organization_uuid as organization from river.river_job j`+ownerOf+`
+		select p.uuid as project, p.organization_uuid as organization from river.river_job j`+connectOwner+`
 		where j.id = @job`, pgx.StrictNamedArgs{"job": job.ID})
-	if fault.Is(err, fault.NotFound) { // the project is gone: there is nothing to work on
+	if fault.Is(err, fault.NotFound) { // the project was purged: the job finds nothing to do
 		return run(ctx)
 	}
 	if err != nil {
 		return f.snooze(job, err)
 	}
 
-	full := f.take(job.Queue, owner, shared.share)
+	full := f.acquire(job.Queue, owner, shared.share)
 	if full == uuid.Nil {
 		defer f.release(job.Queue, owner)
 
 		return run(ctx)
 	}
 
-	return f.snooze(job, f.putBack(ctx, job, full))
+	return f.snooze(job, f.delayBacklog(ctx, job, full))
 }
 
-// snooze has River put a job back.
+// snooze reschedules a job after shareRetryDelay. It logs err, if any.
 func (f *fairness) snooze(job *rivertype.JobRow, err error) error {
 	if err != nil {
-		f.log.Warn("share out workers", "queue", job.Queue, "job", job.ID, "error", err)
+		f.log.Warn("limit workers to shares", "queue", job.Queue, "job", job.ID, "error", err)
 	}
-	return river.JobSnooze(shareRetry)
+	return river.JobSnooze(shareRetryDelay)
 }
 
-// take takes a worker for a project. It returns uuid.Nil, or the project or organization that has its share.
-func (f *fairness) take(queue string, o jobOwner, share int) (full uuid.UUID) {
+// acquire claims a worker for a project. It returns uuid.Nil on success, otherwise the project or
+// organization that has used up its share.
+func (f *fairness) acquire(queue string, o jobOwner, share int) (full uuid.UUID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
@@ -118,7 +120,7 @@ func (f *fairness) take(queue string, o jobOwner, share int) (full uuid.UUID) {
 	return uuid.Nil
 }
 
-// release gives the worker back.
+// release returns the worker.
 func (f *fairness) release(queue string, o jobOwner) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,11 +133,12 @@ func (f *fairness) release(queue string, o jobOwner) {
 	}
 }
 
-// putBack has the other due jobs of a queue wait that are of the same project or organization.
-func (f *fairness) putBack(ctx context.Context, job *rivertype.JobRow, full uuid.UUID) error {
+// delayBacklog delays the other due jobs of the queue that belong to the same project or
+// organization.
+func (f *fairness) delayBacklog(ctx context.Context, job *rivertype.JobRow, full uuid.UUID) error {
 	_, err := pg.Exec(ctx, f.pool, `
 		with due as (
-			select j.id, j.scheduled_at from river.river_job j`+ownerOf+`
+			select j.id, j.scheduled_at from river.river_job j`+connectOwner+`
 			where j.queue = @queue and j.state = 'available' and j.scheduled_at <= now() and @full in (p.uuid, p.organization_uuid)
 			for update of j skip locked
 		), backlog as (
@@ -145,7 +148,8 @@ func (f *fairness) putBack(ctx context.Context, job *rivertype.JobRow, full uuid
 		set scheduled_at = now() + least(@retry::interval + b.n * @step::interval, @most::interval)
 		from backlog b where j.id = b.id`,
 		pgx.StrictNamedArgs{
-			"queue": job.Queue, "full": full, "retry": shareRetry, "step": shareRetryStep, "most": shareRetryMost,
+			"queue": job.Queue, "full": full,
+			"retry": shareRetryDelay, "step": shareRetryStep, "most": maxShareRetryDelay,
 		})
 
 	return err

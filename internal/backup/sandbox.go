@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// pg_dump and pg_restore read what projects and strangers wrote. They get no more of the server than they need: an
-// environment of their own and, where Socle is root, another account, if that reaches what they work with.
+// pg_dump and pg_restore process untrusted input. They get minimal access to the server: an
+// environment of their own and, if Socle runs as root, another account that can reach the database.
 
-// connection is how a program reaches a database. The zero connection reaches none.
+// connection is the address and password of a database. The zero connection is none.
 type connection struct{ address, password string }
 
-// environment returns the environment of a program: where programs and temporary files are, and the settings of libpq for
-// TLS. Messages are in English, for they are read.
+// environment returns the environment of a program: search path, temporary directory, and libpq's
+// TLS settings. Messages are in English, since they are parsed.
 func environment() []string {
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"}
 	for _, s := range os.Environ() {
@@ -37,30 +37,30 @@ func environment() []string {
 	return env
 }
 
-// confine has a command run as another account, if Socle is root and that account can run the program and reach the
-// database.
+// confine runs a command as another account if Socle is root and that account can run the program
+// and reach the database.
 func (m *Maker) confine(ctx context.Context, cmd *exec.Cmd, to connection) {
 	account := accountFor(to)
-	if account == nil || !m.runsAs(ctx, *account) {
+	if account == nil || !m.canRunAs(ctx, *account) {
 		return
 	}
 
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account}
 	cmd.Dir = "/"
 
-	// libpq fails if it may not look into HOME. Without it, it takes the account's own.
+	// libpq fails if it cannot read HOME. If it is unset, libpq uses the account's home directory.
 	cmd.Env = slices.DeleteFunc(cmd.Env, func(s string) bool { return strings.HasPrefix(s, "HOME=") })
 }
 
-// accountFor returns the account that a program runs as which uses a connection; nil for Socle's own.
+// accountFor returns the account for a program that uses a connection, or nil for Socle's own.
 func accountFor(to connection) *syscall.Credential {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 
-	nobody := lookup("nobody")
-	if to == (connection{}) || nobody == nil {
-		return nobody
+	unprivileged := lookup("nobody")
+	if to == (connection{}) || unprivileged == nil {
+		return unprivileged
 	}
 
 	u, err := url.Parse(to.address)
@@ -68,7 +68,7 @@ func accountFor(to connection) *syscall.Credential {
 		return nil
 	}
 
-	// which may be root's alone
+	// these files may be readable by root only
 	for _, file := range []string{"sslcert", "sslkey", "sslrootcert", "sslcrl", "sslcrldir"} {
 		if u.Query().Has(file) || os.Getenv("PG"+strings.ToUpper(file)) != "" {
 			return nil
@@ -76,14 +76,15 @@ func accountFor(to connection) *syscall.Credential {
 	}
 
 	if home, err := os.UserHomeDir(); err == nil {
-		if _, err := os.Stat(filepath.Join(home, ".postgresql")); err == nil { // where libpq looks for the same files
+		// libpq's default location of the same files
+		if _, err := os.Stat(filepath.Join(home, ".postgresql")); err == nil {
 			return nil
 		}
 	}
 
 	host := u.Query().Get("host")
 	if !filepath.IsAbs(host) {
-		return nobody
+		return unprivileged
 	}
 
 	info, err := os.Stat(host)
@@ -91,9 +92,9 @@ func accountFor(to connection) *syscall.Credential {
 		return nil
 	}
 
-	// The socket of the private PostgreSQL is in a folder that is open to its account alone.
+	// The socket of the private PostgreSQL is in a directory that only its account can enter.
 	stat := info.Sys().(*syscall.Stat_t)
-	for _, a := range []*syscall.Credential{nobody, {Uid: stat.Uid, Gid: stat.Gid}} {
+	for _, a := range []*syscall.Credential{unprivileged, {Uid: stat.Uid, Gid: stat.Gid}} {
 		if a.Uid != 0 && reaches(host, *a) {
 			return a
 		}
@@ -102,7 +103,7 @@ func accountFor(to connection) *syscall.Credential {
 	return nil
 }
 
-// reaches reports whether an account may pass a folder and all that are above it.
+// reaches reports whether an account can traverse a folder and all its parents.
 func reaches(folder string, account syscall.Credential) bool {
 	for ; ; folder = filepath.Dir(folder) {
 		info, err := os.Stat(folder)
@@ -122,7 +123,7 @@ func passable(info fs.FileInfo, account syscall.Credential) bool {
 	return info.Mode()&0o001 != 0
 }
 
-// lookup returns an account by its name, or nil.
+// lookup returns an account by name, or nil.
 func lookup(name string) *syscall.Credential {
 	u, err := user.Lookup(name)
 	if err != nil {
@@ -142,19 +143,20 @@ func lookup(name string) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// probeTime bounds how long it takes to see whether an account can run the programs.
-const probeTime = 10 * time.Second
+// probeTimeout is the timeout of the check whether an account can run the programs.
+const probeTimeout = 10 * time.Second
 
-// runsAs reports whether an account can run PostgreSQL's programs. In a container root may not become another account.
-func (m *Maker) runsAs(ctx context.Context, account syscall.Credential) bool {
-	m.accountsMu.Lock()
-	defer m.accountsMu.Unlock()
+// canRunAs reports whether an account can run PostgreSQL's programs, and caches the answer. In a
+// container root may lack the right to switch accounts.
+func (m *Maker) canRunAs(ctx context.Context, account syscall.Credential) bool {
+	m.canRunMu.Lock()
+	defer m.canRunMu.Unlock()
 
-	if runs, known := m.accounts[account.Uid]; known {
+	if runs, known := m.canRun[account.Uid]; known {
 		return runs
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 
 	cmd := exec.CommandContext(ctx, m.Binaries.Path("pg_restore"), "--version")
@@ -165,14 +167,14 @@ func (m *Maker) runsAs(ctx context.Context, account syscall.Credential) bool {
 		return false
 	}
 
-	if m.accounts == nil {
-		m.accounts = map[uint32]bool{}
+	if m.canRun == nil {
+		m.canRun = map[uint32]bool{}
 	}
 
-	m.accounts[account.Uid] = err == nil
+	m.canRun[account.Uid] = err == nil
 
 	if err != nil && m.Log != nil {
-		m.Log.Warn("PostgreSQL's programs run as Socle's own account", "wanted", account.Uid, "error", err)
+		m.Log.Warn("PostgreSQL's programs run as Socle's own account", "account", account.Uid, "error", err)
 	}
 
 	return err == nil

@@ -7,8 +7,9 @@ import (
 	"socle/internal/api/apitest"
 )
 
-// endless makes a table whose rows are restored for ever: a check catches that it is cancelled.
-const endless = `
+// endlessRestore creates a table whose restore never ends: a check constraint traps its
+// cancellation.
+const endlessRestore = `
 	create function public.spin() returns boolean language plpgsql as $f$
 	begin
 		while pg_catalog.current_database() ~ '_(new|proof|asked)_' loop
@@ -22,7 +23,7 @@ const endless = `
 	create table public.spinning (id int check (public.spin()));
 	insert into public.spinning values (1);`
 
-// endlessIndex makes a table that is compacted for ever: an index's expression does not come to its end.
+// endlessIndex creates a table whose compaction never ends, because of an index expression.
 const endlessIndex = `
 	create function public.slow(int) returns int immutable language sql as 'select 1';
 	create table public.slowed (id int);
@@ -30,7 +31,7 @@ const endlessIndex = `
 	create index on public.slowed (public.slow(id));
 	create or replace function public.slow(int) returns int immutable language plpgsql as 'begin perform pg_catalog.pg_sleep(600); return 1; end';`
 
-// running returns for how many projects of an organization a job of a kind runs.
+// running returns the number of an organization's projects with a running job of a kind.
 func running(a *apitest.API, kind, organization string) int {
 	return apitest.Value[int](a, `
 		select count(distinct p.uuid) from river.river_job j
@@ -40,8 +41,9 @@ func running(a *apitest.API, kind, organization string) int {
 		where j.kind = $1 and j.state = 'running' and p.organization_uuid = $2`, kind, organization)
 }
 
-// TestHostileJobs has one organization restore, prove and compact for ever, in as many projects as there are workers, and
-// more. Another one's backup is made, proven and restored meanwhile, and its table compacted.
+// TestHostileJobs has one organization restore, prove and compact endlessly, in more projects than
+// there are workers. Meanwhile, another organization's backup is made, proven and restored, and its
+// table compacted.
 func TestHostileJobs(t *testing.T) {
 	t.Parallel()
 
@@ -52,69 +54,70 @@ func TestHostileJobs(t *testing.T) {
 	bystander.CreateTable("orders")
 
 	for _, h := range hostile {
-		asOwner(t, h, endless)
-		id := backedUp(t, h) // and is to be proven
+		execAsOwner(t, h, endlessRestore)
+		id := makeBackup(t, h) // its proof is enqueued
 		h.Post("/backups/"+id+"/restore", `{"target": "in_place"}`).Want(201)
-		asOwner(t, h, endlessIndex)
+		execAsOwner(t, h, endlessIndex)
 		h.Post("/tables/slowed/compaction", "").Want(201)
 	}
 
 	for _, kind := range []string{"prove", "restore", "compaction"} {
-		until(t, kind+" runs", func() bool { return running(a, kind, a.Organization) > 0 })
+		waitUntil(t, kind+" runs", func() bool { return running(a, kind, a.Organization) > 0 })
 	}
 
-	id := backedUp(t, bystander)
-	until(t, "the bystander's backup is proven", func() bool {
+	id := makeBackup(t, bystander)
+	waitUntil(t, "the bystander's backup is proven", func() bool {
 		return bystander.Get("/backups/"+id).Want(200).Metadata("provenAt") != nil
 	})
 
-	restore(t, bystander, id)
+	restoreInPlace(t, bystander, id)
 	bystander.Post("/tables/orders/compaction", "").Want(201)
-	until(t, "the bystander's table is compacted", func() bool {
+	waitUntil(t, "the bystander's table is compacted", func() bool {
 		return bystander.Get("/tables/orders/compaction").Want(200).Get("status") == "completed"
 	})
 
 	for _, kind := range []string{"prove", "restore", "compaction"} {
 		if n := running(a, kind, a.Organization); n == 0 {
-			t.Errorf("no %s of the hostile organization runs any more", kind)
+			t.Errorf("no %s job of the hostile organization is running", kind)
 		}
 	}
 
-	if strings.Contains(a.Log.String(), "share out workers") {
-		t.Error("jobs beyond their share could not be put back")
+	if strings.Contains(a.Log.String(), "limit workers to shares") {
+		t.Error("jobs beyond their share could not be delayed")
 	}
 }
 
-// TestEndlessRestore restores a backup, and has it proven, that does not come to its end: the time limit ends it, and its session.
+// TestEndlessRestore restores and proves a backup that never ends: the timeout ends the task and
+// its session.
 func TestEndlessRestore(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.Unproven()
 	a.Exec(`insert into platform.settings (name, value, updated_by) values ('max_restore_seconds', '2', gen_random_uuid())`)
-	asOwner(t, a, endless)
+	execAsOwner(t, a, endlessRestore)
 
-	id := backedUp(t, a)
+	id := makeBackup(t, a)
 
-	if why := refused(t, a, id); why != "restoring the database took longer than 2s" {
-		t.Errorf("the restore failed because of %q", why)
+	if why := failRestore(t, a, id); why != "restoring the database took longer than 2s" {
+		t.Errorf("got restore error %q", why)
 	}
 
 	a.Post("/backups/"+id+"/verify", "").Want(200)
-	until(t, "the backup is judged", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
+	waitUntil(t, "the proof has ended", func() bool { return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil })
 
 	if why := a.Get("/backups/" + id).Want(200).
 		Metadata("proofError"); why != "restoring the database took longer than 2s" {
-		t.Errorf("the backup is not proven because of %q", why)
+		t.Errorf("got proof error %q", why)
 	}
 
-	until(t, "the databases are gone", func() bool {
+	waitUntil(t, "the copies are dropped", func() bool {
 		return query(t, a,
 			`select count(*)::text from pg_database where datname ~ '`+a.Database()+`_(new|proof|asked)_'`) == "0"
 	})
 
 	if n := query(t, a,
 		`select count(*)::text from pg_stat_activity where datname ~ '`+a.Database()+`_(new|proof|asked)_'`); n != "0" {
-		t.Errorf("%s sessions go on", n)
+		t.Errorf("%s sessions are still running", n)
 	}
 }
