@@ -9,10 +9,11 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// named are pgx.StrictNamedArgs for a statement whose text is looked through once in a process, not each time that it runs.
+// named are pgx.StrictNamedArgs for a statement whose text is parsed once per process instead of at
+// each execution.
 type named pgx.StrictNamedArgs
 
-// remembered returns arguments as a statement is to run with.
+// remembered converts named arguments to named.
 func remembered(args []any) []any {
 	if len(args) == 1 {
 		if a, ok := args[0].(pgx.StrictNamedArgs); ok {
@@ -23,7 +24,8 @@ func remembered(args []any) []any {
 	return args
 }
 
-// mostRewritten is how many statements are remembered. Few are put together from names of a user's things, and come again less.
+// mostRewritten is the maximum number of cached statements. The few that contain names of users'
+// objects repeat less often.
 const mostRewritten = 2000
 
 var rewritten = struct {
@@ -31,13 +33,13 @@ var rewritten = struct {
 	by map[string]ordinal
 }{by: map[string]ordinal{}}
 
-// ordinal is a statement with numbers in the places of names.
+// ordinal is a statement with numbered instead of named parameters.
 type ordinal struct {
 	sql   string
 	names []any // strings, in the order of the numbers
 }
 
-// RewriteQuery puts numbers in the places of names.
+// RewriteQuery replaces named parameters by numbered ones.
 func (n named) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, args []any) (string, []any, error) {
 	rewritten.RLock()
 	o, ok := rewritten.by[sql]
@@ -67,7 +69,8 @@ func (n named) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, arg
 	for i, name := range o.names {
 		v, ok := n[name.(string)]
 		if !ok || len(n) != len(o.names) {
-			return pgx.StrictNamedArgs(n).RewriteQuery(ctx, conn, sql, args) // which says what is missing, or too much
+			// Reports which names are missing or superfluous.
+			return pgx.StrictNamedArgs(n).RewriteQuery(ctx, conn, sql, args)
 		}
 
 		values[i] = v
@@ -76,10 +79,10 @@ func (n named) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, arg
 	return o.sql, values, nil
 }
 
-// uuids has UUIDs go between PostgreSQL's form and ours as the 16 bytes that they are, not by way of their text.
+// uuids encodes and decodes UUIDs as their 16 bytes, without a detour through text.
 type uuids struct{ pgtype.UUIDCodec }
 
-// PlanEncode returns how to write a UUID.
+// PlanEncode returns the encoder of a UUID.
 func (c uuids) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
 	if format == pgtype.BinaryFormatCode {
 		switch value.(type) {
@@ -93,7 +96,7 @@ func (c uuids) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pg
 	return c.UUIDCodec.PlanEncode(m, oid, format, value)
 }
 
-// PlanScan returns how to read a UUID.
+// PlanScan returns the decoder of a UUID.
 func (c uuids) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
 	if format == pgtype.BinaryFormatCode {
 		switch target.(type) {
@@ -114,13 +117,13 @@ type (
 	scanNullUUID   struct{}
 )
 
-// Encode writes a UUID.
+// Encode appends a UUID.
 func (encodeUUID) Encode(value any, buf []byte) ([]byte, error) {
 	id := value.(uuid.UUID)
 	return append(buf, id[:]...), nil
 }
 
-// Encode writes a UUID, or that there is none.
+// Encode appends a UUID, or nothing for null.
 func (encodeNullUUID) Encode(value any, buf []byte) ([]byte, error) {
 	id := value.(uuid.NullUUID)
 	if !id.Valid {
@@ -130,7 +133,7 @@ func (encodeNullUUID) Encode(value any, buf []byte) ([]byte, error) {
 	return append(buf, id.UUID[:]...), nil
 }
 
-// Scan reads a UUID. As that type itself has it, none is the zero one.
+// Scan decodes a UUID. As in package uuid, null leaves the target unchanged.
 func (scanUUID) Scan(src []byte, target any) error {
 	if src == nil {
 		return nil
@@ -138,7 +141,7 @@ func (scanUUID) Scan(src []byte, target any) error {
 	return target.(*uuid.UUID).UnmarshalBinary(src)
 }
 
-// Scan reads a UUID, or that there is none.
+// Scan decodes a UUID or null.
 func (scanNullUUID) Scan(src []byte, target any) error {
 	id := target.(*uuid.NullUUID)
 	if *id = (uuid.NullUUID{}); src == nil {

@@ -14,21 +14,24 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// MaxMessage is the most bytes of a message of the server's that is read whole: a row, a notice, an error. What is larger fails. A statement of
-// a project's can make one of a gigabyte.
+// MaxMessage is the maximum size in bytes of a message from the server that is read whole: a row, a
+// notice or an error. Larger messages fail. A statement of a project can cause a message of 1 GB.
 const MaxMessage = 16 << 20
 
 const streamBuffer = 64 << 10
 
-// longAgo is a deadline that has passed.
+// longAgo is a deadline in the past.
 var longAgo = time.Unix(1, 0)
 
-// CopyOut runs a COPY … TO STDOUT, or a query of one column as text, and hands on what comes piece by piece: a value may be as long as PostgreSQL makes
-// them (1 GB), and is never held. sql is one statement of ours. add gets each row as a reader that is good until it returns. The connection is closed
-// on any failure that PostgreSQL did not report itself.
+// CopyOut executes a COPY … TO STDOUT, or a query of one text column, and streams the result. A
+// value may have PostgreSQL's maximum size (1 GB) and is never buffered whole. sql must be one
+// trusted statement.
+//
+// add receives each row as a reader that is valid until add returns. The connection is closed after
+// any failure that PostgreSQL did not report itself.
 func CopyOut(ctx context.Context, conn *pgx.Conn, sql string, add func(row io.Reader) error) error {
 	c := conn.PgConn()
-	if err := c.SyncConn(ctx); err != nil { // pgx itself may still be reading
+	if err := c.SyncConn(ctx); err != nil { // pgx may still be reading
 		return err
 	}
 
@@ -49,7 +52,7 @@ func CopyOut(ctx context.Context, conn *pgx.Conn, sql string, add func(row io.Re
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
 		defer cancel()
 
-		_ = c.CancelRequest(closing) // the server is in the middle of it
+		_ = c.CancelRequest(closing) // the server is still sending
 		_ = c.Close(closing)
 	}
 
@@ -60,14 +63,14 @@ func CopyOut(ctx context.Context, conn *pgx.Conn, sql string, add func(row io.Re
 	return err
 }
 
-// stream is the answer to a simple query.
+// stream reads the response to a simple query.
 type stream struct {
 	in           *bufio.Reader
 	add          func(row io.Reader) error
-	synchronized bool // the server waits for the next query
+	synchronized bool // the server is ready for the next query
 }
 
-// read reads the answer to its end.
+// read reads the response to its end.
 func (s *stream) read() error {
 	var failed error
 	for {
@@ -117,13 +120,13 @@ func (s *stream) read() error {
 	}
 }
 
-// messageBody is what is left of a message.
+// messageBody reads the rest of a message.
 type messageBody struct {
 	in   *bufio.Reader
 	left int64
 }
 
-// Read reads on in the message.
+// Read implements [io.Reader].
 func (b *messageBody) Read(to []byte) (int, error) {
 	if b.left == 0 {
 		return 0, io.EOF
@@ -146,7 +149,7 @@ func (b *messageBody) WriteTo(w io.Writer) (written int64, err error) {
 		n, err := w.Write(part)
 		written += int64(n)
 		b.left -= int64(n)
-		_, _ = b.in.Discard(n) // it is there
+		_, _ = b.in.Discard(n) // buffered, so it cannot fail
 
 		if err != nil {
 			return written, err
@@ -168,7 +171,7 @@ func (b *messageBody) skip() error {
 	return nil
 }
 
-// value hands on the value of a row of one column.
+// value passes on the value of a row of one column.
 func (s *stream) value(body *messageBody) error {
 	var head [6]byte
 	if _, err := io.ReadFull(body, head[:]); err != nil {

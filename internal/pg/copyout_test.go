@@ -13,7 +13,7 @@ import (
 	"socle/internal/pg"
 )
 
-// longest counts bytes, and the most that it is given at once.
+// longest counts the bytes written and the largest single write.
 type longest struct{ all, most int }
 
 func (l *longest) Write(b []byte) (int, error) {
@@ -21,7 +21,7 @@ func (l *longest) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestCopyOut reads rows longer than a message may be, piece by piece, and goes on with the connection.
+// TestCopyOut streams rows larger than MaxMessage and keeps using the connection.
 func TestCopyOut(t *testing.T) {
 	t.Parallel()
 
@@ -64,7 +64,7 @@ func TestCopyOut(t *testing.T) {
 	}
 }
 
-// TestCopyOutEnds ends it from either side: the connection is closed.
+// TestCopyOutEnds interrupts CopyOut from either side and checks that the connection is closed.
 func TestCopyOutEnds(t *testing.T) {
 	t.Parallel()
 
@@ -101,7 +101,7 @@ func TestCopyOutEnds(t *testing.T) {
 	leave()
 }
 
-// TestMaxMessage: a message that a statement made too large is not held, whatever it is.
+// TestMaxMessage checks that oversized messages of every kind fail instead of being buffered.
 func TestMaxMessage(t *testing.T) {
 	t.Parallel()
 

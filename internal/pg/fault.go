@@ -15,9 +15,9 @@ import (
 	"socle/internal/fault"
 )
 
-// Fault gives an error of PostgreSQL or pgx its kind, for statements that we wrote: what such a
-// statement can't fail by without a bug of ours stays Internal. Other errors pass unchanged.
-// The server's text is kept as the cause only.
+// Fault assigns a kind to an error of PostgreSQL or pgx, for trusted statements: an error that such
+// a statement raises only through a bug of Socle stays Internal. Other errors pass unchanged. The
+// server's message is kept only as the cause.
 func Fault(err error) error {
 	if err == nil {
 		return nil
@@ -48,16 +48,16 @@ func Fault(err error) error {
 	return err
 }
 
-// endedRoutine marks the error of a session that Socle ended because of a limit. PostgreSQL puts the name of a function
-// of its own there, and no statement can choose it.
+// endedRoutine marks the error of a session that Socle terminated because of a limit. PostgreSQL
+// uses that field for the name of one of its C functions, and no statement can set it.
 const endedRoutine = "socle_watchdog"
 
-// Ended makes e, by which PostgreSQL says that an administrator ended the session, say because of which limit that was.
+// Ended marks e, an admin_shutdown error, as caused by a limit and puts the limit into its message.
 func Ended(e *pgconn.PgError, limit string) {
 	e.Routine, e.Message = endedRoutine, "terminating connection: "+limit
 }
 
-// EndedByLimit reports whether Socle ended the session because of a limit.
+// EndedByLimit reports whether Socle terminated the session because of a limit.
 func EndedByLimit(e *pgconn.PgError) bool { return e.Routine == endedRoutine }
 
 func sqlstate(e *pgconn.PgError, err error) error {
@@ -83,7 +83,7 @@ func sqlstate(e *pgconn.PgError, err error) error {
 			RetryAfter: 10 * time.Second,
 			Err:        err,
 		}
-	case "25006", "57014", "3D000", "28P01", "28000": // read only, cancelled, no such database, refused login
+	case "25006", "57014", "3D000", "28P01", "28000": // read_only_sql_transaction, query_canceled, invalid_catalog_name, invalid_password, invalid_authorization_specification
 		return &fault.Error{
 			Kind:       fault.Unavailable,
 			Detail:     "the database does not answer",
@@ -93,7 +93,7 @@ func sqlstate(e *pgconn.PgError, err error) error {
 	}
 
 	switch e.Code[:2] {
-	case "08", "53", "57": // connection, resources, operator intervention
+	case "08", "53", "57": // connection exception, insufficient resources, operator intervention
 		return &fault.Error{
 			Kind:       fault.Unavailable,
 			Detail:     "the database does not answer",
@@ -118,7 +118,7 @@ func disconnected(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) || pgconn.Timeout(err) || pgconn.SafeToRetry(err)
 }
 
-// Violates reports whether err is the violation of the named constraint or unique index.
+// Violates reports whether err is a violation of the named constraint or unique index.
 func Violates(err error, constraint string) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.ConstraintName == constraint

@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// listenAgain is how soon a listener connects again when its connection is lost.
+// listenAgain is the delay before reconnecting.
 const listenAgain = time.Second
 
-// Listener hears what is told by NOTIFY in a database, on a connection of its own, which is made again when it is lost. What is told
-// while there is none is not heard: whoever counts on hearing it catches up, see [Listener.Catch].
+// Listener receives notifications of a database on a dedicated connection and reconnects when it is
+// lost. Notifications sent in between are missed; register a resync with [Listener.Catch].
 type Listener struct {
 	config *pgx.ConnConfig
 	log    *slog.Logger
@@ -23,25 +23,28 @@ type Listener struct {
 	pid    atomic.Uint32
 }
 
-// NewListener returns a listener in the database that config leads to. It hears nothing until [Listener.Run].
+// NewListener returns a listener for the database that config connects to. It is idle until
+// [Listener.Run] is called.
 func NewListener(config *pgx.ConnConfig, log *slog.Logger) *Listener {
 	c := config.Copy()
 	for name, seconds := range map[string]string{
 		"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
 	} {
-		c.RuntimeParams[name] = seconds // other servers rely on the session to end when this machine is gone
+		c.RuntimeParams[name] = seconds // other servers rely on the session ending when this machine is gone
 	}
 
 	return &Listener{config: c, log: log, told: map[string]func(string){}}
 }
 
-// On has told called for each notification on a channel. It must not wait. On and Catch are called before Run.
+// On registers a handler for the notifications on a channel. It must not block. On and Catch must
+// be called before Run.
 func (l *Listener) On(channel string, told func(payload string)) { l.told[channel] = told }
 
-// Catch has f called with each connection that is made, when it listens: what was told before is not heard.
+// Catch registers a function that is called with each new connection after LISTEN, to catch up with
+// missed notifications.
 func (l *Listener) Catch(f func(context.Context, *pgx.Conn) error) { l.catch = append(l.catch, f) }
 
-// PID returns the process of the server that the listener is connected to; 0: none, and then it hears nothing.
+// PID returns the backend PID of the listener's connection, or 0 if it has none.
 func (l *Listener) PID() uint32 { return l.pid.Load() }
 
 // Run listens until ctx ends.

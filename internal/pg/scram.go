@@ -8,11 +8,12 @@ import (
 	"encoding/base64"
 )
 
-// Verifier returns what PostgreSQL keeps of a login's password instead of the password (SCRAM-SHA-256, RFC 5803), for a password
-// that is a random key of 128 bits or more, in ASCII.
+// Verifier returns the SCRAM-SHA-256 verifier (RFC 5803) that PostgreSQL stores instead of a
+// password. key must be a random ASCII key of at least 128 bits.
 //
-// It hashes once. PostgreSQL's own 4096 rounds slow down whoever guesses words from a stolen verifier; nobody
-// guesses a random key, and the rounds would be paid for with each new connection, by the client.
+// It hashes once. PostgreSQL's default of 4096 iterations slows down dictionary attacks on a stolen
+// verifier. A random key cannot be guessed, and the client would pay for the iterations at each new
+// connection.
 func Verifier(key string) string {
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails

@@ -11,7 +11,7 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestVerifier has a login be let in with its password, and with no other.
+// TestVerifier checks that a login with a verifier accepts its password and no other.
 func TestVerifier(t *testing.T) {
 	t.Parallel()
 

@@ -13,36 +13,36 @@ import (
 )
 
 const (
-	cancelGrace   = time.Second      // for a session to end after its client asked for that
-	terminateTime = 10 * time.Second // for a session to be terminated
+	cancelGrace   = time.Second      // for a session to end after its client requested it
+	terminateTime = 10 * time.Second // for a session to end after termination
 
-	terminationsAtOnce = 2 // each takes a connection
+	terminationsAtOnce = 2 // maximum number at a time; each takes a connection
 )
 
-// Supervisor makes sessions end with their connections. pgx cancels the statement of a client that
-// gave up, and hangs up 15 seconds later; a function can catch the cancellation, and its session runs
-// on with its locks. A supervised session that is still there a second after the cancellation is
-// terminated. Closing the connection returns when the session has ended, so whatever counts
-// connections by their closing counts sessions.
+// Supervisor makes sessions end with their connections. When a client gives up, pgx cancels its
+// statement and closes the connection 15 seconds later. User code can trap the cancellation and
+// keep its session and locks. The supervisor terminates a session that still runs a second after
+// the cancellation. Closing a supervised connection returns after its session has ended, so
+// connections counted by their closing are sessions.
 type Supervisor struct {
 	from  *pgx.ConnConfig
 	slots chan struct{}
-	pids  sync.Map // of the sessions
+	pids  sync.Map // of the supervised sessions
 }
 
-// Supervises reports whether a session is one of the supervisor's.
+// Supervises reports whether the session with a backend PID is supervised.
 func (s *Supervisor) Supervises(pid uint32) bool {
 	_, ok := s.pids.Load(pid)
 	return ok
 }
 
-// NewSupervisor returns a supervisor that terminates sessions from connections of its own. The login
-// that from has must be allowed to: it is the same as the sessions', or a superuser.
+// NewSupervisor returns a supervisor that terminates sessions through connections of its own. The
+// login of from must have the privilege: it is the sessions' login or a superuser.
 func NewSupervisor(from *pgx.ConnConfig) *Supervisor {
 	return &Supervisor{from: from.Copy(), slots: make(chan struct{}, terminationsAtOnce)}
 }
 
-// Terminate ends a session of a login, which its code can't catch.
+// Terminate terminates a session of a login. User code cannot trap that.
 func (s *Supervisor) Terminate(ctx context.Context, user string, pid uint32) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -64,8 +64,8 @@ func (s *Supervisor) Terminate(ctx context.Context, user string, pid uint32) err
 	return err
 }
 
-// Supervise has the session of a connection supervised. c serves one connection: it is a fresh copy,
-// as [pgxpool.Config.BeforeConnect] gets it.
+// Supervise makes the session of a connection supervised. c must serve one connection, like the
+// fresh copy that [pgxpool.Config.BeforeConnect] receives.
 func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 	user := c.User
 	terminate := func(ctx context.Context, pid uint32) error { return s.Terminate(ctx, user, pid) }
@@ -73,7 +73,7 @@ func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 
 	var current atomic.Pointer[supervised]
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		// pgx dials again to cancel, only when it gives up the connection
+		// pgx dials again to cancel, and only when it gives up the connection.
 		if session := current.Load(); session != nil {
 			session.expire()
 			return dial(ctx, network, address)
@@ -109,19 +109,19 @@ func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 	}
 }
 
-// supervised is the network connection of a session.
+// supervised is the network connection of a supervised session.
 type supervised struct {
 	net.Conn
-	pid       atomic.Uint32 // 0: the session has not begun
+	pid       atomic.Uint32 // 0 before the session is established
 	terminate func(ctx context.Context, pid uint32) error
 	closed    func()
 
 	mu     sync.Mutex
 	done   bool        // Close was called
-	expiry *time.Timer // nil: nobody gave up the session
+	expiry *time.Timer // nil unless the client gave up the session
 }
 
-// expire terminates the session unless it ends within the grace period.
+// expire terminates the session unless it ends within cancelGrace.
 func (s *supervised) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *supervised) expire() {
 	}
 }
 
-// end terminates the session. A failure needs no report: Close tries again.
+// end terminates the session. It drops the error, since Close tries again.
 func (s *supervised) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), terminateTime)
 	defer cancel()
@@ -139,7 +139,8 @@ func (s *supervised) end() {
 	_ = s.terminate(ctx, s.pid.Load())
 }
 
-// Close hangs up when the session has ended, and terminates it if it does not end by itself.
+// Close closes the connection after its session has ended. It terminates a session that does not
+// end by itself.
 func (s *supervised) Close() error {
 	s.mu.Lock()
 
@@ -157,7 +158,7 @@ func (s *supervised) Close() error {
 	s.mu.Unlock()
 
 	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // an idle session ends by it
+		_ = half.CloseWrite() // ends an idle session
 	}
 
 	if s.pid.Load() != 0 && !s.drain(cancelGrace) {
@@ -170,7 +171,8 @@ func (s *supervised) Close() error {
 	return s.Conn.Close()
 }
 
-// drain reads what the server still sends, and reports whether it hung up in time.
+// drain discards data from the server until the connection ends, and reports whether it ended in
+// time.
 func (s *supervised) drain(wait time.Duration) bool {
 	if s.Conn.SetReadDeadline(time.Now().Add(wait)) != nil {
 		return true

@@ -22,19 +22,20 @@ const (
 	makingName = "data.new"
 )
 
-// cluster is a cluster's folder while PostgreSQL is started in it. Only one process at a time has it open.
+// cluster is the directory of a PostgreSQL while it is being started. Only one process at a time
+// has it open.
 //
-// The folder may belong to another account than ours, so all access goes through
-// root: a link that this account planted leads nowhere.
+// The directory may belong to another OS user. All access therefore goes through root, which does
+// not follow links out of the directory.
 type cluster struct {
 	config  Config
 	root    *os.Root
 	lock    *os.File
-	account *syscall.Credential // what PostgreSQL runs as; nil: as we do
-	logged  int64               // the log's size before PostgreSQL was started
+	account *syscall.Credential // OS user of PostgreSQL; nil: the current one
+	logged  int64               // size of the log before the start
 }
 
-// openCluster opens the cluster's folder, and makes it if there is none.
+// openCluster opens the directory and creates it if it does not exist.
 func openCluster(ctx context.Context, config Config) (*cluster, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func openCluster(ctx context.Context, config Config) (*cluster, error) {
 func (c *cluster) close() {
 	c.root.Close()
 	if c.lock != nil {
-		c.lock.Close() // and with it goes the lock
+		c.lock.Close() // also releases the lock
 	}
 }
 
@@ -84,7 +85,8 @@ func (c *cluster) prepare(ctx context.Context) error {
 	return c.settle()
 }
 
-// check returns fs.ErrNotExist if there is no cluster, and an error if our binaries can't run it.
+// check returns fs.ErrNotExist if the directory has no data, and an error if it was made by another
+// major version than that of the binaries.
 func (c *cluster) check() error {
 	version, err := c.root.ReadFile(dataName + "/PG_VERSION")
 	if err != nil {
@@ -102,9 +104,9 @@ func (c *cluster) check() error {
 	return nil
 }
 
-// settle chooses the account that PostgreSQL runs as, and gives it the folder. PostgreSQL refuses to run as root, so
-// when we are root it is the account that the cluster belongs to, or for a new cluster
-// (and one that root copied) the account postgres or else nobody.
+// settle selects the OS user that PostgreSQL runs as and gives it the directory. PostgreSQL refuses
+// to run as root. If Socle runs as root, the user is therefore the owner of the data. For new data,
+// and for data that root has copied, it is postgres or else nobody.
 func (c *cluster) settle() error {
 	info, err := c.root.Stat(dataName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +137,7 @@ func (c *cluster) settle() error {
 	return errors.Join(c.give(c.lock), c.lock.Chmod(0o700))
 }
 
-// unprivileged returns the account that a new cluster belongs to when we are root.
+// unprivileged returns the OS user of new data when Socle runs as root.
 func unprivileged() (*syscall.Credential, error) {
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
@@ -161,13 +163,14 @@ func unprivileged() (*syscall.Credential, error) {
 			"add one, or start Socle as another account")
 }
 
-// foreign says what to do about a folder that is another account's.
+// foreign wraps an error about a directory of another OS user and says what to do.
 func foreign(err error) error {
 	return fmt.Errorf("the account number %d can't use the folder: start Socle as the account that made it, or as root: %w",
 		os.Geteuid(), err)
 }
 
-// create makes the cluster. It comes under its name only when it is complete and on disk; what a killed process left is removed.
+// create runs initdb. The data directory gets its name only when it is complete and on disk.
+// Leftovers of a killed process are removed.
 func (c *cluster) create(ctx context.Context) error {
 	c.config.Log.Info("a PostgreSQL cluster is made", "dir", c.config.Dir)
 	if err := c.root.RemoveAll(makingName); err != nil {
@@ -184,8 +187,8 @@ func (c *cluster) create(ctx context.Context) error {
 		ctype = "UTF-8"
 	}
 
-	// Text is ordered by its bytes: every machine agrees on that, and no upgrade of the C library or of ICU changes it
-	// under an index. Upper and lower case are those of Unicode.
+	// Sort text by bytes: that is the same on every machine, and no upgrade of the C library or of
+	// ICU changes the order under an index. Upper and lower case follow Unicode.
 	args := []string{"--pgdata=" + c.path(makingName), "--username=" + role, "--pwfile=" + c.path(passwordName),
 		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--lc-ctype=" + ctype, "--data-checksums",
 		"--no-instructions"}
@@ -212,7 +215,7 @@ func (c *cluster) create(ctx context.Context) error {
 	return errors.Join(c.lock.Sync(), syncFolder(filepath.Dir(c.config.Dir)))
 }
 
-// syncFolder puts the names in a folder on disk.
+// syncFolder syncs the entries of a directory to disk.
 func syncFolder(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -223,8 +226,9 @@ func syncFolder(path string) error {
 	return f.Sync()
 }
 
-// path returns the name by which PostgreSQL's processes reach a file of the folder. As another account they may have no
-// way through the folders above it (/root, say), so they are given the folder as an open file instead.
+// path returns the path of a file of the directory for PostgreSQL's processes. Another OS user may
+// lack access to the parent directories (/root, say), so its processes inherit the directory as an
+// open file instead.
 func (c *cluster) path(name string) string {
 	if c.handed() {
 		return "/proc/self/fd/3/" + name
@@ -234,9 +238,9 @@ func (c *cluster) path(name string) string {
 
 func (c *cluster) handed() bool { return c.account != nil && runtime.GOOS == "linux" }
 
-// command returns a program of PostgreSQL that is ready to run: as its account, with nothing of our environment (which may
-// hold secrets, and PG* variables that change what the program does) and in a session of its own, out of
-// the reach of the terminal's Ctrl-C. The caller closes its files.
+// command returns a program of PostgreSQL that is ready to run as its OS user. It gets no
+// environment of Socle, which may contain secrets and PG* variables. It runs in a session of its
+// own, out of reach of the terminal's Ctrl-C. The caller closes its files with closeFiles.
 func (c *cluster) command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, c.config.Binaries.Path(name), args...)
 	cmd.Dir = "/"
@@ -261,7 +265,7 @@ func closeFiles(cmd *exec.Cmd) {
 	}
 }
 
-// running returns the postmaster that serves the cluster, or nil if there is none.
+// running returns the postmaster of the data directory, or nil if none is running.
 func (c *cluster) running() (*postmaster, error) {
 	data, err := c.root.Stat(dataName)
 	if err != nil {
@@ -285,7 +289,7 @@ func (c *cluster) running() (*postmaster, error) {
 	return &postmaster{pid: pid, mark: mark(data)}, nil
 }
 
-// start starts PostgreSQL in a cluster that none serves.
+// start starts PostgreSQL. None may be running on the data directory.
 func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 	data, err := c.root.Stat(dataName)
 	if err != nil {
@@ -296,7 +300,8 @@ func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 		return nil, err
 	}
 
-	// PostgreSQL takes a left file for a running server's if a process of its account has got the number in it.
+	// PostgreSQL takes a stale file for that of a running server if the PID is in use by a process
+	// of its OS user.
 	for _, stale := range []string{dataName + "/postmaster.pid", socketName, socketName + ".lock"} {
 		if err := c.root.RemoveAll(stale); err != nil {
 			return nil, err
@@ -331,13 +336,13 @@ func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 	go func() {
 		defer close(p.done)
 
-		_ = cmd.Wait() // the log says why it ended
+		_ = cmd.Wait() // the log has the reason
 	}()
 
 	return p, nil
 }
 
-// write makes or replaces a file of the folder that only PostgreSQL's account can read.
+// write creates or replaces a file of the directory that only PostgreSQL's OS user can read.
 func (c *cluster) write(name, text string) error {
 	if err := c.root.RemoveAll(name); err != nil { // never through a link
 		return err
@@ -352,7 +357,7 @@ func (c *cluster) write(name, text string) error {
 	return errors.Join(err, c.give(f), f.Close())
 }
 
-// give makes a file belong to the account that PostgreSQL runs as.
+// give changes the owner of a file to PostgreSQL's OS user.
 func (c *cluster) give(f *os.File) error {
 	if c.account == nil {
 		return nil
@@ -360,7 +365,7 @@ func (c *cluster) give(f *os.File) error {
 	return f.Chown(int(c.account.Uid), int(c.account.Gid))
 }
 
-// giveAll makes all that is in the folder belong to that account.
+// giveAll changes the owner of everything in the directory to PostgreSQL's OS user.
 func (c *cluster) giveAll() error {
 	return fs.WalkDir(c.root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {

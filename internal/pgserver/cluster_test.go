@@ -90,7 +90,7 @@ func TestStartAfterACrash(t *testing.T) {
 	kill(t, s.pid())
 	<-s.current().done
 
-	// The number in the file now belongs to another process of PostgreSQL's account.
+	// The PID in the file now belongs to another process of PostgreSQL's OS user.
 	other := exec.Command("sleep", "1000")
 
 	cl, err := openCluster(t.Context(), c)
@@ -160,7 +160,8 @@ func TestStartFromACopy(t *testing.T) {
 	s := start(t, c)
 	execute(t, s, "create table kept as select 'here' as v; checkpoint")
 
-	// A copy holds the pid file and the socket of the PostgreSQL that runs, and belongs to whoever made it.
+	// A copy contains the PID file and the socket of a running PostgreSQL and belongs to the OS
+	// user that made it.
 	copied := c
 	copied.Dir += "-copy"
 	if out, err := exec.Command("cp", "-R", c.Dir, copied.Dir).CombinedOutput(); err != nil {

@@ -35,9 +35,11 @@ func (c *cluster) openLog() (*os.File, error) {
 	return f, nil
 }
 
-// boundLog moves the text of a log that has grown large into postgresql.log.1. PostgreSQL keeps
-// the file open, so it is copied and emptied, not renamed. PostgreSQL's own collector can't do this: it bounds
-// a log by time alone, and a tenant can write to the log (RAISE LOG).
+// boundLog moves the contents of a large log to postgresql.log.1. PostgreSQL keeps the file open, so
+// the log is copied and truncated, not renamed.
+//
+// PostgreSQL's own logging collector cannot bound a log by size: it truncates files only when it
+// rotates by time. User code can write to the log (RAISE LOG).
 func boundLog(dir string) error {
 	info, err := os.Lstat(filepath.Join(dir, logName))
 	if err != nil || info.Size() < logLimit {
@@ -69,7 +71,7 @@ func boundLog(dir string) error {
 	return errors.Join(err, old.Close(), log.Truncate(0))
 }
 
-// epitaph says why a PostgreSQL that we tried to start has ended.
+// epitaph returns an error with the reason why PostgreSQL ended during a start.
 func (c *cluster) epitaph() error {
 	path := filepath.Join(c.config.Dir, logName)
 
@@ -86,7 +88,7 @@ func (c *cluster) epitaph() error {
 
 	var why []string
 	for line := range strings.Lines(string(text)) {
-		_, message, ok := strings.Cut(strings.TrimSpace(line), "] ") // after the time and the process
+		_, message, ok := strings.Cut(strings.TrimSpace(line), "] ") // after the time and the PID
 		if ok {
 			why = append(why, strings.Join(strings.Fields(message), " "))
 		}

@@ -1,12 +1,12 @@
-// Package pgserver runs a private PostgreSQL: it finds the installed binaries, makes the
-// cluster once, starts it, waits until it is ready, watches it and stops it last.
+// Package pgserver runs a private PostgreSQL: it finds the installed binaries, runs initdb once,
+// starts PostgreSQL, waits until it is ready, supervises it and stops it.
 //
-// The cluster's folder holds all there is of it:
+// The directory contains everything:
 //
 //	data/             PostgreSQL's data directory
-//	data.new/         a cluster in the making: it becomes data when it is complete
-//	.s.PGSQL.5432     the socket, the only way in: the folder is open to one account only (and to root)
-//	postgresql.log    PostgreSQL's log, with postgresql.log.1 before it; both bounded
+//	data.new/         an incomplete data directory, renamed to data when initdb has finished
+//	.s.PGSQL.5432     the socket, the only way to connect: only one OS user (and root) can reach it
+//	postgresql.log    PostgreSQL's log, preceded by postgresql.log.1; both bounded in size
 //
 // A PostgreSQL that outlived the process that started it is adopted at the next [Start].
 package pgserver
@@ -28,11 +28,11 @@ import (
 )
 
 const (
-	role = "socle" // the cluster's superuser
+	role = "socle" // the superuser
 	port = 5432    // no TCP port: a part of the socket's name
 
-	fastStop      = 20 * time.Second // for sessions to be ended and a checkpoint to be written
-	immediateStop = 10 * time.Second // PostgreSQL itself kills what lingers after five seconds
+	fastStop      = 20 * time.Second // for terminating sessions and writing a checkpoint
+	immediateStop = 10 * time.Second // PostgreSQL itself kills remaining processes after five seconds
 	pause         = 20 * time.Millisecond
 	watch         = time.Second
 	firstBackoff  = 100 * time.Millisecond
@@ -40,19 +40,19 @@ const (
 	lingering     = 10 * time.Second
 )
 
-// Config says what to run.
+// Config configures a [Server].
 type Config struct {
-	Dir      string            // the cluster's folder; made if it is absent
-	Binaries Binaries          // as Find returned them
-	Password string            // of the superuser "socle"; a cluster keeps the one that it was made with
-	Settings map[string]string // further settings of postgresql.conf, stronger than our own
-	Log      *slog.Logger      // nil: nothing is logged
+	Dir      string            // created if absent
+	Binaries Binaries          // from [Find]
+	Password string            // of the superuser "socle"; fixed when the data directory is created
+	Settings map[string]string // additional settings of postgresql.conf, which override Socle's
+	Log      *slog.Logger      // nil discards
 }
 
-// Server is a running PostgreSQL. Its methods may be called from any goroutine.
+// Server is a running PostgreSQL. It is safe for concurrent use.
 type Server struct {
 	config  Config
-	host    string // the folder by which clients reach the socket
+	host    string // directory through which clients reach the socket
 	stop    sync.Once
 	stopped chan struct{}
 
@@ -60,9 +60,9 @@ type Server struct {
 	postmaster *postmaster
 }
 
-// Start makes the cluster if there is none, starts PostgreSQL or adopts the one that already
-// runs in the folder, and returns when it accepts connections. A recovery can take
-// long; ctx bounds it, and a PostgreSQL that did not get ready by then is stopped again.
+// Start creates the data directory if there is none, starts PostgreSQL or adopts a running one, and
+// returns when it accepts connections. Crash recovery can take long. If ctx ends first, PostgreSQL
+// is stopped again.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.Password == "" || strings.ContainsAny(c.Password, "\r\n\x00") {
 		return nil, errors.New("start PostgreSQL: the password is empty or has a line break")
@@ -86,18 +86,18 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// URL returns the address of a database for pgx and for PostgreSQL's own programs. It holds the
-// superuser's password.
+// URL returns the connection URI of a database for pgx and for PostgreSQL's client programs. It
+// contains the superuser's password.
 func (s *Server) URL(database string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(role, s.config.Password), Path: "/" + database}
 	query := url.Values{"host": {s.host}, "port": {strconv.Itoa(port)}}.Encode()
-	u.RawQuery = strings.ReplaceAll(query, "+", "%20") // libpq takes a plus for a plus
+	u.RawQuery = strings.ReplaceAll(query, "+", "%20") // libpq does not decode a plus as a space
 
 	return u.String()
 }
 
-// Run watches PostgreSQL until ctx ends or Stop is called: it starts PostgreSQL again when it
-// has died, and keeps its log bounded. It leaves PostgreSQL running. Run it once.
+// Run supervises PostgreSQL until ctx ends or Stop is called: it restarts PostgreSQL after a crash
+// and bounds the size of its log. It leaves PostgreSQL running. Call it once.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -129,7 +129,8 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// tidy keeps up what time wears off: the log's bound, and a link that a cleaner of temporary folders removed.
+// tidy bounds the log and recreates the link to the socket, which a cleaner of temporary files may
+// have removed.
 func (s *Server) tidy() {
 	if err := boundLog(s.config.Dir); err != nil {
 		s.config.Log.Warn("bound PostgreSQL's log", "error", err)
@@ -139,7 +140,8 @@ func (s *Server) tidy() {
 	}
 }
 
-// revive starts a PostgreSQL that has died, as often as it takes, unless it died because Stop was called.
+// revive restarts PostgreSQL after a crash, with backoff until it succeeds. It does nothing after
+// Stop.
 func (s *Server) revive(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,9 +178,9 @@ func (s *Server) stopping() bool {
 	}
 }
 
-// Stop stops PostgreSQL, adopted or not, and returns when it has ended: at once if it
-// already has. Its clients' sessions are ended. When ctx ends, or after twenty seconds,
-// PostgreSQL leaves without a checkpoint and recovers at its next start.
+// Stop stops PostgreSQL, adopted or not, terminates its sessions and returns when it has ended, at
+// once if it already has. When ctx ends, or after 20 seconds, PostgreSQL stops without a checkpoint
+// and recovers at its next start.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop.Do(func() { close(s.stopped) })
 
@@ -197,12 +199,12 @@ func (s *Server) current() *postmaster {
 	return s.postmaster
 }
 
-// lost stands in for making a cluster when there has been one: an empty one in its place would
-// look like the loss of everything.
+// lost replaces cluster.create in a restart: a new empty data directory would look like the loss of
+// all data.
 func lost(*cluster, context.Context) error { return errors.New("the cluster is gone from its folder") }
 
-// launch returns a PostgreSQL that accepts connections: the one that runs already, or a new one. If there is
-// no cluster, it calls create. One process at a time launches in a folder.
+// launch returns a PostgreSQL that accepts connections: the running one, or a new one. It calls
+// create if there is no data directory. One process at a time launches in a directory.
 func (s *Server) launch(ctx context.Context, create func(*cluster, context.Context) error) (*postmaster, error) {
 	c, err := openCluster(ctx, s.config)
 	if err != nil {
@@ -234,7 +236,7 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 
 		if p.alive() {
 			return p, err
-		} // else it was on its way out
+		} // the adopted PostgreSQL was shutting down
 	}
 
 	for given := time.Now(); ; {
@@ -245,7 +247,7 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 			return p, nil
 		}
 
-		// Processes of one that was killed notice it in a moment, and have its memory until then.
+		// Backends of a killed postmaster notice soon, and use its shared memory until then.
 		if p.alive() || !strings.Contains(err.Error(), "pre-existing shared memory block") ||
 			time.Since(given) > lingering || !sleep(ctx, 5*pause) {
 			return nil, errors.Join(err, p.shutdown(ctx))
@@ -287,7 +289,7 @@ func ping(ctx context.Context, url string) error {
 	return conn.Close(ctx)
 }
 
-// sleep waits and reports true, or false as soon as ctx has ended.
+// sleep waits for d and reports true, or false as soon as ctx ends.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

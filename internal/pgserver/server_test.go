@@ -22,10 +22,10 @@ const (
 	password = `a secret: /?#'"\`
 )
 
-// withoutDisk are settings for no syncing, which only a power cut would tell.
+// withoutDisk are settings that skip syncing, which matters only after a power failure.
 var withoutDisk = map[string]string{"fsync": "off", "shared_buffers": "16MB"}
 
-// config returns what a test starts: a new cluster.
+// config returns the configuration of a new PostgreSQL.
 func config(t *testing.T) Config {
 	t.Helper()
 
@@ -38,7 +38,7 @@ func config(t *testing.T) Config {
 		Settings: withoutDisk, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 }
 
-// workshop is a folder for the time of the tests.
+// workshop is a directory for the duration of the tests.
 var workshop string
 
 func TestMain(m *testing.M) {
@@ -49,10 +49,10 @@ func TestMain(m *testing.M) {
 
 	defer os.RemoveAll(workshop)
 
-	m.Run() // its code becomes the binary's when TestMain returns
+	m.Run() // its exit code becomes the binary's when TestMain returns
 }
 
-// original makes the cluster that others are copies of.
+// original creates the data directory that tests copy.
 var original = sync.OnceValues(func() (dir string, err error) {
 	dir = filepath.Join(workshop, "original")
 
@@ -76,7 +76,8 @@ var original = sync.OnceValues(func() (dir string, err error) {
 	return dir, c.create(context.Background())
 })
 
-// made returns what a test starts that is not about making a cluster: one that was made before. To copy it takes a tenth of what it takes to make it.
+// made returns a configuration with a copy of a data directory, for tests not about creating one.
+// Copying takes a tenth of the time of initdb.
 func made(t *testing.T) Config {
 	t.Helper()
 
@@ -157,7 +158,7 @@ func execute(t *testing.T, s *Server, sql string) {
 	}
 }
 
-// value returns the one text that a statement returns.
+// value returns the single text of a query.
 func value(t *testing.T, s *Server, sql string) string {
 	t.Helper()
 
@@ -260,7 +261,8 @@ func TestRunRevives(t *testing.T) {
 	watched(t, s)
 	execute(t, s, "create table kept as select 'here' as v")
 
-	// A backend that computes does not notice that the postmaster is gone, and PostgreSQL does not start beside it.
+	// A backend that computes does not notice that the postmaster is gone, and PostgreSQL does not
+	// start beside it.
 	busy := connect(t, s)
 	backend := int(busy.PgConn().PID())
 	computing := make(chan error, 1)
@@ -316,7 +318,7 @@ func TestRunMakesNoCluster(t *testing.T) {
 	execute(t, s, "select")
 }
 
-// buffer is a log that one goroutine writes while another one reads.
+// buffer is a log buffer that is safe for concurrent use.
 type buffer struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -21,7 +21,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestSettingsThatCount: what counts statements is loaded where it is, and PostgreSQL starts where it is not.
+// TestSettingsThatCount checks that pg_stat_statements is loaded only where it is installed.
 func TestSettingsThatCount(t *testing.T) {
 	t.Parallel()
 

@@ -20,7 +20,8 @@ import (
 	"socle/internal/pgtest"
 )
 
-// endVariable makes this binary another one's child, which starts a cluster and ends as the variable says.
+// endVariable is an environment variable. It turns this binary into a child that starts a cluster
+// and ends as the variable says.
 const endVariable = "PGTEST_END"
 
 func TestMain(m *testing.M) {
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-// child starts a cluster, prints its folder and ends badly.
+// child starts a cluster, prints its directory and ends abnormally.
 func child(how string) {
 	fmt.Println(folder(pgtest.Server().URL("postgres")))
 
@@ -38,10 +39,10 @@ func child(how string) {
 		panic("as asked for")
 	}
 
-	select {} // until it is killed
+	select {} // until killed
 }
 
-// folder returns the cluster's folder from an address in it.
+// folder returns the cluster's directory from a connection URI.
 func folder(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -123,7 +124,8 @@ func TestURLIsDropped(t *testing.T) {
 	}
 }
 
-// made counts how often TestClone's template was made, which is once in a test binary however often the test runs.
+// made counts the creations of TestClone's template: one per test binary, however often the test
+// runs.
 var made atomic.Int32
 
 func TestClone(t *testing.T) {
@@ -132,7 +134,7 @@ func TestClone(t *testing.T) {
 	fill := func(ctx context.Context, address string) error {
 		made.Add(1)
 
-		conn, err := pgx.Connect(ctx, address) // and left open
+		conn, err := pgx.Connect(ctx, address) // left open
 		if err != nil {
 			return err
 		}

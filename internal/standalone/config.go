@@ -21,11 +21,11 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// Config is what a [Server] needs to know. [Load] makes one that is valid.
+// Config is the configuration of a [Server]. [Load] returns a valid one.
 type Config struct {
 	LogLevel slog.Level
-	Level    *slog.LevelVar // follows LogLevel when the configuration is read again; nil: nothing does
-	Warnings []string       // one line for each setting that was given and is not supported
+	Level    *slog.LevelVar // follows LogLevel at each reload; may be nil
+	Warnings []string       // one line for each given setting that is not supported
 
 	databaseURL          string
 	pool                 int
@@ -42,23 +42,23 @@ type Config struct {
 	jwt                  rest.JWTConfig
 	api                  rest.Config
 	hoisted              []string
-	file                 string // that was read, "" for none
+	file                 string // path of the configuration file; "" for none
 	environ              []string
-	fromFile, fromEnv    map[string]string // what was given, by the settings' names
-	effective            map[string]string // what counts, likewise
+	fromFile, fromEnv    map[string]string // given values by name of setting
+	effective            map[string]string // effective values by name of setting
 }
 
-// place is where a server listens.
+// place is a listen address.
 type place struct {
-	socket string // of Unix; "" for host and port
+	socket string // path of a Unix socket; "" for host and port
 	mode   os.FileMode
 	host   string
 	port   int  // negative for none
-	shared bool // others may listen on the port
+	shared bool // with SO_REUSEPORT
 }
 
-// Load reads the settings from a configuration file, "" for none, and from an environment as [os.Environ] returns it,
-// which wins. Whatever is wrong is reported in one error of one line for each mistake.
+// Load reads the settings from a configuration file, "" for none, and from an environment as
+// [os.Environ] returns it, which takes precedence. The error joins one error for each mistake.
 func Load(file string, environ []string) (Config, error) {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -91,7 +91,8 @@ func Load(file string, environ []string) (Config, error) {
 	return c, err
 }
 
-// with returns the configuration with what the database says, parameters such as pgrst.db_schemas, which wins over the rest.
+// with returns the configuration combined with parameters of the database, such as
+// pgrst.db_schemas, which take precedence.
 func (c Config) with(parameters map[string]string) (Config, error) {
 	extra := map[string]string{}
 	var ignored []string
@@ -118,7 +119,7 @@ func (c Config) with(parameters map[string]string) (Config, error) {
 	return d, err
 }
 
-// variables returns the variables that hold settings, by the settings' names.
+// variables returns the values of environment variables by name of setting.
 func variables(env map[string]string) map[string]string {
 	given := map[string]string{}
 	for variable, value := range env {
@@ -139,11 +140,11 @@ func variables(env map[string]string) map[string]string {
 	return given
 }
 
-// appName is what the name of a parameter may be: it becomes part of statements.
+// appName matches the allowed parameter names of app.settings: they become part of statements.
 var appName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
-// named gives the settings the names that they have now, and returns an error for each that does not exist. They come from a
-// file, or from the environment if there is none.
+// named maps former names of settings to current ones and returns an error for each unknown name.
+// file is empty for settings from the environment.
 func named(given map[string]string, file string) (map[string]string, []error) {
 	known := map[string]string{}
 	var errs []error
@@ -176,7 +177,8 @@ func named(given map[string]string, file string) (map[string]string, []error) {
 	return known, errs
 }
 
-// build makes a configuration of what was given in a file, in the environment, and by the database.
+// build returns the configuration from the settings of a file, of the environment, and of the
+// database.
 func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
 	c := Config{fromFile: fromFile, fromEnv: fromEnv, effective: map[string]string{}}
 	c.adminAt.port = -1
@@ -188,7 +190,7 @@ func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
 	var errs []error
 	for _, s := range settings {
 		text, ok := given[s.name]
-		if text == "" && !(ok && s.name == "db-extra-search-path") { // where nothing is a list of none
+		if text == "" && !(ok && s.name == "db-extra-search-path") { // an empty list is a value here
 			text = s.def
 		}
 
@@ -228,7 +230,7 @@ func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// finish sees to what takes more than one setting.
+// finish validates and derives fields that depend on more than one setting.
 func (c *Config) finish() []error {
 	var errs []error
 	if !c.listen {
@@ -252,7 +254,7 @@ func (c *Config) finish() []error {
 	return errs
 }
 
-// function reads schema.name, or the name of a function in the default schema.
+// function parses schema.name, or the name of a function in the default schema.
 func (c *Config) function(text string) catalog.Name {
 	if text == "" {
 		return catalog.Name{}
@@ -266,7 +268,7 @@ func (c *Config) function(text string) catalog.Name {
 	return catalog.Name{Schema: schema, Name: name}
 }
 
-// verifier makes what verifies tokens, if there is a secret.
+// verifier creates the verifier of tokens if there is a secret.
 func (c *Config) verifier() error {
 	secret := c.secret
 	if c.base64 && secret != "" {
@@ -295,14 +297,14 @@ func (c *Config) verifier() error {
 	return nil
 }
 
-// listens reports whether anything is to listen there.
+// listens reports whether the address is configured.
 func (p place) listens() bool { return p.socket != "" || p.port >= 0 }
 
-// listen listens there. A socket that nobody answers on any more is replaced.
+// listen opens a listener. It replaces the socket of a server that no longer answers.
 func (p place) listen() (net.Listener, error) {
 	if p.socket != "" {
 		if conn, err := net.Dial("unix", p.socket); err == nil {
-			_ = conn.Close() // nothing was said
+			_ = conn.Close() // only a probe
 			return nil, fmt.Errorf("%s: another server answers there", p.socket)
 		}
 
@@ -333,7 +335,7 @@ func (p place) listen() (net.Listener, error) {
 	return l.Listen(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(p.port)))
 }
 
-// network returns the network and the host on it: one of the signs that the contract has for all of them, or a name.
+// network returns the network and the host of PostgREST's special host names, or the host itself.
 func (p place) network() (network, host string) {
 	switch p.host {
 	case "*", "*4", "*6":
@@ -347,9 +349,9 @@ func (p place) network() (network, host string) {
 	return "tcp", p.host
 }
 
-// sharePort lets other processes of the user listen where a socket does.
+// sharePort lets other processes of the same OS user listen on the port.
 func sharePort(_, _ string, c syscall.RawConn) error {
-	option := 0x200 // SO_REUSEPORT where it comes from
+	option := 0x200 // SO_REUSEPORT on BSD
 	if runtime.GOOS == "linux" {
 		option = 0xf
 	}

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// parseFile reads a configuration file: one name = value in a line, text between double quotes, numbers and booleans without, comments
-// after #. In text $(NAME) is a variable of the environment, and $$ a dollar sign. Of two lines with one name the last counts.
+// parseFile parses a configuration file: one name = value per line, text in double quotes, numbers
+// and booleans without, comments after #. In text, $(NAME) stands for an environment variable and
+// $$ for a dollar sign. The last of several lines with the same name wins.
 func parseFile(text string, env map[string]string) (map[string]string, error) {
 	values := map[string]string{}
 	number := 0
@@ -67,7 +68,7 @@ func parseValue(text string, env map[string]string) (string, error) {
 	return interpolate(value, env)
 }
 
-// interpolate replaces variables.
+// interpolate replaces references to environment variables.
 func interpolate(text string, env map[string]string) (string, error) {
 	var b strings.Builder
 	for {

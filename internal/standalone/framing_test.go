@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// checkFraming sends two requests, the first of which ends in two places, and fails unless that is all that is answered, with 400.
+// checkFraming sends two requests, the first with ambiguous framing, and fails unless the only
+// response is a 400.
 func checkFraming(t *testing.T, address string) {
 	t.Helper()
 

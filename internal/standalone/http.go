@@ -18,9 +18,10 @@ import (
 	"socle/internal/httpx"
 )
 
-const probeTime = 2 * time.Second // in which whoever asks for /live or /ready gets an answer
+// probeTime is the timeout of /live and /ready.
+const probeTime = 2 * time.Second
 
-// routes passes requests on, with the header that an answer repeats.
+// routes passes requests to the API and copies the trace header into the response.
 func (s *Server) routes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := s.now.Load()
@@ -42,7 +43,7 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-// panicked answers for a handler that did not.
+// panicked responds for a handler that panicked.
 func panicked(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(http.StatusInternalServerError)
@@ -61,7 +62,7 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// adminRoutes answers those who watch.
+// adminRoutes are the endpoints for monitoring.
 func (s *Server) adminRoutes() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
@@ -112,12 +113,12 @@ func (s *Server) adminRoutes() http.Handler {
 			}
 
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(known(c)) // whoever asked is gone
+			_ = json.NewEncoder(w).Encode(known(c)) // fails only if the client is gone
 		},
 	}
 }
 
-// live reports whether requests are taken.
+// live reports whether the server accepts connections.
 func (s *Server) live(ctx context.Context) bool {
 	at := s.listener.Addr()
 	where := at.String()
@@ -130,11 +131,12 @@ func (s *Server) live(ctx context.Context) bool {
 		return false
 	}
 
-	_ = conn.Close() // nothing was said
+	_ = conn.Close() // only a probe
 	return true
 }
 
-// urlOf returns the address at which a listener is reached from its own machine, unix: and a path for a socket.
+// urlOf returns the URL of a listener for clients on the same machine, or unix: and a path for a
+// socket.
 func urlOf(l net.Listener) string {
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {

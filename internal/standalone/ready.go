@@ -9,7 +9,8 @@ import (
 	"strconv"
 )
 
-// Ready asks the server of a configuration, where it answers those who watch, whether it is ready, and returns where that is. It fails if it is not.
+// Ready requests /ready from the admin server of a configuration. It returns the address, and an
+// error if the server is not ready.
 func (c Config) Ready(ctx context.Context) (string, error) {
 	if !c.adminAt.listens() {
 		return "", errors.New("nobody can be asked: neither admin-server-port nor admin-server-unix-socket is set")
@@ -46,7 +47,7 @@ func (c Config) Ready(ctx context.Context) (string, error) {
 		return where, fmt.Errorf("%s does not answer: %w", where, errors.Unwrap(err))
 	}
 
-	_ = answer.Body.Close() // it is empty
+	_ = answer.Body.Close() // empty
 
 	if answer.StatusCode != http.StatusOK {
 		return where, fmt.Errorf("%s answers %s", where, answer.Status)

@@ -18,10 +18,11 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// serve has requests served by a configuration from now on. The catalogue is read anew only if other schemas or settings of functions are asked for.
+// serve makes a configuration current for new requests. It loads the catalog anew only if schemas,
+// search path or hoisted settings changed.
 func (s *Server) serve(c Config) {
 	for _, w := range c.Warnings {
-		s.log.Error(w) // as loud as it takes to be seen by default
+		s.log.Error(w) // as an error, which the default log level shows
 	}
 
 	former := s.now.Load()
@@ -50,12 +51,12 @@ func (s *Server) serve(c Config) {
 	s.now.Store(next)
 
 	if former != nil && former.cache != next.cache {
-		s.ending.Go(former.cache.Retire) // requests under way still read what it has, or wait for it
+		s.ending.Go(former.cache.Retire) // requests in flight still use the former catalog
 	}
 }
 
-// reconfigure reads the configuration again: file, environment and database. What is wrong with it is logged, and the one before stays.
-// Addresses, the pool and the channel are those of the start.
+// reconfigure reloads the configuration: file, environment and database. It logs mistakes and keeps
+// the former configuration. Addresses, the pool and the channel never change.
 func (s *Server) reconfigure(ctx context.Context) {
 	now := s.now.Load().Config
 	c, err := Load(now.file, now.environ)
@@ -67,7 +68,7 @@ func (s *Server) reconfigure(ctx context.Context) {
 	}
 
 	if err != nil && ctx.Err() != nil {
-		return // the server ends
+		return // the server is stopping
 	}
 	if err != nil {
 		s.log.Error("the configuration can't be read again; the one before stays", "error", err)
@@ -79,7 +80,8 @@ func (s *Server) reconfigure(ctx context.Context) {
 	s.log.Info("the configuration was read again")
 }
 
-// awaitParameters is parameters, tried until the database answers. It fails if the database refuses the login.
+// awaitParameters is parameters with retries until the database responds. It fails if the database
+// rejects the login.
 func (s *Server) awaitParameters(ctx context.Context, c Config) (map[string]string, error) {
 	for delay := time.Second; ; delay = min(2*delay, retryMost) {
 		parameters, err := s.parameters(ctx, c)
@@ -102,8 +104,8 @@ func (s *Server) awaitParameters(ctx context.Context, c Config) (map[string]stri
 	}
 }
 
-// parameters returns what the database says of the configuration: what the function of db-pre-config has set and, before it, what
-// ALTER ROLE … SET pgrst.… says of the login.
+// parameters returns the settings in the database: those that the function of db-pre-config sets
+// and, with precedence, those of ALTER ROLE … SET pgrst.… for the login.
 func (s *Server) parameters(ctx context.Context, c Config) (map[string]string, error) {
 	var all []string
 	err := pg.InTx(ctx, s.pool, func(tx pgx.Tx) error {
@@ -150,30 +152,30 @@ func (s *Server) parameters(ctx context.Context, c Config) (map[string]string, e
 	return parameters, err
 }
 
-// Reload has the schema and the settings of roles read again. It does not wait.
+// Reload reloads the catalog and the settings of roles. It does not block.
 func (s *Server) Reload() {
 	s.now.Load().cache.Reload()
 	wake(s.reload)
 }
 
-// ReloadConfig has the configuration read again. It does not wait.
+// ReloadConfig reloads the configuration. It does not block.
 func (s *Server) ReloadConfig() { wake(s.changed) }
 
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // is about to happen
+	default: // a reload is pending
 	}
 }
 
-// keep keeps what requests need at hand until ctx ends.
+// keep refreshes the cached settings of roles and the catalog until ctx ends.
 func (s *Server) keep(ctx context.Context) {
 	tick := time.NewTicker(rolesEvery)
 	defer tick.Stop()
 
 	for ctx.Err() == nil {
 		s.readRoles(ctx)
-		_, _ = s.now.Load().cache.Get(ctx) // keeps it listening; it logs its own failures
+		_, _ = s.now.Load().cache.Get(ctx) // keeps it listening; it logs its own errors
 
 		select {
 		case <-ctx.Done():

@@ -18,14 +18,14 @@ import (
 	"socle/internal/pgtest"
 )
 
-// database is one with a login of its own, whose settings no other test changes.
+// database is a database with a login of its own, whose settings no other test changes.
 type database struct {
 	*testing.T
 	admin *pgx.Conn
 	login string
 }
 
-// newDatabase makes a database with the fixture and the login of the test.
+// newDatabase creates a database with the fixture and the login of the test.
 func newDatabase(t *testing.T, login string) database {
 	t.Helper()
 
@@ -54,14 +54,14 @@ func (d database) exec(sql string) {
 	}
 }
 
-// config returns a configuration file's text: the database, and what the test says.
+// config returns the text of a configuration file with the database and the test's settings.
 func (d database) config(lines string) string {
 	at := d.admin.Config()
 	return fmt.Sprintf("db-uri = \"host=%s port=%d dbname=%s user=%s password=authentic\"\ndb-schemas = \"api\"\ndb-anon-role = \"web_anon\"\nserver-host = \"127.0.0.1\"\nserver-port = 0\njwt-secret = \"%s\"\n%s",
 		at.Host, at.Port, at.Database, d.login, secret, lines)
 }
 
-// log keeps what was logged.
+// log records log output.
 type log struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -81,7 +81,7 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// run starts a server by a configuration file, until the test ends. A level is that of its log.
+// run starts a server with a configuration file until the test ends, and its log at a level.
 func run(t *testing.T, file string, level ...*slog.LevelVar) (*Server, *log) {
 	t.Helper()
 
@@ -115,7 +115,7 @@ func run(t *testing.T, file string, level ...*slog.LevelVar) (*Server, *log) {
 	return s, said
 }
 
-// says asks for a path until the body has a text.
+// says polls a path until the body contains a text.
 func (c client) says(text, path string, headers ...string) {
 	c.Helper()
 
@@ -125,7 +125,8 @@ func (c client) says(text, path string, headers ...string) {
 	})
 }
 
-// TestReloadConfig: the configuration in file and database is read again on a notification and for a signal; what is wrong changes nothing.
+// TestReloadConfig checks that the configuration in file and database is reloaded on a notification
+// and by ReloadConfig, and that mistakes change nothing.
 func TestReloadConfig(t *testing.T) {
 	t.Parallel()
 
@@ -143,7 +144,7 @@ func TestReloadConfig(t *testing.T) {
 		t.Errorf("what the function says does not count: %s, %v", body, h)
 	}
 
-	// ALTER ROLE wins over the function, the environment's file changes too, and other schemas are shown.
+	// ALTER ROLE overrides the function, the file changes too, and other schemas are exposed.
 	d.exec(`alter role reloader set pgrst.db_max_rows = '2'; notify pgrst, 'reload config'`)
 	api.says(`{"n":2}]`, "/numbers")
 
@@ -166,7 +167,7 @@ func TestReloadConfig(t *testing.T) {
 		t.Errorf("a terse error: %d %s", status, body)
 	}
 
-	// What is wrong is logged, and the one before stays.
+	// Mistakes are logged, and the former configuration stays.
 	d.exec(`alter role reloader set pgrst.db_max_rows = 'many'; notify pgrst, 'reload config'`)
 	eventually(t, func() (bool, string) {
 		return strings.Contains(said.String(), "the one before stays"), said.String()
@@ -179,7 +180,7 @@ func TestReloadConfig(t *testing.T) {
 		t.Error("the log has a secret")
 	}
 
-	// So does the level of the log.
+	// The log level changes too.
 	d.exec(`alter role reloader reset pgrst.db_max_rows`)
 	if err := os.WriteFile(file, []byte(d.config("log-level = \"info\"")), 0o600); err != nil {
 		t.Fatal(err)
@@ -190,12 +191,13 @@ func TestReloadConfig(t *testing.T) {
 		return strings.Contains(said.String(), "the configuration was read again"), said.String()
 	})
 
-	// The schema is still heard of.
+	// Schema changes are still noticed.
 	d.exec(`create table api.late (); grant select on api.late to web_anon; notify pgrst, 'reload schema'`)
 	api.until(200, "/late")
 }
 
-// TestRoleSettings: what ALTER ROLE says of a role holds for its requests, and what a function says of itself for its calls.
+// TestRoleSettings checks that settings of a role apply to its requests, and those of a function to
+// its calls.
 func TestRoleSettings(t *testing.T) {
 	t.Parallel()
 
@@ -227,7 +229,7 @@ func TestRoleSettings(t *testing.T) {
 		{"/todos", quick, 200, "[]"},
 		{"/rpc/setting?name=work_mem", quick, 200, `"5MB"`},
 		{"/rpc/setting?name=log_min_duration_statement", quick, 200, `"12s"`}, // the login may set it
-		{"/rpc/setting?name=search_path", quick, 200, `api`},                  // is the request's
+		{"/rpc/setting?name=search_path", quick, 200, `api`},                  // set by the request
 		{"/rpc/patient", quick, 200, `"20s"`},
 		{"/rpc/loose", slow, 200, `"repeatable read"`},
 	} {
@@ -250,7 +252,7 @@ func TestRoleSettings(t *testing.T) {
 	api.says(`"17s"`, "/rpc/setting?name=statement_timeout", quick...)
 }
 
-// TestHoistedSettings has other settings of functions hold for the whole transaction.
+// TestHoistedSettings checks that hoisted settings of functions apply to the whole transaction.
 func TestHoistedSettings(t *testing.T) {
 	t.Parallel()
 
@@ -277,7 +279,7 @@ func TestHoistedSettings(t *testing.T) {
 	}
 }
 
-// TestUnprepared has no statement kept by a connection.
+// TestUnprepared checks that connections keep no prepared statements.
 func TestUnprepared(t *testing.T) {
 	t.Parallel()
 
@@ -316,7 +318,7 @@ func TestUnprepared(t *testing.T) {
 	}
 }
 
-// TestAcquisitionTimeout: with all connections taken a request waits as long as it was said.
+// TestAcquisitionTimeout checks that a request waits for a connection as long as configured.
 func TestAcquisitionTimeout(t *testing.T) {
 	t.Parallel()
 
@@ -343,7 +345,7 @@ func TestAcquisitionTimeout(t *testing.T) {
 	api.until(200, "/locked")
 }
 
-// TestSockets serves on Unix sockets, and tells those who watch what counts.
+// TestSockets serves on Unix sockets and checks the admin endpoints.
 func TestSockets(t *testing.T) {
 	t.Parallel()
 

@@ -1,5 +1,6 @@
-// Package standalone serves the rows API over any PostgreSQL, without the platform, by the settings of PostgREST. It knows
-// those settings, the one login over which everything runs, and the port for those who watch; package rest does the rest.
+// Package standalone serves the rows API on any PostgreSQL, without the platform, with the settings
+// of PostgREST. It owns those settings, the single login of all requests, and the admin port. The
+// API itself is in package rest.
 package standalone
 
 import (
@@ -23,38 +24,39 @@ import (
 )
 
 const (
-	drainTime  = 30 * time.Second // for requests in flight when the server is told to stop
-	rolesEvery = 20 * time.Second // how soon a role's changed settings apply
-	longest    = 10 * time.Minute // for a statement; statement_timeout of the role ends it sooner
-	retryMost  = 32 * time.Second // between tries to reach the database at the start
+	drainTime  = 30 * time.Second // for requests in flight during shutdown
+	rolesEvery = 20 * time.Second // maximum delay before a role's changed settings apply
+	longest    = 10 * time.Minute // of a statement; the role's statement_timeout may be shorter
+	retryMost  = 32 * time.Second // maximum delay between attempts to connect at start
 )
 
 // Server serves the rows of one database.
 type Server struct {
-	URL      string // where it answers
-	AdminURL string // where /live, /ready and /metrics answer; "" if nowhere
+	URL      string // of the API
+	AdminURL string // of /live, /ready and /metrics; "" if none
 
 	log      *slog.Logger
 	pool     *pgxpool.Pool
 	held     *rest.Held
 	now      atomic.Pointer[served]
-	settings atomic.Pointer[map[string]map[string]string] // of roles, by the role
+	settings atomic.Pointer[map[string]map[string]string] // settings of roles, by role
 	reload   chan struct{}
-	changed  chan struct{}  // the configuration
-	ending   sync.WaitGroup // caches that nobody asks any more
+	changed  chan struct{}  // the configuration changed
+	ending   sync.WaitGroup // retired caches
 
 	listener, admin net.Listener
 	http, adminHTTP *http.Server
 }
 
-// served is what answers requests, by one configuration.
+// served is the state for requests under one configuration.
 type served struct {
 	Config
 	api   *rest.Server
 	cache *rest.Cache
 }
 
-// Start builds a server; it answers from [Server.Run] on. If settings are looked for in the database, it waits for it until ctx ends.
+// Start creates a server; [Server.Run] serves requests. If the database has settings, Start waits
+// for the database until ctx ends.
 func Start(ctx context.Context, c Config, log *slog.Logger) (*Server, error) {
 	s := &Server{
 		log:     log,
@@ -107,12 +109,12 @@ func (s *Server) start(ctx context.Context, c Config) error {
 
 	s.AdminURL = urlOf(s.admin)
 	s.adminHTTP = newHTTPServer(s.adminRoutes(), s.log)
-	s.adminHTTP.SetKeepAlivesEnabled(false) // one request for each connection, see httpx.StrictListener
+	s.adminHTTP.SetKeepAlivesEnabled(false) // one request per connection, see httpx.StrictListener
 
 	return nil
 }
 
-// open opens the pool of the login. Times are written as the database has them.
+// open opens the pool of the login. Timestamps have the database's time zone.
 func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	config, err := pg.PoolConfig(c.databaseURL, int32(c.pool))
 	if err != nil {
@@ -128,7 +130,7 @@ func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 
-	if !c.api.Unprepared { // a pooler's processes are not PostgreSQL's
+	if !c.api.Unprepared { // PIDs of a pooler are not PostgreSQL's
 		supervisor := pg.NewSupervisor(config.ConnConfig)
 		config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
 			supervisor.Supervise(conn)
@@ -140,18 +142,19 @@ func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// role says over what a role's requests run. Whether the login may become it is for PostgreSQL to say.
+// role returns the pool and the settings for a role. PostgreSQL decides whether the login may
+// assume the role.
 func (s *Server) role(name string) (rest.Role, bool) {
-	if name == "none" { // the login itself
+	if name == "none" { // means the login itself
 		return rest.Role{}, false
 	}
 	return rest.Role{Pool: s.pool, Settings: (*s.settings.Load())[name]}, true
 }
 
-// roleSetting is a setting of a role that one of its requests applies.
+// roleSetting is a setting of a role, applied to its requests.
 type roleSetting struct{ Role, Name, Value string }
 
-// readRoles reads the settings of the roles that the login may become, such as statement_timeout.
+// readRoles reads the settings of the roles that the login may assume, such as statement_timeout.
 func (s *Server) readRoles(ctx context.Context) {
 	all, err := pg.All[roleSetting](ctx, s.pool, `
 		select r.rolname::text as role, p.name, pg_catalog.substr(c, pg_catalog.strpos(c, '=') + 1) as value
@@ -176,7 +179,8 @@ func (s *Server) readRoles(ctx context.Context) {
 	s.settings.Store(&settings)
 }
 
-// Run serves until ctx ends, then lets the requests in flight finish. It returns when all is stopped.
+// Run serves requests until ctx ends, then waits for requests in flight. It returns when everything
+// has stopped.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.close()
 
@@ -222,11 +226,11 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// close gives back what Start took, as far as it came.
+// close releases what start has opened, also after an error.
 func (s *Server) close() {
 	for _, l := range []net.Listener{s.listener, s.admin} {
 		if l != nil {
-			_ = l.Close() // of one that was served on it is done
+			_ = l.Close() // already closed if it was served
 		}
 	}
 

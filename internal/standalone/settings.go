@@ -12,10 +12,10 @@ import (
 // setting is a row of the table of settings.
 type setting struct {
 	name       string // in a configuration file
-	alias      string // of former versions, or ""
-	def        string // as one would write it
-	meaning    string // one clause; of one that is not supported what happens instead
-	inDatabase bool   // can be given by ALTER ROLE
+	alias      string // former name, or ""
+	def        string // as written in a file
+	meaning    string // one clause; for an unsupported setting the behavior instead
+	inDatabase bool   // may be set by ALTER ROLE
 
 	set func(*Config, string) error // nil: not supported. The text is not empty.
 }
@@ -25,12 +25,12 @@ const (
 	appPrefix = "app.settings."
 )
 
-// variable returns the name of the setting's variable.
+// variable returns the name of the setting's environment variable.
 func (s setting) variable() string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
-// settings is the one place where a setting is declared.
+// settings declares all settings.
 var settings = []setting{
 	{"db-uri", "", "postgresql://",
 		"address of the database, or @file; what it lacks comes from PGHOST, PGUSER and the like", false,
@@ -135,7 +135,7 @@ var settings = []setting{
 		legacyNames},
 }
 
-// byName returns the setting of a name or former name, if there is one.
+// byName returns the setting with a name or former name.
 func byName(name string) (setting, bool) {
 	for _, s := range settings {
 		if name == s.name || name == s.alias && name != "" {
@@ -171,7 +171,7 @@ func (s setting) explained() string {
 	return s.meaning
 }
 
-// Example returns a configuration file with every setting that is supported, at its default.
+// Example returns a configuration file with every supported setting at its default.
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# Settings of socle rest. What is commented out has its default, or none.\n")

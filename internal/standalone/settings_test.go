@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestLoggedStatements: the log of a request holds its statement if that is wanted, and none of its values.
+// TestLoggedStatements checks that the log of a request contains its statement if enabled, without
+// values.
 func TestLoggedStatements(t *testing.T) {
 	t.Parallel()
 
@@ -34,7 +35,7 @@ func TestLoggedStatements(t *testing.T) {
 	}
 }
 
-// TestSharedPort: with server-reuseport two servers have one port, and without it they have not.
+// TestSharedPort checks that two servers share a port with server-reuseport, and cannot without it.
 func TestSharedPort(t *testing.T) {
 	t.Parallel()
 
@@ -59,7 +60,8 @@ func TestSharedPort(t *testing.T) {
 	}
 }
 
-// TestNamesOfEmbedded: url-use-legacy-target-names says whether an alias has to be used.
+// TestNamesOfEmbedded checks url-use-legacy-target-names, which decides whether an alias must be
+// used.
 func TestNamesOfEmbedded(t *testing.T) {
 	t.Parallel()
 

@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// The functions here read one setting's text, which is not empty. Their errors say what is taken, and never repeat a secret.
+// The functions here parse the text of one setting, which is not empty. Their errors say what is
+// accepted and never repeat a secret.
 
-// field makes a setting's set of what reads its text and where it is kept.
+// field returns the set function of a setting from its parser and its field.
 func field[T any](read func(string) (T, error), in func(*Config) *T) func(*Config, string) error {
 	return func(c *Config, text string) error {
 		v, err := read(text)
@@ -91,7 +92,7 @@ func schemas(text string) ([]string, error) {
 	return all, nil
 }
 
-// fileSecret takes the text, or after @ the content of a file.
+// fileSecret returns text, or the contents of the file named after @.
 func fileSecret(text string) (string, error) {
 	name, ok := strings.CutPrefix(text, "@")
 	if !ok {
@@ -132,7 +133,7 @@ func headerName(text string) (string, error) {
 	return text, nil
 }
 
-// levelCrit is above what anything is logged at.
+// levelCrit is above the level of all log records.
 const levelCrit = slog.LevelError + 4
 
 func logLevel(text string) (slog.Level, error) {
@@ -216,7 +217,7 @@ func legacyNames(c *Config, text string) error {
 	return err
 }
 
-// decodeBase64 takes the standard alphabet and that of URLs, with padding or without.
+// decodeBase64 decodes the standard and the URL alphabet, with or without padding.
 func decodeBase64(text string) (string, error) {
 	text = strings.NewReplacer("-", "+", "_", "/", ".", "", "=", "").Replace(strings.TrimSpace(text))
 	raw, err := base64.RawStdEncoding.DecodeString(text)

@@ -15,25 +15,26 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// evictEvery is how soon the first in the queue looks for an idle connection again when there was none.
+// evictEvery is the interval at which the first in the queue looks for an idle connection to evict.
 const evictEvery = 5 * time.Millisecond
 
-// budget bounds the connections that are open to the project databases of a server, all pools together. A connection counts on the
-// wire: from before it is dialled until PostgreSQL has hung up, since its session takes one of max_connections until then. Beyond
-// the bound, whoever opens one waits in a queue, and each has one idle connection closed.
+// budget limits the connections of a server to all project databases together. A connection counts
+// from before the dial until PostgreSQL has closed it, since its session occupies one of
+// max_connections until then. At the limit, further dials queue, and each evicts one idle
+// connection.
 type budget struct {
 	evict      func() bool   // closes an idle connection; false if there is none
-	connecting chan struct{} // a place for each session that is about to begin
+	connecting chan struct{} // a token for each session being established
 
-	// lost returns why a session has ended without a word, nil if that is not known.
+	// lost returns the reason for a session that ended without an error message, or nil if unknown.
 	lost func(pid uint32) error
 
 	mu      sync.Mutex
 	free    int
-	closing int        // connections that were closed, and still count
-	queue   *list.List // of chan struct{}, closed when the slot is given
+	closing int        // connections being closed that still count
+	queue   *list.List // of chan struct{}, closed to hand over a slot
 
-	waiting atomic.Int32 // the length of the queue
+	waiting atomic.Int32 // length of queue
 }
 
 func newBudget(connections int, evict func() bool, lost func(pid uint32) error) *budget {
@@ -46,12 +47,14 @@ func newBudget(connections int, evict func() bool, lost func(pid uint32) error) 
 	}
 }
 
-// connectingMost is how many sessions begin at a time. The beginning is a processor's work, of PostgreSQL above all: beyond what the
-// processors do at once, sessions would not begin sooner, and requests on connections that are open would wait.
+// connectingMost is the maximum number of sessions established at a time. Establishing one is CPU
+// work, mostly of PostgreSQL. More at once would not begin sooner, and would delay requests on open
+// connections.
 func connectingMost() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
-// count makes a connection that is about to be opened take a slot. open counts the slots that it and others hold. Cancelling
-// a statement dials once more over the same configuration; that needs no slot and must not wait for one.
+// count makes connections configured by c take a slot before they dial. open counts the connections
+// of c's project. Canceling a statement dials once more with the same configuration: that dial
+// needs no slot and must not wait for one.
 func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 	dial := c.DialFunc
 	var holds atomic.Bool
@@ -107,7 +110,8 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 	}
 }
 
-// begin waits for a place among the sessions that begin. begun gives it back; it may be called more than once.
+// begin waits for a token to establish a session. begun returns the token; it may be called more
+// than once.
 func (b *budget) begin(ctx context.Context) (begun func(), err error) {
 	select {
 	case b.connecting <- struct{}{}:
@@ -117,7 +121,7 @@ func (b *budget) begin(ctx context.Context) (begun func(), err error) {
 	}
 }
 
-// take takes a slot, and waits in the queue if there is none.
+// take takes a slot, and queues if there is none.
 func (b *budget) take(ctx context.Context) error {
 	b.mu.Lock()
 
@@ -152,7 +156,7 @@ func (b *budget) take(ctx context.Context) error {
 	}
 }
 
-// makeRoom closes an idle connection unless enough are being closed for all that wait.
+// makeRoom evicts an idle connection unless enough connections are closing for all in the queue.
 func (b *budget) makeRoom() {
 	b.mu.Lock()
 	enough := b.closing >= b.queue.Len()
@@ -170,7 +174,7 @@ func (b *budget) isFirst(place *list.Element) bool {
 	return b.queue.Front() == place
 }
 
-// leave gives up a place in the queue, and hands a slot on that was given meanwhile.
+// leave removes a place from the queue. A slot that was handed over meanwhile is passed on.
 func (b *budget) leave(place *list.Element, given chan struct{}) {
 	b.mu.Lock()
 
@@ -188,7 +192,8 @@ func (b *budget) leave(place *list.Element, given chan struct{}) {
 	b.mu.Unlock()
 }
 
-// give gives a slot back: to the first in the queue, if one waits.
+// give returns a slot, to the first in the queue if there is one. closed means that the connection
+// was counted in closing.
 func (b *budget) give(closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -208,17 +213,19 @@ func (b *budget) give(closed bool) {
 	close(first.Value.(chan struct{}))
 }
 
-// slot is a connection that gives its slot back when its session has ended, see [pg.Supervisor].
+// slot is a connection that returns its slot when its session has ended, see [pg.Supervisor].
 type slot struct {
 	net.Conn
 	budget *budget
-	pid    atomic.Uint32 // 0: the session has not begun
-	begun  func()        // the session has begun, or never will
+	pid    atomic.Uint32 // 0 before the session is established
+	begun  func()        // returns the token for establishing the session
 	closed func()
 	once   sync.Once
 }
 
-// Read says why the session has ended if PostgreSQL could not: one that is ended while it waits for its client to read rows just hangs up.
+// Read replaces the error of a session that ended without an error message by its reason.
+// PostgreSQL just closes the connection of a backend that is terminated while it sends rows to its
+// client.
 func (s *slot) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if errors.Is(err, io.EOF) {
@@ -230,7 +237,7 @@ func (s *slot) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close returns at once; the connection counts until it is closed.
+// Close returns at once. The connection keeps its slot until PostgreSQL has closed it.
 func (s *slot) Close() error {
 	s.once.Do(func() {
 		s.closed()

@@ -16,7 +16,7 @@ import (
 	"socle/internal/pg"
 )
 
-// sessions returns how many sessions of Socle's the projects' databases have.
+// sessions returns the number of Socle's sessions in the projects' databases.
 func sessions(t *testing.T, r *Registry, projects ...*Project) int {
 	t.Helper()
 
@@ -46,7 +46,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestFewerConnectionsThanProjects lets many requests of many projects share three connections.
+// TestFewerConnectionsThanProjects runs concurrent requests of many projects on three connections.
 func TestFewerConnectionsThanProjects(t *testing.T) {
 	t.Parallel()
 
@@ -83,7 +83,8 @@ func TestFewerConnectionsThanProjects(t *testing.T) {
 	eventually(t, "three sessions at most", func() bool { return sessions(t, r, projects...) <= 3 })
 }
 
-// TestConnectionsAreReclaimed: many projects share few connections, and when nothing is in flight any project can have all of them.
+// TestConnectionsAreReclaimed shares few connections among many projects and checks that one
+// project can use all of them when nothing is in flight.
 func TestConnectionsAreReclaimed(t *testing.T) {
 	t.Parallel()
 
@@ -100,7 +101,8 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 
 	done, watched := make(chan struct{}), make(chan int)
 	watcher := connectTo(t, r.base.ConnConfig)
-	go func() { // PostgreSQL itself never has more sessions than the budget
+	// PostgreSQL itself must never have more sessions than the budget.
+	go func() {
 		most := 0
 		for {
 			now, err := pg.Value[int](t.Context(), watcher, countSessions, databases(projects))
@@ -146,7 +148,7 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 		t.Errorf("%d sessions, of %d", most, connections)
 	}
 
-	for range connections { // all of them, while nobody gives one back
+	for range connections { // all of them, while none is released
 		conn, err := projects[0].Request().Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +157,8 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 	}
 }
 
-// TestBudgetIsAQueue: slots are handed over in the order in which they were asked for, past those who gave up.
+// TestBudgetIsAQueue checks that slots are handed over in the order of the requests, skipping
+// canceled ones.
 func TestBudgetIsAQueue(t *testing.T) {
 	t.Parallel()
 
@@ -199,7 +202,7 @@ func TestBudgetIsAQueue(t *testing.T) {
 	}
 }
 
-// TestBudgetIsGivenBack takes the only connection away in every way, and asks for it again.
+// TestBudgetIsGivenBack loses the only connection in every way and takes it again.
 func TestBudgetIsGivenBack(t *testing.T) {
 	t.Parallel()
 
@@ -268,7 +271,7 @@ func TestIdlePoolsAreClosed(t *testing.T) {
 	}
 }
 
-// TestVisit: a round over projects leaves no connection that it opened, and those alone that were there.
+// TestVisit checks that Visit closes the connections that it opened, and only those.
 func TestVisit(t *testing.T) {
 	t.Parallel()
 
@@ -287,7 +290,7 @@ func TestVisit(t *testing.T) {
 	})
 }
 
-// TestDeletedProject asks a project that is held beyond its end for a connection.
+// TestDeletedProject uses the handle of a deleted project.
 func TestDeletedProject(t *testing.T) {
 	t.Parallel()
 
@@ -307,7 +310,7 @@ func TestDeletedProject(t *testing.T) {
 	}
 }
 
-// TestProbe asks for what a request needs while the budget has no connection left.
+// TestProbe probes while the budget has no slot left.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 
@@ -333,7 +336,8 @@ func TestProbe(t *testing.T) {
 	eventually(t, "its place is free", func() bool { return taken(r.budget, 1) == 0 })
 }
 
-// TestSessionsBeginFewAtATime: whoever opens a connection waits while as many sessions begin as may at a time, also if those fail.
+// TestSessionsBeginFewAtATime checks the limit of sessions established at a time, also if some
+// fail.
 func TestSessionsBeginFewAtATime(t *testing.T) {
 	t.Parallel()
 
@@ -359,7 +363,7 @@ func TestSessionsBeginFewAtATime(t *testing.T) {
 		b.count(c, &open)
 		connected := c.AfterConnect
 		c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-			conn.Conn().(*slot).Conn.(begun).done() // before the budget hears of it
+			conn.Conn().(*slot).Conn.(begun).done() // before the budget is notified
 			return connected(ctx, conn)
 		}
 
@@ -398,7 +402,7 @@ func TestSessionsBeginFewAtATime(t *testing.T) {
 	eventually(t, "no place is taken", func() bool { return len(b.connecting) == 0 })
 }
 
-// begun is a connection that says when its session has begun, or never will.
+// begun is a connection that reports that its session has begun, or never will.
 type begun struct {
 	net.Conn
 	done func()

@@ -8,17 +8,18 @@ import (
 	"socle/internal/pg"
 )
 
-// CatalogueVersion is a query for the version of the schema of a project's database, a text. Each transaction with DDL changes
-// it when it commits. The platform's login and those of the rows API may run it. Each request does: bit_xor takes half the time of sum.
+// CatalogueVersion is a query for the catalog version of a project's database, a text. Each
+// transaction with DDL changes it at commit. The platform's login and those of the rows API may run
+// it. It runs in every request: bit_xor takes half the time of sum.
 const CatalogueVersion = `select pg_catalog.bit_xor(n::pg_catalog.int8)::pg_catalog.text from socle.catalogue_version`
 
-// versionsMost is how many rows the version may have before [FoldCatalogueVersion] folds them.
+// versionsMost is the number of rows above which [FoldCatalogueVersion] folds them.
 const versionsMost = 16
 
-// FoldCatalogueVersion folds the rows of the version into one if they are many. The version stays the same. It runs on a
-// connection of the platform's login.
+// FoldCatalogueVersion folds the rows of the catalog version into one if there are more than 16.
+// The version stays the same. It must run as the platform's login.
 func FoldCatalogueVersion(ctx context.Context, q pg.Querier) error {
-	// Whoever folds at the same time waits, and finds no row that was deleted here.
+	// A concurrent fold waits for this one and then finds the deleted rows gone.
 	_, err := pg.Exec(ctx, q, `
 		with folded as (
 			delete from socle.catalogue_version
@@ -31,5 +32,6 @@ func FoldCatalogueVersion(ctx context.Context, q pg.Querier) error {
 	return err
 }
 
-// BookkeepingTables are the tables of [Schema] that tell about a database itself. No backup has their rows.
+// BookkeepingTables are the tables of [Schema] that describe the database itself. Backups exclude
+// their rows.
 var BookkeepingTables = []string{"migrations", "catalogue_version"}

@@ -7,7 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestCatalogueVersion: the version changes with each transaction that changes the schema, when it commits, and with nothing else.
+// TestCatalogueVersion checks that the version changes when a transaction with DDL commits, and at
+// no other time.
 func TestCatalogueVersion(t *testing.T) {
 	t.Parallel()
 
@@ -31,7 +32,7 @@ func TestCatalogueVersion(t *testing.T) {
 	changed("a table", true)
 	exec(t, conn, "begin; alter table public.t add column a int; alter table public.t add column b int")
 	changed("before the commit", false)
-	exec(t, other, "begin; create table public.u (id int); commit") // it does not wait
+	exec(t, other, "begin; create table public.u (id int); commit") // does not wait
 	changed("another transaction", true)
 	exec(t, conn, "commit")
 	changed("the commit", true)
@@ -74,7 +75,7 @@ func TestCatalogueVersion(t *testing.T) {
 	}
 }
 
-// TestFoldCatalogueVersion: the rows are folded by several at a time, and the version stays.
+// TestFoldCatalogueVersion folds rows concurrently and checks that the version stays the same.
 func TestFoldCatalogueVersion(t *testing.T) {
 	t.Parallel()
 
@@ -105,7 +106,8 @@ func TestFoldCatalogueVersion(t *testing.T) {
 	}
 }
 
-// TestNotifications: changes of the schema notify nobody but a server of the release before, which listens by these words.
+// TestNotifications checks the notification of catalog changes, which only servers of the previous
+// release listen for.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 

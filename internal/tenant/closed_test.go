@@ -13,7 +13,7 @@ import (
 	"socle/internal/pg"
 )
 
-// TestNewTablesAreClosed makes tables in every way that plain SQL has.
+// TestNewTablesAreClosed creates tables by every SQL statement that can.
 func TestNewTablesAreClosed(t *testing.T) {
 	t.Parallel()
 
@@ -73,7 +73,7 @@ func TestNewTablesAreClosed(t *testing.T) {
 	}
 }
 
-// TestNothingIsGranted asks what the roles of the rows API may do with what the owner makes.
+// TestNothingIsGranted checks the privileges of the rows API's roles on objects of the owner.
 func TestNothingIsGranted(t *testing.T) {
 	t.Parallel()
 
@@ -113,7 +113,7 @@ func TestNothingIsGranted(t *testing.T) {
 	}
 }
 
-// TestRequestsBecomeTheirRolesAlone goes through what the two logins of the rows API may become.
+// TestRequestsBecomeTheirRolesAlone checks which roles the two logins of the rows API may assume.
 func TestRequestsBecomeTheirRolesAlone(t *testing.T) {
 	t.Parallel()
 
@@ -138,7 +138,7 @@ func TestRequestsBecomeTheirRolesAlone(t *testing.T) {
 	}
 }
 
-// TestSessionsAreCleaned leaves what a statement can leave in a session of the owner's pool.
+// TestSessionsAreCleaned leaves every kind of state in a session of the owner's pool.
 func TestSessionsAreCleaned(t *testing.T) {
 	t.Parallel()
 
@@ -161,7 +161,7 @@ func TestSessionsAreCleaned(t *testing.T) {
 	release()
 
 	second, err := pool.Acquire(t.Context())
-	for err == nil && second.Conn().PgConn().PID() != session { // the cleaning goes on beside
+	for err == nil && second.Conn().PgConn().PID() != session { // the reset runs concurrently
 		second.Release()
 		second, err = pool.Acquire(t.Context())
 	}
@@ -186,7 +186,7 @@ func TestSessionsAreCleaned(t *testing.T) {
 	}
 }
 
-// TestOwnerChangesItself changes what PostgreSQL lets a login change of itself: its password and its settings.
+// TestOwnerChangesItself changes the password and the settings of a login as the login itself.
 func TestOwnerChangesItself(t *testing.T) {
 	t.Parallel()
 
@@ -225,7 +225,7 @@ func TestOwnerChangesItselfMeanwhile(t *testing.T) {
 	for _, change := range []string{
 		"alter role current_user password 'mine'", "alter role current_user set search_path = public",
 	} {
-		exec(t, conn, change) // so that there is a row to meet on
+		exec(t, conn, change) // creates the row for the conflict
 		exec(t, conn, "begin; "+change)
 		done := make(chan error, 1)
 

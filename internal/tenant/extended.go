@@ -14,14 +14,15 @@ import (
 	"socle/internal/pg"
 )
 
-// Extended is what was done to the objects of a project's extensions after these were made, of which pg_dump tells little: privileges
-// alone, as statements that only the objects' owner can say. Of multirange types, which have privileges of their own before PostgreSQL 17, it tells nothing.
+// Extended is the state of a project's extension members that differs from the extension's script.
+// pg_dump includes only their privileges, as statements that only the objects' owner can run. It
+// omits multirange types, which have privileges of their own before PostgreSQL 17.
 type Extended struct {
-	Tables []ExtendedTable  `json:"tables"`           // all of the extensions
-	Rights []ExtendedObject `json:"rights,omitempty"` // of objects that have others than they were made with
+	Tables []ExtendedTable  `json:"tables"`           // all tables of extensions
+	Rights []ExtendedObject `json:"rights,omitempty"` // objects with changed privileges
 }
 
-// ExtendedTable is who sees which rows of an extension's table.
+// ExtendedTable is the row security of an extension's table.
 type ExtendedTable struct {
 	Schema      string           `json:"schema"`
 	Name        string           `json:"name"`
@@ -35,22 +36,22 @@ type ExtendedTable struct {
 type ExtendedPolicy struct {
 	Name       string   `json:"name"`
 	Permissive bool     `json:"permissive"`
-	Command    string   `json:"command"` // r, a, w, d, *
-	Roles      []string `json:"roles"`   // "" is everyone
-	Using      string   `json:"using"`   // an expression, with all names qualified; "" is none
+	Command    string   `json:"command"` // as in pg_policy.polcmd: r, a, w, d or *
+	Roles      []string `json:"roles"`   // "" is PUBLIC
+	Using      string   `json:"using"`   // an expression with all names qualified; "" for none
 	Check      string   `json:"check"`
 }
 
-// ExtendedObject is who may do what with an object of an extension, or a multirange type.
+// ExtendedObject is the access privileges of an extension's object, or of a multirange type.
 type ExtendedObject struct {
-	Kind     string          `json:"kind"`     // table, column, function, type and the like
-	Identity string          `json:"identity"` // as pg_identify_object has it
+	Kind     string          `json:"kind"`     // as pg_identify_object returns it: table, function, type and so on
+	Identity string          `json:"identity"` // as pg_identify_object returns it
 	Grants   []ExtendedGrant `json:"grants,omitempty"`
 }
 
-// ExtendedGrant is a privilege that someone beside the object's owner has.
+// ExtendedGrant is a privilege granted to a role other than the object's owner.
 type ExtendedGrant struct {
-	Role      string `json:"role"` // "" is everyone
+	Role      string `json:"role"` // "" is PUBLIC
 	Privilege string `json:"privilege"`
 	Grantable bool   `json:"grantable,omitempty"`
 }
@@ -68,8 +69,8 @@ const selectExtendedTables = `
 	where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind in ('r', 'p')
 	order by 1, 2`
 
-// selectExtendedRights compares the privileges of the extensions' objects, and of multirange types, with those that they were made with. What an owner has is no privilege
-// of somebody else's: it goes with the object.
+// selectExtendedRights compares the privileges of extension members, and of multirange types, with
+// the initial ones. The owner's own privileges are left out, since they follow the owner.
 const selectExtendedRights = `
 	with members as (
 		select d.classid, d.objid from pg_depend d where d.refclassid = 'pg_extension'::regclass and d.deptype = 'e'
@@ -106,13 +107,14 @@ const selectExtendedRights = `
 	from compared c cross join lateral pg_identify_object(c.classid, c.objid, c.part) i
 	order by 1, 2`
 
-// extendedRow is an object of an extension, with the privileges that it has.
+// extendedRow is an object of an extension and its privileges.
 type extendedRow struct {
 	Kind, Identity, Grants string
-	Other                  bool // than its extension gave it
+	Other                  bool // privileges differ from the initial ones
 }
 
-// ExtendedOf returns what was done to the extensions and the multirange types of a project's database, which q leads to.
+// ExtendedOf returns the changes to the extension members and multirange types of a project's
+// database, to which q is connected.
 func (r *Registry) ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UUID) (*Extended, error) {
 	type table struct {
 		Schema, Name               string
@@ -160,9 +162,13 @@ func (r *Registry) ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UU
 	return e, nil
 }
 
-// Unrestored returns, in words for the user, what was done to the tables of extensions, and to the project's logins, that no dump holds. That is not done again by a restore: of what is
-// an operator's, expressions would be evaluated with an operator's rights. What was added is known by its number, which is higher than those of all that the
-// extension made; a column and a comment have none, and are known by the transaction that wrote them. A grant on a column, which is restored, writes it too.
+// Unrestored returns warnings about changes to the tables of extensions, and to the project's
+// logins, that are in no dump.
+//
+// A restore does not repeat them: expressions on an operator's table would run with an operator's
+// privileges. Added objects are recognized by an OID above those of all objects that the
+// extension's script created. Columns and comments have no OID and are recognized by the
+// transaction that wrote them. A grant on a column, which is restored, writes the column too.
 func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		with tables as (
@@ -206,8 +212,12 @@ func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 		order by 1`)
 }
 
-// Extend does to the extensions and the multirange types of the copy what was done to those of the project whose database had the name source. What comes from elsewhere gives nobody what could be
-// a trap for others: tables, and the right to put triggers on them. It returns what can't be done here, in words for the log.
+// Extend applies the changes e to the extension members and multirange types of the copy. source is
+// the name of the database that e was read from.
+//
+// Of a foreign backup it applies nothing that could trap other roles: neither ownership of tables
+// nor the privilege to create triggers on them. It returns descriptions of the skipped changes, for
+// the log.
 func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign bool) (left []string, err error) {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
@@ -220,7 +230,8 @@ func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign b
 		return nil, err
 	}
 
-	if e == nil { // a backup of before: then as an extension's tables are when an operator makes it
+	// Backups of older releases have no such record: use the state after CREATE EXTENSION.
+	if e == nil {
 		e = &Extended{Tables: slices.Clone(here.Tables)}
 		for i := range e.Tables {
 			e.Tables[i].RowSecurity = true
@@ -253,13 +264,13 @@ func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign b
 	return x.left, nil
 }
 
-// extending is a [Copy.Extend] under way.
+// extending is a run of [Copy.Extend].
 type extending struct {
 	*Copy
-	conn    *pgx.Conn // the platform's login
-	source  string    // database
+	conn    *pgx.Conn // of the platform's login
+	source  string    // name of the source database
 	foreign bool
-	roles   []string // of the server
+	roles   []string // all roles of the server without superuser
 	left    []string
 }
 
@@ -267,7 +278,8 @@ func (x *extending) leave(format string, args ...any) {
 	x.left = append(x.left, fmt.Sprintf(format, args...))
 }
 
-// role returns a role as a statement names it, that of the same name of this project's instead of the source's; "" if it gets nothing here.
+// role returns the quoted name of a role in this project for a role of the source, or "" if it gets
+// no privileges here.
 func (x *extending) role(name string) string {
 	if name == "" {
 		return "public"
@@ -290,11 +302,13 @@ func (x *extending) role(name string) string {
 	return pg.Quote(name)
 }
 
-// privileges are what a grant may say; those that let others put something into a table are not taken from elsewhere.
+// privileges maps the privileges that a GRANT may contain to true if they are accepted from a
+// foreign backup. The others let the grantee attach code to a table.
 var privileges = map[string]bool{"SELECT": true, "INSERT": true, "UPDATE": true, "DELETE": true, "EXECUTE": true,
 	"USAGE": true, "TRUNCATE": false, "REFERENCES": false, "TRIGGER": false, "MAINTAIN": false}
 
-// rights gives objects the privileges that they had. The statements are built of what this server has, and of words of this tree.
+// rights restores the privileges of objects. The statements contain only names of this server and
+// keywords of this package.
 func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
 	if len(wanted) == 0 {
 		return nil
@@ -350,7 +364,8 @@ func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
 	return execAll(ctx, x.conn, statements)
 }
 
-// grantedOn names a privilege, or with none its columns, and the object that it is on.
+// grantedOn returns the part of a GRANT or REVOKE from the privilege to the object. privilege is
+// empty for REVOKE ALL.
 func grantedOn(kind, identity, privilege string) string {
 	keyword := map[string]string{
 		"sequence": "sequence", "function": "routine", "procedure": "routine", "aggregate": "routine",
@@ -369,7 +384,7 @@ func grantedOn(kind, identity, privilege string) string {
 	return privilege + " on " + keyword + " " + identity
 }
 
-// columnAt returns where in schema.table.column the last dot is, outside of quotes.
+// columnAt returns the offset of the last dot outside of quotes in schema.table.column.
 func columnAt(identity string) int {
 	at, quoted := 0, false
 	for i, b := range []byte(identity) {
@@ -384,8 +399,11 @@ func columnAt(identity string) int {
 	return at
 }
 
-// table lets those see the rows of a table who did. What a user may have shaped, the expressions of policies, is said by the owner, to whom the table is lent for
-// that: one statement at a time that begins as one for a policy can't be anything else, and none runs code.
+// table restores the row security of a table.
+//
+// Expressions of policies are untrusted, so the owner executes the statements and owns the table
+// meanwhile. They are sent one at a time: a text that begins with CREATE POLICY can be nothing
+// else, and CREATE POLICY runs no user code.
 func (x *extending) table(ctx context.Context, t ExtendedTable) error {
 	name, own := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(x.registry.login(x.Project, owner))
 	before, err := pg.Value[string](ctx, x.conn,
@@ -417,7 +435,7 @@ func (x *extending) table(ctx context.Context, t ExtendedTable) error {
 	return execAll(ctx, x.conn, statements)
 }
 
-// lent has the owner make policies of a table.
+// lent creates policies of a table as the owner, with the table temporarily owned by it.
 func (x *extending) lent(ctx context.Context, name, own, back string, policies []ExtendedPolicy) error {
 	if err := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + own}); err != nil {
 		return err
@@ -465,9 +483,10 @@ func (x *extending) policies(ctx context.Context, table string, policies []Exten
 			sql += " with check (" + p.Check + ")"
 		}
 
-		// The extended protocol takes one statement and no more.
+		// The extended protocol accepts a single statement.
 		err := oneStatement(ctx, conn.PgConn(), sql)
-		// of names that are not there, or not the owner's: nobody sees more for that
+		// A permissive policy with undefined or forbidden names is skipped: that shows rows to
+		// fewer roles.
 		if state := pg.State(err); p.Permissive && strings.HasPrefix(state, "42") {
 			x.leave("policy %s of %s: %v", p.Name, table, err)
 			continue

@@ -13,14 +13,15 @@ import (
 	"socle/internal/schema"
 )
 
-// Extension is an extension of a project's database. Their scripts run as a superuser, so the platform installed it, or an operator did.
+// Extension is an extension in a project's database. Its script ran as a superuser, so the platform
+// or an operator installed it.
 type Extension struct {
 	Name   string `json:"name"`
 	Schema string `json:"schema"`
 }
 
-// Extensions returns the extensions of the database that q leads to, in the order in which they were made; without the
-// language that every database has.
+// Extensions returns the extensions of the database that q is connected to, in order of creation.
+// It omits plpgsql, which every database has.
 func Extensions(ctx context.Context, q pg.Querier) ([]Extension, error) {
 	return pg.All[Extension](ctx, q, `
 		select e.extname as name, n.nspname as schema
@@ -28,7 +29,7 @@ func Extensions(ctx context.Context, q pg.Querier) ([]Extension, error) {
 		where e.extname <> 'plpgsql' order by e.oid`)
 }
 
-// ServerVersion returns the version of PostgreSQL as the server counts: 150018.
+// ServerVersion returns PostgreSQL's server_version_num, such as 150018.
 func (r *Registry) ServerVersion(ctx context.Context) (version int, err error) {
 	err = r.admin(ctx, func(conn *pgx.Conn) error {
 		version, err = pg.Value[int](ctx, conn, `select current_setting('server_version_num')::int`)
@@ -37,8 +38,8 @@ func (r *Registry) ServerVersion(ctx context.Context) (version int, err error) {
 	return version, err
 }
 
-// CheckExtensions fails with Unprocessable unless a copy of a project may have some extensions, and the server has them. Those of a foreign backup
-// must be of [schema.Harmless], or be in the project's database already.
+// CheckExtensions fails with Unprocessable if the server lacks one of the wanted extensions. Those
+// of a foreign backup must also be in [schema.Harmless] or installed in the project's database.
 func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wanted []Extension, foreign bool) error {
 	if len(wanted) == 0 {
 		return nil
@@ -92,8 +93,9 @@ func reserved(schema string) bool {
 		slices.Contains([]string{"auth", "forms", "realtime", Schema, "storage", "information_schema"}, schema)
 }
 
-// extend makes extensions in a copy that nobody but the platform's login can reach yet: what their scripts run as a superuser finds nothing that a
-// user made. Their schemas are the owner's, but for [schema.Extensions]: there the owner may make things until the copy is finished.
+// extend creates extensions in a copy while only the platform's login can connect, so that their
+// scripts, which run as a superuser, find no objects of users. The owner gets their schemas, except
+// [schema.Extensions]: there it may create objects until [Copy.Finish].
 func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extension) error {
 	for _, e := range extensions {
 		fixed, err := pg.Value[bool](ctx, conn, `
@@ -115,7 +117,8 @@ func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extensio
 	return nil
 }
 
-// room are the statements that make a schema for extensions. What the owner had in [schema.Extensions] finds its place there again, see [Copy.closeRoom].
+// room returns the statements that create a schema for extensions. The owner may restore its
+// objects into [schema.Extensions], see [Copy.closeRoom].
 func (c *Copy) room(name string) []string {
 	to := pg.Quote(c.registry.login(c.Project, owner))
 	if name != schema.Extensions {
@@ -128,7 +131,7 @@ func (c *Copy) room(name string) []string {
 	}
 }
 
-// closeRoom takes back what room allowed the owner.
+// closeRoom revokes the privileges that room granted to the owner.
 func (c *Copy) closeRoom(ctx context.Context, conn *pgx.Conn) error {
 	there, err := pg.Value[bool](ctx, conn, `
 		select exists (select from pg_namespace where nspname = @name and nspowner = current_user::regrole)`,
@@ -146,7 +149,7 @@ func (c *Copy) closeRoom(ctx context.Context, conn *pgx.Conn) error {
 // Member is a table of an extension.
 type Member struct {
 	Schema, Name string
-	Filled       bool // with what users add to it, which a dump holds
+	Filled       bool // a configuration table, whose user rows are in dumps
 }
 
 // Members returns the tables of the copy's extensions.
@@ -166,7 +169,7 @@ func (c *Copy) Members(ctx context.Context) ([]Member, error) {
 		where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind = 'r'`)
 }
 
-// Lend lets the owner add rows to tables of extensions.
+// Lend grants the owner INSERT on the configuration tables among members.
 func (c *Copy) Lend(ctx context.Context, members []Member) error {
 	return c.aboutMembers(ctx, members, func(table string, m Member) string {
 		if !m.Filled {
@@ -176,7 +179,7 @@ func (c *Copy) Lend(ctx context.Context, members []Member) error {
 	})
 }
 
-// TakeBack ends what Lend began.
+// TakeBack revokes the privileges that Lend granted.
 func (c *Copy) TakeBack(ctx context.Context, members []Member) error {
 	return c.aboutMembers(ctx, members, func(table string, m Member) string {
 		if !m.Filled {

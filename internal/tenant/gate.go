@@ -9,19 +9,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// gate is where those who want a connection to a project's database wait while another database takes its place.
+// gate blocks new uses of a project's connections while its database is being swapped.
 type gate struct {
 	mu      sync.Mutex
-	held    chan struct{} // closed when it opens; nil: open
+	held    chan struct{} // closed when the gate opens; nil if it is open
 	waiting int
 }
 
 const (
-	drainTime  = 4 * time.Second // for requests that have a connection; less than a request waits for one
+	drainTime  = 4 * time.Second // for requests in flight; less than their timeout for a connection
 	drainEvery = 5 * time.Millisecond
 )
 
-// respected has a pool wait at the gate.
+// respected makes a pool wait at the gate.
 func (g *gate) respected(c *pgxpool.Config) {
 	connect := c.BeforeConnect
 	c.BeforeConnect = func(ctx context.Context, config *pgx.ConnConfig) error {
@@ -31,7 +31,7 @@ func (g *gate) respected(c *pgxpool.Config) {
 		return connect(ctx, config)
 	}
 
-	// if it is closed, another one is made, which waits
+	// A closed gate discards the pooled connection; the pool then dials a new one, which waits.
 	c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return !g.closed(), nil }
 }
 
@@ -72,7 +72,7 @@ func (g *gate) pass(ctx context.Context) error {
 	}
 }
 
-// shut closes the gate. Whoever calls opens it again.
+// shut closes the gate until open is called.
 func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,7 +92,7 @@ func (g *gate) open() {
 	}
 }
 
-// drain gives those who have a connection the time to finish, once the gate is closed.
+// drain waits until no connection is in use, for at most drainTime. The gate must be closed.
 func (p *Project) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
@@ -109,7 +109,8 @@ func (p *Project) drain(ctx context.Context) {
 	}
 }
 
-// connected counts the connections of this server that someone uses or is about to, without those who wait at the gate.
+// connected counts the connections of this server that are in use or being opened, without those
+// waiting at the gate.
 func (p *Project) connected() int {
 	p.gate.mu.Lock()
 	n := -p.gate.waiting

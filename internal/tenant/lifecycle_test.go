@@ -22,8 +22,8 @@ import (
 	"socle/internal/platform"
 )
 
-// instance is a platform with one user, and lifecycles that share it: a healthy one, and one whose
-// connections can be cut.
+// instance is an install with one user and two lifecycles: healthy, and one whose connections can
+// be cut.
 type instance struct {
 	t            *testing.T
 	user         uuid.UUID
@@ -107,7 +107,7 @@ func (i *instance) lifecycle(url string, cut *cutter) Lifecycle {
 	return Lifecycle{Store: platform.New(pool), Registry: r, Blobs: blobs}
 }
 
-// projects returns the projects that the platform knows.
+// projects returns the projects in the platform database.
 func (i *instance) projects() []uuid.UUID {
 	i.t.Helper()
 
@@ -125,7 +125,7 @@ func (i *instance) projects() []uuid.UUID {
 	return all
 }
 
-// exec runs a statement in the platform database.
+// exec executes a statement in the platform database.
 func (i *instance) exec(sql string) {
 	i.t.Helper()
 
@@ -144,7 +144,7 @@ func (i *instance) create(ctx context.Context, l Lifecycle) (platform.Project, e
 	return l.Create(ctx, i.user, platform.NewProject{Organization: i.organization, Name: "the project"})
 }
 
-// finish does what a server does at its start, until nobody else is at a project any more.
+// finish runs Finish, as a server does at start, until no project is locked by another.
 func (i *instance) finish() {
 	i.t.Helper()
 
@@ -162,7 +162,8 @@ func (i *instance) finish() {
 	})
 }
 
-// check fails the test unless each project is whole, and nothing is left of any other that this test has made.
+// check fails the test unless each project is usable and nothing is left of the others that this
+// test has created.
 func (i *instance) check(made ...uuid.UUID) {
 	i.t.Helper()
 
@@ -192,7 +193,7 @@ func (i *instance) check(made ...uuid.UUID) {
 	}
 }
 
-// cutter cuts all connections that it wraps after so many writes, and lets none through from then on.
+// cutter cuts all connections that it wraps after a number of writes, and rejects later ones.
 type cutter struct {
 	armed atomic.Bool
 	left  atomic.Int64
@@ -233,10 +234,12 @@ func (c *cuttable) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// stride is how many writes lie between two places where a test cuts: a prime, so that all kinds of places are met.
+// stride is the number of writes between two cuts. It is prime, so that cuts hit all kinds of
+// writes.
 const stride = 5
 
-// TestCreateInterrupted cuts the making of a project off at one place after another. The next start finishes or undoes it.
+// TestCreateInterrupted interrupts the creation of a project after a growing number of writes. The
+// next start completes or undoes it.
 func TestCreateInterrupted(t *testing.T) {
 	t.Parallel()
 
@@ -254,7 +257,7 @@ func TestCreateInterrupted(t *testing.T) {
 		i.finish()
 		i.check(p.UUID)
 
-		for _, id := range i.projects() { // the name is free again once the project is deleted
+		for _, id := range i.projects() { // the name is free again after the deletion
 			if _, err := i.healthy.Remove(t.Context(), id, i.user); err != nil {
 				t.Fatalf("cut after %d writes: delete: %v", writes, err)
 			}
@@ -262,7 +265,7 @@ func TestCreateInterrupted(t *testing.T) {
 	}
 }
 
-// TestRemoveInterrupted is the same for removing.
+// TestRemoveInterrupted is TestCreateInterrupted for the removal.
 func TestRemoveInterrupted(t *testing.T) {
 	t.Parallel()
 
@@ -298,7 +301,8 @@ func TestRemoveInterrupted(t *testing.T) {
 	}
 }
 
-// TestCreateGivenUp ends the request that makes a project: nothing is left of it when the call returns.
+// TestCreateGivenUp cancels the request that creates a project and checks that nothing is left when
+// the call returns.
 func TestCreateGivenUp(t *testing.T) {
 	t.Parallel()
 
@@ -308,7 +312,7 @@ func TestCreateGivenUp(t *testing.T) {
 
 	var dials atomic.Int32
 	i.healthy.Registry.base.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if dials.Add(1) == 1 { // to the project's database: the platform's pool has connections of its own
+		if dials.Add(1) == 1 { // the first dial goes to the project's database; the platform's pool is separate
 			cancel()
 		}
 		return step(ctx, network, address)
@@ -326,7 +330,7 @@ func TestCreateGivenUp(t *testing.T) {
 	i.check(p.UUID)
 }
 
-// TestFinishAtOnce has four servers find the same unfinished projects.
+// TestFinishAtOnce runs Finish for the same unfinished projects on four servers at once.
 func TestFinishAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -370,7 +374,7 @@ func TestFinishAtOnce(t *testing.T) {
 	}
 }
 
-// TestUpgrade finishes a project whose database is older, after its owner has made it theirs.
+// TestUpgrade finishes a project with an older database whose owner has changed privileges.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 

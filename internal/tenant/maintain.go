@@ -10,8 +10,10 @@ import (
 	"socle/internal/pg"
 )
 
-// Maintain has f look after a project that is paused or deleted: the platform's own login gets into its database, nobody else does, and the project
-// stays as it is. It fails with Conflict if the database waits for migrations, which it gets when the project is resumed.
+// Maintain calls f with a project that is paused or deleted. Only the platform's own login connects
+// to its database, and the project's state does not change.
+//
+// It fails with Conflict if migrations are pending; they are applied when the project is resumed.
 func (r *Registry) Maintain(ctx context.Context, id uuid.UUID, f func(p *Project) error) error {
 	p := &Project{UUID: id, registry: r, closed: true}
 	defer p.close(time.Now().Add(time.Hour))

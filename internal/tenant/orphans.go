@@ -13,19 +13,21 @@ import (
 )
 
 const (
-	orphansTime = 15 * time.Second       // for the sessions that a killed server left to end
-	aloneTime   = time.Second            // for PostgreSQL to notice that the connections of a killed server are gone
-	aloneEvery  = 100 * time.Millisecond // how often that is looked at
+	orphansTime = 15 * time.Second // for the sessions of a killed server to end
+	aloneTime   = time.Second      // for PostgreSQL to notice lost connections
+	aloneEvery  = 100 * time.Millisecond
 )
 
-// EndSessions ends all sessions of projects' logins on the PostgreSQL that conn leads to, and waits until they are gone. It is for a PostgreSQL
-// that only one Socle server uses, before that server uses it: the sessions are those that a killed one left running.
+// EndSessions terminates all sessions of projects' logins on the PostgreSQL of conn and waits until
+// they are gone. Use it at start of the only Socle server of a PostgreSQL: the sessions were left
+// running by a killed server.
 func EndSessions(ctx context.Context, conn *pgx.Conn) error {
 	return endSessions(ctx, conn, ofProjects)
 }
 
-// EndOrphans ends the sessions that a killed server left running, if no other server of this platform is at work. known returns those of some projects
-// that are this platform's: others may share the PostgreSQL server. It is called before the registry is used.
+// EndOrphans terminates the sessions that a killed server left running, unless another server of
+// this install is running. known filters project UUIDs for those of this install, since other
+// installs may share the PostgreSQL. It must be called before the registry is used.
 func (r *Registry) EndOrphans(
 	ctx context.Context, known func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
 ) error {
@@ -68,7 +70,8 @@ func (r *Registry) EndOrphans(
 	})
 }
 
-// isAlone reports whether no other server of the platform is at work: each shares a lock for as long as it is, see [Registry.Hear].
+// isAlone reports whether no other server of the install is running. Each server holds a shared
+// lock as long as it listens, see [Registry.Hear].
 func isAlone(ctx context.Context, conn *pgx.Conn) (alone bool, err error) {
 	for deadline := time.Now().Add(aloneTime); ; {
 		alone, err = pg.Value[bool](ctx, conn, `select pg_try_advisory_lock($1, 0)`, swapLock)
@@ -90,7 +93,8 @@ func isAlone(ctx context.Context, conn *pgx.Conn) (alone bool, err error) {
 	return alone, err
 }
 
-// endSessions ends the sessions of the logins that match a pattern, and waits until they are gone.
+// endSessions terminates the sessions of the logins that match a pattern and waits until they are
+// gone.
 func endSessions(ctx context.Context, conn *pgx.Conn, pattern string) error {
 	ctx, cancel := context.WithTimeout(ctx, orphansTime)
 	defer cancel()

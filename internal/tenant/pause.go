@@ -15,8 +15,10 @@ import (
 	"socle/internal/platform"
 )
 
-// Pause takes a project out of use and keeps it: when it returns, nothing is connected to its database and nothing can be.
-// It fails with Conflict if the project is paused, and with NotFound if it is not there.
+// Pause makes a project unavailable and keeps its data. When it returns, its database has no
+// connections and accepts none.
+//
+// It fails with Conflict if the project is paused, and with NotFound if there is no such project.
 func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	p, err := l.Store.PauseProject(ctx, id, user)
 	if fault.Is(err, fault.NotFound) {
@@ -32,8 +34,10 @@ func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Proj
 	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.settle(ctx, id) })
 }
 
-// Delete takes a project out of use as Pause does, and gives its name away. It is removed when it has been deleted for
-// as long as the instance's setting says, see [Lifecycle.Finish]. It fails with NotFound if there is no active or paused project.
+// Delete makes a project unavailable as Pause does and releases its name. [Lifecycle.Finish] purges
+// it after the retention that is set for the install.
+//
+// It fails with NotFound if there is no active or paused project.
 func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	p, err := l.Store.DeleteProject(ctx, id, user)
 	if err != nil {
@@ -54,8 +58,8 @@ func (l Lifecycle) Resume(ctx context.Context, id, user uuid.UUID) (platform.Pro
 	return p, err
 }
 
-// Restore makes a deleted project active. It fails with Conflict if the project is not deleted, or if its name
-// was taken meanwhile.
+// Restore makes a deleted project active. It fails with Conflict if the project is not deleted or
+// its name was taken meanwhile.
 func (l Lifecycle) Restore(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	p, err := l.reopen(ctx, id, user, platform.Deleted)
 	if fault.Is(err, fault.NotFound) {
@@ -65,8 +69,9 @@ func (l Lifecycle) Restore(ctx context.Context, id, user uuid.UUID) (platform.Pr
 	return p, err
 }
 
-// reopen makes a project active that is in a state, paused or deleted. Its database is opened first, so that nobody is let in who
-// would find it closed; the row says meanwhile that it has to be closed, should this come to nothing.
+// reopen makes a project in the given state, paused or deleted, active. It opens the database
+// before it changes the state, so that no caller finds it closed. Meanwhile the row records that
+// the database must be closed again if the change fails.
 func (l Lifecycle) reopen(ctx context.Context, id, user uuid.UUID, state string) (platform.Project, error) {
 	var p platform.Project
 	err := l.locked(ctx, id, pg.Waiting, func() error {
@@ -117,7 +122,7 @@ func (l Lifecycle) settle(ctx context.Context, id uuid.UUID) error {
 	return l.Store.DatabaseClosed(ctx, id)
 }
 
-// admit lets a project's logins into its database again, and brings that up to date. It returns the migration that it has reached.
+// admit opens a project's database to its logins and migrates it. It returns the version reached.
 func (r *Registry) admit(ctx context.Context, project uuid.UUID) (int64, error) {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
@@ -140,9 +145,10 @@ func (r *Registry) unlimitDatabase(ctx context.Context, conn *pgx.Conn, project 
 	return execAll(ctx, conn, []string{"alter database " + pg.Quote(r.Database(project)) + " connection limit -1"})
 }
 
-// selectConnected counts who is connected to a database, or about to be, and ends the sessions: of all who came before a time, and of the
-// project's logins whenever they came. Who is about to be connected holds a lock on the database from before it looks whether it may
-// until its session is in sight.
+// selectConnected terminates sessions in a database and counts them, and also the backends that are
+// connecting. It selects sessions that began before @since, and those of the project's logins of
+// any time. A connecting backend holds a lock on the database from before it checks the connection
+// limit until its session is visible.
 const selectConnected = `
 	select count(pg_terminate_backend(a.pid)) + (
 		select count(*) from pg_locks l
@@ -150,11 +156,12 @@ const selectConnected = `
 	from pg_stat_activity a left join pg_roles r on r.oid = a.usesysid
 	where a.datname = @name and a.backend_type <> 'autovacuum worker' and (a.backend_start < @since or not r.rolsuper)`
 
-// endEvery is how soon sessions are looked at again that were told to end.
+// endEvery is the interval between checks for terminated sessions.
 const endEvery = 20 * time.Millisecond
 
-// refuse lets nobody into a project's database any more but the platform's own login, which a database without room for connections
-// does not hold off, and ends the sessions that there are. A database that is not there lets nobody in.
+// refuse closes a project's database and terminates its sessions. The platform's own login, a
+// superuser, is exempt from the connection limit of 0. A database that does not exist counts as
+// closed.
 func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
@@ -195,8 +202,9 @@ func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
 	}
 }
 
-// respectClosed has the platform's own login stay out of a database that lets nobody in, too: what a request began before is not finished
-// in a project that is paused. Whoever makes, upgrades or removes a project uses no pool.
+// respectClosed makes connections of the platform's own login fail on a closed database, too: a
+// request that began earlier must not continue in a paused project. Creating, upgrading and
+// removing a project uses no pool.
 func respectClosed(c *pgxpool.Config) {
 	prepare := c.AfterConnect
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -214,7 +222,7 @@ func respectClosed(c *pgxpool.Config) {
 	}
 }
 
-// reset closes the connections of a project that nobody uses at the moment, and the others as soon as they are given back.
+// reset closes the idle connections of a project, and the others when they are released.
 func (r *Registry) reset(project uuid.UUID) {
 	r.mu.Lock()
 	p := r.projects[project]

@@ -12,7 +12,8 @@ import (
 	"socle/internal/platform"
 )
 
-// consistent fails the test unless a project's database lets its logins in exactly if the project is active, and returns its status.
+// consistent returns the status of a project. It fails the test unless the database accepts the
+// project's logins exactly if the project is active.
 func (i *instance) consistent(id uuid.UUID) string {
 	i.t.Helper()
 
@@ -35,7 +36,8 @@ func (i *instance) consistent(id uuid.UUID) string {
 	return status
 }
 
-// TestStatesInterrupted cuts each change of a project's state off at one place after another. The next start makes of it one state or the other.
+// TestStatesInterrupted interrupts each change of a project's status after a growing number of
+// writes. The next start completes or undoes it.
 func TestStatesInterrupted(t *testing.T) {
 	t.Parallel()
 
@@ -124,7 +126,8 @@ func restore(l Lifecycle, id, user uuid.UUID) error {
 	return err
 }
 
-// TestExpireAtOnce has four servers find a project that was deleted long enough ago, while its owner restores it: it is gone, or it is whole.
+// TestExpireAtOnce purges an expired project on four servers at once, while its owner restores it.
+// The project must be either removed or complete.
 func TestExpireAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -171,7 +174,8 @@ func TestExpireAtOnce(t *testing.T) {
 	}
 }
 
-// TestPausedOwnership: what a paused project has granted to the logins of another does not keep that one from being removed.
+// TestPausedOwnership checks that privileges granted by a paused project to the logins of another
+// do not prevent the removal of the latter.
 func TestPausedOwnership(t *testing.T) {
 	t.Parallel()
 
@@ -187,7 +191,7 @@ func TestPausedOwnership(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	exec(t, connect(t, i.healthy.Registry.Open(granter.UUID), trusted), // as owners could do in earlier releases
+	exec(t, connect(t, i.healthy.Registry.Open(granter.UUID), trusted), // as owners could in earlier releases
 		"create table public.shared (); grant select on public.shared to "+pg.Quote(names.login(other.UUID, owner)))
 
 	if err := pause(i.healthy, granter.UUID, i.user); err != nil {
@@ -200,7 +204,8 @@ func TestPausedOwnership(t *testing.T) {
 	i.consistent(granter.UUID)
 }
 
-// TestUpgradePaused: a paused project misses an upgrade, and gets it when it is resumed.
+// TestUpgradePaused checks that an upgrade skips a paused project, which is migrated when it is
+// resumed.
 func TestUpgradePaused(t *testing.T) {
 	t.Parallel()
 

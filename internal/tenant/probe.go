@@ -9,7 +9,8 @@ import (
 	"socle/internal/pg"
 )
 
-// Probe fails unless a request to a project that nobody used of late would get a connection: one within the budget that PostgreSQL accepts.
+// Probe opens and closes a connection within the budget. It fails if a request to a project without
+// open connections could not connect.
 func (r *Registry) Probe(ctx context.Context) error {
 	c := r.base.ConnConfig.Copy()
 	var open atomic.Int32

@@ -29,8 +29,8 @@ const selectPlatformObjects = `
 	union all
 	select 'schema', oid, quote_ident(nspname) from schemas`
 
-// references are statements that make something depend on an object: by its name, or by its number, which needs no right
-// to anything.
+// references are statements that make an object depend on another by name, or by OID, which needs
+// no privilege.
 var references = map[string][]string{
 	"table": {
 		`create view public.r as select * from $NAME`, `create materialized view public.r as select * from $NAME`,
@@ -72,7 +72,8 @@ var references = map[string][]string{
 	},
 }
 
-// TestNothingRefersToThePlatform: no statement of the owner makes anything depend on an object of the platform.
+// TestNothingRefersToThePlatform checks that no statement of the owner makes an object depend on
+// one of the platform.
 func TestNothingRefersToThePlatform(t *testing.T) {
 	t.Parallel()
 
@@ -109,7 +110,8 @@ func TestNothingRefersToThePlatform(t *testing.T) {
 	}
 }
 
-// dependents returns what depends on the platform's objects and is not in its schemas.
+// dependents returns the objects outside the platform's schemas that depend on the platform's
+// objects.
 func dependents(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
 
@@ -126,7 +128,8 @@ func dependents(t *testing.T, conn *pgx.Conn) []string {
 	return found
 }
 
-// TestRolesOfOthersAreNotNamed: no policy and no privilege of a project names a role of another one.
+// TestRolesOfOthersAreNotNamed checks that no policy or privilege of a project refers to a role of
+// another project.
 func TestRolesOfOthersAreNotNamed(t *testing.T) {
 	t.Parallel()
 

@@ -12,17 +12,17 @@ import (
 	"socle/internal/pg"
 )
 
-// A login can't be dropped while anything on the server names it. New objects can't name a login of another project (see
-// socle.refuse_references), older ones may, and a transaction of another tenant may hold their locks. So whoever removes a
-// project tries to drop its logins once and retires those that remain: a retired login can't log in, and the
-// rounds of [Lifecycle.Finish] drop it as soon as that is possible.
+// A login cannot be dropped while any object on the server refers to it. New objects cannot refer
+// to a login of another project, see socle.refuse_references. Older ones may, and a transaction of
+// another tenant may lock them. Removing a project therefore tries once to drop each login and
+// retires the rest: a retired login cannot log in, and [Lifecycle.Finish] retries to drop it.
 const (
 	retireLockTimeout = "1s"
-	retireTime        = 5 * time.Second // for one try to drop a retired login; what it did stays done
-	policyBatch       = 200             // policies that one transaction drops or changes: each takes a lock
+	retireTime        = 5 * time.Second // for one attempt to drop a retired login; partial progress stays
+	policyBatch       = 200             // policies dropped or changed per transaction; each takes a lock
 )
 
-// dropRoles drops logins, and returns those that something still names. They can't log in any more.
+// dropRoles drops logins. It returns those that objects still refer to, after disabling them.
 func dropRoles(ctx context.Context, conn *pgx.Conn, names []string) (retired []string, err error) {
 	if _, err := conn.Exec(ctx, "set lock_timeout = "+pg.Literal(retireLockTimeout)); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (l Lifecycle) dropRetiredRole(ctx context.Context) error {
 	return l.Store.ForgetRetiredRole(ctx, name)
 }
 
-// dropNamed drops a login after it has removed what names it in the databases of other projects.
+// dropNamed drops a login after removing the references to it from the databases of other projects.
 func (r *Registry) dropNamed(ctx context.Context, role string) error {
 	return r.admin(ctx, func(conn *pgx.Conn) error {
 		databases, err := pg.Values[string](ctx, conn, `
@@ -92,8 +92,8 @@ func (r *Registry) dropNamed(ctx context.Context, role string) error {
 	})
 }
 
-// forgetRole removes the policies' mentions of a login from a database, in batches, then its privileges there. A table that another
-// session has locked keeps its policies.
+// forgetRole removes a login from the policies of a database, in batches, and then its privileges
+// there. It skips the policies of a table that another session has locked.
 func (r *Registry) forgetRole(ctx context.Context, database, role string) error {
 	c := r.base.ConnConfig.Copy()
 	c.Database = database
@@ -124,8 +124,8 @@ func (r *Registry) forgetRole(ctx context.Context, database, role string) error 
 	return errors.Join(append(errs, err)...)
 }
 
-// forgetInPolicies removes a login from the policies of a table. A policy that names no other role is dropped: without
-// roles it would be one for all.
+// forgetInPolicies removes a login from the policies of a table. It drops a policy that names no
+// other role: without roles a policy applies to PUBLIC.
 func forgetInPolicies(ctx context.Context, conn *pgx.Conn, table uint32, role string) error {
 	for {
 		statements, err := pg.Values[string](ctx, conn, `

@@ -10,9 +10,10 @@ import (
 	"socle/internal/platform"
 )
 
-// TestRemoveWhileNamedElsewhere removes a project whose logins another one's objects name, as owners could do in earlier
-// releases, while a transaction of that other one has locked them. The project is removed, its logins can't log in, and
-// they are dropped when the locks are gone.
+// TestRemoveWhileNamedElsewhere removes a project whose logins appear in objects of another
+// project, as owners could create in earlier releases, while a transaction there locks these
+// objects. The removal succeeds, the logins cannot log in, and they are dropped once the locks are
+// released.
 func TestRemoveWhileNamedElsewhere(t *testing.T) {
 	t.Parallel()
 

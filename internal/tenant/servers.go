@@ -12,28 +12,32 @@ import (
 	"socle/internal/pg"
 )
 
-// Several servers share a project's database, and one of them puts another database in its place. It holds a lock meanwhile that the others can see,
-// and tells them. They close their gates, wait until nobody of theirs is inside, and then for the lock: by that it sees that they are done, and they see when it is, or
-// that it is no more.
+// Several servers share a project's database, and one of them swaps it. The swapping server takes
+// an exclusive advisory lock and notifies the others. Each of them closes its gates, drains its
+// connections and then waits for the same lock in shared mode. The waiting tells the swapping
+// server that they are done. Obtaining the lock tells them that the swap is over or its server is
+// dead.
 const (
 	swapChannel = "socle_swap"
 
-	// swapLock is the first half of the keys of these locks, an arbitrary constant of this package. The second is the project's, or
-	// 0: each server that hears what is told shares that one.
+	// swapLock is the first half of the keys of these locks, an arbitrary constant of this package.
+	// The second half is that of the project, or 0 for the lock that each listening server shares.
 	swapLock = 0x50c1e
 
-	othersTime  = drainTime + time.Second // for the other servers
+	othersTime  = drainTime + time.Second // for the other servers to drain
 	othersEvery = 5 * time.Millisecond
-	standAgain  = 100 * time.Millisecond
+	standAgain  = 100 * time.Millisecond // after a lost connection
 )
 
-// swapKey returns the second half of the key of a project's lock. Two projects may have the same: then one waits for the other for a moment.
+// swapKey returns the second half of the lock key of a project. On a collision one project waits
+// briefly for the other.
 func swapKey(project uuid.UUID) int32 {
-	return int32(binary.BigEndian.Uint32(project[8:])>>1 | 1) // of the random half; never 0
+	return int32(binary.BigEndian.Uint32(project[8:])>>1 | 1) // from the random bits; never 0
 }
 
-// Hear has the registry hear of the swaps of other servers. It is called before the registry is used, once. replaced is told of a project whose database becomes another
-// one, by whichever server: when nobody gets a connection any more to the one before, and nobody yet to the one that comes.
+// Hear makes the registry follow database swaps on other servers. Call it once, before the registry
+// is used. replaced is called for each project whose database is swapped by any server, while the
+// old database accepts no connections and the new one does not yet.
 func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
 	r.listener, r.replaced = l, replaced
 
@@ -57,7 +61,8 @@ func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
 			return err
 		}
 
-		for _, p := range r.open() { // what was told meanwhile was not heard
+		// Notifications were missed while disconnected.
+		for _, p := range r.open() {
 			r.reset(p.UUID)
 			replaced(p.UUID)
 		}
@@ -70,8 +75,8 @@ func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
 	})
 }
 
-// hold keeps everyone out of a project's database, here and on the servers that hear of it, and gives those who are inside the time to finish. The
-// caller, who holds the project's lock, lets them in again by release.
+// hold closes the gates of a project, here and on the servers that listen, and waits for requests
+// in flight. The caller must hold the project's lock; release opens the gates.
 func (r *Registry) hold(ctx context.Context, project uuid.UUID) (release func(), err error) {
 	key := swapKey(project)
 
@@ -80,7 +85,7 @@ func (r *Registry) hold(ctx context.Context, project uuid.UUID) (release func(),
 		return nil, pg.Fault(err)
 	}
 
-	done := func() { _ = conn.Close(context.WithoutCancel(ctx)) } // and the lock is free
+	done := func() { _ = conn.Close(context.WithoutCancel(ctx)) } // releases the lock
 	if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock($1, $2)`, swapLock, key); err != nil {
 		done()
 		return nil, err
@@ -111,7 +116,7 @@ func (r *Registry) hold(ctx context.Context, project uuid.UUID) (release func(),
 	return release, nil
 }
 
-// awaitOthers returns when all other servers wait for the lock with a key.
+// awaitOthers returns when all other servers wait for the lock with key.
 func (r *Registry) awaitOthers(ctx context.Context, conn *pgx.Conn, key int32) error {
 	var own uint32
 	if r.listener != nil {
@@ -140,7 +145,8 @@ func (r *Registry) awaitOthers(ctx context.Context, conn *pgx.Conn, key int32) e
 	}
 }
 
-// stand keeps everyone here out of the databases of projects with a key for as long as another server has the lock. It does not wait.
+// stand closes the gates of all projects with key until another server releases its lock. It does
+// not block.
 func (r *Registry) stand(key int32) {
 	if !r.shut(key) {
 		return
@@ -163,7 +169,8 @@ func (r *Registry) stand(key int32) {
 	}()
 }
 
-// passLock waits until nobody has the lock with a key, and opens the gates. The next one who wants it gets it when that is done.
+// passLock waits for the lock with key, opens the gates and releases the lock. The next server that
+// swaps gets it only then.
 func (r *Registry) passLock(key int32) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -186,7 +193,8 @@ func (r *Registry) passLock(key int32) error {
 	})
 }
 
-// shut closes the gates of the projects with a key, also of those that are opened later. It reports whether they were open.
+// shut closes the gates of the projects with key, including those opened later. It reports whether
+// they were open.
 func (r *Registry) shut(key int32) bool {
 	r.mu.Lock()
 	before := r.swapping[key]
@@ -207,7 +215,8 @@ func (r *Registry) shut(key int32) bool {
 	return true
 }
 
-// reopen opens the gates that shut has closed. Their connections led to another database.
+// reopen opens the gates that shut closed. Pooled connections lead to the old database and are
+// closed.
 func (r *Registry) reopen(key int32) {
 	for _, p := range r.withKey(key) {
 		r.reset(p.UUID)
@@ -222,7 +231,7 @@ func (r *Registry) reopen(key int32) {
 	}
 }
 
-// withKey returns the open projects with a key.
+// withKey returns the open projects with key.
 func (r *Registry) withKey(key int32) (found []*Project) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

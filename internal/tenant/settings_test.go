@@ -9,8 +9,9 @@ import (
 	"socle/internal/pg"
 )
 
-// TestLoginsSurviveTheirSettings gives the project's logins every setting that a login may give itself, at the ends of its
-// range, in general and in the database: when the watchdog has seen it they work, and have none of them.
+// TestLoginsSurviveTheirSettings gives the project's logins every setting that a login may give
+// itself, at both ends of its range, in general and for the database. After a check by the watchdog
+// the logins work and have none of the settings.
 func TestLoginsSurviveTheirSettings(t *testing.T) {
 	t.Parallel()
 
@@ -41,7 +42,7 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 		check := func(what string) {
 			t.Helper()
 
-			r.reset(p.UUID) // so that the next request begins a session
+			r.reset(p.UUID) // the next request opens a session
 			if err := r.findAltered(t.Context(), p.Trusted()); err != nil {
 				t.Error(err)
 			}
@@ -105,7 +106,8 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 	}
 }
 
-// TestWatchdogResetsLogins: settings that a login gave itself are gone some seconds later, without a failure to tell of them.
+// TestWatchdogResetsLogins checks that settings that a login gave itself are reset within seconds,
+// without an error that would reveal them.
 func TestWatchdogResetsLogins(t *testing.T) {
 	t.Parallel()
 

@@ -9,7 +9,8 @@ import (
 	"socle/internal/fault"
 )
 
-// TestMeasureUsed: what is measured was used since the last round, is in use, or is full.
+// TestMeasureUsed checks that databases are measured if they were used since the last measurement,
+// are in use, or are full.
 func TestMeasureUsed(t *testing.T) {
 	t.Parallel()
 
@@ -42,7 +43,7 @@ func TestMeasureUsed(t *testing.T) {
 	}
 
 	limit(1)
-	full(time.Time{}, false) // nobody has used it
+	full(time.Time{}, false) // unused
 	p.Owner()
 
 	tomorrow := time.Now().Add(24 * time.Hour)
@@ -78,11 +79,11 @@ func TestOvergrown(t *testing.T) {
 		full, overgrown bool
 	}{
 		{10 * leeway, 20 * leeway, false, false},
-		{30 * leeway, 20 * leeway, true, false}, // between two rounds, however much
+		{30 * leeway, 20 * leeway, true, false}, // any growth between two measurements
 		{31 * leeway, 20 * leeway, true, false},
 		{31*leeway + 1, 20 * leeway, true, true},
 		{25 * leeway, 20 * leeway, true, false},
-		{27 * leeway, 20 * leeway, true, true}, // counted from the least that it had
+		{27 * leeway, 20 * leeway, true, true}, // relative to the smallest size since it became full
 		{19 * leeway, 20 * leeway, false, false},
 		{23 * leeway, 20 * leeway, true, false},
 		{23 * leeway, 30 * leeway, false, false},
@@ -94,7 +95,8 @@ func TestOvergrown(t *testing.T) {
 	}
 }
 
-// TestWrites: a database that nothing was written to is not measured again, unless PostgreSQL does not count what is written.
+// TestWrites checks that a database without writes is not measured again, unless PostgreSQL has no
+// count of writes.
 func TestWrites(t *testing.T) {
 	t.Parallel()
 

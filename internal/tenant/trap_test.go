@@ -6,7 +6,8 @@ import (
 	"socle/internal/pg"
 )
 
-// traps note who runs them: names of the catalogue's own in the tenant's schema, and code that hangs on the tenant's tables.
+// traps record the role that executes them: objects in the tenant's schema with names of the system
+// catalogs, and code attached to the tenant's tables.
 const traps = `
 	create table public.sprung (who name);
 	grant all on public.sprung to public;
@@ -32,8 +33,8 @@ const traps = `
 	create materialized view public.kept as select public.steady(id) from public.bait;
 	create domain public.checked as int check (public.steady(value) > 0);`
 
-// TestTrapsAreNotSprung lets the platform do what it does in a project's database, and maintain it, while the tenant's
-// objects are in the way.
+// TestTrapsAreNotSprung runs the platform's statements and maintenance in a project's database that
+// is full of traps.
 func TestTrapsAreNotSprung(t *testing.T) {
 	t.Parallel()
 

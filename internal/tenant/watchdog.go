@@ -14,52 +14,55 @@ import (
 	"socle/internal/pg"
 )
 
-// A PostgreSQL server has one lock table, one queue of notifications and one memory for all projects, and no setting
-// that bounds what one login takes of them. The watchdog does: it looks at the sessions of all projects' logins a few
-// times a second, and ends those that are past a limit. Every Socle server has one; that two of them end a session is harmless.
+// A PostgreSQL server has one lock table, one notification queue and one memory for all projects,
+// and no setting limits the share of a login. The watchdog does: it polls the sessions of all
+// projects' logins and terminates those beyond a limit. Every Socle server runs one; two that
+// terminate the same session do no harm.
 const (
-	watchEvery   = 250 * time.Millisecond // 80,000 advisory locks take a session half a second
+	watchEvery   = 250 * time.Millisecond // a session takes 80,000 advisory locks in half a second
 	watchAgain   = time.Second            // after a lost connection
-	watchTime    = 10 * time.Second       // for one look
-	alteredLooks = 8                      // from one look at the settings of logins to the next
-	// at a session of another server past a limit, until it is ended here: by then that server is dead
+	watchTime    = 10 * time.Second       // for one check
+	alteredLooks = 8                      // checks of sessions per check of login settings
+	// Checks of another server's session beyond a limit before this server terminates it: by then
+	// that server is dead.
 	foreignLooks = 12
 
-	rowsAge = 30 * time.Minute // of a transaction of the rows API: as long as a client may take an answer
-	// of one of the owner's: longer than an export, an import or the build of an index may take
+	rowsAge = 30 * time.Minute // maximum age of a transaction of the rows API: the longest time to send a response
+	// The same for the owner: longer than an export, an import or an index build may take.
 	ownerAge = 70 * time.Minute
-	idleAge  = 5 * time.Minute // of a transaction that waits for its client
+	idleAge  = 5 * time.Minute // maximum time that a transaction waits for its client
 
-	mostSessionLocks  = 8000 // of a session, or fewer on a server with a small lock table
+	mostSessionLocks  = 8000 // per session; fewer on a server with a small lock table
 	leastSessionLocks = 1000
-	mostQueue         = 0.25 // of the queue of notifications, until a session that keeps it from shrinking is ended
+	mostQueue         = 0.25 // fraction of the notification queue in use, above which the oldest session is terminated
 )
 
 // watched is a session of a project's login.
 type watched struct {
 	PID      int32
 	Login    string  // socle_<project>_owner and the like
-	Database string  // the project's, or that of a copy of it
-	Age      float64 // seconds of its transaction, or of its statement
-	Idle     float64 // seconds that it has waited for its client within a transaction
-	Locks    int     // in the lock table
-	Memory   int64   // bytes of its own; 0 if that is not known
-	Query    string  // the beginning of its last statement
+	Database string  // of the project or one of its copies
+	Age      float64 // seconds since its transaction or statement began
+	Idle     float64 // seconds idle in transaction
+	Locks    int     // entries in the lock table
+	Memory   int64   // private bytes; 0 if unknown
+	Query    string  // start of its last statement
 }
 
-// project returns what the names of a project's logins and databases begin with.
+// project returns the common prefix of the names of the project's logins and databases.
 func (w watched) project() string { return w.Login[:strings.LastIndexByte(w.Login, '_')] }
 
 func (w watched) is(l login) bool { return strings.HasSuffix(w.Login, "_"+string(l)) }
 
-// isPlatforms reports whether a session is at work for the platform: it dumps the project, or restores it into a copy. What these lock and how
-// long they take follows from the project's size, and the jobs that they belong to have their own limits.
+// isPlatforms reports whether a session works for the platform: it dumps the project or restores it
+// into a copy. Its locks and duration depend on the project's size, and its job has limits of its
+// own.
 func (w watched) isPlatforms() bool { return w.is(dump) || w.Database != w.project() }
 
-// watchLimits are those of a server.
+// watchLimits are the limits of a PostgreSQL server.
 type watchLimits struct {
-	capacity int     // entries of the lock table
-	queue    float64 // the part of the queue of notifications that is in use
+	capacity int     // entries in the lock table
+	queue    float64 // fraction of the notification queue in use
 	memory   int64   // bytes of a project's sessions together; 0 is unlimited
 }
 
@@ -68,13 +71,14 @@ func (l watchLimits) sessionLocks() int {
 }
 func (l watchLimits) projectLocks() int { return 2 * l.sessionLocks() }
 
-// excess is a session that is past a limit.
+// excess is a session beyond a limit.
 type excess struct {
 	watched
-	limit string // for the author
+	limit string // in words for the author of the statement
 }
 
-// judge returns the sessions to end. Of sessions that are too much together it is the largest: the rest may be within the limit then, and the next look comes soon.
+// judge returns the sessions to terminate. If sessions together exceed a limit, it picks the
+// largest: the rest may then be within the limit, and the next check comes soon.
 func (l watchLimits) judge(sessions []watched) []excess {
 	var over []excess
 	locks, memory := map[string]int{}, map[string]int64{}
@@ -127,7 +131,7 @@ func (l watchLimits) judge(sessions []watched) []excess {
 	return over
 }
 
-// past returns the limit that a session is past on its own, "" if it is not.
+// past returns the limit that a session exceeds on its own, or "".
 func (l watchLimits) past(s watched) string {
 	if s.isPlatforms() {
 		if s.Locks > l.capacity/2 {
@@ -163,14 +167,16 @@ func larger(a, b watched, by func(watched) float64) watched {
 // ofProjects is the pattern of the names of projects' logins.
 const ofProjects = `^socle_[0-9a-f]{32}_(owner|request|service|dump)$`
 
-// withSessions begins a query for sessions by the name of their login. PostgreSQL reads them first: given the pattern, it would
-// match it with all roles of the server for each session, 9 s with 1,000 projects and 170 sessions.
+// withSessions begins a query that filters sessions by the name of their login. Materializing makes
+// PostgreSQL read the sessions first. Otherwise it matches the pattern with all roles of the server
+// for each session, which takes 9 s with 1,000 projects and 170 sessions.
 const withSessions = `
 	with sessions as materialized (
 		select * from pg_stat_activity where backend_type = 'client backend' and datname is not null
 	)`
 
-// selectWatched finds the sessions of projects' logins. What a session has by its fast path is not in the lock table.
+// selectWatched selects the sessions of projects' logins. Fast-path locks do not occupy the lock
+// table.
 const selectWatched = withSessions + `, held as (
 		select pid, count(*)::int as locks from pg_locks where not fastpath group by pid
 	)
@@ -180,28 +186,28 @@ const selectWatched = withSessions + `, held as (
 	from sessions a left join held h on h.pid = a.pid
 	where a.usename ~ '` + ofProjects + `'`
 
-// watchdog is what a registry keeps of its watchdog.
+// watchdog is the watchdog's state in a registry.
 type watchdog struct {
-	memory func(pid int) int64 // nil: it is not known
+	memory func(pid int) int64 // nil if unknown
 	limit  int64               // bytes of a project's sessions together
 
 	mu    sync.Mutex
-	seen  map[int32]int       // looks at which a session of another server's was past a limit
-	ended map[int32]watchNote // sessions that were ended of late
-	beat  time.Time           // when it last looked
+	seen  map[int32]int       // number of checks that found another server's session beyond a limit, by PID
+	ended map[int32]watchNote // recently terminated sessions, by PID
+	beat  time.Time           // time of the last check
 }
 
-// watchNote says why a session was ended.
+// watchNote is the reason for terminating a session.
 type watchNote struct {
 	limit string
 	at    time.Time
 }
 
-// keepNotes is how long it is known why a session was ended.
+// keepNotes is the time for which the reason of a termination is remembered.
 const keepNotes = time.Minute
 
-// BoundMemory has the watchdog bound the memory of each project's sessions together. of returns the bytes that a process has
-// for itself. It is called before Watch.
+// BoundMemory limits the memory of each project's sessions together to limit bytes. of returns the
+// private bytes of a process. It must be called before Watch.
 func (r *Registry) BoundMemory(limit int64, of func(pid int) int64) {
 	r.watchdog.memory, r.watchdog.limit = of, limit
 }
@@ -225,9 +231,10 @@ func (r *Registry) Watch(ctx context.Context) error {
 	}
 }
 
-// watch looks at sessions until its connection fails or ctx ends. It does so in one transaction: the catalogue's locks that the query needs are
-// taken by the first look, and a lock table that is full later does not stop the others. Between statements such a transaction holds no snapshot, so vacuum
-// goes on beside it.
+// watch checks sessions until its connection fails or ctx ends. It uses a single transaction: the
+// first check takes the catalog locks that its query needs, and a lock table that fills up later
+// does not stop the next checks. Between statements the transaction holds no snapshot, so it does
+// not hold back vacuum.
 func (r *Registry) watch(ctx context.Context) error {
 	c := r.base.ConnConfig.Copy()
 	c.RuntimeParams["application_name"] = "socle watchdog"
@@ -266,7 +273,7 @@ func (r *Registry) watch(ctx context.Context) error {
 	}
 }
 
-// look ends the sessions that are past a limit.
+// look terminates the sessions beyond a limit.
 func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
@@ -303,13 +310,14 @@ func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 		pids = append(pids, e.PID)
 	}
 
-	// also of none: then all that it needs is there
+	// Runs without PIDs too: then everything that it needs is loaded before it is needed.
 	_, err = pg.Values[bool](ctx, tx, `select pg_terminate_backend(pid) from unnest(@pids::int[]) pid`,
 		pgx.StrictNamedArgs{"pids": pids})
 	return err
 }
 
-// due returns those sessions that are to be ended now, and notes why they are. The server that a session belongs to can tell its author, so it comes first.
+// due returns the sessions to terminate now and records the reasons. The server that a session
+// belongs to can report the reason to the author, so it acts first.
 func (w *watchdog) due(over []excess, ours func(pid uint32) bool) []excess {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -344,7 +352,7 @@ func (w *watchdog) due(over []excess, ours func(pid uint32) bool) []excess {
 	return due
 }
 
-// explain says in the words of an error that the watchdog ended a session, if it did.
+// explain puts the reason into the error of a session that the watchdog terminated.
 func (w *watchdog) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 	if err.Code != "57P01" { // admin_shutdown
 		return
@@ -358,7 +366,8 @@ func (w *watchdog) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 	}
 }
 
-// lost returns why a session has ended, if it was the watchdog that ended it.
+// lost returns the reason for a session that ended without an error message, or nil unless the
+// watchdog terminated it.
 func (w *watchdog) lost(pid uint32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -374,7 +383,7 @@ func (w *watchdog) lost(pid uint32) error {
 	return e
 }
 
-// Watches reports whether the watchdog has looked at the sessions of late.
+// Watches reports whether the watchdog checked the sessions recently.
 func (r *Registry) Watches() bool {
 	r.watchdog.mu.Lock()
 	defer r.watchdog.mu.Unlock()
@@ -382,8 +391,8 @@ func (r *Registry) Watches() bool {
 	return time.Since(r.watchdog.beat) < watchTime
 }
 
-// selectAltered finds the databases of projects with a login that has settings which the platform has not given it. Nearly all have
-// exactly those, so that is asked first.
+// selectAltered selects the logins of projects with settings that the platform did not give them.
+// Nearly all logins have exactly the platform's, so the query compares those first.
 const selectAltered = `
 	with altered as materialized (
 		select setrole from pg_db_role_setting
@@ -392,7 +401,8 @@ const selectAltered = `
 	)
 	select distinct r.rolname::text from altered a join pg_roles r on r.oid = a.setrole where r.rolname ~ '^socle_[0-9a-f]{32}_(owner|request|service)$'`
 
-// findAltered has the logins that gave themselves settings reset, see [Registry.guard]. Sessions that began with them are closed when they are idle.
+// findAltered schedules a reset of the logins that changed their own settings, see
+// [Registry.guard]. Sessions that began with those settings are closed when idle.
 func (r *Registry) findAltered(ctx context.Context, q pg.Querier) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()

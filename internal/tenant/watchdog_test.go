@@ -84,7 +84,8 @@ func TestWatchLimits(t *testing.T) {
 	}
 }
 
-// TestWatchdog fills the lock table of the server from one project. The session ends, says why, and another project goes on.
+// TestWatchdog fills the lock table of the server from one project. The session is terminated with
+// the reason, and another project keeps working.
 func TestWatchdog(t *testing.T) {
 	t.Parallel()
 
@@ -124,7 +125,7 @@ func TestWatchdog(t *testing.T) {
 	}
 }
 
-// TestOrphans has a server find what one that was killed left running.
+// TestOrphans terminates the sessions of a killed server.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 
@@ -132,7 +133,7 @@ func TestOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// with a platform database of its own: servers of others share that of all tests
+	// Use a separate platform database: servers of other tests share theirs.
 	r, err := NewRegistry(pgtest.URL(t), secret, names, 8, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func TestOrphans(t *testing.T) {
 	left, theirs := connect(t, p, owner), connect(t, foreign, owner)
 	known := func(_ context.Context, projects []uuid.UUID) ([]uuid.UUID, error) { return []uuid.UUID{p.UUID}, nil }
 
-	other := connectTo(t, r.base.ConnConfig) // another server is at work
+	other := connectTo(t, r.base.ConnConfig) // another running server
 	value[any](t, other, "select pg_advisory_lock_shared($1, 0)", swapLock)
 
 	if err := r.EndOrphans(t.Context(), known); err != nil {
@@ -175,7 +176,8 @@ func TestOrphans(t *testing.T) {
 	exec(t, theirs, "select 1")
 }
 
-// TestEndedBetweenRows ends a session that waits for its client to read rows: PostgreSQL can't tell that client why, Socle does.
+// TestEndedBetweenRows terminates a session that waits for its client to read rows. PostgreSQL
+// cannot tell that client the reason, but Socle does.
 func TestEndedBetweenRows(t *testing.T) {
 	t.Parallel()
 
@@ -215,7 +217,8 @@ func TestEndedBetweenRows(t *testing.T) {
 	}
 }
 
-// TestWatchdogAmongManyRoles: what a look costs follows from the sessions, not from the roles, of which there are four a project.
+// TestWatchdogAmongManyRoles checks that the cost of a check depends on the sessions and not on the
+// roles, of which each project has four.
 func TestWatchdogAmongManyRoles(t *testing.T) {
 	t.Parallel()
 
