@@ -9,41 +9,41 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// named are pgx.StrictNamedArgs for a statement whose text is parsed once per process instead of at
-// each execution.
-type named pgx.StrictNamedArgs
+// cachedArgs are pgx.StrictNamedArgs for a statement whose text is parsed once per process instead
+// of at each execution.
+type cachedArgs pgx.StrictNamedArgs
 
-// remembered converts named arguments to named.
-func remembered(args []any) []any {
+// withCache converts named arguments to named.
+func withCache(args []any) []any {
 	if len(args) == 1 {
 		if a, ok := args[0].(pgx.StrictNamedArgs); ok {
-			return []any{named(a)}
+			return []any{cachedArgs(a)}
 		}
 	}
 
 	return args
 }
 
-// mostRewritten is the maximum number of cached statements. The few that contain names of users'
+// maxRewritten is the maximum number of cached statements. The few that contain names of users'
 // objects repeat less often.
-const mostRewritten = 2000
+const maxRewritten = 2000
 
-var rewritten = struct {
+var rewriteCache = struct {
 	sync.RWMutex
-	by map[string]ordinal
-}{by: map[string]ordinal{}}
+	by map[string]rewrittenQuery
+}{by: map[string]rewrittenQuery{}}
 
-// ordinal is a statement with numbered instead of named parameters.
-type ordinal struct {
+// rewrittenQuery is a statement with numbered instead of named parameters.
+type rewrittenQuery struct {
 	sql   string
 	names []any // strings, in the order of the numbers
 }
 
 // RewriteQuery replaces named parameters by numbered ones.
-func (n named) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, args []any) (string, []any, error) {
-	rewritten.RLock()
-	o, ok := rewritten.by[sql]
-	rewritten.RUnlock()
+func (n cachedArgs) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, args []any) (string, []any, error) {
+	rewriteCache.RLock()
+	o, ok := rewriteCache.by[sql]
+	rewriteCache.RUnlock()
 
 	if !ok {
 		names := make(pgx.StrictNamedArgs, len(n))
@@ -56,13 +56,13 @@ func (n named) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, arg
 			return "", nil, err
 		}
 
-		rewritten.Lock()
+		rewriteCache.Lock()
 
-		if len(rewritten.by) < mostRewritten {
-			rewritten.by[sql] = o
+		if len(rewriteCache.by) < maxRewritten {
+			rewriteCache.by[sql] = o
 		}
 
-		rewritten.Unlock()
+		rewriteCache.Unlock()
 	}
 
 	values := make([]any, len(o.names))
@@ -79,11 +79,11 @@ func (n named) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, arg
 	return o.sql, values, nil
 }
 
-// uuids encodes and decodes UUIDs as their 16 bytes, without a detour through text.
-type uuids struct{ pgtype.UUIDCodec }
+// uuidCodec encodes and decodes UUIDs as their 16 bytes, without a detour through text.
+type uuidCodec struct{ pgtype.UUIDCodec }
 
 // PlanEncode returns the encoder of a UUID.
-func (c uuids) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+func (c uuidCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
 	if format == pgtype.BinaryFormatCode {
 		switch value.(type) {
 		case uuid.UUID:
@@ -97,7 +97,7 @@ func (c uuids) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pg
 }
 
 // PlanScan returns the decoder of a UUID.
-func (c uuids) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
+func (c uuidCodec) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
 	if format == pgtype.BinaryFormatCode {
 		switch target.(type) {
 		case *uuid.UUID:

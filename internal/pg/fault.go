@@ -30,13 +30,13 @@ func Fault(err error) error {
 		return fault.New(fault.NotFound, "there is no such thing").Because(err)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return sqlstate(e, err)
+		return stateFault(e, err)
 	}
 	if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
 		return fault.New(fault.Unprocessable, "a row or a message of the database has more than %d MB", MaxMessage>>20).
 			WithCode("too_large").Because(err)
 	}
-	if disconnected(err) {
+	if isDisconnect(err) {
 		return &fault.Error{
 			Kind:       fault.Unavailable,
 			Detail:     "the database does not answer",
@@ -48,19 +48,20 @@ func Fault(err error) error {
 	return err
 }
 
-// endedRoutine marks the error of a session that Socle terminated because of a limit. PostgreSQL
+// watchdogRoutine marks the error of a session that Socle terminated because of a limit. PostgreSQL
 // uses that field for the name of one of its C functions, and no statement can set it.
-const endedRoutine = "socle_watchdog"
+const watchdogRoutine = "socle_watchdog"
 
-// Ended marks e, an admin_shutdown error, as caused by a limit and puts the limit into its message.
-func Ended(e *pgconn.PgError, limit string) {
-	e.Routine, e.Message = endedRoutine, "terminating connection: "+limit
+// MarkEndedByLimit marks e, an admin_shutdown error, as caused by a limit and puts the limit into
+// its message.
+func MarkEndedByLimit(e *pgconn.PgError, limit string) {
+	e.Routine, e.Message = watchdogRoutine, "terminating connection: "+limit
 }
 
 // EndedByLimit reports whether Socle terminated the session because of a limit.
-func EndedByLimit(e *pgconn.PgError) bool { return e.Routine == endedRoutine }
+func EndedByLimit(e *pgconn.PgError) bool { return e.Routine == watchdogRoutine }
 
-func sqlstate(e *pgconn.PgError, err error) error {
+func stateFault(e *pgconn.PgError, err error) error {
 	if EndedByLimit(e) {
 		return fault.New(fault.Unprocessable, "the database session was ended: %s",
 			strings.TrimPrefix(e.Message, "terminating connection: ")).
@@ -83,7 +84,9 @@ func sqlstate(e *pgconn.PgError, err error) error {
 			RetryAfter: 10 * time.Second,
 			Err:        err,
 		}
-	case "25006", "57014", "3D000", "28P01", "28000": // read_only_sql_transaction, query_canceled, invalid_catalog_name, invalid_password, invalid_authorization_specification
+	// read_only_sql_transaction, query_canceled, invalid_catalog_name, invalid_password,
+	// invalid_authorization_specification
+	case "25006", "57014", "3D000", "28P01", "28000":
 		return &fault.Error{
 			Kind:       fault.Unavailable,
 			Detail:     "the database does not answer",
@@ -105,8 +108,8 @@ func sqlstate(e *pgconn.PgError, err error) error {
 	return err
 }
 
-// disconnected reports whether err means that the connection was lost, refused or too slow.
-func disconnected(err error) bool {
+// isDisconnect reports whether err means that the connection was lost, refused or too slow.
+func isDisconnect(err error) bool {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
 	}

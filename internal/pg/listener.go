@@ -10,17 +10,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// listenAgain is the delay before reconnecting.
-const listenAgain = time.Second
+// reconnectDelay is the delay before reconnecting.
+const reconnectDelay = time.Second
 
 // Listener receives notifications of a database on a dedicated connection and reconnects when it is
 // lost. Notifications sent in between are missed; register a resync with [Listener.Catch].
 type Listener struct {
-	config *pgx.ConnConfig
-	log    *slog.Logger
-	told   map[string]func(payload string)
-	catch  []func(context.Context, *pgx.Conn) error
-	pid    atomic.Uint32
+	config    *pgx.ConnConfig
+	log       *slog.Logger
+	handlers  map[string]func(payload string)
+	onConnect []func(context.Context, *pgx.Conn) error
+	pid       atomic.Uint32
 }
 
 // NewListener returns a listener for the database that config connects to. It is idle until
@@ -33,16 +33,18 @@ func NewListener(config *pgx.ConnConfig, log *slog.Logger) *Listener {
 		c.RuntimeParams[name] = seconds // other servers rely on the session ending when this machine is gone
 	}
 
-	return &Listener{config: c, log: log, told: map[string]func(string){}}
+	return &Listener{config: c, log: log, handlers: map[string]func(string){}}
 }
 
 // On registers a handler for the notifications on a channel. It must not block. On and Catch must
 // be called before Run.
-func (l *Listener) On(channel string, told func(payload string)) { l.told[channel] = told }
+func (l *Listener) On(channel string, handler func(payload string)) { l.handlers[channel] = handler }
 
 // Catch registers a function that is called with each new connection after LISTEN, to catch up with
 // missed notifications.
-func (l *Listener) Catch(f func(context.Context, *pgx.Conn) error) { l.catch = append(l.catch, f) }
+func (l *Listener) Catch(f func(context.Context, *pgx.Conn) error) {
+	l.onConnect = append(l.onConnect, f)
+}
 
 // PID returns the backend PID of the listener's connection, or 0 if it has none.
 func (l *Listener) PID() uint32 { return l.pid.Load() }
@@ -62,7 +64,7 @@ func (l *Listener) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(listenAgain):
+		case <-time.After(reconnectDelay):
 		}
 	}
 }
@@ -80,14 +82,14 @@ func (l *Listener) listen(ctx context.Context) error {
 		_ = conn.Close(closing)
 	}()
 
-	for channel := range l.told {
+	for channel := range l.handlers {
 		if _, err := conn.Exec(ctx, "listen "+Quote(channel)); err != nil {
 			return err
 		}
 	}
 
 	var errs []error
-	for _, f := range l.catch {
+	for _, f := range l.onConnect {
 		errs = append(errs, f(ctx, conn))
 	}
 
@@ -103,8 +105,8 @@ func (l *Listener) listen(ctx context.Context) error {
 			return err
 		}
 
-		if told := l.told[n.Channel]; told != nil {
-			told(n.Payload)
+		if handler := l.handlers[n.Channel]; handler != nil {
+			handler(n.Payload)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 // and records them in the schema's table migrations. The caller must hold a lock against concurrent
 // migrations. It does nothing to a database that a newer release migrated: both releases run on it.
 func Migrate(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) error {
-	done, err := migrated(ctx, conn, schema, fsys)
+	done, err := isMigrated(ctx, conn, schema, fsys)
 	if err != nil || done {
 		return err
 	}
@@ -27,9 +27,9 @@ func Migrate(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) err
 	return MigrateTo(ctx, conn.Config(), schema, fsys, math.MaxInt64)
 }
 
-// migrated reports whether all migrations in fsys are applied. Nearly always they are, which takes
-// one statement to find out; goose reads all files and opens another connection.
-func migrated(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) (bool, error) {
+// isMigrated reports whether all migrations in fsys are applied. Nearly always they are, which
+// takes one statement to find out; goose reads all files and opens another connection.
+func isMigrated(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) (bool, error) {
 	versions, err := Versions(fsys)
 	if err != nil {
 		return false, err
@@ -114,28 +114,28 @@ const (
 	Leaving = `select pg_try_advisory_lock($1)`
 )
 
-// unlockTime is the timeout for releasing an advisory lock. After it the connection is closed,
+// unlockTimeout is the timeout for releasing an advisory lock. After it the connection is closed,
 // which releases the lock too.
-const unlockTime = 5 * time.Second
+const unlockTimeout = 5 * time.Second
 
 // LockedIn runs f while a connection of the pool holds an advisory lock. lock is the statement that
 // takes it: [Waiting] or [Leaving]. f receives the connection. With Leaving, a lock held elsewhere
 // makes LockedIn return false without running f.
 func LockedIn(
 	ctx context.Context, pool *pgxpool.Pool, lock string, key int64, f func(*pgx.Conn) error,
-) (mine bool, err error) {
+) (acquired bool, err error) {
 	conn, err := Acquire(ctx, pool)
 	if err != nil {
 		return false, err
 	}
 	defer conn.Release()
 
-	if mine, err = Value[bool](ctx, conn, lock, key); err != nil || !mine {
+	if acquired, err = Value[bool](ctx, conn, lock, key); err != nil || !acquired {
 		return false, err
 	}
 
 	defer func() {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 		defer cancel()
 
 		if _, err := conn.Exec(after, "select pg_advisory_unlock($1)", key); err != nil {

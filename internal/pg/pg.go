@@ -31,9 +31,9 @@ type Beginner interface {
 
 // Settings of every pool of Socle.
 const (
-	acquireTimeout = 8 * time.Second // a request without a connection by then fails as Unavailable
-	connectTimeout = 5 * time.Second
-	idleTime       = 30 * time.Second
+	acquireTimeout  = 8 * time.Second // a request without a connection by then fails as Unavailable
+	connectTimeout  = 5 * time.Second
+	maxConnIdleTime = 30 * time.Second
 )
 
 // PoolConfig parses a connection string and adds the settings of all connections of Socle: times in
@@ -46,7 +46,7 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	}
 
 	c.MaxConns, c.MinConns = max, 0
-	c.MaxConnIdleTime = idleTime
+	c.MaxConnIdleTime = maxConnIdleTime
 	c.HealthCheckPeriod = 10 * time.Second
 	c.ConnConfig.ConnectTimeout = connectTimeout
 	c.ConnConfig.MaxProtocolMessageBodyLen = MaxMessage
@@ -58,7 +58,7 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
-		conn.TypeMap().RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuids{}})
+		conn.TypeMap().RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuidCodec{}})
 
 		return nil
 	}
@@ -126,16 +126,16 @@ func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T
 
 // Exec executes a statement and returns the number of affected rows.
 func Exec(ctx context.Context, q Querier, sql string, args ...any) (int64, error) {
-	ctx, cancel := bounded(ctx, q)
+	ctx, cancel := withQueryTimeout(ctx, q)
 	defer cancel()
 
-	tag, err := q.Exec(ctx, sql, remembered(args)...)
+	tag, err := q.Exec(ctx, sql, withCache(args)...)
 	return tag.RowsAffected(), Fault(err)
 }
 
 // query executes a statement. On a pool it waits for a connection, at most acquireTimeout.
 func query(ctx context.Context, q Querier, sql string, args []any) (pgx.Rows, error) {
-	args = remembered(args)
+	args = withCache(args)
 
 	pool, ok := q.(*pgxpool.Pool)
 	if !ok {
@@ -181,8 +181,8 @@ func (r *pooledRows) Next() bool {
 	return false
 }
 
-// bounded limits the time of a statement on a pool, from acquiring a connection to the result.
-func bounded(ctx context.Context, q Querier) (context.Context, context.CancelFunc) {
+// withQueryTimeout limits the time of a statement on a pool, from acquiring a connection to the result.
+func withQueryTimeout(ctx context.Context, q Querier) (context.Context, context.CancelFunc) {
 	if _, ok := q.(*pgxpool.Pool); ok {
 		return context.WithTimeout(ctx, acquireTimeout+connectTimeout)
 	}

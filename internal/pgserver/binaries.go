@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// oldest is the oldest major version of PostgreSQL that Socle supports.
-const oldest = 15
+// minVersion is the oldest major version of PostgreSQL that Socle supports.
+const minVersion = 15
 
 // programs are the binaries that Socle runs; a directory must contain all of them.
 var programs = []string{"postgres", "initdb", "pg_dump", "pg_restore"}
 
-// places are the directories in which packages install the binaries of each major version.
-var places = []string{
+// binaryDirs are the directories in which packages install the binaries of each major version.
+var binaryDirs = []string{
 	"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
 	"/usr/pgsql-*/bin",                   // PostgreSQL's own RPMs
 	"/opt/homebrew/opt/postgresql@*/bin", // Homebrew on Apple silicon
@@ -71,7 +71,7 @@ func Find(dir string) (Binaries, error) {
 
 	return Binaries{}, fmt.Errorf("the server binaries of PostgreSQL %d or newer are needed, and %s: install them "+
 		"(Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql@17) "+
-		"or name their folder in SOCLE_POSTGRES_BIN", oldest, found)
+		"or name their folder in SOCLE_POSTGRES_BIN", minVersion, found)
 }
 
 // candidates returns the directories to search, best first.
@@ -85,8 +85,8 @@ func candidates() []string {
 	}
 
 	var packaged []string
-	for _, place := range places {
-		matches, _ := filepath.Glob(place) // fails only on a bad pattern
+	for _, pattern := range binaryDirs {
+		matches, _ := filepath.Glob(pattern) // fails only on a bad pattern
 		packaged = append(packaged, matches...)
 	}
 
@@ -136,8 +136,8 @@ func inspect(dir string) (Binaries, error) {
 		return Binaries{}, err
 	}
 
-	if b.Version/10000 < oldest {
-		return Binaries{}, fmt.Errorf("PostgreSQL %d is older than %d", b.Version/10000, oldest)
+	if b.Version/10000 < minVersion {
+		return Binaries{}, fmt.Errorf("PostgreSQL %d is older than %d", b.Version/10000, minVersion)
 	}
 
 	return b, nil

@@ -61,10 +61,10 @@ func TestFindRefuses(t *testing.T) {
 }
 
 // Not parallel: it changes the environment.
-func TestFindSaysWhatToInstall(t *testing.T) {
-	before := places
-	t.Cleanup(func() { places = before })
-	places = nil
+func TestFindErrorNamesPackages(t *testing.T) {
+	before := binaryDirs
+	t.Cleanup(func() { binaryDirs = before })
+	binaryDirs = nil
 	t.Setenv("PATH", t.TempDir())
 
 	if _, err := Find(""); err == nil || !strings.Contains(err.Error(), "apt-get install postgresql") {

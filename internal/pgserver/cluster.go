@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	dataName   = "data"
-	makingName = "data.new"
+	dataName    = "data"
+	newDataName = "data.new"
 )
 
 // cluster is the directory of a PostgreSQL while it is being started. Only one process at a time
@@ -28,11 +28,11 @@ const (
 // The directory may belong to another OS user. All access therefore goes through root, which does
 // not follow links out of the directory.
 type cluster struct {
-	config  Config
-	root    *os.Root
-	lock    *os.File
-	account *syscall.Credential // OS user of PostgreSQL; nil: the current one
-	logged  int64               // size of the log before the start
+	config     Config
+	root       *os.Root
+	lock       *os.File
+	credential *syscall.Credential // OS user of PostgreSQL; nil: the current one
+	logOffset  int64               // size of the log before the start
 }
 
 // openCluster opens the directory and creates it if it does not exist.
@@ -43,7 +43,7 @@ func openCluster(ctx context.Context, config Config) (*cluster, error) {
 
 	root, err := os.OpenRoot(config.Dir)
 	if err != nil {
-		return nil, foreign(err)
+		return nil, ownershipError(err)
 	}
 
 	c := &cluster{config: config, root: root}
@@ -77,12 +77,12 @@ func (c *cluster) prepare(ctx context.Context) error {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return fmt.Errorf("lock the folder: %w", err)
 		}
-		if !sleep(ctx, pause) {
+		if !sleep(ctx, pollInterval) {
 			return fmt.Errorf("another process is starting PostgreSQL in the folder: %w", ctx.Err())
 		}
 	}
 
-	return c.settle()
+	return c.chooseUser()
 }
 
 // check returns fs.ErrNotExist if the directory has no data, and an error if it was made by another
@@ -93,52 +93,52 @@ func (c *cluster) check() error {
 		return err
 	}
 
-	made, ours := strings.TrimSpace(string(version)), strconv.Itoa(c.config.Binaries.Version/10000)
-	if made != ours {
+	dataVersion, binariesVersion := strings.TrimSpace(string(version)), strconv.Itoa(c.config.Binaries.Version/10000)
+	if dataVersion != binariesVersion {
 		return fmt.Errorf(
 			"the cluster was made by PostgreSQL %s, and %s has the binaries of %s: name the folder of those of %s in "+
-				"SOCLE_POSTGRES_BIN, or move the cluster to %s with pg_upgrade", made, c.config.Binaries.Dir,
-			ours, made, ours)
+				"SOCLE_POSTGRES_BIN, or move the cluster to %s with pg_upgrade", dataVersion, c.config.Binaries.Dir,
+			binariesVersion, dataVersion, binariesVersion)
 	}
 
 	return nil
 }
 
-// settle selects the OS user that PostgreSQL runs as and gives it the directory. PostgreSQL refuses
-// to run as root. If Socle runs as root, the user is therefore the owner of the data. For new data,
-// and for data that root has copied, it is postgres or else nobody.
-func (c *cluster) settle() error {
+// chooseUser selects the OS user that PostgreSQL runs as and gives it the directory. PostgreSQL
+// refuses to run as root. If Socle runs as root, the user is therefore the owner of the data. For
+// new data, and for data that root has copied, it is postgres or else nobody.
+func (c *cluster) chooseUser() error {
 	info, err := c.root.Stat(dataName)
 	if errors.Is(err, fs.ErrNotExist) {
 		info, err = c.lock.Stat()
 	}
 	if err != nil {
-		return foreign(err)
+		return ownershipError(err)
 	}
 
 	if os.Geteuid() != 0 {
-		if owner(info) != os.Geteuid() {
-			return foreign(fmt.Errorf("it belongs to the account number %d", owner(info)))
+		if ownerUID(info) != os.Geteuid() {
+			return ownershipError(fmt.Errorf("it belongs to the account number %d", ownerUID(info)))
 		}
 		return c.lock.Chmod(0o700)
 	}
 
 	stat := info.Sys().(*syscall.Stat_t)
-	c.account = &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}
+	c.credential = &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}
 	if stat.Uid == 0 {
-		if c.account, err = unprivileged(); err != nil {
+		if c.credential, err = unprivilegedUser(); err != nil {
 			return err
 		}
-		if err := c.giveAll(); err != nil {
+		if err := c.chownAll(); err != nil {
 			return err
 		}
 	}
 
-	return errors.Join(c.give(c.lock), c.lock.Chmod(0o700))
+	return errors.Join(c.chown(c.lock), c.lock.Chmod(0o700))
 }
 
-// unprivileged returns the OS user of new data when Socle runs as root.
-func unprivileged() (*syscall.Credential, error) {
+// unprivilegedUser returns the OS user of new data when Socle runs as root.
+func unprivilegedUser() (*syscall.Credential, error) {
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {
@@ -163,8 +163,8 @@ func unprivileged() (*syscall.Credential, error) {
 			"add one, or start Socle as another account")
 }
 
-// foreign wraps an error about a directory of another OS user and says what to do.
-func foreign(err error) error {
+// ownershipError wraps an error about a directory of another OS user and says what to do.
+func ownershipError(err error) error {
 	return fmt.Errorf("the account number %d can't use the folder: start Socle as the account that made it, or as root: %w",
 		os.Geteuid(), err)
 }
@@ -173,7 +173,7 @@ func foreign(err error) error {
 // Leftovers of a killed process are removed.
 func (c *cluster) create(ctx context.Context) error {
 	c.config.Log.Info("a PostgreSQL cluster is made", "dir", c.config.Dir)
-	if err := c.root.RemoveAll(makingName); err != nil {
+	if err := c.root.RemoveAll(newDataName); err != nil {
 		return err
 	}
 
@@ -189,7 +189,7 @@ func (c *cluster) create(ctx context.Context) error {
 
 	// Sort text by bytes: that is the same on every machine, and no upgrade of the C library or of
 	// ICU changes the order under an index. Upper and lower case follow Unicode.
-	args := []string{"--pgdata=" + c.path(makingName), "--username=" + role, "--pwfile=" + c.path(passwordName),
+	args := []string{"--pgdata=" + c.path(newDataName), "--username=" + role, "--pwfile=" + c.path(passwordName),
 		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--lc-ctype=" + ctype, "--data-checksums",
 		"--no-instructions"}
 
@@ -208,15 +208,15 @@ func (c *cluster) create(ctx context.Context) error {
 		return fmt.Errorf("initdb: %w: %s", err, bytes.TrimSpace(out))
 	}
 
-	if err := c.root.Rename(makingName, dataName); err != nil {
+	if err := c.root.Rename(newDataName, dataName); err != nil {
 		return fmt.Errorf("%s is there and is not a cluster: %w", filepath.Join(c.config.Dir, dataName), err)
 	}
 
-	return errors.Join(c.lock.Sync(), syncFolder(filepath.Dir(c.config.Dir)))
+	return errors.Join(c.lock.Sync(), syncDir(filepath.Dir(c.config.Dir)))
 }
 
-// syncFolder syncs the entries of a directory to disk.
-func syncFolder(path string) error {
+// syncDir syncs the entries of a directory to disk.
+func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -230,13 +230,13 @@ func syncFolder(path string) error {
 // lack access to the parent directories (/root, say), so its processes inherit the directory as an
 // open file instead.
 func (c *cluster) path(name string) string {
-	if c.handed() {
+	if c.inheritsDir() {
 		return "/proc/self/fd/3/" + name
 	}
 	return filepath.Join(c.config.Dir, name)
 }
 
-func (c *cluster) handed() bool { return c.account != nil && runtime.GOOS == "linux" }
+func (c *cluster) inheritsDir() bool { return c.credential != nil && runtime.GOOS == "linux" }
 
 // command returns a program of PostgreSQL that is ready to run as its OS user. It gets no
 // environment of Socle, which may contain secrets and PG* variables. It runs in a session of its
@@ -245,9 +245,9 @@ func (c *cluster) command(ctx context.Context, name string, args ...string) (*ex
 	cmd := exec.CommandContext(ctx, c.config.Binaries.Path(name), args...)
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: c.account}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: c.credential}
 
-	if c.handed() {
+	if c.inheritsDir() {
 		dir, err := c.root.Open(".") // not the locked file: a child would keep the lock
 		if err != nil {
 			return nil, err
@@ -265,8 +265,8 @@ func closeFiles(cmd *exec.Cmd) {
 	}
 }
 
-// running returns the postmaster of the data directory, or nil if none is running.
-func (c *cluster) running() (*postmaster, error) {
+// findPostmaster returns the postmaster of the data directory, or nil if none is running.
+func (c *cluster) findPostmaster() (*postmaster, error) {
 	data, err := c.root.Stat(dataName)
 	if err != nil {
 		return nil, err
@@ -282,11 +282,11 @@ func (c *cluster) running() (*postmaster, error) {
 
 	first, _, _ := strings.Cut(string(text), "\n")
 	pid, err := strconv.Atoi(strings.TrimSpace(first))
-	if err != nil || pid <= 1 || !serves(pid, mark(data)) {
+	if err != nil || pid <= 1 || !isProcessOf(pid, clusterName(data)) {
 		return nil, nil
 	}
 
-	return &postmaster{pid: pid, mark: mark(data)}, nil
+	return &postmaster{pid: pid, clusterName: clusterName(data)}, nil
 }
 
 // start starts PostgreSQL. None may be running on the data directory.
@@ -296,7 +296,7 @@ func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 		return nil, err
 	}
 
-	if err := expel(ctx, mark(data)); err != nil {
+	if err := killOrphans(ctx, clusterName(data)); err != nil {
 		return nil, err
 	}
 
@@ -319,20 +319,20 @@ func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 	defer log.Close()
 
 	cmd, err := c.command(context.WithoutCancel(ctx), "postgres", "-D", c.path(dataName), "-c",
-		"cluster_name="+mark(data))
+		"cluster_name="+clusterName(data))
 	if err != nil {
 		return nil, err
 	}
 	defer closeFiles(cmd)
 
 	cmd.Stdout, cmd.Stderr = log, log
-	boundMemory(cmd)
+	limitMemory(cmd)
 
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 
-	p := &postmaster{pid: cmd.Process.Pid, mark: mark(data), done: make(chan struct{})}
+	p := &postmaster{pid: cmd.Process.Pid, clusterName: clusterName(data), done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
 
@@ -354,23 +354,23 @@ func (c *cluster) write(name, text string) error {
 	}
 
 	_, err = io.WriteString(f, text)
-	return errors.Join(err, c.give(f), f.Close())
+	return errors.Join(err, c.chown(f), f.Close())
 }
 
-// give changes the owner of a file to PostgreSQL's OS user.
-func (c *cluster) give(f *os.File) error {
-	if c.account == nil {
+// chown changes the owner of a file to PostgreSQL's OS user.
+func (c *cluster) chown(f *os.File) error {
+	if c.credential == nil {
 		return nil
 	}
-	return f.Chown(int(c.account.Uid), int(c.account.Gid))
+	return f.Chown(int(c.credential.Uid), int(c.credential.Gid))
 }
 
-// giveAll changes the owner of everything in the directory to PostgreSQL's OS user.
-func (c *cluster) giveAll() error {
+// chownAll changes the owner of everything in the directory to PostgreSQL's OS user.
+func (c *cluster) chownAll() error {
 	return fs.WalkDir(c.root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return c.root.Lchown(path, int(c.account.Uid), int(c.account.Gid))
+		return c.root.Lchown(path, int(c.credential.Uid), int(c.credential.Gid))
 	})
 }

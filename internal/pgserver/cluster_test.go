@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-func TestStartMakesAPrivateCluster(t *testing.T) {
+func TestStartCreatesPrivateCluster(t *testing.T) {
 	t.Parallel()
 
 	c := config(t)
@@ -73,7 +73,7 @@ func TestStartMakesAPrivateCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if owner(process) == 0 {
+	if ownerUID(process) == 0 {
 		t.Error("PostgreSQL runs as root")
 	}
 	if session, err := syscall.Getpgid(s.pid()); err != nil || session != s.pid() {
@@ -84,7 +84,7 @@ func TestStartMakesAPrivateCluster(t *testing.T) {
 func TestStartAfterACrash(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	s := start(t, c)
 	execute(t, s, "create table kept as select 'here' as v")
 	kill(t, s.pid())
@@ -98,7 +98,7 @@ func TestStartAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	other.SysProcAttr = &syscall.SysProcAttr{Credential: cl.account}
+	other.SysProcAttr = &syscall.SysProcAttr{Credential: cl.credential}
 	lines := pidFile(t, c)
 
 	if err := other.Start(); err != nil {
@@ -130,11 +130,11 @@ func TestStartAfterACrash(t *testing.T) {
 	}
 }
 
-func TestStartMakesAHalfMadeClusterAgain(t *testing.T) {
+func TestStartReplacesIncompleteCluster(t *testing.T) {
 	t.Parallel()
 
 	c := config(t)
-	half := filepath.Join(c.Dir, makingName)
+	half := filepath.Join(c.Dir, newDataName)
 	if err := os.MkdirAll(filepath.Join(half, "base"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestStartMakesAHalfMadeClusterAgain(t *testing.T) {
 func TestStartFromACopy(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	s := start(t, c)
 	execute(t, s, "create table kept as select 'here' as v; checkpoint")
 
@@ -181,7 +181,7 @@ func TestStartFromACopy(t *testing.T) {
 func TestAnotherPassword(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	s := start(t, c)
 	wrong := c
 	wrong.Password = "another"
@@ -218,10 +218,10 @@ func TestAnotherPassword(t *testing.T) {
 	}
 }
 
-func TestStartSaysWhyNot(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	stop(t, start(t, c))
 
 	tests := map[string]struct {
@@ -262,7 +262,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 func TestStartEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	stop(t, start(t, c))
 
 	held, err := openCluster(t.Context(), c)
@@ -270,7 +270,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 10*pause)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*pollInterval)
 	defer cancel()
 
 	_, err = Start(ctx, c)
@@ -299,10 +299,10 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestPasswordIsAskedFor(t *testing.T) {
+func TestPasswordRequired(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, made(t))
+	s := start(t, clonedConfig(t))
 	u, err := url.Parse(s.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)

@@ -22,13 +22,13 @@ func OwnMemory(pid int) int64 {
 	return (resident - shared) * int64(os.Getpagesize())
 }
 
-// boundMemory limits the memory of each process of the PostgreSQL that cmd starts, see
+// limitMemory limits the memory of each process of the PostgreSQL that cmd starts, see
 // [sessionMemory]. Shared memory does not count. Out of memory, the kernel then kills a session
 // rather than the postmaster or Socle.
 //
 // A shell sets the limit: a limit of this process would also apply to Socle, and one set after the
 // start would not apply to processes that PostgreSQL has already forked.
-func boundMemory(cmd *exec.Cmd) {
+func limitMemory(cmd *exec.Cmd) {
 	cmd.Env = append(cmd.Env, "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj", "PG_OOM_ADJUST_VALUE=500")
 
 	script := fmt.Sprintf(`ulimit -d %d && exec "$0" "$@"`, sessionMemory(memory()))

@@ -7,5 +7,5 @@ import "os/exec"
 // OwnMemory returns 0, which means unknown.
 func OwnMemory(int) int64 { return 0 }
 
-// boundMemory does nothing: it needs limits of Linux.
-func boundMemory(*exec.Cmd) {}
+// limitMemory does nothing: it needs limits of Linux.
+func limitMemory(*exec.Cmd) {}

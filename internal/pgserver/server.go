@@ -31,13 +31,13 @@ const (
 	role = "socle" // the superuser
 	port = 5432    // no TCP port: a part of the socket's name
 
-	fastStop      = 20 * time.Second // for terminating sessions and writing a checkpoint
-	immediateStop = 10 * time.Second // PostgreSQL itself kills remaining processes after five seconds
-	pause         = 20 * time.Millisecond
-	watch         = time.Second
-	firstBackoff  = 100 * time.Millisecond
-	lastBackoff   = 5 * time.Second
-	lingering     = 10 * time.Second
+	fastStopTimeout      = 20 * time.Second // for terminating sessions and writing a checkpoint
+	immediateStopTimeout = 10 * time.Second // PostgreSQL itself kills remaining processes after five seconds
+	pollInterval         = 20 * time.Millisecond
+	watchInterval        = time.Second
+	minBackoff           = 100 * time.Millisecond
+	maxBackoff           = 5 * time.Second
+	orphansTimeout       = 10 * time.Second
 )
 
 // Config configures a [Server].
@@ -78,7 +78,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	}
 
 	c.Dir = dir
-	s := &Server{config: c, host: socketFolder(dir), stopped: make(chan struct{})}
+	s := &Server{config: c, host: socketDir(dir), stopped: make(chan struct{})}
 	if s.postmaster, err = s.launch(ctx, (*cluster).create); err != nil {
 		return nil, fmt.Errorf("start PostgreSQL in %s: %w", dir, err)
 	}
@@ -110,7 +110,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}()
 
-	tick := time.NewTicker(watch)
+	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 
 	for {
@@ -120,19 +120,19 @@ func (s *Server) Run(ctx context.Context) error {
 			return nil
 		case <-p.done:
 		case <-tick.C:
-			s.tidy()
+			s.maintain()
 		}
 
 		if !p.alive() {
-			s.revive(ctx)
+			s.restart(ctx)
 		}
 	}
 }
 
-// tidy bounds the log and recreates the link to the socket, which a cleaner of temporary files may
-// have removed.
-func (s *Server) tidy() {
-	if err := boundLog(s.config.Dir); err != nil {
+// maintain bounds the log and recreates the link to the socket, which a cleaner of temporary files
+// may have removed.
+func (s *Server) maintain() {
+	if err := rotateLog(s.config.Dir); err != nil {
 		s.config.Log.Warn("bound PostgreSQL's log", "error", err)
 	}
 	if err := linkSocket(s.config.Dir, s.host); err != nil {
@@ -140,9 +140,9 @@ func (s *Server) tidy() {
 	}
 }
 
-// revive restarts PostgreSQL after a crash, with backoff until it succeeds. It does nothing after
+// restart restarts PostgreSQL after a crash, with backoff until it succeeds. It does nothing after
 // Stop.
-func (s *Server) revive(ctx context.Context) {
+func (s *Server) restart(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -152,8 +152,8 @@ func (s *Server) revive(ctx context.Context) {
 
 	s.config.Log.Warn("PostgreSQL has ended; it is started again")
 
-	for backoff := firstBackoff; ctx.Err() == nil; backoff = min(2*backoff, lastBackoff) {
-		p, err := s.launch(ctx, lost)
+	for backoff := minBackoff; ctx.Err() == nil; backoff = min(2*backoff, maxBackoff) {
+		p, err := s.launch(ctx, refuseCreate)
 		if err == nil {
 			s.postmaster = p
 			s.config.Log.Info("PostgreSQL is back", "pid", p.pid)
@@ -199,9 +199,11 @@ func (s *Server) current() *postmaster {
 	return s.postmaster
 }
 
-// lost replaces cluster.create in a restart: a new empty data directory would look like the loss of
-// all data.
-func lost(*cluster, context.Context) error { return errors.New("the cluster is gone from its folder") }
+// refuseCreate replaces cluster.create in a restart: a new empty data directory would look like the
+// loss of all data.
+func refuseCreate(*cluster, context.Context) error {
+	return errors.New("the cluster is gone from its folder")
+}
 
 // launch returns a PostgreSQL that accepts connections: the running one, or a new one. It calls
 // create if there is no data directory. One process at a time launches in a directory.
@@ -223,13 +225,13 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 		return nil, err
 	}
 
-	p, err := c.running()
+	p, err := c.findPostmaster()
 	if err != nil {
 		return nil, err
 	}
 
 	if p != nil {
-		err := s.ready(ctx, p, c)
+		err := s.awaitReady(ctx, p, c)
 		if err == nil {
 			s.config.Log.Info("a PostgreSQL that runs already is adopted", "pid", p.pid)
 		}
@@ -239,24 +241,24 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 		} // the adopted PostgreSQL was shutting down
 	}
 
-	for given := time.Now(); ; {
+	for started := time.Now(); ; {
 		if p, err = c.start(ctx); err != nil {
 			return nil, err
 		}
-		if err = s.ready(ctx, p, c); err == nil {
+		if err = s.awaitReady(ctx, p, c); err == nil {
 			return p, nil
 		}
 
 		// Backends of a killed postmaster notice soon, and use its shared memory until then.
 		if p.alive() || !strings.Contains(err.Error(), "pre-existing shared memory block") ||
-			time.Since(given) > lingering || !sleep(ctx, 5*pause) {
+			time.Since(started) > orphansTimeout || !sleep(ctx, 5*pollInterval) {
 			return nil, errors.Join(err, p.shutdown(ctx))
 		}
 	}
 }
 
-// ready waits until PostgreSQL accepts connections.
-func (s *Server) ready(ctx context.Context, p *postmaster, c *cluster) error {
+// awaitReady waits until PostgreSQL accepts connections.
+func (s *Server) awaitReady(ctx context.Context, p *postmaster, c *cluster) error {
 	for {
 		err := ping(ctx, s.URL("postgres"))
 		if err == nil {
@@ -269,9 +271,9 @@ func (s *Server) ready(ctx context.Context, p *postmaster, c *cluster) error {
 					"replaced; give the key back, or move the folder away to begin with an empty cluster")
 		}
 		if !p.alive() {
-			return c.epitaph()
+			return c.exitReason()
 		}
-		if !sleep(ctx, pause) {
+		if !sleep(ctx, pollInterval) {
 			return fmt.Errorf("it is not ready (%w): %w", err, context.Cause(ctx))
 		}
 	}

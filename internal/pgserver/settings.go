@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// own returns the settings of every PostgreSQL that Socle runs.
-func own() map[string]string {
+// defaultSettings returns the settings of every PostgreSQL that Socle runs.
+func defaultSettings() map[string]string {
 	all := map[string]string{
 		// Listen only on the socket in the directory. The path is relative to the data directory,
 		// so it is short wherever the directory is.
@@ -60,13 +60,13 @@ func own() map[string]string {
 	return all
 }
 
-// counting returns the settings of pg_stat_statements, or nil if it is not installed. Utility
+// statStatements returns the settings of pg_stat_statements, or nil if it is not installed. Utility
 // statements are not tracked: their texts would be stored with values such as passwords.
-func (b Binaries) counting() map[string]string {
+func (b Binaries) statStatements() map[string]string {
 	// The library directories that pg_config can report.
-	for _, folder := range []string{"lib", "lib/postgresql", "lib/postgresql/pgsql"} {
+	for _, dir := range []string{"lib", "lib/postgresql", "lib/postgresql/pgsql"} {
 		for _, ending := range []string{".so", ".dylib"} {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(b.Dir), folder, "pg_stat_statements"+ending)); err == nil {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(b.Dir), dir, "pg_stat_statements"+ending)); err == nil {
 				return map[string]string{
 					"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track_utility": "off",
 				}
@@ -78,10 +78,10 @@ func (b Binaries) counting() map[string]string {
 }
 
 // settings returns the text of postgresql.conf. further overrides Socle's own settings.
-func settings(b Binaries, further map[string]string) string {
-	all := own()
-	maps.Copy(all, b.counting())
-	maps.Copy(all, further)
+func settings(b Binaries, overrides map[string]string) string {
+	all := defaultSettings()
+	maps.Copy(all, b.statStatements())
+	maps.Copy(all, overrides)
 
 	var text strings.Builder
 	text.WriteString("# Socle writes this file at every start. ALTER SYSTEM is stronger than what stands here.\n")

@@ -21,8 +21,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestSettingsThatCount checks that pg_stat_statements is loaded only where it is installed.
-func TestSettingsThatCount(t *testing.T) {
+// TestStatStatements checks that pg_stat_statements is loaded only where it is installed.
+func TestStatStatements(t *testing.T) {
 	t.Parallel()
 
 	b := Binaries{Dir: filepath.Join(t.TempDir(), "bin")}

@@ -13,15 +13,15 @@ import (
 // socketName is the socket's file name for libpq and pgx.
 var socketName = ".s.PGSQL." + strconv.Itoa(port)
 
-// longestAddress is a bit less than the size of a socket address, with the final NUL: 108 bytes on
-// Linux and 104 on macOS.
-const longestAddress = 100
+// maxSocketAddress is a bit less than the size of a socket address, with the final NUL: 108 bytes
+// on Linux and 104 on macOS.
+const maxSocketAddress = 100
 
-// socketFolder returns the directory through which clients reach the socket of the PostgreSQL in
+// socketDir returns the directory through which clients reach the socket of the PostgreSQL in
 // dir: dir itself, or a short directory with a link to the socket where the address would be too
 // long. PostgreSQL itself binds the socket by a relative path.
-func socketFolder(dir string) string {
-	if len(filepath.Join(dir, socketName)) <= longestAddress {
+func socketDir(dir string) string {
+	if len(filepath.Join(dir, socketName)) <= maxSocketAddress {
 		return dir
 	}
 	return filepath.Join(os.TempDir(), fmt.Sprintf("socle-%d-%.6x", os.Geteuid(), sha256.Sum256([]byte(dir))))
@@ -43,7 +43,7 @@ func linkSocket(dir, host string) error {
 	}
 
 	// Anyone can create a directory of this name where temporary files are.
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || owner(info) != os.Geteuid() {
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || ownerUID(info) != os.Geteuid() {
 		return fmt.Errorf("%s is not a folder that only we can reach: remove it", host)
 	}
 
@@ -67,5 +67,5 @@ func unlinkSocket(dir, host string) error {
 	return os.RemoveAll(host)
 }
 
-// owner returns the UID of a file's owner.
-func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
+// ownerUID returns the UID of a file's owner.
+func ownerUID(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }

@@ -19,15 +19,15 @@ import (
 
 // cluster is the PostgreSQL of this test binary.
 type cluster struct {
-	server   *pgserver.Server
-	programs string        // directory of the programs
-	admin    *pgxpool.Pool // of the superuser
-	guard    *exec.Cmd
-	input    io.Closer // standard input of guard
+	server     *pgserver.Server
+	binDir     string        // directory of the programs
+	admin      *pgxpool.Pool // of the superuser
+	guard      *exec.Cmd
+	guardInput io.Closer // standard input of guard
 }
 
-// guarded is the cluster whose guard is running; it may have failed to start.
-var guarded atomic.Pointer[cluster]
+// started is the cluster whose guard is running; it may have failed to start.
+var started atomic.Pointer[cluster]
 
 // guard stops the PostgreSQL of a test binary and removes its directory. It waits for the end of
 // its input, which comes when the binary closes it or ends in any way (a panic, a timeout, kill
@@ -49,24 +49,24 @@ func startCluster() (*cluster, error) {
 		return nil, err
 	}
 
-	dir, err := os.MkdirTemp(place(), "socle-pgtest-")
+	dir, err := os.MkdirTemp(parentDir(), "socle-pgtest-")
 	if err != nil {
 		return nil, err
 	}
 
 	key := rand.Text()
-	c := &cluster{programs: binaries.Dir, guard: exec.Command("sh", "-c", guard, dir)}
+	c := &cluster{binDir: binaries.Dir, guard: exec.Command("sh", "-c", guard, dir)}
 	c.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // out of reach of the terminal's Ctrl-C
-	if c.input, err = c.guard.StdinPipe(); err != nil {
+	if c.guardInput, err = c.guard.StdinPipe(); err != nil {
 		return nil, err
 	}
 	if err := c.guard.Start(); err != nil {
 		return nil, fmt.Errorf("start the guard of the test cluster: %w", err)
 	}
 
-	guarded.Store(c)
+	started.Store(c)
 
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 
 	c.server, err = pgserver.Start(ctx, pgserver.Config{
@@ -88,21 +88,21 @@ func startCluster() (*cluster, error) {
 	}
 
 	// Tests connect very often: make that as cheap as for a project's logins.
-	return c, c.exec(ctx, "alter role current_user password "+pg.Literal(pg.Verifier(key)))
+	return c, c.exec(ctx, "alter role current_user password "+pg.Literal(pg.SCRAMVerifier(key)))
 }
 
 // endCluster makes the guard stop the cluster, if there is one, and waits for it.
 func endCluster() {
-	if c := guarded.Load(); c != nil {
-		_ = c.input.Close()
+	if c := started.Load(); c != nil {
+		_ = c.guardInput.Close()
 		_ = c.guard.Wait()
 	}
 }
 
-// place returns the parent directory of the cluster: in memory if there is room for many databases
-// of some 8 MB, else "" for the directory of temporary files. A new database is 300 new files: 10
-// ms in memory, up to 300 ms on a disk.
-func place() string {
+// parentDir returns the parent directory of the cluster: in memory if there is room for many
+// databases of some 8 MB, else "" for the directory of temporary files. A new database is 300 new
+// files: 10 ms in memory, up to 300 ms on a disk.
+func parentDir() string {
 	const memory, room = "/dev/shm", 4 << 30
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(memory, &s); err != nil || s.Bavail*uint64(s.Bsize) < room {

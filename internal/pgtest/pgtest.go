@@ -19,8 +19,8 @@ import (
 	"socle/internal/pgserver"
 )
 
-// patience is the timeout of a step of the setup.
-const patience = time.Minute
+// stepTimeout is the timeout of a step of the setup.
+const stepTimeout = time.Minute
 
 var (
 	start     = sync.OnceValues(startCluster)
@@ -59,7 +59,7 @@ func Programs() string {
 		panic(err)
 	}
 
-	return c.programs
+	return c.binDir
 }
 
 // URL returns the connection URI of a new empty database, which is dropped when the test ends.
@@ -90,7 +90,7 @@ func makeTemplate(name string, fill func(ctx context.Context, url string) error)
 		return err
 	}
 
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 
 	if err := c.exec(ctx, "create database "+pgx.Identifier{name}.Sanitize()); err != nil {
@@ -116,7 +116,7 @@ func create(t testing.TB, template string) string {
 
 	name := "test_" + strconv.FormatInt(serial.Add(1), 10)
 
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 	defer cancel()
 
 	// Without fsync, copying files takes 10 ms, and PostgreSQL's copying by page 18 ms.
@@ -126,7 +126,7 @@ func create(t testing.TB, template string) string {
 	}
 
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 		defer cancel()
 
 		if err := c.exec(ctx, "drop database if exists "+name+" with (force)"); err != nil {
@@ -140,13 +140,17 @@ func create(t testing.TB, template string) string {
 // Drop drops databases if they exist, whether connections to them are open or not.
 func Drop(ctx context.Context, names ...string) error {
 	c, err := start()
+	if err != nil {
+		return err
+	}
+
 	for _, name := range names {
-		if err == nil {
-			err = c.exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)")
+		if err := c.exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)"); err != nil {
+			return err
 		}
 	}
 
-	return err
+	return nil
 }
 
 // exec executes a statement as the superuser.

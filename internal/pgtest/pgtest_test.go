@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // child starts a cluster, prints its directory and ends abnormally.
 func child(how string) {
-	fmt.Println(folder(pgtest.Server().URL("postgres")))
+	fmt.Println(dirOf(pgtest.Server().URL("postgres")))
 
 	if how == "panic" {
 		panic("as asked for")
@@ -42,8 +42,8 @@ func child(how string) {
 	select {} // until killed
 }
 
-// folder returns the cluster's directory from a connection URI.
-func folder(address string) string {
+// dirOf returns the cluster's directory from a connection URI.
+func dirOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		panic(err)
@@ -96,7 +96,7 @@ func TestClusterEndsWithItsBinary(t *testing.T) {
 	}
 }
 
-func TestURLIsEmptyAndOnesOwn(t *testing.T) {
+func TestURLIsolated(t *testing.T) {
 	t.Parallel()
 
 	for range 2 {
@@ -124,15 +124,15 @@ func TestURLIsDropped(t *testing.T) {
 	}
 }
 
-// made counts the creations of TestClone's template: one per test binary, however often the test
+// fills counts the creations of TestClone's template: one per test binary, however often the test
 // runs.
-var made atomic.Int32
+var fills atomic.Int32
 
 func TestClone(t *testing.T) {
 	t.Parallel()
 
 	fill := func(ctx context.Context, address string) error {
-		made.Add(1)
+		fills.Add(1)
 
 		conn, err := pgx.Connect(ctx, address) // left open
 		if err != nil {
@@ -162,7 +162,7 @@ func TestClone(t *testing.T) {
 		}
 	})
 
-	if got := made.Load(); got != 1 {
+	if got := fills.Load(); got != 1 {
 		t.Errorf("the template was made %d times", got)
 	}
 }
@@ -170,7 +170,7 @@ func TestClone(t *testing.T) {
 func TestServerListensOnASocketOnly(t *testing.T) {
 	t.Parallel()
 
-	info, err := os.Stat(filepath.Join(folder(pgtest.Server().URL("postgres")), ".s.PGSQL.5432"))
+	info, err := os.Stat(filepath.Join(dirOf(pgtest.Server().URL("postgres")), ".s.PGSQL.5432"))
 	if err != nil || info.Mode().Type() != os.ModeSocket {
 		t.Errorf("got %v, %v", info, err)
 	}

@@ -32,7 +32,7 @@ type Config struct {
 	maxLifetime, maxIdle time.Duration
 	channel              string
 	listen, inDatabase   bool
-	at, adminAt          place
+	addr, adminAddr      listenAddr
 	preConfig            string
 	traceHeader          string
 	logQuery             bool
@@ -48,8 +48,8 @@ type Config struct {
 	effective            map[string]string // effective values by name of setting
 }
 
-// place is a listen address.
-type place struct {
+// listenAddr is a listen address.
+type listenAddr struct {
 	socket string // path of a Unix socket; "" for host and port
 	mode   os.FileMode
 	host   string
@@ -78,9 +78,9 @@ func Load(file string, environ []string) (Config, error) {
 		}
 	}
 
-	fromFile, errs := named(given, file)
+	fromFile, errs := resolveNames(given, file)
 
-	fromEnv, more := named(variables(env), "")
+	fromEnv, more := resolveNames(variables(env), "")
 	if errs = append(errs, more...); len(errs) > 0 {
 		return Config{}, errors.Join(errs...)
 	}
@@ -91,15 +91,15 @@ func Load(file string, environ []string) (Config, error) {
 	return c, err
 }
 
-// with returns the configuration combined with parameters of the database, such as
+// withParameters returns the configuration combined with parameters of the database, such as
 // pgrst.db_schemas, which take precedence.
-func (c Config) with(parameters map[string]string) (Config, error) {
-	extra := map[string]string{}
+func (c Config) withParameters(parameters map[string]string) (Config, error) {
+	fromDatabase := map[string]string{}
 	var ignored []string
 	for _, parameter := range slices.Sorted(maps.Keys(parameters)) {
 		name := strings.TrimPrefix(parameter, "pgrst.")
 		if strings.HasPrefix(name, appPrefix) {
-			extra[name] = parameters[parameter]
+			fromDatabase[name] = parameters[parameter]
 			continue
 		}
 
@@ -109,10 +109,10 @@ func (c Config) with(parameters map[string]string) (Config, error) {
 			continue
 		}
 
-		extra[s.name] = parameters[parameter]
+		fromDatabase[s.name] = parameters[parameter]
 	}
 
-	d, err := build(c.fromFile, c.fromEnv, extra)
+	d, err := build(c.fromFile, c.fromEnv, fromDatabase)
 	d.file, d.environ, d.Level = c.file, c.environ, c.Level
 	d.Warnings = append(d.Warnings, ignored...)
 
@@ -143,9 +143,9 @@ func variables(env map[string]string) map[string]string {
 // appName matches the allowed parameter names of app.settings: they become part of statements.
 var appName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
-// named maps former names of settings to current ones and returns an error for each unknown name.
-// file is empty for settings from the environment.
-func named(given map[string]string, file string) (map[string]string, []error) {
+// resolveNames maps former names of settings to current ones and returns an error for each unknown
+// name. file is empty for settings from the environment.
+func resolveNames(given map[string]string, file string) (map[string]string, []error) {
 	known := map[string]string{}
 	var errs []error
 	var names []string
@@ -179,11 +179,11 @@ func named(given map[string]string, file string) (map[string]string, []error) {
 
 // build returns the configuration from the settings of a file, of the environment, and of the
 // database.
-func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
+func build(fromFile, fromEnv, fromDatabase map[string]string) (Config, error) {
 	c := Config{fromFile: fromFile, fromEnv: fromEnv, effective: map[string]string{}}
-	c.adminAt.port = -1
+	c.adminAddr.port = -1
 	given := map[string]string{}
-	for _, source := range []map[string]string{fromFile, fromEnv, extra} {
+	for _, source := range []map[string]string{fromFile, fromEnv, fromDatabase} {
 		maps.Copy(given, source)
 	}
 
@@ -202,7 +202,7 @@ func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
 
 		if s.set == nil {
 			if text != s.def {
-				c.Warnings = append(c.Warnings, s.name+" is not supported: "+s.meaning)
+				c.Warnings = append(c.Warnings, s.name+" is not supported: "+s.description)
 			}
 			continue
 		}
@@ -224,30 +224,30 @@ func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
 	}
 
 	if len(errs) == 0 {
-		errs = c.finish()
+		errs = c.derive()
 	}
 
 	return c, errors.Join(errs...)
 }
 
-// finish validates and derives fields that depend on more than one setting.
-func (c *Config) finish() []error {
+// derive validates and derives fields that depend on more than one setting.
+func (c *Config) derive() []error {
 	var errs []error
 	if !c.listen {
 		c.channel = ""
 	}
-	if c.adminAt.host == "" {
-		c.adminAt.host = c.at.host
+	if c.adminAddr.host == "" {
+		c.adminAddr.host = c.addr.host
 	}
-	if c.adminAt.port >= 0 && c.adminAt.port == c.at.port && c.at.port != 0 && c.at.socket == "" &&
-		c.adminAt.socket == "" {
+	bothOnPorts := c.addr.socket == "" && c.adminAddr.socket == ""
+	if bothOnPorts && c.addr.port != 0 && c.adminAddr.port >= 0 && c.adminAddr.port == c.addr.port {
 		errs = append(errs, errors.New("admin-server-port: is the same as server-port"))
 	}
 
 	c.api.PreRequest = c.function(c.preRequest)
 	c.api.RootSpec = c.function(c.rootSpec)
 
-	if err := c.verifier(); err != nil {
+	if err := c.initVerifier(); err != nil {
 		errs = append(errs, fmt.Errorf("jwt-secret, jwt-role-claim-key: %w", err))
 	}
 
@@ -268,8 +268,8 @@ func (c *Config) function(text string) catalog.Name {
 	return catalog.Name{Schema: schema, Name: name}
 }
 
-// verifier creates the verifier of tokens if there is a secret.
-func (c *Config) verifier() error {
+// initVerifier creates the verifier of tokens if there is a secret.
+func (c *Config) initVerifier() error {
 	secret := c.secret
 	if c.base64 && secret != "" {
 		var err error
@@ -297,47 +297,47 @@ func (c *Config) verifier() error {
 	return nil
 }
 
-// listens reports whether the address is configured.
-func (p place) listens() bool { return p.socket != "" || p.port >= 0 }
+// isSet reports whether the address is configured.
+func (a listenAddr) isSet() bool { return a.socket != "" || a.port >= 0 }
 
 // listen opens a listener. It replaces the socket of a server that no longer answers.
-func (p place) listen() (net.Listener, error) {
-	if p.socket != "" {
-		if conn, err := net.Dial("unix", p.socket); err == nil {
+func (a listenAddr) listen() (net.Listener, error) {
+	if a.socket != "" {
+		if conn, err := net.Dial("unix", a.socket); err == nil {
 			_ = conn.Close() // only a probe
-			return nil, fmt.Errorf("%s: another server answers there", p.socket)
+			return nil, fmt.Errorf("%s: another server answers there", a.socket)
 		}
 
-		if info, err := os.Lstat(p.socket); err == nil && info.Mode().Type() == os.ModeSocket {
-			if err := os.Remove(p.socket); err != nil {
+		if info, err := os.Lstat(a.socket); err == nil && info.Mode().Type() == os.ModeSocket {
+			if err := os.Remove(a.socket); err != nil {
 				return nil, err
 			}
 		}
 
-		l, err := net.Listen("unix", p.socket)
+		l, err := net.Listen("unix", a.socket)
 		if err != nil {
 			return nil, err
 		}
 
-		if err := os.Chmod(p.socket, p.mode); err != nil {
+		if err := os.Chmod(a.socket, a.mode); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 
 		return l, nil
 	}
 
-	network, host := p.network()
+	network, host := a.network()
 	var l net.ListenConfig
-	if p.shared {
+	if a.shared {
 		l.Control = sharePort
 	}
 
-	return l.Listen(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(p.port)))
+	return l.Listen(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(a.port)))
 }
 
 // network returns the network and the host of PostgREST's special host names, or the host itself.
-func (p place) network() (network, host string) {
-	switch p.host {
+func (a listenAddr) network() (network, host string) {
+	switch a.host {
 	case "*", "*4", "*6":
 		return "tcp", ""
 	case "!4":
@@ -346,7 +346,7 @@ func (p place) network() (network, host string) {
 		return "tcp6", ""
 	}
 
-	return "tcp", p.host
+	return "tcp", a.host
 }
 
 // sharePort lets other processes of the same OS user listen on the port.

@@ -59,7 +59,7 @@ db-pool-automatic-recovery = false
 		"uri": c.databaseURL, "schemas": c.api.Schemas, "anon": c.api.Anonymous, "rows": c.api.MaxRows,
 		"aggregates": c.api.Aggregates, "rollback": c.api.Rollback, "override": c.api.TxOverride,
 		"pre": c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim, "unprepared": c.api.Unprepared,
-		"port": c.at.port, "settings": c.api.Settings, "path": c.api.SearchPath, "level": c.LogLevel,
+		"port": c.addr.port, "settings": c.api.Settings, "path": c.api.SearchPath, "level": c.LogLevel,
 		"origins": c.api.Origins, "pool": c.pool, "openapi": c.api.OpenAPIMode, "warnings": c.Warnings,
 		"verifies": c.api.Verify != nil,
 	}
@@ -78,10 +78,10 @@ db-pool-automatic-recovery = false
 		t.Error(diff)
 	}
 
-	c, err = c.with(map[string]string{
+	c, err = c.withParameters(map[string]string{
 		"pgrst.db_schemas": "other", "pgrst.server_port": "1", "pgrst.app.settings.name": "db",
 	})
-	if err != nil || c.api.Schemas[0] != "other" || c.api.RootSpec.Schema != "other" || c.at.port != 5000 ||
+	if err != nil || c.api.Schemas[0] != "other" || c.api.RootSpec.Schema != "other" || c.addr.port != 5000 ||
 		c.api.Settings["app.settings.name"] != "db" || len(c.Warnings) != 2 {
 		t.Errorf("with what the database says: %v, %+v", err, c)
 	}
@@ -178,8 +178,8 @@ func TestExampleIsRead(t *testing.T) {
 	}
 }
 
-// TestManualHasTheSettings compares the manual's table with the settings.
-func TestManualHasTheSettings(t *testing.T) {
+// TestManualListsSettings compares the manual's table with the settings.
+func TestManualListsSettings(t *testing.T) {
 	t.Parallel()
 
 	text, err := os.ReadFile("../../docs/rest.md")
@@ -194,7 +194,7 @@ func TestManualHasTheSettings(t *testing.T) {
 			value = "`" + s.def + "`"
 		}
 
-		fmt.Fprintf(&want, "| `%s` | %s | %s |\n", s.name, value, s.explained())
+		fmt.Fprintf(&want, "| `%s` | %s | %s |\n", s.name, value, s.helpText())
 	}
 
 	if got := strings.Join(regexp.MustCompile("(?m)^\\| `[a-z0-9-]+` \\|.*\n").FindAllString(string(text), -1),
@@ -203,7 +203,7 @@ func TestManualHasTheSettings(t *testing.T) {
 	}
 
 	for _, s := range settings {
-		if !strings.Contains(Help(), s.variable()+" ") || !strings.Contains(Help(), s.meaning) {
+		if !strings.Contains(Help(), s.variable()+" ") || !strings.Contains(Help(), s.description) {
 			t.Errorf("the help lacks %s", s.name)
 		}
 	}
@@ -216,12 +216,12 @@ func TestNetwork(t *testing.T) {
 		"!4": {"tcp4", ""}, "!6": {"tcp6", ""}, "*": {"tcp", ""}, "*4": {"tcp", ""}, "*6": {"tcp", ""},
 		"127.0.0.1": {"tcp", "127.0.0.1"}, "localhost": {"tcp", "localhost"},
 	} {
-		if network, host := (place{host: host}).network(); network != want[0] || host != want[1] {
+		if network, host := (listenAddr{host: host}).network(); network != want[0] || host != want[1] {
 			t.Errorf("%s: got %s %q, want %q", host, network, host, want)
 		}
 	}
 
-	l, err := place{host: "!4"}.listen()
+	l, err := listenAddr{host: "!4"}.listen()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,15 +40,15 @@ func parseFile(text string, env map[string]string) (map[string]string, error) {
 
 func parseValue(text string, env map[string]string) (string, error) {
 	if !strings.HasPrefix(text, `"`) {
-		bare, _, _ := strings.Cut(text, "#")
-		bare = strings.TrimSpace(bare)
-		if _, err := strconv.ParseFloat(bare, 64); err != nil {
-			if _, err := boolean(bare); err != nil {
+		unquoted, _, _ := strings.Cut(text, "#")
+		unquoted = strings.TrimSpace(unquoted)
+		if _, err := strconv.ParseFloat(unquoted, 64); err != nil {
+			if _, err := boolean(unquoted); err != nil {
 				return "", fmt.Errorf("text goes between double quotes")
 			}
 		}
 
-		return bare, nil
+		return unquoted, nil
 	}
 
 	quoted, err := strconv.QuotedPrefix(text)
@@ -83,8 +83,8 @@ func interpolate(text string, env map[string]string) (string, error) {
 			text = after[1:]
 		case strings.HasPrefix(after, "("):
 			name, rest, ok := strings.Cut(after[1:], ")")
-			value, there := env[name]
-			if !ok || !there {
+			value, exists := env[name]
+			if !ok || !exists {
 				return "", fmt.Errorf("$(%s) is no variable of the environment", name)
 			}
 

@@ -18,13 +18,13 @@ import (
 	"socle/internal/httpx"
 )
 
-// probeTime is the timeout of /live and /ready.
-const probeTime = 2 * time.Second
+// probeTimeout is the timeout of /live and /ready.
+const probeTimeout = 2 * time.Second
 
 // routes passes requests to the API and copies the trace header into the response.
 func (s *Server) routes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now := s.now.Load()
+		now := s.current.Load()
 		if values := r.Header.Values(now.traceHeader); now.traceHeader != "" && len(values) > 0 {
 			w.Header()[http.CanonicalHeaderKey(now.traceHeader)] = values
 		}
@@ -43,8 +43,8 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-// panicked responds for a handler that panicked.
-func panicked(w http.ResponseWriter, _ *http.Request) {
+// writePanic responds for a handler that panicked.
+func writePanic(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(http.StatusInternalServerError)
 	_, _ = io.WriteString(w, `{"code":"PGRSTX00","message":"Internal server error","details":null,"hint":null}`)
@@ -55,7 +55,7 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       60 * time.Second,
-		WriteTimeout:      longest + time.Minute,
+		WriteTimeout:      statementTimeout + time.Minute,
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
@@ -81,7 +81,7 @@ func (s *Server) adminRoutes() http.Handler {
 	return httpx.Paths{
 		"/metrics": promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP,
 		"/live": func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+			ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 			defer cancel()
 
 			if !s.live(ctx) {
@@ -89,10 +89,10 @@ func (s *Server) adminRoutes() http.Handler {
 			}
 		},
 		"/ready": func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+			ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 			defer cancel()
 
-			if _, err := s.now.Load().cache.Get(ctx); err != nil || s.pool.Ping(ctx) != nil {
+			if _, err := s.current.Load().cache.Get(ctx); err != nil || s.pool.Ping(ctx) != nil {
 				w.WriteHeader(http.StatusServiceUnavailable)
 			} else if !s.live(ctx) {
 				w.WriteHeader(http.StatusInternalServerError)
@@ -100,20 +100,20 @@ func (s *Server) adminRoutes() http.Handler {
 		},
 		"/config": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, _ = io.WriteString(w, s.now.Load().Config.String())
+			_, _ = io.WriteString(w, s.current.Load().Config.String())
 		},
 		"/schema_cache": func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+			ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 			defer cancel()
 
-			c, err := s.now.Load().cache.Get(ctx)
+			c, err := s.current.Load().cache.Get(ctx)
 			if err != nil {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
 
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(known(c)) // fails only if the client is gone
+			_ = json.NewEncoder(w).Encode(newShownCatalog(c)) // fails only if the client is gone
 		},
 	}
 }
@@ -121,12 +121,12 @@ func (s *Server) adminRoutes() http.Handler {
 // live reports whether the server accepts connections.
 func (s *Server) live(ctx context.Context) bool {
 	at := s.listener.Addr()
-	where := at.String()
+	address := at.String()
 	if at.Network() != "unix" {
-		where = strings.TrimPrefix(s.URL, "http://")
+		address = strings.TrimPrefix(s.URL, "http://")
 	}
 
-	conn, err := (&net.Dialer{}).DialContext(ctx, at.Network(), where)
+	conn, err := (&net.Dialer{}).DialContext(ctx, at.Network(), address)
 	if err != nil {
 		return false
 	}
@@ -135,9 +135,9 @@ func (s *Server) live(ctx context.Context) bool {
 	return true
 }
 
-// urlOf returns the URL of a listener for clients on the same machine, or unix: and a path for a
-// socket.
-func urlOf(l net.Listener) string {
+// listenerURL returns the URL of a listener for clients on the same machine, or unix: and a path
+// for a socket.
+func listenerURL(l net.Listener) string {
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
 		return "unix:" + l.Addr().String()

@@ -12,22 +12,22 @@ import (
 // Ready requests /ready from the admin server of a configuration. It returns the address, and an
 // error if the server is not ready.
 func (c Config) Ready(ctx context.Context) (string, error) {
-	if !c.adminAt.listens() {
+	if !c.adminAddr.isSet() {
 		return "", errors.New("nobody can be asked: neither admin-server-port nor admin-server-unix-socket is set")
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, 2*probeTime)
+	ctx, cancel := context.WithTimeout(ctx, 2*probeTimeout)
 	defer cancel()
 
-	network, host := c.adminAt.network()
+	network, host := c.adminAddr.network()
 	if host == "" {
 		host = "localhost"
 	}
 
-	address := net.JoinHostPort(host, strconv.Itoa(c.adminAt.port))
+	address := net.JoinHostPort(host, strconv.Itoa(c.adminAddr.port))
 	where := "http://" + address + "/ready"
-	if c.adminAt.socket != "" {
-		network, address = "unix", c.adminAt.socket
+	if c.adminAddr.socket != "" {
+		network, address = "unix", c.adminAddr.socket
 		where = address
 	}
 

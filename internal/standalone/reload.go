@@ -18,15 +18,15 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// serve makes a configuration current for new requests. It loads the catalog anew only if schemas,
-// search path or hoisted settings changed.
-func (s *Server) serve(c Config) {
+// activate makes a configuration current for new requests. It loads the catalog anew only if
+// schemas, search path or hoisted settings changed.
+func (s *Server) activate(c Config) {
 	for _, w := range c.Warnings {
 		s.log.Error(w) // as an error, which the default log level shows
 	}
 
-	former := s.now.Load()
-	next := &served{Config: c}
+	former := s.current.Load()
+	next := &serving{Config: c}
 	if former != nil && slices.Equal(former.Config.api.Schemas, c.api.Schemas) &&
 		slices.Equal(former.Config.api.SearchPath, c.api.SearchPath) && slices.Equal(former.hoisted, c.hoisted) {
 		next.cache = former.cache
@@ -36,7 +36,7 @@ func (s *Server) serve(c Config) {
 		next.cache.ListenOn(c.channel, s.ReloadConfig)
 	}
 
-	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.Held = next.cache, s.role, longest, s.held
+	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.Held = next.cache, s.role, statementTimeout, s.responseBudget
 
 	if c.logQuery {
 		c.api.Executing = func(ctx context.Context, sql string) { httpx.From(ctx).Statement = sql }
@@ -48,25 +48,18 @@ func (s *Server) serve(c Config) {
 		c.Level.Set(c.LogLevel)
 	}
 
-	s.now.Store(next)
+	s.current.Store(next)
 
 	if former != nil && former.cache != next.cache {
-		s.ending.Go(former.cache.Retire) // requests in flight still use the former catalog
+		s.retired.Go(former.cache.Retire) // requests in flight still use the former catalog
 	}
 }
 
 // reconfigure reloads the configuration: file, environment and database. It logs mistakes and keeps
 // the former configuration. Addresses, the pool and the channel never change.
 func (s *Server) reconfigure(ctx context.Context) {
-	now := s.now.Load().Config
-	c, err := Load(now.file, now.environ)
-	if err == nil && c.inDatabase {
-		var parameters map[string]string
-		if parameters, err = s.parameters(ctx, c); err == nil {
-			c, err = c.with(parameters)
-		}
-	}
-
+	former := s.current.Load().Config
+	c, err := s.load(ctx, former.file, former.environ)
 	if err != nil && ctx.Err() != nil {
 		return // the server is stopping
 	}
@@ -75,22 +68,37 @@ func (s *Server) reconfigure(ctx context.Context) {
 		return
 	}
 
-	c.channel, c.Level = now.channel, now.Level
-	s.serve(c)
+	c.channel, c.Level = former.channel, former.Level
+	s.activate(c)
 	s.log.Info("the configuration was read again")
+}
+
+// load reads the configuration from all sources.
+func (s *Server) load(ctx context.Context, file string, environ []string) (Config, error) {
+	c, err := Load(file, environ)
+	if err != nil || !c.inDatabase {
+		return c, err
+	}
+
+	parameters, err := s.parameters(ctx, c)
+	if err != nil {
+		return c, err
+	}
+
+	return c.withParameters(parameters)
 }
 
 // awaitParameters is parameters with retries until the database responds. It fails if the database
 // rejects the login.
 func (s *Server) awaitParameters(ctx context.Context, c Config) (map[string]string, error) {
-	for delay := time.Second; ; delay = min(2*delay, retryMost) {
+	for delay := time.Second; ; delay = min(2*delay, maxRetryDelay) {
 		parameters, err := s.parameters(ctx, c)
 		if err == nil {
 			return parameters, nil
 		}
 
-		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && !strings.HasPrefix(refused.Code, "08") &&
-			!strings.HasPrefix(refused.Code, "53") && !strings.HasPrefix(refused.Code, "57") {
+		if rejected, ok := errors.AsType[*pgconn.PgError](err); ok && !strings.HasPrefix(rejected.Code, "08") &&
+			!strings.HasPrefix(rejected.Code, "53") && !strings.HasPrefix(rejected.Code, "57") {
 			return nil, fmt.Errorf("connect to the database: %w", err)
 		}
 
@@ -154,28 +162,28 @@ func (s *Server) parameters(ctx context.Context, c Config) (map[string]string, e
 
 // Reload reloads the catalog and the settings of roles. It does not block.
 func (s *Server) Reload() {
-	s.now.Load().cache.Reload()
-	wake(s.reload)
+	s.current.Load().cache.Reload()
+	signal(s.reload)
 }
 
 // ReloadConfig reloads the configuration. It does not block.
-func (s *Server) ReloadConfig() { wake(s.changed) }
+func (s *Server) ReloadConfig() { signal(s.changed) }
 
-func wake(c chan struct{}) {
+func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default: // a reload is pending
 	}
 }
 
-// keep refreshes the cached settings of roles and the catalog until ctx ends.
-func (s *Server) keep(ctx context.Context) {
-	tick := time.NewTicker(rolesEvery)
+// refresh refreshes the cached settings of roles and the catalog until ctx ends.
+func (s *Server) refresh(ctx context.Context) {
+	tick := time.NewTicker(rolesInterval)
 	defer tick.Stop()
 
 	for ctx.Err() == nil {
 		s.readRoles(ctx)
-		_, _ = s.now.Load().cache.Get(ctx) // keeps it listening; it logs its own errors
+		_, _ = s.current.Load().cache.Get(ctx) // keeps it listening; it logs its own errors
 
 		select {
 		case <-ctx.Done():

@@ -115,8 +115,8 @@ func run(t *testing.T, file string, level ...*slog.LevelVar) (*Server, *log) {
 	return s, said
 }
 
-// says polls a path until the body contains a text.
-func (c client) says(text, path string, headers ...string) {
+// untilBody polls a path until the body contains a text.
+func (c client) untilBody(text, path string, headers ...string) {
 	c.Helper()
 
 	eventually(c.T, func() (bool, string) {
@@ -146,7 +146,7 @@ func TestReloadConfig(t *testing.T) {
 
 	// ALTER ROLE overrides the function, the file changes too, and other schemas are exposed.
 	d.exec(`alter role reloader set pgrst.db_max_rows = '2'; notify pgrst, 'reload config'`)
-	api.says(`{"n":2}]`, "/numbers")
+	api.untilBody(`{"n":2}]`, "/numbers")
 
 	if err := os.WriteFile(file,
 		[]byte(
@@ -215,7 +215,7 @@ func TestRoleSettings(t *testing.T) {
 	api := client{t, s.URL}
 	quick := []string{"Authorization", "Bearer " + sign(secret, `{"role":"quick"}`)}
 	slow := []string{"Authorization", "Bearer " + sign(secret, `{"role":"slow"}`)}
-	api.says(`"200ms"`, "/rpc/setting?name=statement_timeout", quick...)
+	api.untilBody(`"200ms"`, "/rpc/setting?name=statement_timeout", quick...)
 
 	for _, test := range []struct {
 		path    string
@@ -249,7 +249,7 @@ func TestRoleSettings(t *testing.T) {
 
 	d.exec("alter role quick set statement_timeout = '17s'")
 	s.Reload()
-	api.says(`"17s"`, "/rpc/setting?name=statement_timeout", quick...)
+	api.untilBody(`"17s"`, "/rpc/setting?name=statement_timeout", quick...)
 }
 
 // TestHoistedSettings checks that hoisted settings of functions apply to the whole transaction.
@@ -265,7 +265,7 @@ func TestHoistedSettings(t *testing.T) {
 	api := client{t, s.URL}
 	api.until(200, "/outside")
 
-	c, err := s.now.Load().cache.Get(t.Context())
+	c, err := s.current.Load().cache.Get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

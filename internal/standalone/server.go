@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	drainTime  = 30 * time.Second // for requests in flight during shutdown
-	rolesEvery = 20 * time.Second // maximum delay before a role's changed settings apply
-	longest    = 10 * time.Minute // of a statement; the role's statement_timeout may be shorter
-	retryMost  = 32 * time.Second // maximum delay between attempts to connect at start
+	drainTimeout     = 30 * time.Second // for requests in flight during shutdown
+	rolesInterval    = 20 * time.Second // maximum delay before a role's changed settings apply
+	statementTimeout = 10 * time.Minute // of a statement; the role's statement_timeout may be shorter
+	maxRetryDelay    = 32 * time.Second // maximum delay between attempts to connect at start
 )
 
 // Server serves the rows of one database.
@@ -35,21 +35,21 @@ type Server struct {
 	URL      string // of the API
 	AdminURL string // of /live, /ready and /metrics; "" if none
 
-	log      *slog.Logger
-	pool     *pgxpool.Pool
-	held     *rest.Held
-	now      atomic.Pointer[served]
-	settings atomic.Pointer[map[string]map[string]string] // settings of roles, by role
-	reload   chan struct{}
-	changed  chan struct{}  // the configuration changed
-	ending   sync.WaitGroup // retired caches
+	log            *slog.Logger
+	pool           *pgxpool.Pool
+	responseBudget *rest.Held
+	current        atomic.Pointer[serving]
+	settings       atomic.Pointer[map[string]map[string]string] // settings of roles, by role
+	reload         chan struct{}
+	changed        chan struct{}  // the configuration changed
+	retired        sync.WaitGroup // retired caches
 
 	listener, admin net.Listener
 	http, adminHTTP *http.Server
 }
 
-// served is the state for requests under one configuration.
-type served struct {
+// serving is the state for requests under one configuration.
+type serving struct {
 	Config
 	api   *rest.Server
 	cache *rest.Cache
@@ -59,10 +59,10 @@ type served struct {
 // for the database until ctx ends.
 func Start(ctx context.Context, c Config, log *slog.Logger) (*Server, error) {
 	s := &Server{
-		log:     log,
-		held:    rest.NewHeld(rest.HeldSize),
-		reload:  make(chan struct{}, 1),
-		changed: make(chan struct{}, 1),
+		log:            log,
+		responseBudget: rest.NewHeld(rest.HeldSize),
+		reload:         make(chan struct{}, 1),
+		changed:        make(chan struct{}, 1),
 	}
 	if err := s.start(ctx, c); err != nil {
 		s.close()
@@ -74,7 +74,7 @@ func Start(ctx context.Context, c Config, log *slog.Logger) (*Server, error) {
 
 func (s *Server) start(ctx context.Context, c Config) error {
 	var err error
-	if s.pool, err = open(ctx, c); err != nil {
+	if s.pool, err = openPool(ctx, c); err != nil {
 		return err
 	}
 
@@ -84,38 +84,38 @@ func (s *Server) start(ctx context.Context, c Config) error {
 			return err
 		}
 
-		if c, err = c.with(parameters); err != nil {
+		if c, err = c.withParameters(parameters); err != nil {
 			return fmt.Errorf("settings in the database: %w", err)
 		}
 	}
 
 	s.settings.Store(&map[string]map[string]string{})
-	s.serve(c)
+	s.activate(c)
 
-	if s.listener, err = c.at.listen(); err != nil {
+	if s.listener, err = c.addr.listen(); err != nil {
 		return fmt.Errorf("server-host, server-port, server-unix-socket: %w", err)
 	}
 
-	s.URL = urlOf(s.listener)
-	s.http = newHTTPServer(httpx.Wrap(s.routes(), httpx.Config{Log: s.log, Panicked: panicked}), s.log)
+	s.URL = listenerURL(s.listener)
+	s.http = newHTTPServer(httpx.Wrap(s.routes(), httpx.Config{Log: s.log, Panicked: writePanic}), s.log)
 
-	if !c.adminAt.listens() {
+	if !c.adminAddr.isSet() {
 		return nil
 	}
 
-	if s.admin, err = c.adminAt.listen(); err != nil {
+	if s.admin, err = c.adminAddr.listen(); err != nil {
 		return fmt.Errorf("admin-server-host, admin-server-port, admin-server-unix-socket: %w", err)
 	}
 
-	s.AdminURL = urlOf(s.admin)
+	s.AdminURL = listenerURL(s.admin)
 	s.adminHTTP = newHTTPServer(s.adminRoutes(), s.log)
 	s.adminHTTP.SetKeepAlivesEnabled(false) // one request per connection, see httpx.StrictListener
 
 	return nil
 }
 
-// open opens the pool of the login. Timestamps have the database's time zone.
-func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
+// openPool opens the pool of the login. Timestamps have the database's time zone.
+func openPool(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	config, err := pg.PoolConfig(c.databaseURL, int32(c.pool))
 	if err != nil {
 		return nil, fmt.Errorf("db-uri: %w", err)
@@ -189,7 +189,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer wg.Wait()
 	defer stop()
 
-	wg.Go(func() { s.keep(working) })
+	wg.Go(func() { s.refresh(working) })
 	failed := make(chan error, 2)
 	serve := func(h *http.Server, l net.Listener) {
 		wg.Go(func() {
@@ -213,7 +213,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 	s.log.Info("stopping")
 
-	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 
 	if s.http.Shutdown(draining) != nil {
@@ -234,11 +234,11 @@ func (s *Server) close() {
 		}
 	}
 
-	if now := s.now.Load(); now != nil {
+	if now := s.current.Load(); now != nil {
 		now.cache.Close()
 	}
 
-	s.ending.Wait()
+	s.retired.Wait()
 
 	if s.pool != nil {
 		s.pool.Close()

@@ -153,8 +153,8 @@ func doWith(t *testing.T, c *http.Client, url string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// TestNobodyListens disables the channel, so that only Reload reloads.
-func TestNobodyListens(t *testing.T) {
+// TestChannelDisabled disables the channel, so that only Reload reloads.
+func TestChannelDisabled(t *testing.T) {
 	t.Parallel()
 
 	url := pgtest.URL(t)

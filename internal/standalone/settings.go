@@ -11,11 +11,11 @@ import (
 
 // setting is a row of the table of settings.
 type setting struct {
-	name       string // in a configuration file
-	alias      string // former name, or ""
-	def        string // as written in a file
-	meaning    string // one clause; for an unsupported setting the behavior instead
-	inDatabase bool   // may be set by ALTER ROLE
+	name        string // in a configuration file
+	alias       string // former name, or ""
+	def         string // as written in a file
+	description string // one clause; for an unsupported setting the behavior instead
+	inDatabase  bool   // may be set by ALTER ROLE
 
 	set func(*Config, string) error // nil: not supported. The text is not empty.
 }
@@ -38,13 +38,13 @@ var settings = []setting{
 	{"db-schemas", "db-schema", "public", "schemas that are shown, between commas, the default one first", true,
 		field(schemas, func(c *Config) *[]string { return &c.api.Schemas })},
 	{"db-anon-role", "", "", "role of requests without a token; empty: they are refused", true,
-		field(same, func(c *Config) *string { return &c.api.Anonymous })},
+		field(verbatim, func(c *Config) *string { return &c.api.Anonymous })},
 	{"db-extra-search-path", "", "public", "schemas that are searched behind the shown one, between commas", true,
 		field(list, func(c *Config) *[]string { return &c.api.SearchPath })},
 	{"db-pre-request", "pre-request", "", "function that is called before every statement", true,
-		field(same, func(c *Config) *string { return &c.preRequest })},
+		field(verbatim, func(c *Config) *string { return &c.preRequest })},
 	{"db-root-spec", "root-spec", "", "function that answers at the root", true,
-		field(same, func(c *Config) *string { return &c.rootSpec })},
+		field(verbatim, func(c *Config) *string { return &c.rootSpec })},
 	{"db-max-rows", "max-rows", "", "rows of an answer at most; empty: no limit", true, maxRows},
 	{"db-tx-end", "", "commit", "commit, commit-allow-override, rollback, rollback-allow-override", true, txEnd},
 	{"db-aggregates-enabled", "", "false", "whether aggregates may be asked for", true,
@@ -52,7 +52,7 @@ var settings = []setting{
 	{"db-plan-enabled", "", "false", "whether the plan of a statement may be asked for", true,
 		field(boolean, func(c *Config) *bool { return &c.api.Plan })},
 	{"db-pool", "", "10", "connections at most", false,
-		field(whole(1, 10000), func(c *Config) *int { return &c.pool })},
+		field(intRange(1, 10000), func(c *Config) *int { return &c.pool })},
 	{"db-pool-acquisition-timeout", "", "10", "seconds that a request waits for a connection", false,
 		field(seconds, func(c *Config) *time.Duration { return &c.api.Wait })},
 	{"db-pool-max-lifetime", "", "1800", "seconds after which a connection is replaced", false,
@@ -61,14 +61,14 @@ var settings = []setting{
 		field(seconds, func(c *Config) *time.Duration { return &c.maxIdle })},
 	{"db-pool-automatic-recovery", "", "true", "a lost connection is always replaced", false, nil},
 	{"db-channel", "", "pgrst", "channel on which NOTIFY has the schema or the configuration read again", false,
-		field(same, func(c *Config) *string { return &c.channel })},
+		field(verbatim, func(c *Config) *string { return &c.channel })},
 	{"db-channel-enabled", "", "true", "whether somebody listens there; if not, signals have it read again", false,
 		field(boolean, func(c *Config) *bool { return &c.listen })},
 	{"db-config", "", "true", "whether ALTER ROLE … SET pgrst.… of the login counts, before everything else", false,
 		field(boolean, func(c *Config) *bool { return &c.inDatabase })},
 	{"db-pre-config", "", "",
 		"function that is called for the configuration: it sets pgrst.… with set_config; ALTER ROLE … SET pgrst.… wins over it",
-		false, field(same, func(c *Config) *string { return &c.preConfig })},
+		false, field(verbatim, func(c *Config) *string { return &c.preConfig })},
 	{"db-hoisted-tx-settings", "", "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation",
 		"settings of a function that hold for the whole transaction of a call, between commas", true,
 		field(list, func(c *Config) *[]string { return &c.hoisted })},
@@ -84,11 +84,11 @@ var settings = []setting{
 		field(audience, func(c *Config) *string { return &c.jwt.Audience })},
 	{"jwt-role-claim-key", "role-claim-key", ".role",
 		"path to the role in the claims, such as .app.roles[0] or .roles[?(@ == \"editor\")]", true,
-		field(same, func(c *Config) *string { return &c.jwt.RoleClaim })},
+		field(verbatim, func(c *Config) *string { return &c.jwt.RoleClaim })},
 	{"jwt-cache-max-entries", "", "1000", "tokens that are not verified again; 0: none", true, jwtCache},
 	{"jwt-cache-max-lifetime", "", "",
 		"seconds after which a token is verified again, 0: at every request; empty: when it expires", true,
-		jwtCacheFor},
+		jwtCacheTTL},
 	{"openapi-mode", "", "follow-privileges",
 		"description at the root: follow-privileges (of what the caller may use), ignore-privileges, disabled", true,
 		field(oneOf("follow-privileges", "ignore-privileges", "disabled"), func(c *Config) *string {
@@ -99,15 +99,15 @@ var settings = []setting{
 	{"openapi-server-proxy-uri", "", "", "address of this server in the description; empty: where the request went",
 		true, field(proxyURI, func(c *Config) *string { return &c.api.OpenAPIServer })},
 	{"server-host", "", "!4", "address to listen on; !4, !6: all of IPv4, IPv6; *, *4, *6: all of both", false,
-		field(same, func(c *Config) *string { return &c.at.host })},
+		field(verbatim, func(c *Config) *string { return &c.addr.host })},
 	{"server-port", "", "3000", "port to listen on", false,
-		field(whole(0, 65535), func(c *Config) *int { return &c.at.port })},
+		field(intRange(0, 65535), func(c *Config) *int { return &c.addr.port })},
 	{"server-unix-socket", "", "", "Unix socket to listen on instead of server-host and server-port", false,
-		field(same, func(c *Config) *string { return &c.at.socket })},
+		field(verbatim, func(c *Config) *string { return &c.addr.socket })},
 	{"server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false,
-		field(socketMode, func(c *Config) *os.FileMode { return &c.at.mode })},
+		field(socketMode, func(c *Config) *os.FileMode { return &c.addr.mode })},
 	{"server-reuseport", "", "false", "whether several processes may listen on server-port", false,
-		field(boolean, func(c *Config) *bool { return &c.at.shared })},
+		field(boolean, func(c *Config) *bool { return &c.addr.shared })},
 	{"server-cors-allowed-origins", "", "", "origins whose pages may read answers, between commas; empty: all", true,
 		field(list, func(c *Config) *[]string { return &c.api.Origins })},
 	{"server-timing-enabled", "", "false", "whether answers say in Server-Timing what took how long", true,
@@ -115,14 +115,14 @@ var settings = []setting{
 	{"server-trace-header", "", "", "header of a request that its answer repeats", true,
 		field(headerName, func(c *Config) *string { return &c.traceHeader })},
 	{"admin-server-host", "", "", "address for those who watch; empty: that of server-host", false,
-		field(same, func(c *Config) *string { return &c.adminAt.host })},
+		field(verbatim, func(c *Config) *string { return &c.adminAddr.host })},
 	{"admin-server-port", "", "",
 		"port for those who watch: /live, /ready, /metrics, /config, /schema_cache; empty: none", false,
-		field(whole(0, 65535), func(c *Config) *int { return &c.adminAt.port })},
+		field(intRange(0, 65535), func(c *Config) *int { return &c.adminAddr.port })},
 	{"admin-server-unix-socket", "", "", "Unix socket to answer those who watch on instead of a port", false,
-		field(same, func(c *Config) *string { return &c.adminAt.socket })},
+		field(verbatim, func(c *Config) *string { return &c.adminAddr.socket })},
 	{"admin-server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false,
-		field(socketMode, func(c *Config) *os.FileMode { return &c.adminAt.mode })},
+		field(socketMode, func(c *Config) *os.FileMode { return &c.adminAddr.mode })},
 	{"log-level", "", "error",
 		"crit, error, warn, info, debug: requests are logged from info on, those that fail with 500 or more always but for crit",
 		false, field(logLevel, func(c *Config) *slog.Level { return &c.LogLevel })},
@@ -138,7 +138,7 @@ var settings = []setting{
 // byName returns the setting with a name or former name.
 func byName(name string) (setting, bool) {
 	for _, s := range settings {
-		if name == s.name || name == s.alias && name != "" {
+		if name == s.name || (name == s.alias && name != "") {
 			return s, true
 		}
 	}
@@ -153,7 +153,7 @@ func Help() string {
 	fmt.Fprintln(w, "FILE\tENVIRONMENT\tDEFAULT\tMEANING")
 
 	for _, s := range settings {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.name, s.variable(), s.def, s.explained())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.name, s.variable(), s.def, s.helpText())
 	}
 
 	fmt.Fprintf(w, "app.settings.NAME\t%sAPP_SETTINGS_NAME\t\tparameter app.settings.NAME of every transaction\n",
@@ -164,11 +164,11 @@ func Help() string {
 	return b.String()
 }
 
-func (s setting) explained() string {
+func (s setting) helpText() string {
 	if s.set == nil {
-		return "not supported: " + s.meaning
+		return "not supported: " + s.description
 	}
-	return s.meaning
+	return s.description
 }
 
 // Example returns a configuration file with every supported setting at its default.
@@ -182,13 +182,13 @@ func Example() string {
 		}
 
 		value := `"` + s.def + `"`
-		if _, err := whole(0, 1<<31)(s.def); err == nil {
+		if _, err := intRange(0, 1<<31)(s.def); err == nil {
 			value = s.def
 		} else if _, err := boolean(s.def); err == nil {
 			value = s.def
 		}
 
-		fmt.Fprintf(&b, "\n# %s\n# %s = %s\n", s.meaning, s.name, value)
+		fmt.Fprintf(&b, "\n# %s\n# %s = %s\n", s.description, s.name, value)
 	}
 
 	b.WriteString("\n# parameter of every transaction\n# app.settings.name = \"value\"\n")

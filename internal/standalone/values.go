@@ -28,7 +28,7 @@ func field[T any](read func(string) (T, error), in func(*Config) *T) func(*Confi
 	}
 }
 
-func same(text string) (string, error) { return text, nil }
+func verbatim(text string) (string, error) { return text, nil }
 
 func boolean(text string) (bool, error) {
 	switch strings.ToLower(text) {
@@ -50,11 +50,11 @@ func oneOf(words ...string) func(string) (string, error) {
 	}
 }
 
-func whole(least, most int) func(string) (int, error) {
+func intRange(minimum, maximum int) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < least || n > most {
-			return 0, fmt.Errorf("%q is not a number from %d to %d", text, least, most)
+		if err != nil || n < minimum || n > maximum {
+			return 0, fmt.Errorf("%q is not a number from %d to %d", text, minimum, maximum)
 		}
 
 		return n, nil
@@ -62,7 +62,7 @@ func whole(least, most int) func(string) (int, error) {
 }
 
 func seconds(text string) (time.Duration, error) {
-	n, err := whole(1, 1<<30)(text)
+	n, err := intRange(1, 1<<30)(text)
 	return time.Duration(n) * time.Second, err
 }
 
@@ -119,7 +119,7 @@ func audience(text string) (string, error) {
 
 func proxyURI(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return "", fmt.Errorf("%q is not of the form https://host/path", text)
 	}
 
@@ -191,7 +191,7 @@ func socketMode(text string) (os.FileMode, error) {
 }
 
 func jwtCache(c *Config, text string) error {
-	n, err := whole(0, 1<<24)(text)
+	n, err := intRange(0, 1<<24)(text)
 	c.jwt.Cached = n
 	if n == 0 {
 		c.jwt.Cached = -1
@@ -200,8 +200,8 @@ func jwtCache(c *Config, text string) error {
 	return err
 }
 
-func jwtCacheFor(c *Config, text string) error {
-	n, err := whole(0, 1<<31-1)(text)
+func jwtCacheTTL(c *Config, text string) error {
+	n, err := intRange(0, 1<<31-1)(text)
 	c.jwt.CachedFor = time.Duration(n) * time.Second
 	if n == 0 {
 		c.jwt.Cached = -1

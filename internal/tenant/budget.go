@@ -15,8 +15,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// evictEvery is the interval at which the first in the queue looks for an idle connection to evict.
-const evictEvery = 5 * time.Millisecond
+// evictInterval is the interval at which the first in the queue looks for an idle connection to
+// evict.
+const evictInterval = 5 * time.Millisecond
 
 // budget limits the connections of a server to all project databases together. A connection counts
 // from before the dial until PostgreSQL has closed it, since its session occupies one of
@@ -26,8 +27,9 @@ type budget struct {
 	evict      func() bool   // closes an idle connection; false if there is none
 	connecting chan struct{} // a token for each session being established
 
-	// lost returns the reason for a session that ended without an error message, or nil if unknown.
-	lost func(pid uint32) error
+	// endReason returns the reason for a session that ended without an error message, or nil if
+	// unknown.
+	endReason func(pid uint32) error
 
 	mu      sync.Mutex
 	free    int
@@ -37,25 +39,25 @@ type budget struct {
 	waiting atomic.Int32 // length of queue
 }
 
-func newBudget(connections int, evict func() bool, lost func(pid uint32) error) *budget {
+func newBudget(connections int, evict func() bool, endReason func(pid uint32) error) *budget {
 	return &budget{
 		free:       connections,
 		evict:      evict,
-		lost:       lost,
+		endReason:  endReason,
 		queue:      list.New(),
-		connecting: make(chan struct{}, connectingMost()),
+		connecting: make(chan struct{}, maxConnecting()),
 	}
 }
 
-// connectingMost is the maximum number of sessions established at a time. Establishing one is CPU
+// maxConnecting is the maximum number of sessions established at a time. Establishing one is CPU
 // work, mostly of PostgreSQL. More at once would not begin sooner, and would delay requests on open
 // connections.
-func connectingMost() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
+func maxConnecting() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
-// count makes connections configured by c take a slot before they dial. open counts the connections
-// of c's project. Canceling a statement dials once more with the same configuration: that dial
-// needs no slot and must not wait for one.
-func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
+// attach makes connections configured by c take a slot before they dial. open counts the
+// connections of c's project. Canceling a statement dials once more with the same configuration:
+// that dial needs no slot and must not wait for one.
+func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32) {
 	dial := c.DialFunc
 	var holds atomic.Bool
 	var current atomic.Pointer[slot]
@@ -65,20 +67,20 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 			return dial(ctx, network, address)
 		}
 
-		if err := b.take(ctx); err != nil {
+		if err := b.acquire(ctx); err != nil {
 			return nil, err
 		}
 
-		begun, err := b.begin(ctx)
+		doneConnecting, err := b.startConnecting(ctx)
 		if err != nil {
-			b.give(false)
+			b.release(false)
 			return nil, err
 		}
 
 		conn, err := dial(ctx, network, address)
 		if err != nil {
-			begun()
-			b.give(false)
+			doneConnecting()
+			b.release(false)
 
 			return nil, err
 		}
@@ -86,7 +88,7 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 		holds.Store(true)
 		open.Add(1)
 
-		s := &slot{Conn: conn, budget: b, begun: begun, closed: func() {
+		s := &slot{Conn: conn, budget: b, doneConnecting: doneConnecting, onClose: func() {
 			holds.Store(false)
 			open.Add(-1)
 		}}
@@ -99,7 +101,7 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		if s := current.Load(); s != nil {
 			s.pid.Store(conn.PID())
-			s.begun()
+			s.doneConnecting()
 		}
 
 		if connected != nil {
@@ -110,9 +112,9 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 	}
 }
 
-// begin waits for a token to establish a session. begun returns the token; it may be called more
-// than once.
-func (b *budget) begin(ctx context.Context) (begun func(), err error) {
+// startConnecting waits for a token to establish a session. done returns the token; it may be
+// called more than once.
+func (b *budget) startConnecting(ctx context.Context) (done func(), err error) {
 	select {
 	case b.connecting <- struct{}{}:
 		return sync.OnceFunc(func() { <-b.connecting }), nil
@@ -121,8 +123,8 @@ func (b *budget) begin(ctx context.Context) (begun func(), err error) {
 	}
 }
 
-// take takes a slot, and queues if there is none.
-func (b *budget) take(ctx context.Context) error {
+// acquire takes a slot, and queues if there is none.
+func (b *budget) acquire(ctx context.Context) error {
 	b.mu.Lock()
 
 	if b.free > 0 {
@@ -131,70 +133,71 @@ func (b *budget) take(ctx context.Context) error {
 		return nil
 	}
 
-	given := make(chan struct{})
-	place := b.queue.PushBack(given)
+	granted := make(chan struct{})
+	elem := b.queue.PushBack(granted)
 	b.waiting.Add(1)
 	b.mu.Unlock()
 
-	b.makeRoom()
+	b.evictForQueue()
 
-	tick := time.NewTicker(evictEvery)
+	tick := time.NewTicker(evictInterval)
 	defer tick.Stop()
 
 	for {
 		select {
-		case <-given:
+		case <-granted:
 			return nil
 		case <-ctx.Done():
-			b.leave(place, given)
+			b.cancelWait(elem, granted)
 			return ctx.Err()
 		case <-tick.C:
-			if b.isFirst(place) {
-				b.makeRoom()
+			if b.isFirst(elem) {
+				b.evictForQueue()
 			}
 		}
 	}
 }
 
-// makeRoom evicts an idle connection unless enough connections are closing for all in the queue.
-func (b *budget) makeRoom() {
+// evictForQueue evicts an idle connection unless enough connections are closing for all in the
+// queue.
+func (b *budget) evictForQueue() {
 	b.mu.Lock()
-	enough := b.closing >= b.queue.Len()
+	covered := b.closing >= b.queue.Len()
 	b.mu.Unlock()
 
-	if !enough {
+	if !covered {
 		b.evict()
 	}
 }
 
-func (b *budget) isFirst(place *list.Element) bool {
+func (b *budget) isFirst(elem *list.Element) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	return b.queue.Front() == place
+	return b.queue.Front() == elem
 }
 
-// leave removes a place from the queue. A slot that was handed over meanwhile is passed on.
-func (b *budget) leave(place *list.Element, given chan struct{}) {
+// cancelWait removes a place from the queue. A slot that was handed over meanwhile is passed on.
+func (b *budget) cancelWait(elem *list.Element, granted chan struct{}) {
 	b.mu.Lock()
 
 	select {
-	case <-given:
+	case <-granted:
 		b.mu.Unlock()
-		b.give(false)
+		b.release(false)
 
 		return
 	default:
 	}
 
-	b.queue.Remove(place)
+	b.queue.Remove(elem)
 	b.waiting.Add(-1)
 	b.mu.Unlock()
 }
 
-// give returns a slot, to the first in the queue if there is one. closed means that the connection
-// was counted in closing.
-func (b *budget) give(closed bool) {
+// release returns a slot, to the first in the queue if there is one. closed means that the
+// connection was counted in closing.
+func (b *budget) release(closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
@@ -216,11 +219,11 @@ func (b *budget) give(closed bool) {
 // slot is a connection that returns its slot when its session has ended, see [pg.Supervisor].
 type slot struct {
 	net.Conn
-	budget *budget
-	pid    atomic.Uint32 // 0 before the session is established
-	begun  func()        // returns the token for establishing the session
-	closed func()
-	once   sync.Once
+	budget         *budget
+	pid            atomic.Uint32 // 0 before the session is established
+	doneConnecting func()        // returns the token for establishing the session
+	onClose        func()
+	once           sync.Once
 }
 
 // Read replaces the error of a session that ended without an error message by its reason.
@@ -229,8 +232,8 @@ type slot struct {
 func (s *slot) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if errors.Is(err, io.EOF) {
-		if why := s.budget.lost(s.pid.Load()); why != nil {
-			err = why
+		if reason := s.budget.endReason(s.pid.Load()); reason != nil {
+			err = reason
 		}
 	}
 
@@ -240,15 +243,15 @@ func (s *slot) Read(b []byte) (int, error) {
 // Close returns at once. The connection keeps its slot until PostgreSQL has closed it.
 func (s *slot) Close() error {
 	s.once.Do(func() {
-		s.closed()
+		s.onClose()
 		s.budget.mu.Lock()
 		s.budget.closing++
 		s.budget.mu.Unlock()
 
 		go func() {
 			_ = s.Conn.Close()
-			s.begun()
-			s.budget.give(true)
+			s.doneConnecting()
+			s.budget.release(true)
 		}()
 	})
 

@@ -164,15 +164,15 @@ func TestBudgetIsAQueue(t *testing.T) {
 
 	var evicted atomic.Int32
 	b := newBudget(1, func() bool { evicted.Add(1); return false }, func(uint32) error { return nil })
-	if err := b.take(t.Context()); err != nil {
+	if err := b.acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
 	order := make(chan int, 3)
-	gone, cancel := context.WithCancel(t.Context())
-	for n, ctx := range []context.Context{t.Context(), gone, t.Context()} {
+	canceled, cancel := context.WithCancel(t.Context())
+	for n, ctx := range []context.Context{t.Context(), canceled, t.Context()} {
 		go func() {
-			if b.take(ctx) == nil {
+			if b.acquire(ctx) == nil {
 				order <- n
 			} else {
 				order <- -n
@@ -189,27 +189,27 @@ func TestBudgetIsAQueue(t *testing.T) {
 	}
 
 	for _, want := range []int{0, 2} {
-		b.give(false)
+		b.release(false)
 		if got := <-order; got != want {
 			t.Errorf("got %d, want %d", got, want)
 		}
 	}
 
-	b.give(false)
+	b.release(false)
 
 	if b.free != 1 || b.waiting.Load() != 0 || evicted.Load() == 0 {
 		t.Errorf("%d are free, %d wait, %d were to be evicted", b.free, b.waiting.Load(), evicted.Load())
 	}
 }
 
-// TestBudgetIsGivenBack loses the only connection in every way and takes it again.
-func TestBudgetIsGivenBack(t *testing.T) {
+// TestBudgetIsReleased loses the only connection in every way and takes it again.
+func TestBudgetIsReleased(t *testing.T) {
 	t.Parallel()
 
 	r := newRegistry(t, 1)
 	p := newProject(t, r)
 	for range 3 {
-		held, err := p.Trusted().Acquire(t.Context())
+		first, err := p.Trusted().Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,31 +218,31 @@ func TestBudgetIsGivenBack(t *testing.T) {
 			t.Error("a connection is waited for, by nobody")
 		}
 
-		waiting, giveUp := context.WithCancel(t.Context())
-		refused := make(chan error)
+		waiting, cancelWait := context.WithCancel(t.Context())
+		failed := make(chan error)
 		go func() {
 			_, err := p.Owner().Acquire(waiting)
-			refused <- err
+			failed <- err
 		}()
 
 		eventually(t, "that somebody waits for a connection", r.Awaited)
-		giveUp()
+		cancelWait()
 
-		if err := <-refused; !errors.Is(err, context.Canceled) {
+		if err := <-failed; !errors.Is(err, context.Canceled) {
 			t.Errorf("a second connection: got %v, want none", err)
 		}
 
-		_, _ = held.Exec(t.Context(), "select pg_terminate_backend(pg_backend_pid())")
-		held.Release()
+		_, _ = first.Exec(t.Context(), "select pg_terminate_backend(pg_backend_pid())")
+		first.Release()
 
-		gone, cancel := context.WithCancel(t.Context())
-		running, err := p.Owner().Acquire(gone)
+		canceled, cancel := context.WithCancel(t.Context())
+		running, err := p.Owner().Acquire(canceled)
 		if err != nil {
 			t.Fatal(err)
 		}
 
 		cancel()
-		if _, err := running.Exec(gone, "select pg_sleep(60)"); err == nil {
+		if _, err := running.Exec(canceled, "select pg_sleep(60)"); err == nil {
 			t.Error("a statement of someone who is gone went on")
 		}
 
@@ -316,7 +316,7 @@ func TestProbe(t *testing.T) {
 
 	r := newRegistry(t, 1)
 	p := newProject(t, r)
-	held, err := p.Owner().Acquire(t.Context())
+	acquired, err := p.Owner().Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,17 +328,17 @@ func TestProbe(t *testing.T) {
 		t.Error("a connection can be had that there is none of")
 	}
 
-	held.Release()
+	acquired.Release()
 	if err := r.Probe(t.Context()); err != nil {
 		t.Error(err)
 	}
 
-	eventually(t, "its place is free", func() bool { return taken(r.budget, 1) == 0 })
+	eventually(t, "its place is free", func() bool { return slotsInUse(r.budget, 1) == 0 })
 }
 
-// TestSessionsBeginFewAtATime checks the limit of sessions established at a time, also if some
+// TestConnectingLimit checks the limit of sessions established at a time, also if some
 // fail.
-func TestSessionsBeginFewAtATime(t *testing.T) {
+func TestConnectingLimit(t *testing.T) {
 	t.Parallel()
 
 	const connections = 40
@@ -357,13 +357,13 @@ func TestSessionsBeginFewAtATime(t *testing.T) {
 			}
 
 			conn, err := dial(ctx, network, address)
-			return begun{conn, sync.OnceFunc(func() { beginning.Add(-1) })}, err
+			return observedConn{conn, sync.OnceFunc(func() { beginning.Add(-1) })}, err
 		}
 
-		b.count(c, &open)
+		b.attach(c, &open)
 		connected := c.AfterConnect
 		c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-			conn.Conn().(*slot).Conn.(begun).done() // before the budget is notified
+			conn.Conn().(*slot).Conn.(observedConn).done() // before the budget is notified
 			return connected(ctx, conn)
 		}
 
@@ -392,7 +392,7 @@ func TestSessionsBeginFewAtATime(t *testing.T) {
 
 	wg.Wait()
 
-	if got, limit := most.Load(), int32(connectingMost()); got > limit || got < 2 {
+	if got, limit := most.Load(), int32(maxConnecting()); got > limit || got < 2 {
 		t.Errorf("%d sessions began at a time, want 2 to %d", got, limit)
 	}
 	if got := failures.Load(); got != connections/2 {
@@ -402,13 +402,13 @@ func TestSessionsBeginFewAtATime(t *testing.T) {
 	eventually(t, "no place is taken", func() bool { return len(b.connecting) == 0 })
 }
 
-// begun is a connection that reports that its session has begun, or never will.
-type begun struct {
+// observedConn is a connection that reports that its session has begun, or never will.
+type observedConn struct {
 	net.Conn
 	done func()
 }
 
-func (c begun) Close() error {
+func (c observedConn) Close() error {
 	c.done()
 	return c.Conn.Close()
 }

@@ -30,7 +30,7 @@ func (r *Registry) BackupKey() []byte { return token.Derive(r.secret, "backups")
 // ConnectDump connects to a project's database under the dump login. It waits while the database is
 // being swapped. The caller closes the connection.
 func (r *Registry) ConnectDump(ctx context.Context, project uuid.UUID) (*pgx.Conn, error) {
-	if err := r.Open(project).gate.pass(ctx); err != nil {
+	if err := r.Open(project).gate.wait(ctx); err != nil {
 		return nil, err
 	}
 	return r.connect(ctx, r.config(project, dump))
@@ -126,8 +126,9 @@ func (c *Copy) OwnerURL() (address, password string) {
 	return c.registry.address(c.config(owner, c.name()))
 }
 
-// closing is the event trigger of the platform that must not touch tables while they are restored.
-const closing = "socle_close_new_tables"
+// closeTablesTrigger is the event trigger of the platform that must not touch tables while they are
+// restored.
+const closeTablesTrigger = "socle_close_new_tables"
 
 // Make creates the copy like a new project database, with the platform's schemas at migration
 // version. It leaves out the owner's default privileges and disables the trigger that closes new
@@ -136,7 +137,7 @@ const closing = "socle_close_new_tables"
 // It fails with Unprocessable if the migration is newer than this release.
 func (c *Copy) Make(ctx context.Context, version int64, extensions []Extension) error {
 	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
-		if err := c.registry.setRoles(ctx, conn, c.Project); err != nil {
+		if err := c.registry.setLoginAttributes(ctx, conn, c.Project); err != nil {
 			return err
 		}
 		if err := c.create(ctx, conn, version); err != nil {
@@ -149,14 +150,14 @@ func (c *Copy) Make(ctx context.Context, version int64, extensions []Extension) 
 		}
 		defer inside.Close(context.WithoutCancel(ctx))
 
-		if err := execAll(ctx, inside, []string{"alter event trigger " + closing + " disable"}); err != nil {
+		if err := execAll(ctx, inside, []string{"alter event trigger " + closeTablesTrigger + " disable"}); err != nil {
 			return err
 		}
-		if err := c.extend(ctx, inside, extensions); err != nil {
+		if err := c.createExtensions(ctx, inside, extensions); err != nil {
 			return err
 		}
 
-		return atOnce(ctx, inside, []string{
+		return execBatch(ctx, inside, []string{
 			"alter schema public owner to " + pg.Quote(c.registry.login(c.Project, owner)),
 			"revoke all on schema public from public, anon, authenticated, service_role",
 			"grant usage on schema public to public", // as initdb does; the dump is relative to that
@@ -198,21 +199,26 @@ func (c *Copy) Finish(ctx context.Context) error {
 		return err
 	}
 
-	err = execAll(ctx, conn, []string{"alter event trigger " + closing + " enable"})
-	if err == nil {
-		err = c.closeRoom(ctx, conn)
-	}
-	if err == nil {
-		err = c.registry.migrate(ctx, conn, c.Project)
-	}
-
+	err = c.migrateRestored(ctx, conn)
 	if err := errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
 
 	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
-		return atOnce(ctx, conn, c.registry.admitLogins(c.Project, c.name()))
+		return execBatch(ctx, conn, c.registry.grantConnectStatements(c.Project, c.name()))
 	})
+}
+
+// migrateRestored enables the event trigger, takes back [schema.Extensions] and migrates the copy.
+func (c *Copy) migrateRestored(ctx context.Context, conn *pgx.Conn) error {
+	if err := execAll(ctx, conn, []string{"alter event trigger " + closeTablesTrigger + " enable"}); err != nil {
+		return err
+	}
+	if err := c.revokeSchemaCreate(ctx, conn); err != nil {
+		return err
+	}
+
+	return c.registry.migrate(ctx, conn, c.Project)
 }
 
 // Drop drops the copy if it exists.
@@ -229,20 +235,23 @@ func (c *Copy) ConnectReplaced(ctx context.Context) (*pgx.Conn, error) {
 
 // Reopen opens the project's database after an incomplete swap.
 func (c *Copy) Reopen(ctx context.Context) error {
-	return c.registry.admin(ctx, func(conn *pgx.Conn) error { return c.registry.unlimitDatabase(ctx, conn, c.Project) })
+	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
+		return c.registry.removeConnectionLimit(ctx, conn, c.Project)
+	})
 }
 
-// emptied terminates the sessions in a database that is not in use, and waits until they are gone.
-func (r *Registry) emptied(ctx context.Context, name string) error {
+// terminateSessions terminates the sessions in a database that is not in use, and waits until they
+// are gone.
+func (r *Registry) terminateSessions(ctx context.Context, name string) error {
 	return r.admin(ctx, func(conn *pgx.Conn) error {
-		tick := time.NewTicker(endEvery)
+		tick := time.NewTicker(terminateInterval)
 		defer tick.Stop()
 
 		for {
-			left, err := pg.Value[int64](ctx, conn,
+			remaining, err := pg.Value[int64](ctx, conn,
 				`select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = @name`,
 				pgx.StrictNamedArgs{"name": name})
-			if err != nil || left == 0 {
+			if err != nil || remaining == 0 {
 				return err
 			}
 
@@ -280,11 +289,15 @@ func (r *Registry) dropCopies(ctx context.Context, conn *pgx.Conn, project uuid.
 	names, err := pg.Values[string](ctx, conn,
 		`select datname from pg_database where starts_with(datname, @name::text || '_')`,
 		pgx.StrictNamedArgs{"name": r.Database(project)})
+	if err != nil {
+		return err
+	}
+
 	for _, name := range names {
-		if err == nil {
-			_, err = conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)")
+		if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
+			return err
 		}
 	}
 
-	return err
+	return nil
 }

@@ -93,10 +93,10 @@ func reserved(schema string) bool {
 		slices.Contains([]string{"auth", "forms", "realtime", Schema, "storage", "information_schema"}, schema)
 }
 
-// extend creates extensions in a copy while only the platform's login can connect, so that their
-// scripts, which run as a superuser, find no objects of users. The owner gets their schemas, except
-// [schema.Extensions]: there it may create objects until [Copy.Finish].
-func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extension) error {
+// createExtensions creates extensions in a copy while only the platform's login can connect, so
+// that their scripts, which run as a superuser, find no objects of users. The owner gets their
+// schemas, except [schema.Extensions]: there it may create objects until [Copy.Finish].
+func (c *Copy) createExtensions(ctx context.Context, conn *pgx.Conn, extensions []Extension) error {
 	for _, e := range extensions {
 		fixed, err := pg.Value[bool](ctx, conn, `
 			select coalesce(bool_or(schema is not null), false) from pg_available_extension_versions where name = @name`, pgx.StrictNamedArgs{"name": e.Name})
@@ -106,7 +106,8 @@ func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extensio
 
 		statements := []string{"create extension " + pg.Quote(e.Name)}
 		if !fixed {
-			statements = append(c.room(e.Schema), "create extension "+pg.Quote(e.Name)+" schema "+pg.Quote(e.Schema))
+			statements = append(c.createSchemaStatements(e.Schema),
+				"create extension "+pg.Quote(e.Name)+" schema "+pg.Quote(e.Schema))
 		}
 
 		if err := execAll(ctx, conn, statements); err != nil {
@@ -117,9 +118,9 @@ func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extensio
 	return nil
 }
 
-// room returns the statements that create a schema for extensions. The owner may restore its
-// objects into [schema.Extensions], see [Copy.closeRoom].
-func (c *Copy) room(name string) []string {
+// createSchemaStatements returns the statements that create a schema for extensions. The owner may
+// restore its objects into [schema.Extensions], see [Copy.revokeSchemaCreate].
+func (c *Copy) createSchemaStatements(name string) []string {
 	to := pg.Quote(c.registry.login(c.Project, owner))
 	if name != schema.Extensions {
 		return []string{"create schema if not exists " + pg.Quote(name) + " authorization " + to}
@@ -131,12 +132,12 @@ func (c *Copy) room(name string) []string {
 	}
 }
 
-// closeRoom revokes the privileges that room granted to the owner.
-func (c *Copy) closeRoom(ctx context.Context, conn *pgx.Conn) error {
-	there, err := pg.Value[bool](ctx, conn, `
+// revokeSchemaCreate revokes the privileges that createSchemaStatements granted to the owner.
+func (c *Copy) revokeSchemaCreate(ctx context.Context, conn *pgx.Conn) error {
+	exists, err := pg.Value[bool](ctx, conn, `
 		select exists (select from pg_namespace where nspname = @name and nspowner = current_user::regrole)`,
 		pgx.StrictNamedArgs{"name": schema.Extensions})
-	if err != nil || !there {
+	if err != nil || !exists {
 		return err
 	}
 
@@ -171,7 +172,7 @@ func (c *Copy) Members(ctx context.Context) ([]Member, error) {
 
 // Lend grants the owner INSERT on the configuration tables among members.
 func (c *Copy) Lend(ctx context.Context, members []Member) error {
-	return c.aboutMembers(ctx, members, func(table string, m Member) string {
+	return c.execOnMembers(ctx, members, func(table string, m Member) string {
 		if !m.Filled {
 			return ""
 		}
@@ -181,7 +182,7 @@ func (c *Copy) Lend(ctx context.Context, members []Member) error {
 
 // TakeBack revokes the privileges that Lend granted.
 func (c *Copy) TakeBack(ctx context.Context, members []Member) error {
-	return c.aboutMembers(ctx, members, func(table string, m Member) string {
+	return c.execOnMembers(ctx, members, func(table string, m Member) string {
 		if !m.Filled {
 			return ""
 		}
@@ -189,10 +190,12 @@ func (c *Copy) TakeBack(ctx context.Context, members []Member) error {
 	})
 }
 
-func (c *Copy) aboutMembers(ctx context.Context, members []Member, say func(table string, m Member) string) error {
+func (c *Copy) execOnMembers(
+	ctx context.Context, members []Member, statement func(table string, m Member) string,
+) error {
 	var statements []string
 	for _, m := range members {
-		if sql := say(pg.Quote(m.Schema)+"."+pg.Quote(m.Name), m); sql != "" {
+		if sql := statement(pg.Quote(m.Schema)+"."+pg.Quote(m.Name), m); sql != "" {
 			statements = append(statements, sql)
 		}
 	}

@@ -47,7 +47,7 @@ func TestDatabaseIsNeverOpen(t *testing.T) {
 	conn := connect(t, stranger, trusted)
 	c := r.config(stranger.UUID, request)
 	c.Database = p.registry.Database(p.UUID)
-	for i, step := range r.steps() {
+	for i, step := range r.provisionSteps() {
 		if err := step(t.Context(), conn, p.UUID); err != nil {
 			t.Fatal(err)
 		}

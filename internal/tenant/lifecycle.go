@@ -18,8 +18,8 @@ import (
 	"socle/internal/token"
 )
 
-// undoTime is the timeout for undoing a failed change, after the request that failed.
-const undoTime = 30 * time.Second
+// undoTimeout is the timeout for undoing a failed change, after the request that failed.
+const undoTimeout = 30 * time.Second
 
 // Lifecycle creates, pauses and removes projects: a row of the platform database, roles, a database
 // and blobs, which no transaction spans. The row holds the state, and every step is idempotent, so
@@ -39,19 +39,19 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 		return p, err
 	}
 
-	err = l.locked(ctx, p.UUID, pg.Waiting, func() error {
-		made, err := l.provision(ctx, p.UUID)
+	err = l.withLock(ctx, p.UUID, pg.Waiting, func() error {
+		created, err := l.provision(ctx, p.UUID)
 		if err == nil {
-			p = made
+			p = created
 			return nil
 		}
 
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
 
 		// Only the response to the last step was lost.
-		if made, unknown := l.Store.GetProject(after, p.UUID); unknown == nil {
-			p = made
+		if created, unknown := l.Store.GetProject(after, p.UUID); unknown == nil {
+			p = created
 			return nil
 		}
 
@@ -83,7 +83,7 @@ func (l Lifecycle) Remove(ctx context.Context, id, user uuid.UUID) (platform.Pro
 		return p, err
 	}
 
-	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.remove(ctx, id) })
+	return p, l.withLock(ctx, id, pg.Waiting, func() error { return l.remove(ctx, id) })
 }
 
 // Finish completes interrupted creations, pauses and removals, migrates databases to the newest
@@ -102,18 +102,20 @@ func (l Lifecycle) Finish(ctx context.Context) error {
 
 	var errs []error
 	for _, u := range unfinished {
-		err := l.locked(ctx, u.UUID, pg.Leaving, func() error { return l.finish(ctx, u.UUID, settings.DeletedKept()) })
+		err := l.withLock(ctx, u.UUID, pg.Leaving, func() error {
+			return l.finish(ctx, u.UUID, settings.DeletedKept())
+		})
 		if err != nil && !errors.Is(err, errLocked) {
 			errs = append(errs, fmt.Errorf("project %s: %w", u.UUID, err))
 		}
 	}
 
-	errs = append(errs, l.dropRetiredRole(ctx))
+	errs = append(errs, l.dropRetiredLogin(ctx))
 	return errors.Join(errs...)
 }
 
 // finish reads the state of the project again under its lock and completes the change.
-func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, kept time.Duration) error {
+func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, retention time.Duration) error {
 	status, err := l.Store.ProjectStatus(ctx, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -123,7 +125,7 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, kept time.Duration)
 	case status == "deleting":
 		return l.remove(ctx, id)
 	case status == platform.Deleted:
-		expired, err := l.Store.ExpireProject(l.OfItself(ctx, "removeExpiredProject", id), id, kept)
+		expired, err := l.Store.ExpireProject(l.OfItself(ctx, "removeExpiredProject", id), id, retention)
 		if err != nil {
 			return err
 		}
@@ -132,21 +134,21 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, kept time.Duration)
 			return l.remove(ctx, id)
 		}
 
-		return l.settle(ctx, id)
+		return l.closeInactive(ctx, id)
 	case status == platform.Paused:
-		return l.settle(ctx, id)
+		return l.closeInactive(ctx, id)
 	case status == platform.Creating:
-		return l.complete(ctx, id)
+		return l.completeCreation(ctx, id)
 	}
 
 	_, err = l.provision(ctx, id)
 	return err
 }
 
-// complete finishes the creation of a project whose server died. The audit entry names the
+// completeCreation finishes the creation of a project whose server died. The audit entry names the
 // requesting user and has the idempotency key of the request, so that a repeated request finds the
 // result.
-func (l Lifecycle) complete(ctx context.Context, id uuid.UUID) error {
+func (l Lifecycle) completeCreation(ctx context.Context, id uuid.UUID) error {
 	c, err := l.Store.ProjectCreation(ctx, id)
 	if err != nil {
 		return err
@@ -194,21 +196,21 @@ var errLocked = errors.New("the project is being worked on")
 // Alone runs f under the lock of a project as a whole, which creation, pause, swap and removal
 // take.
 func (l Lifecycle) Alone(ctx context.Context, id uuid.UUID, f func() error) error {
-	return l.locked(ctx, id, pg.Waiting, f)
+	return l.withLock(ctx, id, pg.Waiting, f)
 }
 
-// locked runs f under the project's lock, which is released at the latest when this process ends.
-func (l Lifecycle) locked(ctx context.Context, id uuid.UUID, lock string, f func() error) error {
+// withLock runs f under the project's lock, which is released at the latest when this process ends.
+func (l Lifecycle) withLock(ctx context.Context, id uuid.UUID, lock string, f func() error) error {
 	select {
-	case l.Registry.making <- struct{}{}:
-		defer func() { <-l.Registry.making }()
+	case l.Registry.provisioning <- struct{}{}:
+		defer func() { <-l.Registry.provisioning }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 
 	key := int64(binary.BigEndian.Uint64(id[8:])) // random bits of a UUIDv7
-	mine, err := l.Store.LockedIn(ctx, lock, key, f)
-	if err == nil && !mine {
+	acquired, err := l.Store.LockedIn(ctx, lock, key, f)
+	if err == nil && !acquired {
 		return errLocked
 	}
 

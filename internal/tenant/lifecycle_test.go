@@ -22,9 +22,9 @@ import (
 	"socle/internal/platform"
 )
 
-// instance is an install with one user and two lifecycles: healthy, and one whose connections can
+// install is an install with one user and two lifecycles: healthy, and one whose connections can
 // be cut.
-type instance struct {
+type install struct {
 	t            *testing.T
 	user         uuid.UUID
 	organization uuid.UUID
@@ -33,7 +33,7 @@ type instance struct {
 	cut          *cutter
 }
 
-func newInstance(t *testing.T) *instance {
+func newInstall(t *testing.T) *install {
 	t.Helper()
 
 	if err := prepared(); err != nil {
@@ -49,7 +49,7 @@ func newInstance(t *testing.T) *instance {
 		return errors.Join(platform.Migrate(ctx, conn), conn.Close(ctx))
 	})
 
-	i := &instance{t: t, user: newUUID(t), organization: newUUID(t), cut: &cutter{}}
+	i := &install{t: t, user: newUUID(t), organization: newUUID(t), cut: &cutter{}}
 	i.healthy = i.lifecycle(url, nil)
 	i.failing = i.lifecycle(url, i.cut)
 
@@ -70,7 +70,7 @@ func newInstance(t *testing.T) *instance {
 	return i
 }
 
-func (i *instance) lifecycle(url string, cut *cutter) Lifecycle {
+func (i *install) lifecycle(url string, cut *cutter) Lifecycle {
 	i.t.Helper()
 
 	c, err := pg.PoolConfig(url, 10)
@@ -108,7 +108,7 @@ func (i *instance) lifecycle(url string, cut *cutter) Lifecycle {
 }
 
 // projects returns the projects in the platform database.
-func (i *instance) projects() []uuid.UUID {
+func (i *install) projects() []uuid.UUID {
 	i.t.Helper()
 
 	conn, err := pgx.ConnectConfig(context.Background(), i.healthy.Registry.base.ConnConfig)
@@ -126,7 +126,7 @@ func (i *instance) projects() []uuid.UUID {
 }
 
 // exec executes a statement in the platform database.
-func (i *instance) exec(sql string) {
+func (i *install) exec(sql string) {
 	i.t.Helper()
 
 	conn, err := pgx.ConnectConfig(context.Background(), i.healthy.Registry.base.ConnConfig)
@@ -140,12 +140,12 @@ func (i *instance) exec(sql string) {
 	}
 }
 
-func (i *instance) create(ctx context.Context, l Lifecycle) (platform.Project, error) {
+func (i *install) create(ctx context.Context, l Lifecycle) (platform.Project, error) {
 	return l.Create(ctx, i.user, platform.NewProject{Organization: i.organization, Name: "the project"})
 }
 
 // finish runs Finish, as a server does at start, until no project is locked by another.
-func (i *instance) finish() {
+func (i *install) finish() {
 	i.t.Helper()
 
 	eventually(i.t, "all projects are finished", func() bool {
@@ -153,18 +153,18 @@ func (i *instance) finish() {
 			i.t.Fatalf("finish: %v", err)
 		}
 
-		left, err := i.healthy.Store.UnfinishedProjects(i.t.Context(), Version(), 7*24*time.Hour)
+		unfinished, err := i.healthy.Store.UnfinishedProjects(i.t.Context(), Version(), 7*24*time.Hour)
 		if err != nil {
 			i.t.Fatal(err)
 		}
 
-		return len(left) == 0
+		return len(unfinished) == 0
 	})
 }
 
 // check fails the test unless each project is usable and nothing is left of the others that this
 // test has created.
-func (i *instance) check(made ...uuid.UUID) {
+func (i *install) check(created ...uuid.UUID) {
 	i.t.Helper()
 
 	known := map[uuid.UUID]bool{}
@@ -184,51 +184,51 @@ func (i *instance) check(made ...uuid.UUID) {
 	}
 
 	conn := connectTo(i.t, i.healthy.Registry.base.ConnConfig)
-	for _, id := range made {
-		left := value[int](i.t, conn, `
+	for _, id := range created {
+		remaining := value[int](i.t, conn, `
 			select (select count(*) from pg_database where datname = $1)::int + (select count(*) from pg_roles where rolname like $1 || '_%')::int`, i.healthy.Registry.Database(id))
-		if !known[id] && left > 0 {
-			i.t.Errorf("a project is gone, and %d databases and roles of it are left", left)
+		if !known[id] && remaining > 0 {
+			i.t.Errorf("a project is gone, and %d databases and roles of it are left", remaining)
 		}
 	}
 }
 
 // cutter cuts all connections that it wraps after a number of writes, and rejects later ones.
 type cutter struct {
-	armed atomic.Bool
-	left  atomic.Int64
+	armed     atomic.Bool
+	remaining atomic.Int64
 }
 
 var errCut = errors.New("the connection was cut")
 
 func (c *cutter) after(writes int) {
-	c.left.Store(int64(writes))
+	c.remaining.Store(int64(writes))
 	c.armed.Store(true)
 }
 
 func (c *cutter) heal() { c.armed.Store(false) }
 
-func (c *cutter) spent() bool { return c.armed.Load() && c.left.Load() <= 0 }
+func (c *cutter) isCut() bool { return c.armed.Load() && c.remaining.Load() <= 0 }
 
 func (c *cutter) wrap(dial *pgconn.DialFunc) {
 	next := *dial
 	*dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if c.spent() {
+		if c.isCut() {
 			return nil, errCut
 		}
 
 		conn, err := next(ctx, network, address)
-		return &cuttable{conn, c}, err
+		return &cuttableConn{conn, c}, err
 	}
 }
 
-type cuttable struct {
+type cuttableConn struct {
 	net.Conn
 	cutter *cutter
 }
 
-func (c *cuttable) Write(b []byte) (int, error) {
-	if c.cutter.armed.Load() && c.cutter.left.Add(-1) < 0 {
+func (c *cuttableConn) Write(b []byte) (int, error) {
+	if c.cutter.armed.Load() && c.cutter.remaining.Add(-1) < 0 {
 		return 0, errors.Join(errCut, c.Close())
 	}
 	return c.Conn.Write(b)
@@ -243,11 +243,11 @@ const stride = 5
 func TestCreateInterrupted(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	for writes, whole := 1, false; !whole; writes += stride {
 		i.cut.after(writes)
 		p, err := i.create(t.Context(), i.failing)
-		whole = !i.cut.spent()
+		whole = !i.cut.isCut()
 		i.cut.heal()
 
 		if whole && err != nil {
@@ -269,7 +269,7 @@ func TestCreateInterrupted(t *testing.T) {
 func TestRemoveInterrupted(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	for writes, whole := 1, false; !whole; writes += stride {
 		p, err := i.create(t.Context(), i.healthy)
 		if err != nil {
@@ -278,7 +278,7 @@ func TestRemoveInterrupted(t *testing.T) {
 
 		i.cut.after(writes)
 		_, err = i.failing.Remove(t.Context(), p.UUID, i.user)
-		whole = !i.cut.spent()
+		whole = !i.cut.isCut()
 		i.cut.heal()
 
 		if whole && err != nil {
@@ -301,12 +301,12 @@ func TestRemoveInterrupted(t *testing.T) {
 	}
 }
 
-// TestCreateGivenUp cancels the request that creates a project and checks that nothing is left when
-// the call returns.
-func TestCreateGivenUp(t *testing.T) {
+// TestCreateCanceled cancels the request that creates a project and checks that nothing is left
+// when the call returns.
+func TestCreateCanceled(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	step := i.healthy.Registry.base.ConnConfig.DialFunc
 
@@ -334,7 +334,7 @@ func TestCreateGivenUp(t *testing.T) {
 func TestFinishAtOnce(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	var made []uuid.UUID
 	for n := range 4 {
 		p, err := i.healthy.Store.CreateProject(t.Context(), i.user,
@@ -378,7 +378,7 @@ func TestFinishAtOnce(t *testing.T) {
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	p, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
@@ -410,7 +410,7 @@ func TestUpgrade(t *testing.T) {
 func TestRemoveUnknown(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	if _, err := i.healthy.Remove(t.Context(), newUUID(t), i.user); !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v, want NotFound", err)
 	}

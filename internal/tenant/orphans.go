@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	orphansTime = 15 * time.Second // for the sessions of a killed server to end
-	aloneTime   = time.Second      // for PostgreSQL to notice lost connections
-	aloneEvery  = 100 * time.Millisecond
+	orphansTimeout     = 15 * time.Second // for the sessions of a killed server to end
+	onlyServerTimeout  = time.Second      // for PostgreSQL to notice lost connections
+	onlyServerInterval = 100 * time.Millisecond
 )
 
 // EndSessions terminates all sessions of projects' logins on the PostgreSQL of conn and waits until
@@ -32,8 +32,8 @@ func (r *Registry) EndOrphans(
 	ctx context.Context, known func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
 ) error {
 	return r.admin(ctx, func(conn *pgx.Conn) error {
-		alone, err := isAlone(ctx, conn)
-		if err != nil || !alone {
+		only, err := isOnlyServer(ctx, conn)
+		if err != nil || !only {
 			return err
 		}
 
@@ -70,49 +70,49 @@ func (r *Registry) EndOrphans(
 	})
 }
 
-// isAlone reports whether no other server of the install is running. Each server holds a shared
-// lock as long as it listens, see [Registry.Hear].
-func isAlone(ctx context.Context, conn *pgx.Conn) (alone bool, err error) {
-	for deadline := time.Now().Add(aloneTime); ; {
-		alone, err = pg.Value[bool](ctx, conn, `select pg_try_advisory_lock($1, 0)`, swapLock)
-		if err != nil || alone || time.Now().After(deadline) {
+// isOnlyServer reports whether no other server of the install is running. Each server holds a
+// shared lock as long as it listens, see [Registry.Hear].
+func isOnlyServer(ctx context.Context, conn *pgx.Conn) (only bool, err error) {
+	for deadline := time.Now().Add(onlyServerTimeout); ; {
+		only, err = pg.Value[bool](ctx, conn, `select pg_try_advisory_lock($1, 0)`, swapLock)
+		if err != nil || only || time.Now().After(deadline) {
 			break
 		}
 
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
-		case <-time.After(aloneEvery):
+		case <-time.After(onlyServerInterval):
 		}
 	}
 
-	if alone {
+	if only {
 		_, err = pg.Exec(ctx, conn, `select pg_advisory_unlock($1, 0)`, swapLock)
 	}
 
-	return alone, err
+	return only, err
 }
 
 // endSessions terminates the sessions of the logins that match a pattern and waits until they are
 // gone.
 func endSessions(ctx context.Context, conn *pgx.Conn, pattern string) error {
-	ctx, cancel := context.WithTimeout(ctx, orphansTime)
+	ctx, cancel := context.WithTimeout(ctx, orphansTimeout)
 	defer cancel()
 
-	tick := time.NewTicker(endEvery)
+	tick := time.NewTicker(terminateInterval)
 	defer tick.Stop()
 
 	for {
-		left, err := pg.Value[int](ctx, conn,
+		remaining, err := pg.Value[int](ctx, conn,
 			withSessions+` select count(pg_terminate_backend(pid))::int from sessions where usename ~ @pattern`,
 			pgx.StrictNamedArgs{"pattern": pattern})
-		if err != nil || left == 0 {
+		if err != nil || remaining == 0 {
 			return err
 		}
 
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d sessions of projects do not end: %w", left, ctx.Err())
+			return fmt.Errorf("%d sessions of projects do not end: %w", remaining, ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -30,8 +30,8 @@ func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Proj
 		return p, err
 	}
 
-	l.changed(id)
-	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.settle(ctx, id) })
+	l.notifyChanged(id)
+	return p, l.withLock(ctx, id, pg.Waiting, func() error { return l.closeInactive(ctx, id) })
 }
 
 // Delete makes a project unavailable as Pause does and releases its name. [Lifecycle.Finish] purges
@@ -44,13 +44,13 @@ func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Pro
 		return p, err
 	}
 
-	l.changed(id)
-	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.settle(ctx, id) })
+	l.notifyChanged(id)
+	return p, l.withLock(ctx, id, pg.Waiting, func() error { return l.closeInactive(ctx, id) })
 }
 
 // Resume makes a paused project active. It fails with Conflict if the project is not paused.
 func (l Lifecycle) Resume(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
-	p, err := l.reopen(ctx, id, user, platform.Paused)
+	p, err := l.reactivate(ctx, id, user, platform.Paused)
 	if fault.Is(err, fault.NotFound) {
 		return p, fault.New(fault.Conflict, "the project is not paused").WithCode("not_paused").Because(err)
 	}
@@ -61,7 +61,7 @@ func (l Lifecycle) Resume(ctx context.Context, id, user uuid.UUID) (platform.Pro
 // Restore makes a deleted project active. It fails with Conflict if the project is not deleted or
 // its name was taken meanwhile.
 func (l Lifecycle) Restore(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
-	p, err := l.reopen(ctx, id, user, platform.Deleted)
+	p, err := l.reactivate(ctx, id, user, platform.Deleted)
 	if fault.Is(err, fault.NotFound) {
 		return p, fault.New(fault.Conflict, "the project is not deleted").WithCode("not_deleted").Because(err)
 	}
@@ -69,42 +69,50 @@ func (l Lifecycle) Restore(ctx context.Context, id, user uuid.UUID) (platform.Pr
 	return p, err
 }
 
-// reopen makes a project in the given state, paused or deleted, active. It opens the database
+// reactivate makes a project in the given state, paused or deleted, active. It opens the database
 // before it changes the state, so that no caller finds it closed. Meanwhile the row records that
 // the database must be closed again if the change fails.
-func (l Lifecycle) reopen(ctx context.Context, id, user uuid.UUID, state string) (platform.Project, error) {
+func (l Lifecycle) reactivate(ctx context.Context, id, user uuid.UUID, state string) (platform.Project, error) {
 	var p platform.Project
-	err := l.locked(ctx, id, pg.Waiting, func() error {
+	err := l.withLock(ctx, id, pg.Waiting, func() error {
 		if err := l.Store.DatabaseOpening(ctx, id, state); err != nil {
 			return err
 		}
 
-		version, err := l.Registry.admit(ctx, id)
-		if err == nil {
-			p, err = l.Store.ReactivateProject(ctx, id, user, state, version)
-		}
-		if err == nil {
-			l.changed(id)
-			return nil
+		var err error
+		if p, err = l.openAndReactivate(ctx, id, user, state); err != nil {
+			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+			defer cancel()
+
+			return errors.Join(err, l.closeInactive(after, id))
 		}
 
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
-		defer cancel()
-
-		return errors.Join(err, l.settle(after, id))
+		l.notifyChanged(id)
+		return nil
 	})
 
 	return p, err
 }
 
-func (l Lifecycle) changed(id uuid.UUID) {
+func (l Lifecycle) openAndReactivate(
+	ctx context.Context, id, user uuid.UUID, state string,
+) (platform.Project, error) {
+	version, err := l.Registry.openDatabase(ctx, id)
+	if err != nil {
+		return platform.Project{}, err
+	}
+
+	return l.Store.ReactivateProject(ctx, id, user, state, version)
+}
+
+func (l Lifecycle) notifyChanged(id uuid.UUID) {
 	if l.Changed != nil {
 		l.Changed(id)
 	}
 }
 
-// settle closes the database of a project that is paused or deleted.
-func (l Lifecycle) settle(ctx context.Context, id uuid.UUID) error {
+// closeInactive closes the database of a project that is paused or deleted.
+func (l Lifecycle) closeInactive(ctx context.Context, id uuid.UUID) error {
 	status, err := l.Store.ProjectStatus(ctx, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -115,15 +123,16 @@ func (l Lifecycle) settle(ctx context.Context, id uuid.UUID) error {
 		return nil
 	}
 
-	if err := l.Registry.refuse(ctx, id); err != nil {
+	if err := l.Registry.closeDatabase(ctx, id); err != nil {
 		return err
 	}
 
 	return l.Store.DatabaseClosed(ctx, id)
 }
 
-// admit opens a project's database to its logins and migrates it. It returns the version reached.
-func (r *Registry) admit(ctx context.Context, project uuid.UUID) (int64, error) {
+// openDatabase opens a project's database to its logins and migrates it. It returns the version
+// reached.
+func (r *Registry) openDatabase(ctx context.Context, project uuid.UUID) (int64, error) {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
 		return 0, pg.Fault(err)
@@ -131,7 +140,7 @@ func (r *Registry) admit(ctx context.Context, project uuid.UUID) (int64, error) 
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	for _, step := range []func(context.Context, *pgx.Conn, uuid.UUID) error{
-		r.setRoles, r.unlimitDatabase, r.grantDatabase, r.furnish,
+		r.setLoginAttributes, r.removeConnectionLimit, r.grantDatabase, r.initDatabase,
 	} {
 		if err := step(ctx, conn, project); err != nil {
 			return 0, fmt.Errorf("admit to %s: %w", project, pg.Fault(err))
@@ -141,7 +150,7 @@ func (r *Registry) admit(ctx context.Context, project uuid.UUID) (int64, error) 
 	return Version(), nil
 }
 
-func (r *Registry) unlimitDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+func (r *Registry) removeConnectionLimit(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	return execAll(ctx, conn, []string{"alter database " + pg.Quote(r.Database(project)) + " connection limit -1"})
 }
 
@@ -156,20 +165,20 @@ const selectConnected = `
 	from pg_stat_activity a left join pg_roles r on r.oid = a.usesysid
 	where a.datname = @name and a.backend_type <> 'autovacuum worker' and (a.backend_start < @since or not r.rolsuper)`
 
-// endEvery is the interval between checks for terminated sessions.
-const endEvery = 20 * time.Millisecond
+// terminateInterval is the interval between checks for terminated sessions.
+const terminateInterval = 20 * time.Millisecond
 
-// refuse closes a project's database and terminates its sessions. The platform's own login, a
-// superuser, is exempt from the connection limit of 0. A database that does not exist counts as
+// closeDatabase closes a project's database and terminates its sessions. The platform's own login,
+// a superuser, is exempt from the connection limit of 0. A database that does not exist counts as
 // closed.
-func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
+func (r *Registry) closeDatabase(ctx context.Context, project uuid.UUID) error {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
 		return pg.Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	if err := ignoring(conn, ctx, "alter database "+pg.Quote(r.Database(project))+" connection limit 0",
+	if err := execIgnoring(conn, ctx, "alter database "+pg.Quote(r.Database(project))+" connection limit 0",
 		"3D000"); err != nil {
 		return fmt.Errorf("refuse to %s: %w", project, pg.Fault(err))
 	}
@@ -179,18 +188,18 @@ func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
 		return err
 	}
 
-	tick := time.NewTicker(endEvery)
+	tick := time.NewTicker(terminateInterval)
 	defer tick.Stop()
 
 	for {
-		left, err := pg.Value[int64](ctx, conn, selectConnected,
+		remaining, err := pg.Value[int64](ctx, conn, selectConnected,
 			pgx.StrictNamedArgs{"name": r.Database(project), "since": since})
 		if err != nil {
 			return fmt.Errorf("refuse to %s: %w", project, err)
 		}
 
-		if left == 0 {
-			r.reset(project)
+		if remaining == 0 {
+			r.resetPools(project)
 			return nil
 		}
 
@@ -202,10 +211,10 @@ func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
 	}
 }
 
-// respectClosed makes connections of the platform's own login fail on a closed database, too: a
+// rejectClosed makes connections of the platform's own login fail on a closed database, too: a
 // request that began earlier must not continue in a paused project. Creating, upgrading and
 // removing a project uses no pool.
-func respectClosed(c *pgxpool.Config) {
+func rejectClosed(c *pgxpool.Config) {
 	prepare := c.AfterConnect
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		if err := prepare(ctx, conn); err != nil {
@@ -222,8 +231,8 @@ func respectClosed(c *pgxpool.Config) {
 	}
 }
 
-// reset closes the idle connections of a project, and the others when they are released.
-func (r *Registry) reset(project uuid.UUID) {
+// resetPools closes the idle connections of a project, and the others when they are released.
+func (r *Registry) resetPools(project uuid.UUID) {
 	r.mu.Lock()
 	p := r.projects[project]
 	r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 // consistent returns the status of a project. It fails the test unless the database accepts the
 // project's logins exactly if the project is active.
-func (i *instance) consistent(id uuid.UUID) string {
+func (i *install) consistent(id uuid.UUID) string {
 	i.t.Helper()
 
 	status, err := i.healthy.Store.ProjectStatus(i.t.Context(), id)
@@ -28,7 +28,7 @@ func (i *instance) consistent(id uuid.UUID) string {
 			conn.Close(i.t.Context())
 		}
 
-		if status == platform.Active && err != nil || status != platform.Active && pg.State(err) != "53300" {
+		if (status == platform.Active && err != nil) || (status != platform.Active && pg.State(err) != "53300") {
 			i.t.Errorf("the project is %s, and for the login %q the answer is %v", status, l, err)
 		}
 	}
@@ -47,13 +47,13 @@ func TestStatesInterrupted(t *testing.T) {
 	}{
 		"pause":   {nil, pause, platform.Active, platform.Paused},
 		"resume":  {pause, resume, platform.Paused, platform.Active},
-		"delete":  {nil, softly, platform.Active, platform.Deleted},
-		"restore": {softly, restore, platform.Deleted, platform.Active},
+		"delete":  {nil, softDelete, platform.Active, platform.Deleted},
+		"restore": {softDelete, restore, platform.Deleted, platform.Active},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			i := newInstance(t)
+			i := newInstall(t)
 			p, err := i.create(t.Context(), i.healthy)
 			if err != nil {
 				t.Fatal(err)
@@ -76,7 +76,7 @@ func TestStatesInterrupted(t *testing.T) {
 
 				i.cut.after(writes)
 				err := change.run(i.failing, p.UUID, i.user)
-				whole = !i.cut.spent()
+				whole = !i.cut.isCut()
 				i.cut.heal()
 
 				if whole && err != nil {
@@ -116,7 +116,7 @@ func resume(l Lifecycle, id, user uuid.UUID) error {
 	return err
 }
 
-func softly(l Lifecycle, id, user uuid.UUID) error {
+func softDelete(l Lifecycle, id, user uuid.UUID) error {
 	_, err := l.Delete(context.Background(), id, user)
 	return err
 }
@@ -131,14 +131,14 @@ func restore(l Lifecycle, id, user uuid.UUID) error {
 func TestExpireAtOnce(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	for range 5 {
 		p, err := i.create(t.Context(), i.healthy)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		if err := softly(i.healthy, p.UUID, i.user); err != nil {
+		if err := softDelete(i.healthy, p.UUID, i.user); err != nil {
 			t.Fatal(err)
 		}
 
@@ -179,7 +179,7 @@ func TestExpireAtOnce(t *testing.T) {
 func TestPausedOwnership(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	granter, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestPausedOwnership(t *testing.T) {
 func TestUpgradePaused(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	p, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)

@@ -22,20 +22,20 @@ import (
 type Project struct {
 	UUID uuid.UUID
 
-	registry *Registry
-	place    *list.Element // in Registry.recent; nil if opened by [Registry.Maintain]
-	open     atomic.Int32  // number of connections
-	mu       sync.Mutex
-	pools    map[login]*pgxpool.Pool
-	used     time.Time
-	gone     bool // deleted: the pools are closed for good
-	closed   bool // opened by [Registry.Maintain] although its database is closed
-	gate     gate
-	altered  atomic.Bool // reset the logins before opening the next session
+	registry      *Registry
+	recentElem    *list.Element // in Registry.recent; nil if opened by [Registry.Maintain]
+	open          atomic.Int32  // number of connections
+	mu            sync.Mutex
+	pools         map[login]*pgxpool.Pool
+	lastUsed      time.Time
+	deleted       bool // deleted: the pools are closed for good
+	maintained    bool // opened by [Registry.Maintain] although its database is closed
+	gate          gate
+	loginsAltered atomic.Bool // reset the logins before opening the next session
 
 	full, overgrown atomic.Bool  // see [Lifecycle.WatchSizes]
 	writes          atomic.Int64 // count of rows written at the last measurement
-	fullFrom        int64        // smallest size in bytes measured since the database became full
+	minFullBytes    int64        // smallest size in bytes measured since the database became full
 }
 
 // Trusted returns the pool of the platform's login in the project's database. It runs only
@@ -79,7 +79,7 @@ func (p *Project) pool(l login) *pgxpool.Pool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	p.used = time.Now()
+	p.lastUsed = time.Now()
 
 	if p.pools == nil {
 		p.pools = map[login]*pgxpool.Pool{}
@@ -87,7 +87,7 @@ func (p *Project) pool(l login) *pgxpool.Pool {
 
 	if p.pools[l] == nil {
 		p.pools[l] = p.registry.newPool(p, l)
-		if p.gone {
+		if p.deleted {
 			p.pools[l].Close()
 		}
 	}
@@ -100,7 +100,7 @@ func (p *Project) pool(l login) *pgxpool.Pool {
 func (p *Project) close(unusedSince time.Time) {
 	p.mu.Lock()
 
-	if p.used.After(unusedSince) {
+	if p.lastUsed.After(unusedSince) {
 		p.mu.Unlock()
 		return
 	}
@@ -114,11 +114,11 @@ func (p *Project) close(unusedSince time.Time) {
 	}
 }
 
-// leave closes the pools permanently. It blocks as close does.
-func (p *Project) leave() {
+// closeForever closes the pools permanently. It blocks as close does.
+func (p *Project) closeForever() {
 	p.mu.Lock()
 	pools := p.pools
-	p.pools, p.gone = nil, true
+	p.pools, p.deleted = nil, true
 	p.mu.Unlock()
 
 	for _, pool := range pools {
@@ -147,7 +147,7 @@ func (p *Project) evict() bool {
 
 // evictFrom closes one of a pool's idle connections.
 func evictFrom(pool *pgxpool.Pool) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
+	ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
 	defer cancel()
 
 	idle := pool.AcquireAllIdle(ctx)

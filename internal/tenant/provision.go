@@ -53,10 +53,10 @@ func template() string {
 }
 
 // openDatabases selects the databases of initdb that are open to the logins of projects.
-// wholeTemplate selects a complete template.
+// completeTemplate selects a complete template.
 const (
-	openDatabases = `select datname from pg_database where datname in ('postgres', 'template1') and has_database_privilege('public', oid, 'connect')`
-	wholeTemplate = `select from pg_database where datname = @name and datistemplate and not datallowconn`
+	openDatabases    = `select datname from pg_database where datname in ('postgres', 'template1') and has_database_privilege('public', oid, 'connect')`
+	completeTemplate = `select from pg_database where datname = @name and datistemplate and not datallowconn`
 )
 
 // Prepared reports whether the server that q is connected to has everything that [Registry.Prepare]
@@ -65,18 +65,18 @@ func Prepared(ctx context.Context, q pg.Querier) (bool, error) {
 	return pg.Value[bool](ctx, q, `
 		select (select count(*) from pg_roles where rolname in ('anon', 'authenticated', 'service_role')) = 3
 			and not exists (`+openDatabases+`)
-			and exists (`+wholeTemplate+`)`, pgx.StrictNamedArgs{"name": template()})
+			and exists (`+completeTemplate+`)`, pgx.StrictNamedArgs{"name": template()})
 }
 
 // Prepare creates the objects that all projects of a server share, if missing: the three roles of
 // the rows API and the template. It closes the databases that PostgreSQL leaves open to every
 // login, where the platform's login may. Concurrent calls by several servers are safe.
 func (r *Registry) Prepare(ctx context.Context) error {
-	return r.alone(ctx, func(conn *pgx.Conn) error {
+	return r.withPrepareLock(ctx, func(conn *pgx.Conn) error {
 		for _, role := range []string{
 			"anon nologin noinherit", "authenticated nologin noinherit", "service_role nologin noinherit bypassrls",
 		} {
-			if err := ignoring(conn, ctx, "create role "+role, "42710"); err != nil {
+			if err := execIgnoring(conn, ctx, "create role "+role, "42710"); err != nil {
 				return fmt.Errorf("role %s: %w", role, err)
 			}
 		}
@@ -84,7 +84,7 @@ func (r *Registry) Prepare(ctx context.Context) error {
 		if err := closeDatabases(ctx, conn); err != nil {
 			return err
 		}
-		if err := r.makeTemplate(ctx, conn); err != nil {
+		if err := r.createTemplate(ctx, conn); err != nil {
 			return fmt.Errorf("template: %w", err)
 		}
 
@@ -92,10 +92,10 @@ func (r *Registry) Prepare(ctx context.Context) error {
 	})
 }
 
-// alone runs f under the lock for preparing the server. An advisory lock belongs to a database, and
-// several installs may share the server. So the lock is taken in database postgres, or in the
-// platform database if postgres was dropped.
-func (r *Registry) alone(ctx context.Context, f func(*pgx.Conn) error) error {
+// withPrepareLock runs f under the lock for preparing the server. An advisory lock belongs to a
+// database, and several installs may share the server. So the lock is taken in database postgres,
+// or in the platform database if postgres was dropped.
+func (r *Registry) withPrepareLock(ctx context.Context, f func(*pgx.Conn) error) error {
 	c := r.base.ConnConfig.Copy()
 	c.Database = "postgres"
 	err := pg.Locked(ctx, c, prepareLock, f)
@@ -115,7 +115,7 @@ func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
 	}
 
 	for _, name := range open {
-		if err := ignoring(conn, ctx, "revoke all on database "+pg.Quote(name)+" from public", "42501"); err != nil {
+		if err := execIgnoring(conn, ctx, "revoke all on database "+pg.Quote(name)+" from public", "42501"); err != nil {
 			return fmt.Errorf("close database %s: %w", name, err)
 		}
 	}
@@ -123,13 +123,13 @@ func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// makeTemplate creates the template if it does not exist. allow_connections is set to false last,
-// so a template without it is complete. Any other database of that name is left from an interrupted
-// call.
-func (r *Registry) makeTemplate(ctx context.Context, conn *pgx.Conn) error {
+// createTemplate creates the template if it does not exist. Setting allow_connections to false is
+// the last step, so a template that allows no connections is complete. Any other database of that
+// name is left from an interrupted call.
+func (r *Registry) createTemplate(ctx context.Context, conn *pgx.Conn) error {
 	name := template()
-	whole, err := pg.Value[bool](ctx, conn, `select exists (`+wholeTemplate+`)`, pgx.StrictNamedArgs{"name": name})
-	if err != nil || whole {
+	complete, err := pg.Value[bool](ctx, conn, `select exists (`+completeTemplate+`)`, pgx.StrictNamedArgs{"name": name})
+	if err != nil || complete {
 		return err
 	}
 
@@ -171,7 +171,7 @@ func (r *Registry) Provision(ctx context.Context, project uuid.UUID) (int64, err
 
 // provision is [Registry.Provision] on a connection to the platform database.
 func (r *Registry) provision(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	for _, step := range r.steps() {
+	for _, step := range r.provisionSteps() {
 		if err := step(ctx, conn, project); err != nil {
 			return fmt.Errorf("provision %s: %w", project, pg.Fault(err))
 		}
@@ -180,16 +180,18 @@ func (r *Registry) provision(ctx context.Context, conn *pgx.Conn, project uuid.U
 	return nil
 }
 
-// steps returns the steps of creating a project, each of which takes a connection to the platform
-// database.
-func (r *Registry) steps() []func(context.Context, *pgx.Conn, uuid.UUID) error {
-	return []func(context.Context, *pgx.Conn, uuid.UUID) error{r.makeRoles, r.makeDatabase, r.grantDatabase, r.furnish}
+// provisionSteps returns the steps of creating a project, each of which takes a connection to the
+// platform database.
+func (r *Registry) provisionSteps() []func(context.Context, *pgx.Conn, uuid.UUID) error {
+	return []func(context.Context, *pgx.Conn, uuid.UUID) error{
+		r.createLogins, r.createDatabase, r.grantDatabase, r.initDatabase,
+	}
 }
 
-// makeRoles creates the project's logins. It sets their attributes before memberships: from
+// createLogins creates the project's logins. It sets their attributes before memberships: from
 // PostgreSQL 16 on, GRANT copies the inheritance of the member.
-func (r *Registry) makeRoles(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	member := map[login][]string{
+func (r *Registry) createLogins(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	memberOf := map[login][]string{
 		request: {"anon", "authenticated"},
 		service: {"service_role"},
 		dump:    {"pg_read_all_data"},
@@ -198,24 +200,25 @@ func (r *Registry) makeRoles(ctx context.Context, conn *pgx.Conn, project uuid.U
 	var grants []string
 	for _, l := range projectLogins {
 		name := pg.Quote(r.login(project, l))
-		if err := ignoring(conn, ctx, "create role "+name, "42710"); err != nil {
+		if err := execIgnoring(conn, ctx, "create role "+name, "42710"); err != nil {
 			return err
 		}
 
-		for _, group := range member[l] {
+		for _, group := range memberOf[l] {
 			grants = append(grants, "grant "+pg.Quote(group)+" to "+name)
 		}
 	}
 
-	if err := r.setRoles(ctx, conn, project); err != nil {
+	if err := r.setLoginAttributes(ctx, conn, project); err != nil {
 		return err
 	}
 
-	return atOnce(ctx, conn, grants)
+	return execBatch(ctx, conn, grants)
 }
 
-// setRoles sets the attributes of the project's logins and removes all that a tenant must not have.
-func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+// setLoginAttributes sets the attributes of the project's logins and removes all that a tenant must
+// not have.
+func (r *Registry) setLoginAttributes(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	attributes := map[login]string{owner: "noinherit connection limit 20", request: "noinherit connection limit 50",
 		service: "noinherit connection limit 50", dump: "inherit bypassrls connection limit 8"}
 
@@ -224,25 +227,25 @@ func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UU
 		role := "alter role " + pg.Quote(r.login(project, l))
 		statements = append(statements, role+" reset all", role+
 			" login nosuperuser nocreatedb nocreaterole noreplication "+
-			attributes[l]+" password "+pg.Literal(pg.Verifier(r.password(r.login(project, l)))))
+			attributes[l]+" password "+pg.Literal(pg.SCRAMVerifier(r.password(r.login(project, l)))))
 	}
 
 	set := "alter role " + pg.Quote(r.login(project, dump)) + " set "
-	// Package backup parses messages of pg_dump
-	return atOnce(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'"))
+	// Package backup parses the messages of pg_dump.
+	return execBatch(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'"))
 }
 
-// restoreRoles undoes changes by user code to the project's logins. PostgreSQL lets a login change
+// resetLogins undoes changes by user code to the project's logins. PostgreSQL lets a login change
 // its own password and its own settings, in general and for a database. It fails if the logins are
 // gone.
-func (r *Registry) restoreRoles(ctx context.Context, project uuid.UUID) error {
+func (r *Registry) resetLogins(ctx context.Context, project uuid.UUID) error {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	if err := r.setRoles(ctx, conn, project); err != nil {
+	if err := r.setLoginAttributes(ctx, conn, project); err != nil {
 		return err
 	}
 
@@ -253,11 +256,11 @@ func (r *Registry) restoreRoles(ctx context.Context, project uuid.UUID) error {
 			"alter role "+pg.Quote(r.login(project, l))+" in database "+pg.Quote(name)+" reset all")
 	}
 
-	return atOnce(ctx, conn, append(statements, r.admitLogins(project, name)...))
+	return execBatch(ctx, conn, append(statements, r.grantConnectStatements(project, name)...))
 }
 
-// makeDatabase clones the template into the project's database if that does not exist.
-func (r *Registry) makeDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+// createDatabase clones the template into the project's database if that does not exist.
+func (r *Registry) createDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := clone(ctx, conn, r.Database(project)); pg.State(err) != "42P04" { // duplicate_database
 		return err
 	}
@@ -269,7 +272,7 @@ func (r *Registry) makeDatabase(ctx context.Context, conn *pgx.Conn, project uui
 // gone.
 func clone(ctx context.Context, conn *pgx.Conn, name string) error {
 	for {
-		err := alter(ctx, conn,
+		err := execRetrying(ctx, conn,
 			"create database "+pg.Quote(name)+" template "+pg.Quote(template())+" allow_connections false")
 		if pg.State(err) != "55006" { // object_in_use
 			return err
@@ -289,30 +292,31 @@ func (r *Registry) grantDatabase(ctx context.Context, conn *pgx.Conn, project uu
 	statements := []string{"revoke all on database " + name + " from public",
 		"grant create, temporary on database " + name + " to " + pg.Quote(r.login(project, owner))}
 
-	return atOnce(ctx, conn,
-		append(append(statements, r.admitLogins(project, r.Database(project))...),
+	return execBatch(ctx, conn,
+		append(append(statements, r.grantConnectStatements(project, r.Database(project))...),
 			"alter database "+name+" allow_connections true"))
 }
 
-// mostTemporary limits the temporary files of one session of a project, for sorts, joins and
+// tempFileLimit limits the temporary files of one session of a project, for sorts, joins and
 // cursors, since all projects share the disk. Restores of backups, which sort for indexes, are
 // exempt.
-const mostTemporary = "8GB"
+const tempFileLimit = "8GB"
 
-// bounds are the settings of a project's logins in its database that only a superuser can change:
-// the size of temporary files, and messages of user code in PostgreSQL's log.
-var bounds = []string{"temp_file_limit = '" + mostTemporary + "'", "log_min_messages = fatal"}
+// loginSettings are the settings of a project's logins in its database that only a superuser can
+// change: the size of temporary files, and messages of user code in PostgreSQL's log.
+var loginSettings = []string{"temp_file_limit = '" + tempFileLimit + "'", "log_min_messages = fatal"}
 
-// isBound is a condition on setting, a name=value of pg_db_role_setting: it is one of bounds.
-const isBound = `setting ~ '^(temp_file_limit|log_min_messages)='`
+// isLoginSetting is a condition on setting, a name=value of pg_db_role_setting: it is one of
+// loginSettings.
+const isLoginSetting = `setting ~ '^(temp_file_limit|log_min_messages)='`
 
-// admitLogins returns the statements that let a project's logins connect to a database.
-func (r *Registry) admitLogins(project uuid.UUID, database string) []string {
+// grantConnectStatements returns the statements that let a project's logins connect to a database.
+func (r *Registry) grantConnectStatements(project uuid.UUID, database string) []string {
 	var statements []string
 	for _, l := range projectLogins {
 		role, name := pg.Quote(r.login(project, l)), pg.Quote(database)
 		statements = append(statements, "grant connect on database "+name+" to "+role)
-		for _, setting := range bounds {
+		for _, setting := range loginSettings {
 			statements = append(statements, "alter role "+role+" in database "+name+" set "+setting)
 		}
 	}
@@ -320,10 +324,10 @@ func (r *Registry) admitLogins(project uuid.UUID, database string) []string {
 	return statements
 }
 
-// furnish migrates a project's database and, once, transfers schema public and default privileges
-// to the owner, who may change them later. A schema public with another owner than initially means
-// done.
-func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) error {
+// initDatabase migrates a project's database and, once, transfers schema public and default
+// privileges to the owner, who may change them later. A schema public with another owner than
+// initially means done.
+func (r *Registry) initDatabase(ctx context.Context, _ *pgx.Conn, project uuid.UUID) error {
 	conn, err := pgx.ConnectConfig(ctx, r.config(project, trusted))
 	if err != nil {
 		return err
@@ -341,7 +345,7 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 	}
 
 	name := pg.Quote(r.login(project, owner))
-	return atOnce(ctx, conn, []string{
+	return execBatch(ctx, conn, []string{
 		// Objects of the owner are closed to all but the service role, which acts for the whole
 		// project.
 		"alter default privileges for role " + name + " revoke execute on functions from public",
@@ -365,7 +369,7 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 	login := pg.Quote(r.login(project, owner))
 	rows := pg.Quote(r.login(project, request)) + ", " + pg.Quote(r.login(project, service))
 
-	return atOnce(ctx, conn, []string{
+	return execBatch(ctx, conn, []string{
 		"grant usage on schema " + pg.Quote(Schema) + " to " + login + ", " + rows,
 		"grant select on socle.catalogue_version to " + rows,
 		"grant execute on function socle.lock_audit(), socle.append_audit(bigint, text, bytea) to " + login,
@@ -389,14 +393,14 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
 	}
 
-	r.forget(project) // after terminating sessions, since it waits for connections in use
+	r.unregister(project) // after terminating sessions, since it waits for connections in use
 
 	var names []string
 	for _, l := range projectLogins {
 		names = append(names, r.login(project, l))
 	}
 
-	retired, err = dropRoles(ctx, conn, names)
+	retired, err = dropLogins(ctx, conn, names)
 	if err != nil {
 		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
 	}
@@ -404,9 +408,9 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 	return retired, nil
 }
 
-// ignoring executes a statement and treats the given SQLSTATE as success.
-func ignoring(conn *pgx.Conn, ctx context.Context, sql, state string) error {
-	if err := alter(ctx, conn, sql); pg.State(err) != state {
+// execIgnoring executes a statement and treats the given SQLSTATE as success.
+func execIgnoring(conn *pgx.Conn, ctx context.Context, sql, state string) error {
+	if err := execRetrying(ctx, conn, sql); pg.State(err) != state {
 		return err
 	}
 	return nil
@@ -414,7 +418,7 @@ func ignoring(conn *pgx.Conn, ctx context.Context, sql, state string) error {
 
 func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
 	for _, sql := range statements {
-		if err := alter(ctx, conn, sql); err != nil {
+		if err := execRetrying(ctx, conn, sql); err != nil {
 			return errors.Join(fmt.Errorf("%s", sql), err)
 		}
 	}
@@ -422,25 +426,25 @@ func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
 	return nil
 }
 
-// atOnce executes statements in one transaction and one round trip. CREATE DATABASE and DROP
+// execBatch executes statements in one transaction and one round trip. CREATE DATABASE and DROP
 // DATABASE cannot be among them.
-func atOnce(ctx context.Context, conn *pgx.Conn, statements []string) error {
-	return alter(ctx, conn, strings.Join(statements, ";\n"))
+func execBatch(ctx context.Context, conn *pgx.Conn, statements []string) error {
+	return execRetrying(ctx, conn, strings.Join(statements, ";\n"))
 }
 
-// alterTries is the maximum number of attempts of a conflicting statement. Each conflict means that
-// a concurrent statement succeeded.
-const alterTries = 20
+// maxConflicts is the maximum number of attempts of a conflicting statement. Each conflict means
+// that a concurrent statement succeeded.
+const maxConflicts = 20
 
-// alter executes one or more statements in one transaction on the catalogs shared by all databases
-// of the server, and retries on conflict.
+// execRetrying executes one or more statements in one transaction on the catalogs shared by all
+// databases of the server, and retries on conflict.
 //
 // PostgreSQL makes a concurrent update of the same row wait and then fail. Two jobs of a project
 // may set the attributes of its logins at the same time, and the owner may set its own. A failed
 // statement has changed nothing.
-func alter(ctx context.Context, conn *pgx.Conn, sql string) error {
+func execRetrying(ctx context.Context, conn *pgx.Conn, sql string) error {
 	var err error
-	for range alterTries {
+	for range maxConflicts {
 		_, err = conn.Exec(ctx, sql)
 		// internal_error (tuple concurrently updated), unique_violation
 		if s := pg.State(err); s != "XX000" && s != "23505" {

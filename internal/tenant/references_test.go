@@ -72,9 +72,9 @@ var references = map[string][]string{
 	},
 }
 
-// TestNothingRefersToThePlatform checks that no statement of the owner makes an object depend on
+// TestNoReferencesToPlatform checks that no statement of the owner makes an object depend on
 // one of the platform.
-func TestNothingRefersToThePlatform(t *testing.T) {
+func TestNoReferencesToPlatform(t *testing.T) {
 	t.Parallel()
 
 	p := newProject(t, newRegistry(t, 8))
@@ -128,9 +128,9 @@ func dependents(t *testing.T, conn *pgx.Conn) []string {
 	return found
 }
 
-// TestRolesOfOthersAreNotNamed checks that no policy or privilege of a project refers to a role of
-// another project.
-func TestRolesOfOthersAreNotNamed(t *testing.T) {
+// TestNoReferencesToOtherProjects checks that no policy or privilege of a project refers to a role
+// of another project.
+func TestNoReferencesToOtherProjects(t *testing.T) {
 	t.Parallel()
 
 	r := newRegistry(t, 8)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/fault"
 	"socle/internal/pg"
 )
 
@@ -24,26 +26,26 @@ const (
 	rowsPoolSize = 10 // the same for a login of the rows API
 	// Projects created or removed at a time. Each takes two connections to the platform database
 	// and some outside the pools.
-	makersMost = 4
-	unusedTime = 10 * time.Minute // idle time after which a project's pools are closed
-	cleanTime  = 5 * time.Second  // for resetting a session
+	maxProvisioning = 4
+	poolIdleTimeout = 10 * time.Minute // idle time after which a project's pools are closed
+	resetTimeout    = 5 * time.Second  // for resetting a session
 )
 
 // Registry opens projects. It is safe for concurrent use.
 type Registry struct {
 	Names
-	base       *pgxpool.Config // for the platform's login
-	tls        url.Values      // the ssl parameters of the address
-	secret     []byte
-	budget     *budget
-	making     chan struct{}  // a token for each project being created or removed
-	supervisor *pg.Supervisor // of connections of projects' logins
-	watchdog   watchdog
-	log        *slog.Logger
+	base         *pgxpool.Config // for the platform's login
+	tls          url.Values      // the ssl parameters of the address
+	secret       []byte
+	budget       *budget
+	provisioning chan struct{}  // a token for each project being created or removed
+	supervisor   *pg.Supervisor // of connections of projects' logins
+	watchdog     watchdog
+	log          *slog.Logger
 
 	id       uuid.UUID    // identifies this server among those of the install
 	listener *pg.Listener // nil: no notifications
-	replaced func(project uuid.UUID)
+	onSwap   func(project uuid.UUID)
 	stopped  chan struct{} // closed when Run has ended
 
 	mu       sync.Mutex
@@ -68,11 +70,12 @@ func NewRegistry(address string, secret []byte, names Names, connections int, lo
 		maps.DeleteFunc(tls, func(name string, _ []string) bool { return !strings.HasPrefix(name, "ssl") })
 	}
 
-	r := &Registry{Names: names, base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost),
-		supervisor: pg.NewSupervisor(base.ConnConfig), log: log,
+	r := &Registry{Names: names, base: base, tls: tls, secret: secret,
+		provisioning: make(chan struct{}, maxProvisioning),
+		supervisor:   pg.NewSupervisor(base.ConnConfig), log: log,
 		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{},
 		recent: list.New(), swapping: map[int32]bool{}}
-	r.budget = newBudget(connections, r.evict, r.watchdog.lost)
+	r.budget = newBudget(connections, r.evict, r.watchdog.endReason)
 
 	return r, nil
 }
@@ -86,14 +89,14 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 	p := r.projects[id]
 	if p == nil {
 		p = &Project{UUID: id, registry: r}
-		p.altered.Store(r.altered[id])
+		p.loginsAltered.Store(r.altered[id])
 
 		if r.swapping[swapKey(id)] {
-			p.gate.shut()
+			p.gate.close()
 		}
 
 		r.projects[id] = p
-		p.place = r.recent.PushFront(p)
+		p.recentElem = r.recent.PushFront(p)
 	}
 
 	return p
@@ -109,6 +112,42 @@ func (r *Registry) Visit(id uuid.UUID, f func(p *Project) error) error {
 	}
 
 	return err
+}
+
+// Maintain calls f with a project that is paused or deleted. Only the platform's own login connects
+// to its database, and the project's state does not change.
+//
+// It fails with Conflict if migrations are pending; they are applied when the project is resumed.
+func (r *Registry) Maintain(ctx context.Context, id uuid.UUID, f func(p *Project) error) error {
+	p := &Project{UUID: id, registry: r, maintained: true}
+	defer p.close(time.Now().Add(time.Hour))
+
+	version, err := pg.Value[int64](ctx, p.Trusted(), `select max(version_id) from socle.migrations where is_applied`)
+	if err != nil {
+		return err
+	}
+
+	if version < Version() {
+		return fault.New(fault.Conflict, "its database is of an older release until it is resumed").WithCode("outdated")
+	}
+
+	return f(p)
+}
+
+// Probe opens and closes a connection within the budget. It fails if a request to a project without
+// open connections could not connect.
+func (r *Registry) Probe(ctx context.Context) error {
+	c := r.base.ConnConfig.Copy()
+	var open atomic.Int32
+	r.supervisor.Supervise(c)
+	r.budget.attach(c, &open)
+
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return pg.Fault(err)
+	}
+
+	return conn.Close(ctx)
 }
 
 // Awaited reports whether a request waits for a connection to any project because the budget is
@@ -136,7 +175,7 @@ func (r *Registry) Connected(id uuid.UUID) bool {
 
 // Run closes idle pools until ctx ends, and then all pools.
 func (r *Registry) Run(ctx context.Context) error {
-	tick := time.NewTicker(unusedTime / 4)
+	tick := time.NewTicker(poolIdleTimeout / 4)
 	defer tick.Stop()
 
 	for {
@@ -147,7 +186,7 @@ func (r *Registry) Run(ctx context.Context) error {
 
 			return nil
 		case now := <-tick.C:
-			r.closeUnused(now.Add(-unusedTime))
+			r.closeUnused(now.Add(-poolIdleTimeout))
 		}
 	}
 }
@@ -167,7 +206,7 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 
 	c.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
 		r.supervisor.Supervise(config)
-		r.budget.count(config, &p.open) // outermost: the slot is returned after the session has ended
+		r.budget.attach(config, &p.open) // outermost: the slot is returned after the session has ended
 
 		return nil
 	}
@@ -175,8 +214,8 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	switch {
 	case l != trusted:
 		r.guard(c, p)
-	case !p.closed:
-		respectClosed(c)
+	case !p.maintained:
+		rejectClosed(c)
 	}
 
 	if l == request || l == service {
@@ -185,7 +224,7 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 		c.ConnConfig.RuntimeParams["search_path"] = RequestPath
 	}
 
-	p.gate.respected(c)
+	p.gate.attach(c)
 
 	pool, err := pgxpool.NewWithConfig(context.Background(), c) // connects lazily, so only an invalid config fails
 	if err != nil {
@@ -200,7 +239,8 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 // library, all logins of the project are reset before the next one. The same happens when the
 // watchdog finds changed settings.
 func (r *Registry) guard(c *pgxpool.Config, p *Project) {
-	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // user code could replace a named prepared statement
+	// User code could replace a named prepared statement.
+	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 
 	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{ // take precedence over a login's own settings
 		"client_encoding": "UTF8", "standard_conforming_strings": "on",
@@ -211,7 +251,7 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 	})
 
 	c.AfterRelease = func(conn *pgx.Conn) bool {
-		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
+		ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
 		defer cancel()
 
 		_, err := conn.PgConn().Exec(ctx, "discard all").ReadAll()
@@ -221,7 +261,7 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 	report := c.ConnConfig.OnPgError
 	c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
 		if err.SeverityUnlocalized == "FATAL" && !slices.Contains(serverStates, err.Code) {
-			p.altered.Store(true)
+			p.loginsAltered.Store(true)
 		}
 
 		r.watchdog.explain(conn, err)
@@ -230,10 +270,10 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 
 	connect := c.BeforeConnect
 	c.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
-		if p.altered.CompareAndSwap(true, false) {
+		if p.loginsAltered.CompareAndSwap(true, false) {
 			r.log.Warn("reset the logins of a project, one of which was altered or refused", "project", p.UUID)
-			if err := r.restoreRoles(ctx, p.UUID); err != nil {
-				p.altered.Store(true)
+			if err := r.resetLogins(ctx, p.UUID); err != nil {
+				p.loginsAltered.Store(true)
 				return err
 			}
 		}
@@ -255,18 +295,18 @@ var serverStates = []string{
 
 // touch marks a project as the most recently used.
 func (r *Registry) touch(p *Project) {
-	if p.place == nil {
+	if p.recentElem == nil {
 		return
 	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	r.recent.MoveToFront(p.place)
+	r.recent.MoveToFront(p.recentElem)
 }
 
-// open returns the projects, least recently used first.
-func (r *Registry) open() []*Project {
+// openProjects returns the projects, least recently used first.
+func (r *Registry) openProjects() []*Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
@@ -279,7 +319,7 @@ func (r *Registry) open() []*Project {
 }
 
 func (r *Registry) closeUnused(since time.Time) {
-	for _, p := range r.open() {
+	for _, p := range r.openProjects() {
 		p.close(since)
 	}
 }
@@ -288,7 +328,7 @@ func (r *Registry) closeAll() { r.closeUnused(time.Now().Add(time.Hour)) }
 
 // evict closes an idle connection of the least recently used project that has one.
 func (r *Registry) evict() bool {
-	for _, p := range r.connected() {
+	for _, p := range r.withConnections() {
 		if p.evict() {
 			return true
 		}
@@ -297,9 +337,9 @@ func (r *Registry) evict() bool {
 	return false
 }
 
-// connected returns the projects with open connections, least recently used first. The budget
+// withConnections returns the projects with open connections, least recently used first. The budget
 // bounds their number.
-func (r *Registry) connected() []*Project {
+func (r *Registry) withConnections() []*Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
@@ -313,19 +353,19 @@ func (r *Registry) connected() []*Project {
 	return all
 }
 
-// forget closes a project's pools and removes it from the registry.
-func (r *Registry) forget(id uuid.UUID) {
+// unregister closes a project's pools and removes it from the registry.
+func (r *Registry) unregister(id uuid.UUID) {
 	r.mu.Lock()
 	p := r.projects[id]
 	delete(r.projects, id)
 
 	if p != nil {
-		r.recent.Remove(p.place)
+		r.recent.Remove(p.recentElem)
 	}
 
 	r.mu.Unlock()
 
 	if p != nil {
-		p.leave()
+		p.closeForever()
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"socle/internal/platform"
 )
 
-// TestRemoveWhileNamedElsewhere removes a project whose logins appear in objects of another
+// TestRemoveReferencedLogins removes a project whose logins appear in objects of another
 // project, as owners could create in earlier releases, while a transaction there locks these
 // objects. The removal succeeds, the logins cannot log in, and they are dropped once the locks are
 // released.
-func TestRemoveWhileNamedElsewhere(t *testing.T) {
+func TestRemoveReferencedLogins(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	named, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)

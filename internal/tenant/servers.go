@@ -24,9 +24,9 @@ const (
 	// The second half is that of the project, or 0 for the lock that each listening server shares.
 	swapLock = 0x50c1e
 
-	othersTime  = drainTime + time.Second // for the other servers to drain
-	othersEvery = 5 * time.Millisecond
-	standAgain  = 100 * time.Millisecond // after a lost connection
+	peersTimeout    = drainTimeout + time.Second // for the other servers to drain
+	peersInterval   = 5 * time.Millisecond
+	blockRetryDelay = 100 * time.Millisecond // after a lost connection
 )
 
 // swapKey returns the second half of the lock key of a project. On a collision one project waits
@@ -36,15 +36,15 @@ func swapKey(project uuid.UUID) int32 {
 }
 
 // Hear makes the registry follow database swaps on other servers. Call it once, before the registry
-// is used. replaced is called for each project whose database is swapped by any server, while the
+// is used. onSwap is called for each project whose database is swapped by any server, while the
 // old database accepts no connections and the new one does not yet.
-func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
-	r.listener, r.replaced = l, replaced
+func (r *Registry) Hear(l *pg.Listener, onSwap func(project uuid.UUID)) {
+	r.listener, r.onSwap = l, onSwap
 
 	l.On(swapChannel, func(payload string) {
 		server, project, _ := strings.Cut(payload, " ")
 		if id, err := uuid.Parse(project); err == nil && server != r.id.String() {
-			r.stand(swapKey(id))
+			r.blockWhileLocked(swapKey(id))
 		}
 	})
 
@@ -53,7 +53,7 @@ func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
 			return err
 		}
 
-		under, err := pg.Values[int32](ctx, conn, `
+		lockedKeys, err := pg.Values[int32](ctx, conn, `
 			select l.objid::bigint::int from pg_locks l
 			where l.locktype = 'advisory' and l.classid = $1 and l.objid <> 0 and l.objsubid = 2 and l.granted and l.mode = 'ExclusiveLock'
 			  and l.database = (select oid from pg_database where datname = current_database())`, swapLock)
@@ -62,22 +62,22 @@ func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
 		}
 
 		// Notifications were missed while disconnected.
-		for _, p := range r.open() {
-			r.reset(p.UUID)
-			replaced(p.UUID)
+		for _, p := range r.openProjects() {
+			r.resetPools(p.UUID)
+			onSwap(p.UUID)
 		}
 
-		for _, key := range under {
-			r.stand(key)
+		for _, key := range lockedKeys {
+			r.blockWhileLocked(key)
 		}
 
 		return nil
 	})
 }
 
-// hold closes the gates of a project, here and on the servers that listen, and waits for requests
-// in flight. The caller must hold the project's lock; release opens the gates.
-func (r *Registry) hold(ctx context.Context, project uuid.UUID) (release func(), err error) {
+// closeGatesEverywhere closes the gates of a project, here and on the servers that listen, and
+// waits for requests in flight. The caller must hold the project's lock; release opens the gates.
+func (r *Registry) closeGatesEverywhere(ctx context.Context, project uuid.UUID) (release func(), err error) {
 	key := swapKey(project)
 
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
@@ -85,18 +85,18 @@ func (r *Registry) hold(ctx context.Context, project uuid.UUID) (release func(),
 		return nil, pg.Fault(err)
 	}
 
-	done := func() { _ = conn.Close(context.WithoutCancel(ctx)) } // releases the lock
+	unlock := func() { _ = conn.Close(context.WithoutCancel(ctx)) } // releases the lock
 	if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock($1, $2)`, swapLock, key); err != nil {
-		done()
+		unlock()
 		return nil, err
 	}
 
 	p := r.Open(project)
-	r.shut(key)
+	r.closeGates(key)
 
 	release = func() {
-		r.reopen(key)
-		done()
+		r.openGates(key)
+		unlock()
 	}
 
 	if _, err := pg.Exec(ctx, conn, `select pg_notify($1, $2)`, swapChannel,
@@ -105,35 +105,35 @@ func (r *Registry) hold(ctx context.Context, project uuid.UUID) (release func(),
 		return nil, err
 	}
 
-	patient, cancel := context.WithTimeout(ctx, othersTime)
+	draining, cancel := context.WithTimeout(ctx, peersTimeout)
 	defer cancel()
 
-	p.drain(patient)
-	if err := r.awaitOthers(patient, conn, key); err != nil {
+	p.drain(draining)
+	if err := r.awaitPeers(draining, conn, key); err != nil {
 		r.log.Warn("not all servers wait while a project's database is replaced", "project", project, "error", err)
 	}
 
 	return release, nil
 }
 
-// awaitOthers returns when all other servers wait for the lock with key.
-func (r *Registry) awaitOthers(ctx context.Context, conn *pgx.Conn, key int32) error {
+// awaitPeers returns when all other servers wait for the lock with key.
+func (r *Registry) awaitPeers(ctx context.Context, conn *pgx.Conn, key int32) error {
 	var own uint32
 	if r.listener != nil {
 		own = r.listener.PID()
 	}
 
-	tick := time.NewTicker(othersEvery)
+	tick := time.NewTicker(peersInterval)
 	defer tick.Stop()
 
 	for {
-		wait, err := pg.Value[bool](ctx, conn, `
+		pending, err := pg.Value[bool](ctx, conn, `
 			select count(*) filter (where l.objid = 0 and l.pid <> $3) > count(*) filter (where l.objid <> 0)
 			from pg_locks l
 			where l.locktype = 'advisory' and l.classid = $1 and l.objid in (0, $2::bigint::oid) and l.objsubid = 2 and l.granted = (l.objid = 0)
 			  and l.database = (select oid from pg_database where datname = current_database())`, swapLock,
 			int64(key), int64(own))
-		if err != nil || !wait {
+		if err != nil || !pending {
 			return err
 		}
 
@@ -145,33 +145,33 @@ func (r *Registry) awaitOthers(ctx context.Context, conn *pgx.Conn, key int32) e
 	}
 }
 
-// stand closes the gates of all projects with key until another server releases its lock. It does
-// not block.
-func (r *Registry) stand(key int32) {
-	if !r.shut(key) {
+// blockWhileLocked closes the gates of all projects with key until another server releases its
+// lock. It does not block.
+func (r *Registry) blockWhileLocked(key int32) {
+	if !r.closeGates(key) {
 		return
 	}
 
 	go func() {
 		for _, p := range r.withKey(key) {
-			r.reset(p.UUID)
+			r.resetPools(p.UUID)
 			p.drain(context.Background())
 		}
 
-		for r.passLock(key) != nil {
+		for r.awaitUnlock(key) != nil {
 			select {
 			case <-r.stopped:
-				r.reopen(key)
+				r.openGates(key)
 				return
-			case <-time.After(standAgain):
+			case <-time.After(blockRetryDelay):
 			}
 		}
 	}()
 }
 
-// passLock waits for the lock with key, opens the gates and releases the lock. The next server that
-// swaps gets it only then.
-func (r *Registry) passLock(key int32) error {
+// awaitUnlock waits for the lock with key, opens the gates and releases the lock. The next server
+// that swaps gets it only then.
+func (r *Registry) awaitUnlock(key int32) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 
@@ -186,16 +186,16 @@ func (r *Registry) passLock(key int32) error {
 	return r.admin(ctx, func(conn *pgx.Conn) error {
 		_, err := pg.Exec(ctx, conn, `select pg_advisory_lock_shared($1, $2)`, swapLock, key)
 		if err == nil {
-			r.reopen(key)
+			r.openGates(key)
 		}
 
 		return err
 	})
 }
 
-// shut closes the gates of the projects with key, including those opened later. It reports whether
-// they were open.
-func (r *Registry) shut(key int32) bool {
+// closeGates closes the gates of the projects with key, including those opened later. It reports
+// whether they were open.
+func (r *Registry) closeGates(key int32) bool {
 	r.mu.Lock()
 	before := r.swapping[key]
 	r.swapping[key] = true
@@ -206,20 +206,20 @@ func (r *Registry) shut(key int32) bool {
 	}
 
 	for _, p := range r.withKey(key) {
-		p.gate.shut()
-		if r.replaced != nil {
-			r.replaced(p.UUID)
+		p.gate.close()
+		if r.onSwap != nil {
+			r.onSwap(p.UUID)
 		}
 	}
 
 	return true
 }
 
-// reopen opens the gates that shut closed. Pooled connections lead to the old database and are
-// closed.
-func (r *Registry) reopen(key int32) {
+// openGates opens the gates that closeGates closed. Pooled connections lead to the old database and
+// are closed.
+func (r *Registry) openGates(key int32) {
 	for _, p := range r.withKey(key) {
-		r.reset(p.UUID)
+		r.resetPools(p.UUID)
 	}
 
 	r.mu.Lock()

@@ -14,8 +14,8 @@ const endless = `do $$ begin
 	loop begin perform pg_sleep(3600); exception when query_canceled then null; end; end loop;
 end $$`
 
-// taken returns the number of slots in use of a budget of connections.
-func taken(b *budget, connections int) int {
+// slotsInUse returns the number of slots in use of a budget of connections.
+func slotsInUse(b *budget, connections int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
@@ -51,11 +51,11 @@ func TestAbandonedSession(t *testing.T) {
 			t.Errorf("%s: an endless statement ended", pool)
 		}
 
-		if running() && taken(r.budget, 2) == 0 {
+		if running() && slotsInUse(r.budget, 2) == 0 {
 			t.Errorf("%s: the session runs without a slot in the budget", pool)
 		}
 
 		eventually(t, "the session has ended", func() bool { return !running() })
-		eventually(t, "its slot is free", func() bool { return taken(r.budget, 2) == 0 })
+		eventually(t, "its slot is free", func() bool { return slotsInUse(r.budget, 2) == 0 })
 	}
 }

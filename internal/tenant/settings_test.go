@@ -42,7 +42,7 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 		check := func(what string) {
 			t.Helper()
 
-			r.reset(p.UUID) // the next request opens a session
+			r.resetPools(p.UUID) // the next request opens a session
 			if err := r.findAltered(t.Context(), p.Trusted()); err != nil {
 				t.Error(err)
 			}
@@ -55,7 +55,7 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 			}
 			if got := value[int](t, p.Trusted(),
 				`select count(*)::int from pg_db_role_setting s cross join unnest(setconfig) setting
-				where s.setrole = $1::regrole and not `+isBound, p.registry.login(p.UUID, l)); got != 0 {
+				where s.setrole = $1::regrole and not `+isLoginSetting, p.registry.login(p.UUID, l)); got != 0 {
 				t.Errorf("%s, %s: %d settings are left", l, what, got)
 			}
 			if got := value[int](t, p.Trusted(), `select count(*)::int from pg_db_role_setting s
@@ -126,7 +126,7 @@ func TestWatchdogResetsLogins(t *testing.T) {
 	}()
 
 	conn := connect(t, p, owner)
-	eventually(t, "the watchdog has looked", r.Watches)
+	eventually(t, "the watchdog has looked", r.WatchdogAlive)
 	exec(t, conn, "alter role current_user set work_mem = '77MB'")
 
 	eventually(t, "the login has its own settings no more", func() bool {

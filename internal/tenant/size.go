@@ -16,8 +16,8 @@ import (
 // writes between two measurements.
 
 const (
-	measureEvery = 12 * time.Second
-	measureTime  = 10 * time.Second // for measuring all databases once
+	measureInterval = 12 * time.Second
+	measureTimeout  = 10 * time.Second // for measuring all databases once
 
 	// leeway is the number of bytes that a full database may grow by, through user code that runs
 	// when rows are deleted and through rolled-back transactions. Beyond it such statements are
@@ -41,19 +41,19 @@ func (p *Project) Overgrown() bool { return p.overgrown.Load() }
 var ErrFull = fault.New(fault.TooLarge, "the project's database has all the bytes that it may have").
 	WithCode("quota_exceeded")
 
-// measured records the size and the quota of the database.
-func (p *Project) measured(bytes, most int64) {
+// recordSize records the size and the quota of the database.
+func (p *Project) recordSize(bytes, quota int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	full := bytes > most
+	full := bytes > quota
 	if !full || !p.full.Load() {
-		p.fullFrom = bytes
+		p.minFullBytes = bytes
 	}
 
-	p.fullFrom = min(p.fullFrom, bytes)
+	p.minFullBytes = min(p.minFullBytes, bytes)
 	p.full.Store(full)
-	p.overgrown.Store(bytes > p.fullFrom+leeway)
+	p.overgrown.Store(bytes > p.minFullBytes+leeway)
 }
 
 // usedSince reports whether a pool was requested after since or a connection is in use.
@@ -61,7 +61,7 @@ func (p *Project) usedSince(since time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	return p.used.After(since) || p.inUseLocked()
+	return p.lastUsed.After(since) || p.inUseLocked()
 }
 
 // inUse reports whether a connection is in use. PostgreSQL counts the rows that a transaction
@@ -85,7 +85,7 @@ func (p *Project) inUseLocked() bool {
 
 // WatchSizes measures databases periodically until ctx ends.
 func (l Lifecycle) WatchSizes(ctx context.Context) error {
-	tick := time.NewTicker(measureEvery)
+	tick := time.NewTicker(measureInterval)
 	defer tick.Stop()
 
 	for last := time.Now(); ; {
@@ -112,7 +112,7 @@ func (l Lifecycle) WatchSizes(ctx context.Context) error {
 func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
 	var used []*Project
 	var names []string
-	for _, p := range l.Registry.open() {
+	for _, p := range l.Registry.openProjects() {
 		if p.Full() || p.usedSince(since) {
 			used, names = append(used, p), append(names, l.Registry.Database(p.UUID))
 		}
@@ -129,7 +129,7 @@ func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
 
 	var ids []uuid.UUID
 	for i, p := range used {
-		if p.wrote(writes[names[i]]) || p.Full() || p.inUse() {
+		if p.recordWrites(writes[names[i]]) || p.Full() || p.inUse() {
 			ids = append(ids, p.UUID)
 		}
 	}
@@ -138,9 +138,9 @@ func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
 	return err
 }
 
-// wrote records the number of rows ever written to the database and reports whether it changed. 0
-// always counts as a change.
-func (p *Project) wrote(writes int64) bool {
+// recordWrites records the number of rows ever written to the database and reports whether it
+// changed. 0 always counts as a change.
+func (p *Project) recordWrites(writes int64) bool {
 	return p.writes.Swap(writes) != writes || writes == 0
 }
 
@@ -159,9 +159,9 @@ func (l Lifecycle) GetSize(ctx context.Context, project uuid.UUID) (Size, error)
 }
 
 // UpdateSize sets the quota of a project's database in bytes and measures it. nil leaves the quota.
-func (l Lifecycle) UpdateSize(ctx context.Context, project uuid.UUID, most *int64) (Size, error) {
-	if most != nil {
-		if err := l.Store.LimitDatabase(ctx, project, *most); err != nil {
+func (l Lifecycle) UpdateSize(ctx context.Context, project uuid.UUID, quota *int64) (Size, error) {
+	if quota != nil {
+		if err := l.Store.LimitDatabase(ctx, project, *quota); err != nil {
 			return Size{}, err
 		}
 	}
@@ -174,7 +174,7 @@ func (l Lifecycle) measure(ctx context.Context, projects ...uuid.UUID) ([]platfo
 		return nil, nil
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, measureTime)
+	ctx, cancel := context.WithTimeout(ctx, measureTimeout)
 	defer cancel()
 
 	names := make([]string, len(projects))
@@ -184,7 +184,7 @@ func (l Lifecycle) measure(ctx context.Context, projects ...uuid.UUID) ([]platfo
 
 	sizes, err := l.Store.DatabaseSizes(ctx, projects, names)
 	for _, s := range sizes {
-		l.Registry.Open(s.Project).measured(s.Bytes, s.Most)
+		l.Registry.Open(s.Project).recordSize(s.Bytes, s.Most)
 	}
 
 	return sizes, err

@@ -14,7 +14,7 @@ import (
 func TestMeasureUsed(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	l := i.healthy
 	made, err := i.create(t.Context(), l)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestOvergrown(t *testing.T) {
 		{23 * leeway, 20 * leeway, true, false},
 		{23 * leeway, 30 * leeway, false, false},
 	} {
-		p.measured(step.bytes, step.most)
+		p.recordSize(step.bytes, step.most)
 		if p.Full() != step.full || p.Overgrown() != step.overgrown {
 			t.Errorf("step %d: got %v, %v, want %v, %v", n, p.Full(), p.Overgrown(), step.full, step.overgrown)
 		}
@@ -105,7 +105,7 @@ func TestWrites(t *testing.T) {
 		writes int64
 		want   bool
 	}{{5, true}, {5, false}, {6, true}, {6, false}, {2, true}, {0, true}, {0, true}} {
-		if got := p.wrote(step.writes); got != step.want {
+		if got := p.recordWrites(step.writes); got != step.want {
 			t.Errorf("step %d: got %v, want %v", n, got, step.want)
 		}
 	}

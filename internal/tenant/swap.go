@@ -48,35 +48,42 @@ func (c *Copy) Renew(ctx context.Context) error {
 }
 
 func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f func(renames []string) error) error {
-	release, err := c.registry.hold(ctx, c.Project)
+	release, err := c.registry.closeGatesEverywhere(ctx, c.Project)
 	if err != nil {
 		return err
 	}
 	defer release()
 
-	err = c.registry.refuse(ctx, c.Project)
-	if err == nil {
-		err = c.carryLog(ctx, incoming)
-	}
-	if err == nil {
-		err = c.registry.emptied(ctx, incoming)
-	}
-	if err == nil {
-		err = f(renames)
-	}
-	if err != nil {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	if err := c.swapClosed(ctx, incoming, renames, f); err != nil {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
 
 		return errors.Join(err, c.Reopen(after))
 	}
 
-	c.registry.reset(c.Project)
+	c.registry.resetPools(c.Project)
 	return nil
 }
 
-// carryLog replaces the audit log of the incoming database by that of the project's database.
-func (c *Copy) carryLog(ctx context.Context, incoming string) error {
+// swapClosed closes both databases and calls f.
+func (c *Copy) swapClosed(
+	ctx context.Context, incoming string, renames []string, f func(renames []string) error,
+) error {
+	if err := c.registry.closeDatabase(ctx, c.Project); err != nil {
+		return err
+	}
+	if err := c.copyAuditLog(ctx, incoming); err != nil {
+		return err
+	}
+	if err := c.registry.terminateSessions(ctx, incoming); err != nil {
+		return err
+	}
+
+	return f(renames)
+}
+
+// copyAuditLog replaces the audit log of the incoming database by that of the project's database.
+func (c *Copy) copyAuditLog(ctx context.Context, incoming string) error {
 	from, err := c.connect(ctx, trusted, c.registry.Database(c.Project))
 	if err != nil {
 		return err

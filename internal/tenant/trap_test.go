@@ -33,9 +33,9 @@ const traps = `
 	create materialized view public.kept as select public.steady(id) from public.bait;
 	create domain public.checked as int check (public.steady(value) > 0);`
 
-// TestTrapsAreNotSprung runs the platform's statements and maintenance in a project's database that
+// TestTraps runs the platform's statements and maintenance in a project's database that
 // is full of traps.
-func TestTrapsAreNotSprung(t *testing.T) {
+func TestTraps(t *testing.T) {
 	t.Parallel()
 
 	r := newRegistry(t, 8)

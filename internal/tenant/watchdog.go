@@ -19,26 +19,28 @@ import (
 // projects' logins and terminates those beyond a limit. Every Socle server runs one; two that
 // terminate the same session do no harm.
 const (
-	watchEvery   = 250 * time.Millisecond // a session takes 80,000 advisory locks in half a second
-	watchAgain   = time.Second            // after a lost connection
-	watchTime    = 10 * time.Second       // for one check
-	alteredLooks = 8                      // checks of sessions per check of login settings
+	watchInterval          = 250 * time.Millisecond // a session takes 80,000 advisory locks in half a second
+	watchRetryDelay        = time.Second            // after a lost connection
+	watchTimeout           = 10 * time.Second       // for one check
+	checksPerSettingsCheck = 8                      // checks of sessions per check of login settings
 	// Checks of another server's session beyond a limit before this server terminates it: by then
 	// that server is dead.
-	foreignLooks = 12
+	foreignChecks = 12
 
-	rowsAge = 30 * time.Minute // maximum age of a transaction of the rows API: the longest time to send a response
+	// Maximum age of a transaction of the rows API: the longest time to send a response.
+	rowsTxTimeout = 30 * time.Minute
 	// The same for the owner: longer than an export, an import or an index build may take.
-	ownerAge = 70 * time.Minute
-	idleAge  = 5 * time.Minute // maximum time that a transaction waits for its client
+	ownerTxTimeout = 70 * time.Minute
+	idleTxTimeout  = 5 * time.Minute // maximum time that a transaction waits for its client
 
-	mostSessionLocks  = 8000 // per session; fewer on a server with a small lock table
-	leastSessionLocks = 1000
-	mostQueue         = 0.25 // fraction of the notification queue in use, above which the oldest session is terminated
+	maxSessionLocks = 8000 // per session; fewer on a server with a small lock table
+	minSessionLocks = 1000
+	// Fraction of the notification queue in use, above which the oldest session is terminated.
+	maxQueueUsage = 0.25
 )
 
-// watched is a session of a project's login.
-type watched struct {
+// projectSession is a session of a project's login.
+type projectSession struct {
 	PID      int32
 	Login    string  // socle_<project>_owner and the like
 	Database string  // of the project or one of its copies
@@ -50,14 +52,14 @@ type watched struct {
 }
 
 // project returns the common prefix of the names of the project's logins and databases.
-func (w watched) project() string { return w.Login[:strings.LastIndexByte(w.Login, '_')] }
+func (s projectSession) project() string { return s.Login[:strings.LastIndexByte(s.Login, '_')] }
 
-func (w watched) is(l login) bool { return strings.HasSuffix(w.Login, "_"+string(l)) }
+func (s projectSession) hasLogin(l login) bool { return strings.HasSuffix(s.Login, "_"+string(l)) }
 
-// isPlatforms reports whether a session works for the platform: it dumps the project or restores it
-// into a copy. Its locks and duration depend on the project's size, and its job has limits of its
-// own.
-func (w watched) isPlatforms() bool { return w.is(dump) || w.Database != w.project() }
+// isPlatformWork reports whether a session works for the platform: it dumps the project or restores
+// it into a copy. Its locks and duration depend on the project's size, and its job has limits of
+// its own.
+func (s projectSession) isPlatformWork() bool { return s.hasLogin(dump) || s.Database != s.project() }
 
 // watchLimits are the limits of a PostgreSQL server.
 type watchLimits struct {
@@ -67,82 +69,83 @@ type watchLimits struct {
 }
 
 func (l watchLimits) sessionLocks() int {
-	return max(leastSessionLocks, min(mostSessionLocks, l.capacity/12))
+	return max(minSessionLocks, min(maxSessionLocks, l.capacity/12))
 }
 func (l watchLimits) projectLocks() int { return 2 * l.sessionLocks() }
 
-// excess is a session beyond a limit.
-type excess struct {
-	watched
+// violation is a session beyond a limit.
+type violation struct {
+	projectSession
 	limit string // in words for the author of the statement
 }
 
-// judge returns the sessions to terminate. If sessions together exceed a limit, it picks the
+// violations returns the sessions to terminate. If sessions together exceed a limit, it picks the
 // largest: the rest may then be within the limit, and the next check comes soon.
-func (l watchLimits) judge(sessions []watched) []excess {
-	var over []excess
+func (l watchLimits) violations(sessions []projectSession) []violation {
+	var over []violation
 	locks, memory := map[string]int{}, map[string]int64{}
-	largest, heaviest := map[string]watched{}, map[string]watched{}
+	mostLocks, largestMemory := map[string]projectSession{}, map[string]projectSession{}
 
-	var all int
-	var most, oldest watched
+	var totalLocks int
+	var mostLocksOverall, oldest projectSession
 	for _, s := range sessions {
-		if limit := l.past(s); limit != "" {
-			over = append(over, excess{s, limit})
+		if limit := l.exceededLimit(s); limit != "" {
+			over = append(over, violation{s, limit})
 			continue
 		}
 
-		all += s.Locks
-		most = larger(most, s, func(w watched) float64 { return float64(w.Locks) })
+		totalLocks += s.Locks
+		mostLocksOverall = maxBy(mostLocksOverall, s, func(w projectSession) float64 { return float64(w.Locks) })
 
-		if s.isPlatforms() {
+		if s.isPlatformWork() {
 			continue
 		}
 
 		p := s.project()
 		locks[p] += s.Locks
-		largest[p] = larger(largest[p], s, func(w watched) float64 { return float64(w.Locks) })
+		mostLocks[p] = maxBy(mostLocks[p], s, func(w projectSession) float64 { return float64(w.Locks) })
 		memory[p] += s.Memory
-		heaviest[p] = larger(heaviest[p], s, func(w watched) float64 { return float64(w.Memory) })
-		oldest = larger(oldest, s, func(w watched) float64 { return w.Age })
+		largestMemory[p] = maxBy(largestMemory[p], s, func(w projectSession) float64 { return float64(w.Memory) })
+		oldest = maxBy(oldest, s, func(w projectSession) float64 { return w.Age })
 	}
 
 	for p, n := range locks {
 		if n > l.projectLocks() {
 			over = append(over,
-				excess{largest[p], fmt.Sprintf("the project's sessions held more than %d locks", l.projectLocks())})
+				violation{mostLocks[p], fmt.Sprintf("the project's sessions held more than %d locks", l.projectLocks())})
 		}
 	}
 
 	for p, n := range memory {
 		if l.memory > 0 && n > l.memory {
 			over = append(over,
-				excess{heaviest[p], fmt.Sprintf("the project's sessions took more than %d MB of memory", l.memory>>20)})
+				violation{largestMemory[p],
+					fmt.Sprintf("the project's sessions took more than %d MB of memory", l.memory>>20)})
 		}
 	}
 
-	if all > l.capacity/4*3 {
-		over = append(over, excess{most, "the server's lock table was nearly full"})
+	if totalLocks > l.capacity/4*3 {
+		over = append(over, violation{mostLocksOverall, "the server's lock table was nearly full"})
 	}
-	if l.queue > mostQueue && oldest.Age > 1 {
-		over = append(over, excess{oldest, "the server's queue of notifications was filling up"})
+	if l.queue > maxQueueUsage && oldest.Age > 1 {
+		over = append(over, violation{oldest, "the server's queue of notifications was filling up"})
 	}
 
 	return over
 }
 
-// past returns the limit that a session exceeds on its own, or "".
-func (l watchLimits) past(s watched) string {
-	if s.isPlatforms() {
+// exceededLimit returns the limit that a session exceeds on its own, or "".
+func (l watchLimits) exceededLimit(s projectSession) string {
+	if s.isPlatformWork() {
 		if s.Locks > l.capacity/2 {
 			return fmt.Sprintf("the session held more than %d locks", l.capacity/2)
 		}
 		return ""
 	}
 
-	age := rowsAge
-	if s.is(owner) {
-		age = ownerAge
+	age := rowsTxTimeout
+	if s.hasLogin(owner) {
+		age = ownerTxTimeout
 	}
 
 	switch {
@@ -150,14 +153,14 @@ func (l watchLimits) past(s watched) string {
 		return fmt.Sprintf("the session held more than %d locks", l.sessionLocks())
 	case s.Age > age.Seconds():
 		return fmt.Sprintf("the transaction took longer than %v", age)
-	case s.Idle > idleAge.Seconds():
-		return fmt.Sprintf("the transaction was idle for longer than %v", idleAge)
+	case s.Idle > idleTxTimeout.Seconds():
+		return fmt.Sprintf("the transaction was idle for longer than %v", idleTxTimeout)
 	}
 
 	return ""
 }
 
-func larger(a, b watched, by func(watched) float64) watched {
+func maxBy(a, b projectSession, by func(projectSession) float64) projectSession {
 	if a.PID == 0 || by(b) > by(a) {
 		return b
 	}
@@ -175,9 +178,9 @@ const withSessions = `
 		select * from pg_stat_activity where backend_type = 'client backend' and datname is not null
 	)`
 
-// selectWatched selects the sessions of projects' logins. Fast-path locks do not occupy the lock
+// selectSessions selects the sessions of projects' logins. Fast-path locks do not occupy the lock
 // table.
-const selectWatched = withSessions + `, held as (
+const selectSessions = withSessions + `, held as (
 		select pid, count(*)::int as locks from pg_locks where not fastpath group by pid
 	)
 	select a.pid, a.usename::text as login, a.datname::text as database, coalesce(h.locks, 0) as locks, 0::bigint as memory, left(a.query, 500) as query,
@@ -191,20 +194,21 @@ type watchdog struct {
 	memory func(pid int) int64 // nil if unknown
 	limit  int64               // bytes of a project's sessions together
 
-	mu    sync.Mutex
-	seen  map[int32]int       // number of checks that found another server's session beyond a limit, by PID
-	ended map[int32]watchNote // recently terminated sessions, by PID
-	beat  time.Time           // time of the last check
+	mu sync.Mutex
+	// Number of checks that found another server's session beyond a limit, by PID.
+	foreignSeen map[int32]int
+	terminated  map[int32]termination // recently terminated sessions, by PID
+	lastCheck   time.Time
 }
 
-// watchNote is the reason for terminating a session.
-type watchNote struct {
+// termination is the reason for terminating a session.
+type termination struct {
 	limit string
 	at    time.Time
 }
 
-// keepNotes is the time for which the reason of a termination is remembered.
-const keepNotes = time.Minute
+// terminationTTL is the time for which the reason of a termination is remembered.
+const terminationTTL = time.Minute
 
 // BoundMemory limits the memory of each project's sessions together to limit bytes. of returns the
 // private bytes of a process. It must be called before Watch.
@@ -226,7 +230,7 @@ func (r *Registry) Watch(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(watchAgain):
+		case <-time.After(watchRetryDelay):
 		}
 	}
 }
@@ -251,15 +255,15 @@ func (r *Registry) watch(ctx context.Context) error {
 		return pg.Fault(err)
 	}
 
-	tick := time.NewTicker(watchEvery)
+	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 
-	for looks := 0; ; looks++ {
-		if err := r.look(ctx, tx); err != nil {
+	for checks := 0; ; checks++ {
+		if err := r.check(ctx, tx); err != nil {
 			return err
 		}
 
-		if looks%alteredLooks == 0 {
+		if checks%checksPerSettingsCheck == 0 {
 			if err := r.findAltered(ctx, tx); err != nil {
 				return err
 			}
@@ -273,9 +277,9 @@ func (r *Registry) watch(ctx context.Context) error {
 	}
 }
 
-// look terminates the sessions beyond a limit.
-func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
-	ctx, cancel := context.WithTimeout(ctx, watchTime)
+// check terminates the sessions beyond a limit.
+func (r *Registry) check(ctx context.Context, tx pgx.Tx) error {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 
 	limits, err := pg.One[struct {
@@ -289,7 +293,7 @@ func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 
-	sessions, err := pg.All[watched](ctx, tx, selectWatched)
+	sessions, err := pg.All[projectSession](ctx, tx, selectSessions)
 	if err != nil {
 		return err
 	}
@@ -301,7 +305,7 @@ func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 
-	over := w.due(watchLimits{limits.Capacity, limits.Queue, w.limit}.judge(sessions), r.supervisor.Supervises)
+	over := w.due(watchLimits{limits.Capacity, limits.Queue, w.limit}.violations(sessions), r.supervisor.Supervises)
 	pids := make([]int32, 0, len(over))
 	for _, e := range over {
 		r.log.Warn("a project's session is ended", "project", e.project(), "login", e.Login, "database", e.Database,
@@ -310,7 +314,7 @@ func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 		pids = append(pids, e.PID)
 	}
 
-	// Runs without PIDs too: then everything that it needs is loaded before it is needed.
+	// Run it without PIDs too: that loads everything that it will need.
 	_, err = pg.Values[bool](ctx, tx, `select pg_terminate_backend(pid) from unnest(@pids::int[]) pid`,
 		pgx.StrictNamedArgs{"pids": pids})
 	return err
@@ -318,34 +322,34 @@ func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 
 // due returns the sessions to terminate now and records the reasons. The server that a session
 // belongs to can report the reason to the author, so it acts first.
-func (w *watchdog) due(over []excess, ours func(pid uint32) bool) []excess {
+func (w *watchdog) due(over []violation, ours func(pid uint32) bool) []violation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	now := time.Now()
-	w.beat = now
+	w.lastCheck = now
 
-	for pid, note := range w.ended {
-		if now.Sub(note.at) > keepNotes {
-			delete(w.ended, pid)
+	for pid, t := range w.terminated {
+		if now.Sub(t.at) > terminationTTL {
+			delete(w.terminated, pid)
 		}
 	}
 
-	seen := w.seen
-	w.seen = map[int32]int{}
+	seen := w.foreignSeen
+	w.foreignSeen = map[int32]int{}
 
-	if w.ended == nil {
-		w.ended = map[int32]watchNote{}
+	if w.terminated == nil {
+		w.terminated = map[int32]termination{}
 	}
 
-	var due []excess
+	var due []violation
 	for _, e := range over {
-		w.seen[e.PID] = seen[e.PID] + 1
-		if !ours(uint32(e.PID)) && w.seen[e.PID] < foreignLooks {
+		w.foreignSeen[e.PID] = seen[e.PID] + 1
+		if !ours(uint32(e.PID)) && w.foreignSeen[e.PID] < foreignChecks {
 			continue
 		}
 
-		w.ended[e.PID] = watchNote{e.limit, now}
+		w.terminated[e.PID] = termination{e.limit, now}
 		due = append(due, e)
 	}
 
@@ -361,34 +365,34 @@ func (w *watchdog) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if note, ok := w.ended[int32(conn.PID())]; ok {
-		pg.Ended(err, note.limit)
+	if note, ok := w.terminated[int32(conn.PID())]; ok {
+		pg.MarkEndedByLimit(err, note.limit)
 	}
 }
 
-// lost returns the reason for a session that ended without an error message, or nil unless the
+// endReason returns the reason for a session that ended without an error message, or nil unless the
 // watchdog terminated it.
-func (w *watchdog) lost(pid uint32) error {
+func (w *watchdog) endReason(pid uint32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	note, ok := w.ended[int32(pid)]
+	note, ok := w.terminated[int32(pid)]
 	if !ok {
 		return nil
 	}
 
 	e := &pgconn.PgError{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "57P01"}
-	pg.Ended(e, note.limit)
+	pg.MarkEndedByLimit(e, note.limit)
 
 	return e
 }
 
-// Watches reports whether the watchdog checked the sessions recently.
-func (r *Registry) Watches() bool {
+// WatchdogAlive reports whether the watchdog checked the sessions recently.
+func (r *Registry) WatchdogAlive() bool {
 	r.watchdog.mu.Lock()
 	defer r.watchdog.mu.Unlock()
 
-	return time.Since(r.watchdog.beat) < watchTime
+	return time.Since(r.watchdog.lastCheck) < watchTimeout
 }
 
 // selectAltered selects the logins of projects with settings that the platform did not give them.
@@ -396,15 +400,15 @@ func (r *Registry) Watches() bool {
 const selectAltered = `
 	with altered as materialized (
 		select setrole from pg_db_role_setting
-		where setconfig <> '{temp_file_limit=` + mostTemporary + `,log_min_messages=fatal}'
-			and exists (select from unnest(setconfig) setting where not ` + isBound + `)
+		where setconfig <> '{temp_file_limit=` + tempFileLimit + `,log_min_messages=fatal}'
+			and exists (select from unnest(setconfig) setting where not ` + isLoginSetting + `)
 	)
 	select distinct r.rolname::text from altered a join pg_roles r on r.oid = a.setrole where r.rolname ~ '^socle_[0-9a-f]{32}_(owner|request|service)$'`
 
 // findAltered schedules a reset of the logins that changed their own settings, see
 // [Registry.guard]. Sessions that began with those settings are closed when idle.
 func (r *Registry) findAltered(ctx context.Context, q pg.Querier) error {
-	ctx, cancel := context.WithTimeout(ctx, watchTime)
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 
 	logins, err := pg.Values[string](ctx, q, selectAltered)
@@ -432,8 +436,8 @@ func (r *Registry) findAltered(ctx context.Context, q pg.Querier) error {
 	r.mu.Unlock()
 
 	for _, p := range open {
-		p.altered.Store(true)
-		r.reset(p.UUID)
+		p.loginsAltered.Store(true)
+		r.resetPools(p.UUID)
 	}
 
 	return nil

@@ -21,64 +21,68 @@ func TestWatchLimits(t *testing.T) {
 	name := "socle_" + strings.Repeat("a", 32)
 	other := "socle_" + strings.Repeat("b", 32)
 
-	of := func(pid int32, project string, l login, change func(*watched)) watched {
-		w := watched{PID: pid, Login: project + "_" + string(l), Database: project}
+	of := func(pid int32, project string, l login, change func(*projectSession)) projectSession {
+		w := projectSession{PID: pid, Login: project + "_" + string(l), Database: project}
 		change(&w)
 
 		return w
 	}
 
-	locks := func(n int) func(*watched) { return func(w *watched) { w.Locks = n } }
-	age := func(seconds float64) func(*watched) { return func(w *watched) { w.Age = seconds } }
+	locks := func(n int) func(*projectSession) { return func(w *projectSession) { w.Locks = n } }
+	age := func(seconds float64) func(*projectSession) { return func(w *projectSession) { w.Age = seconds } }
 	limits := watchLimits{capacity: 100_000, memory: 1 << 30}
 
 	for what, test := range map[string]struct {
 		limits   watchLimits
-		sessions []watched
+		sessions []projectSession
 		ends     []int32
 	}{
 		"nothing much": {limits,
-			[]watched{of(1, name, owner, locks(8000)), of(2, name, request, age(1799)), of(3, name, owner, age(4199))},
+			[]projectSession{
+				of(1, name, owner, locks(8000)), of(2, name, request, age(1799)), of(3, name, owner, age(4199)),
+			},
 			nil},
-		"locks": {limits, []watched{of(1, name, owner, locks(8001)), of(2, other, owner, locks(10))},
+		"locks": {limits, []projectSession{of(1, name, owner, locks(8001)), of(2, other, owner, locks(10))},
 			[]int32{1}},
 		"a small lock table": {watchLimits{capacity: 6400},
-			[]watched{of(1, name, service, locks(1001))}, []int32{1}},
+			[]projectSession{of(1, name, service, locks(1001))}, []int32{1}},
 		"locks together": {limits,
-			[]watched{of(1, name, owner, locks(7000)), of(2, name, request, locks(7500)),
+			[]projectSession{of(1, name, owner, locks(7000)), of(2, name, request, locks(7500)),
 				of(3, name, service, locks(2000)), of(4, other, owner, locks(7900))}, []int32{2}},
 		"a dump": {limits,
-			[]watched{of(1, name, dump, locks(50_000)), of(2, name, dump, age(1e6))}, nil},
-		"a huge dump": {limits, []watched{of(1, name, dump, locks(50_001))}, []int32{1}},
+			[]projectSession{of(1, name, dump, locks(50_000)), of(2, name, dump, age(1e6))}, nil},
+		"a huge dump": {limits, []projectSession{of(1, name, dump, locks(50_001))}, []int32{1}},
 		"a restore": {limits,
-			[]watched{of(1, name, owner, func(w *watched) {
+			[]projectSession{of(1, name, owner, func(w *projectSession) {
 				w.Locks, w.Age, w.Database = 50_000, 1e6, name+"_new_0123"
 			})}, nil},
 		"the lock table": {limits,
-			[]watched{of(1, name, dump, locks(40_000)), of(2, other, dump, locks(36_000))}, []int32{1}},
-		"a request":           {limits, []watched{of(1, name, request, age(1801))}, []int32{1}},
-		"a change":            {limits, []watched{of(1, name, owner, age(4201))}, []int32{1}},
-		"an idle transaction": {limits, []watched{of(1, name, owner, func(w *watched) { w.Idle = 301 })}, []int32{1}},
+			[]projectSession{of(1, name, dump, locks(40_000)), of(2, other, dump, locks(36_000))}, []int32{1}},
+		"a request": {limits, []projectSession{of(1, name, request, age(1801))}, []int32{1}},
+		"a change":  {limits, []projectSession{of(1, name, owner, age(4201))}, []int32{1}},
+		"an idle transaction": {
+			limits, []projectSession{of(1, name, owner, func(w *projectSession) { w.Idle = 301 })}, []int32{1},
+		},
 		"memory": {limits,
-			[]watched{of(1, name, owner, func(w *watched) { w.Memory = 600 << 20 }),
-				of(2, name, owner, func(w *watched) { w.Memory = 500 << 20 })}, []int32{1}},
+			[]projectSession{of(1, name, owner, func(w *projectSession) { w.Memory = 600 << 20 }),
+				of(2, name, owner, func(w *projectSession) { w.Memory = 500 << 20 })}, []int32{1}},
 		"memory of two": {limits,
-			[]watched{of(1, name, owner, func(w *watched) { w.Memory = 600 << 20 }),
-				of(2, other, owner, func(w *watched) { w.Memory = 500 << 20 })}, nil},
+			[]projectSession{of(1, name, owner, func(w *projectSession) { w.Memory = 600 << 20 }),
+				of(2, other, owner, func(w *projectSession) { w.Memory = 500 << 20 })}, nil},
 		"notifications": {watchLimits{capacity: 100_000, queue: 0.3},
-			[]watched{of(1, name, owner, age(5)), of(2, other, request, age(9))}, []int32{2}},
+			[]projectSession{of(1, name, owner, age(5)), of(2, other, request, age(9))}, []int32{2}},
 		"notifications at once": {watchLimits{capacity: 100_000, queue: 0.3},
-			[]watched{of(1, name, owner, age(0.1))}, nil},
+			[]projectSession{of(1, name, owner, age(0.1))}, nil},
 	} {
 		var ends []int32
-		for _, e := range test.limits.judge(test.sessions) {
+		for _, e := range test.limits.violations(test.sessions) {
 			ends = append(ends, e.PID)
 			if e.limit == "" {
 				t.Errorf("%s: session %d is past no limit", what, e.PID)
 			}
 		}
 
-		if len(ends) != len(test.ends) || len(ends) == 1 && ends[0] != test.ends[0] {
+		if len(ends) != len(test.ends) || (len(ends) == 1 && ends[0] != test.ends[0]) {
 			t.Errorf("%s: sessions %v are ended, want %v", what, ends, test.ends)
 		}
 	}
@@ -120,7 +124,7 @@ func TestWatchdog(t *testing.T) {
 		value[int](t, p.pool(pool), "select 1")
 	}
 
-	if !r.Watches() {
+	if !r.WatchdogAlive() {
 		t.Error("the watchdog does not watch")
 	}
 }
@@ -201,7 +205,7 @@ func TestEndedBetweenRows(t *testing.T) {
 			"select exists (select from pg_stat_activity where pid = $1 and wait_event = 'ClientWrite')", int32(pid))
 	})
 
-	over := []excess{{watched{PID: int32(pid), Login: p.registry.login(p.UUID, owner)}, "it took too much"}}
+	over := []violation{{projectSession{PID: int32(pid), Login: p.registry.login(p.UUID, owner)}, "it took too much"}}
 	r.watchdog.due(over, func(uint32) bool { return true })
 
 	if err := r.supervisor.Terminate(t.Context(), p.registry.login(p.UUID, owner), pid); err != nil {
@@ -266,7 +270,7 @@ func TestWatchdogAmongManyRoles(t *testing.T) {
 
 	plans, err := pg.Value[[]struct {
 		Plan node
-	}](t.Context(), tx, "explain (analyze, timing off, format json) "+selectWatched)
+	}](t.Context(), tx, "explain (analyze, timing off, format json) "+selectSessions)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	cancelGrace   = time.Second      // for a session to end after its client requested it
-	terminateTime = 10 * time.Second // for a session to end after termination
+	cancelGrace      = time.Second      // for a session to end after its client requested it
+	terminateTimeout = 10 * time.Second // for a session to end after termination
 
-	terminationsAtOnce = 2 // maximum number at a time; each takes a connection
+	maxTerminations = 2 // maximum number at a time; each takes a connection
 )
 
 // Supervisor makes sessions end with their connections. When a client gives up, pgx cancels its
@@ -25,9 +25,9 @@ const (
 // the cancellation. Closing a supervised connection returns after its session has ended, so
 // connections counted by their closing are sessions.
 type Supervisor struct {
-	from  *pgx.ConnConfig
-	slots chan struct{}
-	pids  sync.Map // of the supervised sessions
+	config *pgx.ConnConfig
+	slots  chan struct{}
+	pids   sync.Map // of the supervised sessions
 }
 
 // Supervises reports whether the session with a backend PID is supervised.
@@ -38,8 +38,8 @@ func (s *Supervisor) Supervises(pid uint32) bool {
 
 // NewSupervisor returns a supervisor that terminates sessions through connections of its own. The
 // login of from must have the privilege: it is the sessions' login or a superuser.
-func NewSupervisor(from *pgx.ConnConfig) *Supervisor {
-	return &Supervisor{from: from.Copy(), slots: make(chan struct{}, terminationsAtOnce)}
+func NewSupervisor(config *pgx.ConnConfig) *Supervisor {
+	return &Supervisor{config: config.Copy(), slots: make(chan struct{}, maxTerminations)}
 }
 
 // Terminate terminates a session of a login. User code cannot trap that.
@@ -52,7 +52,7 @@ func (s *Supervisor) Terminate(ctx context.Context, user string, pid uint32) err
 
 	defer func() { <-s.slots }()
 
-	conn, err := pgx.ConnectConfig(ctx, s.from)
+	conn, err := pgx.ConnectConfig(ctx, s.config)
 	if err != nil {
 		return Fault(err)
 	}
@@ -71,7 +71,7 @@ func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 	terminate := func(ctx context.Context, pid uint32) error { return s.Terminate(ctx, user, pid) }
 	dial := c.DialFunc
 
-	var current atomic.Pointer[supervised]
+	var current atomic.Pointer[supervisedConn]
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		// pgx dials again to cancel, and only when it gives up the connection.
 		if session := current.Load(); session != nil {
@@ -84,8 +84,8 @@ func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 			return nil, err
 		}
 
-		session := &supervised{Conn: conn, terminate: terminate}
-		session.closed = func() {
+		session := &supervisedConn{Conn: conn, terminate: terminate}
+		session.onClose = func() {
 			current.Store(nil)
 			s.pids.Delete(session.pid.Load())
 		}
@@ -109,31 +109,31 @@ func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 	}
 }
 
-// supervised is the network connection of a supervised session.
-type supervised struct {
+// supervisedConn is the network connection of a supervised session.
+type supervisedConn struct {
 	net.Conn
 	pid       atomic.Uint32 // 0 before the session is established
 	terminate func(ctx context.Context, pid uint32) error
-	closed    func()
+	onClose   func()
 
-	mu     sync.Mutex
-	done   bool        // Close was called
-	expiry *time.Timer // nil unless the client gave up the session
+	mu       sync.Mutex
+	isClosed bool        // Close was called
+	expiry   *time.Timer // nil unless the client gave up the session
 }
 
 // expire terminates the session unless it ends within cancelGrace.
-func (s *supervised) expire() {
+func (s *supervisedConn) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	if s.expiry == nil && !s.done {
-		s.expiry = time.AfterFunc(cancelGrace, s.end)
+	if s.expiry == nil && !s.isClosed {
+		s.expiry = time.AfterFunc(cancelGrace, s.terminateSession)
 	}
 }
 
-// end terminates the session. It drops the error, since Close tries again.
-func (s *supervised) end() {
-	ctx, cancel := context.WithTimeout(context.Background(), terminateTime)
+// terminateSession terminates the session. It drops the error, since Close tries again.
+func (s *supervisedConn) terminateSession() {
+	ctx, cancel := context.WithTimeout(context.Background(), terminateTimeout)
 	defer cancel()
 
 	_ = s.terminate(ctx, s.pid.Load())
@@ -141,15 +141,15 @@ func (s *supervised) end() {
 
 // Close closes the connection after its session has ended. It terminates a session that does not
 // end by itself.
-func (s *supervised) Close() error {
+func (s *supervisedConn) Close() error {
 	s.mu.Lock()
 
-	if s.done {
+	if s.isClosed {
 		s.mu.Unlock()
 		return net.ErrClosed
 	}
 
-	s.done = true
+	s.isClosed = true
 
 	if s.expiry != nil {
 		s.expiry.Stop()
@@ -162,18 +162,18 @@ func (s *supervised) Close() error {
 	}
 
 	if s.pid.Load() != 0 && !s.drain(cancelGrace) {
-		s.end()
-		s.drain(terminateTime)
+		s.terminateSession()
+		s.drain(terminateTimeout)
 	}
 
-	defer s.closed()
+	defer s.onClose()
 
 	return s.Conn.Close()
 }
 
 // drain discards data from the server until the connection ends, and reports whether it ended in
 // time.
-func (s *supervised) drain(wait time.Duration) bool {
+func (s *supervisedConn) drain(wait time.Duration) bool {
 	if s.Conn.SetReadDeadline(time.Now().Add(wait)) != nil {
 		return true
 	}

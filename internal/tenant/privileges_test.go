@@ -113,8 +113,8 @@ func TestNothingIsGranted(t *testing.T) {
 	}
 }
 
-// TestRequestsBecomeTheirRolesAlone checks which roles the two logins of the rows API may assume.
-func TestRequestsBecomeTheirRolesAlone(t *testing.T) {
+// TestLoginRoles checks which roles the two logins of the rows API may assume.
+func TestLoginRoles(t *testing.T) {
 	t.Parallel()
 
 	p := newProject(t, newRegistry(t, 8))
@@ -229,7 +229,7 @@ func TestOwnerChangesItselfMeanwhile(t *testing.T) {
 		exec(t, conn, "begin; "+change)
 		done := make(chan error, 1)
 
-		go func() { done <- r.restoreRoles(t.Context(), p.UUID) }()
+		go func() { done <- r.resetLogins(t.Context(), p.UUID) }()
 
 		for waiting := false; !waiting; {
 			if len(done) > 0 {

@@ -13,8 +13,8 @@ import (
 // it. It runs in every request: bit_xor takes half the time of sum.
 const CatalogueVersion = `select pg_catalog.bit_xor(n::pg_catalog.int8)::pg_catalog.text from socle.catalogue_version`
 
-// versionsMost is the number of rows above which [FoldCatalogueVersion] folds them.
-const versionsMost = 16
+// maxVersionRows is the number of rows above which [FoldCatalogueVersion] folds them.
+const maxVersionRows = 16
 
 // FoldCatalogueVersion folds the rows of the catalog version into one if there are more than 16.
 // The version stays the same. It must run as the platform's login.
@@ -27,7 +27,7 @@ func FoldCatalogueVersion(ctx context.Context, q pg.Querier) error {
 			returning n
 		)
 		insert into socle.catalogue_version (n) select bit_xor(n::bigint) from folded having count(*) > 0`,
-		pgx.StrictNamedArgs{"most": versionsMost})
+		pgx.StrictNamedArgs{"most": maxVersionRows})
 
 	return err
 }

@@ -38,7 +38,7 @@ type shownCatalog struct {
 	GeoJSON    bool                `json:"geoJSON"`
 }
 
-func known(c *catalog.Catalog) shownCatalog {
+func newShownCatalog(c *catalog.Catalog) shownCatalog {
 	s := shownCatalog{Schemas: c.Schemas, MediaTypes: c.Handlers, GeoJSON: c.GeoJSON != catalog.Name{}}
 	for _, name := range slices.SortedFunc(maps.Keys(c.Relations), catalog.Name.Compare) {
 		s.Relations = append(s.Relations, c.Relations[name])

@@ -151,12 +151,12 @@ func (r *Registry) ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UU
 			continue
 		}
 
-		with := ExtendedObject{Kind: o.Kind, Identity: o.Identity}
-		if err := json.Unmarshal([]byte(o.Grants), &with.Grants); err != nil {
+		object := ExtendedObject{Kind: o.Kind, Identity: o.Identity}
+		if err := json.Unmarshal([]byte(o.Grants), &object.Grants); err != nil {
 			return nil, err
 		}
 
-		e.Rights = append(e.Rights, with)
+		e.Rights = append(e.Rights, object)
 	}
 
 	return e, nil
@@ -208,7 +208,7 @@ func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 		from pg_db_role_setting s
 		join pg_roles r on r.oid = s.setrole and starts_with(r.rolname, current_database() || '_') and r.rolname <> current_user
 		cross join unnest(s.setconfig) setting
-		where (s.setdatabase = 0 or s.setdatabase = (select oid from pg_database where datname = current_database())) and not `+isBound+`
+		where (s.setdatabase = 0 or s.setdatabase = (select oid from pg_database where datname = current_database())) and not `+isLoginSetting+`
 		order by 1`)
 }
 
@@ -218,21 +218,21 @@ func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 // Of a foreign backup it applies nothing that could trap other roles: neither ownership of tables
 // nor the privilege to create triggers on them. It returns descriptions of the skipped changes, for
 // the log.
-func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign bool) (left []string, err error) {
+func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign bool) (skipped []string, err error) {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	here, err := c.registry.ExtendedOf(ctx, conn, c.Project)
+	current, err := c.registry.ExtendedOf(ctx, conn, c.Project)
 	if err != nil {
 		return nil, err
 	}
 
 	// Backups of older releases have no such record: use the state after CREATE EXTENSION.
 	if e == nil {
-		e = &Extended{Tables: slices.Clone(here.Tables)}
+		e = &Extended{Tables: slices.Clone(current.Tables)}
 		for i := range e.Tables {
 			e.Tables[i].RowSecurity = true
 		}
@@ -243,44 +243,44 @@ func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign b
 		return nil, err
 	}
 
-	x := extending{Copy: c, conn: conn, source: source, foreign: foreign, roles: roles}
-	if err := x.rights(ctx, e.Rights); err != nil {
+	x := extender{Copy: c, conn: conn, source: source, foreign: foreign, roles: roles}
+	if err := x.restoreRights(ctx, e.Rights); err != nil {
 		return nil, err
 	}
 
 	for _, t := range e.Tables {
-		if !slices.ContainsFunc(here.Tables, func(o ExtendedTable) bool {
+		if !slices.ContainsFunc(current.Tables, func(o ExtendedTable) bool {
 			return o.Schema == t.Schema && o.Name == t.Name
 		}) {
-			x.leave("table %s.%s", t.Schema, t.Name)
+			x.skip("table %s.%s", t.Schema, t.Name)
 			continue
 		}
 
-		if err := x.table(ctx, t); err != nil {
+		if err := x.restoreTable(ctx, t); err != nil {
 			return nil, err
 		}
 	}
 
-	return x.left, nil
+	return x.skipped, nil
 }
 
-// extending is a run of [Copy.Extend].
-type extending struct {
+// extender is a run of [Copy.Extend].
+type extender struct {
 	*Copy
 	conn    *pgx.Conn // of the platform's login
 	source  string    // name of the source database
 	foreign bool
 	roles   []string // all roles of the server without superuser
-	left    []string
+	skipped []string
 }
 
-func (x *extending) leave(format string, args ...any) {
-	x.left = append(x.left, fmt.Sprintf(format, args...))
+func (x *extender) skip(format string, args ...any) {
+	x.skipped = append(x.skipped, fmt.Sprintf(format, args...))
 }
 
 // role returns the quoted name of a role in this project for a role of the source, or "" if it gets
 // no privileges here.
-func (x *extending) role(name string) string {
+func (x *extender) role(name string) string {
 	if name == "" {
 		return "public"
 	}
@@ -307,20 +307,20 @@ func (x *extending) role(name string) string {
 var privileges = map[string]bool{"SELECT": true, "INSERT": true, "UPDATE": true, "DELETE": true, "EXECUTE": true,
 	"USAGE": true, "TRUNCATE": false, "REFERENCES": false, "TRIGGER": false, "MAINTAIN": false}
 
-// rights restores the privileges of objects. The statements contain only names of this server and
-// keywords of this package.
-func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
+// restoreRights restores the privileges of objects. The statements contain only names of this
+// server and keywords of this package.
+func (x *extender) restoreRights(ctx context.Context, wanted []ExtendedObject) error {
 	if len(wanted) == 0 {
 		return nil
 	}
 
-	here, err := pg.All[extendedRow](ctx, x.conn, selectExtendedRights)
+	current, err := pg.All[extendedRow](ctx, x.conn, selectExtendedRights)
 	if err != nil {
 		return err
 	}
 
 	objects := map[[2]string]extendedRow{}
-	for _, o := range here {
+	for _, o := range current {
 		objects[[2]string{o.Kind, o.Identity}] = o
 	}
 
@@ -328,7 +328,7 @@ func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
 	for _, w := range wanted {
 		o, ok := objects[[2]string{w.Kind, w.Identity}]
 		if !ok {
-			x.leave("privileges of %s %s", w.Kind, w.Identity)
+			x.skip("privileges of %s %s", w.Kind, w.Identity)
 			continue
 		}
 
@@ -347,8 +347,8 @@ func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
 			harmless, known := privileges[g.Privilege]
 
 			role := x.role(g.Role)
-			if role == "" || !known || x.foreign && !harmless {
-				x.leave("%s on %s %s for %s", g.Privilege, o.Kind, o.Identity, g.Role)
+			if role == "" || !known || (x.foreign && !harmless) {
+				x.skip("%s on %s %s for %s", g.Privilege, o.Kind, o.Identity, g.Role)
 				continue
 			}
 
@@ -399,21 +399,21 @@ func columnAt(identity string) int {
 	return at
 }
 
-// table restores the row security of a table.
+// restoreTable restores the row security of a table.
 //
 // Expressions of policies are untrusted, so the owner executes the statements and owns the table
 // meanwhile. They are sent one at a time: a text that begins with CREATE POLICY can be nothing
 // else, and CREATE POLICY runs no user code.
-func (x *extending) table(ctx context.Context, t ExtendedTable) error {
+func (x *extender) restoreTable(ctx context.Context, t ExtendedTable) error {
 	name, own := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(x.registry.login(x.Project, owner))
-	before, err := pg.Value[string](ctx, x.conn,
+	formerOwner, err := pg.Value[string](ctx, x.conn,
 		`select pg_get_userbyid(relowner) from pg_class where oid = @name::regclass`, pgx.StrictNamedArgs{"name": name})
 	if err != nil {
 		return err
 	}
 
 	if len(t.Policies) > 0 {
-		if err := x.lent(ctx, name, own, pg.Quote(before), t.Policies); err != nil {
+		if err := x.createPoliciesAsOwner(ctx, name, own, pg.Quote(formerOwner), t.Policies); err != nil {
 			return err
 		}
 	}
@@ -427,7 +427,7 @@ func (x *extending) table(ctx context.Context, t ExtendedTable) error {
 	}
 
 	if t.Owned && x.foreign {
-		x.leave("the owner of %s", name)
+		x.skip("the owner of %s", name)
 	} else if t.Owned {
 		statements = append(statements, "alter table "+name+" owner to "+own)
 	}
@@ -435,21 +435,24 @@ func (x *extending) table(ctx context.Context, t ExtendedTable) error {
 	return execAll(ctx, x.conn, statements)
 }
 
-// lent creates policies of a table as the owner, with the table temporarily owned by it.
-func (x *extending) lent(ctx context.Context, name, own, back string, policies []ExtendedPolicy) error {
+// createPoliciesAsOwner creates policies of a table as the owner, with the table temporarily owned
+// by it.
+func (x *extender) createPoliciesAsOwner(
+	ctx context.Context, name, own, formerOwner string, policies []ExtendedPolicy,
+) error {
 	if err := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + own}); err != nil {
 		return err
 	}
 
-	err := x.policies(ctx, name, policies)
-	if e := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + back}); err == nil {
+	err := x.createPolicies(ctx, name, policies)
+	if e := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + formerOwner}); err == nil {
 		err = e
 	}
 
 	return err
 }
 
-func (x *extending) policies(ctx context.Context, table string, policies []ExtendedPolicy) error {
+func (x *extender) createPolicies(ctx context.Context, table string, policies []ExtendedPolicy) error {
 	conn, err := x.ConnectOwner(ctx)
 	if err != nil {
 		return err
@@ -471,7 +474,7 @@ func (x *extending) policies(ctx context.Context, table string, policies []Exten
 		}
 
 		if len(to) == 0 || commands[p.Command] == "" {
-			x.leave("policy %s of %s", p.Name, table)
+			x.skip("policy %s of %s", p.Name, table)
 			continue
 		}
 
@@ -488,7 +491,7 @@ func (x *extending) policies(ctx context.Context, table string, policies []Exten
 		// A permissive policy with undefined or forbidden names is skipped: that shows rows to
 		// fewer roles.
 		if state := pg.State(err); p.Permissive && strings.HasPrefix(state, "42") {
-			x.leave("policy %s of %s: %v", p.Name, table, err)
+			x.skip("policy %s of %s: %v", p.Name, table, err)
 			continue
 		}
 		if err != nil {

@@ -82,7 +82,7 @@ func TestFoldCatalogueVersion(t *testing.T) {
 	r := newRegistry(t, 8)
 	p := newProject(t, r)
 	conn := connect(t, p, owner)
-	for range versionsMost {
+	for range maxVersionRows {
 		exec(t, conn, "create table public.t (); drop table public.t")
 	}
 
