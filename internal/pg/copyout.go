@@ -89,7 +89,7 @@ func (s *stream) read() error {
 
 		size := int64(int32(binary.BigEndian.Uint32(head[1:]))) - 4
 		if size < 0 {
-			return fmt.Errorf("a message of %d bytes", size)
+			return fmt.Errorf("invalid message length %d", size)
 		}
 
 		body := &messageBody{s.in, size}
@@ -187,7 +187,7 @@ func (s *stream) readValue(body *messageBody) error {
 	}
 
 	if columns := binary.BigEndian.Uint16(head[:2]); columns != 1 {
-		return fmt.Errorf("a row of %d values, want one", columns)
+		return fmt.Errorf("row has %d columns, want 1", columns)
 	}
 
 	return s.add(body)

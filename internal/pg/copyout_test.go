@@ -57,10 +57,10 @@ func TestCopyOut(t *testing.T) {
 
 	if err := pg.CopyOut(t.Context(), conn.Conn(), "copy (select 1 / (n - 2) from generate_series(1, 3) n) to stdout",
 		keep); pg.State(err) != "22012" {
-		t.Errorf("a row that fails: got %v", err)
+		t.Errorf("failing row: got %v", err)
 	}
 	if got, err := pg.Value[int](t.Context(), conn, "select 7"); got != 7 || err != nil {
-		t.Errorf("the next statement: got %d, %v", got, err)
+		t.Errorf("next statement: got %d, %v", got, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestCopyOutEnds(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		}
 		if !conn.Conn().IsClosed() {
-			t.Errorf("%s: the connection is open", name)
+			t.Errorf("%s: the connection is still open", name)
 		}
 
 		conn.Release()
@@ -126,6 +126,6 @@ func TestMaxMessage(t *testing.T) {
 	}
 
 	if got, err := pg.Value[int](t.Context(), pool, "select 7"); got != 7 || err != nil {
-		t.Errorf("the next statement: got %d, %v", got, err)
+		t.Errorf("next statement: got %d, %v", got, err)
 	}
 }

@@ -33,13 +33,13 @@ func Fault(err error) error {
 		return stateFault(e, err)
 	}
 	if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
-		return fault.New(fault.Unprocessable, "a row or a message of the database has more than %d MB", MaxMessage>>20).
+		return fault.New(fault.Unprocessable, "a row or message of the database exceeds %d MB", MaxMessage>>20).
 			WithCode("too_large").Because(err)
 	}
 	if isDisconnect(err) {
 		return &fault.Error{
 			Kind:       fault.Unavailable,
-			Detail:     "the database does not answer",
+			Detail:     "the database is unavailable",
 			RetryAfter: time.Second,
 			Err:        err,
 		}
@@ -63,24 +63,25 @@ func EndedByLimit(e *pgconn.PgError) bool { return e.Routine == watchdogRoutine 
 
 func stateFault(e *pgconn.PgError, err error) error {
 	if EndedByLimit(e) {
-		return fault.New(fault.Unprocessable, "the database session was ended: %s",
+		return fault.New(fault.Unprocessable, "the database session was terminated: %s",
 			strings.TrimPrefix(e.Message, "terminating connection: ")).
 			WithCode("session_ended").Because(err)
 	}
 
 	switch e.Code {
 	case "23505", "23P01": // unique_violation, exclusion_violation
-		return fault.New(fault.Conflict, "there is already such a thing").Because(err)
+		return fault.New(fault.Conflict, "it already exists").Because(err)
 	case "23503", "23001": // foreign_key_violation, restrict_violation
-		return fault.New(fault.Conflict, "another thing refers to it, or it refers to one that is gone").
+		return fault.New(fault.Conflict, "another object refers to it, or it refers to one that no longer exists").
 			WithCode("reference").Because(err)
 	case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
-		return fault.New(fault.Conflict, "another change was in the way; try again").WithCode("busy").Because(err)
+		return fault.New(fault.Conflict, "it conflicts with a concurrent change; try again").
+			WithCode("busy").Because(err)
 	case "53100": // disk_full
 		return &fault.Error{
 			Kind:       fault.Unavailable,
 			Code:       "disk_full",
-			Detail:     "the database has no room left",
+			Detail:     "the database is out of disk space",
 			RetryAfter: 10 * time.Second,
 			Err:        err,
 		}
@@ -89,7 +90,7 @@ func stateFault(e *pgconn.PgError, err error) error {
 	case "25006", "57014", "3D000", "28P01", "28000":
 		return &fault.Error{
 			Kind:       fault.Unavailable,
-			Detail:     "the database does not answer",
+			Detail:     "the database is unavailable",
 			RetryAfter: time.Second,
 			Err:        err,
 		}
@@ -99,7 +100,7 @@ func stateFault(e *pgconn.PgError, err error) error {
 	case "08", "53", "57": // connection exception, insufficient resources, operator intervention
 		return &fault.Error{
 			Kind:       fault.Unavailable,
-			Detail:     "the database does not answer",
+			Detail:     "the database is unavailable",
 			RetryAfter: time.Second,
 			Err:        err,
 		}

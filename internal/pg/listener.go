@@ -59,7 +59,7 @@ func (l *Listener) Run(ctx context.Context) error {
 			return nil
 		}
 
-		l.log.Warn("nobody hears what other servers tell", "error", err)
+		l.log.Warn("LISTEN connection lost, reconnecting", "error", err)
 
 		select {
 		case <-ctx.Done():

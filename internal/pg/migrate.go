@@ -61,7 +61,7 @@ func Versions(fsys fs.FS) (versions []int64, err error) {
 		number, _, _ := strings.Cut(name, "_")
 		version, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("migrate: the name %s: %w", name, err)
+			return nil, fmt.Errorf("migrate: file name %s: %w", name, err)
 		}
 
 		versions = append(versions, version)

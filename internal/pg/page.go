@@ -17,7 +17,7 @@ type Page struct {
 func (p Page) Clause(columns map[string]string, tie string) string {
 	by, ok := columns[p.Sort]
 	if !ok {
-		panic("pg: a list sorted by " + strconv.Quote(p.Sort))
+		panic("pg: no sort column for " + strconv.Quote(p.Sort))
 	}
 
 	direction := " asc"

@@ -42,7 +42,7 @@ const (
 func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	c, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("the database address can't be read: " + redactURL(err))
+		return nil, errors.New("parse the database address: " + redactURL(err))
 	}
 
 	c.MaxConns, c.MinConns = max, 0
@@ -200,7 +200,7 @@ func Acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fault.New(fault.Unavailable, "the database does not answer").Because(err)
+		return nil, fault.New(fault.Unavailable, "the database is unavailable").Because(err)
 	}
 
 	return conn, nil
@@ -249,7 +249,8 @@ func inTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 	err = tx.Commit(ctx)
 	if sent && outcomeUnknown(err) {
 		return &fault.Error{Kind: fault.Unavailable, Code: OutcomeUnknown, Err: err,
-			Detail: "the connection to the database was lost during the commit; look whether the change was made before you repeat the request"}
+			Detail: "the connection to the database was lost during the commit; " +
+				"check whether the change was made before repeating the request"}
 	}
 
 	return Fault(err)

@@ -46,7 +46,7 @@ func Find(dir string) (Binaries, error) {
 	if dir != "" {
 		b, err := inspect(dir)
 		if err != nil {
-			return Binaries{}, fmt.Errorf("no PostgreSQL of use in %s: %w", dir, err)
+			return Binaries{}, fmt.Errorf("no usable PostgreSQL in %s: %w", dir, err)
 		}
 
 		return b, nil
@@ -64,14 +64,14 @@ func Find(dir string) (Binaries, error) {
 		}
 	}
 
-	found := "there is none"
+	var found string
 	if len(reasons) > 0 {
-		found = "found only " + strings.Join(reasons, "; ")
+		found = " (" + strings.Join(reasons, "; ") + ")"
 	}
 
-	return Binaries{}, fmt.Errorf("the server binaries of PostgreSQL %d or newer are needed, and %s: install them "+
+	return Binaries{}, fmt.Errorf("no server binaries of PostgreSQL %d or newer found%s: install them "+
 		"(Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql@17) "+
-		"or name their folder in SOCLE_POSTGRES_BIN", minVersion, found)
+		"or set SOCLE_POSTGRES_BIN to their directory", minVersion, found)
 }
 
 // candidates returns the directories to search, best first.

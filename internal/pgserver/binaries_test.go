@@ -55,7 +55,7 @@ func TestFindRefuses(t *testing.T) {
 	for dir, want := range tests {
 		if _, err := Find(dir); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), dir) {
-			t.Errorf("Find(%q): got %v, want it to say %q", dir, err, want)
+			t.Errorf("Find(%q): got %v, want an error with %q", dir, err, want)
 		}
 	}
 }

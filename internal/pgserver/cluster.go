@@ -75,10 +75,10 @@ func (c *cluster) prepare(ctx context.Context) error {
 		}
 
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return fmt.Errorf("lock the folder: %w", err)
+			return fmt.Errorf("lock the directory: %w", err)
 		}
 		if !sleep(ctx, pollInterval) {
-			return fmt.Errorf("another process is starting PostgreSQL in the folder: %w", ctx.Err())
+			return fmt.Errorf("another process is starting PostgreSQL in the directory: %w", ctx.Err())
 		}
 	}
 
@@ -96,9 +96,9 @@ func (c *cluster) check() error {
 	dataVersion, binariesVersion := strings.TrimSpace(string(version)), strconv.Itoa(c.config.Binaries.Version/10000)
 	if dataVersion != binariesVersion {
 		return fmt.Errorf(
-			"the cluster was made by PostgreSQL %s, and %s has the binaries of %s: name the folder of those of %s in "+
-				"SOCLE_POSTGRES_BIN, or move the cluster to %s with pg_upgrade", dataVersion, c.config.Binaries.Dir,
-			binariesVersion, dataVersion, binariesVersion)
+			"the data directory was created by PostgreSQL %s, but %s contains the binaries of %s: "+
+				"set SOCLE_POSTGRES_BIN to the directory of those of %s, or upgrade the data to %s with pg_upgrade",
+			dataVersion, c.config.Binaries.Dir, binariesVersion, dataVersion, binariesVersion)
 	}
 
 	return nil
@@ -118,7 +118,7 @@ func (c *cluster) chooseUser() error {
 
 	if os.Geteuid() != 0 {
 		if ownerUID(info) != os.Geteuid() {
-			return ownershipError(fmt.Errorf("it belongs to the account number %d", ownerUID(info)))
+			return ownershipError(fmt.Errorf("it belongs to user ID %d", ownerUID(info)))
 		}
 		return c.lock.Chmod(0o700)
 	}
@@ -159,20 +159,20 @@ func unprivilegedUser() (*syscall.Credential, error) {
 	}
 
 	return nil, errors.New(
-		"PostgreSQL does not run as root, and there is no account named postgres or nobody to run it as: " +
-			"add one, or start Socle as another account")
+		"PostgreSQL does not run as root, and there is no user postgres or nobody to run it as: " +
+			"add one, or run Socle as another user")
 }
 
 // ownershipError wraps an error about a directory of another OS user and says what to do.
 func ownershipError(err error) error {
-	return fmt.Errorf("the account number %d can't use the folder: start Socle as the account that made it, or as root: %w",
+	return fmt.Errorf("user ID %d cannot use the directory: run Socle as its owner or as root: %w",
 		os.Geteuid(), err)
 }
 
 // create runs initdb. The data directory gets its name only when it is complete and on disk.
 // Leftovers of a killed process are removed.
 func (c *cluster) create(ctx context.Context) error {
-	c.config.Log.Info("a PostgreSQL cluster is made", "dir", c.config.Dir)
+	c.config.Log.Info("creating a PostgreSQL data directory", "dir", c.config.Dir)
 	if err := c.root.RemoveAll(newDataName); err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (c *cluster) create(ctx context.Context) error {
 	}
 
 	if err := c.root.Rename(newDataName, dataName); err != nil {
-		return fmt.Errorf("%s is there and is not a cluster: %w", filepath.Join(c.config.Dir, dataName), err)
+		return fmt.Errorf("%s exists and is not a data directory: %w", filepath.Join(c.config.Dir, dataName), err)
 	}
 
 	return errors.Join(c.lock.Sync(), syncDir(filepath.Dir(c.config.Dir)))

@@ -62,10 +62,10 @@ func TestStartCreatesPrivateCluster(t *testing.T) {
 	}
 
 	if got, want := info.Mode().Perm(), os.FileMode(0o700); got != want {
-		t.Errorf("mode of the folder: got %o, want %o", got, want)
+		t.Errorf("mode of the directory: got %o, want %o", got, want)
 	}
 	if left, err := os.ReadFile(filepath.Join(c.Dir, "password")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the password was left on disk: %q, %v", left, err)
+		t.Errorf("the password is still on disk: %q, %v", left, err)
 	}
 
 	process, err := os.Stat(filepath.Join(c.Dir, dataName, "postmaster.pid"))
@@ -149,7 +149,7 @@ func TestStartReplacesIncompleteCluster(t *testing.T) {
 	}
 
 	if _, err := os.Stat(half); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the half-made cluster is still there: %v", err)
+		t.Errorf("the incomplete data directory still exists: %v", err)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestStartFromACopy(t *testing.T) {
 
 	other := start(t, copied)
 	if s.pid() == other.pid() {
-		t.Fatal("the PostgreSQL of another folder was adopted")
+		t.Fatal("the PostgreSQL of another directory was adopted")
 	}
 
 	if got, want := value(t, other, "select v from kept"), "here"; got != want {
@@ -199,7 +199,7 @@ func TestAnotherPassword(t *testing.T) {
 	check(err)
 
 	if !s.current().alive() {
-		t.Error("a PostgreSQL that was not started here was stopped")
+		t.Error("a PostgreSQL that another server started was stopped")
 	}
 
 	stop(t, s)
@@ -213,7 +213,7 @@ func TestAnotherPassword(t *testing.T) {
 	for _, bad := range []string{"", "a\nb", "a\x00b"} {
 		c.Password = bad
 		if _, err := Start(t.Context(), c); err == nil {
-			t.Errorf("password %q was taken", bad)
+			t.Errorf("password %q was accepted", bad)
 		}
 	}
 }
@@ -228,19 +228,19 @@ func TestStartErrors(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		"a setting that is refused": {func(c *Config) {
+		"an invalid setting": {func(c *Config) {
 			c.Settings = map[string]string{"wal_level": "nonsense"}
 		}, `invalid value for parameter "wal_level"`},
 		"binaries of another major": {func(c *Config) {
 			c.Binaries.Version += 10000
-		}, "made by PostgreSQL " + strconv.Itoa(c.Binaries.Version/10000)},
+		}, "created by PostgreSQL " + strconv.Itoa(c.Binaries.Version/10000)},
 		"a file in the way": {func(c *Config) { c.Dir = filepath.Join(c.Dir, logName) }, "not a directory"},
 		"another thing named data": {func(c *Config) {
 			c.Dir = t.TempDir()
 			if err := os.MkdirAll(filepath.Join(c.Dir, dataName, "other"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, "is not a cluster"},
+		}, "is not a data directory"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestStartErrors(t *testing.T) {
 			}
 
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want it to say %q", err, test.want)
+				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
 	}

@@ -77,13 +77,13 @@ func (c *cluster) exitReason() error {
 
 	f, err := c.root.Open(logName)
 	if err != nil {
-		return fmt.Errorf("it ended before it was ready, and its log can't be read: %w", err)
+		return fmt.Errorf("PostgreSQL exited before it was ready; read its log: %w", err)
 	}
 	defer f.Close()
 
 	text, err := io.ReadAll(io.NewSectionReader(f, c.logOffset, 64<<10))
 	if err != nil {
-		return fmt.Errorf("it ended before it was ready, and its log can't be read: %w", err)
+		return fmt.Errorf("PostgreSQL exited before it was ready; read its log: %w", err)
 	}
 
 	var reasons []string
@@ -95,5 +95,5 @@ func (c *cluster) exitReason() error {
 	}
 
 	reasons = reasons[max(0, len(reasons)-3):] // the reason comes last
-	return fmt.Errorf("it ended before it was ready: %s (see %s)", strings.Join(reasons, "; "), path)
+	return fmt.Errorf("PostgreSQL exited before it was ready: %s (see %s)", strings.Join(reasons, "; "), path)
 }

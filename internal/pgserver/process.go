@@ -50,7 +50,7 @@ func (p *postmaster) shutdown(ctx context.Context) error {
 		return nil
 	}
 
-	return fmt.Errorf("process %d does not end", p.pid)
+	return fmt.Errorf("process %d does not exit", p.pid)
 }
 
 // signal sends a signal to the process and reports whether it ended before ctx.
@@ -123,7 +123,7 @@ func killOrphans(ctx context.Context, clusterName string) error {
 			return nil
 		}
 		if !sleep(ctx, pollInterval) {
-			return fmt.Errorf("%d processes of the PostgreSQL before do not end: %w", remaining, ctx.Err())
+			return fmt.Errorf("%d processes of the previous PostgreSQL do not exit: %w", remaining, ctx.Err())
 		}
 	}
 }

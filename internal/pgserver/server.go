@@ -65,7 +65,7 @@ type Server struct {
 // is stopped again.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.Password == "" || strings.ContainsAny(c.Password, "\r\n\x00") {
-		return nil, errors.New("start PostgreSQL: the password is empty or has a line break")
+		return nil, errors.New("start PostgreSQL: the password is empty or contains a line break or NUL")
 	}
 
 	if c.Log == nil {
@@ -133,7 +133,7 @@ func (s *Server) Run(ctx context.Context) error {
 // may have removed.
 func (s *Server) maintain() {
 	if err := rotateLog(s.config.Dir); err != nil {
-		s.config.Log.Warn("bound PostgreSQL's log", "error", err)
+		s.config.Log.Warn("rotate PostgreSQL's log", "error", err)
 	}
 	if err := linkSocket(s.config.Dir, s.host); err != nil {
 		s.config.Log.Warn("link PostgreSQL's socket", "error", err)
@@ -150,19 +150,19 @@ func (s *Server) restart(ctx context.Context) {
 		return
 	}
 
-	s.config.Log.Warn("PostgreSQL has ended; it is started again")
+	s.config.Log.Warn("PostgreSQL exited, restarting")
 
 	for backoff := minBackoff; ctx.Err() == nil; backoff = min(2*backoff, maxBackoff) {
 		p, err := s.launch(ctx, refuseCreate)
 		if err == nil {
 			s.postmaster = p
-			s.config.Log.Info("PostgreSQL is back", "pid", p.pid)
+			s.config.Log.Info("PostgreSQL restarted", "pid", p.pid)
 
 			return
 		}
 
 		if ctx.Err() == nil {
-			s.config.Log.Error("start PostgreSQL again", "error", err, "next", backoff)
+			s.config.Log.Error("restart PostgreSQL", "error", err, "next", backoff)
 		}
 
 		sleep(ctx, backoff)
@@ -202,7 +202,7 @@ func (s *Server) current() *postmaster {
 // refuseCreate replaces cluster.create in a restart: a new empty data directory would look like the
 // loss of all data.
 func refuseCreate(*cluster, context.Context) error {
-	return errors.New("the cluster is gone from its folder")
+	return errors.New("the data directory is missing")
 }
 
 // launch returns a PostgreSQL that accepts connections: the running one, or a new one. It calls
@@ -233,7 +233,7 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 	if p != nil {
 		err := s.awaitReady(ctx, p, c)
 		if err == nil {
-			s.config.Log.Info("a PostgreSQL that runs already is adopted", "pid", p.pid)
+			s.config.Log.Info("adopted a running PostgreSQL", "pid", p.pid)
 		}
 
 		if p.alive() {
@@ -267,14 +267,14 @@ func (s *Server) awaitReady(ctx context.Context, p *postmaster, c *cluster) erro
 
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "28P01" { // invalid_password
 			return errors.New(
-				"the cluster was made with another password: the secret key that it comes from was lost or " +
-					"replaced; give the key back, or move the folder away to begin with an empty cluster")
+				"the data directory has another password: the secret key that it derives from was lost or " +
+					"replaced; restore the key, or move the directory away to start with an empty one")
 		}
 		if !p.alive() {
 			return c.exitReason()
 		}
 		if !sleep(ctx, pollInterval) {
-			return fmt.Errorf("it is not ready (%w): %w", err, context.Cause(ctx))
+			return fmt.Errorf("PostgreSQL is not ready (%w): %w", err, context.Cause(ctx))
 		}
 	}
 }

@@ -84,7 +84,7 @@ func settings(b Binaries, overrides map[string]string) string {
 	maps.Copy(all, overrides)
 
 	var text strings.Builder
-	text.WriteString("# Socle writes this file at every start. ALTER SYSTEM is stronger than what stands here.\n")
+	text.WriteString("# Written by Socle at every start. ALTER SYSTEM overrides these settings.\n")
 	escape := strings.NewReplacer(`\`, `\\`, `'`, `''`)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&text, "%s = '%s'\n", name, escape.Replace(all[name]))

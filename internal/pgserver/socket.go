@@ -44,7 +44,7 @@ func linkSocket(dir, host string) error {
 
 	// Anyone can create a directory of this name where temporary files are.
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || ownerUID(info) != os.Geteuid() {
-		return fmt.Errorf("%s is not a folder that only we can reach: remove it", host)
+		return fmt.Errorf("%s is not a private directory of this user: remove it", host)
 	}
 
 	link, target := filepath.Join(host, socketName), filepath.Join(dir, socketName)

@@ -37,6 +37,6 @@ func TestBackendLimits(t *testing.T) {
 	}
 
 	if bytes, _ := strconv.Atoi(data); err != nil || bytes < 512<<20 {
-		t.Errorf("the data size is bounded by %q, %v", data, err)
+		t.Errorf("got data size limit %q, %v", data, err)
 	}
 }

@@ -73,7 +73,7 @@ func TestClusterEndsWithItsBinary(t *testing.T) {
 
 			line, err := bufio.NewReader(out).ReadString('\n')
 			if err != nil {
-				t.Fatalf("the child said %q: %v", line, err)
+				t.Fatalf("got output %q of the child: %v", line, err)
 			}
 
 			dir := strings.TrimSpace(line)
@@ -85,7 +85,7 @@ func TestClusterEndsWithItsBinary(t *testing.T) {
 			}
 
 			if err := cmd.Wait(); err == nil {
-				t.Error("the child ended well")
+				t.Error("the child exited with success")
 			}
 
 			eventually(t, dir+" is removed", func() bool {
@@ -115,11 +115,11 @@ func TestURLIsDropped(t *testing.T) {
 	})
 
 	if err := conn.Ping(t.Context()); err == nil {
-		t.Error("the connection is still there")
+		t.Error("the connection is still open")
 	}
 
 	if other, err := pgx.Connect(t.Context(), address); err == nil {
-		t.Error("the database is still there")
+		t.Error("the database still exists")
 		other.Close(context.Background())
 	}
 }
@@ -163,7 +163,7 @@ func TestClone(t *testing.T) {
 	})
 
 	if got := fills.Load(); got != 1 {
-		t.Errorf("the template was made %d times", got)
+		t.Errorf("got %d template creations, want 1", got)
 	}
 }
 
@@ -207,7 +207,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-deadline:
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("timeout waiting for: %s", what)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

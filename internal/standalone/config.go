@@ -105,7 +105,7 @@ func (c Config) withParameters(parameters map[string]string) (Config, error) {
 
 		s, ok := byName(strings.ReplaceAll(name, "_", "-"))
 		if !ok || !s.inDatabase {
-			ignored = append(ignored, parameter+" is no setting that the database can give, and is ignored")
+			ignored = append(ignored, parameter+" cannot be set in the database and is ignored")
 			continue
 		}
 
@@ -241,7 +241,7 @@ func (c *Config) derive() []error {
 	}
 	bothOnPorts := c.addr.socket == "" && c.adminAddr.socket == ""
 	if bothOnPorts && c.addr.port != 0 && c.adminAddr.port >= 0 && c.adminAddr.port == c.addr.port {
-		errs = append(errs, errors.New("admin-server-port: is the same as server-port"))
+		errs = append(errs, errors.New("admin-server-port: must differ from server-port"))
 	}
 
 	c.api.PreRequest = c.function(c.preRequest)
@@ -305,7 +305,7 @@ func (a listenAddr) listen() (net.Listener, error) {
 	if a.socket != "" {
 		if conn, err := net.Dial("unix", a.socket); err == nil {
 			_ = conn.Close() // only a probe
-			return nil, fmt.Errorf("%s: another server answers there", a.socket)
+			return nil, fmt.Errorf("%s: another server listens there", a.socket)
 		}
 
 		if info, err := os.Lstat(a.socket); err == nil && info.Mode().Type() == os.ModeSocket {

@@ -83,7 +83,7 @@ db-pool-automatic-recovery = false
 	})
 	if err != nil || c.api.Schemas[0] != "other" || c.api.RootSpec.Schema != "other" || c.addr.port != 5000 ||
 		c.api.Settings["app.settings.name"] != "db" || len(c.Warnings) != 2 {
-		t.Errorf("with what the database says: %v, %+v", err, c)
+		t.Errorf("with settings in the database: %v, %+v", err, c)
 	}
 }
 
@@ -91,15 +91,15 @@ func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 
 	short := "PGRST_JWT_SECRET=short"
-	for _, test := range []struct{ file, env, says string }{
+	for _, test := range []struct{ file, env, want string }{
 		{`db-schemsa = "x"`, "", "db-schemsa: there is no such setting; the nearest is db-schemas"},
 		{"", "PGRST_DB_POLL=1", "PGRST_DB_POLL: there is no such setting; the nearest is PGRST_DB_POOL"},
 		{"db-schemas", "", "line 1 is not name = value"},
-		{"\ndb-schemas = public", "", "line 2: db-schemas: text goes between double quotes"},
-		{`db-schemas = "public`, "", "the text has no end"},
-		{`db-schemas = "public" x`, "", "something follows"},
-		{`db-schemas = "$(NOWHERE)"`, "", "$(NOWHERE) is no variable"},
-		{`jwt-role-claim-key = "$.role"`, "", "a dollar sign is written $$"},
+		{"\ndb-schemas = public", "", "line 2: db-schemas: text must be in double quotes"},
+		{`db-schemas = "public`, "", "no closing quote"},
+		{`db-schemas = "public" x`, "", "unexpected characters"},
+		{`db-schemas = "$(NOWHERE)"`, "", "$(NOWHERE) is not set"},
+		{`jwt-role-claim-key = "$.role"`, "", "write a dollar sign as $$"},
 		{`app.settings.x' = "1"`, "", "app.settings.x'"},
 		{"", "PGRST_DB_SCHEMAS=pg_catalog", "belongs to PostgreSQL"},
 		{"", "PGRST_DB_TX_END=never", "db-tx-end"},
@@ -110,7 +110,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"", "PGRST_LOG_LEVEL=loud", "log-level"},
 		{"", "PGRST_OPENAPI_MODE=open", "openapi-mode"},
 		{"", "PGRST_OPENAPI_SERVER_PROXY_URI=ftp://x", "openapi-server-proxy-uri"},
-		{"", "PGRST_ADMIN_SERVER_PORT=3000", "admin-server-port: is the same"},
+		{"", "PGRST_ADMIN_SERVER_PORT=3000", "admin-server-port: must differ"},
 		{"", "PGRST_SERVER_TRACE_HEADER=a:b", "server-trace-header"},
 		{"", "PGRST_JWT_AUD=:no", "jwt-aud"},
 		{"", "PGRST_JWT_ROLE_CLAIM_KEY=.", "jwt-role-claim-key"},
@@ -128,13 +128,13 @@ func TestLoadRefuses(t *testing.T) {
 		}
 
 		_, err := Load(file, []string{test.env})
-		if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "short!") {
-			t.Errorf("%q, %q: got %v, want %s", test.file, test.env, err, test.says)
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "short!") {
+			t.Errorf("%q, %q: got %v, want an error with %q", test.file, test.env, err, test.want)
 		}
 	}
 
 	if _, err := Load("/nowhere/socle.conf", nil); err == nil {
-		t.Error("a file that is not there was read")
+		t.Error("a missing file was read")
 	}
 }
 
@@ -173,7 +173,7 @@ func TestExampleIsRead(t *testing.T) {
 
 	for _, s := range settings {
 		if has := strings.Contains(lines, "\n"+s.name+" = "); has != (s.set != nil) {
-			t.Errorf("%s: in the example is %v", s.name, has)
+			t.Errorf("%s: got %v in the example", s.name, has)
 		}
 	}
 }

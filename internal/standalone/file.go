@@ -44,7 +44,7 @@ func parseValue(text string, env map[string]string) (string, error) {
 		unquoted = strings.TrimSpace(unquoted)
 		if _, err := strconv.ParseFloat(unquoted, 64); err != nil {
 			if _, err := boolean(unquoted); err != nil {
-				return "", fmt.Errorf("text goes between double quotes")
+				return "", fmt.Errorf("text must be in double quotes")
 			}
 		}
 
@@ -53,11 +53,11 @@ func parseValue(text string, env map[string]string) (string, error) {
 
 	quoted, err := strconv.QuotedPrefix(text)
 	if err != nil {
-		return "", fmt.Errorf("the text has no end, or an escape that is none")
+		return "", fmt.Errorf("the text has no closing quote or an invalid escape")
 	}
 
 	if after := strings.TrimSpace(text[len(quoted):]); after != "" && after[0] != '#' {
-		return "", fmt.Errorf("something follows the text")
+		return "", fmt.Errorf("unexpected characters after the text")
 	}
 
 	value, err := strconv.Unquote(quoted)
@@ -85,13 +85,13 @@ func interpolate(text string, env map[string]string) (string, error) {
 			name, rest, ok := strings.Cut(after[1:], ")")
 			value, exists := env[name]
 			if !ok || !exists {
-				return "", fmt.Errorf("$(%s) is no variable of the environment", name)
+				return "", fmt.Errorf("environment variable $(%s) is not set", name)
 			}
 
 			b.WriteString(value)
 			text = rest
 		default:
-			return "", fmt.Errorf("a dollar sign is written $$")
+			return "", fmt.Errorf("write a dollar sign as $$")
 		}
 	}
 }

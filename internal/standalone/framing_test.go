@@ -29,6 +29,6 @@ func checkFraming(t *testing.T, address string) {
 
 	got, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 400 ") || strings.Count(string(got), "HTTP/1.") != 1 {
-		t.Errorf("%s answered %.200q, %v, want one 400", address, got, err)
+		t.Errorf("%s: got %.200q, %v, want one 400", address, got, err)
 	}
 }

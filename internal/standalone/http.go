@@ -67,14 +67,14 @@ func (s *Server) adminRoutes() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pgrst_db_pool_max", Help: "Connections at most."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pgrst_db_pool_max", Help: "Maximum number of connections."},
 			func() float64 { return float64(s.pool.Stat().MaxConns()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "pgrst_db_pool_available", Help: "Connections that no request uses, or that could be opened.",
+			Name: "pgrst_db_pool_available", Help: "Connections that are idle or can still be opened.",
 		},
 			func() float64 { return float64(s.pool.Stat().MaxConns() - s.pool.Stat().AcquiredConns()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "pgrst_db_pool_timeouts_total", Help: "Requests that gave up waiting for a connection.",
+			Name: "pgrst_db_pool_timeouts_total", Help: "Requests that timed out waiting for a connection.",
 		},
 			func() float64 { return float64(s.pool.Stat().CanceledAcquireCount()) }))
 

@@ -13,7 +13,7 @@ import (
 // error if the server is not ready.
 func (c Config) Ready(ctx context.Context) (string, error) {
 	if !c.adminAddr.isSet() {
-		return "", errors.New("nobody can be asked: neither admin-server-port nor admin-server-unix-socket is set")
+		return "", errors.New("no admin server: set admin-server-port or admin-server-unix-socket")
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, 2*probeTimeout)
@@ -44,13 +44,13 @@ func (c Config) Ready(ctx context.Context) (string, error) {
 
 	answer, err := client.Do(r)
 	if err != nil {
-		return where, fmt.Errorf("%s does not answer: %w", where, errors.Unwrap(err))
+		return where, fmt.Errorf("%s does not respond: %w", where, errors.Unwrap(err))
 	}
 
 	_ = answer.Body.Close() // empty
 
 	if answer.StatusCode != http.StatusOK {
-		return where, fmt.Errorf("%s answers %s", where, answer.Status)
+		return where, fmt.Errorf("%s responded %s", where, answer.Status)
 	}
 
 	return where, nil

@@ -64,13 +64,13 @@ func (s *Server) reconfigure(ctx context.Context) {
 		return // the server is stopping
 	}
 	if err != nil {
-		s.log.Error("the configuration can't be read again; the one before stays", "error", err)
+		s.log.Error("reload of the configuration failed, keeping the former one", "error", err)
 		return
 	}
 
 	c.channel, c.Level = former.channel, former.Level
 	s.activate(c)
-	s.log.Info("the configuration was read again")
+	s.log.Info("configuration reloaded")
 }
 
 // load reads the configuration from all sources.
@@ -102,7 +102,7 @@ func (s *Server) awaitParameters(ctx context.Context, c Config) (map[string]stri
 			return nil, fmt.Errorf("connect to the database: %w", err)
 		}
 
-		s.log.Error("the database can't be reached", "error", err, "again", delay)
+		s.log.Error("cannot reach the database", "error", err, "retry", delay)
 
 		select {
 		case <-ctx.Done():

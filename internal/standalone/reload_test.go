@@ -141,7 +141,7 @@ func TestReloadConfig(t *testing.T) {
 	api.until(200, "/numbers")
 
 	if _, body, h := api.do("GET", "/numbers", "", "X-One", "1"); body != `[{"n":1}]` || h.Get("X-One") != "1" {
-		t.Errorf("what the function says does not count: %s, %v", body, h)
+		t.Errorf("the settings of the function are not effective: %s, %v", body, h)
 	}
 
 	// ALTER ROLE overrides the function, the file changes too, and other schemas are exposed.
@@ -160,24 +160,24 @@ func TestReloadConfig(t *testing.T) {
 	api.until(200, "/others", "Accept-Profile", "second")
 
 	if _, body, _ := api.do("GET", "/rpc/setting?name=app.settings.x", ""); body != `"new"` {
-		t.Errorf("the parameter is %s", body)
+		t.Errorf("got parameter %s", body)
 	}
 	if status, body, _ := api.do("GET", "/none", ""); status != 404 ||
 		body != `{"code":"PGRST205","message":"Could not find the table 'api.none' in the schema cache"}` {
-		t.Errorf("a terse error: %d %s", status, body)
+		t.Errorf("minimal error: got %d %s", status, body)
 	}
 
 	// Mistakes are logged, and the former configuration stays.
 	d.exec(`alter role reloader set pgrst.db_max_rows = 'many'; notify pgrst, 'reload config'`)
 	eventually(t, func() (bool, string) {
-		return strings.Contains(said.String(), "the one before stays"), said.String()
+		return strings.Contains(said.String(), "keeping the former one"), said.String()
 	})
 
 	if status, body, _ := api.do("GET", "/numbers", ""); status != 200 || !strings.Contains(body, `{"n":2}]`) {
-		t.Errorf("after a configuration that is wrong: %d %s", status, body)
+		t.Errorf("after an invalid configuration: got %d %s", status, body)
 	}
 	if strings.Contains(said.String(), secret) || strings.Contains(said.String(), "authentic ") {
-		t.Error("the log has a secret")
+		t.Error("the log contains a secret")
 	}
 
 	// The log level changes too.
@@ -188,7 +188,7 @@ func TestReloadConfig(t *testing.T) {
 
 	s.ReloadConfig()
 	eventually(t, func() (bool, string) {
-		return strings.Contains(said.String(), "the configuration was read again"), said.String()
+		return strings.Contains(said.String(), "configuration reloaded"), said.String()
 	})
 
 	// Schema changes are still noticed.
@@ -304,7 +304,7 @@ func TestUnprepared(t *testing.T) {
 		}
 		if status, _, _ := api.do("PATCH", "/counts", `{"n":2}`, "Prefer",
 			"handling=strict, max-affected=0"); status != 400 {
-			t.Errorf("a write that is undone: %d", status)
+			t.Errorf("rolled-back write: got %d", status)
 		}
 		if status, body, _ := api.do("GET", "/counts?id=eq.x", ""); status != 400 || !strings.Contains(body, "22P02") {
 			t.Errorf("an error: %d %s", status, body)
@@ -313,7 +313,7 @@ func TestUnprepared(t *testing.T) {
 			t.Errorf("a rollback: %d", status)
 		}
 		if status, body, _ := api.do("POST", "/rpc/kept", ""); status != 200 || body != "0" {
-			t.Errorf("statements that are kept: %d %s", status, body)
+			t.Errorf("prepared statements: got %d %s", status, body)
 		}
 	}
 }
@@ -339,7 +339,7 @@ func TestAcquisitionTimeout(t *testing.T) {
 	if status != 504 ||
 		body !=
 			`{"code":"PGRST003","details":null,"hint":null,"message":"Timed out acquiring connection from connection pool."}` {
-		t.Errorf("with no connection free: %d %s", status, body)
+		t.Errorf("without a free connection: got %d %s", status, body)
 	}
 
 	api.until(200, "/locked")
@@ -375,7 +375,7 @@ func TestSockets(t *testing.T) {
 
 	s, _ := run(t, file)
 	if s.URL != "unix:"+open || s.AdminURL != "unix:"+watch {
-		t.Errorf("it answers at %s and %s", s.URL, s.AdminURL)
+		t.Errorf("got addresses %s and %s", s.URL, s.AdminURL)
 	}
 
 	for path, mode := range map[string]os.FileMode{open: 0o600, watch: 0o666} {
@@ -404,7 +404,7 @@ func TestSockets(t *testing.T) {
 	})
 
 	if status, body := ask(open, "/rpc/setting?name=app.settings.key"); status != 200 || body != `"hidden"` {
-		t.Errorf("over the socket: %d %s", status, body)
+		t.Errorf("over the socket: got %d %s", status, body)
 	}
 	if status, _ := ask(watch, "/live"); status != 200 {
 		t.Errorf("/live: %d", status)
@@ -442,7 +442,7 @@ func TestSockets(t *testing.T) {
 	}
 
 	if second, err := Start(t.Context(), c, slog.New(slog.DiscardHandler)); err == nil ||
-		!strings.Contains(err.Error(), "another server answers there") {
+		!strings.Contains(err.Error(), "another server listens there") {
 		t.Errorf("a second server on the socket: %v, %v", second, err)
 	}
 }

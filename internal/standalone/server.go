@@ -163,7 +163,7 @@ func (s *Server) readRoles(ctx context.Context) {
 		where pg_catalog.pg_has_role(r.oid, 'member') and p.name <> 'search_path'`)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.log.Warn("the settings of roles can't be read", "error", err)
+			s.log.Warn("read the settings of roles", "error", err)
 		}
 		return
 	}

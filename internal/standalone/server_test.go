@@ -180,7 +180,7 @@ func TestChannelDisabled(t *testing.T) {
 
 	if said := log.String(); strings.Count(said, "\n") != 1 ||
 		!strings.Contains(said, "db-pool-automatic-recovery is not supported") || s.AdminURL != "" {
-		t.Errorf("it says %q, and watches at %q", said, s.AdminURL)
+		t.Errorf("got log %q and admin URL %q, want one warning and no URL", said, s.AdminURL)
 	}
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -199,10 +199,10 @@ func TestChannelDisabled(t *testing.T) {
 	if err := admin.QueryRow(t.Context(),
 		"select count(*) from pg_stat_activity where datname = current_database() and query like 'listen%'").
 		Scan(&listening); err != nil || listening != 0 {
-		t.Errorf("%d connections listen, %v", listening, err)
+		t.Errorf("got %d listening connections, %v, want 0", listening, err)
 	}
 	if status, _, _ := api.do("GET", "/new", ""); status != 404 {
-		t.Errorf("a table of which nobody told: status %d", status)
+		t.Errorf("before the reload: got status %d, want 404", status)
 	}
 
 	s.Reload()
@@ -307,7 +307,7 @@ app.settings.greeting = "hello"
 
 	if _, _, h := api.do("GET", "/things", "", "Accept-Profile", "second", "X-Trace", "42"); h.Get("X-Trace") != "42" ||
 		h.Get("Server-Timing") == "" {
-		t.Errorf("neither the trace nor what the database says of the settings: %v", h)
+		t.Errorf("the trace header or the settings of the database are missing: %v", h)
 	}
 
 	// Changes are noticed after a notification on the channel, and after Reload.
@@ -319,7 +319,7 @@ app.settings.greeting = "hello"
 	api.until(418, "/forbidden")
 
 	if status, body, _ := api.do("GET", "/late", ""); status != 200 {
-		t.Errorf("a table of which the channel told: status %d: %s", status, body)
+		t.Errorf("after the notification: got status %d: %s, want 200", status, body)
 	}
 
 	if _, err := admin.Exec(t.Context(),
@@ -353,6 +353,6 @@ app.settings.greeting = "hello"
 
 	if resp, err := http.Get(s.URL); err == nil {
 		resp.Body.Close()
-		t.Error("it still answers")
+		t.Error("the server still responds")
 	}
 }

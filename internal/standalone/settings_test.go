@@ -31,7 +31,7 @@ func TestLoggedStatements(t *testing.T) {
 	})
 
 	if text := said.String(); strings.Contains(text, "canary") {
-		t.Errorf("the log holds a value:\n%s", text)
+		t.Errorf("the log contains a value:\n%s", text)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestSharedPort(t *testing.T) {
 
 		second, err := p.listen()
 		if (err == nil) != shared {
-			t.Errorf("shared %v: the second server gets %v", shared, err)
+			t.Errorf("shared %v: second server: got %v", shared, err)
 		}
 
 		if err == nil {

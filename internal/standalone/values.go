@@ -44,7 +44,7 @@ func boolean(text string) (bool, error) {
 func oneOf(words ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if !slices.Contains(words, text) {
-			return "", fmt.Errorf("%q is none of %s", text, strings.Join(words, ", "))
+			return "", fmt.Errorf("%q is not one of %s", text, strings.Join(words, ", "))
 		}
 		return text, nil
 	}
@@ -81,12 +81,12 @@ func schemas(text string) ([]string, error) {
 	all, _ := list(text)
 	for _, name := range all {
 		if name == "information_schema" || strings.HasPrefix(name, "pg_") {
-			return nil, fmt.Errorf("%s belongs to PostgreSQL and is not shown", name)
+			return nil, fmt.Errorf("%s belongs to PostgreSQL and cannot be exposed", name)
 		}
 	}
 
 	if len(all) == 0 {
-		return nil, errors.New("names no schema")
+		return nil, errors.New("must name a schema")
 	}
 
 	return all, nil
@@ -110,7 +110,7 @@ func fileSecret(text string) (string, error) {
 func audience(text string) (string, error) {
 	if strings.Contains(text, ":") {
 		if _, err := url.Parse(text); err != nil {
-			return "", fmt.Errorf("%q has a colon, and is no URI", text)
+			return "", fmt.Errorf("%q contains a colon but is not a URI", text)
 		}
 	}
 
@@ -128,7 +128,7 @@ func proxyURI(text string) (string, error) {
 
 func headerName(text string) (string, error) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == ':' || r > '~' }) {
-		return "", fmt.Errorf("%q is not a header's name", text)
+		return "", fmt.Errorf("%q is not a header name", text)
 	}
 	return text, nil
 }
@@ -143,7 +143,7 @@ func logLevel(text string) (slog.Level, error) {
 	}
 	l, ok := levels[text]
 	if !ok {
-		return 0, fmt.Errorf("%q is none of crit, error, warn, info, debug", text)
+		return 0, fmt.Errorf("%q is not one of crit, error, warn, info, debug", text)
 	}
 
 	return l, nil

@@ -40,7 +40,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-deadline:
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("timeout waiting for: %s", what)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -145,7 +145,7 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 	}
 
 	if most := <-watched; most < 1 || most > connections {
-		t.Errorf("%d sessions, of %d", most, connections)
+		t.Errorf("got %d sessions at a time, want 1 to %d", most, connections)
 	}
 
 	for range connections { // all of them, while none is released
@@ -179,13 +179,13 @@ func TestBudgetIsAQueue(t *testing.T) {
 			}
 		}()
 
-		eventually(t, "that it waits", func() bool { return int(b.waiting.Load()) == n+1 })
+		eventually(t, "the request waits", func() bool { return int(b.waiting.Load()) == n+1 })
 	}
 
 	cancel()
 
 	if got := <-order; got != -1 {
-		t.Errorf("got %d, want that the second gives up", got)
+		t.Errorf("got %d, want -1: the second request gives up", got)
 	}
 
 	for _, want := range []int{0, 2} {
@@ -198,7 +198,7 @@ func TestBudgetIsAQueue(t *testing.T) {
 	b.release(false)
 
 	if b.free != 1 || b.waiting.Load() != 0 || evicted.Load() == 0 {
-		t.Errorf("%d are free, %d wait, %d were to be evicted", b.free, b.waiting.Load(), evicted.Load())
+		t.Errorf("got %d free, %d waiting, %d evicted, want 1, 0 and more than 0", b.free, b.waiting.Load(), evicted.Load())
 	}
 }
 
@@ -215,7 +215,7 @@ func TestBudgetIsReleased(t *testing.T) {
 		}
 
 		if r.Awaited() {
-			t.Error("a connection is waited for, by nobody")
+			t.Error("Awaited reports true without a waiting request")
 		}
 
 		waiting, cancelWait := context.WithCancel(t.Context())
@@ -225,7 +225,7 @@ func TestBudgetIsReleased(t *testing.T) {
 			failed <- err
 		}()
 
-		eventually(t, "that somebody waits for a connection", r.Awaited)
+		eventually(t, "a request waits for a connection", r.Awaited)
 		cancelWait()
 
 		if err := <-failed; !errors.Is(err, context.Canceled) {
@@ -243,7 +243,7 @@ func TestBudgetIsReleased(t *testing.T) {
 
 		cancel()
 		if _, err := running.Exec(canceled, "select pg_sleep(60)"); err == nil {
-			t.Error("a statement of someone who is gone went on")
+			t.Error("a statement continued after its context was canceled")
 		}
 
 		running.Release()
@@ -263,11 +263,11 @@ func TestIdlePoolsAreClosed(t *testing.T) {
 		r.closeUnused(time.Now().Add(-time.Minute))
 
 		if got := sessions(t, r, p); got != 2 {
-			t.Errorf("%d sessions of a project in use, want 2", got)
+			t.Errorf("got %d sessions of a project in use, want 2", got)
 		}
 
 		r.closeUnused(time.Now().Add(time.Minute))
-		eventually(t, "no session of a project that nobody uses", func() bool { return sessions(t, r, p) == 0 })
+		eventually(t, "no session of an idle project", func() bool { return sessions(t, r, p) == 0 })
 	}
 }
 
@@ -302,11 +302,11 @@ func TestDeletedProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Owner().Ping(t.Context()); err == nil {
-		t.Error("a deleted project has a connection")
+		t.Error("a deleted project got a connection")
 	}
 
 	if r.Open(p.UUID) == p {
-		t.Error("a deleted project is kept")
+		t.Error("the registry still has a deleted project")
 	}
 }
 
@@ -325,7 +325,7 @@ func TestProbe(t *testing.T) {
 	defer cancel()
 
 	if err := r.Probe(ctx); err == nil {
-		t.Error("a connection can be had that there is none of")
+		t.Error("Probe succeeded without a free slot")
 	}
 
 	acquired.Release()
@@ -333,7 +333,7 @@ func TestProbe(t *testing.T) {
 		t.Error(err)
 	}
 
-	eventually(t, "its place is free", func() bool { return slotsInUse(r.budget, 1) == 0 })
+	eventually(t, "its slot is free", func() bool { return slotsInUse(r.budget, 1) == 0 })
 }
 
 // TestConnectingLimit checks the limit of sessions established at a time, also if some
@@ -393,13 +393,13 @@ func TestConnectingLimit(t *testing.T) {
 	wg.Wait()
 
 	if got, limit := most.Load(), int32(maxConnecting()); got > limit || got < 2 {
-		t.Errorf("%d sessions began at a time, want 2 to %d", got, limit)
+		t.Errorf("got %d sessions established at a time, want 2 to %d", got, limit)
 	}
 	if got := failures.Load(); got != connections/2 {
-		t.Errorf("%d connections failed, want %d", got, connections/2)
+		t.Errorf("got %d failed connections, want %d", got, connections/2)
 	}
 
-	eventually(t, "no place is taken", func() bool { return len(b.connecting) == 0 })
+	eventually(t, "no token is taken", func() bool { return len(b.connecting) == 0 })
 }
 
 // observedConn is a connection that reports that its session has begun, or never will.

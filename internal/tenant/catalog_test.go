@@ -22,7 +22,7 @@ func TestCatalogueVersion(t *testing.T) {
 
 		now := value[string](t, reader, CatalogueVersion)
 		if now != seen != want {
-			t.Errorf("%s: the version was %s and is %s, want another: %v", what, seen, now, want)
+			t.Errorf("%s: got version %[3]s after %[2]s, want a new one: %[4]v", what, seen, now, want)
 		}
 
 		seen = now
@@ -65,13 +65,13 @@ func TestCatalogueVersion(t *testing.T) {
 	}
 
 	if another := value[string](t, newProject(t, r).Trusted(), CatalogueVersion); another == seen {
-		t.Errorf("another database has the version %s too", another)
+		t.Errorf("another database also has version %s", another)
 	}
 	if got := state(t, conn, "select * from socle.catalogue_version"); got != "42501" {
-		t.Errorf("the owner reads the version: got %q", got)
+		t.Errorf("read by the owner: got state %q", got)
 	}
 	if got := state(t, reader, "insert into socle.catalogue_version (n) values (1)"); got != "42501" {
-		t.Errorf("the request login changes the version: got %q", got)
+		t.Errorf("write by the request login: got state %q", got)
 	}
 }
 
@@ -99,10 +99,10 @@ func TestFoldCatalogueVersion(t *testing.T) {
 	}
 
 	if now := value[string](t, p.Trusted(), CatalogueVersion); now != before {
-		t.Errorf("the version was %s and is %s", before, now)
+		t.Errorf("got version %s, want %s", now, before)
 	}
 	if rows := value[int](t, p.Trusted(), "select count(*)::int from socle.catalogue_version"); rows != 1 {
-		t.Errorf("%d rows are left", rows)
+		t.Errorf("got %d rows after folding, want 1", rows)
 	}
 }
 

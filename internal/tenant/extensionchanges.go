@@ -495,7 +495,7 @@ func (x *extender) createPolicies(ctx context.Context, table string, policies []
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("policy %s of %s: %w", p.Name, table, err)
+			return fmt.Errorf("create policy %s on %s: %w", p.Name, table, err)
 		}
 	}
 

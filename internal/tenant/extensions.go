@@ -76,7 +76,7 @@ func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wante
 				e.Name).WithCode("extension_missing")
 		case foreign && !installed && !slices.Contains(schema.Harmless, e.Name):
 			return fault.New(fault.Unprocessable,
-				"the backup needs the extension %.63q, which an operator has to install in the project first",
+				"the backup needs the extension %.63q, which an operator must install in the project first",
 				e.Name).WithCode("extension_missing")
 		case foreign && reserved(e.Schema):
 			return fault.New(fault.Unprocessable,

@@ -28,7 +28,7 @@ func TestLoginsReachTheirDatabaseAlone(t *testing.T) {
 
 			// insufficient_privilege, or a database that takes no connections
 			if got := pg.State(err); got != "42501" && got != "55000" {
-				t.Errorf("%s connects to %s: got %v, want a refusal", l, name, err)
+				t.Errorf("%s connects to %s: got %v, want an error", l, name, err)
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func TestDatabaseIsNeverOpen(t *testing.T) {
 
 		if other, err := pgx.ConnectConfig(t.Context(), c); err == nil {
 			other.Close(t.Context())
-			t.Errorf("after step %d a stranger can connect", i)
+			t.Errorf("after step %d another project's login can connect", i)
 		}
 	}
 
@@ -130,17 +130,17 @@ func TestDenied(t *testing.T) {
 
 				sql = fill(sql)
 				if got := state(t, conn, sql); !refusals[got] {
-					t.Errorf("%s: got state %q, want a refusal", sql, got)
+					t.Errorf("%s: got state %q, want one of the denials", sql, got)
 				}
 			}
 
 			if value[bool](t, conn, "select pg_has_role(current_user, 'pg_signal_backend', 'member')") {
-				t.Error("may signal sessions")
+				t.Error("the login may signal sessions")
 			}
 			if got := state(t, conn,
 				"select pg_terminate_backend("+value[string](t, other, "select pg_backend_pid()::text")+
 					")"); got != "42501" {
-				t.Errorf("ends another project's session: got state %q, want 42501", got)
+				t.Errorf("terminate another project's session: got state %q, want 42501", got)
 			}
 		})
 	}

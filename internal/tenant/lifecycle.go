@@ -191,7 +191,7 @@ func (l Lifecycle) remove(ctx context.Context, id uuid.UUID) error {
 }
 
 // errLocked means that another server or goroutine works on the project.
-var errLocked = errors.New("the project is being worked on")
+var errLocked = errors.New("the project is locked by another change")
 
 // Alone runs f under the lock of a project as a whole, which creation, pause, swap and removal
 // take.

@@ -188,7 +188,7 @@ func (i *install) check(created ...uuid.UUID) {
 		remaining := value[int](i.t, conn, `
 			select (select count(*) from pg_database where datname = $1)::int + (select count(*) from pg_roles where rolname like $1 || '_%')::int`, i.healthy.Registry.Database(id))
 		if !known[id] && remaining > 0 {
-			i.t.Errorf("a project is gone, and %d databases and roles of it are left", remaining)
+			i.t.Errorf("got %d remaining databases and roles of a removed project, want 0", remaining)
 		}
 	}
 }
@@ -251,7 +251,7 @@ func TestCreateInterrupted(t *testing.T) {
 		i.cut.heal()
 
 		if whole && err != nil {
-			t.Fatalf("nothing was cut, and creating fails: %v", err)
+			t.Fatalf("create without a cut: %v", err)
 		}
 
 		i.finish()
@@ -282,7 +282,7 @@ func TestRemoveInterrupted(t *testing.T) {
 		i.cut.heal()
 
 		if whole && err != nil {
-			t.Fatalf("nothing was cut, and removing fails: %v", err)
+			t.Fatalf("remove without a cut: %v", err)
 		}
 
 		i.finish()
@@ -293,7 +293,7 @@ func TestRemoveInterrupted(t *testing.T) {
 		}
 
 		if err == nil {
-			t.Fatalf("cut after %d writes: removing succeeds, and the project is there", writes)
+			t.Fatalf("cut after %d writes: remove succeeded, but the project still exists", writes)
 		}
 		if _, err := i.healthy.Remove(t.Context(), p.UUID, i.user); err != nil {
 			t.Fatal(err)
@@ -320,11 +320,11 @@ func TestCreateCanceled(t *testing.T) {
 
 	p, err := i.create(ctx, i.healthy)
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that it was given up", err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 
 	if left := i.projects(); len(left) > 0 {
-		t.Errorf("%d projects are left", len(left))
+		t.Errorf("got %d projects, want 0", len(left))
 	}
 
 	i.check(p.UUID)
@@ -370,7 +370,7 @@ func TestFinishAtOnce(t *testing.T) {
 	i.check(made...)
 
 	if got := len(i.projects()); got != 3 {
-		t.Errorf("%d projects, want 3", got)
+		t.Errorf("got %d projects, want 3", got)
 	}
 }
 
@@ -399,7 +399,7 @@ func TestUpgrade(t *testing.T) {
 	i.finish()
 
 	if value[bool](t, tenant, `select has_schema_privilege('anon', 'public', 'usage')`) {
-		t.Error("an upgrade grants what the owner has revoked")
+		t.Error("the upgrade granted a privilege that the owner had revoked")
 	}
 
 	exec(t, tenant, `drop schema public cascade`)

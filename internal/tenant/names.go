@@ -39,7 +39,7 @@ func NewNames(key []byte) (Names, error) {
 
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return Names{}, fmt.Errorf("key of database names: %w", err)
+		return Names{}, fmt.Errorf("database name key: %w", err)
 	}
 
 	return Names{block}, nil

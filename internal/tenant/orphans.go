@@ -112,7 +112,7 @@ func endSessions(ctx context.Context, conn *pgx.Conn, pattern string) error {
 
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d sessions of projects do not end: %w", remaining, ctx.Err())
+			return fmt.Errorf("%d sessions of projects do not terminate: %w", remaining, ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -143,7 +143,7 @@ func (r *Registry) openDatabase(ctx context.Context, project uuid.UUID) (int64, 
 		r.setLoginAttributes, r.removeConnectionLimit, r.grantDatabase, r.initDatabase,
 	} {
 		if err := step(ctx, conn, project); err != nil {
-			return 0, fmt.Errorf("admit to %s: %w", project, pg.Fault(err))
+			return 0, fmt.Errorf("open the database of project %s: %w", project, pg.Fault(err))
 		}
 	}
 
@@ -180,7 +180,7 @@ func (r *Registry) closeDatabase(ctx context.Context, project uuid.UUID) error {
 
 	if err := execIgnoring(conn, ctx, "alter database "+pg.Quote(r.Database(project))+" connection limit 0",
 		"3D000"); err != nil {
-		return fmt.Errorf("refuse to %s: %w", project, pg.Fault(err))
+		return fmt.Errorf("close the database of project %s: %w", project, pg.Fault(err))
 	}
 
 	since, err := pg.Value[time.Time](ctx, conn, `select clock_timestamp()`)
@@ -195,7 +195,7 @@ func (r *Registry) closeDatabase(ctx context.Context, project uuid.UUID) error {
 		remaining, err := pg.Value[int64](ctx, conn, selectConnected,
 			pgx.StrictNamedArgs{"name": r.Database(project), "since": since})
 		if err != nil {
-			return fmt.Errorf("refuse to %s: %w", project, err)
+			return fmt.Errorf("close the database of project %s: %w", project, err)
 		}
 
 		if remaining == 0 {
@@ -224,7 +224,7 @@ func rejectClosed(c *pgxpool.Config) {
 		closed, err := pg.Value[bool](ctx, conn,
 			`select datconnlimit = 0 from pg_database where datname = current_database()`)
 		if err == nil && closed {
-			err = fault.New(fault.Unavailable, "the project's database takes no connections")
+			err = fault.New(fault.Unavailable, "the project's database accepts no connections")
 		}
 
 		return err

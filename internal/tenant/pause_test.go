@@ -29,7 +29,7 @@ func (i *install) consistent(id uuid.UUID) string {
 		}
 
 		if (status == platform.Active && err != nil) || (status != platform.Active && pg.State(err) != "53300") {
-			i.t.Errorf("the project is %s, and for the login %q the answer is %v", status, l, err)
+			i.t.Errorf("project %s: login %q got %v", status, l, err)
 		}
 	}
 
@@ -80,16 +80,16 @@ func TestStatesInterrupted(t *testing.T) {
 				i.cut.heal()
 
 				if whole && err != nil {
-					t.Fatalf("nothing was cut, and it fails: %v", err)
+					t.Fatalf("without a cut: %v", err)
 				}
 
 				i.finish()
 
 				switch status := i.consistent(p.UUID); {
 				case status != change.from && status != change.to:
-					t.Errorf("cut after %d writes: the project is %s", writes, status)
+					t.Errorf("cut after %d writes: got status %s", writes, status)
 				case err == nil && status != change.to:
-					t.Errorf("cut after %d writes: it succeeds, and the project is %s", writes, status)
+					t.Errorf("cut after %d writes: success, but got status %s", writes, status)
 				}
 			}
 
@@ -161,7 +161,7 @@ func TestExpireAtOnce(t *testing.T) {
 
 		if err == nil {
 			if _, err := i.healthy.Remove(t.Context(), p.UUID, i.user); err != nil {
-				t.Fatalf("the project was restored and is gone: %v", err)
+				t.Fatalf("open the restored project: %v", err)
 			}
 		}
 
@@ -169,7 +169,7 @@ func TestExpireAtOnce(t *testing.T) {
 		i.check(p.UUID)
 
 		if left := i.projects(); len(left) > 0 {
-			t.Fatalf("%d projects are left", len(left))
+			t.Fatalf("got %d projects, want 0", len(left))
 		}
 	}
 }
@@ -227,7 +227,7 @@ func TestUpgradePaused(t *testing.T) {
 	i.finish()
 
 	if got := i.consistent(p.UUID); got != platform.Paused {
-		t.Errorf("the upgrade made a paused project %s", got)
+		t.Errorf("got status %s after the upgrade, want paused", got)
 	}
 
 	if err := resume(i.healthy, p.UUID, i.user); err != nil {
@@ -235,6 +235,6 @@ func TestUpgradePaused(t *testing.T) {
 	}
 
 	if got := value[int64](t, conn, `select schema_version from platform.projects`); got != Version() {
-		t.Errorf("the resumed project has migration %d, want %d", got, Version())
+		t.Errorf("got migration %d after resuming, want %d", got, Version())
 	}
 }

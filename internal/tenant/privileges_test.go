@@ -59,7 +59,7 @@ func TestNewTablesAreClosed(t *testing.T) {
 	}
 
 	if len(tables) != 18 {
-		t.Errorf("made %d tables, want 18", len(tables))
+		t.Errorf("got %d tables, want 18", len(tables))
 	}
 
 	for _, table := range tables {
@@ -69,7 +69,7 @@ func TestNewTablesAreClosed(t *testing.T) {
 	}
 
 	if value[bool](t, conn, `select relrowsecurity from pg_class where oid = 'pg_temp.temporary'::regclass`) {
-		t.Error("a temporary table is closed to its own session")
+		t.Error("a temporary table is inaccessible to its own session")
 	}
 }
 
@@ -108,7 +108,7 @@ func TestNothingIsGranted(t *testing.T) {
 		slices.Sort(got)
 
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s may: %s", role, d)
+			t.Errorf("%s has unexpected privileges: %s", role, d)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func TestOwnerChangesItself(t *testing.T) {
 		alter role current_user set default_transaction_read_only = on`)
 
 	if _, err := p.Owner().Exec(t.Context(), "select"); pg.State(err) != "28P01" {
-		t.Fatalf("the first try: got %v, want a wrong password", err)
+		t.Fatalf("first attempt: got %v, want a wrong password", err)
 	}
 	if got := value[string](t, p.Owner(),
 		`select current_setting('search_path') || ' ' || current_setting('client_encoding')`); got !=
@@ -233,7 +233,7 @@ func TestOwnerChangesItselfMeanwhile(t *testing.T) {
 
 		for waiting := false; !waiting; {
 			if len(done) > 0 {
-				t.Fatalf("%s: it did not meet the owner's change", change)
+				t.Fatalf("%s: no conflict with the owner's change", change)
 			}
 
 			waiting = value[bool](t, p.Trusted(),
@@ -277,6 +277,6 @@ func TestDumpURLKeepsTLS(t *testing.T) {
 		t.Errorf("got %s", address)
 	}
 	if password == "" || strings.Contains(address, password) || strings.Contains(address, "canary") {
-		t.Error("the address has a password, or there is none")
+		t.Error("the address contains the password, or the password is empty")
 	}
 }

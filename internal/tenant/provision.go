@@ -77,7 +77,7 @@ func (r *Registry) Prepare(ctx context.Context) error {
 			"anon nologin noinherit", "authenticated nologin noinherit", "service_role nologin noinherit bypassrls",
 		} {
 			if err := execIgnoring(conn, ctx, "create role "+role, "42710"); err != nil {
-				return fmt.Errorf("role %s: %w", role, err)
+				return fmt.Errorf("create role %s: %w", role, err)
 			}
 		}
 
@@ -85,7 +85,7 @@ func (r *Registry) Prepare(ctx context.Context) error {
 			return err
 		}
 		if err := r.createTemplate(ctx, conn); err != nil {
-			return fmt.Errorf("template: %w", err)
+			return fmt.Errorf("create template: %w", err)
 		}
 
 		return nil
@@ -173,7 +173,7 @@ func (r *Registry) Provision(ctx context.Context, project uuid.UUID) (int64, err
 func (r *Registry) provision(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	for _, step := range r.provisionSteps() {
 		if err := step(ctx, conn, project); err != nil {
-			return fmt.Errorf("provision %s: %w", project, pg.Fault(err))
+			return fmt.Errorf("provision project %s: %w", project, pg.Fault(err))
 		}
 	}
 
@@ -387,10 +387,10 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(r.Database(project))+" with (force)"); err != nil {
-		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
+		return nil, fmt.Errorf("destroy project %s: %w", project, pg.Fault(err))
 	}
 	if err := r.dropCopies(ctx, conn, project); err != nil {
-		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
+		return nil, fmt.Errorf("destroy project %s: %w", project, pg.Fault(err))
 	}
 
 	r.unregister(project) // after terminating sessions, since it waits for connections in use
@@ -402,7 +402,7 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 
 	retired, err = dropLogins(ctx, conn, names)
 	if err != nil {
-		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
+		return nil, fmt.Errorf("destroy project %s: %w", project, pg.Fault(err))
 	}
 
 	return retired, nil

@@ -98,7 +98,7 @@ func TestNoReferencesToPlatform(t *testing.T) {
 			case byNumber && got != "42501":
 				t.Errorf("%s: got state %q, want 42501", sql, got)
 			case got == "" && !slices.Equal(dependents(t, conn), before):
-				t.Errorf("%s: it depends on the platform", sql)
+				t.Errorf("%s: created a dependency on the platform", sql)
 			}
 
 			exec(t, conn, "rollback")
@@ -165,6 +165,6 @@ func TestNoReferencesToOtherProjects(t *testing.T) {
 		select count(*)::int from pg_shdepend where dbid = (select oid from pg_database where datname = current_database())
 			and refobjid in (select oid from pg_roles where rolname like $1)`,
 		b.registry.Database(b.UUID)+"%"); got != 0 {
-		t.Errorf("%d objects name a role of the other project", got)
+		t.Errorf("got %d references to roles of the other project, want 0", got)
 	}
 }

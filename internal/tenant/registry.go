@@ -128,7 +128,8 @@ func (r *Registry) Maintain(ctx context.Context, id uuid.UUID, f func(p *Project
 	}
 
 	if version < Version() {
-		return fault.New(fault.Conflict, "its database is of an older release until it is resumed").WithCode("outdated")
+		return fault.New(fault.Conflict, "the project's database has pending migrations: resume the project first").
+			WithCode("outdated")
 	}
 
 	return f(p)
@@ -271,7 +272,7 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 	connect := c.BeforeConnect
 	c.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
 		if p.loginsAltered.CompareAndSwap(true, false) {
-			r.log.Warn("reset the logins of a project, one of which was altered or refused", "project", p.UUID)
+			r.log.Warn("resetting altered or rejected logins of a project", "project", p.UUID)
 			if err := r.resetLogins(ctx, p.UUID); err != nil {
 				p.loginsAltered.Store(true)
 				return err

@@ -58,7 +58,7 @@ func (l Lifecycle) dropRetiredLogin(ctx context.Context) error {
 	defer cancel()
 
 	if err := l.Registry.dropReferencedLogin(trying, name); err != nil {
-		return fmt.Errorf("login %s of a removed project: %w", name, err)
+		return fmt.Errorf("drop login %s of a removed project: %w", name, err)
 	}
 
 	return l.Store.ForgetRetiredRole(ctx, name)
@@ -86,7 +86,7 @@ func (r *Registry) dropReferencedLogin(ctx context.Context, role string) error {
 
 		remaining, err := dropLogins(ctx, conn, []string{role})
 		if len(remaining) > 0 {
-			err = errors.New("it is still named")
+			err = errors.New("objects still refer to it")
 		}
 
 		return errors.Join(append(errs, err)...)

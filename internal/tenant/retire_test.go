@@ -60,7 +60,7 @@ func TestRemoveReferencedLogins(t *testing.T) {
 	}
 
 	if err := i.healthy.Finish(t.Context()); err == nil {
-		t.Error("a login is dropped while a policy names it")
+		t.Error("a login was dropped while a policy refers to it")
 	}
 
 	again, err := i.create(t.Context(), i.healthy)
@@ -81,14 +81,14 @@ func TestRemoveReferencedLogins(t *testing.T) {
 
 	if got := value[int](t, inspect, `select count(*)::int from pg_roles where rolname like $1`,
 		names.Database(named.UUID)+"%"); got != 0 {
-		t.Errorf("%d logins are left", got)
+		t.Errorf("got %d logins, want 0", got)
 	}
 	if got := value[string](t, tenant,
 		`select string_agg(polname || ' ' || polroles::regrole[]::text, ', ') from pg_policy`); got != "shared {anon}" {
-		t.Errorf("got policies %s, want the one that names another role", got)
+		t.Errorf("got policies %s, want the one for another role", got)
 	}
 	if got := value[int](t, connectTo(t, i.healthy.Registry.base.ConnConfig),
 		`select count(*)::int from platform.retired_roles`); got != 0 {
-		t.Errorf("%d logins are still to be dropped", got)
+		t.Errorf("got %d retired logins, want 0", got)
 	}
 }

@@ -110,7 +110,7 @@ func (r *Registry) closeGatesEverywhere(ctx context.Context, project uuid.UUID) 
 
 	p.drain(draining)
 	if err := r.awaitPeers(draining, conn, key); err != nil {
-		r.log.Warn("not all servers wait while a project's database is replaced", "project", project, "error", err)
+		r.log.Warn("not all servers blocked requests before a database swap", "project", project, "error", err)
 	}
 
 	return release, nil

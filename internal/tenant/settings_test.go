@@ -56,12 +56,12 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 			if got := value[int](t, p.Trusted(),
 				`select count(*)::int from pg_db_role_setting s cross join unnest(setconfig) setting
 				where s.setrole = $1::regrole and not `+isLoginSetting, p.registry.login(p.UUID, l)); got != 0 {
-				t.Errorf("%s, %s: %d settings are left", l, what, got)
+				t.Errorf("%s, %s: got %d settings, want 0", l, what, got)
 			}
 			if got := value[int](t, p.Trusted(), `select count(*)::int from pg_db_role_setting s
 				where s.setrole = $1::regrole and setconfig = array['temp_file_limit=8GB', 'log_min_messages=fatal']`,
 				p.registry.login(p.UUID, l)); got != 1 {
-				t.Errorf("%s, %s: its bounds are gone", l, what)
+				t.Errorf("%s, %s: the platform's settings are missing", l, what)
 			}
 		}
 
@@ -79,7 +79,7 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 				}
 
 				if set < 80 {
-					t.Errorf("%s: %d parameters could be set, want 80 or more", l, set)
+					t.Errorf("%s: got %d settable parameters, want 80 or more", l, set)
 				}
 
 				check(fmt.Sprintf("%d parameters at the %s end%s", set, end, where))

@@ -28,7 +28,7 @@ const (
 // Size is the size of a project's database and its quota.
 type Size struct {
 	MaxDatabaseBytes int64 `json:"maxDatabaseBytes"`
-	DatabaseBytes    int64 `json:"databaseBytes" doc:"With indexes, large objects, and tables that are temporary or unlogged."`
+	DatabaseBytes    int64 `json:"databaseBytes" doc:"Includes indexes, large objects, and temporary and unlogged tables."`
 }
 
 // Full reports whether the database exceeds its quota.
@@ -38,7 +38,7 @@ func (p *Project) Full() bool { return p.full.Load() }
 func (p *Project) Overgrown() bool { return p.overgrown.Load() }
 
 // ErrFull rejects changes that would enlarge a full database.
-var ErrFull = fault.New(fault.TooLarge, "the project's database has all the bytes that it may have").
+var ErrFull = fault.New(fault.TooLarge, "the project's database has reached its quota").
 	WithCode("quota_exceeded")
 
 // recordSize records the size and the quota of the database.
@@ -98,7 +98,7 @@ func (l Lifecycle) WatchSizes(ctx context.Context) error {
 		now := time.Now()
 
 		if err := l.MeasureUsed(ctx, last); err != nil {
-			l.Registry.log.Warn("measure the databases of projects", "error", err)
+			l.Registry.log.Warn("measure database sizes", "error", err)
 			continue
 		}
 

@@ -38,7 +38,7 @@ func TestMeasureUsed(t *testing.T) {
 		}
 
 		if p.Full() != want {
-			t.Errorf("the project is full: %v, want %v", p.Full(), want)
+			t.Errorf("full: got %v, want %v", p.Full(), want)
 		}
 	}
 
@@ -66,7 +66,7 @@ func TestMeasureUsed(t *testing.T) {
 		t.Errorf("got %+v, %v", size, err)
 	}
 	if _, err := l.GetSize(t.Context(), uuid.New()); !fault.Is(err, fault.NotFound) {
-		t.Errorf("got %v, want that there is no such project", err)
+		t.Errorf("got %v, want NotFound", err)
 	}
 }
 

@@ -67,6 +67,6 @@ func TestTraps(t *testing.T) {
 	}
 
 	if len(sprung) != 1 || sprung[0] != p.registry.login(p.UUID, owner) {
-		t.Errorf("the tenant's code ran as %q, want as the owner alone", sprung)
+		t.Errorf("traps ran as %q, want only the owner", sprung)
 	}
 }

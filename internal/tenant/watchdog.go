@@ -112,7 +112,8 @@ func (l watchLimits) violations(sessions []projectSession) []violation {
 	for p, n := range locks {
 		if n > l.projectLocks() {
 			over = append(over,
-				violation{mostLocks[p], fmt.Sprintf("the project's sessions held more than %d locks", l.projectLocks())})
+				violation{mostLocks[p],
+					fmt.Sprintf("the project's sessions held more than %d locks", l.projectLocks())})
 		}
 	}
 
@@ -120,7 +121,7 @@ func (l watchLimits) violations(sessions []projectSession) []violation {
 		if l.memory > 0 && n > l.memory {
 			over = append(over,
 				violation{largestMemory[p],
-					fmt.Sprintf("the project's sessions took more than %d MB of memory", l.memory>>20)})
+					fmt.Sprintf("the project's sessions used more than %d MB of memory", l.memory>>20)})
 		}
 	}
 
@@ -128,7 +129,7 @@ func (l watchLimits) violations(sessions []projectSession) []violation {
 		over = append(over, violation{mostLocksOverall, "the server's lock table was nearly full"})
 	}
 	if l.queue > maxQueueUsage && oldest.Age > 1 {
-		over = append(over, violation{oldest, "the server's queue of notifications was filling up"})
+		over = append(over, violation{oldest, "the server's notification queue was filling up"})
 	}
 
 	return over
@@ -225,7 +226,7 @@ func (r *Registry) Watch(ctx context.Context) error {
 			return nil
 		}
 
-		r.log.Warn("watchdog", "error", err)
+		r.log.Warn("watchdog failed, restarting", "error", err)
 
 		select {
 		case <-ctx.Done():
@@ -308,7 +309,7 @@ func (r *Registry) check(ctx context.Context, tx pgx.Tx) error {
 	over := w.due(watchLimits{limits.Capacity, limits.Queue, w.limit}.violations(sessions), r.supervisor.Supervises)
 	pids := make([]int32, 0, len(over))
 	for _, e := range over {
-		r.log.Warn("a project's session is ended", "project", e.project(), "login", e.Login, "database", e.Database,
+		r.log.Warn("terminating a project's session", "project", e.project(), "login", e.Login, "database", e.Database,
 			"limit", e.limit,
 			"pid", e.PID, "locks", e.Locks, "seconds", int(e.Age), "memory", e.Memory, "statement", e.Query)
 		pids = append(pids, e.PID)

@@ -78,12 +78,12 @@ func TestWatchLimits(t *testing.T) {
 		for _, e := range test.limits.violations(test.sessions) {
 			ends = append(ends, e.PID)
 			if e.limit == "" {
-				t.Errorf("%s: session %d is past no limit", what, e.PID)
+				t.Errorf("%s: no limit for session %d", what, e.PID)
 			}
 		}
 
 		if len(ends) != len(test.ends) || (len(ends) == 1 && ends[0] != test.ends[0]) {
-			t.Errorf("%s: sessions %v are ended, want %v", what, ends, test.ends)
+			t.Errorf("%s: got terminated sessions %v, want %v", what, ends, test.ends)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestWatchdog(t *testing.T) {
 	}
 
 	if !r.WatchdogAlive() {
-		t.Error("the watchdog does not watch")
+		t.Error("the watchdog is not alive")
 	}
 }
 
@@ -285,6 +285,6 @@ func TestWatchdogAmongManyRoles(t *testing.T) {
 		return rows
 	}
 	if rows := handled(plans[0].Plan); rows > float64(3*roles+200*sessions) {
-		t.Errorf("PostgreSQL handled %v rows for %d sessions and %d roles", rows, sessions, roles)
+		t.Errorf("got %v rows processed for %d sessions and %d roles", rows, sessions, roles)
 	}
 }
