@@ -100,7 +100,7 @@ func TestLockTable(t *testing.T) {
 	other.CreateTable("t")
 	a.Post("/sql", sqlBody("select 1")).Want(200)
 
-	if log := a.Log.String(); !strings.Contains(log, "a project's session is ended") ||
+	if log := a.Log.String(); !strings.Contains(log, "terminating a project's session") ||
 		!strings.Contains(log, "perform pg_advisory_lock(n)") {
 		t.Error("the log does not say what was ended")
 	}

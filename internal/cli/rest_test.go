@@ -31,7 +31,7 @@ func TestRestIsExplained(t *testing.T) {
 			status: 2, log: "the nearest is PGRST_DB_SCHEMAS"},
 		{args: []string{"rest", "--ready"}, status: 1, log: "admin-server-port"},
 		{args: []string{"rest", "--ready"}, environ: []string{"PGRST_ADMIN_SERVER_PORT=1", "PGRST_SERVER_HOST=!4"},
-			status: 1, log: "http://localhost:1/ready does not answer"},
+			status: 1, log: "http://localhost:1/ready does not respond"},
 	} {
 		out, log, status := run(t, test.environ, test.args...)
 		if status != test.status || !strings.Contains(out, test.out) || !strings.Contains(log, test.log) ||

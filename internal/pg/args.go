@@ -9,39 +9,41 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// named are pgx.StrictNamedArgs for a statement whose text is looked through once in a process, not each time that it runs.
-type named pgx.StrictNamedArgs
+// cachedArgs are pgx.StrictNamedArgs for a statement whose text is parsed once per process instead
+// of at each execution.
+type cachedArgs pgx.StrictNamedArgs
 
-// remembered returns arguments as a statement is to run with.
-func remembered(args []any) []any {
+// withCache converts named arguments to named.
+func withCache(args []any) []any {
 	if len(args) == 1 {
 		if a, ok := args[0].(pgx.StrictNamedArgs); ok {
-			return []any{named(a)}
+			return []any{cachedArgs(a)}
 		}
 	}
 
 	return args
 }
 
-// mostRewritten is how many statements are remembered. Few are put together from names of a user's things, and come again less.
-const mostRewritten = 2000
+// maxRewritten is the maximum number of cached statements. The few that contain names of users'
+// objects repeat less often.
+const maxRewritten = 2000
 
-var rewritten = struct {
+var rewriteCache = struct {
 	sync.RWMutex
-	by map[string]ordinal
-}{by: map[string]ordinal{}}
+	by map[string]rewrittenQuery
+}{by: map[string]rewrittenQuery{}}
 
-// ordinal is a statement with numbers in the places of names.
-type ordinal struct {
+// rewrittenQuery is a statement with numbered instead of named parameters.
+type rewrittenQuery struct {
 	sql   string
 	names []any // strings, in the order of the numbers
 }
 
-// RewriteQuery puts numbers in the places of names.
-func (n named) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, args []any) (string, []any, error) {
-	rewritten.RLock()
-	o, ok := rewritten.by[sql]
-	rewritten.RUnlock()
+// RewriteQuery replaces named parameters by numbered ones.
+func (n cachedArgs) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, args []any) (string, []any, error) {
+	rewriteCache.RLock()
+	o, ok := rewriteCache.by[sql]
+	rewriteCache.RUnlock()
 
 	if !ok {
 		names := make(pgx.StrictNamedArgs, len(n))
@@ -54,20 +56,21 @@ func (n named) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, arg
 			return "", nil, err
 		}
 
-		rewritten.Lock()
+		rewriteCache.Lock()
 
-		if len(rewritten.by) < mostRewritten {
-			rewritten.by[sql] = o
+		if len(rewriteCache.by) < maxRewritten {
+			rewriteCache.by[sql] = o
 		}
 
-		rewritten.Unlock()
+		rewriteCache.Unlock()
 	}
 
 	values := make([]any, len(o.names))
 	for i, name := range o.names {
 		v, ok := n[name.(string)]
 		if !ok || len(n) != len(o.names) {
-			return pgx.StrictNamedArgs(n).RewriteQuery(ctx, conn, sql, args) // which says what is missing, or too much
+			// Reports which names are missing or superfluous.
+			return pgx.StrictNamedArgs(n).RewriteQuery(ctx, conn, sql, args)
 		}
 
 		values[i] = v
@@ -76,11 +79,11 @@ func (n named) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, arg
 	return o.sql, values, nil
 }
 
-// uuids has UUIDs go between PostgreSQL's form and ours as the 16 bytes that they are, not by way of their text.
-type uuids struct{ pgtype.UUIDCodec }
+// uuidCodec encodes and decodes UUIDs as their 16 bytes, without a detour through text.
+type uuidCodec struct{ pgtype.UUIDCodec }
 
-// PlanEncode returns how to write a UUID.
-func (c uuids) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+// PlanEncode returns the encoder of a UUID.
+func (c uuidCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
 	if format == pgtype.BinaryFormatCode {
 		switch value.(type) {
 		case uuid.UUID:
@@ -93,8 +96,8 @@ func (c uuids) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pg
 	return c.UUIDCodec.PlanEncode(m, oid, format, value)
 }
 
-// PlanScan returns how to read a UUID.
-func (c uuids) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
+// PlanScan returns the decoder of a UUID.
+func (c uuidCodec) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
 	if format == pgtype.BinaryFormatCode {
 		switch target.(type) {
 		case *uuid.UUID:
@@ -114,13 +117,13 @@ type (
 	scanNullUUID   struct{}
 )
 
-// Encode writes a UUID.
+// Encode appends a UUID.
 func (encodeUUID) Encode(value any, buf []byte) ([]byte, error) {
 	id := value.(uuid.UUID)
 	return append(buf, id[:]...), nil
 }
 
-// Encode writes a UUID, or that there is none.
+// Encode appends a UUID, or nothing for null.
 func (encodeNullUUID) Encode(value any, buf []byte) ([]byte, error) {
 	id := value.(uuid.NullUUID)
 	if !id.Valid {
@@ -130,7 +133,7 @@ func (encodeNullUUID) Encode(value any, buf []byte) ([]byte, error) {
 	return append(buf, id.UUID[:]...), nil
 }
 
-// Scan reads a UUID. As that type itself has it, none is the zero one.
+// Scan decodes a UUID. As in package uuid, null leaves the target unchanged.
 func (scanUUID) Scan(src []byte, target any) error {
 	if src == nil {
 		return nil
@@ -138,7 +141,7 @@ func (scanUUID) Scan(src []byte, target any) error {
 	return target.(*uuid.UUID).UnmarshalBinary(src)
 }
 
-// Scan reads a UUID, or that there is none.
+// Scan decodes a UUID or null.
 func (scanNullUUID) Scan(src []byte, target any) error {
 	id := target.(*uuid.NullUUID)
 	if *id = (uuid.NullUUID{}); src == nil {

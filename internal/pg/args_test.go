@@ -12,7 +12,8 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestArguments runs statements with named arguments twice, so that the second time what was seen the first time is used.
+// TestArguments executes statements with named arguments twice, so that the second run uses the
+// cache.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 
@@ -39,7 +40,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestUUIDs takes UUIDs to PostgreSQL and back in every form that rows and arguments have.
+// TestUUIDs sends UUIDs to PostgreSQL and back in every type of argument and row.
 func TestUUIDs(t *testing.T) {
 	t.Parallel()
 

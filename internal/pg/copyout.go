@@ -14,42 +14,39 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// MaxMessage is the most bytes of a message of the server's that is read whole: a row, a notice, an error. What is larger fails. A statement of
-// a project's can make one of a gigabyte.
+// MaxMessage is the maximum size in bytes of a message from the server that is read whole: a row, a
+// notice or an error. Larger messages fail. A statement of a project can cause a message of 1 GB.
 const MaxMessage = 16 << 20
 
 const streamBuffer = 64 << 10
 
-// longAgo is a deadline that has passed.
-var longAgo = time.Unix(1, 0)
+// pastDeadline is a deadline in the past.
+var pastDeadline = time.Unix(1, 0)
 
-// CopyOut runs a COPY … TO STDOUT, or a query of one column as text, and hands on what comes piece by piece: a value may be as long as PostgreSQL makes
-// them (1 GB), and is never held. sql is one statement of ours. add gets each row as a reader that is good until it returns. The connection is closed
-// on any failure that PostgreSQL did not report itself.
+// CopyOut executes a COPY … TO STDOUT, or a query of one text column, and streams the result. A
+// value may have PostgreSQL's maximum size (1 GB) and is never buffered whole. sql must be one
+// trusted statement.
+//
+// add receives each row as a reader that is valid until add returns. The connection is closed after
+// any failure that PostgreSQL did not report itself.
 func CopyOut(ctx context.Context, conn *pgx.Conn, sql string, add func(row io.Reader) error) error {
 	c := conn.PgConn()
-	if err := c.SyncConn(ctx); err != nil { // pgx itself may still be reading
+	if err := c.SyncConn(ctx); err != nil { // pgx may still be reading
 		return err
 	}
 
 	s := stream{in: bufio.NewReaderSize(c.Conn(), streamBuffer), add: add}
-	stop := context.AfterFunc(ctx, func() { _ = c.Conn().SetDeadline(longAgo) })
+	stop := context.AfterFunc(ctx, func() { _ = c.Conn().SetDeadline(pastDeadline) })
 
-	query, err := (&pgproto3.Query{String: sql}).Encode(nil)
-	if err == nil {
-		_, err = c.Conn().Write(query)
-	}
-	if err == nil {
-		err = s.read()
-	}
-
+	err := s.run(c.Conn(), sql)
 	interrupted := !stop()
 
-	if _, server := errors.AsType[*pgconn.PgError](err); !s.synchronized || interrupted || (err != nil && !server) {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
+	_, reported := errors.AsType[*pgconn.PgError](err)
+	if broken := err != nil && !reported; broken || interrupted || !s.synchronized {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 		defer cancel()
 
-		_ = c.CancelRequest(closing) // the server is in the middle of it
+		_ = c.CancelRequest(closing) // the server is still sending
 		_ = c.Close(closing)
 	}
 
@@ -60,14 +57,28 @@ func CopyOut(ctx context.Context, conn *pgx.Conn, sql string, add func(row io.Re
 	return err
 }
 
-// stream is the answer to a simple query.
+// stream reads the response to a simple query.
 type stream struct {
 	in           *bufio.Reader
 	add          func(row io.Reader) error
-	synchronized bool // the server waits for the next query
+	synchronized bool // the server is ready for the next query
 }
 
-// read reads the answer to its end.
+// run sends a simple query and reads the response.
+func (s *stream) run(out io.Writer, sql string) error {
+	query, err := (&pgproto3.Query{String: sql}).Encode(nil)
+	if err != nil {
+		return err
+	}
+
+	if _, err := out.Write(query); err != nil {
+		return err
+	}
+
+	return s.read()
+}
+
+// read reads the response to its end.
 func (s *stream) read() error {
 	var failed error
 	for {
@@ -78,7 +89,7 @@ func (s *stream) read() error {
 
 		size := int64(int32(binary.BigEndian.Uint32(head[1:]))) - 4
 		if size < 0 {
-			return fmt.Errorf("a message of %d bytes", size)
+			return fmt.Errorf("invalid message length %d", size)
 		}
 
 		body := &messageBody{s.in, size}
@@ -88,7 +99,7 @@ func (s *stream) read() error {
 				return err
 			}
 		case 'D': // DataRow
-			if err := s.value(body); err != nil {
+			if err := s.readValue(body); err != nil {
 				return err
 			}
 		case 'E': // ErrorResponse
@@ -117,36 +128,36 @@ func (s *stream) read() error {
 	}
 }
 
-// messageBody is what is left of a message.
+// messageBody reads the rest of a message.
 type messageBody struct {
-	in   *bufio.Reader
-	left int64
+	in        *bufio.Reader
+	remaining int64
 }
 
-// Read reads on in the message.
+// Read implements [io.Reader].
 func (b *messageBody) Read(to []byte) (int, error) {
-	if b.left == 0 {
+	if b.remaining == 0 {
 		return 0, io.EOF
 	}
 
-	n, err := b.in.Read(to[:min(int64(len(to)), b.left)])
-	b.left -= int64(n)
+	n, err := b.in.Read(to[:min(int64(len(to)), b.remaining)])
+	b.remaining -= int64(n)
 
 	return n, err
 }
 
 // WriteTo writes the rest of the message without another buffer.
 func (b *messageBody) WriteTo(w io.Writer) (written int64, err error) {
-	for b.left > 0 {
+	for b.remaining > 0 {
 		if _, err := b.in.Peek(1); err != nil { // waits for more
 			return written, err
 		}
 
-		part, _ := b.in.Peek(int(min(int64(b.in.Buffered()), b.left)))
+		part, _ := b.in.Peek(int(min(int64(b.in.Buffered()), b.remaining)))
 		n, err := w.Write(part)
 		written += int64(n)
-		b.left -= int64(n)
-		_, _ = b.in.Discard(n) // it is there
+		b.remaining -= int64(n)
+		_, _ = b.in.Discard(n) // buffered, so it cannot fail
 
 		if err != nil {
 			return written, err
@@ -157,9 +168,9 @@ func (b *messageBody) WriteTo(w io.Writer) (written int64, err error) {
 }
 
 func (b *messageBody) skip() error {
-	for b.left > 0 {
-		n, err := b.in.Discard(int(min(b.left, streamBuffer)))
-		b.left -= int64(n)
+	for b.remaining > 0 {
+		n, err := b.in.Discard(int(min(b.remaining, streamBuffer)))
+		b.remaining -= int64(n)
 		if err != nil {
 			return err
 		}
@@ -168,23 +179,23 @@ func (b *messageBody) skip() error {
 	return nil
 }
 
-// value hands on the value of a row of one column.
-func (s *stream) value(body *messageBody) error {
+// readValue passes on the value of a row of one column.
+func (s *stream) readValue(body *messageBody) error {
 	var head [6]byte
 	if _, err := io.ReadFull(body, head[:]); err != nil {
 		return err
 	}
 
 	if columns := binary.BigEndian.Uint16(head[:2]); columns != 1 {
-		return fmt.Errorf("a row of %d values, want one", columns)
+		return fmt.Errorf("row has %d columns, want 1", columns)
 	}
 
 	return s.add(body)
 }
 
 func readError(body *messageBody) (*pgconn.PgError, error) {
-	if body.left > MaxMessage {
-		return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: MaxMessage, ActualBodyLen: int(body.left)}
+	if body.remaining > MaxMessage {
+		return nil, &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: MaxMessage, ActualBodyLen: int(body.remaining)}
 	}
 
 	text, err := io.ReadAll(body)

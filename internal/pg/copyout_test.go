@@ -13,7 +13,7 @@ import (
 	"socle/internal/pg"
 )
 
-// longest counts bytes, and the most that it is given at once.
+// longest counts the bytes written and the largest single write.
 type longest struct{ all, most int }
 
 func (l *longest) Write(b []byte) (int, error) {
@@ -21,7 +21,7 @@ func (l *longest) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestCopyOut reads rows longer than a message may be, piece by piece, and goes on with the connection.
+// TestCopyOut streams rows larger than MaxMessage and keeps using the connection.
 func TestCopyOut(t *testing.T) {
 	t.Parallel()
 
@@ -57,14 +57,14 @@ func TestCopyOut(t *testing.T) {
 
 	if err := pg.CopyOut(t.Context(), conn.Conn(), "copy (select 1 / (n - 2) from generate_series(1, 3) n) to stdout",
 		keep); pg.State(err) != "22012" {
-		t.Errorf("a row that fails: got %v", err)
+		t.Errorf("failing row: got %v", err)
 	}
 	if got, err := pg.Value[int](t.Context(), conn, "select 7"); got != 7 || err != nil {
-		t.Errorf("the next statement: got %d, %v", got, err)
+		t.Errorf("next statement: got %d, %v", got, err)
 	}
 }
 
-// TestCopyOutEnds ends it from either side: the connection is closed.
+// TestCopyOutEnds interrupts CopyOut from either side and checks that the connection is closed.
 func TestCopyOutEnds(t *testing.T) {
 	t.Parallel()
 
@@ -91,7 +91,7 @@ func TestCopyOutEnds(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		}
 		if !conn.Conn().IsClosed() {
-			t.Errorf("%s: the connection is open", name)
+			t.Errorf("%s: the connection is still open", name)
 		}
 
 		conn.Release()
@@ -101,7 +101,7 @@ func TestCopyOutEnds(t *testing.T) {
 	leave()
 }
 
-// TestMaxMessage: a message that a statement made too large is not held, whatever it is.
+// TestMaxMessage checks that oversized messages of every kind fail instead of being buffered.
 func TestMaxMessage(t *testing.T) {
 	t.Parallel()
 
@@ -126,6 +126,6 @@ func TestMaxMessage(t *testing.T) {
 	}
 
 	if got, err := pg.Value[int](t.Context(), pool, "select 7"); got != 7 || err != nil {
-		t.Errorf("the next statement: got %d, %v", got, err)
+		t.Errorf("next statement: got %d, %v", got, err)
 	}
 }

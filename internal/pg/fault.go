@@ -15,9 +15,9 @@ import (
 	"socle/internal/fault"
 )
 
-// Fault gives an error of PostgreSQL or pgx its kind, for statements that we wrote: what such a
-// statement can't fail by without a bug of ours stays Internal. Other errors pass unchanged.
-// The server's text is kept as the cause only.
+// Fault assigns a kind to an error of PostgreSQL or pgx, for trusted statements: an error that such
+// a statement raises only through a bug of Socle stays Internal. Other errors pass unchanged. The
+// server's message is kept only as the cause.
 func Fault(err error) error {
 	if err == nil {
 		return nil
@@ -30,16 +30,16 @@ func Fault(err error) error {
 		return fault.New(fault.NotFound, "there is no such thing").Because(err)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return sqlstate(e, err)
+		return stateFault(e, err)
 	}
 	if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
-		return fault.New(fault.Unprocessable, "a row or a message of the database has more than %d MB", MaxMessage>>20).
+		return fault.New(fault.Unprocessable, "a row or message of the database exceeds %d MB", MaxMessage>>20).
 			WithCode("too_large").Because(err)
 	}
-	if disconnected(err) {
+	if isDisconnect(err) {
 		return &fault.Error{
 			Kind:       fault.Unavailable,
-			Detail:     "the database does not answer",
+			Detail:     "the database is unavailable",
 			RetryAfter: time.Second,
 			Err:        err,
 		}
@@ -48,55 +48,59 @@ func Fault(err error) error {
 	return err
 }
 
-// endedRoutine marks the error of a session that Socle ended because of a limit. PostgreSQL puts the name of a function
-// of its own there, and no statement can choose it.
-const endedRoutine = "socle_watchdog"
+// watchdogRoutine marks the error of a session that Socle terminated because of a limit. PostgreSQL
+// uses that field for the name of one of its C functions, and no statement can set it.
+const watchdogRoutine = "socle_watchdog"
 
-// Ended makes e, by which PostgreSQL says that an administrator ended the session, say because of which limit that was.
-func Ended(e *pgconn.PgError, limit string) {
-	e.Routine, e.Message = endedRoutine, "terminating connection: "+limit
+// MarkEndedByLimit marks e, an admin_shutdown error, as caused by a limit and puts the limit into
+// its message.
+func MarkEndedByLimit(e *pgconn.PgError, limit string) {
+	e.Routine, e.Message = watchdogRoutine, "terminating connection: "+limit
 }
 
-// EndedByLimit reports whether Socle ended the session because of a limit.
-func EndedByLimit(e *pgconn.PgError) bool { return e.Routine == endedRoutine }
+// EndedByLimit reports whether Socle terminated the session because of a limit.
+func EndedByLimit(e *pgconn.PgError) bool { return e.Routine == watchdogRoutine }
 
-func sqlstate(e *pgconn.PgError, err error) error {
+func stateFault(e *pgconn.PgError, err error) error {
 	if EndedByLimit(e) {
-		return fault.New(fault.Unprocessable, "the database session was ended: %s",
+		return fault.New(fault.Unprocessable, "the database session was terminated: %s",
 			strings.TrimPrefix(e.Message, "terminating connection: ")).
 			WithCode("session_ended").Because(err)
 	}
 
 	switch e.Code {
 	case "23505", "23P01": // unique_violation, exclusion_violation
-		return fault.New(fault.Conflict, "there is already such a thing").Because(err)
+		return fault.New(fault.Conflict, "it already exists").Because(err)
 	case "23503", "23001": // foreign_key_violation, restrict_violation
-		return fault.New(fault.Conflict, "another thing refers to it, or it refers to one that is gone").
+		return fault.New(fault.Conflict, "another object refers to it, or it refers to one that no longer exists").
 			WithCode("reference").Because(err)
 	case "40001", "40P01", "55P03": // serialization_failure, deadlock_detected, lock_not_available
-		return fault.New(fault.Conflict, "another change was in the way; try again").WithCode("busy").Because(err)
+		return fault.New(fault.Conflict, "it conflicts with a concurrent change; try again").
+			WithCode("busy").Because(err)
 	case "53100": // disk_full
 		return &fault.Error{
 			Kind:       fault.Unavailable,
 			Code:       "disk_full",
-			Detail:     "the database has no room left",
+			Detail:     "the database is out of disk space",
 			RetryAfter: 10 * time.Second,
 			Err:        err,
 		}
-	case "25006", "57014", "3D000", "28P01", "28000": // read only, cancelled, no such database, refused login
+	// read_only_sql_transaction, query_canceled, invalid_catalog_name, invalid_password,
+	// invalid_authorization_specification
+	case "25006", "57014", "3D000", "28P01", "28000":
 		return &fault.Error{
 			Kind:       fault.Unavailable,
-			Detail:     "the database does not answer",
+			Detail:     "the database is unavailable",
 			RetryAfter: time.Second,
 			Err:        err,
 		}
 	}
 
 	switch e.Code[:2] {
-	case "08", "53", "57": // connection, resources, operator intervention
+	case "08", "53", "57": // connection exception, insufficient resources, operator intervention
 		return &fault.Error{
 			Kind:       fault.Unavailable,
-			Detail:     "the database does not answer",
+			Detail:     "the database is unavailable",
 			RetryAfter: time.Second,
 			Err:        err,
 		}
@@ -105,8 +109,8 @@ func sqlstate(e *pgconn.PgError, err error) error {
 	return err
 }
 
-// disconnected reports whether err means that the connection was lost, refused or too slow.
-func disconnected(err error) bool {
+// isDisconnect reports whether err means that the connection was lost, refused or too slow.
+func isDisconnect(err error) bool {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
 	}
@@ -118,7 +122,7 @@ func disconnected(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) || pgconn.Timeout(err) || pgconn.SafeToRetry(err)
 }
 
-// Violates reports whether err is the violation of the named constraint or unique index.
+// Violates reports whether err is a violation of the named constraint or unique index.
 func Violates(err error, constraint string) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.ConstraintName == constraint

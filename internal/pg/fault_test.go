@@ -9,7 +9,7 @@ import (
 	"socle/internal/pg"
 )
 
-// TestFault looks at the states of PostgreSQL that no test brings about.
+// TestFault checks the mapping of SQLSTATEs that no other test causes.
 func TestFault(t *testing.T) {
 	t.Parallel()
 

@@ -10,38 +10,43 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// listenAgain is how soon a listener connects again when its connection is lost.
-const listenAgain = time.Second
+// reconnectDelay is the delay before reconnecting.
+const reconnectDelay = time.Second
 
-// Listener hears what is told by NOTIFY in a database, on a connection of its own, which is made again when it is lost. What is told
-// while there is none is not heard: whoever counts on hearing it catches up, see [Listener.Catch].
+// Listener receives notifications of a database on a dedicated connection and reconnects when it is
+// lost. Notifications sent in between are missed; register a resync with [Listener.Catch].
 type Listener struct {
-	config *pgx.ConnConfig
-	log    *slog.Logger
-	told   map[string]func(payload string)
-	catch  []func(context.Context, *pgx.Conn) error
-	pid    atomic.Uint32
+	config    *pgx.ConnConfig
+	log       *slog.Logger
+	handlers  map[string]func(payload string)
+	onConnect []func(context.Context, *pgx.Conn) error
+	pid       atomic.Uint32
 }
 
-// NewListener returns a listener in the database that config leads to. It hears nothing until [Listener.Run].
+// NewListener returns a listener for the database that config connects to. It is idle until
+// [Listener.Run] is called.
 func NewListener(config *pgx.ConnConfig, log *slog.Logger) *Listener {
 	c := config.Copy()
 	for name, seconds := range map[string]string{
 		"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
 	} {
-		c.RuntimeParams[name] = seconds // other servers rely on the session to end when this machine is gone
+		c.RuntimeParams[name] = seconds // other servers rely on the session ending when this machine is gone
 	}
 
-	return &Listener{config: c, log: log, told: map[string]func(string){}}
+	return &Listener{config: c, log: log, handlers: map[string]func(string){}}
 }
 
-// On has told called for each notification on a channel. It must not wait. On and Catch are called before Run.
-func (l *Listener) On(channel string, told func(payload string)) { l.told[channel] = told }
+// On registers a handler for the notifications on a channel. It must not block. On and Catch must
+// be called before Run.
+func (l *Listener) On(channel string, handler func(payload string)) { l.handlers[channel] = handler }
 
-// Catch has f called with each connection that is made, when it listens: what was told before is not heard.
-func (l *Listener) Catch(f func(context.Context, *pgx.Conn) error) { l.catch = append(l.catch, f) }
+// Catch registers a function that is called with each new connection after LISTEN, to catch up with
+// missed notifications.
+func (l *Listener) Catch(f func(context.Context, *pgx.Conn) error) {
+	l.onConnect = append(l.onConnect, f)
+}
 
-// PID returns the process of the server that the listener is connected to; 0: none, and then it hears nothing.
+// PID returns the backend PID of the listener's connection, or 0 if it has none.
 func (l *Listener) PID() uint32 { return l.pid.Load() }
 
 // Run listens until ctx ends.
@@ -54,12 +59,12 @@ func (l *Listener) Run(ctx context.Context) error {
 			return nil
 		}
 
-		l.log.Warn("nobody hears what other servers tell", "error", err)
+		l.log.Warn("LISTEN connection lost, reconnecting", "error", err)
 
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(listenAgain):
+		case <-time.After(reconnectDelay):
 		}
 	}
 }
@@ -77,14 +82,14 @@ func (l *Listener) listen(ctx context.Context) error {
 		_ = conn.Close(closing)
 	}()
 
-	for channel := range l.told {
+	for channel := range l.handlers {
 		if _, err := conn.Exec(ctx, "listen "+Quote(channel)); err != nil {
 			return err
 		}
 	}
 
 	var errs []error
-	for _, f := range l.catch {
+	for _, f := range l.onConnect {
 		errs = append(errs, f(ctx, conn))
 	}
 
@@ -100,8 +105,8 @@ func (l *Listener) listen(ctx context.Context) error {
 			return err
 		}
 
-		if told := l.told[n.Channel]; told != nil {
-			told(n.Payload)
+		if handler := l.handlers[n.Channel]; handler != nil {
+			handler(n.Payload)
 		}
 	}
 }

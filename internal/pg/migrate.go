@@ -15,12 +15,11 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Migrate brings the database of conn up to the newest of the migrations in fsys, one
-// transaction each, and notes them in schema's table migrations. The caller holds a lock that keeps others
-// from doing the same at the same time. It refuses a database that is ahead of these migrations by
-// leaving it alone: a newer release made it, and what that release added must not disturb this one.
+// Migrate applies the pending migrations in fsys to the database of conn, in one transaction each,
+// and records them in the schema's table migrations. The caller must hold a lock against concurrent
+// migrations. It does nothing to a database that a newer release migrated: both releases run on it.
 func Migrate(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) error {
-	done, err := migrated(ctx, conn, schema, fsys)
+	done, err := isMigrated(ctx, conn, schema, fsys)
 	if err != nil || done {
 		return err
 	}
@@ -28,9 +27,9 @@ func Migrate(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) err
 	return MigrateTo(ctx, conn.Config(), schema, fsys, math.MaxInt64)
 }
 
-// migrated reports whether the database has all these migrations. Nearly always it has, which one statement tells; to find it out by
-// going through them takes reading all of them, and another connection.
-func migrated(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) (bool, error) {
+// isMigrated reports whether all migrations in fsys are applied. Nearly always they are, which
+// takes one statement to find out; goose reads all files and opens another connection.
+func isMigrated(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) (bool, error) {
 	versions, err := Versions(fsys)
 	if err != nil {
 		return false, err
@@ -39,7 +38,8 @@ func migrated(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) (b
 	count, err := Value[int](ctx, conn,
 		"select count(distinct version_id) from "+Quote(schema, "migrations")+
 			" where is_applied and version_id = any($1)", versions)
-	if state := State(err); state == "42P01" || state == "3F000" { // undefined_table, invalid_schema_name: it is new
+	// undefined_table, invalid_schema_name: a new database
+	if state := State(err); state == "42P01" || state == "3F000" {
 		return false, nil
 	}
 	if err != nil {
@@ -49,7 +49,8 @@ func migrated(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) (b
 	return count == len(versions), nil
 }
 
-// Versions returns the numbers of the migrations in fsys, from the oldest to the newest: what their names begin with, in one width.
+// Versions returns the versions of the migrations in fsys in ascending order. They are the numbers,
+// of equal width, at the start of the file names.
 func Versions(fsys fs.FS) (versions []int64, err error) {
 	files, err := fs.Glob(fsys, "*.sql")
 	if err != nil {
@@ -60,7 +61,7 @@ func Versions(fsys fs.FS) (versions []int64, err error) {
 		number, _, _ := strings.Cut(name, "_")
 		version, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("migrate: the name %s: %w", name, err)
+			return nil, fmt.Errorf("migrate: file name %s: %w", name, err)
 		}
 
 		versions = append(versions, version)
@@ -69,7 +70,7 @@ func Versions(fsys fs.FS) (versions []int64, err error) {
 	return versions, nil
 }
 
-// MigrateTo is [Migrate] up to one migration, on the database that c connects to.
+// MigrateTo applies the pending migrations up to version to the database that c connects to.
 func MigrateTo(ctx context.Context, c *pgx.ConnConfig, schema string, fsys fs.FS, version int64) error {
 	db := stdlib.OpenDB(*c)
 	defer db.Close()
@@ -91,14 +92,14 @@ func MigrateTo(ctx context.Context, c *pgx.ConnConfig, schema string, fsys fs.FS
 	return nil
 }
 
-// Locked runs f while it holds the advisory lock of that key, waiting for whoever holds it now.
-// f gets the connection that holds the lock.
+// Locked runs f while it holds an advisory lock, and waits for the lock first. f receives the
+// connection that holds the lock.
 func Locked(ctx context.Context, c *pgx.ConnConfig, key int64, f func(*pgx.Conn) error) error {
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
 		return Fault(err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) // ends the session, and the lock with it
+	defer conn.Close(context.WithoutCancel(ctx)) // also releases the lock
 
 	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", key); err != nil {
 		return Fault(err)
@@ -107,32 +108,34 @@ func Locked(ctx context.Context, c *pgx.ConnConfig, key int64, f func(*pgx.Conn)
 	return f(conn)
 }
 
-// The statements that take an advisory lock: one waits for whoever holds it, the other leaves it to them.
+// Statements that take an advisory lock: Waiting blocks until the lock is free, Leaving does not.
 const (
 	Waiting = `select pg_advisory_lock($1) is not null`
 	Leaving = `select pg_try_advisory_lock($1)`
 )
 
-// unlockTime is how long giving a lock back may take, after which the connection is closed, and the lock ends with it.
-const unlockTime = 5 * time.Second
+// unlockTimeout is the timeout for releasing an advisory lock. After it the connection is closed,
+// which releases the lock too.
+const unlockTimeout = 5 * time.Second
 
-// LockedIn runs f while a connection of the pool holds the advisory lock of that key, which lock takes: [Waiting] or [Leaving].
-// f gets the connection. It is not run, and mine is false, if the lock is left to whoever holds it.
+// LockedIn runs f while a connection of the pool holds an advisory lock. lock is the statement that
+// takes it: [Waiting] or [Leaving]. f receives the connection. With Leaving, a lock held elsewhere
+// makes LockedIn return false without running f.
 func LockedIn(
 	ctx context.Context, pool *pgxpool.Pool, lock string, key int64, f func(*pgx.Conn) error,
-) (mine bool, err error) {
+) (acquired bool, err error) {
 	conn, err := Acquire(ctx, pool)
 	if err != nil {
 		return false, err
 	}
 	defer conn.Release()
 
-	if mine, err = Value[bool](ctx, conn, lock, key); err != nil || !mine {
+	if acquired, err = Value[bool](ctx, conn, lock, key); err != nil || !acquired {
 		return false, err
 	}
 
 	defer func() {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 		defer cancel()
 
 		if _, err := conn.Exec(after, "select pg_advisory_unlock($1)", key); err != nil {

@@ -2,8 +2,8 @@ package pg
 
 import "strconv"
 
-// Page is a part of a list: page Number (from 1) of pages of Limit items, ordered by the item's
-// member Sort. The interface has checked all of it.
+// Page selects a part of a list: page Number, counted from 1, of pages of Limit items, ordered by
+// the item's member Sort. The API has validated all fields.
 type Page struct {
 	Number     int
 	Limit      int
@@ -11,13 +11,13 @@ type Page struct {
 	Descending bool
 }
 
-// Clause returns the end of a list's statement: ORDER BY with the tie broken by another
-// column, so that pages never overlap, LIMIT and OFFSET. columns maps each member that the list can be sorted
-// by to its SQL expression; a member that is not there is a bug of the caller and panics.
+// Clause returns the end of a list's SELECT: ORDER BY, LIMIT and OFFSET. tie is the column that
+// breaks ties, so that pages never overlap. columns maps each sortable member to its SQL
+// expression; Clause panics if Sort is missing from it, which is a bug of the caller.
 func (p Page) Clause(columns map[string]string, tie string) string {
 	by, ok := columns[p.Sort]
 	if !ok {
-		panic("pg: a list sorted by " + strconv.Quote(p.Sort))
+		panic("pg: no sort column for " + strconv.Quote(p.Sort))
 	}
 
 	direction := " asc"

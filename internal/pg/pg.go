@@ -1,5 +1,6 @@
-// Package pg is how Socle talks to PostgreSQL: pools, transactions, rows,
-// quoting, and SQLSTATEs as faults. It knows no table.
+// Package pg connects Socle to PostgreSQL: pools, transactions, reading of rows, quoting,
+// migrations, notifications, and mapping of SQLSTATEs to faults. It contains no SQL on particular
+// tables.
 package pg
 
 import (
@@ -16,7 +17,7 @@ import (
 	"socle/internal/fault"
 )
 
-// Querier is what statements run on: a pool, a connection or a transaction.
+// Querier executes statements: a pool, a connection or a transaction.
 type Querier interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
@@ -28,36 +29,36 @@ type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
 
-// Pool settings that every pool of Socle shares.
+// Settings of every pool of Socle.
 const (
-	acquireTimeout = 8 * time.Second // a request that gets no connection in this time fails as Unavailable
-	connectTimeout = 5 * time.Second
-	idleTime       = 30 * time.Second
+	acquireTimeout  = 8 * time.Second // a request without a connection by then fails as Unavailable
+	connectTimeout  = 5 * time.Second
+	maxConnIdleTime = 30 * time.Second
 )
 
-// PoolConfig parses a connection string and sets what holds for every connection of
-// Socle: times in UTC, a search path that nobody can put objects in, and no wait without end.
-// max is the most connections the pool opens.
+// PoolConfig parses a connection string and adds the settings of all connections of Socle: times in
+// UTC, a search path without user schemas, and timeouts. max is the maximum number of connections
+// of the pool.
 func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	c, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("the database address can't be read: " + redactURL(err))
+		return nil, errors.New("parse the database address: " + redactURL(err))
 	}
 
 	c.MaxConns, c.MinConns = max, 0
-	c.MaxConnIdleTime = idleTime
+	c.MaxConnIdleTime = maxConnIdleTime
 	c.HealthCheckPeriod = 10 * time.Second
 	c.ConnConfig.ConnectTimeout = connectTimeout
 	c.ConnConfig.MaxProtocolMessageBodyLen = MaxMessage
 	c.ConnConfig.RuntimeParams["application_name"] = "socle"
 	c.ConnConfig.RuntimeParams["search_path"] = "pg_catalog, pg_temp"
 	c.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	c.ConnConfig.RuntimeParams["client_encoding"] = "UTF8" // whatever the database's, or a login's, is
+	c.ConnConfig.RuntimeParams["client_encoding"] = "UTF8" // overrides the database's and the login's
 
 	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
-		conn.TypeMap().RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuids{}})
+		conn.TypeMap().RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuidCodec{}})
 
 		return nil
 	}
@@ -65,7 +66,7 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	return c, nil
 }
 
-// redactURL keeps the reason of a parse error and drops the address, which may hold a password.
+// redactURL returns the reason of a parse error without the address, which may contain a password.
 func redactURL(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, "`: "); i >= 0 {
@@ -75,8 +76,8 @@ func redactURL(err error) string {
 	return "not a PostgreSQL URL"
 }
 
-// One runs a statement that returns one row, and reads it into a T by column name.
-// It fails with NotFound if there is none.
+// One executes a statement that returns one row and reads it into a T by column name. It fails with
+// NotFound if there is no row.
 func One[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
 	rows, err := query(ctx, q, sql, args)
 	if err != nil {
@@ -88,7 +89,7 @@ func One[T any](ctx context.Context, q Querier, sql string, args ...any) (T, err
 	return v, Fault(err)
 }
 
-// All runs a statement and reads its rows into Ts by column name. The slice is never nil.
+// All executes a statement and reads its rows into Ts by column name. The slice is never nil.
 func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
 	rows, err := query(ctx, q, sql, args)
 	if err != nil {
@@ -99,7 +100,8 @@ func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, e
 	return v, Fault(err)
 }
 
-// Value runs a statement that returns one row of one column. It fails with NotFound if there is none.
+// Value executes a statement that returns one row of one column. It fails with NotFound if there is
+// no row.
 func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
 	rows, err := query(ctx, q, sql, args)
 	if err != nil {
@@ -111,7 +113,7 @@ func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, e
 	return v, Fault(err)
 }
 
-// Values runs a statement that returns rows of one column. The slice is never nil.
+// Values executes a statement that returns rows of one column. The slice is never nil.
 func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
 	rows, err := query(ctx, q, sql, args)
 	if err != nil {
@@ -122,18 +124,18 @@ func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T
 	return v, Fault(err)
 }
 
-// Exec runs a statement and returns the number of rows that it changed.
+// Exec executes a statement and returns the number of affected rows.
 func Exec(ctx context.Context, q Querier, sql string, args ...any) (int64, error) {
-	ctx, cancel := bounded(ctx, q)
+	ctx, cancel := withQueryTimeout(ctx, q)
 	defer cancel()
 
-	tag, err := q.Exec(ctx, sql, remembered(args)...)
+	tag, err := q.Exec(ctx, sql, withCache(args)...)
 	return tag.RowsAffected(), Fault(err)
 }
 
-// query starts a statement. On a pool it waits for a connection for a bounded time.
+// query executes a statement. On a pool it waits for a connection, at most acquireTimeout.
 func query(ctx context.Context, q Querier, sql string, args []any) (pgx.Rows, error) {
-	args = remembered(args)
+	args = withCache(args)
 
 	pool, ok := q.(*pgxpool.Pool)
 	if !ok {
@@ -155,7 +157,7 @@ func query(ctx context.Context, q Querier, sql string, args []any) (pgx.Rows, er
 	return &pooledRows{Rows: rows, conn: conn}, nil
 }
 
-// pooledRows gives its connection back when the rows are closed.
+// pooledRows releases its connection when the rows are closed.
 type pooledRows struct {
 	pgx.Rows
 	conn *pgxpool.Conn
@@ -179,16 +181,16 @@ func (r *pooledRows) Next() bool {
 	return false
 }
 
-// bounded gives a statement on a pool the time to get a connection and to run.
-func bounded(ctx context.Context, q Querier) (context.Context, context.CancelFunc) {
+// withQueryTimeout limits the time of a statement on a pool, from acquiring a connection to the result.
+func withQueryTimeout(ctx context.Context, q Querier) (context.Context, context.CancelFunc) {
 	if _, ok := q.(*pgxpool.Pool); ok {
 		return context.WithTimeout(ctx, acquireTimeout+connectTimeout)
 	}
 	return ctx, func() {}
 }
 
-// Acquire takes a connection from a pool, waiting for a bounded time.
-// It fails with Unavailable if there is none by then.
+// Acquire takes a connection from a pool. It fails with Unavailable if none is free within
+// acquireTimeout.
 func Acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 	wait, cancel := context.WithTimeout(ctx, acquireTimeout)
 	defer cancel()
@@ -198,15 +200,15 @@ func Acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fault.New(fault.Unavailable, "the database does not answer").Because(err)
+		return nil, fault.New(fault.Unavailable, "the database is unavailable").Because(err)
 	}
 
 	return conn, nil
 }
 
-// InTx runs f in a transaction: committed if f returns nil, else rolled back.
-// After a deadlock or a serialization failure it runs f again, up to three times in all,
-// so f must do nothing that a rollback does not undo.
+// InTx runs f in a transaction, which commits if f returns nil and is rolled back otherwise. After
+// a deadlock or a serialization failure it runs f again, up to three times in all, so f must do
+// nothing that a rollback does not undo.
 func InTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 	var err error
 	for range 3 {
@@ -233,30 +235,33 @@ func inTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 	if err != nil {
 		return Fault(err)
 	}
-	defer func() { _ = tx.Rollback(ctx) }() // does nothing after a commit; what fails closes the connection
+	defer func() { _ = tx.Rollback(ctx) }() // no-op after a commit; a failure closes the connection
 
 	if err := f(tx); err != nil {
 		return Fault(err)
 	}
 
-	// pgx calls an error safe to retry after it has sent the commit, so look before whether it is sent at all.
+	// pgx reports an error as safe to retry even after sending COMMIT, so check before whether
+	// COMMIT will be sent at all.
 	_, nested := b.(pgx.Tx)
 	sent := !nested && ctx.Err() == nil && !tx.Conn().IsClosed()
 
 	err = tx.Commit(ctx)
 	if sent && outcomeUnknown(err) {
 		return &fault.Error{Kind: fault.Unavailable, Code: OutcomeUnknown, Err: err,
-			Detail: "the connection to the database was lost during the commit; look whether the change was made before you repeat the request"}
+			Detail: "the connection to the database was lost during the commit; " +
+				"check whether the change was made before repeating the request"}
 	}
 
 	return Fault(err)
 }
 
-// OutcomeUnknown is the code of the failure of a transaction whose commit was sent and not answered.
+// OutcomeUnknown is the code of the error of a transaction whose COMMIT was sent but not answered.
 const OutcomeUnknown = "outcome_unknown"
 
-// outcomeUnknown reports whether a commit that was sent may have succeeded though it failed here: neither an error nor a
-// rollback was reported. An error of severity FATAL ends the session, maybe after the commit.
+// outcomeUnknown reports whether a commit that was sent may have succeeded despite err: PostgreSQL
+// reported neither an error nor a rollback. A FATAL error ends the session, possibly after the
+// commit.
 func outcomeUnknown(err error) bool {
 	if err == nil || errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, pgx.ErrTxClosed) {
 		return false

@@ -7,13 +7,13 @@ import (
 )
 
 // Quote returns a possibly qualified identifier as SQL text: Quote("public", "a\"b") is
-// "public"."a""b". Identifiers reach SQL text in no other way.
+// "public"."a""b". All identifiers in SQL text must pass through it.
 func Quote(parts ...string) string { return pgx.Identifier(parts).Sanitize() }
 
-// Literal returns a string as an SQL literal, for the statements that take no arguments
-// (utility statements such as CREATE FUNCTION). The literal means the same under any
-// setting of standard_conforming_strings. Text with a NUL has no literal: the NUL is dropped,
-// as by [Quote]; callers refuse it before.
+// Literal returns s as an SQL literal, for statements that take no arguments (utility statements
+// such as CREATE FUNCTION). The literal means the same under any setting of
+// standard_conforming_strings. Like [Quote] it drops NUL characters, which have no literal; callers
+// reject them before.
 func Literal(s string) string {
 	s = strings.ReplaceAll(s, "\x00", "")
 	quoted := "'" + strings.ReplaceAll(s, "'", "''") + "'"

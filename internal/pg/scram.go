@@ -8,12 +8,13 @@ import (
 	"encoding/base64"
 )
 
-// Verifier returns what PostgreSQL keeps of a login's password instead of the password (SCRAM-SHA-256, RFC 5803), for a password
-// that is a random key of 128 bits or more, in ASCII.
+// SCRAMVerifier returns the SCRAM-SHA-256 verifier (RFC 5803) that PostgreSQL stores instead of a
+// password. key must be a random ASCII key of at least 128 bits.
 //
-// It hashes once. PostgreSQL's own 4096 rounds slow down whoever guesses words from a stolen verifier; nobody
-// guesses a random key, and the rounds would be paid for with each new connection, by the client.
-func Verifier(key string) string {
+// It hashes once. PostgreSQL's default of 4096 iterations slows down dictionary attacks on a stolen
+// verifier. A random key cannot be guessed, and the client would pay for the iterations at each new
+// connection.
+func SCRAMVerifier(key string) string {
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
 
@@ -22,13 +23,13 @@ func Verifier(key string) string {
 		panic("pg: verifier: " + err.Error()) // only sizes that FIPS 140 forbids
 	}
 
-	stored := sha256.Sum256(keyed(salted, "Client Key"))
+	stored := sha256.Sum256(hmacSHA256(salted, "Client Key"))
 	encode := base64.StdEncoding.EncodeToString
 
-	return "SCRAM-SHA-256$1:" + encode(salt) + "$" + encode(stored[:]) + ":" + encode(keyed(salted, "Server Key"))
+	return "SCRAM-SHA-256$1:" + encode(salt) + "$" + encode(stored[:]) + ":" + encode(hmacSHA256(salted, "Server Key"))
 }
 
-func keyed(key []byte, text string) []byte {
+func hmacSHA256(key []byte, text string) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(text))
 

@@ -11,7 +11,7 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestVerifier has a login be let in with its password, and with no other.
+// TestVerifier checks that a login with a verifier accepts its password and no other.
 func TestVerifier(t *testing.T) {
 	t.Parallel()
 
@@ -28,7 +28,7 @@ func TestVerifier(t *testing.T) {
 
 	key, name := rand.Text(), "verified_"+strings.ToLower(rand.Text())
 	if _, err := conn.Exec(t.Context(),
-		"create role "+name+" login password "+pg.Literal(pg.Verifier(key))); err != nil {
+		"create role "+name+" login password "+pg.Literal(pg.SCRAMVerifier(key))); err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Exec(t.Context(), "drop role "+name)

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// oldest is the first major version of PostgreSQL that Socle runs on.
-const oldest = 15
+// minVersion is the oldest major version of PostgreSQL that Socle supports.
+const minVersion = 15
 
-// programs are the binaries that Socle runs; a folder without one of them is of no use.
+// programs are the binaries that Socle runs; a directory must contain all of them.
 var programs = []string{"postgres", "initdb", "pg_dump", "pg_restore"}
 
-// places are the folders where packages put the binaries of each major version.
-var places = []string{
+// binaryDirs are the directories in which packages install the binaries of each major version.
+var binaryDirs = []string{
 	"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
 	"/usr/pgsql-*/bin",                   // PostgreSQL's own RPMs
 	"/opt/homebrew/opt/postgresql@*/bin", // Homebrew on Apple silicon
@@ -33,20 +33,20 @@ var places = []string{
 // Binaries are the programs of one installed PostgreSQL.
 type Binaries struct {
 	Dir     string
-	Version int // as the server counts: 150018 for 15.18
+	Version int // as in server_version_num: 150018 for 15.18
 }
 
 // Path returns the full path of a program such as pg_dump.
 func (b Binaries) Path(name string) string { return filepath.Join(b.Dir, name) }
 
-// Find returns the PostgreSQL in dir or, if dir is "", the first one of: what pg_config
-// names, the newest in the places where packages put it, PATH.
-// The error says what to install.
+// Find returns the PostgreSQL in dir. If dir is empty, it returns the first usable one of: the
+// directory that pg_config reports, the newest version in the packages' directories, PATH. The
+// error says what to install.
 func Find(dir string) (Binaries, error) {
 	if dir != "" {
 		b, err := inspect(dir)
 		if err != nil {
-			return Binaries{}, fmt.Errorf("no PostgreSQL of use in %s: %w", dir, err)
+			return Binaries{}, fmt.Errorf("no usable PostgreSQL in %s: %w", dir, err)
 		}
 
 		return b, nil
@@ -64,17 +64,17 @@ func Find(dir string) (Binaries, error) {
 		}
 	}
 
-	found := "there is none"
+	var found string
 	if len(reasons) > 0 {
-		found = "found only " + strings.Join(reasons, "; ")
+		found = " (" + strings.Join(reasons, "; ") + ")"
 	}
 
-	return Binaries{}, fmt.Errorf("the server binaries of PostgreSQL %d or newer are needed, and %s: install them "+
+	return Binaries{}, fmt.Errorf("no server binaries of PostgreSQL %d or newer found%s: install them "+
 		"(Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql@17) "+
-		"or name their folder in SOCLE_POSTGRES_BIN", oldest, found)
+		"or set SOCLE_POSTGRES_BIN to their directory", minVersion, found)
 }
 
-// candidates returns the folders to look into, best first.
+// candidates returns the directories to search, best first.
 func candidates() []string {
 	var dirs []string
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -85,8 +85,8 @@ func candidates() []string {
 	}
 
 	var packaged []string
-	for _, place := range places {
-		matches, _ := filepath.Glob(place) // fails on a bad pattern only
+	for _, pattern := range binaryDirs {
+		matches, _ := filepath.Glob(pattern) // fails only on a bad pattern
 		packaged = append(packaged, matches...)
 	}
 
@@ -103,13 +103,14 @@ func candidates() []string {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// major reads the version from a folder's name; a wrong guess costs only the order.
+// major returns the version in a directory's name. A wrong guess affects only the order.
 func major(dir string) int {
 	n, _ := strconv.Atoi(digits.FindString(dir))
 	return n
 }
 
-// inspect returns the PostgreSQL in dir, or why it is of no use: os.ErrNotExist if a program is missing.
+// inspect returns the PostgreSQL in dir, or an error that says why it is unusable: os.ErrNotExist
+// if a program is missing.
 func inspect(dir string) (Binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -135,8 +136,8 @@ func inspect(dir string) (Binaries, error) {
 		return Binaries{}, err
 	}
 
-	if b.Version/10000 < oldest {
-		return Binaries{}, fmt.Errorf("PostgreSQL %d is older than %d", b.Version/10000, oldest)
+	if b.Version/10000 < minVersion {
+		return Binaries{}, fmt.Errorf("PostgreSQL %d is older than %d", b.Version/10000, minVersion)
 	}
 
 	return b, nil
@@ -144,7 +145,8 @@ func inspect(dir string) (Binaries, error) {
 
 var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)(?:\.(\d+))?`)
 
-// parseVersion reads "postgres (PostgreSQL) 15.18 (Debian …)" as 150018; a beta (17beta1) is the major's .0.
+// parseVersion parses "postgres (PostgreSQL) 15.18 (Debian …)" to 150018. A beta such as 17beta1
+// has minor version 0.
 func parseVersion(text string) (int, error) {
 	m := versionText.FindStringSubmatch(text)
 	if m == nil {
@@ -159,7 +161,7 @@ func parseVersion(text string) (int, error) {
 	minor, _ := strconv.Atoi(m[2]) // absent in betas
 
 	if major < 10 {
-		return major * 10000, nil // 9.6.24: all that matters is that it is too old
+		return major * 10000, nil // 9.6.24: only needs to compare as too old
 	}
 
 	return major*10000 + minor, nil

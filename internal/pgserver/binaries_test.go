@@ -55,16 +55,16 @@ func TestFindRefuses(t *testing.T) {
 	for dir, want := range tests {
 		if _, err := Find(dir); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), dir) {
-			t.Errorf("Find(%q): got %v, want it to say %q", dir, err, want)
+			t.Errorf("Find(%q): got %v, want an error with %q", dir, err, want)
 		}
 	}
 }
 
 // Not parallel: it changes the environment.
-func TestFindSaysWhatToInstall(t *testing.T) {
-	before := places
-	t.Cleanup(func() { places = before })
-	places = nil
+func TestFindErrorNamesPackages(t *testing.T) {
+	before := binaryDirs
+	t.Cleanup(func() { binaryDirs = before })
+	binaryDirs = nil
 	t.Setenv("PATH", t.TempDir())
 
 	if _, err := Find(""); err == nil || !strings.Contains(err.Error(), "apt-get install postgresql") {

@@ -18,23 +18,24 @@ import (
 )
 
 const (
-	dataName   = "data"
-	makingName = "data.new"
+	dataName    = "data"
+	newDataName = "data.new"
 )
 
-// cluster is a cluster's folder while PostgreSQL is started in it. Only one process at a time has it open.
+// cluster is the directory of a PostgreSQL while it is being started. Only one process at a time
+// has it open.
 //
-// The folder may belong to another account than ours, so all access goes through
-// root: a link that this account planted leads nowhere.
+// The directory may belong to another OS user. All access therefore goes through root, which does
+// not follow links out of the directory.
 type cluster struct {
-	config  Config
-	root    *os.Root
-	lock    *os.File
-	account *syscall.Credential // what PostgreSQL runs as; nil: as we do
-	logged  int64               // the log's size before PostgreSQL was started
+	config     Config
+	root       *os.Root
+	lock       *os.File
+	credential *syscall.Credential // OS user of PostgreSQL; nil: the current one
+	logOffset  int64               // size of the log before the start
 }
 
-// openCluster opens the cluster's folder, and makes it if there is none.
+// openCluster opens the directory and creates it if it does not exist.
 func openCluster(ctx context.Context, config Config) (*cluster, error) {
 	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func openCluster(ctx context.Context, config Config) (*cluster, error) {
 
 	root, err := os.OpenRoot(config.Dir)
 	if err != nil {
-		return nil, foreign(err)
+		return nil, ownershipError(err)
 	}
 
 	c := &cluster{config: config, root: root}
@@ -57,7 +58,7 @@ func openCluster(ctx context.Context, config Config) (*cluster, error) {
 func (c *cluster) close() {
 	c.root.Close()
 	if c.lock != nil {
-		c.lock.Close() // and with it goes the lock
+		c.lock.Close() // also releases the lock
 	}
 }
 
@@ -74,69 +75,70 @@ func (c *cluster) prepare(ctx context.Context) error {
 		}
 
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return fmt.Errorf("lock the folder: %w", err)
+			return fmt.Errorf("lock the directory: %w", err)
 		}
-		if !sleep(ctx, pause) {
-			return fmt.Errorf("another process is starting PostgreSQL in the folder: %w", ctx.Err())
+		if !sleep(ctx, pollInterval) {
+			return fmt.Errorf("another process is starting PostgreSQL in the directory: %w", ctx.Err())
 		}
 	}
 
-	return c.settle()
+	return c.chooseUser()
 }
 
-// check returns fs.ErrNotExist if there is no cluster, and an error if our binaries can't run it.
+// check returns fs.ErrNotExist if the directory has no data, and an error if it was made by another
+// major version than that of the binaries.
 func (c *cluster) check() error {
 	version, err := c.root.ReadFile(dataName + "/PG_VERSION")
 	if err != nil {
 		return err
 	}
 
-	made, ours := strings.TrimSpace(string(version)), strconv.Itoa(c.config.Binaries.Version/10000)
-	if made != ours {
+	dataVersion, binariesVersion := strings.TrimSpace(string(version)), strconv.Itoa(c.config.Binaries.Version/10000)
+	if dataVersion != binariesVersion {
 		return fmt.Errorf(
-			"the cluster was made by PostgreSQL %s, and %s has the binaries of %s: name the folder of those of %s in "+
-				"SOCLE_POSTGRES_BIN, or move the cluster to %s with pg_upgrade", made, c.config.Binaries.Dir,
-			ours, made, ours)
+			"the data directory was created by PostgreSQL %s, but %s contains the binaries of %s: "+
+				"set SOCLE_POSTGRES_BIN to the directory of those of %s, or upgrade the data to %s with pg_upgrade",
+			dataVersion, c.config.Binaries.Dir, binariesVersion, dataVersion, binariesVersion)
 	}
 
 	return nil
 }
 
-// settle chooses the account that PostgreSQL runs as, and gives it the folder. PostgreSQL refuses to run as root, so
-// when we are root it is the account that the cluster belongs to, or for a new cluster
-// (and one that root copied) the account postgres or else nobody.
-func (c *cluster) settle() error {
+// chooseUser selects the OS user that PostgreSQL runs as and gives it the directory. PostgreSQL
+// refuses to run as root. If Socle runs as root, the user is therefore the owner of the data. For
+// new data, and for data that root has copied, it is postgres or else nobody.
+func (c *cluster) chooseUser() error {
 	info, err := c.root.Stat(dataName)
 	if errors.Is(err, fs.ErrNotExist) {
 		info, err = c.lock.Stat()
 	}
 	if err != nil {
-		return foreign(err)
+		return ownershipError(err)
 	}
 
 	if os.Geteuid() != 0 {
-		if owner(info) != os.Geteuid() {
-			return foreign(fmt.Errorf("it belongs to the account number %d", owner(info)))
+		if ownerUID(info) != os.Geteuid() {
+			return ownershipError(fmt.Errorf("it belongs to user ID %d", ownerUID(info)))
 		}
 		return c.lock.Chmod(0o700)
 	}
 
 	stat := info.Sys().(*syscall.Stat_t)
-	c.account = &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}
+	c.credential = &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}
 	if stat.Uid == 0 {
-		if c.account, err = unprivileged(); err != nil {
+		if c.credential, err = unprivilegedUser(); err != nil {
 			return err
 		}
-		if err := c.giveAll(); err != nil {
+		if err := c.chownAll(); err != nil {
 			return err
 		}
 	}
 
-	return errors.Join(c.give(c.lock), c.lock.Chmod(0o700))
+	return errors.Join(c.chown(c.lock), c.lock.Chmod(0o700))
 }
 
-// unprivileged returns the account that a new cluster belongs to when we are root.
-func unprivileged() (*syscall.Credential, error) {
+// unprivilegedUser returns the OS user of new data when Socle runs as root.
+func unprivilegedUser() (*syscall.Credential, error) {
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {
@@ -157,20 +159,21 @@ func unprivileged() (*syscall.Credential, error) {
 	}
 
 	return nil, errors.New(
-		"PostgreSQL does not run as root, and there is no account named postgres or nobody to run it as: " +
-			"add one, or start Socle as another account")
+		"PostgreSQL does not run as root, and there is no user postgres or nobody to run it as: " +
+			"add one, or run Socle as another user")
 }
 
-// foreign says what to do about a folder that is another account's.
-func foreign(err error) error {
-	return fmt.Errorf("the account number %d can't use the folder: start Socle as the account that made it, or as root: %w",
+// ownershipError wraps an error about a directory of another OS user and says what to do.
+func ownershipError(err error) error {
+	return fmt.Errorf("user ID %d cannot use the directory: run Socle as its owner or as root: %w",
 		os.Geteuid(), err)
 }
 
-// create makes the cluster. It comes under its name only when it is complete and on disk; what a killed process left is removed.
+// create runs initdb. The data directory gets its name only when it is complete and on disk.
+// Leftovers of a killed process are removed.
 func (c *cluster) create(ctx context.Context) error {
-	c.config.Log.Info("a PostgreSQL cluster is made", "dir", c.config.Dir)
-	if err := c.root.RemoveAll(makingName); err != nil {
+	c.config.Log.Info("creating a PostgreSQL data directory", "dir", c.config.Dir)
+	if err := c.root.RemoveAll(newDataName); err != nil {
 		return err
 	}
 
@@ -184,9 +187,9 @@ func (c *cluster) create(ctx context.Context) error {
 		ctype = "UTF-8"
 	}
 
-	// Text is ordered by its bytes: every machine agrees on that, and no upgrade of the C library or of ICU changes it
-	// under an index. Upper and lower case are those of Unicode.
-	args := []string{"--pgdata=" + c.path(makingName), "--username=" + role, "--pwfile=" + c.path(passwordName),
+	// Sort text by bytes: that is the same on every machine, and no upgrade of the C library or of
+	// ICU changes the order under an index. Upper and lower case follow Unicode.
+	args := []string{"--pgdata=" + c.path(newDataName), "--username=" + role, "--pwfile=" + c.path(passwordName),
 		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--lc-ctype=" + ctype, "--data-checksums",
 		"--no-instructions"}
 
@@ -205,15 +208,15 @@ func (c *cluster) create(ctx context.Context) error {
 		return fmt.Errorf("initdb: %w: %s", err, bytes.TrimSpace(out))
 	}
 
-	if err := c.root.Rename(makingName, dataName); err != nil {
-		return fmt.Errorf("%s is there and is not a cluster: %w", filepath.Join(c.config.Dir, dataName), err)
+	if err := c.root.Rename(newDataName, dataName); err != nil {
+		return fmt.Errorf("%s exists and is not a data directory: %w", filepath.Join(c.config.Dir, dataName), err)
 	}
 
-	return errors.Join(c.lock.Sync(), syncFolder(filepath.Dir(c.config.Dir)))
+	return errors.Join(c.lock.Sync(), syncDir(filepath.Dir(c.config.Dir)))
 }
 
-// syncFolder puts the names in a folder on disk.
-func syncFolder(path string) error {
+// syncDir syncs the entries of a directory to disk.
+func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -223,27 +226,28 @@ func syncFolder(path string) error {
 	return f.Sync()
 }
 
-// path returns the name by which PostgreSQL's processes reach a file of the folder. As another account they may have no
-// way through the folders above it (/root, say), so they are given the folder as an open file instead.
+// path returns the path of a file of the directory for PostgreSQL's processes. Another OS user may
+// lack access to the parent directories (/root, say), so its processes inherit the directory as an
+// open file instead.
 func (c *cluster) path(name string) string {
-	if c.handed() {
+	if c.inheritsDir() {
 		return "/proc/self/fd/3/" + name
 	}
 	return filepath.Join(c.config.Dir, name)
 }
 
-func (c *cluster) handed() bool { return c.account != nil && runtime.GOOS == "linux" }
+func (c *cluster) inheritsDir() bool { return c.credential != nil && runtime.GOOS == "linux" }
 
-// command returns a program of PostgreSQL that is ready to run: as its account, with nothing of our environment (which may
-// hold secrets, and PG* variables that change what the program does) and in a session of its own, out of
-// the reach of the terminal's Ctrl-C. The caller closes its files.
+// command returns a program of PostgreSQL that is ready to run as its OS user. It gets no
+// environment of Socle, which may contain secrets and PG* variables. It runs in a session of its
+// own, out of reach of the terminal's Ctrl-C. The caller closes its files with closeFiles.
 func (c *cluster) command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, c.config.Binaries.Path(name), args...)
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: c.account}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: c.credential}
 
-	if c.handed() {
+	if c.inheritsDir() {
 		dir, err := c.root.Open(".") // not the locked file: a child would keep the lock
 		if err != nil {
 			return nil, err
@@ -261,8 +265,8 @@ func closeFiles(cmd *exec.Cmd) {
 	}
 }
 
-// running returns the postmaster that serves the cluster, or nil if there is none.
-func (c *cluster) running() (*postmaster, error) {
+// findPostmaster returns the postmaster of the data directory, or nil if none is running.
+func (c *cluster) findPostmaster() (*postmaster, error) {
 	data, err := c.root.Stat(dataName)
 	if err != nil {
 		return nil, err
@@ -278,25 +282,26 @@ func (c *cluster) running() (*postmaster, error) {
 
 	first, _, _ := strings.Cut(string(text), "\n")
 	pid, err := strconv.Atoi(strings.TrimSpace(first))
-	if err != nil || pid <= 1 || !serves(pid, mark(data)) {
+	if err != nil || pid <= 1 || !isProcessOf(pid, clusterName(data)) {
 		return nil, nil
 	}
 
-	return &postmaster{pid: pid, mark: mark(data)}, nil
+	return &postmaster{pid: pid, clusterName: clusterName(data)}, nil
 }
 
-// start starts PostgreSQL in a cluster that none serves.
+// start starts PostgreSQL. None may be running on the data directory.
 func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 	data, err := c.root.Stat(dataName)
 	if err != nil {
 		return nil, err
 	}
 
-	if err := expel(ctx, mark(data)); err != nil {
+	if err := killOrphans(ctx, clusterName(data)); err != nil {
 		return nil, err
 	}
 
-	// PostgreSQL takes a left file for a running server's if a process of its account has got the number in it.
+	// PostgreSQL takes a stale file for that of a running server if the PID is in use by a process
+	// of its OS user.
 	for _, stale := range []string{dataName + "/postmaster.pid", socketName, socketName + ".lock"} {
 		if err := c.root.RemoveAll(stale); err != nil {
 			return nil, err
@@ -314,30 +319,30 @@ func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 	defer log.Close()
 
 	cmd, err := c.command(context.WithoutCancel(ctx), "postgres", "-D", c.path(dataName), "-c",
-		"cluster_name="+mark(data))
+		"cluster_name="+clusterName(data))
 	if err != nil {
 		return nil, err
 	}
 	defer closeFiles(cmd)
 
 	cmd.Stdout, cmd.Stderr = log, log
-	boundMemory(cmd)
+	limitMemory(cmd)
 
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 
-	p := &postmaster{pid: cmd.Process.Pid, mark: mark(data), done: make(chan struct{})}
+	p := &postmaster{pid: cmd.Process.Pid, clusterName: clusterName(data), done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
 
-		_ = cmd.Wait() // the log says why it ended
+		_ = cmd.Wait() // the log has the reason
 	}()
 
 	return p, nil
 }
 
-// write makes or replaces a file of the folder that only PostgreSQL's account can read.
+// write creates or replaces a file of the directory that only PostgreSQL's OS user can read.
 func (c *cluster) write(name, text string) error {
 	if err := c.root.RemoveAll(name); err != nil { // never through a link
 		return err
@@ -349,23 +354,23 @@ func (c *cluster) write(name, text string) error {
 	}
 
 	_, err = io.WriteString(f, text)
-	return errors.Join(err, c.give(f), f.Close())
+	return errors.Join(err, c.chown(f), f.Close())
 }
 
-// give makes a file belong to the account that PostgreSQL runs as.
-func (c *cluster) give(f *os.File) error {
-	if c.account == nil {
+// chown changes the owner of a file to PostgreSQL's OS user.
+func (c *cluster) chown(f *os.File) error {
+	if c.credential == nil {
 		return nil
 	}
-	return f.Chown(int(c.account.Uid), int(c.account.Gid))
+	return f.Chown(int(c.credential.Uid), int(c.credential.Gid))
 }
 
-// giveAll makes all that is in the folder belong to that account.
-func (c *cluster) giveAll() error {
+// chownAll changes the owner of everything in the directory to PostgreSQL's OS user.
+func (c *cluster) chownAll() error {
 	return fs.WalkDir(c.root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return c.root.Lchown(path, int(c.account.Uid), int(c.account.Gid))
+		return c.root.Lchown(path, int(c.credential.Uid), int(c.credential.Gid))
 	})
 }

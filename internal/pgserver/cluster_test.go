@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-func TestStartMakesAPrivateCluster(t *testing.T) {
+func TestStartCreatesPrivateCluster(t *testing.T) {
 	t.Parallel()
 
 	c := config(t)
@@ -62,10 +62,10 @@ func TestStartMakesAPrivateCluster(t *testing.T) {
 	}
 
 	if got, want := info.Mode().Perm(), os.FileMode(0o700); got != want {
-		t.Errorf("mode of the folder: got %o, want %o", got, want)
+		t.Errorf("mode of the directory: got %o, want %o", got, want)
 	}
 	if left, err := os.ReadFile(filepath.Join(c.Dir, "password")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the password was left on disk: %q, %v", left, err)
+		t.Errorf("the password is still on disk: %q, %v", left, err)
 	}
 
 	process, err := os.Stat(filepath.Join(c.Dir, dataName, "postmaster.pid"))
@@ -73,7 +73,7 @@ func TestStartMakesAPrivateCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if owner(process) == 0 {
+	if ownerUID(process) == 0 {
 		t.Error("PostgreSQL runs as root")
 	}
 	if session, err := syscall.Getpgid(s.pid()); err != nil || session != s.pid() {
@@ -84,13 +84,13 @@ func TestStartMakesAPrivateCluster(t *testing.T) {
 func TestStartAfterACrash(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	s := start(t, c)
 	execute(t, s, "create table kept as select 'here' as v")
 	kill(t, s.pid())
 	<-s.current().done
 
-	// The number in the file now belongs to another process of PostgreSQL's account.
+	// The PID in the file now belongs to another process of PostgreSQL's OS user.
 	other := exec.Command("sleep", "1000")
 
 	cl, err := openCluster(t.Context(), c)
@@ -98,7 +98,7 @@ func TestStartAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	other.SysProcAttr = &syscall.SysProcAttr{Credential: cl.account}
+	other.SysProcAttr = &syscall.SysProcAttr{Credential: cl.credential}
 	lines := pidFile(t, c)
 
 	if err := other.Start(); err != nil {
@@ -130,11 +130,11 @@ func TestStartAfterACrash(t *testing.T) {
 	}
 }
 
-func TestStartMakesAHalfMadeClusterAgain(t *testing.T) {
+func TestStartReplacesIncompleteCluster(t *testing.T) {
 	t.Parallel()
 
 	c := config(t)
-	half := filepath.Join(c.Dir, makingName)
+	half := filepath.Join(c.Dir, newDataName)
 	if err := os.MkdirAll(filepath.Join(half, "base"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -149,18 +149,19 @@ func TestStartMakesAHalfMadeClusterAgain(t *testing.T) {
 	}
 
 	if _, err := os.Stat(half); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the half-made cluster is still there: %v", err)
+		t.Errorf("the incomplete data directory still exists: %v", err)
 	}
 }
 
 func TestStartFromACopy(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	s := start(t, c)
 	execute(t, s, "create table kept as select 'here' as v; checkpoint")
 
-	// A copy holds the pid file and the socket of the PostgreSQL that runs, and belongs to whoever made it.
+	// A copy contains the PID file and the socket of a running PostgreSQL and belongs to the OS
+	// user that made it.
 	copied := c
 	copied.Dir += "-copy"
 	if out, err := exec.Command("cp", "-R", c.Dir, copied.Dir).CombinedOutput(); err != nil {
@@ -169,7 +170,7 @@ func TestStartFromACopy(t *testing.T) {
 
 	other := start(t, copied)
 	if s.pid() == other.pid() {
-		t.Fatal("the PostgreSQL of another folder was adopted")
+		t.Fatal("the PostgreSQL of another directory was adopted")
 	}
 
 	if got, want := value(t, other, "select v from kept"), "here"; got != want {
@@ -180,7 +181,7 @@ func TestStartFromACopy(t *testing.T) {
 func TestAnotherPassword(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	s := start(t, c)
 	wrong := c
 	wrong.Password = "another"
@@ -198,7 +199,7 @@ func TestAnotherPassword(t *testing.T) {
 	check(err)
 
 	if !s.current().alive() {
-		t.Error("a PostgreSQL that was not started here was stopped")
+		t.Error("a PostgreSQL that another server started was stopped")
 	}
 
 	stop(t, s)
@@ -212,34 +213,34 @@ func TestAnotherPassword(t *testing.T) {
 	for _, bad := range []string{"", "a\nb", "a\x00b"} {
 		c.Password = bad
 		if _, err := Start(t.Context(), c); err == nil {
-			t.Errorf("password %q was taken", bad)
+			t.Errorf("password %q was accepted", bad)
 		}
 	}
 }
 
-func TestStartSaysWhyNot(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	stop(t, start(t, c))
 
 	tests := map[string]struct {
 		change func(c *Config)
 		want   string
 	}{
-		"a setting that is refused": {func(c *Config) {
+		"an invalid setting": {func(c *Config) {
 			c.Settings = map[string]string{"wal_level": "nonsense"}
 		}, `invalid value for parameter "wal_level"`},
 		"binaries of another major": {func(c *Config) {
 			c.Binaries.Version += 10000
-		}, "made by PostgreSQL " + strconv.Itoa(c.Binaries.Version/10000)},
+		}, "created by PostgreSQL " + strconv.Itoa(c.Binaries.Version/10000)},
 		"a file in the way": {func(c *Config) { c.Dir = filepath.Join(c.Dir, logName) }, "not a directory"},
 		"another thing named data": {func(c *Config) {
 			c.Dir = t.TempDir()
 			if err := os.MkdirAll(filepath.Join(c.Dir, dataName, "other"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, "is not a cluster"},
+		}, "is not a data directory"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -252,7 +253,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 			}
 
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want it to say %q", err, test.want)
+				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
 	}
@@ -261,7 +262,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 func TestStartEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	stop(t, start(t, c))
 
 	held, err := openCluster(t.Context(), c)
@@ -269,7 +270,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 10*pause)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*pollInterval)
 	defer cancel()
 
 	_, err = Start(ctx, c)
@@ -298,10 +299,10 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestPasswordIsAskedFor(t *testing.T) {
+func TestPasswordRequired(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, made(t))
+	s := start(t, clonedConfig(t))
 	u, err := url.Parse(s.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// OwnMemory returns the bytes of memory that a process has for itself, 0 if that is not known.
+// OwnMemory returns the private memory of a process in bytes, or 0 if unknown.
 func OwnMemory(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	fields := strings.Fields(string(text))
@@ -22,11 +22,13 @@ func OwnMemory(pid int) int64 {
 	return (resident - shared) * int64(os.Getpagesize())
 }
 
-// boundMemory bounds the memory of each process of the PostgreSQL that cmd starts, see
-// [sessionMemory], and makes the kernel, when it is out of memory, kill a session rather than the
-// postmaster or Socle. Shared memory does not count. The shell sets the limit, since one of this
-// process would be Socle's too, and one that is set later is missing in what PostgreSQL has forked.
-func boundMemory(cmd *exec.Cmd) {
+// limitMemory limits the memory of each process of the PostgreSQL that cmd starts, see
+// [sessionMemory]. Shared memory does not count. Out of memory, the kernel then kills a session
+// rather than the postmaster or Socle.
+//
+// A shell sets the limit: a limit of this process would also apply to Socle, and one set after the
+// start would not apply to processes that PostgreSQL has already forked.
+func limitMemory(cmd *exec.Cmd) {
 	cmd.Env = append(cmd.Env, "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj", "PG_OOM_ADJUST_VALUE=500")
 
 	script := fmt.Sprintf(`ulimit -d %d && exec "$0" "$@"`, sessionMemory(memory()))

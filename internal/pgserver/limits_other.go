@@ -4,8 +4,8 @@ package pgserver
 
 import "os/exec"
 
-// OwnMemory returns 0: it is not known.
+// OwnMemory returns 0, which means unknown.
 func OwnMemory(int) int64 { return 0 }
 
-// boundMemory does nothing: the limits of Linux are not there.
-func boundMemory(*exec.Cmd) {}
+// limitMemory does nothing: it needs limits of Linux.
+func limitMemory(*exec.Cmd) {}

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	logName  = "postgresql.log"
-	logLimit = 8 << 20 // bytes
+	logName    = "postgresql.log"
+	maxLogSize = 8 << 20 // bytes
 )
 
 // openLog opens PostgreSQL's log for a start.
 func (c *cluster) openLog() (*os.File, error) {
-	if err := boundLog(c.config.Dir); err != nil {
+	if err := rotateLog(c.config.Dir); err != nil {
 		return nil, err
 	}
 
@@ -26,21 +26,23 @@ func (c *cluster) openLog() (*os.File, error) {
 	}
 
 	info, err := f.Stat()
-	if err := errors.Join(err, c.give(f)); err != nil {
+	if err := errors.Join(err, c.chown(f)); err != nil {
 		f.Close()
 		return nil, err
 	}
 
-	c.logged = info.Size()
+	c.logOffset = info.Size()
 	return f, nil
 }
 
-// boundLog moves the text of a log that has grown large into postgresql.log.1. PostgreSQL keeps
-// the file open, so it is copied and emptied, not renamed. PostgreSQL's own collector can't do this: it bounds
-// a log by time alone, and a tenant can write to the log (RAISE LOG).
-func boundLog(dir string) error {
+// rotateLog moves the contents of a large log to postgresql.log.1. PostgreSQL keeps the file open,
+// so the log is copied and truncated, not renamed.
+//
+// PostgreSQL's own logging collector cannot bound a log by size: it truncates files only when it
+// rotates by time. User code can write to the log (RAISE LOG).
+func rotateLog(dir string) error {
 	info, err := os.Lstat(filepath.Join(dir, logName))
-	if err != nil || info.Size() < logLimit {
+	if err != nil || info.Size() < maxLogSize {
 		return nil
 	}
 
@@ -65,33 +67,33 @@ func boundLog(dir string) error {
 		return err
 	}
 
-	_, err = io.Copy(old, io.NewSectionReader(log, max(0, info.Size()-logLimit), logLimit))
+	_, err = io.Copy(old, io.NewSectionReader(log, max(0, info.Size()-maxLogSize), maxLogSize))
 	return errors.Join(err, old.Close(), log.Truncate(0))
 }
 
-// epitaph says why a PostgreSQL that we tried to start has ended.
-func (c *cluster) epitaph() error {
+// exitReason returns an error with the reason why PostgreSQL ended during a start.
+func (c *cluster) exitReason() error {
 	path := filepath.Join(c.config.Dir, logName)
 
 	f, err := c.root.Open(logName)
 	if err != nil {
-		return fmt.Errorf("it ended before it was ready, and its log can't be read: %w", err)
+		return fmt.Errorf("PostgreSQL exited before it was ready; read its log: %w", err)
 	}
 	defer f.Close()
 
-	text, err := io.ReadAll(io.NewSectionReader(f, c.logged, 64<<10))
+	text, err := io.ReadAll(io.NewSectionReader(f, c.logOffset, 64<<10))
 	if err != nil {
-		return fmt.Errorf("it ended before it was ready, and its log can't be read: %w", err)
+		return fmt.Errorf("PostgreSQL exited before it was ready; read its log: %w", err)
 	}
 
-	var why []string
+	var reasons []string
 	for line := range strings.Lines(string(text)) {
-		_, message, ok := strings.Cut(strings.TrimSpace(line), "] ") // after the time and the process
+		_, message, ok := strings.Cut(strings.TrimSpace(line), "] ") // after the time and the PID
 		if ok {
-			why = append(why, strings.Join(strings.Fields(message), " "))
+			reasons = append(reasons, strings.Join(strings.Fields(message), " "))
 		}
 	}
 
-	why = why[max(0, len(why)-3):] // the reason comes last
-	return fmt.Errorf("it ended before it was ready: %s (see %s)", strings.Join(why, "; "), path)
+	reasons = reasons[max(0, len(reasons)-3):] // the reason comes last
+	return fmt.Errorf("PostgreSQL exited before it was ready: %s (see %s)", strings.Join(reasons, "; "), path)
 }

@@ -10,7 +10,7 @@ import (
 func TestLog(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	s := start(t, c)
 
 	const secret = "a canary in a statement"
@@ -27,8 +27,8 @@ func TestLog(t *testing.T) {
 		t.Errorf("the log tells what a statement said:\n%s", text)
 	}
 
-	watched(t, s)
-	if err := os.Truncate(path, logLimit); err != nil {
+	runServer(t, s)
+	if err := os.Truncate(path, maxLogSize); err != nil {
 		t.Fatal(err)
 	}
 
@@ -36,7 +36,7 @@ func TestLog(t *testing.T) {
 
 	eventually(t, "the log is bounded", func() bool {
 		info, err := os.Stat(path)
-		return err == nil && info.Size() < logLimit
+		return err == nil && info.Size() < maxLogSize
 	})
 
 	execute(t, s, "do $$ begin raise log 'the first line after'; end $$")
@@ -46,7 +46,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("%v: the log does not go on: %.200q", err, text)
 	}
 
-	if info, err := os.Stat(path + ".1"); err != nil || info.Size() != logLimit {
+	if info, err := os.Stat(path + ".1"); err != nil || info.Size() != maxLogSize {
 		t.Errorf("the log before: %v, %v", info, err)
 	}
 }

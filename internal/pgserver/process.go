@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// postmaster is PostgreSQL's first process: a child of ours, or an adopted one.
+// postmaster is PostgreSQL's first process: a child of this process, or an adopted one.
 type postmaster struct {
-	pid  int
-	mark string        // of its processes: see mark
-	done chan struct{} // closed when our child has ended; nil if it is not our child
+	pid         int
+	clusterName string        // see clusterName
+	done        chan struct{} // closed when the child has ended; nil if adopted
 }
 
-// alive reports whether the process has not ended.
+// alive reports whether the process is running.
 func (p *postmaster) alive() bool {
 	if p.done == nil {
-		return serves(p.pid, p.mark)
+		return isProcessOf(p.pid, p.clusterName)
 	}
 
 	select {
@@ -33,56 +33,58 @@ func (p *postmaster) alive() bool {
 	}
 }
 
-// shutdown ends PostgreSQL: fast, and without a checkpoint if ctx or the patience with that ends.
+// shutdown stops PostgreSQL with a fast shutdown. When ctx ends or after fastStopTimeout, it stops
+// PostgreSQL immediately, without a checkpoint.
 func (p *postmaster) shutdown(ctx context.Context) error {
-	fast, cancel := context.WithTimeout(ctx, fastStop)
+	fast, cancel := context.WithTimeout(ctx, fastStopTimeout)
 	defer cancel()
 
-	if p.end(fast, syscall.SIGINT) {
+	if p.signal(fast, syscall.SIGINT) {
 		return nil
 	}
 
-	immediate, cancel := context.WithTimeout(context.WithoutCancel(ctx), immediateStop)
+	immediate, cancel := context.WithTimeout(context.WithoutCancel(ctx), immediateStopTimeout)
 	defer cancel()
 
-	if p.end(immediate, syscall.SIGQUIT) {
+	if p.signal(immediate, syscall.SIGQUIT) {
 		return nil
 	}
 
-	return fmt.Errorf("process %d does not end", p.pid)
+	return fmt.Errorf("process %d does not exit", p.pid)
 }
 
-// end sends the process a signal and reports whether it has ended before ctx.
-func (p *postmaster) end(ctx context.Context, signal syscall.Signal) bool {
+// signal sends a signal to the process and reports whether it ended before ctx.
+func (p *postmaster) signal(ctx context.Context, sig syscall.Signal) bool {
 	if !p.alive() {
 		return true
 	}
 
-	_ = syscall.Kill(p.pid, signal) // fails if it has just ended
+	_ = syscall.Kill(p.pid, sig) // fails if it has just ended
 
 	for p.alive() {
 		select {
 		case <-p.done:
 		case <-ctx.Done():
 			return false
-		case <-time.After(pause):
+		case <-time.After(pollInterval):
 		}
 	}
 
 	return true
 }
 
-// mark returns the cluster's name that all processes of the PostgreSQL in a data directory show: the first one in its arguments, the
-// others in their titles. No other directory has the same, not even a copy. The working directory would tell too, and root in
-// a container may not look at that of another account's process.
-func mark(data fs.FileInfo) string {
+// clusterName returns the cluster_name of the PostgreSQL on a data directory, which is unique to
+// the directory. All its processes show it: the postmaster in its arguments, the others in their
+// titles. The working directory would also identify them, but root in a container may not be
+// allowed to read that of another user's process.
+func clusterName(data fs.FileInfo) string {
 	stat := data.Sys().(*syscall.Stat_t)
 	return fmt.Sprintf("socle-%x-%x", stat.Dev, stat.Ino)
 }
 
-// serves reports whether process pid is of the PostgreSQL with that mark. Where there is no
-// /proc to see it in, any process will do.
-func serves(pid int, mark string) bool {
+// isProcessOf reports whether the process pid belongs to the PostgreSQL with that cluster_name.
+// Without /proc it reports whether any such process exists.
+func isProcessOf(pid int, clusterName string) bool {
 	if _, err := os.Stat("/proc/self"); err != nil {
 		return syscall.Kill(pid, 0) == nil
 	}
@@ -94,32 +96,34 @@ func serves(pid int, mark string) bool {
 	}
 
 	shown, err := os.ReadFile(filepath.Join(proc, "cmdline"))
-	return err == nil && (strings.HasPrefix(string(shown), "postgres: "+mark+": ") ||
-		strings.Contains(string(shown), "cluster_name="+mark+"\x00"))
+	return err == nil && (strings.HasPrefix(string(shown), "postgres: "+clusterName+": ") ||
+		strings.Contains(string(shown), "cluster_name="+clusterName+"\x00"))
 }
 
-// expel kills the processes that a dead postmaster left behind, and waits until they are gone. They
-// leave by themselves once they notice; one that is busy computing never does, and PostgreSQL does
-// not start beside it. Killing them is what the postmaster does when one of them dies: nothing committed is lost.
-func expel(ctx context.Context, mark string) error {
+// killOrphans kills the backends that a dead postmaster left behind and waits until they are gone.
+//
+// Backends exit once they notice; one that is busy computing never does, and PostgreSQL does not
+// start beside it. The postmaster itself kills backends like that after the crash of one of them:
+// nothing committed is lost.
+func killOrphans(ctx context.Context, clusterName string) error {
 	for {
-		left := 0
-		entries, _ := os.ReadDir("/proc") // where there is none, PostgreSQL refuses to start until they have left
+		remaining := 0
+		entries, _ := os.ReadDir("/proc") // without /proc PostgreSQL refuses to start until they have exited
 		for _, entry := range entries {
 			pid, err := strconv.Atoi(entry.Name())
-			if err != nil || !serves(pid, mark) {
+			if err != nil || !isProcessOf(pid, clusterName) {
 				continue
 			}
 
-			left++
-			_ = syscall.Kill(pid, syscall.SIGKILL) // fails if it has just left
+			remaining++
+			_ = syscall.Kill(pid, syscall.SIGKILL) // fails if it has just exited
 		}
 
-		if left == 0 {
+		if remaining == 0 {
 			return nil
 		}
-		if !sleep(ctx, pause) {
-			return fmt.Errorf("%d processes of the PostgreSQL before do not end: %w", left, ctx.Err())
+		if !sleep(ctx, pollInterval) {
+			return fmt.Errorf("%d processes of the previous PostgreSQL do not exit: %w", remaining, ctx.Err())
 		}
 	}
 }

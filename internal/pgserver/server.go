@@ -1,12 +1,12 @@
-// Package pgserver runs a private PostgreSQL: it finds the installed binaries, makes the
-// cluster once, starts it, waits until it is ready, watches it and stops it last.
+// Package pgserver runs a private PostgreSQL: it finds the installed binaries, runs initdb once,
+// starts PostgreSQL, waits until it is ready, supervises it and stops it.
 //
-// The cluster's folder holds all there is of it:
+// The directory contains everything:
 //
 //	data/             PostgreSQL's data directory
-//	data.new/         a cluster in the making: it becomes data when it is complete
-//	.s.PGSQL.5432     the socket, the only way in: the folder is open to one account only (and to root)
-//	postgresql.log    PostgreSQL's log, with postgresql.log.1 before it; both bounded
+//	data.new/         an incomplete data directory, renamed to data when initdb has finished
+//	.s.PGSQL.5432     the socket, the only way to connect: only one OS user (and root) can reach it
+//	postgresql.log    PostgreSQL's log, preceded by postgresql.log.1; both bounded in size
 //
 // A PostgreSQL that outlived the process that started it is adopted at the next [Start].
 package pgserver
@@ -28,31 +28,31 @@ import (
 )
 
 const (
-	role = "socle" // the cluster's superuser
+	role = "socle" // the superuser
 	port = 5432    // no TCP port: a part of the socket's name
 
-	fastStop      = 20 * time.Second // for sessions to be ended and a checkpoint to be written
-	immediateStop = 10 * time.Second // PostgreSQL itself kills what lingers after five seconds
-	pause         = 20 * time.Millisecond
-	watch         = time.Second
-	firstBackoff  = 100 * time.Millisecond
-	lastBackoff   = 5 * time.Second
-	lingering     = 10 * time.Second
+	fastStopTimeout      = 20 * time.Second // for terminating sessions and writing a checkpoint
+	immediateStopTimeout = 10 * time.Second // PostgreSQL itself kills remaining processes after five seconds
+	pollInterval         = 20 * time.Millisecond
+	watchInterval        = time.Second
+	minBackoff           = 100 * time.Millisecond
+	maxBackoff           = 5 * time.Second
+	orphansTimeout       = 10 * time.Second
 )
 
-// Config says what to run.
+// Config configures a [Server].
 type Config struct {
-	Dir      string            // the cluster's folder; made if it is absent
-	Binaries Binaries          // as Find returned them
-	Password string            // of the superuser "socle"; a cluster keeps the one that it was made with
-	Settings map[string]string // further settings of postgresql.conf, stronger than our own
-	Log      *slog.Logger      // nil: nothing is logged
+	Dir      string            // created if absent
+	Binaries Binaries          // from [Find]
+	Password string            // of the superuser "socle"; fixed when the data directory is created
+	Settings map[string]string // additional settings of postgresql.conf, which override Socle's
+	Log      *slog.Logger      // nil discards
 }
 
-// Server is a running PostgreSQL. Its methods may be called from any goroutine.
+// Server is a running PostgreSQL. It is safe for concurrent use.
 type Server struct {
 	config  Config
-	host    string // the folder by which clients reach the socket
+	host    string // directory through which clients reach the socket
 	stop    sync.Once
 	stopped chan struct{}
 
@@ -60,12 +60,12 @@ type Server struct {
 	postmaster *postmaster
 }
 
-// Start makes the cluster if there is none, starts PostgreSQL or adopts the one that already
-// runs in the folder, and returns when it accepts connections. A recovery can take
-// long; ctx bounds it, and a PostgreSQL that did not get ready by then is stopped again.
+// Start creates the data directory if there is none, starts PostgreSQL or adopts a running one, and
+// returns when it accepts connections. Crash recovery can take long. If ctx ends first, PostgreSQL
+// is stopped again.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.Password == "" || strings.ContainsAny(c.Password, "\r\n\x00") {
-		return nil, errors.New("start PostgreSQL: the password is empty or has a line break")
+		return nil, errors.New("start PostgreSQL: the password is empty or contains a line break or NUL")
 	}
 
 	if c.Log == nil {
@@ -78,7 +78,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	}
 
 	c.Dir = dir
-	s := &Server{config: c, host: socketFolder(dir), stopped: make(chan struct{})}
+	s := &Server{config: c, host: socketDir(dir), stopped: make(chan struct{})}
 	if s.postmaster, err = s.launch(ctx, (*cluster).create); err != nil {
 		return nil, fmt.Errorf("start PostgreSQL in %s: %w", dir, err)
 	}
@@ -86,18 +86,18 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// URL returns the address of a database for pgx and for PostgreSQL's own programs. It holds the
-// superuser's password.
+// URL returns the connection URI of a database for pgx and for PostgreSQL's client programs. It
+// contains the superuser's password.
 func (s *Server) URL(database string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(role, s.config.Password), Path: "/" + database}
 	query := url.Values{"host": {s.host}, "port": {strconv.Itoa(port)}}.Encode()
-	u.RawQuery = strings.ReplaceAll(query, "+", "%20") // libpq takes a plus for a plus
+	u.RawQuery = strings.ReplaceAll(query, "+", "%20") // libpq does not decode a plus as a space
 
 	return u.String()
 }
 
-// Run watches PostgreSQL until ctx ends or Stop is called: it starts PostgreSQL again when it
-// has died, and keeps its log bounded. It leaves PostgreSQL running. Run it once.
+// Run supervises PostgreSQL until ctx ends or Stop is called: it restarts PostgreSQL after a crash
+// and bounds the size of its log. It leaves PostgreSQL running. Call it once.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -110,7 +110,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}()
 
-	tick := time.NewTicker(watch)
+	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 
 	for {
@@ -120,27 +120,29 @@ func (s *Server) Run(ctx context.Context) error {
 			return nil
 		case <-p.done:
 		case <-tick.C:
-			s.tidy()
+			s.maintain()
 		}
 
 		if !p.alive() {
-			s.revive(ctx)
+			s.restart(ctx)
 		}
 	}
 }
 
-// tidy keeps up what time wears off: the log's bound, and a link that a cleaner of temporary folders removed.
-func (s *Server) tidy() {
-	if err := boundLog(s.config.Dir); err != nil {
-		s.config.Log.Warn("bound PostgreSQL's log", "error", err)
+// maintain bounds the log and recreates the link to the socket, which a cleaner of temporary files
+// may have removed.
+func (s *Server) maintain() {
+	if err := rotateLog(s.config.Dir); err != nil {
+		s.config.Log.Warn("rotate PostgreSQL's log", "error", err)
 	}
 	if err := linkSocket(s.config.Dir, s.host); err != nil {
 		s.config.Log.Warn("link PostgreSQL's socket", "error", err)
 	}
 }
 
-// revive starts a PostgreSQL that has died, as often as it takes, unless it died because Stop was called.
-func (s *Server) revive(ctx context.Context) {
+// restart restarts PostgreSQL after a crash, with backoff until it succeeds. It does nothing after
+// Stop.
+func (s *Server) restart(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -148,19 +150,19 @@ func (s *Server) revive(ctx context.Context) {
 		return
 	}
 
-	s.config.Log.Warn("PostgreSQL has ended; it is started again")
+	s.config.Log.Warn("PostgreSQL exited, restarting")
 
-	for backoff := firstBackoff; ctx.Err() == nil; backoff = min(2*backoff, lastBackoff) {
-		p, err := s.launch(ctx, lost)
+	for backoff := minBackoff; ctx.Err() == nil; backoff = min(2*backoff, maxBackoff) {
+		p, err := s.launch(ctx, refuseCreate)
 		if err == nil {
 			s.postmaster = p
-			s.config.Log.Info("PostgreSQL is back", "pid", p.pid)
+			s.config.Log.Info("PostgreSQL restarted", "pid", p.pid)
 
 			return
 		}
 
 		if ctx.Err() == nil {
-			s.config.Log.Error("start PostgreSQL again", "error", err, "next", backoff)
+			s.config.Log.Error("restart PostgreSQL", "error", err, "next", backoff)
 		}
 
 		sleep(ctx, backoff)
@@ -176,9 +178,9 @@ func (s *Server) stopping() bool {
 	}
 }
 
-// Stop stops PostgreSQL, adopted or not, and returns when it has ended: at once if it
-// already has. Its clients' sessions are ended. When ctx ends, or after twenty seconds,
-// PostgreSQL leaves without a checkpoint and recovers at its next start.
+// Stop stops PostgreSQL, adopted or not, terminates its sessions and returns when it has ended, at
+// once if it already has. When ctx ends, or after 20 seconds, PostgreSQL stops without a checkpoint
+// and recovers at its next start.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop.Do(func() { close(s.stopped) })
 
@@ -197,12 +199,14 @@ func (s *Server) current() *postmaster {
 	return s.postmaster
 }
 
-// lost stands in for making a cluster when there has been one: an empty one in its place would
-// look like the loss of everything.
-func lost(*cluster, context.Context) error { return errors.New("the cluster is gone from its folder") }
+// refuseCreate replaces cluster.create in a restart: a new empty data directory would look like the
+// loss of all data.
+func refuseCreate(*cluster, context.Context) error {
+	return errors.New("the data directory is missing")
+}
 
-// launch returns a PostgreSQL that accepts connections: the one that runs already, or a new one. If there is
-// no cluster, it calls create. One process at a time launches in a folder.
+// launch returns a PostgreSQL that accepts connections: the running one, or a new one. It calls
+// create if there is no data directory. One process at a time launches in a directory.
 func (s *Server) launch(ctx context.Context, create func(*cluster, context.Context) error) (*postmaster, error) {
 	c, err := openCluster(ctx, s.config)
 	if err != nil {
@@ -221,40 +225,40 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 		return nil, err
 	}
 
-	p, err := c.running()
+	p, err := c.findPostmaster()
 	if err != nil {
 		return nil, err
 	}
 
 	if p != nil {
-		err := s.ready(ctx, p, c)
+		err := s.awaitReady(ctx, p, c)
 		if err == nil {
-			s.config.Log.Info("a PostgreSQL that runs already is adopted", "pid", p.pid)
+			s.config.Log.Info("adopted a running PostgreSQL", "pid", p.pid)
 		}
 
 		if p.alive() {
 			return p, err
-		} // else it was on its way out
+		} // the adopted PostgreSQL was shutting down
 	}
 
-	for given := time.Now(); ; {
+	for started := time.Now(); ; {
 		if p, err = c.start(ctx); err != nil {
 			return nil, err
 		}
-		if err = s.ready(ctx, p, c); err == nil {
+		if err = s.awaitReady(ctx, p, c); err == nil {
 			return p, nil
 		}
 
-		// Processes of one that was killed notice it in a moment, and have its memory until then.
+		// Backends of a killed postmaster notice soon, and use its shared memory until then.
 		if p.alive() || !strings.Contains(err.Error(), "pre-existing shared memory block") ||
-			time.Since(given) > lingering || !sleep(ctx, 5*pause) {
+			time.Since(started) > orphansTimeout || !sleep(ctx, 5*pollInterval) {
 			return nil, errors.Join(err, p.shutdown(ctx))
 		}
 	}
 }
 
-// ready waits until PostgreSQL accepts connections.
-func (s *Server) ready(ctx context.Context, p *postmaster, c *cluster) error {
+// awaitReady waits until PostgreSQL accepts connections.
+func (s *Server) awaitReady(ctx context.Context, p *postmaster, c *cluster) error {
 	for {
 		err := ping(ctx, s.URL("postgres"))
 		if err == nil {
@@ -263,14 +267,14 @@ func (s *Server) ready(ctx context.Context, p *postmaster, c *cluster) error {
 
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "28P01" { // invalid_password
 			return errors.New(
-				"the cluster was made with another password: the secret key that it comes from was lost or " +
-					"replaced; give the key back, or move the folder away to begin with an empty cluster")
+				"the data directory has another password: the secret key that it derives from was lost or " +
+					"replaced; restore the key, or move the directory away to start with an empty one")
 		}
 		if !p.alive() {
-			return c.epitaph()
+			return c.exitReason()
 		}
-		if !sleep(ctx, pause) {
-			return fmt.Errorf("it is not ready (%w): %w", err, context.Cause(ctx))
+		if !sleep(ctx, pollInterval) {
+			return fmt.Errorf("PostgreSQL is not ready (%w): %w", err, context.Cause(ctx))
 		}
 	}
 }
@@ -287,7 +291,7 @@ func ping(ctx context.Context, url string) error {
 	return conn.Close(ctx)
 }
 
-// sleep waits and reports true, or false as soon as ctx has ended.
+// sleep waits for d and reports true, or false as soon as ctx ends.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	patience = time.Minute
-	password = `a secret: /?#'"\`
+	testTimeout = time.Minute
+	password    = `a secret: /?#'"\`
 )
 
-// withoutDisk are settings for no syncing, which only a power cut would tell.
-var withoutDisk = map[string]string{"fsync": "off", "shared_buffers": "16MB"}
+// noSync are settings that skip syncing, which matters only after a power failure.
+var noSync = map[string]string{"fsync": "off", "shared_buffers": "16MB"}
 
-// config returns what a test starts: a new cluster.
+// config returns the configuration of a new PostgreSQL.
 func config(t *testing.T) Config {
 	t.Helper()
 
@@ -35,26 +35,26 @@ func config(t *testing.T) Config {
 	}
 
 	return Config{Dir: filepath.Join(t.TempDir(), "pg"), Binaries: binaries, Password: password,
-		Settings: withoutDisk, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+		Settings: noSync, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 }
 
-// workshop is a folder for the time of the tests.
-var workshop string
+// testDir is a directory for the duration of the tests.
+var testDir string
 
 func TestMain(m *testing.M) {
 	var err error
-	if workshop, err = os.MkdirTemp("", "socle-pgserver-test-"); err != nil {
+	if testDir, err = os.MkdirTemp("", "socle-pgserver-test-"); err != nil {
 		panic(err)
 	}
 
-	defer os.RemoveAll(workshop)
+	defer os.RemoveAll(testDir)
 
-	m.Run() // its code becomes the binary's when TestMain returns
+	m.Run() // its exit code becomes the binary's when TestMain returns
 }
 
-// original makes the cluster that others are copies of.
-var original = sync.OnceValues(func() (dir string, err error) {
-	dir = filepath.Join(workshop, "original")
+// templateCluster creates the data directory that tests copy.
+var templateCluster = sync.OnceValues(func() (dir string, err error) {
+	dir = filepath.Join(testDir, "original")
 
 	binaries, err := Find(os.Getenv("SOCLE_POSTGRES_BIN"))
 	if err != nil {
@@ -65,7 +65,7 @@ var original = sync.OnceValues(func() (dir string, err error) {
 		Dir:      dir,
 		Binaries: binaries,
 		Password: password,
-		Settings: withoutDisk,
+		Settings: noSync,
 		Log:      slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -76,13 +76,14 @@ var original = sync.OnceValues(func() (dir string, err error) {
 	return dir, c.create(context.Background())
 })
 
-// made returns what a test starts that is not about making a cluster: one that was made before. To copy it takes a tenth of what it takes to make it.
-func made(t *testing.T) Config {
+// clonedConfig returns a configuration with a copy of a data directory, for tests not about
+// creating one. Copying takes a tenth of the time of initdb.
+func clonedConfig(t *testing.T) Config {
 	t.Helper()
 
 	c := config(t)
 
-	dir, err := original()
+	dir, err := templateCluster()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func made(t *testing.T) Config {
 func start(t *testing.T, c Config) *Server {
 	t.Helper()
 
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 
 	s, err := Start(ctx, c)
@@ -113,7 +114,7 @@ func start(t *testing.T, c Config) *Server {
 func stop(t *testing.T, s *Server) {
 	t.Helper()
 
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 
 	if err := s.Stop(ctx); err != nil {
@@ -121,8 +122,8 @@ func stop(t *testing.T, s *Server) {
 	}
 }
 
-// watched runs a server's Run until the test ends.
-func watched(t *testing.T, s *Server) {
+// runServer runs a server's Run until the test ends.
+func runServer(t *testing.T, s *Server) {
 	t.Helper()
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -157,7 +158,7 @@ func execute(t *testing.T, s *Server, sql string) {
 	}
 }
 
-// value returns the one text that a statement returns.
+// value returns the single text of a query.
 func value(t *testing.T, s *Server, sql string) string {
 	t.Helper()
 
@@ -173,12 +174,12 @@ func value(t *testing.T, s *Server, sql string) string {
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 
 	for !holds() {
-		if !sleep(ctx, pause) {
-			t.Fatalf("still not: %s", what)
+		if !sleep(ctx, pollInterval) {
+			t.Fatalf("timeout waiting for: %s", what)
 		}
 	}
 }
@@ -199,7 +200,7 @@ func pidFile(t *testing.T, c Config) []string {
 func TestStartAgain(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	s := start(t, c)
 	execute(t, s, "create table kept as select 'here' as v")
 	stop(t, s)
@@ -218,7 +219,7 @@ func TestStartAgain(t *testing.T) {
 func TestStartAdopts(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	first := start(t, c)
 
 	second := start(t, c)
@@ -228,7 +229,7 @@ func TestStartAdopts(t *testing.T) {
 
 	execute(t, second, "create table kept as select 'here' as v")
 
-	watched(t, second)
+	runServer(t, second)
 	kill(t, second.pid())
 	eventually(t, "the adopted PostgreSQL is back", func() bool { return second.pid() != first.pid() })
 
@@ -252,15 +253,16 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-func TestRunRevives(t *testing.T) {
+func TestRunRestarts(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	s := start(t, c)
-	watched(t, s)
+	runServer(t, s)
 	execute(t, s, "create table kept as select 'here' as v")
 
-	// A backend that computes does not notice that the postmaster is gone, and PostgreSQL does not start beside it.
+	// A backend that computes does not notice that the postmaster is gone, and PostgreSQL does not
+	// start beside it.
 	busy := connect(t, s)
 	backend := int(busy.PgConn().PID())
 	computing := make(chan error, 1)
@@ -279,7 +281,7 @@ func TestRunRevives(t *testing.T) {
 	eventually(t, "PostgreSQL is back", func() bool { return s.pid() != before })
 
 	if err := <-computing; err == nil {
-		t.Error("the endless statement ended well")
+		t.Error("the endless statement succeeded")
 	}
 
 	if got, want := value(t, s, "select v from kept"), "here"; got != want {
@@ -287,25 +289,25 @@ func TestRunRevives(t *testing.T) {
 	}
 }
 
-func TestRunMakesNoCluster(t *testing.T) {
+func TestRunCreatesNoCluster(t *testing.T) {
 	t.Parallel()
 
-	c := made(t)
+	c := clonedConfig(t)
 	var log buffer
 	c.Log = slog.New(slog.NewTextHandler(&log, nil))
 
 	s := start(t, c)
-	watched(t, s)
+	runServer(t, s)
 
 	if err := os.Rename(filepath.Join(c.Dir, dataName), filepath.Join(c.Dir, "away")); err != nil {
 		t.Fatal(err)
 	}
 
 	kill(t, s.pid())
-	eventually(t, "the loss is told", func() bool { return strings.Contains(log.String(), "the cluster is gone") })
+	eventually(t, "the loss is logged", func() bool { return strings.Contains(log.String(), "the data directory is missing") })
 
 	if _, err := os.Stat(filepath.Join(c.Dir, dataName)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a new cluster was made: %v", err)
+		t.Errorf("a new data directory was created: %v", err)
 	}
 
 	if err := os.Rename(filepath.Join(c.Dir, "away"), filepath.Join(c.Dir, dataName)); err != nil {
@@ -316,7 +318,7 @@ func TestRunMakesNoCluster(t *testing.T) {
 	execute(t, s, "select")
 }
 
-// buffer is a log that one goroutine writes while another one reads.
+// buffer is a log buffer that is safe for concurrent use.
 type buffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -339,7 +341,7 @@ func (b *buffer) String() string {
 func TestStopEndsRun(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, made(t))
+	s := start(t, clonedConfig(t))
 	done := make(chan error, 1)
 	go func() { done <- s.Run(context.Background()) }()
 
@@ -353,10 +355,10 @@ func TestStopEndsRun(t *testing.T) {
 	}
 }
 
-func TestStopWhenTimeIsUp(t *testing.T) {
+func TestStopAtDeadline(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, made(t))
+	s := start(t, clonedConfig(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 

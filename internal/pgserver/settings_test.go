@@ -21,13 +21,13 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestSettingsThatCount: what counts statements is loaded where it is, and PostgreSQL starts where it is not.
-func TestSettingsThatCount(t *testing.T) {
+// TestStatStatements checks that pg_stat_statements is loaded only where it is installed.
+func TestStatStatements(t *testing.T) {
 	t.Parallel()
 
 	b := Binaries{Dir: filepath.Join(t.TempDir(), "bin")}
 	if text := settings(b, nil); strings.Contains(text, "pg_stat") {
-		t.Errorf("it would be loaded without being there:\n%s", text)
+		t.Errorf("pg_stat_statements is loaded but not installed:\n%s", text)
 	}
 
 	library := filepath.Join(filepath.Dir(b.Dir), "lib", "pg_stat_statements.so")
@@ -37,11 +37,11 @@ func TestSettingsThatCount(t *testing.T) {
 
 	if text := settings(b, nil); !strings.Contains(text, "shared_preload_libraries = 'pg_stat_statements'\n") ||
 		!strings.Contains(text, "pg_stat_statements.track_utility = 'off'\n") {
-		t.Errorf("it would not be loaded:\n%s", text)
+		t.Errorf("pg_stat_statements is not loaded:\n%s", text)
 	}
 	if text := settings(b, map[string]string{"shared_preload_libraries": ""}); !strings.Contains(text,
 		"shared_preload_libraries = ''\n") {
-		t.Errorf("what is asked for is not stronger:\n%s", text)
+		t.Errorf("the configuration does not override it:\n%s", text)
 	}
 }
 
@@ -55,6 +55,6 @@ func TestSharedBuffers(t *testing.T) {
 	}
 
 	if got := memory(); got < 64 {
-		t.Errorf("this machine has %d MB", got)
+		t.Errorf("got %d MB of memory", got)
 	}
 }

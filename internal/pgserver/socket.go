@@ -10,23 +10,25 @@ import (
 	"syscall"
 )
 
-// socketName is the name that libpq and pgx give the socket in its folder.
+// socketName is the socket's file name for libpq and pgx.
 var socketName = ".s.PGSQL." + strconv.Itoa(port)
 
-// A socket's address holds 108 bytes on Linux and 104 on macOS, with the NUL at its end.
-const longestAddress = 100
+// maxSocketAddress is a bit less than the size of a socket address, with the final NUL: 108 bytes
+// on Linux and 104 on macOS.
+const maxSocketAddress = 100
 
-// socketFolder returns the folder by which clients reach the socket of the cluster in dir: dir
-// itself or, where that makes the address too long, a short one that holds a link to the socket.
-// PostgreSQL itself is not concerned: it binds the socket by a relative path.
-func socketFolder(dir string) string {
-	if len(filepath.Join(dir, socketName)) <= longestAddress {
+// socketDir returns the directory through which clients reach the socket of the PostgreSQL in
+// dir: dir itself, or a short directory with a link to the socket where the address would be too
+// long. PostgreSQL itself binds the socket by a relative path.
+func socketDir(dir string) string {
+	if len(filepath.Join(dir, socketName)) <= maxSocketAddress {
 		return dir
 	}
 	return filepath.Join(os.TempDir(), fmt.Sprintf("socle-%d-%.6x", os.Geteuid(), sha256.Sum256([]byte(dir))))
 }
 
-// linkSocket makes the folder host and the link in it, unless host is the cluster's own folder or they are there.
+// linkSocket creates the directory host and the link in it if missing. It does nothing if host is
+// dir.
 func linkSocket(dir, host string) error {
 	if host == dir {
 		return nil
@@ -40,9 +42,9 @@ func linkSocket(dir, host string) error {
 		return err
 	}
 
-	// Anyone may make a folder of this name where temporary files are.
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || owner(info) != os.Geteuid() {
-		return fmt.Errorf("%s is not a folder that only we can reach: remove it", host)
+	// Anyone can create a directory of this name where temporary files are.
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || ownerUID(info) != os.Geteuid() {
+		return fmt.Errorf("%s is not a private directory of this user: remove it", host)
 	}
 
 	link, target := filepath.Join(host, socketName), filepath.Join(dir, socketName)
@@ -57,7 +59,7 @@ func linkSocket(dir, host string) error {
 	return os.Symlink(target, link)
 }
 
-// unlinkSocket removes what linkSocket made.
+// unlinkSocket removes the directory that linkSocket created.
 func unlinkSocket(dir, host string) error {
 	if host == dir {
 		return nil
@@ -65,5 +67,5 @@ func unlinkSocket(dir, host string) error {
 	return os.RemoveAll(host)
 }
 
-// owner returns the number of the account that a file belongs to.
-func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
+// ownerUID returns the UID of a file's owner.
+func ownerUID(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }

@@ -40,7 +40,7 @@ func TestLongAndOddPath(t *testing.T) {
 		t.Error("the PostgreSQL of a long path is not found again")
 	}
 
-	watched(t, s)
+	runServer(t, s)
 	if err := os.RemoveAll(host); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestLongAndOddPath(t *testing.T) {
 	}
 }
 
-func TestURLForPostgreSQLsPrograms(t *testing.T) {
+func TestURLForClientPrograms(t *testing.T) {
 	t.Parallel()
 
 	c := config(t)

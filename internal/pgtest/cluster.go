@@ -17,22 +17,22 @@ import (
 	"socle/internal/pgserver"
 )
 
-// cluster is the cluster of this test binary.
+// cluster is the PostgreSQL of this test binary.
 type cluster struct {
-	server   *pgserver.Server
-	programs string        // their folder
-	admin    *pgxpool.Pool // the superuser's, for what the tests themselves need
-	guard    *exec.Cmd
-	input    io.Closer // of guard
+	server     *pgserver.Server
+	binDir     string        // directory of the programs
+	admin      *pgxpool.Pool // of the superuser
+	guard      *exec.Cmd
+	guardInput io.Closer // standard input of guard
 }
 
-// guarded is the cluster whose guard runs, which may be one that did not start.
-var guarded atomic.Pointer[cluster]
+// started is the cluster whose guard is running; it may have failed to start.
+var started atomic.Pointer[cluster]
 
-// guard ends the cluster of a test binary: it waits for the end of its input, which comes when the binary has
-// closed it or is gone, however it went (a panic, a timeout, kill -9), then stops PostgreSQL
-// and removes the folder. PostgreSQL does not end with the process that started it, so something that
-// outlives a test binary has to see to it. Nobody wants the data: no checkpoint.
+// guard stops the PostgreSQL of a test binary and removes its directory. It waits for the end of
+// its input, which comes when the binary closes it or ends in any way (a panic, a timeout, kill
+// -9). PostgreSQL outlives the process that started it, so cleanup needs a process that outlives
+// the test binary. The data is temporary: it skips the checkpoint.
 const guard = `
 cat >/dev/null
 if read -r pid <"$0/cluster/data/postmaster.pid"; then
@@ -49,32 +49,32 @@ func startCluster() (*cluster, error) {
 		return nil, err
 	}
 
-	dir, err := os.MkdirTemp(place(), "socle-pgtest-")
+	dir, err := os.MkdirTemp(parentDir(), "socle-pgtest-")
 	if err != nil {
 		return nil, err
 	}
 
 	key := rand.Text()
-	c := &cluster{programs: binaries.Dir, guard: exec.Command("sh", "-c", guard, dir)}
-	c.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the terminal's Ctrl-C is for the tests
-	if c.input, err = c.guard.StdinPipe(); err != nil {
+	c := &cluster{binDir: binaries.Dir, guard: exec.Command("sh", "-c", guard, dir)}
+	c.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // out of reach of the terminal's Ctrl-C
+	if c.guardInput, err = c.guard.StdinPipe(); err != nil {
 		return nil, err
 	}
 	if err := c.guard.Start(); err != nil {
 		return nil, fmt.Errorf("start the guard of the test cluster: %w", err)
 	}
 
-	guarded.Store(c)
+	started.Store(c)
 
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 
 	c.server, err = pgserver.Start(ctx, pgserver.Config{
 		Dir: filepath.Join(dir, "cluster"), Binaries: binaries, Password: key,
 		Settings: map[string]string{
-			// The data need not outlive the tests, and several test binaries run at once.
+			// The data is temporary, and several test binaries run at once.
 			"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
-			"shared_preload_libraries": "pg_stat_statements,plpgsql", // else every connection loads PL/pgSQL anew
+			"shared_preload_libraries": "pg_stat_statements,plpgsql", // otherwise every connection loads PL/pgSQL anew
 			"max_connections":          "400",
 			"shared_buffers":           "32MB", "min_wal_size": "32MB", "max_wal_size": "256MB",
 		},
@@ -87,22 +87,22 @@ func startCluster() (*cluster, error) {
 		return nil, fmt.Errorf("connect to the test cluster: %w", err)
 	}
 
-	// Tests connect a great many times: that should cost what it costs a project's logins.
-	return c, c.exec(ctx, "alter role current_user password "+pg.Literal(pg.Verifier(key)))
+	// Tests connect very often: make that as cheap as for a project's logins.
+	return c, c.exec(ctx, "alter role current_user password "+pg.Literal(pg.SCRAMVerifier(key)))
 }
 
-// endCluster has the guard end the cluster, if there is one, and waits for it.
+// endCluster makes the guard stop the cluster, if there is one, and waits for it.
 func endCluster() {
-	if c := guarded.Load(); c != nil {
-		_ = c.input.Close()
+	if c := started.Load(); c != nil {
+		_ = c.guardInput.Close()
 		_ = c.guard.Wait()
 	}
 }
 
-// place returns where the cluster's folder goes: into memory if there is room for many databases of some
-// 8 MB, else where temporary files are (""). A new database is three hundred new files: 10 ms in
-// memory, up to 300 ms on a disk.
-func place() string {
+// parentDir returns the parent directory of the cluster: in memory if there is room for many
+// databases of some 8 MB, else "" for the directory of temporary files. A new database is 300 new
+// files: 10 ms in memory, up to 300 ms on a disk.
+func parentDir() string {
 	const memory, room = "/dev/shm", 4 << 30
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(memory, &s); err != nil || s.Bavail*uint64(s.Bsize) < room {

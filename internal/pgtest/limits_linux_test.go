@@ -12,8 +12,8 @@ import (
 	"socle/internal/pgtest"
 )
 
-// TestBackendLimits: a session has a bound of memory, and a kernel without memory kills it rather than
-// the postmaster.
+// TestBackendLimits checks that sessions have a memory limit, and that the kernel, out of memory,
+// kills them rather than the postmaster.
 func TestBackendLimits(t *testing.T) {
 	t.Parallel()
 
@@ -37,6 +37,6 @@ func TestBackendLimits(t *testing.T) {
 	}
 
 	if bytes, _ := strconv.Atoi(data); err != nil || bytes < 512<<20 {
-		t.Errorf("the data size is bounded by %q, %v", data, err)
+		t.Errorf("got data size limit %q, %v", data, err)
 	}
 }

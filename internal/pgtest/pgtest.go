@@ -1,5 +1,5 @@
-// Package pgtest gives tests a PostgreSQL: one cluster for each test binary, started when the first
-// test asks for it, and one database for each test.
+// Package pgtest provides tests with a PostgreSQL: one per test binary, started at first use, and
+// one database per test.
 //
 // A test binary that uses it has
 //
@@ -19,29 +19,29 @@ import (
 	"socle/internal/pgserver"
 )
 
-// patience is how long a step may take before the test fails.
-const patience = time.Minute
+// stepTimeout is the timeout of a step of the setup.
+const stepTimeout = time.Minute
 
 var (
 	start     = sync.OnceValues(startCluster)
-	serial    atomic.Int64 // of databases
+	serial    atomic.Int64 // numbers the databases
 	templates sync.Map     // of func() error by name
 )
 
-// Main runs the tests, then stops the cluster, if a test has used it, and removes its folder.
+// Main runs the tests, then stops PostgreSQL, if a test has used it, and removes its directory.
 func Main(m *testing.M) {
-	Run(m) // its code becomes the binary's when TestMain returns
+	Run(m) // its exit code becomes the binary's when TestMain returns
 }
 
-// Run is [Main] for a TestMain that has something to do after the tests. It returns the code to exit with.
+// Run is [Main] for a TestMain with cleanup of its own. It returns the exit code.
 func Run(m *testing.M) int {
 	defer endCluster()
 
 	return m.Run()
 }
 
-// Server returns the cluster of this test binary, for tests that look at the server itself. Other
-// tests share it: one that stops or kills a server starts its own. It panics if there is no PostgreSQL.
+// Server returns the PostgreSQL of this test binary, for tests of the server itself. It is shared:
+// a test that stops or kills a server must start its own. It panics if there is no PostgreSQL.
 func Server() *pgserver.Server {
 	c, err := start()
 	if err != nil {
@@ -51,25 +51,27 @@ func Server() *pgserver.Server {
 	return c.server
 }
 
-// Programs returns the folder of the PostgreSQL that the cluster is of, so that others need not look for one. It panics if there is none.
+// Programs returns the directory of the PostgreSQL binaries in use, to save callers the search. It
+// panics if there is no PostgreSQL.
 func Programs() string {
 	c, err := start()
 	if err != nil {
 		panic(err)
 	}
 
-	return c.programs
+	return c.binDir
 }
 
-// URL returns the address of a new empty database, which is dropped when the test ends.
+// URL returns the connection URI of a new empty database, which is dropped when the test ends.
 func URL(t testing.TB) string {
 	t.Helper()
 
 	return create(t, "template1")
 }
 
-// Clone returns the address of a new copy of a template database, which is dropped when the test ends. The first
-// call with the template's name in a test binary makes the template: fill fills an empty database.
+// Clone returns the connection URI of a new copy of a template database, which is dropped when the
+// test ends. The first call with the template's name in a test binary creates the template by
+// calling fill with an empty database.
 func Clone(t testing.TB, template string, fill func(ctx context.Context, url string) error) string {
 	t.Helper()
 
@@ -88,7 +90,7 @@ func makeTemplate(name string, fill func(ctx context.Context, url string) error)
 		return err
 	}
 
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 
 	if err := c.exec(ctx, "create database "+pgx.Identifier{name}.Sanitize()); err != nil {
@@ -98,11 +100,12 @@ func makeTemplate(name string, fill func(ctx context.Context, url string) error)
 		return err
 	}
 
-	// A database can't be copied while anyone is connected to it, and the session of a closed connection takes a moment to end.
+	// A database can't be copied while a session is connected to it, and the session of a closed
+	// connection takes a moment to end.
 	return c.exec(ctx, "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1", name)
 }
 
-// create makes a database for a test.
+// create creates a database for a test.
 func create(t testing.TB, template string) string {
 	t.Helper()
 
@@ -113,17 +116,17 @@ func create(t testing.TB, template string) string {
 
 	name := "test_" + strconv.FormatInt(serial.Add(1), 10)
 
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 	defer cancel()
 
-	// Without fsync the file system copies faster than PostgreSQL does page by page: 10 ms instead of 18.
+	// Without fsync, copying files takes 10 ms, and PostgreSQL's copying by page 18 ms.
 	err = c.exec(ctx, "create database "+name+" template "+pgx.Identifier{template}.Sanitize()+" strategy file_copy")
 	if err != nil {
 		t.Fatalf("create a database: %v", err)
 	}
 
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 		defer cancel()
 
 		if err := c.exec(ctx, "drop database if exists "+name+" with (force)"); err != nil {
@@ -134,19 +137,23 @@ func create(t testing.TB, template string) string {
 	return c.server.URL(name)
 }
 
-// Drop drops databases of the cluster, those that are there, whoever is connected to them.
+// Drop drops databases if they exist, whether connections to them are open or not.
 func Drop(ctx context.Context, names ...string) error {
 	c, err := start()
+	if err != nil {
+		return err
+	}
+
 	for _, name := range names {
-		if err == nil {
-			err = c.exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)")
+		if err := c.exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)"); err != nil {
+			return err
 		}
 	}
 
-	return err
+	return nil
 }
 
-// exec runs a statement as the superuser.
+// exec executes a statement as the superuser.
 func (c *cluster) exec(ctx context.Context, sql string, args ...any) error {
 	_, err := c.admin.Exec(ctx, sql, args...)
 	return err

@@ -20,7 +20,8 @@ import (
 	"socle/internal/pgtest"
 )
 
-// endVariable makes this binary another one's child, which starts a cluster and ends as the variable says.
+// endVariable is an environment variable. It turns this binary into a child that starts a cluster
+// and ends as the variable says.
 const endVariable = "PGTEST_END"
 
 func TestMain(m *testing.M) {
@@ -30,19 +31,19 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-// child starts a cluster, prints its folder and ends badly.
+// child starts a cluster, prints its directory and ends abnormally.
 func child(how string) {
-	fmt.Println(folder(pgtest.Server().URL("postgres")))
+	fmt.Println(dirOf(pgtest.Server().URL("postgres")))
 
 	if how == "panic" {
 		panic("as asked for")
 	}
 
-	select {} // until it is killed
+	select {} // until killed
 }
 
-// folder returns the cluster's folder from an address in it.
-func folder(address string) string {
+// dirOf returns the cluster's directory from a connection URI.
+func dirOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		panic(err)
@@ -72,7 +73,7 @@ func TestClusterEndsWithItsBinary(t *testing.T) {
 
 			line, err := bufio.NewReader(out).ReadString('\n')
 			if err != nil {
-				t.Fatalf("the child said %q: %v", line, err)
+				t.Fatalf("got output %q of the child: %v", line, err)
 			}
 
 			dir := strings.TrimSpace(line)
@@ -84,7 +85,7 @@ func TestClusterEndsWithItsBinary(t *testing.T) {
 			}
 
 			if err := cmd.Wait(); err == nil {
-				t.Error("the child ended well")
+				t.Error("the child exited with success")
 			}
 
 			eventually(t, dir+" is removed", func() bool {
@@ -95,7 +96,7 @@ func TestClusterEndsWithItsBinary(t *testing.T) {
 	}
 }
 
-func TestURLIsEmptyAndOnesOwn(t *testing.T) {
+func TestURLIsolated(t *testing.T) {
 	t.Parallel()
 
 	for range 2 {
@@ -114,25 +115,26 @@ func TestURLIsDropped(t *testing.T) {
 	})
 
 	if err := conn.Ping(t.Context()); err == nil {
-		t.Error("the connection is still there")
+		t.Error("the connection is still open")
 	}
 
 	if other, err := pgx.Connect(t.Context(), address); err == nil {
-		t.Error("the database is still there")
+		t.Error("the database still exists")
 		other.Close(context.Background())
 	}
 }
 
-// made counts how often TestClone's template was made, which is once in a test binary however often the test runs.
-var made atomic.Int32
+// fills counts the creations of TestClone's template: one per test binary, however often the test
+// runs.
+var fills atomic.Int32
 
 func TestClone(t *testing.T) {
 	t.Parallel()
 
 	fill := func(ctx context.Context, address string) error {
-		made.Add(1)
+		fills.Add(1)
 
-		conn, err := pgx.Connect(ctx, address) // and left open
+		conn, err := pgx.Connect(ctx, address) // left open
 		if err != nil {
 			return err
 		}
@@ -160,15 +162,15 @@ func TestClone(t *testing.T) {
 		}
 	})
 
-	if got := made.Load(); got != 1 {
-		t.Errorf("the template was made %d times", got)
+	if got := fills.Load(); got != 1 {
+		t.Errorf("got %d template creations, want 1", got)
 	}
 }
 
 func TestServerListensOnASocketOnly(t *testing.T) {
 	t.Parallel()
 
-	info, err := os.Stat(filepath.Join(folder(pgtest.Server().URL("postgres")), ".s.PGSQL.5432"))
+	info, err := os.Stat(filepath.Join(dirOf(pgtest.Server().URL("postgres")), ".s.PGSQL.5432"))
 	if err != nil || info.Mode().Type() != os.ModeSocket {
 		t.Errorf("got %v, %v", info, err)
 	}
@@ -205,7 +207,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-deadline:
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("timeout waiting for: %s", what)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -85,7 +85,7 @@ func TestFullVolume(t *testing.T) {
 	})
 
 	eventually(t, "PostgreSQL can't recover", func() bool {
-		return strings.Contains(p.log.String(), "start PostgreSQL again")
+		return strings.Contains(p.log.String(), "restart PostgreSQL")
 	})
 
 	for _, path := range []string{"/containers", "/tables"} {

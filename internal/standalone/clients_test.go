@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// clients is the folder of the scripts that drive client libraries.
+// clients is the directory of the scripts for client libraries.
 const clients = "../server/testdata/clients"
 
-// TestClients: a client library gets what a server of one's own can switch on. The script prints every step that fails.
+// TestClients runs a client library against features that only a standalone server can enable. The
+// script prints every failed step.
 func TestClients(t *testing.T) {
 	t.Parallel()
 

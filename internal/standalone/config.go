@@ -21,18 +21,18 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// Config is what a [Server] needs to know. [Load] makes one that is valid.
+// Config is the configuration of a [Server]. [Load] returns a valid one.
 type Config struct {
 	LogLevel slog.Level
-	Level    *slog.LevelVar // follows LogLevel when the configuration is read again; nil: nothing does
-	Warnings []string       // one line for each setting that was given and is not supported
+	Level    *slog.LevelVar // follows LogLevel at each reload; may be nil
+	Warnings []string       // one line for each given setting that is not supported
 
 	databaseURL          string
 	pool                 int
 	maxLifetime, maxIdle time.Duration
 	channel              string
 	listen, inDatabase   bool
-	at, adminAt          place
+	addr, adminAddr      listenAddr
 	preConfig            string
 	traceHeader          string
 	logQuery             bool
@@ -42,23 +42,23 @@ type Config struct {
 	jwt                  rest.JWTConfig
 	api                  rest.Config
 	hoisted              []string
-	file                 string // that was read, "" for none
+	file                 string // path of the configuration file; "" for none
 	environ              []string
-	fromFile, fromEnv    map[string]string // what was given, by the settings' names
-	effective            map[string]string // what counts, likewise
+	fromFile, fromEnv    map[string]string // given values by name of setting
+	effective            map[string]string // effective values by name of setting
 }
 
-// place is where a server listens.
-type place struct {
-	socket string // of Unix; "" for host and port
+// listenAddr is a listen address.
+type listenAddr struct {
+	socket string // path of a Unix socket; "" for host and port
 	mode   os.FileMode
 	host   string
 	port   int  // negative for none
-	shared bool // others may listen on the port
+	shared bool // with SO_REUSEPORT
 }
 
-// Load reads the settings from a configuration file, "" for none, and from an environment as [os.Environ] returns it,
-// which wins. Whatever is wrong is reported in one error of one line for each mistake.
+// Load reads the settings from a configuration file, "" for none, and from an environment as
+// [os.Environ] returns it, which takes precedence. The error joins one error for each mistake.
 func Load(file string, environ []string) (Config, error) {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -78,9 +78,9 @@ func Load(file string, environ []string) (Config, error) {
 		}
 	}
 
-	fromFile, errs := named(given, file)
+	fromFile, errs := resolveNames(given, file)
 
-	fromEnv, more := named(variables(env), "")
+	fromEnv, more := resolveNames(variables(env), "")
 	if errs = append(errs, more...); len(errs) > 0 {
 		return Config{}, errors.Join(errs...)
 	}
@@ -91,34 +91,35 @@ func Load(file string, environ []string) (Config, error) {
 	return c, err
 }
 
-// with returns the configuration with what the database says, parameters such as pgrst.db_schemas, which wins over the rest.
-func (c Config) with(parameters map[string]string) (Config, error) {
-	extra := map[string]string{}
+// withParameters returns the configuration combined with parameters of the database, such as
+// pgrst.db_schemas, which take precedence.
+func (c Config) withParameters(parameters map[string]string) (Config, error) {
+	fromDatabase := map[string]string{}
 	var ignored []string
 	for _, parameter := range slices.Sorted(maps.Keys(parameters)) {
 		name := strings.TrimPrefix(parameter, "pgrst.")
 		if strings.HasPrefix(name, appPrefix) {
-			extra[name] = parameters[parameter]
+			fromDatabase[name] = parameters[parameter]
 			continue
 		}
 
 		s, ok := byName(strings.ReplaceAll(name, "_", "-"))
 		if !ok || !s.inDatabase {
-			ignored = append(ignored, parameter+" is no setting that the database can give, and is ignored")
+			ignored = append(ignored, parameter+" cannot be set in the database and is ignored")
 			continue
 		}
 
-		extra[s.name] = parameters[parameter]
+		fromDatabase[s.name] = parameters[parameter]
 	}
 
-	d, err := build(c.fromFile, c.fromEnv, extra)
+	d, err := build(c.fromFile, c.fromEnv, fromDatabase)
 	d.file, d.environ, d.Level = c.file, c.environ, c.Level
 	d.Warnings = append(d.Warnings, ignored...)
 
 	return d, err
 }
 
-// variables returns the variables that hold settings, by the settings' names.
+// variables returns the values of environment variables by name of setting.
 func variables(env map[string]string) map[string]string {
 	given := map[string]string{}
 	for variable, value := range env {
@@ -139,12 +140,12 @@ func variables(env map[string]string) map[string]string {
 	return given
 }
 
-// appName is what the name of a parameter may be: it becomes part of statements.
+// appName matches the allowed parameter names of app.settings: they become part of statements.
 var appName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
-// named gives the settings the names that they have now, and returns an error for each that does not exist. They come from a
-// file, or from the environment if there is none.
-func named(given map[string]string, file string) (map[string]string, []error) {
+// resolveNames maps former names of settings to current ones and returns an error for each unknown
+// name. file is empty for settings from the environment.
+func resolveNames(given map[string]string, file string) (map[string]string, []error) {
 	known := map[string]string{}
 	var errs []error
 	var names []string
@@ -176,19 +177,20 @@ func named(given map[string]string, file string) (map[string]string, []error) {
 	return known, errs
 }
 
-// build makes a configuration of what was given in a file, in the environment, and by the database.
-func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
+// build returns the configuration from the settings of a file, of the environment, and of the
+// database.
+func build(fromFile, fromEnv, fromDatabase map[string]string) (Config, error) {
 	c := Config{fromFile: fromFile, fromEnv: fromEnv, effective: map[string]string{}}
-	c.adminAt.port = -1
+	c.adminAddr.port = -1
 	given := map[string]string{}
-	for _, source := range []map[string]string{fromFile, fromEnv, extra} {
+	for _, source := range []map[string]string{fromFile, fromEnv, fromDatabase} {
 		maps.Copy(given, source)
 	}
 
 	var errs []error
 	for _, s := range settings {
 		text, ok := given[s.name]
-		if text == "" && !(ok && s.name == "db-extra-search-path") { // where nothing is a list of none
+		if text == "" && !(ok && s.name == "db-extra-search-path") { // an empty list is a value here
 			text = s.def
 		}
 
@@ -200,7 +202,7 @@ func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
 
 		if s.set == nil {
 			if text != s.def {
-				c.Warnings = append(c.Warnings, s.name+" is not supported: "+s.meaning)
+				c.Warnings = append(c.Warnings, s.name+" is not supported: "+s.description)
 			}
 			continue
 		}
@@ -222,37 +224,37 @@ func build(fromFile, fromEnv, extra map[string]string) (Config, error) {
 	}
 
 	if len(errs) == 0 {
-		errs = c.finish()
+		errs = c.derive()
 	}
 
 	return c, errors.Join(errs...)
 }
 
-// finish sees to what takes more than one setting.
-func (c *Config) finish() []error {
+// derive validates and derives fields that depend on more than one setting.
+func (c *Config) derive() []error {
 	var errs []error
 	if !c.listen {
 		c.channel = ""
 	}
-	if c.adminAt.host == "" {
-		c.adminAt.host = c.at.host
+	if c.adminAddr.host == "" {
+		c.adminAddr.host = c.addr.host
 	}
-	if c.adminAt.port >= 0 && c.adminAt.port == c.at.port && c.at.port != 0 && c.at.socket == "" &&
-		c.adminAt.socket == "" {
-		errs = append(errs, errors.New("admin-server-port: is the same as server-port"))
+	bothOnPorts := c.addr.socket == "" && c.adminAddr.socket == ""
+	if bothOnPorts && c.addr.port != 0 && c.adminAddr.port >= 0 && c.adminAddr.port == c.addr.port {
+		errs = append(errs, errors.New("admin-server-port: must differ from server-port"))
 	}
 
 	c.api.PreRequest = c.function(c.preRequest)
 	c.api.RootSpec = c.function(c.rootSpec)
 
-	if err := c.verifier(); err != nil {
+	if err := c.initVerifier(); err != nil {
 		errs = append(errs, fmt.Errorf("jwt-secret, jwt-role-claim-key: %w", err))
 	}
 
 	return errs
 }
 
-// function reads schema.name, or the name of a function in the default schema.
+// function parses schema.name, or the name of a function in the default schema.
 func (c *Config) function(text string) catalog.Name {
 	if text == "" {
 		return catalog.Name{}
@@ -266,8 +268,8 @@ func (c *Config) function(text string) catalog.Name {
 	return catalog.Name{Schema: schema, Name: name}
 }
 
-// verifier makes what verifies tokens, if there is a secret.
-func (c *Config) verifier() error {
+// initVerifier creates the verifier of tokens if there is a secret.
+func (c *Config) initVerifier() error {
 	secret := c.secret
 	if c.base64 && secret != "" {
 		var err error
@@ -295,47 +297,47 @@ func (c *Config) verifier() error {
 	return nil
 }
 
-// listens reports whether anything is to listen there.
-func (p place) listens() bool { return p.socket != "" || p.port >= 0 }
+// isSet reports whether the address is configured.
+func (a listenAddr) isSet() bool { return a.socket != "" || a.port >= 0 }
 
-// listen listens there. A socket that nobody answers on any more is replaced.
-func (p place) listen() (net.Listener, error) {
-	if p.socket != "" {
-		if conn, err := net.Dial("unix", p.socket); err == nil {
-			_ = conn.Close() // nothing was said
-			return nil, fmt.Errorf("%s: another server answers there", p.socket)
+// listen opens a listener. It replaces the socket of a server that no longer answers.
+func (a listenAddr) listen() (net.Listener, error) {
+	if a.socket != "" {
+		if conn, err := net.Dial("unix", a.socket); err == nil {
+			_ = conn.Close() // only a probe
+			return nil, fmt.Errorf("%s: another server listens there", a.socket)
 		}
 
-		if info, err := os.Lstat(p.socket); err == nil && info.Mode().Type() == os.ModeSocket {
-			if err := os.Remove(p.socket); err != nil {
+		if info, err := os.Lstat(a.socket); err == nil && info.Mode().Type() == os.ModeSocket {
+			if err := os.Remove(a.socket); err != nil {
 				return nil, err
 			}
 		}
 
-		l, err := net.Listen("unix", p.socket)
+		l, err := net.Listen("unix", a.socket)
 		if err != nil {
 			return nil, err
 		}
 
-		if err := os.Chmod(p.socket, p.mode); err != nil {
+		if err := os.Chmod(a.socket, a.mode); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 
 		return l, nil
 	}
 
-	network, host := p.network()
+	network, host := a.network()
 	var l net.ListenConfig
-	if p.shared {
+	if a.shared {
 		l.Control = sharePort
 	}
 
-	return l.Listen(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(p.port)))
+	return l.Listen(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(a.port)))
 }
 
-// network returns the network and the host on it: one of the signs that the contract has for all of them, or a name.
-func (p place) network() (network, host string) {
-	switch p.host {
+// network returns the network and the host of PostgREST's special host names, or the host itself.
+func (a listenAddr) network() (network, host string) {
+	switch a.host {
 	case "*", "*4", "*6":
 		return "tcp", ""
 	case "!4":
@@ -344,12 +346,12 @@ func (p place) network() (network, host string) {
 		return "tcp6", ""
 	}
 
-	return "tcp", p.host
+	return "tcp", a.host
 }
 
-// sharePort lets other processes of the user listen where a socket does.
+// sharePort lets other processes of the same OS user listen on the port.
 func sharePort(_, _ string, c syscall.RawConn) error {
-	option := 0x200 // SO_REUSEPORT where it comes from
+	option := 0x200 // SO_REUSEPORT on BSD
 	if runtime.GOOS == "linux" {
 		option = 0xf
 	}

@@ -58,9 +58,8 @@ db-pool-automatic-recovery = false
 	got := map[string]any{
 		"uri": c.databaseURL, "schemas": c.api.Schemas, "anon": c.api.Anonymous, "rows": c.api.MaxRows,
 		"aggregates": c.api.Aggregates, "rollback": c.api.Rollback, "override": c.api.TxOverride,
-		"pre": c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim,
-		"unprepared": c.api.NoPreparedStatements,
-		"port":       c.at.port, "settings": c.api.Settings, "path": c.api.SearchPath, "level": c.LogLevel,
+		"pre": c.api.PreRequest, "root": c.api.RootSpec, "claim": c.jwt.RoleClaim, "unprepared": c.api.NoPreparedStatements,
+		"port": c.addr.port, "settings": c.api.Settings, "path": c.api.SearchPath, "level": c.LogLevel,
 		"origins": c.api.Origins, "pool": c.pool, "openapi": c.api.OpenAPIMode, "warnings": c.Warnings,
 		"verifies": c.api.Verify != nil,
 	}
@@ -79,12 +78,12 @@ db-pool-automatic-recovery = false
 		t.Error(diff)
 	}
 
-	c, err = c.with(map[string]string{
+	c, err = c.withParameters(map[string]string{
 		"pgrst.db_schemas": "other", "pgrst.server_port": "1", "pgrst.app.settings.name": "db",
 	})
-	if err != nil || c.api.Schemas[0] != "other" || c.api.RootSpec.Schema != "other" || c.at.port != 5000 ||
+	if err != nil || c.api.Schemas[0] != "other" || c.api.RootSpec.Schema != "other" || c.addr.port != 5000 ||
 		c.api.Settings["app.settings.name"] != "db" || len(c.Warnings) != 2 {
-		t.Errorf("with what the database says: %v, %+v", err, c)
+		t.Errorf("with settings in the database: %v, %+v", err, c)
 	}
 }
 
@@ -92,15 +91,15 @@ func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 
 	short := "PGRST_JWT_SECRET=short"
-	for _, test := range []struct{ file, env, says string }{
+	for _, test := range []struct{ file, env, want string }{
 		{`db-schemsa = "x"`, "", "db-schemsa: there is no such setting; the nearest is db-schemas"},
 		{"", "PGRST_DB_POLL=1", "PGRST_DB_POLL: there is no such setting; the nearest is PGRST_DB_POOL"},
 		{"db-schemas", "", "line 1 is not name = value"},
-		{"\ndb-schemas = public", "", "line 2: db-schemas: text goes between double quotes"},
-		{`db-schemas = "public`, "", "the text has no end"},
-		{`db-schemas = "public" x`, "", "something follows"},
-		{`db-schemas = "$(NOWHERE)"`, "", "$(NOWHERE) is no variable"},
-		{`jwt-role-claim-key = "$.role"`, "", "a dollar sign is written $$"},
+		{"\ndb-schemas = public", "", "line 2: db-schemas: text must be in double quotes"},
+		{`db-schemas = "public`, "", "no closing quote"},
+		{`db-schemas = "public" x`, "", "unexpected characters"},
+		{`db-schemas = "$(NOWHERE)"`, "", "$(NOWHERE) is not set"},
+		{`jwt-role-claim-key = "$.role"`, "", "write a dollar sign as $$"},
 		{`app.settings.x' = "1"`, "", "app.settings.x'"},
 		{"", "PGRST_DB_SCHEMAS=pg_catalog", "belongs to PostgreSQL"},
 		{"", "PGRST_DB_TX_END=never", "db-tx-end"},
@@ -111,7 +110,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"", "PGRST_LOG_LEVEL=loud", "log-level"},
 		{"", "PGRST_OPENAPI_MODE=open", "openapi-mode"},
 		{"", "PGRST_OPENAPI_SERVER_PROXY_URI=ftp://x", "openapi-server-proxy-uri"},
-		{"", "PGRST_ADMIN_SERVER_PORT=3000", "admin-server-port: is the same"},
+		{"", "PGRST_ADMIN_SERVER_PORT=3000", "admin-server-port: must differ"},
 		{"", "PGRST_SERVER_TRACE_HEADER=a:b", "server-trace-header"},
 		{"", "PGRST_JWT_AUD=:no", "jwt-aud"},
 		{"", "PGRST_JWT_ROLE_CLAIM_KEY=.", "jwt-role-claim-key"},
@@ -129,13 +128,13 @@ func TestLoadRefuses(t *testing.T) {
 		}
 
 		_, err := Load(file, []string{test.env})
-		if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "short!") {
-			t.Errorf("%q, %q: got %v, want %s", test.file, test.env, err, test.says)
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "short!") {
+			t.Errorf("%q, %q: got %v, want an error with %q", test.file, test.env, err, test.want)
 		}
 	}
 
 	if _, err := Load("/nowhere/socle.conf", nil); err == nil {
-		t.Error("a file that is not there was read")
+		t.Error("a missing file was read")
 	}
 }
 
@@ -174,13 +173,13 @@ func TestExampleIsRead(t *testing.T) {
 
 	for _, s := range settings {
 		if has := strings.Contains(lines, "\n"+s.name+" = "); has != (s.set != nil) {
-			t.Errorf("%s: in the example is %v", s.name, has)
+			t.Errorf("%s: got %v in the example", s.name, has)
 		}
 	}
 }
 
-// TestManualHasTheSettings compares the manual's table with the settings.
-func TestManualHasTheSettings(t *testing.T) {
+// TestManualListsSettings compares the manual's table with the settings.
+func TestManualListsSettings(t *testing.T) {
 	t.Parallel()
 
 	text, err := os.ReadFile("../../docs/rest.md")
@@ -195,7 +194,7 @@ func TestManualHasTheSettings(t *testing.T) {
 			value = "`" + s.def + "`"
 		}
 
-		fmt.Fprintf(&want, "| `%s` | %s | %s |\n", s.name, value, s.explained())
+		fmt.Fprintf(&want, "| `%s` | %s | %s |\n", s.name, value, s.helpText())
 	}
 
 	if got := strings.Join(regexp.MustCompile("(?m)^\\| `[a-z0-9-]+` \\|.*\n").FindAllString(string(text), -1),
@@ -204,7 +203,7 @@ func TestManualHasTheSettings(t *testing.T) {
 	}
 
 	for _, s := range settings {
-		if !strings.Contains(Help(), s.variable()+" ") || !strings.Contains(Help(), s.meaning) {
+		if !strings.Contains(Help(), s.variable()+" ") || !strings.Contains(Help(), s.description) {
 			t.Errorf("the help lacks %s", s.name)
 		}
 	}
@@ -217,12 +216,12 @@ func TestNetwork(t *testing.T) {
 		"!4": {"tcp4", ""}, "!6": {"tcp6", ""}, "*": {"tcp", ""}, "*4": {"tcp", ""}, "*6": {"tcp", ""},
 		"127.0.0.1": {"tcp", "127.0.0.1"}, "localhost": {"tcp", "localhost"},
 	} {
-		if network, host := (place{host: host}).network(); network != want[0] || host != want[1] {
+		if network, host := (listenAddr{host: host}).network(); network != want[0] || host != want[1] {
 			t.Errorf("%s: got %s %q, want %q", host, network, host, want)
 		}
 	}
 
-	l, err := place{host: "!4"}.listen()
+	l, err := listenAddr{host: "!4"}.listen()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// parseFile reads a configuration file: one name = value in a line, text between double quotes, numbers and booleans without, comments
-// after #. In text $(NAME) is a variable of the environment, and $$ a dollar sign. Of two lines with one name the last counts.
+// parseFile parses a configuration file: one name = value per line, text in double quotes, numbers
+// and booleans without, comments after #. In text, $(NAME) stands for an environment variable and
+// $$ for a dollar sign. The last of several lines with the same name wins.
 func parseFile(text string, env map[string]string) (map[string]string, error) {
 	values := map[string]string{}
 	number := 0
@@ -39,24 +40,24 @@ func parseFile(text string, env map[string]string) (map[string]string, error) {
 
 func parseValue(text string, env map[string]string) (string, error) {
 	if !strings.HasPrefix(text, `"`) {
-		bare, _, _ := strings.Cut(text, "#")
-		bare = strings.TrimSpace(bare)
-		if _, err := strconv.ParseFloat(bare, 64); err != nil {
-			if _, err := boolean(bare); err != nil {
-				return "", fmt.Errorf("text goes between double quotes")
+		unquoted, _, _ := strings.Cut(text, "#")
+		unquoted = strings.TrimSpace(unquoted)
+		if _, err := strconv.ParseFloat(unquoted, 64); err != nil {
+			if _, err := boolean(unquoted); err != nil {
+				return "", fmt.Errorf("text must be in double quotes")
 			}
 		}
 
-		return bare, nil
+		return unquoted, nil
 	}
 
 	quoted, err := strconv.QuotedPrefix(text)
 	if err != nil {
-		return "", fmt.Errorf("the text has no end, or an escape that is none")
+		return "", fmt.Errorf("the text has no closing quote or an invalid escape")
 	}
 
 	if after := strings.TrimSpace(text[len(quoted):]); after != "" && after[0] != '#' {
-		return "", fmt.Errorf("something follows the text")
+		return "", fmt.Errorf("unexpected characters after the text")
 	}
 
 	value, err := strconv.Unquote(quoted)
@@ -67,7 +68,7 @@ func parseValue(text string, env map[string]string) (string, error) {
 	return interpolate(value, env)
 }
 
-// interpolate replaces variables.
+// interpolate replaces references to environment variables.
 func interpolate(text string, env map[string]string) (string, error) {
 	var b strings.Builder
 	for {
@@ -82,15 +83,15 @@ func interpolate(text string, env map[string]string) (string, error) {
 			text = after[1:]
 		case strings.HasPrefix(after, "("):
 			name, rest, ok := strings.Cut(after[1:], ")")
-			value, there := env[name]
-			if !ok || !there {
-				return "", fmt.Errorf("$(%s) is no variable of the environment", name)
+			value, exists := env[name]
+			if !ok || !exists {
+				return "", fmt.Errorf("environment variable $(%s) is not set", name)
 			}
 
 			b.WriteString(value)
 			text = rest
 		default:
-			return "", fmt.Errorf("a dollar sign is written $$")
+			return "", fmt.Errorf("write a dollar sign as $$")
 		}
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// checkFraming sends two requests, the first of which ends in two places, and fails unless that is all that is answered, with 400.
+// checkFraming sends two requests, the first with ambiguous framing, and fails unless the only
+// response is a 400.
 func checkFraming(t *testing.T, address string) {
 	t.Helper()
 
@@ -28,6 +29,6 @@ func checkFraming(t *testing.T, address string) {
 
 	got, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 400 ") || strings.Count(string(got), "HTTP/1.") != 1 {
-		t.Errorf("%s answered %.200q, %v, want one 400", address, got, err)
+		t.Errorf("%s: got %.200q, %v, want one 400", address, got, err)
 	}
 }

@@ -18,12 +18,13 @@ import (
 	"socle/internal/httpx"
 )
 
-const probeTime = 2 * time.Second // in which whoever asks for /live or /ready gets an answer
+// probeTimeout is the timeout of /live and /ready.
+const probeTimeout = 2 * time.Second
 
-// routes passes requests on, with the header that an answer repeats.
+// routes passes requests to the API and copies the trace header into the response.
 func (s *Server) routes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now := s.now.Load()
+		now := s.current.Load()
 		if values := r.Header.Values(now.traceHeader); now.traceHeader != "" && len(values) > 0 {
 			w.Header()[http.CanonicalHeaderKey(now.traceHeader)] = values
 		}
@@ -42,8 +43,8 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-// panicked answers for a handler that did not.
-func panicked(w http.ResponseWriter, _ *http.Request) {
+// writePanic responds for a handler that panicked.
+func writePanic(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(http.StatusInternalServerError)
 	_, _ = io.WriteString(w, `{"code":"PGRSTX00","message":"Internal server error","details":null,"hint":null}`)
@@ -54,33 +55,33 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       60 * time.Second,
-		WriteTimeout:      longest + time.Minute,
+		WriteTimeout:      statementTimeout + time.Minute,
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 
-// adminRoutes answers those who watch.
+// adminRoutes are the endpoints for monitoring.
 func (s *Server) adminRoutes() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pgrst_db_pool_max", Help: "Connections at most."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pgrst_db_pool_max", Help: "Maximum number of connections."},
 			func() float64 { return float64(s.pool.Stat().MaxConns()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "pgrst_db_pool_available", Help: "Connections that no request uses, or that could be opened.",
+			Name: "pgrst_db_pool_available", Help: "Connections that are idle or can still be opened.",
 		},
 			func() float64 { return float64(s.pool.Stat().MaxConns() - s.pool.Stat().AcquiredConns()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "pgrst_db_pool_timeouts_total", Help: "Requests that gave up waiting for a connection.",
+			Name: "pgrst_db_pool_timeouts_total", Help: "Requests that timed out waiting for a connection.",
 		},
 			func() float64 { return float64(s.pool.Stat().CanceledAcquireCount()) }))
 
 	return httpx.Paths{
 		"/metrics": promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP,
 		"/live": func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+			ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 			defer cancel()
 
 			if !s.live(ctx) {
@@ -88,10 +89,10 @@ func (s *Server) adminRoutes() http.Handler {
 			}
 		},
 		"/ready": func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+			ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 			defer cancel()
 
-			if _, err := s.now.Load().cache.Get(ctx); err != nil || s.pool.Ping(ctx) != nil {
+			if _, err := s.current.Load().cache.Get(ctx); err != nil || s.pool.Ping(ctx) != nil {
 				w.WriteHeader(http.StatusServiceUnavailable)
 			} else if !s.live(ctx) {
 				w.WriteHeader(http.StatusInternalServerError)
@@ -99,43 +100,44 @@ func (s *Server) adminRoutes() http.Handler {
 		},
 		"/config": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, _ = io.WriteString(w, s.now.Load().Config.String())
+			_, _ = io.WriteString(w, s.current.Load().Config.String())
 		},
 		"/schema_cache": func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeout(r.Context(), probeTime)
+			ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 			defer cancel()
 
-			c, err := s.now.Load().cache.Get(ctx)
+			c, err := s.current.Load().cache.Get(ctx)
 			if err != nil {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
 
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(known(c)) // whoever asked is gone
+			_ = json.NewEncoder(w).Encode(newShownCatalog(c)) // fails only if the client is gone
 		},
 	}
 }
 
-// live reports whether requests are taken.
+// live reports whether the server accepts connections.
 func (s *Server) live(ctx context.Context) bool {
 	at := s.listener.Addr()
-	where := at.String()
+	address := at.String()
 	if at.Network() != "unix" {
-		where = strings.TrimPrefix(s.URL, "http://")
+		address = strings.TrimPrefix(s.URL, "http://")
 	}
 
-	conn, err := (&net.Dialer{}).DialContext(ctx, at.Network(), where)
+	conn, err := (&net.Dialer{}).DialContext(ctx, at.Network(), address)
 	if err != nil {
 		return false
 	}
 
-	_ = conn.Close() // nothing was said
+	_ = conn.Close() // only a probe
 	return true
 }
 
-// urlOf returns the address at which a listener is reached from its own machine, unix: and a path for a socket.
-func urlOf(l net.Listener) string {
+// listenerURL returns the URL of a listener for clients on the same machine, or unix: and a path
+// for a socket.
+func listenerURL(l net.Listener) string {
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
 		return "unix:" + l.Addr().String()

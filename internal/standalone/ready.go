@@ -9,24 +9,25 @@ import (
 	"strconv"
 )
 
-// Ready asks the server of a configuration, where it answers those who watch, whether it is ready, and returns where that is. It fails if it is not.
+// Ready requests /ready from the admin server of a configuration. It returns the address, and an
+// error if the server is not ready.
 func (c Config) Ready(ctx context.Context) (string, error) {
-	if !c.adminAt.listens() {
-		return "", errors.New("nobody can be asked: neither admin-server-port nor admin-server-unix-socket is set")
+	if !c.adminAddr.isSet() {
+		return "", errors.New("no admin server: set admin-server-port or admin-server-unix-socket")
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, 2*probeTime)
+	ctx, cancel := context.WithTimeout(ctx, 2*probeTimeout)
 	defer cancel()
 
-	network, host := c.adminAt.network()
+	network, host := c.adminAddr.network()
 	if host == "" {
 		host = "localhost"
 	}
 
-	address := net.JoinHostPort(host, strconv.Itoa(c.adminAt.port))
+	address := net.JoinHostPort(host, strconv.Itoa(c.adminAddr.port))
 	where := "http://" + address + "/ready"
-	if c.adminAt.socket != "" {
-		network, address = "unix", c.adminAt.socket
+	if c.adminAddr.socket != "" {
+		network, address = "unix", c.adminAddr.socket
 		where = address
 	}
 
@@ -43,13 +44,13 @@ func (c Config) Ready(ctx context.Context) (string, error) {
 
 	answer, err := client.Do(r)
 	if err != nil {
-		return where, fmt.Errorf("%s does not answer: %w", where, errors.Unwrap(err))
+		return where, fmt.Errorf("%s does not respond: %w", where, errors.Unwrap(err))
 	}
 
-	_ = answer.Body.Close() // it is empty
+	_ = answer.Body.Close() // empty
 
 	if answer.StatusCode != http.StatusOK {
-		return where, fmt.Errorf("%s answers %s", where, answer.Status)
+		return where, fmt.Errorf("%s responded %s", where, answer.Status)
 	}
 
 	return where, nil

@@ -18,14 +18,15 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// serve has requests served by a configuration from now on. The catalogue is read anew only if other schemas or settings of functions are asked for.
-func (s *Server) serve(c Config) {
+// activate makes a configuration current for new requests. It loads the catalog anew only if
+// schemas, search path or hoisted settings changed.
+func (s *Server) activate(c Config) {
 	for _, w := range c.Warnings {
-		s.log.Error(w) // as loud as it takes to be seen by default
+		s.log.Error(w) // as an error, which the default log level shows
 	}
 
-	former := s.now.Load()
-	next := &served{Config: c}
+	former := s.current.Load()
+	next := &serving{Config: c}
 	if former != nil && slices.Equal(former.Config.api.Schemas, c.api.Schemas) &&
 		slices.Equal(former.Config.api.SearchPath, c.api.SearchPath) && slices.Equal(former.hoisted, c.hoisted) {
 		next.cache = former.cache
@@ -35,7 +36,7 @@ func (s *Server) serve(c Config) {
 		next.cache.ListenOn(c.channel, s.ReloadConfig)
 	}
 
-	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.ResponseBudget = next.cache, s.role, longest, s.held
+	c.api.Catalog, c.api.Role, c.api.Timeout, c.api.ResponseBudget = next.cache, s.role, statementTimeout, s.responseBudget
 
 	if c.logQuery {
 		c.api.OnExecute = func(ctx context.Context, sql string) { httpx.From(ctx).Statement = sql }
@@ -47,52 +48,61 @@ func (s *Server) serve(c Config) {
 		c.Level.Set(c.LogLevel)
 	}
 
-	s.now.Store(next)
+	s.current.Store(next)
 
 	if former != nil && former.cache != next.cache {
-		s.ending.Go(former.cache.Retire) // requests under way still read what it has, or wait for it
+		s.retired.Go(former.cache.Retire) // requests in flight still use the former catalog
 	}
 }
 
-// reconfigure reads the configuration again: file, environment and database. What is wrong with it is logged, and the one before stays.
-// Addresses, the pool and the channel are those of the start.
+// reconfigure reloads the configuration: file, environment and database. It logs mistakes and keeps
+// the former configuration. Addresses, the pool and the channel never change.
 func (s *Server) reconfigure(ctx context.Context) {
-	now := s.now.Load().Config
-	c, err := Load(now.file, now.environ)
-	if err == nil && c.inDatabase {
-		var parameters map[string]string
-		if parameters, err = s.parameters(ctx, c); err == nil {
-			c, err = c.with(parameters)
-		}
-	}
-
+	former := s.current.Load().Config
+	c, err := s.load(ctx, former.file, former.environ)
 	if err != nil && ctx.Err() != nil {
-		return // the server ends
+		return // the server is stopping
 	}
 	if err != nil {
-		s.log.Error("the configuration can't be read again; the one before stays", "error", err)
+		s.log.Error("reload of the configuration failed, keeping the former one", "error", err)
 		return
 	}
 
-	c.channel, c.Level = now.channel, now.Level
-	s.serve(c)
-	s.log.Info("the configuration was read again")
+	c.channel, c.Level = former.channel, former.Level
+	s.activate(c)
+	s.log.Info("configuration reloaded")
 }
 
-// awaitParameters is parameters, tried until the database answers. It fails if the database refuses the login.
+// load reads the configuration from all sources.
+func (s *Server) load(ctx context.Context, file string, environ []string) (Config, error) {
+	c, err := Load(file, environ)
+	if err != nil || !c.inDatabase {
+		return c, err
+	}
+
+	parameters, err := s.parameters(ctx, c)
+	if err != nil {
+		return c, err
+	}
+
+	return c.withParameters(parameters)
+}
+
+// awaitParameters is parameters with retries until the database responds. It fails if the database
+// rejects the login.
 func (s *Server) awaitParameters(ctx context.Context, c Config) (map[string]string, error) {
-	for delay := time.Second; ; delay = min(2*delay, retryMost) {
+	for delay := time.Second; ; delay = min(2*delay, maxRetryDelay) {
 		parameters, err := s.parameters(ctx, c)
 		if err == nil {
 			return parameters, nil
 		}
 
-		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && !strings.HasPrefix(refused.Code, "08") &&
-			!strings.HasPrefix(refused.Code, "53") && !strings.HasPrefix(refused.Code, "57") {
+		if rejected, ok := errors.AsType[*pgconn.PgError](err); ok && !strings.HasPrefix(rejected.Code, "08") &&
+			!strings.HasPrefix(rejected.Code, "53") && !strings.HasPrefix(rejected.Code, "57") {
 			return nil, fmt.Errorf("connect to the database: %w", err)
 		}
 
-		s.log.Error("the database can't be reached", "error", err, "again", delay)
+		s.log.Error("cannot reach the database", "error", err, "retry", delay)
 
 		select {
 		case <-ctx.Done():
@@ -102,8 +112,8 @@ func (s *Server) awaitParameters(ctx context.Context, c Config) (map[string]stri
 	}
 }
 
-// parameters returns what the database says of the configuration: what the function of db-pre-config has set and, before it, what
-// ALTER ROLE … SET pgrst.… says of the login.
+// parameters returns the settings in the database: those that the function of db-pre-config sets
+// and, with precedence, those of ALTER ROLE … SET pgrst.… for the login.
 func (s *Server) parameters(ctx context.Context, c Config) (map[string]string, error) {
 	var all []string
 	err := pg.InTx(ctx, s.pool, func(tx pgx.Tx) error {
@@ -150,30 +160,30 @@ func (s *Server) parameters(ctx context.Context, c Config) (map[string]string, e
 	return parameters, err
 }
 
-// Reload has the schema and the settings of roles read again. It does not wait.
+// Reload reloads the catalog and the settings of roles. It does not block.
 func (s *Server) Reload() {
-	s.now.Load().cache.Reload()
-	wake(s.reload)
+	s.current.Load().cache.Reload()
+	signal(s.reload)
 }
 
-// ReloadConfig has the configuration read again. It does not wait.
-func (s *Server) ReloadConfig() { wake(s.changed) }
+// ReloadConfig reloads the configuration. It does not block.
+func (s *Server) ReloadConfig() { signal(s.changed) }
 
-func wake(c chan struct{}) {
+func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // is about to happen
+	default: // a reload is pending
 	}
 }
 
-// keep keeps what requests need at hand until ctx ends.
-func (s *Server) keep(ctx context.Context) {
-	tick := time.NewTicker(rolesEvery)
+// refresh refreshes the cached settings of roles and the catalog until ctx ends.
+func (s *Server) refresh(ctx context.Context) {
+	tick := time.NewTicker(rolesInterval)
 	defer tick.Stop()
 
 	for ctx.Err() == nil {
 		s.readRoles(ctx)
-		_, _ = s.now.Load().cache.Get(ctx) // keeps it listening; it logs its own failures
+		_, _ = s.current.Load().cache.Get(ctx) // keeps it listening; it logs its own errors
 
 		select {
 		case <-ctx.Done():

@@ -18,14 +18,14 @@ import (
 	"socle/internal/pgtest"
 )
 
-// database is one with a login of its own, whose settings no other test changes.
+// database is a database with a login of its own, whose settings no other test changes.
 type database struct {
 	*testing.T
 	admin *pgx.Conn
 	login string
 }
 
-// newDatabase makes a database with the fixture and the login of the test.
+// newDatabase creates a database with the fixture and the login of the test.
 func newDatabase(t *testing.T, login string) database {
 	t.Helper()
 
@@ -54,14 +54,14 @@ func (d database) exec(sql string) {
 	}
 }
 
-// config returns a configuration file's text: the database, and what the test says.
+// config returns the text of a configuration file with the database and the test's settings.
 func (d database) config(lines string) string {
 	at := d.admin.Config()
 	return fmt.Sprintf("db-uri = \"host=%s port=%d dbname=%s user=%s password=authentic\"\ndb-schemas = \"api\"\ndb-anon-role = \"web_anon\"\nserver-host = \"127.0.0.1\"\nserver-port = 0\njwt-secret = \"%s\"\n%s",
 		at.Host, at.Port, at.Database, d.login, secret, lines)
 }
 
-// log keeps what was logged.
+// log records log output.
 type log struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -81,7 +81,7 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// run starts a server by a configuration file, until the test ends. A level is that of its log.
+// run starts a server with a configuration file until the test ends, and its log at a level.
 func run(t *testing.T, file string, level ...*slog.LevelVar) (*Server, *log) {
 	t.Helper()
 
@@ -115,8 +115,8 @@ func run(t *testing.T, file string, level ...*slog.LevelVar) (*Server, *log) {
 	return s, said
 }
 
-// says asks for a path until the body has a text.
-func (c client) says(text, path string, headers ...string) {
+// untilBody polls a path until the body contains a text.
+func (c client) untilBody(text, path string, headers ...string) {
 	c.Helper()
 
 	eventually(c.T, func() (bool, string) {
@@ -125,7 +125,8 @@ func (c client) says(text, path string, headers ...string) {
 	})
 }
 
-// TestReloadConfig: the configuration in file and database is read again on a notification and for a signal; what is wrong changes nothing.
+// TestReloadConfig checks that the configuration in file and database is reloaded on a notification
+// and by ReloadConfig, and that mistakes change nothing.
 func TestReloadConfig(t *testing.T) {
 	t.Parallel()
 
@@ -140,12 +141,12 @@ func TestReloadConfig(t *testing.T) {
 	api.until(200, "/numbers")
 
 	if _, body, h := api.do("GET", "/numbers", "", "X-One", "1"); body != `[{"n":1}]` || h.Get("X-One") != "1" {
-		t.Errorf("what the function says does not count: %s, %v", body, h)
+		t.Errorf("the settings of the function are not effective: %s, %v", body, h)
 	}
 
-	// ALTER ROLE wins over the function, the environment's file changes too, and other schemas are shown.
+	// ALTER ROLE overrides the function, the file changes too, and other schemas are exposed.
 	d.exec(`alter role reloader set pgrst.db_max_rows = '2'; notify pgrst, 'reload config'`)
-	api.says(`{"n":2}]`, "/numbers")
+	api.untilBody(`{"n":2}]`, "/numbers")
 
 	if err := os.WriteFile(file,
 		[]byte(
@@ -159,27 +160,27 @@ func TestReloadConfig(t *testing.T) {
 	api.until(200, "/others", "Accept-Profile", "second")
 
 	if _, body, _ := api.do("GET", "/rpc/setting?name=app.settings.x", ""); body != `"new"` {
-		t.Errorf("the parameter is %s", body)
+		t.Errorf("got parameter %s", body)
 	}
 	if status, body, _ := api.do("GET", "/none", ""); status != 404 ||
 		body != `{"code":"PGRST205","message":"Could not find the table 'api.none' in the schema cache"}` {
-		t.Errorf("a terse error: %d %s", status, body)
+		t.Errorf("minimal error: got %d %s", status, body)
 	}
 
-	// What is wrong is logged, and the one before stays.
+	// Mistakes are logged, and the former configuration stays.
 	d.exec(`alter role reloader set pgrst.db_max_rows = 'many'; notify pgrst, 'reload config'`)
 	eventually(t, func() (bool, string) {
-		return strings.Contains(said.String(), "the one before stays"), said.String()
+		return strings.Contains(said.String(), "keeping the former one"), said.String()
 	})
 
 	if status, body, _ := api.do("GET", "/numbers", ""); status != 200 || !strings.Contains(body, `{"n":2}]`) {
-		t.Errorf("after a configuration that is wrong: %d %s", status, body)
+		t.Errorf("after an invalid configuration: got %d %s", status, body)
 	}
 	if strings.Contains(said.String(), secret) || strings.Contains(said.String(), "authentic ") {
-		t.Error("the log has a secret")
+		t.Error("the log contains a secret")
 	}
 
-	// So does the level of the log.
+	// The log level changes too.
 	d.exec(`alter role reloader reset pgrst.db_max_rows`)
 	if err := os.WriteFile(file, []byte(d.config("log-level = \"info\"")), 0o600); err != nil {
 		t.Fatal(err)
@@ -187,15 +188,16 @@ func TestReloadConfig(t *testing.T) {
 
 	s.ReloadConfig()
 	eventually(t, func() (bool, string) {
-		return strings.Contains(said.String(), "the configuration was read again"), said.String()
+		return strings.Contains(said.String(), "configuration reloaded"), said.String()
 	})
 
-	// The schema is still heard of.
+	// Schema changes are still noticed.
 	d.exec(`create table api.late (); grant select on api.late to web_anon; notify pgrst, 'reload schema'`)
 	api.until(200, "/late")
 }
 
-// TestRoleSettings: what ALTER ROLE says of a role holds for its requests, and what a function says of itself for its calls.
+// TestRoleSettings checks that settings of a role apply to its requests, and those of a function to
+// its calls.
 func TestRoleSettings(t *testing.T) {
 	t.Parallel()
 
@@ -213,7 +215,7 @@ func TestRoleSettings(t *testing.T) {
 	api := client{t, s.URL}
 	quick := []string{"Authorization", "Bearer " + sign(secret, `{"role":"quick"}`)}
 	slow := []string{"Authorization", "Bearer " + sign(secret, `{"role":"slow"}`)}
-	api.says(`"200ms"`, "/rpc/setting?name=statement_timeout", quick...)
+	api.untilBody(`"200ms"`, "/rpc/setting?name=statement_timeout", quick...)
 
 	for _, test := range []struct {
 		path    string
@@ -227,7 +229,7 @@ func TestRoleSettings(t *testing.T) {
 		{"/todos", quick, 200, "[]"},
 		{"/rpc/setting?name=work_mem", quick, 200, `"5MB"`},
 		{"/rpc/setting?name=log_min_duration_statement", quick, 200, `"12s"`}, // the login may set it
-		{"/rpc/setting?name=search_path", quick, 200, `api`},                  // is the request's
+		{"/rpc/setting?name=search_path", quick, 200, `api`},                  // set by the request
 		{"/rpc/patient", quick, 200, `"20s"`},
 		{"/rpc/loose", slow, 200, `"repeatable read"`},
 	} {
@@ -247,10 +249,10 @@ func TestRoleSettings(t *testing.T) {
 
 	d.exec("alter role quick set statement_timeout = '17s'")
 	s.Reload()
-	api.says(`"17s"`, "/rpc/setting?name=statement_timeout", quick...)
+	api.untilBody(`"17s"`, "/rpc/setting?name=statement_timeout", quick...)
 }
 
-// TestHoistedSettings has other settings of functions hold for the whole transaction.
+// TestHoistedSettings checks that hoisted settings of functions apply to the whole transaction.
 func TestHoistedSettings(t *testing.T) {
 	t.Parallel()
 
@@ -263,7 +265,7 @@ func TestHoistedSettings(t *testing.T) {
 	api := client{t, s.URL}
 	api.until(200, "/outside")
 
-	c, err := s.now.Load().cache.Get(t.Context())
+	c, err := s.current.Load().cache.Get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +279,7 @@ func TestHoistedSettings(t *testing.T) {
 	}
 }
 
-// TestUnprepared has no statement kept by a connection.
+// TestUnprepared checks that connections keep no prepared statements.
 func TestUnprepared(t *testing.T) {
 	t.Parallel()
 
@@ -302,7 +304,7 @@ func TestUnprepared(t *testing.T) {
 		}
 		if status, _, _ := api.do("PATCH", "/counts", `{"n":2}`, "Prefer",
 			"handling=strict, max-affected=0"); status != 400 {
-			t.Errorf("a write that is undone: %d", status)
+			t.Errorf("rolled-back write: got %d", status)
 		}
 		if status, body, _ := api.do("GET", "/counts?id=eq.x", ""); status != 400 || !strings.Contains(body, "22P02") {
 			t.Errorf("an error: %d %s", status, body)
@@ -311,12 +313,12 @@ func TestUnprepared(t *testing.T) {
 			t.Errorf("a rollback: %d", status)
 		}
 		if status, body, _ := api.do("POST", "/rpc/kept", ""); status != 200 || body != "0" {
-			t.Errorf("statements that are kept: %d %s", status, body)
+			t.Errorf("prepared statements: got %d %s", status, body)
 		}
 	}
 }
 
-// TestAcquisitionTimeout: with all connections taken a request waits as long as it was said.
+// TestAcquisitionTimeout checks that a request waits for a connection as long as configured.
 func TestAcquisitionTimeout(t *testing.T) {
 	t.Parallel()
 
@@ -337,13 +339,13 @@ func TestAcquisitionTimeout(t *testing.T) {
 	if status != 504 ||
 		body !=
 			`{"code":"PGRST003","details":null,"hint":null,"message":"Timed out acquiring connection from connection pool."}` {
-		t.Errorf("with no connection free: %d %s", status, body)
+		t.Errorf("without a free connection: got %d %s", status, body)
 	}
 
 	api.until(200, "/locked")
 }
 
-// TestSockets serves on Unix sockets, and tells those who watch what counts.
+// TestSockets serves on Unix sockets and checks the admin endpoints.
 func TestSockets(t *testing.T) {
 	t.Parallel()
 
@@ -373,7 +375,7 @@ func TestSockets(t *testing.T) {
 
 	s, _ := run(t, file)
 	if s.URL != "unix:"+open || s.AdminURL != "unix:"+watch {
-		t.Errorf("it answers at %s and %s", s.URL, s.AdminURL)
+		t.Errorf("got addresses %s and %s", s.URL, s.AdminURL)
 	}
 
 	for path, mode := range map[string]os.FileMode{open: 0o600, watch: 0o666} {
@@ -402,7 +404,7 @@ func TestSockets(t *testing.T) {
 	})
 
 	if status, body := ask(open, "/rpc/setting?name=app.settings.key"); status != 200 || body != `"hidden"` {
-		t.Errorf("over the socket: %d %s", status, body)
+		t.Errorf("over the socket: got %d %s", status, body)
 	}
 	if status, _ := ask(watch, "/live"); status != 200 {
 		t.Errorf("/live: %d", status)
@@ -440,7 +442,7 @@ func TestSockets(t *testing.T) {
 	}
 
 	if second, err := Start(t.Context(), c, slog.New(slog.DiscardHandler)); err == nil ||
-		!strings.Contains(err.Error(), "another server answers there") {
+		!strings.Contains(err.Error(), "another server listens there") {
 		t.Errorf("a second server on the socket: %v, %v", second, err)
 	}
 }

@@ -1,5 +1,6 @@
-// Package standalone serves the rows API over any PostgreSQL, without the platform, by the settings of PostgREST. It knows
-// those settings, the one login over which everything runs, and the port for those who watch; package rest does the rest.
+// Package standalone serves the rows API on any PostgreSQL, without the platform, with the settings
+// of PostgREST. It owns those settings, the single login of all requests, and the admin port. The
+// API itself is in package rest.
 package standalone
 
 import (
@@ -23,44 +24,45 @@ import (
 )
 
 const (
-	drainTime  = 30 * time.Second // for requests in flight when the server is told to stop
-	rolesEvery = 20 * time.Second // how soon a role's changed settings apply
-	longest    = 10 * time.Minute // for a statement; statement_timeout of the role ends it sooner
-	retryMost  = 32 * time.Second // between tries to reach the database at the start
+	drainTimeout     = 30 * time.Second // for requests in flight during shutdown
+	rolesInterval    = 20 * time.Second // maximum delay before a role's changed settings apply
+	statementTimeout = 10 * time.Minute // of a statement; the role's statement_timeout may be shorter
+	maxRetryDelay    = 32 * time.Second // maximum delay between attempts to connect at start
 )
 
 // Server serves the rows of one database.
 type Server struct {
-	URL      string // where it answers
-	AdminURL string // where /live, /ready and /metrics answer; "" if nowhere
+	URL      string // of the API
+	AdminURL string // of /live, /ready and /metrics; "" if none
 
-	log      *slog.Logger
-	pool     *pgxpool.Pool
-	held     *rest.ResponseBudget
-	now      atomic.Pointer[served]
-	settings atomic.Pointer[map[string]map[string]string] // of roles, by the role
-	reload   chan struct{}
-	changed  chan struct{}  // the configuration
-	ending   sync.WaitGroup // caches that nobody asks any more
+	log            *slog.Logger
+	pool           *pgxpool.Pool
+	responseBudget *rest.ResponseBudget
+	current        atomic.Pointer[serving]
+	settings       atomic.Pointer[map[string]map[string]string] // settings of roles, by role
+	reload         chan struct{}
+	changed        chan struct{}  // the configuration changed
+	retired        sync.WaitGroup // retired caches
 
 	listener, admin net.Listener
 	http, adminHTTP *http.Server
 }
 
-// served is what answers requests, by one configuration.
-type served struct {
+// serving is the state for requests under one configuration.
+type serving struct {
 	Config
 	api   *rest.Server
 	cache *rest.Cache
 }
 
-// Start builds a server; it answers from [Server.Run] on. If settings are looked for in the database, it waits for it until ctx ends.
+// Start creates a server; [Server.Run] serves requests. If the database has settings, Start waits
+// for the database until ctx ends.
 func Start(ctx context.Context, c Config, log *slog.Logger) (*Server, error) {
 	s := &Server{
-		log:     log,
-		held:    rest.NewResponseBudget(rest.ResponseBudgetSize),
-		reload:  make(chan struct{}, 1),
-		changed: make(chan struct{}, 1),
+		log:            log,
+		responseBudget: rest.NewResponseBudget(rest.ResponseBudgetSize),
+		reload:         make(chan struct{}, 1),
+		changed:        make(chan struct{}, 1),
 	}
 	if err := s.start(ctx, c); err != nil {
 		s.close()
@@ -72,7 +74,7 @@ func Start(ctx context.Context, c Config, log *slog.Logger) (*Server, error) {
 
 func (s *Server) start(ctx context.Context, c Config) error {
 	var err error
-	if s.pool, err = open(ctx, c); err != nil {
+	if s.pool, err = openPool(ctx, c); err != nil {
 		return err
 	}
 
@@ -82,38 +84,38 @@ func (s *Server) start(ctx context.Context, c Config) error {
 			return err
 		}
 
-		if c, err = c.with(parameters); err != nil {
+		if c, err = c.withParameters(parameters); err != nil {
 			return fmt.Errorf("settings in the database: %w", err)
 		}
 	}
 
 	s.settings.Store(&map[string]map[string]string{})
-	s.serve(c)
+	s.activate(c)
 
-	if s.listener, err = c.at.listen(); err != nil {
+	if s.listener, err = c.addr.listen(); err != nil {
 		return fmt.Errorf("server-host, server-port, server-unix-socket: %w", err)
 	}
 
-	s.URL = urlOf(s.listener)
-	s.http = newHTTPServer(httpx.Wrap(s.routes(), httpx.Config{Log: s.log, Panicked: panicked}), s.log)
+	s.URL = listenerURL(s.listener)
+	s.http = newHTTPServer(httpx.Wrap(s.routes(), httpx.Config{Log: s.log, Panicked: writePanic}), s.log)
 
-	if !c.adminAt.listens() {
+	if !c.adminAddr.isSet() {
 		return nil
 	}
 
-	if s.admin, err = c.adminAt.listen(); err != nil {
+	if s.admin, err = c.adminAddr.listen(); err != nil {
 		return fmt.Errorf("admin-server-host, admin-server-port, admin-server-unix-socket: %w", err)
 	}
 
-	s.AdminURL = urlOf(s.admin)
+	s.AdminURL = listenerURL(s.admin)
 	s.adminHTTP = newHTTPServer(s.adminRoutes(), s.log)
-	s.adminHTTP.SetKeepAlivesEnabled(false) // one request for each connection, see httpx.StrictListener
+	s.adminHTTP.SetKeepAlivesEnabled(false) // one request per connection, see httpx.StrictListener
 
 	return nil
 }
 
-// open opens the pool of the login. Times are written as the database has them.
-func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
+// openPool opens the pool of the login. Timestamps have the database's time zone.
+func openPool(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	config, err := pg.PoolConfig(c.databaseURL, int32(c.pool))
 	if err != nil {
 		return nil, fmt.Errorf("db-uri: %w", err)
@@ -128,7 +130,7 @@ func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 
-	if !c.api.NoPreparedStatements { // a pooler's processes are not PostgreSQL's
+	if !c.api.NoPreparedStatements { // PIDs of a pooler are not PostgreSQL's
 		supervisor := pg.NewSupervisor(config.ConnConfig)
 		config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
 			supervisor.Supervise(conn)
@@ -140,18 +142,19 @@ func open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// role says over what a role's requests run. Whether the login may become it is for PostgreSQL to say.
+// role returns the pool and the settings for a role. PostgreSQL decides whether the login may
+// assume the role.
 func (s *Server) role(name string) (rest.Role, bool) {
-	if name == "none" { // the login itself
+	if name == "none" { // means the login itself
 		return rest.Role{}, false
 	}
 	return rest.Role{Pool: s.pool, Settings: (*s.settings.Load())[name]}, true
 }
 
-// roleSetting is a setting of a role that one of its requests applies.
+// roleSetting is a setting of a role, applied to its requests.
 type roleSetting struct{ Role, Name, Value string }
 
-// readRoles reads the settings of the roles that the login may become, such as statement_timeout.
+// readRoles reads the settings of the roles that the login may assume, such as statement_timeout.
 func (s *Server) readRoles(ctx context.Context) {
 	all, err := pg.All[roleSetting](ctx, s.pool, `
 		select r.rolname::text as role, p.name, pg_catalog.substr(c, pg_catalog.strpos(c, '=') + 1) as value
@@ -160,7 +163,7 @@ func (s *Server) readRoles(ctx context.Context) {
 		where pg_catalog.pg_has_role(r.oid, 'member') and p.name <> 'search_path'`)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.log.Warn("the settings of roles can't be read", "error", err)
+			s.log.Warn("read the settings of roles", "error", err)
 		}
 		return
 	}
@@ -176,7 +179,8 @@ func (s *Server) readRoles(ctx context.Context) {
 	s.settings.Store(&settings)
 }
 
-// Run serves until ctx ends, then lets the requests in flight finish. It returns when all is stopped.
+// Run serves requests until ctx ends, then waits for requests in flight. It returns when everything
+// has stopped.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.close()
 
@@ -185,7 +189,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer wg.Wait()
 	defer stop()
 
-	wg.Go(func() { s.keep(working) })
+	wg.Go(func() { s.refresh(working) })
 	failed := make(chan error, 2)
 	serve := func(h *http.Server, l net.Listener) {
 		wg.Go(func() {
@@ -209,7 +213,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 	s.log.Info("stopping")
 
-	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 
 	if s.http.Shutdown(draining) != nil {
@@ -222,19 +226,19 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// close gives back what Start took, as far as it came.
+// close releases what start has opened, also after an error.
 func (s *Server) close() {
 	for _, l := range []net.Listener{s.listener, s.admin} {
 		if l != nil {
-			_ = l.Close() // of one that was served on it is done
+			_ = l.Close() // already closed if it was served
 		}
 	}
 
-	if now := s.now.Load(); now != nil {
+	if now := s.current.Load(); now != nil {
 		now.cache.Close()
 	}
 
-	s.ending.Wait()
+	s.retired.Wait()
 
 	if s.pool != nil {
 		s.pool.Close()

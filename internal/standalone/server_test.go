@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const secret = "a secret of more than thirty-two characters"
 
-// sign returns a token of HS256.
+// sign returns an HS256 token.
 func sign(secret, claims string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	text := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode([]byte(claims))
@@ -34,7 +34,7 @@ func sign(secret, claims string) string {
 	return text + "." + encode(mac.Sum(nil))
 }
 
-// roles makes the roles, which are the cluster's.
+// roles creates the roles, which all databases of the cluster share.
 var roles = sync.OnceValue(func() error {
 	ctx := context.Background()
 	admin, err := pgx.Connect(ctx, pgtest.Server().URL("postgres"))
@@ -66,13 +66,13 @@ const fixture = `
 	grant usage on schema api, second to web_anon, web_user;
 	grant all on api.todos, second.things to web_user; grant select on second.things to web_anon`
 
-// client asks a server.
+// client is an HTTP client of a server.
 type client struct {
 	*testing.T
 	url string
 }
 
-// do returns the status and body of an answer; headers are name, value, name, value.
+// do returns the status and the body of a response. headers are name, value, name, value.
 func (c client) do(method, path, body string, headers ...string) (int, string, http.Header) {
 	c.Helper()
 
@@ -99,7 +99,7 @@ func (c client) do(method, path, body string, headers ...string) (int, string, h
 	return resp.StatusCode, string(text), resp.Header
 }
 
-// until asks for a path until the answer has a status.
+// until polls a path until the response has a status.
 func (c client) until(status int, path string, headers ...string) {
 	c.Helper()
 
@@ -109,7 +109,7 @@ func (c client) until(status int, path string, headers ...string) {
 	})
 }
 
-// eventually waits until something is so; what it says is for the report of a test that waited too long.
+// eventually waits until a condition holds. says is the failure message of a timeout.
 func eventually(t *testing.T, is func() (bool, string)) {
 	t.Helper()
 
@@ -130,7 +130,7 @@ func eventually(t *testing.T, is func() (bool, string)) {
 	}
 }
 
-// doWith returns the status and body of what a client gets.
+// doWith returns the status and the body of a client's response.
 func doWith(t *testing.T, c *http.Client, url string) (int, string) {
 	t.Helper()
 
@@ -153,8 +153,8 @@ func doWith(t *testing.T, c *http.Client, url string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// TestNobodyListens has only a signal tell of changes.
-func TestNobodyListens(t *testing.T) {
+// TestChannelDisabled disables the channel, so that only Reload reloads.
+func TestChannelDisabled(t *testing.T) {
 	t.Parallel()
 
 	url := pgtest.URL(t)
@@ -180,7 +180,7 @@ func TestNobodyListens(t *testing.T) {
 
 	if said := log.String(); strings.Count(said, "\n") != 1 ||
 		!strings.Contains(said, "db-pool-automatic-recovery is not supported") || s.AdminURL != "" {
-		t.Errorf("it says %q, and watches at %q", said, s.AdminURL)
+		t.Errorf("got log %q and admin URL %q, want one warning and no URL", said, s.AdminURL)
 	}
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -199,10 +199,10 @@ func TestNobodyListens(t *testing.T) {
 	if err := admin.QueryRow(t.Context(),
 		"select count(*) from pg_stat_activity where datname = current_database() and query like 'listen%'").
 		Scan(&listening); err != nil || listening != 0 {
-		t.Errorf("%d connections listen, %v", listening, err)
+		t.Errorf("got %d listening connections, %v, want 0", listening, err)
 	}
 	if status, _, _ := api.do("GET", "/new", ""); status != 404 {
-		t.Errorf("a table of which nobody told: status %d", status)
+		t.Errorf("before the reload: got status %d, want 404", status)
 	}
 
 	s.Reload()
@@ -214,7 +214,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestServer runs a server as someone does who comes from PostgREST.
+// TestServer runs a server with a typical configuration of PostgREST.
 func TestServer(t *testing.T) {
 	t.Parallel()
 
@@ -307,10 +307,10 @@ app.settings.greeting = "hello"
 
 	if _, _, h := api.do("GET", "/things", "", "Accept-Profile", "second", "X-Trace", "42"); h.Get("X-Trace") != "42" ||
 		h.Get("Server-Timing") == "" {
-		t.Errorf("neither the trace nor what the database says of the settings: %v", h)
+		t.Errorf("the trace header or the settings of the database are missing: %v", h)
 	}
 
-	// What changes is noticed when someone says so: on the channel, and by a signal.
+	// Changes are noticed after a notification on the channel, and after Reload.
 	if _, err := admin.Exec(t.Context(),
 		`create table api.forbidden (); create table api.late (); grant select on all tables in schema api to web_anon; notify "Reload Me", 'reload schema'`); err != nil {
 		t.Fatal(err)
@@ -319,7 +319,7 @@ app.settings.greeting = "hello"
 	api.until(418, "/forbidden")
 
 	if status, body, _ := api.do("GET", "/late", ""); status != 200 {
-		t.Errorf("a table of which the channel told: status %d: %s", status, body)
+		t.Errorf("after the notification: got status %d: %s, want 200", status, body)
 	}
 
 	if _, err := admin.Exec(t.Context(),
@@ -353,6 +353,6 @@ app.settings.greeting = "hello"
 
 	if resp, err := http.Get(s.URL); err == nil {
 		resp.Body.Close()
-		t.Error("it still answers")
+		t.Error("the server still responds")
 	}
 }

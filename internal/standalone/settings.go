@@ -11,11 +11,11 @@ import (
 
 // setting is a row of the table of settings.
 type setting struct {
-	name       string // in a configuration file
-	alias      string // of former versions, or ""
-	def        string // as one would write it
-	meaning    string // one clause; of one that is not supported what happens instead
-	inDatabase bool   // can be given by ALTER ROLE
+	name        string // in a configuration file
+	alias       string // former name, or ""
+	def         string // as written in a file
+	description string // one clause; for an unsupported setting the behavior instead
+	inDatabase  bool   // may be set by ALTER ROLE
 
 	set func(*Config, string) error // nil: not supported. The text is not empty.
 }
@@ -25,120 +25,121 @@ const (
 	appPrefix = "app.settings."
 )
 
-// variable returns the name of the setting's variable.
+// variable returns the name of the setting's environment variable.
 func (s setting) variable() string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
 
-// settings is the one place where a setting is declared.
+// settings declares all settings.
 var settings = []setting{
 	{"db-uri", "", "postgresql://",
-		"address of the database, or @file; what it lacks comes from PGHOST, PGUSER and the like", false,
+		"address of the database, or @file; missing parts come from PGHOST, PGUSER and so on", false,
 		field(fileSecret, func(c *Config) *string { return &c.databaseURL })},
-	{"db-schemas", "db-schema", "public", "schemas that are shown, between commas, the default one first", true,
+	{"db-schemas", "db-schema", "public", "exposed schemas, separated by commas, the default first", true,
 		field(schemas, func(c *Config) *[]string { return &c.api.Schemas })},
-	{"db-anon-role", "", "", "role of requests without a token; empty: they are refused", true,
-		field(same, func(c *Config) *string { return &c.api.Anonymous })},
-	{"db-extra-search-path", "", "public", "schemas that are searched behind the shown one, between commas", true,
+	{"db-anon-role", "", "", "role of requests without a token; empty: they are rejected", true,
+		field(verbatim, func(c *Config) *string { return &c.api.Anonymous })},
+	{"db-extra-search-path", "", "public",
+		"schemas in the search path after the exposed one, separated by commas", true,
 		field(list, func(c *Config) *[]string { return &c.api.SearchPath })},
-	{"db-pre-request", "pre-request", "", "function that is called before every statement", true,
-		field(same, func(c *Config) *string { return &c.preRequest })},
-	{"db-root-spec", "root-spec", "", "function that answers at the root", true,
-		field(same, func(c *Config) *string { return &c.rootSpec })},
-	{"db-max-rows", "max-rows", "", "rows of an answer at most; empty: no limit", true, maxRows},
+	{"db-pre-request", "pre-request", "", "function called before every statement", true,
+		field(verbatim, func(c *Config) *string { return &c.preRequest })},
+	{"db-root-spec", "root-spec", "", "function that serves the root path", true,
+		field(verbatim, func(c *Config) *string { return &c.rootSpec })},
+	{"db-max-rows", "max-rows", "", "maximum number of rows of a response; empty: no limit", true, maxRows},
 	{"db-tx-end", "", "commit", "commit, commit-allow-override, rollback, rollback-allow-override", true, txEnd},
-	{"db-aggregates-enabled", "", "false", "whether aggregates may be asked for", true,
+	{"db-aggregates-enabled", "", "false", "allow aggregates", true,
 		field(boolean, func(c *Config) *bool { return &c.api.Aggregates })},
-	{"db-plan-enabled", "", "false", "whether the plan of a statement may be asked for", true,
+	{"db-plan-enabled", "", "false", "allow requests for the plan of a statement", true,
 		field(boolean, func(c *Config) *bool { return &c.api.Plan })},
-	{"db-pool", "", "10", "connections at most", false,
-		field(whole(1, 10000), func(c *Config) *int { return &c.pool })},
-	{"db-pool-acquisition-timeout", "", "10", "seconds that a request waits for a connection", false,
+	{"db-pool", "", "10", "maximum number of connections", false,
+		field(intRange(1, 10000), func(c *Config) *int { return &c.pool })},
+	{"db-pool-acquisition-timeout", "", "10", "timeout in seconds of a request for a connection", false,
 		field(seconds, func(c *Config) *time.Duration { return &c.api.AcquireTimeout })},
-	{"db-pool-max-lifetime", "", "1800", "seconds after which a connection is replaced", false,
+	{"db-pool-max-lifetime", "", "1800", "maximum lifetime of a connection in seconds", false,
 		field(seconds, func(c *Config) *time.Duration { return &c.maxLifetime })},
-	{"db-pool-max-idletime", "db-pool-timeout", "30", "seconds after which an idle connection is closed", false,
+	{"db-pool-max-idletime", "db-pool-timeout", "30", "idle time in seconds after which a connection is closed", false,
 		field(seconds, func(c *Config) *time.Duration { return &c.maxIdle })},
 	{"db-pool-automatic-recovery", "", "true", "a lost connection is always replaced", false, nil},
-	{"db-channel", "", "pgrst", "channel on which NOTIFY has the schema or the configuration read again", false,
-		field(same, func(c *Config) *string { return &c.channel })},
-	{"db-channel-enabled", "", "true", "whether somebody listens there; if not, signals have it read again", false,
+	{"db-channel", "", "pgrst", "channel on which NOTIFY reloads the schema or the configuration", false,
+		field(verbatim, func(c *Config) *string { return &c.channel })},
+	{"db-channel-enabled", "", "true", "listen on that channel; otherwise only signals reload", false,
 		field(boolean, func(c *Config) *bool { return &c.listen })},
-	{"db-config", "", "true", "whether ALTER ROLE … SET pgrst.… of the login counts, before everything else", false,
+	{"db-config", "", "true", "read settings from ALTER ROLE … SET pgrst.… of the login, which override all others", false,
 		field(boolean, func(c *Config) *bool { return &c.inDatabase })},
 	{"db-pre-config", "", "",
-		"function that is called for the configuration: it sets pgrst.… with set_config; ALTER ROLE … SET pgrst.… wins over it",
-		false, field(same, func(c *Config) *string { return &c.preConfig })},
+		"function called at each load of the configuration, which sets pgrst.… with set_config; ALTER ROLE overrides it",
+		false, field(verbatim, func(c *Config) *string { return &c.preConfig })},
 	{"db-hoisted-tx-settings", "", "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation",
-		"settings of a function that hold for the whole transaction of a call, between commas", true,
+		"settings of a function that apply to the whole transaction of a call, separated by commas", true,
 		field(list, func(c *Config) *[]string { return &c.hoisted })},
 	{"db-prepared-statements", "", "true",
-		"whether connections keep statements prepared; false for a pooler that gives each transaction another connection, with db-channel-enabled = false",
+		"use prepared statements; false behind a pooler in transaction mode, with db-channel-enabled = false",
 		true, unprepared},
 	{"jwt-secret", "", "",
-		"32 characters or more, a JSON Web Key or a set of them, or @file; empty: no token is believed", true,
+		"32 characters or more, a JSON Web Key or key set, or @file; empty: tokens are rejected", true,
 		field(fileSecret, func(c *Config) *string { return &c.secret })},
-	{"jwt-secret-is-base64", "secret-is-base64", "false", "whether the secret is written in base64", true,
+	{"jwt-secret-is-base64", "secret-is-base64", "false", "the secret is encoded in base64", true,
 		field(boolean, func(c *Config) *bool { return &c.base64 })},
-	{"jwt-aud", "", "", "audience that a token has to be for; empty: any", true,
+	{"jwt-aud", "", "", "required audience of tokens; empty: any", true,
 		field(audience, func(c *Config) *string { return &c.jwt.Audience })},
 	{"jwt-role-claim-key", "role-claim-key", ".role",
 		"path to the role in the claims, such as .app.roles[0] or .roles[?(@ == \"editor\")]", true,
-		field(same, func(c *Config) *string { return &c.jwt.RoleClaim })},
-	{"jwt-cache-max-entries", "", "1000", "tokens that are not verified again; 0: none", true, jwtCache},
+		field(verbatim, func(c *Config) *string { return &c.jwt.RoleClaim })},
+	{"jwt-cache-max-entries", "", "1000", "number of verified tokens in the cache; 0: none", true, jwtCache},
 	{"jwt-cache-max-lifetime", "", "",
-		"seconds after which a token is verified again, 0: at every request; empty: when it expires", true,
-		jwtCacheFor},
+		"seconds until a cached token is verified again; 0: at every request; empty: when it expires", true,
+		jwtCacheTTL},
 	{"openapi-mode", "", "follow-privileges",
-		"description at the root: follow-privileges (of what the caller may use), ignore-privileges, disabled", true,
+		"OpenAPI description at the root: follow-privileges (of the caller), ignore-privileges, disabled", true,
 		field(oneOf("follow-privileges", "ignore-privileges", "disabled"), func(c *Config) *string {
 			return &c.api.OpenAPIMode
 		})},
-	{"openapi-security-active", "", "false", "whether the description asks for a token", true,
+	{"openapi-security-active", "", "false", "the description declares token authentication", true,
 		field(boolean, func(c *Config) *bool { return &c.api.OpenAPISecurity })},
-	{"openapi-server-proxy-uri", "", "", "address of this server in the description; empty: where the request went",
+	{"openapi-server-proxy-uri", "", "", "URL of this server in the description; empty: that of the request",
 		true, field(proxyURI, func(c *Config) *string { return &c.api.OpenAPIServer })},
 	{"server-host", "", "!4", "address to listen on; !4, !6: all of IPv4, IPv6; *, *4, *6: all of both", false,
-		field(same, func(c *Config) *string { return &c.at.host })},
+		field(verbatim, func(c *Config) *string { return &c.addr.host })},
 	{"server-port", "", "3000", "port to listen on", false,
-		field(whole(0, 65535), func(c *Config) *int { return &c.at.port })},
+		field(intRange(0, 65535), func(c *Config) *int { return &c.addr.port })},
 	{"server-unix-socket", "", "", "Unix socket to listen on instead of server-host and server-port", false,
-		field(same, func(c *Config) *string { return &c.at.socket })},
-	{"server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false,
-		field(socketMode, func(c *Config) *os.FileMode { return &c.at.mode })},
-	{"server-reuseport", "", "false", "whether several processes may listen on server-port", false,
-		field(boolean, func(c *Config) *bool { return &c.at.shared })},
-	{"server-cors-allowed-origins", "", "", "origins whose pages may read answers, between commas; empty: all", true,
+		field(verbatim, func(c *Config) *string { return &c.addr.socket })},
+	{"server-unix-socket-mode", "", "660", "file mode of that socket, from 600 to 777", false,
+		field(socketMode, func(c *Config) *os.FileMode { return &c.addr.mode })},
+	{"server-reuseport", "", "false", "allow several processes to listen on server-port", false,
+		field(boolean, func(c *Config) *bool { return &c.addr.shared })},
+	{"server-cors-allowed-origins", "", "", "allowed CORS origins, separated by commas; empty: all", true,
 		field(list, func(c *Config) *[]string { return &c.api.Origins })},
-	{"server-timing-enabled", "", "false", "whether answers say in Server-Timing what took how long", true,
+	{"server-timing-enabled", "", "false", "send Server-Timing headers", true,
 		field(boolean, func(c *Config) *bool { return &c.api.ServerTiming })},
-	{"server-trace-header", "", "", "header of a request that its answer repeats", true,
+	{"server-trace-header", "", "", "request header to copy into the response", true,
 		field(headerName, func(c *Config) *string { return &c.traceHeader })},
-	{"admin-server-host", "", "", "address for those who watch; empty: that of server-host", false,
-		field(same, func(c *Config) *string { return &c.adminAt.host })},
+	{"admin-server-host", "", "", "address of the admin server; empty: that of server-host", false,
+		field(verbatim, func(c *Config) *string { return &c.adminAddr.host })},
 	{"admin-server-port", "", "",
-		"port for those who watch: /live, /ready, /metrics, /config, /schema_cache; empty: none", false,
-		field(whole(0, 65535), func(c *Config) *int { return &c.adminAt.port })},
-	{"admin-server-unix-socket", "", "", "Unix socket to answer those who watch on instead of a port", false,
-		field(same, func(c *Config) *string { return &c.adminAt.socket })},
-	{"admin-server-unix-socket-mode", "", "660", "mode of that socket, from 600 to 777", false,
-		field(socketMode, func(c *Config) *os.FileMode { return &c.adminAt.mode })},
+		"port of the admin server with /live, /ready, /metrics, /config, /schema_cache; empty: none", false,
+		field(intRange(0, 65535), func(c *Config) *int { return &c.adminAddr.port })},
+	{"admin-server-unix-socket", "", "", "Unix socket of the admin server instead of a port", false,
+		field(verbatim, func(c *Config) *string { return &c.adminAddr.socket })},
+	{"admin-server-unix-socket-mode", "", "660", "file mode of that socket, from 600 to 777", false,
+		field(socketMode, func(c *Config) *os.FileMode { return &c.adminAddr.mode })},
 	{"log-level", "", "error",
-		"crit, error, warn, info, debug: requests are logged from info on, those that fail with 500 or more always but for crit",
+		"crit, error, warn, info, debug: info and debug log all requests, every level but crit those with status 500 or more",
 		false, field(logLevel, func(c *Config) *slog.Level { return &c.LogLevel })},
-	{"log-query", "", "false", "whether the statement of a request is logged, without its values, when the request is",
+	{"log-query", "", "false", "log the statement of each logged request, without its values",
 		false, field(boolean, func(c *Config) *bool { return &c.logQuery })},
 	{"client-error-verbosity", "", "verbose", "members of an error: verbose (all) or minimal (code and message)",
 		true, verbosity},
 	{"url-use-legacy-target-names", "", "true",
-		"whether filters, orders and limits may name an embedded relation that has an alias by its own name too", true,
+		"allow filters, orders and limits to use the own name of an embedded relation with an alias", true,
 		legacyNames},
 }
 
-// byName returns the setting of a name or former name, if there is one.
+// byName returns the setting with a name or former name.
 func byName(name string) (setting, bool) {
 	for _, s := range settings {
-		if name == s.name || name == s.alias && name != "" {
+		if name == s.name || (name == s.alias && name != "") {
 			return s, true
 		}
 	}
@@ -153,7 +154,7 @@ func Help() string {
 	fmt.Fprintln(w, "FILE\tENVIRONMENT\tDEFAULT\tMEANING")
 
 	for _, s := range settings {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.name, s.variable(), s.def, s.explained())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.name, s.variable(), s.def, s.helpText())
 	}
 
 	fmt.Fprintf(w, "app.settings.NAME\t%sAPP_SETTINGS_NAME\t\tparameter app.settings.NAME of every transaction\n",
@@ -164,17 +165,17 @@ func Help() string {
 	return b.String()
 }
 
-func (s setting) explained() string {
+func (s setting) helpText() string {
 	if s.set == nil {
-		return "not supported: " + s.meaning
+		return "not supported: " + s.description
 	}
-	return s.meaning
+	return s.description
 }
 
-// Example returns a configuration file with every setting that is supported, at its default.
+// Example returns a configuration file with every supported setting at its default.
 func Example() string {
 	var b strings.Builder
-	b.WriteString("# Settings of socle rest. What is commented out has its default, or none.\n")
+	b.WriteString("# Settings of socle rest. Settings in comments have their defaults.\n")
 
 	for _, s := range settings {
 		if s.set == nil {
@@ -182,13 +183,13 @@ func Example() string {
 		}
 
 		value := `"` + s.def + `"`
-		if _, err := whole(0, 1<<31)(s.def); err == nil {
+		if _, err := intRange(0, 1<<31)(s.def); err == nil {
 			value = s.def
 		} else if _, err := boolean(s.def); err == nil {
 			value = s.def
 		}
 
-		fmt.Fprintf(&b, "\n# %s\n# %s = %s\n", s.meaning, s.name, value)
+		fmt.Fprintf(&b, "\n# %s\n# %s = %s\n", s.description, s.name, value)
 	}
 
 	b.WriteString("\n# parameter of every transaction\n# app.settings.name = \"value\"\n")

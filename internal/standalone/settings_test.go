@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestLoggedStatements: the log of a request holds its statement if that is wanted, and none of its values.
+// TestLoggedStatements checks that the log of a request contains its statement if enabled, without
+// values.
 func TestLoggedStatements(t *testing.T) {
 	t.Parallel()
 
@@ -30,16 +31,16 @@ func TestLoggedStatements(t *testing.T) {
 	})
 
 	if text := said.String(); strings.Contains(text, "canary") {
-		t.Errorf("the log holds a value:\n%s", text)
+		t.Errorf("the log contains a value:\n%s", text)
 	}
 }
 
-// TestSharedPort: with server-reuseport two servers have one port, and without it they have not.
+// TestSharedPort checks that two servers share a port with server-reuseport, and cannot without it.
 func TestSharedPort(t *testing.T) {
 	t.Parallel()
 
 	for _, shared := range []bool{true, false} {
-		p := place{host: "127.0.0.1", shared: shared}
+		p := listenAddr{host: "127.0.0.1", shared: shared}
 		first, err := p.listen()
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +51,7 @@ func TestSharedPort(t *testing.T) {
 
 		second, err := p.listen()
 		if (err == nil) != shared {
-			t.Errorf("shared %v: the second server gets %v", shared, err)
+			t.Errorf("shared %v: second server: got %v", shared, err)
 		}
 
 		if err == nil {
@@ -59,7 +60,8 @@ func TestSharedPort(t *testing.T) {
 	}
 }
 
-// TestNamesOfEmbedded: url-use-legacy-target-names says whether an alias has to be used.
+// TestNamesOfEmbedded checks url-use-legacy-target-names, which decides whether an alias must be
+// used.
 func TestNamesOfEmbedded(t *testing.T) {
 	t.Parallel()
 

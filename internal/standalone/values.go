@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// The functions here read one setting's text, which is not empty. Their errors say what is taken, and never repeat a secret.
+// The functions here parse the text of one setting, which is not empty. Their errors say what is
+// accepted and never repeat a secret.
 
-// field makes a setting's set of what reads its text and where it is kept.
+// field returns the set function of a setting from its parser and its field.
 func field[T any](read func(string) (T, error), in func(*Config) *T) func(*Config, string) error {
 	return func(c *Config, text string) error {
 		v, err := read(text)
@@ -27,7 +28,7 @@ func field[T any](read func(string) (T, error), in func(*Config) *T) func(*Confi
 	}
 }
 
-func same(text string) (string, error) { return text, nil }
+func verbatim(text string) (string, error) { return text, nil }
 
 func boolean(text string) (bool, error) {
 	switch strings.ToLower(text) {
@@ -43,17 +44,17 @@ func boolean(text string) (bool, error) {
 func oneOf(words ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if !slices.Contains(words, text) {
-			return "", fmt.Errorf("%q is none of %s", text, strings.Join(words, ", "))
+			return "", fmt.Errorf("%q is not one of %s", text, strings.Join(words, ", "))
 		}
 		return text, nil
 	}
 }
 
-func whole(least, most int) func(string) (int, error) {
+func intRange(minimum, maximum int) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < least || n > most {
-			return 0, fmt.Errorf("%q is not a number from %d to %d", text, least, most)
+		if err != nil || n < minimum || n > maximum {
+			return 0, fmt.Errorf("%q is not a number from %d to %d", text, minimum, maximum)
 		}
 
 		return n, nil
@@ -61,7 +62,7 @@ func whole(least, most int) func(string) (int, error) {
 }
 
 func seconds(text string) (time.Duration, error) {
-	n, err := whole(1, 1<<30)(text)
+	n, err := intRange(1, 1<<30)(text)
 	return time.Duration(n) * time.Second, err
 }
 
@@ -80,18 +81,18 @@ func schemas(text string) ([]string, error) {
 	all, _ := list(text)
 	for _, name := range all {
 		if name == "information_schema" || strings.HasPrefix(name, "pg_") {
-			return nil, fmt.Errorf("%s belongs to PostgreSQL and is not shown", name)
+			return nil, fmt.Errorf("%s belongs to PostgreSQL and cannot be exposed", name)
 		}
 	}
 
 	if len(all) == 0 {
-		return nil, errors.New("names no schema")
+		return nil, errors.New("must name a schema")
 	}
 
 	return all, nil
 }
 
-// fileSecret takes the text, or after @ the content of a file.
+// fileSecret returns text, or the contents of the file named after @.
 func fileSecret(text string) (string, error) {
 	name, ok := strings.CutPrefix(text, "@")
 	if !ok {
@@ -109,7 +110,7 @@ func fileSecret(text string) (string, error) {
 func audience(text string) (string, error) {
 	if strings.Contains(text, ":") {
 		if _, err := url.Parse(text); err != nil {
-			return "", fmt.Errorf("%q has a colon, and is no URI", text)
+			return "", fmt.Errorf("%q contains a colon but is not a URI", text)
 		}
 	}
 
@@ -118,7 +119,7 @@ func audience(text string) (string, error) {
 
 func proxyURI(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return "", fmt.Errorf("%q is not of the form https://host/path", text)
 	}
 
@@ -127,12 +128,12 @@ func proxyURI(text string) (string, error) {
 
 func headerName(text string) (string, error) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == ':' || r > '~' }) {
-		return "", fmt.Errorf("%q is not a header's name", text)
+		return "", fmt.Errorf("%q is not a header name", text)
 	}
 	return text, nil
 }
 
-// levelCrit is above what anything is logged at.
+// levelCrit is above the level of all log records.
 const levelCrit = slog.LevelError + 4
 
 func logLevel(text string) (slog.Level, error) {
@@ -142,7 +143,7 @@ func logLevel(text string) (slog.Level, error) {
 	}
 	l, ok := levels[text]
 	if !ok {
-		return 0, fmt.Errorf("%q is none of crit, error, warn, info, debug", text)
+		return 0, fmt.Errorf("%q is not one of crit, error, warn, info, debug", text)
 	}
 
 	return l, nil
@@ -190,7 +191,7 @@ func socketMode(text string) (os.FileMode, error) {
 }
 
 func jwtCache(c *Config, text string) error {
-	n, err := whole(0, 1<<24)(text)
+	n, err := intRange(0, 1<<24)(text)
 	c.jwt.CacheSize = n
 	if n == 0 {
 		c.jwt.CacheSize = -1
@@ -199,8 +200,8 @@ func jwtCache(c *Config, text string) error {
 	return err
 }
 
-func jwtCacheFor(c *Config, text string) error {
-	n, err := whole(0, 1<<31-1)(text)
+func jwtCacheTTL(c *Config, text string) error {
+	n, err := intRange(0, 1<<31-1)(text)
 	c.jwt.CacheTTL = time.Duration(n) * time.Second
 	if n == 0 {
 		c.jwt.CacheSize = -1
@@ -216,7 +217,7 @@ func legacyNames(c *Config, text string) error {
 	return err
 }
 
-// decodeBase64 takes the standard alphabet and that of URLs, with padding or without.
+// decodeBase64 decodes the standard and the URL alphabet, with or without padding.
 func decodeBase64(text string) (string, error) {
 	text = strings.NewReplacer("-", "+", "_", "/", ".", "", "=", "").Replace(strings.TrimSpace(text))
 	raw, err := base64.RawStdEncoding.DecodeString(text)

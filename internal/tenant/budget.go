@@ -15,44 +15,49 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// evictEvery is how soon the first in the queue looks for an idle connection again when there was none.
-const evictEvery = 5 * time.Millisecond
+// evictInterval is the interval at which the first in the queue looks for an idle connection to
+// evict.
+const evictInterval = 5 * time.Millisecond
 
-// budget bounds the connections that are open to the project databases of a server, all pools together. A connection counts on the
-// wire: from before it is dialled until PostgreSQL has hung up, since its session takes one of max_connections until then. Beyond
-// the bound, whoever opens one waits in a queue, and each has one idle connection closed.
+// budget limits the connections of a server to all project databases together. A connection counts
+// from before the dial until PostgreSQL has closed it, since its session occupies one of
+// max_connections until then. At the limit, further dials queue, and each evicts one idle
+// connection.
 type budget struct {
 	evict      func() bool   // closes an idle connection; false if there is none
-	connecting chan struct{} // a place for each session that is about to begin
+	connecting chan struct{} // a token for each session being established
 
-	// lost returns why a session has ended without a word, nil if that is not known.
-	lost func(pid uint32) error
+	// endReason returns the reason for a session that ended without an error message, or nil if
+	// unknown.
+	endReason func(pid uint32) error
 
 	mu      sync.Mutex
 	free    int
-	closing int        // connections that were closed, and still count
-	queue   *list.List // of chan struct{}, closed when the slot is given
+	closing int        // connections being closed that still count
+	queue   *list.List // of chan struct{}, closed to hand over a slot
 
-	waiting atomic.Int32 // the length of the queue
+	waiting atomic.Int32 // length of queue
 }
 
-func newBudget(connections int, evict func() bool, lost func(pid uint32) error) *budget {
+func newBudget(connections int, evict func() bool, endReason func(pid uint32) error) *budget {
 	return &budget{
 		free:       connections,
 		evict:      evict,
-		lost:       lost,
+		endReason:  endReason,
 		queue:      list.New(),
-		connecting: make(chan struct{}, connectingMost()),
+		connecting: make(chan struct{}, maxConnecting()),
 	}
 }
 
-// connectingMost is how many sessions begin at a time. The beginning is a processor's work, of PostgreSQL above all: beyond what the
-// processors do at once, sessions would not begin sooner, and requests on connections that are open would wait.
-func connectingMost() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
+// maxConnecting is the maximum number of sessions established at a time. Establishing one is CPU
+// work, mostly of PostgreSQL. More at once would not begin sooner, and would delay requests on open
+// connections.
+func maxConnecting() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
-// count makes a connection that is about to be opened take a slot. open counts the slots that it and others hold. Cancelling
-// a statement dials once more over the same configuration; that needs no slot and must not wait for one.
-func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
+// attach makes connections configured by c take a slot before they dial. open counts the
+// connections of c's project. Canceling a statement dials once more with the same configuration:
+// that dial needs no slot and must not wait for one.
+func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32) {
 	dial := c.DialFunc
 	var holds atomic.Bool
 	var current atomic.Pointer[slot]
@@ -62,20 +67,20 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 			return dial(ctx, network, address)
 		}
 
-		if err := b.take(ctx); err != nil {
+		if err := b.acquire(ctx); err != nil {
 			return nil, err
 		}
 
-		begun, err := b.begin(ctx)
+		doneConnecting, err := b.startConnecting(ctx)
 		if err != nil {
-			b.give(false)
+			b.release(false)
 			return nil, err
 		}
 
 		conn, err := dial(ctx, network, address)
 		if err != nil {
-			begun()
-			b.give(false)
+			doneConnecting()
+			b.release(false)
 
 			return nil, err
 		}
@@ -83,7 +88,7 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 		holds.Store(true)
 		open.Add(1)
 
-		s := &slot{Conn: conn, budget: b, begun: begun, closed: func() {
+		s := &slot{Conn: conn, budget: b, doneConnecting: doneConnecting, onClose: func() {
 			holds.Store(false)
 			open.Add(-1)
 		}}
@@ -96,7 +101,7 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		if s := current.Load(); s != nil {
 			s.pid.Store(conn.PID())
-			s.begun()
+			s.doneConnecting()
 		}
 
 		if connected != nil {
@@ -107,8 +112,9 @@ func (b *budget) count(c *pgx.ConnConfig, open *atomic.Int32) {
 	}
 }
 
-// begin waits for a place among the sessions that begin. begun gives it back; it may be called more than once.
-func (b *budget) begin(ctx context.Context) (begun func(), err error) {
+// startConnecting waits for a token to establish a session. done returns the token; it may be
+// called more than once.
+func (b *budget) startConnecting(ctx context.Context) (done func(), err error) {
 	select {
 	case b.connecting <- struct{}{}:
 		return sync.OnceFunc(func() { <-b.connecting }), nil
@@ -117,8 +123,8 @@ func (b *budget) begin(ctx context.Context) (begun func(), err error) {
 	}
 }
 
-// take takes a slot, and waits in the queue if there is none.
-func (b *budget) take(ctx context.Context) error {
+// acquire takes a slot, and queues if there is none.
+func (b *budget) acquire(ctx context.Context) error {
 	b.mu.Lock()
 
 	if b.free > 0 {
@@ -127,69 +133,71 @@ func (b *budget) take(ctx context.Context) error {
 		return nil
 	}
 
-	given := make(chan struct{})
-	place := b.queue.PushBack(given)
+	granted := make(chan struct{})
+	elem := b.queue.PushBack(granted)
 	b.waiting.Add(1)
 	b.mu.Unlock()
 
-	b.makeRoom()
+	b.evictForQueue()
 
-	tick := time.NewTicker(evictEvery)
+	tick := time.NewTicker(evictInterval)
 	defer tick.Stop()
 
 	for {
 		select {
-		case <-given:
+		case <-granted:
 			return nil
 		case <-ctx.Done():
-			b.leave(place, given)
+			b.cancelWait(elem, granted)
 			return ctx.Err()
 		case <-tick.C:
-			if b.isFirst(place) {
-				b.makeRoom()
+			if b.isFirst(elem) {
+				b.evictForQueue()
 			}
 		}
 	}
 }
 
-// makeRoom closes an idle connection unless enough are being closed for all that wait.
-func (b *budget) makeRoom() {
+// evictForQueue evicts an idle connection unless enough connections are closing for all in the
+// queue.
+func (b *budget) evictForQueue() {
 	b.mu.Lock()
-	enough := b.closing >= b.queue.Len()
+	covered := b.closing >= b.queue.Len()
 	b.mu.Unlock()
 
-	if !enough {
+	if !covered {
 		b.evict()
 	}
 }
 
-func (b *budget) isFirst(place *list.Element) bool {
+func (b *budget) isFirst(elem *list.Element) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	return b.queue.Front() == place
+	return b.queue.Front() == elem
 }
 
-// leave gives up a place in the queue, and hands a slot on that was given meanwhile.
-func (b *budget) leave(place *list.Element, given chan struct{}) {
+// cancelWait removes a place from the queue. A slot that was handed over meanwhile is passed on.
+func (b *budget) cancelWait(elem *list.Element, granted chan struct{}) {
 	b.mu.Lock()
 
 	select {
-	case <-given:
+	case <-granted:
 		b.mu.Unlock()
-		b.give(false)
+		b.release(false)
 
 		return
 	default:
 	}
 
-	b.queue.Remove(place)
+	b.queue.Remove(elem)
 	b.waiting.Add(-1)
 	b.mu.Unlock()
 }
 
-// give gives a slot back: to the first in the queue, if one waits.
-func (b *budget) give(closed bool) {
+// release returns a slot, to the first in the queue if there is one. closed means that the
+// connection was counted in closing.
+func (b *budget) release(closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
@@ -208,40 +216,42 @@ func (b *budget) give(closed bool) {
 	close(first.Value.(chan struct{}))
 }
 
-// slot is a connection that gives its slot back when its session has ended, see [pg.Supervisor].
+// slot is a connection that returns its slot when its session has ended, see [pg.Supervisor].
 type slot struct {
 	net.Conn
-	budget *budget
-	pid    atomic.Uint32 // 0: the session has not begun
-	begun  func()        // the session has begun, or never will
-	closed func()
-	once   sync.Once
+	budget         *budget
+	pid            atomic.Uint32 // 0 before the session is established
+	doneConnecting func()        // returns the token for establishing the session
+	onClose        func()
+	once           sync.Once
 }
 
-// Read says why the session has ended if PostgreSQL could not: one that is ended while it waits for its client to read rows just hangs up.
+// Read replaces the error of a session that ended without an error message by its reason.
+// PostgreSQL just closes the connection of a backend that is terminated while it sends rows to its
+// client.
 func (s *slot) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if errors.Is(err, io.EOF) {
-		if why := s.budget.lost(s.pid.Load()); why != nil {
-			err = why
+		if reason := s.budget.endReason(s.pid.Load()); reason != nil {
+			err = reason
 		}
 	}
 
 	return n, err
 }
 
-// Close returns at once; the connection counts until it is closed.
+// Close returns at once. The connection keeps its slot until PostgreSQL has closed it.
 func (s *slot) Close() error {
 	s.once.Do(func() {
-		s.closed()
+		s.onClose()
 		s.budget.mu.Lock()
 		s.budget.closing++
 		s.budget.mu.Unlock()
 
 		go func() {
 			_ = s.Conn.Close()
-			s.begun()
-			s.budget.give(true)
+			s.doneConnecting()
+			s.budget.release(true)
 		}()
 	})
 

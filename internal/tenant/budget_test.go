@@ -16,7 +16,7 @@ import (
 	"socle/internal/pg"
 )
 
-// sessions returns how many sessions of Socle's the projects' databases have.
+// sessions returns the number of Socle's sessions in the projects' databases.
 func sessions(t *testing.T, r *Registry, projects ...*Project) int {
 	t.Helper()
 
@@ -40,13 +40,13 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-deadline:
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("timeout waiting for: %s", what)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// TestFewerConnectionsThanProjects lets many requests of many projects share three connections.
+// TestFewerConnectionsThanProjects runs concurrent requests of many projects on three connections.
 func TestFewerConnectionsThanProjects(t *testing.T) {
 	t.Parallel()
 
@@ -83,7 +83,8 @@ func TestFewerConnectionsThanProjects(t *testing.T) {
 	eventually(t, "three sessions at most", func() bool { return sessions(t, r, projects...) <= 3 })
 }
 
-// TestConnectionsAreReclaimed: many projects share few connections, and when nothing is in flight any project can have all of them.
+// TestConnectionsAreReclaimed shares few connections among many projects and checks that one
+// project can use all of them when nothing is in flight.
 func TestConnectionsAreReclaimed(t *testing.T) {
 	t.Parallel()
 
@@ -100,7 +101,8 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 
 	done, watched := make(chan struct{}), make(chan int)
 	watcher := connectTo(t, r.base.ConnConfig)
-	go func() { // PostgreSQL itself never has more sessions than the budget
+	// PostgreSQL itself must never have more sessions than the budget.
+	go func() {
 		most := 0
 		for {
 			now, err := pg.Value[int](t.Context(), watcher, countSessions, databases(projects))
@@ -143,10 +145,10 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 	}
 
 	if most := <-watched; most < 1 || most > connections {
-		t.Errorf("%d sessions, of %d", most, connections)
+		t.Errorf("got %d sessions at a time, want 1 to %d", most, connections)
 	}
 
-	for range connections { // all of them, while nobody gives one back
+	for range connections { // all of them, while none is released
 		conn, err := projects[0].Request().Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -155,92 +157,93 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 	}
 }
 
-// TestBudgetIsAQueue: slots are handed over in the order in which they were asked for, past those who gave up.
+// TestBudgetIsAQueue checks that slots are handed over in the order of the requests, skipping
+// canceled ones.
 func TestBudgetIsAQueue(t *testing.T) {
 	t.Parallel()
 
 	var evicted atomic.Int32
 	b := newBudget(1, func() bool { evicted.Add(1); return false }, func(uint32) error { return nil })
-	if err := b.take(t.Context()); err != nil {
+	if err := b.acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
 	order := make(chan int, 3)
-	gone, cancel := context.WithCancel(t.Context())
-	for n, ctx := range []context.Context{t.Context(), gone, t.Context()} {
+	canceled, cancel := context.WithCancel(t.Context())
+	for n, ctx := range []context.Context{t.Context(), canceled, t.Context()} {
 		go func() {
-			if b.take(ctx) == nil {
+			if b.acquire(ctx) == nil {
 				order <- n
 			} else {
 				order <- -n
 			}
 		}()
 
-		eventually(t, "that it waits", func() bool { return int(b.waiting.Load()) == n+1 })
+		eventually(t, "the request waits", func() bool { return int(b.waiting.Load()) == n+1 })
 	}
 
 	cancel()
 
 	if got := <-order; got != -1 {
-		t.Errorf("got %d, want that the second gives up", got)
+		t.Errorf("got %d, want -1: the second request gives up", got)
 	}
 
 	for _, want := range []int{0, 2} {
-		b.give(false)
+		b.release(false)
 		if got := <-order; got != want {
 			t.Errorf("got %d, want %d", got, want)
 		}
 	}
 
-	b.give(false)
+	b.release(false)
 
 	if b.free != 1 || b.waiting.Load() != 0 || evicted.Load() == 0 {
-		t.Errorf("%d are free, %d wait, %d were to be evicted", b.free, b.waiting.Load(), evicted.Load())
+		t.Errorf("got %d free, %d waiting, %d evicted, want 1, 0 and more than 0", b.free, b.waiting.Load(), evicted.Load())
 	}
 }
 
-// TestBudgetIsGivenBack takes the only connection away in every way, and asks for it again.
-func TestBudgetIsGivenBack(t *testing.T) {
+// TestBudgetIsReleased loses the only connection in every way and takes it again.
+func TestBudgetIsReleased(t *testing.T) {
 	t.Parallel()
 
 	r := newRegistry(t, 1)
 	p := newProject(t, r)
 	for range 3 {
-		held, err := p.Trusted().Acquire(t.Context())
+		first, err := p.Trusted().Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 
 		if r.Awaited() {
-			t.Error("a connection is waited for, by nobody")
+			t.Error("Awaited reports true without a waiting request")
 		}
 
-		waiting, giveUp := context.WithCancel(t.Context())
-		refused := make(chan error)
+		waiting, cancelWait := context.WithCancel(t.Context())
+		failed := make(chan error)
 		go func() {
 			_, err := p.Owner().Acquire(waiting)
-			refused <- err
+			failed <- err
 		}()
 
-		eventually(t, "that somebody waits for a connection", r.Awaited)
-		giveUp()
+		eventually(t, "a request waits for a connection", r.Awaited)
+		cancelWait()
 
-		if err := <-refused; !errors.Is(err, context.Canceled) {
+		if err := <-failed; !errors.Is(err, context.Canceled) {
 			t.Errorf("a second connection: got %v, want none", err)
 		}
 
-		_, _ = held.Exec(t.Context(), "select pg_terminate_backend(pg_backend_pid())")
-		held.Release()
+		_, _ = first.Exec(t.Context(), "select pg_terminate_backend(pg_backend_pid())")
+		first.Release()
 
-		gone, cancel := context.WithCancel(t.Context())
-		running, err := p.Owner().Acquire(gone)
+		canceled, cancel := context.WithCancel(t.Context())
+		running, err := p.Owner().Acquire(canceled)
 		if err != nil {
 			t.Fatal(err)
 		}
 
 		cancel()
-		if _, err := running.Exec(gone, "select pg_sleep(60)"); err == nil {
-			t.Error("a statement of someone who is gone went on")
+		if _, err := running.Exec(canceled, "select pg_sleep(60)"); err == nil {
+			t.Error("a statement continued after its context was canceled")
 		}
 
 		running.Release()
@@ -260,15 +263,15 @@ func TestIdlePoolsAreClosed(t *testing.T) {
 		r.closeUnused(time.Now().Add(-time.Minute))
 
 		if got := sessions(t, r, p); got != 2 {
-			t.Errorf("%d sessions of a project in use, want 2", got)
+			t.Errorf("got %d sessions of a project in use, want 2", got)
 		}
 
 		r.closeUnused(time.Now().Add(time.Minute))
-		eventually(t, "no session of a project that nobody uses", func() bool { return sessions(t, r, p) == 0 })
+		eventually(t, "no session of an idle project", func() bool { return sessions(t, r, p) == 0 })
 	}
 }
 
-// TestVisit: a round over projects leaves no connection that it opened, and those alone that were there.
+// TestVisit checks that Visit closes the connections that it opened, and only those.
 func TestVisit(t *testing.T) {
 	t.Parallel()
 
@@ -287,7 +290,7 @@ func TestVisit(t *testing.T) {
 	})
 }
 
-// TestDeletedProject asks a project that is held beyond its end for a connection.
+// TestDeletedProject uses the handle of a deleted project.
 func TestDeletedProject(t *testing.T) {
 	t.Parallel()
 
@@ -299,21 +302,21 @@ func TestDeletedProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Owner().Ping(t.Context()); err == nil {
-		t.Error("a deleted project has a connection")
+		t.Error("a deleted project got a connection")
 	}
 
 	if r.Open(p.UUID) == p {
-		t.Error("a deleted project is kept")
+		t.Error("the registry still has a deleted project")
 	}
 }
 
-// TestProbe asks for what a request needs while the budget has no connection left.
+// TestProbe probes while the budget has no slot left.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 
 	r := newRegistry(t, 1)
 	p := newProject(t, r)
-	held, err := p.Owner().Acquire(t.Context())
+	acquired, err := p.Owner().Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,19 +325,20 @@ func TestProbe(t *testing.T) {
 	defer cancel()
 
 	if err := r.Probe(ctx); err == nil {
-		t.Error("a connection can be had that there is none of")
+		t.Error("Probe succeeded without a free slot")
 	}
 
-	held.Release()
+	acquired.Release()
 	if err := r.Probe(t.Context()); err != nil {
 		t.Error(err)
 	}
 
-	eventually(t, "its place is free", func() bool { return taken(r.budget, 1) == 0 })
+	eventually(t, "its slot is free", func() bool { return slotsInUse(r.budget, 1) == 0 })
 }
 
-// TestSessionsBeginFewAtATime: whoever opens a connection waits while as many sessions begin as may at a time, also if those fail.
-func TestSessionsBeginFewAtATime(t *testing.T) {
+// TestConnectingLimit checks the limit of sessions established at a time, also if some
+// fail.
+func TestConnectingLimit(t *testing.T) {
 	t.Parallel()
 
 	const connections = 40
@@ -353,13 +357,13 @@ func TestSessionsBeginFewAtATime(t *testing.T) {
 			}
 
 			conn, err := dial(ctx, network, address)
-			return begun{conn, sync.OnceFunc(func() { beginning.Add(-1) })}, err
+			return observedConn{conn, sync.OnceFunc(func() { beginning.Add(-1) })}, err
 		}
 
-		b.count(c, &open)
+		b.attach(c, &open)
 		connected := c.AfterConnect
 		c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-			conn.Conn().(*slot).Conn.(begun).done() // before the budget hears of it
+			conn.Conn().(*slot).Conn.(observedConn).done() // before the budget is notified
 			return connected(ctx, conn)
 		}
 
@@ -388,23 +392,23 @@ func TestSessionsBeginFewAtATime(t *testing.T) {
 
 	wg.Wait()
 
-	if got, limit := most.Load(), int32(connectingMost()); got > limit || got < 2 {
-		t.Errorf("%d sessions began at a time, want 2 to %d", got, limit)
+	if got, limit := most.Load(), int32(maxConnecting()); got > limit || got < 2 {
+		t.Errorf("got %d sessions established at a time, want 2 to %d", got, limit)
 	}
 	if got := failures.Load(); got != connections/2 {
-		t.Errorf("%d connections failed, want %d", got, connections/2)
+		t.Errorf("got %d failed connections, want %d", got, connections/2)
 	}
 
-	eventually(t, "no place is taken", func() bool { return len(b.connecting) == 0 })
+	eventually(t, "no token is taken", func() bool { return len(b.connecting) == 0 })
 }
 
-// begun is a connection that says when its session has begun, or never will.
-type begun struct {
+// observedConn is a connection that reports that its session has begun, or never will.
+type observedConn struct {
 	net.Conn
 	done func()
 }
 
-func (c begun) Close() error {
+func (c observedConn) Close() error {
 	c.done()
 	return c.Conn.Close()
 }

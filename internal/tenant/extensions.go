@@ -13,14 +13,15 @@ import (
 	"socle/internal/schema"
 )
 
-// Extension is an extension of a project's database. Their scripts run as a superuser, so the platform installed it, or an operator did.
+// Extension is an extension in a project's database. Its script ran as a superuser, so the platform
+// or an operator installed it.
 type Extension struct {
 	Name   string `json:"name"`
 	Schema string `json:"schema"`
 }
 
-// Extensions returns the extensions of the database that q leads to, in the order in which they were made; without the
-// language that every database has.
+// Extensions returns the extensions of the database that q is connected to, in order of creation.
+// It omits plpgsql, which every database has.
 func Extensions(ctx context.Context, q pg.Querier) ([]Extension, error) {
 	return pg.All[Extension](ctx, q, `
 		select e.extname as name, n.nspname as schema
@@ -28,7 +29,7 @@ func Extensions(ctx context.Context, q pg.Querier) ([]Extension, error) {
 		where e.extname <> 'plpgsql' order by e.oid`)
 }
 
-// ServerVersion returns the version of PostgreSQL as the server counts: 150018.
+// ServerVersion returns PostgreSQL's server_version_num, such as 150018.
 func (r *Registry) ServerVersion(ctx context.Context) (version int, err error) {
 	err = r.admin(ctx, func(conn *pgx.Conn) error {
 		version, err = pg.Value[int](ctx, conn, `select current_setting('server_version_num')::int`)
@@ -37,8 +38,8 @@ func (r *Registry) ServerVersion(ctx context.Context) (version int, err error) {
 	return version, err
 }
 
-// CheckExtensions fails with Unprocessable unless a copy of a project may have some extensions, and the server has them. Those of a foreign backup
-// must be of [schema.Harmless], or be in the project's database already.
+// CheckExtensions fails with Unprocessable if the server lacks one of the wanted extensions. Those
+// of a foreign backup must also be in [schema.Harmless] or installed in the project's database.
 func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wanted []Extension, foreign bool) error {
 	if len(wanted) == 0 {
 		return nil
@@ -75,7 +76,7 @@ func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wante
 				e.Name).WithCode("extension_missing")
 		case foreign && !installed && !slices.Contains(schema.Harmless, e.Name):
 			return fault.New(fault.Unprocessable,
-				"the backup needs the extension %.63q, which an operator has to install in the project first",
+				"the backup needs the extension %.63q, which an operator must install in the project first",
 				e.Name).WithCode("extension_missing")
 		case foreign && reserved(e.Schema):
 			return fault.New(fault.Unprocessable,
@@ -92,9 +93,10 @@ func reserved(schema string) bool {
 		slices.Contains([]string{"auth", "forms", "realtime", Schema, "storage", "information_schema"}, schema)
 }
 
-// extend makes extensions in a copy that nobody but the platform's login can reach yet: what their scripts run as a superuser finds nothing that a
-// user made. Their schemas are the owner's, but for [schema.Extensions]: there the owner may make things until the copy is finished.
-func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extension) error {
+// createExtensions creates extensions in a copy while only the platform's login can connect, so
+// that their scripts, which run as a superuser, find no objects of users. The owner gets their
+// schemas, except [schema.Extensions]: there it may create objects until [Copy.Finish].
+func (c *Copy) createExtensions(ctx context.Context, conn *pgx.Conn, extensions []Extension) error {
 	for _, e := range extensions {
 		fixed, err := pg.Value[bool](ctx, conn, `
 			select coalesce(bool_or(schema is not null), false) from pg_available_extension_versions where name = @name`, pgx.StrictNamedArgs{"name": e.Name})
@@ -104,7 +106,8 @@ func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extensio
 
 		statements := []string{"create extension " + pg.Quote(e.Name)}
 		if !fixed {
-			statements = append(c.room(e.Schema), "create extension "+pg.Quote(e.Name)+" schema "+pg.Quote(e.Schema))
+			statements = append(c.createSchemaStatements(e.Schema),
+				"create extension "+pg.Quote(e.Name)+" schema "+pg.Quote(e.Schema))
 		}
 
 		if err := execAll(ctx, conn, statements); err != nil {
@@ -115,8 +118,9 @@ func (c *Copy) extend(ctx context.Context, conn *pgx.Conn, extensions []Extensio
 	return nil
 }
 
-// room are the statements that make a schema for extensions. What the owner had in [schema.Extensions] finds its place there again, see [Copy.closeRoom].
-func (c *Copy) room(name string) []string {
+// createSchemaStatements returns the statements that create a schema for extensions. The owner may
+// restore its objects into [schema.Extensions], see [Copy.revokeSchemaCreate].
+func (c *Copy) createSchemaStatements(name string) []string {
 	to := pg.Quote(c.registry.login(c.Project, owner))
 	if name != schema.Extensions {
 		return []string{"create schema if not exists " + pg.Quote(name) + " authorization " + to}
@@ -128,12 +132,12 @@ func (c *Copy) room(name string) []string {
 	}
 }
 
-// closeRoom takes back what room allowed the owner.
-func (c *Copy) closeRoom(ctx context.Context, conn *pgx.Conn) error {
-	there, err := pg.Value[bool](ctx, conn, `
+// revokeSchemaCreate revokes the privileges that createSchemaStatements granted to the owner.
+func (c *Copy) revokeSchemaCreate(ctx context.Context, conn *pgx.Conn) error {
+	exists, err := pg.Value[bool](ctx, conn, `
 		select exists (select from pg_namespace where nspname = @name and nspowner = current_user::regrole)`,
 		pgx.StrictNamedArgs{"name": schema.Extensions})
-	if err != nil || !there {
+	if err != nil || !exists {
 		return err
 	}
 
@@ -146,7 +150,7 @@ func (c *Copy) closeRoom(ctx context.Context, conn *pgx.Conn) error {
 // Member is a table of an extension.
 type Member struct {
 	Schema, Name string
-	Filled       bool // with what users add to it, which a dump holds
+	Filled       bool // a configuration table, whose user rows are in dumps
 }
 
 // Members returns the tables of the copy's extensions.
@@ -166,9 +170,9 @@ func (c *Copy) Members(ctx context.Context) ([]Member, error) {
 		where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind = 'r'`)
 }
 
-// Lend lets the owner add rows to tables of extensions.
+// Lend grants the owner INSERT on the configuration tables among members.
 func (c *Copy) Lend(ctx context.Context, members []Member) error {
-	return c.aboutMembers(ctx, members, func(table string, m Member) string {
+	return c.execOnMembers(ctx, members, func(table string, m Member) string {
 		if !m.Filled {
 			return ""
 		}
@@ -176,9 +180,9 @@ func (c *Copy) Lend(ctx context.Context, members []Member) error {
 	})
 }
 
-// TakeBack ends what Lend began.
+// TakeBack revokes the privileges that Lend granted.
 func (c *Copy) TakeBack(ctx context.Context, members []Member) error {
-	return c.aboutMembers(ctx, members, func(table string, m Member) string {
+	return c.execOnMembers(ctx, members, func(table string, m Member) string {
 		if !m.Filled {
 			return ""
 		}
@@ -186,10 +190,12 @@ func (c *Copy) TakeBack(ctx context.Context, members []Member) error {
 	})
 }
 
-func (c *Copy) aboutMembers(ctx context.Context, members []Member, say func(table string, m Member) string) error {
+func (c *Copy) execOnMembers(
+	ctx context.Context, members []Member, statement func(table string, m Member) string,
+) error {
 	var statements []string
 	for _, m := range members {
-		if sql := say(pg.Quote(m.Schema)+"."+pg.Quote(m.Name), m); sql != "" {
+		if sql := statement(pg.Quote(m.Schema)+"."+pg.Quote(m.Name), m); sql != "" {
 			statements = append(statements, sql)
 		}
 	}

@@ -9,45 +9,45 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// gate is where those who want a connection to a project's database wait while another database takes its place.
+// gate blocks new uses of a project's connections while its database is being swapped.
 type gate struct {
-	mu      sync.Mutex
-	held    chan struct{} // closed when it opens; nil: open
-	waiting int
+	mu       sync.Mutex
+	reopened chan struct{} // closed when the gate opens; nil if it is open
+	waiting  int
 }
 
 const (
-	drainTime  = 4 * time.Second // for requests that have a connection; less than a request waits for one
-	drainEvery = 5 * time.Millisecond
+	drainTimeout  = 4 * time.Second // for requests in flight; less than their timeout for a connection
+	drainInterval = 5 * time.Millisecond
 )
 
-// respected has a pool wait at the gate.
-func (g *gate) respected(c *pgxpool.Config) {
+// attach makes a pool wait at the gate.
+func (g *gate) attach(c *pgxpool.Config) {
 	connect := c.BeforeConnect
 	c.BeforeConnect = func(ctx context.Context, config *pgx.ConnConfig) error {
-		if err := g.pass(ctx); err != nil {
+		if err := g.wait(ctx); err != nil {
 			return err
 		}
 		return connect(ctx, config)
 	}
 
-	// if it is closed, another one is made, which waits
-	c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return !g.closed(), nil }
+	// A closed gate discards the pooled connection; the pool then dials a new one, which waits.
+	c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return !g.isClosed(), nil }
 }
 
-func (g *gate) closed() bool {
+func (g *gate) isClosed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	return g.held != nil
+	return g.reopened != nil
 }
 
-func (g *gate) pass(ctx context.Context) error {
+func (g *gate) wait(ctx context.Context) error {
 	for {
 		g.mu.Lock()
 
-		held := g.held
-		if held == nil {
+		reopened := g.reopened
+		if reopened == nil {
 			g.mu.Unlock()
 			return nil
 		}
@@ -57,7 +57,7 @@ func (g *gate) pass(ctx context.Context) error {
 
 		var err error
 		select {
-		case <-held:
+		case <-reopened:
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -72,13 +72,13 @@ func (g *gate) pass(ctx context.Context) error {
 	}
 }
 
-// shut closes the gate. Whoever calls opens it again.
-func (g *gate) shut() {
+// close closes the gate until open is called.
+func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	if g.held == nil {
-		g.held = make(chan struct{})
+	if g.reopened == nil {
+		g.reopened = make(chan struct{})
 	}
 }
 
@@ -86,21 +86,21 @@ func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	if g.held != nil {
-		close(g.held)
-		g.held = nil
+	if g.reopened != nil {
+		close(g.reopened)
+		g.reopened = nil
 	}
 }
 
-// drain gives those who have a connection the time to finish, once the gate is closed.
+// drain waits until no connection is in use, for at most drainTimeout. The gate must be closed.
 func (p *Project) drain(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 
-	tick := time.NewTicker(drainEvery)
+	tick := time.NewTicker(drainInterval)
 	defer tick.Stop()
 
-	for p.connected() > 0 {
+	for p.connsInUse() > 0 {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -109,8 +109,9 @@ func (p *Project) drain(ctx context.Context) {
 	}
 }
 
-// connected counts the connections of this server that someone uses or is about to, without those who wait at the gate.
-func (p *Project) connected() int {
+// connsInUse counts the connections of this server that are in use or being opened, without those
+// waiting at the gate.
+func (p *Project) connsInUse() int {
 	p.gate.mu.Lock()
 	n := -p.gate.waiting
 	p.gate.mu.Unlock()

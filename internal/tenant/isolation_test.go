@@ -26,15 +26,16 @@ func TestLoginsReachTheirDatabaseAlone(t *testing.T) {
 				conn.Close(t.Context())
 			}
 
-			// insufficient_privilege, or takes no connections
+			// insufficient_privilege, or a database that takes no connections
 			if got := pg.State(err); got != "42501" && got != "55000" {
-				t.Errorf("%s connects to %s: got %v, want a refusal", l, name, err)
+				t.Errorf("%s connects to %s: got %v, want an error", l, name, err)
 			}
 		}
 	}
 }
 
-// TestDatabaseIsNeverOpen takes the steps of making a database one by one: another project's login is kept out after each.
+// TestDatabaseIsNeverOpen provisions a database step by step and checks that another project's
+// login cannot connect after any step.
 func TestDatabaseIsNeverOpen(t *testing.T) {
 	t.Parallel()
 
@@ -46,14 +47,14 @@ func TestDatabaseIsNeverOpen(t *testing.T) {
 	conn := connect(t, stranger, trusted)
 	c := r.config(stranger.UUID, request)
 	c.Database = p.registry.Database(p.UUID)
-	for i, step := range r.steps() {
+	for i, step := range r.provisionSteps() {
 		if err := step(t.Context(), conn, p.UUID); err != nil {
 			t.Fatal(err)
 		}
 
 		if other, err := pgx.ConnectConfig(t.Context(), c); err == nil {
 			other.Close(t.Context())
-			t.Errorf("after step %d a stranger can connect", i)
+			t.Errorf("after step %d another project's login can connect", i)
 		}
 	}
 
@@ -93,7 +94,8 @@ func TestRolesOfProject(t *testing.T) {
 	}
 }
 
-// TestDenied runs what would give a login more than its project, and looks whether anything changed.
+// TestDenied executes statements that would exceed a login's privileges and checks that nothing has
+// changed.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 
@@ -107,7 +109,7 @@ func TestDenied(t *testing.T) {
 
 	exec(t, connect(t, b, owner), "create table public.theirs as select 1 as id")
 
-	other := connect(t, b, owner) // a session that somebody may try to end
+	other := connect(t, b, owner) // a target for pg_terminate_backend
 
 	inspect := connect(t, a, trusted)
 	before := value[string](t, inspect, serverState, a.UUID.String(), r.Database(a.UUID))
@@ -128,17 +130,17 @@ func TestDenied(t *testing.T) {
 
 				sql = fill(sql)
 				if got := state(t, conn, sql); !refusals[got] {
-					t.Errorf("%s: got state %q, want a refusal", sql, got)
+					t.Errorf("%s: got state %q, want one of the denials", sql, got)
 				}
 			}
 
 			if value[bool](t, conn, "select pg_has_role(current_user, 'pg_signal_backend', 'member')") {
-				t.Error("may signal sessions")
+				t.Error("the login may signal sessions")
 			}
 			if got := state(t, conn,
 				"select pg_terminate_backend("+value[string](t, other, "select pg_backend_pid()::text")+
 					")"); got != "42501" {
-				t.Errorf("ends another project's session: got state %q, want 42501", got)
+				t.Errorf("terminate another project's session: got state %q, want 42501", got)
 			}
 		})
 	}
@@ -151,7 +153,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// serverState shows what belongs to the platform, in the database of a project and on the server.
+// serverState returns the platform's objects in the database of a project and on the server.
 const serverState = `
 	select jsonb_pretty(jsonb_build_object(
 		'project', $1::text,
@@ -169,7 +171,8 @@ const serverState = `
 			from pg_roles r where rolname in ('anon', 'authenticated', 'service_role') or rolname like $2 || '%'),
 		'settings', (select count(*) from pg_file_settings where sourcefile like '%auto.conf')))`
 
-// ignored are statements that PostgreSQL may not refuse: it warns, and does nothing.
+// ignored are statements that PostgreSQL answers with a warning instead of an error, without
+// effect.
 var ignored = []string{
 	`grant connect on database "$A" to public`,
 	`revoke connect on database "$A" from "$A_dump"`,
@@ -179,26 +182,28 @@ var ignored = []string{
 	`analyze storage.files`,
 }
 
-// readsAll is what the dump login alone may do: it reads everything in its database.
+// readsAll are the statements that only the dump login may execute: it reads everything in its
+// database.
 var readsAll = map[string]bool{
 	`set role "$A_dump"`: true, `set role pg_read_all_data`: true,
-	`select * from pg_catalog.pg_authid`: true, `select * from pg_catalog.pg_shadow`: true, // sums of random passwords
+	`select * from pg_catalog.pg_authid`: true, `select * from pg_catalog.pg_shadow`: true, // verifiers of random passwords
 	`select * from storage.files`:    true,
 	`select * from socle.migrations`: true, `do 'begin lock table storage.files; end'`: true,
 }
 
-// refusals are the SQLSTATEs by which a statement is refused.
+// refusals are the SQLSTATEs that count as denied.
 var refusals = map[string]bool{
 	"42501": true, // insufficient_privilege
 	"0LP01": true, // invalid_grant_operation
 	"0A000": true, // feature_not_supported
-	"42704": true, // undefined_object: it is not installed
-	"42883": true, // undefined_function: likewise
-	"58P01": true, // undefined_file: likewise
+	"42704": true, // undefined_object: not installed
+	"42883": true, // undefined_function: not installed
+	"58P01": true, // undefined_file: not installed
 	"42939": true, // reserved_name
 }
 
-// denied is what no login of a project may do. $A and $B stand for the own and the other project's database.
+// denied are statements that no login of a project may execute. $A and $B stand for the project's
+// own database and another one's.
 var denied = []string{
 	// Files and programs of the machine.
 	`copy pg_class to program 'true'`,

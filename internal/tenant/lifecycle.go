@@ -18,40 +18,40 @@ import (
 	"socle/internal/token"
 )
 
-// undoTime is how long the undoing of what failed may take, after the request that failed.
-const undoTime = 30 * time.Second
+// undoTimeout is the timeout for undoing a failed change, after the request that failed.
+const undoTimeout = 30 * time.Second
 
-// Lifecycle makes, pauses and removes projects: a row of the platform database, roles, a database, and bytes, which no
-// transaction spans. The row says what is under way; every step can be taken again; so what was interrupted anywhere
-// is finished by [Lifecycle.Finish].
+// Lifecycle creates, pauses and removes projects: a row of the platform database, roles, a database
+// and blobs, which no transaction spans. The row holds the state, and every step is idempotent, so
+// that [Lifecycle.Finish] completes interrupted changes.
 type Lifecycle struct {
 	Store    *platform.Store
 	Registry *Registry
 	Blobs    *blob.Store
-	Changed  func(uuid.UUID) // is told of a project that was paused, resumed, deleted or restored; nil: nobody is
+	Changed  func(uuid.UUID) // called after a project was paused, resumed, deleted or restored; may be nil
 }
 
-// Create makes a project. When it returns, the project can be used; when it fails, nothing is left of it.
-// It fails as [platform.Store.CreateProject] does.
+// Create creates a project and returns when it is ready for use. After a failure nothing is left of
+// it. It fails as [platform.Store.CreateProject] does.
 func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewProject) (platform.Project, error) {
 	p, err := l.Store.CreateProject(ctx, user, n)
 	if err != nil {
 		return p, err
 	}
 
-	err = l.locked(ctx, p.UUID, pg.Waiting, func() error {
-		made, err := l.provision(ctx, p.UUID)
+	err = l.withLock(ctx, p.UUID, pg.Waiting, func() error {
+		created, err := l.provision(ctx, p.UUID)
 		if err == nil {
-			p = made
+			p = created
 			return nil
 		}
 
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
 
-		// only the answer to the last step was lost
-		if made, unknown := l.Store.GetProject(after, p.UUID); unknown == nil {
-			p = made
+		// Only the response to the last step was lost.
+		if created, unknown := l.Store.GetProject(after, p.UUID); unknown == nil {
+			p = created
 			return nil
 		}
 
@@ -61,8 +61,8 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 	return p, err
 }
 
-// undo removes a project whose creation has failed: maybe in its last step, of which only the answer was lost,
-// so that it is taken out of use first.
+// undo removes a project after its creation failed. It first marks the project as being removed:
+// the last step may have committed, with only the response lost.
 func (l Lifecycle) undo(ctx context.Context, id, user uuid.UUID) error {
 	if _, err := l.Store.RemovingProject(ctx, id, user); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
@@ -70,7 +70,8 @@ func (l Lifecycle) undo(ctx context.Context, id, user uuid.UUID) error {
 	return l.remove(ctx, id)
 }
 
-// Remove removes a project, one that was deleted before or not, and all that belongs to it. It fails with NotFound if there is none.
+// Remove removes a project and all its data, whether it was deleted before or not. It fails with
+// NotFound if there is no such project.
 func (l Lifecycle) Remove(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	var p platform.Project
 	err := l.Store.InTx(ctx, func(tx *platform.Store) error {
@@ -82,11 +83,12 @@ func (l Lifecycle) Remove(ctx context.Context, id, user uuid.UUID) (platform.Pro
 		return p, err
 	}
 
-	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.remove(ctx, id) })
+	return p, l.withLock(ctx, id, pg.Waiting, func() error { return l.remove(ctx, id) })
 }
 
-// Finish finishes what was interrupted, projects that were being created, closed or removed; brings databases up to the newest
-// migration; and removes projects that were deleted long enough ago. One project's failure does not keep it from the others.
+// Finish completes interrupted creations, pauses and removals, migrates databases to the newest
+// version, and purges projects whose retention after deletion is over. A failure in one project
+// does not stop the others.
 func (l Lifecycle) Finish(ctx context.Context) error {
 	settings, err := l.Store.Settings(ctx)
 	if err != nil {
@@ -100,18 +102,20 @@ func (l Lifecycle) Finish(ctx context.Context) error {
 
 	var errs []error
 	for _, u := range unfinished {
-		err := l.locked(ctx, u.UUID, pg.Leaving, func() error { return l.finish(ctx, u.UUID, settings.DeletedKept()) })
+		err := l.withLock(ctx, u.UUID, pg.Leaving, func() error {
+			return l.finish(ctx, u.UUID, settings.DeletedKept())
+		})
 		if err != nil && !errors.Is(err, errLocked) {
 			errs = append(errs, fmt.Errorf("project %s: %w", u.UUID, err))
 		}
 	}
 
-	errs = append(errs, l.dropRetiredRole(ctx))
+	errs = append(errs, l.dropRetiredLogin(ctx))
 	return errors.Join(errs...)
 }
 
-// finish looks at the project again, now that nobody else is at it.
-func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, kept time.Duration) error {
+// finish reads the state of the project again under its lock and completes the change.
+func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, retention time.Duration) error {
 	status, err := l.Store.ProjectStatus(ctx, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -121,7 +125,7 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, kept time.Duration)
 	case status == "deleting":
 		return l.remove(ctx, id)
 	case status == platform.Deleted:
-		expired, err := l.Store.ExpireProject(l.OfItself(ctx, "removeExpiredProject", id), id, kept)
+		expired, err := l.Store.ExpireProject(l.OfItself(ctx, "removeExpiredProject", id), id, retention)
 		if err != nil {
 			return err
 		}
@@ -130,20 +134,21 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, kept time.Duration)
 			return l.remove(ctx, id)
 		}
 
-		return l.settle(ctx, id)
+		return l.closeInactive(ctx, id)
 	case status == platform.Paused:
-		return l.settle(ctx, id)
+		return l.closeInactive(ctx, id)
 	case status == platform.Creating:
-		return l.complete(ctx, id)
+		return l.completeCreation(ctx, id)
 	}
 
 	_, err = l.provision(ctx, id)
 	return err
 }
 
-// complete finishes the creation of a project whose server died. The audit entry names the user who asked for the
-// project and has the key of the request, so that a repeated request finds that it is done.
-func (l Lifecycle) complete(ctx context.Context, id uuid.UUID) error {
+// completeCreation finishes the creation of a project whose server died. The audit entry names the
+// requesting user and has the idempotency key of the request, so that a repeated request finds the
+// result.
+func (l Lifecycle) completeCreation(ctx context.Context, id uuid.UUID) error {
 	c, err := l.Store.ProjectCreation(ctx, id)
 	if err != nil {
 		return err
@@ -154,7 +159,7 @@ func (l Lifecycle) complete(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// OfItself returns a context in which changes are noted as what the server does to a project of itself.
+// OfItself returns a context whose changes are audited as actions of the server itself.
 func (l Lifecycle) OfItself(ctx context.Context, action string, project uuid.UUID) context.Context {
 	return audit.Begin(ctx, token.Derive(l.Registry.secret, audit.KeyPurpose),
 		audit.Entry{Action: action, Project: project.String()})
@@ -185,26 +190,27 @@ func (l Lifecycle) remove(ctx context.Context, id uuid.UUID) error {
 	return l.Store.ForgetProject(ctx, id)
 }
 
-// errLocked says that somebody is at work on the project.
-var errLocked = errors.New("the project is being worked on")
+// errLocked means that another server or goroutine works on the project.
+var errLocked = errors.New("the project is locked by another change")
 
-// Alone runs f while nobody else changes a project as a whole: makes, pauses, swaps or removes it.
+// Alone runs f under the lock of a project as a whole, which creation, pause, swap and removal
+// take.
 func (l Lifecycle) Alone(ctx context.Context, id uuid.UUID, f func() error) error {
-	return l.locked(ctx, id, pg.Waiting, f)
+	return l.withLock(ctx, id, pg.Waiting, f)
 }
 
-// locked runs f while it holds the project's lock, which ends with this process at the latest.
-func (l Lifecycle) locked(ctx context.Context, id uuid.UUID, lock string, f func() error) error {
+// withLock runs f under the project's lock, which is released at the latest when this process ends.
+func (l Lifecycle) withLock(ctx context.Context, id uuid.UUID, lock string, f func() error) error {
 	select {
-	case l.Registry.making <- struct{}{}:
-		defer func() { <-l.Registry.making }()
+	case l.Registry.provisioning <- struct{}{}:
+		defer func() { <-l.Registry.provisioning }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 
-	key := int64(binary.BigEndian.Uint64(id[8:])) // the random half
-	mine, err := l.Store.LockedIn(ctx, lock, key, f)
-	if err == nil && !mine {
+	key := int64(binary.BigEndian.Uint64(id[8:])) // random bits of a UUIDv7
+	acquired, err := l.Store.LockedIn(ctx, lock, key, f)
+	if err == nil && !acquired {
 		return errLocked
 	}
 

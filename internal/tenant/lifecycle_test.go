@@ -22,9 +22,9 @@ import (
 	"socle/internal/platform"
 )
 
-// instance is a platform with one user, and lifecycles that share it: a healthy one, and one whose
-// connections can be cut.
-type instance struct {
+// install is an install with one user and two lifecycles: healthy, and one whose connections can
+// be cut.
+type install struct {
 	t            *testing.T
 	user         uuid.UUID
 	organization uuid.UUID
@@ -33,7 +33,7 @@ type instance struct {
 	cut          *cutter
 }
 
-func newInstance(t *testing.T) *instance {
+func newInstall(t *testing.T) *install {
 	t.Helper()
 
 	if err := prepared(); err != nil {
@@ -49,7 +49,7 @@ func newInstance(t *testing.T) *instance {
 		return errors.Join(platform.Migrate(ctx, conn), conn.Close(ctx))
 	})
 
-	i := &instance{t: t, user: newUUID(t), organization: newUUID(t), cut: &cutter{}}
+	i := &install{t: t, user: newUUID(t), organization: newUUID(t), cut: &cutter{}}
 	i.healthy = i.lifecycle(url, nil)
 	i.failing = i.lifecycle(url, i.cut)
 
@@ -70,7 +70,7 @@ func newInstance(t *testing.T) *instance {
 	return i
 }
 
-func (i *instance) lifecycle(url string, cut *cutter) Lifecycle {
+func (i *install) lifecycle(url string, cut *cutter) Lifecycle {
 	i.t.Helper()
 
 	c, err := pg.PoolConfig(url, 10)
@@ -107,8 +107,8 @@ func (i *instance) lifecycle(url string, cut *cutter) Lifecycle {
 	return Lifecycle{Store: platform.New(pool), Registry: r, Blobs: blobs}
 }
 
-// projects returns the projects that the platform knows.
-func (i *instance) projects() []uuid.UUID {
+// projects returns the projects in the platform database.
+func (i *install) projects() []uuid.UUID {
 	i.t.Helper()
 
 	conn, err := pgx.ConnectConfig(context.Background(), i.healthy.Registry.base.ConnConfig)
@@ -125,8 +125,8 @@ func (i *instance) projects() []uuid.UUID {
 	return all
 }
 
-// exec runs a statement in the platform database.
-func (i *instance) exec(sql string) {
+// exec executes a statement in the platform database.
+func (i *install) exec(sql string) {
 	i.t.Helper()
 
 	conn, err := pgx.ConnectConfig(context.Background(), i.healthy.Registry.base.ConnConfig)
@@ -140,12 +140,12 @@ func (i *instance) exec(sql string) {
 	}
 }
 
-func (i *instance) create(ctx context.Context, l Lifecycle) (platform.Project, error) {
+func (i *install) create(ctx context.Context, l Lifecycle) (platform.Project, error) {
 	return l.Create(ctx, i.user, platform.NewProject{Organization: i.organization, Name: "the project"})
 }
 
-// finish does what a server does at its start, until nobody else is at a project any more.
-func (i *instance) finish() {
+// finish runs Finish, as a server does at start, until no project is locked by another.
+func (i *install) finish() {
 	i.t.Helper()
 
 	eventually(i.t, "all projects are finished", func() bool {
@@ -153,17 +153,18 @@ func (i *instance) finish() {
 			i.t.Fatalf("finish: %v", err)
 		}
 
-		left, err := i.healthy.Store.UnfinishedProjects(i.t.Context(), Version(), 7*24*time.Hour)
+		unfinished, err := i.healthy.Store.UnfinishedProjects(i.t.Context(), Version(), 7*24*time.Hour)
 		if err != nil {
 			i.t.Fatal(err)
 		}
 
-		return len(left) == 0
+		return len(unfinished) == 0
 	})
 }
 
-// check fails the test unless each project is whole, and nothing is left of any other that this test has made.
-func (i *instance) check(made ...uuid.UUID) {
+// check fails the test unless each project is usable and nothing is left of the others that this
+// test has created.
+func (i *install) check(created ...uuid.UUID) {
 	i.t.Helper()
 
 	known := map[uuid.UUID]bool{}
@@ -183,78 +184,80 @@ func (i *instance) check(made ...uuid.UUID) {
 	}
 
 	conn := connectTo(i.t, i.healthy.Registry.base.ConnConfig)
-	for _, id := range made {
-		left := value[int](i.t, conn, `
+	for _, id := range created {
+		remaining := value[int](i.t, conn, `
 			select (select count(*) from pg_database where datname = $1)::int + (select count(*) from pg_roles where rolname like $1 || '_%')::int`, i.healthy.Registry.Database(id))
-		if !known[id] && left > 0 {
-			i.t.Errorf("a project is gone, and %d databases and roles of it are left", left)
+		if !known[id] && remaining > 0 {
+			i.t.Errorf("got %d remaining databases and roles of a removed project, want 0", remaining)
 		}
 	}
 }
 
-// cutter cuts all connections that it wraps after so many writes, and lets none through from then on.
+// cutter cuts all connections that it wraps after a number of writes, and rejects later ones.
 type cutter struct {
-	armed atomic.Bool
-	left  atomic.Int64
+	armed     atomic.Bool
+	remaining atomic.Int64
 }
 
 var errCut = errors.New("the connection was cut")
 
 func (c *cutter) after(writes int) {
-	c.left.Store(int64(writes))
+	c.remaining.Store(int64(writes))
 	c.armed.Store(true)
 }
 
 func (c *cutter) heal() { c.armed.Store(false) }
 
-func (c *cutter) spent() bool { return c.armed.Load() && c.left.Load() <= 0 }
+func (c *cutter) isCut() bool { return c.armed.Load() && c.remaining.Load() <= 0 }
 
 func (c *cutter) wrap(dial *pgconn.DialFunc) {
 	next := *dial
 	*dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if c.spent() {
+		if c.isCut() {
 			return nil, errCut
 		}
 
 		conn, err := next(ctx, network, address)
-		return &cuttable{conn, c}, err
+		return &cuttableConn{conn, c}, err
 	}
 }
 
-type cuttable struct {
+type cuttableConn struct {
 	net.Conn
 	cutter *cutter
 }
 
-func (c *cuttable) Write(b []byte) (int, error) {
-	if c.cutter.armed.Load() && c.cutter.left.Add(-1) < 0 {
+func (c *cuttableConn) Write(b []byte) (int, error) {
+	if c.cutter.armed.Load() && c.cutter.remaining.Add(-1) < 0 {
 		return 0, errors.Join(errCut, c.Close())
 	}
 	return c.Conn.Write(b)
 }
 
-// stride is how many writes lie between two places where a test cuts: a prime, so that all kinds of places are met.
+// stride is the number of writes between two cuts. It is prime, so that cuts hit all kinds of
+// writes.
 const stride = 5
 
-// TestCreateInterrupted cuts the making of a project off at one place after another. The next start finishes or undoes it.
+// TestCreateInterrupted interrupts the creation of a project after a growing number of writes. The
+// next start completes or undoes it.
 func TestCreateInterrupted(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	for writes, whole := 1, false; !whole; writes += stride {
 		i.cut.after(writes)
 		p, err := i.create(t.Context(), i.failing)
-		whole = !i.cut.spent()
+		whole = !i.cut.isCut()
 		i.cut.heal()
 
 		if whole && err != nil {
-			t.Fatalf("nothing was cut, and creating fails: %v", err)
+			t.Fatalf("create without a cut: %v", err)
 		}
 
 		i.finish()
 		i.check(p.UUID)
 
-		for _, id := range i.projects() { // the name is free again once the project is deleted
+		for _, id := range i.projects() { // the name is free again after the deletion
 			if _, err := i.healthy.Remove(t.Context(), id, i.user); err != nil {
 				t.Fatalf("cut after %d writes: delete: %v", writes, err)
 			}
@@ -262,11 +265,11 @@ func TestCreateInterrupted(t *testing.T) {
 	}
 }
 
-// TestRemoveInterrupted is the same for removing.
+// TestRemoveInterrupted is TestCreateInterrupted for the removal.
 func TestRemoveInterrupted(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	for writes, whole := 1, false; !whole; writes += stride {
 		p, err := i.create(t.Context(), i.healthy)
 		if err != nil {
@@ -275,11 +278,11 @@ func TestRemoveInterrupted(t *testing.T) {
 
 		i.cut.after(writes)
 		_, err = i.failing.Remove(t.Context(), p.UUID, i.user)
-		whole = !i.cut.spent()
+		whole = !i.cut.isCut()
 		i.cut.heal()
 
 		if whole && err != nil {
-			t.Fatalf("nothing was cut, and removing fails: %v", err)
+			t.Fatalf("remove without a cut: %v", err)
 		}
 
 		i.finish()
@@ -290,7 +293,7 @@ func TestRemoveInterrupted(t *testing.T) {
 		}
 
 		if err == nil {
-			t.Fatalf("cut after %d writes: removing succeeds, and the project is there", writes)
+			t.Fatalf("cut after %d writes: remove succeeded, but the project still exists", writes)
 		}
 		if _, err := i.healthy.Remove(t.Context(), p.UUID, i.user); err != nil {
 			t.Fatal(err)
@@ -298,17 +301,18 @@ func TestRemoveInterrupted(t *testing.T) {
 	}
 }
 
-// TestCreateGivenUp ends the request that makes a project: nothing is left of it when the call returns.
-func TestCreateGivenUp(t *testing.T) {
+// TestCreateCanceled cancels the request that creates a project and checks that nothing is left
+// when the call returns.
+func TestCreateCanceled(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	step := i.healthy.Registry.base.ConnConfig.DialFunc
 
 	var dials atomic.Int32
 	i.healthy.Registry.base.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if dials.Add(1) == 1 { // to the project's database: the platform's pool has connections of its own
+		if dials.Add(1) == 1 { // the first dial goes to the project's database; the platform's pool is separate
 			cancel()
 		}
 		return step(ctx, network, address)
@@ -316,21 +320,21 @@ func TestCreateGivenUp(t *testing.T) {
 
 	p, err := i.create(ctx, i.healthy)
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that it was given up", err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 
 	if left := i.projects(); len(left) > 0 {
-		t.Errorf("%d projects are left", len(left))
+		t.Errorf("got %d projects, want 0", len(left))
 	}
 
 	i.check(p.UUID)
 }
 
-// TestFinishAtOnce has four servers find the same unfinished projects.
+// TestFinishAtOnce runs Finish for the same unfinished projects on four servers at once.
 func TestFinishAtOnce(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	var made []uuid.UUID
 	for n := range 4 {
 		p, err := i.healthy.Store.CreateProject(t.Context(), i.user,
@@ -366,15 +370,15 @@ func TestFinishAtOnce(t *testing.T) {
 	i.check(made...)
 
 	if got := len(i.projects()); got != 3 {
-		t.Errorf("%d projects, want 3", got)
+		t.Errorf("got %d projects, want 3", got)
 	}
 }
 
-// TestUpgrade finishes a project whose database is older, after its owner has made it theirs.
+// TestUpgrade finishes a project with an older database whose owner has changed privileges.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	p, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
@@ -395,7 +399,7 @@ func TestUpgrade(t *testing.T) {
 	i.finish()
 
 	if value[bool](t, tenant, `select has_schema_privilege('anon', 'public', 'usage')`) {
-		t.Error("an upgrade grants what the owner has revoked")
+		t.Error("the upgrade granted a privilege that the owner had revoked")
 	}
 
 	exec(t, tenant, `drop schema public cascade`)
@@ -406,7 +410,7 @@ func TestUpgrade(t *testing.T) {
 func TestRemoveUnknown(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	if _, err := i.healthy.Remove(t.Context(), newUUID(t), i.user); !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v, want NotFound", err)
 	}

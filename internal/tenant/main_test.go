@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var secret = []byte("the secret of an instance for tests")
 
-// names are those of an install's databases.
+// names are the database names of a test install.
 var names = func() Names {
 	n, err := NewNames([]byte("a key for names!"))
 	if err != nil {
@@ -27,7 +27,7 @@ var names = func() Names {
 	return n
 }()
 
-// prepared is the server on which all tests have their projects, prepared once.
+// prepared is the server with the projects of all tests, prepared once.
 var prepared = sync.OnceValue(func() error {
 	r, err := NewRegistry(pgtest.Server().URL("postgres"), secret, names, 4, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -37,7 +37,7 @@ var prepared = sync.OnceValue(func() error {
 	return r.Prepare(context.Background())
 })
 
-// newRegistry returns a registry that may open so many connections.
+// newRegistry returns a registry with a budget of connections.
 func newRegistry(t *testing.T, connections int) *Registry {
 	t.Helper()
 
@@ -54,7 +54,7 @@ func newRegistry(t *testing.T, connections int) *Registry {
 	return r
 }
 
-// newProject returns a project whose database is there until the test ends.
+// newProject returns a project whose database is dropped when the test ends.
 func newProject(t *testing.T, r *Registry) *Project {
 	t.Helper()
 
@@ -83,7 +83,7 @@ func newUUID(t *testing.T) uuid.UUID {
 	return id
 }
 
-// connect connects to a project's database under a login, past the pools.
+// connect connects to a project's database under a login, outside the pools.
 func connect(t *testing.T, p *Project, l login) *pgx.Conn {
 	t.Helper()
 
@@ -102,7 +102,7 @@ func connectTo(t *testing.T, c *pgx.ConnConfig) *pgx.Conn {
 	return conn
 }
 
-// exec runs statements, as one text, and fails the test unless they succeed.
+// exec executes statements, as one text, and fails the test unless they succeed.
 func exec(t *testing.T, conn *pgx.Conn, sql string) {
 	t.Helper()
 
@@ -111,7 +111,7 @@ func exec(t *testing.T, conn *pgx.Conn, sql string) {
 	}
 }
 
-// state runs statements, as one text, and returns the SQLSTATE that they fail with; "" if they succeed.
+// state executes statements, as one text, and returns the SQLSTATE of the error, or "" on success.
 func state(t *testing.T, conn *pgx.Conn, sql string) string {
 	t.Helper()
 
@@ -123,7 +123,7 @@ func state(t *testing.T, conn *pgx.Conn, sql string) string {
 	return pg.State(err)
 }
 
-// value runs a statement that returns one value.
+// value executes a statement that returns one value.
 func value[T any](t *testing.T, q pg.Querier, sql string, args ...any) T {
 	t.Helper()
 

@@ -10,15 +10,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// login is one of the accounts that connect to a project's database. None can become another.
+// login is one of the PostgreSQL logins of a project's database. None can assume another.
 type login string
 
 const (
 	trusted login = ""        // the platform's own login
 	owner   login = "owner"   // the project's owner: DDL and SQL of users
-	request login = "request" // may become anon or authenticated
-	service login = "service" // may become service_role
-	dump    login = "dump"    // reads everything, password hashes included: only pg_dump gets it
+	request login = "request" // may assume anon or authenticated
+	service login = "service" // may assume service_role
+	dump    login = "dump"    // reads everything, password hashes included; for pg_dump only
 )
 
 // projectLogins are the logins of every project.
@@ -39,7 +39,7 @@ func NewNames(key []byte) (Names, error) {
 
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return Names{}, fmt.Errorf("key of database names: %w", err)
+		return Names{}, fmt.Errorf("database name key: %w", err)
 	}
 
 	return Names{block}, nil

@@ -13,25 +13,27 @@ import (
 )
 
 const (
-	orphansTime = 15 * time.Second       // for the sessions that a killed server left to end
-	aloneTime   = time.Second            // for PostgreSQL to notice that the connections of a killed server are gone
-	aloneEvery  = 100 * time.Millisecond // how often that is looked at
+	orphansTimeout     = 15 * time.Second // for the sessions of a killed server to end
+	onlyServerTimeout  = time.Second      // for PostgreSQL to notice lost connections
+	onlyServerInterval = 100 * time.Millisecond
 )
 
-// EndSessions ends all sessions of projects' logins on the PostgreSQL that conn leads to, and waits until they are gone. It is for a PostgreSQL
-// that only one Socle server uses, before that server uses it: the sessions are those that a killed one left running.
+// EndSessions terminates all sessions of projects' logins on the PostgreSQL of conn and waits until
+// they are gone. Use it at start of the only Socle server of a PostgreSQL: the sessions were left
+// running by a killed server.
 func EndSessions(ctx context.Context, conn *pgx.Conn) error {
 	return endSessions(ctx, conn, ofProjects)
 }
 
-// EndOrphans ends the sessions that a killed server left running, if no other server of this platform is at work. known returns those of some projects
-// that are this platform's: others may share the PostgreSQL server. It is called before the registry is used.
+// EndOrphans terminates the sessions that a killed server left running, unless another server of
+// this install is running. known filters project UUIDs for those of this install, since other
+// installs may share the PostgreSQL. It must be called before the registry is used.
 func (r *Registry) EndOrphans(
 	ctx context.Context, known func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
 ) error {
 	return r.admin(ctx, func(conn *pgx.Conn) error {
-		alone, err := isAlone(ctx, conn)
-		if err != nil || !alone {
+		only, err := isOnlyServer(ctx, conn)
+		if err != nil || !only {
 			return err
 		}
 
@@ -68,47 +70,49 @@ func (r *Registry) EndOrphans(
 	})
 }
 
-// isAlone reports whether no other server of the platform is at work: each shares a lock for as long as it is, see [Registry.Hear].
-func isAlone(ctx context.Context, conn *pgx.Conn) (alone bool, err error) {
-	for deadline := time.Now().Add(aloneTime); ; {
-		alone, err = pg.Value[bool](ctx, conn, `select pg_try_advisory_lock($1, 0)`, swapLock)
-		if err != nil || alone || time.Now().After(deadline) {
+// isOnlyServer reports whether no other server of the install is running. Each server holds a
+// shared lock as long as it listens, see [Registry.Hear].
+func isOnlyServer(ctx context.Context, conn *pgx.Conn) (only bool, err error) {
+	for deadline := time.Now().Add(onlyServerTimeout); ; {
+		only, err = pg.Value[bool](ctx, conn, `select pg_try_advisory_lock($1, 0)`, swapLock)
+		if err != nil || only || time.Now().After(deadline) {
 			break
 		}
 
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
-		case <-time.After(aloneEvery):
+		case <-time.After(onlyServerInterval):
 		}
 	}
 
-	if alone {
+	if only {
 		_, err = pg.Exec(ctx, conn, `select pg_advisory_unlock($1, 0)`, swapLock)
 	}
 
-	return alone, err
+	return only, err
 }
 
-// endSessions ends the sessions of the logins that match a pattern, and waits until they are gone.
+// endSessions terminates the sessions of the logins that match a pattern and waits until they are
+// gone.
 func endSessions(ctx context.Context, conn *pgx.Conn, pattern string) error {
-	ctx, cancel := context.WithTimeout(ctx, orphansTime)
+	ctx, cancel := context.WithTimeout(ctx, orphansTimeout)
 	defer cancel()
 
-	tick := time.NewTicker(endEvery)
+	tick := time.NewTicker(terminateInterval)
 	defer tick.Stop()
 
 	for {
-		left, err := pg.Value[int](ctx, conn,
+		remaining, err := pg.Value[int](ctx, conn,
 			withSessions+` select count(pg_terminate_backend(pid))::int from sessions where usename ~ @pattern`,
 			pgx.StrictNamedArgs{"pattern": pattern})
-		if err != nil || left == 0 {
+		if err != nil || remaining == 0 {
 			return err
 		}
 
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d sessions of projects do not end: %w", left, ctx.Err())
+			return fmt.Errorf("%d sessions of projects do not terminate: %w", remaining, ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -15,8 +15,10 @@ import (
 	"socle/internal/platform"
 )
 
-// Pause takes a project out of use and keeps it: when it returns, nothing is connected to its database and nothing can be.
-// It fails with Conflict if the project is paused, and with NotFound if it is not there.
+// Pause makes a project unavailable and keeps its data. When it returns, its database has no
+// connections and accepts none.
+//
+// It fails with Conflict if the project is paused, and with NotFound if there is no such project.
 func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	p, err := l.Store.PauseProject(ctx, id, user)
 	if fault.Is(err, fault.NotFound) {
@@ -28,25 +30,27 @@ func (l Lifecycle) Pause(ctx context.Context, id, user uuid.UUID) (platform.Proj
 		return p, err
 	}
 
-	l.changed(id)
-	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.settle(ctx, id) })
+	l.notifyChanged(id)
+	return p, l.withLock(ctx, id, pg.Waiting, func() error { return l.closeInactive(ctx, id) })
 }
 
-// Delete takes a project out of use as Pause does, and gives its name away. It is removed when it has been deleted for
-// as long as the instance's setting says, see [Lifecycle.Finish]. It fails with NotFound if there is no active or paused project.
+// Delete makes a project unavailable as Pause does and releases its name. [Lifecycle.Finish] purges
+// it after the retention that is set for the install.
+//
+// It fails with NotFound if there is no active or paused project.
 func (l Lifecycle) Delete(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	p, err := l.Store.DeleteProject(ctx, id, user)
 	if err != nil {
 		return p, err
 	}
 
-	l.changed(id)
-	return p, l.locked(ctx, id, pg.Waiting, func() error { return l.settle(ctx, id) })
+	l.notifyChanged(id)
+	return p, l.withLock(ctx, id, pg.Waiting, func() error { return l.closeInactive(ctx, id) })
 }
 
 // Resume makes a paused project active. It fails with Conflict if the project is not paused.
 func (l Lifecycle) Resume(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
-	p, err := l.reopen(ctx, id, user, platform.Paused)
+	p, err := l.reactivate(ctx, id, user, platform.Paused)
 	if fault.Is(err, fault.NotFound) {
 		return p, fault.New(fault.Conflict, "the project is not paused").WithCode("not_paused").Because(err)
 	}
@@ -54,10 +58,10 @@ func (l Lifecycle) Resume(ctx context.Context, id, user uuid.UUID) (platform.Pro
 	return p, err
 }
 
-// Restore makes a deleted project active. It fails with Conflict if the project is not deleted, or if its name
-// was taken meanwhile.
+// Restore makes a deleted project active. It fails with Conflict if the project is not deleted or
+// its name was taken meanwhile.
 func (l Lifecycle) Restore(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
-	p, err := l.reopen(ctx, id, user, platform.Deleted)
+	p, err := l.reactivate(ctx, id, user, platform.Deleted)
 	if fault.Is(err, fault.NotFound) {
 		return p, fault.New(fault.Conflict, "the project is not deleted").WithCode("not_deleted").Because(err)
 	}
@@ -65,41 +69,50 @@ func (l Lifecycle) Restore(ctx context.Context, id, user uuid.UUID) (platform.Pr
 	return p, err
 }
 
-// reopen makes a project active that is in a state, paused or deleted. Its database is opened first, so that nobody is let in who
-// would find it closed; the row says meanwhile that it has to be closed, should this come to nothing.
-func (l Lifecycle) reopen(ctx context.Context, id, user uuid.UUID, state string) (platform.Project, error) {
+// reactivate makes a project in the given state, paused or deleted, active. It opens the database
+// before it changes the state, so that no caller finds it closed. Meanwhile the row records that
+// the database must be closed again if the change fails.
+func (l Lifecycle) reactivate(ctx context.Context, id, user uuid.UUID, state string) (platform.Project, error) {
 	var p platform.Project
-	err := l.locked(ctx, id, pg.Waiting, func() error {
+	err := l.withLock(ctx, id, pg.Waiting, func() error {
 		if err := l.Store.DatabaseOpening(ctx, id, state); err != nil {
 			return err
 		}
 
-		version, err := l.Registry.admit(ctx, id)
-		if err == nil {
-			p, err = l.Store.ReactivateProject(ctx, id, user, state, version)
-		}
-		if err == nil {
-			l.changed(id)
-			return nil
+		var err error
+		if p, err = l.openAndReactivate(ctx, id, user, state); err != nil {
+			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+			defer cancel()
+
+			return errors.Join(err, l.closeInactive(after, id))
 		}
 
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
-		defer cancel()
-
-		return errors.Join(err, l.settle(after, id))
+		l.notifyChanged(id)
+		return nil
 	})
 
 	return p, err
 }
 
-func (l Lifecycle) changed(id uuid.UUID) {
+func (l Lifecycle) openAndReactivate(
+	ctx context.Context, id, user uuid.UUID, state string,
+) (platform.Project, error) {
+	version, err := l.Registry.openDatabase(ctx, id)
+	if err != nil {
+		return platform.Project{}, err
+	}
+
+	return l.Store.ReactivateProject(ctx, id, user, state, version)
+}
+
+func (l Lifecycle) notifyChanged(id uuid.UUID) {
 	if l.Changed != nil {
 		l.Changed(id)
 	}
 }
 
-// settle closes the database of a project that is paused or deleted.
-func (l Lifecycle) settle(ctx context.Context, id uuid.UUID) error {
+// closeInactive closes the database of a project that is paused or deleted.
+func (l Lifecycle) closeInactive(ctx context.Context, id uuid.UUID) error {
 	status, err := l.Store.ProjectStatus(ctx, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -110,15 +123,16 @@ func (l Lifecycle) settle(ctx context.Context, id uuid.UUID) error {
 		return nil
 	}
 
-	if err := l.Registry.refuse(ctx, id); err != nil {
+	if err := l.Registry.closeDatabase(ctx, id); err != nil {
 		return err
 	}
 
 	return l.Store.DatabaseClosed(ctx, id)
 }
 
-// admit lets a project's logins into its database again, and brings that up to date. It returns the migration that it has reached.
-func (r *Registry) admit(ctx context.Context, project uuid.UUID) (int64, error) {
+// openDatabase opens a project's database to its logins and migrates it. It returns the version
+// reached.
+func (r *Registry) openDatabase(ctx context.Context, project uuid.UUID) (int64, error) {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
 		return 0, pg.Fault(err)
@@ -126,23 +140,24 @@ func (r *Registry) admit(ctx context.Context, project uuid.UUID) (int64, error) 
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	for _, step := range []func(context.Context, *pgx.Conn, uuid.UUID) error{
-		r.setRoles, r.unlimitDatabase, r.grantDatabase, r.furnish,
+		r.setLoginAttributes, r.removeConnectionLimit, r.grantDatabase, r.initDatabase,
 	} {
 		if err := step(ctx, conn, project); err != nil {
-			return 0, fmt.Errorf("admit to %s: %w", project, pg.Fault(err))
+			return 0, fmt.Errorf("open the database of project %s: %w", project, pg.Fault(err))
 		}
 	}
 
 	return Version(), nil
 }
 
-func (r *Registry) unlimitDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+func (r *Registry) removeConnectionLimit(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	return execAll(ctx, conn, []string{"alter database " + pg.Quote(r.Database(project)) + " connection limit -1"})
 }
 
-// selectConnected counts who is connected to a database, or about to be, and ends the sessions: of all who came before a time, and of the
-// project's logins whenever they came. Who is about to be connected holds a lock on the database from before it looks whether it may
-// until its session is in sight.
+// selectConnected terminates sessions in a database and counts them, and also the backends that are
+// connecting. It selects sessions that began before @since, and those of the project's logins of
+// any time. A connecting backend holds a lock on the database from before it checks the connection
+// limit until its session is visible.
 const selectConnected = `
 	select count(pg_terminate_backend(a.pid)) + (
 		select count(*) from pg_locks l
@@ -150,21 +165,22 @@ const selectConnected = `
 	from pg_stat_activity a left join pg_roles r on r.oid = a.usesysid
 	where a.datname = @name and a.backend_type <> 'autovacuum worker' and (a.backend_start < @since or not r.rolsuper)`
 
-// endEvery is how soon sessions are looked at again that were told to end.
-const endEvery = 20 * time.Millisecond
+// terminateInterval is the interval between checks for terminated sessions.
+const terminateInterval = 20 * time.Millisecond
 
-// refuse lets nobody into a project's database any more but the platform's own login, which a database without room for connections
-// does not hold off, and ends the sessions that there are. A database that is not there lets nobody in.
-func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
+// closeDatabase closes a project's database and terminates its sessions. The platform's own login,
+// a superuser, is exempt from the connection limit of 0. A database that does not exist counts as
+// closed.
+func (r *Registry) closeDatabase(ctx context.Context, project uuid.UUID) error {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
 		return pg.Fault(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	if err := ignoring(conn, ctx, "alter database "+pg.Quote(r.Database(project))+" connection limit 0",
+	if err := execIgnoring(conn, ctx, "alter database "+pg.Quote(r.Database(project))+" connection limit 0",
 		"3D000"); err != nil {
-		return fmt.Errorf("refuse to %s: %w", project, pg.Fault(err))
+		return fmt.Errorf("close the database of project %s: %w", project, pg.Fault(err))
 	}
 
 	since, err := pg.Value[time.Time](ctx, conn, `select clock_timestamp()`)
@@ -172,18 +188,18 @@ func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
 		return err
 	}
 
-	tick := time.NewTicker(endEvery)
+	tick := time.NewTicker(terminateInterval)
 	defer tick.Stop()
 
 	for {
-		left, err := pg.Value[int64](ctx, conn, selectConnected,
+		remaining, err := pg.Value[int64](ctx, conn, selectConnected,
 			pgx.StrictNamedArgs{"name": r.Database(project), "since": since})
 		if err != nil {
-			return fmt.Errorf("refuse to %s: %w", project, err)
+			return fmt.Errorf("close the database of project %s: %w", project, err)
 		}
 
-		if left == 0 {
-			r.reset(project)
+		if remaining == 0 {
+			r.resetPools(project)
 			return nil
 		}
 
@@ -195,9 +211,10 @@ func (r *Registry) refuse(ctx context.Context, project uuid.UUID) error {
 	}
 }
 
-// respectClosed has the platform's own login stay out of a database that lets nobody in, too: what a request began before is not finished
-// in a project that is paused. Whoever makes, upgrades or removes a project uses no pool.
-func respectClosed(c *pgxpool.Config) {
+// rejectClosed makes connections of the platform's own login fail on a closed database, too: a
+// request that began earlier must not continue in a paused project. Creating, upgrading and
+// removing a project uses no pool.
+func rejectClosed(c *pgxpool.Config) {
 	prepare := c.AfterConnect
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		if err := prepare(ctx, conn); err != nil {
@@ -207,15 +224,15 @@ func respectClosed(c *pgxpool.Config) {
 		closed, err := pg.Value[bool](ctx, conn,
 			`select datconnlimit = 0 from pg_database where datname = current_database()`)
 		if err == nil && closed {
-			err = fault.New(fault.Unavailable, "the project's database takes no connections")
+			err = fault.New(fault.Unavailable, "the project's database accepts no connections")
 		}
 
 		return err
 	}
 }
 
-// reset closes the connections of a project that nobody uses at the moment, and the others as soon as they are given back.
-func (r *Registry) reset(project uuid.UUID) {
+// resetPools closes the idle connections of a project, and the others when they are released.
+func (r *Registry) resetPools(project uuid.UUID) {
 	r.mu.Lock()
 	p := r.projects[project]
 	r.mu.Unlock()

@@ -12,8 +12,9 @@ import (
 	"socle/internal/platform"
 )
 
-// consistent fails the test unless a project's database lets its logins in exactly if the project is active, and returns its status.
-func (i *instance) consistent(id uuid.UUID) string {
+// consistent returns the status of a project. It fails the test unless the database accepts the
+// project's logins exactly if the project is active.
+func (i *install) consistent(id uuid.UUID) string {
 	i.t.Helper()
 
 	status, err := i.healthy.Store.ProjectStatus(i.t.Context(), id)
@@ -27,15 +28,16 @@ func (i *instance) consistent(id uuid.UUID) string {
 			conn.Close(i.t.Context())
 		}
 
-		if status == platform.Active && err != nil || status != platform.Active && pg.State(err) != "53300" {
-			i.t.Errorf("the project is %s, and for the login %q the answer is %v", status, l, err)
+		if (status == platform.Active && err != nil) || (status != platform.Active && pg.State(err) != "53300") {
+			i.t.Errorf("project %s: login %q got %v", status, l, err)
 		}
 	}
 
 	return status
 }
 
-// TestStatesInterrupted cuts each change of a project's state off at one place after another. The next start makes of it one state or the other.
+// TestStatesInterrupted interrupts each change of a project's status after a growing number of
+// writes. The next start completes or undoes it.
 func TestStatesInterrupted(t *testing.T) {
 	t.Parallel()
 
@@ -45,13 +47,13 @@ func TestStatesInterrupted(t *testing.T) {
 	}{
 		"pause":   {nil, pause, platform.Active, platform.Paused},
 		"resume":  {pause, resume, platform.Paused, platform.Active},
-		"delete":  {nil, softly, platform.Active, platform.Deleted},
-		"restore": {softly, restore, platform.Deleted, platform.Active},
+		"delete":  {nil, softDelete, platform.Active, platform.Deleted},
+		"restore": {softDelete, restore, platform.Deleted, platform.Active},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			i := newInstance(t)
+			i := newInstall(t)
 			p, err := i.create(t.Context(), i.healthy)
 			if err != nil {
 				t.Fatal(err)
@@ -74,20 +76,20 @@ func TestStatesInterrupted(t *testing.T) {
 
 				i.cut.after(writes)
 				err := change.run(i.failing, p.UUID, i.user)
-				whole = !i.cut.spent()
+				whole = !i.cut.isCut()
 				i.cut.heal()
 
 				if whole && err != nil {
-					t.Fatalf("nothing was cut, and it fails: %v", err)
+					t.Fatalf("without a cut: %v", err)
 				}
 
 				i.finish()
 
 				switch status := i.consistent(p.UUID); {
 				case status != change.from && status != change.to:
-					t.Errorf("cut after %d writes: the project is %s", writes, status)
+					t.Errorf("cut after %d writes: got status %s", writes, status)
 				case err == nil && status != change.to:
-					t.Errorf("cut after %d writes: it succeeds, and the project is %s", writes, status)
+					t.Errorf("cut after %d writes: success, but got status %s", writes, status)
 				}
 			}
 
@@ -114,7 +116,7 @@ func resume(l Lifecycle, id, user uuid.UUID) error {
 	return err
 }
 
-func softly(l Lifecycle, id, user uuid.UUID) error {
+func softDelete(l Lifecycle, id, user uuid.UUID) error {
 	_, err := l.Delete(context.Background(), id, user)
 	return err
 }
@@ -124,18 +126,19 @@ func restore(l Lifecycle, id, user uuid.UUID) error {
 	return err
 }
 
-// TestExpireAtOnce has four servers find a project that was deleted long enough ago, while its owner restores it: it is gone, or it is whole.
+// TestExpireAtOnce purges an expired project on four servers at once, while its owner restores it.
+// The project must be either removed or complete.
 func TestExpireAtOnce(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	for range 5 {
 		p, err := i.create(t.Context(), i.healthy)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		if err := softly(i.healthy, p.UUID, i.user); err != nil {
+		if err := softDelete(i.healthy, p.UUID, i.user); err != nil {
 			t.Fatal(err)
 		}
 
@@ -158,7 +161,7 @@ func TestExpireAtOnce(t *testing.T) {
 
 		if err == nil {
 			if _, err := i.healthy.Remove(t.Context(), p.UUID, i.user); err != nil {
-				t.Fatalf("the project was restored and is gone: %v", err)
+				t.Fatalf("open the restored project: %v", err)
 			}
 		}
 
@@ -166,16 +169,17 @@ func TestExpireAtOnce(t *testing.T) {
 		i.check(p.UUID)
 
 		if left := i.projects(); len(left) > 0 {
-			t.Fatalf("%d projects are left", len(left))
+			t.Fatalf("got %d projects, want 0", len(left))
 		}
 	}
 }
 
-// TestPausedOwnership: what a paused project has granted to the logins of another does not keep that one from being removed.
+// TestPausedOwnership checks that privileges granted by a paused project to the logins of another
+// do not prevent the removal of the latter.
 func TestPausedOwnership(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	granter, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +191,7 @@ func TestPausedOwnership(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	exec(t, connect(t, i.healthy.Registry.Open(granter.UUID), trusted), // as owners could do in earlier releases
+	exec(t, connect(t, i.healthy.Registry.Open(granter.UUID), trusted), // as owners could in earlier releases
 		"create table public.shared (); grant select on public.shared to "+pg.Quote(names.login(other.UUID, owner)))
 
 	if err := pause(i.healthy, granter.UUID, i.user); err != nil {
@@ -200,11 +204,12 @@ func TestPausedOwnership(t *testing.T) {
 	i.consistent(granter.UUID)
 }
 
-// TestUpgradePaused: a paused project misses an upgrade, and gets it when it is resumed.
+// TestUpgradePaused checks that an upgrade skips a paused project, which is migrated when it is
+// resumed.
 func TestUpgradePaused(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	p, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +227,7 @@ func TestUpgradePaused(t *testing.T) {
 	i.finish()
 
 	if got := i.consistent(p.UUID); got != platform.Paused {
-		t.Errorf("the upgrade made a paused project %s", got)
+		t.Errorf("got status %s after the upgrade, want paused", got)
 	}
 
 	if err := resume(i.healthy, p.UUID, i.user); err != nil {
@@ -230,6 +235,6 @@ func TestUpgradePaused(t *testing.T) {
 	}
 
 	if got := value[int64](t, conn, `select schema_version from platform.projects`); got != Version() {
-		t.Errorf("the resumed project has migration %d, want %d", got, Version())
+		t.Errorf("got migration %d after resuming, want %d", got, Version())
 	}
 }

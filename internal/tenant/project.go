@@ -16,37 +16,39 @@ import (
 	"socle/internal/audit"
 )
 
-// Project is an open project: the way to its database. Its pools are opened at first use, closed when
-// nobody used them for a while, and opened again, so a Project stays good for as long as its database is there.
+// Project is a handle on a project's database. Pools are opened at first use and closed when idle;
+// they are opened again on demand, so a Project stays valid as long as its database exists. It is
+// safe for concurrent use.
 type Project struct {
 	UUID uuid.UUID
 
-	registry *Registry
-	place    *list.Element // in the registry's order of last use; nil for a project that [Registry.Maintain] opened
-	open     atomic.Int32  // connections
-	mu       sync.Mutex
-	pools    map[login]*pgxpool.Pool
-	used     time.Time
-	gone     bool // deleted: whoever still holds the project gets no connection any more
-	closed   bool // opened by [Registry.Maintain], though its database is closed
-	gate     gate
-	altered  atomic.Bool // a login has to be reset before the next session begins
+	registry      *Registry
+	recentElem    *list.Element // in Registry.recent; nil if opened by [Registry.Maintain]
+	open          atomic.Int32  // number of connections
+	mu            sync.Mutex
+	pools         map[login]*pgxpool.Pool
+	lastUsed      time.Time
+	deleted       bool // deleted: the pools are closed for good
+	maintained    bool // opened by [Registry.Maintain] although its database is closed
+	gate          gate
+	loginsAltered atomic.Bool // reset the logins before opening the next session
 
-	full, overgrown atomic.Bool  // see Lifecycle.WatchSizes
-	writes          atomic.Int64 // when the database was measured
-	fullFrom        int64        // bytes that the database had when it was found full, or fewer that it had since
+	full, overgrown atomic.Bool  // see [Lifecycle.WatchSizes]
+	writes          atomic.Int64 // count of rows written at the last measurement
+	minFullBytes    int64        // smallest size in bytes measured since the database became full
 }
 
-// Trusted returns the pool of the platform's login in the project's database.
-// Only statements that Socle wrote run on it, and only on the platform's own schemas and the catalogue.
+// Trusted returns the pool of the platform's login in the project's database. It runs only
+// statements of Socle itself, on the platform's own schemas and the system catalogs.
 func (p *Project) Trusted() *pgxpool.Pool { return p.pool(trusted) }
 
-// InTx runs f in a transaction of the platform's login that the project's audit log has an entry of, see [audit.Write].
+// InTx runs f in a transaction of the platform's login. An entry in the project's audit log commits
+// with it, see [audit.Write].
 func (p *Project) InTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	return audit.Write(ctx, p.Trusted(), f)
 }
 
-// Change is [Project.InTx] for what returns what it changed.
+// Change is [Project.InTx] for a function that returns the changed value.
 func Change[T any](ctx context.Context, p *Project, f func(tx pgx.Tx) (T, error)) (T, error) {
 	var changed T
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
@@ -57,17 +59,18 @@ func Change[T any](ctx context.Context, p *Project, f func(tx pgx.Tx) (T, error)
 	return changed, err
 }
 
-// Owner returns the pool of the project's owner: DDL, and whatever else a user shaped, runs on it.
-// A connection is cleaned of what such a statement left in its session before the next one gets it.
+// Owner returns the pool of the project's owner, for DDL and all other statements that contain user
+// input. Each connection is reset with DISCARD ALL before it is reused.
 func (p *Project) Owner() *pgxpool.Pool { return p.pool(owner) }
 
-// Dumper returns the name of the login that backs up the project.
+// Dumper returns the name of the login for backups of the project.
 func (p *Project) Dumper() string { return p.registry.Dumper(p.UUID) }
 
-// Request returns the pool of the login that may become anon or authenticated, for the rows API.
+// Request returns the pool of the login that may assume the roles anon and authenticated, for the
+// rows API.
 func (p *Project) Request() *pgxpool.Pool { return p.pool(request) }
 
-// Service returns the pool of the login that may become service_role, for the rows API.
+// Service returns the pool of the login that may assume the role service_role, for the rows API.
 func (p *Project) Service() *pgxpool.Pool { return p.pool(service) }
 
 func (p *Project) pool(l login) *pgxpool.Pool {
@@ -76,7 +79,7 @@ func (p *Project) pool(l login) *pgxpool.Pool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	p.used = time.Now()
+	p.lastUsed = time.Now()
 
 	if p.pools == nil {
 		p.pools = map[login]*pgxpool.Pool{}
@@ -84,7 +87,7 @@ func (p *Project) pool(l login) *pgxpool.Pool {
 
 	if p.pools[l] == nil {
 		p.pools[l] = p.registry.newPool(p, l)
-		if p.gone {
+		if p.deleted {
 			p.pools[l].Close()
 		}
 	}
@@ -92,12 +95,12 @@ func (p *Project) pool(l login) *pgxpool.Pool {
 	return p.pools[l]
 }
 
-// close closes the pools if nobody has asked for one since a time. It waits for
-// those who still use a connection.
+// close closes the pools unless one was requested after unusedSince. It blocks until all acquired
+// connections are released.
 func (p *Project) close(unusedSince time.Time) {
 	p.mu.Lock()
 
-	if p.used.After(unusedSince) {
+	if p.lastUsed.After(unusedSince) {
 		p.mu.Unlock()
 		return
 	}
@@ -111,11 +114,11 @@ func (p *Project) close(unusedSince time.Time) {
 	}
 }
 
-// leave closes the pools for good. It waits like close.
-func (p *Project) leave() {
+// closeForever closes the pools permanently. It blocks as close does.
+func (p *Project) closeForever() {
 	p.mu.Lock()
 	pools := p.pools
-	p.pools, p.gone = nil, true
+	p.pools, p.deleted = nil, true
 	p.mu.Unlock()
 
 	for _, pool := range pools {
@@ -123,7 +126,7 @@ func (p *Project) leave() {
 	}
 }
 
-// evict closes a connection that is idle, and reports whether there was one.
+// evict closes one idle connection. It reports false if there is none.
 func (p *Project) evict() bool {
 	if p.open.Load() == 0 {
 		return false
@@ -144,7 +147,7 @@ func (p *Project) evict() bool {
 
 // evictFrom closes one of a pool's idle connections.
 func evictFrom(pool *pgxpool.Pool) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
+	ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
 	defer cancel()
 
 	idle := pool.AcquireAllIdle(ctx)

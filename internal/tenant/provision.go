@@ -16,7 +16,8 @@ import (
 	"socle/internal/pg"
 )
 
-// prepareLock is the advisory lock under which a server is prepared: an arbitrary constant of this package.
+// prepareLock is the key of the advisory lock for [Registry.Prepare], an arbitrary constant of this
+// package.
 const prepareLock = 0x50c1e_7e4a47
 
 // Version returns the newest migration of project databases.
@@ -29,8 +30,8 @@ func Version() int64 {
 	return versions[len(versions)-1]
 }
 
-// template returns the name of the database that projects are cloned from. It
-// follows from the migrations, so releases side by side have one each.
+// template returns the name of the database that projects are cloned from. It contains a digest of
+// the migrations, so that releases side by side have one each.
 func template() string {
 	sum := sha256.New()
 
@@ -51,48 +52,50 @@ func template() string {
 	return "socle_template_" + hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
-// openDatabases are those of every server's that are open to the logins of projects, wholeTemplate is a template that is complete.
+// openDatabases selects the databases of initdb that are open to the logins of projects.
+// completeTemplate selects a complete template.
 const (
-	openDatabases = `select datname from pg_database where datname in ('postgres', 'template1') and has_database_privilege('public', oid, 'connect')`
-	wholeTemplate = `select from pg_database where datname = @name and datistemplate and not datallowconn`
+	openDatabases    = `select datname from pg_database where datname in ('postgres', 'template1') and has_database_privilege('public', oid, 'connect')`
+	completeTemplate = `select from pg_database where datname = @name and datistemplate and not datallowconn`
 )
 
-// Prepared reports whether the server that q is connected to has all that [Registry.Prepare] makes.
+// Prepared reports whether the server that q is connected to has everything that [Registry.Prepare]
+// creates.
 func Prepared(ctx context.Context, q pg.Querier) (bool, error) {
 	return pg.Value[bool](ctx, q, `
 		select (select count(*) from pg_roles where rolname in ('anon', 'authenticated', 'service_role')) = 3
 			and not exists (`+openDatabases+`)
-			and exists (`+wholeTemplate+`)`, pgx.StrictNamedArgs{"name": template()})
+			and exists (`+completeTemplate+`)`, pgx.StrictNamedArgs{"name": template()})
 }
 
-// Prepare makes what all projects of a server share, where it is missing: the three roles of the
-// rows API, and the template. It closes the databases that PostgreSQL itself leaves open to every login, where the platform's
-// login may. Any number of servers may do so at once.
+// Prepare creates the objects that all projects of a server share, if missing: the three roles of
+// the rows API and the template. It closes the databases that PostgreSQL leaves open to every
+// login, where the platform's login may. Concurrent calls by several servers are safe.
 func (r *Registry) Prepare(ctx context.Context) error {
-	return r.alone(ctx, func(conn *pgx.Conn) error {
+	return r.withPrepareLock(ctx, func(conn *pgx.Conn) error {
 		for _, role := range []string{
 			"anon nologin noinherit", "authenticated nologin noinherit", "service_role nologin noinherit bypassrls",
 		} {
-			if err := ignoring(conn, ctx, "create role "+role, "42710"); err != nil {
-				return fmt.Errorf("role %s: %w", role, err)
+			if err := execIgnoring(conn, ctx, "create role "+role, "42710"); err != nil {
+				return fmt.Errorf("create role %s: %w", role, err)
 			}
 		}
 
 		if err := closeDatabases(ctx, conn); err != nil {
 			return err
 		}
-		if err := r.makeTemplate(ctx, conn); err != nil {
-			return fmt.Errorf("template: %w", err)
+		if err := r.createTemplate(ctx, conn); err != nil {
+			return fmt.Errorf("create template: %w", err)
 		}
 
 		return nil
 	})
 }
 
-// alone runs f while nobody else prepares the server. An advisory lock is a database's own, and several platforms
-// may share the server, so the lock is taken in the database that every server has; or in the platform's, where
-// someone has removed that one.
-func (r *Registry) alone(ctx context.Context, f func(*pgx.Conn) error) error {
+// withPrepareLock runs f under the lock for preparing the server. An advisory lock belongs to a
+// database, and several installs may share the server. So the lock is taken in database postgres,
+// or in the platform database if postgres was dropped.
+func (r *Registry) withPrepareLock(ctx context.Context, f func(*pgx.Conn) error) error {
 	c := r.base.ConnConfig.Copy()
 	c.Database = "postgres"
 	err := pg.Locked(ctx, c, prepareLock, f)
@@ -103,8 +106,8 @@ func (r *Registry) alone(ctx context.Context, f func(*pgx.Conn) error) error {
 	return err
 }
 
-// closeDatabases closes the databases that initdb made to the logins of projects. On a server that is not
-// ours we may not be allowed to; socle doctor says so.
+// closeDatabases revokes the access of projects' logins to the databases that initdb created. On an
+// external PostgreSQL the platform's login may lack the privilege; socle doctor reports that.
 func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
 	open, err := pg.Values[string](ctx, conn, openDatabases)
 	if err != nil {
@@ -112,7 +115,7 @@ func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
 	}
 
 	for _, name := range open {
-		if err := ignoring(conn, ctx, "revoke all on database "+pg.Quote(name)+" from public", "42501"); err != nil {
+		if err := execIgnoring(conn, ctx, "revoke all on database "+pg.Quote(name)+" from public", "42501"); err != nil {
 			return fmt.Errorf("close database %s: %w", name, err)
 		}
 	}
@@ -120,12 +123,13 @@ func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// makeTemplate makes the template unless it is there. A template that allows no connections is
-// whole: that is set last. Anything else of its name was left by someone who was interrupted.
-func (r *Registry) makeTemplate(ctx context.Context, conn *pgx.Conn) error {
+// createTemplate creates the template if it does not exist. Setting allow_connections to false is
+// the last step, so a template that allows no connections is complete. Any other database of that
+// name is left from an interrupted call.
+func (r *Registry) createTemplate(ctx context.Context, conn *pgx.Conn) error {
 	name := template()
-	whole, err := pg.Value[bool](ctx, conn, `select exists (`+wholeTemplate+`)`, pgx.StrictNamedArgs{"name": name})
-	if err != nil || whole {
+	complete, err := pg.Value[bool](ctx, conn, `select exists (`+completeTemplate+`)`, pgx.StrictNamedArgs{"name": name})
+	if err != nil || complete {
 		return err
 	}
 
@@ -133,7 +137,8 @@ func (r *Registry) makeTemplate(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 
-	// A database is open to everyone when it is made, so it takes no connections until that is revoked.
+	// CREATE DATABASE grants CONNECT to PUBLIC, so the database takes no connections until that is
+	// revoked.
 	if err := execAll(ctx, conn, []string{
 		"create database " + pg.Quote(name) + " template template0 encoding 'UTF8' allow_connections false",
 		"revoke all on database " + pg.Quote(name) + " from public",
@@ -152,8 +157,8 @@ func (r *Registry) makeTemplate(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// Provision makes a project's roles and database, or finishes making them: every step is one that is already
-// taken or can be taken again. It returns the migration that the database has reached.
+// Provision creates a project's roles and database, or continues an interrupted creation: every
+// step is idempotent. It returns the migration that the database has reached.
 func (r *Registry) Provision(ctx context.Context, project uuid.UUID) (int64, error) {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
@@ -166,24 +171,27 @@ func (r *Registry) Provision(ctx context.Context, project uuid.UUID) (int64, err
 
 // provision is [Registry.Provision] on a connection to the platform database.
 func (r *Registry) provision(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	for _, step := range r.steps() {
+	for _, step := range r.provisionSteps() {
 		if err := step(ctx, conn, project); err != nil {
-			return fmt.Errorf("provision %s: %w", project, pg.Fault(err))
+			return fmt.Errorf("provision project %s: %w", project, pg.Fault(err))
 		}
 	}
 
 	return nil
 }
 
-// steps are those of making a project, each on a connection to the platform database.
-func (r *Registry) steps() []func(context.Context, *pgx.Conn, uuid.UUID) error {
-	return []func(context.Context, *pgx.Conn, uuid.UUID) error{r.makeRoles, r.makeDatabase, r.grantDatabase, r.furnish}
+// provisionSteps returns the steps of creating a project, each of which takes a connection to the
+// platform database.
+func (r *Registry) provisionSteps() []func(context.Context, *pgx.Conn, uuid.UUID) error {
+	return []func(context.Context, *pgx.Conn, uuid.UUID) error{
+		r.createLogins, r.createDatabase, r.grantDatabase, r.initDatabase,
+	}
 }
 
-// makeRoles makes the project's logins. They get their attributes first: from PostgreSQL 16 on, whether a member inherits is settled when it
-// becomes one.
-func (r *Registry) makeRoles(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	member := map[login][]string{
+// createLogins creates the project's logins. It sets their attributes before memberships: from
+// PostgreSQL 16 on, GRANT copies the inheritance of the member.
+func (r *Registry) createLogins(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	memberOf := map[login][]string{
 		request: {"anon", "authenticated"},
 		service: {"service_role"},
 		dump:    {"pg_read_all_data"},
@@ -192,24 +200,25 @@ func (r *Registry) makeRoles(ctx context.Context, conn *pgx.Conn, project uuid.U
 	var grants []string
 	for _, l := range projectLogins {
 		name := pg.Quote(r.login(project, l))
-		if err := ignoring(conn, ctx, "create role "+name, "42710"); err != nil {
+		if err := execIgnoring(conn, ctx, "create role "+name, "42710"); err != nil {
 			return err
 		}
 
-		for _, group := range member[l] {
+		for _, group := range memberOf[l] {
 			grants = append(grants, "grant "+pg.Quote(group)+" to "+name)
 		}
 	}
 
-	if err := r.setRoles(ctx, conn, project); err != nil {
+	if err := r.setLoginAttributes(ctx, conn, project); err != nil {
 		return err
 	}
 
-	return atOnce(ctx, conn, grants)
+	return execBatch(ctx, conn, grants)
 }
 
-// setRoles gives the project's logins their attributes, closed against all that a tenant should not have.
-func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+// setLoginAttributes sets the attributes of the project's logins and removes all that a tenant must
+// not have.
+func (r *Registry) setLoginAttributes(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	attributes := map[login]string{owner: "noinherit connection limit 20", request: "noinherit connection limit 50",
 		service: "noinherit connection limit 50", dump: "inherit bypassrls connection limit 8"}
 
@@ -218,24 +227,25 @@ func (r *Registry) setRoles(ctx context.Context, conn *pgx.Conn, project uuid.UU
 		role := "alter role " + pg.Quote(r.login(project, l))
 		statements = append(statements, role+" reset all", role+
 			" login nosuperuser nocreatedb nocreaterole noreplication "+
-			attributes[l]+" password "+pg.Literal(pg.Verifier(r.password(r.login(project, l)))))
+			attributes[l]+" password "+pg.Literal(pg.SCRAMVerifier(r.password(r.login(project, l)))))
 	}
 
 	set := "alter role " + pg.Quote(r.login(project, dump)) + " set "
-	// what pg_dump is told is read
-	return atOnce(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'"))
+	// Package backup parses the messages of pg_dump.
+	return execBatch(ctx, conn, append(statements, set+"default_transaction_read_only = on", set+"lc_messages = 'C'"))
 }
 
-// restoreRoles undoes what a tenant's code did to the project's logins: PostgreSQL lets a login change its own password and
-// its own settings, in general and in a database. It fails if they are gone.
-func (r *Registry) restoreRoles(ctx context.Context, project uuid.UUID) error {
+// resetLogins undoes changes by user code to the project's logins. PostgreSQL lets a login change
+// its own password and its own settings, in general and for a database. It fails if the logins are
+// gone.
+func (r *Registry) resetLogins(ctx context.Context, project uuid.UUID) error {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	if err := r.setRoles(ctx, conn, project); err != nil {
+	if err := r.setLoginAttributes(ctx, conn, project); err != nil {
 		return err
 	}
 
@@ -246,22 +256,23 @@ func (r *Registry) restoreRoles(ctx context.Context, project uuid.UUID) error {
 			"alter role "+pg.Quote(r.login(project, l))+" in database "+pg.Quote(name)+" reset all")
 	}
 
-	return atOnce(ctx, conn, append(statements, r.admitLogins(project, name)...))
+	return execBatch(ctx, conn, append(statements, r.grantConnectStatements(project, name)...))
 }
 
-// makeDatabase clones the template into the project's database, unless it is there.
-func (r *Registry) makeDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+// createDatabase clones the template into the project's database if that does not exist.
+func (r *Registry) createDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := clone(ctx, conn, r.Database(project)); pg.State(err) != "42P04" { // duplicate_database
 		return err
 	}
 	return nil
 }
 
-// clone makes a database of the template, which takes no connections yet. Another server may be cloning it at this
-// moment, or a cluster may not have noticed yet that a client of the template is gone: then it tries again.
+// clone creates a database from the template, closed to connections. It retries while the template
+// is in use: another server may be cloning it, or PostgreSQL has not noticed yet that a client is
+// gone.
 func clone(ctx context.Context, conn *pgx.Conn, name string) error {
 	for {
-		err := alter(ctx, conn,
+		err := execRetrying(ctx, conn,
 			"create database "+pg.Quote(name)+" template "+pg.Quote(template())+" allow_connections false")
 		if pg.State(err) != "55006" { // object_in_use
 			return err
@@ -275,35 +286,37 @@ func clone(ctx context.Context, conn *pgx.Conn, name string) error {
 	}
 }
 
-// grantDatabase opens the database, to the project's own logins alone.
+// grantDatabase opens the database to the project's own logins only.
 func (r *Registry) grantDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	name := pg.Quote(r.Database(project))
 	statements := []string{"revoke all on database " + name + " from public",
 		"grant create, temporary on database " + name + " to " + pg.Quote(r.login(project, owner))}
 
-	return atOnce(ctx, conn,
-		append(append(statements, r.admitLogins(project, r.Database(project))...),
+	return execBatch(ctx, conn,
+		append(append(statements, r.grantConnectStatements(project, r.Database(project))...),
 			"alter database "+name+" allow_connections true"))
 }
 
-// mostTemporary bounds the temporary files of one session of a project, for sorts, joins and cursors,
-// since all projects share the disk. Restores of backups, which sort for indexes, are not bounded.
-const mostTemporary = "8GB"
+// tempFileLimit limits the temporary files of one session of a project, for sorts, joins and
+// cursors, since all projects share the disk. Restores of backups, which sort for indexes, are
+// exempt.
+const tempFileLimit = "8GB"
 
-// bounds are the settings of a project's logins in its database that only a superuser can change:
-// the size of temporary files, and what its code can write into PostgreSQL's log.
-var bounds = []string{"temp_file_limit = '" + mostTemporary + "'", "log_min_messages = fatal"}
+// loginSettings are the settings of a project's logins in its database that only a superuser can
+// change: the size of temporary files, and messages of user code in PostgreSQL's log.
+var loginSettings = []string{"temp_file_limit = '" + tempFileLimit + "'", "log_min_messages = fatal"}
 
-// isBound is the condition that setting, a name=value of pg_db_role_setting, is one of bounds.
-const isBound = `setting ~ '^(temp_file_limit|log_min_messages)='`
+// isLoginSetting is a condition on setting, a name=value of pg_db_role_setting: it is one of
+// loginSettings.
+const isLoginSetting = `setting ~ '^(temp_file_limit|log_min_messages)='`
 
-// admitLogins returns the statements that let a project's logins into a database.
-func (r *Registry) admitLogins(project uuid.UUID, database string) []string {
+// grantConnectStatements returns the statements that let a project's logins connect to a database.
+func (r *Registry) grantConnectStatements(project uuid.UUID, database string) []string {
 	var statements []string
 	for _, l := range projectLogins {
 		role, name := pg.Quote(r.login(project, l)), pg.Quote(database)
 		statements = append(statements, "grant connect on database "+name+" to "+role)
-		for _, setting := range bounds {
+		for _, setting := range loginSettings {
 			statements = append(statements, "alter role "+role+" in database "+name+" set "+setting)
 		}
 	}
@@ -311,9 +324,10 @@ func (r *Registry) admitLogins(project uuid.UUID, database string) []string {
 	return statements
 }
 
-// furnish brings a project's database up to date and gives the owner what is the owner's: once, since
-// what the owner makes of it is theirs. That schema public has an owner of its own says that it is done.
-func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) error {
+// initDatabase migrates a project's database and, once, transfers schema public and default
+// privileges to the owner, who may change them later. A schema public with another owner than
+// initially means done.
+func (r *Registry) initDatabase(ctx context.Context, _ *pgx.Conn, project uuid.UUID) error {
 	conn, err := pgx.ConnectConfig(ctx, r.config(project, trusted))
 	if err != nil {
 		return err
@@ -331,8 +345,9 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 	}
 
 	name := pg.Quote(r.login(project, owner))
-	return atOnce(ctx, conn, []string{
-		// What the owner makes is closed to everyone but the service role, which answers for the whole project.
+	return execBatch(ctx, conn, []string{
+		// Objects of the owner are closed to all but the service role, which acts for the whole
+		// project.
 		"alter default privileges for role " + name + " revoke execute on functions from public",
 		"alter default privileges for role " + name + " revoke usage on types from public",
 		"alter default privileges for role " + name + " grant all on tables to service_role",
@@ -343,9 +358,9 @@ func (r *Registry) furnish(ctx context.Context, _ *pgx.Conn, project uuid.UUID) 
 	})
 }
 
-// migrate applies the migrations to a database of a project, and grants the project's logins what they
-// need of schema socle, which PUBLIC has no rights on: the logins of the rows API read the version of
-// the schema, and the owner executes the functions by which its transactions write audit entries.
+// migrate applies the migrations to a database of a project and grants the project's logins their
+// privileges in schema socle, on which PUBLIC has none. Logins of the rows API read the catalog
+// version. The owner executes the functions by which its transactions write audit entries.
 func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := pg.Migrate(ctx, conn, Schema, migrations); err != nil {
 		return err
@@ -354,15 +369,16 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 	login := pg.Quote(r.login(project, owner))
 	rows := pg.Quote(r.login(project, request)) + ", " + pg.Quote(r.login(project, service))
 
-	return atOnce(ctx, conn, []string{
+	return execBatch(ctx, conn, []string{
 		"grant usage on schema " + pg.Quote(Schema) + " to " + login + ", " + rows,
 		"grant select on socle.catalogue_version to " + rows,
 		"grant execute on function socle.lock_audit(), socle.append_audit(bigint, text, bytea) to " + login,
 	})
 }
 
-// Destroy removes a project's database and logins, or what is left of them. It returns the logins that can't be dropped yet,
-// since objects of other projects name them; they can't log in any more.
+// Destroy drops a project's database and logins, or the remains of them. It returns the logins that
+// cannot be dropped yet because objects of other projects refer to them. Those can no longer log
+// in.
 func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []string, err error) {
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
 	if err != nil {
@@ -371,30 +387,30 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(r.Database(project))+" with (force)"); err != nil {
-		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
+		return nil, fmt.Errorf("destroy project %s: %w", project, pg.Fault(err))
 	}
 	if err := r.dropCopies(ctx, conn, project); err != nil {
-		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
+		return nil, fmt.Errorf("destroy project %s: %w", project, pg.Fault(err))
 	}
 
-	r.forget(project) // after its sessions were ended: it waits for those who use one
+	r.unregister(project) // after terminating sessions, since it waits for connections in use
 
 	var names []string
 	for _, l := range projectLogins {
 		names = append(names, r.login(project, l))
 	}
 
-	retired, err = dropRoles(ctx, conn, names)
+	retired, err = dropLogins(ctx, conn, names)
 	if err != nil {
-		return nil, fmt.Errorf("destroy %s: %w", project, pg.Fault(err))
+		return nil, fmt.Errorf("destroy project %s: %w", project, pg.Fault(err))
 	}
 
 	return retired, nil
 }
 
-// ignoring runs a statement and takes the given SQLSTATE for success.
-func ignoring(conn *pgx.Conn, ctx context.Context, sql, state string) error {
-	if err := alter(ctx, conn, sql); pg.State(err) != state {
+// execIgnoring executes a statement and treats the given SQLSTATE as success.
+func execIgnoring(conn *pgx.Conn, ctx context.Context, sql, state string) error {
+	if err := execRetrying(ctx, conn, sql); pg.State(err) != state {
 		return err
 	}
 	return nil
@@ -402,7 +418,7 @@ func ignoring(conn *pgx.Conn, ctx context.Context, sql, state string) error {
 
 func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
 	for _, sql := range statements {
-		if err := alter(ctx, conn, sql); err != nil {
+		if err := execRetrying(ctx, conn, sql); err != nil {
 			return errors.Join(fmt.Errorf("%s", sql), err)
 		}
 	}
@@ -410,19 +426,25 @@ func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
 	return nil
 }
 
-// atOnce runs statements in one transaction and one round trip. What makes or drops a database can't be among them.
-func atOnce(ctx context.Context, conn *pgx.Conn, statements []string) error {
-	return alter(ctx, conn, strings.Join(statements, ";\n"))
+// execBatch executes statements in one transaction and one round trip. CREATE DATABASE and DROP
+// DATABASE cannot be among them.
+func execBatch(ctx context.Context, conn *pgx.Conn, statements []string) error {
+	return execRetrying(ctx, conn, strings.Join(statements, ";\n"))
 }
 
-// alterTries is how often a statement is tried that meets another: each time, someone else's was done instead.
-const alterTries = 20
+// maxConflicts is the maximum number of attempts of a conflicting statement. Each conflict means
+// that a concurrent statement succeeded.
+const maxConflicts = 20
 
-// alter runs a statement, or several in one transaction, on the catalogue that all databases of the server share. Where it meets another on the same row, PostgreSQL makes it wait for
-// that and then fail: two jobs of one project may set its logins' attributes at the same time, and the owner may set its own. It did nothing then, and is tried again.
-func alter(ctx context.Context, conn *pgx.Conn, sql string) error {
+// execRetrying executes one or more statements in one transaction on the catalogs shared by all
+// databases of the server, and retries on conflict.
+//
+// PostgreSQL makes a concurrent update of the same row wait and then fail. Two jobs of a project
+// may set the attributes of its logins at the same time, and the owner may set its own. A failed
+// statement has changed nothing.
+func execRetrying(ctx context.Context, conn *pgx.Conn, sql string) error {
 	var err error
-	for range alterTries {
+	for range maxConflicts {
 		_, err = conn.Exec(ctx, sql)
 		// internal_error (tuple concurrently updated), unique_violation
 		if s := pg.State(err); s != "XX000" && s != "23505" {

@@ -29,8 +29,8 @@ const selectPlatformObjects = `
 	union all
 	select 'schema', oid, quote_ident(nspname) from schemas`
 
-// references are statements that make something depend on an object: by its name, or by its number, which needs no right
-// to anything.
+// references are statements that make an object depend on another by name, or by OID, which needs
+// no privilege.
 var references = map[string][]string{
 	"table": {
 		`create view public.r as select * from $NAME`, `create materialized view public.r as select * from $NAME`,
@@ -72,8 +72,9 @@ var references = map[string][]string{
 	},
 }
 
-// TestNothingRefersToThePlatform: no statement of the owner makes anything depend on an object of the platform.
-func TestNothingRefersToThePlatform(t *testing.T) {
+// TestNoReferencesToPlatform checks that no statement of the owner makes an object depend on
+// one of the platform.
+func TestNoReferencesToPlatform(t *testing.T) {
 	t.Parallel()
 
 	p := newProject(t, newRegistry(t, 8))
@@ -97,7 +98,7 @@ func TestNothingRefersToThePlatform(t *testing.T) {
 			case byNumber && got != "42501":
 				t.Errorf("%s: got state %q, want 42501", sql, got)
 			case got == "" && !slices.Equal(dependents(t, conn), before):
-				t.Errorf("%s: it depends on the platform", sql)
+				t.Errorf("%s: created a dependency on the platform", sql)
 			}
 
 			exec(t, conn, "rollback")
@@ -109,7 +110,8 @@ func TestNothingRefersToThePlatform(t *testing.T) {
 	}
 }
 
-// dependents returns what depends on the platform's objects and is not in its schemas.
+// dependents returns the objects outside the platform's schemas that depend on the platform's
+// objects.
 func dependents(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
 
@@ -126,8 +128,9 @@ func dependents(t *testing.T, conn *pgx.Conn) []string {
 	return found
 }
 
-// TestRolesOfOthersAreNotNamed: no policy and no privilege of a project names a role of another one.
-func TestRolesOfOthersAreNotNamed(t *testing.T) {
+// TestNoReferencesToOtherProjects checks that no policy or privilege of a project refers to a role
+// of another project.
+func TestNoReferencesToOtherProjects(t *testing.T) {
 	t.Parallel()
 
 	r := newRegistry(t, 8)
@@ -162,6 +165,6 @@ func TestRolesOfOthersAreNotNamed(t *testing.T) {
 		select count(*)::int from pg_shdepend where dbid = (select oid from pg_database where datname = current_database())
 			and refobjid in (select oid from pg_roles where rolname like $1)`,
 		b.registry.Database(b.UUID)+"%"); got != 0 {
-		t.Errorf("%d objects name a role of the other project", got)
+		t.Errorf("got %d references to roles of the other project, want 0", got)
 	}
 }

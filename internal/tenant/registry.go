@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,45 +17,47 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"socle/internal/fault"
 	"socle/internal/pg"
 )
 
 const (
-	poolSize     = 4  // connections of one login to one project
-	rowsPoolSize = 10 // of a login of the rows API
-	// projects that are made or removed at a time: each takes two connections to the platform database, and some beside the pools
-	makersMost = 4
-	unusedTime = 10 * time.Minute // after which a project's pools are closed
-	cleanTime  = 5 * time.Second  // for a session to be cleaned
+	poolSize     = 4  // connections per login and project
+	rowsPoolSize = 10 // the same for a login of the rows API
+	// Projects created or removed at a time. Each takes two connections to the platform database
+	// and some outside the pools.
+	maxProvisioning = 4
+	poolIdleTimeout = 10 * time.Minute // idle time after which a project's pools are closed
+	resetTimeout    = 5 * time.Second  // for resetting a session
 )
 
-// Registry opens projects.
+// Registry opens projects. It is safe for concurrent use.
 type Registry struct {
 	Names
-	base       *pgxpool.Config // the platform's login
-	tls        url.Values      // what the address says of it
-	secret     []byte
-	budget     *budget
-	making     chan struct{}  // a slot for each project that is being made or removed
-	supervisor *pg.Supervisor // of the projects' logins
-	watchdog   watchdog
-	log        *slog.Logger
+	base         *pgxpool.Config // for the platform's login
+	tls          url.Values      // the ssl parameters of the address
+	secret       []byte
+	budget       *budget
+	provisioning chan struct{}  // a token for each project being created or removed
+	supervisor   *pg.Supervisor // of connections of projects' logins
+	watchdog     watchdog
+	log          *slog.Logger
 
-	id       uuid.UUID    // tells servers apart
-	listener *pg.Listener // nil: it hears of nothing
-	replaced func(project uuid.UUID)
+	id       uuid.UUID    // identifies this server among those of the install
+	listener *pg.Listener // nil: no notifications
+	onSwap   func(project uuid.UUID)
 	stopped  chan struct{} // closed when Run has ended
 
 	mu       sync.Mutex
 	projects map[uuid.UUID]*Project
-	recent   *list.List         // of the same, the one used last first
-	swapping map[int32]bool     // keys of projects whose database is being replaced
-	altered  map[uuid.UUID]bool // projects with a login that has settings of its own, as the watchdog saw it last
+	recent   *list.List         // the projects, most recently used first
+	swapping map[int32]bool     // keys of projects whose database is being swapped
+	altered  map[uuid.UUID]bool // projects with a login that changed its own settings, at the last check
 }
 
-// NewRegistry returns a registry of the projects on the server that address names, with the
-// platform's login. secret is the secret of the instance; connections bounds how many
-// connections to project databases are open at a time.
+// NewRegistry returns a registry of the projects on the server at address, which has the platform's
+// login. secret is the secret of the install. connections limits the open connections to all
+// project databases together.
 func NewRegistry(address string, secret []byte, names Names, connections int, log *slog.Logger) (*Registry, error) {
 	base, err := pg.PoolConfig(address, poolSize)
 	if err != nil {
@@ -67,17 +70,18 @@ func NewRegistry(address string, secret []byte, names Names, connections int, lo
 		maps.DeleteFunc(tls, func(name string, _ []string) bool { return !strings.HasPrefix(name, "ssl") })
 	}
 
-	r := &Registry{Names: names, base: base, tls: tls, secret: secret, making: make(chan struct{}, makersMost),
-		supervisor: pg.NewSupervisor(base.ConnConfig), log: log,
+	r := &Registry{Names: names, base: base, tls: tls, secret: secret,
+		provisioning: make(chan struct{}, maxProvisioning),
+		supervisor:   pg.NewSupervisor(base.ConnConfig), log: log,
 		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{},
 		recent: list.New(), swapping: map[int32]bool{}}
-	r.budget = newBudget(connections, r.evict, r.watchdog.lost)
+	r.budget = newBudget(connections, r.evict, r.watchdog.endReason)
 
 	return r, nil
 }
 
-// Open returns a project. It connects to nothing and asks nobody: whether the project
-// exists, and whether the caller may use it, is decided before.
+// Open returns a handle on a project. It neither connects nor checks that the project exists or
+// that the caller may use it.
 func (r *Registry) Open(id uuid.UUID) *Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,21 +89,21 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 	p := r.projects[id]
 	if p == nil {
 		p = &Project{UUID: id, registry: r}
-		p.altered.Store(r.altered[id])
+		p.loginsAltered.Store(r.altered[id])
 
 		if r.swapping[swapKey(id)] {
-			p.gate.shut()
+			p.gate.close()
 		}
 
 		r.projects[id] = p
-		p.place = r.recent.PushFront(p)
+		p.recentElem = r.recent.PushFront(p)
 	}
 
 	return p
 }
 
-// Visit calls f with a project, for a round over all projects: connections that were opened for it are closed when f returns, so
-// that a round has no more than those of one project.
+// Visit calls f with a project, for jobs that iterate over all projects. Connections that f opened
+// are closed when it returns, so that the job holds those of one project at a time.
 func (r *Registry) Visit(id uuid.UUID, f func(p *Project) error) error {
 	p := r.Open(id)
 	before := p.open.Load()
@@ -110,11 +114,50 @@ func (r *Registry) Visit(id uuid.UUID, f func(p *Project) error) error {
 	return err
 }
 
-// Awaited reports whether somebody waits for a connection, to whichever project, because the server has as many open as it may.
+// Maintain calls f with a project that is paused or deleted. Only the platform's own login connects
+// to its database, and the project's state does not change.
+//
+// It fails with Conflict if migrations are pending; they are applied when the project is resumed.
+func (r *Registry) Maintain(ctx context.Context, id uuid.UUID, f func(p *Project) error) error {
+	p := &Project{UUID: id, registry: r, maintained: true}
+	defer p.close(time.Now().Add(time.Hour))
+
+	version, err := pg.Value[int64](ctx, p.Trusted(), `select max(version_id) from socle.migrations where is_applied`)
+	if err != nil {
+		return err
+	}
+
+	if version < Version() {
+		return fault.New(fault.Conflict, "the project's database has pending migrations: resume the project first").
+			WithCode("outdated")
+	}
+
+	return f(p)
+}
+
+// Probe opens and closes a connection within the budget. It fails if a request to a project without
+// open connections could not connect.
+func (r *Registry) Probe(ctx context.Context) error {
+	c := r.base.ConnConfig.Copy()
+	var open atomic.Int32
+	r.supervisor.Supervise(c)
+	r.budget.attach(c, &open)
+
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return pg.Fault(err)
+	}
+
+	return conn.Close(ctx)
+}
+
+// Awaited reports whether a request waits for a connection to any project because the budget is
+// used up.
 func (r *Registry) Awaited() bool { return r.budget.waiting.Load() > 0 }
 
-// Connected reports whether this process has a connection to a project's database, of the platform's login. Then the project is active, or was so when somebody
-// last asked: whoever pauses or deletes one ends its connections before they say that it is done, and the next statement on this one fails.
+// Connected reports whether this process has a connection of the platform's login to a project's
+// database. Then the project is active or was until a moment ago: pausing and deleting terminate
+// its sessions before they return, and the next statement on this connection fails.
 func (r *Registry) Connected(id uuid.UUID) bool {
 	r.mu.Lock()
 	p := r.projects[id]
@@ -131,9 +174,9 @@ func (r *Registry) Connected(id uuid.UUID) bool {
 	return pool != nil && pool.Stat().TotalConns() > 0
 }
 
-// Run closes the pools that nobody uses, until ctx ends; then all of them.
+// Run closes idle pools until ctx ends, and then all pools.
 func (r *Registry) Run(ctx context.Context) error {
-	tick := time.NewTicker(unusedTime / 4)
+	tick := time.NewTicker(poolIdleTimeout / 4)
 	defer tick.Stop()
 
 	for {
@@ -144,18 +187,18 @@ func (r *Registry) Run(ctx context.Context) error {
 
 			return nil
 		case now := <-tick.C:
-			r.closeUnused(now.Add(-unusedTime))
+			r.closeUnused(now.Add(-poolIdleTimeout))
 		}
 	}
 }
 
-// DumpURL returns how pg_dump connects to a project's database, and the password that goes
-// with it, which belongs in a file rather than among a command's arguments.
+// DumpURL returns the connection URI of a project's database for pg_dump, and the password, which
+// belongs in a file rather than in a command's arguments.
 func (r *Registry) DumpURL(project uuid.UUID) (address, password string) {
 	return r.address(r.config(project, dump))
 }
 
-// RequestPath is the search path that connections of the request and service logins start with, and come back to.
+// RequestPath is the initial search_path of connections of the request and service logins.
 const RequestPath = `"public", "extensions"`
 
 func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
@@ -164,7 +207,7 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 
 	c.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
 		r.supervisor.Supervise(config)
-		r.budget.count(config, &p.open) // around it: a slot is given back when the session has ended
+		r.budget.attach(config, &p.open) // outermost: the slot is returned after the session has ended
 
 		return nil
 	}
@@ -172,19 +215,19 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	switch {
 	case l != trusted:
 		r.guard(c, p)
-	case !p.closed:
-		respectClosed(c)
+	case !p.maintained:
+		rejectClosed(c)
 	}
 
 	if l == request || l == service {
 		c.MaxConns = rowsPoolSize
-		c.AfterRelease = nil // package rest cleans the session in the round trip of the request itself
+		c.AfterRelease = nil // package rest resets the session in the round trip of the request
 		c.ConnConfig.RuntimeParams["search_path"] = RequestPath
 	}
 
-	p.gate.respected(c)
+	p.gate.attach(c)
 
-	pool, err := pgxpool.NewWithConfig(context.Background(), c) // opens nothing yet, so it fails only on a bad config
+	pool, err := pgxpool.NewWithConfig(context.Background(), c) // connects lazily, so only an invalid config fails
 	if err != nil {
 		panic("tenant: pool: " + err.Error())
 	}
@@ -192,13 +235,15 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 	return pool
 }
 
-// guard protects a pool of a tenant's login from what the tenant's code can do: to the session, and to the login itself,
-// which PostgreSQL lets change its own password and settings. A session that can't begin, be it for a wrong password or a library
-// that is not there, has the project's logins reset before the next one begins, and so have settings that the watchdog finds.
+// guard protects a pool of a project's login from user code, which can change the session and the
+// login's own password and settings. If a session cannot begin, for a wrong password or a missing
+// library, all logins of the project are reset before the next one. The same happens when the
+// watchdog finds changed settings.
 func (r *Registry) guard(c *pgxpool.Config, p *Project) {
-	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // a statement prepared by name could be replaced
+	// User code could replace a named prepared statement.
+	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 
-	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{ // stronger than a login's own settings
+	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{ // take precedence over a login's own settings
 		"client_encoding": "UTF8", "standard_conforming_strings": "on",
 		"default_transaction_read_only": "off", "synchronous_commit": "on",
 		"statement_timeout": "0", "lock_timeout": "0",
@@ -207,7 +252,7 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 	})
 
 	c.AfterRelease = func(conn *pgx.Conn) bool {
-		ctx, cancel := context.WithTimeout(context.Background(), cleanTime)
+		ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
 		defer cancel()
 
 		_, err := conn.PgConn().Exec(ctx, "discard all").ReadAll()
@@ -217,7 +262,7 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 	report := c.ConnConfig.OnPgError
 	c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
 		if err.SeverityUnlocalized == "FATAL" && !slices.Contains(serverStates, err.Code) {
-			p.altered.Store(true)
+			p.loginsAltered.Store(true)
 		}
 
 		r.watchdog.explain(conn, err)
@@ -226,10 +271,10 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 
 	connect := c.BeforeConnect
 	c.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
-		if p.altered.CompareAndSwap(true, false) {
-			r.log.Warn("reset the logins of a project, one of which was altered or refused", "project", p.UUID)
-			if err := r.restoreRoles(ctx, p.UUID); err != nil {
-				p.altered.Store(true)
+		if p.loginsAltered.CompareAndSwap(true, false) {
+			r.log.Warn("resetting altered or rejected logins of a project", "project", p.UUID)
+			if err := r.resetLogins(ctx, p.UUID); err != nil {
+				p.loginsAltered.Store(true)
 				return err
 			}
 		}
@@ -238,8 +283,8 @@ func (r *Registry) guard(c *pgxpool.Config, p *Project) {
 	}
 }
 
-// serverStates are the SQLSTATEs of FATAL errors that come of the server, a database that is closed, or whoever ended the
-// session, not of what a login was changed to.
+// serverStates are the SQLSTATEs of FATAL errors that come from the server, a closed database or a
+// terminated session, not from a changed login.
 var serverStates = []string{
 	"53300", // too_many_connections
 	"55000", // object_not_in_prerequisite_state: the database takes no connections
@@ -249,20 +294,20 @@ var serverStates = []string{
 	"57P03", // cannot_connect_now
 }
 
-// touch notes that a project is used.
+// touch marks a project as the most recently used.
 func (r *Registry) touch(p *Project) {
-	if p.place == nil {
+	if p.recentElem == nil {
 		return
 	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	r.recent.MoveToFront(p.place)
+	r.recent.MoveToFront(p.recentElem)
 }
 
-// open returns the projects, the one unused for longest first.
-func (r *Registry) open() []*Project {
+// openProjects returns the projects, least recently used first.
+func (r *Registry) openProjects() []*Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
@@ -275,16 +320,16 @@ func (r *Registry) open() []*Project {
 }
 
 func (r *Registry) closeUnused(since time.Time) {
-	for _, p := range r.open() {
+	for _, p := range r.openProjects() {
 		p.close(since)
 	}
 }
 
 func (r *Registry) closeAll() { r.closeUnused(time.Now().Add(time.Hour)) }
 
-// evict closes an idle connection, of the project that was unused for longest among those that have one.
+// evict closes an idle connection of the least recently used project that has one.
 func (r *Registry) evict() bool {
-	for _, p := range r.connected() {
+	for _, p := range r.withConnections() {
 		if p.evict() {
 			return true
 		}
@@ -293,8 +338,9 @@ func (r *Registry) evict() bool {
 	return false
 }
 
-// connected returns the projects that have connections, the one unused for longest first. They are never more than connections.
-func (r *Registry) connected() []*Project {
+// withConnections returns the projects with open connections, least recently used first. The budget
+// bounds their number.
+func (r *Registry) withConnections() []*Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
@@ -308,19 +354,19 @@ func (r *Registry) connected() []*Project {
 	return all
 }
 
-// forget closes a project's pools and drops it.
-func (r *Registry) forget(id uuid.UUID) {
+// unregister closes a project's pools and removes it from the registry.
+func (r *Registry) unregister(id uuid.UUID) {
 	r.mu.Lock()
 	p := r.projects[id]
 	delete(r.projects, id)
 
 	if p != nil {
-		r.recent.Remove(p.place)
+		r.recent.Remove(p.recentElem)
 	}
 
 	r.mu.Unlock()
 
 	if p != nil {
-		p.leave()
+		p.closeForever()
 	}
 }

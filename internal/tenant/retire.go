@@ -12,28 +12,28 @@ import (
 	"socle/internal/pg"
 )
 
-// A login can't be dropped while anything on the server names it. New objects can't name a login of another project (see
-// socle.refuse_references), older ones may, and a transaction of another tenant may hold their locks. So whoever removes a
-// project tries to drop its logins once and retires those that remain: a retired login can't log in, and the
-// rounds of [Lifecycle.Finish] drop it as soon as that is possible.
+// A login cannot be dropped while any object on the server refers to it. New objects cannot refer
+// to a login of another project, see socle.refuse_references. Older ones may, and a transaction of
+// another tenant may lock them. Removing a project therefore tries once to drop each login and
+// retires the rest: a retired login cannot log in, and [Lifecycle.Finish] retries to drop it.
 const (
 	retireLockTimeout = "1s"
-	retireTime        = 5 * time.Second // for one try to drop a retired login; what it did stays done
-	policyBatch       = 200             // policies that one transaction drops or changes: each takes a lock
+	retireTimeout     = 5 * time.Second // for one attempt to drop a retired login; partial progress stays
+	policyBatch       = 200             // policies dropped or changed per transaction; each takes a lock
 )
 
-// dropRoles drops logins, and returns those that something still names. They can't log in any more.
-func dropRoles(ctx context.Context, conn *pgx.Conn, names []string) (retired []string, err error) {
+// dropLogins drops logins. It returns those that objects still refer to, after disabling them.
+func dropLogins(ctx context.Context, conn *pgx.Conn, names []string) (retired []string, err error) {
 	if _, err := conn.Exec(ctx, "set lock_timeout = "+pg.Literal(retireLockTimeout)); err != nil {
 		return nil, err
 	}
 
 	for _, name := range names {
-		err := alter(ctx, conn, "drop role if exists "+pg.Quote(name))
+		err := execRetrying(ctx, conn, "drop role if exists "+pg.Quote(name))
 		switch pg.State(err) {
 		case "2BP01", "55P03": // dependent_objects_still_exist, lock_not_available
 			retired = append(retired, name)
-			err = alter(ctx, conn, "alter role "+pg.Quote(name)+" nologin connection limit 0 password null")
+			err = execRetrying(ctx, conn, "alter role "+pg.Quote(name)+" nologin connection limit 0 password null")
 		}
 
 		if err != nil {
@@ -44,8 +44,8 @@ func dropRoles(ctx context.Context, conn *pgx.Conn, names []string) (retired []s
 	return retired, nil
 }
 
-// dropRetiredRole tries to drop the retired login that is due, if there is one.
-func (l Lifecycle) dropRetiredRole(ctx context.Context) error {
+// dropRetiredLogin tries to drop the retired login that is due, if there is one.
+func (l Lifecycle) dropRetiredLogin(ctx context.Context) error {
 	name, err := l.Store.DueRetiredRole(ctx)
 	if fault.Is(err, fault.NotFound) {
 		return nil
@@ -54,18 +54,19 @@ func (l Lifecycle) dropRetiredRole(ctx context.Context) error {
 		return err
 	}
 
-	trying, cancel := context.WithTimeout(ctx, retireTime)
+	trying, cancel := context.WithTimeout(ctx, retireTimeout)
 	defer cancel()
 
-	if err := l.Registry.dropNamed(trying, name); err != nil {
-		return fmt.Errorf("login %s of a removed project: %w", name, err)
+	if err := l.Registry.dropReferencedLogin(trying, name); err != nil {
+		return fmt.Errorf("drop login %s of a removed project: %w", name, err)
 	}
 
 	return l.Store.ForgetRetiredRole(ctx, name)
 }
 
-// dropNamed drops a login after it has removed what names it in the databases of other projects.
-func (r *Registry) dropNamed(ctx context.Context, role string) error {
+// dropReferencedLogin drops a login after removing the references to it from the databases of other
+// projects.
+func (r *Registry) dropReferencedLogin(ctx context.Context, role string) error {
 	return r.admin(ctx, func(conn *pgx.Conn) error {
 		databases, err := pg.Values[string](ctx, conn, `
 			select distinct d.datname
@@ -78,23 +79,23 @@ func (r *Registry) dropNamed(ctx context.Context, role string) error {
 
 		var errs []error
 		for _, name := range databases {
-			if err := r.forgetRole(ctx, name, role); err != nil {
+			if err := r.removeReferences(ctx, name, role); err != nil {
 				errs = append(errs, fmt.Errorf("database %s: %w", name, err))
 			}
 		}
 
-		left, err := dropRoles(ctx, conn, []string{role})
-		if len(left) > 0 {
-			err = errors.New("it is still named")
+		remaining, err := dropLogins(ctx, conn, []string{role})
+		if len(remaining) > 0 {
+			err = errors.New("objects still refer to it")
 		}
 
 		return errors.Join(append(errs, err)...)
 	})
 }
 
-// forgetRole removes the policies' mentions of a login from a database, in batches, then its privileges there. A table that another
-// session has locked keeps its policies.
-func (r *Registry) forgetRole(ctx context.Context, database, role string) error {
+// removeReferences removes a login from the policies of a database, in batches, and then its
+// privileges there. It skips the policies of a table that another session has locked.
+func (r *Registry) removeReferences(ctx context.Context, database, role string) error {
 	c := r.base.ConnConfig.Copy()
 	c.Database = database
 	c.RuntimeParams["lock_timeout"] = retireLockTimeout
@@ -117,16 +118,16 @@ func (r *Registry) forgetRole(ctx context.Context, database, role string) error 
 
 	var errs []error
 	for _, table := range tables {
-		errs = append(errs, forgetInPolicies(ctx, conn, table, role))
+		errs = append(errs, removeFromPolicies(ctx, conn, table, role))
 	}
 
 	_, err = conn.Exec(ctx, "drop owned by "+pg.Quote(role))
 	return errors.Join(append(errs, err)...)
 }
 
-// forgetInPolicies removes a login from the policies of a table. A policy that names no other role is dropped: without
-// roles it would be one for all.
-func forgetInPolicies(ctx context.Context, conn *pgx.Conn, table uint32, role string) error {
+// removeFromPolicies removes a login from the policies of a table. It drops a policy that names no
+// other role: without roles a policy applies to PUBLIC.
+func removeFromPolicies(ctx context.Context, conn *pgx.Conn, table uint32, role string) error {
 	for {
 		statements, err := pg.Values[string](ctx, conn, `
 			select case when others is null then format('drop policy %I on %s', p.polname, p.polrelid::regclass)
@@ -141,7 +142,7 @@ func forgetInPolicies(ctx context.Context, conn *pgx.Conn, table uint32, role st
 			return err
 		}
 
-		if err := atOnce(ctx, conn, statements); err != nil {
+		if err := execBatch(ctx, conn, statements); err != nil {
 			return err
 		}
 	}

@@ -10,13 +10,14 @@ import (
 	"socle/internal/platform"
 )
 
-// TestRemoveWhileNamedElsewhere removes a project whose logins another one's objects name, as owners could do in earlier
-// releases, while a transaction of that other one has locked them. The project is removed, its logins can't log in, and
-// they are dropped when the locks are gone.
-func TestRemoveWhileNamedElsewhere(t *testing.T) {
+// TestRemoveReferencedLogins removes a project whose logins appear in objects of another
+// project, as owners could create in earlier releases, while a transaction there locks these
+// objects. The removal succeeds, the logins cannot log in, and they are dropped once the locks are
+// released.
+func TestRemoveReferencedLogins(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	named, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +60,7 @@ func TestRemoveWhileNamedElsewhere(t *testing.T) {
 	}
 
 	if err := i.healthy.Finish(t.Context()); err == nil {
-		t.Error("a login is dropped while a policy names it")
+		t.Error("a login was dropped while a policy refers to it")
 	}
 
 	again, err := i.create(t.Context(), i.healthy)
@@ -80,14 +81,14 @@ func TestRemoveWhileNamedElsewhere(t *testing.T) {
 
 	if got := value[int](t, inspect, `select count(*)::int from pg_roles where rolname like $1`,
 		names.Database(named.UUID)+"%"); got != 0 {
-		t.Errorf("%d logins are left", got)
+		t.Errorf("got %d logins, want 0", got)
 	}
 	if got := value[string](t, tenant,
 		`select string_agg(polname || ' ' || polroles::regrole[]::text, ', ') from pg_policy`); got != "shared {anon}" {
-		t.Errorf("got policies %s, want the one that names another role", got)
+		t.Errorf("got policies %s, want the one for another role", got)
 	}
 	if got := value[int](t, connectTo(t, i.healthy.Registry.base.ConnConfig),
 		`select count(*)::int from platform.retired_roles`); got != 0 {
-		t.Errorf("%d logins are still to be dropped", got)
+		t.Errorf("got %d retired logins, want 0", got)
 	}
 }

@@ -12,35 +12,39 @@ import (
 	"socle/internal/pg"
 )
 
-// Several servers share a project's database, and one of them puts another database in its place. It holds a lock meanwhile that the others can see,
-// and tells them. They close their gates, wait until nobody of theirs is inside, and then for the lock: by that it sees that they are done, and they see when it is, or
-// that it is no more.
+// Several servers share a project's database, and one of them swaps it. The swapping server takes
+// an exclusive advisory lock and notifies the others. Each of them closes its gates, drains its
+// connections and then waits for the same lock in shared mode. The waiting tells the swapping
+// server that they are done. Obtaining the lock tells them that the swap is over or its server is
+// dead.
 const (
 	swapChannel = "socle_swap"
 
-	// swapLock is the first half of the keys of these locks, an arbitrary constant of this package. The second is the project's, or
-	// 0: each server that hears what is told shares that one.
+	// swapLock is the first half of the keys of these locks, an arbitrary constant of this package.
+	// The second half is that of the project, or 0 for the lock that each listening server shares.
 	swapLock = 0x50c1e
 
-	othersTime  = drainTime + time.Second // for the other servers
-	othersEvery = 5 * time.Millisecond
-	standAgain  = 100 * time.Millisecond
+	peersTimeout    = drainTimeout + time.Second // for the other servers to drain
+	peersInterval   = 5 * time.Millisecond
+	blockRetryDelay = 100 * time.Millisecond // after a lost connection
 )
 
-// swapKey returns the second half of the key of a project's lock. Two projects may have the same: then one waits for the other for a moment.
+// swapKey returns the second half of the lock key of a project. On a collision one project waits
+// briefly for the other.
 func swapKey(project uuid.UUID) int32 {
-	return int32(binary.BigEndian.Uint32(project[8:])>>1 | 1) // of the random half; never 0
+	return int32(binary.BigEndian.Uint32(project[8:])>>1 | 1) // from the random bits; never 0
 }
 
-// Hear has the registry hear of the swaps of other servers. It is called before the registry is used, once. replaced is told of a project whose database becomes another
-// one, by whichever server: when nobody gets a connection any more to the one before, and nobody yet to the one that comes.
-func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
-	r.listener, r.replaced = l, replaced
+// Hear makes the registry follow database swaps on other servers. Call it once, before the registry
+// is used. onSwap is called for each project whose database is swapped by any server, while the
+// old database accepts no connections and the new one does not yet.
+func (r *Registry) Hear(l *pg.Listener, onSwap func(project uuid.UUID)) {
+	r.listener, r.onSwap = l, onSwap
 
 	l.On(swapChannel, func(payload string) {
 		server, project, _ := strings.Cut(payload, " ")
 		if id, err := uuid.Parse(project); err == nil && server != r.id.String() {
-			r.stand(swapKey(id))
+			r.blockWhileLocked(swapKey(id))
 		}
 	})
 
@@ -49,7 +53,7 @@ func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
 			return err
 		}
 
-		under, err := pg.Values[int32](ctx, conn, `
+		lockedKeys, err := pg.Values[int32](ctx, conn, `
 			select l.objid::bigint::int from pg_locks l
 			where l.locktype = 'advisory' and l.classid = $1 and l.objid <> 0 and l.objsubid = 2 and l.granted and l.mode = 'ExclusiveLock'
 			  and l.database = (select oid from pg_database where datname = current_database())`, swapLock)
@@ -57,22 +61,23 @@ func (r *Registry) Hear(l *pg.Listener, replaced func(project uuid.UUID)) {
 			return err
 		}
 
-		for _, p := range r.open() { // what was told meanwhile was not heard
-			r.reset(p.UUID)
-			replaced(p.UUID)
+		// Notifications were missed while disconnected.
+		for _, p := range r.openProjects() {
+			r.resetPools(p.UUID)
+			onSwap(p.UUID)
 		}
 
-		for _, key := range under {
-			r.stand(key)
+		for _, key := range lockedKeys {
+			r.blockWhileLocked(key)
 		}
 
 		return nil
 	})
 }
 
-// hold keeps everyone out of a project's database, here and on the servers that hear of it, and gives those who are inside the time to finish. The
-// caller, who holds the project's lock, lets them in again by release.
-func (r *Registry) hold(ctx context.Context, project uuid.UUID) (release func(), err error) {
+// closeGatesEverywhere closes the gates of a project, here and on the servers that listen, and
+// waits for requests in flight. The caller must hold the project's lock; release opens the gates.
+func (r *Registry) closeGatesEverywhere(ctx context.Context, project uuid.UUID) (release func(), err error) {
 	key := swapKey(project)
 
 	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
@@ -80,18 +85,18 @@ func (r *Registry) hold(ctx context.Context, project uuid.UUID) (release func(),
 		return nil, pg.Fault(err)
 	}
 
-	done := func() { _ = conn.Close(context.WithoutCancel(ctx)) } // and the lock is free
+	unlock := func() { _ = conn.Close(context.WithoutCancel(ctx)) } // releases the lock
 	if _, err := pg.Exec(ctx, conn, `select pg_advisory_lock($1, $2)`, swapLock, key); err != nil {
-		done()
+		unlock()
 		return nil, err
 	}
 
 	p := r.Open(project)
-	r.shut(key)
+	r.closeGates(key)
 
 	release = func() {
-		r.reopen(key)
-		done()
+		r.openGates(key)
+		unlock()
 	}
 
 	if _, err := pg.Exec(ctx, conn, `select pg_notify($1, $2)`, swapChannel,
@@ -100,35 +105,35 @@ func (r *Registry) hold(ctx context.Context, project uuid.UUID) (release func(),
 		return nil, err
 	}
 
-	patient, cancel := context.WithTimeout(ctx, othersTime)
+	draining, cancel := context.WithTimeout(ctx, peersTimeout)
 	defer cancel()
 
-	p.drain(patient)
-	if err := r.awaitOthers(patient, conn, key); err != nil {
-		r.log.Warn("not all servers wait while a project's database is replaced", "project", project, "error", err)
+	p.drain(draining)
+	if err := r.awaitPeers(draining, conn, key); err != nil {
+		r.log.Warn("not all servers blocked requests before a database swap", "project", project, "error", err)
 	}
 
 	return release, nil
 }
 
-// awaitOthers returns when all other servers wait for the lock with a key.
-func (r *Registry) awaitOthers(ctx context.Context, conn *pgx.Conn, key int32) error {
+// awaitPeers returns when all other servers wait for the lock with key.
+func (r *Registry) awaitPeers(ctx context.Context, conn *pgx.Conn, key int32) error {
 	var own uint32
 	if r.listener != nil {
 		own = r.listener.PID()
 	}
 
-	tick := time.NewTicker(othersEvery)
+	tick := time.NewTicker(peersInterval)
 	defer tick.Stop()
 
 	for {
-		wait, err := pg.Value[bool](ctx, conn, `
+		pending, err := pg.Value[bool](ctx, conn, `
 			select count(*) filter (where l.objid = 0 and l.pid <> $3) > count(*) filter (where l.objid <> 0)
 			from pg_locks l
 			where l.locktype = 'advisory' and l.classid = $1 and l.objid in (0, $2::bigint::oid) and l.objsubid = 2 and l.granted = (l.objid = 0)
 			  and l.database = (select oid from pg_database where datname = current_database())`, swapLock,
 			int64(key), int64(own))
-		if err != nil || !wait {
+		if err != nil || !pending {
 			return err
 		}
 
@@ -140,31 +145,33 @@ func (r *Registry) awaitOthers(ctx context.Context, conn *pgx.Conn, key int32) e
 	}
 }
 
-// stand keeps everyone here out of the databases of projects with a key for as long as another server has the lock. It does not wait.
-func (r *Registry) stand(key int32) {
-	if !r.shut(key) {
+// blockWhileLocked closes the gates of all projects with key until another server releases its
+// lock. It does not block.
+func (r *Registry) blockWhileLocked(key int32) {
+	if !r.closeGates(key) {
 		return
 	}
 
 	go func() {
 		for _, p := range r.withKey(key) {
-			r.reset(p.UUID)
+			r.resetPools(p.UUID)
 			p.drain(context.Background())
 		}
 
-		for r.passLock(key) != nil {
+		for r.awaitUnlock(key) != nil {
 			select {
 			case <-r.stopped:
-				r.reopen(key)
+				r.openGates(key)
 				return
-			case <-time.After(standAgain):
+			case <-time.After(blockRetryDelay):
 			}
 		}
 	}()
 }
 
-// passLock waits until nobody has the lock with a key, and opens the gates. The next one who wants it gets it when that is done.
-func (r *Registry) passLock(key int32) error {
+// awaitUnlock waits for the lock with key, opens the gates and releases the lock. The next server
+// that swaps gets it only then.
+func (r *Registry) awaitUnlock(key int32) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 
@@ -179,15 +186,16 @@ func (r *Registry) passLock(key int32) error {
 	return r.admin(ctx, func(conn *pgx.Conn) error {
 		_, err := pg.Exec(ctx, conn, `select pg_advisory_lock_shared($1, $2)`, swapLock, key)
 		if err == nil {
-			r.reopen(key)
+			r.openGates(key)
 		}
 
 		return err
 	})
 }
 
-// shut closes the gates of the projects with a key, also of those that are opened later. It reports whether they were open.
-func (r *Registry) shut(key int32) bool {
+// closeGates closes the gates of the projects with key, including those opened later. It reports
+// whether they were open.
+func (r *Registry) closeGates(key int32) bool {
 	r.mu.Lock()
 	before := r.swapping[key]
 	r.swapping[key] = true
@@ -198,19 +206,20 @@ func (r *Registry) shut(key int32) bool {
 	}
 
 	for _, p := range r.withKey(key) {
-		p.gate.shut()
-		if r.replaced != nil {
-			r.replaced(p.UUID)
+		p.gate.close()
+		if r.onSwap != nil {
+			r.onSwap(p.UUID)
 		}
 	}
 
 	return true
 }
 
-// reopen opens the gates that shut has closed. Their connections led to another database.
-func (r *Registry) reopen(key int32) {
+// openGates opens the gates that closeGates closed. Pooled connections lead to the old database and
+// are closed.
+func (r *Registry) openGates(key int32) {
 	for _, p := range r.withKey(key) {
-		r.reset(p.UUID)
+		r.resetPools(p.UUID)
 	}
 
 	r.mu.Lock()
@@ -222,7 +231,7 @@ func (r *Registry) reopen(key int32) {
 	}
 }
 
-// withKey returns the open projects with a key.
+// withKey returns the open projects with key.
 func (r *Registry) withKey(key int32) (found []*Project) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,21 +7,23 @@ import (
 	"socle/internal/pg"
 )
 
-// endless runs for ever: it catches its cancellation, as CHECK constraints and index expressions of a project can too.
+// endless runs forever and traps its cancellation, as CHECK constraints and index expressions of a
+// project can too.
 const endless = `do $$ begin
 	perform pg_advisory_lock(42);
 	loop begin perform pg_sleep(3600); exception when query_canceled then null; end; end loop;
 end $$`
 
-// taken returns how many slots are taken of a budget of connections.
-func taken(b *budget, connections int) int {
+// slotsInUse returns the number of slots in use of a budget of connections.
+func slotsInUse(b *budget, connections int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
 	return connections - b.free
 }
 
-// TestAbandonedSession: a statement that catches its cancellation ends with its client, gives up its locks, and has its slot in the budget until then.
+// TestAbandonedSession checks that a statement that traps its cancellation ends with its client,
+// releases its locks, and keeps its slot in the budget until then.
 func TestAbandonedSession(t *testing.T) {
 	t.Parallel()
 
@@ -46,14 +48,14 @@ func TestAbandonedSession(t *testing.T) {
 		leave()
 
 		if err := <-failed; err == nil {
-			t.Errorf("%s: an endless statement ended", pool)
+			t.Errorf("%s: an endless statement succeeded", pool)
 		}
 
-		if running() && taken(r.budget, 2) == 0 {
+		if running() && slotsInUse(r.budget, 2) == 0 {
 			t.Errorf("%s: the session runs without a slot in the budget", pool)
 		}
 
 		eventually(t, "the session has ended", func() bool { return !running() })
-		eventually(t, "its slot is free", func() bool { return taken(r.budget, 2) == 0 })
+		eventually(t, "its slot is free", func() bool { return slotsInUse(r.budget, 2) == 0 })
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"socle/internal/pg"
 )
 
-// TestLoginsSurviveTheirSettings gives the project's logins every setting that a login may give itself, at the ends of its
-// range, in general and in the database: when the watchdog has seen it they work, and have none of them.
+// TestLoginsSurviveTheirSettings gives the project's logins every setting that a login may give
+// itself, at both ends of its range, in general and for the database. After a check by the watchdog
+// the logins work and have none of the settings.
 func TestLoginsSurviveTheirSettings(t *testing.T) {
 	t.Parallel()
 
@@ -41,7 +42,7 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 		check := func(what string) {
 			t.Helper()
 
-			r.reset(p.UUID) // so that the next request begins a session
+			r.resetPools(p.UUID) // the next request opens a session
 			if err := r.findAltered(t.Context(), p.Trusted()); err != nil {
 				t.Error(err)
 			}
@@ -54,13 +55,13 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 			}
 			if got := value[int](t, p.Trusted(),
 				`select count(*)::int from pg_db_role_setting s cross join unnest(setconfig) setting
-				where s.setrole = $1::regrole and not `+isBound, p.registry.login(p.UUID, l)); got != 0 {
-				t.Errorf("%s, %s: %d settings are left", l, what, got)
+				where s.setrole = $1::regrole and not `+isLoginSetting, p.registry.login(p.UUID, l)); got != 0 {
+				t.Errorf("%s, %s: got %d settings, want 0", l, what, got)
 			}
 			if got := value[int](t, p.Trusted(), `select count(*)::int from pg_db_role_setting s
 				where s.setrole = $1::regrole and setconfig = array['temp_file_limit=8GB', 'log_min_messages=fatal']`,
 				p.registry.login(p.UUID, l)); got != 1 {
-				t.Errorf("%s, %s: its bounds are gone", l, what)
+				t.Errorf("%s, %s: the platform's settings are missing", l, what)
 			}
 		}
 
@@ -78,7 +79,7 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 				}
 
 				if set < 80 {
-					t.Errorf("%s: %d parameters could be set, want 80 or more", l, set)
+					t.Errorf("%s: got %d settable parameters, want 80 or more", l, set)
 				}
 
 				check(fmt.Sprintf("%d parameters at the %s end%s", set, end, where))
@@ -105,7 +106,8 @@ func TestLoginsSurviveTheirSettings(t *testing.T) {
 	}
 }
 
-// TestWatchdogResetsLogins: settings that a login gave itself are gone some seconds later, without a failure to tell of them.
+// TestWatchdogResetsLogins checks that settings that a login gave itself are reset within seconds,
+// without an error that would reveal them.
 func TestWatchdogResetsLogins(t *testing.T) {
 	t.Parallel()
 
@@ -124,7 +126,7 @@ func TestWatchdogResetsLogins(t *testing.T) {
 	}()
 
 	conn := connect(t, p, owner)
-	eventually(t, "the watchdog has looked", r.Watches)
+	eventually(t, "the watchdog has looked", r.WatchdogAlive)
 	exec(t, conn, "alter role current_user set work_mem = '77MB'")
 
 	eventually(t, "the login has its own settings no more", func() bool {

@@ -10,59 +10,62 @@ import (
 	"socle/internal/platform"
 )
 
-// A project whose database has more bytes than it may is full: it takes deletions, and what gives room, and else no changes. Each server
-// measures the databases that it uses itself and keeps in mind which are full, so that a request asks nobody. A database goes beyond its quota by what is
-// written between two rounds.
+// A project whose database exceeds its quota is full: it accepts reads, deletions and commands that
+// free space, and no other changes. Each server measures the databases that it uses and keeps in
+// memory which are full, so that requests need no query. A database may exceed its quota by the
+// writes between two measurements.
 
 const (
-	measureEvery = 12 * time.Second
-	measureTime  = 10 * time.Second // for a round
+	measureInterval = 12 * time.Second
+	measureTimeout  = 10 * time.Second // for measuring all databases once
 
-	// leeway is by how many bytes a full database may grow by code of the project's that runs when rows are deleted, and by what a transaction that was undone
-	// leaves. Beyond it nothing is run any more that could do so.
+	// leeway is the number of bytes that a full database may grow by, through user code that runs
+	// when rows are deleted and through rolled-back transactions. Beyond it such statements are
+	// rejected.
 	leeway = 1 << 30
 )
 
-// Size is what a project's database comes to, and what it may.
+// Size is the size of a project's database and its quota.
 type Size struct {
 	MaxDatabaseBytes int64 `json:"maxDatabaseBytes"`
-	DatabaseBytes    int64 `json:"databaseBytes" doc:"With indexes, large objects, and tables that are temporary or unlogged."`
+	DatabaseBytes    int64 `json:"databaseBytes" doc:"Includes indexes, large objects, and temporary and unlogged tables."`
 }
 
-// Full reports whether the database has more bytes than it may.
+// Full reports whether the database exceeds its quota.
 func (p *Project) Full() bool { return p.full.Load() }
 
-// Overgrown reports whether the database has become much larger since it is full.
+// Overgrown reports whether the database has grown by more than the leeway since it became full.
 func (p *Project) Overgrown() bool { return p.overgrown.Load() }
 
-// ErrFull refuses what would make a full database larger.
-var ErrFull = fault.New(fault.TooLarge, "the project's database has all the bytes that it may have").
+// ErrFull rejects changes that would enlarge a full database.
+var ErrFull = fault.New(fault.TooLarge, "the project's database has reached its quota").
 	WithCode("quota_exceeded")
 
-// measured takes note of what the database comes to, and may.
-func (p *Project) measured(bytes, most int64) {
+// recordSize records the size and the quota of the database.
+func (p *Project) recordSize(bytes, quota int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	full := bytes > most
+	full := bytes > quota
 	if !full || !p.full.Load() {
-		p.fullFrom = bytes
+		p.minFullBytes = bytes
 	}
 
-	p.fullFrom = min(p.fullFrom, bytes)
+	p.minFullBytes = min(p.minFullBytes, bytes)
 	p.full.Store(full)
-	p.overgrown.Store(bytes > p.fullFrom+leeway)
+	p.overgrown.Store(bytes > p.minFullBytes+leeway)
 }
 
-// usedSince reports whether somebody has asked for a pool since a time, or uses a connection now.
+// usedSince reports whether a pool was requested after since or a connection is in use.
 func (p *Project) usedSince(since time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	return p.used.After(since) || p.inUseLocked()
+	return p.lastUsed.After(since) || p.inUseLocked()
 }
 
-// inUse reports whether somebody uses a connection: what a transaction writes is counted when it ends.
+// inUse reports whether a connection is in use. PostgreSQL counts the rows that a transaction
+// writes only when it ends.
 func (p *Project) inUse() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,9 +83,9 @@ func (p *Project) inUseLocked() bool {
 	return false
 }
 
-// WatchSizes measures again and again until ctx ends.
+// WatchSizes measures databases periodically until ctx ends.
 func (l Lifecycle) WatchSizes(ctx context.Context) error {
-	tick := time.NewTicker(measureEvery)
+	tick := time.NewTicker(measureInterval)
 	defer tick.Stop()
 
 	for last := time.Now(); ; {
@@ -95,7 +98,7 @@ func (l Lifecycle) WatchSizes(ctx context.Context) error {
 		now := time.Now()
 
 		if err := l.MeasureUsed(ctx, last); err != nil {
-			l.Registry.log.Warn("measure the databases of projects", "error", err)
+			l.Registry.log.Warn("measure database sizes", "error", err)
 			continue
 		}
 
@@ -103,12 +106,13 @@ func (l Lifecycle) WatchSizes(ctx context.Context) error {
 	}
 }
 
-// MeasureUsed measures the databases of the projects that were used here since a time, if rows of theirs were written since they were
-// measured or a connection is in use; and those that are full: others may have made room in them. It connects to none of them.
+// MeasureUsed measures the databases of the projects that this server used after since, if rows
+// were written to them or a connection is in use. It also measures full ones, in which other
+// servers may have freed space. It connects to none of them.
 func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
 	var used []*Project
 	var names []string
-	for _, p := range l.Registry.open() {
+	for _, p := range l.Registry.openProjects() {
 		if p.Full() || p.usedSince(since) {
 			used, names = append(used, p), append(names, l.Registry.Database(p.UUID))
 		}
@@ -125,7 +129,7 @@ func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
 
 	var ids []uuid.UUID
 	for i, p := range used {
-		if p.wrote(writes[names[i]]) || p.Full() || p.inUse() {
+		if p.recordWrites(writes[names[i]]) || p.Full() || p.inUse() {
 			ids = append(ids, p.UUID)
 		}
 	}
@@ -134,12 +138,13 @@ func (l Lifecycle) MeasureUsed(ctx context.Context, since time.Time) error {
 	return err
 }
 
-// wrote notes how many rows were written to the database in all, and reports whether that is another number than before.
-func (p *Project) wrote(writes int64) bool {
+// recordWrites records the number of rows ever written to the database and reports whether it
+// changed. 0 always counts as a change.
+func (p *Project) recordWrites(writes int64) bool {
 	return p.writes.Swap(writes) != writes || writes == 0
 }
 
-// GetSize measures the database of a project. It fails with NotFound if there is none.
+// GetSize measures the database of a project. It fails with NotFound if there is no such project.
 func (l Lifecycle) GetSize(ctx context.Context, project uuid.UUID) (Size, error) {
 	sizes, err := l.measure(ctx, project)
 	if err != nil {
@@ -153,10 +158,10 @@ func (l Lifecycle) GetSize(ctx context.Context, project uuid.UUID) (Size, error)
 	return Size{sizes[0].Most, sizes[0].Bytes}, nil
 }
 
-// UpdateSize says what the database of a project may come to, nil: what it may already, and measures it.
-func (l Lifecycle) UpdateSize(ctx context.Context, project uuid.UUID, most *int64) (Size, error) {
-	if most != nil {
-		if err := l.Store.LimitDatabase(ctx, project, *most); err != nil {
+// UpdateSize sets the quota of a project's database in bytes and measures it. nil leaves the quota.
+func (l Lifecycle) UpdateSize(ctx context.Context, project uuid.UUID, quota *int64) (Size, error) {
+	if quota != nil {
+		if err := l.Store.LimitDatabase(ctx, project, *quota); err != nil {
 			return Size{}, err
 		}
 	}
@@ -169,7 +174,7 @@ func (l Lifecycle) measure(ctx context.Context, projects ...uuid.UUID) ([]platfo
 		return nil, nil
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, measureTime)
+	ctx, cancel := context.WithTimeout(ctx, measureTimeout)
 	defer cancel()
 
 	names := make([]string, len(projects))
@@ -179,7 +184,7 @@ func (l Lifecycle) measure(ctx context.Context, projects ...uuid.UUID) ([]platfo
 
 	sizes, err := l.Store.DatabaseSizes(ctx, projects, names)
 	for _, s := range sizes {
-		l.Registry.Open(s.Project).measured(s.Bytes, s.Most)
+		l.Registry.Open(s.Project).recordSize(s.Bytes, s.Most)
 	}
 
 	return sizes, err

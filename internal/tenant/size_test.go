@@ -9,11 +9,12 @@ import (
 	"socle/internal/fault"
 )
 
-// TestMeasureUsed: what is measured was used since the last round, is in use, or is full.
+// TestMeasureUsed checks that databases are measured if they were used since the last measurement,
+// are in use, or are full.
 func TestMeasureUsed(t *testing.T) {
 	t.Parallel()
 
-	i := newInstance(t)
+	i := newInstall(t)
 	l := i.healthy
 	made, err := i.create(t.Context(), l)
 	if err != nil {
@@ -37,12 +38,12 @@ func TestMeasureUsed(t *testing.T) {
 		}
 
 		if p.Full() != want {
-			t.Errorf("the project is full: %v, want %v", p.Full(), want)
+			t.Errorf("full: got %v, want %v", p.Full(), want)
 		}
 	}
 
 	limit(1)
-	full(time.Time{}, false) // nobody has used it
+	full(time.Time{}, false) // unused
 	p.Owner()
 
 	tomorrow := time.Now().Add(24 * time.Hour)
@@ -65,7 +66,7 @@ func TestMeasureUsed(t *testing.T) {
 		t.Errorf("got %+v, %v", size, err)
 	}
 	if _, err := l.GetSize(t.Context(), uuid.New()); !fault.Is(err, fault.NotFound) {
-		t.Errorf("got %v, want that there is no such project", err)
+		t.Errorf("got %v, want NotFound", err)
 	}
 }
 
@@ -78,23 +79,24 @@ func TestOvergrown(t *testing.T) {
 		full, overgrown bool
 	}{
 		{10 * leeway, 20 * leeway, false, false},
-		{30 * leeway, 20 * leeway, true, false}, // between two rounds, however much
+		{30 * leeway, 20 * leeway, true, false}, // any growth between two measurements
 		{31 * leeway, 20 * leeway, true, false},
 		{31*leeway + 1, 20 * leeway, true, true},
 		{25 * leeway, 20 * leeway, true, false},
-		{27 * leeway, 20 * leeway, true, true}, // counted from the least that it had
+		{27 * leeway, 20 * leeway, true, true}, // relative to the smallest size since it became full
 		{19 * leeway, 20 * leeway, false, false},
 		{23 * leeway, 20 * leeway, true, false},
 		{23 * leeway, 30 * leeway, false, false},
 	} {
-		p.measured(step.bytes, step.most)
+		p.recordSize(step.bytes, step.most)
 		if p.Full() != step.full || p.Overgrown() != step.overgrown {
 			t.Errorf("step %d: got %v, %v, want %v, %v", n, p.Full(), p.Overgrown(), step.full, step.overgrown)
 		}
 	}
 }
 
-// TestWrites: a database that nothing was written to is not measured again, unless PostgreSQL does not count what is written.
+// TestWrites checks that a database without writes is not measured again, unless PostgreSQL has no
+// count of writes.
 func TestWrites(t *testing.T) {
 	t.Parallel()
 
@@ -103,7 +105,7 @@ func TestWrites(t *testing.T) {
 		writes int64
 		want   bool
 	}{{5, true}, {5, false}, {6, true}, {6, false}, {2, true}, {0, true}, {0, true}} {
-		if got := p.wrote(step.writes); got != step.want {
+		if got := p.recordWrites(step.writes); got != step.want {
 			t.Errorf("step %d: got %v, want %v", n, got, step.want)
 		}
 	}

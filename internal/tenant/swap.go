@@ -12,10 +12,12 @@ import (
 	"socle/internal/pg"
 )
 
-// Swap puts the copy in the place of the project's database, which is kept under another name. The audit log goes on as it was: nothing that
-// happened is forgotten by a restore. Nobody is connected to either database meanwhile: f gets the statements, to be run in the transaction of
-// the platform database that says so. If it fails, everything is as it was. Requests to
-// this server and to those that hear of it wait until it is done, see [Registry.Hear].
+// Swap replaces the project's database by the copy and keeps the old one under another name. The
+// audit log of the old database is carried over, so that a restore forgets nothing.
+//
+// Both databases have no connections while f runs. f receives the statements and must execute them
+// in the transaction of the platform database that records the swap. If f fails, nothing has
+// changed. Requests on this server and on those that listen wait meanwhile, see [Registry.Hear].
 func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.name(), []string{
 		"alter database " + pg.Quote(c.registry.Database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
@@ -23,7 +25,8 @@ func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
 	}, f)
 }
 
-// SwapBack puts the database that the copy took the place of in its place again, and keeps the copy as it was kept. It is brought up to date before. Beside that it is [Copy.Swap].
+// SwapBack replaces the project's database by the one that the copy had replaced, and keeps the
+// copy's under its former name. Call [Copy.Renew] before. Otherwise it works like [Copy.Swap].
 func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.replaced(), []string{
 		"alter database " + pg.Quote(c.registry.Database(c.Project)) + " rename to " + pg.Quote(c.name()),
@@ -33,7 +36,7 @@ func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) err
 	}, f)
 }
 
-// Renew brings the database that the copy took the place of up to date.
+// Renew migrates the database that the copy replaced to the newest version.
 func (c *Copy) Renew(ctx context.Context) error {
 	conn, err := c.ConnectReplaced(ctx)
 	if err != nil {
@@ -45,35 +48,42 @@ func (c *Copy) Renew(ctx context.Context) error {
 }
 
 func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f func(renames []string) error) error {
-	release, err := c.registry.hold(ctx, c.Project)
+	release, err := c.registry.closeGatesEverywhere(ctx, c.Project)
 	if err != nil {
 		return err
 	}
 	defer release()
 
-	err = c.registry.refuse(ctx, c.Project)
-	if err == nil {
-		err = c.carryLog(ctx, incoming)
-	}
-	if err == nil {
-		err = c.registry.emptied(ctx, incoming)
-	}
-	if err == nil {
-		err = f(renames)
-	}
-	if err != nil {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	if err := c.swapClosed(ctx, incoming, renames, f); err != nil {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
 
 		return errors.Join(err, c.Reopen(after))
 	}
 
-	c.registry.reset(c.Project)
+	c.registry.resetPools(c.Project)
 	return nil
 }
 
-// carryLog replaces the audit log of the incoming database by that of the project's.
-func (c *Copy) carryLog(ctx context.Context, incoming string) error {
+// swapClosed closes both databases and calls f.
+func (c *Copy) swapClosed(
+	ctx context.Context, incoming string, renames []string, f func(renames []string) error,
+) error {
+	if err := c.registry.closeDatabase(ctx, c.Project); err != nil {
+		return err
+	}
+	if err := c.copyAuditLog(ctx, incoming); err != nil {
+		return err
+	}
+	if err := c.registry.terminateSessions(ctx, incoming); err != nil {
+		return err
+	}
+
+	return f(renames)
+}
+
+// copyAuditLog replaces the audit log of the incoming database by that of the project's database.
+func (c *Copy) copyAuditLog(ctx context.Context, incoming string) error {
 	from, err := c.connect(ctx, trusted, c.registry.Database(c.Project))
 	if err != nil {
 		return err
@@ -99,7 +109,7 @@ func (c *Copy) carryLog(ctx context.Context, incoming string) error {
 			}()
 
 			_, err := tx.Conn().PgConn().CopyFrom(ctx, out, "copy "+table+" from stdin")
-			out.CloseWithError(err) // ends the other one, should it still be at it
+			out.CloseWithError(err) // stops a CopyTo that still runs
 			if err != nil {
 				return err
 			}
@@ -109,7 +119,7 @@ func (c *Copy) carryLog(ctx context.Context, incoming string) error {
 	})
 }
 
-// Closed returns those of some projects whose database lets nobody in.
+// Closed returns the projects among those given whose database accepts no connections.
 func (r *Registry) Closed(ctx context.Context, projects []uuid.UUID) (closed []uuid.UUID, err error) {
 	names := make([]string, len(projects))
 	for i, id := range projects {

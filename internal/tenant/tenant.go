@@ -1,6 +1,8 @@
-// Package tenant is a project at run time: its database and roles from creation to
-// deletion, and its pools, opened on demand and closed when idle. It leaves to others what the
-// database holds, and who may see it.
+// Package tenant manages the databases of projects: it provisions, pauses, swaps and removes each
+// database with its logins, and opens connection pools to it on demand.
+//
+// It leaves the contents of a database to packages schema, object and form, rows of the platform
+// database to package platform, and authorization to package api.
 package tenant
 
 import (
@@ -17,7 +19,7 @@ import (
 //go:embed migrations/*.sql
 var embedded embed.FS
 
-// migrations is what every project database starts with.
+// migrations are applied to every project database.
 var migrations = func() fs.FS {
 	dir, err := fs.Sub(embedded, "migrations")
 	if err != nil {
@@ -30,19 +32,19 @@ var migrations = func() fs.FS {
 // Schema is the platform's schema in every project database.
 const Schema = "socle"
 
-// password returns a login's password. It follows from the secret of the instance, so that no
-// copy of it is kept anywhere.
+// password derives the password of a login from the secret of the install, so that no copy of it is
+// stored anywhere.
 func (r *Registry) password(role string) string {
 	return hex.EncodeToString(token.Derive(r.secret, "database role "+role))
 }
 
-// JWTSecret returns the text that tokens of a project's own users are signed with. It follows from the secret of
-// the instance, as passwords do.
+// JWTSecret derives the key that signs the tokens of a project's own users from the secret of the
+// install, in hexadecimal.
 func (r *Registry) JWTSecret(project uuid.UUID) string {
 	return hex.EncodeToString(token.Derive(r.secret, "JWT secret of project "+project.String()))
 }
 
-// config returns how to connect to a project's database under a login.
+// config returns the configuration for connections to a project's database under a login.
 func (r *Registry) config(project uuid.UUID, l login) *pgx.ConnConfig {
 	c := r.base.ConnConfig.Copy()
 	c.Database = r.Database(project)

@@ -6,7 +6,8 @@ import (
 	"socle/internal/pg"
 )
 
-// traps note who runs them: names of the catalogue's own in the tenant's schema, and code that hangs on the tenant's tables.
+// traps record the role that executes them: objects in the tenant's schema with names of the system
+// catalogs, and code attached to the tenant's tables.
 const traps = `
 	create table public.sprung (who name);
 	grant all on public.sprung to public;
@@ -32,9 +33,9 @@ const traps = `
 	create materialized view public.kept as select public.steady(id) from public.bait;
 	create domain public.checked as int check (public.steady(value) > 0);`
 
-// TestTrapsAreNotSprung lets the platform do what it does in a project's database, and maintain it, while the tenant's
-// objects are in the way.
-func TestTrapsAreNotSprung(t *testing.T) {
+// TestTraps runs the platform's statements and maintenance in a project's database that
+// is full of traps.
+func TestTraps(t *testing.T) {
 	t.Parallel()
 
 	r := newRegistry(t, 8)
@@ -66,6 +67,6 @@ func TestTrapsAreNotSprung(t *testing.T) {
 	}
 
 	if len(sprung) != 1 || sprung[0] != p.registry.login(p.UUID, owner) {
-		t.Errorf("the tenant's code ran as %q, want as the owner alone", sprung)
+		t.Errorf("traps ran as %q, want only the owner", sprung)
 	}
 }

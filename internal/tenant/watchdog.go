@@ -14,131 +14,139 @@ import (
 	"socle/internal/pg"
 )
 
-// A PostgreSQL server has one lock table, one queue of notifications and one memory for all projects, and no setting
-// that bounds what one login takes of them. The watchdog does: it looks at the sessions of all projects' logins a few
-// times a second, and ends those that are past a limit. Every Socle server has one; that two of them end a session is harmless.
+// A PostgreSQL server has one lock table, one notification queue and one memory for all projects,
+// and no setting limits the share of a login. The watchdog does: it polls the sessions of all
+// projects' logins and terminates those beyond a limit. Every Socle server runs one; two that
+// terminate the same session do no harm.
 const (
-	watchEvery   = 250 * time.Millisecond // 80,000 advisory locks take a session half a second
-	watchAgain   = time.Second            // after a lost connection
-	watchTime    = 10 * time.Second       // for one look
-	alteredLooks = 8                      // from one look at the settings of logins to the next
-	// at a session of another server past a limit, until it is ended here: by then that server is dead
-	foreignLooks = 12
+	watchInterval          = 250 * time.Millisecond // a session takes 80,000 advisory locks in half a second
+	watchRetryDelay        = time.Second            // after a lost connection
+	watchTimeout           = 10 * time.Second       // for one check
+	checksPerSettingsCheck = 8                      // checks of sessions per check of login settings
+	// Checks of another server's session beyond a limit before this server terminates it: by then
+	// that server is dead.
+	foreignChecks = 12
 
-	rowsAge = 30 * time.Minute // of a transaction of the rows API: as long as a client may take an answer
-	// of one of the owner's: longer than an export, an import or the build of an index may take
-	ownerAge = 70 * time.Minute
-	idleAge  = 5 * time.Minute // of a transaction that waits for its client
+	// Maximum age of a transaction of the rows API: the longest time to send a response.
+	rowsTxTimeout = 30 * time.Minute
+	// The same for the owner: longer than an export, an import or an index build may take.
+	ownerTxTimeout = 70 * time.Minute
+	idleTxTimeout  = 5 * time.Minute // maximum time that a transaction waits for its client
 
-	mostSessionLocks  = 8000 // of a session, or fewer on a server with a small lock table
-	leastSessionLocks = 1000
-	mostQueue         = 0.25 // of the queue of notifications, until a session that keeps it from shrinking is ended
+	maxSessionLocks = 8000 // per session; fewer on a server with a small lock table
+	minSessionLocks = 1000
+	// Fraction of the notification queue in use, above which the oldest session is terminated.
+	maxQueueUsage = 0.25
 )
 
-// watched is a session of a project's login.
-type watched struct {
+// projectSession is a session of a project's login.
+type projectSession struct {
 	PID      int32
 	Login    string  // socle_<project>_owner and the like
-	Database string  // the project's, or that of a copy of it
-	Age      float64 // seconds of its transaction, or of its statement
-	Idle     float64 // seconds that it has waited for its client within a transaction
-	Locks    int     // in the lock table
-	Memory   int64   // bytes of its own; 0 if that is not known
-	Query    string  // the beginning of its last statement
+	Database string  // of the project or one of its copies
+	Age      float64 // seconds since its transaction or statement began
+	Idle     float64 // seconds idle in transaction
+	Locks    int     // entries in the lock table
+	Memory   int64   // private bytes; 0 if unknown
+	Query    string  // start of its last statement
 }
 
-// project returns what the names of a project's logins and databases begin with.
-func (w watched) project() string { return w.Login[:strings.LastIndexByte(w.Login, '_')] }
+// project returns the common prefix of the names of the project's logins and databases.
+func (s projectSession) project() string { return s.Login[:strings.LastIndexByte(s.Login, '_')] }
 
-func (w watched) is(l login) bool { return strings.HasSuffix(w.Login, "_"+string(l)) }
+func (s projectSession) hasLogin(l login) bool { return strings.HasSuffix(s.Login, "_"+string(l)) }
 
-// isPlatforms reports whether a session is at work for the platform: it dumps the project, or restores it into a copy. What these lock and how
-// long they take follows from the project's size, and the jobs that they belong to have their own limits.
-func (w watched) isPlatforms() bool { return w.is(dump) || w.Database != w.project() }
+// isPlatformWork reports whether a session works for the platform: it dumps the project or restores
+// it into a copy. Its locks and duration depend on the project's size, and its job has limits of
+// its own.
+func (s projectSession) isPlatformWork() bool { return s.hasLogin(dump) || s.Database != s.project() }
 
-// watchLimits are those of a server.
+// watchLimits are the limits of a PostgreSQL server.
 type watchLimits struct {
-	capacity int     // entries of the lock table
-	queue    float64 // the part of the queue of notifications that is in use
+	capacity int     // entries in the lock table
+	queue    float64 // fraction of the notification queue in use
 	memory   int64   // bytes of a project's sessions together; 0 is unlimited
 }
 
 func (l watchLimits) sessionLocks() int {
-	return max(leastSessionLocks, min(mostSessionLocks, l.capacity/12))
+	return max(minSessionLocks, min(maxSessionLocks, l.capacity/12))
 }
 func (l watchLimits) projectLocks() int { return 2 * l.sessionLocks() }
 
-// excess is a session that is past a limit.
-type excess struct {
-	watched
-	limit string // for the author
+// violation is a session beyond a limit.
+type violation struct {
+	projectSession
+	limit string // in words for the author of the statement
 }
 
-// judge returns the sessions to end. Of sessions that are too much together it is the largest: the rest may be within the limit then, and the next look comes soon.
-func (l watchLimits) judge(sessions []watched) []excess {
-	var over []excess
+// violations returns the sessions to terminate. If sessions together exceed a limit, it picks the
+// largest: the rest may then be within the limit, and the next check comes soon.
+func (l watchLimits) violations(sessions []projectSession) []violation {
+	var over []violation
 	locks, memory := map[string]int{}, map[string]int64{}
-	largest, heaviest := map[string]watched{}, map[string]watched{}
+	mostLocks, largestMemory := map[string]projectSession{}, map[string]projectSession{}
 
-	var all int
-	var most, oldest watched
+	var totalLocks int
+	var mostLocksOverall, oldest projectSession
 	for _, s := range sessions {
-		if limit := l.past(s); limit != "" {
-			over = append(over, excess{s, limit})
+		if limit := l.exceededLimit(s); limit != "" {
+			over = append(over, violation{s, limit})
 			continue
 		}
 
-		all += s.Locks
-		most = larger(most, s, func(w watched) float64 { return float64(w.Locks) })
+		totalLocks += s.Locks
+		mostLocksOverall = maxBy(mostLocksOverall, s, func(w projectSession) float64 { return float64(w.Locks) })
 
-		if s.isPlatforms() {
+		if s.isPlatformWork() {
 			continue
 		}
 
 		p := s.project()
 		locks[p] += s.Locks
-		largest[p] = larger(largest[p], s, func(w watched) float64 { return float64(w.Locks) })
+		mostLocks[p] = maxBy(mostLocks[p], s, func(w projectSession) float64 { return float64(w.Locks) })
 		memory[p] += s.Memory
-		heaviest[p] = larger(heaviest[p], s, func(w watched) float64 { return float64(w.Memory) })
-		oldest = larger(oldest, s, func(w watched) float64 { return w.Age })
+		largestMemory[p] = maxBy(largestMemory[p], s, func(w projectSession) float64 { return float64(w.Memory) })
+		oldest = maxBy(oldest, s, func(w projectSession) float64 { return w.Age })
 	}
 
 	for p, n := range locks {
 		if n > l.projectLocks() {
 			over = append(over,
-				excess{largest[p], fmt.Sprintf("the project's sessions held more than %d locks", l.projectLocks())})
+				violation{mostLocks[p],
+					fmt.Sprintf("the project's sessions held more than %d locks", l.projectLocks())})
 		}
 	}
 
 	for p, n := range memory {
 		if l.memory > 0 && n > l.memory {
 			over = append(over,
-				excess{heaviest[p], fmt.Sprintf("the project's sessions took more than %d MB of memory", l.memory>>20)})
+				violation{largestMemory[p],
+					fmt.Sprintf("the project's sessions used more than %d MB of memory", l.memory>>20)})
 		}
 	}
 
-	if all > l.capacity/4*3 {
-		over = append(over, excess{most, "the server's lock table was nearly full"})
+	if totalLocks > l.capacity/4*3 {
+		over = append(over, violation{mostLocksOverall, "the server's lock table was nearly full"})
 	}
-	if l.queue > mostQueue && oldest.Age > 1 {
-		over = append(over, excess{oldest, "the server's queue of notifications was filling up"})
+	if l.queue > maxQueueUsage && oldest.Age > 1 {
+		over = append(over, violation{oldest, "the server's notification queue was filling up"})
 	}
 
 	return over
 }
 
-// past returns the limit that a session is past on its own, "" if it is not.
-func (l watchLimits) past(s watched) string {
-	if s.isPlatforms() {
+// exceededLimit returns the limit that a session exceeds on its own, or "".
+func (l watchLimits) exceededLimit(s projectSession) string {
+	if s.isPlatformWork() {
 		if s.Locks > l.capacity/2 {
 			return fmt.Sprintf("the session held more than %d locks", l.capacity/2)
 		}
 		return ""
 	}
 
-	age := rowsAge
-	if s.is(owner) {
-		age = ownerAge
+	age := rowsTxTimeout
+	if s.hasLogin(owner) {
+		age = ownerTxTimeout
 	}
 
 	switch {
@@ -146,14 +154,14 @@ func (l watchLimits) past(s watched) string {
 		return fmt.Sprintf("the session held more than %d locks", l.sessionLocks())
 	case s.Age > age.Seconds():
 		return fmt.Sprintf("the transaction took longer than %v", age)
-	case s.Idle > idleAge.Seconds():
-		return fmt.Sprintf("the transaction was idle for longer than %v", idleAge)
+	case s.Idle > idleTxTimeout.Seconds():
+		return fmt.Sprintf("the transaction was idle for longer than %v", idleTxTimeout)
 	}
 
 	return ""
 }
 
-func larger(a, b watched, by func(watched) float64) watched {
+func maxBy(a, b projectSession, by func(projectSession) float64) projectSession {
 	if a.PID == 0 || by(b) > by(a) {
 		return b
 	}
@@ -163,15 +171,17 @@ func larger(a, b watched, by func(watched) float64) watched {
 // ofProjects is the pattern of the names of projects' logins.
 const ofProjects = `^socle_[0-9a-f]{32}_(owner|request|service|dump)$`
 
-// withSessions begins a query for sessions by the name of their login. PostgreSQL reads them first: given the pattern, it would
-// match it with all roles of the server for each session, 9 s with 1,000 projects and 170 sessions.
+// withSessions begins a query that filters sessions by the name of their login. Materializing makes
+// PostgreSQL read the sessions first. Otherwise it matches the pattern with all roles of the server
+// for each session, which takes 9 s with 1,000 projects and 170 sessions.
 const withSessions = `
 	with sessions as materialized (
 		select * from pg_stat_activity where backend_type = 'client backend' and datname is not null
 	)`
 
-// selectWatched finds the sessions of projects' logins. What a session has by its fast path is not in the lock table.
-const selectWatched = withSessions + `, held as (
+// selectSessions selects the sessions of projects' logins. Fast-path locks do not occupy the lock
+// table.
+const selectSessions = withSessions + `, held as (
 		select pid, count(*)::int as locks from pg_locks where not fastpath group by pid
 	)
 	select a.pid, a.usename::text as login, a.datname::text as database, coalesce(h.locks, 0) as locks, 0::bigint as memory, left(a.query, 500) as query,
@@ -180,28 +190,29 @@ const selectWatched = withSessions + `, held as (
 	from sessions a left join held h on h.pid = a.pid
 	where a.usename ~ '` + ofProjects + `'`
 
-// watchdog is what a registry keeps of its watchdog.
+// watchdog is the watchdog's state in a registry.
 type watchdog struct {
-	memory func(pid int) int64 // nil: it is not known
+	memory func(pid int) int64 // nil if unknown
 	limit  int64               // bytes of a project's sessions together
 
-	mu    sync.Mutex
-	seen  map[int32]int       // looks at which a session of another server's was past a limit
-	ended map[int32]watchNote // sessions that were ended of late
-	beat  time.Time           // when it last looked
+	mu sync.Mutex
+	// Number of checks that found another server's session beyond a limit, by PID.
+	foreignSeen map[int32]int
+	terminated  map[int32]termination // recently terminated sessions, by PID
+	lastCheck   time.Time
 }
 
-// watchNote says why a session was ended.
-type watchNote struct {
+// termination is the reason for terminating a session.
+type termination struct {
 	limit string
 	at    time.Time
 }
 
-// keepNotes is how long it is known why a session was ended.
-const keepNotes = time.Minute
+// terminationTTL is the time for which the reason of a termination is remembered.
+const terminationTTL = time.Minute
 
-// BoundMemory has the watchdog bound the memory of each project's sessions together. of returns the bytes that a process has
-// for itself. It is called before Watch.
+// BoundMemory limits the memory of each project's sessions together to limit bytes. of returns the
+// private bytes of a process. It must be called before Watch.
 func (r *Registry) BoundMemory(limit int64, of func(pid int) int64) {
 	r.watchdog.memory, r.watchdog.limit = of, limit
 }
@@ -215,19 +226,20 @@ func (r *Registry) Watch(ctx context.Context) error {
 			return nil
 		}
 
-		r.log.Warn("watchdog", "error", err)
+		r.log.Warn("watchdog failed, restarting", "error", err)
 
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(watchAgain):
+		case <-time.After(watchRetryDelay):
 		}
 	}
 }
 
-// watch looks at sessions until its connection fails or ctx ends. It does so in one transaction: the catalogue's locks that the query needs are
-// taken by the first look, and a lock table that is full later does not stop the others. Between statements such a transaction holds no snapshot, so vacuum
-// goes on beside it.
+// watch checks sessions until its connection fails or ctx ends. It uses a single transaction: the
+// first check takes the catalog locks that its query needs, and a lock table that fills up later
+// does not stop the next checks. Between statements the transaction holds no snapshot, so it does
+// not hold back vacuum.
 func (r *Registry) watch(ctx context.Context) error {
 	c := r.base.ConnConfig.Copy()
 	c.RuntimeParams["application_name"] = "socle watchdog"
@@ -244,15 +256,15 @@ func (r *Registry) watch(ctx context.Context) error {
 		return pg.Fault(err)
 	}
 
-	tick := time.NewTicker(watchEvery)
+	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 
-	for looks := 0; ; looks++ {
-		if err := r.look(ctx, tx); err != nil {
+	for checks := 0; ; checks++ {
+		if err := r.check(ctx, tx); err != nil {
 			return err
 		}
 
-		if looks%alteredLooks == 0 {
+		if checks%checksPerSettingsCheck == 0 {
 			if err := r.findAltered(ctx, tx); err != nil {
 				return err
 			}
@@ -266,9 +278,9 @@ func (r *Registry) watch(ctx context.Context) error {
 	}
 }
 
-// look ends the sessions that are past a limit.
-func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
-	ctx, cancel := context.WithTimeout(ctx, watchTime)
+// check terminates the sessions beyond a limit.
+func (r *Registry) check(ctx context.Context, tx pgx.Tx) error {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 
 	limits, err := pg.One[struct {
@@ -282,7 +294,7 @@ func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 
-	sessions, err := pg.All[watched](ctx, tx, selectWatched)
+	sessions, err := pg.All[projectSession](ctx, tx, selectSessions)
 	if err != nil {
 		return err
 	}
@@ -294,57 +306,58 @@ func (r *Registry) look(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 
-	over := w.due(watchLimits{limits.Capacity, limits.Queue, w.limit}.judge(sessions), r.supervisor.Supervises)
+	over := w.due(watchLimits{limits.Capacity, limits.Queue, w.limit}.violations(sessions), r.supervisor.Supervises)
 	pids := make([]int32, 0, len(over))
 	for _, e := range over {
-		r.log.Warn("a project's session is ended", "project", e.project(), "login", e.Login, "database", e.Database,
+		r.log.Warn("terminating a project's session", "project", e.project(), "login", e.Login, "database", e.Database,
 			"limit", e.limit,
 			"pid", e.PID, "locks", e.Locks, "seconds", int(e.Age), "memory", e.Memory, "statement", e.Query)
 		pids = append(pids, e.PID)
 	}
 
-	// also of none: then all that it needs is there
+	// Run it without PIDs too: that loads everything that it will need.
 	_, err = pg.Values[bool](ctx, tx, `select pg_terminate_backend(pid) from unnest(@pids::int[]) pid`,
 		pgx.StrictNamedArgs{"pids": pids})
 	return err
 }
 
-// due returns those sessions that are to be ended now, and notes why they are. The server that a session belongs to can tell its author, so it comes first.
-func (w *watchdog) due(over []excess, ours func(pid uint32) bool) []excess {
+// due returns the sessions to terminate now and records the reasons. The server that a session
+// belongs to can report the reason to the author, so it acts first.
+func (w *watchdog) due(over []violation, ours func(pid uint32) bool) []violation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	now := time.Now()
-	w.beat = now
+	w.lastCheck = now
 
-	for pid, note := range w.ended {
-		if now.Sub(note.at) > keepNotes {
-			delete(w.ended, pid)
+	for pid, t := range w.terminated {
+		if now.Sub(t.at) > terminationTTL {
+			delete(w.terminated, pid)
 		}
 	}
 
-	seen := w.seen
-	w.seen = map[int32]int{}
+	seen := w.foreignSeen
+	w.foreignSeen = map[int32]int{}
 
-	if w.ended == nil {
-		w.ended = map[int32]watchNote{}
+	if w.terminated == nil {
+		w.terminated = map[int32]termination{}
 	}
 
-	var due []excess
+	var due []violation
 	for _, e := range over {
-		w.seen[e.PID] = seen[e.PID] + 1
-		if !ours(uint32(e.PID)) && w.seen[e.PID] < foreignLooks {
+		w.foreignSeen[e.PID] = seen[e.PID] + 1
+		if !ours(uint32(e.PID)) && w.foreignSeen[e.PID] < foreignChecks {
 			continue
 		}
 
-		w.ended[e.PID] = watchNote{e.limit, now}
+		w.terminated[e.PID] = termination{e.limit, now}
 		due = append(due, e)
 	}
 
 	return due
 }
 
-// explain says in the words of an error that the watchdog ended a session, if it did.
+// explain puts the reason into the error of a session that the watchdog terminated.
 func (w *watchdog) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 	if err.Code != "57P01" { // admin_shutdown
 		return
@@ -353,48 +366,50 @@ func (w *watchdog) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if note, ok := w.ended[int32(conn.PID())]; ok {
-		pg.Ended(err, note.limit)
+	if note, ok := w.terminated[int32(conn.PID())]; ok {
+		pg.MarkEndedByLimit(err, note.limit)
 	}
 }
 
-// lost returns why a session has ended, if it was the watchdog that ended it.
-func (w *watchdog) lost(pid uint32) error {
+// endReason returns the reason for a session that ended without an error message, or nil unless the
+// watchdog terminated it.
+func (w *watchdog) endReason(pid uint32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	note, ok := w.ended[int32(pid)]
+	note, ok := w.terminated[int32(pid)]
 	if !ok {
 		return nil
 	}
 
 	e := &pgconn.PgError{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "57P01"}
-	pg.Ended(e, note.limit)
+	pg.MarkEndedByLimit(e, note.limit)
 
 	return e
 }
 
-// Watches reports whether the watchdog has looked at the sessions of late.
-func (r *Registry) Watches() bool {
+// WatchdogAlive reports whether the watchdog checked the sessions recently.
+func (r *Registry) WatchdogAlive() bool {
 	r.watchdog.mu.Lock()
 	defer r.watchdog.mu.Unlock()
 
-	return time.Since(r.watchdog.beat) < watchTime
+	return time.Since(r.watchdog.lastCheck) < watchTimeout
 }
 
-// selectAltered finds the databases of projects with a login that has settings which the platform has not given it. Nearly all have
-// exactly those, so that is asked first.
+// selectAltered selects the logins of projects with settings that the platform did not give them.
+// Nearly all logins have exactly the platform's, so the query compares those first.
 const selectAltered = `
 	with altered as materialized (
 		select setrole from pg_db_role_setting
-		where setconfig <> '{temp_file_limit=` + mostTemporary + `,log_min_messages=fatal}'
-			and exists (select from unnest(setconfig) setting where not ` + isBound + `)
+		where setconfig <> '{temp_file_limit=` + tempFileLimit + `,log_min_messages=fatal}'
+			and exists (select from unnest(setconfig) setting where not ` + isLoginSetting + `)
 	)
 	select distinct r.rolname::text from altered a join pg_roles r on r.oid = a.setrole where r.rolname ~ '^socle_[0-9a-f]{32}_(owner|request|service)$'`
 
-// findAltered has the logins that gave themselves settings reset, see [Registry.guard]. Sessions that began with them are closed when they are idle.
+// findAltered schedules a reset of the logins that changed their own settings, see
+// [Registry.guard]. Sessions that began with those settings are closed when idle.
 func (r *Registry) findAltered(ctx context.Context, q pg.Querier) error {
-	ctx, cancel := context.WithTimeout(ctx, watchTime)
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 
 	logins, err := pg.Values[string](ctx, q, selectAltered)
@@ -422,8 +437,8 @@ func (r *Registry) findAltered(ctx context.Context, q pg.Querier) error {
 	r.mu.Unlock()
 
 	for _, p := range open {
-		p.altered.Store(true)
-		r.reset(p.UUID)
+		p.loginsAltered.Store(true)
+		r.resetPools(p.UUID)
 	}
 
 	return nil

@@ -21,70 +21,75 @@ func TestWatchLimits(t *testing.T) {
 	name := "socle_" + strings.Repeat("a", 32)
 	other := "socle_" + strings.Repeat("b", 32)
 
-	of := func(pid int32, project string, l login, change func(*watched)) watched {
-		w := watched{PID: pid, Login: project + "_" + string(l), Database: project}
+	of := func(pid int32, project string, l login, change func(*projectSession)) projectSession {
+		w := projectSession{PID: pid, Login: project + "_" + string(l), Database: project}
 		change(&w)
 
 		return w
 	}
 
-	locks := func(n int) func(*watched) { return func(w *watched) { w.Locks = n } }
-	age := func(seconds float64) func(*watched) { return func(w *watched) { w.Age = seconds } }
+	locks := func(n int) func(*projectSession) { return func(w *projectSession) { w.Locks = n } }
+	age := func(seconds float64) func(*projectSession) { return func(w *projectSession) { w.Age = seconds } }
 	limits := watchLimits{capacity: 100_000, memory: 1 << 30}
 
 	for what, test := range map[string]struct {
 		limits   watchLimits
-		sessions []watched
+		sessions []projectSession
 		ends     []int32
 	}{
 		"nothing much": {limits,
-			[]watched{of(1, name, owner, locks(8000)), of(2, name, request, age(1799)), of(3, name, owner, age(4199))},
+			[]projectSession{
+				of(1, name, owner, locks(8000)), of(2, name, request, age(1799)), of(3, name, owner, age(4199)),
+			},
 			nil},
-		"locks": {limits, []watched{of(1, name, owner, locks(8001)), of(2, other, owner, locks(10))},
+		"locks": {limits, []projectSession{of(1, name, owner, locks(8001)), of(2, other, owner, locks(10))},
 			[]int32{1}},
 		"a small lock table": {watchLimits{capacity: 6400},
-			[]watched{of(1, name, service, locks(1001))}, []int32{1}},
+			[]projectSession{of(1, name, service, locks(1001))}, []int32{1}},
 		"locks together": {limits,
-			[]watched{of(1, name, owner, locks(7000)), of(2, name, request, locks(7500)),
+			[]projectSession{of(1, name, owner, locks(7000)), of(2, name, request, locks(7500)),
 				of(3, name, service, locks(2000)), of(4, other, owner, locks(7900))}, []int32{2}},
 		"a dump": {limits,
-			[]watched{of(1, name, dump, locks(50_000)), of(2, name, dump, age(1e6))}, nil},
-		"a huge dump": {limits, []watched{of(1, name, dump, locks(50_001))}, []int32{1}},
+			[]projectSession{of(1, name, dump, locks(50_000)), of(2, name, dump, age(1e6))}, nil},
+		"a huge dump": {limits, []projectSession{of(1, name, dump, locks(50_001))}, []int32{1}},
 		"a restore": {limits,
-			[]watched{of(1, name, owner, func(w *watched) {
+			[]projectSession{of(1, name, owner, func(w *projectSession) {
 				w.Locks, w.Age, w.Database = 50_000, 1e6, name+"_new_0123"
 			})}, nil},
 		"the lock table": {limits,
-			[]watched{of(1, name, dump, locks(40_000)), of(2, other, dump, locks(36_000))}, []int32{1}},
-		"a request":           {limits, []watched{of(1, name, request, age(1801))}, []int32{1}},
-		"a change":            {limits, []watched{of(1, name, owner, age(4201))}, []int32{1}},
-		"an idle transaction": {limits, []watched{of(1, name, owner, func(w *watched) { w.Idle = 301 })}, []int32{1}},
+			[]projectSession{of(1, name, dump, locks(40_000)), of(2, other, dump, locks(36_000))}, []int32{1}},
+		"a request": {limits, []projectSession{of(1, name, request, age(1801))}, []int32{1}},
+		"a change":  {limits, []projectSession{of(1, name, owner, age(4201))}, []int32{1}},
+		"an idle transaction": {
+			limits, []projectSession{of(1, name, owner, func(w *projectSession) { w.Idle = 301 })}, []int32{1},
+		},
 		"memory": {limits,
-			[]watched{of(1, name, owner, func(w *watched) { w.Memory = 600 << 20 }),
-				of(2, name, owner, func(w *watched) { w.Memory = 500 << 20 })}, []int32{1}},
+			[]projectSession{of(1, name, owner, func(w *projectSession) { w.Memory = 600 << 20 }),
+				of(2, name, owner, func(w *projectSession) { w.Memory = 500 << 20 })}, []int32{1}},
 		"memory of two": {limits,
-			[]watched{of(1, name, owner, func(w *watched) { w.Memory = 600 << 20 }),
-				of(2, other, owner, func(w *watched) { w.Memory = 500 << 20 })}, nil},
+			[]projectSession{of(1, name, owner, func(w *projectSession) { w.Memory = 600 << 20 }),
+				of(2, other, owner, func(w *projectSession) { w.Memory = 500 << 20 })}, nil},
 		"notifications": {watchLimits{capacity: 100_000, queue: 0.3},
-			[]watched{of(1, name, owner, age(5)), of(2, other, request, age(9))}, []int32{2}},
+			[]projectSession{of(1, name, owner, age(5)), of(2, other, request, age(9))}, []int32{2}},
 		"notifications at once": {watchLimits{capacity: 100_000, queue: 0.3},
-			[]watched{of(1, name, owner, age(0.1))}, nil},
+			[]projectSession{of(1, name, owner, age(0.1))}, nil},
 	} {
 		var ends []int32
-		for _, e := range test.limits.judge(test.sessions) {
+		for _, e := range test.limits.violations(test.sessions) {
 			ends = append(ends, e.PID)
 			if e.limit == "" {
-				t.Errorf("%s: session %d is past no limit", what, e.PID)
+				t.Errorf("%s: no limit for session %d", what, e.PID)
 			}
 		}
 
-		if len(ends) != len(test.ends) || len(ends) == 1 && ends[0] != test.ends[0] {
-			t.Errorf("%s: sessions %v are ended, want %v", what, ends, test.ends)
+		if len(ends) != len(test.ends) || (len(ends) == 1 && ends[0] != test.ends[0]) {
+			t.Errorf("%s: got terminated sessions %v, want %v", what, ends, test.ends)
 		}
 	}
 }
 
-// TestWatchdog fills the lock table of the server from one project. The session ends, says why, and another project goes on.
+// TestWatchdog fills the lock table of the server from one project. The session is terminated with
+// the reason, and another project keeps working.
 func TestWatchdog(t *testing.T) {
 	t.Parallel()
 
@@ -119,12 +124,12 @@ func TestWatchdog(t *testing.T) {
 		value[int](t, p.pool(pool), "select 1")
 	}
 
-	if !r.Watches() {
-		t.Error("the watchdog does not watch")
+	if !r.WatchdogAlive() {
+		t.Error("the watchdog is not alive")
 	}
 }
 
-// TestOrphans has a server find what one that was killed left running.
+// TestOrphans terminates the sessions of a killed server.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 
@@ -132,7 +137,7 @@ func TestOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// with a platform database of its own: servers of others share that of all tests
+	// Use a separate platform database: servers of other tests share theirs.
 	r, err := NewRegistry(pgtest.URL(t), secret, names, 8, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +148,7 @@ func TestOrphans(t *testing.T) {
 	left, theirs := connect(t, p, owner), connect(t, foreign, owner)
 	known := func(_ context.Context, projects []uuid.UUID) ([]uuid.UUID, error) { return []uuid.UUID{p.UUID}, nil }
 
-	other := connectTo(t, r.base.ConnConfig) // another server is at work
+	other := connectTo(t, r.base.ConnConfig) // another running server
 	value[any](t, other, "select pg_advisory_lock_shared($1, 0)", swapLock)
 
 	if err := r.EndOrphans(t.Context(), known); err != nil {
@@ -175,7 +180,8 @@ func TestOrphans(t *testing.T) {
 	exec(t, theirs, "select 1")
 }
 
-// TestEndedBetweenRows ends a session that waits for its client to read rows: PostgreSQL can't tell that client why, Socle does.
+// TestEndedBetweenRows terminates a session that waits for its client to read rows. PostgreSQL
+// cannot tell that client the reason, but Socle does.
 func TestEndedBetweenRows(t *testing.T) {
 	t.Parallel()
 
@@ -199,7 +205,7 @@ func TestEndedBetweenRows(t *testing.T) {
 			"select exists (select from pg_stat_activity where pid = $1 and wait_event = 'ClientWrite')", int32(pid))
 	})
 
-	over := []excess{{watched{PID: int32(pid), Login: p.registry.login(p.UUID, owner)}, "it took too much"}}
+	over := []violation{{projectSession{PID: int32(pid), Login: p.registry.login(p.UUID, owner)}, "it took too much"}}
 	r.watchdog.due(over, func(uint32) bool { return true })
 
 	if err := r.supervisor.Terminate(t.Context(), p.registry.login(p.UUID, owner), pid); err != nil {
@@ -215,7 +221,8 @@ func TestEndedBetweenRows(t *testing.T) {
 	}
 }
 
-// TestWatchdogAmongManyRoles: what a look costs follows from the sessions, not from the roles, of which there are four a project.
+// TestWatchdogAmongManyRoles checks that the cost of a check depends on the sessions and not on the
+// roles, of which each project has four.
 func TestWatchdogAmongManyRoles(t *testing.T) {
 	t.Parallel()
 
@@ -263,7 +270,7 @@ func TestWatchdogAmongManyRoles(t *testing.T) {
 
 	plans, err := pg.Value[[]struct {
 		Plan node
-	}](t.Context(), tx, "explain (analyze, timing off, format json) "+selectWatched)
+	}](t.Context(), tx, "explain (analyze, timing off, format json) "+selectSessions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,6 +285,6 @@ func TestWatchdogAmongManyRoles(t *testing.T) {
 		return rows
 	}
 	if rows := handled(plans[0].Plan); rows > float64(3*roles+200*sessions) {
-		t.Errorf("PostgreSQL handled %v rows for %d sessions and %d roles", rows, sessions, roles)
+		t.Errorf("got %v rows processed for %d sessions and %d roles", rows, sessions, roles)
 	}
 }

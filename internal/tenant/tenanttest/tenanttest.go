@@ -1,4 +1,5 @@
-// Package tenanttest gives tests projects with databases of their own, on the cluster of the test binary.
+// Package tenanttest provides tests with projects, each with a database of its own on the
+// PostgreSQL of the test binary.
 package tenanttest
 
 import (
@@ -13,10 +14,10 @@ import (
 	"socle/internal/tenant"
 )
 
-// connections is how many connections to all projects of a test binary may be open at a time.
+// connections is the maximum number of open connections to all projects of a test binary.
 const connections = 60
 
-// registry is of all tests of the binary.
+// registry is shared by all tests of the binary.
 var registry = sync.OnceValues(func() (*tenant.Registry, error) {
 	names, err := tenant.NewNames([]byte("key of test names")[:16])
 	if err != nil {
@@ -32,7 +33,7 @@ var registry = sync.OnceValues(func() (*tenant.Registry, error) {
 	return r, r.Prepare(context.Background())
 })
 
-// New returns a project whose database is there until the test ends.
+// New returns a project whose database is dropped when the test ends.
 func New(t testing.TB) *tenant.Project {
 	t.Helper()
 
@@ -55,7 +56,7 @@ func New(t testing.TB) *tenant.Project {
 	return r.Open(id)
 }
 
-// UUID returns a UUID that nothing has.
+// UUID returns a new UUID.
 func UUID(t testing.TB) uuid.UUID {
 	t.Helper()
 

@@ -9,10 +9,11 @@ import (
 	"socle/internal/rest/catalog"
 )
 
-// secrets are the settings whose values nobody is told.
+// secrets are the settings whose values are not shown.
 var secrets = []string{"db-uri", "jwt-secret"}
 
-// String returns the configuration that counts, as a file would have it, without its secrets: the parameters of applications may be such too.
+// String returns the effective configuration in the format of a file. It masks secrets and
+// app.settings, which may also be secret.
 func (c Config) String() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(c.effective)) {
@@ -27,7 +28,7 @@ func (c Config) String() string {
 	return b.String()
 }
 
-// shownCatalog is a catalogue for people who look for what is wrong with theirs.
+// shownCatalog is the catalog in the format of /schema_cache, for debugging.
 type shownCatalog struct {
 	Schemas    []string            `json:"schemas"`
 	Relations  []*catalog.Relation `json:"relations"`
@@ -37,7 +38,7 @@ type shownCatalog struct {
 	GeoJSON    bool                `json:"geoJSON"`
 }
 
-func known(c *catalog.Catalog) shownCatalog {
+func newShownCatalog(c *catalog.Catalog) shownCatalog {
 	s := shownCatalog{Schemas: c.Schemas, MediaTypes: c.Handlers, GeoJSON: c.GeoJSON != catalog.Name{}}
 	for _, name := range slices.SortedFunc(maps.Keys(c.Relations), catalog.Name.Compare) {
 		s.Relations = append(s.Relations, c.Relations[name])

@@ -13,7 +13,7 @@ import (
 	"socle/internal/pg"
 )
 
-// TestNewTablesAreClosed makes tables in every way that plain SQL has.
+// TestNewTablesAreClosed creates tables by every SQL statement that can.
 func TestNewTablesAreClosed(t *testing.T) {
 	t.Parallel()
 
@@ -59,7 +59,7 @@ func TestNewTablesAreClosed(t *testing.T) {
 	}
 
 	if len(tables) != 18 {
-		t.Errorf("made %d tables, want 18", len(tables))
+		t.Errorf("got %d tables, want 18", len(tables))
 	}
 
 	for _, table := range tables {
@@ -69,11 +69,11 @@ func TestNewTablesAreClosed(t *testing.T) {
 	}
 
 	if value[bool](t, conn, `select relrowsecurity from pg_class where oid = 'pg_temp.temporary'::regclass`) {
-		t.Error("a temporary table is closed to its own session")
+		t.Error("a temporary table is inaccessible to its own session")
 	}
 }
 
-// TestNothingIsGranted asks what the roles of the rows API may do with what the owner makes.
+// TestNothingIsGranted checks the privileges of the rows API's roles on objects of the owner.
 func TestNothingIsGranted(t *testing.T) {
 	t.Parallel()
 
@@ -108,13 +108,13 @@ func TestNothingIsGranted(t *testing.T) {
 		slices.Sort(got)
 
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s may: %s", role, d)
+			t.Errorf("%s has unexpected privileges: %s", role, d)
 		}
 	}
 }
 
-// TestRequestsBecomeTheirRolesAlone goes through what the two logins of the rows API may become.
-func TestRequestsBecomeTheirRolesAlone(t *testing.T) {
+// TestLoginRoles checks which roles the two logins of the rows API may assume.
+func TestLoginRoles(t *testing.T) {
 	t.Parallel()
 
 	p := newProject(t, newRegistry(t, 8))
@@ -138,7 +138,7 @@ func TestRequestsBecomeTheirRolesAlone(t *testing.T) {
 	}
 }
 
-// TestSessionsAreCleaned leaves what a statement can leave in a session of the owner's pool.
+// TestSessionsAreCleaned leaves every kind of state in a session of the owner's pool.
 func TestSessionsAreCleaned(t *testing.T) {
 	t.Parallel()
 
@@ -161,7 +161,7 @@ func TestSessionsAreCleaned(t *testing.T) {
 	release()
 
 	second, err := pool.Acquire(t.Context())
-	for err == nil && second.Conn().PgConn().PID() != session { // the cleaning goes on beside
+	for err == nil && second.Conn().PgConn().PID() != session { // the reset runs concurrently
 		second.Release()
 		second, err = pool.Acquire(t.Context())
 	}
@@ -186,7 +186,7 @@ func TestSessionsAreCleaned(t *testing.T) {
 	}
 }
 
-// TestOwnerChangesItself changes what PostgreSQL lets a login change of itself: its password and its settings.
+// TestOwnerChangesItself changes the password and the settings of a login as the login itself.
 func TestOwnerChangesItself(t *testing.T) {
 	t.Parallel()
 
@@ -198,7 +198,7 @@ func TestOwnerChangesItself(t *testing.T) {
 		alter role current_user set default_transaction_read_only = on`)
 
 	if _, err := p.Owner().Exec(t.Context(), "select"); pg.State(err) != "28P01" {
-		t.Fatalf("the first try: got %v, want a wrong password", err)
+		t.Fatalf("first attempt: got %v, want a wrong password", err)
 	}
 	if got := value[string](t, p.Owner(),
 		`select current_setting('search_path') || ' ' || current_setting('client_encoding')`); got !=
@@ -225,15 +225,15 @@ func TestOwnerChangesItselfMeanwhile(t *testing.T) {
 	for _, change := range []string{
 		"alter role current_user password 'mine'", "alter role current_user set search_path = public",
 	} {
-		exec(t, conn, change) // so that there is a row to meet on
+		exec(t, conn, change) // creates the row for the conflict
 		exec(t, conn, "begin; "+change)
 		done := make(chan error, 1)
 
-		go func() { done <- r.restoreRoles(t.Context(), p.UUID) }()
+		go func() { done <- r.resetLogins(t.Context(), p.UUID) }()
 
 		for waiting := false; !waiting; {
 			if len(done) > 0 {
-				t.Fatalf("%s: it did not meet the owner's change", change)
+				t.Fatalf("%s: no conflict with the owner's change", change)
 			}
 
 			waiting = value[bool](t, p.Trusted(),
@@ -277,6 +277,6 @@ func TestDumpURLKeepsTLS(t *testing.T) {
 		t.Errorf("got %s", address)
 	}
 	if password == "" || strings.Contains(address, password) || strings.Contains(address, "canary") {
-		t.Error("the address has a password, or there is none")
+		t.Error("the address contains the password, or the password is empty")
 	}
 }

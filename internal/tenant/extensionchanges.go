@@ -14,14 +14,15 @@ import (
 	"socle/internal/pg"
 )
 
-// Extended is what was done to the objects of a project's extensions after these were made, of which pg_dump tells little: privileges
-// alone, as statements that only the objects' owner can say. Of multirange types, which have privileges of their own before PostgreSQL 17, it tells nothing.
+// Extended is the state of a project's extension members that differs from the extension's script.
+// pg_dump includes only their privileges, as statements that only the objects' owner can run. It
+// omits multirange types, which have privileges of their own before PostgreSQL 17.
 type Extended struct {
-	Tables []ExtendedTable  `json:"tables"`           // all of the extensions
-	Rights []ExtendedObject `json:"rights,omitempty"` // of objects that have others than they were made with
+	Tables []ExtendedTable  `json:"tables"`           // all tables of extensions
+	Rights []ExtendedObject `json:"rights,omitempty"` // objects with changed privileges
 }
 
-// ExtendedTable is who sees which rows of an extension's table.
+// ExtendedTable is the row security of an extension's table.
 type ExtendedTable struct {
 	Schema      string           `json:"schema"`
 	Name        string           `json:"name"`
@@ -35,22 +36,22 @@ type ExtendedTable struct {
 type ExtendedPolicy struct {
 	Name       string   `json:"name"`
 	Permissive bool     `json:"permissive"`
-	Command    string   `json:"command"` // r, a, w, d, *
-	Roles      []string `json:"roles"`   // "" is everyone
-	Using      string   `json:"using"`   // an expression, with all names qualified; "" is none
+	Command    string   `json:"command"` // as in pg_policy.polcmd: r, a, w, d or *
+	Roles      []string `json:"roles"`   // "" is PUBLIC
+	Using      string   `json:"using"`   // an expression with all names qualified; "" for none
 	Check      string   `json:"check"`
 }
 
-// ExtendedObject is who may do what with an object of an extension, or a multirange type.
+// ExtendedObject is the access privileges of an extension's object, or of a multirange type.
 type ExtendedObject struct {
-	Kind     string          `json:"kind"`     // table, column, function, type and the like
-	Identity string          `json:"identity"` // as pg_identify_object has it
+	Kind     string          `json:"kind"`     // as pg_identify_object returns it: table, function, type and so on
+	Identity string          `json:"identity"` // as pg_identify_object returns it
 	Grants   []ExtendedGrant `json:"grants,omitempty"`
 }
 
-// ExtendedGrant is a privilege that someone beside the object's owner has.
+// ExtendedGrant is a privilege granted to a role other than the object's owner.
 type ExtendedGrant struct {
-	Role      string `json:"role"` // "" is everyone
+	Role      string `json:"role"` // "" is PUBLIC
 	Privilege string `json:"privilege"`
 	Grantable bool   `json:"grantable,omitempty"`
 }
@@ -68,8 +69,8 @@ const selectExtendedTables = `
 	where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind in ('r', 'p')
 	order by 1, 2`
 
-// selectExtendedRights compares the privileges of the extensions' objects, and of multirange types, with those that they were made with. What an owner has is no privilege
-// of somebody else's: it goes with the object.
+// selectExtendedRights compares the privileges of extension members, and of multirange types, with
+// the initial ones. The owner's own privileges are left out, since they follow the owner.
 const selectExtendedRights = `
 	with members as (
 		select d.classid, d.objid from pg_depend d where d.refclassid = 'pg_extension'::regclass and d.deptype = 'e'
@@ -106,13 +107,14 @@ const selectExtendedRights = `
 	from compared c cross join lateral pg_identify_object(c.classid, c.objid, c.part) i
 	order by 1, 2`
 
-// extendedRow is an object of an extension, with the privileges that it has.
+// extendedRow is an object of an extension and its privileges.
 type extendedRow struct {
 	Kind, Identity, Grants string
-	Other                  bool // than its extension gave it
+	Other                  bool // privileges differ from the initial ones
 }
 
-// ExtendedOf returns what was done to the extensions and the multirange types of a project's database, which q leads to.
+// ExtendedOf returns the changes to the extension members and multirange types of a project's
+// database, to which q is connected.
 func (r *Registry) ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UUID) (*Extended, error) {
 	type table struct {
 		Schema, Name               string
@@ -149,20 +151,24 @@ func (r *Registry) ExtendedOf(ctx context.Context, q pg.Querier, project uuid.UU
 			continue
 		}
 
-		with := ExtendedObject{Kind: o.Kind, Identity: o.Identity}
-		if err := json.Unmarshal([]byte(o.Grants), &with.Grants); err != nil {
+		object := ExtendedObject{Kind: o.Kind, Identity: o.Identity}
+		if err := json.Unmarshal([]byte(o.Grants), &object.Grants); err != nil {
 			return nil, err
 		}
 
-		e.Rights = append(e.Rights, with)
+		e.Rights = append(e.Rights, object)
 	}
 
 	return e, nil
 }
 
-// Unrestored returns, in words for the user, what was done to the tables of extensions, and to the project's logins, that no dump holds. That is not done again by a restore: of what is
-// an operator's, expressions would be evaluated with an operator's rights. What was added is known by its number, which is higher than those of all that the
-// extension made; a column and a comment have none, and are known by the transaction that wrote them. A grant on a column, which is restored, writes it too.
+// Unrestored returns warnings about changes to the tables of extensions, and to the project's
+// logins, that are in no dump.
+//
+// A restore does not repeat them: expressions on an operator's table would run with an operator's
+// privileges. Added objects are recognized by an OID above those of all objects that the
+// extension's script created. Columns and comments have no OID and are recognized by the
+// transaction that wrote them. A grant on a column, which is restored, writes the column too.
 func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		with tables as (
@@ -202,26 +208,31 @@ func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 		from pg_db_role_setting s
 		join pg_roles r on r.oid = s.setrole and starts_with(r.rolname, current_database() || '_') and r.rolname <> current_user
 		cross join unnest(s.setconfig) setting
-		where (s.setdatabase = 0 or s.setdatabase = (select oid from pg_database where datname = current_database())) and not `+isBound+`
+		where (s.setdatabase = 0 or s.setdatabase = (select oid from pg_database where datname = current_database())) and not `+isLoginSetting+`
 		order by 1`)
 }
 
-// Extend does to the extensions and the multirange types of the copy what was done to those of the project whose database had the name source. What comes from elsewhere gives nobody what could be
-// a trap for others: tables, and the right to put triggers on them. It returns what can't be done here, in words for the log.
-func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign bool) (left []string, err error) {
+// Extend applies the changes e to the extension members and multirange types of the copy. source is
+// the name of the database that e was read from.
+//
+// Of a foreign backup it applies nothing that could trap other roles: neither ownership of tables
+// nor the privilege to create triggers on them. It returns descriptions of the skipped changes, for
+// the log.
+func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign bool) (skipped []string, err error) {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	here, err := c.registry.ExtendedOf(ctx, conn, c.Project)
+	current, err := c.registry.ExtendedOf(ctx, conn, c.Project)
 	if err != nil {
 		return nil, err
 	}
 
-	if e == nil { // a backup of before: then as an extension's tables are when an operator makes it
-		e = &Extended{Tables: slices.Clone(here.Tables)}
+	// Backups of older releases have no such record: use the state after CREATE EXTENSION.
+	if e == nil {
+		e = &Extended{Tables: slices.Clone(current.Tables)}
 		for i := range e.Tables {
 			e.Tables[i].RowSecurity = true
 		}
@@ -232,43 +243,44 @@ func (c *Copy) Extend(ctx context.Context, e *Extended, source string, foreign b
 		return nil, err
 	}
 
-	x := extending{Copy: c, conn: conn, source: source, foreign: foreign, roles: roles}
-	if err := x.rights(ctx, e.Rights); err != nil {
+	x := extender{Copy: c, conn: conn, source: source, foreign: foreign, roles: roles}
+	if err := x.restoreRights(ctx, e.Rights); err != nil {
 		return nil, err
 	}
 
 	for _, t := range e.Tables {
-		if !slices.ContainsFunc(here.Tables, func(o ExtendedTable) bool {
+		if !slices.ContainsFunc(current.Tables, func(o ExtendedTable) bool {
 			return o.Schema == t.Schema && o.Name == t.Name
 		}) {
-			x.leave("table %s.%s", t.Schema, t.Name)
+			x.skip("table %s.%s", t.Schema, t.Name)
 			continue
 		}
 
-		if err := x.table(ctx, t); err != nil {
+		if err := x.restoreTable(ctx, t); err != nil {
 			return nil, err
 		}
 	}
 
-	return x.left, nil
+	return x.skipped, nil
 }
 
-// extending is a [Copy.Extend] under way.
-type extending struct {
+// extender is a run of [Copy.Extend].
+type extender struct {
 	*Copy
-	conn    *pgx.Conn // the platform's login
-	source  string    // database
+	conn    *pgx.Conn // of the platform's login
+	source  string    // name of the source database
 	foreign bool
-	roles   []string // of the server
-	left    []string
+	roles   []string // all roles of the server without superuser
+	skipped []string
 }
 
-func (x *extending) leave(format string, args ...any) {
-	x.left = append(x.left, fmt.Sprintf(format, args...))
+func (x *extender) skip(format string, args ...any) {
+	x.skipped = append(x.skipped, fmt.Sprintf(format, args...))
 }
 
-// role returns a role as a statement names it, that of the same name of this project's instead of the source's; "" if it gets nothing here.
-func (x *extending) role(name string) string {
+// role returns the quoted name of a role in this project for a role of the source, or "" if it gets
+// no privileges here.
+func (x *extender) role(name string) string {
 	if name == "" {
 		return "public"
 	}
@@ -290,23 +302,25 @@ func (x *extending) role(name string) string {
 	return pg.Quote(name)
 }
 
-// privileges are what a grant may say; those that let others put something into a table are not taken from elsewhere.
+// privileges maps the privileges that a GRANT may contain to true if they are accepted from a
+// foreign backup. The others let the grantee attach code to a table.
 var privileges = map[string]bool{"SELECT": true, "INSERT": true, "UPDATE": true, "DELETE": true, "EXECUTE": true,
 	"USAGE": true, "TRUNCATE": false, "REFERENCES": false, "TRIGGER": false, "MAINTAIN": false}
 
-// rights gives objects the privileges that they had. The statements are built of what this server has, and of words of this tree.
-func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
+// restoreRights restores the privileges of objects. The statements contain only names of this
+// server and keywords of this package.
+func (x *extender) restoreRights(ctx context.Context, wanted []ExtendedObject) error {
 	if len(wanted) == 0 {
 		return nil
 	}
 
-	here, err := pg.All[extendedRow](ctx, x.conn, selectExtendedRights)
+	current, err := pg.All[extendedRow](ctx, x.conn, selectExtendedRights)
 	if err != nil {
 		return err
 	}
 
 	objects := map[[2]string]extendedRow{}
-	for _, o := range here {
+	for _, o := range current {
 		objects[[2]string{o.Kind, o.Identity}] = o
 	}
 
@@ -314,7 +328,7 @@ func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
 	for _, w := range wanted {
 		o, ok := objects[[2]string{w.Kind, w.Identity}]
 		if !ok {
-			x.leave("privileges of %s %s", w.Kind, w.Identity)
+			x.skip("privileges of %s %s", w.Kind, w.Identity)
 			continue
 		}
 
@@ -333,8 +347,8 @@ func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
 			harmless, known := privileges[g.Privilege]
 
 			role := x.role(g.Role)
-			if role == "" || !known || x.foreign && !harmless {
-				x.leave("%s on %s %s for %s", g.Privilege, o.Kind, o.Identity, g.Role)
+			if role == "" || !known || (x.foreign && !harmless) {
+				x.skip("%s on %s %s for %s", g.Privilege, o.Kind, o.Identity, g.Role)
 				continue
 			}
 
@@ -350,7 +364,8 @@ func (x *extending) rights(ctx context.Context, wanted []ExtendedObject) error {
 	return execAll(ctx, x.conn, statements)
 }
 
-// grantedOn names a privilege, or with none its columns, and the object that it is on.
+// grantedOn returns the part of a GRANT or REVOKE from the privilege to the object. privilege is
+// empty for REVOKE ALL.
 func grantedOn(kind, identity, privilege string) string {
 	keyword := map[string]string{
 		"sequence": "sequence", "function": "routine", "procedure": "routine", "aggregate": "routine",
@@ -369,7 +384,7 @@ func grantedOn(kind, identity, privilege string) string {
 	return privilege + " on " + keyword + " " + identity
 }
 
-// columnAt returns where in schema.table.column the last dot is, outside of quotes.
+// columnAt returns the offset of the last dot outside of quotes in schema.table.column.
 func columnAt(identity string) int {
 	at, quoted := 0, false
 	for i, b := range []byte(identity) {
@@ -384,18 +399,21 @@ func columnAt(identity string) int {
 	return at
 }
 
-// table lets those see the rows of a table who did. What a user may have shaped, the expressions of policies, is said by the owner, to whom the table is lent for
-// that: one statement at a time that begins as one for a policy can't be anything else, and none runs code.
-func (x *extending) table(ctx context.Context, t ExtendedTable) error {
+// restoreTable restores the row security of a table.
+//
+// Expressions of policies are untrusted, so the owner executes the statements and owns the table
+// meanwhile. They are sent one at a time: a text that begins with CREATE POLICY can be nothing
+// else, and CREATE POLICY runs no user code.
+func (x *extender) restoreTable(ctx context.Context, t ExtendedTable) error {
 	name, own := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(x.registry.login(x.Project, owner))
-	before, err := pg.Value[string](ctx, x.conn,
+	formerOwner, err := pg.Value[string](ctx, x.conn,
 		`select pg_get_userbyid(relowner) from pg_class where oid = @name::regclass`, pgx.StrictNamedArgs{"name": name})
 	if err != nil {
 		return err
 	}
 
 	if len(t.Policies) > 0 {
-		if err := x.lent(ctx, name, own, pg.Quote(before), t.Policies); err != nil {
+		if err := x.createPoliciesAsOwner(ctx, name, own, pg.Quote(formerOwner), t.Policies); err != nil {
 			return err
 		}
 	}
@@ -409,7 +427,7 @@ func (x *extending) table(ctx context.Context, t ExtendedTable) error {
 	}
 
 	if t.Owned && x.foreign {
-		x.leave("the owner of %s", name)
+		x.skip("the owner of %s", name)
 	} else if t.Owned {
 		statements = append(statements, "alter table "+name+" owner to "+own)
 	}
@@ -417,21 +435,24 @@ func (x *extending) table(ctx context.Context, t ExtendedTable) error {
 	return execAll(ctx, x.conn, statements)
 }
 
-// lent has the owner make policies of a table.
-func (x *extending) lent(ctx context.Context, name, own, back string, policies []ExtendedPolicy) error {
+// createPoliciesAsOwner creates policies of a table as the owner, with the table temporarily owned
+// by it.
+func (x *extender) createPoliciesAsOwner(
+	ctx context.Context, name, own, formerOwner string, policies []ExtendedPolicy,
+) error {
 	if err := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + own}); err != nil {
 		return err
 	}
 
-	err := x.policies(ctx, name, policies)
-	if e := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + back}); err == nil {
+	err := x.createPolicies(ctx, name, policies)
+	if e := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + formerOwner}); err == nil {
 		err = e
 	}
 
 	return err
 }
 
-func (x *extending) policies(ctx context.Context, table string, policies []ExtendedPolicy) error {
+func (x *extender) createPolicies(ctx context.Context, table string, policies []ExtendedPolicy) error {
 	conn, err := x.ConnectOwner(ctx)
 	if err != nil {
 		return err
@@ -453,7 +474,7 @@ func (x *extending) policies(ctx context.Context, table string, policies []Exten
 		}
 
 		if len(to) == 0 || commands[p.Command] == "" {
-			x.leave("policy %s of %s", p.Name, table)
+			x.skip("policy %s of %s", p.Name, table)
 			continue
 		}
 
@@ -465,15 +486,16 @@ func (x *extending) policies(ctx context.Context, table string, policies []Exten
 			sql += " with check (" + p.Check + ")"
 		}
 
-		// The extended protocol takes one statement and no more.
+		// The extended protocol accepts a single statement.
 		err := oneStatement(ctx, conn.PgConn(), sql)
-		// of names that are not there, or not the owner's: nobody sees more for that
+		// A permissive policy with undefined or forbidden names is skipped: that shows rows to
+		// fewer roles.
 		if state := pg.State(err); p.Permissive && strings.HasPrefix(state, "42") {
-			x.leave("policy %s of %s: %v", p.Name, table, err)
+			x.skip("policy %s of %s: %v", p.Name, table, err)
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("policy %s of %s: %w", p.Name, table, err)
+			return fmt.Errorf("create policy %s on %s: %w", p.Name, table, err)
 		}
 	}
 

@@ -7,7 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestCatalogueVersion: the version changes with each transaction that changes the schema, when it commits, and with nothing else.
+// TestCatalogueVersion checks that the version changes when a transaction with DDL commits, and at
+// no other time.
 func TestCatalogueVersion(t *testing.T) {
 	t.Parallel()
 
@@ -21,7 +22,7 @@ func TestCatalogueVersion(t *testing.T) {
 
 		now := value[string](t, reader, CatalogueVersion)
 		if now != seen != want {
-			t.Errorf("%s: the version was %s and is %s, want another: %v", what, seen, now, want)
+			t.Errorf("%s: got version %[3]s after %[2]s, want a new one: %[4]v", what, seen, now, want)
 		}
 
 		seen = now
@@ -31,7 +32,7 @@ func TestCatalogueVersion(t *testing.T) {
 	changed("a table", true)
 	exec(t, conn, "begin; alter table public.t add column a int; alter table public.t add column b int")
 	changed("before the commit", false)
-	exec(t, other, "begin; create table public.u (id int); commit") // it does not wait
+	exec(t, other, "begin; create table public.u (id int); commit") // does not wait
 	changed("another transaction", true)
 	exec(t, conn, "commit")
 	changed("the commit", true)
@@ -64,24 +65,24 @@ func TestCatalogueVersion(t *testing.T) {
 	}
 
 	if another := value[string](t, newProject(t, r).Trusted(), CatalogueVersion); another == seen {
-		t.Errorf("another database has the version %s too", another)
+		t.Errorf("another database also has version %s", another)
 	}
 	if got := state(t, conn, "select * from socle.catalogue_version"); got != "42501" {
-		t.Errorf("the owner reads the version: got %q", got)
+		t.Errorf("read by the owner: got state %q", got)
 	}
 	if got := state(t, reader, "insert into socle.catalogue_version (n) values (1)"); got != "42501" {
-		t.Errorf("the request login changes the version: got %q", got)
+		t.Errorf("write by the request login: got state %q", got)
 	}
 }
 
-// TestFoldCatalogueVersion: the rows are folded by several at a time, and the version stays.
+// TestFoldCatalogueVersion folds rows concurrently and checks that the version stays the same.
 func TestFoldCatalogueVersion(t *testing.T) {
 	t.Parallel()
 
 	r := newRegistry(t, 8)
 	p := newProject(t, r)
 	conn := connect(t, p, owner)
-	for range versionsMost {
+	for range maxVersionRows {
 		exec(t, conn, "create table public.t (); drop table public.t")
 	}
 
@@ -98,14 +99,15 @@ func TestFoldCatalogueVersion(t *testing.T) {
 	}
 
 	if now := value[string](t, p.Trusted(), CatalogueVersion); now != before {
-		t.Errorf("the version was %s and is %s", before, now)
+		t.Errorf("got version %s, want %s", now, before)
 	}
 	if rows := value[int](t, p.Trusted(), "select count(*)::int from socle.catalogue_version"); rows != 1 {
-		t.Errorf("%d rows are left", rows)
+		t.Errorf("got %d rows after folding, want 1", rows)
 	}
 }
 
-// TestNotifications: changes of the schema notify nobody but a server of the release before, which listens by these words.
+// TestNotifications checks the notification of catalog changes, which only servers of the previous
+// release listen for.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 
