@@ -15,13 +15,13 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// format is a kind of picture that is read.
+// format is an input format.
 type format struct {
-	magic   string // "?" is any byte
-	becomes string // what is written if the spec names no format; "" is for the pixels to decide
+	magic   string // "?" matches any byte
+	becomes string // default output format; "" means that it depends on transparency
 	config  func(io.Reader) (image.Config, error)
 	decode  func(io.Reader) (image.Image, error)
-	look    func(*head, *source) error // at what the config does not tell
+	look    func(*head, *source) error // reads metadata beyond config
 }
 
 var formats = []*format{
@@ -31,20 +31,20 @@ var formats = []*format{
 	{"RIFF????WEBP", "", webp.DecodeConfig, webp.Decode, (*head).lookWebP},
 }
 
-// head is what a picture says of itself before its pixels.
+// head is the metadata of a picture.
 type head struct {
 	format        *format
 	width, height int
 	model         color.Model
-	orientation   int    // EXIF's: 1 to 8
-	profile       []byte // ICC's
-	manyPasses    bool   // a progressive JPEG or an interlaced PNG, which is held twice
+	orientation   int    // EXIF orientation: 1 to 8
+	profile       []byte // ICC profile
+	manyPasses    bool   // progressive JPEG or interlaced PNG, which decodes in two buffers
 }
 
-// mostHead is how many bytes are looked at for what stands before the pixels.
+// mostHead bounds the bytes that are read for metadata before the pixels.
 const mostHead = 2 << 20
 
-// readHead reads the head of a picture, and refuses it if it has too many pixels.
+// readHead reads the metadata of a picture and rejects pictures with too many pixels.
 func readHead(s *source) (head, error) {
 	h := head{orientation: 1}
 
@@ -80,7 +80,7 @@ func readHead(s *source) (head, error) {
 		return h, err
 	}
 
-	return h, nil // what is wrong beside the pixels is no reason to refuse them
+	return h, nil // damaged metadata does not make the pixels invalid
 }
 
 func (f *format) is(start []byte) bool {
@@ -93,7 +93,7 @@ func (f *format) is(start []byte) bool {
 	return true
 }
 
-// upright returns the sides of the picture as it is to be seen.
+// upright returns the dimensions after applying the orientation.
 func (h head) upright() (width, height int) {
 	if h.orientation >= 5 {
 		return h.height, h.width
@@ -101,10 +101,10 @@ func (h head) upright() (width, height int) {
 	return h.width, h.height
 }
 
-// memory returns about how many bytes the picture takes while it is decoded, at most.
+// memory returns an upper estimate of the bytes needed to decode the picture.
 func (h head) memory() int64 {
 	pixels := int64(h.width) * int64(h.height)
-	values := int64(4) // of a pixel
+	values := int64(4) // bytes per pixel
 	switch h.model {
 	case color.GrayModel:
 		values = 1
@@ -113,38 +113,38 @@ func (h head) memory() int64 {
 	case color.RGBA64Model, color.NRGBA64Model:
 		values = 8
 	case color.RGBAModel:
-		if h.format.becomes == JPEG { // it is converted from planes
+		if h.format.becomes == JPEG { // converted from planes
 			values = 7
 		}
 	case color.CMYKModel:
-		values = 12 // it is converted twice
+		values = 12 // converted twice
 	}
 
 	switch h.format.becomes {
 	case JPEG:
-		if h.manyPasses { // the coefficients, in four bytes each
+		if h.manyPasses { // coefficients of four bytes each
 			values *= 5
 		}
-	case "": // WebP: the pixels, and those of them that a transformation is made of
+	case "": // WebP: the pixels, and the intermediate pixels of a transformation
 		values = 12
 	default:
 		if h.manyPasses {
 			values *= 2
 		}
-		values += 4 // a frame is drawn onto its screen
+		values += 4 // the frame is drawn onto the canvas
 	}
 
 	return pixels * values
 }
 
-// rewound reads a source from its start, so far and no farther.
+// rewound reads a source from its start, up to a limit.
 type rewound struct {
 	s     *source
 	begun bool
 	left  int
 }
 
-// Read reads on.
+// Read implements io.Reader.
 func (r *rewound) Read(p []byte) (int, error) {
 	if !r.begun {
 		r.begun = true
@@ -163,7 +163,7 @@ func (r *rewound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lookJPEG goes through the segments before the first scan.
+// lookJPEG reads the segments before the first scan.
 func (h *head) lookJPEG(s *source) error {
 	r := bufio.NewReader(&rewound{s: s, left: mostHead})
 	if _, err := r.Discard(2); err != nil {
@@ -176,13 +176,13 @@ func (h *head) lookJPEG(s *source) error {
 			return err
 		}
 
-		for marker[1] = 0xff; marker[1] == 0xff; { // any number of these may stand before it
+		for marker[1] = 0xff; marker[1] == 0xff; { // fill bytes may precede the marker
 			if _, err := io.ReadFull(r, marker[1:2]); err != nil {
 				return err
 			}
 		}
 
-		if marker[0] != 0xff || marker[1] == 0xda { // the scan
+		if marker[0] != 0xff || marker[1] == 0xda { // start of scan
 			return nil
 		}
 
@@ -213,14 +213,14 @@ func (h *head) lookJPEG(s *source) error {
 			h.orient(exif)
 		}
 
-		// A profile comes in parts, each with its number and how many there are.
+		// A profile is split into parts, each with its index and the number of parts.
 		if part, ok := bytes.CutPrefix(segment, []byte(profileName)); ok && marker[1] == 0xe2 && len(part) > 2 {
 			h.profile = append(h.profile, part[2:]...)
 		}
 	}
 }
 
-// lookPNG goes through the chunks before the pixels.
+// lookPNG reads the chunks before the pixels.
 func (h *head) lookPNG(s *source) error {
 	r := bufio.NewReader(&rewound{s: s, left: mostHead})
 	if _, err := r.Discard(len(h.format.magic)); err != nil {
@@ -263,7 +263,7 @@ func (h *head) lookPNG(s *source) error {
 	}
 }
 
-// lookWebP goes through the chunks, over the pixels too: what tells the orientation stands behind them.
+// lookWebP reads the chunks, also after the pixels, since EXIF follows them.
 func (h *head) lookWebP(s *source) error {
 	at := int64(12)
 	for range 16 {
@@ -296,7 +296,7 @@ func (h *head) lookWebP(s *source) error {
 	return nil
 }
 
-// orient reads the orientation from EXIF's data, if it stands there.
+// orient reads the orientation from EXIF data, if present.
 func (h *head) orient(exif []byte) {
 	var order binary.ByteOrder
 	switch {

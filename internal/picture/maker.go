@@ -23,16 +23,17 @@ import (
 )
 
 const (
-	memory     = 512 << 20       // bytes that all pictures under way may take
-	mostAtOnce = 48              // pictures that are being made or wait for it
-	mostOfOne  = 24              // of them, those of one owner, so that nobody fills the queue
-	comeBack   = 2 * time.Second // for those that find no place
+	memory     = 512 << 20       // memory budget of all pictures in progress, in bytes
+	mostAtOnce = 48              // pictures in progress or waiting
+	mostOfOne  = 24              // of them per owner, so that no owner fills the queue
+	comeBack   = 2 * time.Second // Retry-After if the queue is full
 )
 
-// Maker makes pictures, some at a time. Its methods may be called concurrently.
+// Maker scales pictures with bounded concurrency. Its methods are safe for concurrent use.
 type Maker struct {
 	memory *semaphore.Weighted
-	// that a picture counts as, however small, so that no more are decoded at once than there are processors for
+	// minimum charge per picture, which bounds the number of concurrent decoders by that of
+	// processors
 	least int64
 
 	mu      sync.Mutex
@@ -49,8 +50,9 @@ func NewMaker() *Maker {
 	}
 }
 
-// Make makes a picture for owner of a source of size bytes, which it closes. It fails with TooMany if too many are waiting, or ctx ends
-// while it waits; with Unprocessable if the source is no picture, is damaged or too large; with the error of open or of reading, wrapped.
+// Make scales the picture in a source of size bytes for owner, and closes the source. It fails with
+// TooMany if too many pictures are waiting or ctx ends in the queue, with Unprocessable if the
+// source is no picture, damaged or too large, and with the wrapped error of open or of reading.
 func (m *Maker) Make(
 	ctx context.Context, owner uuid.UUID, size int64, open func(context.Context) (io.ReadSeekCloser, error), spec Spec,
 ) (Picture, error) {
@@ -82,7 +84,7 @@ func (m *Maker) Make(
 		l = l.turned()
 	}
 
-	// the pixels, and as many bytes of what is written
+	// the source's pixels, and the same again for the output
 	need := h.memory() + l.memory(h.width, h.height) + int64(l.width)*int64(l.height)*8
 	if need > memory {
 		return Picture{}, refused("too_many_pixels", "the picture of %d × %d takes too much memory to decode",
@@ -109,9 +111,9 @@ func (m *Maker) Make(
 	return made, err
 }
 
-// head reads the head of a picture, which takes memory too.
+// head reads the metadata of a picture, which needs memory too.
 func (m *Maker) head(ctx context.Context, s *source) (head, error) {
-	const need = 2 * mostHead // what is read, and a profile
+	const need = 2 * mostHead // the metadata and a profile
 	if !m.memory.TryAcquire(need) {
 		if err := m.memory.Acquire(ctx, need); err != nil {
 			return head{}, tooMany().Because(err)
@@ -156,14 +158,14 @@ func refused(code, format string, args ...any) *fault.Error {
 	return fault.New(fault.Unprocessable, format, args...).WithCode(code)
 }
 
-// source reads a picture, and tells a picture that is damaged from one that can't be read at present.
+// source reads a picture. It distinguishes damaged pictures from failures of the storage.
 type source struct {
 	ctx     context.Context
 	content io.ReadSeeker
 	failed  error
 }
 
-// Read reads on. It fails once the time is over, however much there is to decode.
+// Read implements io.Reader. It fails after ctx ends, which stops the decoder.
 func (s *source) Read(p []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		s.failed = err
@@ -178,7 +180,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek moves the place of the next Read.
+// Seek implements io.Seeker.
 func (s *source) Seek(offset int64, whence int) (int64, error) {
 	at, err := s.content.Seek(offset, whence)
 	if err != nil {
@@ -188,7 +190,7 @@ func (s *source) Seek(offset int64, whence int) (int64, error) {
 	return at, err
 }
 
-// explain returns what the source failed with, if it did, instead of what a decoder says then.
+// explain returns the error of the source, if any, instead of the decoder's.
 func (s *source) explain(err error) error {
 	switch {
 	case errors.Is(s.failed, context.DeadlineExceeded):
@@ -204,7 +206,7 @@ func (s *source) explain(err error) error {
 	return refused("damaged_image", "the picture is damaged, or of a kind that can't be decoded").Because(err)
 }
 
-// decode decodes the picture, the first one if there are several.
+// decode decodes the picture, or the first frame of an animation.
 func (s *source) decode(h head) (image.Image, error) {
 	if _, err := s.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -215,7 +217,7 @@ func (s *source) decode(h head) (image.Image, error) {
 		return nil, err
 	}
 
-	// the first frame of an animation may be a part of it
+	// the first frame may cover only a part of the canvas
 	if screen := image.Rect(0, 0, h.width, h.height); decoded.Bounds() != screen {
 		whole := image.NewRGBA(screen)
 		draw.Draw(whole, decoded.Bounds(), decoded, decoded.Bounds().Min, draw.Src)
@@ -225,7 +227,8 @@ func (s *source) decode(h head) (image.Image, error) {
 	return decoded, nil
 }
 
-// write scales what was decoded, by the layout of how it is stored, turns it upright, and encodes it.
+// write scales a decoded picture, turns it upright and encodes it. l is the layout in the stored
+// orientation.
 func write(ctx context.Context, decoded image.Image, h head, l layout, spec Spec) (Picture, error) {
 	scaled := scale(ctx, decoded, l)
 
@@ -266,7 +269,7 @@ func write(ctx context.Context, decoded image.Image, h head, l layout, spec Spec
 	return made, nil
 }
 
-// onWhite puts a picture on a white ground.
+// onWhite draws a picture on a white background.
 func onWhite(m *image.RGBA) {
 	if m.Opaque() {
 		return

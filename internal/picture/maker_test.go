@@ -19,7 +19,8 @@ import (
 	"socle/internal/fault"
 )
 
-// TestMakeOfDamaged changes bytes of pictures at random: what comes of it is a picture or a fault of the client's.
+// TestMakeOfDamaged changes bytes of pictures at random. The result must be a picture or an
+// Unprocessable error.
 func TestMakeOfDamaged(t *testing.T) {
 	t.Parallel()
 
@@ -50,14 +51,14 @@ func TestMakeOfDamaged(t *testing.T) {
 	}
 }
 
-// broken is a source that can be read so far.
+// broken is a source that fails after far bytes.
 type broken struct {
 	opened
 	far int64
 	err error
 }
 
-// Read reads on, so far.
+// Read fails after far bytes.
 func (b broken) Read(p []byte) (int, error) {
 	if at, _ := b.Seek(0, io.SeekCurrent); at >= b.far {
 		return 0, b.err
@@ -65,7 +66,7 @@ func (b broken) Read(p []byte) (int, error) {
 	return b.opened.Read(p[:1])
 }
 
-// TestMakeFails: whose fault it is, is told apart.
+// TestMakeFails checks that errors of the storage, the deadline and the picture differ.
 func TestMakeFails(t *testing.T) {
 	t.Parallel()
 
@@ -96,7 +97,7 @@ func TestMakeFails(t *testing.T) {
 	}
 }
 
-// TestMakerIsBounded: one owner has so many places, all have so many, and all memory is given back.
+// TestMakerIsBounded checks the limits per owner and in total, and that all memory is released.
 func TestMakerIsBounded(t *testing.T) {
 	t.Parallel()
 
@@ -121,7 +122,7 @@ func TestMakerIsBounded(t *testing.T) {
 	m.leave(owners[0])
 	waiting, cancel := context.WithCancel(t.Context())
 
-	if err := m.memory.Acquire(t.Context(), memory); err != nil { // somebody has all of it
+	if err := m.memory.Acquire(t.Context(), memory); err != nil { // exhaust the budget
 		t.Fatal(err)
 	}
 
@@ -144,13 +145,13 @@ func TestMakerIsBounded(t *testing.T) {
 	}
 }
 
-// TestMemory: what the heads say of memory is enough for what is allocated, a little beside it.
+// TestMemory checks the memory estimates of the formats.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct {
 		h    head
-		want int64 // megabytes of 12 million pixels
+		want int64 // megabytes for 12 million pixels
 	}{
 		"of a telephone":     {head{format: formats[0], model: color.YCbCrModel}, 36},
 		"progressive":        {head{format: formats[0], model: color.YCbCrModel, manyPasses: true}, 180},

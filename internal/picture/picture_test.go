@@ -22,7 +22,7 @@ import (
 	"socle/internal/fault"
 )
 
-// photo is a JPEG of a size with something in it.
+// photo returns a JPEG of the given size with content.
 func photo(t testing.TB, w, h int) []byte {
 	t.Helper()
 
@@ -51,7 +51,8 @@ func reading(b []byte) func(context.Context) (io.ReadSeekCloser, error) {
 	return func(context.Context) (io.ReadSeekCloser, error) { return opened{bytes.NewReader(b)}, nil }
 }
 
-// BenchmarkMake scales what a telephone sends, and the largest that is taken. What is allocated is about what is held.
+// BenchmarkMake scales photos of a phone, and the largest permitted picture. Allocations are about
+// the peak memory.
 func BenchmarkMake(b *testing.B) {
 	drawing := image.NewNRGBA(image.Rect(0, 0, 4000, 3000))
 	for i := range drawing.Pix {
@@ -112,7 +113,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestKey: what says the same is kept once.
+// TestKey checks that equivalent specs have one key, and others different keys.
 func TestKey(t *testing.T) {
 	t.Parallel()
 
@@ -140,7 +141,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestScale: a colour stays itself at any size, to the edge, and so does the sum of what there is.
+// TestScale checks that a uniform color is preserved at any size, to the edge, and that averages
+// are preserved.
 func TestScale(t *testing.T) {
 	t.Parallel()
 
@@ -161,7 +163,7 @@ func TestScale(t *testing.T) {
 		}
 	}
 
-	checks := image.NewGray(image.Rect(0, 0, 1024, 1024)) // of one pixel: from afar it is grey
+	checks := image.NewGray(image.Rect(0, 0, 1024, 1024)) // of one pixel: scaled down it is gray
 	for i := range checks.Pix {
 		checks.Pix[i] = uint8(255 * ((i + i/1024) & 1))
 	}
@@ -172,7 +174,7 @@ func TestScale(t *testing.T) {
 		}
 	}
 
-	// what is transparent has no colour, and neither does its neighbour get one
+	// transparent pixels have no color, and don't affect the color of their neighbors
 	far := image.NewRGBA(image.Rect(0, 0, 40, 40))
 	far.SetRGBA(20, 20, color.RGBA{255, 0, 0, 255})
 	scaled := scale(t.Context(), far, layout{0, 0, 40, 40, 10, 10})
@@ -183,7 +185,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestTurn: a mark in the upper left corner of what is seen is where EXIF says that it is stored.
+// TestTurn checks that a mark stored where EXIF puts the upper left corner is in the upper left
+// corner of the result.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 
@@ -205,7 +208,7 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// TestScaleCountsItsMemory: what is counted for scaling is what its tables take, whatever the proportions.
+// TestScaleCountsItsMemory checks that the memory estimate covers the tables for any proportions.
 func TestScaleCountsItsMemory(t *testing.T) {
 	t.Parallel()
 
@@ -226,7 +229,7 @@ func TestScaleCountsItsMemory(t *testing.T) {
 	}
 }
 
-// pngHead is the start of a PNG in gray of a size, without its pixels.
+// pngHead returns the start of a gray PNG, without its pixels.
 func pngHead(width, height uint32) []byte {
 	var b bytes.Buffer
 	b.WriteString("\x89PNG\r\n\x1a\n")
@@ -244,8 +247,8 @@ func pngHead(width, height uint32) []byte {
 	return b.Bytes()
 }
 
-// TestExtremeProportions: pictures whose tables would not fit into the memory for all are refused by their heads. It is not parallel
-// since it measures allocations.
+// TestExtremeProportions checks that pictures with tables beyond the memory budget are rejected by
+// their heads. It is not parallel, since it measures allocations.
 func TestExtremeProportions(t *testing.T) {
 	maker := NewMaker()
 	for _, size := range [][2]uint32{{50_000_000, 1}, {1, 50_000_000}, {25_000_000, 2}, {65_535, 65_535}} {
@@ -271,7 +274,7 @@ func TestExtremeProportions(t *testing.T) {
 	}
 }
 
-// TestScalingEndsWithItsContext: rows are not gone through for a picture whose time is over.
+// TestScalingEndsWithItsContext checks that scaling stops when its context ends.
 func TestScalingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 

@@ -16,18 +16,18 @@ import (
 	"socle/internal/pg"
 )
 
-// ColumnUpdate is what changes of a column; nil stays as it is.
+// ColumnUpdate is a partial update of a column; nil fields stay unchanged.
 type ColumnUpdate struct {
 	Name         *string
 	Type         *string
-	Using        string // how values become those of the type: one of [Usings]; "" is cast
+	Using        string // conversion to the new type, a key of [usings]; "" means cast
 	NotNull      *bool
 	Unique       *bool
-	DefaultValue *string // "" is none
+	DefaultValue *string // "" drops the default
 	Comment      *string
 }
 
-// usings are the ways from a value v to one of a type, as SQL text.
+// usings are the SQL conversions of a value v to a type.
 var usings = map[string]func(v, to string) string{
 	"cast":    func(v, to string) string { return v + "::" + to },
 	"trimmed": func(v, to string) string { return "pg_catalog.btrim(" + v + "::pg_catalog.text)::" + to },
@@ -44,7 +44,7 @@ var usings = map[string]func(v, to string) string{
 	"one_element": func(v, to string) string { return "array[" + v + "]::" + to },
 }
 
-// storedColumn is a column as the catalogue has it.
+// storedColumn is a column as the catalog has it.
 type storedColumn struct {
 	Column
 	Identity  bool
@@ -56,7 +56,7 @@ func (c storedColumn) alter(ctx context.Context, tx pgx.Tx, action string) error
 	return alter(ctx, tx, c.table, "alter column "+pg.Quote(c.Name)+" "+action)
 }
 
-// findColumn returns a table's column. Its name is whatever the table has, not only what we would make.
+// findColumn returns a column of a table by any name, valid for a new column or not.
 func findColumn(ctx context.Context, tx pgx.Tx, t Table, name string) (storedColumn, error) {
 	columns, err := columnsOf(ctx, tx, t.ID)
 	if err != nil {
@@ -74,11 +74,13 @@ func findColumn(ctx context.Context, tx pgx.Tx, t Table, name string) (storedCol
 	return storedColumn{Column: columns[i], Identity: kind.Identity, Generated: kind.Generated, table: t}, err
 }
 
-// UpdateColumn changes a column, all or nothing. It fails as [GetTable] does, with NotFound if the table has no
-// such column, with Conflict on name if that is taken, with Conflict, code in_use, if what depends on the column
-// keeps it from changing, with Conflict, code busy, if others hold the table, and with Unprocessable on the
-// field at fault. If it is rows that a change can't be made for, the member failing has their number (1000 means as many at
-// least), and example the key of one.
+// UpdateColumn changes a column in one transaction. It fails as [GetTable] does, with NotFound for
+// an unknown column, with Conflict on name if the name is taken, with Conflict, code in_use, if
+// dependent objects prevent the change, with Conflict, code busy, if the table is locked, and with
+// Unprocessable on the field at fault.
+//
+// If rows prevent the change, the error has two extra members: failing is the number of such rows
+// (1000 means at least as many), and example is the key of one of them.
 func UpdateColumn(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u ColumnUpdate,
 ) (Column, error) {
@@ -115,7 +117,7 @@ func UpdateColumn(
 	return changed, err
 }
 
-// check checks what needs no database.
+// check validates the update without further queries.
 func (u ColumnUpdate) check(c storedColumn) error {
 	if u.Name != nil && *u.Name != c.Name {
 		if err := checkName(fault.Unprocessable, "name", *u.Name); err != nil {
@@ -146,7 +148,8 @@ func (u ColumnUpdate) check(c storedColumn) error {
 	return nil
 }
 
-// retype changes the type. The default goes along by the server's own cast, or else is parsed anew for the type.
+// retype changes the type. PostgreSQL casts the default; if it can't, the default is parsed again
+// for the new type.
 func (u ColumnUpdate) retype(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.Type == nil {
 		return nil
@@ -158,7 +161,8 @@ func (u ColumnUpdate) retype(ctx context.Context, tx pgx.Tx, c storedColumn) err
 		return err
 	}
 
-	// Without modifiers: a cast to varchar(3) would cut in silence, the assignment that follows it does not.
+	// The type has no modifier: a cast to varchar(3) would truncate silently, but the assignment
+	// after it fails.
 	bare, err := pg.Value[string](ctx, tx, `select pg_catalog.format_type(@type::oid, -1)`,
 		pgx.StrictNamedArgs{"type": to.OID})
 	if err != nil {
@@ -178,7 +182,8 @@ func (u ColumnUpdate) retype(ctx context.Context, tx pgx.Tx, c storedColumn) err
 
 	action := "type " + to.SQL + " using " + using(pg.Quote(c.Name), bare)
 	err = attempt(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, action) })
-	if pg.State(err) == "42804" && u.DefaultValue == nil && c.DefaultValue != "" { // datatype_mismatch: of the default
+	// datatype_mismatch, of the default
+	if pg.State(err) == "42804" && u.DefaultValue == nil && c.DefaultValue != "" {
 		value, failed := types.checkDefault(ctx, "defaultValue", c.DefaultValue, to)
 		if failed != nil {
 			return failed
@@ -209,13 +214,13 @@ func (u ColumnUpdate) retype(ctx context.Context, tx pgx.Tx, c storedColumn) err
 	return refused(err, explainType)
 }
 
-// attempt runs f so that its failure ends no more than itself.
+// attempt runs f in a savepoint, so that its failure does not abort tx.
 func attempt(ctx context.Context, tx pgx.Tx, f func(part pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, tx, f)
 }
 
-// brokenBy reports whether it is a row's value that a change of type failed by: bad data, a domain's rule, or
-// whatever a function raises that a user made into a cast.
+// brokenBy reports whether a row's value made a change of type fail: invalid data, a constraint of
+// a domain, or an exception of a function that a user defined as a cast.
 func brokenBy(state string) bool {
 	switch state[:2] {
 	case "22", "P0", "38", "39":
@@ -230,15 +235,16 @@ func explainType(state string) *fault.Error {
 	case "42846": // cannot_coerce
 		return fault.OnField(fault.Unprocessable, "type", "no_cast",
 			"is one that no cast leads to from the column's, or not in this way: choose another using")
-		// feature_not_supported: a view, rule or policy uses it; part of a partitioned or inherited table
+		// feature_not_supported: used by a view, rule or policy; part of a partitioned or inherited
+		// table
 	case "0A000", "42P16":
 		return fault.New(fault.Conflict, "a view, a policy, a trigger or a partition depends on the column's type").
 			WithCode("in_use")
-		// keys that refer, checks, indexes and computed columns that don't know the type
+		// foreign keys, checks, indexes and generated columns that do not accept the type
 	case "42804", "42883", "42704", "42P17", "42830":
 		return fault.OnField(fault.Unprocessable, "type", "invalid_type",
 			"does not go with the column's constraints, indexes, or keys that refer to it")
-	case "22023", "42601": // an identity of another type
+	case "22023", "42601": // type not valid for an identity column
 		return fault.OnField(fault.Unprocessable, "type", "invalid_type", "can't be the type of this column")
 	case "23505": // unique_violation
 		return fault.OnField(fault.Unprocessable, "type", "not_unique",
@@ -255,7 +261,8 @@ const (
 	lookTime   = "5 s"
 )
 
-// brokenRows looks for the rows whose value does not become one of the type, row by row, for a while.
+// brokenRows counts the rows with a value that can't be converted to the type. It converts row by
+// row and stops after [mostBroken] failures or [lookTime].
 func (c storedColumn) brokenRows(ctx context.Context, tx pgx.Tx, to dataType, value string) (*fault.Error, error) {
 	details, err := GetTableDetails(ctx, tx, c.table.ID)
 	if err != nil {

@@ -11,22 +11,24 @@ import (
 	"socle/internal/pg"
 )
 
-// BulkColumn is what the transfer of whole tables has to know of a column.
+// BulkColumn describes a column for import and export.
 type BulkColumn struct {
 	Name      string
-	Plain     bool // its values are numbers, booleans, dates or times
-	Generated bool // the database computes it
-	Key       int  // place in the primary key, from 1; 0 is outside
+	Plain     bool // type is numeric, boolean, date or time
+	Generated bool // generated column
+	Key       int  // position in the primary key, from 1; 0 if not part of it
 }
 
-// Settle gives a transaction of the owner's the settings that the statements here count on.
+// Settle sets the session parameters that the statements of this package rely on, in a transaction
+// of the owner.
 func Settle(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, settle)
 	return err
 }
 
-// HoldTable finds the table that ref leads to, and keeps it from being changed or dropped until the transaction ends;
-// rows may be written meanwhile. It fails as [GetTable] does, and with Conflict, code busy, if others hold the table.
+// HoldTable finds the table of ref and locks it against changes and drops until the transaction
+// ends. Rows may be written meanwhile. It fails as [GetTable] does, and with Conflict, code busy,
+// if the table is locked.
 func HoldTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (Table, []BulkColumn, error) {
 	t, err := GetTable(ctx, tx, project, ref)
 	if err != nil {
@@ -65,7 +67,8 @@ func bulkColumns(ctx context.Context, tx pgx.Tx, id uint32) ([]BulkColumn, error
 		order by a.attnum`, pgx.StrictNamedArgs{"id": id})
 }
 
-// CreatePlainTable makes a table without constraints in the transaction, closed as all are. It fails as [CreateTable] does.
+// CreatePlainTable creates a table without constraints in tx, with row level security enabled. It
+// fails as [CreateTable] does.
 func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error) {
 	if n.Schema == "" {
 		n.Schema = public

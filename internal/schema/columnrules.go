@@ -11,7 +11,7 @@ import (
 	"socle/internal/pg"
 )
 
-// redefault changes the default, which is of the type that the column has by now.
+// redefault changes the default. It checks the value against the new type if that changes too.
 func (u ColumnUpdate) redefault(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.DefaultValue == nil {
 		return nil
@@ -41,7 +41,7 @@ func (u ColumnUpdate) redefault(ctx context.Context, tx pgx.Tx, c storedColumn) 
 	return refused(c.alter(ctx, tx, action), nil)
 }
 
-// renull changes whether the column may be null.
+// renull sets or drops the not null constraint.
 func (u ColumnUpdate) renull(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.NotNull == nil {
 		return nil
@@ -49,7 +49,8 @@ func (u ColumnUpdate) renull(ctx context.Context, tx pgx.Tx, c storedColumn) err
 	if !*u.NotNull {
 		return refused(c.alter(ctx, tx, "drop not null"), func(state string) *fault.Error {
 			switch state {
-			case "42P16", "55000", "42601": // invalid_table_definition: in the primary key; an identity column
+			// invalid_table_definition: part of the primary key; an identity column
+			case "42P16", "55000", "42601":
 				return fault.OnField(fault.Unprocessable, "notNull", "not_applicable",
 					"can't be false for a column of the primary key, or one that counts by itself")
 			}
@@ -76,7 +77,8 @@ func (u ColumnUpdate) renull(ctx context.Context, tx pgx.Tx, c storedColumn) err
 	return null
 }
 
-// reunique makes the column unique by a constraint, or takes all from it that makes it so.
+// reunique adds a unique constraint to the column, or drops all of its unique constraints and
+// indexes.
 func (u ColumnUpdate) reunique(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.Unique == nil || *u.Unique == c.Unique {
 		return nil
@@ -119,7 +121,8 @@ func (u ColumnUpdate) reunique(ctx context.Context, tx pgx.Tx, c storedColumn) e
 	return nil
 }
 
-// rename changes the comment, and the name last: all other steps know the column by the one that it had.
+// rename changes the comment and then the name. It runs last, since all other steps use the old
+// name.
 func (u ColumnUpdate) rename(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.Comment != nil {
 		if err := comment(ctx, tx, "column "+pg.Quote(c.table.Schema, c.table.Name, c.Name), *u.Comment); err != nil {
@@ -144,8 +147,8 @@ func (u ColumnUpdate) rename(ctx context.Context, tx pgx.Tx, c storedColumn) err
 	})
 }
 
-// DeleteColumn drops a column and returns what went with it. It fails as [DeleteTable] does, and with NotFound
-// if the table has no such column.
+// DeleteColumn drops a column and returns the dependents that were dropped with it. It fails as
+// [DeleteTable] does, and with NotFound for an unknown column.
 func DeleteColumn(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool,
 ) (Column, []Dependent, error) {
@@ -166,7 +169,7 @@ func DeleteColumn(
 	return deleted, gone, err
 }
 
-// ColumnComments returns what is said of the columns of a table, by their names.
+// ColumnComments returns the comments of a table's columns by column name.
 func ColumnComments(ctx context.Context, q pg.Querier, ref string) (map[string]string, error) {
 	t, err := findTable(ctx, q, ref)
 	if err != nil {

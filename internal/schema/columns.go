@@ -8,9 +8,9 @@ import (
 	"socle/internal/pg"
 )
 
-// Column is a column of a table. Its type is a short name with modifiers and brackets; types of public have no
-// schema before them. Its default is what a client would send to get the same; "" is none, and what counting
-// columns have.
+// Column is a column of a table. Its type is a short name with modifiers and brackets; types of
+// public are unqualified. Its default is the value that a client would send for the same default.
+// It is "" without a default and for identity columns.
 type Column struct {
 	Name            string  `json:"name"`
 	Type            string  `json:"type" example:"varchar(80)"`
@@ -24,9 +24,10 @@ type Column struct {
 	ReferenceColumn *string `json:"referenceColumn" nullable:"true"`
 }
 
-// selectColumns selects the columns of table @id with what the default is made readable from. Of several
-// foreign keys the one of the fewest columns counts, then the oldest. Only what generates a column speaks of
-// other columns: without the table, a default is printed without a look at all of its columns, each time.
+// selectColumns selects the columns of table @id with the inputs of [shownDefault]. Of several
+// foreign keys it takes the one with the fewest columns, then the oldest. pg_get_expr gets the
+// table only for generated columns, which alone refer to other columns: with a table, it loads all
+// columns for each default.
 const selectColumns = `
 	select a.attname as name, shown.name as type, a.attnum as position,
 		a.attnotnull or (t.typtype = 'd' and t.typnotnull) as not_null,
@@ -58,7 +59,7 @@ const selectColumns = `
 	where a.attrelid = @id and a.attnum > 0 and not a.attisdropped
 	order by a.attnum`
 
-// ListColumns returns the columns, in their order, of the table that a full name or an id leads to. It fails as
+// ListColumns returns the columns, in order, of the table with a full name or an ID. It fails as
 // [GetTable] does.
 func ListColumns(ctx context.Context, q pg.Querier, ref string) ([]Column, error) {
 	t, err := findTable(ctx, q, ref)

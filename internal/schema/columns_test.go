@@ -80,7 +80,8 @@ func TestCreateTable(t *testing.T) {
 	}
 }
 
-// TestRowLevelSecurity checks that a table is closed where no trigger closes it, too.
+// TestRowLevelSecurity checks that new tables have row level security also without the event
+// trigger.
 func TestRowLevelSecurity(t *testing.T) {
 	t.Parallel()
 
@@ -200,8 +201,8 @@ func TestCreateColumns(t *testing.T) {
 	}
 }
 
-// TestCreateColumnsRefused checks that each refusal names its field and leaves nothing, though another column
-// of the request is fine.
+// TestCreateColumnsRefused checks that each error names its field and that no column is created,
+// although another column of the request is valid.
 func TestCreateColumnsRefused(t *testing.T) {
 	t.Parallel()
 
@@ -334,7 +335,8 @@ func TestCreateColumnsRefused(t *testing.T) {
 	}
 }
 
-// TestUserCodeIsBounded checks that the deadline of a change ends code of a user's that runs in it and catches its cancellation.
+// TestUserCodeIsBounded checks that the timeout of a change ends user code that traps its
+// cancellation.
 func TestUserCodeIsBounded(t *testing.T) {
 	t.Parallel()
 
@@ -356,7 +358,8 @@ func TestUserCodeIsBounded(t *testing.T) {
 	}
 }
 
-// TestEndlessExpressions: an index expression that catches its cancellation ends with the compaction or the index build that calls it.
+// TestEndlessExpressions checks that index expressions that trap their cancellation end with the
+// compaction or index build that calls them.
 func TestEndlessExpressions(t *testing.T) {
 	t.Parallel()
 
@@ -424,7 +427,7 @@ func TestColumnRaces(t *testing.T) {
 			t.Errorf("%d of 10 equal columns were made, want 1", n)
 		}
 
-		// A rename in between leads the others to the new name or to nothing, never to a failure of ours.
+		// A concurrent rename makes the other calls succeed on the new name or fail with NotFound.
 		errs = together(10, func(i int) error {
 			if i == 5 {
 				_, err := schema.RenameTable(t.Context(), p.owner, p.uuid, name, name+"_new")
@@ -442,7 +445,7 @@ func TestColumnRaces(t *testing.T) {
 	}
 }
 
-// TestCrossedReferences provokes deadlocks: two tables that get references to each other at once.
+// TestCrossedReferences provokes deadlocks: two tables get references to each other concurrently.
 func TestCrossedReferences(t *testing.T) {
 	t.Parallel()
 

@@ -11,12 +11,13 @@ import (
 	"socle/internal/schema"
 )
 
-// TestAwaitSnapshots: no deleted row survives a compaction that waited, whichever transaction could see it.
+// TestAwaitSnapshots checks that no deleted row survives a compaction after AwaitSnapshots,
+// whichever transaction could see it.
 func TestAwaitSnapshots(t *testing.T) {
 	t.Parallel()
 
 	for name, test := range map[string]struct {
-		elsewhere bool // the transaction is one of another database
+		elsewhere bool // transaction of another database
 		begin     string
 		waits     bool
 	}{
@@ -65,7 +66,7 @@ func TestAwaitSnapshots(t *testing.T) {
 				}
 			}
 
-			// Other tests have transactions of their own.
+			// Other tests run transactions on the same server.
 			err = schema.AwaitSnapshots(t.Context(), p.owner, next)
 			for end := time.Now().Add(time.Minute); fault.Is(err, fault.Conflict) && time.Now().Before(end); {
 				err = schema.AwaitSnapshots(t.Context(), p.owner, next)

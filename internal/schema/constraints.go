@@ -10,8 +10,8 @@ import (
 	"socle/internal/pg"
 )
 
-// constrain gives the new columns of a table their comments and constraints, one statement each, so that a refusal tells its
-// field. References come last: they may be to columns of the same request.
+// constrain adds the comments and constraints of new columns, one statement each, so that an error
+// identifies its field. References come last, since they may be to columns of the same request.
 func constrain(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error {
 	var key []*newColumn
 	for _, c := range columns {
@@ -25,7 +25,7 @@ func constrain(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) er
 	}
 
 	for _, c := range columns {
-		if !c.Unique || c.Primary && len(key) == 1 { // such a key is unique by itself
+		if !c.Unique || c.Primary && len(key) == 1 { // that key is unique already
 			continue
 		}
 
@@ -52,7 +52,7 @@ func constrain(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) er
 	return nil
 }
 
-// addKey makes the columns the primary key. What the server has against it is the first one's fault.
+// addKey makes the columns the primary key. Errors blame the first column.
 func addKey(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error {
 	if len(columns) == 0 {
 		return nil
@@ -75,13 +75,14 @@ func addKey(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error
 	})
 }
 
-// explainUnique says what the server has against an index on the column, or on a key that it is a part of.
+// explainUnique translates an SQLSTATE for an index on the column or on a key that includes it.
 func (c *newColumn) explainUnique(field, state string) *fault.Error {
 	switch state {
 	case "23505": // unique_violation
 		return c.fault(fault.Unprocessable, field, "not_unique",
 			"can't be, for the table has rows that would have the same value")
-	case "42704", "0A000": // undefined_object (no operator class), feature_not_supported (a key of a partitioned table)
+	// undefined_object (no operator class), feature_not_supported (a key of a partitioned table)
+	case "42704", "0A000":
 		return c.fault(fault.Unprocessable, field, "not_supported", "can't be for this type, or for this table")
 	case "54000", "54011": // program_limit_exceeded, too_many_columns
 		return c.fault(fault.Unprocessable, field, "too_many", "can't be for so many columns, or so long values")
@@ -90,7 +91,7 @@ func (c *newColumn) explainUnique(field, state string) *fault.Error {
 	return nil
 }
 
-// addReference makes the column refer to another one.
+// addReference adds the column's foreign key.
 func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error {
 	schema, table, _ := splitName(c.ReferenceTable)
 	noTable := c.fault(fault.Unprocessable, "referenceTable", "not_found", "is not one of the project's tables")
@@ -120,22 +121,24 @@ func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error 
 		") references "+pg.Quote(schema, table)+" ("+pg.Quote(c.ReferenceColumn)+")")
 	return refused(err, func(state string) *fault.Error {
 		switch state {
-		case "42P01": // undefined_table: gone by now
+		case "42P01": // undefined_table: dropped concurrently
 			return noTable
-		case "42703": // undefined_column: gone by now
+		case "42703": // undefined_column: dropped concurrently
 			return noColumn
-			// invalid_foreign_key: not unique; not in prerequisite state: unique only at the end of a transaction
+			// invalid_foreign_key: not unique; object_not_in_prerequisite_state: deferrable unique
+			// constraint
 		case "42830", "55000":
 			return c.fault(fault.Unprocessable, "referenceColumn", "not_unique",
 				"is neither unique nor the primary key of that table")
-			// datatype_mismatch, undefined_function (no operator that compares them), undefined_object
+			// datatype_mismatch, undefined_function (no comparison operator), undefined_object
 		case "42804", "42883", "42704":
 			return c.fault(fault.Unprocessable, "type", "invalid_type",
 				"can't be compared with the type of the column referred to")
 		case "23503": // foreign_key_violation
 			return c.fault(fault.Unprocessable, "defaultValue", "not_found",
 				"is not a value of the column referred to, and the table has rows")
-		case "42501", "42P16", "42809", "0A000": // insufficient_privilege, another persistence, another kind of thing
+		// insufficient_privilege, other persistence, no table
+		case "42501", "42P16", "42809", "0A000":
 			return c.fault(fault.Unprocessable, "referenceTable", "not_supported",
 				"is not a table that this one may refer to")
 		}

@@ -12,20 +12,22 @@ import (
 	"socle/internal/pg"
 )
 
-// maxColumns is the most columns that a table of PostgreSQL has.
+// maxColumns is PostgreSQL's limit of columns per table.
 const maxColumns = 1600
 
-// NewTable is what a table is made of. An empty schema is public. Several primary columns are one key.
+// NewTable describes a table to create. An empty schema means public. Several primary columns form
+// a composite key.
 type NewTable struct {
 	Name        string
 	Schema      string
 	Comment     string
 	Columns     []NewColumn
-	Constraints []NewConstraint // beside those of the columns
+	Constraints []NewConstraint // in addition to those of the columns
 }
 
-// NewColumn is what a column is made of. The type serial and its kin make an integer that counts by itself. A
-// column is foreign if Foreign says so or a reference is given; then both parts of it are needed.
+// NewColumn describes a column to create. The serial types make an identity column of the integer
+// type. A column is a foreign key if Foreign is set or either part of a reference is given; then
+// both parts are required.
 type NewColumn struct {
 	Name            string `json:"name" doc:"1 to 63 letters, digits or _, not starting with a digit."`
 	Type            string `json:"type" doc:"A type of the database with modifiers and array brackets: varchar(80), numeric(10,2), text[], serial, an enum. A schema is public if none is named." example:"varchar(80)"`
@@ -39,11 +41,11 @@ type NewColumn struct {
 	Comment         string `json:"comment,omitempty" nullable:"true" maxLength:"10000" doc:"What people should know of it."`
 }
 
-// newColumn is a column of a request with its place in it, and what became of its parts.
+// newColumn is a column of a request with its position there and its SQL.
 type newColumn struct {
 	NewColumn
-	prefix string // of the names of its fields
-	clause string // SQL text of its definition: name, type, default, not null
+	prefix string // of field names in errors
+	clause string // SQL of its definition: name, type, default, not null
 }
 
 func (c *newColumn) fault(kind fault.Kind, field, code, message string) *fault.Error {
@@ -54,9 +56,9 @@ func (c *newColumn) foreign() bool {
 	return c.Foreign || c.ReferenceTable != "" || c.ReferenceColumn != ""
 }
 
-// CreateTable makes a table with row level security switched on, all or nothing. It fails with Invalid on
-// schema if that is the platform's, with Conflict on name if it is taken, and with Unprocessable on the field
-// at fault.
+// CreateTable creates a table with row level security enabled, in one transaction. It fails with
+// Invalid on schema if the schema is reserved for the platform, with Conflict on name if the name
+// is taken, and with Unprocessable on the field at fault.
 func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, error) {
 	if n.Schema == "" {
 		n.Schema = public
@@ -104,14 +106,14 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 			return err
 		}
 
-		made, err = tableByID(ctx, tx, made.ID) // with what the constraints added to its size
+		made, err = tableByID(ctx, tx, made.ID) // again, since constraints add to its size
 		return err
 	})
 
 	return made, err
 }
 
-// furnish gives the new table its comment and its further constraints.
+// furnish adds the comment and the table constraints to the new table.
 func (n NewTable) furnish(ctx context.Context, tx pgx.Tx, t Table) error {
 	if n.Comment != "" {
 		if err := checkComment("comment", n.Comment); err != nil {
@@ -145,10 +147,10 @@ func explainTable(state string) *fault.Error {
 	return nameTaken(state)
 }
 
-// CreateColumns adds columns to the table that a full name or an id leads to, all or none, and returns them in
-// the order of the request. It fails as [GetTable] does, with Conflict on a column's name or primary if the
-// table has such a column or a primary key, with Conflict, code busy, if others hold the table, and with
-// Unprocessable on the field at fault.
+// CreateColumns adds columns to a table, given by full name or ID, in one transaction. It returns
+// them in the order of the request. It fails as [GetTable] does, with Conflict on a column's name
+// or primary if the table already has such a column or a primary key, with Conflict, code busy, if
+// the table is locked, and with Unprocessable on the field at fault.
 func CreateColumns(ctx context.Context, owner *pgxpool.Pool, ref string, columns []NewColumn) ([]Column, error) {
 	var made []Column
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
@@ -162,7 +164,8 @@ func CreateColumns(ctx context.Context, owner *pgxpool.Pool, ref string, columns
 			return err
 		}
 
-		if err := define(ctx, tx, checked); err != nil { // before the lock: code of the user's may run in it
+		// before the lock, since it may run user code
+		if err := define(ctx, tx, checked); err != nil {
 			return err
 		}
 		if err := lock(ctx, tx, t); err != nil {
@@ -186,7 +189,7 @@ func CreateColumns(ctx context.Context, owner *pgxpool.Pool, ref string, columns
 	return made, err
 }
 
-// createdOf reads the created columns: they are the last ones of the table, in the order of the request.
+// createdOf reads the new columns: the last ones of the table, in the order of the request.
 func createdOf(ctx context.Context, tx pgx.Tx, t Table, created []*newColumn) ([]Column, error) {
 	all, err := columnsOf(ctx, tx, t.ID)
 	if err != nil {
@@ -196,13 +199,13 @@ func createdOf(ctx context.Context, tx pgx.Tx, t Table, created []*newColumn) ([
 	return all[len(all)-len(created):], nil
 }
 
-// explain says what the server has against adding the column.
+// explain translates an SQLSTATE of ADD COLUMN.
 func (c *newColumn) explain(state string) *fault.Error {
 	switch state {
 	case "42701": // duplicate_column
 		return c.fault(fault.Conflict, "name", "already_exists", "is the name of another column of the table")
 	case "23502": // not_null_violation
-		field := "type" // a domain's own not null
+		field := "type" // not null of a domain
 		if c.NotNull {
 			field = "notNull"
 		} else if c.Primary {
@@ -225,7 +228,7 @@ func (c *newColumn) explain(state string) *fault.Error {
 	return nil
 }
 
-// checkColumns checks what needs no database.
+// checkColumns validates the columns without the database.
 func checkColumns(columns []NewColumn) ([]*newColumn, error) {
 	if len(columns) == 0 {
 		return nil, fault.OnField(fault.Unprocessable, "columns", "required", "must not be empty")
@@ -265,7 +268,7 @@ func checkColumns(columns []NewColumn) ([]*newColumn, error) {
 	return checked, nil
 }
 
-// checkReference checks that a foreign column has a reference that can be one.
+// checkReference validates the names in a foreign column's reference.
 func (c *newColumn) checkReference() error {
 	if !c.foreign() {
 		return nil
@@ -286,7 +289,7 @@ func (c *newColumn) checkReference() error {
 	return checkName(fault.Unprocessable, c.prefix+"referenceColumn", c.ReferenceColumn)
 }
 
-// define resolves the columns' types, checks their defaults, and writes their clauses.
+// define resolves the types of the columns, checks their defaults and builds their clauses.
 func define(ctx context.Context, tx pgx.Tx, columns []*newColumn) error {
 	types := typesOf(tx)
 	for _, c := range columns {

@@ -16,14 +16,14 @@ import (
 	"socle/internal/pg"
 )
 
-// declaration is a function whose types are resolved.
+// declaration is a function with resolved types.
 type declaration struct {
 	NewFunction
 	parameters []dataType
-	returns    string // SQL text
+	returns    string // SQL
 }
 
-// declare resolves the types of parameters and result.
+// declare resolves the types of the parameters and of the result.
 func (n NewFunction) declare(ctx context.Context, types *types) (*declaration, error) {
 	d := &declaration{NewFunction: n}
 	seen := map[string]bool{}
@@ -55,8 +55,8 @@ func (n NewFunction) declare(ctx context.Context, types *types) (*declaration, e
 
 const resultField = "return_type"
 
-// result resolves the return type and returns its SQL text. taken are the names of the parameters,
-// which those of a returned table's columns must not repeat.
+// result resolves the return type to SQL. taken has the parameter names, which columns of a
+// returned table must not repeat.
 func (n NewFunction) result(ctx context.Context, types *types, taken map[string]bool) (string, error) {
 	text := strings.TrimSpace(n.ReturnType)
 	p, err := newTypeParser(text)
@@ -91,7 +91,7 @@ func (n NewFunction) result(ctx context.Context, types *types, taken map[string]
 	return many + t.SQL, err
 }
 
-// tableResult resolves a returned table, after its opening parenthesis.
+// tableResult resolves a returned table. The parser stands after the opening parenthesis.
 func (t *types) tableResult(ctx context.Context, p *typeParser, taken map[string]bool) (string, error) {
 	var columns []string
 	for {
@@ -140,7 +140,7 @@ func (t *types) tableResult(ctx context.Context, p *typeParser, taken map[string
 	}
 }
 
-// signature returns the SQL text that names the function.
+// signature returns the SQL name of the function with its argument types.
 func (d *declaration) signature() string {
 	arguments := make([]string, len(d.parameters))
 	for i, t := range d.parameters {
@@ -150,7 +150,7 @@ func (d *declaration) signature() string {
 	return pg.Quote(d.Schema, d.Name) + "(" + strings.Join(arguments, ", ") + ")"
 }
 
-// find returns the number of the function with this name and these argument types, or 0.
+// find returns the OID of the function with this name and these argument types, or 0.
 func (d *declaration) find(ctx context.Context, tx pgx.Tx) (uint32, error) {
 	types := make([]uint32, len(d.parameters))
 	for i, t := range d.parameters {
@@ -164,8 +164,8 @@ func (d *declaration) find(ctx context.Context, tx pgx.Tx) (uint32, error) {
 		pgx.StrictNamedArgs{"schema": d.Schema, "name": d.Name, "types": types})
 }
 
-// create runs the statement. The function's search path is its own: names in its body mean the same whoever
-// calls it, and when a backup is restored.
+// create runs the statement. It pins the function's search_path, so that names in the body have the
+// same meaning for each caller and after a restore.
 func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 	parameters := make([]string, len(d.parameters))
 	for i, t := range d.parameters {
@@ -186,14 +186,14 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 	head := verb + pg.Quote(d.Schema, d.Name) + "(" + strings.Join(parameters, ", ") + ") returns " + d.returns +
 		" language " + pg.Quote(d.Language) + " security invoker set search_path = " + path + ", pg_temp as "
 	err := execute(ctx, tx, head+pg.Literal(d.Definition))
-	// the server has no other word for another who replaces it at the same time
+	// PostgreSQL reports a concurrent replacement only as an internal error.
 	if d.Replace && pg.State(err) == "XX000" {
 		return errMoved
 	}
 
 	return refused(err, func(state string) *fault.Error {
 		switch state {
-		case "42723", "23505": // duplicate_function, unique_violation in the catalogue
+		case "42723", "23505": // duplicate_function, unique_violation in the catalog
 			return fault.OnField(fault.Conflict, "name", "already_exists",
 				"is the name of a function with the same argument types")
 		case "42809": // wrong_object_type
@@ -204,7 +204,7 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 				"is not one that the project may make functions in, or a type not one it may use")
 		}
 
-		// the one that is there is in the way
+		// The existing function prevents the replacement.
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok && state == "42P13" && e.Routine == "ProcedureCreate" {
 			return fault.OnField(fault.Unprocessable, resultField, "not_replaceable",
 				"must be that of the function that is replaced, and the parameters' names too; delete it first to change them")
@@ -217,7 +217,7 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 	})
 }
 
-// badDefinition says in our words what the server has against a body, at a place in it.
+// badDefinition translates an SQLSTATE for a function body. place is the output of [where].
 func badDefinition(state, place string) *fault.Error {
 	code, message := "invalid_definition", "does not fit the language, the parameters or the return type"
 	switch state {
@@ -235,8 +235,9 @@ func badDefinition(state, place string) *fault.Error {
 
 var nearText = regexp.MustCompile(`^\S{1,40}`)
 
-// where says at which line of the body, and near which of its words, the server stopped reading; "" if it did
-// not say. The server counts in characters: of the body, or of the whole statement, which is head and literal.
+// where returns the line of the body and the word next to the error, or "" if PostgreSQL reported
+// no position. Positions count characters: of the body, or of the whole statement, which is head
+// followed by literal.
 func where(err error, head, literal string) string {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {

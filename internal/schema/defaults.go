@@ -14,17 +14,17 @@ import (
 	"socle/internal/pg"
 )
 
-// defaultSpec is a column's default as a client wrote it, parsed. The zero value is no default.
+// defaultSpec is a parsed column default. The zero value means no default.
 type defaultSpec struct {
-	call    string // SQL text of one of the calls, or ""
-	returns uint32 // the call's type
-	literal bool   // a value that stood in quotes
-	value   string // without them
-	cast    string // the type that followed the quotes, or ""
-	bare    bool   // a value without quotes
+	call    string // SQL of the call, or ""
+	returns uint32 // return type of the call
+	literal bool   // the value was quoted
+	value   string // without quotes
+	cast    string // type of a cast after the quotes, or ""
+	bare    bool   // the value was not quoted
 }
 
-// calls are the calls that a default may be: each has no effect but its value.
+// calls are the permitted calls in defaults. None has side effects.
 var calls = map[string]defaultSpec{
 	"now()":                   {call: "pg_catalog.now()", returns: pgtype.TimestamptzOID},
 	"transaction_timestamp()": {call: "pg_catalog.transaction_timestamp()", returns: pgtype.TimestamptzOID},
@@ -43,17 +43,17 @@ var (
 	literalText = regexp.MustCompile(`^(?s)'((?:[^']|'')*)'\s*(?:::(.+))?$`)
 	bareText    = regexp.MustCompile(`^[\p{L}\p{M}\p{N} _.:/@+#%&!?=~*^-]+$`)
 
-	// likeSQL is what looks like a comment, a clause or a call rather than a value. Safety does not rest on it,
-	// since a bare text is never more than a value: it spares those who meant SQL a text that says so.
+	// likeSQL matches text that looks like a comment, a clause or a call instead of a value. Safety
+	// does not depend on it, since bare text is always a value. It warns clients that meant SQL.
 	likeSQL = regexp.MustCompile(`(?i)--|/\*|\*/|^(current|session|system)_(user|role|catalog|schema)$|` +
 		`\s(references|check|constraint|unique|generated|collate|default|primary\s+key|not\s+null|(add|drop|alter)\s+\w+)(\s|$)`)
 
-	// moving is what the server reads as the moment of the change, and would keep for ever.
+	// moving matches words that PostgreSQL would evaluate once, at the time of the change.
 	moving = regexp.MustCompile(`(?i)(^|[^a-z])(now|today|tomorrow|yesterday)([^a-z]|$)`)
 )
 
-// parseDefault parses a default: a call, a literal in SQL's quotes with an optional cast, or a bare value.
-// Blank text and null are no default. Its errors are written for the client.
+// parseDefault parses a default: a call, a quoted literal with an optional cast, or a bare value.
+// Blank text and null mean no default. Its errors are texts for the client.
 func parseDefault(text string) (defaultSpec, error) {
 	text = strings.TrimSpace(text)
 	if !storable(text) {
@@ -92,8 +92,8 @@ func parseCall(text string) (defaultSpec, bool) {
 	return call, ok
 }
 
-// checkDefault returns the SQL text of a column's default, or "" for none, after it has made sure that the
-// server takes it for the type. It fails with Unprocessable on the field.
+// checkDefault returns the SQL of a column's default, or "" for none. It checks with PostgreSQL
+// that the default fits the type, and fails with Unprocessable on the field.
 func (t *types) checkDefault(ctx context.Context, field, text string, of dataType) (string, error) {
 	d, err := parseDefault(text)
 	if err != nil {
@@ -107,7 +107,7 @@ func (t *types) checkDefault(ctx context.Context, field, text string, of dataTyp
 		err = t.checkCast(ctx, field, d.cast, of)
 	case d.bare && of.Textual && (!bareText.MatchString(d.value) || likeSQL.MatchString(d.value)):
 		err = badDefault(field, "could be meant as an expression: to have it as text, write it in single quotes")
-	case !d.bare: // none
+	case !d.bare: // no default
 		return "", nil
 	}
 
@@ -126,7 +126,7 @@ func badDefault(field, message string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, field, "invalid_default", "%s", message)
 }
 
-// checkCall makes sure that the server assigns what the call returns to the type.
+// checkCall checks that the call's return type has an assignment cast to the column's type.
 func (t *types) checkCall(ctx context.Context, field string, call defaultSpec, of dataType) error {
 	if of.Textual || of.Base == call.returns {
 		return nil
@@ -142,7 +142,7 @@ func (t *types) checkCall(ctx context.Context, field string, call defaultSpec, o
 	return err
 }
 
-// checkCast makes sure that a cast behind a literal says nothing new.
+// checkCast checks that a cast after a literal is to the column's own type.
 func (t *types) checkCast(ctx context.Context, field, cast string, of dataType) error {
 	if cast == "" {
 		return nil
@@ -163,9 +163,9 @@ func (t *types) checkCast(ctx context.Context, field, cast string, of dataType) 
 	return nil
 }
 
-// checkValue makes sure that the value can be assigned to the type. A cast would not do: it cuts what is too
-// long in silence, as no assignment does, and only plpgsql assigns without a table. (It assigns no text to a
-// composite, which in turn has nothing to cut.)
+// checkValue checks that the value can be assigned to the type. A cast would truncate long values
+// silently; an assignment does not, and only plpgsql assigns without a table. plpgsql assigns no
+// text to a composite type, which needs a cast and truncates nothing.
 func (t *types) checkValue(ctx context.Context, field, value string, of dataType) error {
 	literal := pg.Literal(value)
 	if of.Composite {
@@ -181,12 +181,13 @@ func (t *types) checkValue(ctx context.Context, field, value string, of dataType
 	return err
 }
 
-// printedLiteral is a literal with its type as the server prints it.
+// printedLiteral matches a literal with its type as PostgreSQL prints it.
 var printedLiteral = regexp.MustCompile(`^(?s)'((?:[^']|'')*)'::(.*)$`)
 
-// shownDefault returns what a client would send to get the default that the server prints as expression. own
-// are the spellings of the column's own type, whose literals lose their quotes and their cast; what would be
-// refused or mean something else without its quotes keeps them. No default, and null, are "".
+// shownDefault returns the value that a client would send for the default that PostgreSQL prints as
+// expression. own are the spellings of the column's type: their literals lose quotes and cast,
+// unless the value would be rejected or change its meaning without quotes. No default, and null,
+// are "".
 func shownDefault(expression string, own []string, textual bool) string {
 	if strings.HasPrefix(expression, "NULL::") {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"socle/internal/schema"
 )
 
-// TestDefaults checks what becomes of a default: how it is shown, what a row gets, and that what is shown makes
-// the same default again.
+// TestDefaults checks the representation of a default, the value that a row gets, and that the
+// representation creates the same default again.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 
@@ -115,7 +115,7 @@ func TestDefaultCalls(t *testing.T) {
 	p.sql(`insert into public.t default values`)
 }
 
-// TestDefaultsRefused tries what is no value of the type, and what tries to be more than a value.
+// TestDefaultsRefused checks that invalid values and attempts at SQL injection are rejected.
 func TestDefaultsRefused(t *testing.T) {
 	t.Parallel()
 
@@ -175,7 +175,7 @@ func TestDefaultsRefused(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfSQL checks that defaults made by SQL are shown, whatever they are.
+// TestDefaultsOfSQL checks the representation of all defaults that SQL can create.
 func TestDefaultsOfSQL(t *testing.T) {
 	t.Parallel()
 

@@ -12,11 +12,12 @@ import (
 	"socle/internal/pg"
 )
 
-// DuplicateTable makes a table of that name, in the same schema, like the one that ref leads to: columns,
-// defaults, constraints, indexes, comments, and if asked for its rows. What counts by itself has a sequence of
-// its own. Policies, grants and triggers are not copied: the new table is closed. It fails as [GetTable] does,
-// with Conflict on name if that is taken, with Conflict, code busy, if others hold the table, and with
-// Unprocessable on the field at fault.
+// DuplicateTable creates a table with the given name in the schema of the table of ref. It copies
+// columns, defaults, constraints, indexes and comments, and with withRows the rows. Identity and
+// serial columns get sequences of their own. Policies, grants and triggers are not copied, and row
+// level security is enabled. It fails as [GetTable] does, with Conflict on name if the name is
+// taken, with Conflict, code busy, if the table is locked, and with Unprocessable on the field at
+// fault.
 func DuplicateTable(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, withRows bool,
 ) (Table, error) {
@@ -30,7 +31,7 @@ func DuplicateTable(
 		if err := checkName(fault.Unprocessable, "name", name); err != nil {
 			return err
 		}
-		if err := lockIn(ctx, tx, t, "share"); err != nil { // others may read it meanwhile
+		if err := lockIn(ctx, tx, t, "share"); err != nil { // allows concurrent reads
 			return err
 		}
 
@@ -78,7 +79,7 @@ func copyComment(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	return comment(ctx, tx, "table "+pg.Quote(to.Schema, to.Name), details.Comment)
 }
 
-// sequence is what a column counts by.
+// sequence is the sequence of an identity or serial column.
 type sequence struct {
 	Column   string
 	Schema   string
@@ -99,10 +100,10 @@ func sequencesOf(ctx context.Context, tx pgx.Tx, table uint32) ([]sequence, erro
 		order by a.attnum`, pgx.StrictNamedArgs{"table": table})
 }
 
-// copySequences gives the new table's counting columns sequences of their own, which go on where the others
-// are if the rows come along. Identity columns have them already; what has the other table's for its default
-// becomes an identity column, which is the same to whoever writes rows. (Without NOT NULL it can't be one, and
-// loses the default.)
+// copySequences gives the identity and serial columns of the new table sequences of their own. With
+// goOn they continue at the current values. LIKE has copied identity columns already. A serial
+// column, whose default still uses the old sequence, becomes an identity column, which makes no
+// difference to writers. A nullable column can't be an identity column and loses its default.
 func copySequences(ctx context.Context, tx pgx.Tx, from, to Table, goOn bool) error {
 	all, err := sequencesOf(ctx, tx, from.ID)
 	if err != nil {
@@ -150,8 +151,8 @@ func copySequences(ctx context.Context, tx pgx.Tx, from, to Table, goOn bool) er
 	return nil
 }
 
-// copyRows copies the rows without what is computed from them. If a policy binds the owner too, it fails
-// rather than copy a part.
+// copyRows copies the rows without generated columns. It fails if a policy applies to the owner,
+// since the copy would be incomplete.
 func copyRows(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	names, err := pg.Values[string](ctx, tx, `
 		select attname from pg_catalog.pg_attribute
@@ -178,8 +179,8 @@ func copyRows(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	})
 }
 
-// copyReferences gives the new table the foreign keys of the other one. One to the table itself becomes one to
-// the new table itself.
+// copyReferences copies the foreign keys. A self-reference becomes a self-reference of the new
+// table.
 func copyReferences(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	all, err := pg.All[reference](ctx, tx, selectReferences, pgx.StrictNamedArgs{"table": from.ID})
 	if err != nil {

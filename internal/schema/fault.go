@@ -8,10 +8,10 @@ import (
 	"socle/internal/fault"
 )
 
-// refused translates the server's refusal of a user-shaped statement. explain knows the SQLSTATEs that the
-// statement can fail by through what the user asked for; it returns nil for all others, of which a few mean the
-// same wherever they come from. The rest passes unchanged: pg.Fault knows locks, connections and resources, and
-// anything else is ours.
+// refused translates PostgreSQL's error for a user-shaped statement. explain handles the SQLSTATEs
+// that the user's input causes in this statement and returns nil for all others. A few states have
+// the same meaning everywhere. Other errors pass unchanged: pg.Fault translates locks, connections
+// and resources; the rest are Internal.
 func refused(err error, explain func(state string) *fault.Error) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -41,9 +41,9 @@ func refused(err error, explain func(state string) *fault.Error) error {
 	return err
 }
 
-// ofUser reports whether a SQLSTATE is of the classes by which a value or code of the user's fails: bad data,
-// broken constraints, missing privileges or names, limits, an error raised by a function. Locks, deadlocks,
-// cancellation, lost connections and exhausted resources are none of them.
+// ofUser reports whether the class of a SQLSTATE blames the user's value or code: invalid data,
+// violated constraints, missing privileges or names, limits, an exception raised by a function.
+// Locks, deadlocks, cancellation, lost connections and exhausted resources are excluded.
 func ofUser(state string) bool {
 	switch state[:2] {
 	case "0A", "21", "22", "23", "2F", "38", "39", "42", "44", "54", "P0":

@@ -12,7 +12,7 @@ import (
 	"socle/internal/pg"
 )
 
-// maxParameters is the most parameters that a function of PostgreSQL has.
+// maxParameters is PostgreSQL's limit of parameters per function.
 const maxParameters = 100
 
 // Parameter is a parameter of a function.
@@ -21,14 +21,14 @@ type Parameter struct {
 	Type string `json:"type" doc:"A type of the database; modifiers mean nothing here." example:"integer"`
 }
 
-// Function is a function or procedure of the user's.
+// Function is a user's function or procedure.
 type Function struct {
 	FunctionInfo
 	Definition string `json:"definition" doc:"Its body, in its language."`
 }
 
-// NewFunction is what a function is made of. Definition is the body in the language. ReturnType is a type,
-// void, trigger, setof and a type, or table and a list of names and types in parentheses.
+// NewFunction describes a function to create. Definition is the body in the language. ReturnType is
+// a type, void, trigger, setof with a type, or table with a parenthesized list of names and types.
 type NewFunction struct {
 	Schema     string
 	Name       string
@@ -36,15 +36,18 @@ type NewFunction struct {
 	Definition string
 	Language   string
 	ReturnType string
-	Replace    bool      // one of the same name and argument types
-	Execute    *[]string // who of anon and authenticated may execute it; nil: nobody, or if it is replaced, who could
+	Replace    bool // replace a function with the same name and argument types
+	// roles of anon and authenticated that may execute it; nil means none, or no change if it is
+	// replaced
+	Execute *[]string
 }
 
-// CreateFunction makes a function that belongs to the project's owner, runs with the rights of its caller, and
-// may be executed by no one to whom that was not granted. Names in its body that have no schema mean the
-// function's own schema, then public, then the extensions, whoever calls it. The same name with the same argument types is a
-// Conflict on name, unless n says to replace it. It fails with Invalid on schema if that is no schema for
-// users, with NotFound if there is no such schema, and with Unprocessable on the field at fault.
+// CreateFunction creates a function of the project's owner that runs with the rights of its caller.
+// Only roles with a grant may execute it. Unqualified names in its body resolve to the function's
+// own schema, then public, then the extensions, for each caller. It fails with Conflict on name for
+// the same name and argument types, unless n.Replace is set. It fails with Invalid on schema if the
+// schema is reserved for the platform, with NotFound for an unknown schema, and with Unprocessable
+// on the field at fault.
 func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Function, error) {
 	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
 		return Function{}, err
@@ -110,7 +113,7 @@ func schemaExists(ctx context.Context, q pg.Querier, schema string) error {
 	return err
 }
 
-// check checks what needs no database.
+// check validates the function without the database.
 func (n NewFunction) check() error {
 	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 		return err
@@ -136,11 +139,11 @@ func (n NewFunction) check() error {
 	return nil
 }
 
-// DeleteFunction drops a function or a procedure. arguments are the types of its arguments, separated by
-// commas, and tell which one of several of the name is meant; nil is enough where there is only one. It fails
-// with Invalid on schema, functionName or arguments if that can't be one, with Invalid, code ambiguous and the
-// member signatures, if several have the name, with NotFound if there is none, and with Conflict, code in_use,
-// if others depend on it.
+// DeleteFunction drops a function or procedure. arguments are its argument types, separated by
+// commas; nil selects the only function of the name. It fails with Invalid on schema, functionName
+// or arguments if the value is malformed, with Invalid, code ambiguous and the member signatures,
+// if several functions have the name, with NotFound if none has it, and with Conflict, code in_use,
+// if other objects depend on it.
 func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name string, arguments *string) error {
 	if err := checkSchema(fault.Invalid, schema); err != nil {
 		return err
@@ -157,8 +160,8 @@ func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name strin
 
 		err = execute(ctx, tx, "drop "+f.Kind+" "+pg.Quote(schema, name)+"("+f.Arguments+") restrict")
 		switch pg.State(err) {
-		// undefined function, schema or type; or, when another drops it between the server's first look at
-		// the function and its lock, an internal error for which the server has no other word
+		// undefined_function, invalid_schema_name, undefined_object; internal_error if it is
+		// dropped between PostgreSQL's lookup and its lock
 		case "42883", "3F000", "42704", "XX000":
 			return errMoved
 		}
@@ -169,16 +172,17 @@ func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name strin
 
 func noFunction() *fault.Error { return fault.New(fault.NotFound, "there is no such function") }
 
-// storedFunction is a function as the catalogue has it.
+// storedFunction is a function as the catalog has it.
 type storedFunction struct {
 	OID       uint32
-	Kind      string   // the SQL word for it
-	Arguments string   // the types of its arguments as SQL text, which the server quoted
-	OIDs      []uint32 // of these types
-	Types     []string // their names as clients read them
+	Kind      string   // function or procedure
+	Arguments string   // argument types as SQL, quoted by PostgreSQL
+	OIDs      []uint32 // of the argument types
+	Types     []string // of the argument types, for clients
 }
 
-// findFunction returns the function that is meant. It fails as [DeleteFunction] does.
+// findFunction returns the function of a name and optional argument types. It fails as
+// [DeleteFunction] does.
 func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments *string) (storedFunction, error) {
 	all, err := pg.All[storedFunction](ctx, tx, `
 		select p.oid, case p.prokind when 'p' then 'procedure' else 'function' end as kind,
@@ -223,7 +227,7 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 	return storedFunction{}, ambiguous
 }
 
-// pick returns the function whose arguments have the types that a client wrote.
+// pick returns the function with the argument types that a client wrote.
 func pick(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string) (storedFunction, error) {
 	specs, err := parseTypes(arguments)
 	if err != nil {
@@ -247,7 +251,7 @@ func pick(ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string
 	return storedFunction{}, noFunction()
 }
 
-// oidOf returns a type's number, whatever type it is, or 0 if there is none.
+// oidOf returns the OID of any type, or 0 for an unknown one.
 func oidOf(ctx context.Context, tx pgx.Tx, s typeSpec) (uint32, error) {
 	oid, err := pg.Value[uint32](ctx, tx, `
 select coalesce(pg_catalog.to_regtype(`+meant+`), 0)::oid`, s.arguments())

@@ -10,7 +10,7 @@ import (
 	"socle/internal/schema"
 )
 
-// function makes a function in public that returns an integer.
+// function creates a function in public that returns an integer.
 func (p *project) function(name, definition string, parameters ...schema.Parameter) {
 	p.t.Helper()
 
@@ -235,7 +235,7 @@ func TestCreateFunctionRefused(t *testing.T) {
 	}
 }
 
-// TestDefinitionPlace checks that a refusal says where in the definition the trouble is.
+// TestDefinitionPlace checks that errors contain their position in the definition.
 func TestDefinitionPlace(t *testing.T) {
 	t.Parallel()
 

@@ -32,7 +32,7 @@ type Index struct {
 	Error            string   `json:"error" doc:"Why it failed; empty unless it did."`
 }
 
-// NewIndex is what an index is made of. An empty method is btree.
+// NewIndex describes an index to create. An empty method means btree.
 type NewIndex struct {
 	Name             string     `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. Made of the table's and the columns' names if there is none."`
 	Columns          []string   `json:"columns,omitempty" minItems:"1" maxItems:"32" doc:"Or keys, for more than plain columns."`
@@ -44,13 +44,14 @@ type NewIndex struct {
 	Method           string     `json:"method,omitempty" enum:"btree,hash,gin,gist,brin" doc:"btree, if none is given."`
 }
 
-// A table of more is large: an index on it is built while others write.
+// Tables above these limits are large: their indexes are built concurrently with writes.
 const (
 	manyRows  = 100_000
 	manyBytes = 64 << 20
 )
 
-// nameOnce is the catalogue's own index, which two relations violate that get one name at the same moment.
+// nameOnce is the unique index of pg_class on names, which concurrent creations of one name
+// violate.
 const nameOnce = "pg_class_relname_nsp_index"
 
 const selectIndexes = `
@@ -74,7 +75,7 @@ const selectIndexes = `
 	where i.indrelid = @table
 	order by x.relname`
 
-// ListIndexes returns the indexes of a table, by their names.
+// ListIndexes returns the indexes of a table by name.
 func ListIndexes(ctx context.Context, q pg.Querier, table uint32) ([]Index, error) {
 	return pg.All[Index](ctx, q, selectIndexes, pgx.StrictNamedArgs{"table": table})
 }
@@ -93,10 +94,10 @@ func indexByName(ctx context.Context, q pg.Querier, table uint32, name string) (
 	return all[i], nil
 }
 
-// CreateIndex makes an index on the table that ref leads to, unless that is large: then the index is only
-// tried on a table without rows, its status is building, and later is what [BuildIndex] takes. It
-// fails as [GetTable] does, with Conflict on name if that is taken, with Conflict, code busy, if others hold
-// the table, and with Unprocessable on the field at fault.
+// CreateIndex creates an index on the table of ref. If the table is large, CreateIndex only tries
+// the index on an empty table and returns it with status building; later is then the input of
+// [BuildIndex]. It fails as [GetTable] does, with Conflict on name if the name is taken, with
+// Conflict, code busy, if the table is locked, and with Unprocessable on the field at fault.
 func CreateIndex(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewIndex,
 ) (made Index, later *Later, err error) {
@@ -150,16 +151,16 @@ func CreateIndex(
 	return made, later, err
 }
 
-// Later is an index that is to be built on a table while others write.
+// Later is an index to build on a table concurrently with writes.
 type Later struct {
 	Table uint32
 	Index NewIndex
 }
 
-// errLater undoes what was only tried.
+// errLater rolls the trial of an index back.
 var errLater = errors.New("built later")
 
-// named returns what the index is made of with all that the client may leave out.
+// named returns the index with defaults for its name and method.
 func (n NewIndex) named(t Table) NewIndex {
 	if n.Name == "" {
 		n.Name = t.Name
@@ -177,7 +178,7 @@ func (n NewIndex) named(t Table) NewIndex {
 	return n
 }
 
-// make makes the index.
+// make creates the index.
 func (n NewIndex) make(ctx context.Context, tx pgx.Tx, t Table) error {
 	if err := lockIn(ctx, tx, t, "share"); err != nil {
 		return err
@@ -191,8 +192,8 @@ func (n NewIndex) make(ctx context.Context, tx pgx.Tx, t Table) error {
 	return refused(err, n.explain)
 }
 
-// statement returns the SQL text that makes the index. Its columns are a table's, its method of the interface's
-// closed list, and its expressions were checked.
+// statement returns the SQL that creates the index. Columns exist in the table, methods come from
+// the closed list of the API, and expressions are checked.
 func (n NewIndex) statement(way, table string) string {
 	kind := "create index "
 	if n.Unique {
@@ -225,7 +226,7 @@ func isLarge(ctx context.Context, tx pgx.Tx, t Table) (bool, error) {
 		pgx.StrictNamedArgs{"table": t.ID, "rows": float32(manyRows), "bytes": int64(manyBytes)})
 }
 
-// try makes the index on a table without rows, to know now what could only be told later.
+// try creates the index on an empty table, to report errors now instead of during the build.
 func (n NewIndex) try(ctx context.Context, tx pgx.Tx, t Table) error {
 	if err := CheckIndexName(ctx, tx, t.ID, n.Name); err != nil {
 		return err
@@ -250,9 +251,9 @@ func CheckIndexName(ctx context.Context, q pg.Querier, table uint32, name string
 	return err
 }
 
-// BuildIndex makes an index on a table while others write, however long that takes. What an earlier try has left
-// half made it drops first, and what it leaves itself when it fails. An index that is there is fine. It fails
-// with NotFound if there is no such table, and as [CreateIndex] does.
+// BuildIndex builds an index concurrently with writes, without a time limit. It drops invalid
+// remains of earlier attempts, and its own if it fails. An existing valid index is a success. It
+// fails with NotFound for an unknown table, and as [CreateIndex] does.
 func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewIndex) error {
 	conn, err := pg.Acquire(ctx, owner)
 	if err != nil {
@@ -260,7 +261,8 @@ func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewInd
 	}
 	defer conn.Release()
 
-	// For the session, which is cleaned afterwards: such a statement takes no transaction around it.
+	// Set for the session, since the statement can't run in a transaction; the pool resets the
+	// session afterwards.
 	if _, err := pg.Exec(ctx, conn, strings.NewReplacer("true", "false", "'5s'", "'15min'").
 		Replace(settle)); err != nil {
 		return err
@@ -292,7 +294,7 @@ func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewInd
 	return pg.Fault(refused(failed, n.explain))
 }
 
-// dropHalf drops an index of the table that is half made, and reports whether there is a whole one.
+// dropHalf drops the index if it is invalid, and reports whether it exists and is valid.
 func dropHalf(ctx context.Context, conn *pgxpool.Conn, t Table, name string) (whole bool, err error) {
 	x, err := indexByName(ctx, conn, t.ID, name)
 	switch {
@@ -307,15 +309,15 @@ func dropHalf(ctx context.Context, conn *pgxpool.Conn, t Table, name string) (wh
 	return false, run(ctx, conn, "drop index concurrently "+pg.Quote(t.Schema, name))
 }
 
-// run is execute without a transaction.
+// run is execute outside of a transaction.
 func run(ctx context.Context, conn *pgxpool.Conn, sql string) error {
 	_, err := conn.Conn().PgConn().ExecParams(ctx, sql, nil, nil, nil, nil).Close()
 	return err
 }
 
-// DeleteIndex drops an index. It fails as [GetTable] does, with NotFound if the table has no such index, with
-// Conflict, code in_use, if it belongs to a constraint or others depend on it, and with Conflict, code busy, if
-// others hold the table.
+// DeleteIndex drops an index. It fails as [GetTable] does, with NotFound for an unknown index, with
+// Conflict, code in_use, if the index belongs to a constraint or other objects depend on it, and
+// with Conflict, code busy, if the table is locked.
 func DeleteIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Index, error) {
 	var deleted Index
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {

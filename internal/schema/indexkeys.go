@@ -11,7 +11,7 @@ import (
 	"socle/internal/pg"
 )
 
-// IndexKey is what an index sorts or hashes rows by: a column or an expression.
+// IndexKey is a key of an index: a column or an expression.
 type IndexKey struct {
 	Column        string `json:"column,omitempty" doc:"Or expression, one of the two."`
 	Expression    string `json:"expression,omitempty" maxLength:"10000" doc:"An expression in SQL of one row, which gives the same for the same row forever, such as lower(email)."`
@@ -20,7 +20,7 @@ type IndexKey struct {
 	Nulls         string `json:"nulls,omitempty" enum:"first,last" doc:"Last, if none is given; first, if it is descending."`
 }
 
-// text returns the key as SQL text.
+// text returns the key as SQL.
 func (k IndexKey) text() string {
 	sql := "(" + k.Expression + ")"
 	if k.Column != "" {
@@ -39,7 +39,7 @@ func (k IndexKey) text() string {
 	return sql
 }
 
-// allKeys returns the keys of the index, however they were given.
+// allKeys returns the keys of the index from Columns or Keys.
 func (n NewIndex) allKeys() []IndexKey {
 	if len(n.Columns) == 0 {
 		return n.Keys
@@ -65,7 +65,7 @@ func (n NewIndex) keyColumns() []string {
 	return columns
 }
 
-// Planned returns the index as it is shown until it is there.
+// Planned returns the representation of the index before it exists.
 func (n NewIndex) Planned(status, reason string) Index {
 	x := Index{Name: n.Name, Columns: n.keyColumns(), Keys: []string{}, Include: append([]string{}, n.Include...),
 		Unique: n.Unique, NullsNotDistinct: n.NullsNotDistinct,
@@ -82,7 +82,8 @@ func (n NewIndex) Planned(status, reason string) Index {
 	return x
 }
 
-// check checks the parts of the index, and that its method has them. Names in its expressions mean what [named] says.
+// check validates the parts of the index and that its method supports them. Names in expressions
+// resolve as in [named].
 func (n NewIndex) check(ctx context.Context, tx pgx.Tx, t Table) error {
 	switch {
 	case len(n.Columns) == 0 && len(n.Keys) == 0:
@@ -151,7 +152,8 @@ func (k IndexKey) check(ctx context.Context, tx pgx.Tx, t Table, prefix string) 
 	return fault.OnField(fault.Unprocessable, prefix+"column", "not_found", "is not a column of the table")
 }
 
-// expression checks a client's text that is to be an expression of one row of a table, as [condition] does.
+// expression checks a client's text as an expression on one row of a table, in the same way as
+// [condition].
 func expression(ctx context.Context, tx pgx.Tx, t Table, field, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
@@ -161,7 +163,7 @@ func expression(ctx context.Context, tx pgx.Tx, t Table, field, text string) err
 		return fault.OnField(fault.Unprocessable, field, "invalid_expression", "%s", err)
 	}
 
-	// What pg_typeof takes is one expression, of any type.
+	// pg_typeof accepts exactly one expression of any type.
 	head := "select pg_catalog.pg_typeof("
 	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+") from only "+pg.Quote(t.Schema, t.Name), nil)
 
@@ -173,7 +175,8 @@ func expression(ctx context.Context, tx pgx.Tx, t Table, field, text string) err
 	})
 }
 
-// checkMethod checks that the index's method has what is asked of it, so that a refusal tells its field.
+// checkMethod checks that the index method supports the requested features, so that errors identify
+// their field.
 func (n NewIndex) checkMethod(ctx context.Context, tx pgx.Tx) error {
 	can, err := pg.One[struct{ Unique, Several, Includes, Orders bool }](ctx, tx, `
 		select coalesce(pg_catalog.pg_indexam_has_property(oid, 'can_unique'), false) as unique,
@@ -204,7 +207,7 @@ func (n NewIndex) checkMethod(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// explain says what the server has against the index.
+// explain translates an SQLSTATE of CREATE INDEX.
 func (n NewIndex) explain(state string) *fault.Error {
 	on := func(field, code, message string) *fault.Error {
 		return fault.OnField(fault.Unprocessable, field, code, "%s", message)
@@ -227,14 +230,15 @@ func (n NewIndex) explain(state string) *fault.Error {
 		return indexNameTaken()
 	case "23505": // unique_violation
 		return on("unique", "not_unique", "can't be, for the table has rows with the same values")
-	case "42704", "42804", "3F000": // undefined_object, datatype_mismatch, invalid_schema_name: an operator class
+	// undefined_object, datatype_mismatch, invalid_schema_name: an operator class
+	case "42704", "42804", "3F000":
 		if class {
 			return on("keys", "not_supported", "have an operator class that is not there for this method and type")
 		}
 		return on("method", "not_supported", "does not know how to index a column of this type")
 	case "54000", "54011": // program_limit_exceeded, too_many_columns
 		return on("columns", "too_many", "are too many, or have values too long for an index")
-	case "42703": // undefined_column: gone by now
+	case "42703": // undefined_column: dropped concurrently
 		return on("columns", "not_found", "are not columns of the table")
 	}
 

@@ -6,7 +6,7 @@ import (
 	"socle/internal/pg"
 )
 
-// Finding is something in a project's database that its people should look at.
+// Finding is a possible problem in a project's database.
 type Finding struct {
 	Code     string `json:"code" example:"rls_disabled"`
 	Severity string `json:"severity" enum:"error,warning,info" doc:"An error opens data that was probably meant to be closed."`
@@ -14,7 +14,7 @@ type Finding struct {
 	Sentence string `json:"sentence" doc:"For a person."`
 }
 
-// sentences say of each code what is wrong, and what to do.
+// sentences describe the problem of each code and its remedy.
 var sentences = map[string]string{
 	"rls_disabled":              "Row level security is off, and anon or authenticated may use the table: they reach all of its rows. Switch it on and add policies.",
 	"rls_disabled_closed":       "Row level security is off. Nobody but the owner and service_role may use the table yet; a grant would open all of its rows.",
@@ -32,7 +32,8 @@ var sentences = map[string]string{
 	"constraint_not_valid":      "The constraint holds for new rows only. Validate it.",
 }
 
-// Lint looks a project's database over and returns what it found, the worst first. It reads the catalogue alone.
+// Lint checks a project's database and returns the findings, most severe first. It reads only the
+// catalog.
 func Lint(ctx context.Context, q pg.Querier) ([]Finding, error) {
 	found, err := pg.All[Finding](ctx, q, selectFindings)
 	for i, f := range found {
@@ -42,8 +43,8 @@ func Lint(ctx context.Context, q pg.Querier) ([]Finding, error) {
 	return found, err
 }
 
-// selectFindings finds all in one statement. "exposed" is what the roles of strangers and users may use, whether
-// it was granted to them or to all.
+// selectFindings finds all problems in one statement. "exposed" means accessible to the roles anon
+// or authenticated, by their own grants or by grants to public.
 const selectFindings = `
 	with relations as (
 		select c.oid, c.relkind, c.relrowsecurity, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) as object,

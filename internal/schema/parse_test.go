@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// builtType is all that the parser may write: quoted names or the words of an interval, integers, words as literals, brackets.
+// builtType matches all possible output of the parser: quoted names or the keywords of interval,
+// with integers or literals as modifiers, and brackets.
 var builtType = regexp.MustCompile(`^(?s)(?:"(?:[^"\x00]|"")+"\."(?:[^"\x00]|"")+"|interval(?: (?:year|month|day|hour|minute|second|to))*)(?:\((?:-?[0-9]+|'[a-z0-9_]+')(?:,(?:-?[0-9]+|'[a-z0-9_]+'))*\))?(?:\[\]){0,2}$`)
 
 func FuzzParseTypes(f *testing.F) {
@@ -37,7 +38,7 @@ func FuzzParseTypes(f *testing.F) {
 	})
 }
 
-// FuzzShownDefault checks that what is shown for a text's default is read as the same text.
+// FuzzShownDefault checks that the representation of a text default parses to the same text.
 func FuzzShownDefault(f *testing.F) {
 	for _, seed := range []string{
 		"draft", "", " a ", "it's", "'", "''", "now()", "NULL", "current_date", "a -- b", "x\ny", "1 references t",

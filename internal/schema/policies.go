@@ -13,7 +13,8 @@ import (
 	"socle/internal/pg"
 )
 
-// Policy says which rows of a table a role may see and write, where row level security is on.
+// Policy is a row level security policy: it decides which rows of a table a role may read and
+// write.
 type Policy struct {
 	Name       string   `json:"name"`
 	Command    string   `json:"command" enum:"all,select,insert,update,delete"`
@@ -23,7 +24,8 @@ type Policy struct {
 	WithCheck  *string  `json:"withCheck" nullable:"true" doc:"The condition on rows that are written; null where using is it too."`
 }
 
-// NewPolicy is what a policy is made of. Confirm says that to open writing to everyone is meant.
+// NewPolicy describes a policy to create. Confirm acknowledges that it opens write access to
+// everyone.
 type NewPolicy struct {
 	Name       string
 	Command    string
@@ -34,7 +36,7 @@ type NewPolicy struct {
 	Confirm    bool
 }
 
-// PolicyUpdate is what changes of a policy; nil stays as it is.
+// PolicyUpdate is a partial update of a policy; nil fields stay unchanged.
 type PolicyUpdate struct {
 	Name      *string
 	Roles     []string
@@ -46,7 +48,7 @@ type PolicyUpdate struct {
 // writes are the commands that change rows.
 var writes = []string{"insert", "update", "delete", "all", "truncate"}
 
-// opens reports whether a role stands for people of whom nobody knows who they are.
+// opens reports whether a role includes anonymous callers.
 func opens(role string) bool { return role == "anon" || role == "public" }
 
 const selectPolicies = `
@@ -60,7 +62,7 @@ const selectPolicies = `
 	where p.polrelid = @table
 	order by p.polname`
 
-// ListPolicies returns the policies of the table that ref leads to, by their names. It fails as [GetTable] does.
+// ListPolicies returns the policies of the table of ref by name. It fails as [GetTable] does.
 func ListPolicies(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Policy, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -84,9 +86,10 @@ func policyByName(ctx context.Context, tx pgx.Tx, t Table, name string) (Policy,
 	return all[i], nil
 }
 
-// CreatePolicy gives a policy to the table that ref leads to. It fails as [GetTable] does, with Conflict on name
-// if that is taken, with Conflict, code busy, if others hold the table, and with Unprocessable on the field at
-// fault: on confirm if anon or public could write by it and that is not confirmed.
+// CreatePolicy creates a policy on the table of ref. It fails as [GetTable] does, with Conflict on
+// name if the name is taken, with Conflict, code busy, if the table is locked, and with
+// Unprocessable on the field at fault: on confirm if anon or public would get write access without
+// confirmation.
 func CreatePolicy(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewPolicy,
 ) (Policy, error) {
@@ -129,7 +132,7 @@ func CreatePolicy(
 	return made, err
 }
 
-// roleList returns roles of the interface's closed list as SQL text. public is a word of SQL's.
+// roleList returns roles of the API's closed list as SQL. public is a keyword and stays unquoted.
 func roleList(roles []string) string {
 	all := make([]string, len(roles))
 	for i, role := range roles {
@@ -141,8 +144,8 @@ func roleList(roles []string) string {
 	return strings.Join(all, ", ")
 }
 
-// policyConditions returns the conditions of a policy as SQL text. With all, those that its command needs must
-// be given.
+// policyConditions returns the conditions of a policy as SQL. With all, it requires the conditions
+// that the command needs.
 func policyConditions(
 	ctx context.Context, tx pgx.Tx, t Table, command string, using, check *string, all bool,
 ) (string, error) {
@@ -150,7 +153,7 @@ func policyConditions(
 	for _, part := range []struct {
 		field, word string
 		text        *string
-		not         []string // commands that don't take it
+		not         []string // commands that do not support it
 		need        bool
 	}{
 		{"using", " using ", using, []string{"insert"}, command != "insert"},
@@ -190,8 +193,8 @@ func explainPolicy(state string) *fault.Error {
 	return nil
 }
 
-// UpdatePolicy changes a policy. It fails as [CreatePolicy] does, and with NotFound if the table has no such
-// policy. What a policy is for, and whether it is permissive, stays: that is another policy.
+// UpdatePolicy changes a policy. It fails as [CreatePolicy] does, and with NotFound for an unknown
+// policy. The command and the kind (permissive or restrictive) can't be changed.
 func UpdatePolicy(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u PolicyUpdate,
 ) (Policy, error) {
@@ -239,7 +242,7 @@ func UpdatePolicy(
 	return changed, err
 }
 
-// alter changes all but the name.
+// alter changes everything but the name.
 func (u PolicyUpdate) alter(ctx context.Context, tx pgx.Tx, t Table, p Policy) error {
 	return named(ctx, tx, t.Schema, func() error {
 		conditions, err := policyConditions(ctx, tx, t, p.Command, u.Using, u.WithCheck, false)
@@ -260,8 +263,8 @@ func (u PolicyUpdate) alter(ctx context.Context, tx pgx.Tx, t Table, p Policy) e
 	})
 }
 
-// DeletePolicy drops a policy. It fails as [GetTable] does, with NotFound if the table has no such policy, and
-// with Conflict, code busy, if others hold the table.
+// DeletePolicy drops a policy. It fails as [GetTable] does, with NotFound for an unknown policy,
+// and with Conflict, code busy, if the table is locked.
 func DeletePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Policy, error) {
 	var deleted Policy
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {

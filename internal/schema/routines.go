@@ -12,10 +12,10 @@ import (
 	"socle/internal/pg"
 )
 
-// callers are the roles to which a function can be opened.
+// callers are the roles that may get execute on a function.
 var callers = []string{"anon", "authenticated"}
 
-// FunctionInfo is what a function or procedure of the user's looks like from outside.
+// FunctionInfo describes a user's function or procedure without its body.
 type FunctionInfo struct {
 	Schema          string      `json:"schema"`
 	Name            string      `json:"name"`
@@ -29,7 +29,7 @@ type FunctionInfo struct {
 	Execute         []string    `json:"execute" doc:"Which of anon and authenticated may execute it."`
 }
 
-// routine is a function as [routinesOf] reads it.
+// routine is a row of [selectRoutines].
 type routine struct {
 	OID             uint32
 	Schema          string
@@ -48,14 +48,14 @@ type routine struct {
 	Total           int64
 }
 
-// userRoutines is where functions of the user's are; those that an extension brought are the extension's.
+// userRoutines is the from clause of the users' functions, without those of extensions.
 const userRoutines = `
 	from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 	where p.prokind in ('f', 'p', 'w') and ` + userSchema + `
 		and not exists (select from pg_catalog.pg_depend d
 			where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e')`
 
-// The functions in found, an alias of columns oid and total, described.
+// selectRoutines describes the functions of found, a relation with the columns oid and total.
 const selectRoutines = `
 	select p.oid, n.nspname as schema, p.proname as name, found.total,
 		case p.prokind when 'f' then 'function' when 'p' then 'procedure' else 'window' end as kind,
@@ -80,8 +80,9 @@ const selectRoutines = `
 
 var routineSorts = map[string]string{"name": "name", "schema": "schema", "language": "language"}
 
-// ListFunctions returns a page of the functions and procedures, of one schema unless it is "", and how many there are in
-// all. The page is sorted by name, schema or language. It fails with Invalid on schema if that is none of the user's.
+// ListFunctions returns a page of the functions and procedures of a schema, or of all schemas if it
+// is "", and the total number. Pages are sorted by name, schema or language. It fails with Invalid
+// on schema if the schema is reserved for the platform.
 func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Page) ([]FunctionInfo, int64, error) {
 	if schema != "" {
 		if err := checkSchema(fault.Invalid, schema); err != nil {
@@ -91,7 +92,7 @@ func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Pag
 
 	const of = ` and (@schema = '' or n.nspname = @schema)`
 	args := pgx.StrictNamedArgs{"schema": schema}
-	first := page // only the page's functions are described, and then put in order again
+	first := page // functions are described for the page only, which is then sorted again
 	first.Number = 1
 
 	rows, err := pg.All[routine](ctx, q, `with found as (
@@ -104,7 +105,7 @@ func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Pag
 		return nil, 0, err
 	}
 
-	if len(rows) == 0 && page.Number > 1 { // past the end, where no row tells the total
+	if len(rows) == 0 && page.Number > 1 { // past the end, where no row has the total
 		total, err := pg.Value[int64](ctx, q, "select count(*)"+userRoutines+of, args)
 		return []FunctionInfo{}, total, err
 	}
@@ -118,8 +119,9 @@ func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Pag
 	return functions, total, nil
 }
 
-// GetFunction returns a function or a procedure. arguments picks one as in [DeleteFunction], as which it fails. What
-// the client wrote as types is read by the database, so it runs as the owner.
+// GetFunction returns a function or procedure. arguments selects one as in [DeleteFunction], and
+// errors are the same. It runs as the owner, since PostgreSQL parses the types that the client
+// wrote.
 func GetFunction(ctx context.Context, owner *pgxpool.Pool, schema, name string, arguments *string) (Function, error) {
 	if err := checkSchema(fault.Invalid, schema); err != nil {
 		return Function{}, err
@@ -152,7 +154,7 @@ func functionByID(ctx context.Context, q pg.Querier, id uint32) (Function, error
 	return r.describe(), err
 }
 
-// describe returns the function as clients read it.
+// describe returns the function in the representation for clients.
 func (r routine) describe() Function {
 	f := Function{Definition: r.Definition, FunctionInfo: FunctionInfo{Schema: r.Schema, Name: r.Name, Kind: r.Kind,
 		Language: r.Language, Volatility: r.Volatility,
@@ -183,7 +185,7 @@ func (r routine) describe() Function {
 	return f
 }
 
-// shownName quotes a name that is none without quotes.
+// shownName quotes a name unless it is valid without quotes.
 func shownName(name string) string {
 	if identifier.MatchString(name) && strings.ToLower(name) == name {
 		return name
@@ -191,19 +193,19 @@ func shownName(name string) string {
 	return pg.Quote(name)
 }
 
-// Language is a language in which the project may write functions.
+// Language is a language for the project's functions.
 type Language struct {
 	Name string `json:"name" example:"plpgsql"`
 }
 
 const selectLanguages = `select l.lanname as name from pg_catalog.pg_language l where l.lanpltrusted order by l.lanname`
 
-// ListLanguages returns the languages that functions may be written in: those that the database trusts.
+// ListLanguages returns the trusted languages of the database.
 func ListLanguages(ctx context.Context, q pg.Querier) ([]Language, error) {
 	return pg.All[Language](ctx, q, selectLanguages)
 }
 
-// checkLanguage fails with Unprocessable on language unless the database trusts it.
+// checkLanguage fails with Unprocessable on language unless the language is trusted.
 func checkLanguage(ctx context.Context, q pg.Querier, name string) error {
 	languages, err := ListLanguages(ctx, q)
 	if err != nil || slices.Contains(languages, Language{name}) {
@@ -214,7 +216,7 @@ func checkLanguage(ctx context.Context, q pg.Querier, name string) error {
 		"must be one that the database trusts, such as sql or plpgsql")
 }
 
-// checkCallers checks the roles to which a function is to be opened.
+// checkCallers validates the roles that get execute on a function.
 func checkCallers(roles []string) error {
 	for _, role := range roles {
 		if !slices.Contains(callers, role) {
@@ -226,7 +228,8 @@ func checkCallers(roles []string) error {
 	return nil
 }
 
-// open gives the right to execute the function to these roles of [callers], and takes it from the others.
+// open grants execute on the function to the given roles of [callers] and revokes it from the
+// others.
 func (d *declaration) open(ctx context.Context, tx pgx.Tx, roles []string) error {
 	for _, role := range callers {
 		sql := "revoke execute on function " + d.signature() + " from " + pg.Quote(role)

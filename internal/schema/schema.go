@@ -1,17 +1,19 @@
-// Package schema knows the tables of a project's database with their columns, indexes, constraints, policies and
-// grants, and its enums and functions: it reads them from the catalogue, and changes them by statements that it
-// builds from what it parsed, never from a client's text. (A condition, which only SQL can say, is walled in: see
-// [condition].)
+// Package schema reads and changes the database objects of a project: tables, columns, indexes,
+// constraints, triggers, policies, grants, enums and functions.
 //
-// Reads run on whatever the caller passes, the platform's own login in practice. Everything that a user shaped
-// runs on the pool of the project's owner, which is no superuser; extensions are installed by the platform's login. Every pool pins its search path to
-// pg_catalog, so each name in a statement here is qualified. Who may call is the interface's business.
+// It reads them from the PostgreSQL catalog. It builds statements from parsed input, never from the
+// text of a client. Conditions are the exception, since only SQL can express them: see [condition].
 //
-// A failure of a user-shaped statement is translated by the step that provoked it, which knows the field to
-// blame. What no step expects is a bug of ours and stays Internal.
+// Reads run on the connection of the caller, in practice the platform's login. User code runs on
+// the pool of the project's owner, which is no superuser. The platform's login installs extensions.
+// Every pool pins search_path to pg_catalog, so names in statements are qualified. Package api
+// authorizes callers.
 //
-// Fields at fault are named as the request has them: a column's in camelCase with the prefix "columns.N." (N
-// from 0), all others in snake_case, and for what stands in a path "table", "schema", "functionName" and
+// The step that runs a user-shaped statement translates its failure, since it knows the field to
+// blame. Unexpected failures are bugs of this package and stay Internal.
+//
+// Fields in errors have the names of the request: columns in camelCase with the prefix "columns.N."
+// (N from 0), all others in snake_case. Path parameters are "table", "schema", "functionName" and
 // "arguments".
 package schema
 
@@ -29,12 +31,14 @@ import (
 )
 
 const (
-	changeTime = 20 * time.Second // a change that takes longer is undone: code of the user's may run in it
-	// at a thing that others rename or drop at the same time; each lost one is another's success
+	// bounds user code that a change may run; a change that takes longer is rolled back
+	changeTime = 20 * time.Second
+	// Each failed attempt means that a concurrent rename or drop of the object succeeded.
 	attempts = 50
 )
 
-// settle gives a transaction the settings that its statements count on, whatever the owner chose for the role.
+// settle sets the session parameters that the statements of a transaction rely on, regardless of
+// the defaults of the owner's role.
 const settle = `
 	select pg_catalog.set_config('lock_timeout', '5s', true),
 	       pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
@@ -45,12 +49,12 @@ const settle = `
 	       pg_catalog.set_config('datestyle', 'ISO, MDY', true),
 	       pg_catalog.set_config('intervalstyle', 'postgres', true)`
 
-// errMoved says that a name led elsewhere, or nowhere, by the time that what it named was locked.
+// errMoved reports that a name referred to another object, or to none, once the object was locked.
 var errMoved = errors.New("renamed or dropped at the same time")
 
-// change runs f in a transaction of the project's owner that the audit log has an entry of, within a time of ours that no setting of the owner's
-// lifts. It fails with Conflict, code busy, if a lock can't be had, and with Unprocessable, code timeout, if
-// the time is over.
+// change runs f in an audited transaction of the project's owner. Its timeout is [changeTime],
+// which no setting of the owner extends. It fails with Conflict, code busy, if a lock is not
+// available, and with Unprocessable, code timeout, on timeout.
 func change(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context, tx pgx.Tx) error) error {
 	bounded, cancel := context.WithTimeout(ctx, changeTime)
 	defer cancel()
@@ -70,8 +74,8 @@ func change(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context
 	})
 }
 
-// changeNamed is [change] for a thing that f finds by its name. When f fails with errMoved, it runs again and
-// finds anew.
+// changeNamed is [change] for an object that f looks up by name. It retries with a new lookup if f
+// fails with errMoved.
 func changeNamed(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context, tx pgx.Tx) error) error {
 	var err error
 	for range attempts {
@@ -84,13 +88,13 @@ func changeNamed(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Co
 	return fault.New(fault.Conflict, "others change it at the same time; try again").WithCode("busy").Because(err)
 }
 
-// lock locks a table against everyone else and fails with errMoved if the name that t has is no longer that
-// table's. A lock can be asked for by name only, so the catalogue decides afterwards.
+// lock takes an access exclusive lock on a table. It fails with errMoved if t's name no longer
+// refers to the same table. LOCK TABLE accepts only names, so lock checks the catalog afterwards.
 func lock(ctx context.Context, tx pgx.Tx, t Table) error {
 	return lockIn(ctx, tx, t, "access exclusive")
 }
 
-// lockIn is lock with another of the database's modes.
+// lockIn is lock with another lock mode.
 func lockIn(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
 	err := execute(ctx, tx, "lock table only "+pg.Quote(t.Schema, t.Name)+" in "+mode+" mode")
 	switch pg.State(err) {
@@ -118,8 +122,8 @@ func lockIn(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
 	return nil
 }
 
-// execute runs a statement that was built here. The extended protocol takes one statement at a time, which is a
-// second wall behind the quoting.
+// execute runs a statement that this package built. The extended protocol accepts a single
+// statement, which is a second defense beside quoting.
 func execute(ctx context.Context, tx pgx.Tx, sql string) error {
 	_, err := tx.Conn().PgConn().ExecParams(ctx, sql, nil, nil, nil, nil).Close()
 	return err

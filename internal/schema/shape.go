@@ -12,8 +12,8 @@ import (
 	"socle/internal/pg"
 )
 
-// changeTable is [changeNamed] for the table that ref leads to, which f gets locked against everyone else. It
-// fails as [GetTable] does, and with Conflict, code busy, if others hold the table.
+// changeTable is [changeNamed] for the table of ref, which it locks exclusively. It fails as
+// [GetTable] does, and with Conflict, code busy, if the table is locked.
 func changeTable(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string,
 	f func(ctx context.Context, tx pgx.Tx, t Table) error,
@@ -32,12 +32,12 @@ func changeTable(
 	})
 }
 
-// alter runs an alter table statement.
+// alter runs an ALTER TABLE statement.
 func alter(ctx context.Context, tx pgx.Tx, t Table, action string) error {
 	return execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" "+action)
 }
 
-// comment says something about a thing that sql names; "" takes back what was said.
+// comment sets the comment of the object that sql names; "" removes it.
 func comment(ctx context.Context, tx pgx.Tx, sql, text string) error {
 	return execute(ctx, tx, "comment on "+sql+" is "+pg.Literal(text))
 }
@@ -53,7 +53,7 @@ func checkComment(field, text string) error {
 	return nil
 }
 
-// confirmed fails with Unprocessable on confirm unless the client said that a step that opens data is meant.
+// confirmed fails with Unprocessable on confirm unless the client confirmed a step that opens data.
 func confirmed(confirm bool, what string) error {
 	if confirm {
 		return nil
@@ -61,14 +61,14 @@ func confirmed(confirm bool, what string) error {
 	return fault.OnField(fault.Unprocessable, "confirm", "confirmation_required", "must be true, for this %s", what)
 }
 
-// columnNames returns the names of a table's columns in their order.
+// columnNames returns the names of a table's columns in order.
 func columnNames(ctx context.Context, q pg.Querier, table uint32) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		select attname from pg_catalog.pg_attribute where attrelid = @table and attnum > 0 and not attisdropped order by attnum`,
 		pgx.StrictNamedArgs{"table": table})
 }
 
-// quoted returns names as a list in SQL text.
+// quoted returns names as an SQL list.
 func quoted(names []string) string {
 	all := make([]string, len(names))
 	for i, name := range names {
@@ -78,14 +78,14 @@ func quoted(names []string) string {
 	return strings.Join(all, ", ")
 }
 
-// TableDetails is what is said of a table beside [Table].
+// TableDetails are the properties of a table that [Table] does not have.
 type TableDetails struct {
 	Comment          string   `json:"comment"`
 	RowLevelSecurity bool     `json:"rowLevelSecurity" doc:"Whether policies decide which rows the project's own users see."`
 	PrimaryKey       []string `json:"primaryKey" nullable:"false" doc:"Its columns, in the key's order."`
 }
 
-// GetTableDetails returns the details of a table, or nothing of one that is gone.
+// GetTableDetails returns the details of a table, or the zero value if it was dropped.
 func GetTableDetails(ctx context.Context, q pg.Querier, table uint32) (TableDetails, error) {
 	d, err := pg.One[TableDetails](ctx, q, `
 		select coalesce(pg_catalog.obj_description(c.oid, 'pg_class'), '') as comment, c.relrowsecurity as row_level_security,
@@ -102,15 +102,16 @@ func GetTableDetails(ctx context.Context, q pg.Querier, table uint32) (TableDeta
 	return d, err
 }
 
-// TableUpdate is what changes of a table; nil stays as it is.
+// TableUpdate is a partial update of a table; nil fields stay unchanged.
 type TableUpdate struct {
 	Comment          *string
 	RowLevelSecurity *bool
 	Confirm          bool
 }
 
-// UpdateTable changes a table. It fails as [GetTable] does, with Unprocessable on confirm if row level security
-// would end without it, and with Conflict, code busy, if others hold the table.
+// UpdateTable changes a table. It fails as [GetTable] does, with Unprocessable on confirm if row
+// level security would be disabled without confirmation, and with Conflict, code busy, if the table
+// is locked.
 func UpdateTable(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, u TableUpdate,
 ) (Table, error) {
@@ -146,9 +147,9 @@ func UpdateTable(
 	return changed, err
 }
 
-// DeleteTable drops a table and returns what went with it. It fails as [GetTable] does, with Conflict, code
-// in_use and the member dependents, if others depend on it and cascade is not set, and with Conflict, code
-// busy, if others hold the table.
+// DeleteTable drops a table and returns the dependents that were dropped with it. It fails as
+// [GetTable] does, with Conflict, code in_use and the member dependents, if other objects depend on
+// it and cascade is not set, and with Conflict, code busy, if the table is locked.
 func DeleteTable(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, cascade bool,
 ) (Table, []Dependent, error) {

@@ -9,7 +9,7 @@ import (
 	"socle/internal/pg"
 )
 
-// Statistics is what PostgreSQL has counted in a database.
+// Statistics are PostgreSQL's statistics of a database.
 type Statistics struct {
 	DatabaseSize  int64             `json:"databaseSize" doc:"Bytes."`
 	Since         *time.Time        `json:"since" nullable:"true" doc:"When PostgreSQL began to count; null if it has always."`
@@ -19,14 +19,14 @@ type Statistics struct {
 	UnusedIndexes []UnusedIndex     `json:"unusedIndexes" doc:"Those that no query has used and that keep nothing unique, the largest first."`
 }
 
-// Connections are those of one login.
+// Connections counts the connections of a login.
 type Connections struct {
 	Login  string `json:"login" doc:"What the login is for: owner, request, service, dump; platform is Socle's own."`
 	Total  int64  `json:"total"`
 	Active int64  `json:"active" doc:"Those that run a statement."`
 }
 
-// TableStatistics are those of a table.
+// TableStatistics are the statistics of a table.
 type TableStatistics struct {
 	Schema          string `json:"schema"`
 	Name            string `json:"name"`
@@ -37,7 +37,7 @@ type TableStatistics struct {
 	IndexScans      int64  `json:"indexScans"`
 }
 
-// UnusedIndex is an index that costs every write and serves no query.
+// UnusedIndex is an index that slows each write and serves no query.
 type UnusedIndex struct {
 	Schema string `json:"schema"`
 	Table  string `json:"table"`
@@ -45,7 +45,8 @@ type UnusedIndex struct {
 	Size   int64  `json:"size" doc:"Bytes."`
 }
 
-// busy is what a statement begins with that asks relations for their size. See selectTables: what somebody locks against all others has the size that was noted last.
+// busy is the common table expression of statements that measure relations. Relations with an
+// access exclusive lock have the size of the last vacuum or analyze, as in [selectTables].
 const (
 	busy = `
 		with busy as materialized (
@@ -55,8 +56,8 @@ const (
 	mostShown = ` limit 20`
 )
 
-// GetStatistics reads the statistics of the database that b connects to, from the catalogue alone. Nothing that a tenant has made is evaluated.
-// It fails with Conflict if somebody keeps a table locked.
+// GetStatistics reads the statistics of the database that b connects to from the catalog. It
+// evaluates no user code. It fails with Conflict if a table stays locked.
 func GetStatistics(ctx context.Context, b pg.Beginner) (Statistics, error) {
 	var s Statistics
 	err := pg.InTx(ctx, b, func(tx pgx.Tx) error {

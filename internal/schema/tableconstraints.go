@@ -13,7 +13,7 @@ import (
 	"socle/internal/pg"
 )
 
-// Constraint is a rule that all rows of a table keep. That a column is not null is the column's own.
+// Constraint is a constraint of a table. Not null constraints are a property of the column.
 type Constraint struct {
 	Name             string   `json:"name"`
 	Type             string   `json:"type" enum:"check,unique,primary,foreign,exclude"`
@@ -27,7 +27,7 @@ type Constraint struct {
 	Deferral
 }
 
-// NewConstraint is what a constraint is made of. Without a name the database chooses one.
+// NewConstraint describes a constraint to create. An empty name means that PostgreSQL chooses it.
 type NewConstraint struct {
 	Name              string   `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. The database chooses one if there is none."`
 	Type              string   `json:"type" enum:"check,unique,primary,foreign"`
@@ -42,7 +42,7 @@ type NewConstraint struct {
 	InitiallyDeferred bool     `json:"initially_deferred,omitempty" doc:"For a deferrable one: it is put off unless told otherwise."`
 }
 
-// keyAction is the SQL expression of what a foreign key does, from the catalogue's letter for it.
+// keyAction is the SQL expression of a foreign key's action, from its letter in the catalog.
 func keyAction(letter string) string {
 	return `case ` + letter +
 		` when 'a' then 'no action' when 'r' then 'restrict' when 'c' then 'cascade' when 'n' then 'set null' when 'd' then 'set default' end`
@@ -64,8 +64,7 @@ var selectConstraints = `
 	where k.conrelid = @table and k.contype in ('c', 'u', 'p', 'f', 'x')
 	order by k.conname`
 
-// ListConstraints returns the constraints of the table that ref leads to, by their names. It fails as [GetTable]
-// does.
+// ListConstraints returns the constraints of the table of ref by name. It fails as [GetTable] does.
 func ListConstraints(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Constraint, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -94,9 +93,9 @@ func constraintByName(ctx context.Context, q pg.Querier, t Table, name string) (
 	return Constraint{}, fault.New(fault.NotFound, "there is no such constraint")
 }
 
-// CreateConstraint gives a constraint to the table that ref leads to. It fails as [GetTable] does, with Conflict
-// on name or type if the name, or the one primary key, is there, with Conflict, code busy, if others hold the
-// table, and with Unprocessable on the field at fault.
+// CreateConstraint adds a constraint to the table of ref. It fails as [GetTable] does, with
+// Conflict on name or type if the table has that name or a primary key already, with Conflict, code
+// busy, if the table is locked, and with Unprocessable on the field at fault.
 func CreateConstraint(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewConstraint,
 ) (Constraint, error) {
@@ -109,7 +108,7 @@ func CreateConstraint(
 	return made, err
 }
 
-// add makes the constraint. prefix is of the names of its fields.
+// add adds the constraint. prefix is that of field names in errors.
 func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix string) (Constraint, error) {
 	if n.Name != "" {
 		if err := checkName(fault.Unprocessable, prefix+"name", n.Name); err != nil {
@@ -155,7 +154,7 @@ func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix strin
 
 func (n NewConstraint) deferral() Deferral { return Deferral{n.Deferrable, n.InitiallyDeferred} }
 
-// clause returns the SQL text that the constraint is made by, without its name.
+// clause returns the SQL of the constraint, without its name.
 func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix string) (string, error) {
 	if err := n.checkParts(prefix); err != nil {
 		return "", err
@@ -206,7 +205,7 @@ func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix st
 	return r.clause(), nil
 }
 
-// checkParts checks that the constraint has the parts of its type, and no others.
+// checkParts checks that the constraint has the parts of its type and no others.
 func (n NewConstraint) checkParts(prefix string) error {
 	for _, part := range []struct {
 		field string
@@ -246,7 +245,7 @@ func (n NewConstraint) checkParts(prefix string) error {
 	return nil
 }
 
-// checkColumnNames checks that the names are columns of a table, each once.
+// checkColumnNames checks that the names are distinct columns of a table.
 func checkColumnNames(ctx context.Context, tx pgx.Tx, t Table, field string, names []string) error {
 	known, err := columnNames(ctx, tx, t.ID)
 	if err != nil {
@@ -266,7 +265,7 @@ func checkColumnNames(ctx context.Context, tx pgx.Tx, t Table, field string, nam
 	return nil
 }
 
-// explain says what the server has against the constraint.
+// explain translates an SQLSTATE of ADD CONSTRAINT.
 func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
 	return func(state string) *fault.Error {
 		switch state {
@@ -302,7 +301,7 @@ func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
 		case "23502": // not_null_violation
 			return fault.OnField(fault.Unprocessable, prefix+"columns", "null",
 				"can't be the primary key, for the table has rows without a value")
-			// no operator class, part of a partitioned table's key missing, too large
+			// no operator class, not part of the partition key, too large
 		case "42704", "0A000", "54000", "54011":
 			return fault.OnField(fault.Unprocessable, prefix+"columns", "not_supported",
 				"can't be unique: their types have no order, or are too large, or the table is partitioned by others")
@@ -312,9 +311,9 @@ func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
 	}
 }
 
-// ValidateConstraint makes a constraint that was made for new rows only hold for all of them. It fails as
-// [GetTable] does, with NotFound if the table has no such constraint, with Conflict, code violated, if there
-// are rows that break it, and with Conflict, code busy, if others hold the table.
+// ValidateConstraint validates a constraint that was created for new rows only. It fails as
+// [GetTable] does, with NotFound for an unknown constraint, with Conflict, code violated, if
+// existing rows violate it, and with Conflict, code busy, if the table is locked.
 func ValidateConstraint(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string,
 ) (Constraint, error) {
@@ -325,7 +324,8 @@ func ValidateConstraint(
 			return err
 		}
 
-		if err := lockIn(ctx, tx, t, "share update exclusive"); err != nil { // rows may be read and written meanwhile
+		// This mode allows concurrent reads and writes.
+		if err := lockIn(ctx, tx, t, "share update exclusive"); err != nil {
 			return err
 		}
 
@@ -347,9 +347,10 @@ func ValidateConstraint(
 	return valid, err
 }
 
-// DeleteConstraint drops a constraint, with cascade also what depends on it, which is returned. It fails as [GetTable] does, with NotFound if the
-// table has no such constraint, with Conflict, code in_use and the member dependents, if others depend on it and don't go too, and with Conflict,
-// code busy, if others hold the table.
+// DeleteConstraint drops a constraint. With cascade it also drops its dependents and returns them.
+// It fails as [GetTable] does, with NotFound for an unknown constraint, with Conflict, code in_use
+// and the member dependents, if other objects depend on it and cascade is not set, and with
+// Conflict, code busy, if the table is locked.
 func DeleteConstraint(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool,
 ) (deleted Constraint, gone []Dependent, err error) {

@@ -13,8 +13,8 @@ import (
 	"socle/internal/pg"
 )
 
-// Table is a table of the user's: an ordinary or a partitioned one, or a partition. The rows and the size of a
-// partitioned table are those of its partitions, so its own are 0.
+// Table is a user table: ordinary, partitioned, or a partition. The rows and size of a partitioned
+// table count for its partitions, so its own are 0.
 type Table struct {
 	ID            uint32 `json:"id" doc:"The table's number in the database; it stays when the table is renamed."`
 	Name          string `json:"name"`
@@ -26,14 +26,14 @@ type Table struct {
 // FullName returns schema.table.
 func (t Table) FullName() string { return t.Schema + "." + t.Name }
 
-// TableUUID returns the UUID of a project's table: version 5, of the decimal number in the namespace of the
-// project's UUID. It is as lasting as the number, and nothing has to be stored.
+// TableUUID returns the UUID of a project's table: version 5, of the decimal OID in the namespace
+// of the project's UUID. It is as stable as the OID and needs no storage.
 func TableUUID(project uuid.UUID, id uint32) uuid.UUID {
 	return uuid.NewSHA1(project, strconv.AppendUint(nil, uint64(id), 10))
 }
 
-// The size of a table that someone locks, or waits to lock, against all others can't be measured without
-// waiting for them. Such a table gets the size that the last vacuum or analyze noted.
+// pg_total_relation_size waits for access exclusive locks, held or requested. Tables with such a
+// lock get the size of the last vacuum or analyze.
 const (
 	selectTables = `
 	with busy as materialized (
@@ -53,7 +53,8 @@ const (
 		select c.oid as id, c.relname as name, n.nspname as schema, greatest(c.reltuples, 0)::bigint as estimated_rows,
 			c.reltoastrelid, count(*) over () as total ` + userTables
 
-	// userTables is where selectTables looks; a condition and the page follow, and then a closing parenthesis and c.
+	// userTables is the from clause of selectTables. A condition and the page follow, then a
+	// closing parenthesis and c.
 	userTables = `
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		where c.relkind in ('r', 'p') and c.relpersistence <> 't' and ` + userSchema + ` and ` + notMember
@@ -62,7 +63,7 @@ const (
 	selectTableByName = selectTables + ` and n.nspname = @schema and c.relname = @name) c`
 )
 
-// tableRow is a table with the number of all that were found.
+// tableRow is a table with the total number of tables.
 type tableRow struct {
 	Table
 	Total int64
@@ -70,10 +71,10 @@ type tableRow struct {
 
 var tableSorts = map[string]string{"name": "name", "schema": "schema", "id": "id", "estimatedRows": "estimated_rows"}
 
-// ListTables returns a page of the tables, never nil, and how many there are in all. The page is sorted by
+// ListTables returns a page of the tables, never nil, and the total number. Pages are sorted by
 // name, schema, id or estimatedRows; ties are broken by id.
 func ListTables(ctx context.Context, q pg.Querier, page pg.Page) ([]Table, int64, error) {
-	first := page // only the page's tables are measured, and then put in order again
+	first := page // sizes are computed for the tables of the page only, which is then sorted again
 	first.Number = 1
 
 	rows, err := pg.All[tableRow](ctx, q,
@@ -82,7 +83,7 @@ func ListTables(ctx context.Context, q pg.Querier, page pg.Page) ([]Table, int64
 		return nil, 0, err
 	}
 
-	if len(rows) == 0 && page.Number > 1 { // past the end, where no row tells the total
+	if len(rows) == 0 && page.Number > 1 { // past the end, where no row has the total
 		total, err := pg.Value[int64](ctx, q, "select count(*)"+userTables)
 		return []Table{}, total, err
 	}
@@ -101,10 +102,10 @@ var (
 	uuidRef   = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 )
 
-// GetTable returns the table that ref leads to: its full name (schema.table, or table for public.table), its
-// id, or its UUID. It fails with Invalid on the field table if ref is none of these or leads into a schema of
-// the platform's, and with NotFound if there is no such table. A UUID can't be turned back into a number, so it
-// costs a look at the numbers of all tables.
+// GetTable returns the table of ref: a full name (schema.table, or table for public.table), an ID,
+// or a UUID. It fails with Invalid on the field table if ref is none of these or names a reserved
+// schema, and with NotFound for an unknown table. A UUID can't be mapped back to an OID, so
+// GetTable compares the UUIDs of all tables.
 func GetTable(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) (Table, error) {
 	if !uuidRef.MatchString(ref) {
 		return findTable(ctx, q, ref)
@@ -118,8 +119,8 @@ func GetTable(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) 
 	return tableByID(ctx, q, id)
 }
 
-// findTable returns the table of a full name or an id, which is the only way to one whose name, made by SQL, is
-// no identifier of ours. It fails as [GetTable] does.
+// findTable returns the table of a full name or an ID. Tables with names that are no [identifier]
+// are found by ID only. It fails as [GetTable] does.
 func findTable(ctx context.Context, q pg.Querier, ref string) (Table, error) {
 	if numberRef.MatchString(ref) {
 		id, err := strconv.ParseUint(ref, 10, 32)
@@ -177,9 +178,9 @@ func badRef() error {
 
 func noTable() *fault.Error { return fault.New(fault.NotFound, "there is no such table") }
 
-// RenameTable gives the table that ref leads to another name in its schema; the name it has already is fine. It
-// fails as [GetTable] does, with Unprocessable on name if that is no name, with Conflict on name if it is
-// taken, and with Conflict, code busy, if others hold the table.
+// RenameTable renames the table of ref within its schema; the current name is accepted. It fails as
+// [GetTable] does, with Unprocessable on name if the name is invalid, with Conflict on name if it
+// is taken, and with Conflict, code busy, if the table is locked.
 func RenameTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Table, error) {
 	var renamed Table
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
@@ -211,11 +212,12 @@ func RenameTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 	return renamed, err
 }
 
-// nameTaken explains that a relation's name is in use: by a relation, by a type (a table has one of its name),
-// or by one that is made at the same moment.
+// nameTaken translates the SQLSTATEs of a name in use: by a relation, by a type (each table has a
+// row type of its name), or by a concurrent creation.
 func nameTaken(state string) *fault.Error {
 	switch state {
-	case "42P07", "42710", "23505": // duplicate_table, duplicate_object, unique_violation in the catalogue
+	// duplicate_table, duplicate_object, unique_violation in the catalog
+	case "42P07", "42710", "23505":
 		return fault.OnField(fault.Conflict, "name", "already_exists",
 			"is the name of another table, view or type of the schema")
 	}

@@ -121,7 +121,7 @@ func TestGetTable(t *testing.T) {
 	}
 }
 
-// badTableNames can't be the name of a user's table in a path.
+// badTableNames are no valid names of user tables in a path.
 var badTableNames = []string{"", " ", ".", "a.", ".a", "a.b.c", "db.public.orders", "...", `"orders"`, "orders'",
 	"orders; drop table orders", "orders--", "or ders", "órders", "pg_catalog.pg_class", "pg_toast.x",
 	"information_schema.tables", "auth.users", "storage.files", "forms.forms", "realtime.x", "socle.migrations",
@@ -129,7 +129,7 @@ var badTableNames = []string{"", " ", ".", "a.", ".a", "a.b.c", "db.public.order
 	"$1", strings.Repeat("a", 64), strings.Repeat("a", 10_000), "018f2f6e-0000-7000-8000-00000000000",
 	"{018f2f6e-0000-7000-8000-000000000001}", "018f2f6e000070008000000000000001", "orders\n"}
 
-// TestReadLockedTable checks that reading waits for nobody who has locked a table, or waits to.
+// TestReadLockedTable checks that reading does not wait for held or requested table locks.
 func TestReadLockedTable(t *testing.T) {
 	t.Parallel()
 
@@ -235,7 +235,8 @@ func TestRenameTable(t *testing.T) {
 	}
 }
 
-// TestOddNames checks that what SQL has named is listed, described and renamed as it is.
+// TestOddNames checks that tables with names that only SQL can create are listed, described and
+// renamed.
 func TestOddNames(t *testing.T) {
 	t.Parallel()
 
@@ -284,7 +285,8 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// TestRenameRaces checks that every success was true in turn, and that one name holds in the end.
+// TestRenameRaces checks that each successful rename was effective in turn, and that exactly one
+// name remains.
 func TestRenameRaces(t *testing.T) {
 	t.Parallel()
 
@@ -297,7 +299,7 @@ func TestRenameRaces(t *testing.T) {
 		errs := together(10, func(i int) error {
 			renamed, err := schema.RenameTable(t.Context(), p.owner, p.uuid, name, fmt.Sprintf("name_%d_%d", round, i))
 			if err == nil {
-				won = renamed.Name // one success, so one writer
+				won = renamed.Name // a single success, so a single writer
 			}
 
 			return err

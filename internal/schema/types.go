@@ -11,20 +11,20 @@ import (
 	"socle/internal/pg"
 )
 
-// dataType is a type that the server knows and that a column or a function may have.
+// dataType is a type of the database that a column or a function may have.
 type dataType struct {
-	SQL       string // text for statements, with modifiers and brackets
+	SQL       string // SQL with modifiers and brackets
 	OID       uint32
-	Base      uint32 // the type under a domain, else OID
-	Name      string // what clients read, without modifiers
-	Textual   bool   // a string type, or a domain over one
-	Moment    bool   // a type of date or time, or a domain over one
-	Composite bool   // a row, or a domain over one
+	Base      uint32 // base type of a domain, else OID
+	Name      string // for clients, without modifiers
+	Textual   bool   // string type, or a domain over one
+	Moment    bool   // date or time type, or a domain over one
+	Composite bool   // row type, or a domain over one
 	identity  bool
 	modified  bool
 }
 
-// types asks the server about types, each only once. It is good for one transaction.
+// types resolves types and caches them for one transaction.
 type types struct {
 	tx    pgx.Tx
 	known map[typeSpec]dataType
@@ -32,8 +32,8 @@ type types struct {
 
 func typesOf(tx pgx.Tx) *types { return &types{tx: tx, known: map[typeSpec]dataType{}} }
 
-// get returns the type that a client wrote. It fails with Unprocessable on the field if it is none, or none for
-// a column: a pseudo-type, one of the platform's, one of the catalogue's own.
+// get resolves a type that a client wrote. It fails with Unprocessable on the field for an unknown
+// type, a pseudo-type, and types reserved for the platform or the catalog.
 func (t *types) get(ctx context.Context, field, text string) (dataType, error) {
 	if strings.TrimSpace(text) == "" {
 		return dataType{}, fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
@@ -51,7 +51,7 @@ func badType(field, message string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, field, "invalid_type", "%s", message)
 }
 
-// plain is get for where a counting type has no meaning.
+// plain is get without the serial types.
 func (t *types) plain(ctx context.Context, field, text string) (dataType, error) {
 	d, err := t.get(ctx, field, text)
 	if err == nil && d.identity {
@@ -61,7 +61,7 @@ func (t *types) plain(ctx context.Context, field, text string) (dataType, error)
 	return d, err
 }
 
-// resolve is get for a type that is parsed.
+// resolve is get for a parsed type.
 func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataType, error) {
 	if d, ok := t.known[spec]; ok {
 		return d, nil
@@ -121,7 +121,8 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 	return d, nil
 }
 
-// meant is the SQL expression of the name that leads to a type, of those that [typeSpec] has; of its first one if none does.
+// meant is the SQL expression of the first name of a [typeSpec] that resolves to a type, or of its
+// first name if none does.
 const meant = `case when pg_catalog.to_regtype(@sql) is not null then @sql
 	when @public <> '' and pg_catalog.to_regtype(@public) is not null then @public
 	when @extended <> '' and pg_catalog.to_regtype(@extended) is not null then @extended else @sql end`
@@ -130,9 +131,9 @@ func (t typeSpec) arguments() pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"sql": t.sql, "public": t.fallbacks[0], "extended": t.fallbacks[1]}
 }
 
-// shownType is the SQL expression of a type's name as clients read it, from printed.full_name, what format_type
-// prints: types of public and of the extensions without their schema, unless one of that name is found before them. [shortType] does the
-// rest.
+// shownType is the SQL expression of a type's name for clients, from printed.full_name, the output
+// of format_type. It removes the schemas public and extensions unless the bare name resolves to
+// another type first. [shortType] completes it.
 const shownType = `case
 	when printed.full_name like 'public.%' and pg_catalog.to_regtype(pg_catalog.substr(printed.full_name, 8)) is null
 	then pg_catalog.substr(printed.full_name, 8)
@@ -144,7 +145,7 @@ var longType = regexp.MustCompile(
 	`^(character varying|character|timestamp|time)(\([0-9]+\))?( with time zone| without time zone)?((?:\[\])*)$`,
 )
 
-// shortType replaces SQL's long spellings by the names that people write.
+// shortType replaces SQL's long spellings by the common names.
 func shortType(name string) string {
 	m := longType.FindStringSubmatch(name)
 	if m == nil {

@@ -8,8 +8,8 @@ import (
 	"socle/internal/schema"
 )
 
-// TestTypes checks that types are taken as people write them, shown in short, and that what is shown is taken
-// for the same type.
+// TestTypes checks that common spellings of types are accepted, that their representation is short,
+// and that the representation is accepted for the same type.
 func TestTypes(t *testing.T) {
 	t.Parallel()
 
@@ -116,7 +116,7 @@ func TestTypesRefused(t *testing.T) {
 	}
 }
 
-// TestSerial checks that the counting types make columns that count.
+// TestSerial checks that the serial types create identity columns.
 func TestSerial(t *testing.T) {
 	t.Parallel()
 

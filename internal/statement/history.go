@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	keptQueries = 1000   // of a project; older ones are forgotten
+	keptQueries = 1000   // per project; older ones are deleted
 	keptText    = 10_000 // characters of a query's text
 )
 
-// Record is a query that somebody ran.
+// Record is an entry of the query history.
 type Record struct {
 	UUID       uuid.UUID `json:"uuid"`
 	Query      string    `json:"query" doc:"The first 10,000 characters. What was written into it, secrets included, is here too; parameters are not."`
@@ -31,8 +31,8 @@ type Record struct {
 	ErrorCode  *string   `json:"errorCode" nullable:"true" doc:"PostgreSQL's SQLSTATE, or our word; null if it succeeded or runs."`
 }
 
-// Run runs a query on behalf of user and notes it, before and after.
-// It fails with Unprocessable on query, parameters or timeout_ms.
+// Run runs a query on behalf of user. It records the query before and after. It fails with
+// Unprocessable on query, parameters or timeout_ms.
 func Run(ctx context.Context, p *tenant.Project, user uuid.UUID, q Query) (Answer, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -54,11 +54,13 @@ func Run(ctx context.Context, p *tenant.Project, user uuid.UUID, q Query) (Answe
 		return Answer{}, fmt.Errorf("%w (and it could not be noted: %w)", failure, err)
 	}
 
-	// What is done is done: that it could not be noted makes no failure of it. Its record says that it ran.
+	// A failure to record the outcome does not fail a query that has been committed; the history
+	// has its start.
 	return Answer{Results: results, DurationMs: took}, failure
 }
 
-// begin notes a query before it runs, in the history and in the audit log, so that none runs unknown.
+// begin records a query in the history and in the audit log before it runs, so that none runs
+// unrecorded.
 func begin(ctx context.Context, p *tenant.Project, id, user uuid.UUID, q Query) error {
 	return audit.Write(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		_, err := pg.Exec(ctx, tx, `
@@ -68,7 +70,7 @@ func begin(ctx context.Context, p *tenant.Project, id, user uuid.UUID, q Query) 
 	})
 }
 
-// finish notes how a query ended, and forgets those that are too many.
+// finish records the outcome of a query and deletes old records.
 func finish(ctx context.Context, p *tenant.Project, id uuid.UUID, took float64, results []Result, failure error) error {
 	var rows *int64
 	var code *string
@@ -103,7 +105,8 @@ const recordColumns = `uuid, query, read_only, run_by, started_at, duration_ms, 
 
 var recordSorts = map[string]string{"startedAt": "started_at", "durationMs": "duration_ms", "rows": "rows"}
 
-// List returns a page of the queries that were run, sorted by startedAt, durationMs or rows, and how many are known.
+// List returns a page of the query history, sorted by startedAt, durationMs or rows, and the total
+// number.
 func List(ctx context.Context, p *tenant.Project, page pg.Page) ([]Record, int64, error) {
 	records, err := pg.All[Record](ctx, p.Trusted(),
 		`select `+recordColumns+` from socle.queries`+page.Clause(recordSorts, "uuid"))

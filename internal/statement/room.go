@@ -7,29 +7,30 @@ import (
 	"socle/internal/fault"
 )
 
-// In a project whose database is full, a query is kept only if what it leaves is not larger than what was there: so rows and tables go, and none come.
-// What is counted is what the transaction sees: a table that it has dropped or truncated counts no more, though its file is there until the end. What was undone leaves
-// empty pages in its tables for a while; package tenant bounds what comes of that.
+// A project over its quota may run queries that do not grow its database: they may delete rows and
+// drop tables. Sizes are those that the transaction sees: a table that it dropped or truncated no
+// longer counts, although its file exists until the commit. Rolled back changes leave empty pages
+// in tables for a while; package tenant bounds these.
 
-// selectSizes reads the bytes and the file of each of the owner's tables and indexes and of the
-// catalogue of the database. The relations of the catalogue have numbers below 16384. The platform's
-// tables are left out, which grow with any request, and so is what ANALYZE finds. The catalogues that
-// all databases of the PostgreSQL server share are left out, too: they grow with every project.
+// selectSizes reads the bytes and file of each table and index of the owner, and of the database's
+// catalog. Catalog relations have OIDs below 16384. It excludes the platform's tables, which grow
+// with any request, the statistics that ANALYZE writes, and the catalogs shared by all databases of
+// the server, which grow with each project.
 const selectSizes = `
 	select c.oid, pg_catalog.pg_relation_filenode(c.oid), pg_catalog.pg_relation_size(c.oid)
 	from pg_catalog.pg_class c
 	where c.relkind in ('r', 'i', 'm', 'S', 't') and (c.relowner = (select r.oid from pg_catalog.pg_roles r where r.rolname = session_user)
 	  or c.oid < 16384 and not c.relisshared and c.relname !~ '^pg_(statistic|toast_2619)')`
 
-// relationSize is the size of a relation in a file of its own.
+// relationSize is the size and file of a relation.
 type relationSize struct {
 	file  string
 	bytes int64
 }
 
-// growth returns by how many bytes a transaction made relations larger, less what it has dropped,
-// truncated or rewritten. In the same file a transaction makes no relation smaller: that is a vacuum
-// beside it, which makes no room for the transaction.
+// growth returns by how many bytes a transaction grew relations, minus those that it dropped,
+// truncated or rewrote. A transaction can't shrink a relation within the same file: a concurrent
+// vacuum did, which frees nothing for the transaction.
 func growth(before, after map[string]relationSize) int64 {
 	var grown int64
 	for oid, now := range after {
@@ -54,11 +55,11 @@ var errGrows = fault.New(fault.TooLarge,
 	"the project's database has all the bytes that it may have, and would be larger after the query, which was undone").
 	WithCode("quota_exceeded")
 
-// settled has all done that the transaction would do at its end, lets it write nothing after that, and takes the query's search path, by which other
-// operators could be meant.
+// settled runs deferred constraints, makes the transaction read-only, and resets the query's
+// search_path, which could resolve operators differently.
 const settled = `set constraints all immediate; set transaction read only; set local search_path = pg_catalog, pg_temp;`
 
-// sizes runs a query that ends with [selectSizes], and returns the sizes by the relations' numbers.
+// sizes runs SQL that ends with [selectSizes] and returns the sizes by OID.
 func (s *session) sizes(ctx context.Context, sql string) (map[string]relationSize, error) {
 	results, err := s.conn.Exec(ctx, sql).ReadAll()
 	if err != nil {
@@ -72,7 +73,7 @@ func (s *session) sizes(ctx context.Context, sql string) (map[string]relationSiz
 		}
 
 		bytes, err := strconv.ParseInt(string(row[2]), 10, 64)
-		if err != nil && row[2] != nil { // null: it was dropped just now
+		if err != nil && row[2] != nil { // null: dropped concurrently
 			return nil, err
 		}
 

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	answersRoom    = 96 << 20 // bytes of memory for the answers of a process
-	shareOfOne     = 32 << 20 // of them, those of one project
-	uncountedBytes = 64 << 10 // that every answer may have beside
-	answerCopies   = 2        // of its bytes: the rows, and the response that is made of them
+	answersRoom    = 96 << 20 // memory budget for responses in a process, in bytes
+	shareOfOne     = 32 << 20 // share of the budget per project
+	uncountedBytes = 64 << 10 // allowance per response outside of the budget
+	answerCopies   = 2        // in memory: the rows, and the response built from them
 )
 
-// Rows are rows of values as they go into the answer: JSON, an array of arrays.
+// Rows are rows of values in their JSON representation, an array of arrays.
 type Rows struct{ text []byte }
 
 // MarshalJSONTo writes the rows.
@@ -25,7 +25,7 @@ func (r Rows) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteValue(append(r.text, ']'))
 }
 
-// add adds a row. types are those of its columns.
+// add adds a row. types are the types of its columns.
 func (r *Rows) add(types []columnType, values [][]byte) error {
 	start := byte('[')
 	if len(r.text) > 0 {
@@ -48,17 +48,17 @@ func (r *Rows) add(types []columnType, values [][]byte) error {
 	return nil
 }
 
-// answers bounds the memory of the answers of this process that are made or on their way.
+// answers bounds the memory of all responses of this process until they are written.
 var answers = answerRoom{free: answersRoom}
 
-// answerRoom shares memory out to answers. It is safe for concurrent use.
+// answerRoom is a memory budget shared by responses. It is safe for concurrent use.
 type answerRoom struct {
 	mu    sync.Mutex
 	free  int // bytes
 	taken map[uuid.UUID]int
 }
 
-// take takes bytes for a project's answer. It reports whether there were so many.
+// take reserves bytes for a project's response. It reports false if the budget is exhausted.
 func (a *answerRoom) take(project uuid.UUID, n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -77,7 +77,7 @@ func (a *answerRoom) take(project uuid.UUID, n int) bool {
 	return true
 }
 
-// give gives bytes back.
+// give returns bytes to the budget.
 func (a *answerRoom) give(project uuid.UUID, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,18 +89,19 @@ func (a *answerRoom) give(project uuid.UUID, n int) {
 	}
 }
 
-// budget is what one answer has of the room for all.
+// budget is the reservation of one response in the shared budget.
 type budget struct {
 	room    *answerRoom
 	project uuid.UUID
-	used    int // bytes of the answer
+	used    int // bytes of the response
 
 	mu       sync.Mutex
-	taken    int // of the room
+	taken    int // bytes of the shared budget
 	released bool
 }
 
-// use takes room for bytes more of the answer. It reports whether there was any, and the answer may be so long.
+// use reserves memory for n more bytes of the response. It reports false if the budget or the size
+// limit is exhausted.
 func (b *budget) use(n int) bool {
 	if b.used+n > maxBytes {
 		return false
@@ -126,7 +127,7 @@ func (b *budget) use(n int) bool {
 	return true
 }
 
-// release gives all back, for good: the answer gets no more.
+// release returns the reservation for good: later calls of use fail.
 func (b *budget) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

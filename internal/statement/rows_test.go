@@ -8,11 +8,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// wide is a row of columns without values, which take the least bytes of an answer.
+// wide returns a row of n null columns, which have the smallest values in JSON.
 func wide(n int) ([]columnType, [][]byte) { return make([]columnType, n), make([][]byte, n) }
 
-// TestAnswersAreBounded: an answer is no longer in memory than it may be, however short its values are, and all answers at once have
-// one budget.
+// TestAnswersAreBounded checks that a response stays within its limit even with the smallest
+// values, and that concurrent responses share one budget.
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 
@@ -88,7 +88,7 @@ func TestRows(t *testing.T) {
 			}
 		}
 
-		for range 2 { // it can be written again
+		for range 2 { // MarshalJSONTo is repeatable
 			if got, err := json.Marshal(r); err != nil || string(got) != want {
 				t.Errorf("%d rows: got %s, %v, want %s", n, got, err, want)
 			}

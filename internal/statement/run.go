@@ -16,19 +16,19 @@ import (
 	"socle/internal/tenant"
 )
 
-// endTime is what the end of a session may take.
+// endTime bounds the end of a session.
 const endTime = 5 * time.Second
 
-// settings are those that a query starts with. To have them read makes the transaction one that can't be made
-// writable any more.
+// settings are the initial settings of a query. Reading them fixes the access mode: the transaction
+// can't become writable any more.
 const settings = `
 	select pg_catalog.set_config('search_path', 'public, extensions', true),
 	       pg_catalog.set_config('lock_timeout', '5s', true),
 	       pg_catalog.set_config('extra_float_digits', '1', true),
 	       pg_catalog.set_config('bytea_output', 'hex', true)`
 
-// run runs a query on a connection of its own.
-// What the server has against a statement is Unprocessable on query, with the server's own words in the member postgres.
+// run runs a query on a connection of its own. PostgreSQL's errors are Unprocessable on query, with
+// the original error in the member postgres.
 func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	pieces, err := split(q.Text)
 	if err != nil {
@@ -55,7 +55,7 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	defer conn.Release()
 
 	s := &session{conn: conn.Conn().PgConn(), query: q, full: full, budget: budget{room: &answers, project: p.UUID}}
-	context.AfterFunc(ctx, func() { s.budget.release() }) // when the answer is written
+	context.AfterFunc(ctx, func() { s.budget.release() }) // after the response is written
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
 
 	results, err := s.run(bounded, pieces, params)
@@ -64,13 +64,13 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer done()
 
-	_ = conn.Conn().Close(closing) // whatever it says, nobody gets this session any more
+	_ = conn.Conn().Close(closing) // errors do not matter, since the session is discarded
 
 	if over == nil || err == nil {
 		return results, err
 	}
 
-	select { // the answer says that the query was undone
+	select { // the response says that the query was rolled back, so wait for that
 	case <-s.conn.CleanupDone():
 	case <-closing.Done():
 	}
@@ -84,7 +84,7 @@ func run(ctx context.Context, p *tenant.Project, q Query) ([]Result, error) {
 		q.Timeout.Milliseconds()).Because(err)
 }
 
-// parameters returns the values of a query's parameters.
+// parameters returns the encoded parameters of a query.
 func parameters(q Query, statements int) ([][]byte, error) {
 	if len(q.Parameters) > 0 && statements > 1 {
 		return nil, fault.OnField(fault.Unprocessable, "parameters", "not_applicable",
@@ -112,18 +112,18 @@ type session struct {
 	conn  *pgconn.PgConn
 	query Query
 	types []columnType
-	full  bool // the query may not make the database larger
+	full  bool // the query may not grow the database
 
-	budget budget // of the answer
+	budget budget // of the response
 }
 
-// columnType is the type of a column of the results.
+// columnType is the type of a result column.
 type columnType struct {
 	oid      uint32
 	modifier int32
 }
 
-// run runs the statements in one transaction, which is kept if all succeed and the query may write.
+// run runs the statements in one transaction. It commits if all succeed and the query may write.
 func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]Result, error) {
 	begin := "begin read write;"
 	if s.query.ReadOnly {
@@ -177,15 +177,16 @@ func (s *session) run(ctx context.Context, pieces []piece, params [][]byte) ([]R
 		end = "rollback"
 	}
 
-	if _, err := s.conn.Exec(ctx, end).ReadAll(); err != nil { // a constraint can wait until here
+	// a deferred constraint can fail here
+	if _, err := s.conn.Exec(ctx, end).ReadAll(); err != nil {
 		return nil, refused(err, len(pieces)-1, pieces[len(pieces)-1])
 	}
 
 	return results, nil
 }
 
-// execute runs one statement by the extended protocol, which takes no second one behind it, and asks for no more rows
-// than are wanted.
+// execute runs one statement with the extended protocol, which rejects further statements. It
+// fetches at most one row more than the limit.
 func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Result, error) {
 	f := s.conn.Frontend()
 	f.SendParse(&pgproto3.Parse{Query: sql})
@@ -241,7 +242,7 @@ func (s *session) describe(r *Result, fields []pgproto3.FieldDescription) {
 	}
 }
 
-// row keeps a row if there is room for it.
+// row appends a row to the result if the budget allows it.
 func (s *session) row(r *Result, values [][]byte) error {
 	if r.kept == s.query.MaxRows || r.Truncated {
 		r.Truncated = true
@@ -273,7 +274,8 @@ func (s *session) row(r *Result, values [][]byte) error {
 	return nil
 }
 
-// nameTypes asks for the names of the columns' types, which the transaction itself may have made.
+// nameTypes sets the names of the column types. It runs in the transaction, which may have created
+// types.
 func (s *session) nameTypes(ctx context.Context, results []Result) error {
 	if len(s.types) == 0 {
 		return nil
@@ -308,19 +310,20 @@ func (s *session) nameTypes(ctx context.Context, results []Result) error {
 
 func array(items []string) []byte { return []byte("{" + strings.Join(items, ",") + "}") }
 
-// Refusal is what PostgreSQL has against a statement, in its own words.
+// Refusal is PostgreSQL's error for a statement.
 type Refusal struct {
 	Message   string `json:"message"`
 	Detail    string `json:"detail"`
 	Hint      string `json:"hint"`
 	SQLState  string `json:"sqlstate"`
-	Position  int    `json:"position"`  // the character of the query, from 1; 0 is unknown
+	Position  int    `json:"position"`  // character of the query, from 1; 0 if unknown
 	Statement int    `json:"statement"` // from 1
 	Context   string `json:"context"`
 }
 
-// refused says in the server's words what it has against a statement: its author wrote it, and has a right to know. A lost
-// connection and a server without resources are nobody's statement.
+// refused translates PostgreSQL's error for a statement. The author of the statement may read the
+// original error. A lost connection and exhausted resources of the server are not the statement's
+// fault.
 func refused(err error, index int, p piece) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -335,8 +338,8 @@ func refused(err error, index int, p piece) error {
 	switch {
 	case pg.EndedByLimit(e):
 		return pg.Fault(err)
-	case e.Code[:2] == "08" && e.Code != "08P01", // but as many values as parameters
-		// but more memory, or more files, than a session may have
+	case e.Code[:2] == "08" && e.Code != "08P01", // 08P01: wrong number of parameters
+		// 53200 and 53400: memory and file limits of a session
 		e.Code[:2] == "53" && e.Code != "53200" && e.Code != "53400",
 		e.Code == "57P02", e.Code == "57P03":
 		return pg.Fault(err)
@@ -364,7 +367,7 @@ func refused(err error, index int, p piece) error {
 	return f
 }
 
-// clip keeps the beginning of a text.
+// clip truncates a text.
 func clip(s string) string {
 	const most = 2000
 	if utf8.RuneCountInString(s) <= most {

@@ -8,22 +8,23 @@ import (
 	"socle/internal/fault"
 )
 
-// maxStatements is how many statements one query has at most.
+// maxStatements is the maximum number of statements per query.
 const maxStatements = 100
 
-// piece is one statement of a query, without the semicolon at its end.
+// piece is one statement of a query, without its final semicolon.
 type piece struct {
 	text  string
 	start int      // characters of the query before it
-	words []string // its first words, in lower case
+	words []string // first words, in lower case
 }
 
-// refusedFirst are the words that begin what would end our transaction, or speak a protocol of its own.
+// refusedFirst are the first words of statements that would end the transaction or change the
+// protocol.
 var refusedFirst = []string{"begin", "start", "commit", "end", "abort", "rollback", "savepoint", "release", "copy"}
 
-// split cuts a query into its statements. It reads quotes, comments and bodies as PostgreSQL does, so that a statement is
-// found whole; but nothing rests on that: the server takes one statement at a time, and what that does to the
-// transaction is looked at after each.
+// split splits a query into its statements. It lexes quotes, comments and function bodies as
+// PostgreSQL does, to find the end of each statement. Safety does not depend on that: PostgreSQL
+// accepts a single statement at a time, and the state of the transaction is checked after each.
 func split(query string) ([]piece, error) {
 	s := &splitter{text: query}
 	for s.at < len(s.text) {
@@ -52,13 +53,13 @@ func split(query string) ([]piece, error) {
 	return s.pieces, nil
 }
 
-// splitter is a query that is being cut.
+// splitter is the state of split.
 type splitter struct {
 	text   string
-	at     int // byte that is read next
-	begin  int // first byte of the statement, or of the space before it
+	at     int // next byte to read
+	begin  int // first byte of the statement, with leading space
 	parens int
-	blocks int // open BEGIN ATOMIC and CASE of a function's body
+	blocks int // open BEGIN ATOMIC and CASE in a function body
 	words  []string
 	other  bool // the statement has tokens
 	pieces []piece
@@ -66,10 +67,10 @@ type splitter struct {
 	counted, chars int // chars is the number of characters before byte counted
 }
 
-// keptWords is how many words of a statement are looked at: create or replace function.
+// keptWords is the number of leading words that identify a statement: create or replace function.
 const keptWords = 4
 
-// cut ends the statement before a byte.
+// cut ends the statement before byte end.
 func (s *splitter) cut(end int) {
 	if s.other {
 		s.chars += utf8.RuneCountInString(s.text[s.counted:s.begin])
@@ -85,7 +86,7 @@ func (s *splitter) cut(end int) {
 	s.begin, s.parens, s.blocks, s.words, s.other = end+1, 0, 0, nil, false
 }
 
-// token reads a token, a comment or a space.
+// token reads a token, comment or space.
 func (s *splitter) token() {
 	switch c := s.text[s.at]; {
 	case isSpace(c):
@@ -101,7 +102,7 @@ func (s *splitter) token() {
 		s.at++
 	default:
 		if !isWord(c) && !s.other {
-			s.words = append(s.words, "") // it begins with no word, whatever comes
+			s.words = append(s.words, "") // the statement does not begin with a word
 		}
 
 		s.other = true
@@ -144,7 +145,7 @@ func (s *splitter) solid(c byte) {
 	}
 }
 
-// word keeps account of the body of a function, in which semicolons end nothing.
+// word tracks the body of a function, in which semicolons end no statement.
 func (s *splitter) word(word string) {
 	if len(s.words) < keptWords {
 		s.words = append(s.words, word)
@@ -168,7 +169,7 @@ func (s *splitter) skip(in func(byte) bool) {
 	}
 }
 
-// until moves behind the next occurrence of a text, or to the end.
+// until moves after the next occurrence of a text, or to the end.
 func (s *splitter) until(text string) {
 	if i := strings.Index(s.text[s.at:], text); i >= 0 {
 		s.at += i + len(text)
@@ -182,7 +183,7 @@ func (s *splitter) lineComment() {
 	s.skip(func(c byte) bool { return c != '\n' && c != '\r' })
 }
 
-// comment reads a comment, which may have others in it.
+// comment reads a block comment, which may be nested.
 func (s *splitter) comment() {
 	depth := 0
 	for s.at < len(s.text) {
@@ -202,7 +203,8 @@ func (s *splitter) comment() {
 	}
 }
 
-// quoted reads a string, in which a backslash escapes if it began with E. It goes on in the quotes of another line.
+// quoted reads a string with its continuations on further lines. With escapes (E”), a backslash
+// escapes.
 func (s *splitter) quoted(escapes bool) {
 	s.at++
 	for s.at < len(s.text) {
@@ -222,7 +224,8 @@ func (s *splitter) quoted(escapes bool) {
 	}
 }
 
-// continued moves behind the quote with which a string goes on in another line, if it does.
+// continued moves after the opening quote of a string's continuation on another line, if there is
+// one.
 func (s *splitter) continued() bool {
 	back := s.at
 	for s.at < len(s.text) {
@@ -244,7 +247,7 @@ func (s *splitter) continued() bool {
 	return false
 }
 
-// dollar reads a string between dollar signs, or a parameter.
+// dollar reads a dollar-quoted string or a parameter.
 func (s *splitter) dollar() {
 	start := s.at
 

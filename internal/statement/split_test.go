@@ -45,7 +45,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// FuzzSplit: the pieces are parts of the query in order, and end where the query does.
+// FuzzSplit checks that the pieces are disjoint parts of the query, in order.
 func FuzzSplit(f *testing.F) {
 	for _, seed := range []string{
 		"select 1; é", "e'\\", "$a$", "/*", "create function f() begin atomic case", "'\n'", "\xff;",

@@ -10,7 +10,7 @@ import (
 	"socle/internal/fault"
 )
 
-// field is what one of the five fields of a cron expression may hold.
+// field is the range of one of the five fields of a cron expression.
 type field struct {
 	name     string
 	min, max int
@@ -22,7 +22,8 @@ var fields = [...]field{
 	{"hour", 0, 23, nil},
 	{"day of the month", 1, 31, nil},
 	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
-	{"day of the week", 0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}}, // 7 is Sunday too
+	// 7 means Sunday too
+	{"day of the week", 0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
 // set is a set of numbers up to 63.
@@ -30,14 +31,14 @@ type set uint64
 
 func (s set) has(n int) bool { return s&(1<<n) != 0 }
 
-// cron is a cron expression.
+// cron is a parsed cron expression.
 type cron struct {
 	minutes, hours, days, months, weekdays set
-	// a day has to be among days and weekdays; one of them is all of its field, or every so many
+	// A day must match days and weekdays, since one of these fields starts with *.
 	both bool
 }
 
-// parseCron reads a cron expression. It fails with Unprocessable, on the field cron.
+// parseCron parses a cron expression. It fails with Unprocessable on the field cron.
 func parseCron(text string) (cron, error) {
 	parts := strings.Fields(text)
 	if len(parts) != len(fields) {
@@ -73,7 +74,8 @@ func wrong(format string, args ...any) error {
 	return fault.OnField(fault.Unprocessable, "cron", "invalid_cron", format, args...)
 }
 
-// parse reads a field: values and ranges, each of these perhaps every so many, separated by commas. The error says what is wrong.
+// parse parses a field: values and ranges, with optional steps, separated by commas. Its errors are
+// texts for the client.
 func (f field) parse(text string) (set, error) {
 	var all set
 	for item := range strings.SplitSeq(text, ",") {
@@ -116,7 +118,7 @@ func (f field) parse(text string) (set, error) {
 	return all, nil
 }
 
-// value reads a number or a name.
+// value parses a number or a name.
 func (f field) value(text string) (int, error) {
 	if i := slices.Index(f.names, strings.ToLower(text)); i >= 0 {
 		return f.min + i, nil
@@ -130,7 +132,7 @@ func (f field) value(text string) (int, error) {
 	return n, nil
 }
 
-// number reads one or two digits.
+// number parses one or two digits.
 func number(text string) (int, error) {
 	if len(text) > 2 || strings.ContainsAny(text, "+-") {
 		return 0, strconv.ErrSyntax
@@ -138,10 +140,11 @@ func number(text string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// horizon is how many days are looked at for one that matches: from one 29 February to the next it may be eight years.
+// horizon bounds the search for a matching day. Leap days can be eight years apart.
 const horizon = 9 * 366
 
-// next returns the first minute after what a clock shows that matches, or the zero time if none ever does.
+// next returns the first matching minute after a wall clock time, or the zero time if none matches
+// within [horizon].
 func (c cron) next(shown time.Time) time.Time {
 	at := shown.Truncate(time.Minute).Add(time.Minute)
 	for end := at.AddDate(0, 0, horizon); at.Before(end); {
@@ -160,7 +163,7 @@ func (c cron) next(shown time.Time) time.Time {
 	return time.Time{}
 }
 
-// on reports whether the expression matches on a day.
+// on reports whether the expression matches a day.
 func (c cron) on(day time.Time) bool {
 	ofMonth, ofWeek := c.days.has(day.Day()), c.weekdays.has(int(day.Weekday()))
 	return c.months.has(int(day.Month())) && (ofMonth && ofWeek || !c.both && (ofMonth || ofWeek))

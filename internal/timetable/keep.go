@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Rules are how many are kept of what was made. Each rule chooses for itself, and what one has chosen is kept.
+// Rules are a retention policy. Each rule selects on its own; everything selected by any rule is
+// kept.
 type Rules struct {
-	Last    int // the newest ones
-	Daily   int // the newest of each of so many days on which any was made, the newest days first
-	Weekly  int // the same of weeks, which begin on Monday
-	Monthly int // the same of months
+	Last    int // the newest
+	Daily   int // the newest per day, for the latest days that have any
+	Weekly  int // the newest per week, from Monday
+	Monthly int // the newest per month
 }
 
-// Keep reports of each of what was made at these times whether it is kept. Days, weeks and months are those of a time zone. Without any
-// rule, all is kept.
+// Keep reports for each of the times whether the rules keep it. Days, weeks and months are those of
+// zone. Without any rule it keeps everything.
 func (r Rules) Keep(made []time.Time, zone *time.Location) []bool {
 	kept := make([]bool, len(made))
 	if r == (Rules{}) {

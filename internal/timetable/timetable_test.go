@@ -13,7 +13,7 @@ import (
 
 const form8601 = "2006-01-02 15:04 -0700"
 
-// TestNext goes over the days on which clocks are put forward or back, and over leap days.
+// TestNext covers days with clock changes, and leap days.
 func TestNext(t *testing.T) {
 	t.Parallel()
 
@@ -30,7 +30,7 @@ func TestNext(t *testing.T) {
 		{"0 0 29 2 *", "UTC", "2096-02-29 00:00 +0000", "2104-02-29 00:00 +0000"},
 		{"0 0 29 2 *", "UTC", "2026-11-21 00:00 +0000", "2028-02-29 00:00 +0000, 2032-02-29 00:00 +0000"},
 		{"0 12 31 * *", "Europe/Berlin", "2026-01-01 00:00 +0000", "2026-01-31 12:00 +0100, 2026-03-31 12:00 +0200"},
-		// put forward: 02:30 is not shown on 29 March
+		// clocks go forward: 02:30 does not occur on 29 March
 		{"30 2 * * *", "Europe/Berlin", "2026-03-28 00:00 +0100",
 			"2026-03-28 02:30 +0100, 2026-03-29 03:00 +0200, 2026-03-30 02:30 +0200"},
 		{"*/20 * * * *", "Europe/Berlin", "2026-03-29 01:30 +0100",
@@ -39,7 +39,7 @@ func TestNext(t *testing.T) {
 		{"0 0 * * *", "Asia/Beirut", "2026-03-28 12:00 +0200", "2026-03-29 01:00 +0300, 2026-03-30 00:00 +0300"},
 		{"15 2 * * *", "Australia/Lord_Howe", "2026-10-03 12:00 +1030",
 			"2026-10-04 02:30 +1100, 2026-10-05 02:15 +1100"},
-		// put back: 02:00 to 03:00 is shown twice on 25 October
+		// clocks go back: 02:00 to 03:00 occurs twice on 25 October
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24 12:00 +0200", "2026-10-25 02:30 +0200, 2026-10-26 02:30 +0100"},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-25 02:10 +0100", "2026-10-26 02:30 +0100"},
 		{"0 * * * *", "Europe/Berlin", "2026-10-25 01:00 +0200", "2026-10-25 02:00 +0200, 2026-10-25 03:00 +0100"},
@@ -69,7 +69,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestNextGoesOn asks a year long for the next quarter of an hour: it is always later, and never by more than the hour that clocks skip or repeat.
+// TestNextGoesOn iterates every quarter of an hour for a year: each result is later, by no more
+// than the quarter and the hours that clocks skip or repeat.
 func TestNextGoesOn(t *testing.T) {
 	t.Parallel()
 
@@ -171,7 +172,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// days returns a time on each of so many days, the newest first, as of 21 November 2026, a Saturday.
+// days returns a time on each of n consecutive days, newest first, from 21 November 2026, a
+// Saturday.
 func days(n int) []time.Time {
 	all := make([]time.Time, n)
 	for i := range all {
@@ -201,15 +203,16 @@ func TestKeep(t *testing.T) {
 		rules Rules
 		made  []time.Time
 		zone  string
-		want  []int // indexes of what is kept
+		want  []int // indexes of the kept times
 	}{
 		"nothing":             {Rules{Last: 3}, nil, "UTC", nil},
 		"no rule":             {Rules{}, days(3), "UTC", []int{0, 1, 2}},
 		"last":                {Rules{Last: 2}, days(4), "UTC", []int{0, 1}},
 		"more than there are": {Rules{Last: 9, Monthly: 9}, days(2), "UTC", []int{0, 1}},
 		"daily":               {Rules{Daily: 3}, days(5), "UTC", []int{0, 1, 2}},
-		"weekly":              {Rules{Weekly: 3}, days(20), "UTC", []int{0, 6, 13}}, // Saturday, and the Sundays before
-		"monthly":             {Rules{Monthly: 3}, days(90), "UTC", []int{0, 21, 52}},
+		// Saturday, and the Sundays before
+		"weekly":  {Rules{Weekly: 3}, days(20), "UTC", []int{0, 6, 13}},
+		"monthly": {Rules{Monthly: 3}, days(90), "UTC", []int{0, 21, 52}},
 		"together": {Rules{Last: 2, Daily: 3, Weekly: 2, Monthly: 2}, days(40), "UTC",
 			[]int{0, 1, 2, 6, 21}},
 		"days without any": {Rules{Daily: 2},
@@ -252,7 +255,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestKeepDayByDay makes one each day for three years, and thins out after each: then as many are there as the rules say, and they reach back as far.
+// TestKeepDayByDay creates one item each day for three years and applies the rules after each. The
+// number of remaining items and the oldest one must match the rules.
 func TestKeepDayByDay(t *testing.T) {
 	t.Parallel()
 

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// kinds is a set of types that all values of a column could have.
+// kinds is a set of candidate types of a column.
 type kinds uint16
 
 const (
@@ -28,17 +28,17 @@ const (
 	anyKind = 1<<9 - 1
 )
 
-// kindNames are the types, the narrowest first; text takes all that none of them does.
+// kindNames are the types from narrow to wide; text is the fallback.
 var kindNames = []struct {
 	kind kinds
 	name string
 }{{boolean, "boolean"}, {integer, "integer"}, {bigint, "bigint"}, {numeric, "numeric"}, {date, "date"},
 	{timestamp, "timestamp"}, {timestamptz, "timestamptz"}, {uniqueID, "uuid"}, {jsonb, "jsonb"}}
 
-// guess is what is known of a column's type.
+// guess is the state of the type detection of a column.
 type guess struct {
 	possible kinds
-	seen     bool // a value that is not null
+	seen     bool // has had a value that is not null
 }
 
 func (g guess) name() string {
@@ -53,8 +53,8 @@ func (g guess) name() string {
 	return "text"
 }
 
-// narrow takes from the guess what a value is not. What is left are types that PostgreSQL reads the value as without loss: a
-// number that begins with 0 stays text, as it may be a code.
+// narrow removes the types that do not accept a value. PostgreSQL reads the value as any remaining
+// type without loss. Numbers with a leading 0 stay text, since they may be codes.
 func (g *guess) narrow(v value) {
 	if v.null {
 		return
@@ -86,7 +86,7 @@ func (g *guess) narrow(v value) {
 
 var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?$`)
 
-// kindsOf returns which of the wanted types a text can be read as.
+// kindsOf returns the wanted types that accept a text.
 func kindsOf(text []byte, wanted kinds) kinds {
 	if len(text) == 0 || len(text) > 64 {
 		return 0
@@ -127,7 +127,7 @@ var clocks = []struct {
 	{timestamptz, "2006-01-02 15:04Z07:00"},
 }
 
-// moment reads dates and times in the forms of ISO 8601 that leave no doubt.
+// moment detects dates and times in the unambiguous formats of ISO 8601.
 func moment(text string) kinds {
 	if len(text) == 10 {
 		if _, err := time.Parse(time.DateOnly, text); err != nil || strings.HasPrefix(text, "0000") {
@@ -155,7 +155,7 @@ func moment(text string) kinds {
 
 var noName = regexp.MustCompile(`[^a-z0-9_]+`)
 
-// columnNames makes names of columns from a file's headers.
+// columnNames derives unique column names from a file's headers.
 func columnNames(headers []string) []string {
 	names, taken := make([]string, len(headers)), map[string]bool{}
 	for _, system := range []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"} {

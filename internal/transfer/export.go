@@ -17,7 +17,7 @@ import (
 	"socle/internal/tenant"
 )
 
-// Export is a table on its way out. It holds a connection until it is closed.
+// Export is a running export of a table. It holds a connection until it is closed.
 type Export struct {
 	Table  schema.Table
 	Format string
@@ -26,9 +26,10 @@ type Export struct {
 	sql    string
 }
 
-// OpenExport prepares the export of the table that ref leads to, or of some of its columns if any are named. spreadsheet
-// puts an apostrophe before text that a spreadsheet would take for a formula. It fails as [schema.HoldTable] does, and
-// with Invalid on columns. The caller closes the export.
+// OpenExport prepares the export of the table of ref, or of some of its columns if columns is not
+// empty. spreadsheet prefixes text with an apostrophe if a spreadsheet would interpret it as a
+// formula. It fails as [schema.HoldTable] does, and with Invalid on columns. The caller must close
+// the export.
 func OpenExport(
 	ctx context.Context, p *tenant.Project, ref, format string, columns []string, spreadsheet bool,
 ) (*Export, error) {
@@ -71,7 +72,7 @@ func (e *Export) open(ctx context.Context, p *tenant.Project, ref string, names 
 	return nil
 }
 
-// choose returns the columns of the names, in their order, or all.
+// choose returns the columns with the names, in their order, or all columns without names.
 func choose(columns []schema.BulkColumn, names []string) ([]schema.BulkColumn, error) {
 	if len(names) == 0 {
 		return columns, nil
@@ -90,7 +91,7 @@ func choose(columns []schema.BulkColumn, names []string) ([]schema.BulkColumn, e
 	return chosen, nil
 }
 
-// selectText returns the query for the table's rows, in the order of its primary key.
+// selectText returns the query for the table's rows in the order of its primary key.
 func selectText(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool) string {
 	values := make([]string, len(wanted))
 	for i, c := range wanted {
@@ -114,7 +115,7 @@ func selectText(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet boo
 	return sql
 }
 
-// Write writes the table, as of one moment.
+// Write writes a consistent snapshot of the table.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, exportTime)
 	defer cancel()
@@ -147,7 +148,8 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	)
 }
 
-// oneLine writes line breaks as spaces: those that JSON has outside of its strings mean nothing.
+// oneLine replaces line breaks by spaces. In JSON, raw line breaks occur only outside of strings,
+// where they are insignificant.
 type oneLine struct{ w io.Writer }
 
 // Write writes a part of a line.
@@ -155,7 +157,8 @@ func (l oneLine) Write(part []byte) (int, error) {
 	return l.w.Write(bytes.ReplaceAll(bytes.ReplaceAll(part, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" ")))
 }
 
-// unreadable translates why a table can't be read: code of the project's, such as a policy's, may run meanwhile.
+// unreadable translates errors of reading a table, during which user code, such as a policy, may
+// run.
 func unreadable(err error) error {
 	if ofUser(pg.State(err)) {
 		return fault.New(fault.Unprocessable, "the database can't read the table's rows: code of the project's fails").
@@ -165,13 +168,13 @@ func unreadable(err error) error {
 	return pg.Fault(err)
 }
 
-// Close gives the connection back.
+// Close releases the connection.
 func (e *Export) Close() {
 	if e.tx != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), batchTime)
 		defer cancel()
 
-		_ = e.tx.Rollback(ctx) // nothing was changed; a connection that fails at this is not kept
+		_ = e.tx.Rollback(ctx) // read only; the pool discards a connection that fails here
 	}
 
 	e.conn.Release()

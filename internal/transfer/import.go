@@ -17,12 +17,13 @@ import (
 	"socle/internal/tenant"
 )
 
-// errDry undoes a dry run.
+// errDry rolls a dry run back.
 var errDry = errors.New("nothing is kept of a dry run")
 
-// ImportTable makes a table of a file: its columns are those of the file, each of the narrowest type that all of its values
-// have. The file is read twice: for the types, and for the rows. It fails with Invalid on schema or name, with Conflict on
-// name if that is taken, and with Unprocessable on file, with what is wrong with its rows.
+// ImportTable creates a table from a file. Its columns are those of the file, each of the narrowest
+// type that accepts all values. The file is read twice: for the types, and for the rows. It fails
+// with Invalid on schema or name, with Conflict on name if the name is taken, and with
+// Unprocessable on file for invalid rows.
 func ImportTable(
 	ctx context.Context, p *tenant.Project, schemaName, name string, file io.ReadSeeker, o Options,
 ) (Imported, error) {
@@ -60,9 +61,10 @@ func ImportTable(
 	return imported, err
 }
 
-// ImportRows adds a file's rows to the table that ref leads to. A header, or the members of JSON, name columns of the table;
-// columns that are not named get their defaults. Without a header the values are those of all columns in their order, but
-// for those that the database computes. It fails as [schema.HoldTable] does, and with Unprocessable on file.
+// ImportRows adds the rows of a file to the table of ref. The header, or the members of JSON
+// objects, name columns of the table; other columns get their defaults. Without a header, the
+// values are those of all columns in order, except generated ones. It fails as [schema.HoldTable]
+// does, and with Unprocessable on file.
 func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.ReadSeeker, o Options) (Imported, error) {
 	done, err := enter(ctx, p.UUID, file, o)
 	if err != nil {
@@ -88,7 +90,7 @@ func ImportRows(ctx context.Context, p *tenant.Project, ref string, file io.Read
 	})
 }
 
-// match finds the columns of a table that a file has values for.
+// match returns the columns of a table that have values in the file.
 func match(ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn) ([]ImportedColumn, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c schema.BulkColumn) bool { return c.Generated })
 	var columns []ImportedColumn
@@ -127,7 +129,7 @@ func match(ctx context.Context, file io.ReadSeeker, o Options, all []schema.Bulk
 	return columns, nil
 }
 
-// matchMembers finds the columns that lines of JSON have members for, anywhere in the file.
+// matchMembers returns the columns that have members anywhere in lines of JSON.
 func matchMembers(
 	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
 ) ([]ImportedColumn, error) {
@@ -196,7 +198,7 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options) (source, error
 	return s, readHeader(s, &s.header)
 }
 
-// tooLong says why a file can't be read on.
+// tooLong translates errors of reading a file.
 func tooLong(err error) error {
 	if errors.Is(err, errTooLong) {
 		return fault.OnField(fault.Unprocessable, "file", "too_long",
@@ -216,7 +218,7 @@ func tooLong(err error) error {
 	return err
 }
 
-// examine reads a whole file for its columns and their types.
+// examine reads a whole file to detect its columns and their types.
 func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColumn, error) {
 	s, err := rewind(ctx, file, o, nil)
 	if err != nil {
@@ -241,7 +243,7 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 			continue
 		}
 
-		if o.Format != JSONL && headers == nil { // the first row says how many there are
+		if o.Format != JSONL && headers == nil { // the first row determines the number of columns
 			headers = make([]string, len(r.values))
 		}
 
@@ -250,7 +252,7 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 		}
 
 		if r.bad != nil || o.Format != JSONL && len(r.values) != len(headers) {
-			continue // rejected when it is its turn
+			continue // rejected in the second pass
 		}
 
 		for i, v := range r.values {
@@ -280,8 +282,8 @@ func examine(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColu
 	return columns, nil
 }
 
-// inTx stores a file's rows, in one transaction, in the table that prepare makes or finds. prepare returns the columns and what
-// the file calls them.
+// inTx stores a file's rows in one transaction, in the table that prepare creates or finds. prepare
+// returns the columns and their headers in the file.
 func inTx(ctx context.Context, p *tenant.Project, file io.ReadSeeker, o Options,
 	prepare func(context.Context, pgx.Tx) (schema.Table, []ImportedColumn, []string, error)) (Imported, error) {
 	bounded, cancel := context.WithTimeout(ctx, importTime)
@@ -309,11 +311,11 @@ func inTx(ctx context.Context, p *tenant.Project, file io.ReadSeeker, o Options,
 
 		return nil
 	})
-	if errors.Is(err, errDry) { // noted all the same: triggers of the project's ran
+	if errors.Is(err, errDry) { // audited all the same, since triggers of the project ran
 		return done, audit.Write(ctx, p.Trusted(), func(pgx.Tx) error { return nil })
 	}
 
-	if state := pg.State(err); ofUser(state) && !isFault(err) { // a constraint that waited for the end
+	if state := pg.State(err); ofUser(state) && !isFault(err) { // a deferred constraint
 		return Imported{}, fault.New(fault.Unprocessable, "the rows together break a rule of the table").
 			WithCode("refused").Because(err)
 	}

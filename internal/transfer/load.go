@@ -20,22 +20,23 @@ const (
 	batchRows  = 5000
 )
 
-// loader stores rows in a table, many at a time. When the database refuses some of them, they are halved until the row that
-// is at fault stands alone.
+// loader stores rows in batches. If PostgreSQL rejects a batch, the loader bisects it to find the
+// rows at fault.
 type loader struct {
-	tx      pgx.Tx
-	copy    string // the statement
-	merge   string // by which copied rows get from where they wait into the table; "": they are there
-	width   int    // values of a row
+	tx   pgx.Tx
+	copy string // COPY statement
+	// statement that moves staged rows into the table; "" if COPY writes to it directly
+	merge   string
+	width   int // values per row
 	skip    bool
-	refused int64 // rows that the database refused
+	refused int64 // rows rejected by PostgreSQL
 
 	rows     int64
 	rejected int64
 	lines    []Rejected
 
 	batch []byte // rows in COPY's text format
-	ends  []int  // of the rows in batch
+	ends  []int  // end offsets of the rows in batch
 	at    []int64
 }
 
@@ -66,7 +67,7 @@ func (l *loader) add(ctx context.Context, r row) error {
 	return l.flush(ctx)
 }
 
-// check finds what a row can't be stored for, before the database sees it.
+// check validates a row without the database.
 func (l *loader) check(r row) *Rejected {
 	if r.bad != nil {
 		return r.bad
@@ -93,7 +94,7 @@ func (l *loader) check(r row) *Rejected {
 	return nil
 }
 
-// reject notes a row that is not stored. It fails if that ends the import.
+// reject records a rejected row. It fails if that ends the import.
 func (l *loader) reject(r Rejected) error {
 	l.rejected++
 
@@ -128,7 +129,7 @@ func (l *loader) flush(ctx context.Context) error {
 	return err
 }
 
-// store stores the rows from one of the batch to another.
+// store stores the rows [from, to) of the batch.
 func (l *loader) store(ctx context.Context, from, to int) error {
 	start := 0
 	if from > 0 {
@@ -137,7 +138,8 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 
 	begin := "savepoint part"
 	if l.merge != "" {
-		begin = "truncate " + staged + "; " + begin // outside of the part, where it leaves nothing behind
+		// TRUNCATE runs before the savepoint, where it leaves no old files behind.
+		begin = "truncate " + staged + "; " + begin
 	}
 
 	if _, err := l.tx.Exec(ctx, begin); err != nil {
@@ -158,7 +160,7 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	if !ok || !ofUser(e.Code) {
 		return err
 	}
-	if e.Code[:2] == "42" || e.Code[:2] == "0A" { // no row's fault
+	if e.Code[:2] == "42" || e.Code[:2] == "0A" { // not the fault of a row
 		return fault.New(fault.Unprocessable,
 			"the database can't store rows in this table, or code of the project's fails").
 			WithCode("refused").Because(err)
@@ -187,7 +189,7 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 
 var copiedColumn = regexp.MustCompile(`^COPY .*?, line \d+, column (.+?)(: .*)?$`)
 
-// explain says in our words what the database has against a row.
+// explain translates PostgreSQL's error for a row.
 func explain(e *pgconn.PgError, line int64) Rejected {
 	r := Rejected{Line: line, Code: "invalid_value", Message: "has a value that is not one of its column's type"}
 	switch {
@@ -222,7 +224,7 @@ func explain(e *pgconn.PgError, line int64) Rejected {
 	return r
 }
 
-// escape appends text as COPY reads it.
+// escape appends text in COPY's text format.
 func escape(to, text []byte) []byte {
 	for {
 		i := bytes.IndexAny(text, "\\\n\r\t")
@@ -247,7 +249,7 @@ func escape(to, text []byte) []byte {
 	}
 }
 
-// copyText returns the statement that stores values of these columns. The table's name is quoted.
+// copyText returns the COPY statement for the columns. table is a quoted name.
 func copyText(table string, columns []string) string {
 	return "copy " + table + " (" + quote(columns) + ") from stdin"
 }

@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	workbooksRoom = 64 << 20 // bytes of memory for the workbooks under way in a process
-	workbookBase  = 4 << 20  // bytes that any one takes, with the row that is read
+	workbooksRoom = 64 << 20 // memory budget of concurrent workbook imports in a process, in bytes
+	workbookBase  = 4 << 20  // fixed share per workbook, with the current row, in bytes
 	workbookWait  = 10 * time.Second
 )
 
-// workbooks bounds the memory of the workbooks that are imported in this process.
+// workbooks bounds the memory of the workbook imports in this process.
 var workbooks = workbookRoom{free: semaphore.NewWeighted(workbooksRoom)}
 
-// workbookRoom shares memory out to workbooks, of a project one at a time. It is safe for concurrent use.
+// workbookRoom is a shared memory budget, with one workbook at a time per project. It is safe for
+// concurrent use.
 type workbookRoom struct {
 	free *semaphore.Weighted
 
@@ -30,8 +31,8 @@ type workbookRoom struct {
 	present map[uuid.UUID]bool
 }
 
-// enter takes room for a project's import, which done gives back. It fails with TooMany if the project imports a workbook already, and
-// if there is no room in time.
+// enter reserves memory for an import; done returns it. It fails with TooMany if the project
+// already imports a workbook, or if the budget stays exhausted for [workbookWait].
 func enter(ctx context.Context, project uuid.UUID, file io.ReadSeeker, o Options) (done func(), err error) {
 	if o.Format != XLSX {
 		return func() {}, nil
@@ -94,8 +95,9 @@ func (w *workbookRoom) enter(ctx context.Context, project uuid.UUID, weight int6
 	}, nil
 }
 
-// weigh returns how many bytes of memory a workbook takes, by what its archive says of it. The texts that its cells share are the most of
-// that, and are read no further than they are said to be long: the texts, where they end, and the one that is parsed.
+// weigh estimates the memory of a workbook in bytes, from its archive directory. Shared strings
+// dominate: their text, their end offsets, and the one being parsed. They are read no further than
+// their declared size.
 func weigh(file io.ReadSeeker) (int64, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {

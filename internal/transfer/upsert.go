@@ -12,18 +12,18 @@ import (
 	"socle/internal/schema"
 )
 
-// What becomes of a row of the file that the table has one like.
+// Modes for rows that conflict with a row of the table.
 const (
-	Insert = "insert" // it is rejected
-	Upsert = "upsert" // it takes the other one's place, in the columns that the file has
-	Ignore = "ignore" // the other one stays as it is
+	Insert = "insert" // reject the row
+	Upsert = "upsert" // update the existing row, in the columns of the file
+	Ignore = "ignore" // keep the existing row
 )
 
-// staged is where the rows of a batch wait to be compared with those that are there.
+// staged is the temporary table for a batch before its merge.
 const staged = "pg_temp.socle_import"
 
-// merge returns the statement by which staged rows get into the table, and makes the place for them; "" if rows are simply inserted.
-// It fails with Invalid on on_conflict.
+// merge creates the staging table and returns the statement that moves staged rows into the table;
+// "" for plain inserts. It fails with Invalid on on_conflict.
 func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns []string) (string, error) {
 	if o.Mode == "" || o.Mode == Insert {
 		return "", nil
@@ -58,7 +58,8 @@ func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns [
 		" on conflict (" + quote(key) + ") " + do, nil
 }
 
-// key returns the columns by which rows are told apart: those that were named, or the primary key. They must be unique, and the file must have them.
+// key returns the columns of the conflict target: on_conflict, or the primary key. They must be
+// unique and present in the file.
 func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []string) ([]string, error) {
 	keys, err := pg.All[struct {
 		Columns []string

@@ -13,13 +13,13 @@ import (
 
 const (
 	maxDirectory = 2 << 20   // bytes of an archive's directory
-	maxStrings   = 16 << 20  // bytes of the XML of texts that cells share, which are kept in memory
-	maxShared    = 2_000_000 // of these texts
+	maxStrings   = 16 << 20  // bytes of the XML of shared strings, which stay in memory
+	maxShared    = 2_000_000 // number of shared strings
 	maxSheet     = 2 << 30   // bytes of a sheet's XML
-	maxPart      = 16 << 20  // bytes of the XML of any other part that is read
-	maxStyles    = 100_000   // of cells; spreadsheets have 64,000 at most
-	maxTag       = 64 << 10  // bytes of a tag: the parser keeps all of its attributes
-	maxDepth     = 100       // of elements in one another
+	maxPart      = 16 << 20  // bytes of the XML of any other part
+	maxStyles    = 100_000   // cell styles; spreadsheets allow up to 64,000
+	maxTag       = 64 << 10  // bytes of a tag, whose attributes the parser buffers
+	maxDepth     = 100       // nested elements
 )
 
 var (
@@ -28,12 +28,12 @@ var (
 	errNoSheet   = errors.New("a workbook without the sheet")
 )
 
-// workbook is what the rows of one of its sheets need.
+// workbook has the parts of a workbook that the rows of a sheet depend on.
 type workbook struct {
 	sheet  *zip.File
 	shared sharedTexts
-	dates  []bool // of the styles: whether numbers are moments
-	old    bool   // dates are counted from 1904
+	dates  []bool // by style: whether its numbers are dates or times
+	old    bool   // dates count from 1904
 }
 
 // openArchive reads the directory of a workbook's archive.
@@ -56,7 +56,7 @@ func openArchive(file io.ReaderAt, size int64) (map[string]*zip.File, error) {
 	return parts, nil
 }
 
-// directoryReader bounds what is read of an archive before its parts are opened.
+// directoryReader bounds the bytes that zip.NewReader reads from an archive.
 type directoryReader struct {
 	r    io.ReaderAt
 	left int // bytes
@@ -73,7 +73,7 @@ func (d *directoryReader) ReadAt(b []byte, at int64) (int, error) {
 	return d.r.ReadAt(b, at)
 }
 
-// openWorkbook reads all of a workbook but its rows.
+// openWorkbook reads a workbook except for its rows.
 func openWorkbook(ctx context.Context, file io.ReaderAt, size int64, name string) (*workbook, error) {
 	parts, err := openArchive(file, size)
 	if err != nil {
@@ -102,10 +102,11 @@ func openWorkbook(ctx context.Context, file io.ReaderAt, size int64, name string
 	return w, w.styles(ctx, parts["xl/styles.xml"])
 }
 
-// visitor is told of the start of an element, and the name of the one around it. It reports whether it has read the element to its end.
+// visitor handles the start of an element; parent is the name of the enclosing one. It reports
+// whether it consumed the element to its end.
 type visitor func(d *xml.Decoder, parent string, start xml.StartElement) (read bool, err error)
 
-// visit hands the elements of a part to a visitor. A part that is not there has none.
+// visit passes the elements of a part to a visitor. A missing part has no elements.
 func visit(ctx context.Context, f *zip.File, most int64, see visitor) error {
 	if f == nil {
 		return nil
@@ -145,7 +146,7 @@ func visit(ctx context.Context, f *zip.File, most int64, see visitor) error {
 	}
 }
 
-// asSheet makes every failure to read XML one, but those of size and of the context.
+// asSheet maps errors of reading XML to errSheet, except those of size and of the context.
 func asSheet(err error) error {
 	for _, kept := range []error{nil, errSheetSize, errTooLong, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, kept) {
@@ -166,7 +167,7 @@ func attribute(start xml.StartElement, space, name string) string {
 	return ""
 }
 
-// find returns the id of the sheet of a name, whatever its case, or of the first one.
+// find returns the ID of the sheet with a name, case-insensitively, or of the first sheet.
 func (w *workbook) find(ctx context.Context, f *zip.File, name string) (id string, err error) {
 	if f == nil {
 		return "", errSheet
@@ -195,7 +196,7 @@ func (w *workbook) find(ctx context.Context, f *zip.File, name string) (id strin
 	return id, err
 }
 
-// follow returns the part that an id of the workbook leads to.
+// follow returns the part that a relationship ID of the workbook refers to.
 func follow(ctx context.Context, f *zip.File, id string) (part string, err error) {
 	err = visit(ctx, f, maxPart, func(_ *xml.Decoder, _ string, start xml.StartElement) (bool, error) {
 		if start.Name.Local != "Relationship" || part != "" || attribute(start, "", "Id") != id {
@@ -213,7 +214,7 @@ func follow(ctx context.Context, f *zip.File, id string) (part string, err error
 	return part, err
 }
 
-// styles finds which styles show numbers as dates or times.
+// styles determines which styles format numbers as dates or times.
 func (w *workbook) styles(ctx context.Context, f *zip.File) error {
 	custom := map[int]bool{}
 	var formats []int
@@ -252,7 +253,8 @@ func (w *workbook) styles(ctx context.Context, f *zip.File) error {
 	return err
 }
 
-// isMoment reports whether a format has a year, month, day, hour or second outside of quotes and brackets.
+// isMoment reports whether a number format has a year, month, day, hour or second outside of quotes
+// and brackets.
 func isMoment(code string) bool {
 	quoted, bracketed := false, false
 	for i := 0; i < len(code); i++ {
@@ -274,14 +276,14 @@ func isMoment(code string) bool {
 	return false
 }
 
-// sharedTexts are texts one behind the other.
+// sharedTexts stores the shared strings in one buffer.
 type sharedTexts struct {
 	text []byte
 	ends []uint32
 }
 
 func (s *sharedTexts) read(ctx context.Context, f *zip.File) error {
-	if f != nil { // its XML is longer
+	if f != nil { // upper bound, since the XML is longer
 		s.text = make([]byte, 0, min(f.UncompressedSize64, maxStrings))
 	}
 
@@ -300,7 +302,7 @@ func (s *sharedTexts) read(ctx context.Context, f *zip.File) error {
 	})
 }
 
-// at returns a text, false if there is none of this number.
+// at returns a string by index; false if the index is out of range.
 func (s *sharedTexts) at(i int) ([]byte, bool) {
 	if i < 0 || i >= len(s.ends) {
 		return nil, false
@@ -314,8 +316,8 @@ func (s *sharedTexts) at(i int) ([]byte, bool) {
 	return s.text[start:s.ends[i]], true
 }
 
-// appendText reads an element, whose start was read, to its end, and appends what it says: in one piece (t), or in runs of different
-// looks (r, t). How it is pronounced (rPh) is left out.
+// appendText reads the element whose start was just read to its end and appends its text: plain
+// (t), or in formatted runs (r, t). It skips phonetic hints (rPh).
 func appendText(to []byte, d *xml.Decoder) ([]byte, error) {
 	var names [2]string
 	for depth := 0; ; {
@@ -343,17 +345,18 @@ func appendText(to []byte, d *xml.Decoder) ([]byte, error) {
 	}
 }
 
-// markupReader reads XML of bounded size, as an archive can be packed a thousandfold. It refuses what makes the parser keep more than a
-// row: long tags, deep elements, document types and CDATA, which no spreadsheet writes into a workbook. It ends with its context.
+// markupReader reads XML of bounded size, since archives can expand a thousandfold. It rejects
+// everything that makes the parser buffer more than a row: long tags, deep nesting, document types
+// and CDATA, which no spreadsheet writes. It ends with its context.
 type markupReader struct {
 	ctx       context.Context
 	r         io.Reader
-	left, row int64 // bytes of all, and of the present row, that may still come
+	left, row int64 // remaining bytes in total and for the current row
 
 	tag   int  // bytes since the last <, 0 outside of a tag
-	kind  byte // the byte behind it
+	kind  byte // byte after <
 	last  byte
-	quote byte // of the attribute's value, 0 outside of one
+	quote byte // of the current attribute value, 0 outside of one
 	depth int
 }
 
@@ -380,7 +383,7 @@ func (m *markupReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// see takes a byte.
+// see processes a byte.
 func (m *markupReader) see(c byte) error {
 	if m.tag == 0 {
 		if c == '<' {
@@ -400,7 +403,7 @@ func (m *markupReader) see(c byte) error {
 	}
 
 	switch {
-	case m.kind == '?': // quotes mean nothing in an instruction
+	case m.kind == '?': // quotes have no meaning in an instruction
 		if c == '>' && m.last == '?' {
 			m.tag = 0
 		}

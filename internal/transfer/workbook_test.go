@@ -24,7 +24,7 @@ const (
 	sheetXML  = `<worksheet><sheetData><row r="1"><c t="s"><v>0</v></c></row></sheetData></worksheet>`
 )
 
-// pack makes a workbook of usual parts but for those given by name and text.
+// pack builds a workbook with default parts; given replaces parts, as pairs of name and text.
 func pack(t *testing.T, given ...string) *bytes.Reader {
 	t.Helper()
 
@@ -41,7 +41,7 @@ func pack(t *testing.T, given ...string) *bytes.Reader {
 	for name, text := range parts {
 		method := zip.Deflate
 		if text == "" {
-			method = zip.Store // a compressor for each of 60,000 parts takes half a minute
+			method = zip.Store // 60,000 compressors take half a minute
 		}
 
 		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
@@ -61,7 +61,7 @@ func pack(t *testing.T, given ...string) *bytes.Reader {
 	return bytes.NewReader(b.Bytes())
 }
 
-// read reads all rows of a workbook's first sheet, and returns the first value of the first.
+// read reads all rows of a workbook's first sheet and returns the first value of the first row.
 func read(ctx context.Context, book *bytes.Reader) (first string, err error) {
 	s, err := openSheet(ctx, book, book.Size(), "")
 	for n := 0; err == nil; n++ {
@@ -78,8 +78,8 @@ func read(ctx context.Context, book *bytes.Reader) (first string, err error) {
 	return first, err
 }
 
-// TestHostileWorkbooks opens workbooks of a few kilobytes that are large when they are unpacked. It is not parallel since it measures
-// allocations.
+// TestHostileWorkbooks opens workbooks of a few kilobytes that expand to large ones. It is not
+// parallel, since it measures allocations.
 func TestHostileWorkbooks(t *testing.T) {
 	const shared, styles = "xl/sharedStrings.xml", "xl/styles.xml"
 	many := strings.Repeat
@@ -88,7 +88,7 @@ func TestHostileWorkbooks(t *testing.T) {
 		parts []string
 		want  error
 		first int    // bytes of the first value
-		most  uint64 // MB that may be allocated
+		most  uint64 // limit of allocated MB
 	}{
 		{"runs of one text", []string{shared, `<sst><si>` + many(`<r><t>x</t></r>`, 160_000) + `</si></sst>`}, nil,
 			160_000, 150},
@@ -144,7 +144,7 @@ func TestHostileWorkbooks(t *testing.T) {
 	}
 }
 
-// TestSharedTextsAreSmall: what is kept of the texts that cells share is not more than their XML.
+// TestSharedTextsAreSmall checks that shared strings need little more memory than their XML.
 func TestSharedTextsAreSmall(t *testing.T) {
 	for what, text := range map[string]string{
 		"empty": `<si/>`, "short": `<si><t>x</t></si>`, "long": `<si><t>` + strings.Repeat("x", 1000) + `</t></si>`,
@@ -172,7 +172,7 @@ func TestSharedTextsAreSmall(t *testing.T) {
 	}
 }
 
-// TestDirectoryIsBounded: an archive of many entries is refused before they are all read.
+// TestDirectoryIsBounded checks that an archive of many entries is rejected before all are read.
 func TestDirectoryIsBounded(t *testing.T) {
 	parts := []string{}
 	for i := range 60_000 {
